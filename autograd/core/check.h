@@ -1,10 +1,9 @@
 // Errors: every mistake a caller can make throws maki::Error through check(). Nothing in the libraries prints, exits or
-// aborts; only the command line's main() catches. Folders that need a kind of their own (a bad corpus, a bad checkpoint)
-// derive from Error.
+// aborts; only the command line's main() catches. Folders that need a kind of their own (a bad corpus, a bad
+// checkpoint) derive from Error.
 #pragma once
 
 #include <fmt/format.h>
-
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,10 +15,12 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Throws E with the formatted sentence: "op: rule; got values". The arguments are formatted only when the rule is broken.
+/// Throws E with the formatted sentence: "op: rule; got values". The arguments are formatted only when the rule is
+/// broken.
 template <class E = Error, class... Args>
 void check(bool condition, fmt::format_string<Args...> sentence, Args&&... args) {
-  if (condition) [[likely]] return;
+  if (condition) [[likely]]
+    return;
   throw E(fmt::format(sentence, std::forward<Args>(args)...));
 }
 

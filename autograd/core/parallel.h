@@ -1,11 +1,11 @@
-// Parallel loops. The one rule: bits never depend on the number of threads. A loop is shared out over outputs; a reduction
-// works on blocks of a fixed size whose partial results are combined in index order. One team size serves the whole run.
+// Parallel loops. The one rule: bits never depend on the number of threads. A loop is shared out over outputs; a
+// reduction works on blocks of a fixed size whose partial results are combined in index order. One team size serves the
+// whole run.
 #pragma once
-
-#include <omp.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <omp.h>
 
 namespace maki {
 

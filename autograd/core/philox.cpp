@@ -44,7 +44,8 @@ std::uint64_t RandomStream::bits64(std::uint64_t index) const {
 double RandomStream::uniform(std::uint64_t index) const { return static_cast<double>(bits64(index) >> 11) * 0x1p-53; }
 
 double RandomStream::normal(std::uint64_t index) const {
-  const double u = static_cast<double>((bits64(index & ~std::uint64_t{1}) >> 11) + 1) * 0x1p-53;  // (0, 1]: log is finite
+  const double u =
+      static_cast<double>((bits64(index & ~std::uint64_t{1}) >> 11) + 1) * 0x1p-53;  // (0, 1]: log is finite
   const double angle = 2 * std::numbers::pi * uniform(index | 1);
   return std::sqrt(-2 * std::log(u)) * (index % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }

@@ -1,5 +1,6 @@
 // Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as
-// 1, 2, 3" (SC 2011). A bit is a pure function of (key, counter): nothing to save, nothing to lose, any order, any thread.
+// 1, 2, 3" (SC 2011). A bit is a pure function of (key, counter): nothing to save, nothing to lose, any order, any
+// thread.
 #pragma once
 
 #include <array>
@@ -21,10 +22,18 @@ constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> count
 }
 
 /// What a stream is drawn for. Streams of different purposes never meet. The numbers are part of every run's identity.
-enum class Purpose : std::uint32_t { initialize = 1, shuffle = 2, dropout = 3, sample = 4, stories = 5, gradcheck = 6, test = 7 };
+enum class Purpose : std::uint32_t {
+  initialize = 1,
+  shuffle = 2,
+  dropout = 3,
+  sample = 4,
+  stories = 5,
+  gradcheck = 6,
+  test = 7
+};
 
-/// An endless, randomly accessible sequence that is a function of (seed, purpose, a, b, c) alone: 32 bits at each index.
-/// A small value: copy it freely, share it between threads.
+/// An endless, randomly accessible sequence that is a function of (seed, purpose, a, b, c) alone: 32 bits at each
+/// index. A small value: copy it freely, share it between threads.
 class RandomStream {
  public:
   RandomStream(std::uint64_t seed, Purpose purpose, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0);
@@ -33,7 +42,8 @@ class RandomStream {
 
   /// The four words at indices 4·block … 4·block + 3. Kernels fill rows block by block.
   std::array<std::uint32_t, 4> block(std::uint64_t block) const {
-    return philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), salt_[0], salt_[1]}, key_);
+    return philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), salt_[0], salt_[1]},
+                  key_);
   }
   std::uint32_t bits(std::uint64_t index) const { return this->block(index / 4)[index % 4]; }
   std::uint64_t bits64(std::uint64_t index) const;

@@ -1,8 +1,7 @@
 #include "autograd/core/shape.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
+#include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
 
@@ -31,7 +30,8 @@ std::int64_t Shape::rows() const {
 }
 
 int Shape::normalize(int axis) const {
-  check(axis >= -rank_ && axis < rank_, "shape: axis must be in [{}, {}); got {} for shape {}", -rank_, rank_, axis, *this);
+  check(axis >= -rank_ && axis < rank_, "shape: axis must be in [{}, {}); got {} for shape {}", -rank_, rank_, axis,
+        *this);
   return axis < 0 ? axis + rank_ : axis;
 }
 

@@ -1,10 +1,9 @@
 // Shape: up to five extents of a dense row-major tensor. The last one is the fastest.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cstdint>
+#include <fmt/format.h>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -43,7 +42,8 @@ class Shape {
   int rank_ = 0;
 };
 
-/// The shape both broadcast to under NumPy's rules (aligned at the last axis; 1 stretches). Throws naming `op` and both.
+/// The shape both broadcast to under NumPy's rules (aligned at the last axis; 1 stretches). Throws naming `op` and
+/// both.
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 
 std::string to_string(const Shape& shape);  ///< "[2, 3]"

@@ -1,0 +1,163 @@
+#include "autograd/parameter.h"
+
+#include <cstring>
+
+#include "autograd/core/check.h"
+#include "autograd/core/nearest.h"
+#include "autograd/core/parallel.h"
+
+namespace maki {
+namespace {
+
+std::int64_t aligned(std::int64_t elements, DType dtype) {
+  const std::int64_t line = 64 / size_of(dtype);
+  return ceil_div(elements, line) * line;
+}
+
+// Writes zeros into elements [begin, end) of a flat tensor.
+void clear(Tensor& flat, std::int64_t begin, std::int64_t end) {
+  dispatch(flat.dtype(), [&]<class T>() { std::fill(flat.data<T>() + begin, flat.data<T>() + end, T{0}); });
+}
+
+}  // namespace
+
+Init init::constant(double value) {
+  return [value](const RandomStream&, std::uint64_t) { return value; };
+}
+Init init::normal(double std) {
+  return [std](const RandomStream& stream, std::uint64_t index) { return std * stream.normal(index); };
+}
+Init init::uniform(double bound) {
+  return [bound](const RandomStream& stream, std::uint64_t index) { return bound * (2 * stream.uniform(index) - 1); };
+}
+Init init::values(const Tensor& source) {
+  return [source](const RandomStream&, std::uint64_t index) { return source.at(static_cast<std::int64_t>(index)); };
+}
+
+Parameter::Parameter(ParameterStore& store, std::string name, const Shape& shape, Group group, Init init)
+    : store_(store), name_(std::move(name)), shape_(shape), group_(group), init_(std::move(init)) {}
+
+const Tensor& Parameter::value() const {
+  check(static_cast<bool>(value_), "parameter {}: has no value before its store is sealed; call seal()", name_);
+  return value_;
+}
+
+Tensor Parameter::gradient() const {
+  check(trainable(), "parameter {}: is frozen and has no gradient", name_);
+  if (!written_) return zeros(shape_, store_.dtype());
+  return gradient_;
+}
+
+std::uint64_t Parameter::version() const { return store_.version(); }
+
+ParameterStore::ParameterStore(DType dtype) : dtype_(dtype) {
+  check(dtype != DType::int32, "parameters: must be float32 or float64; got int32");
+}
+
+void ParameterStore::require_sealed() const { check(sealed(), "parameters: the store is not sealed yet; call seal()"); }
+
+Parameter& ParameterStore::add(const std::string& name, const Shape& shape, Init init, std::optional<Group> group) {
+  check(!sealed(), "parameters: no parameter can be added to a sealed store; got {}", name);
+  check(!name.empty(), "parameters: a parameter needs a name");
+  check(!by_name_.contains(name), "parameters: names must differ; got {} twice", name);
+  const Group by_rank = shape.rank() >= 2 ? Group::decay : Group::no_decay;
+  parameters_.push_back(
+      std::unique_ptr<Parameter>(new Parameter(*this, name, shape, group.value_or(by_rank), std::move(init))));
+  by_name_.emplace(name, parameters_.back().get());
+  return *parameters_.back();
+}
+
+void ParameterStore::seal(std::uint64_t seed) {
+  check(!sealed(), "parameters: the store is sealed already");
+  std::int64_t size = 0;
+  for (const Group group : kGroups) {
+    FlatRange& range = ranges_[static_cast<std::size_t>(group)];
+    range.begin = size;
+    for (const auto& parameter : parameters_) {
+      if (parameter->group_ != group) continue;
+      parameter->offset_ = size;
+      size += aligned(parameter->shape_.numel(), dtype_);
+    }
+    range.end = size;
+  }
+
+  values_ = zeros(Shape{size}, dtype_);
+  for (const auto& parameter : parameters_) {
+    const RandomStream stream(seed, Purpose::initialize, parameter->name_);
+    Tensor value = values_.slice_flat(parameter->offset_, parameter->shape_);
+    dispatch(dtype_, [&]<class T>() {
+      T* const data = value.data<T>();
+      parallel_ranges(value.numel(), 64, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          data[i] = static_cast<T>(parameter->init_(stream, static_cast<std::uint64_t>(i)));
+        }
+      });
+    });
+    if (parameter->trainable()) value.set_link({.parameter = parameter.get()});
+    parameter->value_ = value;
+    parameter->init_ = nullptr;
+  }
+  bind_gradients(empty(Shape{trainable().size()}, dtype_));
+}
+
+Parameter& ParameterStore::find(std::string_view name) const {
+  const auto found = by_name_.find(std::string(name));
+  if (found != by_name_.end()) return *found->second;
+  std::vector<std::string> names;
+  for (const auto& parameter : parameters_) names.push_back(parameter->name_);
+  fail("parameters: there is no {}; the nearest is {}", name, nearest_name(name, names));
+}
+
+std::int64_t ParameterStore::numel() const {
+  std::int64_t total = 0;
+  for (const auto& parameter : parameters_) total += parameter->shape_.numel();
+  return total;
+}
+
+Tensor& ParameterStore::values() {
+  require_sealed();
+  return values_;
+}
+
+// Points every parameter at its part of `flat` and zeroes the padding: a buffer from the pool holds anything.
+void ParameterStore::bind_gradients(Tensor flat) {
+  gradients_ = std::move(flat);
+  for (const auto& parameter : parameters_) {
+    if (!parameter->trainable()) continue;
+    const std::int64_t begin = parameter->offset_, numel = parameter->shape_.numel();
+    parameter->gradient_ = gradients_.slice_flat(begin, parameter->shape_);
+    clear(gradients_, begin + numel, begin + aligned(numel, dtype_));
+  }
+  clear_gradients();
+}
+
+Tensor& ParameterStore::gradients() {
+  require_sealed();
+  for (const auto& parameter : parameters_) {
+    if (!parameter->trainable() || parameter->written_) continue;
+    clear(gradients_, parameter->offset_, parameter->offset_ + parameter->shape_.numel());
+    parameter->written_ = true;
+  }
+  return gradients_;
+}
+
+void ParameterStore::clear_gradients() {
+  for (const auto& parameter : parameters_) parameter->written_ = false;
+}
+
+Tensor ParameterStore::take_gradients() {
+  Tensor taken = gradients();
+  bind_gradients(empty_like(taken));
+  return taken;
+}
+
+void ParameterStore::set_gradients(const Tensor& gradients) {
+  require_sealed();
+  check(gradients.dtype() == dtype_ && gradients.shape() == gradients_.shape(),
+        "parameters: a flat gradient must be {} of shape {}; got {} of shape {}", to_string(dtype_), gradients_.shape(),
+        to_string(gradients.dtype()), gradients.shape());
+  bind_gradients(gradients);
+  for (const auto& parameter : parameters_) parameter->written_ = parameter->trainable();
+}
+
+}  // namespace maki

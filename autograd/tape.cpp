@@ -1,0 +1,293 @@
+#include "autograd/tape.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "autograd/parameter.h"
+
+namespace maki {
+namespace {
+
+thread_local Tape* current_tape = nullptr;
+
+std::uint64_t next_epoch() {
+  static std::atomic<std::uint64_t> counter = 0;
+  return ++counter;
+}
+
+// to += from, or to = from.
+void add_into(const Tensor& from, void* to, bool add) {
+  dispatch(from.dtype(), [&]<class T>() {
+    const T* const source = from.data<T>();
+    T* const target = static_cast<T*>(to);
+    parallel_ranges(from.numel(), 1, [&](std::int64_t begin, std::int64_t end) {
+      if (!add) {
+        std::copy(source + begin, source + end, target + begin);
+      } else {
+        for (std::int64_t i = begin; i < end; ++i) target[i] += source[i];
+      }
+    });
+  });
+}
+
+bool finite(const Tensor& x) {
+  if (x.dtype() == DType::int32) return true;
+  return dispatch(x.dtype(), [&]<class T>() {
+    const std::span<const T> values = x.values<T>();
+    return std::all_of(values.begin(), values.end(), [](T value) { return std::isfinite(value); });
+  });
+}
+
+}  // namespace
+
+Recording::Recording(Tape& tape, const RandomContext& random) : previous_(current_tape) {
+  check(!tape.running_, "recording: the tape is running backwards; record on another one");
+  current_tape = &tape;
+  tape.random_ = random;
+  tape.random_calls_ = 0;
+}
+Recording::~Recording() { current_tape = previous_; }
+
+Tape::Tape() : epoch_(next_epoch()) {}
+Tape::~Tape() { clear(); }
+Tape* Tape::current() { return current_tape; }
+
+RandomStream Tape::next_stream(Purpose purpose) {
+  return RandomStream(random_.seed, purpose, random_.step, random_.micro_batch, random_calls_++);
+}
+
+void Tape::inspect(bool on) {
+  inspecting_ = on;
+  first_bad_.clear();
+}
+
+void Tape::inspect_tensor(const char* what, const char* name, const Tensor& x) {
+  if (!first_bad_.empty() || finite(x)) return;
+  first_bad_ = fmt::format("{} of {} (node {}, shape {})", what, name, nodes_.size(), x.shape());
+}
+
+void* Tape::Arena::allocate(std::size_t bytes, std::size_t alignment) {
+  static constexpr std::size_t kChunk = 64 << 10;
+  for (;; ++chunk_, used_ = 0) {
+    if (chunk_ == chunks_.size()) {
+      const std::size_t size = std::max(kChunk, bytes + alignment);
+      chunks_.push_back({std::unique_ptr<std::byte[]>(new std::byte[size]), size});
+    }
+    std::byte* const memory = chunks_[chunk_].memory.get();
+    const std::size_t misaligned = (reinterpret_cast<std::uintptr_t>(memory) + used_) % alignment;
+    const std::size_t begin = used_ + (misaligned == 0 ? 0 : alignment - misaligned);
+    if (begin + bytes > chunks_[chunk_].size) continue;
+    used_ = begin + bytes;
+    return memory + begin;
+  }
+}
+
+bool Tape::wants(const char* name, std::span<const Tensor* const> inputs) const {
+  bool wanted = false;
+  for (const Tensor* const x : inputs) {
+    check(x->link().slot < 0 || x->link().epoch == epoch_,
+          "{}: an input of shape {} was recorded on another tape, or on this one before its backward(); detach() it "
+          "first",
+          name, x->shape());
+    wanted = wanted || x->requires_grad();
+  }
+  return wanted;
+}
+
+void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,
+                Closure closure) {
+  nodes_.push_back({name, static_cast<std::uint32_t>(inputs_.size()), static_cast<std::uint32_t>(inputs.size()),
+                    static_cast<std::uint32_t>(slots_.size()), static_cast<std::uint32_t>(outputs.size()), closure});
+  for (const Tensor* const x : inputs) {
+    const Parameter* const parameter = x->link().parameter;
+    inputs_.push_back(
+        {x->link().slot, parameter, parameter == nullptr ? 0 : parameter->version(), x->numel(), x->dtype()});
+  }
+  for (Tensor* const y : outputs) {
+    y->set_link({.epoch = epoch_, .slot = static_cast<std::int32_t>(slots_.size())});
+    slots_.push_back({{}, y->shape(), y->dtype()});
+  }
+}
+
+void Tape::clear() {
+  // Last to first, like backward: activations return to the pool in the same order.
+  while (!nodes_.empty()) {
+    const Closure closure = nodes_.back().closure;
+    nodes_.pop_back();
+    if (closure.object != nullptr) closure.destroy(closure.object);
+  }
+  inputs_.clear();
+  slots_.clear();
+  deliveries_.clear();
+  arena_.reset();
+  running_ = false;
+  epoch_ = next_epoch();
+}
+
+void Tape::backward(const Tensor& loss, double scale) {
+  check(loss.numel() == 1, "backward: the loss must have one element; got shape {}", loss.shape());
+  backward(loss, full(loss.shape(), loss.dtype(), scale));
+}
+
+void Tape::backward(const Tensor& output, const Tensor& cotangent) {
+  check(output.link().slot >= 0, "backward: the loss was not recorded; compute it inside a Recording, from parameters");
+  check(output.link().epoch == epoch_,
+        "backward: the loss was recorded on another tape, or this tape was consumed by backward() before; record it "
+        "again");
+  check(cotangent.numel() == output.numel() && cotangent.dtype() == output.dtype(),
+        "backward: the cotangent must be like the output, {} {}; got {} {}", to_string(output.dtype()), output.shape(),
+        to_string(cotangent.dtype()), cotangent.shape());
+
+  struct Cleanup {
+    Tape& tape;
+    ~Cleanup() { tape.clear(); }
+  } const cleanup{*this};
+  running_ = true;
+  slots_[static_cast<std::size_t>(output.link().slot)].gradient = cotangent.detach();
+  for (std::size_t node = nodes_.size(); node-- > 0;) run(node);
+}
+
+void Tape::run(std::size_t index) {
+  Node& node = nodes_[index];
+  const std::span<Slot> outputs(slots_.data() + node.first_slot, node.slots);
+  if (std::ranges::any_of(outputs, [](const Slot& slot) { return static_cast<bool>(slot.gradient); })) {
+    settle(node);
+    Grads grads(*this, index);
+    node.closure.run(node.closure.object, grads);
+    finish(node);
+    if (observer_) observer_(node.name);
+  }
+  node.closure.destroy(node.closure.object);
+  node.closure.object = nullptr;
+  for (Slot& slot : outputs) slot.gradient = {};
+}
+
+// Decides, for every input at once and before the closure runs, who overwrites, who adds and who collects in scratch.
+void Tape::settle(const Node& node) {
+  deliveries_.clear();
+  const std::span<const Input> inputs(inputs_.data() + node.first_input, node.inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = inputs[i];
+    Delivery delivery{.repeat = false, .add = false, .delivered = !input.wanted(), .scratch = {}};
+    if (input.parameter != nullptr) {
+      check(input.parameter->version() == input.version,
+            "backward: parameter {} was updated after it was recorded; record the step again", input.parameter->name());
+      delivery.add = input.parameter->gradient_written();
+    } else if (input.slot >= 0) {
+      delivery.add = static_cast<bool>(slots_[static_cast<std::size_t>(input.slot)].gradient);
+    }
+    for (std::size_t j = 0; j < i && input.wanted(); ++j) {
+      if (inputs[j].slot == input.slot && inputs[j].parameter == input.parameter) delivery.repeat = true;
+    }
+    deliveries_.push_back(std::move(delivery));
+  }
+}
+
+void Tape::finish(const Node& node) {
+  for (std::uint32_t i = 0; i < node.inputs; ++i) {
+    const Input& input = inputs_[node.first_input + i];
+    Delivery& delivery = deliveries_[i];
+    check(delivery.delivered, "{}: its backward delivered no gradient for input {}; that is a defect of the op",
+          node.name, i);
+    if (delivery.scratch) accumulate(input, std::exchange(delivery.scratch, Tensor()));
+  }
+  if (!inspecting_) return;
+  for (std::uint32_t i = 0; i < node.inputs; ++i) {
+    const Input& input = inputs_[node.first_input + i];
+    if (input.parameter != nullptr) {
+      inspect_tensor("gradient", input.parameter->name().c_str(), input.parameter->gradient_buffer());
+    } else if (input.slot >= 0) {
+      inspect_tensor("input gradient", node.name, slots_[static_cast<std::size_t>(input.slot)].gradient);
+    }
+  }
+}
+
+// Adds a whole gradient to what an input has. Blocks that others hold too (pass) are never written to.
+void Tape::accumulate(const Input& input, const Tensor& gradient) {
+  if (input.parameter != nullptr) {
+    bool& written = input.parameter->gradient_written();
+    Tensor& buffer = input.parameter->gradient_buffer();
+    dispatch(buffer.dtype(), [&]<class T>() { add_into(gradient, buffer.data<T>(), written); });
+    written = true;
+    return;
+  }
+  Slot& slot = slots_[static_cast<std::size_t>(input.slot)];
+  if (!slot.gradient) {
+    slot.gradient = gradient;
+    return;
+  }
+  slot.make_unique();
+  dispatch(slot.dtype, [&]<class T>() { add_into(gradient, slot.gradient.data<T>(), true); });
+}
+
+void Tape::Slot::make_unique() {
+  if (!gradient.shared()) return;
+  Tensor copy = empty(gradient.shape(), dtype);
+  dispatch(dtype, [&]<class T>() { add_into(gradient, copy.data<T>(), false); });
+  gradient = copy;
+}
+
+bool Grads::wants(int i) const {
+  const Tape::Node& node = tape_.nodes_[node_];
+  check(i >= 0 && static_cast<std::uint32_t>(i) < node.inputs, "{}: its backward asked for input {} of {}", node.name,
+        i, node.inputs);
+  return tape_.inputs_[node.first_input + static_cast<std::uint32_t>(i)].wanted();
+}
+
+std::pair<void*, bool> Grads::open(int i, DType dtype) {
+  if (!wants(i)) return {nullptr, false};
+  const Tape::Node& node = tape_.nodes_[node_];
+  const Tape::Input& input = tape_.inputs_[node.first_input + static_cast<std::uint32_t>(i)];
+  Tape::Delivery& delivery = tape_.deliveries_[static_cast<std::size_t>(i)];
+  check(dtype == input.dtype, "{}: its backward took input {} for {}; it is {}", node.name, i, to_string(dtype),
+        to_string(input.dtype));
+  check(!delivery.delivered, "{}: its backward opened input {} twice; that is a defect of the op", node.name, i);
+  delivery.delivered = true;
+  return dispatch(dtype, [&]<class T>() -> std::pair<void*, bool> {
+    if (delivery.repeat) {
+      delivery.scratch = empty(Shape{input.numel}, dtype);
+      return {delivery.scratch.template data<T>(), false};
+    }
+    if (input.parameter != nullptr) {
+      input.parameter->gradient_written() = true;
+      return {input.parameter->gradient_buffer().template data<T>(), delivery.add};
+    }
+    Tape::Slot& slot = tape_.slots_[static_cast<std::size_t>(input.slot)];
+    if (delivery.add) {
+      slot.make_unique();
+    } else {
+      slot.gradient = empty(slot.shape, dtype);
+    }
+    return {slot.gradient.template data<T>(), delivery.add};
+  });
+}
+
+const void* Grads::output(int k, DType dtype) const {
+  const Tape::Node& node = tape_.nodes_[node_];
+  check(k >= 0 && static_cast<std::uint32_t>(k) < node.slots, "{}: its backward asked for output {} of {}", node.name,
+        k, node.slots);
+  const Tape::Slot& slot = tape_.slots_[node.first_slot + static_cast<std::uint32_t>(k)];
+  if (!slot.gradient) return nullptr;
+  return dispatch(dtype, [&]<class T>() -> const void* { return std::as_const(slot.gradient).template data<T>(); });
+}
+
+void Grads::pass(int i, int k) {
+  if (!wants(i)) return;
+  const Tape::Node& node = tape_.nodes_[node_];
+  Tape::Delivery& delivery = tape_.deliveries_[static_cast<std::size_t>(i)];
+  check(!delivery.delivered, "{}: its backward opened input {} twice; that is a defect of the op", node.name, i);
+  delivery.delivered = true;
+  const Tensor gradient = tape_.slots_[node.first_slot + static_cast<std::uint32_t>(k)].gradient;
+  check(static_cast<bool>(gradient), "{}: its backward passed on output {}, to which no gradient came", node.name, k);
+  if (delivery.repeat) {
+    delivery.scratch = gradient;
+    return;
+  }
+  tape_.accumulate(tape_.inputs_[node.first_input + static_cast<std::uint32_t>(i)], gradient);
+}
+
+}  // namespace maki
