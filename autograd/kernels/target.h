@@ -1,0 +1,22 @@
+// The SIMD target that the kernels run on: the best that the CPU has, or one forced by MAKI_TARGET=avx3|avx2|sse4|floor
+// or from a test. Bits are promised within one target.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace maki::kernels {
+
+/// The target in use: "avx3", "avx2", "sse4" or "floor" ("neon", … on other CPUs). Throws where MAKI_TARGET holds
+/// another word or one that this CPU lacks.
+std::string target();
+
+/// The targets that this CPU and this build can run, best first, whatever is forced.
+std::vector<std::string> available_targets();
+
+/// Makes every kernel use `name` from its next call on; "" goes back to MAKI_TARGET's choice, or the best. Not while a
+/// kernel runs. Throws for a name that is none of available_targets().
+void force_target(std::string_view name);
+
+}  // namespace maki::kernels
