@@ -1,7 +1,7 @@
-// The table that drives every test of an op. A row says how to draw a case (shapes and values from a seed) and how to call
-// the op; the drivers (tests/ops/*_test.cpp) do the rest: gradients against four-point differences, float32 against
-// float64, NaN and Inf, garbage in the output buffers, thread counts, SIMD targets. Adding an op means adding its row to the
-// file of its family; a driver reads autograd/ops.h and fails for an op without one.
+// The table that drives every test of an op. A row says how to draw a case (shapes and values from a seed) and how to
+// call the op; the drivers (tests/ops/*_test.cpp) do the rest: gradients against four-point differences, float32
+// against float64, NaN and Inf, garbage in the output buffers, thread counts, SIMD targets. Adding an op means adding
+// its row to the file of its family; a driver reads autograd/ops.h and fails for an op without one.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,167 @@
+#include "autograd/gradcheck.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "autograd/core/check.h"
+
+namespace maki {
+namespace {
+
+// One derivative to compare: along one entry (weights empty) or along a direction.
+struct Probe {
+  std::string name;
+  std::int64_t entry;
+  std::vector<double> direction;
+  double analytic;
+};
+
+class Checker {
+ public:
+  Checker(ParameterStore& store, const std::function<Tensor()>& forward, const GradcheckOptions& options)
+      : store_(store), forward_(forward), options_(options) {
+    check(store.dtype() == DType::float64, "gradcheck: parameters must be float64; got {}", to_string(store.dtype()));
+  }
+
+  std::vector<GradcheckResult> run() {
+    differentiate();
+    std::vector<GradcheckResult> results;
+    double largest = 0;
+    for (const auto& parameter : store_.parameters()) {
+      if (!parameter->trainable()) continue;
+      results.push_back(compare(*parameter));
+      largest = std::max({largest, results.back().analytic_norm, results.back().numeric_norm});
+    }
+    const double floor = std::max(options_.floor, options_.relative_floor * largest);
+    for (GradcheckResult& result : results) {
+      const double scale = std::max({result.analytic_norm, result.numeric_norm, floor});
+      // 0/0 is a pass only where a floor says how small is zero: without one it is NaN, and NaN fails.
+      result.error /= scale;
+    }
+    store_.clear_gradients();
+    return results;
+  }
+
+ private:
+  Tensor record_forward() {
+    const Recording on(tape_, options_.random);
+    Tensor y = forward_();
+    check(y.dtype() == DType::float64, "gradcheck: the output must be float64; got {}", to_string(y.dtype()));
+    return y;
+  }
+
+  void differentiate() {
+    store_.clear_gradients();
+    const Tensor y = record_forward();
+    const RandomStream stream(options_.seed, Purpose::gradcheck);
+    cotangent_ = empty_like(y);
+    for (std::int64_t i = 0; i < y.numel(); ++i) {
+      cotangent_.data<double>()[i] = stream.normal(static_cast<std::uint64_t>(i));
+    }
+    tape_.backward(y, cotangent_);
+  }
+
+  // ⟨cotangent, forward()⟩, summed in long double: the differences below cancel most of its digits.
+  long double evaluate() {
+    store_.touch();
+    const Tensor y = record_forward();
+    tape_.clear();
+    long double sum = 0;
+    for (std::int64_t i = 0; i < y.numel(); ++i) {
+      sum += static_cast<long double>(cotangent_.data<double>()[i]) * static_cast<long double>(y.data<double>()[i]);
+    }
+    return sum;
+  }
+
+  double difference(const Parameter& parameter, const Probe& probe) {
+    const std::span<double> values = store_.values().values<double>().subspan(
+        static_cast<std::size_t>(parameter.offset()), static_cast<std::size_t>(parameter.shape().numel()));
+    const std::vector<double> saved(values.begin(), values.end());
+    const double at = probe.direction.empty() ? values[static_cast<std::size_t>(probe.entry)] : 0;
+    const double h = options_.step * std::max(1.0, std::abs(at));
+    const auto shifted = [&](double by) {
+      if (probe.direction.empty()) {
+        values[static_cast<std::size_t>(probe.entry)] = at + by;
+      } else {
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = saved[i] + by * probe.direction[i];
+      }
+      return evaluate();
+    };
+    const long double far = shifted(-2 * h) - shifted(2 * h), near = shifted(h) - shifted(-h);
+    std::ranges::copy(saved, values.begin());
+    store_.touch();
+    return static_cast<double>((far + 8 * near) / (12 * static_cast<long double>(h)));
+  }
+
+  std::vector<Probe> probes(const Parameter& parameter, std::span<const double> gradient) {
+    const auto n = static_cast<std::int64_t>(gradient.size());
+    std::vector<std::int64_t> order(gradient.size());
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    std::vector<Probe> list;
+    if (options_.directions > 0) {
+      const auto magnitude = [&](std::int64_t i) { return std::abs(gradient[static_cast<std::size_t>(i)]); };
+      std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return magnitude(a) > magnitude(b); });
+      order.resize(static_cast<std::size_t>(std::min(n, options_.entries)));
+    }
+    for (const std::int64_t i : order) {
+      list.push_back({fmt::format("entry {}", i), i, {}, gradient[static_cast<std::size_t>(i)]});
+    }
+    for (std::int64_t k = 0; k < options_.directions && n > 0; ++k) list.push_back(direction(parameter, gradient, k));
+    return list;
+  }
+
+  // A random direction of length 1.
+  Probe direction(const Parameter& parameter, std::span<const double> gradient, std::int64_t k) {
+    const RandomStream stream(options_.seed + static_cast<std::uint64_t>(k) + 1, Purpose::gradcheck, parameter.name());
+    Probe probe{fmt::format("direction {}", k), 0, std::vector<double>(gradient.size()), 0};
+    double squares = 0;
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      probe.direction[i] = stream.normal(i);
+      squares += probe.direction[i] * probe.direction[i];
+    }
+    for (double& d : probe.direction) d /= std::sqrt(squares);
+    probe.analytic = std::inner_product(gradient.begin(), gradient.end(), probe.direction.begin(), 0.0);
+    return probe;
+  }
+
+  GradcheckResult compare(const Parameter& parameter) {
+    const Tensor gradient = parameter.gradient();
+    GradcheckResult result;
+    result.name = parameter.name();
+    result.shape = parameter.shape();
+    double differences = 0, analytic = 0, numeric = 0, worst = -1;
+    for (const Probe& probe : probes(parameter, gradient.values<double>())) {
+      const double n = difference(parameter, probe), distance = std::abs(probe.analytic - n);
+      analytic += probe.analytic * probe.analytic;
+      numeric += n * n;
+      differences += distance * distance;
+      ++result.compared;
+      if (!(distance <= worst)) {
+        worst = distance;
+        result.worst = probe.name;
+        result.worst_analytic = probe.analytic;
+        result.worst_numeric = n;
+      }
+    }
+    result.analytic_norm = std::sqrt(analytic);
+    result.numeric_norm = std::sqrt(numeric);
+    result.error = std::sqrt(differences);
+    return result;
+  }
+
+  ParameterStore& store_;
+  const std::function<Tensor()>& forward_;
+  const GradcheckOptions& options_;
+  Tape tape_;
+  Tensor cotangent_;
+};
+
+}  // namespace
+
+std::vector<GradcheckResult> gradcheck(ParameterStore& store, const std::function<Tensor()>& forward,
+                                       const GradcheckOptions& options) {
+  return Checker(store, forward, options).run();
+}
+
+}  // namespace maki

@@ -1,0 +1,87 @@
+#include "autograd/kernels/column_sum.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "autograd/core/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/column_sum.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr std::int64_t kBlockRows = 64;
+
+// One vector of columns at x; `lanes` of them count. Blocks of rows keep float32's rounding error near that of 64 +
+// rows/64 additions in place of rows.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> sum_vector(D d, std::int64_t rows, const T* x, std::int64_t stride, std::size_t lanes) {
+  auto total = hn::Zero(d);
+  const bool whole = lanes == hn::Lanes(d);
+  const auto mask = hn::FirstN(d, lanes);
+  for (std::int64_t begin = 0; begin < rows; begin += kBlockRows) {
+    const std::int64_t end = std::min(rows, begin + kBlockRows);
+    auto block = hn::Zero(d);
+    if (whole) {
+      for (std::int64_t i = begin; i < end; ++i) block = hn::Add(block, hn::LoadU(d, x + i * stride));
+    } else {
+      for (std::int64_t i = begin; i < end; ++i) block = hn::Add(block, hn::MaskedLoad(mask, d, x + i * stride));
+    }
+    total = hn::Add(total, block);
+  }
+  return total;
+}
+
+template <class T>
+HWY_INLINE void sum_columns(std::int64_t rows, std::int64_t begin, std::int64_t end, const T* x, std::int64_t stride,
+                            Sink<T> sums) {
+  const hn::ScalableTag<T> d;
+  const auto width = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t j = begin; j < end; j += width) {
+    const auto lanes = static_cast<std::size_t>(std::min(width, end - j));
+    const auto mask = hn::FirstN(d, lanes);
+    auto total = sum_vector(d, rows, x + j, stride, lanes);
+    if (sums.add) total = hn::Add(total, hn::MaskedLoad(mask, d, sums.data + j));
+    hn::BlendedStore(total, mask, d, sums.data + j);
+  }
+}
+
+void sum_columns_f32(std::int64_t rows, std::int64_t begin, std::int64_t end, const float* x, std::int64_t stride,
+                     Sink<float> sums) {
+  sum_columns(rows, begin, end, x, stride, sums);
+}
+void sum_columns_f64(std::int64_t rows, std::int64_t begin, std::int64_t end, const double* x, std::int64_t stride,
+                     Sink<double> sums) {
+  sum_columns(rows, begin, end, x, stride, sums);
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+
+HWY_EXPORT(sum_columns_f32);
+HWY_EXPORT(sum_columns_f64);
+
+template <class T>
+void column_sum(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t stride, Sink<T> sums) {
+  constexpr std::int64_t kColumns = 64;  // whole cache lines a thread, at any vector width
+  parallel_for(ceil_div(cols, kColumns), rows * kColumns, [&](std::int64_t block) {
+    const std::int64_t begin = block * kColumns, end = std::min(cols, begin + kColumns);
+    if constexpr (std::is_same_v<T, float>) {
+      HWY_DYNAMIC_DISPATCH(sum_columns_f32)(rows, begin, end, x, stride, sums);
+    } else {
+      HWY_DYNAMIC_DISPATCH(sum_columns_f64)(rows, begin, end, x, stride, sums);
+    }
+  });
+}
+template void column_sum(std::int64_t, std::int64_t, const float*, std::int64_t, Sink<float>);
+template void column_sum(std::int64_t, std::int64_t, const double*, std::int64_t, Sink<double>);
+
+}  // namespace maki::kernels
+#endif

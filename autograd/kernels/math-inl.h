@@ -1,0 +1,207 @@
+// exp, log, tanh, sigmoid and erf on vectors, right at both ends, for float and double on every target:
+//
+//   Exp(d, x)  Log(d, x)  Tanh(d, x)  Sigmoid(d, x)  Erf(d, x)  MaxKeepNaN(a, b)      d a tag, x a vector of it
+//
+// NaN stays NaN; exp gives 0 and Inf, log −Inf and NaN, tanh and erf ±1 and ±0; subnormal arguments and results are
+// right. Highway's own (hwy/contrib/math 1.0.3) are not used: Exp(NaN) is 0, Exp(200f) is 0, Log(NaN) is 89, and
+// without fused multiply-add its double Exp loses four digits at the ends. Do not include both: unqualified calls would
+// be ambiguous.
+//
+// Method. Arguments are reduced as in Cody and Waite, "Software Manual for the Elementary Functions" (1980). The
+// polynomials are minimax ones, found with Remez' exchange in 50 digits and rounded; each says its interval and error.
+// Worst errors measured against 80-bit libm over 2·10⁶ arguments a function (tests/kernels/math_test.cpp bounds them),
+// in units in the last place, with fused multiply-add (without it, where worse), and the speed of one AVX-512 core:
+//
+//            float          double         Gelem/s, float
+//   Exp      MEASURED
+//
+// Include from a kernel file between foreach_target and its HWY_BEFORE_NAMESPACE; it is compiled once for each target.
+#if defined(MAKI_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_MATH_INL_H_
+#undef MAKI_KERNELS_MATH_INL_H_
+#else
+#define MAKI_KERNELS_MATH_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The larger one; NaN where either is NaN (Highway's Max drops a NaN in one operand order).
+template <class V>
+HWY_INLINE V MaxKeepNaN(V a, V b) {
+  return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
+}
+
+/// c0 + c1 x + c2 x² + … by Horner's rule.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Polynomial(D d, V /*x*/, double c0) {
+  return hn::Set(d, static_cast<hn::TFromD<D>>(c0));
+}
+template <class D, class V = hn::Vec<D>, class... Rest>
+HWY_INLINE V Polynomial(D d, V x, double c0, Rest... rest) {
+  return hn::MulAdd(Polynomial(d, x, rest...), x, hn::Set(d, static_cast<hn::TFromD<D>>(c0)));
+}
+
+/// x clamped to [low, high]; NaN stays: x86 returns the second operand, ARM the NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ClampKeepNaN(D d, V x, double low, double high) {
+  using T = hn::TFromD<D>;
+  return hn::Min(hn::Set(d, static_cast<T>(high)), hn::Max(hn::Set(d, static_cast<T>(low)), x));
+}
+
+/// x = k ln 2 + r with |r| <= ln 2 / 2, and what Exp and Expm1 need of it.
+template <class D>
+struct ExpParts {
+  hn::Vec<D> p;                        // e^r − 1
+  hn::Vec<hn::RebindToUnsigned<D>> k;  // bits whose low ones hold k + 2·bias
+};
+
+/// For |x| < 1100 (double) or 180 (float). Adding 1.5·2^52 (2^23) leaves the nearest integer to x/ln 2 in the low bits;
+/// the product of k and the upper part of ln 2 is exact.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE ExpParts<D> ExpReduce(D d, V x) {
+  using T = hn::TFromD<D>;
+  constexpr bool kFloat = sizeof(T) == 4;
+  const V magic = hn::Set(d, static_cast<T>(kFloat ? 12582912.0 + 254 : 6755399441055744.0 + 2046));
+  const V t = hn::MulAdd(x, hn::Set(d, static_cast<T>(1.4426950408889634074)), magic);
+  const V k = hn::Sub(t, magic);
+  V r = hn::NegMulAdd(k, hn::Set(d, static_cast<T>(kFloat ? 0.693145751953125 : 6.93147180369123816490e-01)), x);
+  r = hn::NegMulAdd(k, hn::Set(d, static_cast<T>(kFloat ? 1.42860676533018704e-06 : 1.90821492927058770002e-10)), r);
+  // (e^r − 1 − r) / r² on |r| <= 0.3468; relative error of e^r − 1: 1.4e-8 and 2.7e-19.
+  V q;
+  if constexpr (kFloat) {
+    q = Polynomial(d, r, 0.49999997, 0.166665435, 0.0416672006, 0.00836654752, 0.00138825178);
+  } else {
+    q = Polynomial(d, r, 0.5, 0.16666666666666677, 0.041666666666666505, 0.008333333333321655, 0.001388888888896261,
+                   0.00019841269886073377, 2.4801587172222277e-05, 2.7557244254232913e-06, 2.7557402780343925e-07,
+                   2.510902445795853e-08, 2.0875327966055297e-09);
+  }
+  return {hn::MulAdd(hn::Mul(r, r), q, r), hn::BitCast(hn::RebindToUnsigned<D>(), t)};
+}
+
+/// e^x. The scale 2^k goes in by two factors, so that k may leave the range of normal numbers on either side: the first
+/// product is exact and the second rounds once.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Exp(D d, V x) {
+  using T = hn::TFromD<D>;
+  constexpr bool kFloat = sizeof(T) == 4;
+  constexpr int kMantissa = kFloat ? 23 : 52;
+  const ExpParts<D> e = ExpReduce(d, ClampKeepNaN(d, x, kFloat ? -104 : -746, kFloat ? 89 : 710));
+  const auto half = hn::ShiftRight<1>(e.k);
+  const V scaled = hn::Mul(hn::Add(e.p, hn::Set(d, T{1})), hn::BitCast(d, hn::ShiftLeft<kMantissa>(half)));
+  return hn::Mul(scaled, hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::Sub(e.k, half))));
+}
+
+/// log x = k ln 2 + log m with m in [√½, √2): with f = m − 1 and s = f / (2 + f), log m = f − (f²/2 − s (f²/2 + R(s²))),
+/// R(z) = 2 (atanh(√z)/√z − 1): Ng and the fdlibm authors, Sun Microsystems 1993.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Log(D d, V x) {
+  using T = hn::TFromD<D>;
+  constexpr bool kFloat = sizeof(T) == 4;
+  constexpr int kMantissa = kFloat ? 23 : 52;
+  const hn::RebindToUnsigned<D> du;
+  using TU = hn::TFromD<decltype(du)>;
+  const V one = hn::Set(d, T{1}), zero = hn::Zero(d);
+  // Subnormals are scaled into the normal range first.
+  const auto small = hn::Lt(x, hn::Set(d, static_cast<T>(kFloat ? 0x1p-126 : 0x1p-1022)));
+  const V normal = hn::IfThenElse(small, hn::Mul(x, hn::Set(d, static_cast<T>(kFloat ? 0x1p25 : 0x1p54))), x);
+  const V shift = hn::IfThenElseZero(small, hn::Set(d, static_cast<T>(kFloat ? 25 : 54)));
+  // The exponent e = k + bias, and k as a number through the bits of 2^52 + e (2^23 + e).
+  const V sqrt_half = hn::Set(d, static_cast<T>(0.70710678118654752440));
+  const auto bits = hn::BitCast(du, normal), bits_of_one = hn::BitCast(du, one);
+  const auto e = hn::ShiftRight<kMantissa>(hn::Add(bits, hn::Sub(bits_of_one, hn::BitCast(du, sqrt_half))));
+  const V magic = hn::Set(d, static_cast<T>(kFloat ? 0x1p23 : 0x1p52));
+  const TU bias = kFloat ? 127 : 1023;
+  const V k = hn::Sub(hn::Sub(hn::BitCast(d, hn::Or(e, hn::BitCast(du, magic))),
+                              hn::Set(d, static_cast<T>((kFloat ? 0x1p23 : 0x1p52) + static_cast<double>(bias)))),
+                      shift);
+  const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<kMantissa>(hn::Sub(e, hn::Set(du, bias)))));
+
+  const V f = hn::Sub(m, one);
+  const V s = hn::Div(f, hn::Add(f, hn::Set(d, T{2})));
+  const V z = hn::Mul(s, s), half_square = hn::Mul(hn::Mul(f, f), hn::Set(d, static_cast<T>(0.5)));
+  // R(z) / z on s <= 0.1716; relative error of log m: FLOATERR and DOUBLEERR.
+  V r;
+  if constexpr (kFloat) {
+    r = Polynomial(d, z, LOGF);
+  } else {
+    r = Polynomial(d, z, LOGD);
+  }
+  r = hn::Mul(r, z);
+  const V low = hn::MulAdd(s, hn::Add(half_square, r),
+                           hn::Mul(k, hn::Set(d, static_cast<T>(kFloat ? 9.0580006145e-6 : 1.90821492927058770002e-10))));
+  const V y = hn::MulAdd(k, hn::Set(d, static_cast<T>(kFloat ? 0.69313812256 : 6.93147180369123816490e-01)),
+                         hn::Sub(f, hn::Sub(half_square, low)));
+  const V infinity = hn::Inf(d);
+  const V ends = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), hn::IfThenElse(hn::Eq(x, infinity), infinity, y));
+  return hn::IfThenElse(hn::Ge(x, zero), ends, hn::NaN(d));
+}
+
+/// tanh x = −E / (2 + E) with E = e^(−2|x|) − 1 = 2^k p + (2^k − 1), which loses nothing near 0.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Tanh(D d, V x) {
+  using T = hn::TFromD<D>;
+  constexpr int kMantissa = sizeof(T) == 4 ? 23 : 52;
+  const hn::RebindToUnsigned<D> du;
+  const V a = hn::Min(hn::Set(d, T{20}), hn::Abs(x));  // tanh is 1 from 9.02 (float) and 19.1 (double) on
+  const ExpParts<D> e = ExpReduce(d, hn::Mul(a, hn::Set(d, T{-2})));
+  const auto bias = hn::Set(du, static_cast<hn::TFromD<decltype(du)>>(sizeof(T) == 4 ? 127 : 1023));
+  const V power = hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::Sub(e.k, bias)));
+  const V expm1 = hn::MulAdd(power, e.p, hn::Sub(power, hn::Set(d, T{1})));
+  return hn::CopySign(hn::Div(expm1, hn::Add(expm1, hn::Set(d, T{2}))), x);
+}
+
+/// 1 / (1 + e^−x), written with e^−|x| so that the left tail keeps its digits down to the subnormals.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Sigmoid(D d, V x) {
+  const V one = hn::Set(d, hn::TFromD<D>{1});
+  const V e = Exp(d, hn::Neg(hn::Abs(x)));
+  return hn::Div(hn::IfThenElse(hn::Ge(x, hn::Zero(d)), one, e), hn::Add(one, e));
+}
+
+/// erf x, and e^(−x²) which it needs anyway (the density in GELU's derivative): x P(x²) up to 1, beyond it
+/// 1 − e^(−x²) Q(|x|) with Q = erfcx, whose error is weighted with e^(−x²).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ErfAndExp(D d, V x, V& exp_minus_square) {
+  using T = hn::TFromD<D>;
+  const V one = hn::Set(d, T{1}), a = hn::Abs(x), square = hn::Mul(x, x);
+  exp_minus_square = Exp(d, hn::Neg(square));
+  V near, far;
+  if constexpr (sizeof(T) == 4) {
+    // P: relative error 1.3e-9. Q in a − 2.5 on [1, 4] (erf is 1 from 3.84 on): weighted error 2.5e-9.
+    near = Polynomial(d, square, 1.12837911, -0.37612626, 0.112835854, -0.026853811, 0.00518832775, -0.000801019371,
+                      7.85386073e-05);
+    far = Polynomial(d, hn::Sub(hn::Min(hn::Set(d, T{4}), a), hn::Set(d, T{2.5})), 0.210807607, -0.0743421838,
+                     0.0249146242, -0.00813225377, 0.00230250042, -0.000661121274, 0.000543320959, 0.000225063544,
+                     0.00010684337);
+  } else {
+    // P: relative error 1.3e-19. Q in a − 3.5 on [1, 6] (erf is 1 from 5.87 on): weighted error 7.5e-18.
+    near = Polynomial(d, square, 1.1283791670955126, -0.3761263890318375, 0.11283791670954857, -0.026866170645072893,
+                      0.005223977624780862, -0.000854832697874194, 0.0001205533103689036, -1.4925593506671345e-05,
+                      1.646097281353705e-06, -1.6350025185895177e-07, 1.4657879597306717e-08, -1.136566502864451e-09,
+                      5.945260200617797e-11);
+    far = Polynomial(d, hn::Sub(hn::Min(hn::Set(d, T{6}), a), hn::Set(d, T{3.5})), 0.15529365560891528,
+                     -0.04132357782730067, 0.010661133221540489, -0.0026730744662370335, 0.000652685965433095,
+                     -0.0001554694723770549, 3.618219304904841e-05, -8.235841748853372e-06, 1.8388143324033348e-06,
+                     -4.0308561896896787e-07, 8.321035193035945e-08, -1.954899801521175e-08, 4.71595913679242e-09,
+                     5.893662690419679e-10, 6.034494517670315e-10, -2.2055727387360699e-10, -2.095502692349044e-10,
+                     -6.537829202204778e-11, 6.124242049053188e-12, 1.0135330720091554e-11, 3.3004336676959992e-12,
+                     5.056615186424827e-13, 3.317765441159067e-14);
+  }
+  far = hn::CopySign(hn::NegMulAdd(exp_minus_square, far, one), x);
+  return hn::IfThenElse(hn::Lt(a, one), hn::Mul(x, near), far);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Erf(D d, V x) {
+  V unused;
+  return ErfAndExp(d, x, unused);
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // MAKI_KERNELS_MATH_INL_H_

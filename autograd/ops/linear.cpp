@@ -1,0 +1,195 @@
+// Matrix products. Gradients of C = op(A) op(B): d op(A) = dC op(B)ᵀ, d op(B) = op(A)ᵀ dC.
+#include "autograd/core/check.h"
+#include "autograd/kernels/column_sum.h"
+#include "autograd/kernels/gemm.h"
+#include "autograd/ops.h"
+#include "autograd/tape.h"
+
+namespace maki {
+namespace {
+
+template <class T>
+void run(const kernels::Gemm<T>& g) {
+  const std::int64_t bytes = kernels::gemm_scratch_bytes(g);
+  const Storage scratch(bytes);
+  kernels::gemm(g, std::span(scratch.data(), static_cast<std::size_t>(bytes)));
+}
+
+// The sizes of one matmul. A side that every item of the batch shares has stride 0.
+struct Product {
+  std::int64_t batch, m, n, k;
+  bool transpose_a, transpose_b;
+  std::int64_t stride_a, stride_b;
+
+  std::int64_t lda() const { return transpose_a ? m : k; }
+  std::int64_t ldb() const { return transpose_b ? k : n; }
+};
+
+// out [rows, cols] of each item = one product; where all items share `out`, they are added in the order of the batch.
+template <class T>
+void run_items(kernels::Gemm<T> g, std::int64_t batch, bool shared_output, Sink<T> out) {
+  g.c = out.data;
+  g.beta = out.add ? 1 : 0;
+  if (!shared_output) {
+    g.batch = batch;
+    g.stride_c = g.m * g.n;
+    run(g);
+    return;
+  }
+  if (batch == 0 && !out.add) std::fill(out.data, out.data + g.m * g.n, T{0});
+  for (std::int64_t item = 0; item < batch; ++item) {
+    run(g);
+    g.a += g.stride_a;
+    g.b += g.stride_b;
+    g.beta = 1;
+  }
+}
+
+template <class T>
+void matmul_backward_a(const Product& p, const T* b, const T* dc, Sink<T> da) {
+  kernels::Gemm<T> g;
+  if (!p.transpose_a) {  // dA [m, k] = dC [m, n] · op(B)ᵀ [n, k]
+    g = {.m = p.m, .n = p.k, .k = p.n, .a = dc, .lda = p.n, .b = b, .ldb = p.ldb(), .b_transposed = !p.transpose_b};
+    g.stride_a = p.m * p.n;
+    g.stride_b = p.stride_b;
+  } else {  // A is stored [k, m]: dA = op(B) [k, n] · dCᵀ [n, m]
+    g = {.m = p.k, .n = p.m, .k = p.n, .a = b, .lda = p.ldb(), .a_transposed = p.transpose_b};
+    g.b = dc;
+    g.ldb = p.n;
+    g.b_transposed = true;
+    g.stride_a = p.stride_b;
+    g.stride_b = p.m * p.n;
+  }
+  g.ldc = g.n;
+  run_items(g, p.batch, p.stride_a == 0, da);
+}
+
+template <class T>
+void matmul_backward_b(const Product& p, const T* a, const T* dc, Sink<T> db) {
+  kernels::Gemm<T> g;
+  if (!p.transpose_b) {  // dB [k, n] = op(A)ᵀ [k, m] · dC [m, n]
+    g = {.m = p.k, .n = p.n, .k = p.m, .a = a, .lda = p.lda(), .a_transposed = !p.transpose_a, .b = dc, .ldb = p.n};
+    g.stride_a = p.stride_a;
+    g.stride_b = p.m * p.n;
+  } else {  // B is stored [n, k]: dB = dCᵀ [n, m] · op(A) [m, k]
+    g = {.m = p.n, .n = p.k, .k = p.m, .a = dc, .lda = p.n, .a_transposed = true};
+    g.b = a;
+    g.ldb = p.lda();
+    g.b_transposed = p.transpose_a;
+    g.stride_a = p.m * p.n;
+    g.stride_b = p.stride_a;
+  }
+  g.ldc = g.n;
+  run_items(g, p.batch, p.stride_b == 0, db);
+}
+
+bool same_batch(const Shape& a, const Shape& b) {
+  return std::ranges::equal(a.extents().first(static_cast<std::size_t>(a.rank() - 2)),
+                            b.extents().first(static_cast<std::size_t>(b.rank() - 2)));
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
+  const Shape &sa = a.shape(), &sb = b.shape();
+  check(a.dtype() == b.dtype(), "matmul: both sides must have one type; got {} and {}", to_string(a.dtype()),
+        to_string(b.dtype()));
+  check(sa.rank() >= 2 && sb.rank() >= 2, "matmul: both sides need two axes or more; got {} and {}", sa, sb);
+  check(sa.rank() == 2 || sb.rank() == 2 || same_batch(sa, sb),
+        "matmul: leading axes must be equal, or one side 2-D; got {} and {}", sa, sb);
+  const std::int64_t k = sa[transpose_a ? -2 : -1];
+  check(sb[transpose_b ? -1 : -2] == k, "matmul: inner extents must be equal; got {}{} and {}{}", sa,
+        transpose_a ? " transposed" : "", sb, transpose_b ? " transposed" : "");
+
+  const Shape& batched = sa.rank() >= sb.rank() ? sa : sb;
+  Product p{.batch = 1,
+            .m = sa[transpose_a ? -1 : -2],
+            .n = sb[transpose_b ? -2 : -1],
+            .k = k,
+            .transpose_a = transpose_a,
+            .transpose_b = transpose_b,
+            .stride_a = sa.rank() == 2 && sb.rank() > 2 ? 0 : sa[-1] * sa[-2],
+            .stride_b = sb.rank() == 2 && sa.rank() > 2 ? 0 : sb[-1] * sb[-2]};
+  for (int axis = 0; axis + 2 < batched.rank(); ++axis) p.batch *= batched[axis];
+  Tensor y = empty(batched.with(-2, p.m).with(-1, p.n), a.dtype());
+  if (p.stride_b == 0 && !transpose_a) {  // one product of batch · m rows is larger and so faster
+    p.m *= p.batch;
+    p.batch = 1;
+    p.stride_b = k * p.n;
+  }
+
+  dispatch(a.dtype(), [&]<class T>() {
+    kernels::Gemm<T> g{.m = p.m, .n = p.n, .k = p.k, .a = a.data<T>(), .lda = p.lda(), .a_transposed = transpose_a};
+    g.b = b.data<T>();
+    g.ldb = p.ldb();
+    g.b_transposed = transpose_b;
+    g.stride_a = p.stride_a;
+    g.stride_b = p.stride_b;
+    g.ldc = p.n;
+    run_items(g, p.batch, false, Sink<T>{y.data<T>(), false});
+  });
+  return record("matmul", y, {a, b}, [a, b, p](Grads& grads) {
+    dispatch(a.dtype(), [&]<class T>() {
+      const T* const dc = grads.out<T>();
+      if (const Sink<T> da = grads.in<T>(0)) matmul_backward_a(p, b.data<T>(), dc, da);
+      if (const Sink<T> db = grads.in<T>(1)) matmul_backward_b(p, a.data<T>(), dc, db);
+    });
+  });
+}
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Shape &sx = x.shape(), &sw = weight.shape();
+  check(sx.rank() >= 1 && sw.rank() == 2 && sx.cols() == sw.cols(),
+        "linear: weight must be [out, in] with in the last extent of x; got x {}, weight {}", sx, sw);
+  const std::int64_t rows = sx.rows(), in = sw.cols(), out = sw[0];
+  check(!bias || bias.shape() == Shape{out}, "linear: bias must be [{}]; got {}", out, bias.shape());
+  check(x.dtype() == weight.dtype() && (!bias || bias.dtype() == x.dtype()),
+        "linear: x, weight and bias must have one type; got {} and {}", to_string(x.dtype()),
+        to_string(weight.dtype()));
+
+  Tensor y = empty(sx.with(-1, out), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    kernels::Gemm<T> g{.m = rows, .n = out, .k = in, .a = x.data<T>(), .lda = in, .b = weight.data<T>(), .ldb = in};
+    g.b_transposed = true;
+    g.c = y.data<T>();
+    g.ldc = out;
+    g.bias = bias ? bias.data<T>() : nullptr;
+    run(g);
+  });
+  const auto backward = [x, weight, rows, in, out](Grads& grads, bool has_bias) {
+    dispatch(x.dtype(), [&]<class T>() {
+      const T* const dy = grads.out<T>();
+      if (const Sink<T> dx = grads.in<T>(0)) {  // [rows, out] · [out, in]
+        run(kernels::Gemm<T>{.m = rows,
+                             .n = in,
+                             .k = out,
+                             .a = dy,
+                             .lda = out,
+                             .b = weight.data<T>(),
+                             .ldb = in,
+                             .c = dx.data,
+                             .ldc = in,
+                             .beta = dx.add});
+      }
+      if (const Sink<T> dw = grads.in<T>(1)) {  // [out, rows] · [rows, in]
+        run(kernels::Gemm<T>{.m = out,
+                             .n = in,
+                             .k = rows,
+                             .a = dy,
+                             .lda = out,
+                             .a_transposed = true,
+                             .b = x.data<T>(),
+                             .ldb = in,
+                             .c = dw.data,
+                             .ldc = in,
+                             .beta = dw.add});
+      }
+      if (!has_bias) return;
+      if (const Sink<T> db = grads.in<T>(2)) kernels::column_sum(rows, out, dy, out, db);
+    });
+  };
+  if (!bias) return record("linear", y, {x, weight}, [backward](Grads& grads) { backward(grads, false); });
+  return record("linear", y, {x, weight, bias}, [backward](Grads& grads) { backward(grads, true); });
+}
+
+}  // namespace maki

@@ -1,0 +1,63 @@
+#include "autograd/core/philox.h"
+
+#include <cmath>
+#include <set>
+
+#include "tests/catch.h"
+
+using namespace maki;
+
+TEST_CASE("Philox gives the known answers of its authors' test vectors") {
+  // Random123, kat_vectors, philox4x32 10.
+  using Words = std::array<std::uint32_t, 4>;
+  REQUIRE(philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  REQUIRE(philox({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}) == Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+  REQUIRE(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
+          Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("streams of different identities differ, streams of one identity agree") {
+  std::set<std::uint64_t> first;
+  int streams = 0;
+  for (const std::uint64_t seed : {0, 1}) {
+    for (const Purpose purpose : {Purpose::dropout, Purpose::shuffle}) {
+      for (const std::uint64_t a : {0, 1}) {
+        for (const std::uint64_t b : {0, 1}) {
+          for (const std::uint64_t c : {0, 1}) {
+            first.insert(RandomStream(seed, purpose, a, b, c).bits64(0));
+            ++streams;
+            REQUIRE(RandomStream(seed, purpose, a, b, c).bits(9) == RandomStream(seed, purpose, a, b, c).block(2)[1]);
+          }
+        }
+      }
+    }
+  }
+  for (const char* name : {"h.0.attn", "h.1.attn", "h.0.attm", ""}) {
+    first.insert(RandomStream(0, Purpose::initialize, name).bits64(0));
+    ++streams;
+  }
+  REQUIRE(first.size() == static_cast<std::size_t>(streams));
+}
+
+TEST_CASE("uniform and normal numbers have their moments") {
+  const RandomStream stream(5, Purpose::test);
+  constexpr int n = 200000;
+  double uniform = 0, normal = 0, squares = 0, fourth = 0, neighbours = 0;
+  std::array<int, 10> counts{};
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const double u = stream.uniform(i), x = stream.normal(i);
+    REQUIRE((u >= 0 && u < 1));
+    ++counts[static_cast<std::size_t>(stream.below(i, 10))];
+    uniform += u;
+    normal += x;
+    squares += x * x;
+    fourth += x * x * x * x;
+    neighbours += x * stream.normal(i + 1);
+  }
+  REQUIRE(uniform / n == Approx(0.5).margin(0.005));
+  REQUIRE(normal / n == Approx(0).margin(0.01));
+  REQUIRE(squares / n == Approx(1).margin(0.02));
+  REQUIRE(fourth / n == Approx(3).margin(0.15));
+  REQUIRE(neighbours / n == Approx(0).margin(0.01));
+  for (const int count : counts) REQUIRE(count == Approx(n / 10.0).epsilon(0.05));
+}

@@ -1,0 +1,153 @@
+// The checker itself: it accepts a right backward for many seeds and rejects every one of a list of wrong ones.
+#include "autograd/gradcheck.h"
+
+#include <cmath>
+#include <limits>
+
+#include "autograd/core/check.h"
+#include "autograd/tape.h"
+#include "tests/catch.h"
+
+using namespace maki;
+
+namespace {
+
+constexpr std::int64_t kRows = 30, kCols = 40;
+
+using Values = std::vector<double>;
+struct Wrong {
+  const char* name;
+  std::function<void(Values& dx, Values& db, const Values& dy)> spoil;
+};
+
+// y = 2 sin x + b x with b [C] broadcast over rows: dx = (2 cos x + b) dy, db = Σ_rows x dy; then spoiled.
+Tensor forward(const Tensor& x, const Tensor& b, const Wrong& wrong) {
+  Tensor y = empty_like(x);
+  for (std::int64_t i = 0; i < x.numel(); ++i) y.data<double>()[i] = 2 * std::sin(x.at(i)) + b.at(i % kCols) * x.at(i);
+  return record("seeded", y, {x, b}, [x, b, &wrong](Grads& g) {
+    Values dx(static_cast<std::size_t>(x.numel())), db(kCols), dy(dx.size());
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      dy[i] = g.out<double>()[i];
+      const double v = x.at(static_cast<std::int64_t>(i));
+      dx[i] = (2 * std::cos(v) + b.at(static_cast<std::int64_t>(i) % kCols)) * dy[i];
+      db[i % kCols] += v * dy[i];
+    }
+    wrong.spoil(dx, db, dy);
+    const Sink<double> sx = g.in<double>(0), sb = g.in<double>(1);
+    for (std::size_t i = 0; i < dx.size(); ++i) sx.put(static_cast<std::int64_t>(i), dx[i]);
+    for (std::size_t i = 0; i < db.size(); ++i) sb.put(static_cast<std::int64_t>(i), db[i]);
+  });
+}
+
+bool accepted(const Wrong& wrong, std::uint64_t seed, GradcheckOptions options = {}) {
+  ParameterStore store(DType::float64);
+  Parameter& x = store.add("x", {kRows, kCols}, init::normal(1));
+  Parameter& b = store.add("b", {kCols}, init::normal(1));
+  store.seal(seed);
+  options.seed = seed;
+  const auto results = gradcheck(
+      store, [&] { return forward(x, b, wrong); }, options);
+  REQUIRE(results.size() == 2);
+  return results[0].passed(1e-9) && results[1].passed(1e-9);
+}
+
+const Wrong kRight{"right", [](Values&, Values&, const Values&) {}};
+
+void scale(Values& values, double factor) {
+  for (double& value : values) value *= factor;
+}
+
+std::vector<Wrong> wrongs() {
+  static Values stale(kRows * kCols, 0.0);
+  return {
+      {"x scaled by 1.001", [](Values& dx, Values&, const Values&) { scale(dx, 1.001); }},
+      {"x scaled by 1 + 1e-7", [](Values& dx, Values&, const Values&) { scale(dx, 1 + 1e-7); }},
+      {"b scaled by 0.999", [](Values&, Values& db, const Values&) { scale(db, 0.999); }},
+      {"one sign of x", [](Values& dx, Values&, const Values&) { dx[17] = -dx[17]; }},
+      {"one sign of b", [](Values&, Values& db, const Values&) { db[3] = -db[3]; }},
+      {"all signs", [](Values& dx, Values& db, const Values&) { scale(dx, -1), scale(db, -1); }},
+      {"missing sum over the broadcast axis",
+       [](Values& dx, Values& db, const Values&) { std::copy_n(dx.begin(), kCols, db.begin()); }},
+      {"mean over the broadcast axis", [](Values&, Values& db, const Values&) { scale(db, 1.0 / kRows); }},
+      {"transposed",
+       [](Values& dx, Values&, const Values&) {
+         const Values copy = dx;
+         for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = copy[(i % kRows) * kCols + i / kRows];
+       }},
+      {"shifted by one", [](Values& dx, Values&, const Values&) { std::rotate(dx.begin(), dx.begin() + 1, dx.end()); }},
+      {"stale: added to what an earlier call left",
+       [](Values& dx, Values&, const Values&) {
+         for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = stale[i] += dx[i] + 1e-3;
+       }},
+      {"zero for x where b's is not", [](Values& dx, Values&, const Values&) { scale(dx, 0); }},
+      {"zero for b where x's is not", [](Values&, Values& db, const Values&) { scale(db, 0); }},
+      {"zero everywhere", [](Values& dx, Values& db, const Values&) { scale(dx, 0), scale(db, 0); }},
+      {"NaN in one entry of a thousand",
+       [](Values& dx, Values&, const Values&) { dx[999] = std::numeric_limits<double>::quiet_NaN(); }},
+      {"Inf in one entry",
+       [](Values&, Values& db, const Values&) { db[39] = std::numeric_limits<double>::infinity(); }},
+      {"the cotangent ignored",
+       [](Values& dx, Values&, const Values& dy) {
+         for (std::size_t i = 0; i < dx.size(); ++i) dx[i] /= dy[i];
+       }},
+      {"the cotangent passed through", [](Values& dx, Values&, const Values& dy) { dx = dy; }},
+      {"one row dropped", [](Values& dx, Values&, const Values&) { std::fill_n(dx.begin(), kCols, 0.0); }},
+      {"the last column dropped", [](Values&, Values& db, const Values&) { db.back() = 0; }},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("the checker accepts a right backward") {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) REQUIRE(accepted(kRight, seed));
+}
+
+TEST_CASE("the checker rejects every seeded wrong backward") {
+  REQUIRE(wrongs().size() >= 15);
+  for (const Wrong& wrong : wrongs()) {
+    INFO(wrong.name);
+    REQUIRE_FALSE(accepted(wrong, 1));
+  }
+}
+
+TEST_CASE("random directions and largest entries also tell right from wrong") {
+  GradcheckOptions sampled;
+  sampled.directions = 3;
+  sampled.entries = 16;
+  REQUIRE(accepted(kRight, 1, sampled));
+  int rejected = 0;
+  for (const Wrong& wrong : wrongs()) rejected += accepted(wrong, 1, sampled) ? 0 : 1;
+  REQUIRE(rejected == static_cast<int>(wrongs().size()));
+}
+
+TEST_CASE("a check that compared nothing fails, and so does 0 against 0 without a floor") {
+  REQUIRE_FALSE(GradcheckResult{}.passed(1));
+  ParameterStore store(DType::float64);
+  Parameter& x = store.add("x", {3}, init::constant(1));
+  store.seal();
+  const auto dead = [&] {
+    return record("dead", zeros({3}, DType::float64), {x}, [](Grads& g) {
+      const Sink<double> dx = g.in<double>(0);
+      for (int i = 0; i < 3; ++i) dx.put(i, 0);
+    });
+  };
+  REQUIRE_FALSE(gradcheck(store, dead)[0].passed(1e-9));
+  GradcheckOptions floor;
+  floor.floor = 1e-4;
+  REQUIRE(gradcheck(store, dead, floor)[0].passed(1e-9));
+}
+
+TEST_CASE("the checker works in float64 only, and puts values back") {
+  ParameterStore narrow(DType::float32);
+  narrow.add("x", {3}, init::constant(1));
+  narrow.seal();
+  REQUIRE_THROWS_AS(gradcheck(narrow, [] { return Tensor(); }), Error);
+
+  ParameterStore store(DType::float64);
+  Parameter& x = store.add("x", {kRows, kCols}, init::normal(1));
+  Parameter& b = store.add("b", {kCols}, init::normal(1));
+  store.seal(1);
+  const std::vector<double> before(x.value().values<double>().begin(), x.value().values<double>().end());
+  gradcheck(store, [&] { return forward(x, b, kRight); });
+  REQUIRE(std::equal(before.begin(), before.end(), x.value().data<double>()));
+}

@@ -1,0 +1,77 @@
+#include "autograd/parameter.h"
+
+#include "autograd/core/check.h"
+#include "tests/catch.h"
+
+using namespace maki;
+
+TEST_CASE("a store lays parameters out by group in birth order, aligned, with zero padding") {
+  ParameterStore store(DType::float32);
+  Parameter& a = store.add("a", {3, 5}, init::constant(1));
+  Parameter& b = store.add("b", {7}, init::constant(2));
+  Parameter& frozen = store.add("frozen", {2, 2}, init::constant(3), Group::frozen);
+  Parameter& c = store.add("c", {4, 4}, init::normal(0.02));
+  REQUIRE_THROWS_WITH(a.value(), ContainsSubstring("seal"));
+  store.seal(1);
+
+  REQUIRE(a.offset() == 0);
+  REQUIRE(c.offset() == 16);
+  REQUIRE(b.offset() == 32);
+  REQUIRE(frozen.offset() == 48);
+  REQUIRE(store.range(Group::decay).end == 32);
+  REQUIRE(store.trainable().end == 48);
+  REQUIRE(store.numel() == 15 + 7 + 4 + 16);
+  const auto values = store.values().values<float>();
+  for (const std::size_t padding : {15, 39, 40, 47, 52, 63}) REQUIRE(values[padding] == 0);
+  REQUIRE(values[14] == 1);
+  REQUIRE(b.value().at(6) == 2);
+  REQUIRE(&store.find("c") == &c);
+  REQUIRE_THROWS_WITH(store.find("frosen"), ContainsSubstring("nearest is frozen"));
+  REQUIRE_FALSE(frozen.value().requires_grad());
+  REQUIRE(a.value().requires_grad());
+}
+
+TEST_CASE("a store refuses nameless, repeated and late parameters") {
+  ParameterStore store;
+  store.add("a", {1}, init::constant(0));
+  REQUIRE_THROWS_WITH(store.add("a", {1}, init::constant(0)), ContainsSubstring("a twice"));
+  REQUIRE_THROWS_AS(store.add("", {1}, init::constant(0)), Error);
+  store.seal();
+  REQUIRE_THROWS_AS(store.add("b", {1}, init::constant(0)), Error);
+  REQUIRE_THROWS_AS(store.seal(), Error);
+}
+
+TEST_CASE("initial values are a function of seed, name and index alone") {
+  const auto draw = [](std::uint64_t seed, bool other_first, const char* name) {
+    ParameterStore store(DType::float64);
+    if (other_first) store.add("other", {100}, init::normal(1));
+    Parameter& p = store.add(name, {50}, init::normal(1));
+    store.seal(seed);
+    return std::vector<double>(p.value().values<double>().begin(), p.value().values<double>().end());
+  };
+  REQUIRE(draw(1, false, "x") == draw(1, true, "x"));
+  REQUIRE(draw(1, false, "x") != draw(2, false, "x"));
+  REQUIRE(draw(1, false, "x") != draw(1, false, "y"));
+}
+
+TEST_CASE("gradients nobody wrote are zero, in a fresh buffer too, and padding stays zero") {
+  storage_pool::fill_new_blocks(0xFF);
+  ParameterStore store(DType::float32);
+  Parameter& a = store.add("a", {3}, init::constant(1));
+  Parameter& b = store.add("b", {3}, init::constant(1));
+  store.seal();
+  a.gradient_buffer().data<float>()[0] = a.gradient_buffer().data<float>()[1] = a.gradient_buffer().data<float>()[2] =
+      4;
+  a.gradient_written() = true;
+  REQUIRE(a.gradient().at(2) == 4);
+  REQUIRE(b.gradient().at(0) == 0);
+  const Tensor taken = store.take_gradients();
+  storage_pool::fill_new_blocks(std::nullopt);
+  REQUIRE(taken.numel() == 32);
+  for (std::int64_t i = 0; i < 32; ++i) REQUIRE(taken.at(i) == (i < 3 ? 4 : 0));
+  REQUIRE(a.gradient().at(0) == 0);
+  for (std::int64_t i = 0; i < 32; ++i) REQUIRE(store.gradients().at(i) == 0);
+  store.set_gradients(taken);
+  REQUIRE(a.gradient().at(0) == 4);
+  REQUIRE_THROWS_AS(store.set_gradients(zeros({3}, DType::float32)), Error);
+}

@@ -1,0 +1,214 @@
+// The tape by itself, with ops made here: order, sinks, repeated inputs, saved memory, and the sentences for mistakes.
+#include "autograd/tape.h"
+
+#include <pthread.h>
+
+#include "autograd/core/check.h"
+#include "autograd/parameter.h"
+#include "tests/catch.h"
+
+using namespace maki;
+
+namespace {
+
+// y = Σ_i w_i x_i elementwise, with constant weights: the simplest op of several inputs.
+Tensor weighted(std::vector<std::pair<double, Tensor>> terms) {
+  Tensor y = zeros(terms[0].second.shape(), DType::float64);
+  std::vector<const Tensor*> inputs;
+  for (const auto& [w, x] : terms) {
+    for (std::int64_t i = 0; i < y.numel(); ++i) y.data<double>()[i] += w * x.at(i);
+    inputs.push_back(&x);
+  }
+  Tensor* const outputs[] = {&y};
+  record("weighted", outputs, inputs, [terms](Grads& g) {
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+      const Sink<double> dx = g.in<double>(static_cast<int>(k));
+      if (!dx) continue;
+      for (std::int64_t i = 0; i < terms[k].second.numel(); ++i) dx.put(i, terms[k].first * g.out<double>()[i]);
+    }
+  });
+  return y;
+}
+
+Tensor pass_both(const Tensor& a, const Tensor& b) {
+  Tensor y = empty_like(a);
+  for (std::int64_t i = 0; i < y.numel(); ++i) y.data<double>()[i] = a.at(i) + b.at(i);
+  return record("pass_both", y, {a, b}, [](Grads& g) {
+    g.pass(0);
+    g.pass(1);
+  });
+}
+
+struct Fixture {
+  ParameterStore store{DType::float64};
+  Parameter& a = store.add("a", {2}, init::constant(1));
+  Parameter& b = store.add("b", {2}, init::constant(2));
+  Tape tape;
+  Fixture() { store.seal(); }
+
+  template <class Body>
+  Tensor on_tape(Body body) {
+    const Recording on(tape);
+    return body();
+  }
+  void backward(const Tensor& y) { tape.backward(y, full(y.shape(), DType::float64, 1)); }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "gradients flow through chains, diamonds and repeated inputs") {
+  const Tensor y = on_tape([&] {
+    const Tensor u = weighted({{2, a}, {3, a}, {5, b}});   // a twice in one node
+    const Tensor v = weighted({{7, u}, {1, b}});           // u used here …
+    return weighted({{1, u}, {11, v}, {13, u}, {17, v}});  // … and here twice
+  });
+  backward(y);
+  const double du = 1 + 13 + 7 * 28;
+  REQUIRE(a.gradient().at(0) == 5 * du);
+  REQUIRE(b.gradient().at(1) == 5 * du + 28);
+  REQUIRE(tape.size() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "pass shares blocks but never lets one gradient spoil another") {
+  const Tensor y = on_tape([&] {
+    const Tensor u = weighted({{1, a}}), v = weighted({{1, b}});
+    const Tensor s = pass_both(u, v);  // both get s's gradient
+    const Tensor t = pass_both(u, u);  // twice into one
+    return weighted({{1, s}, {10, t}, {100, u}});
+  });
+  const Tensor cotangent = full({2}, DType::float64, 1);
+  tape.backward(y, cotangent);
+  REQUIRE(cotangent.at(0) == 1);
+  REQUIRE(a.gradient().at(0) == 1 + 20 + 100);
+  REQUIRE(b.gradient().at(0) == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "a second backward adds until the gradients are cleared") {
+  for (int round = 1; round <= 3; ++round) {
+    backward(on_tape([&] { return weighted({{2, a}}); }));
+    REQUIRE(a.gradient().at(0) == 2 * round);
+    REQUIRE(b.gradient().at(0) == 0);
+  }
+  store.clear_gradients();
+  REQUIRE(a.gradient().at(0) == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "reshape keeps the way of the gradient, detach ends it") {
+  backward(on_tape([&] {
+    const Tensor u = weighted({{3, a}});
+    return weighted({{1, reshape(u, {2, 1})}, {5, reshape(u.detach(), {2, 1})}, {7, reshape(a.value(), {2, 1})}});
+  }));
+  REQUIRE(a.gradient().at(1) == 3 + 7);
+}
+
+TEST_CASE_METHOD(Fixture, "without a recording there is no graph") {
+  REQUIRE_FALSE(weighted({{2, a}}).requires_grad());
+  REQUIRE(tape.size() == 0);
+  const Tensor constant = zeros({2}, DType::float64);
+  on_tape([&] { return weighted({{2, constant}}); });
+  REQUIRE(tape.size() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "mistakes give sentences") {
+  const auto one = [&] { return on_tape([&] { return weighted({{2, a}}); }); };
+  Tensor y = one();
+  backward(y);
+  REQUIRE_THROWS_WITH(backward(y), ContainsSubstring("consumed"));
+  REQUIRE_THROWS_WITH(backward(weighted({{2, a}})), ContainsSubstring("not recorded"));
+  REQUIRE_THROWS_WITH(tape.backward(one()), ContainsSubstring("one element"));
+  REQUIRE_THROWS_WITH(on_tape([&] { return weighted({{1, y}}); }), ContainsSubstring("another tape"));
+  y = one();
+  store.touch();
+  REQUIRE_THROWS_WITH(backward(y), ContainsSubstring("parameter a was updated"));
+  REQUIRE(tape.size() == 0);
+  Tape other;
+  y = one();
+  REQUIRE_THROWS_AS(other.backward(y, y), Error);
+  REQUIRE_THROWS_WITH(tape.backward(y, zeros({3}, DType::float64)), ContainsSubstring("cotangent"));
+}
+
+TEST_CASE_METHOD(Fixture, "a closure that forgets, repeats or mistypes a gradient is found") {
+  const auto bad = [&](auto closure) {
+    const Tensor y = on_tape([&] { return record("bad", zeros({2}, DType::float64), {a}, std::move(closure)); });
+    backward(y);
+  };
+  REQUIRE_THROWS_WITH(bad([](Grads&) {}), ContainsSubstring("delivered no gradient"));
+  REQUIRE_THROWS_WITH(bad([](Grads& g) { g.in<double>(0), g.in<double>(0); }), ContainsSubstring("twice"));
+  REQUIRE_THROWS_WITH(bad([](Grads& g) { g.in<float>(0); }), ContainsSubstring("float32"));
+  REQUIRE_THROWS_WITH(bad([](Grads& g) { g.in<double>(1); }), ContainsSubstring("input 1 of 1"));
+}
+
+TEST_CASE_METHOD(Fixture, "activations return to the pool as the tape unwinds") {
+  constexpr std::int64_t kElements = 1 << 16, kBytes = kElements * 8;
+  ParameterStore large(DType::float64);
+  Parameter& x = large.add("x", {kElements}, init::constant(1));
+  large.seal();
+  std::vector<std::int64_t> in_use;
+  tape.observe_backward([&](const char*) { in_use.push_back(storage_pool::statistics().bytes_in_use); });
+  const Tensor y = on_tape([&] {
+    Tensor u = x;
+    for (int i = 0; i < 10; ++i) u = weighted({{1, u}});
+    return u;
+  });
+  backward(y);
+  REQUIRE(in_use.size() == 10);
+  REQUIRE(in_use[0] - in_use[9] >= 7 * kBytes);
+}
+
+TEST_CASE("a chain of a million nodes runs on a small stack") {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 256 << 10);
+  pthread_t thread;
+  static double gradient = 0;
+  const auto body = [](void*) -> void* {
+    ParameterStore store(DType::float64);
+    Parameter& a = store.add("a", {1}, init::constant(1));
+    store.seal();
+    Tape tape;
+    Tensor y = a;
+    {
+      const Recording on(tape);
+      for (int i = 0; i < 1'000'000; ++i) {
+        y = record("link", Tensor(y.detach()), {y}, [](Grads& g) { g.pass(0); });
+      }
+    }
+    tape.backward(y, 3.0);
+    gradient = a.gradient().item();
+    return nullptr;
+  };
+  REQUIRE(pthread_create(&thread, &attributes, body, nullptr) == 0);
+  pthread_join(thread, nullptr);
+  REQUIRE(gradient == 3.0);
+}
+
+TEST_CASE_METHOD(Fixture, "random ops draw by context and call number") {
+  const auto first = [&](RandomContext context, int skipped) {
+    const Recording on(tape, context);
+    for (int i = 0; i < skipped; ++i) tape.next_stream(Purpose::dropout);
+    return tape.next_stream(Purpose::dropout).bits64(0);
+  };
+  const std::uint64_t bits = first({1, 2, 3}, 0);
+  REQUIRE(first({1, 2, 3}, 0) == bits);
+  REQUIRE(first({1, 2, 3}, 1) != bits);
+  REQUIRE(first({1, 2, 4}, 0) != bits);
+  REQUIRE(first({1, 3, 3}, 0) != bits);
+  REQUIRE(first({2, 2, 3}, 0) != bits);
+}
+
+TEST_CASE_METHOD(Fixture, "inspection names the first bad tensor") {
+  tape.inspect(true);
+  backward(on_tape([&] { return weighted({{1, weighted({{std::nan(""), a}})}}); }));
+  REQUIRE_THAT(tape.first_bad(), ContainsSubstring("output of weighted (node 0"));
+  tape.inspect(true);
+  store.clear_gradients();
+  backward(on_tape([&] {
+    const Tensor u = weighted({{1, b}});
+    return record("spoils", Tensor(u.detach()), {u}, [](Grads& g) {
+      const Sink<double> dx = g.in<double>(0);
+      dx.put(0, 1);
+      dx.put(1, std::nan(""));
+    });
+  }));
+  REQUIRE_THAT(tape.first_bad(), ContainsSubstring("input gradient of spoils"));
+}

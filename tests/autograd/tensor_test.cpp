@@ -1,0 +1,58 @@
+#include "autograd/tensor.h"
+
+#include <cmath>
+#include <thread>
+
+#include "autograd/core/check.h"
+#include "tests/catch.h"
+
+using namespace maki;
+
+TEST_CASE("a handle copies, a block does not") {
+  const Tensor a = tensor<float>({1, 2, 3, 4, 5, 6}, {2, 3});
+  const Tensor b = a;
+  REQUIRE(b.data<float>() == a.data<float>());
+  REQUIRE(a.at(4) == 5);
+  REQUIRE_THROWS_AS(a.at(6), Error);
+  REQUIRE_THROWS_WITH(a.data<double>(), ContainsSubstring("float32"));
+  REQUIRE_THROWS_AS(a.item(), Error);
+  REQUIRE_THROWS_AS(Tensor().data<float>(), Error);
+  REQUIRE(full({}, DType::float64, 2.5).item() == 2.5);
+  REQUIRE(convert(a, DType::float64).at(5) == 6);
+}
+
+TEST_CASE("reshape shares the block and computes one extent") {
+  const Tensor a = zeros({2, 3, 4}, DType::float32);
+  REQUIRE(reshape(a, {6, -1}).shape() == Shape{6, 4});
+  REQUIRE(reshape(a, {24}).data<float>() == a.data<float>());
+  REQUIRE_THROWS_WITH(reshape(a, {5, -1}), ContainsSubstring("24 elements"));
+  REQUIRE_THROWS_AS(reshape(a, {-1, -1}), Error);
+  REQUIRE_THROWS_AS(reshape(a, {5, 5}), Error);
+  REQUIRE_THROWS_AS(reshape(zeros({0, 3}, DType::float32), {0, -1}), Error);
+}
+
+TEST_CASE("freed blocks are used again, whatever thread frees them") {
+  std::vector<Tensor> warm;
+  for (int i = 0; i < 4; ++i) warm.push_back(empty({1000}, DType::float64));
+  warm.clear();
+  const auto before = storage_pool::statistics();
+  for (int round = 0; round < 10; ++round) {
+    Tensor x = empty({1000}, DType::float64);
+    std::thread([moved = std::move(x)] {}).join();
+  }
+  const auto after = storage_pool::statistics();
+  REQUIRE(after.bytes_reserved == before.bytes_reserved);
+  REQUIRE(after.bytes_in_use == before.bytes_in_use);
+}
+
+TEST_CASE("blocks of every size are aligned, large enough and not wasteful") {
+  for (std::int64_t bytes = 1; bytes < (std::int64_t{1} << 24); bytes += 1 + bytes / 3) {
+    const auto before = storage_pool::statistics().bytes_in_use;
+    const Storage block(bytes);
+    const auto taken = storage_pool::statistics().bytes_in_use - before;
+    REQUIRE(taken >= bytes);
+    REQUIRE(taken <= std::max(bytes + bytes / 8 + 64, bytes + 64));
+    REQUIRE(reinterpret_cast<std::uintptr_t>(block.data()) % 64 == 0);
+    block.data()[0] = block.data()[bytes - 1] = std::byte{1};
+  }
+}

@@ -1,0 +1,76 @@
+#include "tests/ops/drive.h"
+
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "autograd/core/check.h"
+
+namespace maki::tests {
+
+Bound::Bound(const Case& source, DType dtype, const std::function<bool(std::size_t)>& wanted)
+    : store_(std::make_unique<ParameterStore>(dtype)), call_(source.call) {
+  std::vector<Parameter*> parameters;
+  for (std::size_t i = 0; i < source.inputs.size(); ++i) {
+    const Tensor& x = source.inputs[i];
+    const bool differentiable = x && x.dtype() != DType::int32 && wanted(i);
+    parameters.push_back(differentiable ? &store_->add(fmt::format("input {}", i), x.shape(), init::values(x))
+                                        : nullptr);
+  }
+  store_->seal();
+  for (std::size_t i = 0; i < source.inputs.size(); ++i) {
+    const Tensor& x = source.inputs[i];
+    inputs_.push_back(parameters[i] != nullptr          ? parameters[i]->value()
+                      : !x || x.dtype() == DType::int32 ? x
+                                                        : convert(x, dtype));
+  }
+}
+
+Evaluation evaluate(Bound& bound) {
+  Tape tape;
+  Evaluation result;
+  bound.store().clear_gradients();
+  {
+    const Recording on(tape, RandomContext{.seed = 7});
+    result.output = bound.forward();
+  }
+  const RandomStream stream(11, Purpose::test);
+  Tensor cotangent = empty(result.output.shape(), DType::float64);
+  for (std::int64_t i = 0; i < cotangent.numel(); ++i) {
+    cotangent.data<double>()[i] = stream.normal(static_cast<std::uint64_t>(i));
+  }
+  tape.backward(result.output, convert(cotangent, result.output.dtype()));
+  for (const auto& parameter : bound.store().parameters()) {
+    result.gradients.push_back(convert(parameter->gradient(), bound.store().dtype()));
+  }
+  return result;
+}
+
+double relative_error(const Tensor& a, const Tensor& b, double floor) {
+  check(a.shape() == b.shape(), "relative_error: shapes must be equal; got {} and {}", a.shape(), b.shape());
+  long double distance = 0, norm_a = 0, norm_b = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    const long double x = a.at(i), y = b.at(i);
+    distance += (x - y) * (x - y);
+    norm_a += x * x;
+    norm_b += y * y;
+  }
+  if (a.numel() == 0) return 0;
+  const long double largest = std::max(std::sqrt(std::max(norm_a, norm_b)), static_cast<long double>(floor));
+  return static_cast<double>(std::sqrt(distance) / largest);
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
+  const auto bytes = static_cast<std::size_t>(a.numel() * size_of(a.dtype()));
+  if (a.dtype() == DType::int32) return std::memcmp(a.data<std::int32_t>(), b.data<std::int32_t>(), bytes) == 0;
+  return dispatch(a.dtype(), [&]<class T>() { return std::memcmp(a.data<T>(), b.data<T>(), bytes) == 0; });
+}
+
+std::string describe(const Row& row, std::uint64_t seed, const Case& drawn) {
+  std::string text = fmt::format("{} ({}), seed {}, inputs", row.op, row.name, seed);
+  for (const Tensor& x : drawn.inputs) text += x ? fmt::format(" {}", x.shape()) : " none";
+  return text;
+}
+
+}  // namespace maki::tests

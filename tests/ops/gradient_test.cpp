@@ -1,0 +1,102 @@
+// Gradients of every op against four-point differences, in float64, through the production code.
+#include <fstream>
+#include <regex>
+#include <set>
+
+#include "autograd/gradcheck.h"
+#include "tests/catch.h"
+#include "tests/ops/drive.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// Checks one bound case; returns the number of inputs whose gradient was not zero, so that a driver can demand some.
+int require_gradients(const Row& row, Bound& bound) {
+  int alive = 0;
+  const GradcheckOptions options{.step = row.step, .floor = row.floor, .random = {.seed = 7}};
+  for (const GradcheckResult& result : gradcheck(
+           bound.store(), [&] { return bound.forward(); }, options)) {
+    INFO(result.name << " " << to_string(result.shape) << ": error " << result.error << ", worst at " << result.worst
+                     << ": backward " << result.worst_analytic << ", differences " << result.worst_numeric);
+    REQUIRE(result.passed(row.bound));
+    if (result.numeric_norm > row.floor) ++alive;
+  }
+  return alive;
+}
+
+// Names of the functions in ops.h that return a Tensor.
+std::set<std::string> declared_ops() {
+  std::ifstream file(MAKI_SOURCE_DIR "/autograd/ops.h");
+  std::set<std::string> names;
+  const std::regex declaration(R"(^Tensor (\w+)\()");
+  for (std::string line; std::getline(file, line);) {
+    std::smatch match;
+    if (std::regex_search(line, match, declaration)) names.insert(match[1]);
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("every op of ops.h has a row in the table, and every row an op") {
+  const std::set<std::string> declared = declared_ops();
+  REQUIRE(declared.size() >= 20);
+  std::set<std::string> tested;
+  for (const Row& row : op_table()) tested.insert(row.op);
+  REQUIRE(tested == declared);
+}
+
+TEST_CASE("the gradient of every op, all inputs together and each alone") {
+  for (const Row& row : op_table()) {
+    int alive = 0;
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      Draw draw(seed);
+      const Case drawn = row.draw(draw);
+      INFO(describe(row, seed, drawn));
+      Bound all(drawn, DType::float64);
+      const std::size_t inputs = all.store().parameters().size();
+      REQUIRE(inputs > 0);
+      alive += require_gradients(row, all);
+      if (inputs == 1) continue;
+      for (std::size_t only = 0; only < drawn.inputs.size(); ++only) {
+        Bound alone(drawn, DType::float64, [&](std::size_t i) { return i == only; });
+        if (!alone.store().parameters().empty()) require_gradients(row, alone);
+      }
+    }
+    INFO(row.op << " (" << row.name << ")");
+    REQUIRE(alive > 0);
+  }
+}
+
+TEST_CASE("the gradient of every op that can take one tensor twice") {
+  int rows = 0;
+  for (const Row& row : op_table()) {
+    bool counted = false;
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      Draw draw(seed);
+      Case drawn = row.draw(draw);
+      for (std::size_t i = 0; i < drawn.inputs.size(); ++i) {
+        for (std::size_t j = i + 1; j < drawn.inputs.size(); ++j) {
+          const Tensor &a = drawn.inputs[i], &b = drawn.inputs[j];
+          if (!a || !b || a.dtype() == DType::int32 || b.dtype() == DType::int32 || a.shape() != b.shape()) continue;
+          // Input j becomes input i: same handle, same gradient.
+          Case twice{{}, [&, i, j](const std::vector<Tensor>& x) {
+                       std::vector<Tensor> inputs = x;
+                       inputs.insert(inputs.begin() + static_cast<std::ptrdiff_t>(j), x[i]);
+                       return drawn.call(inputs);
+                     }};
+          twice.inputs = drawn.inputs;
+          twice.inputs.erase(twice.inputs.begin() + static_cast<std::ptrdiff_t>(j));
+          INFO(describe(row, seed, drawn) << ", input " << j << " is input " << i);
+          Bound bound(twice, DType::float64);
+          require_gradients(row, bound);
+          counted = true;
+        }
+      }
+    }
+    rows += counted ? 1 : 0;
+  }
+  REQUIRE(rows >= 5);
+}

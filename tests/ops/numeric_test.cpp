@@ -1,0 +1,209 @@
+// What the table says of numbers beside gradients: float32 against float64, NaN and Inf, stale memory, thread counts,
+// sizes of zero.
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "autograd/core/parallel.h"
+#include "tests/catch.h"
+#include "tests/ops/drive.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+struct ThreadsScope {
+  explicit ThreadsScope(int n) : before(threads()) { set_threads(n); }
+  ~ThreadsScope() { set_threads(before); }
+  int before;
+};
+
+struct FillScope {
+  explicit FillScope(std::uint8_t pattern) { storage_pool::fill_new_blocks(pattern); }
+  ~FillScope() { storage_pool::fill_new_blocks(std::nullopt); }
+};
+
+void require_same(const Evaluation& a, const Evaluation& b) {
+  REQUIRE(same_bits(a.output, b.output));
+  REQUIRE(a.gradients.size() == b.gradients.size());
+  for (std::size_t i = 0; i < a.gradients.size(); ++i) REQUIRE(same_bits(a.gradients[i], b.gradients[i]));
+}
+
+template <class Body>
+void for_each_case(std::uint64_t seeds, const Body& body) {
+  for (const Row& row : op_table()) {
+    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+      Draw draw(seed + 1000);
+      const Case drawn = row.draw(draw);
+      INFO(describe(row, seed + 1000, drawn));
+      body(row, drawn);
+    }
+  }
+}
+
+Tensor forward(const Case& drawn, const std::vector<Tensor>& inputs) {
+  Tape tape;
+  const Recording on(tape, RandomContext{.seed = 7});
+  return drawn.call(inputs);
+}
+
+// The output with element j of input i replaced.
+Tensor replaced(const Case& drawn, std::size_t i, std::int64_t j, double value) {
+  std::vector<Tensor> inputs = drawn.inputs;
+  inputs[i] = convert(inputs[i], inputs[i].dtype());
+  inputs[i].data<double>()[j] = value;
+  return forward(drawn, inputs);
+}
+
+}  // namespace
+
+TEST_CASE("float32 agrees with float64 in every op, outputs and gradients") {
+  int compared = 0;
+  for_each_case(50, [&](const Row& row, const Case& drawn) {
+    // The same numbers on both sides: what float32 can hold.
+    Case rounded = drawn;
+    for (Tensor& x : rounded.inputs) {
+      if (x && x.dtype() == DType::float64) x = convert(convert(x, DType::float32), DType::float64);
+    }
+    Bound narrow(rounded, DType::float32), wide(rounded, DType::float64);
+    const Evaluation a = evaluate(narrow), b = evaluate(wide);
+    CHECK(relative_error(a.output, b.output, row.floor) < 5e-6);
+    for (std::size_t i = 0; i < a.gradients.size(); ++i) {
+      INFO("gradient of " << narrow.store().parameters()[i]->name());
+      const double error = relative_error(a.gradients[i], b.gradients[i], 1e-2);
+      REQUIRE(error < 5e-6);
+      ++compared;
+    }
+  });
+  REQUIRE(compared > 1000);
+}
+
+TEST_CASE("NaN in any input of any op reaches every output that depends on it") {
+  int dependent = 0;
+  std::set<std::string> ops;
+  for_each_case(4, [&](const Row& row, const Case& drawn) {
+    if (!row.propagates) return;
+    const Tensor before = forward(drawn, drawn.inputs);
+    for (std::size_t i = 0; i < drawn.inputs.size(); ++i) {
+      const Tensor& x = drawn.inputs[i];
+      if (!x || x.dtype() == DType::int32) continue;
+      for (std::int64_t j = 0; j < x.numel(); j += 1 + x.numel() / 7) {
+        // An output depends on x[j] when a finite change of x[j] changes it.
+        const double value = x.data<double>()[j];
+        const Tensor up = replaced(drawn, i, j, value + 0.1), down = replaced(drawn, i, j, value - 0.1);
+        const Tensor spoiled = replaced(drawn, i, j, std::numeric_limits<double>::quiet_NaN());
+        for (std::int64_t k = 0; k < before.numel(); ++k) {
+          if (before.at(k) == up.at(k) && before.at(k) == down.at(k)) continue;
+          INFO("input " << i << " element " << j << " output " << k << ": " << spoiled.at(k));
+          REQUIRE(std::isnan(spoiled.at(k)));
+          ++dependent;
+          ops.insert(row.op);
+        }
+      }
+    }
+  });
+  REQUIRE(dependent > 1000);
+  REQUIRE(ops.size() > 15);
+}
+
+TEST_CASE("Inf in any input of any op leaves an output finite only where that is the limit") {
+  int looked_at = 0;
+  for_each_case(4, [&](const Row& row, const Case& drawn) {
+    if (!row.propagates) return;
+    for (std::size_t i = 0; i < drawn.inputs.size(); ++i) {
+      const Tensor& x = drawn.inputs[i];
+      if (!x || x.dtype() == DType::int32) continue;
+      for (const double sign : {1.0, -1.0}) {
+        for (std::int64_t j = 0; j < x.numel(); j += 1 + x.numel() / 5) {
+          const Tensor at_infinity = replaced(drawn, i, j, sign * std::numeric_limits<double>::infinity());
+          const Tensor far = replaced(drawn, i, j, sign * 1e12), before = forward(drawn, drawn.inputs);
+          for (std::int64_t k = 0; k < far.numel(); ++k) {
+            if (far.at(k) == before.at(k) || !std::isfinite(at_infinity.at(k))) continue;
+            INFO("input " << i << " element " << j << " output " << k << ": " << at_infinity.at(k) << ", at 1e12 "
+                          << far.at(k));
+            REQUIRE(at_infinity.at(k) == Approx(far.at(k)).margin(1e-9));
+            ++looked_at;
+          }
+        }
+      }
+    }
+  });
+  REQUIRE(looked_at > 20);
+}
+
+TEST_CASE("stale memory in output buffers changes no bit of any op") {
+  for_each_case(8, [&](const Row&, const Case& drawn) {
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      Bound bound(drawn, dtype);
+      const Evaluation clean = evaluate(bound);
+      for (const std::uint8_t pattern : std::initializer_list<std::uint8_t>{0xFF, 0x7F, 0x00}) {
+        const FillScope fill(pattern);
+        require_same(clean, evaluate(bound));
+      }
+    }
+  });
+}
+
+TEST_CASE("the number of threads changes no bit of any op") {
+  for_each_case(4, [&](const Row&, const Case& drawn) {
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      Bound bound(drawn, dtype);
+      const ThreadsScope one(1);
+      const Evaluation alone = evaluate(bound);
+      for (const int n : {2, 3, 4, 8}) {
+        const ThreadsScope several(n);
+        require_same(alone, evaluate(bound));
+      }
+    }
+  });
+}
+
+TEST_CASE("a gradient is added where there is one and written where there is none") {
+  for_each_case(4, [&](const Row&, const Case& drawn) {
+    Bound bound(drawn, DType::float64);
+    const Evaluation once = evaluate(bound);
+    // A second backward without clearing adds the same again: exactly twice, for every input.
+    Tape tape;
+    Tensor y;
+    {
+      const Recording on(tape, RandomContext{.seed = 7});
+      y = bound.forward();
+    }
+    const RandomStream stream(11, Purpose::test);
+    Tensor cotangent = empty(y.shape(), DType::float64);
+    for (std::int64_t i = 0; i < y.numel(); ++i) {
+      cotangent.data<double>()[i] = stream.normal(static_cast<std::uint64_t>(i));
+    }
+    tape.backward(y, cotangent);
+    std::size_t i = 0;
+    for (const auto& parameter : bound.store().parameters()) {
+      const Tensor twice = parameter->gradient();
+      for (std::int64_t k = 0; k < twice.numel(); ++k) {
+        INFO(parameter->name() << " element " << k);
+        REQUIRE(twice.at(k) == Approx(2 * once.gradients[i].at(k)).epsilon(1e-12).margin(1e-13));
+      }
+      ++i;
+    }
+  });
+}
+
+TEST_CASE("sizes of zero give the right shapes and finite gradients") {
+  int cases = 0;
+  for (const Row& row : op_table()) {
+    for (const auto& make : row.empties) {
+      const Case drawn = make();
+      INFO(describe(row, 0, drawn));
+      for (const DType dtype : {DType::float32, DType::float64}) {
+        Bound bound(drawn, dtype);
+        const FillScope fill(0xFF);
+        const Evaluation result = evaluate(bound);
+        for (const Tensor& gradient : result.gradients) {
+          for (std::int64_t k = 0; k < gradient.numel(); ++k) REQUIRE(std::isfinite(gradient.at(k)));
+        }
+        ++cases;
+      }
+    }
+  }
+  REQUIRE(cases >= 10);
+}

@@ -1,0 +1,77 @@
+#include "autograd/ops.h"
+#include "tests/ops/op_table.h"
+
+namespace maki::tests {
+namespace {
+
+// a [… M, K] and b [… K, N] as stored, with `batch` leading axes on each side.
+Row matmul_row(const char* name, bool transpose_a, bool transpose_b, int batch_a, int batch_b) {
+  return {.op = "matmul", .name = name, .draw = [=](Draw& draw) {
+            const std::int64_t m = draw.extent(), n = draw.extent(35), k = draw.extent();
+            const Shape leading = draw.shape(std::max(batch_a, batch_b), 6);
+            const auto shape = [&](int batch, bool transposed, std::int64_t rows, std::int64_t cols) {
+              std::vector<std::int64_t> extents(leading.extents().begin(), leading.extents().begin() + batch);
+              extents.push_back(transposed ? cols : rows);
+              extents.push_back(transposed ? rows : cols);
+              return Shape(std::span<const std::int64_t>(extents));
+            };
+            return Case{
+                {draw.normals(shape(batch_a, transpose_a, m, k)), draw.normals(shape(batch_b, transpose_b, k, n))},
+                [=](const std::vector<Tensor>& x) { return matmul(x[0], x[1], transpose_a, transpose_b); }};
+          }};
+}
+
+Case matmul_of(const Shape& a, const Shape& b) {
+  return {{zeros(a, DType::float64), zeros(b, DType::float64)},
+          [](const std::vector<Tensor>& x) { return matmul(x[0], x[1]); }};
+}
+
+Row linear_row(const char* name, int rank, bool bias) {
+  return {.op = "linear", .name = name, .draw = [=](Draw& draw) {
+            const Shape x = draw.shape(rank);
+            const std::int64_t out = draw.extent(35);
+            Case drawn{{draw.normals(x), draw.normals({out, x.cols()})},
+                       [](const std::vector<Tensor>& v) { return linear(v[0], v[1], v.size() > 2 ? v[2] : Tensor()); }};
+            if (bias) drawn.inputs.push_back(draw.normals({out}));
+            return drawn;
+          }};
+}
+
+}  // namespace
+
+std::vector<Row> linear_rows() {
+  std::vector<Row> rows = {
+      matmul_row("2-D", false, false, 0, 0),
+      matmul_row("a transposed", true, false, 0, 0),
+      matmul_row("b transposed", false, true, 0, 0),
+      matmul_row("both transposed", true, true, 0, 0),
+      matmul_row("batched", false, false, 1, 1),
+      matmul_row("two batch axes, both transposed", true, true, 2, 2),
+      matmul_row("batched, b shared", false, true, 2, 0),
+      matmul_row("batched, a shared", false, false, 0, 2),
+      matmul_row("batched, a transposed, b shared", true, false, 1, 0),
+      matmul_row("batched, b transposed, a transposed and shared", true, true, 0, 1),
+      linear_row("no bias", 2, false),
+      linear_row("bias", 2, true),
+      linear_row("one row", 1, true),
+      linear_row("leading axes", 3, true),
+  };
+  rows[0].empties = {[] {
+                       return matmul_of({0, 3}, {3, 2});
+                     },
+                     [] {
+                       return matmul_of({2, 0}, {0, 3});
+                     },
+                     [] {
+                       return matmul_of({2, 3}, {3, 0});
+                     },
+                     [] {
+                       return matmul_of({0, 2, 3}, {3, 4});
+                     },
+                     [] {
+                       return matmul_of({2, 3}, {0, 3, 4});
+                     }};
+  return rows;
+}
+
+}  // namespace maki::tests
