@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds in release mode and runs every test of the fast tier.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+bash scripts/setup.sh catch2 librapidcheck-dev
+cmake --preset release --log-level=WARNING
+cmake --build --preset release -- --quiet
+ctest --preset release -j "$(nproc)"
