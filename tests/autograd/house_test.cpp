@@ -1,0 +1,97 @@
+// The house: includes point one way, kernels know no tensor, and only train prints or exits.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/catch.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Line {
+  std::string file, text;
+};
+
+// All lines of the sources below a folder, paths relative to the root.
+std::vector<Line> lines_below(const std::string& folder) {
+  std::vector<Line> lines;
+  const fs::path root = MAKI_SOURCE_DIR;
+  for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+    const fs::path& path = entry.path();
+    if (path.extension() != ".h" && path.extension() != ".cpp") continue;
+    std::ifstream file(path);
+    for (std::string text; std::getline(file, text);) lines.push_back({fs::relative(path, root).string(), text});
+  }
+  return lines;
+}
+
+// The room of a path: the longest of these that it begins with.
+const std::vector<std::string> kRooms = {"autograd/core", "autograd/kernels", "autograd", "nn", "optim", "data",
+                                         "train"};
+std::string room(const std::string& path) {
+  for (const std::string& name : kRooms) {
+    if (path.starts_with(name + "/")) return name;
+  }
+  return "outside";
+}
+
+// Which rooms each may include from, beside itself.
+const std::map<std::string, std::set<std::string>> kAllowed = {
+    {"autograd/core", {}},
+    {"autograd/kernels", {"autograd/core"}},
+    {"autograd", {"autograd/core", "autograd/kernels"}},
+    {"nn", {"autograd", "autograd/core"}},
+    {"optim", {"autograd", "autograd/core", "autograd/kernels"}},
+    {"data", {"autograd/core"}},
+    {"train", {"autograd", "autograd/core", "autograd/kernels", "nn", "optim", "data"}},
+};
+
+}  // namespace
+
+TEST_CASE("includes point one way") {
+  const std::regex include(R"re(^\s*#include "([^"]+)")re");
+  int seen = 0;
+  for (const std::string folder : {"autograd", "nn", "optim", "data", "train"}) {
+    for (const Line& line : lines_below(folder)) {
+      std::smatch match;
+      if (!std::regex_search(line.text, match, include)) continue;
+      const std::string from = room(line.file), to = room(match[1]);
+      INFO(line.file << ": " << line.text);
+      REQUIRE((from == to || kAllowed.at(from).contains(to)));
+      ++seen;
+    }
+  }
+  REQUIRE(seen > 50);
+}
+
+TEST_CASE("libraries neither print nor exit, and nothing breaks the promises about bits") {
+  const std::regex speaks(R"(\b(std::cout|std::cerr|printf|fmt::print|std::exit|std::abort|_exit)\b)");
+  const std::regex breaks(R"(reduction\(\s*\+|omp atomic|ffast-math|march=native|omp_get_max_threads\(\)\s*[*/])");
+  int lines = 0;
+  for (const std::string folder : {"autograd", "nn", "optim", "data", "train"}) {
+    for (const Line& line : lines_below(folder)) {
+      INFO(line.file << ": " << line.text);
+      const std::string code = line.text.substr(0, line.text.find("//"));
+      if (folder != "train") REQUIRE_FALSE(std::regex_search(code, speaks));
+      REQUIRE_FALSE(std::regex_search(code, breaks));
+      ++lines;
+    }
+  }
+  REQUIRE(lines > 1000);
+}
+
+TEST_CASE("SIMD lives in the kernels only") {
+  for (const std::string folder : {"autograd", "nn", "optim", "data", "train"}) {
+    for (const Line& line : lines_below(folder)) {
+      if (room(line.file) == "autograd/kernels") continue;
+      INFO(line.file << ": " << line.text);
+      REQUIRE(line.text.find("#include <hwy") == std::string::npos);
+      REQUIRE(line.text.find("immintrin") == std::string::npos);
+    }
+  }
+}
