@@ -1,0 +1,45 @@
+// Runs the maki binary as a user would, and keeps what it said.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace maki::tests {
+
+struct Finished {
+  int exit_code;  ///< 128 + n for death by signal n
+  std::string out, err;
+};
+
+struct RunOptions {
+  std::string input = {};                     ///< standard input
+  std::vector<std::string> environment = {};  ///< "NAME=value", added to ours
+  std::function<void(pid_t)> meanwhile = {};  ///< called once the process runs, with its id
+  std::string working_directory = {};
+  std::uint64_t file_size_limit = 0;  ///< bytes (RLIMIT_FSIZE); 0: none
+};
+
+/// maki with these arguments. Throws when it cannot be started.
+Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& options = {});
+
+/// A folder of its own for one test, removed with everything in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string write(const std::string& name, const std::string& content) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string read_text(const std::string& path);
+
+}  // namespace maki::tests
