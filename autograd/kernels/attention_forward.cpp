@@ -1,0 +1,265 @@
+// Attention, forward: see attention.h. For a tile of queries, key block by key block:
+//
+//   s = (q · scale · log₂ e) kᵀ      m' = max(m, max s)      α = 2^(m − m')      p = 2^(s − m')
+//   l = l · α + Σ p                  y = y · α + (p ∘ keep) v
+//
+// and at the end y / l and lse = m + log₂ l. Scores are in powers of two, which saves the multiplication in every exp.
+// l is summed lane by lane and across the lanes once, at the end.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention_tile.h"
+#include "autograd/kernels/target.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/attention_forward.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/attention-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+
+/// The scratch of a tile, d = padded(head_size).
+template <class T>
+struct ForwardScratch {
+  T *q, *y, *lane_sum, *max, *sum;  // [tile, d] twice, [tile, kPadding], [tile], [tile]
+  T *kt, *v;                        // [d, kKeyBlock], [kKeyBlock, d]
+  T *p, *new_max, *alpha, *keep;    // of one group of rows: [kPadding, kKeyBlock], [kPadding] twice; [kKeyBlock]
+
+  ForwardScratch(T* at, std::int64_t d)
+      : q(at),
+        y(q + kForwardTile * d),
+        lane_sum(y + kForwardTile * d),
+        max(lane_sum + kForwardTile * kPadding),
+        sum(max + kForwardTile),
+        kt(sum + kForwardTile),
+        v(kt + kKeyBlock * d),
+        p(v + kKeyBlock * d),
+        new_max(p + kPadding * kKeyBlock),
+        alpha(new_max + kPadding),
+        keep(alpha + kPadding) {}
+};
+
+/// The new maximum of one row over its `visible` keys.
+template <class T>
+HWY_INLINE T RowMax(const T* s, std::int64_t visible, T old) {
+  const hn::ScalableTag<T> d;
+  constexpr std::int64_t kN = Lanes<T>();
+  auto most = hn::Set(d, old);
+  std::int64_t j = 0;
+  for (; j + kN <= visible; j += kN) most = hn::Max(most, hn::LoadU(d, s + j));
+  if (j < visible) {
+    const auto seen = hn::FirstN(d, static_cast<std::size_t>(visible - j));
+    most = hn::Max(most, hn::IfThenElse(seen, hn::LoadU(d, s + j), most));
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+/// s → p = 2^(s − max) in place, 0 from `visible` to `width`; their sum goes to the row's sums by lane.
+template <class T>
+HWY_INLINE void RowWeights(T* s, std::int64_t visible, std::int64_t width, T max, T alpha, T* lane_sum) {
+  const hn::ScalableTag<T> d;
+  constexpr std::int64_t kN = Lanes<T>();
+  const auto shift = hn::Set(d, max);
+  auto sum = hn::Zero(d);
+  std::int64_t j = 0;
+  for (; j + kN <= visible; j += kN) {
+    const auto p = Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift));
+    sum = hn::Add(sum, p);
+    hn::StoreU(p, d, s + j);
+  }
+  if (j < visible) {
+    const auto seen = hn::FirstN(d, static_cast<std::size_t>(visible - j));
+    const auto p = hn::IfThenElseZero(seen, Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift)));
+    sum = hn::Add(sum, p);
+    hn::StoreU(p, d, s + j);
+    j += kN;
+  }
+  for (; j < width; j += kN) hn::StoreU(hn::Zero(d), d, s + j);
+  hn::StoreU(hn::MulAdd(hn::LoadU(d, lane_sum), hn::Set(d, alpha), sum), d, lane_sum);
+}
+
+template <class T>
+HWY_INLINE void Exp2Of(const T* x, const T* shift, std::int64_t n, T* y) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t i = 0; i < n; i += Lanes<T>()) {
+    hn::StoreU(Exp2Negative(d, hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, shift + i))), d, y + i);
+  }
+}
+
+/// R rows of the tile, from `row` on, meet one packed block of keys. visible [R] never falls from row to row.
+template <int R, class T>
+HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t row,
+                               const KeyBlock& keys, const std::int64_t* visible, bool values_finite) {
+  constexpr std::int64_t kN = Lanes<T>();
+  const std::int64_t d = padded(tile.head_size), most = visible[R - 1], width = (most + kN - 1) / kN * kN;
+  const std::int64_t columns = (tile.head_size + kN - 1) / kN * kN;
+  T* const max = s.max + row;
+  T* const y = s.y + row * d;
+
+  Product<R, false, Store::set>(width, tile.head_size, s.q + row * d, d, s.kt, kKeyBlock, s.p, kKeyBlock);
+  for (int r = 0; r < R; ++r) s.new_max[r] = RowMax(s.p + r * kKeyBlock, visible[r], max[r]);
+  Exp2Of(max, s.new_max, R, s.alpha);
+  for (int r = 0; r < R; ++r) {
+    T* const p = s.p + r * kKeyBlock;
+    max[r] = s.new_max[r];
+    RowWeights(p, visible[r], width, s.new_max[r], s.alpha[r], s.lane_sum + (row + r) * kPadding);
+    if (tile.dropout.stream != nullptr && row + r < tile.queries) {
+      const auto number = tile.first_weight + static_cast<std::uint64_t>((row + r) * tile.keys);
+      DropoutRow(tile.dropout, number, keys, visible[r], s.keep);
+      for (std::int64_t j = 0; j < visible[r]; ++j) p[j] *= s.keep[j];
+    }
+  }
+  if (values_finite || visible[0] == most) {
+    Product<R, false, Store::scale_add>(columns, most, s.p, kKeyBlock, s.v, d, y, d, s.alpha);
+    return;
+  }
+  for (int r = 0; r < R; ++r) {  // NaN among values that only some of the rows see: each row takes its own
+    Product<1, false, Store::scale_add>(columns, visible[r], s.p + r * kKeyBlock, kKeyBlock, s.v, d, y + r * d, d,
+                                        s.alpha + r);
+  }
+}
+
+/// Packs one block of keys and runs it past all rows of the tile. Returns the first row that sees one of its keys.
+template <class T>
+HWY_INLINE std::int64_t ForwardBlock(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s,
+                                     const KeyBlock& keys) {
+  const std::int64_t d = padded(tile.head_size);
+  const T* const k = tile.k + keys.first * tile.k_stride;
+  const T* const v = tile.v + keys.first * tile.v_stride;
+  PackTransposed(k, tile.k_stride, keys.pick, keys.count, tile.head_size, s.kt);
+  const bool values_finite = PackRows(v, tile.v_stride, keys.pick, keys.count, tile.head_size, T{1}, s.v, d);
+  std::int64_t seen_from = tile.queries;
+  for (std::int64_t row = 0; row < tile.queries; row += kTileRows) {
+    std::int64_t visible[kTileRows];
+    for (int r = 0; r < kTileRows; ++r) {  // rows behind the last one are like it
+      const std::int64_t t = std::min(row + r, tile.queries - 1);
+      visible[r] = keys.visible(tile.last_key + t * tile.last_key_step);
+      if (visible[r] > 0) seen_from = std::min(seen_from, t);
+    }
+    if (visible[kTileRows - 1] == 0) continue;
+    if (row + 1 == tile.queries) {
+      ForwardGroup<1>(tile, s, row, keys, visible, values_finite);
+    } else {
+      ForwardGroup<kTileRows>(tile, s, row, keys, visible, values_finite);
+    }
+  }
+  return seen_from;
+}
+
+/// y / l, and zeros for the rows before seen_from. Adding 0 makes −0, which a sum that underflows leaves, 0.
+template <class T>
+HWY_INLINE void ForwardFinish(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t seen_from) {
+  const hn::ScalableTag<T> d;
+  constexpr std::int64_t kN = Lanes<T>();
+  for (std::int64_t t = 0; t < tile.queries; ++t) {
+    const auto l = hn::SumOfLanes(d, hn::LoadU(d, s.lane_sum + t * kPadding));
+    s.sum[t] = hn::GetLane(l);
+    const auto factor = hn::Div(hn::Set(d, T{1}), l);
+    for (std::int64_t c = 0; c < tile.head_size; c += kN) {
+      const auto y = hn::MulAdd(hn::LoadU(d, s.y + t * padded(tile.head_size) + c), factor, hn::Zero(d));
+      StoreFirst(d, t < seen_from ? hn::Zero(d) : y, tile.y + t * tile.y_stride + c, tile.head_size - c);
+    }
+  }
+  if (tile.lse == nullptr) return;
+  const auto log2_e = hn::Set(d, static_cast<T>(std::numbers::log2e));
+  for (std::int64_t t = 0; t < tile.queries; t += kN) {
+    const auto lse = hn::MulAdd(Log(d, hn::LoadU(d, s.sum + t)), log2_e, hn::LoadU(d, s.max + t));
+    StoreFirst(d, lse, tile.lse + t, tile.queries - t);
+  }
+  for (std::int64_t t = 0; t < std::min(seen_from, tile.queries); ++t) tile.lse[t] = 0;
+}
+
+template <class T>
+HWY_INLINE void ForwardTile(const AttentionForwardTile<T>& tile, T* scratch) {
+  const std::int64_t d = padded(tile.head_size), rows = padded(tile.queries);
+  const ForwardScratch<T> s(scratch, d);
+  PackRows(tile.q, tile.q_stride, nullptr, tile.queries, tile.head_size,
+           static_cast<T>(tile.scale * std::numbers::log2e), s.q, d);
+  std::fill(s.q + tile.queries * d, s.q + rows * d, T{0});
+  std::fill(s.y, s.y + rows * d, T{0});
+  std::fill(s.lane_sum, s.lane_sum + rows * kPadding, T{0});
+  std::fill(s.max, s.max + rows, std::numeric_limits<T>::lowest());
+  std::fill(s.sum, s.sum + rows, T{1});
+
+  const std::int64_t last = tile.last_key + (tile.queries - 1) * tile.last_key_step;
+  std::int64_t seen_from = tile.queries;
+  for (std::int64_t first = 0; first <= std::min(last, tile.keys - 1); first += kKeyBlock) {
+    const KeyBlock keys(tile.key_mask, first, std::min(last + 1, tile.keys));
+    if (keys.count > 0) seen_from = std::min(seen_from, ForwardBlock(tile, s, keys));
+  }
+  ForwardFinish(tile, s, seen_from);
+}
+
+void attention_forward_tile_f32(const AttentionForwardTile<float>& tile, float* scratch) { ForwardTile(tile, scratch); }
+void attention_forward_tile_f64(const AttentionForwardTile<double>& tile, double* scratch) {
+  ForwardTile(tile, scratch);
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+namespace {
+HWY_EXPORT(attention_forward_tile_f32);
+HWY_EXPORT(attention_forward_tile_f64);
+
+void forward_tile(const AttentionForwardTile<float>& tile, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(attention_forward_tile_f32)(tile, scratch);
+}
+void forward_tile(const AttentionForwardTile<double>& tile, double* scratch) {
+  HWY_DYNAMIC_DISPATCH(attention_forward_tile_f64)(tile, scratch);
+}
+}  // namespace
+
+template <class T>
+std::int64_t attention_forward_scratch(const AttentionShape& shape) {
+  return threads() * forward_tile_scratch(shape.head_size);
+}
+
+template <class T>
+void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
+                       HeadRows<T> y, T* lse, T* scratch) {
+  require_target();
+  const std::int64_t t_size = shape.queries, s_size = shape.keys, tiles = ceil_div(t_size, kForwardTile);
+  const std::int64_t work = std::min(t_size, kForwardTile) * (s_size + 1) * (shape.head_size + 8) / 8;
+  parallel_for(shape.batch * shape.heads * tiles, work, [&](std::int64_t i) {
+    // Causal tiles cost more towards the end: first, last, second, … makes contiguous shares of them alike.
+    const std::int64_t order = i % tiles, b = i / tiles / shape.heads, h = i / tiles % shape.heads;
+    const std::int64_t t = (order % 2 == 0 ? order / 2 : tiles - 1 - order / 2) * kForwardTile;
+    AttentionForwardTile<T> tile{};
+    tile.q = q.data + b * q.batch_stride + t * q.row_stride + h * shape.head_size;
+    tile.k = k.data + b * k.batch_stride + h * shape.head_size;
+    tile.v = v.data + b * v.batch_stride + h * shape.head_size;
+    tile.q_stride = q.row_stride, tile.k_stride = k.row_stride, tile.v_stride = v.row_stride;
+    tile.queries = std::min(kForwardTile, t_size - t), tile.keys = s_size, tile.head_size = shape.head_size;
+    tile.last_key = shape.causal ? t + s_size - t_size : s_size - 1;
+    tile.last_key_step = shape.causal ? 1 : 0;
+    tile.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * s_size;
+    tile.scale = shape.scale;
+    tile.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
+    tile.first_weight = static_cast<std::uint64_t>(((b * shape.heads + h) * t_size + t) * s_size);
+    tile.y = y.data + b * y.batch_stride + t * y.row_stride + h * shape.head_size;
+    tile.y_stride = y.row_stride;
+    tile.lse = lse == nullptr ? nullptr : lse + (b * shape.heads + h) * t_size + t;
+    forward_tile(tile, scratch + omp_get_thread_num() * forward_tile_scratch(shape.head_size));
+  });
+}
+
+template std::int64_t attention_forward_scratch<float>(const AttentionShape&);
+template std::int64_t attention_forward_scratch<double>(const AttentionShape&);
+template void attention_forward(const AttentionShape&, HeadRows<const float>, HeadRows<const float>,
+                                HeadRows<const float>, HeadRows<float>, float*, float*);
+template void attention_forward(const AttentionShape&, HeadRows<const double>, HeadRows<const double>,
+                                HeadRows<const double>, HeadRows<double>, double*, double*);
+
+}  // namespace maki::kernels
+#endif  // HWY_ONCE

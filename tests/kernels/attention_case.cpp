@@ -1,0 +1,129 @@
+#include "tests/kernels/attention_case.h"
+
+#include <cmath>
+#include <limits>
+
+namespace maki::tests {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+kernels::AttentionShape shape_of(const AttentionCase& c, const RandomStream& stream) {
+  return {.batch = c.batch,
+          .queries = c.queries,
+          .keys = c.keys,
+          .heads = c.heads,
+          .head_size = c.head_size,
+          .causal = c.causal,
+          .scale = c.scale,
+          .key_mask = c.mask.empty() ? nullptr : c.mask.data(),
+          .dropout_stream = c.dropout > 0 ? &stream : nullptr,
+          .dropout = c.dropout};
+}
+
+RandomStream dropout_stream(const AttentionCase& c) { return {c.seed, Purpose::dropout}; }
+
+}  // namespace
+
+template <class T>
+AttentionInputs<T> draw_attention(const AttentionCase& c, double mean) {
+  AttentionInputs<T> in;
+  std::uint64_t call = 0;
+  const auto fill = [&](std::vector<T>& x, std::int64_t n) {
+    const RandomStream stream(c.seed, Purpose::test, ++call);
+    for (std::int64_t i = 0; i < n; ++i) {
+      x.push_back(static_cast<T>(static_cast<float>(mean + stream.normal(static_cast<std::uint64_t>(i)))));
+    }
+  };
+  fill(in.q, c.batch * c.queries * c.width());
+  fill(in.kv, c.batch * c.keys * 2 * c.width());
+  fill(in.dy, c.batch * c.queries * c.width());
+  return in;
+}
+
+template <class T>
+AttentionResult<T> run_attention(const AttentionCase& c, const AttentionInputs<T>& in, const AttentionResult<T>* add) {
+  const RandomStream stream = dropout_stream(c);
+  const kernels::AttentionShape shape = shape_of(c, stream);
+  const std::int64_t width = c.width();
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  AttentionResult<T> out{std::vector<T>(in.q.size(), nan), std::vector<T>(at(c.batch * c.heads * c.queries), nan),
+                         std::vector<T>(in.q.size(), nan), std::vector<T>(in.kv.size(), nan)};
+  if (add != nullptr) out.dq = add->dq, out.dkv = add->dkv;
+  const auto rows = [&](auto* data, std::int64_t tokens, std::int64_t columns) {
+    using Element = std::remove_pointer_t<decltype(data)>;
+    return kernels::HeadRows<Element>{data, columns, tokens * columns};
+  };
+  const auto q = rows(in.q.data(), c.queries, width), dy = rows(in.dy.data(), c.queries, width);
+  const auto k = rows(in.kv.data(), c.keys, 2 * width), v = rows(in.kv.data() + width, c.keys, 2 * width);
+  std::vector<T> scratch(
+      at(std::max(kernels::attention_forward_scratch<T>(shape), kernels::attention_backward_scratch<T>(shape))), nan);
+  kernels::attention_forward<T>(shape, q, k, v, rows(out.y.data(), c.queries, width), out.lse.data(), scratch.data());
+  if (in.dy.empty()) return out;
+  std::fill(scratch.begin(), scratch.end(), nan);
+  const bool adding = add != nullptr;
+  kernels::attention_backward<T>(shape, q, k, v, rows(static_cast<const T*>(out.y.data()), c.queries, width), dy,
+                                 out.lse.data(), {out.dq.data(), width, c.queries * width, adding},
+                                 {out.dkv.data(), 2 * width, c.keys * 2 * width, adding},
+                                 {out.dkv.data() + width, 2 * width, c.keys * 2 * width, adding}, scratch.data());
+  return out;
+}
+
+AttentionResult<double> reference_attention(const AttentionCase& c, const AttentionInputs<double>& in) {
+  const RandomStream stream = dropout_stream(c);
+  const auto threshold = static_cast<std::uint32_t>(c.dropout * 0x1p32);
+  const std::int64_t width = c.width(), n = c.head_size;
+  AttentionResult<double> out{std::vector<double>(in.q.size()), std::vector<double>(at(c.batch * c.heads * c.queries)),
+                              std::vector<double>(in.q.size()), std::vector<double>(in.kv.size())};
+  std::vector<double> p(at(c.keys)), keep(at(c.keys)), dp(at(c.keys));
+  for (std::int64_t row = 0; row < c.batch * c.heads * c.queries; ++row) {
+    const std::int64_t t = row % c.queries, h = row / c.queries % c.heads, b = row / c.queries / c.heads;
+    const std::size_t q = at((b * c.queries + t) * width + h * n);
+    const auto k = [&](std::int64_t s) { return at((b * c.keys + s) * 2 * width + h * n); };
+    const auto v = [&](std::int64_t s) { return k(s) + at(width); };
+    double most = -std::numeric_limits<double>::infinity(), sum = 0, row_sum = 0;
+    for (std::int64_t s = 0; s < c.keys; ++s) {
+      if (!c.sees(b, t, s)) continue;
+      p[at(s)] = 0;
+      for (std::int64_t i = 0; i < n; ++i) p[at(s)] += in.q[q + at(i)] * in.kv[k(s) + at(i)];
+      p[at(s)] *= c.scale;
+      most = std::max(most, p[at(s)]);
+    }
+    for (std::int64_t s = 0; s < c.keys; ++s) {
+      if (c.sees(b, t, s)) sum += p[at(s)] = std::exp(p[at(s)] - most);
+    }
+    if (sum == 0) continue;
+    out.lse[at(row)] = (most + std::log(sum)) / std::log(2.0);
+    for (std::int64_t s = 0; s < c.keys; ++s) {
+      if (!c.sees(b, t, s)) continue;
+      p[at(s)] /= sum;
+      const bool dropped = c.dropout > 0 && stream.bits(static_cast<std::uint64_t>(row * c.keys + s)) < threshold;
+      keep[at(s)] = dropped ? 0 : 1 / (1 - c.dropout);
+      dp[at(s)] = 0;
+      for (std::int64_t i = 0; i < n; ++i) {
+        out.y[q + at(i)] += p[at(s)] * keep[at(s)] * in.kv[v(s) + at(i)];
+        dp[at(s)] += in.dy[q + at(i)] * in.kv[v(s) + at(i)] * keep[at(s)];
+        out.dkv[v(s) + at(i)] += p[at(s)] * keep[at(s)] * in.dy[q + at(i)];
+      }
+      row_sum += p[at(s)] * dp[at(s)];
+    }
+    for (std::int64_t s = 0; s < c.keys; ++s) {
+      if (!c.sees(b, t, s)) continue;
+      const double ds = p[at(s)] * (dp[at(s)] - row_sum) * c.scale;
+      for (std::int64_t i = 0; i < n; ++i) {
+        out.dq[q + at(i)] += ds * in.kv[k(s) + at(i)];
+        out.dkv[k(s) + at(i)] += ds * in.q[q + at(i)];
+      }
+    }
+  }
+  return out;
+}
+
+template AttentionInputs<float> draw_attention(const AttentionCase&, double);
+template AttentionInputs<double> draw_attention(const AttentionCase&, double);
+template AttentionResult<float> run_attention(const AttentionCase&, const AttentionInputs<float>&,
+                                              const AttentionResult<float>*);
+template AttentionResult<double> run_attention(const AttentionCase&, const AttentionInputs<double>&,
+                                               const AttentionResult<double>*);
+
+}  // namespace maki::tests

@@ -1,0 +1,321 @@
+// Attention's kernels against a plain reference, and the bits they promise, on every SIMD target of this machine.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/target.h"
+#include "tests/catch.h"
+#include "tests/kernels/attention_case.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+template <class Body>
+void on_every_target(const Body& body) {
+  for (const std::string& name : kernels::available_targets()) {
+    kernels::force_target(name);
+    INFO("target " << kernels::target());
+    body();
+  }
+  kernels::force_target("");
+}
+
+double norm_of(const std::vector<double>& x) {
+  return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
+}
+
+template <class T>
+double relative(const std::vector<T>& a, const std::vector<double>& b, double floor) {
+  REQUIRE(a.size() == b.size());
+  double distance = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    distance += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
+  }
+  return std::sqrt(distance) / std::max(norm_of(b), floor);
+}
+
+template <class T>
+void require_close(const AttentionResult<T>& a, const AttentionResult<double>& b, double bound) {
+  REQUIRE(relative(a.y, b.y, 0.01) < bound);
+  REQUIRE(relative(a.lse, b.lse, 0.1) < bound);
+  // With one key the gradient of q is zero by mathematics: both gradients are measured against their common norm.
+  const double norm = std::max(std::hypot(norm_of(b.dq), norm_of(b.dkv)), 1e-3);
+  REQUIRE(relative(a.dq, b.dq, norm) < bound);
+  REQUIRE(relative(a.dkv, b.dkv, norm) < bound);
+}
+
+template <class T>
+AttentionInputs<double> widened(const AttentionInputs<T>& in) {
+  return {{in.q.begin(), in.q.end()}, {in.kv.begin(), in.kv.end()}, {in.dy.begin(), in.dy.end()}};
+}
+
+// `rows` rows of `width` numbers from row `from` on.
+template <class T>
+bool same_rows(const std::vector<T>& a, std::int64_t from_a, const std::vector<T>& b, std::int64_t from_b,
+               std::int64_t rows, std::int64_t width) {
+  return std::memcmp(a.data() + from_a * width, b.data() + from_b * width,
+                     static_cast<std::size_t>(rows * width) * sizeof(T)) == 0;
+}
+template <class T>
+bool all_zero(const std::vector<T>& x) {
+  return !x.empty() && std::all_of(x.begin(), x.end(), [](T value) { return value == 0; });
+}
+
+AttentionCase drawn_case(std::uint64_t seed) {
+  const RandomStream stream(seed, Purpose::test, 99);
+  const auto pick = [&](std::uint64_t call, std::initializer_list<std::int64_t> from) {
+    return from.begin()[stream.below(call, from.size())];
+  };
+  AttentionCase c{.batch = pick(0, {1, 2, 3}),
+                  .queries = pick(1, {1, 2, 3, 7, 8, 9, 13, 16, 17, 31, 64, 65, 100, 129, 150}),
+                  .keys = pick(2, {1, 2, 5, 8, 15, 16, 17, 33, 63, 64, 65, 100, 128, 150}),
+                  .heads = pick(3, {1, 2, 3}),
+                  .head_size = pick(4, {1, 2, 3, 5, 8, 13, 16, 17, 24, 32, 40, 64, 80}),
+                  .causal = stream.below(5, 2) == 1,
+                  .scale = 0.3,
+                  .dropout = stream.below(6, 3) == 0 ? 0.3 : 0,
+                  .seed = seed};
+  if (stream.below(7, 2) == 0) c.keys = c.queries;
+  if (stream.below(8, 3) == 0) {
+    for (std::int64_t i = 0; i < c.batch * c.keys; ++i) {
+      c.mask.push_back(stream.below(100 + static_cast<std::uint64_t>(i), 3) != 0);
+    }
+  }
+  return c;
+}
+
+std::string describe(const AttentionCase& c) {
+  return "B " + std::to_string(c.batch) + " T " + std::to_string(c.queries) + " S " + std::to_string(c.keys) + " H " +
+         std::to_string(c.heads) + " D " + std::to_string(c.head_size) + (c.causal ? " causal" : "") +
+         (c.mask.empty() ? "" : " masked") + (c.dropout > 0 ? " dropout" : "");
+}
+
+// Queries [from, from + count) with the keys that they see, as a call of their own.
+template <class T>
+AttentionResult<T> cached(const AttentionCase& c, const AttentionInputs<T>& in, std::int64_t from, std::int64_t count) {
+  AttentionCase part = c;
+  part.queries = count;
+  part.keys = from + count;
+  part.mask.clear();
+  AttentionInputs<T> some;
+  const auto copy = [](const std::vector<T>& x, std::vector<T>& to, std::int64_t begin, std::int64_t n) {
+    to.insert(to.end(), x.begin() + begin, x.begin() + begin + n);
+  };
+  for (std::int64_t b = 0; b < c.batch; ++b) {
+    copy(in.q, some.q, (b * c.queries + from) * c.width(), count * c.width());
+    copy(in.kv, some.kv, b * c.keys * 2 * c.width(), part.keys * 2 * c.width());
+    for (std::int64_t s = 0; s < part.keys && !c.mask.empty(); ++s) {
+      part.mask.push_back(c.mask[static_cast<std::size_t>(b * c.keys + s)]);
+    }
+  }
+  return run_attention(part, some);
+}
+
+template <class T>
+void require_cached_equals_full(AttentionCase c) {
+  const AttentionInputs<T> in = draw_attention<T>(c);
+  const AttentionResult<T> full = run_attention(c, in);
+  for (const std::int64_t count : {1, 3, 20}) {
+    for (std::int64_t t = 0; t + count <= c.queries; t += count == 1 ? 1 : 13) {
+      const AttentionResult<T> part = cached(c, in, t, count);
+      INFO("queries from " << t << ", " << count << " of them, " << sizeof(T) * 8 << " bits, " << describe(c));
+      for (std::int64_t b = 0; b < c.batch; ++b) {
+        REQUIRE(same_rows(part.y, b * count, full.y, b * c.queries + t, count, c.width()));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("attention: forward and backward equal the plain reference") {
+  on_every_target([] {
+    int masked = 0, dropped = 0, long_ones = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      const AttentionCase c = drawn_case(seed);
+      INFO("seed " << seed << ": " << describe(c));
+      const AttentionInputs<double> in = draw_attention<double>(c);
+      const AttentionResult<double> wanted = reference_attention(c, in);
+      require_close(run_attention(c, in), wanted, 1e-13);
+      require_close(run_attention(c, draw_attention<float>(c)), wanted, 2e-6);
+      masked += !c.mask.empty(), dropped += c.dropout > 0, long_ones += c.queries > 128;
+    }
+    REQUIRE(std::min({masked, dropped, long_ones}) >= 5);
+  });
+}
+
+TEST_CASE("attention: a query alone with its keys has the bits it has in the full causal forward") {
+  on_every_target([] {
+    for (const std::int64_t head_size : {1, 5, 16, 32, 33, 80}) {
+      AttentionCase c{.batch = 2, .queries = 150, .keys = 150, .heads = 2, .head_size = head_size, .causal = true};
+      c.seed = static_cast<std::uint64_t>(head_size);
+      if (head_size == 33 || head_size == 16) {
+        for (std::int64_t i = 0; i < c.batch * c.keys; ++i) c.mask.push_back(i % 7 != 3 && (i < 60 || i > 140));
+      }
+      require_cached_equals_full<float>(c);
+      require_cached_equals_full<double>(c);
+    }
+  });
+}
+
+TEST_CASE("attention: threads change no bit") {
+  const int before = threads();
+  AttentionCase c{.batch = 2, .queries = 300, .keys = 300, .heads = 3, .head_size = 20, .causal = true, .dropout = 0.2};
+  const AttentionInputs<float> in = draw_attention<float>(c);
+  set_threads(1);
+  const AttentionResult<float> alone = run_attention(c, in);
+  for (const int n : {2, 3, 4, 8}) {
+    set_threads(n);
+    const AttentionResult<float> together = run_attention(c, in);
+    REQUIRE(together.y == alone.y);
+    REQUIRE(together.dq == alone.dq);
+    REQUIRE(together.dkv == alone.dkv);
+  }
+  set_threads(before);
+}
+
+TEST_CASE("attention: a later token changes nothing earlier, and another sequence nothing at all") {
+  on_every_target([] {
+    AttentionCase c{.batch = 3, .queries = 90, .keys = 90, .heads = 2, .head_size = 12, .causal = true};
+    const AttentionInputs<float> in = draw_attention<float>(c);
+    const AttentionResult<float> before = run_attention(c, in);
+    const std::int64_t width = c.width();
+    for (const std::int64_t token : {0, 1, 31, 63, 64, 89}) {
+      AttentionInputs<float> changed = in;
+      const std::int64_t row = c.keys + token;  // of the second sequence
+      for (std::int64_t i = 0; i < 2 * width; ++i) changed.kv[static_cast<std::size_t>(row * 2 * width + i)] += 1;
+      const AttentionResult<float> after = run_attention(c, changed);
+      REQUIRE(same_rows(before.y, 0, after.y, 0, c.queries + token, width));
+      REQUIRE(same_rows(before.y, 2 * c.queries, after.y, 2 * c.queries, c.queries, width));
+      for (std::int64_t t = token; t < c.queries; ++t) {
+        REQUIRE(!same_rows(before.y, c.queries + t, after.y, c.queries + t, 1, width));
+      }
+    }
+  });
+}
+
+TEST_CASE("attention: NaN and Inf in a key that a row does not see never reach the row") {
+  on_every_target([] {
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      AttentionCase c{.batch = 1, .queries = 100, .keys = 100, .heads = 1, .head_size = 20, .causal = true};
+      const AttentionInputs<float> in = draw_attention<float>(c);
+      const AttentionResult<float> clean = run_attention(c, in);
+      for (const std::int64_t token : {0, 5, 50, 66, 99}) {
+        for (const std::int64_t column : {3, 23}) {  // of k, of v
+          INFO("token " << token << " column " << column << " value " << bad);
+          AttentionInputs<float> spoiled = in;
+          spoiled.kv[static_cast<std::size_t>(token * 40 + column)] = bad;
+          const AttentionResult<float> result = run_attention(c, spoiled);
+          REQUIRE(same_rows(clean.y, 0, result.y, 0, token, 20));
+          REQUIRE(same_rows(clean.dq, 0, result.dq, 0, token, 20));
+          for (std::int64_t t = token; t < 100 && std::isnan(bad); ++t) {
+            REQUIRE(std::isnan(result.y[static_cast<std::size_t>(t * 20 + 3)]));
+            REQUIRE(std::isnan(result.dq[static_cast<std::size_t>(t * 20 + 3)]));
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("attention: NaN in a query or its gradient reaches the keys it sees and no others") {
+  on_every_target([] {
+    const float bad = std::numeric_limits<float>::quiet_NaN();
+    AttentionCase c{.batch = 1, .queries = 100, .keys = 100, .heads = 1, .head_size = 20, .causal = true};
+    const AttentionInputs<float> in = draw_attention<float>(c);
+    const AttentionResult<float> clean = run_attention(c, in);
+    for (const std::int64_t token : {0, 5, 50, 66, 98}) {
+      for (const bool in_query : {true, false}) {
+        INFO("token " << token << (in_query ? " of q" : " of dy"));
+        AttentionInputs<float> spoiled = in;
+        (in_query ? spoiled.q : spoiled.dy)[static_cast<std::size_t>(token * 20 + 3)] = bad;
+        const AttentionResult<float> result = run_attention(c, spoiled);
+        REQUIRE(same_rows(clean.dkv, token + 1, result.dkv, token + 1, 99 - token, 40));
+        REQUIRE(same_rows(clean.dq, 0, result.dq, 0, token, 20));
+        REQUIRE(same_rows(clean.dq, token + 1, result.dq, token + 1, 99 - token, 20));
+        for (std::int64_t s = 0; s <= token; ++s) REQUIRE(std::isnan(result.dkv[static_cast<std::size_t>(s * 40 + 3)]));
+      }
+    }
+  });
+}
+
+TEST_CASE("attention: a masked key counts for nothing, whatever it holds") {
+  on_every_target([] {
+    AttentionCase c{.batch = 2, .queries = 40, .keys = 90, .heads = 2, .head_size = 9};
+    for (std::int64_t i = 0; i < c.batch * c.keys; ++i) c.mask.push_back(i % 5 != 2);
+    const AttentionInputs<float> in = draw_attention<float>(c);
+    AttentionInputs<float> spoiled = in;
+    for (std::int64_t row = 0; row < c.batch * c.keys; ++row) {
+      if (row % 5 != 2) continue;
+      for (std::int64_t i = 0; i < 36; ++i) {
+        spoiled.kv[static_cast<std::size_t>(row * 36 + i)] = std::numeric_limits<float>::quiet_NaN();
+      }
+    }
+    const AttentionResult<float> clean = run_attention(c, in), result = run_attention(c, spoiled);
+    REQUIRE(clean.y == result.y);
+    REQUIRE(clean.dq == result.dq);
+    REQUIRE(clean.dkv == result.dkv);
+    for (std::int64_t i = 0; i < 36; ++i) REQUIRE(result.dkv[static_cast<std::size_t>(2 * 36 + i)] == 0);
+  });
+}
+
+TEST_CASE("attention: a row that sees no key is zero and sends no gradient") {
+  on_every_target([] {
+    AttentionCase masked{.batch = 1, .queries = 20, .keys = 70, .heads = 2, .head_size = 10};
+    masked.mask.assign(70, 0);
+    const AttentionResult<float> none = run_attention(masked, draw_attention<float>(masked));
+    REQUIRE((all_zero(none.y) && all_zero(none.dq) && all_zero(none.dkv)));
+
+    // More queries than keys: the first 60 see nothing.
+    AttentionCase c{.batch = 1, .queries = 100, .keys = 40, .heads = 1, .head_size = 10, .causal = true};
+    AttentionInputs<float> in = draw_attention<float>(c);
+    const AttentionResult<float> clean = run_attention(c, in);
+    for (std::size_t i = 0; i < 100 * 10; ++i) REQUIRE((clean.y[i] == 0) == (i < 600));
+    for (std::size_t i = 0; i < 600; ++i) REQUIRE(clean.dq[i] == 0);
+    for (std::size_t i = 0; i < 600; ++i) in.q[i] = in.dy[i] = std::numeric_limits<float>::quiet_NaN();
+    const AttentionResult<float> spoiled = run_attention(c, in);
+    REQUIRE(spoiled.y == clean.y);
+    REQUIRE(spoiled.dkv == clean.dkv);
+  });
+}
+
+TEST_CASE("attention: scores of minus infinity alone are NaN, beside others they weigh nothing") {
+  on_every_target([] {
+    AttentionCase c{.batch = 1, .queries = 1, .keys = 70, .heads = 1, .head_size = 1};
+    AttentionInputs<double> in = draw_attention<double>(c);
+    in.q[0] = 1;
+    for (std::size_t s = 0; s < 70; ++s) in.kv[2 * s] = -std::numeric_limits<double>::infinity();
+    REQUIRE(std::isnan(run_attention(c, in).y[0]));
+    in.kv[2 * 69] = 0;
+    REQUIRE(run_attention(c, in).y[0] == in.kv[2 * 69 + 1]);
+  });
+}
+
+TEST_CASE("attention: large scores and large means lose nothing") {
+  on_every_target([] {
+    AttentionCase c{.batch = 2, .queries = 80, .keys = 80, .heads = 2, .head_size = 32, .causal = true, .scale = 0.2};
+    const AttentionInputs<float> far = draw_attention<float>(c, 3);
+    require_close(run_attention(c, widened(far)), reference_attention(c, widened(far)), 1e-12);
+    AttentionInputs<double> sharp = draw_attention<double>(c);
+    for (double& x : sharp.q) x *= 1e4;  // weights are 0 or 1 almost everywhere
+    const AttentionResult<double> a = run_attention(c, sharp), b = reference_attention(c, sharp);
+    REQUIRE(relative(a.y, b.y, 0.01) < 1e-10);
+  });
+}
+
+TEST_CASE("attention: gradients are added where there are some") {
+  on_every_target([] {
+    AttentionCase c{.batch = 2, .queries = 30, .keys = 75, .heads = 2, .head_size = 11};
+    for (std::int64_t i = 0; i < c.batch * c.keys; ++i) c.mask.push_back(i % 3 != 0);
+    const AttentionInputs<double> in = draw_attention<double>(c);
+    const AttentionResult<double> once = run_attention(c, in), twice = run_attention(c, in, &once);
+    for (std::size_t i = 0; i < once.dq.size(); ++i) REQUIRE(twice.dq[i] == 2 * once.dq[i]);
+    for (std::size_t i = 0; i < once.dkv.size(); ++i) REQUIRE(twice.dkv[i] == 2 * once.dkv[i]);
+  });
+}
