@@ -6,6 +6,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/ops.h"
+#include "autograd/ops/common.h"
 #include "autograd/tape.h"
 
 namespace maki {
@@ -94,6 +95,7 @@ void backward(const Problem& problem, const Layout& at, const Tensor& q, const T
 }  // namespace
 
 Tensor attention(const Tensor& qkv, const Attention& options) {
+  check_floating("attention", qkv);
   const Shape& s = qkv.shape();
   check(s.rank() == 3 && s[2] % 3 == 0, "attention: q, k and v packed must be [B, T, 3C]; got {}", s);
   const std::int64_t width = s[2] / 3;
@@ -109,11 +111,10 @@ Tensor attention(const Tensor& qkv, const Attention& options) {
 }
 
 Tensor attention(const Tensor& q, const Tensor& kv, const Attention& options) {
+  check_same_type("attention", q, kv);
   const Shape &sq = q.shape(), &skv = kv.shape();
   check(sq.rank() == 3 && skv.rank() == 3 && sq[0] == skv[0] && skv[2] == 2 * sq[2],
         "attention: q must be [B, T, C] and packed k and v [B, S, 2C]; got {} and {}", sq, skv);
-  check(q.dtype() == kv.dtype(), "attention: q and kv must have one type; got {} and {}", to_string(q.dtype()),
-        to_string(kv.dtype()));
   const std::int64_t width = sq[2];
   const Problem problem = checked(q, width, skv[1], options);
   const Layout at{.width = width, .q_width = width, .kv_width = 2 * width, .k_at = 0, .v_at = width};

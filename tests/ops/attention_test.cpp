@@ -1,0 +1,179 @@
+// Attention as an op: its Jacobian entry by entry, what a mask of tokens means, dropout, and what it refuses. Kernels
+// against a plain reference: tests/kernels/attention_test.cpp.
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "autograd/core/check.h"
+#include "autograd/ops.h"
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
+#include "tests/catch.h"
+#include "tests/ops/op_table.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// d y[out] / d x[in] for all pairs, [outputs, inputs], by one backward an output.
+std::vector<std::vector<double>> jacobian(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {
+  ParameterStore store(DType::float64);
+  const Parameter& parameter = store.add("x", x.shape(), init::values(x));
+  store.seal();
+  std::vector<std::vector<double>> rows;
+  Tape tape;
+  for (std::int64_t out = 0, outputs = 1; out < outputs; ++out) {
+    store.clear_gradients();
+    Tensor y;
+    {
+      const Recording on(tape);
+      y = f(parameter.value());
+    }
+    outputs = y.numel();
+    Tensor cotangent = zeros(y.shape(), DType::float64);
+    cotangent.data<double>()[out] = 1;
+    tape.backward(y, cotangent);
+    const Tensor gradient = parameter.gradient();
+    rows.emplace_back(gradient.data<double>(), gradient.data<double>() + gradient.numel());
+  }
+  return rows;
+}
+
+// Column `in` of the Jacobian by four-point differences.
+std::vector<double> differences(const Tensor& x, std::int64_t in, const std::function<Tensor(const Tensor&)>& f) {
+  static constexpr double kStep = 1e-3, kOffsets[] = {-2, -1, 1, 2}, kWeights[] = {1, -8, 8, -1};
+  std::vector<double> column;
+  for (int k = 0; k < 4; ++k) {
+    Tensor moved = convert(x, DType::float64);
+    moved.data<double>()[in] += kOffsets[k] * kStep;
+    const Tensor y = f(moved);
+    column.resize(static_cast<std::size_t>(y.numel()));
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      column[i] += kWeights[k] * y.data<double>()[i] / (12 * kStep);
+    }
+  }
+  return column;
+}
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+}  // namespace
+
+TEST_CASE("attention: the full causal Jacobian, entry by entry, and exact zeros for what is masked") {
+  std::int64_t zeros_seen = 0, compared = 0;
+  for (const std::int64_t tokens : {1, 2, 3, 5, 8}) {
+    Draw draw(static_cast<std::uint64_t>(tokens));
+    const std::int64_t heads = 2, width = 6;
+    const Tensor x = draw.normals({1, tokens, 3 * width});
+    const auto f = [&](const Tensor& qkv) { return attention(qkv, {.n_head = heads, .causal = true}); };
+    const auto analytic = jacobian(x, f);
+    REQUIRE(static_cast<std::int64_t>(analytic.size()) == tokens * width);
+    for (std::int64_t in = 0; in < x.numel(); ++in) {
+      const std::vector<double> numeric = differences(x, in, f);
+      const std::int64_t from = in / (3 * width), head_in = in % width / (width / heads);
+      for (std::int64_t out = 0; out < tokens * width; ++out) {
+        const std::int64_t to = out / width, head_out = out % width / (width / heads);
+        const double entry = analytic[static_cast<std::size_t>(out)][static_cast<std::size_t>(in)];
+        INFO("tokens " << tokens << ", output " << out << ", input " << in);
+        const bool is_query = in % (3 * width) < width;
+        if (head_in != head_out || (is_query ? from != to : from > to)) {
+          REQUIRE(entry == 0);
+          ++zeros_seen;
+        } else {
+          REQUIRE(std::abs(entry - numeric[static_cast<std::size_t>(out)]) < 1e-9);
+          ++compared;
+        }
+      }
+    }
+  }
+  REQUIRE(zeros_seen > 1000);
+  REQUIRE(compared > 1000);
+}
+
+TEST_CASE("attention: packed and separate projections are one function") {
+  Draw draw(3);
+  const std::int64_t batch = 2, tokens = 70, width = 24;
+  const Tensor qkv = draw.normals({batch, tokens, 3 * width});
+  Tensor q = empty({batch, tokens, width}, DType::float64), kv = empty({batch, tokens, 2 * width}, DType::float64);
+  for (std::int64_t row = 0; row < batch * tokens; ++row) {
+    const double* const from = qkv.data<double>() + row * 3 * width;
+    std::copy(from, from + width, q.data<double>() + row * width);
+    std::copy(from + width, from + 3 * width, kv.data<double>() + row * 2 * width);
+  }
+  const Attention options{.n_head = 3, .causal = true};
+  const Tensor a = attention(qkv, options), b = attention(q, kv, options);
+  for (std::int64_t i = 0; i < a.numel(); ++i) REQUIRE(a.at(i) == b.at(i));
+}
+
+TEST_CASE("attention: a mask of ones is no mask; permuting the batch permutes the output") {
+  Draw draw(4);
+  const Tensor qkv = draw.normals({2, 70, 36});
+  Attention options{.n_head = 2};
+  const Tensor plain = attention(qkv, options);
+  options.key_mask = full({2, 70}, DType::int32, 1);
+  const Tensor masked = attention(qkv, options);
+  Tensor swapped = empty(qkv.shape(), DType::float64);
+  const std::int64_t half = qkv.numel() / 2, half_y = plain.numel() / 2;
+  for (std::int64_t i = 0; i < qkv.numel(); ++i) {
+    swapped.data<double>()[i] = qkv.data<double>()[(i + half) % qkv.numel()];
+  }
+  const Tensor y = attention(swapped, {.n_head = 2});
+  for (std::int64_t i = 0; i < plain.numel(); ++i) {
+    REQUIRE(plain.at(i) == masked.at(i));
+    REQUIRE(y.at(i) == plain.at((i + half_y) % plain.numel()));
+  }
+}
+
+TEST_CASE("attention: dropout drops its share of weights, only in a recording, alike in both precisions") {
+  // Values of one, so an output is the sum of the weights kept, over 1 − p.
+  const std::int64_t tokens = 200;
+  Draw draw(5);
+  const Tensor q = draw.normals({1, tokens, 8}, 0, 0.01);
+  Tensor kv = draw.normals({1, tokens, 16});
+  for (std::int64_t i = 0; i < kv.numel(); ++i) {
+    if (i % 16 >= 8) kv.data<double>()[i] = 1;
+  }
+  const Attention options{.n_head = 1, .dropout = 0.25};
+  const Tensor outside = attention(q, kv, options);
+  REQUIRE(outside.at(0) == Approx(1).epsilon(1e-12));
+  Tape tape;
+  const auto recorded = [&](DType dtype, std::uint64_t step) {
+    const Recording on(tape, RandomContext{.seed = 1, .step = step});
+    return attention(convert(q, dtype), convert(kv, dtype), options);
+  };
+  const Tensor a = recorded(DType::float64, 1), b = recorded(DType::float64, 2), c = recorded(DType::float32, 1);
+  double mean = 0, moved = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    mean += a.at(i) / static_cast<double>(a.numel());
+    moved += std::abs(a.at(i) - b.at(i));
+    REQUIRE(c.at(i) == Approx(a.at(i)).epsilon(1e-5));
+  }
+  REQUIRE(std::abs(mean - 1) < 0.01);  // 40,000 draws: the deviation of the mean is 0.003
+  REQUIRE(moved > 1);
+}
+
+TEST_CASE("attention: what it refuses, it says in a sentence") {
+  const Tensor qkv = zeros({2, 3, 12}, DType::float32), kv = zeros({2, 5, 8}, DType::float32);
+  const Tensor q = zeros({2, 3, 4}, DType::float32);
+  REQUIRE_THAT(refusal([&] { attention(qkv, {.n_head = 3}); }), ContainsSubstring("divide the width 4; got 3"));
+  REQUIRE_THAT(refusal([&] { attention(qkv, {.n_head = 0}); }), ContainsSubstring("got 0"));
+  REQUIRE_THAT(refusal([&] { attention(q, {.n_head = 1}); }), ContainsSubstring("[B, T, 3C]; got [2, 3, 4]"));
+  REQUIRE_THAT(refusal([&] { attention(q, qkv, {.n_head = 1}); }), ContainsSubstring("[2, 3, 4] and [2, 3, 12]"));
+  REQUIRE_THAT(refusal([&] { attention(q, convert(kv, DType::float64), {.n_head = 1}); }),
+               ContainsSubstring("float32 and float64"));
+  REQUIRE_THAT(refusal([&] { attention(Tensor(), {.n_head = 1}); }), ContainsSubstring("empty tensor"));
+  REQUIRE_THAT(refusal([&] { attention(q, kv, {.n_head = 1, .dropout = 1}); }), ContainsSubstring("[0, 1); got 1"));
+  REQUIRE_THAT(refusal([&] { attention(q, kv, {.n_head = 1, .scale = std::nan("")}); }), ContainsSubstring("finite"));
+  REQUIRE_THAT(refusal([&] {
+                 attention(q, kv, {.n_head = 1, .key_mask = zeros({2, 3}, DType::int32)});
+               }),
+               ContainsSubstring("int32 [2, 5], batch and keys; got int32 [2, 3]"));
+}

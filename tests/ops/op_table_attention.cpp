@@ -1,0 +1,106 @@
+#include "autograd/ops.h"
+#include "tests/ops/op_table.h"
+
+namespace maki::tests {
+namespace {
+
+struct Variant {
+  bool causal = false, masked = false;
+  double dropout = 0;
+};
+
+// Scores stay moderate (width times scale), so that no weight is so small that differences see only noise.
+Attention options_of(Draw& draw, const Variant& variant) {
+  Attention options;
+  options.n_head = draw.integer(1, 3);
+  options.causal = variant.causal;
+  options.dropout = variant.dropout;
+  if (draw.coin()) options.scale = 0.4;
+  return options;
+}
+
+// A mask with a hole or two; the first sequence's last key stays, so that something is seen.
+Tensor mask_of(Draw& draw, std::int64_t batch, std::int64_t keys) {
+  Tensor mask = draw.integers({batch, keys}, 0, 2);
+  mask.data<std::int32_t>()[keys - 1] = 1;
+  return mask;
+}
+
+Row packed_row(const char* name, const Variant& variant) {
+  return {.op = "attention",
+          .name = name,
+          .draw =
+              [=](Draw& draw) {
+                const Attention options = options_of(draw, variant);
+                const std::int64_t batch = draw.integer(1, 2), tokens = draw.extent(9), width = draw.extent(5);
+                Case drawn{{draw.normals({batch, tokens, 3 * width * options.n_head})},
+                           [=](const std::vector<Tensor>& x) {
+                             Attention with = options;
+                             if (x.size() > 1) with.key_mask = x[1];
+                             return attention(x[0], with);
+                           }};
+                if (variant.masked) drawn.inputs.push_back(mask_of(draw, batch, tokens));
+                return drawn;
+              },
+          .propagates = !variant.causal && !variant.masked && variant.dropout == 0};
+}
+
+Row separate_row(const char* name, const Variant& variant, bool more_queries) {
+  return {.op = "attention",
+          .name = name,
+          .draw =
+              [=](Draw& draw) {
+                const Attention options = options_of(draw, variant);
+                const std::int64_t width = draw.extent(5) * options.n_head, batch = draw.integer(1, 2);
+                const std::int64_t few = draw.integer(2, 5), many = few + draw.integer(1, 4);
+                const std::int64_t queries = more_queries ? many : few, keys = more_queries ? few : many;
+                Case drawn{{draw.normals({batch, queries, width}), draw.normals({batch, keys, 2 * width})},
+                           [=](const std::vector<Tensor>& x) {
+                             Attention with = options;
+                             if (x.size() > 2) with.key_mask = x[2];
+                             return attention(x[0], x[1], with);
+                           }};
+                if (variant.masked) drawn.inputs.push_back(mask_of(draw, batch, keys));
+                return drawn;
+              },
+          .propagates = !variant.causal && !variant.masked && variant.dropout == 0};
+}
+
+Case empty_case(const Shape& q, const Shape& kv, bool causal) {
+  return {{zeros(q, DType::float64), zeros(kv, DType::float64)},
+          [causal](const std::vector<Tensor>& x) { return attention(x[0], x[1], {.n_head = 2, .causal = causal}); }};
+}
+
+}  // namespace
+
+std::vector<Row> attention_rows() {
+  std::vector<Row> rows = {
+      packed_row("packed", {}),
+      packed_row("packed, causal", {.causal = true}),
+      packed_row("packed, masked", {.masked = true}),
+      packed_row("packed, causal, masked, dropout", {.causal = true, .masked = true, .dropout = 0.3}),
+      separate_row("more keys than queries", {}, false),
+      separate_row("more queries than keys", {}, true),
+      separate_row("more keys than queries, causal", {.causal = true}, false),
+      separate_row("more queries than keys, causal", {.causal = true}, true),
+      separate_row("more keys than queries, masked, dropout", {.masked = true, .dropout = 0.2}, false),
+  };
+  rows[4].empties = {[] {
+                       return empty_case({0, 3, 4}, {0, 2, 8}, false);
+                     },
+                     [] {
+                       return empty_case({2, 0, 4}, {2, 3, 8}, true);
+                     },
+                     [] {
+                       return empty_case({2, 3, 4}, {2, 0, 8}, false);
+                     },
+                     [] {
+                       return empty_case({2, 3, 4}, {2, 0, 8}, true);
+                     },
+                     [] {
+                       return empty_case({2, 3, 0}, {2, 2, 0}, false);
+                     }};
+  return rows;
+}
+
+}  // namespace maki::tests
