@@ -1,4 +1,4 @@
-#include "tests/train/process.h"
+#include "tests/cli/process.h"
 
 #include <cstdlib>
 #include <fcntl.h>

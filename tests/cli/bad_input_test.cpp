@@ -1,0 +1,159 @@
+// Bad input gets one clear sentence on stderr, the exit code of the contract, and nothing is lost.
+#include <filesystem>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tests/catch.h"
+#include "tests/cli/small_run.h"
+
+using namespace maki::tests;
+
+namespace {
+
+// One sentence: the last line of stderr begins with "maki: " and holds every one of `words`.
+void require_refused(const Finished& finished, int exit_code, const std::vector<std::string>& words) {
+  INFO("stderr: " << finished.err);
+  REQUIRE(finished.exit_code == exit_code);
+  const std::string text = finished.err.substr(0, finished.err.find_last_not_of('\n') + 1);
+  const std::string last = text.substr(text.rfind('\n') + 1);
+  REQUIRE(last.starts_with("maki: "));
+  for (const std::string& word : words) {
+    INFO("looking for: " << word);
+    REQUIRE(last.find(word) != std::string::npos);
+  }
+}
+
+Finished train(const TemporaryFolder& folder, const std::string& corpus, const Arguments& more = {}) {
+  return run_maki(Arguments{"train", corpus, "--out", folder / "run", "--max-steps", "4"} + kSmall + more);
+}
+
+}  // namespace
+
+TEST_CASE("corpora that cannot be trained on: exit 3") {
+  const TemporaryFolder folder;
+  require_refused(train(folder, folder / "missing.txt"), 3, {"missing.txt", "No such file"});
+  require_refused(train(folder, folder.write("empty.txt", "")), 3, {"empty"});
+  require_refused(train(folder, folder.write("byte.txt", "x")), 3, {"17", "1"});
+  require_refused(train(folder, folder.write("short.txt", std::string(40, 'x'))), 3, {"17", "4"});
+  require_refused(train(folder, folder.write("bad.txt", small_text() + "\xff\xfe" + small_text())), 3,
+                  {"bad.txt", "UTF-8", std::to_string(small_text().size())});
+  require_refused(train(folder, "@nonsense"), 3, {"@nonsense", "@stories"});
+  const std::string secret = folder.write("secret.txt", small_text());
+  if (geteuid() != 0) {
+    std::filesystem::permissions(secret, std::filesystem::perms::none);
+    require_refused(train(folder, secret), 3, {"secret.txt", "Permission denied"});
+  }
+  REQUIRE_FALSE(std::filesystem::exists(folder / "run/checkpoints"));
+}
+
+TEST_CASE("non-UTF-8 text is replaced on request") {
+  const TemporaryFolder folder;
+  const Finished finished =
+      train(folder, folder.write("bad.txt", small_text() + "\xff" + small_text()), {"--invalid-utf8", "replace"});
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+}
+
+TEST_CASE("options that are wrong: exit 2") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  require_refused(train(folder, corpus, {"--learning-rat", "1"}), 2, {"--learning-rat", "--learning-rate"});
+  require_refused(train(folder, corpus, {"--learning-rate", "fast"}), 2, {"learning", "fast"});
+  require_refused(train(folder, corpus, {"--learning-rate", "nan"}), 2, {"nan"});
+  require_refused(train(folder, corpus, {"--dropout", "1.5"}), 2, {"dropout", "1.5"});
+  require_refused(train(folder, corpus, {"--n-layer", "-1"}), 2, {"n", "layer", "-1"});
+  require_refused(train(folder, corpus, {"--n-layer", "2.5"}), 2, {"2.5"});
+  require_refused(train(folder, corpus, {"--n-head", "3"}), 2, {"16", "3"});
+  require_refused(train(folder, corpus, {"--schedule", "cosin"}), 2, {"cosin", "cosine"});
+  require_refused(train(folder, corpus, {"--preset", "quickstar"}), 2, {"quickstar", "quickstart"});
+  require_refused(train(folder, corpus, {"--config", folder / "none.toml"}), 2, {"none.toml"});
+  require_refused(train(folder, corpus, {"--config", folder.write("typo.toml", "n_layr = 2\n")}), 2,
+                  {"n_layr", "n_layer"});
+  require_refused(train(folder, corpus, {"--config", folder.write("broken.toml", "n_layer = = 2\n")}), 2,
+                  {"broken.toml"});
+  require_refused(run_maki({"train"}), 2, {"CORPUS"});
+  require_refused(run_maki({"trian", corpus}), 2, {"trian", "train"});
+  require_refused(run_maki({}), 2, {});
+  REQUIRE_FALSE(std::filesystem::exists(folder / "run/checkpoints"));
+}
+
+TEST_CASE("a directory that holds a run is not trained over: exit 2, naming --resume") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  REQUIRE(train(folder, corpus).exit_code == 0);
+  const std::string before = read_text(checkpoint(folder / "run", 4));
+  require_refused(train(folder, corpus), 2, {"--resume"});
+  REQUIRE(read_text(checkpoint(folder / "run", 4)) == before);
+}
+
+TEST_CASE("resuming something else: another corpus 3, another shape 2, nothing there 2 or 4") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  REQUIRE(train(folder, corpus).exit_code == 0);
+  const std::string other = folder.write("other.txt", small_text() + "more");
+  require_refused(run_maki({"train", "--resume", run, other, "--max-steps", "8"}), 3, {"other"});
+  require_refused(run_maki({"train", "--resume", run, "--n-embd", "32", "--max-steps", "8"}), 2,
+                  {"n_embd", "16", "32"});
+  require_refused(run_maki({"train", "--resume", folder / "nothing"}), 2, {"nothing"});
+  // The same again is not a change; and what was reached is said, not an error.
+  const Finished reached = run_maki({"train", "--resume", run, "--n-embd", "16", "--max-steps", "4"});
+  INFO(reached.err);
+  REQUIRE(reached.exit_code == 0);
+  REQUIRE(reached.err.find("4") != std::string::npos);
+}
+
+TEST_CASE("truncated and altered checkpoints are refused: exit 4") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  REQUIRE(train(folder, corpus).exit_code == 0);
+  const std::string good = read_text(checkpoint(run, 4));
+  const std::string cut = folder.write("cut.maki", good.substr(0, good.size() / 2));
+  std::string flipped = good;
+  flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 1);
+  const std::string altered = folder.write("altered.maki", flipped);
+  for (const std::string& path : {cut, altered, folder.write("text.maki", "hello"), folder.write("none.maki", "")}) {
+    require_refused(run_maki({"generate", path, "--max-tokens", "1"}), 4, {path});
+    require_refused(run_maki({"inspect", path, "--verify"}), 4, {path});
+    require_refused(run_maki({"eval", path, corpus}), 4, {path});
+  }
+}
+
+TEST_CASE("a damaged newest checkpoint is said aloud and the one before it serves") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "60"} + kSmall).exit_code == 0);
+  const std::string expected = read_text(checkpoint(run, 60));
+  REQUIRE(std::filesystem::exists(checkpoint(run, 40)));
+  std::filesystem::resize_file(checkpoint(run, 60), 1000);
+  const Finished resumed = run_maki({"train", "--resume", run, "--max-steps", "60"});
+  INFO(resumed.err);
+  REQUIRE(resumed.exit_code == 0);
+  REQUIRE(resumed.err.find("step-00000060.maki") != std::string::npos);
+  REQUIRE(read_text(checkpoint(run, 60)) == expected);
+}
+
+TEST_CASE("a full disk stops the run with exit 4 and leaves the last good checkpoint") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  REQUIRE(train(folder, corpus).exit_code == 0);
+  const std::string before = read_text(checkpoint(run, 4));
+  RunOptions full;
+  full.file_size_limit = 20000;  // smaller than a checkpoint
+  REQUIRE(before.size() > full.file_size_limit);
+  const Finished finished = run_maki({"train", "--resume", run, "--max-steps", "8"}, full);
+  require_refused(finished, 4, {"step-00000008.maki"});
+  REQUIRE(read_text(checkpoint(run, 4)) == before);
+  const Finished again = run_maki({"train", "--resume", run, "--max-steps", "8"});
+  INFO(again.err);
+  REQUIRE(again.exit_code == 0);
+}
+
+TEST_CASE("prompts with unknown characters are named: exit 3") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  REQUIRE(train(folder, corpus).exit_code == 0);
+  require_refused(run_maki({"generate", run, "--prompt", "the Ω"}), 3, {"Ω", "U+03A9"});
+  require_refused(run_maki({"generate", run, "--prompt", "the \xff"}), 3, {"UTF-8"});
+  require_refused(run_maki({"generate", run, "--temperature", "-1"}), 2, {"temperature"});
+  require_refused(run_maki({"generate", folder / "nothing"}), 2, {"nothing"});
+}

@@ -1,0 +1,137 @@
+// Exact runs, as a user sees them: the same bytes of the checkpoint however the run was cut, threaded, logged or
+// stopped.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/catch.h"
+#include "tests/cli/small_run.h"
+
+using namespace maki::tests;
+
+namespace {
+
+void require_ok(const Finished& finished) {
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+}
+
+// The checkpoint of step 60 of one run never stopped.
+std::string straight(const TemporaryFolder& folder, const std::string& corpus, const Arguments& more = {}) {
+  require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "straight", "--max-steps", "60"} + kSmall + more));
+  const std::string bytes = read_text(checkpoint(folder / "straight", 60));
+  REQUIRE(bytes.size() > 10000);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("60 steps are k steps and 60 - k resumed, byte for byte") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const std::string expected = straight(folder, corpus);
+  for (const int k : {0, 1, 7, 29, 30, 31, 59}) {
+    INFO("k = " << k);
+    const std::string run = folder / fmt::format("cut-{}", k);
+    require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", std::to_string(k)} + kSmall));
+    require_ok(run_maki({"train", "--resume", run, "--max-steps", "60"}));
+    REQUIRE(read_text(checkpoint(run, 60)) == expected);
+  }
+}
+
+TEST_CASE("twenty restarts of three steps are one run") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const std::string expected = straight(folder, corpus), run = folder / "restarted";
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "3"} + kSmall));
+  for (int steps = 6; steps <= 60; steps += 3) {
+    require_ok(run_maki({"train", "--resume", run, "--max-steps", std::to_string(steps)}));
+  }
+  REQUIRE(read_text(checkpoint(run, 60)) == expected);
+  // What was measured on the way is the same too, apart from the clock.
+  const auto evaluations = [](const std::string& path) {
+    std::string kept;
+    std::istringstream lines(read_text(path));
+    for (std::string line; std::getline(lines, line);) {
+      if (line.find("\"eval\"") != std::string::npos) kept += line + "\n";
+    }
+    return kept;
+  };
+  REQUIRE(evaluations(run + "/metrics.jsonl") == evaluations(folder / "straight/metrics.jsonl"));
+}
+
+TEST_CASE("the number of threads changes no byte in 100 steps") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  std::string expected;
+  for (const char* threads : {"1", "2", "3", "4", "8"}) {
+    const std::string run = folder / (std::string("threads-") + threads);
+    require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--threads", threads} + kSmall +
+                        Arguments{"--max-steps", "100"}));
+    const std::string bytes = read_text(checkpoint(run, 100));
+    REQUIRE(bytes.size() > 10000);
+    if (expected.empty()) expected = bytes;
+    REQUIRE(bytes == expected);
+  }
+}
+
+TEST_CASE("the number of threads changes no byte where shapes exceed every block") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text() + small_text() + small_text());
+  std::string expected;
+  for (const char* threads : {"1", "2", "3", "8"}) {
+    const std::string run = folder / (std::string("threads-") + threads);
+    require_ok(
+        run_maki({"train",       corpus, "--out",     run,   "--threads",      threads, "--n-layer",    "1",
+                  "--n-head",    "2",    "--n-embd",  "528", "--block-size",   "272",   "--batch-size", "5",
+                  "--max-steps", "2",    "--dropout", "0.1", "--val-fraction", "0",     "--tokenizer",  "byte"}));
+    const std::string bytes = read_text(checkpoint(run, 2));
+    REQUIRE(bytes.size() > 10000);
+    if (expected.empty()) expected = bytes;
+    REQUIRE(bytes == expected);
+  }
+}
+
+TEST_CASE("how often a run evaluates, logs and saves changes no weight") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const std::string expected = straight(folder, corpus);
+  int n = 0;
+  for (const Arguments& habit :
+       {Arguments{"--eval-interval", "7"}, Arguments{"--eval-interval", "1000", "--eval-batches", "0"},
+        Arguments{"--log-interval", "1"}, Arguments{"--checkpoint-interval", "3", "--keep-last", "1"}}) {
+    const std::string run = folder / fmt::format("habit-{}", n++);
+    require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "60"} + kSmall + habit));
+    REQUIRE(read_text(checkpoint(run, 60)) == expected);
+  }
+}
+
+TEST_CASE("an interrupt saves the last complete step, and the resumed run is the same run") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const Arguments longer =
+      kSmall + Arguments{"--max-steps", "400", "--lr-decay-steps", "400", "--checkpoint-interval", "1000"};
+  require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "straight"} + longer));
+  const std::string expected = read_text(checkpoint(folder / "straight", 400));
+  REQUIRE(expected.size() > 10000);
+  int interrupted = 0;
+  for (int i = 0; i < 6; ++i) {
+    const int signal = i % 2 == 0 ? SIGINT : SIGTERM;
+    const std::string run = folder / fmt::format("interrupted-{}", i);
+    RunOptions options;
+    options.meanwhile = [&](pid_t process) {
+      usleep(static_cast<useconds_t>(20000 + 37000 * i));
+      kill(process, signal);
+    };
+    const Finished first = run_maki(Arguments{"train", corpus, "--out", run} + longer, options);
+    INFO(first.err);
+    if (first.exit_code == 0) continue;  // it was faster than the signal
+    if (first.exit_code == 128 + signal && read_text(run + "/checkpoints/last").empty())
+      continue;  // before the first save
+    REQUIRE(first.exit_code == 128 + signal);
+    ++interrupted;
+    require_ok(run_maki({"train", "--resume", run}));
+    REQUIRE(read_text(checkpoint(run, 400)) == expected);
+  }
+  REQUIRE(interrupted > 0);
+}

@@ -1,0 +1,33 @@
+// Small training runs of the binary: a corpus made here, a model that trains in a moment.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/cli/process.h"
+
+namespace maki::tests {
+
+using Arguments = std::vector<std::string>;
+
+inline Arguments operator+(Arguments a, const Arguments& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// About 4,000 characters of words in a seeded order.
+std::string small_text();
+/// The same in Japanese.
+std::string small_japanese_text();
+
+/// Two layers, sixteen wide; dropout, accumulation, clipping, cosine and evaluation on.
+inline const Arguments kSmall = {
+    "--n-layer",    "2",      "--n-head",        "2",  "--n-embd",         "16",  "--block-size",          "16",
+    "--batch-size", "3",      "--grad-accum",    "3",  "--dropout",        "0.1", "--grad-clip",           "0.5",
+    "--schedule",   "cosine", "--warmup-steps",  "5",  "--lr-decay-steps", "60",  "--learning-rate",       "0.003",
+    "--min-lr",     "0.0003", "--eval-interval", "10", "--eval-batches",   "2",   "--checkpoint-interval", "20"};
+
+/// "step-00000060.maki" in the run.
+std::string checkpoint(const std::string& run, int step);
+
+}  // namespace maki::tests

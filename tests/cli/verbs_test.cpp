@@ -1,0 +1,189 @@
+// What the verbs do on the way that works: files, facts, generated text.
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <signal.h>
+#include <sstream>
+#include <unistd.h>
+
+#include "data/utf8.h"
+#include "tests/catch.h"
+#include "tests/cli/small_run.h"
+
+using namespace maki::tests;
+using nlohmann::json;
+
+namespace {
+
+struct Run {
+  explicit Run(const std::string& text = small_text(), const Arguments& more = {}) {
+    corpus = folder.write("corpus.txt", text);
+    trained = run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", "30", "--seed", "5"} + kSmall + more);
+    INFO(trained.err);
+    REQUIRE(trained.exit_code == 0);
+  }
+  TemporaryFolder folder;
+  std::string path = folder / "run", corpus;
+  Finished trained;
+};
+
+std::vector<json> metrics(const std::string& run) {
+  std::vector<json> lines;
+  std::istringstream text(read_text(run + "/metrics.jsonl"));
+  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("train leaves a run directory as the contract says") {
+  const Run run;
+  REQUIRE(run.trained.out.empty());
+  REQUIRE(std::filesystem::exists(run.path + "/config.toml"));
+  REQUIRE(std::filesystem::exists(checkpoint(run.path, 0)));
+  REQUIRE(std::filesystem::exists(checkpoint(run.path, 30)));
+  REQUIRE_THAT(read_text(run.path + "/checkpoints/last"), ContainsSubstring("step-00000030.maki"));
+  REQUIRE_THAT(read_text(run.path + "/checkpoints/best"), ContainsSubstring("step-"));
+  int trains = 0, evals = 0;
+  for (const json& line : metrics(run.path)) {
+    REQUIRE(std::isfinite(line.at("step").get<double>()));
+    if (line.at("kind") == "train") {
+      for (const char* key : {"loss", "learning_rate", "grad_norm", "tokens", "tokens_per_second", "elapsed_seconds"}) {
+        REQUIRE(std::isfinite(line.at(key).get<double>()));
+      }
+      ++trains;
+    } else {
+      REQUIRE(line.at("kind") == "eval");
+      REQUIRE(std::isfinite(line.at("train_loss").get<double>()));
+      REQUIRE(std::isfinite(line.at("val_loss").get<double>()));
+      ++evals;
+    }
+  }
+  REQUIRE(trains == 3);
+  REQUIRE(evals >= 3);
+}
+
+TEST_CASE("the configuration a run writes describes the same run") {
+  const Run run;
+  const std::string again = run.folder / "again";
+  const Finished finished = run_maki({"train", run.corpus, "--config", run.path + "/config.toml", "--out", again});
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  REQUIRE(read_text(checkpoint(again, 30)) == read_text(checkpoint(run.path, 30)));
+}
+
+TEST_CASE("generate echoes its prompt, repeats itself for a seed, and stops where it is told") {
+  const Run run;
+  const auto generate = [&](const Arguments& more) {
+    const Finished finished =
+        run_maki(Arguments{"generate", run.path, "--prompt", "the ", "--max-tokens", "60"} + more);
+    INFO(finished.err);
+    REQUIRE(finished.exit_code == 0);
+    return finished.out;
+  };
+  const std::string first = generate({"--seed", "1"});
+  REQUIRE(first.starts_with("the "));
+  REQUIRE(first.size() >= 64);
+  REQUIRE(generate({"--seed", "1"}) == first);
+  REQUIRE(generate({"--seed", "2"}) != first);
+  REQUIRE(generate({"--temperature", "0", "--seed", "1"}) == generate({"--temperature", "0", "--seed", "2"}));
+  const std::string stopped = generate({"--seed", "1", "--stop", first.substr(20, 2)});
+  REQUIRE(stopped.size() < first.size());
+  // A prompt from a file and from standard input are the same prompt.
+  const std::string file = run.folder.write("prompt.txt", "the ");
+  const Arguments rest = {"--max-tokens", "60", "--seed", "1"};
+  REQUIRE(run_maki(Arguments{"generate", run.path, "--prompt-file", file} + rest).out == first);
+  RunOptions piped;
+  piped.input = "the ";
+  REQUIRE(run_maki(Arguments{"generate", run.path, "-"} + rest, piped).out == first);
+}
+
+TEST_CASE("Japanese is trained on, prompted with and generated without a broken character") {
+  const Run run(small_japanese_text());
+  const Finished finished = run_maki({"generate", run.path, "--prompt", "吾輩は", "--max-tokens", "100"});
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  REQUIRE(finished.out.starts_with("吾輩は"));
+  REQUIRE_FALSE(maki::invalid_utf8(finished.out).has_value());
+
+  const Run bytes(small_japanese_text(), {"--tokenizer", "byte"});
+  for (int seed = 0; seed < 5; ++seed) {
+    const Finished text = run_maki({"generate", bytes.path, "--max-tokens", "50", "--seed", std::to_string(seed)});
+    INFO(text.err);
+    REQUIRE(text.exit_code == 0);
+    REQUIRE_FALSE(maki::invalid_utf8(text.out).has_value());
+  }
+}
+
+TEST_CASE("eval repeats the validation loss of the run") {
+  const Run run(small_text(), {"--eval-batches", "0"});
+  double expected = 0;
+  for (const json& line : metrics(run.path)) {
+    if (line.at("kind") == "eval" && line.at("step") == 30) expected = line.at("val_loss").get<double>();
+  }
+  const Finished finished = run_maki({"eval", run.path, run.corpus, "--checkpoint", "last", "--json"});
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  REQUIRE(json::parse(finished.out).at("val_loss").get<double>() == expected);
+}
+
+TEST_CASE("inspect tells what is in a checkpoint") {
+  const Run run;
+  const Finished finished = run_maki({"inspect", run.path, "--verify", "--json"});
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  const json facts = json::parse(finished.out);
+  REQUIRE(facts.at("step") == 30);
+  REQUIRE(facts.at("verified") == true);
+  REQUIRE(facts.at("parameters").get<int>() > 1000);
+  const Finished plain = run_maki({"inspect", checkpoint(run.path, 0)});
+  REQUIRE(plain.exit_code == 0);
+  REQUIRE_THAT(plain.out, ContainsSubstring("wte.weight"));
+}
+
+TEST_CASE("gradcheck proves a configured model, and a run") {
+  const Run run;
+  const Finished of_run = run_maki({"gradcheck", run.path});
+  INFO(of_run.out << of_run.err);
+  REQUIRE(of_run.exit_code == 0);
+  REQUIRE_THAT(of_run.out, ContainsSubstring("h.1.mlp.c_proj.weight"));
+  const Finished configured =
+      run_maki({"gradcheck", "--n-layer", "1", "--n-head", "2", "--n-embd", "8", "--block-size", "8"});
+  INFO(configured.out << configured.err);
+  REQUIRE(configured.exit_code == 0);
+}
+
+TEST_CASE("help and version are results") {
+  for (const Arguments& arguments : {Arguments{"--help"}, Arguments{"train", "--help"}, Arguments{"--version"}}) {
+    const Finished finished = run_maki(arguments);
+    REQUIRE(finished.exit_code == 0);
+    REQUIRE(finished.out.size() > 3);
+    REQUIRE(finished.err.empty());
+  }
+}
+
+TEST_CASE("every dtype, optimizer and schedule trains") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  int n = 0;
+  for (const Arguments& choice :
+       {Arguments{"--dtype", "float64"}, Arguments{"--optimizer", "sgd", "--momentum", "0.9", "--nesterov"},
+        Arguments{"--optimizer", "adam"}, Arguments{"--schedule", "wsd"}, Arguments{"--schedule", "inverse_sqrt"},
+        Arguments{"--schedule", "constant"}, Arguments{"--schedule", "linear"},
+        Arguments{"--no-tie-weights", "--no-bias"}, Arguments{"--activation", "relu", "--label-smoothing", "0.1"}}) {
+    const std::string run = folder / fmt::format("run-{}", n++);
+    const Finished finished = run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "12"} + kSmall + choice);
+    INFO(finished.err);
+    REQUIRE(finished.exit_code == 0);
+    // Training learns: the last loss is below the first.
+    const auto lines = metrics(run);
+    double first = 0, last = 0;
+    for (const json& line : lines) {
+      if (line.at("kind") != "eval") continue;
+      if (first == 0) first = line.at("val_loss").get<double>();
+      last = line.at("val_loss").get<double>();
+    }
+    REQUIRE(last < first);
+  }
+}
