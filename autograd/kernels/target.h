@@ -12,6 +12,9 @@ namespace maki::kernels {
 /// another word or one that this CPU lacks.
 std::string target();
 
+/// Throws where target() would; for the entry of a kernel (one load).
+void require_target();
+
 /// The targets that this CPU and this build can run, best first, whatever is forced.
 std::vector<std::string> available_targets();
 

@@ -1,0 +1,153 @@
+// Packing: B into column panels two vectors wide, each [k, panel] and dense; a transposed A into row tiles. Included
+// once for every SIMD target.
+#if defined(MAKI_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_GEMM_PACK_INL_H_
+#undef MAKI_KERNELS_GEMM_PACK_INL_H_
+#else
+#define MAKI_KERNELS_GEMM_PACK_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/gemm_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// A panel from `columns` columns, short ones filled with zeros: rows [begin, k) of it.
+template <bool kTransposed, class T>
+void pack_plain(std::int64_t begin, std::int64_t k, std::int64_t columns, const T* b, std::int64_t ldb, T* panel) {
+  constexpr std::int64_t kPanel = 2 * hn::MaxLanes(hn::ScalableTag<T>());
+  for (std::int64_t p = begin; p < k; ++p) {
+    T* row = panel + p * kPanel;
+    for (std::int64_t j = 0; j < columns; ++j) row[j] = kTransposed ? b[j * ldb + p] : b[p * ldb + j];
+    std::fill(row + columns, row + kPanel, T{0});
+  }
+}
+
+/// Whole panels of a row-major B: row by row, so that B is read as it lies.
+template <class T>
+void pack_rows(std::int64_t k, std::int64_t panels, const T* b, std::int64_t ldb, T* out, std::int64_t panel_stride) {
+  const hn::ScalableTag<T> d;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d), kPanel = 2 * kLanes;
+  for (std::int64_t p = 0; p < k; ++p) {
+    const T* row = b + p * ldb;
+    T* to = out + p * kPanel;
+    for (std::int64_t q = 0; q < panels; ++q, row += kPanel, to += panel_stride) {
+      const auto left = hn::LoadU(d, row);
+      const auto right = hn::LoadU(d, row + kLanes);
+      hn::Store(left, d, to);
+      hn::Store(right, d, to + kLanes);
+    }
+  }
+}
+
+#if HWY_TARGET != HWY_SCALAR
+
+/// In every 128-bit block, rows become columns: r[i] holds kBlock elements of row i, afterwards element i of every row.
+template <class D, class V>
+HWY_INLINE void transpose_blocks(D d, V (&r)[4]) {
+  const hn::Repartition<double, D> pairs;
+  const auto a = hn::BitCast(pairs, hn::InterleaveLower(d, r[0], r[1]));
+  const auto b = hn::BitCast(pairs, hn::InterleaveLower(d, r[2], r[3]));
+  const auto e = hn::BitCast(pairs, hn::InterleaveUpper(d, r[0], r[1]));
+  const auto f = hn::BitCast(pairs, hn::InterleaveUpper(d, r[2], r[3]));
+  r[0] = hn::BitCast(d, hn::InterleaveLower(pairs, a, b));
+  r[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, a, b));
+  r[2] = hn::BitCast(d, hn::InterleaveLower(pairs, e, f));
+  r[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, e, f));
+}
+template <class D, class V>
+HWY_INLINE void transpose_blocks(D d, V (&r)[2]) {
+  const V a = r[0];
+  r[0] = hn::InterleaveLower(d, a, r[1]);
+  r[1] = hn::InterleaveUpper(d, a, r[1]);
+}
+
+/// One vector of columns of a transposed B: 128-bit pieces of as many rows as it has lanes are gathered so that the
+/// transposition stays inside the 128-bit blocks, which every target can do. k a multiple of the piece.
+template <class T>
+void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d), kPiece = 16 / sizeof(T), kBlocks = kLanes / kPiece;
+  for (std::int64_t p = 0; p < k; p += kPiece, out += kPiece * 2 * kLanes) {
+    V r[kPiece];
+    MAKI_UNROLL for (int i = 0; i < kPiece; ++i) {
+      const T* from = b + i * ldb + p;
+      r[i] = hn::LoadDup128(d, from);
+      MAKI_UNROLL for (int q = 1; q < kBlocks; ++q) {
+        const auto before = hn::FirstN(d, static_cast<std::size_t>(q * kPiece));
+        r[i] = hn::IfThenElse(before, r[i], hn::LoadDup128(d, from + q * kPiece * ldb));
+      }
+    }
+    transpose_blocks(d, r);
+    MAKI_UNROLL for (int i = 0; i < kPiece; ++i) hn::Store(r[i], d, out + i * 2 * kLanes);
+  }
+}
+
+#endif
+
+/// A [m, k] from a transposed one (a[p * lda + i]): tile by tile, each [k, kTileRows] and dense.
+template <class T>
+HWY_INLINE void pack_row_tiles(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, T* out) {
+  const RowTiles tiles(m);
+  for (std::int64_t p = 0; p < k; ++p) {
+    const T* from = a + p * lda;
+    T* to = out + p * kTileRows;
+    for (std::int64_t t = 0; t < tiles.count; ++t, to += packed_tile_size<T>(k)) {
+      const std::int64_t begin = tiles.begin(t), rows = tiles.begin(t + 1) - begin;
+#if HWY_MEM_OPS_MIGHT_FAULT
+      if (rows == kTileRows) {
+        std::copy_n(from + begin, kTileRows, to);  // of constant length: moves, not a call
+      } else {
+        std::copy_n(from + begin, rows, to);
+      }
+#else
+      const hn::ScalableTag<T> d;
+      constexpr std::int64_t kLanes = hn::MaxLanes(d);
+      MAKI_UNROLL for (std::int64_t i = 0; i < kTileRows; i += kLanes) {  // what is stored too much is overwritten
+        const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::max<std::int64_t>(rows - i, 0)));
+        hn::StoreU(hn::MaskedLoad(mask, d, from + begin + i), d, to + i);
+      }
+#endif
+    }
+  }
+}
+
+/// All of op(B) [k, n].
+template <class T>
+HWY_INLINE void pack_panels(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool transposed, T* panels,
+                            std::int64_t panel_stride) {
+  constexpr std::int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>()), kPanel = 2 * kLanes;
+  const std::int64_t whole = n / kPanel, rest = n % kPanel;
+  if (transposed) {
+#if HWY_TARGET == HWY_SCALAR
+    for (std::int64_t q = 0; q < whole; ++q) {
+      pack_plain<true>(0, k, kPanel, b + q * kPanel * ldb, ldb, panels + q * panel_stride);
+    }
+#else
+    const std::int64_t blocks = k - k % static_cast<std::int64_t>(16 / sizeof(T));
+    for (std::int64_t q = 0; q < whole; ++q) {
+      T* panel = panels + q * panel_stride;
+      const T* from = b + q * kPanel * ldb;
+      pack_transposed(blocks, from, ldb, panel);
+      pack_transposed(blocks, from + kLanes * ldb, ldb, panel + kLanes);
+      pack_plain<true>(blocks, k, kPanel, from, ldb, panel);
+    }
+#endif
+    if (rest != 0) pack_plain<true>(0, k, rest, b + whole * kPanel * ldb, ldb, panels + whole * panel_stride);
+  } else {
+    pack_rows(k, whole, b, ldb, panels, panel_stride);
+    if (rest != 0) pack_plain<false>(0, k, rest, b + whole * kPanel, ldb, panels + whole * panel_stride);
+  }
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // MAKI_KERNELS_GEMM_PACK_INL_H_

@@ -1,0 +1,47 @@
+#include "autograd/kernels/target.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "autograd/core/check.h"
+#include "tests/catch.h"
+
+namespace maki::kernels {
+namespace {
+
+TEST_CASE("target: the list ends at the floor and every one of it can be forced", "[target]") {
+  const std::vector<std::string> names = available_targets();
+  REQUIRE_FALSE(names.empty());
+  REQUIRE(names.back() == "floor");
+  std::cout << "targets:";
+  for (const std::string& name : names) {
+    force_target(name);
+    REQUIRE(target() == name);
+    REQUIRE(available_targets() == names);
+    std::cout << ' ' << name;
+  }
+  force_target("");
+  std::cout << ", in use " << target() << '\n';
+  const char* forced = std::getenv("MAKI_TARGET");
+  REQUIRE(target() == (forced != nullptr ? forced : names.front()));
+}
+
+TEST_CASE("target: an unknown name is refused and changes nothing", "[target]") {
+  const std::string before = target();
+  for (const char* name : {"avx", "AVX2", "avx2 ", "best"}) {
+    std::string sentence;
+    try {
+      force_target(name);
+    } catch (const Error& error) {
+      sentence = error.what();
+    }
+    REQUIRE(sentence.find("must be one of avx3, avx2, sse4, floor") != std::string::npos);
+    REQUIRE(sentence.find(name) != std::string::npos);
+    REQUIRE(target() == before);
+  }
+}
+
+}  // namespace
+}  // namespace maki::kernels
