@@ -45,6 +45,9 @@ class RandomStream {
     return philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), salt_[0], salt_[1]},
                   key_);
   }
+  /// What block() puts into philox(), for kernels that run many blocks at once.
+  std::array<std::uint32_t, 2> key() const { return key_; }
+  std::array<std::uint32_t, 2> salt() const { return salt_; }
   std::uint32_t bits(std::uint64_t index) const { return this->block(index / 4)[index % 4]; }
   std::uint64_t bits64(std::uint64_t index) const;
 

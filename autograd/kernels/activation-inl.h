@@ -1,0 +1,71 @@
+// Activations on vectors and their derivatives, shared by the elementwise kernels and the epilogue of the matrix
+// product, so that fused and composed forms give equal bits:
+//
+//   Gelu      x Φ(x), Φ(x) = (1 + erf(x/√2)) / 2; derivative Φ(x) + x φ(x). Hendrycks and Gimpel 2016, arXiv:1606.08415
+//   GeluTanh  x (1 + tanh u) / 2 = x σ(2u), u = √(2/π) (x + 0.044715 x³): the same paper; GPT-2
+//   Silu      x σ(x); derivative σ(x) (1 + x (1 − σ(x)))
+//
+// At −Inf they are NaN (−Inf · 0), as in PyTorch. Derivatives are right for every number and at both infinities: the
+// factor that a decaying one multiplies is clamped where the product is 0 in float64 already, or 0 · Inf would be NaN.
+#if defined(MAKI_KERNELS_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_ACTIVATION_INL_H_
+#undef MAKI_KERNELS_ACTIVATION_INL_H_
+#else
+#define MAKI_KERNELS_ACTIVATION_INL_H_
+#endif
+
+#include "autograd/kernels/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Gelu(D d, V x) {
+  V unused;
+  return hn::Mul(x, NormalCdf(d, x, unused));
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V GeluDerivative(D d, V x) {
+  V density;
+  const V cdf = NormalCdf(d, x, density);
+  const V slope = hn::Mul(Clamp(d, x, -40, 40), hn::Set(d, static_cast<hn::TFromD<D>>(0.39894228040143267794)));
+  return hn::MulAdd(slope, density, cdf);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V GeluTanh(D d, V x) {
+  using T = hn::TFromD<D>;
+  // 2u = x (c + c · 0.044715 x²), c = 2 √(2/π)
+  const V inner = hn::MulAdd(hn::Mul(x, x), hn::Set(d, static_cast<T>(0.071354816272600247)),
+                             hn::Set(d, static_cast<T>(1.5957691216057307117)));
+  return hn::Mul(x, Sigmoid(d, hn::Mul(x, inner)));
+}
+
+/// σ + x σ (1 − σ) · 2u′, 2u′ = c + 3 c · 0.044715 x²
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V GeluTanhDerivative(D d, V x) {
+  using T = hn::TFromD<D>;
+  const V c = hn::Set(d, static_cast<T>(1.5957691216057307117));
+  const V near = Clamp(d, x, -30, 30), square = hn::Mul(near, near);
+  const V s = Sigmoid(d, hn::Mul(near, hn::MulAdd(square, hn::Set(d, static_cast<T>(0.071354816272600247)), c)));
+  const V slope = hn::MulAdd(square, hn::Set(d, static_cast<T>(0.214064448817800741)), c);
+  return hn::MulAdd(hn::Mul(near, slope), hn::NegMulAdd(s, s, s), s);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Silu(D d, V x) {
+  return hn::Mul(x, Sigmoid(d, x));
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V SiluDerivative(D d, V x) {
+  const V s = Sigmoid(d, x);
+  return hn::MulAdd(Clamp(d, x, -1000, 1000), hn::NegMulAdd(s, s, s), s);
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // MAKI_KERNELS_ACTIVATION_INL_H_
