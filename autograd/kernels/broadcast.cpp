@@ -1,0 +1,160 @@
+#include "autograd/kernels/broadcast.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "autograd/core/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/broadcast.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/partial-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T, class F>
+HWY_INLINE void combine(const BroadcastRows& r, const T* a, const T* b, Sink<T> y, F op) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const bool one_a = r.col_a == 0, one_b = r.col_b == 0;
+  for (std::int64_t row = 0; row < r.rows; ++row, a += r.row_a, b += r.row_b, y.data += r.cols) {
+    const auto first_a = hn::Set(d, *a), first_b = hn::Set(d, *b);
+    std::int64_t i = 0;
+    for (; i + lanes <= r.cols; i += lanes) {
+      auto v = op(one_a ? first_a : hn::LoadU(d, a + i), one_b ? first_b : hn::LoadU(d, b + i));
+      if (y.add) v = hn::Add(hn::LoadU(d, y.data + i), v);
+      hn::StoreU(v, d, y.data + i);
+    }
+    if (i == r.cols) continue;
+    const auto rest = static_cast<std::size_t>(r.cols - i);
+    auto v = op(one_a ? first_a : LoadPartial(d, a + i, rest), one_b ? first_b : LoadPartial(d, b + i, rest));
+    if (y.add) v = hn::Add(LoadPartial(d, y.data + i, rest), v);
+    StorePartial(v, d, y.data + i, rest);
+  }
+}
+
+template <class T>
+HWY_INLINE void combine_rows(Binary op, const BroadcastRows& r, const T* a, const T* b, Sink<T> y) {
+  switch (op) {
+    case Binary::add:
+      return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Add(u, v); });
+    case Binary::sub:
+      return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Sub(u, v); });
+    case Binary::mul:
+      return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Mul(u, v); });
+    case Binary::div:
+      return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Div(u, v); });
+    case Binary::negative_mul:
+      return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Neg(hn::Mul(u, v)); });
+  }
+}
+
+void combine_rows_f32(Binary op, const BroadcastRows& r, const float* a, const float* b, Sink<float> y) {
+  combine_rows(op, r, a, b, y);
+}
+void combine_rows_f64(Binary op, const BroadcastRows& r, const double* a, const double* b, Sink<double> y) {
+  combine_rows(op, r, a, b, y);
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+
+HWY_EXPORT(combine_rows_f32);
+HWY_EXPORT(combine_rows_f64);
+
+Broadcast plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
+  Broadcast plan;
+  // From the last axis on, innermost first; reversed at the end.
+  std::int64_t size_a = 1, size_b = 1;
+  for (int axis = 1; axis <= y.rank(); ++axis) {
+    const std::int64_t extent = y[-axis];
+    const std::int64_t extent_a = axis <= a.rank() ? a[-axis] : 1, extent_b = axis <= b.rank() ? b[-axis] : 1;
+    const std::int64_t stride_a = extent_a == 1 ? 0 : size_a, stride_b = extent_b == 1 ? 0 : size_b;
+    size_a *= extent_a;
+    size_b *= extent_b;
+    if (extent == 1) continue;
+    if (plan.rank > 0) {
+      const auto last = static_cast<std::size_t>(plan.rank - 1);
+      if (stride_a == plan.stride_a[last] * plan.extent[last] && stride_b == plan.stride_b[last] * plan.extent[last]) {
+        plan.extent[last] *= extent;
+        continue;
+      }
+    }
+    const auto next = static_cast<std::size_t>(plan.rank++);
+    plan.extent[next] = extent;
+    plan.stride_a[next] = stride_a;
+    plan.stride_b[next] = stride_b;
+  }
+  if (plan.rank == 0) plan.extent[static_cast<std::size_t>(plan.rank++)] = 1;
+  for (auto* list : {&plan.extent, &plan.stride_a, &plan.stride_b})
+    std::reverse(list->begin(), list->begin() + plan.rank);
+  return plan;
+}
+
+namespace {
+
+template <class T>
+void run(Binary op, const BroadcastRows& r, const T* a, const T* b, Sink<T> y) {
+  if constexpr (std::is_same_v<T, float>) {
+    HWY_DYNAMIC_DISPATCH(combine_rows_f32)(op, r, a, b, y);
+  } else {
+    HWY_DYNAMIC_DISPATCH(combine_rows_f64)(op, r, a, b, y);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y) {
+  const auto last = static_cast<std::size_t>(plan.rank - 1);
+  BroadcastRows inner{1, plan.extent[last], 0, plan.stride_a[last], 0, plan.stride_b[last]};
+  std::int64_t rows = 1, outer = 1;
+  if (plan.rank > 1) {
+    rows = plan.extent[last - 1];
+    inner.row_a = plan.stride_a[last - 1];
+    inner.row_b = plan.stride_b[last - 1];
+  }
+  for (int axis = 0; axis + 2 < plan.rank; ++axis) outer *= plan.extent[static_cast<std::size_t>(axis)];
+  if (rows * outer * inner.cols == 0) return;
+
+  // Rows [begin, end) of the flat list of rows, columns [left, right).
+  const auto piece = [&](std::int64_t begin, std::int64_t end, std::int64_t left, std::int64_t right) {
+    while (begin < end) {
+      const std::int64_t item = begin / rows, row = begin % rows, count = std::min(rows - row, end - begin);
+      std::int64_t at_a = row * inner.row_a + left * inner.col_a, at_b = row * inner.row_b + left * inner.col_b;
+      std::int64_t rest = item;
+      for (int axis = plan.rank - 3; axis >= 0; --axis) {
+        const auto i = static_cast<std::size_t>(axis);
+        at_a += rest % plan.extent[i] * plan.stride_a[i];
+        at_b += rest % plan.extent[i] * plan.stride_b[i];
+        rest /= plan.extent[i];
+      }
+      BroadcastRows part = inner;
+      part.rows = count;
+      part.cols = right - left;
+      run(op, part, a + at_a, b + at_b, Sink<T>{y.data + begin * inner.cols + left, y.add});
+      begin += count;
+    }
+  };
+  constexpr std::int64_t kManyRows = 64;
+  if (rows * outer >= kManyRows) {
+    parallel_ranges(rows * outer, inner.cols,
+                    [&](std::int64_t begin, std::int64_t end) { piece(begin, end, 0, inner.cols); });
+    return;
+  }
+  for (std::int64_t row = 0; row < rows * outer; ++row) {
+    parallel_ranges(inner.cols, 1, [&](std::int64_t left, std::int64_t right) { piece(row, row + 1, left, right); });
+  }
+}
+template void binary(Binary, const Broadcast&, const float*, const float*, Sink<float>);
+template void binary(Binary, const Broadcast&, const double*, const double*, Sink<double>);
+
+}  // namespace maki::kernels
+#endif

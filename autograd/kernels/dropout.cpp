@@ -1,0 +1,96 @@
+#include "autograd/kernels/dropout.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "autograd/core/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/dropout.cpp"
+#include <hwy/foreach_target.h>
+
+#include "autograd/kernels/partial-inl.h"
+#include "autograd/kernels/philox-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr std::int64_t kWords = 1024;  // drawn at a time: 4 KiB, which stays in the first cache
+
+// 0 where a word is below `threshold`, else `factor`, for the lanes of d.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> Mask(D d, const std::uint32_t* words, std::uint32_t threshold, T factor) {
+  const hn::Rebind<std::uint32_t, D> d32;
+  const auto drawn = hn::LoadU(d32, words);
+  if constexpr (sizeof(T) == 4) {
+    return hn::IfThenZeroElse(hn::RebindMask(d, hn::Lt(drawn, hn::Set(d32, threshold))), hn::Set(d, factor));
+  } else {
+    const hn::RebindToSigned<D> d64;  // signed: words of 32 bits are never negative here
+    const auto wide = hn::BitCast(d64, hn::PromoteTo(hn::RebindToUnsigned<D>(), drawn));
+    const auto below = hn::Lt(wide, hn::Set(d64, static_cast<std::int64_t>(threshold)));
+    return hn::IfThenZeroElse(hn::RebindMask(d, below), hn::Set(d, factor));
+  }
+}
+
+// Elements [begin, end), `begin` a multiple of 4.
+template <class T>
+HWY_INLINE void drop(std::int64_t begin, std::int64_t end, const T* x, std::uint32_t threshold, T factor,
+                     const RandomStream& stream, Sink<T> y) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  HWY_ALIGN std::uint32_t words[kWords];
+  for (; begin < end; begin += kWords) {
+    const std::int64_t n = std::min(kWords, end - begin);
+    PhiloxWords(stream, static_cast<std::uint64_t>(begin / 4), static_cast<std::uint64_t>((n + 3) / 4), words);
+    const T* const from = x + begin;
+    T* const to = y.data + begin;
+    std::int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+      auto v = hn::Mul(hn::LoadU(d, from + i), Mask(d, words + i, threshold, factor));
+      if (y.add) v = hn::Add(hn::LoadU(d, to + i), v);
+      hn::StoreU(v, d, to + i);
+    }
+    if (i == n) continue;
+    const auto rest = static_cast<std::size_t>(n - i);
+    auto v = hn::Mul(LoadPartial(d, from + i, rest), Mask(d, words + i, threshold, factor));
+    if (y.add) v = hn::Add(LoadPartial(d, to + i, rest), v);
+    StorePartial(v, d, to + i, rest);
+  }
+}
+
+void drop_f32(std::int64_t begin, std::int64_t end, const float* x, std::uint32_t threshold, float factor,
+              const RandomStream& stream, Sink<float> y) {
+  drop(begin, end, x, threshold, factor, stream, y);
+}
+void drop_f64(std::int64_t begin, std::int64_t end, const double* x, std::uint32_t threshold, double factor,
+              const RandomStream& stream, Sink<double> y) {
+  drop(begin, end, x, threshold, factor, stream, y);
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+
+HWY_EXPORT(drop_f32);
+HWY_EXPORT(drop_f64);
+
+template <class T>
+void dropout(std::int64_t n, const T* x, double p, const RandomStream& stream, Sink<T> y) {
+  const auto threshold = static_cast<std::uint32_t>(p * 0x1p32);
+  const T factor = static_cast<T>(1 / (1 - p));
+  parallel_ranges(ceil_div(n, 1024), 4096, [&](std::int64_t begin, std::int64_t end) {
+    if constexpr (std::is_same_v<T, float>) {
+      HWY_DYNAMIC_DISPATCH(drop_f32)(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);
+    } else {
+      HWY_DYNAMIC_DISPATCH(drop_f64)(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);
+    }
+  });
+}
+template void dropout(std::int64_t, const float*, double, const RandomStream&, Sink<float>);
+template void dropout(std::int64_t, const double*, double, const RandomStream&, Sink<double>);
+
+}  // namespace maki::kernels
+#endif

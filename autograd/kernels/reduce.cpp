@@ -1,0 +1,251 @@
+#include "autograd/kernels/reduce.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "autograd/core/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
+#include <hwy/foreach_target.h>
+
+#include "autograd/kernels/partial-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A full or partial vector of doubles from floats or doubles.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadWide(D d, const float* p) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), p));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadWide(D d, const double* p) {
+  return hn::LoadU(d, p);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadWidePartial(D d, const float* p, std::size_t count) {
+  return hn::PromoteTo(d, LoadPartial(hn::Rebind<float, D>(), p, count));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadWidePartial(D d, const double* p, std::size_t count) {
+  return LoadPartial(d, p, count);
+}
+
+// Σ x[i], i < n: four chains, so that the additions overlap.
+template <class T>
+HWY_INLINE double sum_row(const T* x, std::int64_t n) {
+  const hn::ScalableTag<double> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = hn::Add(s0, LoadWide(d, x + i));
+    s1 = hn::Add(s1, LoadWide(d, x + i + lanes));
+    s2 = hn::Add(s2, LoadWide(d, x + i + 2 * lanes));
+    s3 = hn::Add(s3, LoadWide(d, x + i + 3 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, LoadWide(d, x + i));
+  if (i < n) s1 = hn::Add(s1, LoadWidePartial(d, x + i, static_cast<std::size_t>(n - i)));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
+// Segments [begin, end) of one output, `size` elements each but the last of a row, rows one after another.
+template <class T>
+HWY_INLINE double sum_segments(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end,
+                               const T* x) {
+  const std::int64_t in_row = (plan.inner + size - 1) / size;
+  double total = 0;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t at = i % in_row * size;
+    total += sum_row(x + plan.summed.offset(i / in_row) + at, std::min(size, plan.inner - at));
+  }
+  return total;
+}
+
+// totals[j] = Σ x[row, j] over rows [begin, end) of the summed axes, j < cols.
+template <class T>
+HWY_INLINE void sum_rows(const Reduction& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const T* x,
+                         double* totals) {
+  const hn::ScalableTag<double> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::fill(totals, totals + cols, 0.0);
+  for (std::int64_t row = begin; row < end; ++row) {
+    const T* const from = x + plan.summed.offset(row);
+    std::int64_t j = 0;
+    for (; j + lanes <= cols; j += lanes) {
+      hn::StoreU(hn::Add(hn::LoadU(d, totals + j), LoadWide(d, from + j)), d, totals + j);
+    }
+    if (j == cols) continue;
+    const auto rest = static_cast<std::size_t>(cols - j);
+    StorePartial(hn::Add(LoadPartial(d, totals + j, rest), LoadWidePartial(d, from + j, rest)), d, totals + j, rest);
+  }
+}
+
+double sum_segments_f32(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end,
+                        const float* x) {
+  return sum_segments(plan, size, begin, end, x);
+}
+double sum_segments_f64(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end,
+                        const double* x) {
+  return sum_segments(plan, size, begin, end, x);
+}
+void sum_rows_f32(const Reduction& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const float* x,
+                  double* totals) {
+  sum_rows(plan, begin, end, cols, x, totals);
+}
+void sum_rows_f64(const Reduction& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const double* x,
+                  double* totals) {
+  sum_rows(plan, begin, end, cols, x, totals);
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+
+HWY_EXPORT(sum_segments_f32);
+HWY_EXPORT(sum_segments_f64);
+HWY_EXPORT(sum_rows_f32);
+HWY_EXPORT(sum_rows_f64);
+
+namespace {
+
+constexpr std::int64_t kBlock = 16384;   // elements a task sums: about 5 microseconds
+constexpr std::int64_t kSegment = 4096;  // of a long dense row
+constexpr std::int64_t kColumns = 256;   // totals of one task, 2 KiB
+
+// How an output's sum is cut up: pieces (segments of dense rows, or rows) in blocks of `step`.
+struct Cut {
+  std::int64_t pieces, step, blocks;
+};
+Cut cut(const Reduction& plan) {
+  const std::int64_t width = std::max<std::int64_t>(1, std::min(plan.inner, plan.inner_summed ? kSegment : kColumns));
+  const std::int64_t pieces = plan.summed.count * (plan.inner_summed ? ceil_div(plan.inner, kSegment) : 1);
+  const std::int64_t step = std::max<std::int64_t>(1, kBlock / width);
+  return {pieces, step, ceil_div(pieces, step)};
+}
+
+// sums[k] = scale Σ_block partial[block, k]
+template <class T>
+void combine(std::int64_t blocks, std::int64_t outputs, const double* partial, double scale, Sink<T> sums) {
+  parallel_ranges(outputs, blocks, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k) {
+      double total = 0;
+      for (std::int64_t block = 0; block < blocks; ++block) total += partial[block * outputs + k];
+      sums.put(k, static_cast<T>(total * scale));
+    }
+  });
+}
+
+template <class T>
+void sum_dense(const Reduction& plan, const T* x, double scale, double* partial, Sink<T> sums) {
+  const Cut c = cut(plan);
+  const auto block_sum = [&](std::int64_t k, std::int64_t block) {
+    const std::int64_t begin = block * c.step, end = std::min(c.pieces, begin + c.step);
+    const T* const from = x + plan.kept.offset(k);
+    if constexpr (std::is_same_v<T, float>) {
+      return HWY_DYNAMIC_DISPATCH(sum_segments_f32)(plan, kSegment, begin, end, from);
+    } else {
+      return HWY_DYNAMIC_DISPATCH(sum_segments_f64)(plan, kSegment, begin, end, from);
+    }
+  };
+  const std::int64_t outputs = plan.kept.count;
+  if (c.blocks == 1) {
+    parallel_for(outputs, plan.inner * plan.summed.count,
+                 [&](std::int64_t k) { sums.put(k, static_cast<T>(block_sum(k, 0) * scale)); });
+    return;
+  }
+  parallel_for(outputs * c.blocks, kBlock, [&](std::int64_t i) { partial[i] = block_sum(i % outputs, i / outputs); });
+  combine(c.blocks, outputs, partial, scale, sums);
+}
+
+template <class T>
+void sum_columns(const Reduction& plan, const T* x, double scale, double* partial, Sink<T> sums) {
+  const Cut c = cut(plan);
+  const std::int64_t tiles = ceil_div(plan.inner, kColumns), outputs = plan.outputs();
+  parallel_for(plan.kept.count * tiles * c.blocks, std::min(c.step, c.pieces) * std::min(plan.inner, kColumns),
+               [&](std::int64_t task) {
+                 const std::int64_t block = task / (plan.kept.count * tiles), place = task % (plan.kept.count * tiles);
+                 const std::int64_t k = place / tiles, left = place % tiles * kColumns;
+                 const std::int64_t cols = std::min(kColumns, plan.inner - left);
+                 const std::int64_t begin = block * c.step, end = std::min(c.pieces, begin + c.step);
+                 const T* const from = x + plan.kept.offset(k) + left;
+                 double totals[kColumns];
+                 double* const into = c.blocks == 1 ? totals : partial + block * outputs + k * plan.inner + left;
+                 if constexpr (std::is_same_v<T, float>) {
+                   HWY_DYNAMIC_DISPATCH(sum_rows_f32)(plan, begin, end, cols, from, into);
+                 } else {
+                   HWY_DYNAMIC_DISPATCH(sum_rows_f64)(plan, begin, end, cols, from, into);
+                 }
+                 if (c.blocks > 1) return;
+                 for (std::int64_t j = 0; j < cols; ++j) {
+                   sums.put(k * plan.inner + left + j, static_cast<T>(totals[j] * scale));
+                 }
+               });
+  if (c.blocks != 1) combine(c.blocks, outputs, partial, scale, sums);
+}
+
+}  // namespace
+
+Reduction plan_reduction(const Shape& shape, std::uint32_t axes) {
+  Reduction plan;
+  bool first = true, last_summed = false;
+  std::int64_t stride = 1, kept_axes = 0, summed_axes = 0;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {  // the last axis first
+    const std::int64_t extent = shape[axis];
+    if (extent == 1) continue;
+    const bool summed = (axes >> axis & 1) != 0;
+    Reduction::Axes& group = summed ? plan.summed : plan.kept;
+    std::int64_t& used = summed ? summed_axes : kept_axes;
+    if (first) {
+      plan.inner_summed = summed;
+      plan.inner = extent;
+    } else if (summed == last_summed) {
+      if (used == 0) {
+        plan.inner *= extent;
+      } else {
+        group.extent[static_cast<std::size_t>(2 - used)] *= extent;
+        group.count *= extent;
+      }
+    } else {
+      const auto slot = static_cast<std::size_t>(1 - used++);
+      group.extent[slot] = extent;
+      group.stride[slot] = stride;
+      group.count *= extent;
+    }
+    first = false;
+    last_summed = summed;
+    stride *= extent;
+  }
+  return plan;
+}
+
+std::uint32_t stretched_axes(const Shape& x, const Shape& y) {
+  std::uint32_t axes = 0;
+  for (int axis = 1; axis <= y.rank(); ++axis) {
+    if ((axis > x.rank() || x[-axis] == 1) && y[-axis] != 1) axes |= 1u << (y.rank() - axis);
+  }
+  return axes;
+}
+
+std::int64_t reduction_scratch(const Reduction& plan) {
+  const std::int64_t blocks = cut(plan).blocks;
+  return blocks > 1 ? blocks * plan.outputs() : 0;
+}
+
+template <class T>
+void sum(const Reduction& plan, const T* x, double scale, double* scratch, Sink<T> sums) {
+  if (plan.inner_summed) {
+    sum_dense(plan, x, scale, scratch, sums);
+  } else {
+    sum_columns(plan, x, scale, scratch, sums);
+  }
+}
+template void sum(const Reduction&, const float*, double, double*, Sink<float>);
+template void sum(const Reduction&, const double*, double, double*, Sink<double>);
+
+}  // namespace maki::kernels
+#endif

@@ -1,0 +1,20 @@
+// What several families of ops check in the same words.
+#pragma once
+
+#include "autograd/core/check.h"
+#include "autograd/tensor.h"
+
+namespace maki {
+
+/// Both there, floating, and of one type.
+inline void check_same_type(const char* op, const Tensor& a, const Tensor& b) {
+  check(a && b, "{}: an input is an empty tensor; every input must hold values", op);
+  check(a.dtype() == b.dtype() && a.dtype() != DType::int32,
+        "{}: inputs must have one type, float32 or float64; got {} and {}", op, to_string(a.dtype()),
+        to_string(b.dtype()));
+}
+
+/// There, and floating.
+inline void check_floating(const char* op, const Tensor& x) { check_same_type(op, x, x); }
+
+}  // namespace maki

@@ -1,0 +1,141 @@
+// Arithmetic with broadcasting, functions of one tensor, dropout. Formulas of the derivatives: kernels/elementwise.cpp,
+// kernels/activation-inl.h.
+#include "autograd/kernels/elementwise.h"
+
+#include "autograd/kernels/dropout.h"
+#include "autograd/ops.h"
+#include "autograd/ops/broadcast.h"
+#include "autograd/ops/common.h"
+#include "autograd/tape.h"
+
+namespace maki {
+
+using kernels::Binary;
+using kernels::Unary;
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  const Tensor y = broadcast_binary("add", Binary::add, a, b);
+  const Shape to_a = a.shape(), to_b = b.shape(), shape = y.shape();
+  return record("add", y, {a, b}, [to_a, to_b, shape, dtype = a.dtype()](Grads& g) {
+    dispatch(dtype, [&]<class T>() {
+      const OutputGradient<T> dy{g.out<T>(), shape};
+      const auto deliver = [&](int i, const Shape& to) {
+        if (to.numel() == shape.numel()) {
+          g.pass(i);
+        } else if (const Sink<T> sink = g.in<T>(i)) {
+          send_broadcast(dy, 1, to, sink);
+        }
+      };
+      deliver(0, to_a);
+      deliver(1, to_b);
+    });
+  });
+}
+
+Tensor sub(const Tensor& a, const Tensor& b) {
+  const Tensor y = broadcast_binary("sub", Binary::sub, a, b);
+  const Shape to_a = a.shape(), to_b = b.shape(), shape = y.shape();
+  return record("sub", y, {a, b}, [to_a, to_b, shape, dtype = a.dtype()](Grads& g) {
+    dispatch(dtype, [&]<class T>() {
+      const OutputGradient<T> dy{g.out<T>(), shape};
+      if (to_a.numel() == shape.numel()) {
+        g.pass(0);
+      } else if (const Sink<T> da = g.in<T>(0)) {
+        send_broadcast(dy, 1, to_a, da);
+      }
+      if (const Sink<T> db = g.in<T>(1)) send_broadcast(dy, -1, to_b, db);
+    });
+  });
+}
+
+// Each factor is kept only for the other one's gradient.
+Tensor mul(const Tensor& a, const Tensor& b) {
+  const Tensor y = broadcast_binary("mul", Binary::mul, a, b);
+  const Tensor for_a = a.requires_grad() ? b.detach() : Tensor(), for_b = b.requires_grad() ? a.detach() : Tensor();
+  const Shape to_a = a.shape(), to_b = b.shape(), shape = y.shape();
+  return record("mul", y, {a, b}, [for_a, for_b, to_a, to_b, shape, dtype = a.dtype()](Grads& g) {
+    dispatch(dtype, [&]<class T>() {
+      const OutputGradient<T> dy{g.out<T>(), shape};
+      if (const Sink<T> da = g.in<T>(0)) send_broadcast(Binary::mul, dy, for_a, to_a, da);
+      if (const Sink<T> db = g.in<T>(1)) send_broadcast(Binary::mul, dy, for_b, to_b, db);
+    });
+  });
+}
+
+// da = dy / b, db = −(dy / b) · y: the quotient y serves in place of a / b.
+Tensor div(const Tensor& a, const Tensor& b) {
+  const Tensor y = broadcast_binary("div", Binary::div, a, b);
+  const Tensor quotient = b.requires_grad() ? y : Tensor();
+  const Shape to_a = a.shape(), to_b = b.shape(), shape = y.shape();
+  return record("div", y, {a, b}, [divisor = b.detach(), quotient, to_a, to_b, shape](Grads& g) {
+    dispatch(divisor.dtype(), [&]<class T>() {
+      const OutputGradient<T> dy{g.out<T>(), shape};
+      if (const Sink<T> da = g.in<T>(0)) send_broadcast(Binary::div, dy, divisor, to_a, da);
+      if (const Sink<T> db = g.in<T>(1)) {
+        Tensor share = empty(shape, divisor.dtype());  // dy / b
+        send_broadcast(Binary::div, dy, divisor, shape, Sink<T>{share.data<T>(), false});
+        const OutputGradient<T> dy_over_b{std::as_const(share).data<T>(), shape};
+        send_broadcast(Binary::negative_mul, dy_over_b, quotient, to_b, db);
+      }
+    });
+  });
+}
+
+namespace {
+
+Tensor scaled(const char* name, const Tensor& x, double factor) {
+  check_floating(name, x);
+  Tensor y = empty_like(x);
+  const std::int64_t n = x.numel();
+  dispatch(x.dtype(), [&]<class T>() {
+    kernels::scale(n, x.data<T>(), static_cast<T>(factor), Sink<T>{y.data<T>(), false});
+  });
+  return record(name, y, {x}, [n, factor, dtype = x.dtype()](Grads& g) {
+    dispatch(dtype, [&]<class T>() {
+      if (const Sink<T> dx = g.in<T>(0)) kernels::scale(n, g.out<T>(), static_cast<T>(factor), dx);
+    });
+  });
+}
+
+Tensor unary(const char* name, Unary f, const Tensor& x) {
+  check_floating(name, x);
+  Tensor y = empty_like(x);
+  dispatch(x.dtype(), [&]<class T>() { kernels::unary_forward(f, x.numel(), x.data<T>(), y.data<T>()); });
+  const Tensor kept = kernels::keeps_output(f) ? y : x.detach();
+  return record(name, y, {x}, [f, kept](Grads& g) {
+    dispatch(kept.dtype(), [&]<class T>() {
+      if (const Sink<T> dx = g.in<T>(0)) kernels::unary_backward(f, kept.numel(), kept.data<T>(), g.out<T>(), dx);
+    });
+  });
+}
+
+}  // namespace
+
+Tensor neg(const Tensor& x) { return scaled("neg", x, -1); }
+Tensor scale(const Tensor& x, double factor) { return scaled("scale", x, factor); }
+Tensor exp(const Tensor& x) { return unary("exp", Unary::exp, x); }
+Tensor log(const Tensor& x) { return unary("log", Unary::log, x); }
+Tensor sqrt(const Tensor& x) { return unary("sqrt", Unary::sqrt, x); }
+Tensor tanh(const Tensor& x) { return unary("tanh", Unary::tanh, x); }
+Tensor sigmoid(const Tensor& x) { return unary("sigmoid", Unary::sigmoid, x); }
+Tensor relu(const Tensor& x) { return unary("relu", Unary::relu, x); }
+Tensor silu(const Tensor& x) { return unary("silu", Unary::silu, x); }
+Tensor gelu(const Tensor& x, Gelu form) { return unary("gelu", form == Gelu::erf ? Unary::gelu : Unary::gelu_tanh, x); }
+
+Tensor dropout(const Tensor& x, double p) {
+  check_floating("dropout", x);
+  check(p >= 0 && p < 1, "dropout: p must be in [0, 1); got {}", p);
+  Tape* const tape = Tape::current();
+  if (tape == nullptr || p == 0) return x;
+  const RandomStream stream = tape->next_stream(Purpose::dropout);
+  Tensor y = empty_like(x);
+  const std::int64_t n = x.numel();
+  dispatch(x.dtype(), [&]<class T>() { kernels::dropout(n, x.data<T>(), p, stream, Sink<T>{y.data<T>(), false}); });
+  return record("dropout", y, {x}, [n, p, stream, dtype = x.dtype()](Grads& g) {
+    dispatch(dtype, [&]<class T>() {
+      if (const Sink<T> dx = g.in<T>(0)) kernels::dropout(n, g.out<T>(), p, stream, dx);
+    });
+  });
+}
+
+}  // namespace maki

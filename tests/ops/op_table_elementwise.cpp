@@ -1,0 +1,117 @@
+#include "autograd/ops.h"
+#include "tests/ops/op_table.h"
+
+namespace maki::tests {
+namespace {
+
+using BinaryOp = Tensor (*)(const Tensor&, const Tensor&);
+using UnaryOp = Tensor (*)(const Tensor&);
+using Values = std::function<Tensor(Draw&, const Shape&)>;
+
+Tensor normal(Draw& draw, const Shape& shape) { return draw.normals(shape); }
+Tensor divisor(Draw& draw, const Shape& shape) { return draw.away_from_zero(shape, 0.5, 2); }
+Tensor positive(Draw& draw, const Shape& shape) { return draw.uniforms(shape, 0.4, 3); }
+Tensor off_the_kink(Draw& draw, const Shape& shape) { return draw.away_from_zero(shape, 0.01, 2); }  // 4 h = 0.004
+
+// Beyond, 1 − y² of the kept output loses digits in float32, by cancellation.
+Tensor unsaturated(Draw& draw, const Shape& shape) { return draw.uniforms(shape, -1.5, 1.5); }
+
+enum class Stretched { neither, left, right, both };
+
+// Two shapes that broadcast to a common one.
+std::pair<Shape, Shape> shapes(Draw& draw, Stretched stretched) {
+  const Shape whole = draw.shape(static_cast<int>(draw.integer(1, 4)), 120);
+  switch (stretched) {
+    case Stretched::neither:
+      return {whole, whole};
+    case Stretched::left:
+      return {draw.broadcastable(whole), whole};
+    case Stretched::right:
+      return {whole, draw.broadcastable(whole)};
+    case Stretched::both:
+      break;
+  }
+  return {draw.broadcastable(whole), draw.broadcastable(whole)};
+}
+
+Case two(BinaryOp op, const Tensor& a, const Tensor& b) {
+  return {{a, b}, [op](const std::vector<Tensor>& x) { return op(x[0], x[1]); }};
+}
+
+void add_binary(std::vector<Row>& rows, const char* name, BinaryOp op, const Values& values_b) {
+  const std::pair<const char*, Stretched> kinds[] = {{"equal shapes", Stretched::neither},
+                                                     {"left stretched", Stretched::left},
+                                                     {"right stretched", Stretched::right},
+                                                     {"both stretched", Stretched::both}};
+  for (const auto& kind : kinds) {
+    const Stretched stretched = kind.second;
+    // Divided by itself, a tensor must stay away from 0 too.
+    const Values values_a = stretched == Stretched::neither ? values_b : Values(normal);
+    rows.push_back({.op = name, .name = kind.first, .draw = [=](Draw& draw) {
+                      const std::pair<Shape, Shape> s = shapes(draw, stretched);
+                      const Tensor a = values_a(draw, s.first), b = values_b(draw, s.second);
+                      return two(op, a, b);
+                    }});
+  }
+  // The common ones at a size that vectors and their tails both see: bias row, column, scalar on either side.
+  const std::pair<Shape, Shape> common[] = {{{9, 37}, {37}}, {{9, 37}, {9, 1}}, {{5, 33}, {}},
+                                            {{}, {5, 33}},   {{37}, {9, 37}},   {{3, 1, 19}, {4, 1}}};
+  rows.push_back({.op = name, .name = "row, column or scalar", .draw = [=](Draw& draw) {
+                    const auto& pair = common[static_cast<std::size_t>(draw.integer(0, 5))];
+                    const Tensor a = draw.normals(pair.first), b = values_b(draw, pair.second);
+                    return two(op, a, b);
+                  }});
+  const auto of = [op](const Shape& a, const Shape& b) {
+    return [=] { return two(op, full(a, DType::float64, 1), full(b, DType::float64, 1)); };
+  };
+  rows.back().empties = {of({0}, {0}),       of({3, 0}, {0}),    of({0, 4}, {4}),
+                         of({0, 4}, {1, 4}), of({2, 0}, {2, 1}), of({}, {0, 5})};
+}
+
+Case one(const std::function<Tensor(const Tensor&)>& op, const Tensor& x) {
+  return {{x}, [op](const std::vector<Tensor>& v) { return op(v[0]); }};
+}
+
+Row unary_row(const char* name, const char* variant, const Values& values,
+              const std::function<Tensor(const Tensor&)>& op) {
+  return {.op = name,
+          .name = variant,
+          .draw =
+              [=](Draw& draw) {
+                const Shape shape = draw.shape(static_cast<int>(draw.integer(0, 3)), 150);
+                return one(op, values(draw, shape));
+              },
+          .empties = {[=] { return one(op, zeros({0}, DType::float64)); },
+                      [=] {
+                        return one(op, zeros({2, 0, 3}, DType::float64));
+                      }}};
+}
+
+}  // namespace
+
+std::vector<Row> elementwise_rows() {
+  std::vector<Row> rows;
+  add_binary(rows, "add", add, normal);
+  add_binary(rows, "sub", sub, normal);
+  add_binary(rows, "mul", mul, normal);
+  add_binary(rows, "div", div, divisor);
+  rows.push_back(unary_row("neg", "", normal, neg));
+  rows.push_back(unary_row("scale", "by -1.7", normal, [](const Tensor& x) { return scale(x, -1.7); }));
+  rows.push_back(unary_row("exp", "", normal, exp));
+  rows.push_back(unary_row("log", "away from 0", positive, log));
+  rows.push_back(unary_row("sqrt", "away from 0", positive, sqrt));
+  rows.push_back(unary_row("tanh", "|x| < 1.5", unsaturated, tanh));
+  rows.push_back(unary_row("sigmoid", "", normal, sigmoid));
+  rows.push_back(unary_row("relu", "off the kink", off_the_kink, relu));
+  rows.push_back(unary_row("silu", "", normal, silu));
+  rows.push_back(unary_row("gelu", "erf", normal, [](const Tensor& x) { return gelu(x); }));
+  rows.push_back(unary_row(
+      "gelu", "erf, far out", [](Draw& draw, const Shape& shape) { return draw.normals(shape, 0, 3); },
+      [](const Tensor& x) { return gelu(x); }));
+  rows.push_back(unary_row("gelu", "tanh", normal, [](const Tensor& x) { return gelu(x, Gelu::tanh); }));
+  rows.push_back(unary_row("dropout", "p 0.3", normal, [](const Tensor& x) { return dropout(x, 0.3); }));
+  rows.push_back(unary_row("dropout", "p 0, scaled", normal, [](const Tensor& x) { return scale(dropout(x, 0), 2); }));
+  return rows;
+}
+
+}  // namespace maki::tests
