@@ -1,0 +1,77 @@
+// Sums and means. Back, the gradient is stretched over the axes that were summed: broadcasting forward.
+#include "autograd/kernels/reduce.h"
+
+#include <array>
+
+#include "autograd/kernels/broadcast.h"
+#include "autograd/ops.h"
+#include "autograd/ops/common.h"
+#include "autograd/tape.h"
+
+namespace maki {
+namespace {
+
+// Bit i: axis i is summed. No axes: all.
+std::uint32_t axes_to_sum(const char* name, const Shape& shape, std::span<const int> axes) {
+  if (axes.empty()) return (1u << shape.rank()) - 1;
+  std::uint32_t mask = 0;
+  for (const int axis : axes) {
+    const std::uint32_t bit = 1u << shape.normalize(axis);
+    check((mask & bit) == 0, "{}: each axis may be named once; got {} twice for shape {}", name, axis, shape);
+    mask |= bit;
+  }
+  return mask;
+}
+
+// The shape with summed axes gone, or with extent 1.
+Shape without(const Shape& shape, std::uint32_t summed, bool keep) {
+  std::array<std::int64_t, Shape::kMaxRank> extents{};
+  std::size_t rank = 0;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const bool gone = (summed >> axis & 1) != 0;
+    if (!gone || keep) extents[rank++] = gone ? 1 : shape[axis];
+  }
+  return Shape(std::span<const std::int64_t>(extents.data(), rank));
+}
+
+Tensor reduced(const char* name, const Tensor& x, std::uint32_t axes, bool keep_axes, double factor) {
+  const Shape from = x.shape(), kept = without(from, axes, true);
+  Tensor y = empty(without(from, axes, keep_axes), x.dtype());
+  const kernels::Reduction plan = kernels::plan_reduction(from, axes);
+  Tensor scratch = empty({kernels::reduction_scratch(plan)}, DType::float64);
+  dispatch(x.dtype(), [&]<class T>() {
+    kernels::sum(plan, x.data<T>(), factor, scratch.data<double>(), Sink<T>{y.data<T>(), false});
+  });
+  return record(name, y, {x}, [from, kept, factor, dtype = x.dtype()](Grads& g) {
+    dispatch(dtype, [&]<class T>() {
+      const T share = static_cast<T>(factor);
+      const kernels::Broadcast stretch = kernels::plan_broadcast(kept, Shape{}, from);
+      if (const Sink<T> dx = g.in<T>(0)) kernels::binary(kernels::Binary::mul, stretch, g.out<T>(), &share, dx);
+    });
+  });
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& x, std::span<const int> axes, bool keep_axes) {
+  check_floating("sum", x);
+  return reduced("sum", x, axes_to_sum("sum", x.shape(), axes), keep_axes, 1);
+}
+Tensor sum(const Tensor& x, std::initializer_list<int> axes, bool keep_axes) {
+  return sum(x, std::span<const int>(axes.begin(), axes.size()), keep_axes);
+}
+
+Tensor mean(const Tensor& x, std::span<const int> axes, bool keep_axes) {
+  check_floating("mean", x);
+  const std::uint32_t mask = axes_to_sum("mean", x.shape(), axes);
+  std::int64_t count = 1;
+  for (int axis = 0; axis < x.shape().rank(); ++axis) {
+    if ((mask >> axis & 1) != 0) count *= x.shape()[axis];
+  }
+  return reduced("mean", x, mask, keep_axes, 1 / static_cast<double>(count));
+}
+Tensor mean(const Tensor& x, std::initializer_list<int> axes, bool keep_axes) {
+  return mean(x, std::span<const int>(axes.begin(), axes.size()), keep_axes);
+}
+
+}  // namespace maki

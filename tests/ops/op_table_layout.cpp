@@ -1,0 +1,118 @@
+// Reductions and layout.
+#include <algorithm>
+#include <array>
+
+#include "autograd/ops.h"
+#include "tests/ops/op_table.h"
+
+namespace maki::tests {
+namespace {
+
+Case one(const Tensor& x, const std::function<Tensor(const Tensor&)>& op) {
+  return {{x}, [op](const std::vector<Tensor>& v) { return op(v[0]); }};
+}
+
+using Reduce = Tensor (*)(const Tensor&, std::span<const int>, bool);
+
+Case reduced(Reduce op, const Tensor& x, const std::vector<int>& axes, bool keep) {
+  return one(x, [=](const Tensor& v) { return op(v, axes, keep); });
+}
+
+void add_reduction(std::vector<Row>& rows, const char* name, Reduce op) {
+  rows.push_back({.op = name, .name = "random axes", .draw = [=](Draw& draw) {
+                    const int rank = static_cast<int>(draw.integer(1, 5));
+                    const Shape shape = draw.shape(rank, 200);
+                    std::vector<int> axes;
+                    for (int axis = 0; axis < rank; ++axis) {
+                      if (draw.coin()) axes.push_back(draw.coin() ? axis : axis - rank);
+                    }
+                    const bool keep = draw.coin();
+                    return reduced(op, draw.normals(shape, 1), axes, keep);
+                  }});
+  rows.push_back({.op = name, .name = "all", .draw = [=](Draw& draw) {
+                    return reduced(op, draw.normals(draw.shape(static_cast<int>(draw.integer(0, 3)))), {}, false);
+                  }});
+  rows.push_back({.op = name, .name = "rows", .draw = [=](Draw& draw) {
+                    return reduced(op, draw.normals(draw.shape(2)), {-1}, true);
+                  }});
+  rows.push_back({.op = name, .name = "columns", .draw = [=](Draw& draw) {
+                    return reduced(op, draw.normals(draw.shape(2)), {0}, false);
+                  }});
+  const auto of = [op](const Shape& shape, const std::vector<int>& axes) {
+    return [=] { return reduced(op, zeros(shape, DType::float64), axes, false); };
+  };
+  rows.back().empties = {of({0}, {}),     of({0, 3}, {1}),       of({3, 0}, {0}),   of({0, 3}, {0}),
+                         of({3, 0}, {1}), of({2, 0, 3}, {0, 2}), of({2, 0, 3}, {1})};
+}
+
+Row transpose_row(const char* name, int rank, bool last_two) {
+  return {.op = "transpose", .name = name, .draw = [=](Draw& draw) {
+            const Shape shape = draw.shape(rank, 200);
+            const int a = last_two ? -2 : static_cast<int>(draw.integer(-rank, rank - 1));
+            const int b = last_two ? -1 : static_cast<int>(draw.integer(-rank, rank - 1));
+            return one(draw.normals(shape), [=](const Tensor& x) { return transpose(x, a, b); });
+          }};
+}
+
+Row concat_row(const char* name, int parts) {
+  return {.op = "concat", .name = name, .draw = [=](Draw& draw) {
+            const int rank = static_cast<int>(draw.integer(1, 4)),
+                      axis = static_cast<int>(draw.integer(-rank, rank - 1));
+            const Shape shape = draw.shape(rank, 60);
+            Case drawn{{}, [=](const std::vector<Tensor>& x) { return concat(x, axis); }};
+            for (int i = 0; i < parts; ++i) {
+              const Shape part = draw.coin() ? shape : shape.with(axis, draw.integer(1, 9));
+              drawn.inputs.push_back(draw.normals(part));
+            }
+            return drawn;
+          }};
+}
+
+Row slice_row() {
+  return {.op = "slice", .name = "random", .draw = [](Draw& draw) {
+            const int rank = static_cast<int>(draw.integer(1, 4)),
+                      axis = static_cast<int>(draw.integer(-rank, rank - 1));
+            const Shape shape = draw.shape(rank, 200);
+            const std::int64_t begin = draw.integer(0, shape[axis] - 1), end = draw.integer(begin + 1, shape[axis]);
+            return one(draw.normals(shape), [=](const Tensor& x) { return slice(x, axis, begin, end); });
+          }};
+}
+
+std::function<Case()> empty_of(const Shape& shape, const std::function<Tensor(const Tensor&)>& op) {
+  return [=] { return one(full(shape, DType::float64, 1), op); };
+}
+
+}  // namespace
+
+std::vector<Row> layout_rows() {
+  std::vector<Row> rows;
+  add_reduction(rows, "sum", sum);
+  // The mean over nothing is NaN, and so is the gradient's factor; the cases with a size of 0 are those of sum.
+  add_reduction(rows, "mean", mean);
+  rows.back().empties = {[] {
+                           return reduced(mean, zeros({0, 3}, DType::float64), {1}, false);
+                         },
+                         [] { return reduced(mean, zeros({0}, DType::float64), {}, false); }};
+  rows.push_back(transpose_row("matrix", 2, true));
+  rows.push_back(transpose_row("last two of three axes", 3, true));
+  rows.push_back(transpose_row("any two of four", 4, false));
+  rows.push_back(transpose_row("any two of five", 5, false));
+  const auto transposed = [](int a, int b) { return [=](const Tensor& x) { return transpose(x, a, b); }; };
+  rows.back().empties = {empty_of({0, 3}, transposed(0, 1)), empty_of({3, 0}, transposed(0, 1)),
+                         empty_of({2, 3, 0}, transposed(0, 1)), empty_of({2, 0, 3}, transposed(0, 2)),
+                         empty_of({0, 2, 3}, transposed(1, 2))};
+  rows.push_back(concat_row("one part", 1));
+  rows.push_back(concat_row("two parts", 2));
+  rows.push_back(concat_row("five parts", 5));
+  const auto doubled = [](int axis) { return [=](const Tensor& x) { return concat({x, x}, axis); }; };
+  rows.back().empties = {empty_of({0, 3}, doubled(0)), empty_of({0, 3}, doubled(1)), empty_of({3, 0}, doubled(0))};
+  rows.push_back(slice_row());
+  const auto cut = [](int axis, std::int64_t begin, std::int64_t end) {
+    return [=](const Tensor& x) { return slice(x, axis, begin, end); };
+  };
+  rows.back().empties = {empty_of({4, 3}, cut(0, 2, 2)), empty_of({0, 3}, cut(0, 0, 0)), empty_of({0, 3}, cut(1, 1, 2)),
+                         empty_of({4, 0}, cut(0, 1, 3))};
+  return rows;
+}
+
+}  // namespace maki::tests
