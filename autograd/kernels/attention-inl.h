@@ -17,6 +17,7 @@
 
 #include "autograd/kernels/attention_tile.h"
 #include "autograd/kernels/math-inl.h"
+#include "autograd/kernels/philox-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -138,19 +139,27 @@ HWY_INLINE void StoreFirst(D d, hn::Vec<D> x, T* p, std::int64_t n) {
 /// pick is null. Returns whether all of it is finite.
 template <class T>
 HWY_NOINLINE bool PackRows(const T* from, std::int64_t stride, const std::int32_t* pick, std::int64_t rows,
-                           std::int64_t cols, T factor, T* to, std::int64_t ld) {
+                           std::int64_t cols, T factor, T* HWY_RESTRICT to, std::int64_t ld) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kN = Lanes<T>();
-  auto bad = hn::Zero(d);  // 0 · x is 0, or NaN for what is not finite
+  const auto times = hn::Set(d, factor);
+  auto bad = hn::Zero(d);  // x − x is 0, or NaN for what is not finite; Or keeps the chain one cycle a vector
   for (std::int64_t r = 0; r < rows; ++r) {
     const T* const row = from + (pick == nullptr ? r : pick[r]) * stride;
-    for (std::int64_t c = 0; c < ld; c += kN) {
+    T* const out = to + r * ld;
+    std::int64_t c = 0;
+    for (; c + kN <= cols; c += kN) {
+      const auto x = hn::LoadU(d, row + c);
+      bad = hn::Or(bad, hn::Sub(x, x));
+      hn::StoreU(hn::Mul(x, times), d, out + c);
+    }
+    for (; c < ld; c += kN) {
       const auto x = LoadFirst(d, row + c, cols - c);
-      bad = hn::MulAdd(x, hn::Zero(d), bad);
-      hn::StoreU(hn::Mul(x, hn::Set(d, factor)), d, to + r * ld + c);
+      bad = hn::Or(bad, hn::Sub(x, x));
+      hn::StoreU(hn::Mul(x, times), d, out + c);
     }
   }
-  return hn::AllTrue(d, hn::Eq(bad, bad));
+  return hn::AllTrue(d, hn::Eq(bad, hn::Zero(d)));
 }
 
 /// The N × N matrix in N vectors, transposed. A step takes each pair of vectors whose numbers differ in one bit apart
@@ -180,19 +189,25 @@ HWY_NOINLINE void PackTransposed(const T* from, std::int64_t stride, const std::
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr std::int64_t kN = Lanes<T>();
-  V x[kN];
   for (std::int64_t r = 0; r < rows; r += kN) {
     for (std::int64_t c = 0; c < cols; c += kN) {
+      T* const out = to + c * kKeyBlock + r;
+      V x[kN];
+      if (pick == nullptr && r + kN <= rows && c + kN <= cols) {
+        const T* const in = from + r * stride + c;
 #pragma GCC unroll 16
+        for (std::int64_t i = 0; i < kN; ++i) x[i] = hn::LoadU(d, in + i * stride);
+        TransposeSquare(d, x);
+#pragma GCC unroll 16
+        for (std::int64_t i = 0; i < kN; ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
+        continue;
+      }
       for (std::int64_t i = 0; i < kN; ++i) {
         x[i] = hn::Zero(d);
         if (r + i < rows) x[i] = LoadFirst(d, from + (pick == nullptr ? r + i : pick[r + i]) * stride + c, cols - c);
       }
       TransposeSquare(d, x);
-#pragma GCC unroll 16
-      for (std::int64_t i = 0; i < kN; ++i) {
-        if (c + i < cols) hn::StoreU(x[i], d, to + (c + i) * kKeyBlock + r);
-      }
+      for (std::int64_t i = 0; i < std::min(kN, cols - c); ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
     }
   }
 }
@@ -228,22 +243,22 @@ struct KeyBlock {
   std::int64_t size_ = 0;
 };
 
-/// keep [count]: 1 / (1 − p), or 0 for a dropped weight, of the picked keys of a row whose key 0 has number `row` in
-/// the stream.
+/// keep [count]: 1 / (1 − p), or 0 for a dropped weight, of the first `count` picked keys of a row whose key 0 has
+/// number `row` in the stream.
 template <class T>
 HWY_NOINLINE void DropoutRow(const DropoutRule& rule, std::uint64_t row, const KeyBlock& keys, std::int64_t count,
-                             T* keep) {
+                             T* HWY_RESTRICT keep) {
+  if (count == 0) return;
+  HWY_ALIGN std::uint32_t words[256];  // 64 keys are in at most 17 blocks of four
+  const std::uint64_t first = row + static_cast<std::uint64_t>(keys.first);
+  const std::int64_t extent = keys.pick == nullptr ? count : keys.pick[count - 1] + 1;
+  const std::uint32_t* const own = words + first % 4;
+  PhiloxWords(*rule.stream, first / 4, (first % 4 + static_cast<std::uint64_t>(extent) + 3) / 4, words);
   const T kept = static_cast<T>(rule.factor);
-  std::uint64_t loaded = ~std::uint64_t{0};
-  std::array<std::uint32_t, 4> words{};
-  for (std::int64_t j = 0; j < count; ++j) {
-    const std::uint64_t index =
-        row + static_cast<std::uint64_t>(keys.first + (keys.pick == nullptr ? j : keys.pick[j]));
-    if (index / 4 != loaded) {
-      loaded = index / 4;
-      words = rule.stream->block(loaded);
-    }
-    keep[j] = words[index % 4] < rule.threshold ? T{0} : kept;
+  if (keys.pick == nullptr) {
+    for (std::int64_t j = 0; j < count; ++j) keep[j] = own[j] < rule.threshold ? T{0} : kept;
+  } else {
+    for (std::int64_t j = 0; j < count; ++j) keep[j] = own[keys.pick[j]] < rule.threshold ? T{0} : kept;
   }
 }
 

@@ -143,22 +143,34 @@ HWY_INLINE void BackwardPair(const AttentionBackwardTile<T>& head, const Backwar
   AcrossRows(s.ds, s.q + first * d, rows, seen, columns, d, from_row, s.q_finite, s.dk);
 }
 
-/// to [rows, cols] (+)= factor · from [rows, ld]; rows that no entry of `pick` names are zeros (null: all are named).
-template <class T>
-HWY_INLINE void Deliver(const T* from, std::int64_t ld, const KeyBlock* keys, std::int64_t rows, std::int64_t cols,
-                        T factor, bool add, T* to, std::int64_t stride) {
+/// to [cols] (+)= factor · from.
+template <bool kAdd, class T>
+HWY_INLINE void DeliverRow(const T* from, std::int64_t cols, T factor, T* to) {
   const hn::ScalableTag<T> d;
+  constexpr std::int64_t kN = Lanes<T>();
+  const auto times = hn::Set(d, factor);
+  std::int64_t c = 0;
+  for (; c + kN <= cols; c += kN) {
+    auto x = hn::Mul(hn::LoadU(d, from + c), times);
+    if constexpr (kAdd) x = hn::Add(hn::LoadU(d, to + c), x);
+    hn::StoreU(x, d, to + c);
+  }
+  for (; c < cols; ++c) to[c] = (kAdd ? to[c] : T{0}) + from[c] * factor;
+}
+
+/// to [rows, cols] (+)= factor · from [rows, ld]; with a mask, the rows of keys that it hides are zeros.
+template <class T>
+HWY_NOINLINE void Deliver(const T* from, std::int64_t ld, const KeyBlock* keys, std::int64_t rows, std::int64_t cols,
+                          T factor, bool add, T* to, std::int64_t stride) {
   for (std::int64_t r = 0, next = 0; r < rows; ++r) {
-    const bool here = keys == nullptr || keys->pick == nullptr || (next < keys->count && keys->pick[next] == r);
-    if (!here && add) continue;
-    for (std::int64_t c = 0; c < cols; c += Lanes<T>()) {
-      T* const at = to + r * stride + c;
-      auto x = hn::Zero(d);
-      if (here) x = hn::Mul(hn::LoadU(d, from + next * ld + c), hn::Set(d, factor));
-      if (add) x = hn::Add(LoadFirst(d, at, cols - c), x);
-      StoreFirst(d, x, at, cols - c);
+    T* const row = to + r * stride;
+    if (keys != nullptr && keys->pick != nullptr && (next == keys->count || keys->pick[next] != r)) {
+      if (!add) std::fill(row, row + cols, T{0});
+    } else if (add) {
+      DeliverRow<true>(from + next++ * ld, cols, factor, row);
+    } else {
+      DeliverRow<false>(from + next++ * ld, cols, factor, row);
     }
-    if (here) ++next;
   }
 }
 
