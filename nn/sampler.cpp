@@ -8,8 +8,8 @@
 namespace maki {
 
 Sampler::Sampler(const Sampling& options) : options_(options) {
-  check(std::isfinite(options.temperature) && options.temperature >= 0, "temperature: must be finite and at least 0; got {}",
-        options.temperature);
+  check(std::isfinite(options.temperature) && options.temperature >= 0,
+        "temperature: must be finite and at least 0; got {}", options.temperature);
   check(options.top_k >= 0, "top-k: must be at least 1, or 0 for all; got {}", options.top_k);
   check(options.top_p > 0 && options.top_p <= 1, "top-p: must be in (0, 1]; got {}", options.top_p);
 }

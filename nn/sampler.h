@@ -12,7 +12,7 @@ namespace maki {
 struct Sampling {
   double temperature = 0.8;  ///< divides the logits; 0: the largest logit (greedy)
   std::int64_t top_k = 0;    ///< keep exactly the k most likely (ties: the lower id); 0: all
-  double top_p = 1;          ///< keep the smallest set of the most likely whose probability reaches p (Holtzman et al. 2020)
+  double top_p = 1;  ///< keep the smallest set of the most likely whose probability reaches p (Holtzman et al. 2020)
   std::uint64_t seed = 0;
 };
 
@@ -21,8 +21,8 @@ class Sampler {
   /// Throws for a temperature that is negative or not finite, a negative top_k, or top_p outside (0, 1].
   explicit Sampler(const Sampling& options);
 
-  /// One of the ids 0 … V − 1 for logits of V elements: a function of (logits, seed, sample, position). Ties are broken by
-  /// the lower id. Throws when a logit is NaN or none is finite.
+  /// One of the ids 0 … V − 1 for logits of V elements: a function of (logits, seed, sample, position). Ties are broken
+  /// by the lower id. Throws when a logit is NaN or none is finite.
   std::int32_t operator()(const Tensor& logits, std::uint64_t sample, std::uint64_t position);
 
  private:

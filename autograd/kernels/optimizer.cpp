@@ -1,0 +1,201 @@
+#include "autograd/kernels/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "autograd/core/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/optimizer.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/partial-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// One vector of SGD; `count` elements are there.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void sgd_vector(D d, const SgdStep& s, const T* gradient, T* value, T* velocity, std::size_t count) {
+  const auto rate = hn::Set(d, static_cast<T>(s.learning_rate)), momentum = hn::Set(d, static_cast<T>(s.momentum));
+  const auto p = LoadPartial(d, value, count);
+  auto g = hn::Mul(hn::Set(d, static_cast<T>(s.grad_scale)), LoadPartial(d, gradient, count));
+  if (s.weight_decay != 0) g = hn::MulAdd(hn::Set(d, static_cast<T>(s.weight_decay)), p, g);
+  if (velocity != nullptr) {
+    const auto v = hn::MulAdd(momentum, LoadPartial(d, velocity, count), g);
+    StorePartial(v, d, velocity, count);
+    g = s.nesterov ? hn::MulAdd(momentum, v, g) : v;
+  }
+  StorePartial(hn::NegMulAdd(rate, g, p), d, value, count);
+}
+
+// One vector of Adam or AdamW.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void adam_vector(D d, const AdamStep& s, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq,
+                            std::size_t count) {
+  auto p = LoadPartial(d, value, count), m = LoadPartial(d, exp_avg, count), v = LoadPartial(d, exp_avg_sq, count);
+  auto g = hn::Mul(hn::Set(d, static_cast<T>(s.grad_scale)), LoadPartial(d, gradient, count));
+  if (s.decoupled) {
+    p = hn::Mul(p, hn::Set(d, static_cast<T>(1 - s.learning_rate * s.weight_decay)));
+  } else {
+    g = hn::MulAdd(hn::Set(d, static_cast<T>(s.weight_decay)), p, g);
+  }
+  m = hn::MulAdd(hn::Set(d, static_cast<T>(1 - s.beta1)), hn::Sub(g, m), m);
+  v = hn::MulAdd(hn::Set(d, static_cast<T>(s.beta2)), v,
+                 hn::Mul(hn::Mul(g, g), hn::Set(d, static_cast<T>(1 - s.beta2))));
+  StorePartial(m, d, exp_avg, count);
+  StorePartial(v, d, exp_avg_sq, count);
+  const auto root = hn::Mul(hn::Sqrt(v), hn::Set(d, static_cast<T>(1 / std::sqrt(s.correction2))));
+  const auto move = hn::Div(m, hn::Add(root, hn::Set(d, static_cast<T>(s.eps))));
+  StorePartial(hn::NegMulAdd(hn::Set(d, static_cast<T>(s.learning_rate / s.correction1)), move, p), d, value, count);
+}
+
+template <class T>
+HWY_INLINE void sgd(const SgdStep& s, std::int64_t n, const T* gradient, T* value, T* velocity) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < n; i += lanes) {
+    sgd_vector(d, s, gradient + i, value + i, velocity == nullptr ? nullptr : velocity + i,
+               static_cast<std::size_t>(std::min(lanes, n - i)));
+  }
+}
+
+template <class T>
+HWY_INLINE void adam(const AdamStep& s, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < n; i += lanes) {
+    adam_vector(d, s, gradient + i, value + i, exp_avg + i, exp_avg_sq + i,
+                static_cast<std::size_t>(std::min(lanes, n - i)));
+  }
+}
+
+// `lanes` elements as doubles.
+template <class D>
+HWY_INLINE hn::Vec<D> load_wide(D d, const float* x) {
+  const hn::Rebind<float, D> narrow;
+  return hn::PromoteTo(d, hn::LoadU(narrow, x));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_wide(D d, const double* x) {
+  return hn::LoadU(d, x);
+}
+
+// Four chains hide the latency of the sum.
+template <class T>
+HWY_INLINE double squares(std::int64_t n, const T* x) {
+  const hn::ScalableTag<double> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto a = hn::Zero(d), b = hn::Zero(d), c = hn::Zero(d), e = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto xa = load_wide(d, x + i), xb = load_wide(d, x + i + lanes);
+    const auto xc = load_wide(d, x + i + 2 * lanes), xe = load_wide(d, x + i + 3 * lanes);
+    a = hn::MulAdd(xa, xa, a);
+    b = hn::MulAdd(xb, xb, b);
+    c = hn::MulAdd(xc, xc, c);
+    e = hn::MulAdd(xe, xe, e);
+  }
+  HWY_ALIGN double sums[hn::MaxLanes(d)];
+  hn::Store(hn::Add(hn::Add(a, b), hn::Add(c, e)), d, sums);
+  double total = 0;
+  for (std::int64_t lane = 0; lane < lanes; ++lane) total += sums[lane];
+  for (; i < n; ++i) total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  return total;
+}
+
+void sgd_f32(const SgdStep& s, std::int64_t n, const float* gradient, float* value, float* velocity) {
+  sgd(s, n, gradient, value, velocity);
+}
+void sgd_f64(const SgdStep& s, std::int64_t n, const double* gradient, double* value, double* velocity) {
+  sgd(s, n, gradient, value, velocity);
+}
+void adam_f32(const AdamStep& s, std::int64_t n, const float* gradient, float* value, float* m, float* v) {
+  adam(s, n, gradient, value, m, v);
+}
+void adam_f64(const AdamStep& s, std::int64_t n, const double* gradient, double* value, double* m, double* v) {
+  adam(s, n, gradient, value, m, v);
+}
+double squares_f32(std::int64_t n, const float* x) { return squares(n, x); }
+double squares_f64(std::int64_t n, const double* x) { return squares(n, x); }
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+
+HWY_EXPORT(sgd_f32);
+HWY_EXPORT(sgd_f64);
+HWY_EXPORT(adam_f32);
+HWY_EXPORT(adam_f64);
+HWY_EXPORT(squares_f32);
+HWY_EXPORT(squares_f64);
+
+namespace {
+
+constexpr std::int64_t kBlock = 8192;  // elements: a block's arrays fit in the second cache
+
+// body(begin, size) for every block of n elements.
+template <class Body>
+void for_blocks(std::int64_t n, std::int64_t work, const Body& body) {
+  parallel_for(ceil_div(n, kBlock), kBlock * work, [&](std::int64_t block) {
+    const std::int64_t begin = block * kBlock;
+    body(begin, std::min(kBlock, n - begin));
+  });
+}
+
+}  // namespace
+
+template <class T>
+void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, T* velocity) {
+  for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) {
+    T* const v = velocity == nullptr ? nullptr : velocity + begin;
+    if constexpr (std::is_same_v<T, float>) {
+      HWY_DYNAMIC_DISPATCH(sgd_f32)(step, size, gradient + begin, value + begin, v);
+    } else {
+      HWY_DYNAMIC_DISPATCH(sgd_f64)(step, size, gradient + begin, value + begin, v);
+    }
+  });
+}
+
+template <class T>
+void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq) {
+  for_blocks(n, 4, [&](std::int64_t begin, std::int64_t size) {
+    T *const m = exp_avg + begin, *const v = exp_avg_sq + begin;
+    if constexpr (std::is_same_v<T, float>) {
+      HWY_DYNAMIC_DISPATCH(adam_f32)(step, size, gradient + begin, value + begin, m, v);
+    } else {
+      HWY_DYNAMIC_DISPATCH(adam_f64)(step, size, gradient + begin, value + begin, m, v);
+    }
+  });
+}
+
+std::int64_t sum_of_squares_scratch(std::int64_t n) { return ceil_div(n, kBlock); }
+
+template <class T>
+double sum_of_squares(std::int64_t n, const T* x, double* scratch) {
+  for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) {
+    if constexpr (std::is_same_v<T, float>) {
+      scratch[begin / kBlock] = HWY_DYNAMIC_DISPATCH(squares_f32)(size, x + begin);
+    } else {
+      scratch[begin / kBlock] = HWY_DYNAMIC_DISPATCH(squares_f64)(size, x + begin);
+    }
+  });
+  double total = 0;
+  for (std::int64_t block = 0; block < sum_of_squares_scratch(n); ++block) total += scratch[block];
+  return total;
+}
+
+template void sgd_step(const SgdStep&, std::int64_t, const float*, float*, float*);
+template void sgd_step(const SgdStep&, std::int64_t, const double*, double*, double*);
+template void adam_step(const AdamStep&, std::int64_t, const float*, float*, float*, float*);
+template void adam_step(const AdamStep&, std::int64_t, const double*, double*, double*, double*);
+template double sum_of_squares(std::int64_t, const float*, double*);
+template double sum_of_squares(std::int64_t, const double*, double*);
+
+}  // namespace maki::kernels
+#endif

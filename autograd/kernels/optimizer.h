@@ -1,0 +1,44 @@
+// Updates over flat parameter storage, one pass each, and the sum of squares that the gradient norm is taken from. The
+// gradient is scaled on the way (clipping costs no pass of its own).
+//   SGD: Sutskever, Martens, Dahl and Hinton 2013, in the form of PyTorch (the velocity is not scaled by the rate).
+//   Adam: Kingma and Ba 2015, arXiv:1412.6980, algorithm 1, with PyTorch's place of eps.
+//   AdamW: Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2.
+#pragma once
+
+#include <cstdint>
+
+namespace maki::kernels {
+
+struct SgdStep {
+  double grad_scale = 1, learning_rate = 0, momentum = 0, weight_decay = 0;
+  bool nesterov = false;
+};
+
+/// For each of n elements, with g = grad_scale · gradient + weight_decay · value:
+///   velocity ← momentum · velocity + g;   value ← value − learning_rate · (nesterov ? g + momentum · velocity :
+///   velocity).
+/// velocity may be null when momentum is 0: then value ← value − learning_rate · g.
+template <class T>
+void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, T* velocity);
+
+struct AdamStep {
+  double grad_scale = 1, learning_rate = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double weight_decay = 0;
+  bool decoupled = true;  ///< AdamW: value shrinks by 1 − learning_rate · weight_decay; else decay · value joins g
+  double correction1 = 1, correction2 = 1;  ///< 1 − beta1ᵗ and 1 − beta2ᵗ for the t-th step, from 1
+};
+
+/// For each of n elements:
+///   m ← m + (1 − beta1)(g − m);   v ← beta2 · v + (1 − beta2) g²;
+///   value ← value − (learning_rate / correction1) · m / (√v / √correction2 + eps).
+template <class T>
+void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq);
+
+/// Elements of double that sum_of_squares() needs as scratch.
+std::int64_t sum_of_squares_scratch(std::int64_t n);
+/// Σ x², every product and sum in double; blocks of a fixed size, combined in index order. NaN and Inf come through, so
+/// that a finite result proves n finite elements.
+template <class T>
+double sum_of_squares(std::int64_t n, const T* x, double* scratch);
+
+}  // namespace maki::kernels

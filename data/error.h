@@ -1,0 +1,13 @@
+// Mistakes in what is read: corpora, prompts, tokenizers.
+#pragma once
+
+#include "autograd/core/check.h"
+
+namespace maki {
+
+class CorpusError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace maki

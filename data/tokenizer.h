@@ -1,0 +1,65 @@
+// Tokenizers: text to ids and back. Bytes in are bytes out: decode(encode(text)) == text, always.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace maki {
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  virtual std::string kind() const = 0;  ///< "byte", "char"
+  virtual std::int64_t vocab_size() const = 0;
+  /// Throws CorpusError naming what the vocabulary lacks.
+  virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
+  /// The bytes of one id. Throws CorpusError outside [0, vocab_size).
+  virtual std::string_view bytes(std::int32_t id) const = 0;
+  std::string decode(std::span<const std::int32_t> ids) const;
+
+  /// Canonical bytes from which load_tokenizer() makes the same tokenizer.
+  virtual std::string save() const = 0;
+};
+
+/// 256 ids, one a byte. Any input whatever.
+class ByteTokenizer : public Tokenizer {
+ public:
+  ByteTokenizer();
+  std::string kind() const override { return "byte"; }
+  std::int64_t vocab_size() const override { return 256; }
+  std::vector<std::int32_t> encode(std::string_view text) const override;
+  std::string_view bytes(std::int32_t id) const override;
+  std::string save() const override;
+
+ private:
+  std::string all_;  // byte i at offset i
+};
+
+/// One id for each code point of a text, in ascending order.
+class CharTokenizer : public Tokenizer {
+ public:
+  /// The vocabulary of a well-formed UTF-8 text.
+  explicit CharTokenizer(std::string_view text);
+  std::string kind() const override { return "char"; }
+  std::int64_t vocab_size() const override { return static_cast<std::int64_t>(characters_.size()); }
+  std::vector<std::int32_t> encode(std::string_view text) const override;
+  std::string_view bytes(std::int32_t id) const override;
+  std::string save() const override;
+
+ private:
+  std::vector<std::string> characters_;
+  std::unordered_map<char32_t, std::int32_t> ids_;
+};
+
+/// "char" or "byte" for a text. Throws CorpusError for another kind.
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text);
+/// From what save() wrote. Throws CorpusError on anything else.
+std::unique_ptr<Tokenizer> load_tokenizer(std::string_view saved);
+
+}  // namespace maki

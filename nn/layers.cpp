@@ -1,0 +1,50 @@
+#include "nn/layers.h"
+
+#include <cmath>
+
+#include "autograd/core/check.h"
+
+namespace maki {
+namespace {
+
+Parameter* bias_or_none(const Scope& scope, std::int64_t size, bool wanted) {
+  return wanted ? &scope.parameter("bias", {size}, init::constant(0)) : nullptr;
+}
+
+}  // namespace
+
+// Without a deviation: uniform in ±1/√in, PyTorch's default for a linear layer on its own.
+Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias, double std)
+    : weight(scope.parameter("weight", {out, in},
+                             std > 0 ? init::normal(std) : init::uniform(1 / std::sqrt(static_cast<double>(in))))),
+      bias(bias_or_none(scope, out, with_bias)) {}
+
+Tensor Linear::operator()(const Tensor& x) const { return linear(x, weight, bias ? bias->value() : Tensor()); }
+
+Embedding::Embedding(const Scope& scope, std::int64_t rows, std::int64_t cols, double std)
+    : weight(scope.parameter("weight", {rows, cols}, init::normal(std))) {}
+
+LayerNorm::LayerNorm(const Scope& scope, std::int64_t cols, bool with_bias, double epsilon)
+    : weight(scope.parameter("weight", {cols}, init::constant(1))),
+      bias(bias_or_none(scope, cols, with_bias)),
+      eps(epsilon) {}
+
+Tensor LayerNorm::operator()(const Tensor& x) const {
+  return layer_norm(x, weight, bias ? bias->value() : Tensor(), eps);
+}
+
+Tensor activate(const Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::gelu:
+      return gelu(x, Gelu::erf);
+    case Activation::gelu_tanh:
+      return gelu(x, Gelu::tanh);
+    case Activation::relu:
+      return relu(x);
+    case Activation::silu:
+      return silu(x);
+  }
+  fail("activation: unknown value {}", static_cast<int>(activation));
+}
+
+}  // namespace maki

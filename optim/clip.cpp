@@ -1,0 +1,26 @@
+#include "optim/clip.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/core/check.h"
+#include "autograd/kernels/optimizer.h"
+
+namespace maki {
+
+double global_norm(const Tensor& flat) {
+  const std::int64_t n = flat.numel();
+  Tensor scratch = empty(Shape{kernels::sum_of_squares_scratch(n)}, DType::float64);
+  return dispatch(flat.dtype(), [&]<class T>() {
+    return std::sqrt(kernels::sum_of_squares(n, flat.data<T>(), scratch.data<double>()));
+  });
+}
+
+double grad_norm(ParameterStore& store) { return global_norm(store.gradients()); }
+
+double clip_factor(double norm, double max_norm) {
+  check(max_norm >= 0, "clip: the largest norm cannot be negative, 0 for no clipping; got {}", max_norm);
+  return max_norm == 0 ? 1 : std::min(1.0, max_norm / (norm + 1e-6));
+}
+
+}  // namespace maki
