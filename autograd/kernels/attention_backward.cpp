@@ -4,9 +4,10 @@
 //   dp = (dy vᵀ) ∘ keep      ds = p ∘ (dp − r)
 //   dv = (p ∘ keep)ᵀ dy      dq = scale · ds k      dk = scale · dsᵀ q
 //
-// Dao et al. 2022, arXiv:2205.14135, algorithm 4. One ordered sweep a head: key blocks outside, query tiles inside, so
-// every product is computed once, dk and dv of a block are finished in scratch, and dq collects block after block.
-// Heads are what threads share out.
+// Dao et al. 2022, arXiv:2205.14135, algorithm 4. Every pair of a query tile and a key block is computed once and adds
+// to dq of its tile and to dk and dv of its block, in an order that the shape alone decides. Many heads: each is one
+// thread's, from start to end. Few long heads: each is cut into n × n pieces, and step w of n runs those with
+// query piece + key piece = w mod n, which touch no row twice, side by side.
 #include <algorithm>
 #include <array>
 #include <numbers>
@@ -21,127 +22,10 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "autograd/kernels/attention-inl.h"
+#include "autograd/kernels/attention_pair-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
-
-/// The scratch of a head, d = padded(head_size), t = padded(queries).
-template <class T>
-struct BackwardScratch {
-  T *q, *dy, *dq, *row_sum;  // [t, d] three times, [t]
-  T *kt, *vt, *k, *dk, *dv;  // [d, kKeyBlock] twice, [kKeyBlock, d] three times
-  T *p, *ds, *keep;          // [kBackwardTile, kKeyBlock] twice, [kKeyBlock]
-  bool q_finite = true, dy_finite = true, k_finite = true;
-
-  BackwardScratch(T* at, std::int64_t t, std::int64_t d)
-      : q(at),
-        dy(q + t * d),
-        dq(dy + t * d),
-        row_sum(dq + t * d),
-        kt(row_sum + t),
-        vt(kt + kKeyBlock * d),
-        k(vt + kKeyBlock * d),
-        dk(k + kKeyBlock * d),
-        dv(dk + kKeyBlock * d),
-        p(dv + kKeyBlock * d),
-        ds(p + kBackwardTile * kKeyBlock),
-        keep(ds + kBackwardTile * kKeyBlock) {}
-};
-
-/// s → p ∘ keep and dp → ds in place, of one row over its `visible` keys; 0 from there to `width`.
-template <class T>
-HWY_INLINE void RowGradient(T* s, T* ds, const T* keep, std::int64_t visible, std::int64_t width, T lse, T row_sum) {
-  const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = Lanes<T>();
-  const auto shift = hn::Set(d, lse), sum = hn::Set(d, row_sum);
-  for (std::int64_t j = 0; j < width; j += kN) {
-    const auto seen = hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(visible - j, 0, kN)));
-    const auto p = Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift));
-    auto dp = hn::LoadU(d, ds + j), kept = p;
-    if (keep != nullptr) {
-      dp = hn::Mul(dp, hn::LoadU(d, keep + j));
-      kept = hn::Mul(p, hn::LoadU(d, keep + j));
-    }
-    hn::StoreU(hn::IfThenElseZero(seen, kept), d, s + j);
-    hn::StoreU(hn::IfThenElseZero(seen, hn::Mul(p, hn::Sub(dp, sum))), d, ds + j);
-  }
-}
-
-/// Weights and their gradients for kTileRows rows from `row` on, and what they add to dq. `local`: row in the tile.
-template <class T>
-HWY_NOINLINE void BackwardGroup(const AttentionBackwardTile<T>& head, const BackwardScratch<T>& s, std::int64_t row,
-                                std::int64_t local, const KeyBlock& keys, const std::int64_t* visible) {
-  constexpr std::int64_t kN = Lanes<T>(), kStep = std::max<std::int64_t>(kN, kTileRows);
-  // Weights are written for whole register tiles of keys: AcrossRows reads them so.
-  const std::int64_t d = padded(head.head_size), most = visible[kTileRows - 1];
-  const std::int64_t width = (most + kStep - 1) / kStep * kStep;
-  const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
-  T* const p = s.p + local * kKeyBlock;
-  T* const ds = s.ds + local * kKeyBlock;
-  Product<kTileRows, false, Store::set>(width, head.head_size, s.q + row * d, d, s.kt, kKeyBlock, p, kKeyBlock);
-  Product<kTileRows, false, Store::set>(width, head.head_size, s.dy + row * d, d, s.vt, kKeyBlock, ds, kKeyBlock);
-  for (int r = 0; r < kTileRows; ++r) {
-    const std::int64_t t = std::min(row + r, head.queries - 1);
-    const T* keep = nullptr;
-    if (head.dropout.stream != nullptr) {
-      DropoutRow(head.dropout, head.first_weight + static_cast<std::uint64_t>(t * head.keys), keys, visible[r], s.keep);
-      keep = s.keep;
-    }
-    RowGradient(p + r * kKeyBlock, ds + r * kKeyBlock, keep, visible[r], width, head.lse[t], s.row_sum[t]);
-  }
-  if (head.dq == nullptr) return;
-  if (s.k_finite || visible[0] == most) {
-    Product<kTileRows, false, Store::add>(columns, most, ds, kKeyBlock, s.k, d, s.dq + row * d, d);
-    return;
-  }
-  for (int r = 0; r < kTileRows; ++r) {  // NaN among keys that only some of the rows see
-    Product<1, false, Store::add>(columns, visible[r], ds + r * kKeyBlock, kKeyBlock, s.k, d, s.dq + (row + r) * d, d);
-  }
-}
-
-/// to [keys, d] += weightsᵀ · from over `rows` rows of a tile, each key from the first row that sees it. from_row
-/// [keys]: that row.
-template <class T>
-HWY_NOINLINE void AcrossRows(const T* weights, const T* from, std::int64_t rows, std::int64_t keys,
-                             std::int64_t columns, std::int64_t d, const std::int64_t* from_row, bool finite, T* to) {
-  for (std::int64_t j = 0; j < keys; j += kTileRows) {
-    const std::int64_t last = std::min(j + kTileRows, keys) - 1, start = from_row[j];
-    if (start >= rows) return;
-    if (finite || from_row[last] == start) {
-      Product<kTileRows, true, Store::add>(columns, rows - start, weights + start * kKeyBlock + j, kKeyBlock,
-                                           from + start * d, d, to + j * d, d);
-      continue;
-    }
-    for (std::int64_t i = j; i <= last && from_row[i] < rows; ++i) {  // NaN in a row that sees only some of the keys
-      Product<1, true, Store::add>(columns, rows - from_row[i], weights + from_row[i] * kKeyBlock + i, kKeyBlock,
-                                   from + from_row[i] * d, d, to + i * d, d);
-    }
-  }
-}
-
-/// One tile of queries, from row `first` on, against the packed block of keys.
-template <class T>
-HWY_INLINE void BackwardPair(const AttentionBackwardTile<T>& head, const BackwardScratch<T>& s, std::int64_t first,
-                             const KeyBlock& keys) {
-  constexpr std::int64_t kN = Lanes<T>();
-  const std::int64_t d = padded(head.head_size), rows = std::min(kBackwardTile, head.queries - first);
-  const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
-  std::int64_t from_row[kKeyBlock], seen = 0;  // from_row[j]: the first row of the tile that sees key j
-  for (std::int64_t local = 0; local < rows; local += kTileRows) {
-    std::int64_t visible[kTileRows];
-    for (int r = 0; r < kTileRows; ++r) {
-      const std::int64_t t = std::min(first + local + r, head.queries - 1);
-      visible[r] = keys.visible(head.last_key + t * head.last_key_step);
-      while (seen < visible[r]) from_row[seen++] = std::min(local + r, rows);
-    }
-    if (visible[kTileRows - 1] == 0) continue;
-    BackwardGroup(head, s, first + local, local, keys, visible);
-  }
-  if (head.dk == nullptr || seen == 0) return;
-  AcrossRows(s.p, s.dy + first * d, rows, seen, columns, d, from_row, s.dy_finite, s.dv);
-  AcrossRows(s.ds, s.q + first * d, rows, seen, columns, d, from_row, s.q_finite, s.dk);
-}
 
 /// to [cols] (+)= factor · from.
 template <bool kAdd, class T>
@@ -174,62 +58,117 @@ HWY_NOINLINE void Deliver(const T* from, std::int64_t ld, const KeyBlock* keys, 
   }
 }
 
-/// Copies of q and dy in scratch, and r_t; dq starts at 0.
+/// Packs the rows of a piece; their gradients start at 0.
 template <class T>
-HWY_INLINE void BackwardStart(const AttentionBackwardTile<T>& head, BackwardScratch<T>& s) {
+HWY_INLINE void Start(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece) {
   const hn::ScalableTag<T> d;
-  const std::int64_t ld = padded(head.head_size), rows = padded(head.queries);
-  const T factor = static_cast<T>(head.scale * std::numbers::log2e);
-  s.q_finite = PackRows(head.q, head.q_stride, nullptr, head.queries, head.head_size, factor, s.q, ld);
-  s.dy_finite = PackRows(head.dy, head.dy_stride, nullptr, head.queries, head.head_size, T{1}, s.dy, ld);
-  std::fill(s.q + head.queries * ld, s.q + rows * ld, T{0});
-  std::fill(s.dy + head.queries * ld, s.dy + rows * ld, T{0});
-  std::fill(s.dq, s.dq + rows * ld, T{0});
-  for (std::int64_t t = 0; t < head.queries; ++t) {
-    auto sum = hn::Zero(d);
-    for (std::int64_t c = 0; c < head.head_size; c += Lanes<T>()) {
-      const auto y = LoadFirst(d, head.y + t * head.y_stride + c, head.head_size - c);
-      sum = hn::MulAdd(y, hn::LoadU(d, s.dy + t * ld + c), sum);
+  const std::int64_t ld = padded(head.head_size), columns = head.head_size;
+  for (std::int64_t t = piece.query_begin; t < piece.query_end; t += kBackwardTile) {
+    const std::int64_t rows = std::min(kBackwardTile, piece.query_end - t), tile = t / kBackwardTile;
+    const T factor = static_cast<T>(head.scale * std::numbers::log2e);
+    s.q_finite[tile] =
+        PackRows(head.q + t * head.q_stride, head.q_stride, nullptr, rows, columns, factor, s.q + t * ld, ld);
+    s.dy_finite[tile] =
+        PackRows(head.dy + t * head.dy_stride, head.dy_stride, nullptr, rows, columns, T{1}, s.dy + t * ld, ld);
+    std::fill(s.q + (t + rows) * ld, s.q + (t + kBackwardTile) * ld, T{0});
+    std::fill(s.dy + (t + rows) * ld, s.dy + (t + kBackwardTile) * ld, T{0});
+    std::fill(s.dq + t * ld, s.dq + (t + kBackwardTile) * ld, T{0});
+    for (std::int64_t r = t; r < t + rows; ++r) {
+      auto sum = hn::Zero(d);
+      for (std::int64_t c = 0; c < columns; c += Lanes<T>()) {
+        const auto y = LoadFirst(d, head.y + r * head.y_stride + c, columns - c);
+        sum = hn::MulAdd(y, hn::LoadU(d, s.dy + r * ld + c), sum);
+      }
+      s.row_sum[r] = hn::GetLane(hn::SumOfLanes(d, sum));
     }
-    s.row_sum[t] = hn::GetLane(hn::SumOfLanes(d, sum));
+  }
+  for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {
+    const KeyBlock keys(head.key_mask, at, head.keys);
+    s.k_finite[at / kKeyBlock] =
+        PackRows(head.k + at * head.k_stride, head.k_stride, keys.pick, keys.count, columns, T{1}, s.k + at * ld, ld);
+    PackTransposed(s.k + at * ld, ld, nullptr, keys.count, columns, s.kt + at * ld);
+    PackTransposed(head.v + at * head.v_stride, head.v_stride, keys.pick, keys.count, columns, s.vt + at * ld);
+    std::fill(s.dk + at * ld, s.dk + (at + kKeyBlock) * ld, T{0});
+    std::fill(s.dv + at * ld, s.dv + (at + kKeyBlock) * ld, T{0});
+  }
+}
+
+/// Every visible pair of a piece, key blocks outside.
+template <class T>
+HWY_INLINE void Sweep(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece,
+                      T* scratch) {
+  const std::int64_t ld = padded(head.head_size);
+  for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {
+    const KeyBlock keys(head.key_mask, at, head.keys);
+    const std::int64_t sees = head.last_key_step == 0 ? 0 : std::max<std::int64_t>(at - head.last_key, 0);
+    for (std::int64_t t = std::max(piece.query_begin, sees / kBackwardTile * kBackwardTile);
+         t < piece.query_end && keys.count > 0; t += kBackwardTile) {
+      RunPair(head,
+              Pair<T>{.first_row = t,
+                      .rows = std::min(kBackwardTile, piece.query_end - t),
+                      .q = s.q + t * ld,
+                      .dy = s.dy + t * ld,
+                      .row_sum = s.row_sum + t,
+                      .lse = head.lse + t,
+                      .dq = s.dq + t * ld,
+                      .k = s.k + at * ld,
+                      .kt = s.kt + at * ld,
+                      .vt = s.vt + at * ld,
+                      .dk = s.dk + at * ld,
+                      .dv = s.dv + at * ld,
+                      .p = scratch,
+                      .ds = scratch + kBackwardTile * kKeyBlock,
+                      .keep = scratch + 2 * kBackwardTile * kKeyBlock,
+                      .q_finite = s.q_finite[t / kBackwardTile] != 0,
+                      .dy_finite = s.dy_finite[t / kBackwardTile] != 0,
+                      .k_finite = s.k_finite[at / kKeyBlock] != 0},
+              keys);
+    }
   }
 }
 
 template <class T>
-HWY_INLINE void BackwardHead(const AttentionBackwardTile<T>& head, T* scratch) {
-  const std::int64_t d = padded(head.head_size);
-  BackwardScratch<T> s(scratch, padded(head.queries), d);
-  BackwardStart(head, s);
-  for (std::int64_t first = 0; first < head.keys; first += kKeyBlock) {
-    const KeyBlock keys(head.key_mask, first, head.keys);
-    const T* const k = head.k + first * head.k_stride;
-    s.k_finite = PackRows(k, head.k_stride, keys.pick, keys.count, head.head_size, T{1}, s.k, d);
-    PackTransposed(s.k, d, nullptr, keys.count, head.head_size, s.kt);
-    PackTransposed(head.v + first * head.v_stride, head.v_stride, keys.pick, keys.count, head.head_size, s.vt);
-    std::fill(s.dk, s.dk + kKeyBlock * d, T{0});
-    std::fill(s.dv, s.dv + kKeyBlock * d, T{0});
-    const std::int64_t begin = head.last_key_step == 0 ? 0 : std::max<std::int64_t>(first - head.last_key, 0);
-    for (std::int64_t t = begin / kBackwardTile * kBackwardTile; t < head.queries && keys.count > 0;
-         t += kBackwardTile) {
-      BackwardPair(head, s, t, keys);
-    }
-    if (head.dk == nullptr) continue;
-    const std::int64_t extent = std::min(kKeyBlock, head.keys - first);
-    Deliver(s.dk, d, &keys, extent, head.head_size, static_cast<T>(std::numbers::ln2), head.add_dk,
-            head.dk + first * head.dk_stride, head.dk_stride);
-    Deliver(s.dv, d, &keys, extent, head.head_size, T{1}, head.add_dv, head.dv + first * head.dv_stride,
+HWY_INLINE void Finish(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece) {
+  const std::int64_t ld = padded(head.head_size), t = piece.query_begin;
+  for (std::int64_t at = piece.key_begin; at < piece.key_end && head.dk != nullptr; at += kKeyBlock) {
+    const KeyBlock keys(head.key_mask, at, head.keys);
+    const std::int64_t rows = std::min(kKeyBlock, piece.key_end - at);
+    Deliver(s.dk + at * ld, ld, &keys, rows, head.head_size, static_cast<T>(std::numbers::ln2), head.add_dk,
+            head.dk + at * head.dk_stride, head.dk_stride);
+    Deliver(s.dv + at * ld, ld, &keys, rows, head.head_size, T{1}, head.add_dv, head.dv + at * head.dv_stride,
             head.dv_stride);
   }
-  if (head.dq == nullptr) return;
-  Deliver<T>(s.dq, d, nullptr, head.queries, head.head_size, static_cast<T>(head.scale), head.add_dq, head.dq,
-             head.dq_stride);
+  if (head.dq == nullptr || t >= piece.query_end) return;
+  Deliver<T>(s.dq + t * ld, ld, nullptr, piece.query_end - t, head.head_size, static_cast<T>(head.scale), head.add_dq,
+             head.dq + t * head.dq_stride, head.dq_stride);
 }
 
-void attention_backward_head_f32(const AttentionBackwardTile<float>& head, float* scratch) {
-  BackwardHead(head, scratch);
+template <class T>
+HWY_INLINE void RunPhase(const AttentionBackwardHead<T>& head, T* panel, const AttentionPiece& piece, T* scratch,
+                         BackwardPhase phase) {
+  const AttentionPanel<T> s(panel, head.queries, head.keys, head.head_size);
+  if (phase == BackwardPhase::start) Start(head, s, piece);
+  if (phase == BackwardPhase::sweep) Sweep(head, s, piece, scratch);
+  if (phase == BackwardPhase::finish) Finish(head, s, piece);
+  if (phase != BackwardPhase::all) return;
+  const AttentionPiece queries{piece.query_begin, piece.query_end, 0, 0};
+  Start(head, s, queries);
+  for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {  // a block while it is in the cache
+    const AttentionPiece block{0, 0, at, std::min(at + kKeyBlock, piece.key_end)};
+    Start(head, s, block);
+    Sweep(head, s, {piece.query_begin, piece.query_end, block.key_begin, block.key_end}, scratch);
+    Finish(head, s, block);
+  }
+  Finish(head, s, queries);
 }
-void attention_backward_head_f64(const AttentionBackwardTile<double>& head, double* scratch) {
-  BackwardHead(head, scratch);
+
+void attention_backward_f32(const AttentionBackwardHead<float>& head, float* panel, const AttentionPiece& piece,
+                            float* scratch, BackwardPhase phase) {
+  RunPhase(head, panel, piece, scratch, phase);
+}
+void attention_backward_f64(const AttentionBackwardHead<double>& head, double* panel, const AttentionPiece& piece,
+                            double* scratch, BackwardPhase phase) {
+  RunPhase(head, panel, piece, scratch, phase);
 }
 
 }  // namespace maki::kernels::HWY_NAMESPACE
@@ -238,15 +177,34 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 namespace {
-HWY_EXPORT(attention_backward_head_f32);
-HWY_EXPORT(attention_backward_head_f64);
+HWY_EXPORT(attention_backward_f32);
+HWY_EXPORT(attention_backward_f64);
 
-void backward_head(const AttentionBackwardTile<float>& head, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(attention_backward_head_f32)(head, scratch);
+void run_phase(const AttentionBackwardHead<float>& head, float* panel, const AttentionPiece& piece, float* scratch,
+               BackwardPhase phase) {
+  HWY_DYNAMIC_DISPATCH(attention_backward_f32)(head, panel, piece, scratch, phase);
 }
-void backward_head(const AttentionBackwardTile<double>& head, double* scratch) {
-  HWY_DYNAMIC_DISPATCH(attention_backward_head_f64)(head, scratch);
+void run_phase(const AttentionBackwardHead<double>& head, double* panel, const AttentionPiece& piece, double* scratch,
+               BackwardPhase phase) {
+  HWY_DYNAMIC_DISPATCH(attention_backward_f64)(head, panel, piece, scratch, phase);
 }
+
+// How backward shares out its work: a function of the shape alone.
+struct Plan {
+  std::int64_t heads, panel;  // of all sequences; elements of one head's panel
+  std::int64_t edge, pieces;  // rows of a piece, and how many; one piece: a head is one thread's
+
+  template <class T>
+  static Plan of(const AttentionShape& shape) {
+    // Below 32 heads threads could be idle; below 512 rows the pieces would be too small for a step (a barrier each).
+    const std::int64_t longest = std::max(shape.queries, shape.keys), heads = shape.batch * shape.heads;
+    const std::int64_t edge =
+        heads >= 32 || longest < 512 ? longest : std::max<std::int64_t>(128, ceil_div(longest, 2048) * 64);
+    return {heads, AttentionPanel<T>::size(shape.queries, shape.keys, shape.head_size), edge,
+            longest == 0 ? 0 : ceil_div(longest, edge)};
+  }
+  std::int64_t panels() const { return pieces > 1 ? heads : threads(); }
+};
 
 template <class T>
 T* head_of(const HeadSink<T>& sink, std::int64_t b, std::int64_t column) {
@@ -256,7 +214,8 @@ T* head_of(const HeadSink<T>& sink, std::int64_t b, std::int64_t column) {
 
 template <class T>
 std::int64_t attention_backward_scratch(const AttentionShape& shape) {
-  return threads() * backward_tile_scratch(shape.queries, shape.head_size);
+  const Plan plan = Plan::of<T>(shape);
+  return plan.panels() * plan.panel + threads() * kPairScratch;
 }
 
 template <class T>
@@ -264,11 +223,11 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
                         HeadRows<const T> y, HeadRows<const T> dy, const T* lse, HeadSink<T> dq, HeadSink<T> dk,
                         HeadSink<T> dv, T* scratch) {
   require_target();
+  const Plan plan = Plan::of<T>(shape);
   const std::int64_t t_size = shape.queries, s_size = shape.keys;
-  const std::int64_t work = (t_size * s_size + t_size + s_size) * (shape.head_size + 8) / 4;
-  parallel_for(shape.batch * shape.heads, work, [&](std::int64_t i) {
+  const auto run = [&](std::int64_t i, std::int64_t query_piece, std::int64_t key_piece, BackwardPhase phase) {
     const std::int64_t b = i / shape.heads, h = i % shape.heads, column = h * shape.head_size;
-    AttentionBackwardTile<T> head{};
+    AttentionBackwardHead<T> head{};
     head.q = q.data + b * q.batch_stride + column, head.q_stride = q.row_stride;
     head.k = k.data + b * k.batch_stride + column, head.k_stride = k.row_stride;
     head.v = v.data + b * v.batch_stride + column, head.v_stride = v.row_stride;
@@ -285,8 +244,30 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
     head.dq = head_of(dq, b, column), head.dq_stride = dq.row_stride, head.add_dq = dq.add;
     head.dk = head_of(dk, b, column), head.dk_stride = dk.row_stride, head.add_dk = dk.add;
     head.dv = head_of(dv, b, column), head.dv_stride = dv.row_stride, head.add_dv = dv.add;
-    backward_head(head, scratch + omp_get_thread_num() * backward_tile_scratch(t_size, shape.head_size));
-  });
+    const AttentionPiece piece{query_piece * plan.edge, std::min((query_piece + 1) * plan.edge, t_size),
+                               key_piece * plan.edge, std::min((key_piece + 1) * plan.edge, s_size)};
+    const std::int64_t panel = phase == BackwardPhase::all ? omp_get_thread_num() : i;
+    run_phase(head, scratch + panel * plan.panel, piece,
+              scratch + plan.panels() * plan.panel + omp_get_thread_num() * kPairScratch, phase);
+  };
+
+  const std::int64_t n = plan.pieces, row_work = shape.head_size + 8;
+  if (n <= 1) {
+    parallel_for(n * plan.heads, (t_size * s_size + t_size + s_size) * row_work / 4,
+                 [&](std::int64_t i) { run(i, 0, 0, BackwardPhase::all); });
+    return;
+  }
+  parallel_for(plan.heads * n, plan.edge * row_work,
+               [&](std::int64_t i) { run(i / n, i % n, i % n, BackwardPhase::start); });
+  for (std::int64_t step = 0; step < n; ++step) {
+    parallel_for(plan.heads * n, plan.edge * plan.edge * row_work / 4, [&](std::int64_t i) {
+      // First, last, second, …: of two neighbours a causal step has about one that does anything.
+      const std::int64_t at = i % n, piece = at % 2 == 0 ? at / 2 : n - 1 - at / 2;
+      run(i / n, piece, (step + n - piece) % n, BackwardPhase::sweep);
+    });
+  }
+  parallel_for(plan.heads * n, plan.edge * row_work,
+               [&](std::int64_t i) { run(i / n, i % n, i % n, BackwardPhase::finish); });
 }
 
 template std::int64_t attention_backward_scratch<float>(const AttentionShape&);

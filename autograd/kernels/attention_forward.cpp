@@ -94,15 +94,28 @@ HWY_INLINE void Exp2Of(const T* x, const T* shift, std::int64_t n, T* y) {
   }
 }
 
-/// R rows of the tile, from `row` on, meet one packed block of keys. visible [R] never falls from row to row.
+/// The values of one block of keys: packed, or, for a single query, where they stand.
+template <class T>
+struct Values {
+  const T* data;
+  std::int64_t ld;
+  bool finite;
+};
+
+/// R rows of the tile, from `row` on, meet one packed block of keys, the first one if `first`. visible [R] never falls
+/// from row to row.
 template <int R, class T>
 HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t row,
-                               const KeyBlock& keys, const std::int64_t* visible, bool values_finite) {
+                               const KeyBlock& keys, const std::int64_t* visible, const Values<T>& values, bool first) {
   constexpr std::int64_t kN = Lanes<T>();
   const std::int64_t d = padded(tile.head_size), most = visible[R - 1], width = (most + kN - 1) / kN * kN;
   const std::int64_t columns = (tile.head_size + kN - 1) / kN * kN;
   T* const max = s.max + row;
   T* const y = s.y + row * d;
+  if (first) {
+    std::fill(max, max + R, std::numeric_limits<T>::lowest());
+    std::fill(s.lane_sum + row * kPadding, s.lane_sum + (row + R) * kPadding, T{0});
+  }
 
   Product<R, false, Store::set>(width, tile.head_size, s.q + row * d, d, s.kt, kKeyBlock, s.p, kKeyBlock);
   for (int r = 0; r < R; ++r) s.new_max[r] = RowMax(s.p + r * kKeyBlock, visible[r], max[r]);
@@ -117,25 +130,34 @@ HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const Forwar
       for (std::int64_t j = 0; j < visible[r]; ++j) p[j] *= s.keep[j];
     }
   }
-  if (values_finite || visible[0] == most) {
-    Product<R, false, Store::scale_add>(columns, most, s.p, kKeyBlock, s.v, d, y, d, s.alpha);
+  if (values.finite || visible[0] == most) {
+    if (first) {
+      Product<R, false, Store::set>(columns, most, s.p, kKeyBlock, values.data, values.ld, y, d);
+    } else {
+      Product<R, false, Store::scale_add>(columns, most, s.p, kKeyBlock, values.data, values.ld, y, d, s.alpha);
+    }
     return;
   }
+  if (first) std::fill(y, y + R * d, T{0});
   for (int r = 0; r < R; ++r) {  // NaN among values that only some of the rows see: each row takes its own
-    Product<1, false, Store::scale_add>(columns, visible[r], s.p + r * kKeyBlock, kKeyBlock, s.v, d, y + r * d, d,
-                                        s.alpha + r);
+    Product<1, false, Store::scale_add>(columns, visible[r], s.p + r * kKeyBlock, kKeyBlock, values.data, values.ld,
+                                        y + r * d, d, s.alpha + r);
   }
 }
 
-/// Packs one block of keys and runs it past all rows of the tile. Returns the first row that sees one of its keys.
+/// Packs one block of keys and runs it past all rows of the tile. Returns the first row that sees one of its keys. The
+/// rows that see any key at all see one of the first block that has any: `first` starts them.
 template <class T>
 HWY_INLINE std::int64_t ForwardBlock(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s,
-                                     const KeyBlock& keys) {
+                                     const KeyBlock& keys, bool first) {
   const std::int64_t d = padded(tile.head_size);
   const T* const k = tile.k + keys.first * tile.k_stride;
   const T* const v = tile.v + keys.first * tile.v_stride;
   PackTransposed(k, tile.k_stride, keys.pick, keys.count, tile.head_size, s.kt);
-  const bool values_finite = PackRows(v, tile.v_stride, keys.pick, keys.count, tile.head_size, T{1}, s.v, d);
+  Values<T> values{v, tile.v_stride, true};
+  if (tile.queries > 1 || keys.pick != nullptr || tile.head_size % Lanes<T>() != 0) {
+    values = {s.v, d, PackRows(v, tile.v_stride, keys.pick, keys.count, tile.head_size, T{1}, s.v, d)};
+  }
   std::int64_t seen_from = tile.queries;
   for (std::int64_t row = 0; row < tile.queries; row += kTileRows) {
     std::int64_t visible[kTileRows];
@@ -146,9 +168,9 @@ HWY_INLINE std::int64_t ForwardBlock(const AttentionForwardTile<T>& tile, const 
     }
     if (visible[kTileRows - 1] == 0) continue;
     if (row + 1 == tile.queries) {
-      ForwardGroup<1>(tile, s, row, keys, visible, values_finite);
+      ForwardGroup<1>(tile, s, row, keys, visible, values, first);
     } else {
-      ForwardGroup<kTileRows>(tile, s, row, keys, visible, values_finite);
+      ForwardGroup<kTileRows>(tile, s, row, keys, visible, values, first);
     }
   }
   return seen_from;
@@ -184,16 +206,13 @@ HWY_INLINE void ForwardTile(const AttentionForwardTile<T>& tile, T* scratch) {
   PackRows(tile.q, tile.q_stride, nullptr, tile.queries, tile.head_size,
            static_cast<T>(tile.scale * std::numbers::log2e), s.q, d);
   std::fill(s.q + tile.queries * d, s.q + rows * d, T{0});
-  std::fill(s.y, s.y + rows * d, T{0});
-  std::fill(s.lane_sum, s.lane_sum + rows * kPadding, T{0});
-  std::fill(s.max, s.max + rows, std::numeric_limits<T>::lowest());
-  std::fill(s.sum, s.sum + rows, T{1});
 
   const std::int64_t last = tile.last_key + (tile.queries - 1) * tile.last_key_step;
   std::int64_t seen_from = tile.queries;
-  for (std::int64_t first = 0; first <= std::min(last, tile.keys - 1); first += kKeyBlock) {
-    const KeyBlock keys(tile.key_mask, first, std::min(last + 1, tile.keys));
-    if (keys.count > 0) seen_from = std::min(seen_from, ForwardBlock(tile, s, keys));
+  for (std::int64_t at = 0; at <= std::min(last, tile.keys - 1); at += kKeyBlock) {
+    const KeyBlock keys(tile.key_mask, at, std::min(last + 1, tile.keys));
+    const bool first = seen_from == tile.queries;
+    if (keys.count > 0) seen_from = std::min(seen_from, ForwardBlock(tile, s, keys, first));
   }
   ForwardFinish(tile, s, seen_from);
 }

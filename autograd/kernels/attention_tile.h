@@ -47,8 +47,9 @@ struct AttentionForwardTile : AttentionTile<T> {
   T* lse;  ///< [queries] or null
 };
 
+/// A whole head: its `queries` are all there are.
 template <class T>
-struct AttentionBackwardTile : AttentionTile<T> {
+struct AttentionBackwardHead : AttentionTile<T> {
   const T *y, *dy, *lse;
   T *dq, *dk, *dv;  ///< null: not wanted
   std::int64_t y_stride, dy_stride, dq_stride, dk_stride, dv_stride;
@@ -57,18 +58,52 @@ struct AttentionBackwardTile : AttentionTile<T> {
 
 constexpr std::int64_t padded(std::int64_t n) { return (n + kPadding - 1) / kPadding * kPadding; }
 
-/// Elements of scratch for a tile, all parts on cache lines.
+/// Elements of scratch for a tile of the forward, all parts on cache lines.
 constexpr std::int64_t forward_tile_scratch(std::int64_t head_size) {
   const std::int64_t d = padded(head_size);
   return 2 * kForwardTile * d + kForwardTile * (kPadding + 2)  // q, y, sums by lane, maximum, sum
          + kKeyBlock * (2 * d)                                 // kᵀ, v
          + kPadding * (kKeyBlock + 2) + kKeyBlock;             // weights of a group, its new maxima and factors, keep
 }
-constexpr std::int64_t backward_tile_scratch(std::int64_t queries, std::int64_t head_size) {
-  const std::int64_t d = padded(head_size), t = padded(queries);
-  return 3 * t * d + t                                 // q, dy, dq, row sums of y ∘ dy
-         + kKeyBlock * (5 * d)                         // kᵀ, vᵀ, k, dk, dv
-         + 2 * kBackwardTile * kKeyBlock + kKeyBlock;  // weights, their gradients, keep
-}
+
+/// Queries and keys of a head that one piece of backward's work covers; both begin on multiples of kKeyBlock.
+struct AttentionPiece {
+  std::int64_t query_begin, query_end, key_begin, key_end;
+};
+
+/// Packing a piece's rows, the pairs of a piece, delivering the gradients of a piece's rows; or all three.
+enum class BackwardPhase : std::uint8_t { start, sweep, finish, all };
+
+/// What backward keeps of a head: packed copies of its rows and the gradients on their way.
+/// d = padded(head_size), t = padded(queries), s = keys rounded up to whole blocks.
+template <class T>
+struct AttentionPanel {
+  T *q, *dy, *dq, *row_sum;            // [t, d] three times, [t]
+  T *k, *dk, *dv, *kt, *vt;            // [s, d] three times; a block of each transposed, [d, kKeyBlock], after another
+  T *q_finite, *dy_finite, *k_finite;  // 1 or 0 for each tile of queries, each block of keys
+
+  AttentionPanel(T* at, std::int64_t queries, std::int64_t keys, std::int64_t head_size)
+      : q(at),
+        dy(q + rows(queries) * padded(head_size)),
+        dq(dy + rows(queries) * padded(head_size)),
+        row_sum(dq + rows(queries) * padded(head_size)),
+        k(row_sum + rows(queries)),
+        dk(k + rows(keys) * padded(head_size)),
+        dv(dk + rows(keys) * padded(head_size)),
+        kt(dv + rows(keys) * padded(head_size)),
+        vt(kt + rows(keys) * padded(head_size)),
+        q_finite(vt + rows(keys) * padded(head_size)),
+        dy_finite(q_finite + rows(queries) / kBackwardTile),
+        k_finite(dy_finite + rows(queries) / kBackwardTile) {}
+
+  static constexpr std::int64_t rows(std::int64_t n) { return (n + kKeyBlock - 1) / kKeyBlock * kKeyBlock; }
+  static constexpr std::int64_t size(std::int64_t queries, std::int64_t keys, std::int64_t head_size) {
+    return rows(queries) * (3 * padded(head_size) + 1) + rows(keys) * 5 * padded(head_size) +
+           padded(2 * rows(queries) / kBackwardTile + rows(keys) / kKeyBlock);
+  }
+};
+
+/// Weights and their gradients, [kBackwardTile, kKeyBlock] each, and a row of dropout factors.
+inline constexpr std::int64_t kPairScratch = 2 * kBackwardTile * kKeyBlock + kKeyBlock;
 
 }  // namespace maki::kernels
