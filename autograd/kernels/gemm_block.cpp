@@ -14,17 +14,19 @@
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
-GemmTile gemm_tile_f32() { return {kTileRows, 2 * hn::MaxLanes(hn::ScalableTag<float>())}; }
-GemmTile gemm_tile_f64() { return {kTileRows, 2 * hn::MaxLanes(hn::ScalableTag<double>())}; }
+GemmTile gemm_tile_f32() { return {kTileRows, 2 * hn::MaxLanes(GemmVec<float>()), kPackedRows<float>}; }
+GemmTile gemm_tile_f64() { return {kTileRows, 2 * hn::MaxLanes(GemmVec<double>()), kPackedRows<double>}; }
 
 void gemm_multiply_f32(const GemmBlock<float>& block) { gemm_block(block); }
 void gemm_multiply_f64(const GemmBlock<double>& block) { gemm_block(block); }
 
-void gemm_pack_a_f32(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* packed) {
-  pack_row_tiles(m, k, a, lda, packed);
+void gemm_pack_a_f32(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* packed,
+                     std::int64_t tile_stride) {
+  pack_row_tiles(m, k, a, lda, packed, tile_stride);
 }
-void gemm_pack_a_f64(std::int64_t m, std::int64_t k, const double* a, std::int64_t lda, double* packed) {
-  pack_row_tiles(m, k, a, lda, packed);
+void gemm_pack_a_f64(std::int64_t m, std::int64_t k, const double* a, std::int64_t lda, double* packed,
+                     std::int64_t tile_stride) {
+  pack_row_tiles(m, k, a, lda, packed, tile_stride);
 }
 
 void gemm_pack_b_f32(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed, float* panels,
@@ -70,12 +72,14 @@ void gemm_multiply(const GemmBlock<double>& block) {
 }
 
 template <>
-void gemm_pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* packed) {
-  HWY_DYNAMIC_DISPATCH(gemm_pack_a_f32)(m, k, a, lda, packed);
+void gemm_pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* packed,
+                 std::int64_t tile_stride) {
+  HWY_DYNAMIC_DISPATCH(gemm_pack_a_f32)(m, k, a, lda, packed, tile_stride);
 }
 template <>
-void gemm_pack_a(std::int64_t m, std::int64_t k, const double* a, std::int64_t lda, double* packed) {
-  HWY_DYNAMIC_DISPATCH(gemm_pack_a_f64)(m, k, a, lda, packed);
+void gemm_pack_a(std::int64_t m, std::int64_t k, const double* a, std::int64_t lda, double* packed,
+                 std::int64_t tile_stride) {
+  HWY_DYNAMIC_DISPATCH(gemm_pack_a_f64)(m, k, a, lda, packed, tile_stride);
 }
 
 template <>

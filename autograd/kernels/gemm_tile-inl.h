@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include <utility>
 
@@ -46,6 +47,11 @@ struct RowTiles {
 template <class T>
 using GemmVec = hn::ScalableTag<T>;
 
+/// A packed tile of A is [k, this]: whole vectors, so that packing stores lines and k can be shared out.
+template <class T>
+inline constexpr std::int64_t kPackedRows =
+    (kTileRows + hn::MaxLanes(GemmVec<T>()) - 1) / hn::MaxLanes(GemmVec<T>()) * hn::MaxLanes(GemmVec<T>());
+
 /// One step of the chain of every element of the tile: a (kRows), b (kVecs vectors).
 template <int kRows, int kVecs, bool kPackedA, class T, class V>
 HWY_INLINE void gemm_step(const T* HWY_RESTRICT a, std::ptrdiff_t lda, const T* HWY_RESTRICT b,
@@ -75,9 +81,15 @@ HWY_NOINLINE void gemm_tile(std::int64_t k, const T* HWY_RESTRICT a, std::ptrdif
   } else {
     MAKI_UNROLL for (int i = 0; i < kRows; ++i) { MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::Zero(d); }
   }
+  constexpr std::ptrdiff_t kLine = 64 / sizeof(T), kAhead = 8 * kPanel;
+  MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
+    hwy::Prefetch(c + i * ldc);
+    hwy::Prefetch(c + i * ldc + kVecs * kLanes - 1);
+  }
   for (std::int64_t p = 0; p < k; ++p) {
+    MAKI_UNROLL for (std::ptrdiff_t line = 0; line < kPanel; line += kLine) hwy::Prefetch(b + kAhead + line);
     gemm_step<kRows, kVecs, kPackedA>(a, lda, b, sum);
-    a += kPackedA ? kTileRows : 1;
+    a += kPackedA ? kPackedRows<T> : 1;
     b += kPanel;
   }
   if (bias != nullptr) {
@@ -89,12 +101,6 @@ HWY_NOINLINE void gemm_tile(std::int64_t k, const T* HWY_RESTRICT a, std::ptrdif
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
     MAKI_UNROLL for (int v = 0; v < kVecs; ++v) hn::StoreU(sum[i][v], d, c + i * ldc + v * kLanes);
   }
-}
-
-/// Elements of a packed tile of A, [k, kTileRows]; the packer stores whole vectors, hence room for one more.
-template <class T>
-constexpr std::int64_t packed_tile_size(std::int64_t k) {
-  return kTileRows * k + static_cast<std::int64_t>(hn::MaxLanes(GemmVec<T>()));
 }
 
 template <class T>
@@ -130,19 +136,19 @@ HWY_NOINLINE void gemm_edge(GemmTileFunction<T> tile, std::int64_t rows, std::in
   for (std::int64_t i = 0; i < rows; ++i) std::copy_n(buffer + i * kPanel, columns, c + i * ldc);
 }
 
-/// Tiles of about equal height, panel by panel: the panel of B stays in the level-1 cache while the rows of A pass.
+/// Tile after tile: 14 rows of A stay in the level-1 cache while the panels of B pass from the level-2 cache.
 template <class T>
 HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
   constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kPanel = 2 * kLanes;
   const RowTiles tiles(g.m);
-  for (std::int64_t j = 0; j < g.n; j += kPanel) {
-    const std::int64_t columns = std::min(kPanel, g.n - j), vecs = columns <= kLanes ? 1 : 2;
-    const T* b = g.b + j / kPanel * g.panel_stride;
-    const T* bias = g.bias != nullptr ? g.bias + j : nullptr;
-    for (std::int64_t t = 0; t < tiles.count; ++t) {
-      const std::int64_t i = tiles.begin(t), rows = tiles.begin(t + 1) - i;
+  for (std::int64_t t = 0; t < tiles.count; ++t) {
+    const std::int64_t i = tiles.begin(t), rows = tiles.begin(t + 1) - i;
+    const T* a = g.a + (g.a_packed ? t : i) * g.lda;
+    for (std::int64_t j = 0; j < g.n; j += kPanel) {
+      const std::int64_t columns = std::min(kPanel, g.n - j), vecs = columns <= kLanes ? 1 : 2;
       const GemmTileFunction<T> tile = gemm_tile_of<T>(rows, vecs, g.a_packed);
-      const T* a = g.a + (g.a_packed ? t * packed_tile_size<T>(g.k) : i * g.lda);
+      const T* b = g.b + j / kPanel * g.panel_stride;
+      const T* bias = g.bias != nullptr ? g.bias + j : nullptr;
       T* c = g.c + i * g.ldc + j;
       if (columns == vecs * kLanes) {
         tile(g.k, a, g.lda, b, c, g.ldc, g.accumulate, bias);

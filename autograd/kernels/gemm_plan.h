@@ -1,0 +1,108 @@
+// How GEMM cuts a product: by shape, flags and target alone, so that no bit and no block depends on the number of
+// threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm_block.h"
+
+namespace maki::kernels {
+
+inline constexpr std::int64_t kBlockK = 512;       // of the chain in one pass: 14 rows of A are 28 KB
+inline constexpr std::int64_t kTaskTiles = 8;      // tiles of rows that a task has at most
+inline constexpr std::int64_t kTaskColumns = 512;  // columns that a task has at most
+inline constexpr std::int64_t kOwnColumns = 128;   // the same, where it packs them for itself
+inline constexpr std::int64_t kOwnPanelRows = 64;  // up to so many rows it does; of a B beyond a slab
+inline constexpr std::int64_t kOwnPanelRowsOfLarge = 512;
+inline constexpr std::int64_t kTasks = 16;  // fewer are cut smaller, so that a team ends together
+inline constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;  // of A or B packed at once, for all
+inline constexpr std::int64_t kPackPanels = 2, kPackDepth = 128;    // of B in one task of packing
+inline constexpr std::int64_t kPackRun = 64;                        // of the chain of A in one
+
+/// Number of pieces of `length` in `size`, at least one: an empty chain still writes C.
+inline std::int64_t pieces(std::int64_t size, std::int64_t length) {
+  return std::max<std::int64_t>(1, ceil_div(size, length));
+}
+
+inline std::int64_t round_up(std::int64_t size, std::int64_t unit) { return ceil_div(size, unit) * unit; }
+
+/// Length of about equal pieces of `size`: at most `most` (if that holds a unit) and a multiple of `unit`.
+inline std::int64_t piece(std::int64_t size, std::int64_t most, std::int64_t unit) {
+  return std::max(unit, round_up(ceil_div(size, pieces(size, std::max(most, unit))), unit));
+}
+
+/// B is packed in slabs [slab_k, slab_n] by all threads, a transposed A with it, and a slab is multiplied in tasks
+/// [rows, columns]. With own_panels the slab is all of B and never packed as a whole: a task takes all rows and packs
+/// its columns for itself, piece by piece of the chain. A transposed A is packed by each task, too, unless share_a.
+template <class T>
+struct GemmPlan {
+  explicit GemmPlan(const Gemm<T>& g) : product(g) {
+    choose_scheme();
+    cut_tasks();
+    cut_slabs();
+    count_scratch();
+  }
+
+  const Gemm<T>& product;
+  GemmTile tile = gemm_tile<T>();
+  bool own_panels = false, share_a = false;
+  std::int64_t items = 1;                                       // of the batch that a slab serves
+  std::int64_t slab_k = 0, slab_n = 0;                          // lengths
+  std::int64_t rows = 0, columns = 0;                           // of a task
+  std::int64_t depth = 0;                                       // of the chain in one pass
+  std::int64_t block_a = 0;                                     // elements of a packed [rows, depth] of A
+  std::int64_t shared_b = 0, shared_a = 0, own_a = 0, own = 0;  // of scratch: shared; for A, and in all, of a thread
+
+ private:
+  static constexpr std::int64_t kSlab = kSlabBytes / std::int64_t{sizeof(T)};
+  std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
+  bool packs_b() const { return product.b_packed == nullptr; }
+
+  void choose_scheme() {
+    const Gemm<T>& g = product;
+    const bool one_b = !packs_b() || g.batch == 1 || g.stride_b == 0;
+    const bool few_rows = g.m <= (g.k * g.n > kSlab ? kOwnPanelRowsOfLarge : kOwnPanelRows);
+    own_panels = packs_b() && (g.batch == 1 ? few_rows : !one_b && (few_rows || g.batch >= kTasks)) &&
+                 g.batch * panels() >= kTasks;
+    items = one_b || own_panels ? g.batch : 1;
+  }
+
+  /// A task: large enough that packing and edges are cheap, small enough that a team ends together.
+  void cut_tasks() {
+    const std::int64_t tiles = ceil_div(product.m, tile.rows);
+    std::int64_t task_tiles = own_panels ? tiles : kTaskTiles;
+    std::int64_t task_panels = std::max<std::int64_t>(1, (own_panels ? kOwnColumns : kTaskColumns) / tile.columns);
+    const auto tasks = [&] { return items * ceil_div(tiles, task_tiles) * ceil_div(panels(), task_panels); };
+    while (!own_panels && task_tiles > 1 && tasks() < kTasks) task_tiles = ceil_div(task_tiles, 2);
+    while (task_panels > 1 && tasks() < kTasks) task_panels = ceil_div(task_panels, 2);
+    rows = piece(product.m, task_tiles * tile.rows, tile.rows);
+    columns = piece(product.n, task_panels * tile.columns, tile.columns);
+    // Tasks of full height read whole lines of A and are few in a row: nothing is won by sharing the packed one.
+    share_a =
+        product.a_transposed && product.batch == 1 && rows < kTaskTiles * tile.rows && product.m * product.k <= kSlab;
+  }
+
+  void cut_slabs() {
+    slab_k = std::max<std::int64_t>(1, product.k);
+    slab_n = panels() * tile.columns;
+    if (packs_b() && !own_panels && items == 1 && slab_k * slab_n > kSlab) {
+      slab_k = piece(slab_k, std::max(4 * kBlockK, kSlab / slab_n), kBlockK);
+      slab_n = piece(slab_n, std::max(2 * columns, kSlab / slab_k), columns);
+    }
+    depth = piece(slab_k, kBlockK, kPackRun);
+  }
+
+  void count_scratch() {
+    constexpr std::int64_t kLine = 64 / std::int64_t{sizeof(T)};
+    block_a = product.a_transposed ? round_up(ceil_div(rows, tile.rows) * tile.packed_rows * depth, kLine) : 0;
+    shared_b = packs_b() && !own_panels ? round_up(slab_k * slab_n, kLine) : 0;
+    shared_a = share_a ? pieces(product.m, rows) * pieces(slab_k, depth) * block_a : 0;
+    own_a = share_a ? 0 : block_a;
+    own = round_up(own_a + (own_panels ? columns * depth : 0), kLine);
+  }
+};
+
+}  // namespace maki::kernels
