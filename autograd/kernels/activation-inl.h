@@ -38,7 +38,7 @@ template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluTanh(D d, V x) {
   using T = hn::TFromD<D>;
   // 2u = x (c + c · 0.044715 x²), c = 2 √(2/π)
-  const V inner = hn::MulAdd(hn::Mul(x, x), hn::Set(d, static_cast<T>(0.071354816272600247)),
+  const V inner = hn::MulAdd(hn::Mul(x, x), hn::Set(d, static_cast<T>(0.071354816272600249)),
                              hn::Set(d, static_cast<T>(1.5957691216057307117)));
   return hn::Mul(x, Sigmoid(d, hn::Mul(x, inner)));
 }
@@ -49,9 +49,11 @@ HWY_INLINE V GeluTanhDerivative(D d, V x) {
   using T = hn::TFromD<D>;
   const V c = hn::Set(d, static_cast<T>(1.5957691216057307117));
   const V near = Clamp(d, x, -30, 30), square = hn::Mul(near, near);
-  const V s = Sigmoid(d, hn::Mul(near, hn::MulAdd(square, hn::Set(d, static_cast<T>(0.071354816272600247)), c)));
-  const V slope = hn::MulAdd(square, hn::Set(d, static_cast<T>(0.214064448817800741)), c);
-  return hn::MulAdd(hn::Mul(near, slope), hn::NegMulAdd(s, s, s), s);
+  const V u = hn::Mul(near, hn::MulAdd(square, hn::Set(d, static_cast<T>(0.071354816272600249)), c));
+  const V du = hn::MulAdd(square, hn::Set(d, static_cast<T>(0.21406444881780075)), c);
+  V slope;
+  const V s = SigmoidAndSlope(d, u, slope);
+  return hn::MulAdd(hn::Mul(near, du), slope, s);
 }
 
 template <class D, class V = hn::Vec<D>>
@@ -61,8 +63,9 @@ HWY_INLINE V Silu(D d, V x) {
 
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V SiluDerivative(D d, V x) {
-  const V s = Sigmoid(d, x);
-  return hn::MulAdd(Clamp(d, x, -1000, 1000), hn::NegMulAdd(s, s, s), s);
+  V slope;
+  const V s = SigmoidAndSlope(d, x, slope);
+  return hn::MulAdd(Clamp(d, x, -1000, 1000), slope, s);
 }
 
 }  // namespace maki::kernels::HWY_NAMESPACE

@@ -189,6 +189,16 @@ HWY_INLINE V Sigmoid(D d, V x) {
   return hn::Div(hn::IfThenElse(hn::Ge(x, hn::Zero(d)), one, e), hn::Add(one, e));
 }
 
+/// The same and its derivative σ(x) (1 − σ(x)) = e^−|x| / (1 + e^−|x|)², which loses nothing where σ is near 1.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V SigmoidAndSlope(D d, V x, V& slope) {
+  const V one = hn::Set(d, hn::TFromD<D>{1});
+  const V e = Exp(d, hn::Neg(hn::Abs(x)));
+  const V high = hn::Div(one, hn::Add(one, e)), low = hn::Mul(e, high);
+  slope = hn::Mul(high, low);
+  return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), high, low);
+}
+
 /// erf x / x for x² = `square` <= 1; relative error 1.3e-9 and 1.3e-19.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ErfOverX(D d, V square) {
