@@ -1,0 +1,163 @@
+#include "autograd/kernels/cross_entropy.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/target.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/cross_entropy.cpp"
+#include <hwy/foreach_target.h>
+
+#include "autograd/kernels/row-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Σ e^(x − max)
+template <class T>
+HWY_INLINE double sum_of_exp(std::int64_t n, const T* x, T max) {
+  const hn::ScalableTag<T> d;
+  const auto shift = hn::Set(d, max);
+  return SumRow<T>(n,
+                   [=](const auto& at, std::int64_t i) HWY_ATTR { return Exp(at.d, hn::Sub(at.Load(x + i), shift)); });
+}
+
+template <class T>
+HWY_INLINE double cross_entropy_row(std::int64_t vocabulary, std::int64_t target, double smoothing, const T* x,
+                                    T* stats) {
+  const T max = MaxOfRow(vocabulary, x);
+  const double others = sum_of_exp(target, x, max) + sum_of_exp(vocabulary - target - 1, x + target + 1, max);
+  stats[0] = max;
+  stats[1] = static_cast<T>(others);
+  const double below = static_cast<double>(max) - static_cast<double>(x[target]);
+  const double loss = LogOne(others + ExpOne(-below));  // so far −log p of a logit that equals the maximum
+  if (smoothing == 0) return loss + below;
+  const double mean = RowTotal(vocabulary, x) / static_cast<double>(vocabulary);
+  return loss + (1 - smoothing) * below + smoothing * (static_cast<double>(max) - mean);
+}
+
+template <class T>
+HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t target, double smoothing, const T* x,
+                                           const T* stats, double scale, Sink<T> dx) {
+  const hn::ScalableTag<T> d;
+  const double others = static_cast<double>(stats[1]);
+  const double sum = others + ExpOne(static_cast<double>(x[target]) - static_cast<double>(stats[0]));
+  const double uniform = smoothing / static_cast<double>(vocabulary);
+  const auto max = hn::Set(d, stats[0]), factor = hn::Set(d, static_cast<T>(scale / sum));
+  const auto share = hn::Set(d, static_cast<T>(scale * uniform));
+  // p_t − 1 = −others / sum, without cancellation.
+  const T at_target = static_cast<T>(scale * (smoothing - uniform - others / sum));
+  const T before = dx.add ? dx.data[target] : T{0};
+  EachVector<T>(vocabulary, [=](const auto& at, std::int64_t i) HWY_ATTR {
+    const auto e = Exp(at.d, hn::Sub(at.Load(x + i), max));
+    PutVector(at, dx, i, hn::Sub(hn::Mul(e, factor), share));
+  });
+  dx.data[target] = before + at_target;
+}
+
+template <class T>
+HWY_INLINE double cross_entropy_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const T* logits,
+                                     T* stats) {
+  double total = 0;
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (all.targets[i] == all.ignored) continue;
+    total += cross_entropy_row(all.vocabulary, all.targets[i], all.label_smoothing, logits + i * all.vocabulary,
+                               stats + i * kCrossEntropyStats);
+  }
+  return total;
+}
+
+template <class T>
+HWY_INLINE void cross_entropy_backward_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
+                                            const T* logits, const T* stats, double scale, Sink<T> dlogits) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    const Sink<T> row{dlogits.data + i * all.vocabulary, dlogits.add};
+    if (all.targets[i] != all.ignored) {
+      cross_entropy_backward_row(all.vocabulary, all.targets[i], all.label_smoothing, logits + i * all.vocabulary,
+                                 stats + i * kCrossEntropyStats, scale, row);
+    } else if (!row.add) {
+      std::fill(row.data, row.data + all.vocabulary, T{0});
+    }
+  }
+}
+
+double cross_entropy_forward_f32(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const float* logits,
+                                 float* stats) {
+  return cross_entropy_rows(all, begin, end, logits, stats);
+}
+double cross_entropy_forward_f64(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
+                                 const double* logits, double* stats) {
+  return cross_entropy_rows(all, begin, end, logits, stats);
+}
+void cross_entropy_backward_f32(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const float* logits,
+                                const float* stats, double scale, Sink<float> dlogits) {
+  cross_entropy_backward_rows(all, begin, end, logits, stats, scale, dlogits);
+}
+void cross_entropy_backward_f64(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const double* logits,
+                                const double* stats, double scale, Sink<double> dlogits) {
+  cross_entropy_backward_rows(all, begin, end, logits, stats, scale, dlogits);
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+namespace {
+
+HWY_EXPORT(cross_entropy_forward_f32);
+HWY_EXPORT(cross_entropy_forward_f64);
+HWY_EXPORT(cross_entropy_backward_f32);
+HWY_EXPORT(cross_entropy_backward_f64);
+
+constexpr std::int64_t kRowWork = 64;  // of a row's own numbers, in elementary operations
+
+// Rows whose losses one task sums, in order; the tasks' sums are then added in order. One row where rows are long.
+std::int64_t block_rows(const CrossEntropyRows& all) {
+  constexpr std::int64_t kBlock = 8192;  // elements: about 3 microseconds
+  return std::max<std::int64_t>(1, kBlock / (all.vocabulary + kRowWork));
+}
+
+}  // namespace
+
+std::int64_t cross_entropy_scratch(const CrossEntropyRows& all) { return ceil_div(all.rows, block_rows(all)); }
+
+template <class T>
+double cross_entropy_forward(const CrossEntropyRows& all, const T* logits, T* stats, double* scratch) {
+  require_target();
+  const std::int64_t step = block_rows(all), blocks = ceil_div(all.rows, step);
+  parallel_for(blocks, 8 * step * (all.vocabulary + kRowWork), [&](std::int64_t block) {
+    const std::int64_t begin = block * step, end = std::min(all.rows, begin + step);
+    if constexpr (std::is_same_v<T, float>) {
+      scratch[block] = HWY_DYNAMIC_DISPATCH(cross_entropy_forward_f32)(all, begin, end, logits, stats);
+    } else {
+      scratch[block] = HWY_DYNAMIC_DISPATCH(cross_entropy_forward_f64)(all, begin, end, logits, stats);
+    }
+  });
+  double total = 0;
+  for (std::int64_t block = 0; block < blocks; ++block) total += scratch[block];
+  return total;
+}
+template double cross_entropy_forward(const CrossEntropyRows&, const float*, float*, double*);
+template double cross_entropy_forward(const CrossEntropyRows&, const double*, double*, double*);
+
+template <class T>
+void cross_entropy_backward(const CrossEntropyRows& all, const T* logits, const T* stats, double scale,
+                            Sink<T> dlogits) {
+  require_target();
+  parallel_ranges(all.rows, 8 * (all.vocabulary + kRowWork), [&](std::int64_t begin, std::int64_t end) {
+    if constexpr (std::is_same_v<T, float>) {
+      HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f32)(all, begin, end, logits, stats, scale, dlogits);
+    } else {
+      HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f64)(all, begin, end, logits, stats, scale, dlogits);
+    }
+  });
+}
+template void cross_entropy_backward(const CrossEntropyRows&, const float*, const float*, double, Sink<float>);
+template void cross_entropy_backward(const CrossEntropyRows&, const double*, const double*, double, Sink<double>);
+
+}  // namespace maki::kernels
+#endif

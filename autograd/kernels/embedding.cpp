@@ -1,0 +1,139 @@
+#include "autograd/kernels/embedding.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/target.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/embedding.cpp"
+#include <hwy/foreach_target.h>
+
+#include "autograd/kernels/row-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// into[0 … width) takes the sum of columns [0, width) of those rows of dy that `places` lists. By blocks of 64 rows:
+// thousands of gradients of one frequent id in a single chain would drift.
+template <class T>
+HWY_INLINE void gather_sum(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols,
+                           const T* dy, Sink<T> into) {
+  constexpr std::int64_t kBlock = 64;
+  EachVector<T>(width, [=](const auto& at, std::int64_t j) HWY_ATTR {
+    auto total = at.Load(dy + places[0] * cols + j);
+    for (std::int64_t begin = 1; begin < count; begin += kBlock) {
+      const std::int64_t end = std::min(count, begin + kBlock);
+      auto block = at.Load(dy + places[begin] * cols + j);
+      for (std::int64_t i = begin + 1; i < end; ++i) block = hn::Add(block, at.Load(dy + places[i] * cols + j));
+      total = hn::Add(total, block);
+    }
+    PutVector(at, into, j, total);
+  });
+}
+
+void embedding_gather_sum_f32(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols,
+                              const float* dy, Sink<float> into) {
+  gather_sum(places, count, width, cols, dy, into);
+}
+void embedding_gather_sum_f64(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols,
+                              const double* dy, Sink<double> into) {
+  gather_sum(places, count, width, cols, dy, into);
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+namespace {
+
+HWY_EXPORT(embedding_gather_sum_f32);
+HWY_EXPORT(embedding_gather_sum_f64);
+
+// Which places of `ids` name v: places[first[v] … first[v + 1]), ascending.
+struct Places {
+  const std::int32_t* first;   // [vocabulary + 1]
+  const std::int32_t* places;  // [count]
+  std::int64_t count(std::int64_t v) const { return first[v + 1] - first[v]; }
+};
+
+Places sort_by_id(const EmbeddingShape& shape, const std::int32_t* ids, std::int32_t* scratch) {
+  // first[v + 2] counts v; then first[v + 1] is where v begins, and moves to where v + 1 begins as places are filled.
+  std::int32_t* const first = scratch;
+  std::int32_t* const places = scratch + shape.vocabulary + 2;
+  std::fill(first, first + shape.vocabulary + 2, 0);
+  for (std::int64_t i = 0; i < shape.count; ++i) ++first[ids[i] + 2];
+  for (std::int64_t v = 2; v < shape.vocabulary + 2; ++v) first[v] += first[v - 1];
+  for (std::int64_t i = 0; i < shape.count; ++i) places[first[ids[i] + 1]++] = static_cast<std::int32_t>(i);
+  return {first, places};
+}
+
+// Columns [left, left + width) of rows [begin, end) of the table. Runs of rows that no id names are zeroed in one go:
+// a large memset writes without reading what was there.
+template <class T>
+void scatter(const EmbeddingShape& shape, const Places& sorted, std::int64_t begin, std::int64_t end, std::int64_t left,
+             std::int64_t width, const T* dy, Sink<T> dtable) {
+  const std::int64_t cols = shape.cols;
+  for (std::int64_t v = begin; v < end;) {
+    std::int64_t next = v;
+    while (next < end && sorted.count(next) == 0) ++next;
+    if (!dtable.add && width == cols) {
+      std::memset(dtable.data + v * cols, 0, static_cast<std::size_t>((next - v) * cols) * sizeof(T));
+    } else if (!dtable.add) {
+      for (; v < next; ++v) {
+        std::memset(dtable.data + v * cols + left, 0, static_cast<std::size_t>(width) * sizeof(T));
+      }
+    }
+    for (v = next; v < end && sorted.count(v) > 0; ++v) {
+      const std::int32_t* const places = sorted.places + sorted.first[v];
+      const Sink<T> into{dtable.data + v * cols + left, dtable.add};
+      if constexpr (std::is_same_v<T, float>) {
+        HWY_DYNAMIC_DISPATCH(embedding_gather_sum_f32)(places, sorted.count(v), width, cols, dy + left, into);
+      } else {
+        HWY_DYNAMIC_DISPATCH(embedding_gather_sum_f64)(places, sorted.count(v), width, cols, dy + left, into);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void embedding_forward(const EmbeddingShape& shape, const T* table, const std::int32_t* ids, T* y) {
+  const std::int64_t cols = shape.cols;
+  parallel_for(shape.count, cols, [&](std::int64_t i) { std::copy_n(table + ids[i] * cols, cols, y + i * cols); });
+}
+template void embedding_forward(const EmbeddingShape&, const float*, const std::int32_t*, float*);
+template void embedding_forward(const EmbeddingShape&, const double*, const std::int32_t*, double*);
+
+std::int64_t embedding_backward_scratch(const EmbeddingShape& shape) { return shape.vocabulary + 2 + shape.count; }
+
+template <class T>
+void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, const T* dy, Sink<T> dtable,
+                        std::int32_t* scratch) {
+  require_target();
+  const Places sorted = sort_by_id(shape, ids, scratch);
+  // A large table is shared out by rows, whole ones, most of which are only zeroed. A small one, some of whose rows
+  // have most of the work, by columns.
+  constexpr std::int64_t kLargeTable = 1024, kStrip = 32;
+  const bool large = shape.vocabulary >= kLargeTable;
+  const std::int64_t width = large ? std::max<std::int64_t>(shape.cols, 1) : kStrip;
+  const std::int64_t height = large ? 64 : std::max<std::int64_t>(shape.vocabulary, 1);
+  const std::int64_t strips = ceil_div(shape.cols, width), tasks = ceil_div(shape.vocabulary, height) * strips;
+  const std::int64_t work = (shape.vocabulary + shape.count) * shape.cols;
+  parallel_for(tasks, work / std::max<std::int64_t>(tasks, 1), [&](std::int64_t task) {
+    const std::int64_t begin = task / strips * height, left = task % strips * width;
+    scatter(shape, sorted, begin, std::min(shape.vocabulary, begin + height), left, std::min(width, shape.cols - left),
+            dy, dtable);
+  });
+}
+template void embedding_backward(const EmbeddingShape&, const std::int32_t*, const float*, Sink<float>, std::int32_t*);
+template void embedding_backward(const EmbeddingShape&, const std::int32_t*, const double*, Sink<double>,
+                                 std::int32_t*);
+
+}  // namespace maki::kernels
+#endif
