@@ -1,0 +1,100 @@
+// What the tests of the row kernels share: random rows, long double references' distance, every SIMD target, thread
+// counts.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "autograd/core/parallel.h"
+#include "autograd/core/philox.h"
+#include "autograd/core/sink.h"
+#include "autograd/kernels/target.h"
+#include "tests/catch.h"
+
+namespace maki::tests {
+
+using Reference = std::vector<long double>;
+
+template <class Body>
+void on_every_target(const Body& body) {
+  for (const std::string& name : kernels::available_targets()) {
+    kernels::force_target(name);
+    INFO("target " << kernels::target());
+    body();
+  }
+  kernels::force_target("");
+}
+
+template <class T>
+std::vector<T> random_values(std::int64_t n, std::uint64_t seed, double mean = 0, double std = 1) {
+  const RandomStream stream(seed, Purpose::test, 4711);
+  std::vector<T> x(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(mean + std * stream.normal(2 * i));
+  return x;
+}
+
+/// ‖a − b‖ / max(‖b‖, floor); NaN where either holds one.
+template <class T>
+double distance(const std::vector<T>& a, const Reference& b, long double floor = 1e-30L) {
+  REQUIRE(a.size() == b.size());
+  long double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const long double gap = static_cast<long double>(a[i]) - b[i];
+    difference += gap * gap;
+    norm += b[i] * b[i];
+  }
+  return static_cast<double>(std::sqrt(difference) / std::max(std::sqrt(norm), floor));
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+/// A sink's memory with 8 guards behind it: stale NaN where it is to be written, `start` where added to.
+template <class T>
+struct Output {
+  static constexpr std::int64_t kGuards = 8;
+  Output(std::int64_t n, bool add_to, T start = T{2}) : size(n), add(add_to) {
+    memory.assign(static_cast<std::size_t>(n + kGuards), std::numeric_limits<T>::quiet_NaN());
+    if (add) std::fill_n(memory.begin(), n, start);
+    std::fill(memory.begin() + n, memory.end(), T{77});
+  }
+  T* data() { return memory.data(); }
+  Sink<T> sink() { return {memory.data(), add}; }
+  /// What was written; requires that nothing was written behind it.
+  std::vector<T> values() const {
+    for (auto guard = memory.begin() + size; guard != memory.end(); ++guard) REQUIRE(*guard == T{77});
+    return {memory.begin(), memory.begin() + size};
+  }
+
+  std::int64_t size;
+  bool add;
+  std::vector<T> memory;
+};
+
+/// The result of `run` (a vector) is the same to the bit with any number of threads.
+template <class Run>
+void require_same_with_any_threads(const Run& run) {
+  const int before = threads();
+  set_threads(1);
+  const auto alone = run();
+  for (const int n : {2, 3, 4, 8}) {
+    set_threads(n);
+    INFO(n << " threads");
+    const bool same = same_bits(alone, run());
+    set_threads(before);
+    REQUIRE(same);
+  }
+}
+
+template <class T>
+constexpr double bound_of() {
+  return sizeof(T) == 4 ? 2e-6 : 4e-15;
+}
+
+}  // namespace maki::tests

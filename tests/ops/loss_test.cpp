@@ -1,0 +1,151 @@
+// cross_entropy and embedding as ops: their composed twins, what is counted and what is not, and what they refuse.
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "autograd/core/check.h"
+#include "autograd/ops.h"
+#include "tests/catch.h"
+#include "tests/ops/drive.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// −Σ weight · log_softmax over the rows counted, by simple ops.
+Tensor composed_cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options) {
+  const std::int64_t rows = logits.shape().rows(), cols = logits.shape().cols();
+  Tensor weight = zeros({rows, cols}, DType::float64);
+  double counted = 0;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const std::int32_t target = targets.data<std::int32_t>()[i];
+    if (target == options.ignored) continue;
+    ++counted;
+    for (std::int64_t j = 0; j < cols; ++j) {
+      weight.data<double>()[i * cols + j] =
+          options.label_smoothing / static_cast<double>(cols) + (j == target ? 1 - options.label_smoothing : 0);
+    }
+  }
+  const double factor = options.sum || counted == 0 ? 1 : 1 / counted;
+  return scale(sum(mul(reshape(log_softmax(logits), {rows, cols}), weight)), -factor);
+}
+
+// A row of 0 and 1 for each id: a table times it is the lookup.
+Tensor one_hot(const Tensor& ids, std::int64_t vocabulary) {
+  Tensor rows = zeros({ids.numel(), vocabulary}, DType::float64);
+  for (std::int64_t i = 0; i < ids.numel(); ++i) {
+    rows.data<double>()[i * vocabulary + ids.data<std::int32_t>()[i]] = 1;
+  }
+  return rows;
+}
+
+void require_twins(const Case& a, const Case& b) {
+  Bound bound_a(a, DType::float64), bound_b(b, DType::float64);
+  const Evaluation one = evaluate(bound_a), other = evaluate(bound_b);
+  REQUIRE(one.output.shape() == other.output.shape());
+  REQUIRE(relative_error(one.output, other.output, 1e-3) < 1e-13);
+  REQUIRE(one.gradients.size() == 1);
+  REQUIRE(relative_error(one.gradients[0], other.gradients[0], 1e-3) < 1e-13);
+}
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+}  // namespace
+
+TEST_CASE("cross_entropy is what simple ops give") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Draw draw(seed);
+    const Shape shape = draw.shape(3);
+    const Tensor targets = draw.integers({shape[0], shape[1]}, -1, static_cast<std::int32_t>(shape.cols() - 1));
+    const CrossEntropy options{.label_smoothing = draw.coin() ? 0.2 : 0, .sum = draw.coin()};
+    const Tensor logits = draw.normals(shape, 0, 2);
+    require_twins(
+        {{logits}, [&](const std::vector<Tensor>& v) { return cross_entropy(v[0], targets, options); }},
+        {{logits}, [&](const std::vector<Tensor>& v) { return composed_cross_entropy(v[0], targets, options); }});
+  }
+}
+
+TEST_CASE("embedding is a product with one-hot rows") {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Draw draw(seed);
+    const Tensor table = draw.normals({11, draw.extent()}), ids = draw.integers({draw.extent()}, 0, 10);
+    require_twins({{table}, [&](const std::vector<Tensor>& v) { return embedding(v[0], ids); }},
+                  {{table}, [&](const std::vector<Tensor>& v) { return matmul(one_hot(ids, 11), v[0]); }});
+  }
+}
+
+TEST_CASE("cross_entropy: uniform logits cost log V; no target at all costs nothing") {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    const Tensor logits = full({4, 65}, dtype, 0.25);
+    const Tensor targets = tensor(std::vector<std::int32_t>{0, 64, -1, 7}, {4});
+    REQUIRE(cross_entropy(logits, targets).item() == Approx(std::log(65.0)).epsilon(1e-7));
+    REQUIRE(cross_entropy(logits, targets, {.sum = true}).item() == Approx(3 * std::log(65.0)).epsilon(1e-7));
+    const Tensor none = full({4}, DType::int32, -1);
+    const Case drawn{{full({4, 65}, DType::float64, std::nan(""))},
+                     [&](const std::vector<Tensor>& v) { return cross_entropy(v[0], none); }};
+    Bound bound(drawn, dtype);
+    const Evaluation result = evaluate(bound);
+    REQUIRE(result.output.item() == 0);
+    for (std::int64_t i = 0; i < 4 * 65; ++i) REQUIRE(result.gradients[0].at(i) == 0);
+  }
+}
+
+TEST_CASE("embedding: rows that no id names have a gradient of exactly 0") {
+  for (const std::int64_t vocabulary : {5, 3000}) {
+    const Tensor ids = tensor(std::vector<std::int32_t>{3, 1, 3}, {3});
+    const Case drawn{{full({vocabulary, 6}, DType::float64, 1)},
+                     [&](const std::vector<Tensor>& v) { return embedding(v[0], ids); }};
+    Bound bound(drawn, DType::float32);
+    const Evaluation result = evaluate(bound);
+    for (std::int64_t i = 0; i < vocabulary * 6; ++i) {
+      REQUIRE((result.gradients[0].at(i) != 0) == (i / 6 == 1 || i / 6 == 3));
+    }
+  }
+}
+
+TEST_CASE("losses: what they refuse, they say in a sentence") {
+  const Tensor table = zeros({5, 3}, DType::float32), logits = zeros({2, 2, 5}, DType::float32);
+  const auto ids = [](std::vector<std::int32_t> values) {
+    const auto n = static_cast<std::int64_t>(values.size());
+    return tensor(values, {n});
+  };
+  REQUIRE_THAT(refusal([&] {
+                 embedding(table, ids({4, 5}));
+               }),
+               ContainsSubstring("ids must be in [0, 5), the rows of the table; got 5 at place 1 of ids [2]"));
+  REQUIRE_THAT(refusal([&] { embedding(table, ids({-1})); }), ContainsSubstring("got -1 at place 0"));
+  REQUIRE_THAT(refusal([&] { embedding(table, table); }), ContainsSubstring("ids must be int32; got float32"));
+  REQUIRE_THAT(refusal([&] { embedding(logits, ids({0})); }), ContainsSubstring("[V, C]; got [2, 2, 5]"));
+  REQUIRE_THAT(refusal([&] { embedding(table, Tensor()); }), ContainsSubstring("empty tensor"));
+  REQUIRE_THAT(refusal([&] {
+                 embedding(table, zeros({1, 1, 1, 1, 1}, DType::int32));
+               }),
+               ContainsSubstring("at most 4 axes"));
+  const Tensor targets = full({2, 2}, DType::int32, 1);
+  REQUIRE_THAT(refusal([&] {
+                 cross_entropy(logits, ids({1, 2}));
+               }),
+               ContainsSubstring("got logits [2, 2, 5] and targets [2]"));
+  REQUIRE_THAT(refusal([&] {
+                 cross_entropy(logits, full({2, 2}, DType::int32, 5));
+               }),
+               ContainsSubstring("targets must be in [0, 5), or -1 to be ignored; got 5 at place 0 of targets [2, 2]"));
+  REQUIRE_THAT(refusal([&] {
+                 cross_entropy(logits, full({2, 2}, DType::int32, -1), {.ignored = -100});
+               }),
+               ContainsSubstring("or -100 to be ignored; got -1"));
+  REQUIRE_THAT(refusal([&] { cross_entropy(logits, targets, {.label_smoothing = 1.5}); }),
+               ContainsSubstring("got 1.5"));
+  REQUIRE_THAT(refusal([&] { cross_entropy(logits, targets, {.label_smoothing = std::nan("")}); }),
+               ContainsSubstring("got nan"));
+  REQUIRE_THAT(refusal([&] { cross_entropy(logits, logits); }), ContainsSubstring("targets must be int32"));
+  REQUIRE_THAT(refusal([&] { cross_entropy(zeros({}, DType::float32), targets); }), ContainsSubstring("last axis"));
+}

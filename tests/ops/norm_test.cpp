@@ -1,0 +1,139 @@
+// layer_norm where differences cannot judge it (narrow and nearly constant rows: the closed form does), the composed
+// twins of layer_norm and softmax, and what both refuse.
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "autograd/core/check.h"
+#include "autograd/ops.h"
+#include "tests/catch.h"
+#include "tests/ops/drive.h"
+#include "tests/ops/jacobian.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// d y_i / d x_j = weight_i · rstd · (δ_ij − 1/n − x̂_i x̂_j / n), in long double.
+std::vector<long double> closed_form(const Tensor& x, const Tensor& weight, long double eps) {
+  const std::int64_t n = x.numel();
+  const auto count = static_cast<long double>(n);
+  long double mean = 0, variance = 0;
+  for (std::int64_t i = 0; i < n; ++i) mean += static_cast<long double>(x.at(i)) / count;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const long double centred = static_cast<long double>(x.at(i)) - mean;
+    variance += centred * centred / count;
+  }
+  const long double rstd = 1 / std::sqrt(variance + eps);
+  const auto normal = [&](std::int64_t i) { return (static_cast<long double>(x.at(i)) - mean) * rstd; };
+  std::vector<long double> entries;
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      entries.push_back(static_cast<long double>(weight.at(i)) * rstd *
+                        ((i == j ? 1 : 0) - 1 / count - normal(i) * normal(j) / count));
+    }
+  }
+  return entries;
+}
+
+// Mean subtracted, divided by the deviation, scaled and shifted: layer_norm of simple ops.
+Tensor composed_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  const Tensor centred = sub(x, mean(x, {-1}, true));
+  const Tensor variance = mean(mul(centred, centred), {-1}, true);
+  return add(mul(div(centred, sqrt(add(variance, full({1}, x.dtype(), eps)))), weight), bias);
+}
+Tensor composed_softmax(const Tensor& x) {
+  const Tensor e = exp(x);
+  return div(e, sum(e, {-1}, true));
+}
+
+void require_twins(const Case& a, const Case& b, double bound) {
+  Bound bound_a(a, DType::float64), bound_b(b, DType::float64);
+  const Evaluation one = evaluate(bound_a), other = evaluate(bound_b);
+  REQUIRE(relative_error(one.output, other.output, 1e-3) < bound);
+  REQUIRE(!one.gradients.empty());
+  for (std::size_t i = 0; i < one.gradients.size(); ++i) {
+    REQUIRE(relative_error(one.gradients[i], other.gradients[i], 1e-3) < bound);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("layer_norm of narrow and of nearly constant rows has the Jacobian of the closed form") {
+  for (const std::int64_t cols : {1, 2, 3, 4, 17, 32}) {
+    for (const double std : {0.0, 1e-9, 1e-5, 1e-3, 1.0}) {
+      Draw draw(static_cast<std::uint64_t>(cols));
+      const Tensor x = draw.normals({cols}, 3, std), weight = draw.normals({cols}, 1, 0.5);
+      INFO(cols << " columns of deviation " << std);
+      const Jacobian j = tape_jacobian(x, [&](const Tensor& v) { return layer_norm(v, weight); });
+      const std::vector<long double> expected = closed_form(x, weight, 1e-5L);
+      REQUIRE(j.entries.size() == expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        // 316 = 1/√eps is the largest factor; the mean of 3 rounds by 4e-16, which a deviation of 1 hides.
+        const double gap = std::abs(j.entries[i] - static_cast<double>(expected[i]));
+        REQUIRE(gap < 1e-11);
+      }
+    }
+  }
+}
+
+TEST_CASE("layer_norm of a constant row gives the bias, and finite gradients") {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    for (const double constant : {0.0, 0.1, -1e3, 1e30}) {
+      const Case drawn{{full({3, 7}, DType::float64, constant), full({7}, DType::float64, 2)},
+                       [](const std::vector<Tensor>& v) { return layer_norm(v[0], v[1], v[1]); }};
+      Bound bound(drawn, dtype);
+      const Evaluation result = evaluate(bound);
+      for (std::int64_t i = 0; i < 21; ++i) {
+        REQUIRE(result.output.at(i) == 2);
+        REQUIRE(std::isfinite(result.gradients[0].at(i)));
+      }
+    }
+  }
+}
+
+TEST_CASE("layer_norm and softmax are what simple ops give") {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Draw draw(seed);
+    const Shape shape = draw.shape(3).with(-1, 9);
+    const std::vector<Tensor> inputs = {draw.normals(shape), draw.normals({9}, 1, 0.5), draw.normals({9})};
+    require_twins({inputs, [](const std::vector<Tensor>& v) { return layer_norm(v[0], v[1], v[2], 1e-3); }},
+                  {inputs, [](const std::vector<Tensor>& v) { return composed_layer_norm(v[0], v[1], v[2], 1e-3); }},
+                  1e-12);
+    require_twins({{inputs[0]}, [](const std::vector<Tensor>& v) { return softmax(v[0]); }},
+                  {{inputs[0]}, [](const std::vector<Tensor>& v) { return composed_softmax(v[0]); }}, 1e-13);
+    require_twins({{inputs[0]}, [](const std::vector<Tensor>& v) { return log_softmax(v[0]); }},
+                  {{inputs[0]}, [](const std::vector<Tensor>& v) { return log(composed_softmax(v[0])); }}, 1e-13);
+  }
+}
+
+TEST_CASE("softmax of −Inf alone is NaN, like 0/0") {
+  const Tensor x = full({2, 5}, DType::float32, -std::numeric_limits<double>::infinity());
+  for (std::int64_t i = 0; i < 10; ++i) {
+    REQUIRE(std::isnan(softmax(x).at(i)));
+    REQUIRE(std::isnan(log_softmax(x).at(i)));
+  }
+}
+
+TEST_CASE("norms: what they refuse, they say in a sentence") {
+  const Tensor x = zeros({2, 6}, DType::float32), six = zeros({6}, DType::float32), two = zeros({2}, DType::float32);
+  const auto refusal = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing was refused";
+  };
+  REQUIRE_THAT(refusal([&] { layer_norm(x, two); }),
+               ContainsSubstring("weight must be [6], the last extent of x [2, 6]; got [2]"));
+  REQUIRE_THAT(refusal([&] { layer_norm(x, six, two); }), ContainsSubstring("bias must be [6]"));
+  REQUIRE_THAT(refusal([&] { layer_norm(x, convert(six, DType::float64)); }), ContainsSubstring("float32 and float64"));
+  REQUIRE_THAT(refusal([&] { layer_norm(x, six, six, -1); }), ContainsSubstring("eps must be between 0 and 1; got -1"));
+  REQUIRE_THAT(refusal([&] { layer_norm(x, six, six, std::nan("")); }), ContainsSubstring("got nan"));
+  REQUIRE_THAT(refusal([&] { layer_norm(zeros({}, DType::float32)); }), ContainsSubstring("got a scalar"));
+  REQUIRE_THAT(refusal([&] { softmax(zeros({}, DType::float32)); }), ContainsSubstring("softmax: x must have an axis"));
+  REQUIRE_THAT(refusal([&] { log_softmax(Tensor()); }), ContainsSubstring("log_softmax: an input is an empty tensor"));
+  REQUIRE_THAT(refusal([&] { softmax(zeros({3}, DType::int32)); }), ContainsSubstring("int32"));
+}

@@ -1,0 +1,82 @@
+#include "autograd/ops.h"
+#include "tests/ops/op_table.h"
+
+namespace maki::tests {
+namespace {
+
+// Few table rows, so that ids repeat and some are never named.
+Row embedding_row(const char* name, int rank, std::int64_t most_rows) {
+  return {.op = "embedding", .name = name, .draw = [=](Draw& draw) {
+            const std::int64_t vocabulary = draw.extent(most_rows);
+            return Case{{draw.normals({vocabulary, draw.extent(35)}),
+                         draw.integers(draw.shape(rank, 60), 0, static_cast<std::int32_t>(vocabulary - 1))},
+                        [](const std::vector<Tensor>& x) { return embedding(x[0], x[1]); }};
+          }};
+}
+
+// Logits […, V]; targets from -1 on where some are to be ignored.
+Row cross_entropy_row(const char* name, int rank, const CrossEntropy& options, double mean, double std) {
+  return {.op = "cross_entropy", .name = name, .draw = [=](Draw& draw) {
+            const Shape shape = draw.shape(rank);
+            const Shape rows(shape.extents().first(static_cast<std::size_t>(rank - 1)));
+            const auto last = static_cast<std::int32_t>(shape.cols() - 1);
+            return Case{{draw.normals(shape, mean, std), draw.integers(rows, options.ignored == -1 ? -1 : 0, last)},
+                        [=](const std::vector<Tensor>& x) { return cross_entropy(x[0], x[1], options); }};
+          }};
+}
+
+Case empty_embedding(const Shape& table, const Shape& ids) {
+  return {{zeros(table, DType::float64), zeros(ids, DType::int32)},
+          [](const std::vector<Tensor>& x) { return embedding(x[0], x[1]); }};
+}
+Case empty_cross_entropy(const Shape& logits, const Shape& targets, const CrossEntropy& options) {
+  return {{zeros(logits, DType::float64), full(targets, DType::int32, -1)},
+          [=](const std::vector<Tensor>& x) { return cross_entropy(x[0], x[1], options); }};
+}
+
+}  // namespace
+
+std::vector<Row> loss_rows() {
+  std::vector<Row> rows = {
+      embedding_row("one axis", 1, 20),
+      embedding_row("one axis, few rows", 1, 3),
+      embedding_row("two axes", 2, 20),
+      cross_entropy_row("one row", 1, {.ignored = -100}, 0, 1),
+      cross_entropy_row("mean, some ignored", 2, {}, 0, 1),
+      cross_entropy_row("sum, large mean", 2, {.ignored = -100, .sum = true}, 10, 1),
+      cross_entropy_row("confident", 2, {.ignored = -100}, 0, 4),
+      cross_entropy_row("leading axes, label smoothing", 3, {.label_smoothing = 0.1}, 0, 1),
+      cross_entropy_row("an id of the vocabulary ignored, all smooth, sum", 2,
+                        {.ignored = 0, .label_smoothing = 1, .sum = true}, 0, 1),
+  };
+  rows[0].empties = {[] {
+                       return empty_embedding({0, 3}, {0});
+                     },
+                     [] {
+                       return empty_embedding({4, 3}, {0});
+                     },
+                     [] {
+                       return empty_embedding({4, 0}, {5});
+                     },
+                     [] {
+                       return empty_embedding({2000, 3}, {2, 0});
+                     },
+                     [] {
+                       return empty_embedding({2000, 0}, {2});
+                     }};
+  rows[3].empties = {[] {
+                       return empty_cross_entropy({0, 3}, {0}, {});
+                     },
+                     [] {
+                       return empty_cross_entropy({3, 0}, {3}, {});
+                     },
+                     [] {
+                       return empty_cross_entropy({3, 0}, {3}, {.label_smoothing = 0.1, .sum = true});
+                     },
+                     [] {
+                       return empty_cross_entropy({3, 4}, {3}, {});
+                     }};
+  return rows;
+}
+
+}  // namespace maki::tests
