@@ -1,0 +1,100 @@
+// Schedules at points known by hand, and no jump anywhere.
+#include "optim/schedule.h"
+
+#include <cmath>
+
+#include "autograd/core/check.h"
+#include "tests/catch.h"
+
+using namespace maki;
+
+namespace {
+
+Schedule of(Decay decay, std::int64_t warmup = 10) {
+  return {.decay = decay, .learning_rate = 1.0, .min_lr = 0.1, .warmup_steps = warmup, .decay_steps = 110};
+}
+
+}  // namespace
+
+TEST_CASE("every schedule warms up linearly and reaches its peak at the last step of the warmup") {
+  for (const Decay decay : kDecays) {
+    const Schedule schedule = of(decay);
+    INFO(to_string(decay));
+    REQUIRE(schedule(0) == Approx(0.1));
+    REQUIRE(schedule(4) == Approx(0.5));
+    REQUIRE(schedule(9) == 1.0);
+    REQUIRE(of(decay, 0)(0) == 1.0);  // no warmup: the peak at once
+  }
+}
+
+TEST_CASE("schedules at golden points") {
+  REQUIRE(of(Decay::constant)(10) == 1.0);
+  REQUIRE(of(Decay::constant)(1000000) == 1.0);
+
+  REQUIRE(of(Decay::linear)(10) == 1.0);
+  REQUIRE(of(Decay::linear)(35) == Approx(0.775));
+  REQUIRE(of(Decay::linear)(109) == Approx(0.109));
+
+  REQUIRE(of(Decay::cosine)(10) == 1.0);
+  REQUIRE(of(Decay::cosine)(60) == Approx(0.55));
+  REQUIRE(of(Decay::cosine)(35) == Approx(0.1 + 0.9 * 0.5 * (1 + std::sqrt(0.5))));
+
+  // d^-0.5 · min(n^-0.5, n · w^-1.5) with n = s + 1, scaled to 1 at its peak.
+  for (const int s : {0, 5, 9, 10, 39, 200}) {
+    const double n = s + 1, original = std::sqrt(10.0) * std::min(1 / std::sqrt(n), n / std::pow(10.0, 1.5));
+    REQUIRE(of(Decay::inverse_sqrt)(s) == Approx(original));
+  }
+  REQUIRE(of(Decay::inverse_sqrt)(39) == Approx(0.5));
+  REQUIRE(of(Decay::inverse_sqrt)(10000000) == 0.1);
+
+  REQUIRE(of(Decay::wsd)(50) == 1.0);
+  REQUIRE(of(Decay::wsd)(88) == 1.0);  // 110 − 22
+  REQUIRE(of(Decay::wsd)(99) == Approx(0.1 + 0.9 * (1 - std::sqrt(0.5))));
+}
+
+TEST_CASE("linear, cosine and wsd reach min_lr at the horizon and stay there") {
+  for (const Decay decay : {Decay::linear, Decay::cosine, Decay::wsd}) {
+    INFO(to_string(decay));
+    REQUIRE(of(decay)(109) > 0.1);
+    for (const int s : {110, 111, 1000000}) REQUIRE(of(decay)(s) == 0.1);
+  }
+}
+
+TEST_CASE("no schedule jumps or rises after the warmup") {
+  for (const Decay decay : kDecays) {
+    // At a fine step the curve is continuous: no two neighbours differ by more than the steepest slope allows.
+    const Schedule fine{.decay = decay, .learning_rate = 1, .min_lr = 0.1, .warmup_steps = 1000, .decay_steps = 100000};
+    double largest = 0;
+    for (std::int64_t s = 1; s < 100100; ++s) {
+      const double step = fine(s) - fine(s - 1);
+      if (s >= 1000) REQUIRE(step <= 0);
+      largest = std::max(largest, std::abs(step));
+    }
+    INFO(to_string(decay));
+    REQUIRE(largest > 0);
+    REQUIRE(largest < 0.01);  // wsd's square root falls by 0.9/√20000 in its first step
+  }
+}
+
+TEST_CASE("horizons shorter than the warmup, and none") {
+  for (const Decay decay : {Decay::linear, Decay::cosine, Decay::wsd}) {
+    const Schedule schedule{.decay = decay, .learning_rate = 1, .min_lr = 0.25, .warmup_steps = 8, .decay_steps = 4};
+    REQUIRE(schedule(7) == 1);
+    REQUIRE(schedule(8) == 0.25);
+    const Schedule none{.decay = decay, .learning_rate = 1, .min_lr = 0.25};
+    REQUIRE(none(0) == 0.25);
+    const Schedule tiny{.decay = decay, .learning_rate = 1, .min_lr = 0.25, .warmup_steps = 0, .decay_steps = 1};
+    REQUIRE(tiny(0) == 1);
+    REQUIRE(tiny(1) == 0.25);
+  }
+}
+
+TEST_CASE("schedules have names, and refuse what makes no sense") {
+  for (const Decay decay : kDecays) REQUIRE(decay_named(to_string(decay)) == decay);
+  REQUIRE_THROWS_WITH(decay_named("cosin"), ContainsSubstring("cosine"));
+  REQUIRE_THROWS_AS(of(Decay::cosine)(-1), Error);
+  REQUIRE_NOTHROW(of(Decay::cosine).validate());
+  REQUIRE_THROWS_AS((Schedule{.learning_rate = 1, .min_lr = 2}.validate()), Error);
+  REQUIRE_THROWS_AS((Schedule{.learning_rate = std::nan("")}.validate()), Error);
+  REQUIRE_THROWS_AS((Schedule{.learning_rate = 1, .warmup_steps = -1}.validate()), Error);
+}
