@@ -34,37 +34,25 @@ struct Slab {
 template <class T>
 class Product {
  public:
-  Product(const Gemm<T>& g, T* scratch)
-      : g_(g), plan_(g), slab_b_(scratch), slab_a_(slab_b_ + plan_.shared_b), own_(slab_a_ + plan_.shared_a) {}
+  Product(const Gemm<T>& g, T* scratch) : g_(g), plan_(g), slab_(scratch), own_(scratch + plan_.shared) {}
   void run(int team);
 
  private:
   std::int64_t slabs() const { return g_.batch / plan_.items * slabs_n() * slabs_k(); }
   std::int64_t slabs_n() const { return pieces(g_.n, plan_.slab_n); }
   std::int64_t slabs_k() const { return pieces(g_.k, plan_.slab_k); }
-  std::int64_t blocks_down() const { return pieces(g_.m, plan_.rows); }
   Slab slab(std::int64_t index) const;
 
-  std::int64_t pack_tasks_a(const Slab& s) const { return plan_.share_a ? ceil_div(s.k, kPackRun) : 0; }
-  std::int64_t pack_tasks_b(const Slab& s) const;
+  std::int64_t pack_tasks(const Slab& s) const;
   void pack(const Slab& s, std::int64_t task) const;
-  void pack_a(const Slab& s, std::int64_t task) const;
-  void pack_b(const Slab& s, std::int64_t task) const;
-  std::int64_t tasks(const Slab& s) const { return plan_.items * blocks_down() * pieces(s.n, plan_.columns); }
-  void multiply(const Slab& s, std::int64_t task, int thread) const;
-  void take_a(GemmBlock<T>& block, const Slab& s, std::int64_t item, std::int64_t i, std::int64_t p, T* own) const;
-  void take_b(GemmBlock<T>& block, const Slab& s, std::int64_t item, std::int64_t p, std::int64_t j, T* own) const;
-
-  /// Where the block of rows from i on, from p of the slab's chain on, lies in the packed A.
-  T* packed_a(std::int64_t i, std::int64_t p) const {
-    const std::int64_t block = p / plan_.depth * blocks_down() + i / plan_.rows;
-    return slab_a_ + block * plan_.block_a + p % plan_.depth * plan_.tile.packed_rows;
+  std::int64_t tasks(const Slab& s) const {
+    return plan_.items * pieces(g_.m, plan_.rows) * pieces(s.n, plan_.columns);
   }
-  std::int64_t tile_stride() const { return plan_.tile.packed_rows * plan_.depth; }
+  void multiply(const Slab& s, std::int64_t task, int thread) const;
 
   const Gemm<T>& g_;
   const GemmPlan<T> plan_;
-  T *const slab_b_, *const slab_a_, *const own_;  // scratch: shared, and from own_ on plan_.own elements a thread
+  T *const slab_, *const own_;  // scratch: shared, and from own_ on plan_.own elements a thread
 };
 
 template <class T>
@@ -75,77 +63,47 @@ Slab Product<T>::slab(std::int64_t index) const {
 }
 
 template <class T>
-std::int64_t Product<T>::pack_tasks_b(const Slab& s) const {
-  if (plan_.shared_b == 0) return 0;
+std::int64_t Product<T>::pack_tasks(const Slab& s) const {
+  if (plan_.shared == 0) return 0;
   return ceil_div(s.n, kPackPanels * plan_.tile.columns) * ceil_div(s.k, kPackDepth);
 }
 
 template <class T>
 void Product<T>::pack(const Slab& s, std::int64_t task) const {
-  const std::int64_t of_a = pack_tasks_a(s);
-  task < of_a ? pack_a(s, task) : pack_b(s, task - of_a);
-}
-
-template <class T>
-void Product<T>::pack_a(const Slab& s, std::int64_t task) const {
-  const std::int64_t p = task * kPackRun, k = std::min(kPackRun, s.k - p);
-  for (std::int64_t i = 0; i < g_.m; i += plan_.rows) {
-    gemm_pack_a(std::min(plan_.rows, g_.m - i), k, a_at(g_, s.item, i, s.p + p), g_.lda, packed_a(i, p), tile_stride());
-  }
-}
-
-template <class T>
-void Product<T>::pack_b(const Slab& s, std::int64_t task) const {
   const std::int64_t width = kPackPanels * plan_.tile.columns, across = ceil_div(s.n, width);
   const std::int64_t j = task % across * width, p = task / across * kPackDepth;
   gemm_pack_b(std::min(kPackDepth, s.k - p), std::min(width, s.n - j), b_at(g_, s.item, s.p + p, s.j + j), g_.ldb,
-              g_.b_transposed, slab_b_ + j * plan_.slab_k + p * plan_.tile.columns, plan_.slab_k * plan_.tile.columns);
-}
-
-/// The rows of a block from row i and p of the slab's chain on: in place, from the shared pack, or packed here.
-template <class T>
-void Product<T>::take_a(GemmBlock<T>& block, const Slab& s, std::int64_t item, std::int64_t i, std::int64_t p,
-                        T* own) const {
-  block.a_packed = g_.a_transposed;
-  block.lda = g_.a_transposed ? tile_stride() : g_.lda;
-  block.a = a_at(g_, item, i, s.p + p);
-  if (!g_.a_transposed) return;
-  if (!plan_.share_a) gemm_pack_a(block.m, block.k, block.a, g_.lda, own, tile_stride());
-  block.a = plan_.share_a ? packed_a(i, p) : own;
-}
-
-/// Its columns from j on likewise: from the caller's pack, the shared one, or packed here.
-template <class T>
-void Product<T>::take_b(GemmBlock<T>& block, const Slab& s, std::int64_t item, std::int64_t p, std::int64_t j,
-                        T* own) const {
-  const std::int64_t columns = plan_.tile.columns;
-  if (plan_.own_panels) {
-    block.panel_stride = block.k * columns;
-    block.b = own;
-    gemm_pack_b(block.k, block.n, b_at(g_, item, s.p + p, s.j + j), g_.ldb, g_.b_transposed, own, block.panel_stride);
-  } else {
-    block.panel_stride = plan_.slab_k * columns;
-    block.b = (g_.b_packed != nullptr ? g_.b_packed : slab_b_) + j * plan_.slab_k + p * columns;
-  }
+              g_.b_transposed, slab_ + j * plan_.slab_k + p * plan_.tile.columns, plan_.slab_k * plan_.tile.columns);
 }
 
 template <class T>
 void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
-  const std::int64_t across = pieces(s.n, plan_.columns), down = blocks_down();
+  const std::int64_t across = pieces(s.n, plan_.columns), down = pieces(g_.m, plan_.rows);
   const std::int64_t item = s.item + task / (across * down);
   const std::int64_t i = task / across % down * plan_.rows, j = task % across * plan_.columns;
-  T* const own = own_ + thread * plan_.own;
   GemmBlock<T> block{};
   block.m = std::min(plan_.rows, g_.m - i);
   block.n = std::min(plan_.columns, s.n - j);
+  block.lda = g_.lda;
+  block.a_transposed = g_.a_transposed;
   block.c = g_.c + item * g_.stride_c + i * g_.ldc + s.j + j;
   block.ldc = g_.ldc;
+  block.a_buffer = own_ + thread * plan_.own;
+  block.b_buffer = block.a_buffer + plan_.own_a;
   for (std::int64_t p = 0; p == 0 || p < s.k; p += plan_.depth) {
     block.k = std::min(plan_.depth, s.k - p);
+    block.a = a_at(g_, item, i, s.p + p);
+    if (plan_.own_panels) {
+      block.b = b_at(g_, item, s.p + p, s.j + j);
+      block.ldb = g_.ldb;
+      block.b_layout = g_.b_transposed ? GemmB::columns : GemmB::rows;
+    } else {
+      block.b = (g_.b_packed != nullptr ? g_.b_packed : slab_) + j * plan_.slab_k + p * plan_.tile.columns;
+      block.ldb = plan_.slab_k * plan_.tile.columns;
+      block.b_layout = GemmB::packed;
+    }
     block.accumulate = g_.beta == 1 || s.p + p > 0;
     block.bias = g_.bias != nullptr && s.p + p + block.k == g_.k ? g_.bias + s.j + j : nullptr;
-    take_a(block, s, item, i, p, own);
-    take_b(block, s, item, p, j, own + plan_.own_a);
     gemm_multiply(block);
   }
 }
@@ -155,7 +113,7 @@ void Product<T>::run(int team) {
   if (team == 1) {
     for (std::int64_t index = 0; index < slabs(); ++index) {
       const Slab s = slab(index);
-      for (std::int64_t task = 0; task < pack_tasks_a(s) + pack_tasks_b(s); ++task) pack(s, task);
+      for (std::int64_t task = 0; task < pack_tasks(s); ++task) pack(s, task);
       for (std::int64_t task = 0; task < tasks(s); ++task) multiply(s, task, 0);
     }
     return;
@@ -163,7 +121,7 @@ void Product<T>::run(int team) {
 #pragma omp parallel num_threads(team)
   for (std::int64_t index = 0; index < slabs(); ++index) {
     const Slab s = slab(index);
-    const std::int64_t to_pack = pack_tasks_a(s) + pack_tasks_b(s), to_multiply = tasks(s);
+    const std::int64_t to_pack = pack_tasks(s), to_multiply = tasks(s);
     if (to_pack > 0) {
 #pragma omp for schedule(dynamic)
       for (std::int64_t task = 0; task < to_pack; ++task) pack(s, task);
@@ -181,7 +139,7 @@ int team_for(const Gemm<T>& g) {
 template <class T>
 std::int64_t scratch_elements(const Gemm<T>& g) {
   const GemmPlan<T> plan(g);
-  return plan.shared_b + plan.shared_a + plan.own * team_for(g);
+  return plan.shared + plan.own * team_for(g);
 }
 
 template <class T>

@@ -8,8 +8,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "autograd/kernels/gemm_pack-inl.h"
-#include "autograd/kernels/gemm_tile-inl.h"
+#include "autograd/kernels/gemm_block-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -19,15 +18,6 @@ GemmTile gemm_tile_f64() { return {kTileRows, 2 * hn::MaxLanes(GemmVec<double>()
 
 void gemm_multiply_f32(const GemmBlock<float>& block) { gemm_block(block); }
 void gemm_multiply_f64(const GemmBlock<double>& block) { gemm_block(block); }
-
-void gemm_pack_a_f32(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* packed,
-                     std::int64_t tile_stride) {
-  pack_row_tiles(m, k, a, lda, packed, tile_stride);
-}
-void gemm_pack_a_f64(std::int64_t m, std::int64_t k, const double* a, std::int64_t lda, double* packed,
-                     std::int64_t tile_stride) {
-  pack_row_tiles(m, k, a, lda, packed, tile_stride);
-}
 
 void gemm_pack_b_f32(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed, float* panels,
                      std::int64_t panel_stride) {
@@ -48,8 +38,6 @@ HWY_EXPORT(gemm_tile_f32);
 HWY_EXPORT(gemm_tile_f64);
 HWY_EXPORT(gemm_multiply_f32);
 HWY_EXPORT(gemm_multiply_f64);
-HWY_EXPORT(gemm_pack_a_f32);
-HWY_EXPORT(gemm_pack_a_f64);
 HWY_EXPORT(gemm_pack_b_f32);
 HWY_EXPORT(gemm_pack_b_f64);
 
@@ -69,17 +57,6 @@ void gemm_multiply(const GemmBlock<float>& block) {
 template <>
 void gemm_multiply(const GemmBlock<double>& block) {
   HWY_DYNAMIC_DISPATCH(gemm_multiply_f64)(block);
-}
-
-template <>
-void gemm_pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* packed,
-                 std::int64_t tile_stride) {
-  HWY_DYNAMIC_DISPATCH(gemm_pack_a_f32)(m, k, a, lda, packed, tile_stride);
-}
-template <>
-void gemm_pack_a(std::int64_t m, std::int64_t k, const double* a, std::int64_t lda, double* packed,
-                 std::int64_t tile_stride) {
-  HWY_DYNAMIC_DISPATCH(gemm_pack_a_f64)(m, k, a, lda, packed, tile_stride);
 }
 
 template <>

@@ -1,4 +1,4 @@
-// Packing: B into column panels two vectors wide, each [k, panel] and dense; a transposed A into row tiles. Included
+// Packing of B into column panels two vectors wide, each [k, panel] and dense. Included
 // once for every SIMD target.
 #if defined(MAKI_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_PACK_INL_H_
@@ -91,41 +91,6 @@ void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
 }
 
 #endif
-
-/// A [m, k] from a transposed one (a[p * lda + i]): tile by tile, each [k, kPackedRows], tile_stride apart.
-template <class T>
-HWY_INLINE void pack_row_tiles(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, T* out,
-                               std::int64_t tile_stride) {
-  constexpr std::int64_t kRun = 16;  // rows of the source: their lines serve all tiles while in the level-1 cache
-  const RowTiles tiles(m);
-  for (std::int64_t begin = 0; begin < k; begin += kRun) {
-    const std::int64_t end = std::min(k, begin + kRun);
-    for (std::int64_t t = 0; t < tiles.count; ++t) {
-      const std::int64_t i = tiles.begin(t), rows = tiles.begin(t + 1) - i;
-      const T* from = a + begin * lda + i;
-      T* to = out + t * tile_stride + begin * kPackedRows<T>;
-#if HWY_MEM_OPS_MIGHT_FAULT || HWY_TARGET == HWY_SCALAR
-      for (std::int64_t p = begin; p < end; ++p, from += lda, to += kPackedRows<T>) {
-        if (rows == kTileRows) {
-          std::copy_n(from, kTileRows, to);  // of constant length: moves, not a call
-        } else {
-          std::copy_n(from, rows, to);
-        }
-      }
-#else
-      const hn::ScalableTag<T> d;
-      constexpr std::int64_t kLanes = hn::MaxLanes(d);
-      const auto left = hn::FirstN(d, static_cast<std::size_t>(rows));
-      const auto right = hn::FirstN(d, static_cast<std::size_t>(std::max<std::int64_t>(rows - kLanes, 0)));
-      static_assert(kPackedRows<T> <= 2 * kLanes);
-      for (std::int64_t p = begin; p < end; ++p, from += lda, to += kPackedRows<T>) {
-        hn::Store(hn::MaskedLoad(left, d, from), d, to);
-        if (kPackedRows < T >> kLanes) hn::Store(hn::MaskedLoad(right, d, from + kLanes), d, to + kLanes);
-      }
-#endif
-    }
-  }
-}
 
 /// All of op(B) [k, n].
 template <class T>

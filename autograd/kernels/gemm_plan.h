@@ -18,9 +18,8 @@ inline constexpr std::int64_t kOwnColumns = 128;   // the same, where it packs t
 inline constexpr std::int64_t kOwnPanelRows = 64;  // up to so many rows it does; of a B beyond a slab
 inline constexpr std::int64_t kOwnPanelRowsOfLarge = 512;
 inline constexpr std::int64_t kTasks = 16;  // fewer are cut smaller, so that a team ends together
-inline constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;  // of A or B packed at once, for all
+inline constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;  // of B packed at once, for all
 inline constexpr std::int64_t kPackPanels = 2, kPackDepth = 128;    // of B in one task of packing
-inline constexpr std::int64_t kPackRun = 64;                        // of the chain of A in one
 
 /// Number of pieces of `length` in `size`, at least one: an empty chain still writes C.
 inline std::int64_t pieces(std::int64_t size, std::int64_t length) {
@@ -48,13 +47,12 @@ struct GemmPlan {
 
   const Gemm<T>& product;
   GemmTile tile = gemm_tile<T>();
-  bool own_panels = false, share_a = false;
-  std::int64_t items = 1;                                       // of the batch that a slab serves
-  std::int64_t slab_k = 0, slab_n = 0;                          // lengths
-  std::int64_t rows = 0, columns = 0;                           // of a task
-  std::int64_t depth = 0;                                       // of the chain in one pass
-  std::int64_t block_a = 0;                                     // elements of a packed [rows, depth] of A
-  std::int64_t shared_b = 0, shared_a = 0, own_a = 0, own = 0;  // of scratch: shared; for A, and in all, of a thread
+  bool own_panels = false;
+  std::int64_t items = 1;                       // of the batch that a slab serves
+  std::int64_t slab_k = 0, slab_n = 0;          // lengths
+  std::int64_t rows = 0, columns = 0;           // of a task
+  std::int64_t depth = 0;                       // of the chain in one pass
+  std::int64_t shared = 0, own_a = 0, own = 0;  // elements of scratch: shared; for A, and in all, of a thread
 
  private:
   static constexpr std::int64_t kSlab = kSlabBytes / std::int64_t{sizeof(T)};
@@ -80,9 +78,6 @@ struct GemmPlan {
     while (task_panels > 1 && tasks() < kTasks) task_panels = ceil_div(task_panels, 2);
     rows = piece(product.m, task_tiles * tile.rows, tile.rows);
     columns = piece(product.n, task_panels * tile.columns, tile.columns);
-    // Tasks of full height read whole lines of A and are few in a row: nothing is won by sharing the packed one.
-    share_a =
-        product.a_transposed && product.batch == 1 && rows < kTaskTiles * tile.rows && product.m * product.k <= kSlab;
   }
 
   void cut_slabs() {
@@ -92,16 +87,14 @@ struct GemmPlan {
       slab_k = piece(slab_k, std::max(4 * kBlockK, kSlab / slab_n), kBlockK);
       slab_n = piece(slab_n, std::max(2 * columns, kSlab / slab_k), columns);
     }
-    depth = piece(slab_k, kBlockK, kPackRun);
+    depth = piece(slab_k, kBlockK, 4);
   }
 
   void count_scratch() {
     constexpr std::int64_t kLine = 64 / std::int64_t{sizeof(T)};
-    block_a = product.a_transposed ? round_up(ceil_div(rows, tile.rows) * tile.packed_rows * depth, kLine) : 0;
-    shared_b = packs_b() && !own_panels ? round_up(slab_k * slab_n, kLine) : 0;
-    shared_a = share_a ? pieces(product.m, rows) * pieces(slab_k, depth) * block_a : 0;
-    own_a = share_a ? 0 : block_a;
-    own = round_up(own_a + (own_panels ? columns * depth : 0), kLine);
+    shared = packs_b() && !own_panels ? round_up(slab_k * slab_n, kLine) : 0;
+    own_a = product.a_transposed ? round_up(tile.packed_rows * depth, kLine) : 0;
+    own = own_a + (own_panels ? round_up(columns * depth, kLine) : 0);
   }
 };
 

@@ -1,0 +1,100 @@
+// The loop over the tiles of one block of GEMM. Included once for every SIMD target.
+#if defined(MAKI_KERNELS_GEMM_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_GEMM_BLOCK_INL_H_
+#undef MAKI_KERNELS_GEMM_BLOCK_INL_H_
+#else
+#define MAKI_KERNELS_GEMM_BLOCK_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/gemm_block.h"
+#include "autograd/kernels/gemm_pack-inl.h"
+#include "autograd/kernels/gemm_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// m rows as tiles of about equal height.
+struct RowTiles {
+  explicit RowTiles(std::int64_t m) : count((m + kTileRows - 1) / kTileRows), rows(m) {}
+  std::int64_t begin(std::int64_t t) const { return rows * t / count; }
+  std::int64_t count, rows;
+};
+
+/// Packs what of B cannot be read in place: all of a B in columns, of one in rows the last panel where it is short.
+template <class T>
+void prepare_panels(const GemmBlock<T>& g) {
+  constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
+  const std::int64_t rest = g.n % kPanel, whole = g.n - rest;
+  if (g.b_layout == GemmB::columns) pack_panels(g.k, g.n, g.b, g.ldb, true, g.b_buffer, g.k * kPanel);
+  if (g.b_layout == GemmB::rows && rest != 0) {
+    pack_panels(g.k, rest, g.b + whole, g.ldb, false, g.b_buffer + whole * g.k, g.k * kPanel);
+  }
+}
+
+/// Where tile t finds the panel of columns from j on. The first tile packs the panels of a B in rows for those below.
+template <class T>
+HWY_INLINE void choose_b(const GemmBlock<T>& g, bool first, bool last, std::int64_t j, GemmTileCall<T>& call) {
+  constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
+  call.b_copy = nullptr;
+  call.ldb = kPanel;
+  if (g.b_layout == GemmB::packed) {
+    call.b = g.b + j / kPanel * g.ldb;
+  } else if (g.b_layout == GemmB::rows && first && g.n - j >= kPanel) {
+    call.b = g.b + j;
+    call.ldb = g.ldb;
+    call.b_copy = last ? nullptr : g.b_buffer + j * g.k;
+  } else {
+    call.b = g.b_buffer + j * g.k;
+  }
+}
+
+/// Where the panel of columns from j on finds the rows of a tile, from row i on. The first panel packs an A in columns.
+template <class T>
+HWY_INLINE void choose_a(const GemmBlock<T>& g, std::int64_t i, bool first, bool last, GemmTileCall<T>& call) {
+  call.a = g.a_transposed ? g.a + i : g.a + i * g.lda;
+  call.lda = g.lda;
+  call.a_copy = g.a_transposed && !last ? g.a_buffer : nullptr;
+  if (g.a_transposed && !first) {
+    call.a = g.a_buffer;
+    call.lda = kPackedRows<T>;
+    call.a_copy = nullptr;
+  }
+}
+
+/// Tile after tile: its rows of A stay in the level-1 cache while the panels of B pass from the level-2 cache.
+template <class T>
+HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
+  constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kPanel = 2 * kLanes;
+  const RowTiles tiles(g.m);
+  prepare_panels(g);
+  GemmTileCall<T> call{};
+  call.k = g.k;
+  call.ldc = g.ldc;
+  call.accumulate = g.accumulate;
+  for (std::int64_t t = 0; t < tiles.count; ++t) {
+    const std::int64_t i = tiles.begin(t), rows = tiles.begin(t + 1) - i;
+    for (std::int64_t j = 0; j < g.n; j += kPanel) {
+      const std::int64_t columns = std::min(kPanel, g.n - j), vecs = columns <= kLanes ? 1 : 2;
+      const GemmTileFunction<T> tile = gemm_tile_of<T>(rows, vecs, g.a_transposed);
+      choose_a(g, i, j == 0, columns == g.n, call);
+      choose_b(g, t == 0, tiles.count == 1, j, call);
+      call.c = g.c + i * g.ldc + j;
+      call.bias = g.bias != nullptr ? g.bias + j : nullptr;
+      if (columns == vecs * kLanes) {
+        tile(call);
+      } else {
+        gemm_edge(tile, rows, columns, call);
+      }
+    }
+  }
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // MAKI_KERNELS_GEMM_BLOCK_INL_H_
