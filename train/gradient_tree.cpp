@@ -30,4 +30,8 @@ Tensor GradientTree::take() {
   return sum;
 }
 
+void GradientTree::clear() {
+  for (Tensor& level : levels_) level = Tensor();
+}
+
 }  // namespace maki

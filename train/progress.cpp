@@ -33,11 +33,14 @@ std::string duration(double seconds) {
 }
 
 std::string grouped(std::int64_t number) {
-  std::string digits = std::to_string(number < 0 ? -number : number);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
+  const std::string digits = fmt::format("{}", number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const std::size_t left = digits.size() - i;
+    if (i > 0 && left % 3 == 0 && digits[i - 1] != '-') text += ',';
+    text += digits[i];
   }
-  return number < 0 ? "-" + digits : digits;
+  return text;
 }
 
 Progress::Progress(std::int64_t total, bool plain)

@@ -1,0 +1,86 @@
+// The configuration: one table of fields drives flags, TOML files, help, the echo in a run directory and what a
+// checkpoint stores. Precedence: flag > file > preset > default.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace maki {
+
+struct Config {
+  // Model.
+  std::int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
+  double dropout = 0;
+  bool bias = false, tie_weights = true;
+  std::string activation = "gelu", dtype = "float32";
+  // Text.
+  std::string tokenizer = "char", invalid_utf8 = "error";
+  double val_fraction = 0.1;
+  // Steps.
+  std::int64_t batch_size = 12, grad_accum = 1, seed = 1337;
+  double label_smoothing = 0, grad_clip = 1;
+  std::string optimizer = "adamw";
+  double learning_rate = 1e-3, min_lr = 1e-4, beta1 = 0.9, beta2 = 0.99, momentum = 0, weight_decay = 0.1;
+  bool nesterov = false;
+  std::string schedule = "cosine";
+  std::int64_t warmup_steps = 100, lr_decay_steps = 0;  // 0: max_steps, see resolve()
+  // The run.
+  std::vector<std::string> corpus;
+  std::string out, target;
+  std::int64_t max_steps = 2000, threads = 0, eval_interval = 250, eval_batches = 20, checkpoint_interval = 250,
+               keep_last = 3, log_interval = 10;
+};
+
+/// Training fields decide what is computed, go into the checkpoint and are fixed for ever; run fields may change.
+enum class FieldClass : std::uint8_t { training, run };
+
+struct Field {
+  using Member = std::variant<std::int64_t Config::*, double Config::*, bool Config::*, std::string Config::*>;
+  std::string name;  ///< the TOML key; the flag is --name with - for _
+  FieldClass kind;
+  Member member;
+  std::string help;
+  double low = 0, high = 0;          ///< of numbers, inclusive
+  std::vector<std::string> choices;  ///< of strings; none: any
+  bool flag = true;                  ///< false: written to config.toml, but no option
+
+  std::string option() const;
+  bool is_boolean() const { return std::holds_alternative<bool Config::*>(member); }
+};
+
+/// All fields but `corpus`, in the order they are shown.
+const std::vector<Field>& fields();
+/// Throws, naming the nearest, when there is none.
+const Field& find_field(std::string_view name);
+
+/// Sets a field from the text of a flag. Throws with the rule and the value.
+void set_field(Config& config, const Field& field, std::string_view text);
+/// The value as TOML: canonical, reads back to the same.
+std::string field_text(const Config& config, const Field& field);
+
+std::vector<std::string> preset_names();
+/// Overwrites what the preset says. Throws, naming the nearest, for an unknown one.
+void apply_preset(Config& config, const std::string& name);
+/// Overwrites what the TOML text says; `name` is for messages. Unknown keys are errors.
+void apply_toml(Config& config, std::string_view text, const std::string& name);
+
+/// Fills in what defaults to another field (lr_decay_steps).
+void resolve(Config& config);
+/// The rules between fields. Throws.
+void validate(const Config& config);
+
+/// config.toml: every field with its help.
+std::string to_toml(const Config& config);
+/// The training fields alone, a line each: the canonical form that a checkpoint stores.
+std::string training_toml(const Config& config);
+
+struct Difference {
+  std::string name, first, second;
+};
+/// Training fields in which two configurations differ.
+std::vector<Difference> training_differences(const Config& a, const Config& b);
+
+}  // namespace maki

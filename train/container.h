@@ -1,0 +1,62 @@
+// The container of a checkpoint: named sections in one file, every byte of it under a hash.
+//
+//   header    64 bytes: magic, version, number of sections, size of the file, XXH3-64 of header and table
+//   table     64 bytes a section: name, offset, length, XXH3-64
+//   sections  each at a multiple of 64 bytes, zeros in between
+//   trailer   XXH3-128 of everything before it
+//
+// Numbers are little-endian. The same sections give the same bytes: there is no time, host or address in it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/file_system.h"
+
+namespace maki {
+
+struct Section {
+  std::string name;  ///< at most 31 bytes
+  Bytes bytes;       ///< outlives the call it is given to
+};
+
+/// Writes a container through commit_file().
+void write_container(FileSystem& fs, const std::string& path, const std::vector<Section>& sections);
+
+/// A container on disk. Every error is a CheckpointError that begins with the path.
+class ContainerReader {
+ public:
+  /// Reads and verifies header and table; sizes are checked against the file before anything is allocated.
+  explicit ContainerReader(std::string path);
+  ~ContainerReader();
+  ContainerReader(const ContainerReader&) = delete;
+  ContainerReader& operator=(const ContainerReader&) = delete;
+
+  struct Entry {
+    std::string name;
+    std::uint64_t offset, length, hash;
+  };
+  const std::vector<Entry>& entries() const { return entries_; }
+  bool has(std::string_view name) const;
+  std::uint64_t length(std::string_view name) const { return entry(name).length; }
+
+  /// One section, verified.
+  std::string read(std::string_view name) const;
+  /// One section, verified, into memory of its exact size.
+  void read(std::string_view name, std::span<std::byte> into) const;
+  /// Every byte of the file against the trailer.
+  void verify() const;
+  const std::string& path() const { return path_; }
+
+ private:
+  const Entry& entry(std::string_view name) const;
+  void read_at(std::uint64_t offset, std::span<std::byte> into) const;
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::uint64_t file_size_ = 0;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace maki

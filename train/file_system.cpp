@@ -1,0 +1,141 @@
+#include "train/file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <unistd.h>
+#include <utility>
+
+#include "train/error.h"
+
+namespace maki {
+
+int FileSystem::open(const std::string& path, int flags, mode_t mode) {
+  return ::open(path.c_str(), flags | O_CLOEXEC, mode);
+}
+ssize_t FileSystem::read(int descriptor, void* bytes, std::size_t size) { return ::read(descriptor, bytes, size); }
+ssize_t FileSystem::write(int descriptor, const void* bytes, std::size_t size) {
+  return ::write(descriptor, bytes, size);
+}
+int FileSystem::fsync(int descriptor) { return ::fsync(descriptor); }
+int FileSystem::close(int descriptor) { return ::close(descriptor); }
+int FileSystem::rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()); }
+int FileSystem::unlink(const std::string& path) { return ::unlink(path.c_str()); }
+
+FileSystem& posix() {
+  static FileSystem system;
+  return system;
+}
+
+std::string parent_directory(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+namespace {
+
+// An open descriptor that is closed on the way out of an error.
+class Descriptor {
+ public:
+  Descriptor(FileSystem& fs, const std::string& path, int flags)
+      : fs_(fs), path_(path), number_(fs.open(path, flags, 0644)) {
+    require(number_ >= 0, "open");
+  }
+  ~Descriptor() {
+    if (number_ >= 0) fs_.close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  void write_all(Bytes bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = fs_.write(number_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n == 0) errno = ENOSPC;
+      require(n > 0, "write");
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    }
+  }
+  /// Fills `bytes` as far as the file goes; returns how far.
+  std::size_t read_some(std::span<std::byte> bytes) {
+    std::size_t filled = 0;
+    while (filled < bytes.size()) {
+      const ssize_t n = fs_.read(number_, bytes.data() + filled, bytes.size() - filled);
+      if (n < 0 && errno == EINTR) continue;
+      require(n >= 0, "read");
+      if (n == 0) break;
+      filled += static_cast<std::size_t>(n);
+    }
+    return filled;
+  }
+  // After a failed fsync the pages may be gone: it is never tried again.
+  void sync() { require(fs_.fsync(number_) == 0, "fsync"); }
+  void close() {
+    const int status = fs_.close(std::exchange(number_, -1));
+    require(status == 0 || errno == EINTR, "close");
+  }
+
+ private:
+  void require(bool good, const char* call) const {
+    check<CheckpointError>(good, "{}: {} failed: {}", path_, call, std::strerror(errno));
+  }
+
+  FileSystem& fs_;
+  std::string path_;
+  int number_;
+};
+
+void write_temporary(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
+  Descriptor file(fs, path, O_WRONLY | O_CREAT | O_TRUNC);
+  for (const Bytes piece : pieces) file.write_all(piece);
+  file.sync();
+  file.close();
+}
+
+void verify_temporary(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
+  Descriptor file(fs, path, O_RDONLY);
+  std::vector<std::byte> buffer(1 << 20);
+  for (Bytes piece : pieces) {
+    while (!piece.empty()) {
+      const std::size_t n = std::min(buffer.size(), piece.size());
+      const std::size_t got = file.read_some(std::span(buffer).first(n));
+      check<CheckpointError>(got == n && std::memcmp(buffer.data(), piece.data(), n) == 0,
+                             "{}: what was written does not read back the same; the disk cannot be trusted", path);
+      piece = piece.subspan(n);
+    }
+  }
+  check<CheckpointError>(file.read_some(std::span(buffer).first(1)) == 0, "{}: is longer than what was written", path);
+}
+
+}  // namespace
+
+void commit_file(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
+  const std::string temporary = path + ".tmp";
+  try {
+    write_temporary(fs, temporary, pieces);
+    verify_temporary(fs, temporary, pieces);
+    check<CheckpointError>(fs.rename(temporary, path) == 0, "{}: rename failed: {}", temporary, std::strerror(errno));
+  } catch (const CheckpointError& error) {
+    fs.unlink(temporary);
+    fail<CheckpointError>("{}: could not be written; what was there before is intact ({})", path, error.what());
+  }
+  Descriptor directory(fs, parent_directory(path), O_RDONLY | O_DIRECTORY);
+  directory.sync();
+}
+
+std::string read_whole(FileSystem& fs, const std::string& path) {
+  Descriptor file(fs, path, O_RDONLY);
+  std::string bytes;
+  for (;;) {
+    const std::size_t size = bytes.size();
+    bytes.resize(size + (1 << 16));
+    const std::size_t got = file.read_some(std::as_writable_bytes(std::span(bytes)).subspan(size));
+    bytes.resize(size + got);
+    if (got < (1 << 16)) return bytes;
+  }
+}
+
+}  // namespace maki

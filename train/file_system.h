@@ -1,0 +1,43 @@
+// The system calls behind every file a run writes, in one place, so that tests can let any of them fail; and the one
+// way in which a file is replaced: whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <vector>
+
+namespace maki {
+
+/// Each call returns what the system call returns and leaves errno.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  virtual int open(const std::string& path, int flags, mode_t mode);
+  virtual ssize_t read(int descriptor, void* bytes, std::size_t size);
+  virtual ssize_t write(int descriptor, const void* bytes, std::size_t size);
+  virtual int fsync(int descriptor);
+  virtual int close(int descriptor);
+  virtual int rename(const std::string& from, const std::string& to);
+  virtual int unlink(const std::string& path);
+};
+
+/// The real one.
+FileSystem& posix();
+
+using Bytes = std::span<const std::byte>;
+inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+/// Replaces `path` by the pieces, one after another: writes path.tmp, fsyncs it, reads it back and compares, renames
+/// it, and fsyncs the directory. On any failure the old file is untouched, the temporary one removed, and a
+/// CheckpointError names the path and the reason.
+void commit_file(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces);
+
+/// All bytes of a file. Throws CheckpointError.
+std::string read_whole(FileSystem& fs, const std::string& path);
+std::string parent_directory(const std::string& path);
+
+}  // namespace maki

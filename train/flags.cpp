@@ -1,0 +1,50 @@
+#include "train/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fmt/ranges.h>
+
+#include "autograd/core/check.h"
+#include "data/file.h"
+
+namespace maki {
+
+ConfigFlags::ConfigFlags(CLI::App& command) {
+  const Config defaults;
+  command.add_option("--preset", preset_, fmt::format("{}", fmt::join(preset_names(), ", ")))
+      ->type_name("NAME")
+      ->take_last();
+  command.add_option("--config", config_file_, "TOML file with fields by their names")->type_name("FILE")->take_last();
+  for (const Field& field : fields()) {
+    if (!field.flag) continue;
+    Given& given = *given_.emplace_back(std::make_unique<Given>(Given{&field, {}}));
+    const std::string group =
+        field.kind == FieldClass::training ? "Training (fixed for the run)" : "Run (may change on --resume)";
+    const std::string value = field_text(defaults, field);
+    if (field.is_boolean()) {
+      const std::string names = fmt::format("{0},!--no-{1}", field.option(), field.option().substr(2));
+      given.option =
+          command.add_flag(names, given.text, fmt::format("{} [{}]", field.help, value))->take_last()->group(group);
+      continue;
+    }
+    const std::string type = field.choices.empty() ? "VALUE" : fmt::format("{}", fmt::join(field.choices, "|"));
+    const std::string shown = value == "\"\"" || value == "''" ? "" : fmt::format(" [{}]", value);
+    given.option =
+        command.add_option(field.option(), given.text, field.help + shown)->type_name(type)->take_last()->group(group);
+  }
+}
+
+void ConfigFlags::apply(Config& config, const std::string& default_preset) const {
+  const std::string preset = preset_.empty() ? default_preset : preset_;
+  if (!preset.empty()) apply_preset(config, preset);
+  if (!config_file_.empty()) {
+    check(std::filesystem::exists(config_file_), "{}: there is no such configuration file", config_file_);
+    apply_toml(config, read_file(config_file_), config_file_);
+  }
+  for (const auto& given : given_) {
+    if (given->option->count() > 0) set_field(config, *given->field, given->text);
+  }
+}
+
+}  // namespace maki

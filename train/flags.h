@@ -1,0 +1,37 @@
+// The configuration on the command line: an option for every field, --preset and --config, in the order of precedence.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/config.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace maki {
+
+class ConfigFlags {
+ public:
+  /// Adds the options to a sub-command, as the table of fields describes them.
+  explicit ConfigFlags(CLI::App& command);
+
+  /// Overlays what was given on `config`: preset, then file, then flags. `default_preset` serves when none was named;
+  /// empty: none does.
+  void apply(Config& config, const std::string& default_preset) const;
+
+ private:
+  struct Given {
+    const Field* field;
+    std::string text;
+    CLI::Option* option = nullptr;
+  };
+  std::vector<std::unique_ptr<Given>> given_;
+  std::string preset_, config_file_;
+};
+
+}  // namespace maki

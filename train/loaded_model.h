@@ -1,0 +1,26 @@
+// A model read from a checkpoint, for verbs that only look at it: weights, tokenizer, configuration; no optimizer.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "nn/gpt.h"
+#include "train/checkpoint.h"
+
+namespace maki {
+
+struct LoadedModel {
+  /// Verifies and reads what it needs of the file, and nothing else. `dtype`: "" for the run's own.
+  explicit LoadedModel(const std::string& path, const std::string& dtype = "");
+
+  std::string path;
+  CheckpointState state;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  ParameterStore store;
+  Gpt model;
+
+ private:
+  LoadedModel(const ContainerReader& file, const std::string& dtype);
+};
+
+}  // namespace maki

@@ -1,0 +1,84 @@
+// The maki program: the only place that catches, prints what went wrong, and chooses the exit code.
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <new>
+
+#include "autograd/core/check.h"
+#include "autograd/core/nearest.h"
+#include "data/error.h"
+#include "train/error.h"
+#include "train/interrupt.h"
+#include "train/verbs.h"
+
+namespace {
+
+using namespace maki;
+
+// The exit codes of the contract.
+enum : int { kDone = 0, kDefect = 1, kUsage = 2, kCorpus = 3, kCheckpoint = 4, kDiverged = 5 };
+
+int refuse(int code, const std::string& sentence) {
+  fmt::print(stderr, "maki: {}\n", sentence);
+  return code;
+}
+
+// What was not understood, with the nearest word that would have been.
+std::string unknown_word(const CLI::App& app, const std::string& word) {
+  const CLI::App* command = &app;
+  for (const CLI::App* sub : app.get_subcommands()) command = sub;
+  std::vector<std::string> known;
+  if (word.starts_with("-")) {
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+  } else if (command == &app) {
+    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+      known.push_back(sub->get_name());
+  }
+  const std::string name = word.substr(0, word.find('=')), nearest = nearest_name(name, known);
+  if (nearest.empty()) return fmt::format("{}: nothing is expected here", word);
+  return fmt::format("{}: there is no such {}; the nearest is {}; see maki {}--help", name,
+                     word.starts_with("-") ? "option" : "verb", nearest,
+                     command == &app ? "" : command->get_name() + " ");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("maki trains Transformer language models on a CPU, from a text file.", "maki");
+  app.set_version_flag("--version", MAKI_VERSION);
+  app.set_help_flag("-h,--help", "Print this help");
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(42);
+  Verb verb;
+  for (const auto add : {add_train, add_generate, add_eval, add_inspect, add_gradcheck}) add(app, verb);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);  // --help and --version are results
+  } catch (const CLI::ParseError& error) {
+    const std::vector<std::string> extras = app.remaining(true);
+    if (!extras.empty()) return refuse(kUsage, unknown_word(app, extras.front()));
+    return refuse(kUsage, fmt::format("{}; see maki --help", error.what()));
+  }
+  return verb();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  install_interrupt_handlers();
+  try {
+    return run(argc, argv);
+  } catch (const CorpusError& error) {
+    return refuse(kCorpus, error.what());
+  } catch (const CheckpointError& error) {
+    return refuse(kCheckpoint, error.what());
+  } catch (const Diverged& error) {
+    return refuse(kDiverged, error.what());
+  } catch (const Error& error) {
+    return refuse(kUsage, error.what());
+  } catch (const std::bad_alloc&) {
+    return refuse(kDefect, "the machine has no memory left; use a smaller model, batch or text");
+  } catch (const std::exception& error) {
+    return refuse(kDefect, fmt::format("a defect of maki's: {}", error.what()));
+  }
+}

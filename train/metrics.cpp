@@ -1,0 +1,79 @@
+#include "train/metrics.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <unistd.h>
+
+#include "train/error.h"
+#include "train/file_system.h"
+
+namespace maki {
+
+using nlohmann::ordered_json;
+
+Metrics::Metrics(std::string path, std::int64_t step) : path_(std::move(path)) {
+  if (std::filesystem::exists(path_)) {
+    const std::string before = read_whole(posix(), path_), kept = keep(before, step);
+    if (kept != before) commit_file(posix(), path_, {as_bytes(kept)});
+  }
+  descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path_, std::strerror(errno));
+}
+
+Metrics::~Metrics() { close(descriptor_); }
+
+// The lines up to `step`, and what they say.
+std::string Metrics::keep(const std::string& text, std::int64_t step) {
+  std::string kept;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const ordered_json object = ordered_json::parse(line, nullptr, false);
+    if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) continue;
+    const auto at = object["step"].get<std::int64_t>();
+    if (at > step) continue;
+    kept += line + "\n";
+    elapsed_ = object.value("elapsed_seconds", elapsed_);
+    if (object.value("kind", "") != "eval") continue;
+    last_eval_ = at;
+    if (object.contains("val_loss") && object["val_loss"].is_number()) {
+      const auto loss = object["val_loss"].get<double>();
+      if (!lowest_ || loss < lowest_->loss) lowest_ = Lowest{at, loss};
+    }
+  }
+  return kept;
+}
+
+void Metrics::train(const StepReport& report, double tokens_per_second, double elapsed_seconds) {
+  append(ordered_json{{"kind", "train"},
+                      {"step", report.step},
+                      {"loss", report.loss},
+                      {"learning_rate", report.learning_rate},
+                      {"grad_norm", report.grad_norm},
+                      {"tokens", report.tokens},
+                      {"tokens_per_second", tokens_per_second},
+                      {"elapsed_seconds", elapsed_seconds}}
+             .dump());
+}
+
+void Metrics::eval(const EvalReport& report) {
+  ordered_json line{{"kind", "eval"}, {"step", report.step}, {"train_loss", report.train_loss}};
+  if (report.val_loss) line["val_loss"] = *report.val_loss;
+  append(line.dump());
+  last_eval_ = report.step;
+}
+
+void Metrics::append(const std::string& line) {
+  const std::string text = line + "\n";
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n = write(descriptor_, text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    check<CheckpointError>(n > 0, "{}: cannot be written: {}", path_, std::strerror(errno));
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+}  // namespace maki

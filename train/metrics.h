@@ -1,0 +1,45 @@
+// metrics.jsonl: what a run measured, one JSON object a line, all numbers finite.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "train/trainer.h"
+
+namespace maki {
+
+class Metrics {
+ public:
+  /// Opens for appending. Cuts the file back to what was measured up to `step`, a torn last line too.
+  Metrics(std::string path, std::int64_t step);
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  void train(const StepReport& report, double tokens_per_second, double elapsed_seconds);
+  void eval(const EvalReport& report);
+
+  /// The evaluation of a step, when the file has it.
+  bool evaluated(std::int64_t step) const { return last_eval_ == step; }
+  /// Seconds of training that the lines kept on opening account for.
+  double elapsed_before() const { return elapsed_; }
+  /// The lowest validation loss of the lines kept on opening, and its step.
+  struct Lowest {
+    std::int64_t step;
+    double loss;
+  };
+  const std::optional<Lowest>& lowest() const { return lowest_; }
+
+ private:
+  void append(const std::string& line);
+  std::string keep(const std::string& text, std::int64_t step);
+
+  std::string path_;
+  int descriptor_;
+  std::int64_t last_eval_ = -1;
+  double elapsed_ = 0;
+  std::optional<Lowest> lowest_;
+};
+
+}  // namespace maki

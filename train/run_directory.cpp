@@ -1,0 +1,185 @@
+#include "train/run_directory.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <sstream>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "train/error.h"
+
+namespace maki {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-", kSuffix = ".maki";
+
+std::string file_name(std::int64_t step) { return fmt::format("step-{:08}.maki", step); }
+
+std::optional<std::int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  name.remove_suffix(kSuffix.size());
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size() || step < 0) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+std::string RunDirectory::checkpoint_file(std::int64_t step) const { return path_ + "/checkpoints/" + file_name(step); }
+
+bool RunDirectory::exists() const { return stdfs::exists(config_file()) || !checkpoints().empty(); }
+
+void RunDirectory::create() const {
+  check(!exists(), "{}: holds a run already; continue it with --resume {}, or choose another --out", path_, path_);
+  std::error_code error;
+  stdfs::create_directories(path_ + "/checkpoints", error);
+  check<CheckpointError>(!error, "{}: cannot be made: {}", path_, error.message());
+}
+
+std::vector<std::int64_t> RunDirectory::checkpoints() const {
+  std::vector<std::int64_t> steps;
+  std::error_code error;
+  for (const auto& entry : stdfs::directory_iterator(path_ + "/checkpoints", error)) {
+    if (const auto step = step_of(entry.path().filename().string())) steps.push_back(*step);
+  }
+  std::ranges::sort(steps);
+  return steps;
+}
+
+std::optional<std::string> RunDirectory::read_pointer(const char* name) const {
+  if (!stdfs::exists(pointer_file(name))) return std::nullopt;
+  return read_whole(fs_, pointer_file(name));
+}
+
+std::optional<std::int64_t> RunDirectory::last() const {
+  const auto text = read_pointer("last");
+  if (!text) return std::nullopt;
+  const auto step = step_of(text->substr(0, text->find('\n')));
+  check<CheckpointError>(step.has_value(), "{}: does not name a checkpoint", pointer_file("last"));
+  return step;
+}
+
+std::optional<Best> RunDirectory::best() const {
+  const auto text = read_pointer("best");
+  if (!text) return std::nullopt;
+  std::istringstream words(*text);
+  words.imbue(std::locale::classic());
+  std::string name;
+  Best best{};
+  words >> name >> best.step >> best.loss;
+  check<CheckpointError>(words && step_of(name) == best.step, "{}: does not name a checkpoint, its step and its loss",
+                         pointer_file("best"));
+  return best;
+}
+
+void RunDirectory::set_last(std::int64_t step) const {
+  const std::string text = file_name(step) + "\n";
+  commit_file(fs_, pointer_file("last"), {as_bytes(text)});
+}
+
+void RunDirectory::set_best(const Best& best) const {
+  const std::string text = fmt::format("{} {} {}\n", file_name(best.step), best.step, best.loss);
+  commit_file(fs_, pointer_file("best"), {as_bytes(text)});
+}
+
+void RunDirectory::clear_best() const { fs_.unlink(pointer_file("best")); }
+
+void RunDirectory::prune(std::int64_t keep) const {
+  const auto newest = last();
+  const auto chosen = best();
+  std::vector<std::int64_t> steps = checkpoints();
+  const auto surplus = static_cast<std::int64_t>(steps.size()) - keep;
+  for (std::int64_t i = 0; i < surplus; ++i) {
+    const std::int64_t step = steps[static_cast<std::size_t>(i)];
+    if (step == newest || (chosen && step == chosen->step)) continue;
+    fs_.unlink(checkpoint_file(step));
+  }
+}
+
+void RunDirectory::remove_temporary_files() const {
+  std::error_code error;
+  for (const std::string& folder : {path_, path_ + "/checkpoints"}) {
+    for (const auto& entry : stdfs::directory_iterator(folder, error)) {
+      if (entry.path().extension() == ".tmp") fs_.unlink(entry.path().string());
+    }
+  }
+}
+
+std::int64_t RunDirectory::newest_verified(const std::function<void(const std::string&)>& verifies,
+                                           std::vector<std::string>& notes) const {
+  std::vector<std::int64_t> steps = checkpoints();
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    try {
+      verifies(checkpoint_file(*step));
+      return *step;
+    } catch (const CheckpointError& error) {
+      notes.push_back(fmt::format("{}; falling back to the checkpoint before it", error.what()));
+    }
+  }
+  fail<CheckpointError>("{}: holds no checkpoint that can be read{}", path_,
+                        notes.empty() ? "" : " (" + notes.front() + ")");
+}
+
+RunLock::RunLock(const RunDirectory& run) {
+  const std::string path = run.path() + "/.lock";
+  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path, std::strerror(errno));
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    char holder[32] = {};
+    const ssize_t n = pread(descriptor_, holder, sizeof holder - 1, 0);
+    close(descriptor_);
+    fail("{}: process {} is at work on this run; wait for it or stop it", run.path(), n > 0 ? holder : "another");
+  }
+  const std::string pid = std::to_string(getpid());
+  if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, pid.data(), pid.size(), 0) < 0) {
+    // The number is only there to be named in a message.
+  }
+}
+
+RunLock::~RunLock() { close(descriptor_); }
+
+std::string default_run_path(const std::string& first_corpus) {
+  std::string stem = stdfs::path(first_corpus).lexically_normal().stem().string();
+  if (first_corpus.ends_with("/")) stem = stdfs::path(first_corpus).parent_path().filename().string();
+  if (first_corpus == "-") stem = "stdin";
+  if (stem.starts_with("@")) stem = stem.substr(1, stem.find(':') - 1);
+  if (stem.empty() || stem == "." || stem == "..") stem = "run";
+  for (int n = 1;; ++n) {
+    const std::string path = fmt::format("runs/{}-{}", stem, n);
+    if (!stdfs::exists(path)) return path;
+  }
+}
+
+std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice) {
+  check(stdfs::exists(run_or_file), "{}: there is no such run directory or checkpoint", run_or_file);
+  if (!stdfs::is_directory(run_or_file)) {
+    check(choice.empty(), "{}: is a file; --checkpoint chooses within a run directory", run_or_file);
+    return run_or_file;
+  }
+  const RunDirectory run(run_or_file);
+  if (!choice.empty() && choice != "best" && choice != "last") {
+    std::int64_t step = 0;
+    const auto [end, error] = std::from_chars(choice.data(), choice.data() + choice.size(), step);
+    check(error == std::errc() && end == choice.data() + choice.size(),
+          "checkpoint: must be last, best or a step; got {}", choice);
+    const std::string file = run.checkpoint_file(step);
+    check(stdfs::exists(file), "{}: there is no checkpoint of step {}", run_or_file, step);
+    return file;
+  }
+  const auto best = choice == "last" ? std::nullopt : run.best();
+  if (best) return run.checkpoint_file(best->step);
+  const auto last = choice == "best" ? std::nullopt : run.last();
+  check(last.has_value(), "{}: holds no checkpoint{}{}", run_or_file, choice.empty() ? "" : " called ", choice);
+  return run.checkpoint_file(*last);
+}
+
+}  // namespace maki

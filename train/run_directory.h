@@ -1,0 +1,80 @@
+// A run directory: config.toml, metrics.jsonl, checkpoints/step-00000250.maki, and the pointers last and best.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/file_system.h"
+
+namespace maki {
+
+/// What `best` points to.
+struct Best {
+  std::int64_t step;
+  double loss;
+};
+
+class RunDirectory {
+ public:
+  explicit RunDirectory(std::string path, FileSystem& fs = posix()) : path_(std::move(path)), fs_(fs) {}
+
+  const std::string& path() const { return path_; }
+  std::string config_file() const { return path_ + "/config.toml"; }
+  std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
+  std::string checkpoint_file(std::int64_t step) const;
+
+  /// Does it hold a run?
+  bool exists() const;
+  /// Makes the folders. Throws Error when it holds a run already, naming --resume; CheckpointError when it cannot be
+  /// made.
+  void create() const;
+
+  /// Steps of the checkpoints that are there, ascending; not verified.
+  std::vector<std::int64_t> checkpoints() const;
+  std::optional<std::int64_t> last() const;
+  std::optional<Best> best() const;
+  void set_last(std::int64_t step) const;
+  void set_best(const Best& best) const;
+  void clear_best() const;
+  /// Deletes all but the newest `keep` checkpoints; never what last and best point to. Only after those were moved.
+  void prune(std::int64_t keep) const;
+  /// Removes what an interrupted write left.
+  void remove_temporary_files() const;
+
+  /// The newest checkpoint that `verifies` (which throws CheckpointError when not); sentences about the others go to
+  /// `notes`. Throws CheckpointError when there is none.
+  std::int64_t newest_verified(const std::function<void(const std::string& file)>& verifies,
+                               std::vector<std::string>& notes) const;
+
+ private:
+  std::string pointer_file(const char* name) const { return path_ + "/checkpoints/" + name; }
+  std::optional<std::string> read_pointer(const char* name) const;
+
+  std::string path_;
+  FileSystem& fs_;
+};
+
+/// Keeps a second process out of a run directory while it lives; the system drops it when the process dies.
+class RunLock {
+ public:
+  /// Throws Error, naming the process that holds it.
+  explicit RunLock(const RunDirectory& run);
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+/// runs/<stem of the first corpus>-<n>, n the lowest free.
+std::string default_run_path(const std::string& first_corpus);
+
+/// The checkpoint that `generate`, `eval` and `inspect` read: a .maki file itself, or of a run directory `choice`
+/// ("best", "last", a step) or, when empty, best, else last. Throws Error where there is nothing of the kind.
+std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice);
+
+}  // namespace maki

@@ -1,0 +1,154 @@
+#include "train/session.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "train/error.h"
+#include "train/interrupt.h"
+
+namespace maki {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+bool stop() { return interrupted() != 0; }
+
+// Evaluations in a row with a rising loss before a word is said about it.
+constexpr int kRises = 3;
+
+}  // namespace
+
+Session::Session(const Config& config, const Dataset& data, Trainer& trainer, const RunDirectory& run)
+    : config_(config),
+      data_(data),
+      trainer_(trainer),
+      run_(run),
+      metrics_(run.metrics_file(), trainer.steps()),
+      progress_(config.max_steps, !stderr_is_terminal()),
+      state_{.vocab_size = data.tokenizer->vocab_size(),
+             .characters = data.characters,
+             .train_tokens = static_cast<std::int64_t>(data.train.size()),
+             .val_tokens = static_cast<std::int64_t>(data.val.size()),
+             .corpus_hash = data.corpus_hash,
+             .best_loss = data.best_loss.value_or(0),
+             .config = config,
+             .tokenizer = data.tokenizer->save()},
+      start_(Clock::now()) {
+  roll_back_best();
+}
+
+// A fallback to an older checkpoint leaves a `best` from the future: back to the best of the evaluations that count.
+void Session::roll_back_best() {
+  best_ = run_.best();
+  if (!best_ || best_->step <= trainer_.steps()) return;
+  best_.reset();
+  const auto& lowest = metrics_.lowest();
+  if (lowest && std::filesystem::exists(run_.checkpoint_file(lowest->step))) best_ = Best{lowest->step, lowest->loss};
+  if (best_) {
+    run_.set_best(*best_);
+  } else {
+    run_.clear_best();
+  }
+}
+
+void Session::save() {
+  const std::string file = run_.checkpoint_file(trainer_.steps());
+  bool there = false;
+  try {
+    if (std::filesystem::exists(file)) {
+      ContainerReader(file).verify();
+      there = true;
+    }
+  } catch (const CheckpointError&) {
+    // A damaged file of this step is written anew.
+  }
+  state_.step = trainer_.steps();
+  if (!there) write_checkpoint(posix(), file, state_, trainer_.store(), trainer_.optimizer());
+}
+
+bool Session::evaluate() {
+  const auto report = trainer_.evaluate(stop);
+  if (!report) return false;
+  metrics_.eval(*report);
+  std::string line = fmt::format("step {}: training loss {:.4f}", report->step, report->train_loss);
+  if (report->val_loss) {
+    const double loss = *report->val_loss;
+    const bool best = !best_ || loss < best_->loss;
+    line += fmt::format(", validation {}{}", loss_text(loss), best ? ", the best so far" : "");
+    if (best) {
+      save();
+      best_ = Best{report->step, loss};
+      run_.set_best(*best_);
+      run_.prune(config_.keep_last);
+    }
+    rises_ = last_val_loss_ > 0 && loss > last_val_loss_ ? rises_ + 1 : 0;
+    last_val_loss_ = loss;
+  }
+  progress_.say(line);
+  if (rises_ == kRises) {
+    progress_.say(
+        fmt::format("the validation loss has risen {} times in a row: the model learns its text by heart; the best "
+                    "checkpoint is kept",
+                    kRises));
+  }
+  return true;
+}
+
+std::string Session::loss_text(double loss) const {
+  if (!data_.best_loss) return fmt::format("{:.4f}", loss);
+  return fmt::format("{:.4f} (best possible {:.4f})", loss, *data_.best_loss);
+}
+
+void Session::log(const StepReport& report) {
+  if (report.step % config_.log_interval != 0 && report.step != config_.max_steps) return;
+  const double rate = static_cast<double>(report.tokens * timed_steps_) / seconds_in_steps_;
+  StepReport line = report;
+  line.tokens = report.tokens * report.step;
+  metrics_.train(line, rate, metrics_.elapsed_before() + seconds_since(start_));
+  progress_.report(report.step,
+                   fmt::format("loss {:.4f}  {} tokens/s", report.loss, grouped(static_cast<std::int64_t>(rate))));
+  seconds_in_steps_ = 0;
+  timed_steps_ = 0;
+}
+
+int Session::train() {
+  for (;;) {
+    const std::int64_t step = trainer_.steps();
+    const bool end = step == config_.max_steps;
+    if (step == 0 || end || step % config_.checkpoint_interval == 0) {
+      save();
+      run_.set_last(step);
+      run_.prune(config_.keep_last);
+    }
+    const bool due = (end || step % config_.eval_interval == 0) && !metrics_.evaluated(step);
+    const bool interrupted_evaluation = due && !evaluate();
+    if (end && !interrupted_evaluation) break;
+
+    const auto begin = Clock::now();
+    const auto report = interrupted_evaluation ? std::nullopt : trainer_.step(stop);
+    if (!report) {
+      save();
+      run_.set_last(step);
+      run_.prune(config_.keep_last);
+      progress_.say(
+          fmt::format("interrupted: step {} is saved; go on with: maki train --resume {}", step, run_.path()));
+      return interrupt_exit_code();
+    }
+    seconds_in_steps_ += seconds_since(begin);
+    ++timed_steps_;
+    log(*report);
+  }
+  finish();
+  return 0;
+}
+
+void Session::finish() {
+  progress_.finish();
+  progress_.say(fmt::format("done: {} steps in {}, {:.2f} times through the text", trainer_.steps(),
+                            duration(metrics_.elapsed_before() + seconds_since(start_)), trainer_.epochs()));
+  if (best_) progress_.say(fmt::format("best validation loss {} at step {}", loss_text(best_->loss), best_->step));
+  progress_.say(fmt::format("now: maki generate {}", run_.path()));
+}
+
+}  // namespace maki

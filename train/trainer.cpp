@@ -1,0 +1,139 @@
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "nn/layers.h"
+#include "optim/clip.h"
+#include "train/error.h"
+#include "train/evaluate.h"
+
+namespace maki {
+namespace {
+
+DType dtype_of(const Config& config) { return config.dtype == "float64" ? DType::float64 : DType::float32; }
+
+Activation activation_of(const std::string& name) {
+  return name == "gelu"        ? Activation::gelu
+         : name == "gelu_tanh" ? Activation::gelu_tanh
+         : name == "relu"      ? Activation::relu
+                               : Activation::silu;
+}
+
+OptimizerOptions optimizer_of(const Config& c) {
+  if (c.optimizer == "sgd") return Sgd{.momentum = c.momentum, .nesterov = c.nesterov, .weight_decay = c.weight_decay};
+  if (c.optimizer == "adam") return Adam{.beta1 = c.beta1, .beta2 = c.beta2, .weight_decay = c.weight_decay};
+  return AdamW{.beta1 = c.beta1, .beta2 = c.beta2, .weight_decay = c.weight_decay};
+}
+
+Schedule schedule_of(const Config& c) {
+  return {.decay = decay_named(c.schedule),
+          .learning_rate = c.learning_rate,
+          .min_lr = c.min_lr,
+          .warmup_steps = c.warmup_steps,
+          .decay_steps = c.lr_decay_steps};
+}
+
+}  // namespace
+
+GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
+  return {.n_layer = c.n_layer,
+          .n_head = c.n_head,
+          .n_embd = c.n_embd,
+          .block_size = c.block_size,
+          .vocab_size = vocab_size,
+          .dropout = c.dropout,
+          .bias = c.bias,
+          .tie_weights = c.tie_weights,
+          .activation = activation_of(c.activation)};
+}
+
+Trainer::Trainer(const Config& config, const Dataset& dataset)
+    : config_(config),
+      dataset_(dataset),
+      store_(dtype_of(config)),
+      model_(Scope(store_), gpt_config(config, dataset.tokenizer->vocab_size())),
+      optimizer_(store_, optimizer_of(config)),
+      schedule_(schedule_of(config)),
+      batches_(dataset.train, config.batch_size, config.block_size, config.grad_accum,
+               static_cast<std::uint64_t>(config.seed)),
+      ids_(empty({config.batch_size, config.block_size}, DType::int32)),
+      targets_(empty({config.batch_size, config.block_size}, DType::int32)) {
+  schedule_.validate();
+  store_.seal(static_cast<std::uint64_t>(config.seed));
+}
+
+// The sum of losses of one micro-batch; the gradient of scale · sum goes to the store.
+double Trainer::run_micro_batch(std::int64_t micro, double scale) {
+  batches_.fill(steps_, micro, ids_.values<std::int32_t>(), targets_.values<std::int32_t>());
+  const Tensor loss = [&] {
+    const Recording on(tape_, RandomContext{.seed = static_cast<std::uint64_t>(config_.seed),
+                                            .step = static_cast<std::uint64_t>(steps_),
+                                            .micro_batch = static_cast<std::uint64_t>(micro)});
+    return model_.loss(ids_, targets_,
+                       {.ignored = kIgnoredTarget, .label_smoothing = config_.label_smoothing, .sum = true});
+  }();
+  tape_.backward(loss, scale);
+  return loss.item();
+}
+
+std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
+  const std::int64_t tokens = batches_.targets_per_step();
+  const double scale = 1 / static_cast<double>(tokens);
+  double sum = 0;
+  store_.clear_gradients();
+  tree_.clear();
+  for (std::int64_t micro = 0; micro < config_.grad_accum; ++micro) {
+    if (stop && stop()) return std::nullopt;
+    sum += run_micro_batch(micro, scale);
+    if (config_.grad_accum > 1) tree_.add(store_.take_gradients());
+  }
+  if (config_.grad_accum > 1) store_.set_gradients(tree_.take());
+
+  const double loss = sum * scale, norm = grad_norm(store_), rate = schedule_(steps_);
+  if (!std::isfinite(loss)) diverged("loss", loss, scale);
+  if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale);
+  optimizer_.step(rate, clip_factor(norm, config_.grad_clip));
+  ++steps_;
+  return StepReport{steps_, loss, rate, norm, tokens};
+}
+
+// Runs are exact, so the same step again, with every tensor looked at, meets the same culprit.
+void Trainer::diverged(const char* what, double value, double scale) {
+  store_.clear_gradients();
+  tape_.inspect(true);
+  for (std::int64_t micro = 0; micro < config_.grad_accum && tape_.first_bad().empty(); ++micro)
+    run_micro_batch(micro, scale);
+  const std::string culprit = tape_.first_bad();
+  tape_.inspect(false);
+  store_.clear_gradients();
+  fail<Diverged>(
+      "diverged: the {} of step {} is {}; the first bad tensor is the {}; nothing was updated or saved; continue from "
+      "the last checkpoint with a lower learning rate in a new run",
+      what, steps_ + 1, value, culprit.empty() ? "sum of the gradients" : culprit);
+}
+
+std::optional<double> Trainer::loss_over(std::span<const std::int32_t> tokens, std::int64_t most_batches,
+                                         const std::function<bool()>& stop) {
+  const EvalBatches batches(tokens, config_.batch_size, config_.block_size);
+  const auto loss = mean_loss(model_, batches, config_.block_size, most_batches, stop);
+  if (!loss) return std::nullopt;
+  check<Diverged>(std::isfinite(loss->mean),
+                  "diverged: the loss of the evaluation at step {} is {}; nothing was saved after it", steps_,
+                  loss->mean);
+  return loss->mean;
+}
+
+std::optional<EvalReport> Trainer::evaluate(const std::function<bool()>& stop) {
+  EvalReport report;
+  report.step = steps_;
+  const auto train = loss_over(dataset_.train, kTrainSample, stop);
+  if (!train) return std::nullopt;
+  report.train_loss = *train;
+  if (dataset_.val.empty()) return report;
+  report.val_loss = loss_over(dataset_.val, config_.eval_batches, stop);
+  if (!report.val_loss) return std::nullopt;
+  return report;
+}
+
+}  // namespace maki

@@ -1,0 +1,100 @@
+// maki eval RUN CORPUS…
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "autograd/core/parallel.h"
+#include "data/batch.h"
+#include "data/utf8.h"
+#include "train/evaluate.h"
+#include "train/interrupt.h"
+#include "train/loaded_model.h"
+#include "train/progress.h"
+#include "train/run_directory.h"
+#include "train/verbs.h"
+
+namespace maki {
+namespace {
+
+struct EvalOptions {
+  std::string run, checkpoint, invalid_utf8 = "error";
+  std::vector<std::string> corpus;
+  std::int64_t eval_batches = 0, threads = 0;
+  bool json = false;
+};
+
+// The corpus a run was trained on, when none was named.
+std::vector<std::string> stored_corpus(const std::string& run) {
+  Config config;
+  const std::string file = RunDirectory(run).config_file();
+  check(std::filesystem::exists(file), "eval: needs a CORPUS: {} is no run directory that knows one", run);
+  apply_toml(config, read_whole(posix(), file), file);
+  return config.corpus;
+}
+
+int evaluate_run(const EvalOptions& o) {
+  check(o.invalid_utf8 == "error" || o.invalid_utf8 == "replace", "invalid_utf8: must be error or replace; got {}",
+        o.invalid_utf8);
+  check(o.eval_batches >= 0, "eval_batches: must be at least 0; got {}", o.eval_batches);
+  if (o.threads > 0) set_threads(static_cast<int>(o.threads));
+  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  const Corpus corpus = load_corpus(o.corpus.empty() ? stored_corpus(o.run) : o.corpus,
+                                    o.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error);
+
+  // Of its own text a run is judged by the part it did not learn from, of any other by the whole.
+  const Config& config = loaded.state.config;
+  const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
+  const std::string_view text =
+      std::string_view(corpus.text).substr(own ? split_offset(corpus, config.val_fraction) : 0);
+  const std::vector<std::int32_t> tokens = loaded.tokenizer->encode(text);
+  const EvalBatches batches(tokens, config.batch_size, config.block_size);
+  const auto loss =
+      mean_loss(loaded.model, batches, config.block_size, o.eval_batches, [] { return interrupted() != 0; });
+  if (!loss) return interrupt_exit_code();
+
+  const auto count = static_cast<double>(tokens.size());
+  const double per_character = loss->mean * count / static_cast<double>(count_code_points(text));
+  const double bits_per_byte = loss->mean * count / static_cast<double>(text.size()) / std::numbers::ln2;
+  if (o.json) {
+    nlohmann::ordered_json facts{{"checkpoint", loaded.path},
+                                 {"step", loaded.state.step},
+                                 {"part", own ? "validation" : "whole"},
+                                 {"val_loss", loss->mean},
+                                 {"targets", loss->targets},
+                                 {"perplexity", std::exp(loss->mean)},
+                                 {"nats_per_character", per_character},
+                                 {"bits_per_byte", bits_per_byte}};
+    if (corpus.entropy_per_char) facts["best_possible_nats_per_character"] = *corpus.entropy_per_char;
+    fmt::print("{}\n", facts.dump(2));
+    return 0;
+  }
+  fmt::print("checkpoint   {} (step {})\n", loaded.path, loaded.state.step);
+  fmt::print("text         {}, {} targets\n", own ? "the validation part of the run's own" : "all of it",
+             grouped(loss->targets));
+  fmt::print("loss         {:.4f} nats a token, {:.4f} a character\n", loss->mean, per_character);
+  if (corpus.entropy_per_char)
+    fmt::print("best         {:.4f} nats a character is the least possible\n", *corpus.entropy_per_char);
+  fmt::print("perplexity   {:.3f}\nbits/byte    {:.4f}\n", std::exp(loss->mean), bits_per_byte);
+  return 0;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand("eval", "Measure the loss of a model on a text");
+  const auto o = std::make_shared<EvalOptions>();
+  command->add_option("RUN", o->run, "run directory or .maki file")->required();
+  command->add_option("CORPUS", o->corpus, "files, directories, - or @stories; default: the run's own");
+  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")->take_last();
+  command->add_option("--eval-batches", o->eval_batches, "batches to take; 0: all [0]")->take_last();
+  command->add_option("--invalid-utf8", o->invalid_utf8, "error or replace [error]")->take_last();
+  command->add_option("--threads", o->threads, "0: every core [0]")->take_last();
+  command->add_flag("--json", o->json, "facts as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return evaluate_run(*o); }; });
+}
+
+}  // namespace maki

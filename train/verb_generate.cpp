@@ -1,0 +1,171 @@
+// maki generate RUN [--prompt TEXT | --prompt-file F | -]
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/core.h>
+#include <memory>
+
+#include "autograd/core/parallel.h"
+#include "data/error.h"
+#include "data/file.h"
+#include "data/utf8.h"
+#include "nn/kv_cache.h"
+#include "nn/sampler.h"
+#include "train/error.h"
+#include "train/interrupt.h"
+#include "train/loaded_model.h"
+#include "train/run_directory.h"
+#include "train/verbs.h"
+
+namespace maki {
+namespace {
+
+struct GenerateOptions {
+  std::string run, input, prompt, prompt_file, checkpoint, overflow = "recompute";
+  std::vector<std::string> stop;
+  std::int64_t max_tokens = 200, seed = 0, threads = 0;
+  Sampling sampling;
+  bool has_prompt = false;
+};
+
+// Writes text as it comes, but never a broken character, and nothing that may turn out to be the beginning of a stop
+// string.
+class Output {
+ public:
+  explicit Output(const std::vector<std::string>& stop) : stop_(stop) {}
+
+  /// False: a stop string was reached; what comes before it was written.
+  bool push(std::string_view bytes) {
+    held_ += characters_.push(bytes);
+    const std::size_t end = find_stop();
+    write(end == std::string::npos ? held_.size() - longest_beginning() : end);
+    return end == std::string::npos;
+  }
+  void finish() {
+    held_ += characters_.finish();
+    write(std::min(held_.size(), find_stop()));
+  }
+
+ private:
+  std::size_t find_stop() const {
+    std::size_t first = std::string::npos;
+    for (const std::string& text : stop_) first = std::min(first, held_.find(text));
+    return first;
+  }
+  // Bytes at the end that begin a stop string.
+  std::size_t longest_beginning() const {
+    std::size_t longest = 0;
+    for (const std::string& text : stop_) {
+      for (std::size_t n = std::min(text.size() - 1, held_.size()); n > longest; --n) {
+        if (held_.ends_with(std::string_view(text).substr(0, n))) longest = n;
+      }
+    }
+    return longest;
+  }
+  void write(std::size_t n) {
+    const std::size_t written = std::fwrite(held_.data(), 1, n, stdout);
+    check<CheckpointError>(written == n && std::fflush(stdout) == 0, "generate: standard output cannot be written");
+    held_.erase(0, n);
+  }
+
+  const std::vector<std::string>& stop_;
+  Utf8Stream characters_;
+  std::string held_;
+};
+
+Tensor ids_tensor(std::span<const std::int32_t> ids) { return tensor(ids, {1, static_cast<std::int64_t>(ids.size())}); }
+
+// The ids to start from, and whether they are shown: an empty prompt starts from a newline that is not.
+std::pair<std::vector<std::int32_t>, bool> start_ids(const GenerateOptions& options, const Tokenizer& tokenizer) {
+  std::string prompt = options.prompt;
+  if (!options.prompt_file.empty()) prompt = read_file(options.prompt_file);
+  if (options.input == "-") prompt = read_standard_input();
+  if (!prompt.empty()) {
+    const auto bad = invalid_utf8(prompt);
+    check<CorpusError>(!bad, "prompt: must be UTF-8; byte {} is not", bad.value_or(0));
+    return {tokenizer.encode(prompt), true};
+  }
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (tokenizer.bytes(id) == "\n") return {{id}, false};
+  }
+  return {{0}, false};
+}
+
+int generate(const GenerateOptions& o) {
+  check(o.overflow == "recompute" || o.overflow == "stop", "overflow: must be recompute or stop; got {}", o.overflow);
+  check(o.max_tokens >= 0, "max-tokens: must be at least 0; got {}", o.max_tokens);
+  check(std::ranges::none_of(o.stop, &std::string::empty), "stop: must not be empty");
+  check(o.input.empty() || o.input == "-", "generate: only - may follow the run (a prompt from standard input); got {}",
+        o.input);
+  check(
+      static_cast<int>(o.has_prompt) + static_cast<int>(!o.prompt_file.empty()) + static_cast<int>(!o.input.empty()) <=
+          1,
+      "generate: give one of --prompt, --prompt-file and -");
+  if (o.threads > 0) set_threads(static_cast<int>(o.threads));
+  Sampling sampling = o.sampling;
+  sampling.seed = static_cast<std::uint64_t>(o.seed);
+  Sampler sampler(sampling);
+
+  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  fmt::print(stderr, "{}, step {}\n", loaded.path, loaded.state.step);
+  auto [ids, echoed] = start_ids(o, *loaded.tokenizer);
+  const std::vector<std::string> none;
+  Output echo(none), output(o.stop);
+  if (echoed) {
+    echo.push(loaded.tokenizer->decode(ids));
+    echo.finish();
+  }
+
+  // `ids` holds what the model reads next; `window` everything it has read since the cache was last filled.
+  const std::int64_t block_size = loaded.model.config.block_size;
+  KvCache cache = loaded.model.make_cache(1);
+  std::vector<std::int32_t> window;
+  for (std::int64_t n = 0; n < o.max_tokens; ++n) {
+    if (interrupted() != 0) break;
+    window.insert(window.end(), ids.begin(), ids.end());
+    if (static_cast<std::int64_t>(window.size()) > block_size) {
+      if (o.overflow == "stop" && n > 0) {
+        fmt::print(stderr, "\nthe window of {} tokens is full; --overflow recompute goes on\n", block_size);
+        break;
+      }
+      window.erase(window.begin(), window.end() - std::max<std::int64_t>(1, block_size / 2));
+      cache.clear();
+      ids = window;
+    }
+    const Tensor logits = loaded.model.next_logits(ids_tensor(ids), cache);
+    const std::int32_t id = sampler(logits, 0, static_cast<std::uint64_t>(n));
+    ids = {id};
+    if (!output.push(loaded.tokenizer->bytes(id))) return 0;
+  }
+  output.finish();
+  return interrupted() != 0 ? interrupt_exit_code() : 0;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand("generate", "Write text with a trained model");
+  const auto o = std::make_shared<GenerateOptions>();
+  command->add_option("RUN", o->run, "run directory or .maki file")->required();
+  command->add_option("INPUT", o->input, "-: the prompt comes from standard input");
+  CLI::Option* const prompt = command->add_option("--prompt", o->prompt, "text to begin with")->take_last();
+  command->add_option("--prompt-file", o->prompt_file, "file with the text to begin with")->take_last();
+  command->add_option("--max-tokens", o->max_tokens, "tokens to write [200]")->take_last();
+  command->add_option("--temperature", o->sampling.temperature, "0: always the most likely token [0.8]")->take_last();
+  command->add_option("--top-k", o->sampling.top_k, "choose among the k most likely; 0: all [0]")->take_last();
+  command->add_option("--top-p", o->sampling.top_p, "choose among the most likely of this probability together [1]")
+      ->take_last();
+  command->add_option("--seed", o->seed, "of the choice [0]")->take_last();
+  command->add_option("--stop", o->stop, "end before this text; may be given several times")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")->take_last();
+  command->add_option("--overflow", o->overflow, "at the end of the window: recompute from its last half, or stop")
+      ->take_last();
+  command->add_option("--threads", o->threads, "0: every core [0]")->take_last();
+  command->callback([o, prompt, &chosen] {
+    o->has_prompt = prompt->count() > 0;
+    chosen = [o] { return generate(*o); };
+  });
+}
+
+}  // namespace maki

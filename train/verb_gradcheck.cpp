@@ -1,0 +1,101 @@
+// maki gradcheck [RUN | options]: the gradient of a whole model, every parameter, against differences in float64.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/parallel.h"
+#include "autograd/gradcheck.h"
+#include "train/flags.h"
+#include "train/loaded_model.h"
+#include "train/run_directory.h"
+#include "train/trainer.h"
+#include "train/verbs.h"
+
+namespace maki {
+namespace {
+
+constexpr double kBound = 1e-6;
+constexpr std::int64_t kBatch = 2, kMostTokens = 16, kVocabulary = 65;
+
+struct GradcheckFlags {
+  explicit GradcheckFlags(CLI::App& command) : flags(command) {}
+  ConfigFlags flags;
+  std::string run, checkpoint;
+  bool json = false;
+};
+
+std::vector<GradcheckResult> check_model(const Gpt& model, ParameterStore& store, const Config& config) {
+  const std::int64_t length = std::min(config.block_size, kMostTokens);
+  const RandomStream stream(static_cast<std::uint64_t>(config.seed), Purpose::gradcheck, "tokens");
+  Tensor ids = empty({kBatch, length}, DType::int32), targets = empty_like(ids);
+  for (std::int64_t i = 0; i < ids.numel(); ++i) {
+    const auto at = static_cast<std::uint64_t>(2 * i), vocabulary = static_cast<std::uint64_t>(model.config.vocab_size);
+    ids.data<std::int32_t>()[i] = static_cast<std::int32_t>(stream.below(at, vocabulary));
+    targets.data<std::int32_t>()[i] = static_cast<std::int32_t>(stream.below(at + 1, vocabulary));
+  }
+  GradcheckOptions options;
+  options.relative_floor = 1e-3;  // a gradient that is zero by mathematics is measured against the largest of the model
+  options.directions = 3;
+  options.entries = 16;
+  options.random = {.seed = static_cast<std::uint64_t>(config.seed)};
+  return gradcheck(
+      store, [&] { return model.loss(ids, targets, {.label_smoothing = config.label_smoothing}); }, options);
+}
+
+int report(const std::vector<GradcheckResult>& results, bool json) {
+  const bool passed = !results.empty() && std::ranges::all_of(results, [](const auto& r) { return r.passed(kBound); });
+  if (json) {
+    nlohmann::ordered_json facts{{"passed", passed}, {"bound", kBound}};
+    for (const GradcheckResult& r : results) {
+      facts["tensors"].push_back({{"name", r.name},
+                                  {"compared", r.compared},
+                                  {"error", r.error},
+                                  {"worst", r.worst},
+                                  {"backward", r.worst_analytic},
+                                  {"differences", r.worst_numeric},
+                                  {"passed", r.passed(kBound)}});
+    }
+    fmt::print("{}\n", facts.dump(2));
+    return passed ? 0 : 1;
+  }
+  fmt::print("{:28} {:14} {:>9}  {}\n", "tensor", "shape", "error", "worst: by backward, by differences");
+  for (const GradcheckResult& r : results) {
+    fmt::print("{:28} {:14} {:9.1e}  {}: {:.9g}, {:.9g}{}\n", r.name, to_string(r.shape), r.error, r.worst,
+               r.worst_analytic, r.worst_numeric, r.passed(kBound) ? "" : "   WRONG");
+  }
+  fmt::print("{}: {} tensors, bound {:.0e}\n", passed ? "every gradient is right" : "a gradient is WRONG",
+             results.size(), kBound);
+  return passed ? 0 : 1;
+}
+
+int run_gradcheck(const GradcheckFlags& o) {
+  if (!o.run.empty()) {
+    LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint), "float64");
+    return report(check_model(loaded.model, loaded.store, loaded.state.config), o.json);
+  }
+  Config config;
+  o.flags.apply(config, "quickstart");
+  resolve(config);
+  validate(config);
+  if (config.threads > 0) set_threads(static_cast<int>(config.threads));
+  ParameterStore store(DType::float64);
+  const Gpt model(Scope(store), gpt_config(config, kVocabulary));
+  store.seal(static_cast<std::uint64_t>(config.seed));
+  return report(check_model(model, store, config), o.json);
+}
+
+}  // namespace
+
+void add_gradcheck(CLI::App& app, Verb& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("gradcheck", "Prove the gradients of a model against differences, in float64");
+  const auto o = std::make_shared<GradcheckFlags>(*command);
+  command->add_option("RUN", o->run, "run directory or .maki file; without one, the options describe the model");
+  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")->take_last();
+  command->add_flag("--json", o->json, "facts as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return run_gradcheck(*o); }; });
+}
+
+}  // namespace maki

@@ -1,0 +1,160 @@
+// maki train CORPUS… --out RUN      maki train --resume RUN [CORPUS…]
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <memory>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/target.h"
+#include "data/error.h"
+#include "train/checkpoint.h"
+#include "train/error.h"
+#include "train/flags.h"
+#include "train/progress.h"
+#include "train/run_directory.h"
+#include "train/session.h"
+#include "train/verbs.h"
+
+namespace maki {
+namespace {
+
+struct TrainOptions {
+  explicit TrainOptions(CLI::App& command) : flags(command) {}
+  ConfigFlags flags;
+  std::vector<std::string> corpus;
+  std::string resume;
+};
+
+void say(const std::string& line) { fmt::print(stderr, "{}\n", line); }
+
+// Paths are kept absolute, so that a run can be resumed from another folder.
+std::vector<std::string> absolute_paths(std::vector<std::string> sources) {
+  for (std::string& source : sources) {
+    if (source != "-" && !source.starts_with("@"))
+      source = std::filesystem::absolute(source).lexically_normal().string();
+  }
+  return sources;
+}
+
+InvalidUtf8 policy(const Config& config) {
+  return config.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error;
+}
+
+void use_threads(Config& config) {
+  if (config.threads > 0) set_threads(static_cast<int>(config.threads));
+  config.target = kernels::target();
+}
+
+void say_start(const Config& config, const Dataset& data, Trainer& trainer, const std::string& run) {
+  say(fmt::format("text   {} characters; vocabulary of {}; {} tokens to train on, {} to validate",
+                  grouped(data.characters), grouped(data.tokenizer->vocab_size()),
+                  grouped(static_cast<std::int64_t>(data.train.size())),
+                  grouped(static_cast<std::int64_t>(data.val.size()))));
+  say(fmt::format("model  {} layers, {} heads, {} wide, {} tokens at once: {} parameters", config.n_layer,
+                  config.n_head, config.n_embd, config.block_size, grouped(trainer.store().numel())));
+  say(fmt::format("run    {} steps of {} tokens on {} threads ({}), in {}", grouped(config.max_steps),
+                  grouped(config.batch_size * config.grad_accum * config.block_size), threads(), config.target, run));
+}
+
+int start(const TrainOptions& options) {
+  Config config;
+  options.flags.apply(config, "quickstart");
+  if (!options.corpus.empty()) config.corpus = options.corpus;
+  check(!config.corpus.empty(), "train: needs a CORPUS: a file, a directory, - or @stories");
+  if (config.out.empty()) config.out = default_run_path(config.corpus.front());
+  resolve(config);
+  validate(config);
+  use_threads(config);
+  const RunDirectory run(config.out);
+  check(!run.exists(), "{}: holds a run already; continue it with --resume {}, or choose another --out", config.out,
+        config.out);
+
+  const Corpus corpus = load_corpus(config.corpus, policy(config));
+  config.corpus = absolute_paths(config.corpus);
+  const Dataset data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer);
+  Trainer trainer(config, data);
+  run.create();
+  const RunLock lock(run);
+  const std::string echo = to_toml(config);
+  commit_file(posix(), run.config_file(), {as_bytes(echo)});
+  say_start(config, data, trainer, config.out);
+  return Session(config, data, trainer, run).train();
+}
+
+int resume(const TrainOptions& options) {
+  const RunDirectory run(options.resume);
+  check(run.exists(), "{}: holds no run to resume", options.resume);
+  const RunLock lock(run);
+  run.remove_temporary_files();
+  std::vector<std::string> notes;
+  const std::int64_t step = run.newest_verified([](const std::string& file) { ContainerReader(file).verify(); }, notes);
+  for (const std::string& note : notes) say(note);
+  const ContainerReader file(run.checkpoint_file(step));
+  const CheckpointState state = read_state(file);
+
+  // Training fields are the checkpoint's; run fields come from config.toml and then from the command line.
+  Config config = state.config;
+  if (std::filesystem::exists(run.config_file()))
+    apply_toml(config, read_whole(posix(), run.config_file()), run.config_file());
+  for (const Field& field : fields()) {
+    if (field.kind == FieldClass::training) {
+      std::visit([&](auto member) { config.*member = state.config.*member; }, field.member);
+    }
+  }
+  const std::string ran_on = config.target;
+  options.flags.apply(config, "");
+  for (const Difference& difference : training_differences(state.config, config)) {
+    fail("{}: is fixed for this run at {}; got {}; start a new run to change it", difference.name, difference.first,
+         difference.second);
+  }
+  validate(config);
+  use_threads(config);
+  if (!ran_on.empty() && ran_on != config.target) {
+    say(fmt::format(
+        "this run was made on {} and goes on on {}: its results stay right, but not the same to the last bit", ran_on,
+        config.target));
+  }
+  if (step >= config.max_steps) {
+    say(fmt::format("{}: has reached step {} of {}; raise --max-steps to go on", options.resume, step,
+                    config.max_steps));
+    return 0;
+  }
+
+  if (!options.corpus.empty()) config.corpus = absolute_paths(options.corpus);
+  const bool from_input = std::ranges::find(config.corpus, "-") != config.corpus.end();
+  check<CorpusError>(!from_input || !options.corpus.empty(),
+                     "{}: its text came from standard input; give - again, with the same text", options.resume);
+  const Corpus corpus = load_corpus(config.corpus, policy(config));
+  check<CorpusError>(
+      corpus.hash == state.corpus_hash,
+      "{}: is not the text of this run: its hash is {}, the run's is {}; start a new run for another text",
+      fmt::join(config.corpus, " "), corpus.hash, state.corpus_hash);
+  const Dataset data =
+      make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer, load_tokenizer(state.tokenizer));
+  Trainer trainer(config, data);
+  load_values(file, trainer.store());
+  load_optimizer(file, step, trainer.optimizer());
+  trainer.set_steps(step);
+  const std::string echo = to_toml(config);
+  commit_file(posix(), run.config_file(), {as_bytes(echo)});
+  say_start(config, data, trainer, options.resume);
+  say(fmt::format("resumes after step {}", step));
+  return Session(config, data, trainer, run).train();
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand("train", "Train a model on a text, or go on with a run");
+  const auto options = std::make_shared<TrainOptions>(*command);
+  command->add_option("CORPUS", options->corpus, "files, directories, - for standard input, @stories or @stories-ja");
+  command->add_option("--resume", options->resume, "go on with the run in this directory")
+      ->type_name("RUN")
+      ->take_last();
+  command->callback([options, &chosen] {
+    chosen = [options] { return options->resume.empty() ? start(*options) : resume(*options); };
+  });
+}
+
+}  // namespace maki

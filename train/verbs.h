@@ -1,0 +1,22 @@
+// The verbs of the command line. Each adds its sub-command with its options; parsing sets `chosen` to what is to be
+// run.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace maki {
+
+/// Runs a verb and returns its exit code; mistakes are thrown.
+using Verb = std::function<int()>;
+
+void add_train(CLI::App& app, Verb& chosen);
+void add_generate(CLI::App& app, Verb& chosen);
+void add_eval(CLI::App& app, Verb& chosen);
+void add_inspect(CLI::App& app, Verb& chosen);
+void add_gradcheck(CLI::App& app, Verb& chosen);
+
+}  // namespace maki
