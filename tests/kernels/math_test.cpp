@@ -373,10 +373,10 @@ TEST_CASE("Philox on vectors draws the words of the plain generator") {
   const RandomStream stream(42, Purpose::test, 7, 8, 9);
   on_every_target([&] {
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{0xFFFFFFFD}}) {
-      for (const std::uint64_t blocks : {1, 2, 3, 7, 8, 9, 16, 31, 64}) {
+      for (const unsigned blocks : {1u, 2u, 3u, 7u, 8u, 9u, 16u, 31u, 64u}) {
         alignas(64) std::array<std::uint32_t, 256> words{};
         HWY_DYNAMIC_DISPATCH(philox_words)(stream, first, blocks, words.data());
-        for (std::uint64_t i = 0; i < 4 * blocks; ++i) {
+        for (std::size_t i = 0; i < 4 * blocks; ++i) {
           INFO("first block " << first << ", word " << i);
           REQUIRE(words[i] == stream.bits(4 * first + i));
         }

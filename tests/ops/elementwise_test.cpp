@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "autograd/kernels/dropout.h"
 #include "autograd/kernels/target.h"
 #include "autograd/ops.h"
 #include "autograd/tape.h"
@@ -152,6 +153,19 @@ TEST_CASE("dropout's mask is a function of the index: of no size, type or target
     }
   }
   kernels::force_target("");
+}
+
+TEST_CASE("dropout drops element i where word i of its stream is below p") {
+  const RandomStream stream(5, Purpose::dropout, 1, 2, 3);
+  constexpr std::int64_t kCount = 5000;
+  const double p = 0.37;
+  const std::vector<float> ones(kCount, 1);
+  std::vector<float> y(kCount, -1);
+  kernels::dropout(kCount, ones.data(), p, stream, Sink<float>{y.data(), false});
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    INFO("element " << i);
+    REQUIRE((y[i] == 0) == (stream.bits(i) < p * 0x1p32));
+  }
 }
 
 TEST_CASE("dropout differs by seed, step, micro-batch and call, and repeats with them") {
