@@ -223,13 +223,13 @@ TEST_CASE("cross_entropy: the same bits with any number of threads") {
 
 TEST_CASE("embedding gathers rows and sums their gradients, small tables and large ones, on every target") {
   on_every_target([] {
-    for (const std::int64_t cols : {1, 3, 8, 17, 32, 33, 65, 130}) {
+    for (const std::int64_t cols : {1, 3, 17, 32, 33, 130}) {
       for (const bool add : {false, true}) {
         require_embedding<float>({1, cols, 100}, 1, add);
         require_embedding<double>({65, cols, 500}, 60, add);
         require_embedding<float>({1023, cols, 40}, 1023, add);
         require_embedding<double>({1024, cols, 7}, 1024, add);
-        require_embedding<float>({3001, cols, 50}, 5, add);
+        require_embedding<float>({1500, cols, 50}, 5, add);
         require_embedding<float>({20, cols, 0}, 20, add);
       }
     }
