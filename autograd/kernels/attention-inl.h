@@ -135,31 +135,58 @@ HWY_INLINE void StoreFirst(D d, hn::Vec<D> x, T* p, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) p[i] = part[i];
 }
 
-/// to [rows][ld] = factor · from [rows][cols], columns up to ld filled with 0. Row r comes from row pick[r], or r where
-/// pick is null. Returns whether all of it is finite.
+/// Which rows of a matrix to pack, and what to subtract from each (null: nothing).
 template <class T>
-HWY_NOINLINE bool PackRows(const T* from, std::int64_t stride, const std::int32_t* pick, std::int64_t rows,
-                           std::int64_t cols, T factor, T* HWY_RESTRICT to, std::int64_t ld) {
+struct PackSource {
+  const T* rows;
+  std::int64_t stride;
+  const std::int32_t* pick = nullptr;  ///< row r is row pick[r]; null: row r
+  const T* origin = nullptr;           ///< [cols]
+
+  const T* row(std::int64_t r) const { return rows + (pick == nullptr ? r : pick[r]) * stride; }
+};
+
+/// Up to a vector of row `row` from column c on, less the origin; zeros behind the last column.
+template <bool kOrigin, class D, class T>
+HWY_INLINE hn::Vec<D> LoadPart(D d, const PackSource<T>& from, const T* row, std::int64_t c, std::int64_t cols) {
+  const auto x = LoadFirst(d, row + c, cols - c);
+  if constexpr (!kOrigin) return x;
+  return hn::Sub(x, LoadFirst(d, from.origin + c, cols - c));
+}
+
+template <bool kOrigin, class T>
+HWY_INLINE bool PackRowsFrom(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor,
+                             T* HWY_RESTRICT to, std::int64_t ld) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kN = Lanes<T>();
   const auto times = hn::Set(d, factor);
   auto bad = hn::Zero(d);  // x − x is 0, or NaN for what is not finite; Or keeps the chain one cycle a vector
   for (std::int64_t r = 0; r < rows; ++r) {
-    const T* const row = from + (pick == nullptr ? r : pick[r]) * stride;
+    const T* const row = from.row(r);
     T* const out = to + r * ld;
     std::int64_t c = 0;
     for (; c + kN <= cols; c += kN) {
-      const auto x = hn::LoadU(d, row + c);
+      auto x = hn::LoadU(d, row + c);
+      if constexpr (kOrigin) x = hn::Sub(x, hn::LoadU(d, from.origin + c));
       bad = hn::Or(bad, hn::Sub(x, x));
       hn::StoreU(hn::Mul(x, times), d, out + c);
     }
     for (; c < ld; c += kN) {
-      const auto x = LoadFirst(d, row + c, cols - c);
+      const auto x = LoadPart<kOrigin>(d, from, row, c, cols);
       bad = hn::Or(bad, hn::Sub(x, x));
       hn::StoreU(hn::Mul(x, times), d, out + c);
     }
   }
   return hn::AllTrue(d, hn::Eq(bad, hn::Zero(d)));
+}
+
+/// to [rows][ld] = factor · (from [rows][cols] − origin), columns up to ld filled with 0. Returns whether all of it is
+/// finite.
+template <class T>
+HWY_NOINLINE bool PackRows(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor, T* to,
+                           std::int64_t ld) {
+  return from.origin == nullptr ? PackRowsFrom<false>(from, rows, cols, factor, to, ld)
+                                : PackRowsFrom<true>(from, rows, cols, factor, to, ld);
 }
 
 /// The N × N matrix in N vectors, transposed. A step takes each pair of vectors whose numbers differ in one bit apart
@@ -182,10 +209,8 @@ HWY_INLINE void TransposeSquare([[maybe_unused]] D d, [[maybe_unused]] V* x) {
 #endif
 }
 
-/// to [cols][kKeyBlock] = fromᵀ, of `rows` rows picked as in PackRows; up to a full vector of rows filled with 0.
-template <class T>
-HWY_NOINLINE void PackTransposed(const T* from, std::int64_t stride, const std::int32_t* pick, std::int64_t rows,
-                                 std::int64_t cols, T* to) {
+template <bool kOrigin, class T>
+HWY_INLINE void PackTransposedFrom(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr std::int64_t kN = Lanes<T>();
@@ -193,10 +218,15 @@ HWY_NOINLINE void PackTransposed(const T* from, std::int64_t stride, const std::
     for (std::int64_t c = 0; c < cols; c += kN) {
       T* const out = to + c * kKeyBlock + r;
       V x[kN];
-      if (pick == nullptr && r + kN <= rows && c + kN <= cols) {
-        const T* const in = from + r * stride + c;
+      if (from.pick == nullptr && r + kN <= rows && c + kN <= cols) {
+        const T* const in = from.rows + r * from.stride + c;
+        V origin = hn::Zero(d);
+        if constexpr (kOrigin) origin = hn::LoadU(d, from.origin + c);
 #pragma GCC unroll 16
-        for (std::int64_t i = 0; i < kN; ++i) x[i] = hn::LoadU(d, in + i * stride);
+        for (std::int64_t i = 0; i < kN; ++i) {
+          x[i] = hn::LoadU(d, in + i * from.stride);
+          if constexpr (kOrigin) x[i] = hn::Sub(x[i], origin);
+        }
         TransposeSquare(d, x);
 #pragma GCC unroll 16
         for (std::int64_t i = 0; i < kN; ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
@@ -204,12 +234,19 @@ HWY_NOINLINE void PackTransposed(const T* from, std::int64_t stride, const std::
       }
       for (std::int64_t i = 0; i < kN; ++i) {
         x[i] = hn::Zero(d);
-        if (r + i < rows) x[i] = LoadFirst(d, from + (pick == nullptr ? r + i : pick[r + i]) * stride + c, cols - c);
+        if (r + i < rows) x[i] = LoadPart<kOrigin>(d, from, from.row(r + i), c, cols);
       }
       TransposeSquare(d, x);
       for (std::int64_t i = 0; i < std::min(kN, cols - c); ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
     }
   }
+}
+
+/// to [cols][kKeyBlock] = (from [rows][cols] − origin)ᵀ; up to a full vector of rows filled with 0.
+template <class T>
+HWY_NOINLINE void PackTransposed(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
+  if (from.origin == nullptr) return PackTransposedFrom<false>(from, rows, cols, to);
+  PackTransposedFrom<true>(from, rows, cols, to);
 }
 
 /// The keys of one block that the mask lets through, and how many of them a row sees.

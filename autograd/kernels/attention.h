@@ -5,6 +5,11 @@
 // on nothing else. Keys come in blocks of 64 counted from key 0, a score is one chain over D, and a key that a row does
 // not see adds exactly nothing, so a cached generation (T = 1, S = t + 1) equals row t of the full forward. A key that
 // is not seen is skipped, never multiplied by 0: NaN behind a mask stays there.
+//
+// Keys (and, in backward, values) are taken less the first key that the mask lets through, which every row that sees
+// any sees: a softmax does not mind, and what large means have in common goes before it is rounded, not after. Should
+// that key hold an infinity, its rows are NaN. float32 against float64 with inputs of mean 10 std, D = 32: y 1e-7 in
+// place of 1e-6, dq 2e-5 in place of 2e-4.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +49,8 @@ std::int64_t attention_forward_scratch(const AttentionShape& shape);
 template <class T>
 std::int64_t attention_backward_scratch(const AttentionShape& shape);
 
-/// y [B, T, H·D]; lse [B, H, T] or null: the logarithm to base 2 of Σ exp(score), what backward recomputes weights
-/// from. A row that sees no key is 0.
+/// y [B, T, H·D]; lse [B, H, T] or null: the logarithm to base 2 of Σ exp(score − score of the first key), what
+/// backward recomputes weights from. A row that sees no key is 0.
 template <class T>
 void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                        HeadRows<T> y, T* lse, T* scratch);

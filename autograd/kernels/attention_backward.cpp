@@ -63,20 +63,23 @@ template <class T>
 HWY_INLINE void Start(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece) {
   const hn::ScalableTag<T> d;
   const std::int64_t ld = padded(head.head_size), columns = head.head_size;
+  const T* const k_origin = head.k + head.first_key * head.k_stride;
+  const T* const v_origin = head.dropout.stream == nullptr ? head.v + head.first_key * head.v_stride : nullptr;
   for (std::int64_t t = piece.query_begin; t < piece.query_end; t += kBackwardTile) {
     const std::int64_t rows = std::min(kBackwardTile, piece.query_end - t), tile = t / kBackwardTile;
     const T factor = static_cast<T>(head.scale * std::numbers::log2e);
     s.q_finite[tile] =
-        PackRows(head.q + t * head.q_stride, head.q_stride, nullptr, rows, columns, factor, s.q + t * ld, ld);
+        PackRows<T>({head.q + t * head.q_stride, head.q_stride}, rows, columns, factor, s.q + t * ld, ld);
     s.dy_finite[tile] =
-        PackRows(head.dy + t * head.dy_stride, head.dy_stride, nullptr, rows, columns, T{1}, s.dy + t * ld, ld);
+        PackRows<T>({head.dy + t * head.dy_stride, head.dy_stride}, rows, columns, T{1}, s.dy + t * ld, ld);
     std::fill(s.q + (t + rows) * ld, s.q + (t + kBackwardTile) * ld, T{0});
     std::fill(s.dy + (t + rows) * ld, s.dy + (t + kBackwardTile) * ld, T{0});
     std::fill(s.dq + t * ld, s.dq + (t + kBackwardTile) * ld, T{0});
     for (std::int64_t r = t; r < t + rows; ++r) {
       auto sum = hn::Zero(d);
       for (std::int64_t c = 0; c < columns; c += Lanes<T>()) {
-        const auto y = LoadFirst(d, head.y + r * head.y_stride + c, columns - c);
+        auto y = LoadFirst(d, head.y + r * head.y_stride + c, columns - c);
+        if (v_origin != nullptr) y = hn::Sub(y, LoadFirst(d, v_origin + c, columns - c));
         sum = hn::MulAdd(y, hn::LoadU(d, s.dy + r * ld + c), sum);
       }
       s.row_sum[r] = hn::GetLane(hn::SumOfLanes(d, sum));
@@ -84,10 +87,11 @@ HWY_INLINE void Start(const AttentionBackwardHead<T>& head, const AttentionPanel
   }
   for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {
     const KeyBlock keys(head.key_mask, at, head.keys);
-    s.k_finite[at / kKeyBlock] =
-        PackRows(head.k + at * head.k_stride, head.k_stride, keys.pick, keys.count, columns, T{1}, s.k + at * ld, ld);
-    PackTransposed(s.k + at * ld, ld, nullptr, keys.count, columns, s.kt + at * ld);
-    PackTransposed(head.v + at * head.v_stride, head.v_stride, keys.pick, keys.count, columns, s.vt + at * ld);
+    const PackSource<T> k{head.k + at * head.k_stride, head.k_stride, keys.pick, k_origin};
+    s.k_finite[at / kKeyBlock] = PackRows(k, keys.count, columns, T{1}, s.k + at * ld, ld);
+    PackTransposed<T>({s.k + at * ld, ld}, keys.count, columns, s.kt + at * ld);
+    PackTransposed<T>({head.v + at * head.v_stride, head.v_stride, keys.pick, v_origin}, keys.count, columns,
+                      s.vt + at * ld);
     std::fill(s.dk + at * ld, s.dk + (at + kKeyBlock) * ld, T{0});
     std::fill(s.dv + at * ld, s.dv + (at + kKeyBlock) * ld, T{0});
   }
@@ -237,6 +241,7 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
     head.last_key = shape.causal ? s_size - t_size : s_size - 1;
     head.last_key_step = shape.causal ? 1 : 0;
     head.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * s_size;
+    head.first_key = first_key(head.key_mask, s_size);
     head.scale = shape.scale;
     head.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
     head.first_weight = static_cast<std::uint64_t>(i * t_size * s_size);

@@ -153,10 +153,11 @@ HWY_INLINE std::int64_t ForwardBlock(const AttentionForwardTile<T>& tile, const 
   const std::int64_t d = padded(tile.head_size);
   const T* const k = tile.k + keys.first * tile.k_stride;
   const T* const v = tile.v + keys.first * tile.v_stride;
-  PackTransposed(k, tile.k_stride, keys.pick, keys.count, tile.head_size, s.kt);
+  PackTransposed<T>({k, tile.k_stride, keys.pick, tile.k + tile.first_key * tile.k_stride}, keys.count, tile.head_size,
+                    s.kt);
   Values<T> values{v, tile.v_stride, true};
   if (tile.queries > 1 || keys.pick != nullptr || tile.head_size % Lanes<T>() != 0) {
-    values = {s.v, d, PackRows(v, tile.v_stride, keys.pick, keys.count, tile.head_size, T{1}, s.v, d)};
+    values = {s.v, d, PackRows<T>({v, tile.v_stride, keys.pick}, keys.count, tile.head_size, T{1}, s.v, d)};
   }
   std::int64_t seen_from = tile.queries;
   for (std::int64_t row = 0; row < tile.queries; row += kTileRows) {
@@ -203,8 +204,8 @@ template <class T>
 HWY_INLINE void ForwardTile(const AttentionForwardTile<T>& tile, T* scratch) {
   const std::int64_t d = padded(tile.head_size), rows = padded(tile.queries);
   const ForwardScratch<T> s(scratch, d);
-  PackRows(tile.q, tile.q_stride, nullptr, tile.queries, tile.head_size,
-           static_cast<T>(tile.scale * std::numbers::log2e), s.q, d);
+  PackRows<T>({tile.q, tile.q_stride}, tile.queries, tile.head_size, static_cast<T>(tile.scale * std::numbers::log2e),
+              s.q, d);
   std::fill(s.q + tile.queries * d, s.q + rows * d, T{0});
 
   const std::int64_t last = tile.last_key + (tile.queries - 1) * tile.last_key_step;
@@ -263,6 +264,7 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
     tile.last_key = shape.causal ? t + s_size - t_size : s_size - 1;
     tile.last_key_step = shape.causal ? 1 : 0;
     tile.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * s_size;
+    tile.first_key = first_key(tile.key_mask, s_size);
     tile.scale = shape.scale;
     tile.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
     tile.first_weight = static_cast<std::uint64_t>(((b * shape.heads + h) * t_size + t) * s_size);

@@ -24,6 +24,13 @@ inline DropoutRule dropout_rule(const RandomStream* stream, double p) {
   return {stream, static_cast<std::uint32_t>(p * 4294967296.0), 1 / (1 - p)};
 }
 
+/// The first key that a mask [keys] lets through; 0 where there is none, or no mask.
+inline std::int64_t first_key(const std::int32_t* mask, std::int64_t keys) {
+  std::int64_t s = 0;
+  while (mask != nullptr && s < keys && mask[s] == 0) ++s;
+  return s < keys ? s : 0;
+}
+
 /// One head of one sequence, and a range of its queries.
 template <class T>
 struct AttentionTile {
@@ -35,6 +42,7 @@ struct AttentionTile {
   std::int64_t last_key;         ///< the last key that the first query sees
   std::int64_t last_key_step;    ///< 1 for causal: the next query sees one more; else 0
   const std::int32_t* key_mask;  ///< [keys] or null
+  std::int64_t first_key;        ///< the first key that the mask lets through: every row that sees any sees it
   double scale;
   DropoutRule dropout;
   std::uint64_t first_weight;  ///< number of (first query, key 0) in the dropout stream

@@ -75,6 +75,11 @@ AttentionResult<double> reference_attention(const AttentionCase& c, const Attent
   const std::int64_t width = c.width(), n = c.head_size;
   AttentionResult<double> out{std::vector<double>(in.q.size()), std::vector<double>(at(c.batch * c.heads * c.queries)),
                               std::vector<double>(in.q.size()), std::vector<double>(in.kv.size())};
+  const auto first_key = [&](std::int64_t b) {
+    std::int64_t s = 0;
+    while (!c.mask.empty() && s + 1 < c.keys && c.mask[at(b * c.keys + s)] == 0) ++s;
+    return s;
+  };
   std::vector<double> p(at(c.keys)), keep(at(c.keys)), dp(at(c.keys));
   for (std::int64_t row = 0; row < c.batch * c.heads * c.queries; ++row) {
     const std::int64_t t = row % c.queries, h = row / c.queries % c.heads, b = row / c.queries / c.heads;
@@ -93,6 +98,8 @@ AttentionResult<double> reference_attention(const AttentionCase& c, const Attent
       if (c.sees(b, t, s)) sum += p[at(s)] = std::exp(p[at(s)] - most);
     }
     if (sum == 0) continue;
+    // Scores count from that of the first key that the mask lets through.
+    for (std::int64_t i = 0; i < n; ++i) most -= c.scale * in.q[q + at(i)] * in.kv[k(first_key(b)) + at(i)];
     out.lse[at(row)] = (most + std::log(sum)) / std::log(2.0);
     for (std::int64_t s = 0; s < c.keys; ++s) {
       if (!c.sees(b, t, s)) continue;
