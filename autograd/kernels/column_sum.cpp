@@ -10,6 +10,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "autograd/kernels/partial-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -22,14 +24,13 @@ template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> sum_vector(D d, std::int64_t rows, const T* x, std::int64_t stride, std::size_t lanes) {
   auto total = hn::Zero(d);
   const bool whole = lanes == hn::Lanes(d);
-  const auto mask = hn::FirstN(d, lanes);
   for (std::int64_t begin = 0; begin < rows; begin += kBlockRows) {
     const std::int64_t end = std::min(rows, begin + kBlockRows);
     auto block = hn::Zero(d);
     if (whole) {
       for (std::int64_t i = begin; i < end; ++i) block = hn::Add(block, hn::LoadU(d, x + i * stride));
     } else {
-      for (std::int64_t i = begin; i < end; ++i) block = hn::Add(block, hn::MaskedLoad(mask, d, x + i * stride));
+      for (std::int64_t i = begin; i < end; ++i) block = hn::Add(block, LoadPartial(d, x + i * stride, lanes));
     }
     total = hn::Add(total, block);
   }
@@ -43,10 +44,9 @@ HWY_INLINE void sum_columns(std::int64_t rows, std::int64_t begin, std::int64_t 
   const auto width = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t j = begin; j < end; j += width) {
     const auto lanes = static_cast<std::size_t>(std::min(width, end - j));
-    const auto mask = hn::FirstN(d, lanes);
     auto total = sum_vector(d, rows, x + j, stride, lanes);
-    if (sums.add) total = hn::Add(total, hn::MaskedLoad(mask, d, sums.data + j));
-    hn::BlendedStore(total, mask, d, sums.data + j);
+    if (sums.add) total = hn::Add(total, LoadPartial(d, sums.data + j, lanes));
+    StorePartial(total, d, sums.data + j, lanes);
   }
 }
 
