@@ -4,37 +4,55 @@
 
 #include "autograd/core/check.h"
 #include "autograd/tape.h"
-#include "nn/gpt.h"
 
 namespace maki {
+namespace {
 
-KvCache::KvCache(const GptConfig& config, std::int64_t batch, DType dtype)
-    : capacity_(config.block_size), batch_(batch), n_embd_(config.n_embd) {
-  for (std::int64_t i = 0; i < config.n_layer; ++i) layers_.push_back(empty({batch, capacity_, 2 * n_embd_}, dtype));
+// Columns [begin, end) of x [rows, width] into rows of `to`.
+template <class T>
+void copy_columns(const T* x, std::int64_t rows, std::int64_t width, std::int64_t begin, std::int64_t end, T* to) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::copy(x + row * width + begin, x + row * width + end, to + row * (end - begin));
+  }
 }
 
-Tensor KvCache::attend(std::int64_t layer, const Tensor& qkv, const Attention& options) {
-  const std::int64_t tokens = qkv.shape()[1], total = length_ + tokens, c = n_embd_;
-  check(Tape::current() == nullptr, "kv cache: generation is not recorded; end the Recording first");
-  check(qkv.shape() == Shape{batch_, tokens, 3 * c}, "kv cache: q, k and v must be [{}, t, {}]; got {}", batch_, 3 * c,
-        qkv.shape());
+}  // namespace
+
+KvLayer::KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype)
+    : capacity_(capacity), kv_(empty({batch, capacity, 2 * n_embd}, dtype)) {}
+
+Tensor KvLayer::attend(const Tensor& qkv, const Attention& options) {
+  const std::int64_t batch = kv_.shape()[0], c = kv_.shape()[2] / 2;
+  check(Tape::current() == nullptr, "kv cache: cached attention has no gradient; end the Recording before generating");
+  check(qkv.shape().rank() == 3 && qkv.shape()[0] == batch && qkv.shape()[2] == 3 * c,
+        "kv cache: q, k and v must be [{}, t, {}]; got {}", batch, 3 * c, qkv.shape());
+  const std::int64_t tokens = qkv.shape()[1], total = length_ + tokens;
   check(total <= capacity_, "kv cache: at most {} tokens fit; got {}", capacity_, total);
-  Tensor& cache = layers_[static_cast<std::size_t>(layer)];
-  Tensor y = empty({batch_, tokens, c}, qkv.dtype());
-  // A sequence at a time: the filled rows of one sequence are contiguous, those of several are not.
+  // A sequence at a time: the rows of one sequence are contiguous, those of several are not.
+  Tensor y = empty({batch, tokens, c}, qkv.dtype()), q = empty({1, tokens, c}, qkv.dtype());
   dispatch(qkv.dtype(), [&]<class T>() {
-    for (std::int64_t b = 0; b < batch_; ++b) {
+    for (std::int64_t b = 0; b < batch; ++b) {
       const T* const rows = qkv.data<T>() + b * tokens * 3 * c;
-      T* const stored = cache.data<T>() + (b * capacity_ + length_) * 2 * c;
-      for (std::int64_t t = 0; t < tokens; ++t) std::copy_n(rows + t * 3 * c + c, 2 * c, stored + t * 2 * c);
-      Tensor q = empty({1, tokens, c}, qkv.dtype());
-      for (std::int64_t t = 0; t < tokens; ++t) std::copy_n(rows + t * 3 * c, c, q.data<T>() + t * c);
-      const Tensor kv = cache.slice_flat(b * capacity_ * 2 * c, {1, total, 2 * c});
-      const Tensor out = attention(q, kv, options);
+      const std::int64_t begin = b * capacity_ * 2 * c;
+      copy_columns(rows, tokens, 3 * c, 0, c, q.data<T>());
+      copy_columns(rows, tokens, 3 * c, c, 3 * c, kv_.data<T>() + begin + length_ * 2 * c);
+      const Tensor out = attention(q, kv_.slice_flat(begin, {1, total, 2 * c}), options);
       std::copy_n(out.data<T>(), tokens * c, y.data<T>() + b * tokens * c);
     }
   });
+  length_ = total;
   return y;
+}
+
+KvCache::KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype)
+    : batch_(batch), capacity_(capacity) {
+  check(n_layer >= 1 && batch >= 1 && capacity >= 1,
+        "kv cache: layers, batch and capacity must be at least 1; got {}, {}, {}", n_layer, batch, capacity);
+  for (std::int64_t i = 0; i < n_layer; ++i) layers_.emplace_back(batch, capacity, n_embd, dtype);
+}
+
+void KvCache::clear() {
+  for (KvLayer& layer : layers_) layer.length_ = 0;
 }
 
 }  // namespace maki

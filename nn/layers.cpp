@@ -1,8 +1,11 @@
 #include "nn/layers.h"
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "autograd/core/check.h"
+#include "autograd/core/nearest.h"
 
 namespace maki {
 namespace {
@@ -13,7 +16,6 @@ Parameter* bias_or_none(const Scope& scope, std::int64_t size, bool wanted) {
 
 }  // namespace
 
-// Without a deviation: uniform in ±1/√in, PyTorch's default for a linear layer on its own.
 Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias, double std)
     : weight(scope.parameter("weight", {out, in},
                              std > 0 ? init::normal(std) : init::uniform(1 / std::sqrt(static_cast<double>(in))))),
@@ -31,6 +33,29 @@ LayerNorm::LayerNorm(const Scope& scope, std::int64_t cols, bool with_bias, doub
 
 Tensor LayerNorm::operator()(const Tensor& x) const {
   return layer_norm(x, weight, bias ? bias->value() : Tensor(), eps);
+}
+
+const char* to_string(Activation activation) {
+  switch (activation) {
+    case Activation::gelu:
+      return "gelu";
+    case Activation::gelu_tanh:
+      return "gelu_tanh";
+    case Activation::relu:
+      return "relu";
+    case Activation::silu:
+      return "silu";
+  }
+  return "";
+}
+
+Activation activation_named(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Activation activation : kActivations) {
+    if (name == to_string(activation)) return activation;
+    names.emplace_back(to_string(activation));
+  }
+  fail("activation: there is no {}; the nearest is {}", name, nearest_name(name, names));
 }
 
 Tensor activate(const Tensor& x, Activation activation) {

@@ -3,32 +3,34 @@
 #include <cmath>
 
 #include "autograd/core/check.h"
+#include "nn/kv_cache.h"
 
 namespace maki {
 
-MultiHeadAttention::MultiHeadAttention(const Scope& scope, std::int64_t width, std::int64_t n_head, bool causal,
-                                       bool bias, double dropout, double projection_std)
-    : n_embd(width),
-      options{.n_head = n_head, .causal = causal, .dropout = dropout},
-      c_attn(scope / "c_attn", width, 3 * width, bias, kInitStd),
-      c_proj(scope / "c_proj", width, width, bias, projection_std) {
-  check(n_head >= 1 && width % n_head == 0, "attention: n_embd must be a multiple of n_head; got {} and {}", n_embd,
-        n_head);
+MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o)
+    : options{.n_head = o.n_head, .causal = o.causal, .dropout = o.dropout},
+      c_attn(scope / "c_attn", o.n_embd, 3 * o.n_embd, o.bias, kInitStd),
+      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.projection_std) {
+  check(o.n_head >= 1 && o.n_embd % o.n_head == 0, "attention: n_embd must be a multiple of n_head; got {} and {}",
+        o.n_embd, o.n_head);
 }
 
-Tensor MultiHeadAttention::operator()(const Tensor& x) const { return c_proj(attention(c_attn(x), options)); }
+Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache) const {
+  const Tensor qkv = c_attn(x);
+  return c_proj(cache != nullptr ? cache->attend(qkv, options) : attention(qkv, options));
+}
 
-FeedForward::FeedForward(const Scope& scope, std::int64_t n_embd, Activation kind, bool bias, double projection_std)
-    : activation(kind),
-      c_fc(scope / "c_fc", n_embd, 4 * n_embd, bias, kInitStd),
-      c_proj(scope / "c_proj", 4 * n_embd, n_embd, bias, projection_std) {}
+FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)
+    : activation(o.activation),
+      c_fc(scope / "c_fc", o.n_embd, 4 * o.n_embd, o.bias, kInitStd),
+      c_proj(scope / "c_proj", 4 * o.n_embd, o.n_embd, o.bias, o.projection_std) {}
 
 Block::Block(const Scope& scope, const BlockOptions& o)
     : order(o.norm),
       ln_1(scope / "ln_1", o.n_embd, o.bias),
-      attn(scope / "attn", o.n_embd, o.n_head, o.causal, o.bias, o.dropout, o.projection_std),
+      attn(scope / "attn", o),
       ln_2(scope / "ln_2", o.n_embd, o.bias),
-      mlp(scope / "mlp", o.n_embd, o.activation, o.bias, o.projection_std),
+      mlp(scope / "mlp", o),
       drop{o.dropout} {}
 
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double base, DType dtype) {

@@ -1,0 +1,222 @@
+// What a falling loss hides: that no token sees the future, that heads see all of the past, that sequences of a batch
+// do not meet, that every weight learns.
+#include <cmath>
+#include <map>
+
+#include "optim/optimizer.h"
+#include "tests/catch.h"
+#include "tests/nn/small_gpt.h"
+
+using namespace maki;
+using namespace maki::test;
+
+namespace {
+
+GptConfig with(NormOrder norm, double sinusoidal_base, bool tied = true) {
+  GptConfig config = kSmall;
+  config.norm = norm;
+  config.sinusoidal_base = sinusoidal_base;
+  config.tie_weights = tied;
+  return config;
+}
+const std::vector<GptConfig> kVariants = {with(NormOrder::pre, 0), with(NormOrder::pre, 0, false),
+                                          with(NormOrder::post, 0), with(NormOrder::pre, 100)};
+
+double train_step(SmallGpt& gpt, Optimizer& optimizer, Tape& tape, const Tensor& ids, const Tensor& targets,
+                  double lr) {
+  const Tensor loss = [&] {
+    const Recording on(tape);
+    return gpt.model.loss(ids, targets);
+  }();
+  tape.backward(loss);
+  optimizer.step(lr);
+  return loss.item();
+}
+
+}  // namespace
+
+TEST_CASE("changing a token leaves the logits of all earlier ones bit-equal, and changes its own") {
+  for (const GptConfig& config : kVariants) {
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      SmallGpt gpt(config, dtype);
+      gpt.randomize(3);
+      const std::int64_t batch = 2, tokens = config.block_size, v = config.vocab_size;
+      const Tensor ids = random_ids(batch, tokens, v, 5);
+      const Tensor before = gpt.model.logits(ids);
+      for (std::int64_t t = 0; t < tokens; ++t) {
+        Tensor changed = copy_of<std::int32_t>(ids);
+        std::int32_t& id = changed.data<std::int32_t>()[tokens + t];  // of the second sequence
+        id = static_cast<std::int32_t>((id + 1) % v);
+        const Tensor after = gpt.model.logits(changed);
+        INFO("token " << t);
+        REQUIRE(same_bits(after, 0, before, 0, (tokens + t) * v));  // the first sequence, and the past of the second
+        for (std::int64_t later = t; later < tokens; ++later) {
+          INFO("position " << later);
+          REQUIRE_FALSE(same_bits(after, (tokens + later) * v, before, (tokens + later) * v, v));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("every head reaches every earlier position, and no later one unless attention is full") {
+  constexpr std::int64_t kTokens = 8, kWidth = 12, kHeads = 3, kSize = kWidth / kHeads;
+  for (const bool causal : {true, false}) {
+    for (std::int64_t head = 0; head < kHeads; ++head) {
+      ParameterStore store(DType::float64);
+      const MultiHeadAttention attn(Scope(store), {.n_embd = kWidth, .n_head = kHeads, .causal = causal});
+      const Parameter& input = store.add("x", {1, kTokens, kWidth}, init::normal(1));
+      store.seal(2);
+      // Only this head's columns go on to the output.
+      double* const proj = store.values().data<double>() + attn.c_proj.weight.offset();
+      for (std::int64_t i = 0; i < kWidth * kWidth; ++i) {
+        if (i % kWidth / kSize != head) proj[i] = 0;
+      }
+      const Tensor before = attn(input);
+      for (std::int64_t s = 0; s < kTokens; ++s) {
+        Tensor changed = copy_of<double>(input);
+        for (std::int64_t c = 0; c < kWidth; ++c) changed.data<double>()[s * kWidth + c] += 1;
+        const Tensor after = attn(changed);
+        for (std::int64_t t = 0; t < kTokens; ++t) {
+          INFO("head " << head << ", from " << s << " to " << t << (causal ? ", causal" : ", full"));
+          REQUIRE(same_bits(after, t * kWidth, before, t * kWidth, kWidth) == (causal && s > t));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("permuting the batch permutes the output") {
+  for (const GptConfig& config : kVariants) {
+    SmallGpt gpt(config);
+    gpt.randomize(4);
+    const std::int64_t batch = 5, tokens = config.block_size, row = tokens * config.vocab_size;
+    const Tensor ids = random_ids(batch, tokens, config.vocab_size, 6), before = gpt.model.logits(ids);
+    Tensor permuted = empty(ids.shape(), DType::int32);
+    for (std::int64_t i = 0; i < ids.numel(); ++i) {
+      const std::int64_t from = (i / tokens * 3 + 1) % batch;  // a permutation of 5
+      permuted.data<std::int32_t>()[i] = ids.data<std::int32_t>()[from * tokens + i % tokens];
+    }
+    const Tensor after = gpt.model.logits(permuted);
+    for (std::int64_t b = 0; b < batch; ++b) REQUIRE(same_bits(after, b * row, before, (b * 3 + 1) % batch * row, row));
+    REQUIRE_FALSE(same_bits(after, before));
+  }
+}
+
+TEST_CASE("positions matter: the same token has other logits elsewhere") {
+  for (const GptConfig& config : kVariants) {
+    SmallGpt gpt(config);
+    Tensor ids = zeros({1, 4}, DType::int32);
+    const Tensor logits = gpt.model.logits(ids);
+    for (std::int64_t t = 1; t < 4; ++t) {
+      REQUIRE_FALSE(same_bits(logits, 0, logits, t * config.vocab_size, config.vocab_size));
+    }
+  }
+}
+
+TEST_CASE("the loss at the start is ln V within 2 percent") {
+  for (const std::int64_t vocab : {65, 1000}) {
+    for (const bool tied : {true, false}) {
+      SmallGpt gpt(
+          {.n_layer = 4, .n_head = 4, .n_embd = 64, .block_size = 32, .vocab_size = vocab, .tie_weights = tied});
+      const double loss = gpt.model.loss(random_ids(4, 32, vocab, 1), random_ids(4, 32, vocab, 2)).item();
+      REQUIRE(loss == Approx(std::log(static_cast<double>(vocab))).epsilon(0.02));
+    }
+  }
+}
+
+TEST_CASE("at learning rate 0 nothing moves, embeddings included; above 0 every weight does") {
+  for (const GptConfig& config : kVariants) {
+    for (const OptimizerOptions& options :
+         {OptimizerOptions(AdamW{.weight_decay = 0.1}), OptimizerOptions(Sgd{.momentum = 0.9, .weight_decay = 0.1})}) {
+      SmallGpt gpt(config);
+      gpt.randomize(8);
+      Optimizer optimizer(gpt.store, options);
+      Tape tape;
+      const Tensor ids = random_ids(6, config.block_size, config.vocab_size, 9);
+      const Tensor targets = random_ids(6, config.block_size, config.vocab_size, 10);
+      const Tensor before = copy_of<float>(gpt.store.values());
+      train_step(gpt, optimizer, tape, ids, targets, 0);
+      REQUIRE(same_bits(gpt.store.values(), before));
+
+      train_step(gpt, optimizer, tape, ids, targets, 0.1);
+      for (const auto& parameter : gpt.store.parameters()) {
+        INFO(parameter->name());
+        const bool has_keys = parameter->name().ends_with("c_attn.bias");  // a key's bias has no gradient
+        std::int64_t still = 0, size = parameter->shape().numel();
+        for (std::int64_t i = 0; i < size; ++i) {
+          if (has_keys && i / config.n_embd == 1) continue;
+          still += parameter->value().at(i) == before.at(parameter->offset() + i);
+        }
+        REQUIRE(still <= size / 10);  // a gradient that is tiny may be lost in the sum
+      }
+    }
+  }
+}
+
+TEST_CASE("one batch is learnt by heart") {
+  std::vector<GptConfig> configs = kVariants;
+  for (const Activation activation : {Activation::gelu_tanh, Activation::relu, Activation::silu}) {
+    GptConfig config = kSmall;
+    config.activation = activation;
+    config.bias = activation == Activation::relu;
+    configs.push_back(config);
+  }
+  for (GptConfig& config : configs) {
+    config.n_embd = 32;
+    SmallGpt gpt(config);
+    Optimizer optimizer(gpt.store, AdamW{.beta2 = 0.99, .weight_decay = 0});
+    Tape tape;
+    const Tensor ids = random_ids(4, config.block_size, config.vocab_size, 11);
+    // The target of a token is a fixed function of its whole past, so that it can be learnt but not guessed.
+    Tensor targets = empty(ids.shape(), DType::int32);
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < ids.numel(); ++i) {
+      sum = (i % config.block_size == 0 ? 0 : sum) + ids.data<std::int32_t>()[i];
+      targets.data<std::int32_t>()[i] = static_cast<std::int32_t>(sum % config.vocab_size);
+    }
+    double loss = 10;
+    int step = 0;
+    while (loss >= 0.01 && step < 600) {
+      loss = train_step(gpt, optimizer, tape, ids, targets, 0.01 / (1 + step / 100));
+      ++step;
+    }
+    INFO("steps " << step << ", norm " << static_cast<int>(config.norm) << ", base " << config.sinusoidal_base << ", "
+                  << to_string(config.activation));
+    REQUIRE(loss < 0.01);
+  }
+}
+
+TEST_CASE("dropout acts in a recording alone: on embeddings, attention weights and both residual branches") {
+  GptConfig config = kSmall;
+  config.dropout = 0.3;
+  SmallGpt gpt(config);
+  gpt.randomize(12);
+  const Tensor ids = random_ids(2, config.block_size, config.vocab_size, 13);
+  SmallGpt plain(kSmall);
+  plain.randomize(12);
+  REQUIRE(same_bits(gpt.model.logits(ids), plain.model.logits(ids)));
+
+  Tape tape;
+  const auto recorded = [&](const RandomContext& random) {
+    const Recording on(tape, random);
+    return gpt.model.loss(ids, ids);
+  };
+  std::map<std::string, int> nodes;
+  tape.observe_backward([&](const char* name) { ++nodes[name]; });
+  const Tensor loss = recorded({.seed = 1});
+  tape.backward(loss);
+  REQUIRE(nodes["dropout"] == 1 + 2 * config.n_layer);
+  REQUIRE(recorded({.seed = 1}).item() == loss.item());
+  REQUIRE(recorded({.seed = 2}).item() != loss.item());
+  REQUIRE(recorded({.seed = 1, .step = 1}).item() != loss.item());
+  tape.clear();
+
+  ParameterStore store;
+  const MultiHeadAttention attn(Scope(store), {.n_embd = 12, .n_head = 2, .dropout = 0.5});
+  const Parameter& x = store.add("x", {1, 6, 12}, init::normal(1));
+  store.seal();
+  const Tensor without = attn(x);
+  const Recording on(tape);
+  REQUIRE_FALSE(same_bits(attn(x), without));
+}

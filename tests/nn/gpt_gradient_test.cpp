@@ -1,0 +1,78 @@
+// The gradient of a whole model, every parameter, in float64 against differences.
+#include <cmath>
+
+#include "autograd/gradcheck.h"
+#include "tests/catch.h"
+#include "tests/nn/small_gpt.h"
+
+using namespace maki;
+using namespace maki::test;
+
+namespace {
+
+// Every parameter tensor of a model below 1e-8, and its key biases, whose gradient is zero by mathematics (a softmax
+// does not see what is added to all its scores), below 1e-12 absolutely.
+void check_gradients(GptConfig config, std::uint64_t seed) {
+  SmallGpt gpt(config, DType::float64);
+  gpt.randomize(seed);
+  const std::int64_t tokens = config.block_size;
+  const Tensor ids = random_ids(2, tokens, config.vocab_size, seed + 1);
+  const Tensor targets = random_ids(2, tokens, config.vocab_size, seed + 2);
+  const auto loss = [&] { return gpt.model.loss(ids, targets); };
+  GradcheckOptions options;
+  options.seed = seed;
+  options.random = {.seed = seed, .step = 3};
+  const std::vector<GradcheckResult> results = gradcheck(gpt.store, loss, options);
+  REQUIRE(results.size() == gpt.store.parameters().size());
+  for (const GradcheckResult& result : results) {
+    INFO(result.name << ": error " << result.error << ", worst " << result.worst << " " << result.worst_analytic
+                     << " against " << result.worst_numeric);
+    REQUIRE(result.compared == gpt.store.find(result.name).shape().numel());
+    REQUIRE(result.passed(1e-8));
+  }
+
+  Tape tape;
+  {
+    const Recording on(tape, options.random);
+    tape.backward(loss());
+  }
+  if (!config.bias) return;
+  for (std::int64_t layer = 0; layer < config.n_layer; ++layer) {
+    const Tensor gradient = gpt.store.find("h." + std::to_string(layer) + ".attn.c_attn.bias").gradient();
+    const std::int64_t c = config.n_embd;
+    for (std::int64_t i = c; i < 2 * c; ++i) {
+      REQUIRE(std::abs(gradient.at(i)) < 1e-12);
+    }
+    REQUIRE(std::abs(gradient.at(0)) > 1e-12);
+    REQUIRE(std::abs(gradient.at(2 * c)) > 1e-12);
+  }
+}
+
+constexpr GptConfig kTiny{.n_layer = 2, .n_head = 2, .n_embd = 8, .block_size = 5, .vocab_size = 7};
+
+}  // namespace
+
+TEST_CASE("gradient of a two-layer Gpt, tied and untied, with and without dropout") {
+  for (const bool tied : {true, false}) {
+    for (const double dropout : {0.0, 0.2}) {
+      GptConfig config = kTiny;
+      config.tie_weights = tied;
+      config.dropout = dropout;
+      INFO((tied ? "tied" : "untied") << ", dropout " << dropout);
+      check_gradients(config, 31);
+    }
+  }
+}
+
+TEST_CASE("gradient of the other forms: without biases, post-norm, sinusoidal positions, each activation") {
+  GptConfig config = kTiny;
+  config.bias = false;
+  config.norm = NormOrder::post;
+  check_gradients(config, 41);
+  config = kTiny;
+  config.sinusoidal_base = 100;
+  config.activation = Activation::gelu_tanh;
+  check_gradients(config, 42);
+  config.activation = Activation::silu;
+  check_gradients(config, 43);
+}

@@ -1,0 +1,134 @@
+// The parameters a Gpt is made of: names, groups, shapes, initial values, counts; and what it refuses.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/nn/small_gpt.h"
+
+using namespace maki;
+using namespace maki::test;
+
+namespace {
+
+std::vector<std::string> expected_names(const GptConfig& c) {
+  std::vector<std::string> names = {"wte.weight"};
+  if (c.sinusoidal_base == 0) names.push_back("wpe.weight");
+  const auto add = [&](const std::string& layer) {
+    names.push_back(layer + ".weight");
+    if (c.bias) names.push_back(layer + ".bias");
+  };
+  for (std::int64_t i = 0; i < c.n_layer; ++i) {
+    for (const char* const part : {"ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"}) {
+      add("h." + std::to_string(i) + "." + part);
+    }
+  }
+  if (c.norm == NormOrder::pre) add("ln_f");
+  if (!c.tie_weights) names.push_back("lm_head.weight");
+  return names;
+}
+
+// Mean and deviation of a parameter's values.
+std::pair<double, double> moments_of(const Parameter& p) {
+  double sum = 0, squares = 0;
+  const auto n = static_cast<double>(p.shape().numel());
+  for (std::int64_t i = 0; i < p.shape().numel(); ++i) sum += p.value().at(i);
+  for (std::int64_t i = 0; i < p.shape().numel(); ++i) squares += std::pow(p.value().at(i) - sum / n, 2);
+  return {sum / n, std::sqrt(squares / n)};
+}
+
+}  // namespace
+
+TEST_CASE("every weight is in the store, in the order of the model, under GPT-2's name and in its group") {
+  for (const bool bias : {true, false}) {
+    for (const bool tied : {true, false}) {
+      for (const double base : {0.0, 10000.0}) {
+        for (const NormOrder norm : {NormOrder::pre, NormOrder::post}) {
+          GptConfig config = kSmall;
+          config.bias = bias;
+          config.tie_weights = tied;
+          config.sinusoidal_base = base;
+          config.norm = norm;
+          SmallGpt gpt(config);
+          std::vector<std::string> names;
+          std::int64_t count = 0;
+          for (const auto& parameter : gpt.store.parameters()) {
+            names.push_back(parameter->name());
+            INFO(parameter->name());
+            const bool matrix = parameter->shape().rank() == 2;
+            REQUIRE(parameter->group() == (matrix ? Group::decay : Group::no_decay));
+            if (parameter->name() != "wpe.weight") count += parameter->shape().numel();
+          }
+          REQUIRE(names == expected_names(config));
+          REQUIRE(gpt.model.parameter_count() == count);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("shapes are [out, in], and GPT-2 small counts as nanoGPT counts it") {
+  ParameterStore store;
+  const Gpt model(Scope(store), GptConfig{});
+  REQUIRE(store.numel() == 124439808);
+  REQUIRE(model.parameter_count() == 124439808 - 1024 * 768);
+  REQUIRE(store.find("wte.weight").shape() == Shape{50257, 768});
+  REQUIRE(store.find("wpe.weight").shape() == Shape{1024, 768});
+  REQUIRE(store.find("h.11.attn.c_attn.weight").shape() == Shape{3 * 768, 768});
+  REQUIRE(store.find("h.3.mlp.c_fc.weight").shape() == Shape{4 * 768, 768});
+  REQUIRE(store.find("h.3.mlp.c_proj.weight").shape() == Shape{768, 4 * 768});
+  const double expected = 6.0 * 123653376 + 12.0 * 12 * 12 * 64 * 1024;
+  REQUIRE(model.flop_per_token(1024) == Approx(expected));
+}
+
+TEST_CASE("initial values are GPT-2's") {
+  const GptConfig config{
+      .n_layer = 3, .n_head = 4, .n_embd = 64, .block_size = 128, .vocab_size = 150, .tie_weights = false};
+  SmallGpt gpt(config);
+  for (const auto& parameter : gpt.store.parameters()) {
+    const std::string& name = parameter->name();
+    const auto moments = moments_of(*parameter);
+    INFO(name);
+    if (parameter->shape().rank() == 2) {
+      const double std = name.ends_with("c_proj.weight") ? 0.02 / std::sqrt(6.0) : 0.02;
+      REQUIRE(moments.second == Approx(std).epsilon(0.05));
+      REQUIRE(std::abs(moments.first) < 0.05 * std);
+    } else {
+      REQUIRE(moments.first == (name.ends_with("weight") ? 1 : 0));
+      REQUIRE(moments.second == 0);
+    }
+  }
+  // Values depend on seed and name alone: not on what else the model has.
+  SmallGpt again(config), other(config, DType::float32, 2),
+      tied({.n_layer = 3, .n_head = 4, .n_embd = 64, .block_size = 128, .vocab_size = 150, .bias = false});
+  REQUIRE(same_bits(gpt.store.values(), again.store.values()));
+  REQUIRE_FALSE(same_bits(gpt.store.values(), other.store.values()));
+  REQUIRE(same_bits(gpt.store.find("h.2.mlp.c_fc.weight"), tied.store.find("h.2.mlp.c_fc.weight")));
+}
+
+TEST_CASE("a tied head is the table of tokens") {
+  SmallGpt gpt(kSmall, DType::float64);
+  gpt.randomize(1);
+  const Tensor ids = random_ids(2, 5, kSmall.vocab_size, 2);
+  REQUIRE(same_bits(gpt.model.logits(ids), linear(gpt.model.hidden(ids), gpt.store.find("wte.weight"))));
+}
+
+TEST_CASE("a Gpt refuses what cannot work, with the numbers") {
+  ParameterStore store;
+  const auto build = [&](GptConfig config) { Gpt(Scope(store), config); };
+  REQUIRE_THROWS_WITH(build({.n_layer = 2, .n_head = 5, .n_embd = 12}), ContainsSubstring("12 and 5"));
+  REQUIRE_THROWS_AS(build({.n_layer = 0}), Error);
+  REQUIRE_THROWS_AS(build({.n_layer = 1, .n_head = 0}), Error);
+  REQUIRE_THROWS_AS(build({.vocab_size = 0}), Error);
+  REQUIRE_THROWS_AS(build({.dropout = 1}), Error);
+  REQUIRE_THROWS_WITH(
+      build({.n_layer = 1, .n_head = 1, .n_embd = 2, .block_size = 2, .vocab_size = 2, .sinusoidal_base = 1}),
+      ContainsSubstring("base"));
+
+  const SmallGpt gpt(kSmall);
+  REQUIRE_THROWS_WITH(gpt.model.logits(random_ids(1, 10, 7, 1)),
+                      ContainsSubstring("block_size = 9") && ContainsSubstring("10"));
+  REQUIRE_THROWS_WITH(gpt.model.logits(zeros({3}, DType::int32)), ContainsSubstring("[3]"));
+  REQUIRE_THROWS_AS(gpt.model.logits(zeros({1, 3}, DType::float32)), Error);
+  REQUIRE_THROWS_AS(gpt.model.logits(full({1, 3}, DType::int32, 7)), Error);
+  REQUIRE_THROWS_AS(gpt.model.logits(full({1, 3}, DType::int32, -1)), Error);
+}

@@ -1,0 +1,131 @@
+// Cached generation has the bits of the full forward pass, however the tokens come in.
+#include "nn/kv_cache.h"
+
+#include <cmath>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/target.h"
+#include "tests/catch.h"
+#include "tests/nn/small_gpt.h"
+
+using namespace maki;
+using namespace maki::test;
+
+namespace {
+
+Tensor columns(const Tensor& ids, std::int64_t begin, std::int64_t end) {
+  const std::int64_t batch = ids.shape()[0], width = ids.shape()[1];
+  Tensor part = empty({batch, end - begin}, DType::int32);
+  for (std::int64_t i = 0; i < part.numel(); ++i) {
+    part.data<std::int32_t>()[i] = ids.data<std::int32_t>()[i / (end - begin) * width + begin + i % (end - begin)];
+  }
+  return part;
+}
+
+// Feeds ids in pieces of the given sizes, over and over, and compares the logits after each with the full forward.
+int compare(const GptConfig& config, DType dtype, std::int64_t batch, const std::vector<std::int64_t>& pieces) {
+  SmallGpt gpt(config, dtype);
+  gpt.randomize(21);
+  const std::int64_t tokens = config.block_size, v = config.vocab_size;
+  const Tensor ids = random_ids(batch, tokens, v, 22), expected = gpt.model.logits(ids);
+  KvCache cache = gpt.model.make_cache(batch);
+  int compared = 0;
+  for (std::size_t i = 0; cache.length() < tokens; ++i) {
+    const std::int64_t begin = cache.length(), end = std::min(tokens, begin + pieces[i % pieces.size()]);
+    const Tensor logits = gpt.model.next_logits(columns(ids, begin, end), cache);
+    REQUIRE(cache.length() == end);
+    REQUIRE(logits.shape() == Shape{batch, v});
+    for (std::int64_t b = 0; b < batch; ++b) {
+      INFO("sequence " << b << ", tokens " << begin << " to " << end);
+      REQUIRE(same_bits(logits, b * v, expected, (b * tokens + end - 1) * v, v));
+      ++compared;
+    }
+  }
+  return compared;
+}
+
+}  // namespace
+
+TEST_CASE("logits with a cache are those of the full forward, bit for bit") {
+  // 150 tokens are more than two blocks of keys; 24 and 20 wide heads are no multiple of a vector.
+  const std::vector<GptConfig> configs = {
+      kSmall,
+      {.n_layer = 2, .n_head = 2, .n_embd = 48, .block_size = 150, .vocab_size = 65},
+      {.n_layer = 1,
+       .n_head = 1,
+       .n_embd = 20,
+       .block_size = 70,
+       .vocab_size = 33,
+       .bias = false,
+       .tie_weights = false},
+      {.n_layer = 2,
+       .n_head = 4,
+       .n_embd = 32,
+       .block_size = 40,
+       .vocab_size = 17,
+       .norm = NormOrder::post,
+       .sinusoidal_base = 50},
+  };
+  const int before = threads();
+  set_threads(1);
+  for (const std::string& target : kernels::available_targets()) {
+    kernels::force_target(target);
+    for (const GptConfig& config : configs) {
+      for (const DType dtype : {DType::float32, DType::float64}) {
+        for (const std::int64_t batch : {1, 3}) {
+          INFO(target << ", " << to_string(dtype) << ", C " << config.n_embd << ", batch " << batch);
+          REQUIRE(compare(config, dtype, batch, {1}) == batch * config.block_size);
+          REQUIRE(compare(config, dtype, batch, {config.block_size}) == batch);
+          REQUIRE(compare(config, dtype, batch, {5, 1, 1, 7, 2}) > 0);
+        }
+      }
+    }
+  }
+  kernels::force_target("");
+  set_threads(3);
+  REQUIRE(compare(configs[1], DType::float32, 3, {100, 3, 1}) > 0);
+  set_threads(before);
+}
+
+TEST_CASE("hidden states with a cache are those of the full forward at every position") {
+  SmallGpt gpt(kSmall);
+  gpt.randomize(23);
+  const Tensor ids = random_ids(2, 9, 7, 24), expected = gpt.model.hidden(ids);
+  KvCache cache = gpt.model.make_cache(2);
+  const Tensor first = gpt.model.hidden(columns(ids, 0, 4), &cache),
+               rest = gpt.model.hidden(columns(ids, 4, 9), &cache);
+  for (std::int64_t b = 0; b < 2; ++b) {
+    REQUIRE(same_bits(first, b * 4 * 12, expected, b * 9 * 12, 4 * 12));
+    REQUIRE(same_bits(rest, b * 5 * 12, expected, (b * 9 + 4) * 12, 5 * 12));
+  }
+}
+
+TEST_CASE("what stands behind the filled part of a cache changes nothing") {
+  SmallGpt gpt(kSmall);
+  gpt.randomize(25);
+  const Tensor ids = random_ids(1, 4, 7, 26),
+               expected = gpt.model.next_logits(ids, *std::make_unique<KvCache>(gpt.model.make_cache(1)));
+  KvCache cache = gpt.model.make_cache(1);
+  gpt.model.next_logits(random_ids(1, 9, 7, 27), cache);
+  cache.clear();
+  REQUIRE(cache.length() == 0);
+  REQUIRE(same_bits(gpt.model.next_logits(ids, cache), expected));
+}
+
+TEST_CASE("a cache refuses what it cannot hold and stays as it was") {
+  SmallGpt gpt(kSmall);
+  KvCache cache = gpt.model.make_cache(2);
+  gpt.model.next_logits(random_ids(2, 7, 7, 28), cache);
+  REQUIRE_THROWS_WITH(gpt.model.next_logits(random_ids(2, 3, 7, 29), cache), ContainsSubstring("block_size = 9"));
+  REQUIRE_THROWS_WITH(gpt.model.next_logits(random_ids(3, 1, 7, 29), cache), ContainsSubstring("[2, t]"));
+  REQUIRE_THROWS_AS(gpt.model.next_logits(zeros({2, 0}, DType::int32), cache), Error);
+  REQUIRE_THROWS_AS(gpt.model.next_logits(full({2, 1}, DType::int32, 99), cache), Error);
+  {
+    Tape tape;
+    const Recording on(tape);
+    REQUIRE_THROWS_WITH(gpt.model.next_logits(random_ids(2, 1, 7, 29), cache), ContainsSubstring("Recording"));
+  }
+  REQUIRE(cache.length() == 7);
+  gpt.model.next_logits(random_ids(2, 2, 7, 29), cache);
+  REQUIRE(cache.length() == 9);
+}

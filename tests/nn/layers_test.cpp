@@ -1,0 +1,202 @@
+// Layers at values known by hand, and a whole Gpt against the formulas of the papers in plain loops.
+#include "nn/layers.h"
+
+#include <cmath>
+#include <functional>
+
+#include "tests/catch.h"
+#include "tests/nn/small_gpt.h"
+
+using namespace maki;
+using namespace maki::test;
+
+namespace {
+
+using Matrix = std::vector<std::vector<double>>;  // [rows][columns]
+
+// The model of nn/gpt.h for one sequence, written down again without a tensor.
+class PlainGpt {
+ public:
+  explicit PlainGpt(const SmallGpt& gpt) : store_(gpt.store), c_(gpt.model.config) {}
+
+  Matrix logits(const std::vector<std::int32_t>& ids) const {
+    Matrix x(ids.size(), std::vector<double>(size(c_.n_embd)));
+    for (std::size_t t = 0; t < ids.size(); ++t) {
+      for (std::size_t c = 0; c < x[t].size(); ++c) {
+        const double token = weight("wte.weight", static_cast<std::size_t>(ids[t]), c);
+        x[t][c] = c_.sinusoidal_base == 0 ? token + weight("wpe.weight", t, c)
+                                          : token * std::sqrt(static_cast<double>(c_.n_embd)) + sinusoid(t, c);
+      }
+    }
+    for (std::int64_t i = 0; i < c_.n_layer; ++i) {
+      const std::string h = "h." + std::to_string(i);
+      x = residual(x, h + ".ln_1", [&](const Matrix& y) { return attention(y, h + ".attn"); });
+      x = residual(x, h + ".ln_2", [&](const Matrix& y) { return feed_forward(y, h + ".mlp"); });
+    }
+    if (c_.norm == NormOrder::pre) x = norm(x, "ln_f");
+    return linear(x, c_.tie_weights ? "wte" : "lm_head");
+  }
+
+ private:
+  static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+  double weight(const std::string& name, std::size_t row, std::size_t column) const {
+    const Tensor& w = store_.find(name).value();
+    return w.at(static_cast<std::int64_t>(row) * w.shape().cols() + static_cast<std::int64_t>(column));
+  }
+  double bias(const std::string& layer, std::size_t i) const {
+    const bool has = c_.bias && layer != "wte" && layer != "lm_head";
+    return has ? store_.find(layer + ".bias").value().at(static_cast<std::int64_t>(i)) : 0;
+  }
+  double sinusoid(std::size_t t, std::size_t c) const {
+    const double pair = static_cast<double>(c / 2);
+    const double angle =
+        static_cast<double>(t) / std::pow(c_.sinusoidal_base, 2 * pair / static_cast<double>(c_.n_embd));
+    return c % 2 == 0 ? std::sin(angle) : std::cos(angle);
+  }
+
+  Matrix linear(const Matrix& x, const std::string& layer) const {
+    const std::size_t out = size(store_.find(layer + ".weight").shape()[0]);
+    Matrix y(x.size(), std::vector<double>(out));
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      for (std::size_t o = 0; o < out; ++o) {
+        y[t][o] = bias(layer, o);
+        for (std::size_t i = 0; i < x[t].size(); ++i) y[t][o] += x[t][i] * weight(layer + ".weight", o, i);
+      }
+    }
+    return y;
+  }
+
+  Matrix norm(Matrix x, const std::string& layer) const {
+    for (std::vector<double>& row : x) {
+      const auto n = static_cast<double>(row.size());
+      double mean = 0, variance = 0;
+      for (const double v : row) mean += v / n;
+      for (const double v : row) variance += (v - mean) * (v - mean) / n;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        row[i] = (row[i] - mean) / std::sqrt(variance + 1e-5) * weight(layer + ".weight", 0, i) + bias(layer, i);
+      }
+    }
+    return x;
+  }
+
+  Matrix residual(const Matrix& x, const std::string& ln, const std::function<Matrix(const Matrix&)>& f) const {
+    Matrix y = f(c_.norm == NormOrder::pre ? norm(x, ln) : x);
+    for (std::size_t t = 0; t < y.size(); ++t) {
+      for (std::size_t i = 0; i < y[t].size(); ++i) y[t][i] += x[t][i];
+    }
+    return c_.norm == NormOrder::pre ? y : norm(y, ln);
+  }
+
+  Matrix feed_forward(const Matrix& x, const std::string& layer) const {
+    Matrix y = linear(x, layer + ".c_fc");
+    for (std::vector<double>& row : y) {
+      for (double& v : row) v = activation(v);
+    }
+    return linear(y, layer + ".c_proj");
+  }
+  double activation(double v) const {
+    switch (c_.activation) {
+      case Activation::gelu:
+        return v * 0.5 * (1 + std::erf(v / std::sqrt(2.0)));
+      case Activation::gelu_tanh:
+        return v * 0.5 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (v + 0.044715 * v * v * v)));
+      case Activation::relu:
+        return v > 0 ? v : 0;
+      case Activation::silu:
+        return v / (1 + std::exp(-v));
+    }
+    return 0;
+  }
+
+  Matrix attention(const Matrix& x, const std::string& layer) const {
+    const Matrix qkv = linear(x, layer + ".c_attn");
+    const std::size_t c = size(c_.n_embd), d = c / size(c_.n_head);
+    Matrix y(x.size(), std::vector<double>(c));
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      for (std::size_t first = 0; first < c; first += d) {  // head by head
+        std::vector<double> p(t + 1);
+        double total = 0;
+        for (std::size_t s = 0; s <= t; ++s) {
+          double score = 0;
+          for (std::size_t i = first; i < first + d; ++i) score += qkv[t][i] * qkv[s][c + i];
+          total += p[s] = std::exp(score / std::sqrt(static_cast<double>(d)));
+        }
+        for (std::size_t s = 0; s <= t; ++s) {
+          for (std::size_t i = first; i < first + d; ++i) y[t][i] += p[s] / total * qkv[s][2 * c + i];
+        }
+      }
+    }
+    return linear(y, layer + ".c_proj");
+  }
+
+  const ParameterStore& store_;
+  GptConfig c_;
+};
+
+}  // namespace
+
+TEST_CASE("a Gpt computes the formulas of the papers") {
+  std::vector<GptConfig> configs(6, kSmall);
+  configs[1].tie_weights = configs[1].bias = false;
+  configs[2].norm = NormOrder::post;
+  configs[2].activation = Activation::relu;
+  configs[3].sinusoidal_base = 10000;
+  configs[3].activation = Activation::silu;
+  configs[4].n_head = 3;
+  configs[4].activation = Activation::gelu_tanh;
+  configs[5].n_embd = 15;  // odd: the last column of the sinusoids is a sine without its cosine
+  configs[5].n_head = 5;
+  configs[5].sinusoidal_base = 20;
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    SmallGpt gpt(configs[i], DType::float64);
+    gpt.randomize(51);
+    const Tensor ids = random_ids(2, 9, 7, 52), logits = gpt.model.logits(ids);
+    REQUIRE(logits.shape() == Shape{2, 9, 7});
+    for (std::int64_t b = 0; b < 2; ++b) {
+      const auto row = ids.values<std::int32_t>().subspan(static_cast<std::size_t>(b) * 9, 9);
+      const Matrix expected = PlainGpt(gpt).logits({row.begin(), row.end()});
+      for (std::int64_t k = 0; k < 63; ++k) {
+        INFO("variant " << i << ", sequence " << b << ", logit " << k);
+        const double e = expected[static_cast<std::size_t>(k / 7)][static_cast<std::size_t>(k % 7)];
+        REQUIRE(std::abs(logits.at(b * 63 + k) - e) <= 1e-12 * (1 + std::abs(e)));
+      }
+    }
+  }
+}
+
+TEST_CASE("scopes build the paths of names") {
+  ParameterStore store;
+  const Scope scope(store);
+  REQUIRE((scope / "h" / 3 / "attn").parameter("weight", {2}, init::constant(0)).name() == "h.3.attn.weight");
+  REQUIRE(scope.parameter("scale", {1}, init::constant(0)).name() == "scale");
+  REQUIRE_THROWS_WITH(scope.parameter("scale", {1}, init::constant(0)), ContainsSubstring("scale"));
+}
+
+TEST_CASE("a linear layer on its own begins as PyTorch's does") {
+  ParameterStore store;
+  const Linear layer(Scope(store) / "layer", 16, 8), plain(Scope(store) / "plain", 16, 8, /*with_bias=*/false);
+  store.seal(1);
+  double largest = 0;
+  for (std::int64_t i = 0; i < 128; ++i) largest = std::max(largest, std::abs(layer.weight.value().at(i)));
+  REQUIRE(largest <= 0.25);
+  REQUIRE(largest > 0.2);
+  REQUIRE(layer.bias != nullptr);
+  REQUIRE(plain.bias == nullptr);
+  const Tensor x = full({2, 3, 16}, DType::float32, 1);
+  REQUIRE(layer(x).shape() == Shape{2, 3, 8});
+  REQUIRE(plain(x).shape() == Shape{2, 3, 8});
+}
+
+TEST_CASE("activations have names") {
+  for (const Activation activation : kActivations) REQUIRE(activation_named(to_string(activation)) == activation);
+  REQUIRE_THROWS_WITH(activation_named("gelu_tan"), ContainsSubstring("gelu_tanh"));
+}
+
+TEST_CASE("dropout of nothing and outside a recording is the identity") {
+  const Tensor x = full({4, 4}, DType::float32, 3);
+  REQUIRE(same_bits(Dropout{0.5}(x), x));
+  Tape tape;
+  const Recording on(tape);
+  REQUIRE(same_bits(Dropout{0}(x), x));
+  REQUIRE_FALSE(same_bits(Dropout{0.5}(x), x));
+}

@@ -1,0 +1,69 @@
+// A small model with its store, ids to feed it, and the comparisons that the tests of nn share.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "autograd/tape.h"
+#include "nn/gpt.h"
+
+namespace maki::test {
+
+inline constexpr GptConfig kSmall{.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7};
+
+struct SmallGpt {
+  explicit SmallGpt(const GptConfig& config, DType dtype = DType::float32, std::uint64_t seed = 1)
+      : store(dtype), model(Scope(store), config) {
+    store.seal(seed);
+  }
+  /// Matrices N(0, 0.5), vectors about where they began: far from GPT-2's start, where attention is nearly uniform and
+  /// differences say little.
+  void randomize(std::uint64_t seed) {
+    for (const auto& parameter : store.parameters()) {
+      const RandomStream stream(seed, Purpose::test, parameter->name());
+      dispatch(store.dtype(), [&]<class T>() {
+        T* const value = store.values().data<T>() + parameter->offset();
+        for (std::int64_t i = 0; i < parameter->shape().numel(); ++i) {
+          const double draw = stream.normal(static_cast<std::uint64_t>(i));
+          value[i] = static_cast<T>(parameter->shape().rank() >= 2 ? 0.5 * draw : value[i] + 0.1 * draw);
+        }
+      });
+    }
+    store.touch();
+  }
+
+  ParameterStore store;
+  Gpt model;
+};
+
+/// ids [batch, tokens] below vocab_size, all different from run to run of `seed`.
+inline Tensor random_ids(std::int64_t batch, std::int64_t tokens, std::int64_t vocab_size, std::uint64_t seed) {
+  const RandomStream stream(seed, Purpose::test);
+  Tensor ids = empty({batch, tokens}, DType::int32);
+  for (std::int64_t i = 0; i < ids.numel(); ++i) {
+    const std::uint64_t id = stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(vocab_size));
+    ids.data<std::int32_t>()[i] = static_cast<std::int32_t>(id);
+  }
+  return ids;
+}
+
+template <class T>
+Tensor copy_of(const Tensor& x) {
+  return tensor(x.values<T>(), x.shape());
+}
+
+/// Are `count` elements of a from `a_begin` and of b from `b_begin` on the same bits?
+inline bool same_bits(const Tensor& a, std::int64_t a_begin, const Tensor& b, std::int64_t b_begin,
+                      std::int64_t count) {
+  return a.dtype() == b.dtype() && a_begin + count <= a.numel() && b_begin + count <= b.numel() &&
+         dispatch(a.dtype(), [&]<class T>() {
+           return std::memcmp(a.data<T>() + a_begin, b.data<T>() + b_begin,
+                              sizeof(T) * static_cast<std::size_t>(count)) == 0;
+         });
+}
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && same_bits(a, 0, b, 0, a.numel());
+}
+
+}  // namespace maki::test
