@@ -1,5 +1,5 @@
 // What forward and backward of attention share, for one SIMD target: the register-tiled product that does all the
-// arithmetic, packing, transposition, 2^x, and which keys a row sees.
+// arithmetic, 2^x, the online softmax of a row, and its dropout.
 //
 // All five products of attention are C[r][c] (+)= Σ_i A(r, i) · B[i][c], with c across the lanes: scores and dP have
 // keys in the lanes (against kᵀ, vᵀ, packed once a block), y, dq, dk and dv have columns of the head. Every element is
@@ -15,6 +15,7 @@
 
 #include <hwy/highway.h>
 
+#include "autograd/kernels/attention_pack-inl.h"
 #include "autograd/kernels/attention_tile.h"
 #include "autograd/kernels/math-inl.h"
 #include "autograd/kernels/philox-inl.h"
@@ -30,11 +31,6 @@ inline constexpr int kTileRows = 8;
 #else
 inline constexpr int kTileRows = 4;
 #endif
-
-template <class T>
-constexpr std::int64_t Lanes() {
-  return static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
-}
 
 enum class Store { set, add, scale_add };  // C = sum, C += sum, C = C · alpha[row] + sum
 
@@ -116,169 +112,52 @@ HWY_INLINE V Exp2Negative(D d, V x) {
   return hn::IfThenZeroElse(tiny, hn::Mul(p, power));
 }
 
-/// The first n lanes of p, zeros behind them; reads nothing else.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* p, std::int64_t n) {
-  if (n >= Lanes<T>()) return hn::LoadU(d, p);
-  HWY_ALIGN T part[Lanes<T>()] = {};
-  for (std::int64_t i = 0; i < n; ++i) part[i] = p[i];
-  return hn::Load(d, part);
-}
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void StoreFirst(D d, hn::Vec<D> x, T* p, std::int64_t n) {
-  if (n >= Lanes<T>()) {
-    hn::StoreU(x, d, p);
-    return;
-  }
-  HWY_ALIGN T part[Lanes<T>()];
-  hn::Store(x, d, part);
-  for (std::int64_t i = 0; i < n; ++i) p[i] = part[i];
-}
-
-/// Which rows of a matrix to pack, and what to subtract from each (null: nothing).
+/// The new maximum of one row over its `visible` keys.
 template <class T>
-struct PackSource {
-  const T* rows;
-  std::int64_t stride;
-  const std::int32_t* pick = nullptr;  ///< row r is row pick[r]; null: row r
-  const T* origin = nullptr;           ///< [cols]
-
-  const T* row(std::int64_t r) const { return rows + (pick == nullptr ? r : pick[r]) * stride; }
-};
-
-/// Up to a vector of row `row` from column c on, less the origin; zeros behind the last column.
-template <bool kOrigin, class D, class T>
-HWY_INLINE hn::Vec<D> LoadPart(D d, const PackSource<T>& from, const T* row, std::int64_t c, std::int64_t cols) {
-  const auto x = LoadFirst(d, row + c, cols - c);
-  if constexpr (!kOrigin) return x;
-  return hn::Sub(x, LoadFirst(d, from.origin + c, cols - c));
-}
-
-template <bool kOrigin, class T>
-HWY_INLINE bool PackRowsFrom(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor,
-                             T* HWY_RESTRICT to, std::int64_t ld) {
+HWY_INLINE T RowMax(const T* s, std::int64_t visible, T old) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kN = Lanes<T>();
-  const auto times = hn::Set(d, factor);
-  auto bad = hn::Zero(d);  // x − x is 0, or NaN for what is not finite; Or keeps the chain one cycle a vector
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const T* const row = from.row(r);
-    T* const out = to + r * ld;
-    std::int64_t c = 0;
-    for (; c + kN <= cols; c += kN) {
-      auto x = hn::LoadU(d, row + c);
-      if constexpr (kOrigin) x = hn::Sub(x, hn::LoadU(d, from.origin + c));
-      bad = hn::Or(bad, hn::Sub(x, x));
-      hn::StoreU(hn::Mul(x, times), d, out + c);
-    }
-    for (; c < ld; c += kN) {
-      const auto x = LoadPart<kOrigin>(d, from, row, c, cols);
-      bad = hn::Or(bad, hn::Sub(x, x));
-      hn::StoreU(hn::Mul(x, times), d, out + c);
-    }
+  auto most = hn::Set(d, old);
+  std::int64_t j = 0;
+  for (; j + kN <= visible; j += kN) most = hn::Max(most, hn::LoadU(d, s + j));
+  if (j < visible) {
+    const auto seen = hn::FirstN(d, static_cast<std::size_t>(visible - j));
+    most = hn::Max(most, hn::IfThenElse(seen, hn::LoadU(d, s + j), most));
   }
-  return hn::AllTrue(d, hn::Eq(bad, hn::Zero(d)));
+  return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
-/// to [rows][ld] = factor · (from [rows][cols] − origin), columns up to ld filled with 0. Returns whether all of it is
-/// finite.
+/// s → p = 2^(s − max) in place, 0 from `visible` to `width`; their sum goes to the row's sums by lane.
 template <class T>
-HWY_NOINLINE bool PackRows(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor, T* to,
-                           std::int64_t ld) {
-  return from.origin == nullptr ? PackRowsFrom<false>(from, rows, cols, factor, to, ld)
-                                : PackRowsFrom<true>(from, rows, cols, factor, to, ld);
-}
-
-/// The N × N matrix in N vectors, transposed. A step takes each pair of vectors whose numbers differ in one bit apart
-/// into even and odd lanes: the lowest bit of the lane moves into the number, the bit of the number to the top of the
-/// lane. After log2 N steps they have changed places.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void TransposeSquare([[maybe_unused]] D d, [[maybe_unused]] V* x) {
-#if HWY_TARGET != HWY_SCALAR
-  constexpr int kN = static_cast<int>(Lanes<hn::TFromD<D>>());
-#pragma GCC unroll 4
-  for (int bit = 1; bit < kN; bit *= 2) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kN; ++i) {
-      if ((i & bit) != 0) continue;
-      const V low = x[i], high = x[i | bit];
-      x[i] = hn::ConcatEven(d, high, low);
-      x[i | bit] = hn::ConcatOdd(d, high, low);
-    }
-  }
-#endif
-}
-
-template <bool kOrigin, class T>
-HWY_INLINE void PackTransposedFrom(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
+HWY_INLINE void RowWeights(T* s, std::int64_t visible, std::int64_t width, T max, T alpha, T* lane_sum) {
   const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
   constexpr std::int64_t kN = Lanes<T>();
-  for (std::int64_t r = 0; r < rows; r += kN) {
-    for (std::int64_t c = 0; c < cols; c += kN) {
-      T* const out = to + c * kKeyBlock + r;
-      V x[kN];
-      if (from.pick == nullptr && r + kN <= rows && c + kN <= cols) {
-        const T* const in = from.rows + r * from.stride + c;
-        V origin = hn::Zero(d);
-        if constexpr (kOrigin) origin = hn::LoadU(d, from.origin + c);
-#pragma GCC unroll 16
-        for (std::int64_t i = 0; i < kN; ++i) {
-          x[i] = hn::LoadU(d, in + i * from.stride);
-          if constexpr (kOrigin) x[i] = hn::Sub(x[i], origin);
-        }
-        TransposeSquare(d, x);
-#pragma GCC unroll 16
-        for (std::int64_t i = 0; i < kN; ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
-        continue;
-      }
-      for (std::int64_t i = 0; i < kN; ++i) {
-        x[i] = hn::Zero(d);
-        if (r + i < rows) x[i] = LoadPart<kOrigin>(d, from, from.row(r + i), c, cols);
-      }
-      TransposeSquare(d, x);
-      for (std::int64_t i = 0; i < std::min(kN, cols - c); ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
-    }
+  const auto shift = hn::Set(d, max);
+  auto sum = hn::Zero(d);
+  std::int64_t j = 0;
+  for (; j + kN <= visible; j += kN) {
+    const auto p = Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift));
+    sum = hn::Add(sum, p);
+    hn::StoreU(p, d, s + j);
   }
+  if (j < visible) {
+    const auto seen = hn::FirstN(d, static_cast<std::size_t>(visible - j));
+    const auto p = hn::IfThenElseZero(seen, Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift)));
+    sum = hn::Add(sum, p);
+    hn::StoreU(p, d, s + j);
+    j += kN;
+  }
+  for (; j < width; j += kN) hn::StoreU(hn::Zero(d), d, s + j);
+  hn::StoreU(hn::MulAdd(hn::LoadU(d, lane_sum), hn::Set(d, alpha), sum), d, lane_sum);
 }
 
-/// to [cols][kKeyBlock] = (from [rows][cols] − origin)ᵀ; up to a full vector of rows filled with 0.
 template <class T>
-HWY_NOINLINE void PackTransposed(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
-  if (from.origin == nullptr) return PackTransposedFrom<false>(from, rows, cols, to);
-  PackTransposedFrom<true>(from, rows, cols, to);
+HWY_INLINE void Exp2Of(const T* x, const T* shift, std::int64_t n, T* y) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t i = 0; i < n; i += Lanes<T>()) {
+    hn::StoreU(Exp2Negative(d, hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, shift + i))), d, y + i);
+  }
 }
-
-/// The keys of one block that the mask lets through, and how many of them a row sees.
-struct KeyBlock {
-  std::int64_t first, count;                              // position of the block; keys in it that may be seen
-  const std::int32_t* pick;                               // [count] their offsets in the block; null: all
-  std::int32_t picked[kKeyBlock], before[kKeyBlock + 1];  // before[i]: how many of them lie before offset i
-
-  KeyBlock(const std::int32_t* mask, std::int64_t begin, std::int64_t keys) : first(begin), pick(nullptr) {
-    const std::int64_t extent = std::min<std::int64_t>(kKeyBlock, keys - begin);
-    count = extent;
-    if (mask == nullptr) return;
-    std::int32_t n = 0;
-    for (std::int32_t i = 0; i < extent; ++i) {
-      before[i] = n;
-      if (mask[begin + i] != 0) picked[n++] = i;
-    }
-    before[extent] = n;
-    count = n;
-    pick = picked;
-    size_ = extent;
-  }
-
-  /// How many picked keys are at positions up to `last`.
-  std::int64_t visible(std::int64_t last) const {
-    if (pick == nullptr) return std::clamp<std::int64_t>(last - first + 1, 0, count);
-    return before[std::clamp<std::int64_t>(last - first + 1, 0, size_)];
-  }
-
- private:
-  std::int64_t size_ = 0;
-};
 
 /// keep [count]: 1 / (1 − p), or 0 for a dropped weight, of the first `count` picked keys of a row whose key 0 has
 /// number `row` in the stream.

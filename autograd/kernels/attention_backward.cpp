@@ -27,37 +27,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
-/// to [cols] (+)= factor · from.
-template <bool kAdd, class T>
-HWY_INLINE void DeliverRow(const T* from, std::int64_t cols, T factor, T* to) {
-  const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = Lanes<T>();
-  const auto times = hn::Set(d, factor);
-  std::int64_t c = 0;
-  for (; c + kN <= cols; c += kN) {
-    auto x = hn::Mul(hn::LoadU(d, from + c), times);
-    if constexpr (kAdd) x = hn::Add(hn::LoadU(d, to + c), x);
-    hn::StoreU(x, d, to + c);
-  }
-  for (; c < cols; ++c) to[c] = (kAdd ? to[c] : T{0}) + from[c] * factor;
-}
-
-/// to [rows, cols] (+)= factor · from [rows, ld]; with a mask, the rows of keys that it hides are zeros.
-template <class T>
-HWY_NOINLINE void Deliver(const T* from, std::int64_t ld, const KeyBlock* keys, std::int64_t rows, std::int64_t cols,
-                          T factor, bool add, T* to, std::int64_t stride) {
-  for (std::int64_t r = 0, next = 0; r < rows; ++r) {
-    T* const row = to + r * stride;
-    if (keys != nullptr && keys->pick != nullptr && (next == keys->count || keys->pick[next] != r)) {
-      if (!add) std::fill(row, row + cols, T{0});
-    } else if (add) {
-      DeliverRow<true>(from + next++ * ld, cols, factor, row);
-    } else {
-      DeliverRow<false>(from + next++ * ld, cols, factor, row);
-    }
-  }
-}
-
 /// Packs the rows of a piece; their gradients start at 0.
 template <class T>
 HWY_INLINE void Start(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece) {

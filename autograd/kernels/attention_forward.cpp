@@ -47,53 +47,6 @@ struct ForwardScratch {
         keep(alpha + kPadding) {}
 };
 
-/// The new maximum of one row over its `visible` keys.
-template <class T>
-HWY_INLINE T RowMax(const T* s, std::int64_t visible, T old) {
-  const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = Lanes<T>();
-  auto most = hn::Set(d, old);
-  std::int64_t j = 0;
-  for (; j + kN <= visible; j += kN) most = hn::Max(most, hn::LoadU(d, s + j));
-  if (j < visible) {
-    const auto seen = hn::FirstN(d, static_cast<std::size_t>(visible - j));
-    most = hn::Max(most, hn::IfThenElse(seen, hn::LoadU(d, s + j), most));
-  }
-  return hn::GetLane(hn::MaxOfLanes(d, most));
-}
-
-/// s → p = 2^(s − max) in place, 0 from `visible` to `width`; their sum goes to the row's sums by lane.
-template <class T>
-HWY_INLINE void RowWeights(T* s, std::int64_t visible, std::int64_t width, T max, T alpha, T* lane_sum) {
-  const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = Lanes<T>();
-  const auto shift = hn::Set(d, max);
-  auto sum = hn::Zero(d);
-  std::int64_t j = 0;
-  for (; j + kN <= visible; j += kN) {
-    const auto p = Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift));
-    sum = hn::Add(sum, p);
-    hn::StoreU(p, d, s + j);
-  }
-  if (j < visible) {
-    const auto seen = hn::FirstN(d, static_cast<std::size_t>(visible - j));
-    const auto p = hn::IfThenElseZero(seen, Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift)));
-    sum = hn::Add(sum, p);
-    hn::StoreU(p, d, s + j);
-    j += kN;
-  }
-  for (; j < width; j += kN) hn::StoreU(hn::Zero(d), d, s + j);
-  hn::StoreU(hn::MulAdd(hn::LoadU(d, lane_sum), hn::Set(d, alpha), sum), d, lane_sum);
-}
-
-template <class T>
-HWY_INLINE void Exp2Of(const T* x, const T* shift, std::int64_t n, T* y) {
-  const hn::ScalableTag<T> d;
-  for (std::int64_t i = 0; i < n; i += Lanes<T>()) {
-    hn::StoreU(Exp2Negative(d, hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, shift + i))), d, y + i);
-  }
-}
-
 /// The values of one block of keys: packed, or, for a single query, where they stand.
 template <class T>
 struct Values {
