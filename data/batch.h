@@ -41,7 +41,10 @@ class EvalBatches {
   std::int64_t count() const { return count_; }
   /// Rows of a batch: batch_size, fewer in the last.
   std::int64_t rows(std::int64_t batch) const;
-  /// Fills rows(batch) · block_size of both spans; returns the number of targets.
+  /// Targets of the whole text.
+  std::int64_t targets() const { return static_cast<std::int64_t>(tokens_.size()) - 1; }
+  /// Fills both spans, rows(batch) · block_size each; returns the number of targets. Where the text ends before the
+  /// last window does, ids are 0 and targets kIgnoredTarget.
   std::int64_t fill(std::int64_t batch, std::span<std::int32_t> ids, std::span<std::int32_t> targets) const;
 
  private:

@@ -19,13 +19,21 @@ constexpr std::int64_t kStoryCharacters = 2'000'000, kMostStoryCharacters = 1'00
 void append_text(Corpus& corpus, const std::string& name, std::string bytes, InvalidUtf8 policy) {
   if (const auto bad = invalid_utf8(bytes)) {
     const bool utf16 = bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF");
-    check<CorpusError>(
-        policy == InvalidUtf8::replace,
-        "{}: text must be UTF-8; byte {} is not{}; convert it, or replace what is not by --invalid-utf8 replace", name,
-        *bad, utf16 ? " (it begins like UTF-16)" : "");
+    check<CorpusError>(policy == InvalidUtf8::replace || !utf16,
+                       "{}: text must be UTF-8; this begins with the mark of UTF-16 (byte 0); convert it: iconv -f "
+                       "UTF-16 -t UTF-8",
+                       name);
+    check<CorpusError>(policy == InvalidUtf8::replace,
+                       "{}: text must be UTF-8; byte {} is not; convert it, or have such bytes replaced by "
+                       "--invalid-utf8 replace",
+                       name, *bad);
     bytes = replace_invalid_utf8(bytes);
   }
-  corpus.text += bytes;
+  if (corpus.text.empty()) {
+    corpus.text = std::move(bytes);  // the usual single file is never copied
+  } else {
+    corpus.text += bytes;
+  }
 }
 
 // "@stories-ja:50000"
@@ -33,7 +41,9 @@ Corpus load_stories(const std::string& source) {
   const std::size_t colon = source.find(':');
   const std::string name = source.substr(0, colon);
   check<CorpusError>(name == "@stories" || name == "@stories-ja",
-                     "{}: the built-in corpora are @stories and @stories-ja, with :CHARS for a size", source);
+                     "{0}: the built-in corpora are @stories and @stories-ja, with :CHARS for a size; a file of this "
+                     "name is ./{0}",
+                     source);
   std::int64_t characters = kStoryCharacters;
   if (colon != std::string::npos) {
     const char* const end = source.data() + source.size();
@@ -79,7 +89,7 @@ Corpus load_corpus(const std::vector<std::string>& sources, InvalidUtf8 policy) 
 }
 
 std::size_t split_offset(const Corpus& corpus, double val_fraction) {
-  check<CorpusError>(val_fraction >= 0 && val_fraction < 1, "val_fraction: must be in [0, 1); got {}", val_fraction);
+  check(val_fraction >= 0 && val_fraction < 1, "val_fraction: must be in [0, 1); got {}", val_fraction);
   if (val_fraction == 0) return corpus.text.size();
   const auto kept = corpus.characters -
                     static_cast<std::int64_t>(std::llround(static_cast<double>(corpus.characters) * val_fraction));

@@ -26,7 +26,7 @@ struct Corpus {
 Corpus load_corpus(const std::vector<std::string>& sources, InvalidUtf8 invalid = InvalidUtf8::error);
 
 /// Byte offset where the validation text begins: the last val_fraction of the characters, of stories whole ones. The
-/// size of the text when val_fraction is 0.
+/// size of the text when val_fraction is 0. Throws Error unless val_fraction is in [0, 1).
 std::size_t split_offset(const Corpus& corpus, double val_fraction);
 
 }  // namespace maki

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "data/error.h"
+#include "data/utf8.h"
 
 namespace maki {
 
@@ -27,8 +28,10 @@ Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t blo
   require("training", data.train);
   if (val_fraction > 0) require("validation", data.val);
   if (corpus.entropy_per_char) {
-    const auto tokens = static_cast<double>(data.train.size() + data.val.size());
-    data.best_loss = *corpus.entropy_per_char * static_cast<double>(corpus.characters) / tokens;
+    const bool all = data.val.empty();
+    const std::string_view judged = all ? text : text.substr(split);
+    data.best_loss = *corpus.entropy_per_char * static_cast<double>(count_code_points(judged)) /
+                     static_cast<double>(all ? data.train.size() : data.val.size());
   }
   return data;
 }

@@ -17,7 +17,8 @@ struct Dataset {
   std::vector<std::int32_t> train, val;  ///< val is empty when val_fraction is 0
   std::string corpus_hash;
   std::int64_t characters = 0;
-  /// Nats a validation token at best, where the corpus knows: the entropy of the story grammar.
+  /// Nats a validation token at best (of all tokens without validation), where the corpus knows: by the entropy of the
+  /// story grammar.
   std::optional<double> best_loss;
 };
 

@@ -16,8 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string read_all(int descriptor, const std::string& name) {
+std::string read_all(int descriptor, const std::string& name, std::size_t size_hint) {
   std::string bytes;
+  bytes.reserve(size_hint);
   std::array<char, 1 << 16> buffer;
   for (;;) {
     const ssize_t n = read(descriptor, buffer.data(), buffer.size());
@@ -33,17 +34,17 @@ std::string read_all(int descriptor, const std::string& name) {
 }  // namespace
 
 std::string read_file(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
   check<CorpusError>(descriptor >= 0, "{}: cannot be opened: {}", path, std::strerror(errno));
   struct stat status {};
-  if (fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode)) {
+  if (fstat(descriptor, &status) != 0 || !(S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))) {
     close(descriptor);
-    fail<CorpusError>("{}: is a directory; a file is needed here", path);
+    fail<CorpusError>("{}: is a {}; a file is needed here", path, S_ISDIR(status.st_mode) ? "directory" : "device");
   }
-  return read_all(descriptor, path);
+  return read_all(descriptor, path, static_cast<std::size_t>(status.st_size));
 }
 
-std::string read_standard_input() { return read_all(STDIN_FILENO, "standard input"); }
+std::string read_standard_input() { return read_all(STDIN_FILENO, "standard input", 0); }
 
 bool is_directory(const std::string& path) {
   std::error_code ignored;
@@ -52,13 +53,15 @@ bool is_directory(const std::string& path) {
 
 std::vector<std::string> files_below(const std::string& directory) {
   std::vector<std::string> files;
-  std::error_code error;
+  std::error_code error, leads_nowhere;
+  fs::path path = directory;
   for (fs::recursive_directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    const bool hidden = at->path().filename().string().starts_with(".");
-    if (hidden && at->is_directory(error)) at.disable_recursion_pending();
-    if (!hidden && at->is_regular_file(error)) files.push_back(at->path().string());
+    path = at->path();
+    const bool hidden = path.filename().string().starts_with(".");
+    if (hidden) at.disable_recursion_pending();
+    if (!hidden && at->is_regular_file(leads_nowhere)) files.push_back(path.string());
   }
-  check<CorpusError>(!error, "{}: cannot be listed: {}", directory, error.message());
+  check<CorpusError>(!error, "{}: cannot be listed: {}", path.string(), error.message());
   check<CorpusError>(!files.empty(), "{}: holds no files; give a directory with text files in it", directory);
   std::ranges::sort(files);
   return files;

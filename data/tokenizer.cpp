@@ -4,6 +4,7 @@
 #include <set>
 
 #include "data/error.h"
+#include "data/hash.h"
 #include "data/utf8.h"
 
 namespace maki {
@@ -36,6 +37,8 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
   return text;
 }
 
+std::string Tokenizer::hash() const { return hash_hex(save()); }
+
 ByteTokenizer::ByteTokenizer() {
   for (int i = 0; i < 256; ++i) all_ += static_cast<char>(i);
 }
@@ -51,12 +54,16 @@ std::string_view ByteTokenizer::bytes(std::int32_t id) const {
 std::string ByteTokenizer::save() const { return std::string(kByteHeader); }
 
 CharTokenizer::CharTokenizer(std::string_view text) {
-  std::vector<bool> seen(0x110000);
-  while (!text.empty()) seen[next_code_point(text)] = true;
-  for (char32_t c = 0; c < seen.size(); ++c) {
-    if (!seen[c]) continue;
-    ids_.emplace(c, static_cast<std::int32_t>(characters_.size()));
-    append_utf8(characters_.emplace_back(), c);
+  while (!text.empty()) {
+    const char32_t c = next_code_point(text);
+    if (c >= ids_.size()) ids_.resize(c + 1, -1);
+    ids_[c] = 0;
+  }
+  for (char32_t c = 0; c < ids_.size(); ++c) {
+    if (ids_[c] < 0) continue;
+    ids_[c] = static_cast<std::int32_t>(ends_.size());
+    append_utf8(characters_, c);
+    ends_.push_back(static_cast<std::uint32_t>(characters_.size()));
   }
 }
 
@@ -68,11 +75,11 @@ std::vector<std::int32_t> CharTokenizer::encode(std::string_view text) const {
   std::set<char32_t> unknown;
   while (!text.empty()) {
     const char32_t c = next_code_point(text);
-    const auto found = ids_.find(c);
-    if (found == ids_.end()) {
+    const std::int32_t id = c < ids_.size() ? ids_[c] : -1;
+    if (id < 0) {
       unknown.insert(c);
     } else {
-      ids.push_back(found->second);
+      ids.push_back(id);
     }
   }
   check<CorpusError>(unknown.empty(), "tokenizer: the vocabulary has {} characters and these are not among them: {}",
@@ -82,14 +89,12 @@ std::vector<std::int32_t> CharTokenizer::encode(std::string_view text) const {
 
 std::string_view CharTokenizer::bytes(std::int32_t id) const {
   check_id(id, vocab_size());
-  return characters_[static_cast<std::size_t>(id)];
+  const auto i = static_cast<std::size_t>(id);
+  const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
+  return std::string_view(characters_).substr(begin, ends_[i] - begin);
 }
 
-std::string CharTokenizer::save() const {
-  std::string saved(kCharHeader);
-  for (const std::string& character : characters_) saved += character;
-  return saved;
-}
+std::string CharTokenizer::save() const { return std::string(kCharHeader) + characters_; }
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text) {
   if (kind == "byte") return std::make_unique<ByteTokenizer>();

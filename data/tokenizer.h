@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace maki {
@@ -25,6 +24,8 @@ class Tokenizer {
 
   /// Canonical bytes from which load_tokenizer() makes the same tokenizer.
   virtual std::string save() const = 0;
+  /// What it is known by: XXH3-128 of save(), in hexadecimal.
+  std::string hash() const;
 };
 
 /// 256 ids, one a byte. Any input whatever.
@@ -47,14 +48,15 @@ class CharTokenizer : public Tokenizer {
   /// The vocabulary of a well-formed UTF-8 text.
   explicit CharTokenizer(std::string_view text);
   std::string kind() const override { return "char"; }
-  std::int64_t vocab_size() const override { return static_cast<std::int64_t>(characters_.size()); }
+  std::int64_t vocab_size() const override { return static_cast<std::int64_t>(ends_.size()); }
   std::vector<std::int32_t> encode(std::string_view text) const override;
   std::string_view bytes(std::int32_t id) const override;
   std::string save() const override;
 
  private:
-  std::vector<std::string> characters_;
-  std::unordered_map<char32_t, std::int32_t> ids_;
+  std::string characters_;           // the vocabulary, ascending, as UTF-8
+  std::vector<std::uint32_t> ends_;  // of each character's bytes in it
+  std::vector<std::int32_t> ids_;    // by code point, up to the largest; -1: not in the vocabulary
 };
 
 /// "char" or "byte" for a text. Throws CorpusError for another kind.

@@ -1,9 +1,9 @@
 #include "data/utf8.h"
 
 #include <algorithm>
-#include <utility>
 #include <fmt/format.h>
 #include <utf8proc.h>
+#include <utility>
 
 namespace maki {
 namespace {

@@ -24,10 +24,9 @@ class Windows {
  private:
   std::int64_t tokens_, block_size_, per_epoch_;
   std::uint64_t seed_;
-  int half_bits_;  // of the Feistel network's two halves
 };
 
-/// A permutation of [0, n) by index, keyed by (seed, epoch): exposed for tests and other orders.
-std::int64_t feistel(std::int64_t index, std::int64_t n, int half_bits, std::uint64_t seed, std::int64_t epoch);
+/// π_epoch(index): a permutation of [0, n) that is a function of (seed, epoch). n >= 1, index in [0, n).
+std::int64_t feistel(std::int64_t index, std::int64_t n, std::uint64_t seed, std::int64_t epoch);
 
 }  // namespace maki

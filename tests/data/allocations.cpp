@@ -1,0 +1,43 @@
+// operator new with a count; a file of its own, so that no compiler sees it inlined beside a delete.
+#include "tests/data/allocations.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <malloc.h>
+#include <new>
+
+namespace {
+
+std::atomic<std::int64_t> calls{0}, held{0}, peak{0}, held_before{0};
+
+std::int64_t size_of(void* memory) { return static_cast<std::int64_t>(malloc_usable_size(memory)); }
+
+void give_back(void* memory) {
+  if (memory != nullptr) held -= size_of(memory);
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  void* const memory = std::malloc(std::max<std::size_t>(size, 1));
+  if (memory == nullptr) throw std::bad_alloc();
+  ++calls;
+  held += size_of(memory);
+  peak = std::max<std::int64_t>(peak, held);  // exact with one thread
+  return memory;
+}
+void operator delete(void* memory) noexcept { give_back(memory); }
+void operator delete(void* memory, std::size_t) noexcept { give_back(memory); }
+
+namespace maki::tests {
+
+std::int64_t allocations() { return calls; }
+void start_peak() {
+  held_before = held.load();
+  peak = held.load();
+}
+std::int64_t peak_bytes() { return peak - held_before; }
+
+}  // namespace maki::tests

@@ -1,0 +1,273 @@
+// Exotic corpora: each one either gives exactly its bytes, and batches of them, or one sentence. Splits by characters.
+#include "data/corpus.h"
+
+#include <cmath>
+#include <sys/stat.h>
+#include <thread>
+
+#include "data/batch.h"
+#include "data/dataset.h"
+#include "data/file.h"
+#include "data/hash.h"
+#include "data/utf8.h"
+#include "tests/data/folder.h"
+#include "tests/data/refusal.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+std::string repeated(const std::string& piece, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += piece;
+  return text;
+}
+
+// 65,536 characters, no two alike.
+std::string distinct_characters() {
+  std::string text;
+  for (char32_t c = 0x10000; c < 0x20000; ++c) append_utf8(text, c);
+  return text;
+}
+
+// The text can be trained on, with either tokenizer: all of it arrives in the tokens, and batches are read from them.
+void require_trains(const Corpus& corpus) {
+  for (const char* const kind : {"char", "byte"}) {
+    const Dataset data = make_dataset(corpus, 0.5, 2, kind);
+    REQUIRE((data.tokenizer->decode(data.train) + data.tokenizer->decode(data.val) == corpus.text));
+    const TrainBatches batches(data.train, 2, 2, 1, 1);
+    std::vector<std::int32_t> ids(4), targets(4);
+    for (std::int64_t step = 0; step < 5; ++step) {
+      REQUIRE(batches.fill(step, 0, ids, targets) == 4);
+      for (const std::int32_t id : ids) REQUIRE((id >= 0 && id < data.tokenizer->vocab_size()));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("exotic texts arrive byte by byte and can be trained on") {
+  const std::vector<std::pair<std::string, std::string>> texts = {
+      {"one character repeated", std::string(20, 'a')},
+      {"no newline", "the quick brown fox"},
+      {"only newlines", std::string(20, '\n')},
+      {"CRLF", repeated("line\r\n", 5)},
+      {"a UTF-8 byte-order mark stays", "\uFEFFtext with a mark"},
+      {"NUL bytes", std::string("a\0b\0\0c a\0b\0\0c", 14)},
+      {"emoji and joiners", repeated("👨‍👩‍👧 😀🇯🇵", 3)},
+      {"combining characters stay apart", repeated("e\u0301é", 5)},
+      {"Japanese", "吾輩は猫である。名前はまだ無い。"},
+      {"65,536 characters, all different", distinct_characters()},
+      {"a line of a megabyte", std::string(1 << 20, 'x')},
+      {"the last code point there is", repeated("\U0010FFFF", 8)},
+      {"noncharacters are characters too", repeated("\uFFFE\uFFFF", 8)},
+  };
+  const Folder folder;
+  int seen = 0;
+  for (const auto& [name, text] : texts) {
+    INFO(name);
+    const Corpus corpus = load_corpus({folder.write(std::to_string(seen), text)});
+    REQUIRE((corpus.text == text));
+    REQUIRE(corpus.characters == count_code_points(text));
+    REQUIRE(corpus.hash == hash_hex(text));
+    REQUIRE(corpus.story_starts.empty());
+    REQUIRE_FALSE(corpus.entropy_per_char);
+    require_trains(corpus);
+    ++seen;
+  }
+  REQUIRE(seen == 13);
+}
+
+TEST_CASE("exotic texts that are no text: one sentence, with file and byte") {
+  const Folder folder;
+  const auto refuse = [&](const std::string& bytes, const std::vector<std::string>& words) {
+    const std::string path = folder.write("corpus.txt", bytes);
+    require_refused([&] { load_corpus({path}); }, words);
+    require_refused([&] { load_corpus({path}); }, {path});
+  };
+  refuse("", {"empty"});
+  refuse("\xFF\xFEt\0e\0", {"UTF-16", "iconv"});
+  refuse("\xFE\xFF", {"UTF-16", "iconv"});
+  refuse("ab\xFF", {"UTF-8", "byte 2 ", "--invalid-utf8 replace"});
+  refuse("caf\xE9 in Latin-1", {"byte 3 "});
+  refuse("cut off: \xE7\x8C", {"byte 9 "});
+  refuse("overlong \xC0\xAF", {"byte 9 "});
+  refuse("surrogate \xED\xA0\x80", {"byte 10 "});
+  refuse(std::string(1 << 20, 'x') + "\x80", {"byte 1048576 "});
+}
+
+TEST_CASE("ill-formed bytes are replaced on request, file by file") {
+  const Folder folder;
+  // The two halves of a character at the end of one file and the beginning of the next are two mistakes, not a
+  // character.
+  const std::string first = folder.write("1", "a\xE7\x8C"), second = folder.write("2", "\xAB z");
+  require_refused([&] { load_corpus({first, second}); }, {first, "byte 1 "});
+  const Corpus corpus = load_corpus({first, second}, InvalidUtf8::replace);
+  REQUIRE(corpus.text == "a\uFFFD\uFFFD z");
+  REQUIRE(corpus.characters == 5);
+  REQUIRE(load_corpus({folder.write("3", "\xFF\xFE")}, InvalidUtf8::replace).text == "\uFFFD\uFFFD");
+  REQUIRE(load_corpus({folder.write("4", "fine 猫")}, InvalidUtf8::replace).text == "fine 猫");
+}
+
+TEST_CASE("sources are joined by nothing, in the order given") {
+  const Folder folder;
+  const std::string a = folder.write("a", "one"), b = folder.write("b", ""), c = folder.write("c", "three");
+  const Corpus corpus = load_corpus({c, b, a, c});
+  REQUIRE(corpus.text == "threeonethree");
+  REQUIRE(corpus.sources == std::vector<std::string>{c, b, a, c});
+  REQUIRE(corpus.hash == load_corpus({folder.write("d", "threeonethree")}).hash);
+  REQUIRE(corpus.hash != load_corpus({a, c}).hash);
+  require_refused([&] { load_corpus({b, b}); }, {"empty"});
+  require_refused([] { load_corpus({}); }, {"corpus"});
+}
+
+TEST_CASE("a directory: every file below, by the bytes of the paths, nothing hidden, no loop") {
+  const Folder folder;
+  folder.write("b/2", "4");
+  folder.write("b.txt", "3");  // '.' sorts before '/'
+  folder.write("B", "1");
+  folder.write("a/deep/er", "2");
+  folder.write("猫", "5");
+  folder.write(".hidden", "x");
+  folder.write(".git/config", "x");
+  std::filesystem::create_directory(folder / "empty");
+  const Folder elsewhere;
+  namespace fs = std::filesystem;
+  fs::create_symlink(elsewhere.write("linked", "6"), folder / "𠮷");  // a link to a file is read
+  fs::create_directory_symlink(folder.path(), folder / "a/loop");
+  fs::create_symlink(folder / "self", folder / "self");
+  fs::create_symlink(folder / "nowhere", folder / "dangling");
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);  // would wait for ever
+  REQUIRE(load_corpus({folder.path()}).text == "123456");
+  REQUIRE(load_corpus({folder.path() + "/"}).text == "123456");
+  fs::create_directory_symlink(folder.path(), elsewhere / "given");
+  REQUIRE(load_corpus({elsewhere / "given"}).text == "123456");  // a link that was asked for is followed
+  REQUIRE(load_corpus({folder / "a", folder / "B"}).text == "21");
+  require_refused([&] { load_corpus({folder / "empty"}); }, {folder / "empty", "no files"});
+  folder.write("a/bad", "ok\xFF");
+  require_refused([&] { load_corpus({folder.path()}); }, {folder / "a/bad", "byte 2 "});
+}
+
+TEST_CASE("what cannot be read is named, with the system's reason") {
+  const Folder folder;
+  namespace fs = std::filesystem;
+  require_refused([&] { load_corpus({folder / "missing"}); }, {folder / "missing", "No such file"});
+  fs::create_symlink(folder / "self", folder / "self");
+  require_refused([&] { load_corpus({folder / "self"}); }, {folder / "self", "symbolic links"});
+  require_refused([&] { load_corpus({folder.write("file", "x") + "/below"}); }, {"Not a directory"});
+  require_refused([] { load_corpus({"/dev/zero"}); }, {"/dev/zero", "device"});
+  require_refused([&] { read_file(folder.path()); }, {folder.path(), "directory"});
+  require_refused([] { load_corpus({""}); }, {"No such file"});
+
+  const std::string secret = folder.write("closed/secret", "x");
+  fs::permissions(folder.path(), fs::perms::all);
+  fs::permissions(secret, fs::perms::none);
+  const AsNobody nobody;
+  require_refused([&] { load_corpus({secret}); }, {secret, "Permission denied"});
+}
+
+TEST_CASE("a directory with one that must not be listed is refused, naming that one") {
+  const Folder folder;
+  folder.write("a", "x");
+  folder.write("closed/b", "y");
+  namespace fs = std::filesystem;
+  fs::permissions(folder.path(), fs::perms::all);
+  fs::permissions(folder / "closed", fs::perms::none);
+  {
+    const AsNobody nobody;
+    require_refused([&] { load_corpus({folder.path()}); }, {folder / "closed", "Permission denied"});
+  }
+  fs::permissions(folder / "closed", fs::perms::all);
+  REQUIRE(load_corpus({folder.path()}).text == "xy");
+}
+
+TEST_CASE("pipes and standard input") {
+  const Folder folder;
+  const std::string pipe = folder / "pipe", text = repeated("吾輩は猫である。\n", 20000);  // several buffers
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  std::thread writer([&] { std::ofstream(pipe, std::ios::binary) << text; });
+  const Corpus corpus = load_corpus({pipe});
+  writer.join();
+  REQUIRE((corpus.text == text));
+
+  const std::string a = folder.write("a", "before "), b = folder.write("b", " after");
+  {
+    const InputFrom input(folder.write("in", "within"));
+    REQUIRE(load_corpus({a, "-", b}).text == "before within after");
+  }
+  const InputFrom input(folder.write("bad", "x\xFF"));
+  require_refused([] { load_corpus({"-"}); }, {"standard input", "byte 1 "});
+}
+
+TEST_CASE("the last fraction of the characters validates, not of the bytes") {
+  const Folder folder;
+  for (const std::string& piece : std::vector<std::string>{"a", "猫", "aé猫😀"}) {
+    const Corpus corpus = load_corpus({folder.write("text", repeated(piece, 250))});
+    for (const double fraction : {0.1, 0.25, 0.5, 1.0 / 3, 0.999}) {
+      const std::size_t split = split_offset(corpus, fraction);
+      const std::string val = corpus.text.substr(split);
+      REQUIRE_FALSE(invalid_utf8(val));
+      REQUIRE(count_code_points(val) == std::llround(static_cast<double>(corpus.characters) * fraction));
+    }
+    REQUIRE(split_offset(corpus, 0) == corpus.text.size());
+  }
+  const Corpus corpus = load_corpus({folder.write("text", "abc")});
+  for (const double fraction : {-0.1, 1.0, 1.5, std::nan("")}) REQUIRE_THROWS_AS(split_offset(corpus, fraction), Error);
+}
+
+TEST_CASE("stories: whole ones, of the size asked for, with their entropy, split between two") {
+  for (const std::string& name : std::vector<std::string>{"@stories", "@stories-ja"}) {
+    const Corpus corpus = load_corpus({name + ":20000"});
+    REQUIRE(corpus.characters >= 20000);
+    REQUIRE(corpus.characters < 25000);
+    REQUIRE(corpus.entropy_per_char.value() > 0);
+    REQUIRE(corpus.story_starts.size() > 4);
+    REQUIRE(corpus.story_starts.front() == 0);
+    REQUIRE(corpus.hash == load_corpus({name + ":20000"}).hash);
+    const std::size_t asked = byte_offset(corpus.text, corpus.characters - corpus.characters / 10);
+    const std::size_t split = split_offset(corpus, 0.1);
+    REQUIRE(std::ranges::find(corpus.story_starts, split) != corpus.story_starts.end());
+    REQUIRE(split + 4000 > asked);
+    REQUIRE(split < corpus.text.size());
+    REQUIRE(split_offset(corpus, 0) == corpus.text.size());
+    REQUIRE(split_offset(corpus, 1e-9) == corpus.story_starts.back());  // never none of them
+    require_trains(corpus);
+  }
+  REQUIRE(load_corpus({"@stories:1"}).story_starts.size() == 1);
+}
+
+TEST_CASE("built-in corpora that are not there") {
+  for (const std::string& bad :
+       std::vector<std::string>{"@stories:0", "@stories:-5", "@stories:", "@stories:abc", "@stories:1e3",
+                                "@stories:10 ", "@stories:99999999999999999999", "@stories:1000000001"}) {
+    require_refused([&] { load_corpus({bad}); }, {bad, "between 1 and 1000000000"});
+  }
+  require_refused([] { load_corpus({"@storys"}); }, {"@storys", "@stories-ja", "./@storys"});
+  require_refused([] { load_corpus({"@"}); }, {"@stories"});
+  const Folder folder;
+  const std::string file = folder.write("a", "x");
+  require_refused([&] { load_corpus({file, "@stories"}); }, {"@stories", "alone"});
+  require_refused([&] { load_corpus({"@stories", "@stories-ja"}); }, {"@stories", "alone"});
+}
+
+TEST_CASE("the corpora this project is tried on") {
+  int seen = 0;
+  for (const std::string name : {"tinyshakespeare.txt", "neko.ja.txt"}) {
+    const std::string path = std::string(MAKI_SOURCE_DIR) + "/../shared/corpora/" + name;
+    if (!std::filesystem::exists(path)) {
+      WARN("skipped, there is no " << name);
+      continue;
+    }
+    const Corpus corpus = load_corpus({path});
+    const Dataset data = make_dataset(corpus, 0.1, 64, "char");
+    REQUIRE((data.tokenizer->decode(data.train) + data.tokenizer->decode(data.val) == corpus.text));
+    if (name == "tinyshakespeare.txt") {
+      REQUIRE(data.tokenizer->vocab_size() == 65);
+      REQUIRE(data.train.size() == 1003855);
+      REQUIRE(data.val.size() == 111539);
+    }
+    ++seen;
+  }
+  SUCCEED(seen << " corpora");
+}

@@ -1,0 +1,83 @@
+// The split is exact, either side that is too short is named, and the floor is that of the validation tokens.
+#include "data/dataset.h"
+
+#include <cmath>
+
+#include "data/hash.h"
+#include "data/utf8.h"
+#include "tests/catch.h"
+#include "tests/data/refusal.h"
+
+using namespace maki;
+using maki::tests::require_refused;
+
+namespace {
+
+Corpus corpus_of(const std::string& text) {
+  Corpus corpus;
+  corpus.sources = {"text.txt"};
+  corpus.text = text;
+  corpus.hash = hash_hex(text);
+  corpus.characters = count_code_points(text);
+  return corpus;
+}
+
+}  // namespace
+
+TEST_CASE("both sides together are the text, cut at a character") {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += i % 3 == 0 ? "猫" : i % 3 == 1 ? "é" : "x";
+  for (const char* const kind : {"byte", "char"}) {
+    const Dataset data = make_dataset(corpus_of(text), 0.2, 8, kind);
+    REQUIRE(data.tokenizer->kind() == kind);
+    REQUIRE(data.tokenizer->decode(data.train) + data.tokenizer->decode(data.val) == text);
+    REQUIRE(count_code_points(data.tokenizer->decode(data.val)) == 20);
+    REQUIRE(data.corpus_hash == hash_hex(text));
+    REQUIRE(data.characters == 100);
+    REQUIRE_FALSE(data.best_loss);
+  }
+  REQUIRE(make_dataset(corpus_of(text), 0, 8, "char").val.empty());
+  REQUIRE(make_dataset(corpus_of(text), 0, 8, "char").train.size() == 100);
+}
+
+TEST_CASE("the character vocabulary is that of the whole text") {
+  const std::string text = std::string(90, 'a') + std::string(9, 'b') + "猫";
+  const Dataset data = make_dataset(corpus_of(text), 0.1, 4, "char");
+  REQUIRE(data.tokenizer->vocab_size() == 3);
+  REQUIRE(data.val.back() == 2);
+}
+
+TEST_CASE("a given tokenizer is used, and what it lacks is an error") {
+  const auto tokenizer = std::make_shared<CharTokenizer>("abcdef");
+  const Dataset data = make_dataset(corpus_of(std::string(50, 'b')), 0.2, 4, "char", tokenizer);
+  REQUIRE(data.tokenizer == tokenizer);
+  REQUIRE(data.train == std::vector<std::int32_t>(40, 1));
+  require_refused([&] { make_dataset(corpus_of(std::string(50, 'z')), 0.2, 4, "char", tokenizer); }, {"z (U+007A)"});
+}
+
+TEST_CASE("either side too short: which, both numbers, and what to do") {
+  const std::string text(100, 'a');
+  require_refused([&] { make_dataset(corpus_of(text), 0.1, 16, "char"); },
+                  {"text.txt", "validation", "17 tokens", "10 of 100", "--block-size", "--val-fraction"});
+  require_refused([&] { make_dataset(corpus_of(text), 0.9, 16, "char"); }, {"training", "17 tokens", "10 of 100"});
+  require_refused([&] { make_dataset(corpus_of(text), 0, 100, "char"); }, {"training", "101 tokens", "100 of 100"});
+  require_refused([&] { make_dataset(corpus_of("x"), 0.1, 1, "byte"); }, {"training", "2 tokens", "1 of 1"});
+  require_refused([&] { make_dataset(corpus_of("xyz"), 0.1, 1, "byte"); }, {"validation", "2 tokens", "0 of 3"});
+  // Exactly enough, on each side.
+  REQUIRE(make_dataset(corpus_of(text), 0.17, 16, "char").val.size() == 17);
+  REQUIRE(make_dataset(corpus_of(text), 0.83, 16, "char").train.size() == 17);
+  REQUIRE(make_dataset(corpus_of(text), 0, 99, "char").train.size() == 100);
+}
+
+TEST_CASE("the best possible loss is in nats a token of the validation part") {
+  const Corpus stories = load_corpus({"@stories-ja:5000"});
+  const double entropy = stories.entropy_per_char.value();
+  const auto close = [](double a, double b) { return std::abs(a - b) <= 1e-12 * b; };
+  REQUIRE(close(make_dataset(stories, 0.3, 8, "char").best_loss.value(), entropy));
+  REQUIRE(close(make_dataset(stories, 0, 8, "char").best_loss.value(), entropy));
+  const Dataset bytes = make_dataset(stories, 0.3, 8, "byte");
+  const std::string val = bytes.tokenizer->decode(bytes.val);
+  REQUIRE(close(bytes.best_loss.value() * static_cast<double>(val.size()),
+                entropy * static_cast<double>(count_code_points(val))));
+  REQUIRE(bytes.best_loss.value() < 0.6 * entropy);  // most characters are three bytes
+}

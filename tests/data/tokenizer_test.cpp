@@ -1,0 +1,189 @@
+// Bytes in are bytes out; what the vocabulary lacks is named; a saved form is read back or refused, nothing between.
+#include "data/tokenizer.h"
+
+#include <numeric>
+#include <random>
+#include <rapidcheck.h>
+#include <set>
+
+#include "data/hash.h"
+#include "data/utf8.h"
+#include "tests/catch.h"
+#include "tests/data/allocations.h"
+#include "tests/data/refusal.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+std::string random_bytes(std::mt19937_64& random, std::size_t most) {
+  std::string text(random() % (most + 1), ' ');
+  for (char& c : text) c = static_cast<char>(random());
+  return text;
+}
+
+// Of every size of encoding.
+char32_t random_code_point(std::mt19937_64& random) {
+  static constexpr std::uint32_t kEnds[] = {0x80, 0x800, 0x10000, 0x110000};
+  const auto c = static_cast<char32_t>(random() % kEnds[random() % 4]);
+  return c >= 0xD800 && c <= 0xDFFF ? U'猫' : c;
+}
+
+std::string random_text(std::mt19937_64& random, std::size_t most) {
+  std::string text;
+  for (std::size_t n = random() % (most + 1); n > 0; --n) append_utf8(text, random_code_point(random));
+  return text;
+}
+
+bool round_trip(const Tokenizer& tokenizer, const std::string& text) {
+  const std::vector<std::int32_t> ids = tokenizer.encode(text);
+  for (const std::int32_t id : ids) {
+    if (id < 0 || id >= tokenizer.vocab_size()) return false;
+  }
+  return tokenizer.decode(ids) == text;
+}
+
+}  // namespace
+
+TEST_CASE("bytes: every string of at most two bytes, and random ones, come back") {
+  const ByteTokenizer tokenizer;
+  REQUIRE(tokenizer.vocab_size() == 256);
+  REQUIRE(tokenizer.kind() == "byte");
+  int seen = 0;
+  bool good = round_trip(tokenizer, "");
+  for (int a = 0; a < 256; ++a) {
+    const std::string one(1, static_cast<char>(a));
+    good = good && round_trip(tokenizer, one) && tokenizer.encode(one).front() == a && tokenizer.bytes(a) == one;
+    for (int b = 0; b < 256; ++b, ++seen) good = good && round_trip(tokenizer, one + static_cast<char>(b));
+  }
+  REQUIRE(good);
+  REQUIRE(seen == 65536);
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100000; ++i) good = good && round_trip(tokenizer, random_bytes(random, 256));
+  REQUIRE(good);
+  REQUIRE(rc::check("any bytes", [&](const std::string& text) { RC_ASSERT(round_trip(tokenizer, text)); }));
+}
+
+TEST_CASE("characters: ids ascend with code points, one a character, and any text of them comes back") {
+  const std::string text = "b猫a\n😀éba";
+  const CharTokenizer tokenizer(text);
+  REQUIRE(tokenizer.kind() == "char");
+  REQUIRE(tokenizer.vocab_size() == 6);
+  REQUIRE(tokenizer.encode(text) == std::vector<std::int32_t>{2, 4, 1, 0, 5, 3, 2, 1});
+  const std::vector<std::string> vocabulary = {"\n", "a", "b", "é", "猫", "😀"};
+  for (std::size_t i = 0; i < vocabulary.size(); ++i)
+    REQUIRE(tokenizer.bytes(static_cast<std::int32_t>(i)) == vocabulary[i]);
+  REQUIRE(tokenizer.encode("").empty());
+
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 300; ++i) {
+    const std::string any = random_text(random, 200);
+    const CharTokenizer own(any);
+    REQUIRE(round_trip(own, any));
+    REQUIRE(static_cast<std::int64_t>(own.encode(any).size()) == count_code_points(any));
+  }
+  REQUIRE(rc::check("texts of one vocabulary", [&](const std::vector<std::uint8_t>& picks) {
+    std::string any;
+    for (const std::uint8_t pick : picks) any += vocabulary[pick % vocabulary.size()];
+    RC_ASSERT(round_trip(tokenizer, any));
+  }));
+}
+
+TEST_CASE("every character there is, in one vocabulary") {
+  std::string all;
+  for (char32_t c = 0; c < 0x110000; ++c) {
+    if (c < 0xD800 || c > 0xDFFF) append_utf8(all, c);
+  }
+  const CharTokenizer tokenizer(all);
+  REQUIRE(tokenizer.vocab_size() == 0x110000 - 2048);
+  std::vector<std::int32_t> expected(0x110000 - 2048);
+  std::iota(expected.begin(), expected.end(), 0);
+  REQUIRE((tokenizer.encode(all) == expected));
+  REQUIRE((tokenizer.decode(expected) == all));
+  const std::string saved = tokenizer.save();
+  start_peak();
+  const auto loaded = load_tokenizer(saved);
+  const std::int64_t peak = peak_bytes();
+  REQUIRE(peak > static_cast<std::int64_t>(saved.size()));
+  REQUIRE(peak < 8 * static_cast<std::int64_t>(saved.size()) + (16 << 20));
+  REQUIRE((loaded->decode(expected) == all));
+}
+
+TEST_CASE("what the vocabulary lacks is named, what cannot be seen is numbered, many are counted") {
+  const CharTokenizer tokenizer("abc ");
+  require_refused([&] { tokenizer.encode("abΩ"); }, {"4 characters", "Ω (U+03A9)"});
+  require_refused([&] { tokenizer.encode("a\nb\u200D"); }, {"U+000A", "U+200D"});
+  require_refused([&] { tokenizer.encode("😀"); }, {"😀 (U+1F600)"});
+  require_refused([&] { tokenizer.encode("0123456789"); }, {"0 (U+0030)", "7 (U+0037)", "and 2 more"});
+  require_refused([&] { tokenizer.encode("ab\xFF"); }, {"UTF-8", "byte 2"});
+  require_refused([&] { tokenizer.bytes(4); }, {"[0, 4)", "got 4"});
+  require_refused([&] { tokenizer.bytes(-1); }, {"-1"});
+  require_refused([&] { ByteTokenizer().bytes(256); }, {"[0, 256)", "256"});
+  const std::vector<std::int32_t> ids = {0, 1, 99};
+  require_refused([&] { tokenizer.decode(ids); }, {"99"});
+}
+
+TEST_CASE("a saved tokenizer is the same one again; its hash tells tokenizers apart") {
+  std::set<std::string> hashes;
+  for (const std::string& text : std::vector<std::string>{"a", "ab", "ba\n", "猫", std::string("\0", 1), "\uFEFF😀"}) {
+    const CharTokenizer tokenizer(text);
+    const auto loaded = load_tokenizer(tokenizer.save());
+    REQUIRE(loaded->kind() == "char");
+    REQUIRE(loaded->save() == tokenizer.save());
+    REQUIRE(loaded->hash() == tokenizer.hash());
+    REQUIRE(loaded->encode(text) == tokenizer.encode(text));
+    hashes.insert(tokenizer.hash());
+  }
+  const auto bytes = load_tokenizer(ByteTokenizer().save());
+  REQUIRE(bytes->kind() == "byte");
+  hashes.insert(bytes->hash());
+  REQUIRE(hashes.size() == 7);
+  REQUIRE(CharTokenizer("ab").hash() == CharTokenizer("bbaa").hash());  // canonical
+  // The form of version 1: every checkpoint holds one.
+  REQUIRE(CharTokenizer("b猫a").save() == "maki char tokenizer 1\nab猫");
+  REQUIRE(ByteTokenizer().save() == "maki byte tokenizer 1\n");
+}
+
+TEST_CASE("a hostile saved form is refused") {
+  const std::string head = "maki char tokenizer 1\n";
+  for (const std::string& bad : std::vector<std::string>{
+           "", "maki", head, head + "ba", head + "aa", head + "a\xFF", head + "a\xE7\x8C", head + "\xED\xA0\x80",
+           "maki char tokenizer 2\na", "maki byte tokenizer 2\n", "maki byte tokenizer 1\nx", "maki byte tokenizer 1",
+           "maki bpe tokenizer 1\n", std::string(1000, '\0')}) {
+    require_refused([&] { load_tokenizer(bad); }, {"tokenizer"});
+  }
+  // Every cut and every altered byte: refused, or another vocabulary in canonical form.
+  const std::string good = CharTokenizer("\n aé猫😀").save();
+  int refused = 0, read = 0;
+  const auto attempt = [&](const std::string& saved) {
+    try {
+      if (load_tokenizer(saved)->save() != saved) FAIL("not canonical");
+      ++read;
+    } catch (const CorpusError&) {
+      ++refused;
+    }
+  };
+  for (std::size_t n = 0; n < good.size(); ++n) attempt(good.substr(0, n));
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string altered = good;
+      altered[at] = static_cast<char>(byte);
+      if (altered != good) attempt(altered);
+    }
+  }
+  REQUIRE(refused > 5000);
+  REQUIRE(read > 10);
+}
+
+TEST_CASE("tokenizers by kind") {
+  REQUIRE(make_tokenizer("byte", "ab")->vocab_size() == 256);
+  REQUIRE(make_tokenizer("char", "abab")->vocab_size() == 2);
+  require_refused([] { make_tokenizer("bpe", "ab"); }, {"char", "byte", "bpe"});
+}
+
+TEST_CASE("the hash is XXH3 in its canonical form") {
+  REQUIRE(hash_hex("") == "99aa06d3014798d86001c324468d497f");  // the published value
+  REQUIRE(hash64("") == 0x2d06800538d394c2u);
+  REQUIRE(hash_hex("a") != hash_hex("b"));
+}
