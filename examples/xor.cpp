@@ -1,4 +1,5 @@
-// XOR, the smallest problem that needs a hidden layer (Rumelhart, Hinton and Williams 1986): tensors, a tape, an optimizer.
+// XOR, the smallest problem that needs a hidden layer (Rumelhart, Hinton and Williams 1986): tensors, a tape, an
+// optimizer.
 #include <fmt/core.h>
 
 #include "autograd/ops.h"

@@ -220,7 +220,7 @@ TEST_CASE("layer_norm of rows far from 0 and hardly spread keeps their digits") 
   });
 }
 
-TEST_CASE("layer_norm: constant rows give the bias; NaN, Inf and overflow give NaN in their row alone") {
+TEST_CASE("layer_norm: constant rows give the bias, NaN, Inf and overflow give NaN in their row alone") {
   on_every_target([] {
     for (const float constant : {0.0f, 0.1f, -3e7f, 1e30f}) {
       auto in = layer_norm_inputs<float>({2, 50}, 0);

@@ -125,7 +125,7 @@ TEST_CASE("the loss at the start is ln V within 2 percent") {
   }
 }
 
-TEST_CASE("at learning rate 0 nothing moves, embeddings included; above 0 every weight does") {
+TEST_CASE("at learning rate 0 nothing moves, embeddings included, above 0 every weight does") {
   for (const GptConfig& config : kVariants) {
     for (const OptimizerOptions& options :
          {OptimizerOptions(AdamW{.weight_decay = 0.1}), OptimizerOptions(Sgd{.momentum = 0.9, .weight_decay = 0.1})}) {

@@ -66,7 +66,7 @@ TEST_CASE("every weight is in the store, in the order of the model, under GPT-2'
   }
 }
 
-TEST_CASE("shapes are [out, in], and GPT-2 small counts as nanoGPT counts it") {
+TEST_CASE("shapes are out by in, and GPT-2 small counts as nanoGPT counts it") {
   ParameterStore store;
   const Gpt model(Scope(store), GptConfig{});
   REQUIRE(store.numel() == 124439808);

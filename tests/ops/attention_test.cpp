@@ -113,7 +113,7 @@ TEST_CASE("attention: packed and separate projections are one function") {
   for (std::int64_t i = 0; i < a.numel(); ++i) REQUIRE(a.at(i) == b.at(i));
 }
 
-TEST_CASE("attention: a mask of ones is no mask; permuting the batch permutes the output") {
+TEST_CASE("attention: a mask of ones is no mask, permuting the batch permutes the output") {
   Draw draw(4);
   const Tensor qkv = draw.normals({2, 70, 36});
   Attention options{.n_head = 2};

@@ -199,7 +199,7 @@ TEST_CASE("dropout's backward has the forward's mask, and none is saved") {
   }
 }
 
-TEST_CASE("dropout without a recording, or with p 0, is the identity; a p outside [0, 1) is refused") {
+TEST_CASE("dropout without a recording, or with p 0, is the identity, a p outside 0 to 1 is refused") {
   const Tensor x = full({4}, DType::float32, 3);
   REQUIRE(same_bits(dropout(x, 0.5), x));
   REQUIRE(same_bits(dropped(x, 0), x));

@@ -82,7 +82,7 @@ TEST_CASE("embedding is a product with one-hot rows") {
   }
 }
 
-TEST_CASE("cross_entropy: uniform logits cost log V; no target at all costs nothing") {
+TEST_CASE("cross_entropy: uniform logits cost log V, no target at all costs nothing") {
   for (const DType dtype : {DType::float32, DType::float64}) {
     const Tensor logits = full({4, 65}, dtype, 0.25);
     const Tensor targets = tensor(std::vector<std::int32_t>{0, 64, -1, 7}, {4});

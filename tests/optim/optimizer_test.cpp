@@ -240,7 +240,7 @@ TEST_CASE("the moments are what a checkpoint needs: named, flat, and enough to g
   REQUIRE(Optimizer(store, Adam{}).moments().at(1).name == "exp_avg_sq");
 }
 
-TEST_CASE("at learning rate 0 nothing moves; frozen parameters and padding never do") {
+TEST_CASE("at learning rate 0 nothing moves, frozen parameters and padding never do") {
   for (std::size_t kind = 0; kind < kAll.size(); ++kind) {
     INFO("optimizer " << kind);
     ParameterStore store;
