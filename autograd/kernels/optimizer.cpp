@@ -17,60 +17,85 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// One vector of SGD; `count` elements are there.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void sgd_vector(D d, const SgdStep& s, const T* gradient, T* value, T* velocity, std::size_t count) {
-  const auto rate = hn::Set(d, static_cast<T>(s.learning_rate)), momentum = hn::Set(d, static_cast<T>(s.momentum));
-  const auto p = LoadPartial(d, value, count);
-  auto g = hn::Mul(hn::Set(d, static_cast<T>(s.grad_scale)), LoadPartial(d, gradient, count));
-  if (s.weight_decay != 0) g = hn::MulAdd(hn::Set(d, static_cast<T>(s.weight_decay)), p, g);
-  if (velocity != nullptr) {
-    const auto v = hn::MulAdd(momentum, LoadPartial(d, velocity, count), g);
-    StorePartial(v, d, velocity, count);
-    g = s.nesterov ? hn::MulAdd(momentum, v, g) : v;
-  }
-  StorePartial(hn::NegMulAdd(rate, g, p), d, value, count);
+// Elements p[0 … count); all lanes of a vector where kWhole.
+template <bool kWhole, class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load(D d, const T* p, std::size_t count) {
+  if constexpr (kWhole) return hn::LoadU(d, p);
+  return LoadPartial(d, p, count);
+}
+template <bool kWhole, class D, class T = hn::TFromD<D>>
+HWY_INLINE void store(hn::Vec<D> v, D d, T* p, std::size_t count) {
+  if constexpr (kWhole) return hn::StoreU(v, d, p);
+  StorePartial(v, d, p, count);
 }
 
-// One vector of Adam or AdamW.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void adam_vector(D d, const AdamStep& s, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq,
-                            std::size_t count) {
-  auto p = LoadPartial(d, value, count), m = LoadPartial(d, exp_avg, count), v = LoadPartial(d, exp_avg_sq, count);
-  auto g = hn::Mul(hn::Set(d, static_cast<T>(s.grad_scale)), LoadPartial(d, gradient, count));
-  if (s.decoupled) {
-    p = hn::Mul(p, hn::Set(d, static_cast<T>(1 - s.learning_rate * s.weight_decay)));
-  } else {
-    g = hn::MulAdd(hn::Set(d, static_cast<T>(s.weight_decay)), p, g);
+// One vector of SGD; `count` elements are there.
+template <bool kWhole, class D, class T = hn::TFromD<D>>
+HWY_INLINE void sgd_vector(D d, const SgdStep& s, const T* gradient, T* value, T* velocity, std::size_t count) {
+  const auto rate = hn::Set(d, static_cast<T>(s.learning_rate)), momentum = hn::Set(d, static_cast<T>(s.momentum));
+  const auto p = load<kWhole>(d, value, count);
+  auto g = hn::Mul(hn::Set(d, static_cast<T>(s.grad_scale)), load<kWhole>(d, gradient, count));
+  if (s.weight_decay != 0) g = hn::MulAdd(hn::Set(d, static_cast<T>(s.weight_decay)), p, g);
+  if (velocity != nullptr) {
+    const auto v = hn::MulAdd(momentum, load<kWhole>(d, velocity, count), g);
+    store<kWhole>(v, d, velocity, count);
+    g = s.nesterov ? hn::MulAdd(momentum, v, g) : v;
   }
-  m = hn::MulAdd(hn::Set(d, static_cast<T>(1 - s.beta1)), hn::Sub(g, m), m);
-  v = hn::MulAdd(hn::Set(d, static_cast<T>(s.beta2)), v,
-                 hn::Mul(hn::Mul(g, g), hn::Set(d, static_cast<T>(1 - s.beta2))));
-  StorePartial(m, d, exp_avg, count);
-  StorePartial(v, d, exp_avg_sq, count);
-  const auto root = hn::Mul(hn::Sqrt(v), hn::Set(d, static_cast<T>(1 / std::sqrt(s.correction2))));
-  const auto move = hn::Div(m, hn::Add(root, hn::Set(d, static_cast<T>(s.eps))));
-  StorePartial(hn::NegMulAdd(hn::Set(d, static_cast<T>(s.learning_rate / s.correction1)), move, p), d, value, count);
+  store<kWhole>(hn::NegMulAdd(rate, g, p), d, value, count);
+}
+
+// The numbers of a step in the type that is computed in, worked out once for all elements: left to the loop they cost
+// 1.08 ns an element in place of 0.59 (AVX-512, one thread).
+template <class T>
+struct AdamNumbers {
+  explicit AdamNumbers(const AdamStep& s)
+      : grad_scale(static_cast<T>(s.grad_scale)),
+        keep(static_cast<T>(s.decoupled ? 1 - s.learning_rate * s.weight_decay : 1)),
+        l2(static_cast<T>(s.decoupled ? 0 : s.weight_decay)),
+        beta2(static_cast<T>(s.beta2)),
+        new1(static_cast<T>(1 - s.beta1)),
+        new2(static_cast<T>(1 - s.beta2)),
+        root_scale(static_cast<T>(1 / std::sqrt(s.correction2))),
+        eps(static_cast<T>(s.eps)),
+        rate(static_cast<T>(s.learning_rate / s.correction1)) {}
+  T grad_scale, keep, l2, beta2, new1, new2, root_scale, eps, rate;
+};
+
+// One vector of Adam or AdamW.
+template <bool kWhole, class D, class T = hn::TFromD<D>>
+HWY_INLINE void adam_vector(D d, const AdamNumbers<T>& s, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq,
+                            std::size_t count) {
+  const auto p = load<kWhole>(d, value, count);
+  auto m = load<kWhole>(d, exp_avg, count), v = load<kWhole>(d, exp_avg_sq, count);
+  const auto scaled = hn::Mul(hn::Set(d, s.grad_scale), load<kWhole>(d, gradient, count));
+  const auto g = hn::MulAdd(hn::Set(d, s.l2), p, scaled);
+  m = hn::MulAdd(hn::Set(d, s.new1), hn::Sub(g, m), m);
+  v = hn::MulAdd(hn::Set(d, s.beta2), v, hn::Mul(hn::Mul(g, g), hn::Set(d, s.new2)));
+  store<kWhole>(m, d, exp_avg, count);
+  store<kWhole>(v, d, exp_avg_sq, count);
+  const auto root = hn::MulAdd(hn::Sqrt(v), hn::Set(d, s.root_scale), hn::Set(d, s.eps));
+  const auto kept = hn::Mul(p, hn::Set(d, s.keep));
+  store<kWhole>(hn::NegMulAdd(hn::Set(d, s.rate), hn::Div(m, root), kept), d, value, count);
 }
 
 template <class T>
 HWY_INLINE void sgd(const SgdStep& s, std::int64_t n, const T* gradient, T* value, T* velocity) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t i = 0; i < n; i += lanes) {
-    sgd_vector(d, s, gradient + i, value + i, velocity == nullptr ? nullptr : velocity + i,
-               static_cast<std::size_t>(std::min(lanes, n - i)));
-  }
+  const auto at = [&](std::int64_t i) { return velocity == nullptr ? nullptr : velocity + i; };
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) sgd_vector<true>(d, s, gradient + i, value + i, at(i), hn::Lanes(d));
+  if (i < n) sgd_vector<false>(d, s, gradient + i, value + i, at(i), static_cast<std::size_t>(n - i));
 }
 
 template <class T>
-HWY_INLINE void adam(const AdamStep& s, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq) {
+HWY_INLINE void adam(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* m, T* v) {
+  const AdamNumbers<T> s(step);
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t i = 0; i < n; i += lanes) {
-    adam_vector(d, s, gradient + i, value + i, exp_avg + i, exp_avg_sq + i,
-                static_cast<std::size_t>(std::min(lanes, n - i)));
-  }
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) adam_vector<true>(d, s, gradient + i, value + i, m + i, v + i, hn::Lanes(d));
+  if (i < n) adam_vector<false>(d, s, gradient + i, value + i, m + i, v + i, static_cast<std::size_t>(n - i));
 }
 
 // `lanes` elements as doubles.
