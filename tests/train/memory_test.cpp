@@ -1,0 +1,151 @@
+// A training step after the second takes no memory from anybody: operator new, malloc and its kin, and mmap are hooked
+// in this executable, on every thread. And what a process holds does not grow.
+#include <atomic>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fstream>
+#include <new>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "data/corpus.h"
+#include "tests/catch.h"
+#include "train/trainer.h"
+
+namespace {
+
+std::atomic<bool> counting = false;
+std::atomic<int> news = 0, mallocs = 0, mmaps = 0;
+
+void count(std::atomic<int>& calls) {
+  if (counting.load(std::memory_order_relaxed)) ++calls;
+}
+
+}  // namespace
+
+// glibc's own allocator under its public name for interposers.
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+
+void* malloc(std::size_t size) {
+  count(mallocs);
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t n, std::size_t size) {
+  count(mallocs);
+  return __libc_calloc(n, size);
+}
+void* realloc(void* p, std::size_t size) {
+  count(mallocs);
+  return __libc_realloc(p, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  count(mallocs);
+  return __libc_memalign(alignment, size);
+}
+void* memalign(std::size_t alignment, std::size_t size) {
+  count(mallocs);
+  return __libc_memalign(alignment, size);
+}
+int posix_memalign(void** p, std::size_t alignment, std::size_t size) {
+  count(mallocs);
+  *p = __libc_memalign(alignment, size);
+  return *p == nullptr ? ENOMEM : 0;
+}
+void* mmap(void* address, std::size_t length, int protection, int flags, int descriptor, off_t offset) noexcept {
+  count(mmaps);
+  using Mmap = void* (*)(void*, std::size_t, int, int, int, off_t);
+  static const auto next = reinterpret_cast<Mmap>(dlsym(RTLD_NEXT, "mmap"));
+  return next(address, length, protection, flags, descriptor, offset);
+}
+}
+
+void* operator new(std::size_t size) {
+  count(news);
+  void* const p = __libc_malloc(size == 0 ? 1 : size);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+using namespace maki;
+
+namespace {
+
+Config config_of(std::int64_t n_embd, std::int64_t block_size) {
+  Config config;
+  config.n_layer = config.n_head = 2;
+  config.n_embd = n_embd;
+  config.block_size = block_size;
+  config.batch_size = 3;
+  config.grad_accum = 3;
+  config.dropout = 0.1;
+  config.bias = true;
+  config.lr_decay_steps = 100;
+  return config;
+}
+
+Dataset dataset_of(const Config& config) {
+  Corpus corpus;
+  for (int i = 0; i < 400; ++i) corpus.text += "maki unrolls the tape number " + std::to_string(i * i) + ".\n";
+  corpus.characters = static_cast<std::int64_t>(corpus.text.size());
+  return make_dataset(corpus, 0.1, config.block_size, "char");
+}
+
+std::int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t pages = 0, resident = 0;
+  file >> pages >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace
+
+TEST_CASE("the hooks see what they should") {
+  counting = true;
+  news = mallocs = mmaps = 0;
+  ::operator delete(::operator new(4));
+  std::free(std::malloc(1));
+  std::free(std::aligned_alloc(64, 64));
+  munmap(mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+  counting = false;
+  REQUIRE(news == 1);
+  REQUIRE(mallocs == 2);
+  REQUIRE(mmaps == 1);
+}
+
+TEST_CASE("after two steps a training step takes no memory") {
+  for (const auto& [n_embd, block_size, dtype] :
+       {std::tuple{16, 16, "float32"}, std::tuple{272, 136, "float32"}, std::tuple{24, 40, "float64"}}) {
+    Config config = config_of(n_embd, block_size);
+    config.dtype = dtype;
+    const Dataset data = dataset_of(config);
+    Trainer trainer(config, data);
+    for (int step = 0; step < 2; ++step) REQUIRE(trainer.step().has_value());
+    news = mallocs = mmaps = 0;
+    counting = true;
+    for (int step = 0; step < 5; ++step) trainer.step();
+    counting = false;
+    INFO("n_embd " << n_embd << ", block_size " << block_size << ", " << dtype);
+    CHECK(news == 0);
+    CHECK(mallocs == 0);
+    CHECK(mmaps == 0);
+  }
+}
+
+TEST_CASE("resident memory is flat over a thousand steps") {
+  const Config config = config_of(16, 16);
+  const Dataset data = dataset_of(config);
+  Trainer trainer(config, data);
+  for (int step = 0; step < 20; ++step) trainer.step();
+  const std::int64_t before = resident_bytes();
+  for (int step = 0; step < 1000; ++step) trainer.step();
+  const std::int64_t grown = resident_bytes() - before;
+  INFO("grew by " << grown << " bytes");
+  REQUIRE(trainer.steps() == 1020);
+  REQUIRE(grown < (1 << 20));
+}
