@@ -11,13 +11,15 @@
 
 namespace maki::kernels {
 
-inline constexpr std::int64_t kBlockK = 512;       // of the chain in one pass: 14 rows of A are 28 KB
-inline constexpr std::int64_t kTaskTiles = 8;      // tiles of rows that a task has at most
-inline constexpr std::int64_t kTaskColumns = 512;  // columns that a task has at most
-inline constexpr std::int64_t kOwnColumns = 128;   // the same, where it packs them for itself
-inline constexpr std::int64_t kOwnPanelRows = 64;  // up to so many rows it does; of a B beyond a slab
-inline constexpr std::int64_t kOwnPanelRowsOfLarge = 512;
-inline constexpr std::int64_t kTasks = 16;  // fewer are cut smaller, so that a team ends together
+inline constexpr std::int64_t kBlockK = 512;          // of the chain in one pass: 14 rows of A are 28 KB
+inline constexpr std::int64_t kOwnBlockK = 256;       // the same, where a task packs B for itself
+inline constexpr std::int64_t kTaskTiles = 8;         // tiles of rows that a task has at most
+inline constexpr std::int64_t kTaskColumns = 512;     // columns that a task has at most
+inline constexpr std::int64_t kOwnColumns = 128;      // the same, where it packs them for itself
+inline constexpr std::int64_t kOwnRows = 64;          // so many rows of C it does at most where B lies in columns,
+inline constexpr std::int64_t kOwnRowsInPlace = 224;  // in rows,
+inline constexpr std::int64_t kOwnRowsOfLarge = 512;  // and where B is larger than a slab
+inline constexpr std::int64_t kTasks = 16;            // fewer are cut smaller, so that a team ends together
 inline constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;  // of B packed at once, for all
 inline constexpr std::int64_t kPackPanels = 2, kPackDepth = 128;    // of B in one task of packing
 
@@ -33,9 +35,9 @@ inline std::int64_t piece(std::int64_t size, std::int64_t most, std::int64_t uni
   return std::max(unit, round_up(ceil_div(size, pieces(size, std::max(most, unit))), unit));
 }
 
-/// B is packed in slabs [slab_k, slab_n] by all threads, a transposed A with it, and a slab is multiplied in tasks
-/// [rows, columns]. With own_panels the slab is all of B and never packed as a whole: a task takes all rows and packs
-/// its columns for itself, piece by piece of the chain. A transposed A is packed by each task, too, unless share_a.
+/// B is packed in slabs [slab_k, slab_n] by all threads, and a slab is multiplied in tasks [rows, columns]. With
+/// own_panels the slab is all of B and never packed as a whole: a task takes all rows and packs its columns for itself,
+/// piece by piece of the chain, those of a B in rows on the way. So no barrier, and nothing packed leaves the caches.
 template <class T>
 struct GemmPlan {
   explicit GemmPlan(const Gemm<T>& g) : product(g) {
@@ -58,24 +60,25 @@ struct GemmPlan {
   static constexpr std::int64_t kSlab = kSlabBytes / std::int64_t{sizeof(T)};
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
   bool packs_b() const { return product.b_packed == nullptr; }
+  bool large_b() const { return product.k * product.n > kSlab; }
 
   void choose_scheme() {
     const Gemm<T>& g = product;
     const bool one_b = !packs_b() || g.batch == 1 || g.stride_b == 0;
-    const bool few_rows = g.m <= (g.k * g.n > kSlab ? kOwnPanelRowsOfLarge : kOwnPanelRows);
-    own_panels = packs_b() && (g.batch == 1 ? few_rows : !one_b && (few_rows || g.batch >= kTasks)) &&
-                 g.batch * panels() >= kTasks;
+    const std::int64_t few = large_b() ? kOwnRowsOfLarge : g.b_transposed ? kOwnRows : kOwnRowsInPlace;
+    const bool enough = !g.b_transposed || g.batch * panels() >= kTasks;
+    own_panels = packs_b() && enough && (g.batch == 1 ? g.m <= few : !one_b && (g.m <= few || g.batch >= kTasks));
     items = one_b || own_panels ? g.batch : 1;
   }
 
   /// A task: large enough that packing and edges are cheap, small enough that a team ends together.
   void cut_tasks() {
-    const std::int64_t tiles = ceil_div(product.m, tile.rows);
+    const std::int64_t tiles = ceil_div(product.m, tile.rows), least = own_panels ? 2 : 1;
     std::int64_t task_tiles = own_panels ? tiles : kTaskTiles;
     std::int64_t task_panels = std::max<std::int64_t>(1, (own_panels ? kOwnColumns : kTaskColumns) / tile.columns);
     const auto tasks = [&] { return items * ceil_div(tiles, task_tiles) * ceil_div(panels(), task_panels); };
     while (!own_panels && task_tiles > 1 && tasks() < kTasks) task_tiles = ceil_div(task_tiles, 2);
-    while (task_panels > 1 && tasks() < kTasks) task_panels = ceil_div(task_panels, 2);
+    while (task_panels > least && tasks() < kTasks) task_panels = ceil_div(task_panels, 2);
     rows = piece(product.m, task_tiles * tile.rows, tile.rows);
     columns = piece(product.n, task_panels * tile.columns, tile.columns);
   }
@@ -87,7 +90,7 @@ struct GemmPlan {
       slab_k = piece(slab_k, std::max(4 * kBlockK, kSlab / slab_n), kBlockK);
       slab_n = piece(slab_n, std::max(2 * columns, kSlab / slab_k), columns);
     }
-    depth = piece(slab_k, kBlockK, 4);
+    depth = piece(slab_k, own_panels ? kOwnBlockK : kBlockK, 4);
   }
 
   void count_scratch() {
