@@ -144,7 +144,7 @@ std::int64_t scratch_elements(const Gemm<T>& g) {
 
 template <class T>
 bool is_empty(const Gemm<T>& g) {
-  return g.m == 0 || g.n == 0 || g.batch == 0;
+  return g.m <= 0 || g.n <= 0 || g.batch <= 0;  // below 0: gemm_scratch_bytes of what gemm refuses
 }
 
 template <class T>
