@@ -28,6 +28,14 @@ void* operator new(std::size_t size) {
   peak = std::max<std::int64_t>(peak, held);  // exact with one thread
   return memory;
 }
+// Replaced too: the sanitizers have one of their own, whose memory is not for our delete.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (...) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept { give_back(memory); }
 void operator delete(void* memory, std::size_t) noexcept { give_back(memory); }
 

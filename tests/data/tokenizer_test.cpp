@@ -115,7 +115,7 @@ TEST_CASE("what the vocabulary lacks is named, what cannot be seen is numbered, 
   require_refused([&] { tokenizer.encode("abΩ"); }, {"4 characters", "Ω (U+03A9)"});
   require_refused([&] { tokenizer.encode("a\nb\u200D"); }, {"U+000A", "U+200D"});
   require_refused([&] { tokenizer.encode("😀"); }, {"😀 (U+1F600)"});
-  require_refused([&] { tokenizer.encode("0123456789"); }, {"0 (U+0030)", "7 (U+0037)", "and 2 more"});
+  require_refused([&] { tokenizer.encode("0123456789"); }, {"0 (U+0030)", "7 (U+0037) and 2 more"});
   require_refused([&] { tokenizer.encode("ab\xFF"); }, {"UTF-8", "byte 2"});
   require_refused([&] { tokenizer.bytes(4); }, {"[0, 4)", "got 4"});
   require_refused([&] { tokenizer.bytes(-1); }, {"-1"});
@@ -124,7 +124,7 @@ TEST_CASE("what the vocabulary lacks is named, what cannot be seen is numbered, 
   require_refused([&] { tokenizer.decode(ids); }, {"99"});
 }
 
-TEST_CASE("a saved tokenizer is the same one again; its hash tells tokenizers apart") {
+TEST_CASE("a saved tokenizer is the same one again, its hash tells tokenizers apart") {
   std::set<std::string> hashes;
   for (const std::string& text : std::vector<std::string>{"a", "ab", "ba\n", "猫", std::string("\0", 1), "\uFEFF😀"}) {
     const CharTokenizer tokenizer(text);
