@@ -54,7 +54,7 @@ TEST_CASE("every window once an epoch, in range, for any text") {
   }));
 }
 
-TEST_CASE("epochs differ in order and in phase; so do seeds") {
+TEST_CASE("epochs differ in order and in phase, so do seeds") {
   const std::int64_t n = 1003, block = 8;
   const Windows windows(n, block, 1), other(n, block, 2);
   std::set<std::vector<std::int64_t>> orders;
@@ -148,7 +148,7 @@ TEST_CASE("an honest count of epochs") {
   REQUIRE(windows.epochs(186) == 1.5);
 }
 
-TEST_CASE("a text of T + 1 tokens is one window; one fewer is refused with both numbers") {
+TEST_CASE("a text of T + 1 tokens is one window, one fewer is refused with both numbers") {
   const Windows one(9, 8, 1);
   REQUIRE(one.per_epoch() == 1);
   for (std::int64_t i = 0; i < 5; ++i) REQUIRE(one.start(i) == 0);
