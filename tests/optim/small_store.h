@@ -1,0 +1,61 @@
+// A store of ragged parameters, gradients for it, and every optimizer: what the tests of optim share.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "optim/optimizer.h"
+
+namespace maki::test {
+
+// Sizes around the vector widths, and one that spans several blocks of the kernel.
+inline void fill(ParameterStore& store) {
+  for (const std::int64_t size : {1, 3, 7, 15, 17, 33}) {
+    store.add("vector." + std::to_string(size), {size}, init::normal(1));
+    store.add("matrix." + std::to_string(size), {size, 5}, init::normal(1));
+  }
+  store.add("large", {37, 301}, init::normal(1));
+  store.add("fixed", {4, 3}, init::normal(1), Group::frozen);
+  store.seal(7);
+}
+
+// Another gradient each step, of very different sizes; padding stays as the store made it.
+template <class T>
+void draw_gradients(ParameterStore& store, std::uint64_t step) {
+  T* const flat = store.gradients().data<T>();
+  for (const auto& parameter : store.parameters()) {
+    if (!parameter->trainable()) continue;
+    const RandomStream stream(step, Purpose::test, parameter->name());
+    for (std::int64_t i = 0; i < parameter->shape().numel(); ++i) {
+      const auto k = static_cast<std::uint64_t>(i);
+      flat[parameter->offset() + i] =
+          static_cast<T>(stream.normal(2 * k) * std::pow(10.0, 6 * stream.uniform(2 * k + 1) - 4));
+    }
+  }
+}
+
+inline const std::vector<OptimizerOptions> kAll = {
+    Sgd{},
+    Sgd{.weight_decay = 0.1},
+    Sgd{.momentum = 0.9, .weight_decay = 0.01},
+    Sgd{.momentum = 0.9, .nesterov = true, .weight_decay = 0.01},
+    Adam{},
+    Adam{.beta1 = 0.8, .beta2 = 0.99, .eps = 1e-6, .weight_decay = 0.1},
+    AdamW{},
+    AdamW{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1},
+};
+
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() && dispatch(a.dtype(), [&]<class T>() {
+           return std::memcmp(a.data<T>(), b.data<T>(), sizeof(T) * static_cast<std::size_t>(a.numel())) == 0;
+         });
+}
+
+template <class T>
+Tensor copy(const Tensor& x) {
+  return tensor(x.values<T>(), x.shape());
+}
+
+}  // namespace maki::test
