@@ -103,7 +103,11 @@ void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
       block.b_layout = GemmB::packed;
     }
     block.accumulate = g_.beta == 1 || s.p + p > 0;
-    block.bias = g_.bias != nullptr && s.p + p + block.k == g_.k ? g_.bias + s.j + j : nullptr;
+    if (s.p + p + block.k == g_.k) {  // the end of the chain
+      block.bias = g_.bias != nullptr ? g_.bias + s.j + j : nullptr;
+      block.activation = g_.activation;
+      block.preactivation = g_.preactivation != nullptr ? g_.preactivation + (block.c - g_.c) : nullptr;
+    }
     gemm_multiply(block);
   }
 }
@@ -159,6 +163,8 @@ void check_product(const Gemm<T>& g, std::span<std::byte> scratch) {
   check(g.ldc >= g.n, "gemm: ldc must be at least {}; got {}", g.n, g.ldc);
   check(g.batch <= 1 || g.stride_c >= g.m * g.ldc || g.stride_c >= g.n, "gemm: {} items of C at stride {} overlap",
         g.batch, g.stride_c);
+  check(g.preactivation == nullptr || g.activation != Activation::none,
+        "gemm: preactivation is kept for an activation; there is none");
   const std::int64_t needed = is_empty(g) ? 0 : gemm_scratch_bytes(g);
   check(static_cast<std::int64_t>(scratch.size()) >= needed, "gemm: needs {} bytes of scratch; got {}", needed,
         scratch.size());

@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <hwy/highway.h>
 
+#include "autograd/kernels/activation-inl.h"
 #include "autograd/kernels/gemm_block.h"
 #include "autograd/kernels/gemm_pack-inl.h"
 #include "autograd/kernels/gemm_tile-inl.h"
+#include "autograd/kernels/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -66,6 +68,38 @@ HWY_INLINE void choose_a(const GemmBlock<T>& g, std::int64_t i, bool first, bool
   }
 }
 
+template <class T, class F>
+HWY_INLINE void activate_row(std::int64_t n, T* c, T* preactivation, F function) {
+  const GemmVec<T> d;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  for (std::int64_t j = 0; j < n; j += kLanes) {
+    const auto count = static_cast<std::size_t>(std::min(kLanes, n - j));
+    if (count == hn::Lanes(d)) {
+      const auto x = hn::LoadU(d, c + j);
+      if (preactivation != nullptr) hn::StoreU(x, d, preactivation + j);
+      hn::StoreU(function(d, x), d, c + j);
+    } else {
+      const auto x = LoadPartial(d, c + j, count);
+      if (preactivation != nullptr) StorePartial(x, d, preactivation + j, count);
+      StorePartial(function(d, x), d, c + j, count);
+    }
+  }
+}
+
+/// The activation of finished rows, while they are in the level-1 cache.
+template <class T>
+HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    T* c = g.c + i * g.ldc;
+    T* kept = g.preactivation != nullptr ? g.preactivation + i * g.ldc : nullptr;
+    if (g.activation == Activation::gelu_erf) {
+      activate_row(g.n, c, kept, [](auto d, auto x) HWY_ATTR { return Gelu(d, x); });
+    } else {
+      activate_row(g.n, c, kept, [](auto d, auto x) HWY_ATTR { return GeluTanh(d, x); });
+    }
+  }
+}
+
 /// Tile after tile: its rows of A stay in the level-1 cache while the panels of B pass from the level-2 cache.
 template <class T>
 HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
@@ -91,6 +125,7 @@ HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
         gemm_edge(tile, rows, columns, call);
       }
     }
+    if (g.activation != Activation::none) activate_rows(g, i, i + rows);
   }
 }
 

@@ -4,14 +4,16 @@
 
 #include <cstdint>
 
+#include "autograd/kernels/gemm.h"
+
 namespace maki::kernels {
 
 /// How B lies: packed in panels of two vectors of columns, each [k, columns] and dense, ldb apart; or in place, element
 /// (p, j) at b[p * ldb + j] (rows) or b[j * ldb + p] (columns).
 enum class GemmB : std::uint8_t { packed, rows, columns };
 
-/// One block on one thread: C [m, n] = (accumulate ? C : 0) + A [m, k] B [k, n] (+ bias). A element (i, p) is
-/// a[i * lda + p], or a[p * lda + i] with a_transposed.
+/// One block on one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+ bias)). A element (i, p)
+/// is a[i * lda + p], or a[p * lda + i] with a_transposed.
 template <class T>
 struct GemmBlock {
   std::int64_t m, n, k;
@@ -25,8 +27,10 @@ struct GemmBlock {
   std::int64_t ldc;
   bool accumulate;
   const T* bias;  // [n] or null
-  T* a_buffer;    // aligned; packed_rows * k elements where a_transposed
-  T* b_buffer;    // aligned; all panels, where B is not packed
+  Activation activation;
+  T* preactivation;  // [m, n], rows ldc apart, or null
+  T* a_buffer;       // aligned; packed_rows * k elements where a_transposed
+  T* b_buffer;       // aligned; all panels, where B is not packed
 };
 
 /// The register tile of the target in use: rows and columns (two vectors). A transposed A is packed [k, packed_rows].

@@ -15,6 +15,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/target.h"
 #include "tests/catch.h"
 
@@ -298,6 +299,34 @@ TEMPLATE_TEST_CASE("gemm: a batch is its products one by one", "[gemm]", float, 
       });
     }
   }
+}
+
+TEMPLATE_TEST_CASE("gemm: a fused activation has the bits of the composed one", "[gemm]", float, double) {
+  using T = TestType;
+  on_every_target([](bool) {
+    const std::int64_t m = 37, k = 530, ldc = 75;
+    for (const std::int64_t n : {1, 16, 33, 70}) {
+      const std::vector<T> a = numbers<T>(m * k, 1), b = numbers<T>(k * n, 2), bias = numbers<T>(n, 3);
+      std::vector<T> plain(static_cast<std::size_t>(m * ldc), T(3)), fused = plain, kept = plain;
+      Gemm<T> g{
+          .m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .c = plain.data(), .ldc = ldc};
+      g.bias = bias.data();
+      run(g);
+      for (const Activation activation : {Activation::gelu_erf, Activation::gelu_tanh}) {
+        g.c = fused.data(), g.preactivation = kept.data(), g.activation = activation;
+        run(g);
+        std::vector<T> composed = plain;
+        for (std::int64_t i = 0; i < m; ++i) {
+          T* row = &composed[static_cast<std::size_t>(i * ldc)];
+          unary_forward(activation == Activation::gelu_erf ? Unary::gelu : Unary::gelu_tanh, n, row, row);
+        }
+        INFO("n " << n);
+        REQUIRE(std::equal(kept.begin(), kept.end(), plain.begin(), same_bits<T>));
+        REQUIRE(std::equal(fused.begin(), fused.end(), composed.begin(), same_bits<T>));
+        REQUIRE_FALSE(fused == plain);
+      }
+    }
+  });
 }
 
 TEMPLATE_TEST_CASE("gemm: empty sizes and an empty chain", "[gemm]", float, double) {
