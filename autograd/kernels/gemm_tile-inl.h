@@ -87,7 +87,6 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
     if (kColumnsA) hwy::Prefetch(a + kAhead * lda);
     V bv[kVecs];
     MAKI_UNROLL for (int v = 0; v < kVecs; ++v) bv[v] = hn::LoadU(d, b + v * kLanes);
-    gemm_step<kRows, kVecs, kColumnsA>(a, lda, bv, sum);
     if (b_copy != nullptr) {
       MAKI_UNROLL for (int v = 0; v < kVecs; ++v) hn::Store(bv[v], d, b_copy + v * kLanes);
       b_copy += 2 * kLanes;
@@ -96,6 +95,7 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
       std::memcpy(a_copy, a, kRows * sizeof(T));  // of constant length: moves
       a_copy += kPackedRows<T>;
     }
+    gemm_step<kRows, kVecs, kColumnsA>(a, lda, bv, sum);
     a += kColumnsA ? lda : 1;
     b += ldb;
   }
