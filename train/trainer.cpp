@@ -13,13 +13,6 @@ namespace {
 
 DType dtype_of(const Config& config) { return config.dtype == "float64" ? DType::float64 : DType::float32; }
 
-Activation activation_of(const std::string& name) {
-  return name == "gelu"        ? Activation::gelu
-         : name == "gelu_tanh" ? Activation::gelu_tanh
-         : name == "relu"      ? Activation::relu
-                               : Activation::silu;
-}
-
 OptimizerOptions optimizer_of(const Config& c) {
   if (c.optimizer == "sgd") return Sgd{.momentum = c.momentum, .nesterov = c.nesterov, .weight_decay = c.weight_decay};
   if (c.optimizer == "adam") return Adam{.beta1 = c.beta1, .beta2 = c.beta2, .weight_decay = c.weight_decay};
@@ -45,7 +38,7 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
           .dropout = c.dropout,
           .bias = c.bias,
           .tie_weights = c.tie_weights,
-          .activation = activation_of(c.activation)};
+          .activation = activation_named(c.activation)};
 }
 
 Trainer::Trainer(const Config& config, const Dataset& dataset)

@@ -55,6 +55,11 @@ void say_start(const Config& config, const Dataset& data, Trainer& trainer, cons
                   config.n_head, config.n_embd, config.block_size, grouped(trainer.store().numel())));
   say(fmt::format("run    {} steps of {} tokens on {} threads ({}), in {}", grouped(config.max_steps),
                   grouped(config.batch_size * config.grad_accum * config.block_size), threads(), config.target, run));
+  const bool ends = config.schedule != "constant" && config.schedule != "inverse_sqrt";
+  if (ends && config.max_steps > config.lr_decay_steps) {
+    say(fmt::format("the schedule ends at step {}; from there on the learning rate stays at {}",
+                    grouped(config.lr_decay_steps), config.min_lr));
+  }
 }
 
 int start(const TrainOptions& options) {
