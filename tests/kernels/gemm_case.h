@@ -1,0 +1,118 @@
+// What the tests of GEMM share: numbers, guarded scratch, layouts, targets and teams.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/target.h"
+#include "tests/catch.h"
+
+namespace maki::kernels {
+
+template <class T>
+inline constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+
+template <class T>
+bool same_bits(T a, T b) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  return std::bit_cast<Bits>(a) == std::bit_cast<Bits>(b);
+}
+
+/// Numbers in (-1, 1) with full mantissas, so that the order of a sum shows.
+template <class T>
+std::vector<T> numbers(std::int64_t count, std::uint64_t seed) {
+  std::vector<T> values(static_cast<std::size_t>(count));
+  std::uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
+  for (T& x : values) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    x = static_cast<T>(static_cast<double>(static_cast<std::int64_t>(state)) * 0x1p-63);
+  }
+  return values;
+}
+
+/// Memory on a 64-byte boundary, all NaN, with a guard behind it.
+template <class T>
+class Scratch {
+ public:
+  explicit Scratch(std::int64_t bytes)
+      : size_(static_cast<std::size_t>(bytes)),
+        memory_(static_cast<std::byte*>(::operator new (size_ + 64, std::align_val_t{64}))) {
+    std::fill_n(memory_.get(), size_ + 64, std::byte{0xFF});  // NaN in both types
+  }
+  std::span<std::byte> span() { return {memory_.get(), size_}; }
+  T* data() { return reinterpret_cast<T*>(memory_.get()); }
+  bool guard_is_whole() const {
+    return std::all_of(memory_.get() + size_, memory_.get() + size_ + 64,
+                       [](std::byte b) { return b == std::byte{0xFF}; });
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{64}); }
+  };
+  std::size_t size_;
+  std::unique_ptr<std::byte, Free> memory_;
+};
+
+template <class T>
+void run(const Gemm<T>& g) {
+  Scratch<T> scratch(gemm_scratch_bytes(g));
+  gemm(g, scratch.span());
+  REQUIRE(scratch.guard_is_whole());
+}
+
+struct Variant {
+  bool a_transposed, b_transposed, packed, with_bias;
+  int beta;
+};
+inline Variant variant(int index) {  // all 32
+  return {(index & 1) != 0, (index & 2) != 0, (index & 4) != 0, (index & 8) != 0, (index & 16) != 0 ? 1 : 0};
+}
+
+/// body(fused) on every target of this CPU, which is printed; the one in use comes back afterwards.
+template <class Body>
+void on_every_target(const Body& body) {
+  struct Restore {
+    ~Restore() { force_target(""); }
+  } restore;
+  for (const std::string& name : available_targets()) {
+    force_target(name);
+    REQUIRE(target() == name);
+    INFO("target " << name);
+    body(name != "sse4" && name != "floor");
+  }
+}
+
+/// A team size for a scope.
+class Team {
+ public:
+  explicit Team(int size) : before_(threads()) { set_threads(size); }
+  ~Team() { set_threads(before_); }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+ private:
+  int before_;
+};
+
+/// body() with teams of 1, 2, 3, 4, 8.
+template <class Body>
+void with_every_team(const Body& body) {
+  for (const int size : {1, 2, 3, 4, 8}) {
+    const Team team(size);
+    INFO("threads " << size);
+    body();
+  }
+}
+
+}  // namespace maki::kernels

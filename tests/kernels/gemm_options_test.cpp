@@ -1,0 +1,136 @@
+// GEMM's batch, activation, empty sizes, special values and mistakes.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "autograd/core/check.h"
+#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/gemm.h"
+#include "tests/catch.h"
+#include "tests/kernels/gemm_case.h"
+
+namespace maki::kernels {
+namespace {
+
+TEMPLATE_TEST_CASE("gemm: a batch is its products one by one", "[gemm]", float, double) {
+  using T = TestType;
+  struct Case {
+    std::int64_t batch, m, n, k;
+  };
+  for (const Case& s : {Case{3, 50, 60, 70}, Case{20, 9, 40, 33}, Case{1, 5, 6, 7}, Case{40, 20, 16, 0}}) {
+    const std::vector<T> a = numbers<T>(s.batch * s.m * s.k, 1), b = numbers<T>(s.batch * s.k * s.n, 2),
+                         bias = numbers<T>(s.n, 3), c0 = numbers<T>(s.batch * s.m * s.n, 4);
+    for (int index = 0; index < 32; ++index) {
+      const Variant v = variant(index);
+      Gemm<T> g{.m = s.m, .n = s.n, .k = s.k};
+      g.a = a.data(), g.lda = v.a_transposed ? s.m : s.k, g.a_transposed = v.a_transposed;
+      g.b = b.data(), g.ldb = v.b_transposed ? s.k : s.n, g.b_transposed = v.b_transposed;
+      g.ldc = s.n, g.beta = v.beta, g.bias = bias.data();
+      const std::int64_t stride_a = v.with_bias ? 0 : s.m * s.k, stride_b = v.packed ? 0 : s.k * s.n;
+      std::vector<T> one_by_one = c0;
+      for (std::int64_t item = 0; item < s.batch; ++item) {
+        Gemm<T> single = g;
+        single.a += item * stride_a, single.b += item * stride_b, single.c = one_by_one.data() + item * s.m * s.n;
+        run(single);
+      }
+      with_every_team([&] {
+        std::vector<T> together = c0;
+        Gemm<T> batched = g;
+        batched.c = together.data();
+        batched.batch = s.batch, batched.stride_a = stride_a, batched.stride_b = stride_b, batched.stride_c = s.m * s.n;
+        run(batched);
+        INFO("batch " << s.batch << " variant " << index);
+        REQUIRE(std::equal(together.begin(), together.end(), one_by_one.begin(), same_bits<T>));
+      });
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("gemm: a fused activation has the bits of the composed one", "[gemm]", float, double) {
+  using T = TestType;
+  on_every_target([](bool) {
+    const std::int64_t m = 37, k = 530, ldc = 75;
+    for (const std::int64_t n : {1, 16, 33, 70}) {
+      const std::vector<T> a = numbers<T>(m * k, 1), b = numbers<T>(k * n, 2), bias = numbers<T>(n, 3);
+      std::vector<T> plain(static_cast<std::size_t>(m * ldc), T(3)), fused = plain, kept = plain;
+      Gemm<T> g{
+          .m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .c = plain.data(), .ldc = ldc};
+      g.bias = bias.data();
+      run(g);
+      for (const Activation activation : {Activation::gelu_erf, Activation::gelu_tanh}) {
+        g.c = fused.data(), g.preactivation = kept.data(), g.activation = activation;
+        run(g);
+        std::vector<T> composed = plain;
+        for (std::int64_t i = 0; i < m; ++i) {
+          T* row = &composed[static_cast<std::size_t>(i * ldc)];
+          unary_forward(activation == Activation::gelu_erf ? Unary::gelu : Unary::gelu_tanh, n, row, row);
+        }
+        INFO("n " << n);
+        REQUIRE(std::equal(kept.begin(), kept.end(), plain.begin(), same_bits<T>));
+        REQUIRE(std::equal(fused.begin(), fused.end(), composed.begin(), same_bits<T>));
+        REQUIRE_FALSE(fused == plain);
+      }
+    }
+  });
+}
+
+TEMPLATE_TEST_CASE("gemm: empty sizes and an empty chain", "[gemm]", float, double) {
+  using T = TestType;
+  std::vector<T> bias = {T(1), T(2), T(3)};
+  const auto filled = [] { return std::vector<T>(6, T(7)); };
+  std::vector<T> c = filled();
+  run<T>({.m = 0, .n = 3, .k = 2, .lda = 2, .ldb = 3, .c = c.data(), .ldc = 3});
+  run<T>({.m = 2, .n = 0, .k = 2, .lda = 2, .ldb = 3, .c = c.data(), .ldc = 3});
+  run<T>({.m = 2, .n = 3, .k = 2, .lda = 2, .ldb = 3, .c = c.data(), .ldc = 3, .batch = 0});
+  REQUIRE(c == filled());
+  run<T>({.m = 2, .n = 3, .k = 0, .ldb = 3, .c = c.data(), .ldc = 3, .beta = 1});
+  REQUIRE(c == filled());
+  run<T>({.m = 2, .n = 3, .k = 0, .ldb = 3, .c = c.data(), .ldc = 3, .beta = 0});
+  REQUIRE(c == std::vector<T>(6, T(0)));
+  run<T>({.m = 2, .n = 3, .k = 0, .ldb = 3, .c = c.data(), .ldc = 3, .beta = 1, .bias = bias.data()});
+  REQUIRE(c == std::vector<T>{1, 2, 3, 1, 2, 3});
+}
+
+TEST_CASE("gemm: NaN and Inf travel as in the chain", "[gemm]") {
+  const float inf = std::numeric_limits<float>::infinity();
+  std::vector<float> a = {inf, 1, 0, kNaN<float>, 1, 2}, b = {0, 1, 1, 1, 2, 2}, c(4, 5);  // [2, 3] x [3, 2]
+  run<float>({.m = 2, .n = 2, .k = 3, .a = a.data(), .lda = 3, .b = b.data(), .ldb = 2, .c = c.data(), .ldc = 2});
+  REQUIRE(std::isnan(c[0]));  // Inf * 0
+  REQUIRE(c[1] == inf);
+  REQUIRE(std::isnan(c[2]));
+  REQUIRE(std::isnan(c[3]));
+}
+
+template <class Body>
+std::string sentence_of(const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("gemm: mistakes give sentences", "[gemm]") {
+  std::vector<float> x(100);
+  const Gemm<float> good{
+      .m = 5, .n = 4, .k = 3, .a = x.data(), .lda = 3, .b = x.data(), .ldb = 4, .c = x.data(), .ldc = 4};
+  const auto with = [&](auto change) {
+    Gemm<float> g = good;
+    change(g);
+    return sentence_of([&] { run(g); });
+  };
+  REQUIRE(with([](Gemm<float>& g) { g.beta = 2; }) == "gemm: beta must be 0 or 1; got 2");
+  REQUIRE(with([](Gemm<float>& g) { g.lda = 2; }) == "gemm: lda must be at least 3; got 2");
+  REQUIRE(with([](Gemm<float>& g) { g.ldb = 3; }) == "gemm: ldb must be at least 4; got 3");
+  REQUIRE(with([](Gemm<float>& g) { g.ldc = 3; }) == "gemm: ldc must be at least 4; got 3");
+  REQUIRE(with([](Gemm<float>& g) { g.m = -1; }).find("must not be negative; got m -1") != std::string::npos);
+  REQUIRE(with([](Gemm<float>& g) { g.batch = 2; }).find("overlap") != std::string::npos);
+  Scratch<float> small(0);
+  REQUIRE(sentence_of([&] { gemm(good, small.span()); }).find("bytes of scratch; got 0") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace maki::kernels
