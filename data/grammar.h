@@ -9,8 +9,9 @@
 //   {weather}                    draws an alternative and puts its text here
 //   {hero=child.name}            draws a child, remembers it as `hero`, and puts its name here
 //   {hero.he}                    a field of the child remembered: costs no further choice
-// A line that begins with two blanks continues the alternative above it on a new line of text. The first rule is the
-// root. A rule may not contain itself. A variable is always drawn from the same rule, once, before it is used.
+// A reference that names no field means the first. A line that begins with two blanks continues the alternative above
+// it on a new line of text. The first rule is the root. No field of a rule may contain itself. A variable is always
+// drawn from the same rule, once, before it is used.
 //
 // Entropy: a derivation is a list of independent choices, each uniform over the n alternatives of a rule, so its
 // information is the sum of their ln n. Where no two derivations give the same text (the tests prove it), that is the
@@ -36,6 +37,12 @@ struct GrammarPart {
   int variable = -1;  ///< the one that remembers the alternative; none: -1
   bool draws = false;
 
+  static GrammarPart draw(int rule) {
+    GrammarPart part;
+    part.rule = rule;
+    part.draws = true;
+    return part;
+  }
   bool operator==(const GrammarPart&) const = default;
 };
 

@@ -1,0 +1,178 @@
+// Two proofs that a grammar is unambiguous, so that a text has the information of its one derivation:
+//   read_text    finds every derivation of one text by trying all alternatives everywhere
+//   undecided    finds draws that the text behind them does not settle: none in the grammar means that one derivation
+//   is
+//                left for every text there is
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/grammar.h"
+
+namespace maki {
+
+constexpr std::size_t kNotDrawn = static_cast<std::size_t>(-1);
+using DrawnValues = std::vector<std::size_t>;
+
+/// What is still to come: the parts of `body` from `at` on (without the first `offset` bytes), then `next`.
+struct ToCome {
+  const GrammarBody* body;
+  std::size_t at = 0;
+  std::size_t offset = 0;
+  const ToCome* next = nullptr;
+
+  static ToCome skip_ended(ToCome rest) {
+    while (rest.at == rest.body->size() && rest.next) rest = *rest.next;
+    return rest;
+  }
+  bool ended() const { return at == body->size(); }
+  const GrammarPart& front() const { return (*body)[at]; }
+  ToCome behind_front() const { return {body, at + 1, 0, next}; }
+};
+
+inline const std::vector<std::vector<GrammarBody>>& alternatives_of(const Grammar& grammar, const GrammarPart& part) {
+  return grammar.rules[static_cast<std::size_t>(part.rule)].alternatives;
+}
+
+/// All derivations of one text.
+class Readings {
+ public:
+  std::size_t count = 0;
+  double nats = 0;  ///< −ln p of the last one found
+
+  Readings(const Grammar& grammar, std::string_view text)
+      : grammar_(grammar), text_(text), values_(grammar.variables.size(), kNotDrawn) {
+    for (const std::vector<GrammarBody>& fields : grammar.rules[0].alternatives)
+      read({&fields[0]}, 0, std::log(static_cast<double>(grammar.rules[0].alternatives.size())));
+  }
+
+ private:
+  void read(ToCome rest, std::size_t at, double sum) {
+    rest = ToCome::skip_ended(rest);
+    if (rest.ended()) {
+      if (at != text_.size()) return;
+      ++count;
+      nats = sum;
+      return;
+    }
+    const GrammarPart& part = rest.front();
+    const ToCome behind = rest.behind_front();
+    if (part.rule < 0) {
+      if (text_.substr(at).starts_with(part.text)) read(behind, at + part.text.size(), sum);
+      return;
+    }
+    const auto& alternatives = alternatives_of(grammar_, part);
+    std::size_t none = kNotDrawn;
+    std::size_t& value = part.variable < 0 ? none : values_[static_cast<std::size_t>(part.variable)];
+    const std::size_t before = value;
+    if (part.draws) sum += std::log(static_cast<double>(alternatives.size()));
+    for (std::size_t i = 0; i < alternatives.size(); ++i) {
+      if (!part.draws && i != before) continue;
+      value = i;
+      read({&alternatives[i][static_cast<std::size_t>(part.field)], 0, 0, &behind}, at, sum);
+    }
+    value = before;
+  }
+
+  const Grammar& grammar_;
+  std::string_view text_;
+  DrawnValues values_;
+};
+
+/// Whether two ways to go on always differ before either ends, whatever is drawn in them.
+class Distinguisher {
+ public:
+  explicit Distinguisher(const Grammar& grammar) : grammar_(grammar), a_(grammar.variables.size(), kNotDrawn), b_(a_) {}
+
+  bool apart(ToCome a, ToCome b) {
+    a = ToCome::skip_ended(a);
+    b = ToCome::skip_ended(b);
+    if (a.ended() || b.ended()) return false;
+    const GrammarPart &front_a = a.front(), &front_b = b.front();
+    // Where both draw the same, either they draw differently, which that rule's own check calls apart, or they go on
+    // after the same text and the same memory.
+    if (front_a.rule >= 0 && front_a == front_b && remembered(a_, front_a) == remembered(b_, front_b))
+      return apart(a.behind_front(), b.behind_front());
+    // The one with fewer alternatives first: a rule that leads to others often leads to the other's, and meets it.
+    if (front_a.rule >= 0 && (front_b.rule < 0 || ways(front_a) <= ways(front_b))) return apart_for_all(a, a_, b, b_);
+    if (front_b.rule >= 0) return apart_for_all(b, b_, a, a_);
+    const std::string_view text_a = std::string_view(front_a.text).substr(a.offset);
+    const std::string_view text_b = std::string_view(front_b.text).substr(b.offset);
+    const std::size_t shared = std::min(text_a.size(), text_b.size());
+    if (text_a.substr(0, shared) != text_b.substr(0, shared)) return true;
+    return apart(forward(a, text_a.size(), shared), forward(b, text_b.size(), shared));
+  }
+
+ private:
+  static ToCome forward(const ToCome& rest, std::size_t left, std::size_t shared) {
+    return left == shared ? rest.behind_front() : ToCome{rest.body, rest.at, rest.offset + shared, rest.next};
+  }
+
+  std::size_t ways(const GrammarPart& part) const { return alternatives_of(grammar_, part).size(); }
+
+  static std::size_t remembered(const DrawnValues& values, const GrammarPart& part) {
+    return part.variable < 0 || part.draws ? kNotDrawn : values[static_cast<std::size_t>(part.variable)];
+  }
+
+  // A variable that was drawn before the two ways parted has the same value on both; one drawn on the way is that
+  // way's own.
+  bool apart_for_all(const ToCome& a, DrawnValues& values_a, const ToCome& b, DrawnValues& values_b) {
+    const GrammarPart& part = a.front();
+    const ToCome behind = a.behind_front();
+    const auto& alternatives = alternatives_of(grammar_, part);
+    const std::size_t known = remembered(values_a, part);
+    std::size_t none = kNotDrawn;
+    const auto variable = static_cast<std::size_t>(part.variable);
+    std::size_t& value_a = part.variable < 0 ? none : values_a[variable];
+    std::size_t& value_b = part.variable < 0 || part.draws || known != kNotDrawn ? none : values_b[variable];
+    const std::size_t before_a = value_a, before_b = value_b;
+    bool all = true;
+    for (std::size_t i = 0; i < alternatives.size() && all; ++i) {
+      if (known != kNotDrawn && known != i) continue;
+      value_a = value_b = i;
+      const ToCome inside{&alternatives[i][static_cast<std::size_t>(part.field)], 0, 0, &behind};
+      all = &values_a == &a_ ? apart(inside, b) : apart(b, inside);
+    }
+    value_a = before_a;
+    value_b = before_b;
+    return all;
+  }
+
+  const Grammar& grammar_;
+  DrawnValues a_, b_;
+};
+
+/// "rule.field: one alternative / another" for every pair that a reader could take for each other; and how many pairs
+/// were compared.
+struct Undecided {
+  std::vector<std::string> pairs;
+  std::size_t compared = 0;
+};
+
+inline Undecided undecided(const Grammar& grammar) {
+  std::vector<std::vector<char>> drawn;
+  for (const GrammarRule& rule : grammar.rules) drawn.emplace_back(rule.fields.size());
+  drawn[0][0] = true;
+  for (const GrammarRule& rule : grammar.rules)
+    for (const auto& fields : rule.alternatives)
+      for (const GrammarBody& body : fields)
+        for (const GrammarPart& part : body)
+          if (part.draws) drawn[static_cast<std::size_t>(part.rule)][static_cast<std::size_t>(part.field)] = true;
+  Undecided result;
+  for (std::size_t r = 0; r < grammar.rules.size(); ++r)
+    for (std::size_t f = 0; f < drawn[r].size(); ++f) {
+      const auto& alternatives = grammar.rules[r].alternatives;
+      for (std::size_t j = 0; drawn[r][f] && j < alternatives.size(); ++j)
+        for (std::size_t i = 0; i < j; ++i, ++result.compared)
+          if (!Distinguisher(grammar).apart({&alternatives[i][f]}, {&alternatives[j][f]}))
+            result.pairs.push_back(grammar.rules[r].name + "." + grammar.rules[r].fields[f] + ": " +
+                                   alternatives[i][f][0].text + " / " + alternatives[j][f][0].text + " (" +
+                                   std::to_string(i) + ", " + std::to_string(j) + ")");
+    }
+  return result;
+}
+
+}  // namespace maki
