@@ -1205,9 +1205,9 @@ wet | full of {bits} | still warm | wrapped in a {colour} {garment_one} | nearly
 scarf | cap | sock | handkerchief
 
 [found_one]
-{hero.He} asked {who} first. "Mine is {colour}," {said} {who}, "and much {bigger}."
+{hero.He} asked {who} first. "Mine is {colour}," was the answer, "and much {bigger}."
 First {hero.he} went {place.to} and asked a {species}. "I have never owned a {thing}," it said.
-"Is this your {thing}?" {hero.he} asked {who}. "No," {said} {who}, "I only have {number} {bits}."
+"Is this your {thing}?" {hero.he} asked {who}. "No," was the answer, "I only have {number} {bits}."
 
 [bigger]
 bigger | smaller | older | prettier | rounder | louder
@@ -1258,7 +1258,7 @@ Ever since, {hero.name} and {pal.name} have been {friends}.
 eating {food} | playing {game} | feeding {number} {animals} | laughing at {who} | looking for {bits}
 
 [friends]
-the best of friends | friends | like two {beans} | never apart for more than {number} hours
+the best of friends | friends | like two {beans} | as close as {number} {animals}
 
 [beans]
 peas in a pod | shoes | birds on a branch | spoons in a drawer

@@ -216,7 +216,7 @@ const std::string_view kStoriesJapanese = R"(
 {hobby}ことなら、{hero}は{who}にも負けませんでした。
 
 [mai]
-朝 | 晩 | 日 | 夕方
+朝 | 晩 | 日
 
 [hobby]
 歌をうたう | 絵をかく | 本を読む | 笛をふく | 星を数える | 虫をとる | 木に登る | 川で泳ぐ | 魚をつる | たこをあげる | なわとびをする
