@@ -158,7 +158,11 @@ std::string toml_text(const Field& field, const toml::node& node) {
   const bool wants_number = !wants_string && !field.is_boolean();
   if (const auto* integer = node.as_integer(); integer != nullptr && wants_number)
     return fmt::format("{}", integer->get());
-  if (const auto* real = node.as_floating_point(); real != nullptr && wants_number) return shown(real->get());
+  if (const auto* real = node.as_floating_point(); real != nullptr && wants_number) {
+    const bool wants_whole = std::holds_alternative<std::int64_t Config::*>(field.member);
+    check(!wants_whole, "{}: must be a whole number; got the decimal {}", field.name, real->get());
+    return shown(real->get());
+  }
   fail("{}: must be {}", field.name,
        wants_string         ? "a string in quotes"
        : field.is_boolean() ? "true or false"
@@ -229,6 +233,12 @@ void apply_preset(Config& config, const std::string& name) {
 }
 
 void apply_toml(Config& config, std::string_view text, const std::string& name) {
+  // The parser descends once for every dot of a key, without a limit: 50,000 of them end the process.
+  std::size_t dots = 0;
+  for (const char c : text) {
+    dots = c == '.' ? dots + 1 : c == '\n' || c == ',' || c == '/' || c == '=' ? 0 : dots;
+    check(dots <= 256, "{}: a key or value with more than 256 dots is not part of a configuration", name);
+  }
   toml::table table;
   try {
     table = toml::parse(text, name);
@@ -257,7 +267,9 @@ void apply_toml(Config& config, std::string_view text, const std::string& name) 
 }
 
 void resolve(Config& config) {
-  if (config.lr_decay_steps == 0) config.lr_decay_steps = config.max_steps;
+  if (config.lr_decay_steps != 0) return;
+  check(config.max_steps > 0, "lr_decay_steps: must be given where max_steps is 0: it is the horizon of the schedule");
+  config.lr_decay_steps = config.max_steps;
 }
 
 void validate(const Config& c) {

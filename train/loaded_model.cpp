@@ -4,6 +4,8 @@
 
 #include "data/error.h"
 #include "train/error.h"
+#include "train/progress.h"
+#include "train/run_directory.h"
 #include "train/trainer.h"
 
 namespace maki {
@@ -34,6 +36,13 @@ void check_size(const ContainerReader& file, const CheckpointState& state) {
 DType dtype_named(const std::string& name) { return name == "float64" ? DType::float64 : DType::float32; }
 
 }  // namespace
+
+std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice) {
+  std::vector<std::string> notes;
+  std::string path = choose_checkpoint(run_or_file, choice, notes);
+  for (const std::string& note : notes) to_stderr("{}\n", note);
+  return path;
+}
 
 LoadedModel::LoadedModel(const std::string& file, const std::string& dtype)
     : LoadedModel(ContainerReader(file), dtype) {}

@@ -9,6 +9,9 @@
 
 namespace maki {
 
+/// choose_checkpoint(), with its notes said aloud.
+std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice);
+
 struct LoadedModel {
   /// Verifies and reads what it needs of the file, and nothing else. `dtype`: "" for the run's own.
   explicit LoadedModel(const std::string& path, const std::string& dtype = "");

@@ -1,13 +1,19 @@
 // The maki program: the only place that catches, prints what went wrong, and chooses the exit code.
 #include <CLI/CLI.hpp>
-#include <fmt/core.h>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
 #include <new>
+#include <sys/prctl.h>
+#include <system_error>
+#include <unistd.h>
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
 #include "data/error.h"
 #include "train/error.h"
 #include "train/interrupt.h"
+#include "train/progress.h"
 #include "train/verbs.h"
 
 namespace {
@@ -18,7 +24,7 @@ using namespace maki;
 enum : int { kDone = 0, kDefect = 1, kUsage = 2, kCorpus = 3, kCheckpoint = 4, kDiverged = 5 };
 
 int refuse(int code, const std::string& sentence) {
-  fmt::print(stderr, "maki: {}\n", sentence);
+  to_stderr("maki: {}\n", sentence);
   return code;
 }
 
@@ -42,14 +48,22 @@ std::string unknown_word(const CLI::App& app, const std::string& word) {
                      command == &app ? "" : command->get_name() + " ");
 }
 
-// At the end of every parallel region libgomp spins 300,000 pauses, 13 ms on a CPU whose pause takes 140 cycles, before it
-// gives its core back. On a machine with other work on its cores that collapses: the quick start at load 6 on two cores made
-// 1,600 tokens a second, and 10,000 with short spinning. libgomp reads the variable when it is loaded, so the program starts
-// itself once more with it set; who sets either variable decides.
+// At the end of every parallel region libgomp spins 300,000 pauses, 13 ms on a CPU whose pause takes 140 cycles, before
+// it gives its core back. On a machine with other work on its cores that collapses: the quick start at load 6 on two
+// cores made 1,600 tokens a second, and 10,000 with short spinning. libgomp reads the variable when it is loaded, so
+// the program starts itself once more with it set; who sets either variable decides.
 void limit_spinning(char** argv) {
+  prctl(PR_SET_NAME, "maki");  // not "exe", as which it would come back
   if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   setenv("GOMP_SPINCOUNT", "1000", 1);
   execv("/proc/self/exe", argv);
+}
+
+// A file opened later must not take the number of a standard stream that somebody closed.
+void fill_standard_streams() {
+  int descriptor = open("/dev/null", O_RDWR);
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = dup(descriptor);
+  if (descriptor > STDERR_FILENO) close(descriptor);
 }
 
 int run(int argc, char** argv) {
@@ -69,12 +83,15 @@ int run(int argc, char** argv) {
     if (!extras.empty()) return refuse(kUsage, unknown_word(app, extras.front()));
     return refuse(kUsage, fmt::format("{}; see maki --help", error.what()));
   }
-  return verb();
+  const int code = verb();
+  check<CheckpointError>(std::fflush(stdout) == 0 && std::ferror(stdout) == 0, "standard output cannot be written");
+  return code;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  fill_standard_streams();
   limit_spinning(argv);
   install_interrupt_handlers();
   try {
@@ -87,6 +104,10 @@ int main(int argc, char** argv) {
     return refuse(kDiverged, error.what());
   } catch (const Error& error) {
     return refuse(kUsage, error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return refuse(kUsage, error.what());
+  } catch (const std::system_error& error) {
+    return refuse(kCheckpoint, fmt::format("standard output cannot be written: {}", error.what()));
   } catch (const std::bad_alloc&) {
     return refuse(kDefect, "the machine has no memory left; use a smaller model, batch or text");
   } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 #include "train/metrics.h"
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -34,10 +35,11 @@ std::string Metrics::keep(const std::string& text, std::int64_t step) {
     const ordered_json object = ordered_json::parse(line, nullptr, false);
     if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) continue;
     const auto at = object["step"].get<std::int64_t>();
-    if (at > step) continue;
+    if (at < 0 || at > step) continue;
     kept += line + "\n";
-    elapsed_ = object.value("elapsed_seconds", elapsed_);
-    if (object.value("kind", "") != "eval") continue;
+    if (object.contains("elapsed_seconds") && object["elapsed_seconds"].is_number())
+      elapsed_ = object["elapsed_seconds"].get<double>();
+    if (!object.contains("kind") || object["kind"] != "eval") continue;
     last_eval_ = at;
     if (object.contains("val_loss") && object["val_loss"].is_number()) {
       const auto loss = object["val_loss"].get<double>();
@@ -47,21 +49,28 @@ std::string Metrics::keep(const std::string& text, std::int64_t step) {
   return kept;
 }
 
+// JSON has no word for a number that is not finite: nlohmann-json would write null.
+double Metrics::finite(std::int64_t step, const char* name, double value) {
+  check<Diverged>(std::isfinite(value), "step {}: {} is {}; the run has diverged", step, name, value);
+  return value;
+}
+
 void Metrics::train(const StepReport& report, double tokens_per_second, double elapsed_seconds) {
   append(ordered_json{{"kind", "train"},
                       {"step", report.step},
-                      {"loss", report.loss},
-                      {"learning_rate", report.learning_rate},
-                      {"grad_norm", report.grad_norm},
+                      {"loss", finite(report.step, "loss", report.loss)},
+                      {"learning_rate", finite(report.step, "learning_rate", report.learning_rate)},
+                      {"grad_norm", finite(report.step, "grad_norm", report.grad_norm)},
                       {"tokens", report.tokens},
-                      {"tokens_per_second", tokens_per_second},
-                      {"elapsed_seconds", elapsed_seconds}}
+                      {"tokens_per_second", finite(report.step, "tokens_per_second", tokens_per_second)},
+                      {"elapsed_seconds", finite(report.step, "elapsed_seconds", elapsed_seconds)}}
              .dump());
 }
 
 void Metrics::eval(const EvalReport& report) {
-  ordered_json line{{"kind", "eval"}, {"step", report.step}, {"train_loss", report.train_loss}};
-  if (report.val_loss) line["val_loss"] = *report.val_loss;
+  ordered_json line{
+      {"kind", "eval"}, {"step", report.step}, {"train_loss", finite(report.step, "train_loss", report.train_loss)}};
+  if (report.val_loss) line["val_loss"] = finite(report.step, "val_loss", *report.val_loss);
   append(line.dump());
   last_eval_ = report.step;
 }

@@ -17,6 +17,7 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
+  /// Throws Diverged, and writes nothing, when a number is not finite.
   void train(const StepReport& report, double tokens_per_second, double elapsed_seconds);
   void eval(const EvalReport& report);
 
@@ -33,6 +34,7 @@ class Metrics {
 
  private:
   void append(const std::string& line);
+  static double finite(std::int64_t step, const char* name, double value);
   std::string keep(const std::string& text, std::int64_t step);
 
   std::string path_;

@@ -68,7 +68,7 @@ std::string Progress::remaining(std::int64_t step) {
 void Progress::report(std::int64_t step, const std::string& facts) {
   const std::string left = remaining(step);
   if (plain_) {
-    fmt::print(stderr, "step {}/{}  {}{}\n", step, total_, facts, left);
+    to_stderr("step {}/{}  {}{}\n", step, total_, facts, left);
     return;
   }
   // The bar's blocks are three bytes and one column each; the rest is ASCII.
@@ -76,22 +76,22 @@ void Progress::report(std::int64_t step, const std::string& facts) {
   const std::size_t columns = line.size() - 2 * kBarWidth, width = terminal_width();
   if (columns > width - 1) line.resize(line.size() - (columns - (width - 1)));
   last_ = "\r\033[K" + line;
-  fmt::print(stderr, "{}", last_);
+  to_stderr("{}", last_);
   std::fflush(stderr);
   open_ = true;
 }
 
 void Progress::say(const std::string& line) {
   if (!open_) {
-    fmt::print(stderr, "{}\n", line);
+    to_stderr("{}\n", line);
     return;
   }
-  fmt::print(stderr, "\r\033[K{}\n{}", line, last_);
+  to_stderr("\r\033[K{}\n{}", line, last_);
   std::fflush(stderr);
 }
 
 void Progress::finish() {
-  if (open_) fmt::print(stderr, "\n");
+  if (open_) to_stderr("\n");
   open_ = false;
 }
 

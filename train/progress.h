@@ -3,9 +3,19 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <fmt/format.h>
 #include <string>
+#include <utility>
 
 namespace maki {
+
+/// Everything that goes to stderr goes through here: a terminal or a pipe that went away must not stop a run.
+template <class... Args>
+void to_stderr(fmt::format_string<Args...> format, Args&&... args) {
+  const std::string text = fmt::format(format, std::forward<Args>(args)...);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
 
 /// "1h 02m", "3m 07s", "12s".
 std::string duration(double seconds);

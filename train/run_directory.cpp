@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "train/container.h"
 #include "train/error.h"
 
 namespace maki {
@@ -22,13 +24,15 @@ constexpr std::string_view kPrefix = "step-", kSuffix = ".maki";
 
 std::string file_name(std::int64_t step) { return fmt::format("step-{:08}.maki", step); }
 
-std::optional<std::int64_t> step_of(std::string_view name) {
+std::optional<std::int64_t> step_of(const std::string_view whole) {
+  std::string_view name = whole;
   if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
   name.remove_suffix(kSuffix.size());
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
   if (error != std::errc() || end != name.data() + name.size() || step < 0) return std::nullopt;
+  if (file_name(step) != whole) return std::nullopt;
   return step;
 }
 
@@ -36,7 +40,7 @@ std::optional<std::int64_t> step_of(std::string_view name) {
 
 std::string RunDirectory::checkpoint_file(std::int64_t step) const { return path_ + "/checkpoints/" + file_name(step); }
 
-bool RunDirectory::exists() const { return stdfs::exists(config_file()) || !checkpoints().empty(); }
+bool RunDirectory::exists() const { return !checkpoints().empty(); }
 
 void RunDirectory::create() const {
   check(!exists(), "{}: holds a run already; continue it with --resume {}, or choose another --out", path_, path_);
@@ -56,16 +60,15 @@ std::vector<std::int64_t> RunDirectory::checkpoints() const {
 }
 
 std::optional<std::string> RunDirectory::read_pointer(const char* name) const {
-  if (!stdfs::exists(pointer_file(name))) return std::nullopt;
+  std::error_code ignored;
+  if (!stdfs::exists(pointer_file(name), ignored)) return std::nullopt;
   return read_whole(fs_, pointer_file(name));
 }
 
 std::optional<std::int64_t> RunDirectory::last() const {
   const auto text = read_pointer("last");
   if (!text) return std::nullopt;
-  const auto step = step_of(text->substr(0, text->find('\n')));
-  check<CheckpointError>(step.has_value(), "{}: does not name a checkpoint", pointer_file("last"));
-  return step;
+  return step_of(text->substr(0, text->find('\n')));
 }
 
 std::optional<Best> RunDirectory::best() const {
@@ -76,8 +79,7 @@ std::optional<Best> RunDirectory::best() const {
   std::string name;
   Best best{};
   words >> name >> best.step >> best.loss;
-  check<CheckpointError>(words && step_of(name) == best.step, "{}: does not name a checkpoint, its step and its loss",
-                         pointer_file("best"));
+  if (!words || step_of(name) != best.step || !std::isfinite(best.loss)) return std::nullopt;
   return best;
 }
 
@@ -159,7 +161,8 @@ std::string default_run_path(const std::string& first_corpus) {
   }
 }
 
-std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice) {
+std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice,
+                              std::vector<std::string>& notes) {
   check(stdfs::exists(run_or_file), "{}: there is no such run directory or checkpoint", run_or_file);
   if (!stdfs::is_directory(run_or_file)) {
     check(choice.empty(), "{}: is a file; --checkpoint chooses within a run directory", run_or_file);
@@ -175,11 +178,24 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
     check(stdfs::exists(file), "{}: there is no checkpoint of step {}", run_or_file, step);
     return file;
   }
-  const auto best = choice == "last" ? std::nullopt : run.best();
-  if (best) return run.checkpoint_file(best->step);
-  const auto last = choice == "best" ? std::nullopt : run.last();
-  check(last.has_value(), "{}: holds no checkpoint{}{}", run_or_file, choice.empty() ? "" : " called ", choice);
-  return run.checkpoint_file(*last);
+  // Without a choice: best, else last, else whatever is newest, as far as their files can be opened.
+  std::vector<std::int64_t> candidates;
+  if (const auto best = run.best(); best && choice != "last") candidates.push_back(best->step);
+  if (const auto last = run.last(); last && choice != "best") candidates.push_back(*last);
+  if (choice.empty()) {
+    const std::vector<std::int64_t> steps = run.checkpoints();
+    candidates.insert(candidates.end(), steps.rbegin(), steps.rend());
+  }
+  check(!candidates.empty(), "{}: holds no checkpoint{}{}", run_or_file, choice.empty() ? "" : " called ", choice);
+  for (const std::int64_t step : candidates) {
+    try {
+      return ContainerReader(run.checkpoint_file(step)).path();
+    } catch (const CheckpointError& error) {
+      if (step == candidates.back()) throw;
+      notes.push_back(fmt::format("{}; another checkpoint serves", error.what()));
+    }
+  }
+  fail("{}: holds no checkpoint", run_or_file);
 }
 
 }  // namespace maki

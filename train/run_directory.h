@@ -26,7 +26,7 @@ class RunDirectory {
   std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
   std::string checkpoint_file(std::int64_t step) const;
 
-  /// Does it hold a run?
+  /// Does it hold a run: a checkpoint at least?
   bool exists() const;
   /// Makes the folders. Throws Error when it holds a run already, naming --resume; CheckpointError when it cannot be
   /// made.
@@ -74,7 +74,9 @@ class RunLock {
 std::string default_run_path(const std::string& first_corpus);
 
 /// The checkpoint that `generate`, `eval` and `inspect` read: a .maki file itself, or of a run directory `choice`
-/// ("best", "last", a step) or, when empty, best, else last. Throws Error where there is nothing of the kind.
-std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice);
+/// ("best", "last", a step) or, when empty, best, else last, else the newest; sentences about those whose file cannot
+/// be opened go to `notes`. Throws Error where there is nothing of the kind.
+std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice,
+                              std::vector<std::string>& notes);
 
 }  // namespace maki

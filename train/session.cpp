@@ -131,6 +131,7 @@ int Session::train() {
       save();
       run_.set_last(step);
       run_.prune(config_.keep_last);
+      progress_.finish();
       progress_.say(
           fmt::format("interrupted: step {} is saved; go on with: maki train --resume {}", step, run_.path()));
       return interrupt_exit_code();

@@ -101,8 +101,8 @@ void Trainer::diverged(const char* what, double value, double scale) {
   tape_.inspect(false);
   store_.clear_gradients();
   fail<Diverged>(
-      "diverged: the {} of step {} is {}; the first bad tensor is the {}; nothing was updated or saved; continue from "
-      "the last checkpoint with a lower learning rate in a new run",
+      "diverged: the {} of step {} is {}; the first bad tensor is the {}; nothing was updated or saved; "
+      "start a new run with a lower --learning-rate or --grad-clip",
       what, steps_ + 1, value, culprit.empty() ? "sum of the gradients" : culprit);
 }
 

@@ -10,6 +10,7 @@
 #include "autograd/core/parallel.h"
 #include "data/batch.h"
 #include "data/utf8.h"
+#include "train/error.h"
 #include "train/evaluate.h"
 #include "train/interrupt.h"
 #include "train/loaded_model.h"
@@ -40,8 +41,8 @@ int evaluate_run(const EvalOptions& o) {
   check(o.invalid_utf8 == "error" || o.invalid_utf8 == "replace", "invalid_utf8: must be error or replace; got {}",
         o.invalid_utf8);
   check(o.eval_batches >= 0, "eval_batches: must be at least 0; got {}", o.eval_batches);
-  if (o.threads > 0) set_threads(static_cast<int>(o.threads));
-  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  if (o.threads != 0) set_threads(o.threads);
+  const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
   const Corpus corpus = load_corpus(o.corpus.empty() ? stored_corpus(o.run) : o.corpus,
                                     o.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error);
 
@@ -56,6 +57,8 @@ int evaluate_run(const EvalOptions& o) {
       mean_loss(loaded.model, batches, config.block_size, o.eval_batches, [] { return interrupted() != 0; });
   if (!loss) return interrupt_exit_code();
 
+  check<Diverged>(std::isfinite(loss->mean), "{}: the loss of this model is {}; it has diverged", loaded.path,
+                  loss->mean);
   const auto count = static_cast<double>(tokens.size());
   const double per_character = loss->mean * count / static_cast<double>(count_code_points(text));
   const double bits_per_byte = loss->mean * count / static_cast<double>(text.size()) / std::numbers::ln2;

@@ -13,6 +13,7 @@
 #include "train/error.h"
 #include "train/interrupt.h"
 #include "train/loaded_model.h"
+#include "train/progress.h"
 #include "train/run_directory.h"
 #include "train/verbs.h"
 
@@ -100,13 +101,13 @@ int generate(const GenerateOptions& o) {
       static_cast<int>(o.has_prompt) + static_cast<int>(!o.prompt_file.empty()) + static_cast<int>(!o.input.empty()) <=
           1,
       "generate: give one of --prompt, --prompt-file and -");
-  if (o.threads > 0) set_threads(static_cast<int>(o.threads));
+  if (o.threads != 0) set_threads(o.threads);
   Sampling sampling = o.sampling;
   sampling.seed = static_cast<std::uint64_t>(o.seed);
   Sampler sampler(sampling);
 
-  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
-  fmt::print(stderr, "{}, step {}\n", loaded.path, loaded.state.step);
+  const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
+  to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
   auto [ids, echoed] = start_ids(o, *loaded.tokenizer);
   const std::vector<std::string> none;
   Output echo(none), output(o.stop);
@@ -124,8 +125,12 @@ int generate(const GenerateOptions& o) {
     window.insert(window.end(), ids.begin(), ids.end());
     if (static_cast<std::int64_t>(window.size()) > block_size) {
       if (o.overflow == "stop" && n > 0) {
-        fmt::print(stderr, "\nthe window of {} tokens is full; --overflow recompute goes on\n", block_size);
+        to_stderr("\nthe window of {} tokens is full; --overflow recompute goes on\n", block_size);
         break;
+      }
+      if (n == 0) {
+        to_stderr("the prompt has {} tokens and the window {}: the model reads the last {}\n", window.size(),
+                  block_size, std::max<std::int64_t>(1, block_size / 2));
       }
       window.erase(window.begin(), window.end() - std::max<std::int64_t>(1, block_size / 2));
       cache.clear();

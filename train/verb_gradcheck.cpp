@@ -73,14 +73,14 @@ int report(const std::vector<GradcheckResult>& results, bool json) {
 
 int run_gradcheck(const GradcheckFlags& o) {
   if (!o.run.empty()) {
-    LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint), "float64");
+    LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint), "float64");
     return report(check_model(loaded.model, loaded.store, loaded.state.config), o.json);
   }
   Config config;
   o.flags.apply(config, "quickstart");
   resolve(config);
   validate(config);
-  if (config.threads > 0) set_threads(static_cast<int>(config.threads));
+  if (config.threads > 0) set_threads(config.threads);
   ParameterStore store(DType::float64);
   const Gpt model(Scope(store), gpt_config(config, kVocabulary));
   store.seal(static_cast<std::uint64_t>(config.seed));

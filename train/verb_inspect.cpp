@@ -7,6 +7,7 @@
 
 #include "data/tokenizer.h"
 #include "train/checkpoint.h"
+#include "train/loaded_model.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
 #include "train/verbs.h"
@@ -21,7 +22,7 @@ struct InspectOptions {
 
 int inspect(const InspectOptions& o) {
   const bool directory = std::filesystem::is_directory(o.path);
-  const std::string path = choose_checkpoint(o.path, o.checkpoint.empty() && directory ? "last" : o.checkpoint);
+  const std::string path = chosen_checkpoint(o.path, o.checkpoint.empty() && directory ? "last" : o.checkpoint);
   const ContainerReader file(path);
   if (o.verify) file.verify();
   const CheckpointState state = read_state(file);

@@ -26,7 +26,7 @@ struct TrainOptions {
   std::string resume;
 };
 
-void say(const std::string& line) { fmt::print(stderr, "{}\n", line); }
+void say(const std::string& line) { to_stderr("{}\n", line); }
 
 // Paths are kept absolute, so that a run can be resumed from another folder.
 std::vector<std::string> absolute_paths(std::vector<std::string> sources) {
@@ -42,7 +42,7 @@ InvalidUtf8 policy(const Config& config) {
 }
 
 void use_threads(Config& config) {
-  if (config.threads > 0) set_threads(static_cast<int>(config.threads));
+  if (config.threads > 0) set_threads(config.threads);
   config.target = kernels::target();
 }
 
@@ -60,6 +60,14 @@ void say_start(const Config& config, const Dataset& data, Trainer& trainer, cons
     say(fmt::format("the schedule ends at step {}; from there on the learning rate stays at {}",
                     grouped(config.lr_decay_steps), config.min_lr));
   }
+}
+
+// Every byte, and that the file is what its name says.
+void verify_checkpoint(const RunDirectory& run, const std::string& path) {
+  const ContainerReader file(path);
+  file.verify();
+  const std::int64_t step = read_state(file).step;
+  check<CheckpointError>(run.checkpoint_file(step) == path, "{}: holds the state of step {}", path, step);
 }
 
 int start(const TrainOptions& options) {
@@ -93,7 +101,7 @@ int resume(const TrainOptions& options) {
   const RunLock lock(run);
   run.remove_temporary_files();
   std::vector<std::string> notes;
-  const std::int64_t step = run.newest_verified([](const std::string& file) { ContainerReader(file).verify(); }, notes);
+  const std::int64_t step = run.newest_verified([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
   for (const std::string& note : notes) say(note);
   const ContainerReader file(run.checkpoint_file(step));
   const CheckpointState state = read_state(file);
@@ -109,6 +117,7 @@ int resume(const TrainOptions& options) {
   }
   const std::string ran_on = config.target;
   options.flags.apply(config, "");
+  config.out = options.resume;
   for (const Difference& difference : training_differences(state.config, config)) {
     fail("{}: is fixed for this run at {}; got {}; start a new run to change it", difference.name, difference.first,
          difference.second);

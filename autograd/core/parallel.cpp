@@ -16,9 +16,9 @@ std::atomic<int>& team() {
 
 int threads() { return team().load(std::memory_order_relaxed); }
 
-void set_threads(int n) {
+void set_threads(std::int64_t n) {
   check(n >= 1 && n <= 1024, "threads: must be between 1 and 1024; got {}", n);
-  team() = n;
+  team() = static_cast<int>(n);
 }
 
 }  // namespace maki

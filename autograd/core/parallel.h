@@ -12,7 +12,7 @@ namespace maki {
 /// The team size of every parallel region. At start: OMP_NUM_THREADS, else the processors this process may use.
 int threads();
 /// Sets it. Throws unless 1 <= n <= 1024.
-void set_threads(int n);
+void set_threads(std::int64_t n);
 
 /// Below this many elementary operations (about 5 microseconds of one core) a region costs more than it brings.
 inline constexpr std::int64_t kParallelWork = 32768;

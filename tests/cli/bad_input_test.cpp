@@ -157,3 +157,44 @@ TEST_CASE("prompts with unknown characters are named: exit 3") {
   require_refused(run_maki({"generate", run, "--temperature", "-1"}), 2, {"temperature"});
   require_refused(run_maki({"generate", folder / "nothing"}), 2, {"nothing"});
 }
+
+TEST_CASE("a file is what its name says, and a damaged pointer is no dead end") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "40"} + kSmall).exit_code == 0);
+  const std::string expected = read_text(checkpoint(run, 40));
+  std::filesystem::copy_file(checkpoint(run, 20), checkpoint(run, 50));
+  std::filesystem::remove(checkpoint(run, 40));
+  const Finished resumed = run_maki({"train", "--resume", run, "--max-steps", "40"});
+  INFO(resumed.err);
+  REQUIRE(resumed.exit_code == 0);
+  REQUIRE(resumed.err.find("holds the state of step 20") != std::string::npos);
+  REQUIRE(read_text(checkpoint(run, 40)) == expected);
+
+  folder.write("run/checkpoints/best", "junk");
+  REQUIRE(run_maki({"generate", run, "--max-tokens", "3"}).exit_code == 0);
+  std::filesystem::resize_file(checkpoint(run, 40), 100);
+  folder.write("run/checkpoints/best", "step-00000040.maki 40 1.5");
+  const Finished fallen_back = run_maki({"generate", run, "--max-tokens", "3"});
+  INFO(fallen_back.err);
+  REQUIRE(fallen_back.exit_code == 0);
+  REQUIRE(fallen_back.err.find("another checkpoint serves") != std::string::npos);
+}
+
+TEST_CASE("streams that cannot be written, and configurations that cannot be") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  RunOptions lost;
+  lost.error_file = "/dev/full";
+  REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "4"} + kSmall, lost).exit_code == 0);
+  REQUIRE(read_text(checkpoint(run, 4)).size() > 10000);
+  RunOptions full;
+  full.output_file = "/dev/full";
+  for (const Arguments& arguments : {Arguments{"eval", run}, Arguments{"inspect", run}, Arguments{"generate", run}}) {
+    require_refused(run_maki(arguments, full), 4, {"standard output"});
+  }
+  std::string dots;
+  for (int i = 0; i < 60000; ++i) dots += "a.";
+  require_refused(run_maki({"train", corpus, "--config", folder.write("dots.toml", dots + "a = 1\n")}), 2, {"dots"});
+  require_refused(run_maki({"train", corpus, "--out", folder / "none", "--max-steps", "0"}), 2, {"lr_decay_steps"});
+}

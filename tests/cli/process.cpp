@@ -61,7 +61,10 @@ Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& o
   const std::string in = folder.write("in", options.input), out = folder / "out", err = folder / "err";
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("fork failed");
-  if (child == 0) become_maki(arguments, options, in, out, err);
+  if (child == 0) {
+    become_maki(arguments, options, in, options.output_file.empty() ? out : options.output_file,
+                options.error_file.empty() ? err : options.error_file);
+  }
   if (options.meanwhile) options.meanwhile(child);
   int status = 0;
   waitpid(child, &status, 0);

@@ -19,7 +19,8 @@ struct RunOptions {
   std::vector<std::string> environment = {};  ///< "NAME=value", added to ours
   std::function<void(pid_t)> meanwhile = {};  ///< called once the process runs, with its id
   std::string working_directory = {};
-  std::uint64_t file_size_limit = 0;  ///< bytes (RLIMIT_FSIZE); 0: none
+  std::string output_file = {}, error_file = {};  ///< in place of what is kept
+  std::uint64_t file_size_limit = 0;              ///< bytes (RLIMIT_FSIZE); 0: none
 };
 
 /// maki with these arguments. Throws when it cannot be started.
