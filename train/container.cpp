@@ -130,6 +130,7 @@ ContainerReader::ContainerReader(std::string path) : path_(std::move(path)) {
     for (const TableEntry& entry : table) {
       const bool fits = entry.offset == expected && entry.length <= file_size_ - kTrailer - entry.offset;
       check<CheckpointError>(fits && entry.name.back() == '\0', "{}: its section table is damaged", path_);
+      check<CheckpointError>(!has(entry.name.data()), "{}: has two sections called {}", path_, entry.name.data());
       entries_.push_back({entry.name.data(), entry.offset, entry.length, entry.hash});
       expected = aligned(entry.offset + entry.length);
     }

@@ -117,7 +117,8 @@ void commit_file(FileSystem& fs, const std::string& path, const std::vector<Byte
   try {
     write_temporary(fs, temporary, pieces);
     verify_temporary(fs, temporary, pieces);
-    check<CheckpointError>(fs.rename(temporary, path) == 0, "{}: rename failed: {}", temporary, std::strerror(errno));
+    const int renamed = fs.rename(temporary, path);  // before errno is looked at: arguments have no order
+    check<CheckpointError>(renamed == 0, "{}: rename failed: {}", temporary, std::strerror(errno));
   } catch (const CheckpointError& error) {
     fs.unlink(temporary);
     fail<CheckpointError>("{}: could not be written; what was there before is intact ({})", path, error.what());

@@ -163,8 +163,11 @@ std::string default_run_path(const std::string& first_corpus) {
 
 std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice,
                               std::vector<std::string>& notes) {
-  check(stdfs::exists(run_or_file), "{}: there is no such run directory or checkpoint", run_or_file);
-  if (!stdfs::is_directory(run_or_file)) {
+  std::error_code error_code;
+  const auto status = stdfs::status(run_or_file, error_code);
+  check(stdfs::exists(status), "{}: there is no such run directory or checkpoint{}{}", run_or_file,
+        error_code ? ": " : "", error_code ? error_code.message() : "");
+  if (!stdfs::is_directory(status)) {
     check(choice.empty(), "{}: is a file; --checkpoint chooses within a run directory", run_or_file);
     return run_or_file;
   }
@@ -175,7 +178,7 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
     check(error == std::errc() && end == choice.data() + choice.size(),
           "checkpoint: must be last, best or a step; got {}", choice);
     const std::string file = run.checkpoint_file(step);
-    check(stdfs::exists(file), "{}: there is no checkpoint of step {}", run_or_file, step);
+    check(stdfs::exists(file, error_code), "{}: there is no checkpoint of step {}", run_or_file, step);
     return file;
   }
   // Without a choice: best, else last, else whatever is newest, as far as their files can be opened.

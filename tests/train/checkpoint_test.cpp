@@ -1,0 +1,291 @@
+// What a checkpoint holds: it comes back to the last bit, weights need no optimizer, what does not fit is named, and a
+// section forged with a valid hash does no harm.
+#include "train/checkpoint.h"
+
+#include <cmath>
+
+#include "tests/train/files.h"
+#include "train/error.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// A store of three tensors and its optimizer.
+struct Model {
+  explicit Model(OptimizerOptions options = AdamW{}, DType dtype = DType::float32, std::int64_t width = 3,
+                 const std::string& last = "ln.bias", std::uint64_t seed = 1)
+      : store(dtype), optimizer(store, options) {
+    store.add("wte.weight", {5, width}, init::normal(1));
+    store.add("ln.weight", {width}, init::normal(1));
+    store.add(last, {width}, init::normal(1));
+    store.seal(seed);
+  }
+  // A step with gradients that differ from element to element, so that no two moments are the same.
+  void step() {
+    Tensor& gradients = store.gradients();
+    dispatch(store.dtype(), [&]<class T>() {
+      std::size_t i = 0;
+      for (T& g : gradients.values<T>()) g = static_cast<T>(std::sin(static_cast<double>(++i)));
+    });
+    optimizer.step(0.01);
+  }
+  std::vector<double> values() {
+    std::vector<double> list;
+    for (std::int64_t i = 0; i < store.values().numel(); ++i) list.push_back(store.values().at(i));
+    return list;
+  }
+  std::vector<double> moments() {
+    std::vector<double> list;
+    for (const auto& moment : optimizer.moments()) {
+      for (std::int64_t i = 0; i < moment.values.numel(); ++i) list.push_back(moment.values.at(i));
+    }
+    return list;
+  }
+  ParameterStore store;
+  Optimizer optimizer;
+};
+
+CheckpointState some_state() {
+  CheckpointState state;
+  state.step = 7;
+  state.vocab_size = 5;
+  state.characters = 1000;
+  state.train_tokens = 900;
+  state.val_tokens = 100;
+  state.corpus_hash = "0123456789abcdef0123456789abcdef";
+  state.best_loss = 0.75;
+  state.config.n_layer = 2;
+  state.config.dropout = 0.1;
+  state.config.optimizer = "adam";
+  state.config.lr_decay_steps = 60;
+  state.tokenizer = std::string("a\0b", 3);
+  return state;
+}
+
+std::string save(const Folder& folder, Model& model, const CheckpointState& state, const char* name = "a.maki") {
+  write_checkpoint(posix(), folder / name, state, model.store, model.optimizer);
+  return folder / name;
+}
+
+// The sections of a checkpoint, to be changed and written again with the right hashes.
+using Sections = std::vector<std::pair<std::string, std::string>>;
+Sections sections_of(const std::string& path) {
+  const ContainerReader file(path);
+  Sections sections;
+  for (const auto& entry : file.entries()) sections.emplace_back(entry.name, file.read(entry.name));
+  return sections;
+}
+void write_sections(const std::string& path, const Sections& sections) {
+  std::vector<Section> list;
+  for (const auto& section : sections) list.push_back({section.first, as_bytes(section.second)});
+  write_container(posix(), path, list);
+}
+
+// Everything a resume reads. Only a CheckpointError may come out of it.
+void load_everything(const std::string& path, Model& model) {
+  const ContainerReader file(path);
+  file.verify();
+  const CheckpointState state = read_state(file);
+  read_tensors(file);
+  load_values(file, model.store);
+  load_optimizer(file, state.step, model.optimizer);
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint comes back to the last bit: state, values, moments, steps") {
+  const Folder folder;
+  for (const OptimizerOptions& options : {OptimizerOptions(AdamW{}), OptimizerOptions(Adam{}),
+                                          OptimizerOptions(Sgd{.momentum = 0.9}), OptimizerOptions(Sgd{})}) {
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      Model model(options, dtype);
+      model.step();
+      const CheckpointState state = some_state();
+      const std::string path = save(folder, model, state);
+      Model again(options, dtype, 3, "ln.bias", 2);
+      REQUIRE(again.values() != model.values());
+      const ContainerReader file(path);
+      file.verify();
+      const CheckpointState read = read_state(file);
+      load_values(file, again.store);
+      load_optimizer(file, read.step, again.optimizer);
+      REQUIRE(again.values() == model.values());
+      REQUIRE(again.moments() == model.moments());
+      REQUIRE(again.optimizer.steps() == 7);
+      REQUIRE(read.step == state.step);
+      REQUIRE(read.vocab_size == state.vocab_size);
+      REQUIRE(read.characters == state.characters);
+      REQUIRE(read.train_tokens == state.train_tokens);
+      REQUIRE(read.val_tokens == state.val_tokens);
+      REQUIRE(read.corpus_hash == state.corpus_hash);
+      REQUIRE(read.best_loss == state.best_loss);
+      REQUIRE(read.tokenizer == state.tokenizer);
+      REQUIRE(training_differences(read.config, state.config).empty());
+      REQUIRE(read.config.n_layer == 2);
+    }
+  }
+}
+
+TEST_CASE("the same state is the same bytes, run fields are not in it, training fields are") {
+  const Folder folder;
+  Model model;
+  CheckpointState state = some_state();
+  const std::string bytes = get(save(folder, model, state));
+  state.config.out = "elsewhere";
+  state.config.corpus = {"another path"};
+  state.config.threads = 3;
+  state.config.max_steps = 99;
+  state.config.eval_interval = 1;
+  state.config.keep_last = 9;
+  state.config.target = "sse4";
+  REQUIRE(get(save(folder, model, state)) == bytes);
+  state.config.seed += 1;
+  REQUIRE(get(save(folder, model, state)) != bytes);
+  model.step();
+  REQUIRE(get(save(folder, model, some_state())) != bytes);
+}
+
+TEST_CASE("weights load without the optimizer, whatever is left of its sections") {
+  const Folder folder;
+  Model model;
+  model.step();
+  const std::string path = save(folder, model, some_state());
+  std::uint64_t moments = 0;
+  {
+    const ContainerReader file(path);
+    for (const auto& entry : file.entries()) {
+      if (entry.name == "exp_avg") moments = entry.offset;
+    }
+  }
+  REQUIRE(moments > 0);
+  std::string bytes = get(path);
+  bytes[moments] ^= 1;
+  put(path, bytes);
+  Model other(AdamW{}, DType::float32, 3, "ln.bias", 2);
+  const ContainerReader file(path);
+  read_state(file);
+  load_values(file, other.store);
+  REQUIRE(other.values() == model.values());
+  REQUIRE(holds(sentence<CheckpointError>([&] { load_optimizer(file, 7, other.optimizer); }), "exp_avg"));
+}
+
+TEST_CASE("loading raises the version that packed copies are keyed by") {
+  const Folder folder;
+  Model model;
+  const std::string path = save(folder, model, some_state());
+  const std::uint64_t before = model.store.version();
+  load_values(ContainerReader(path), model.store);
+  REQUIRE(model.store.version() > before);
+}
+
+TEST_CASE("a model of another shape, name, type or optimizer is refused by name") {
+  const Folder folder;
+  Model model;
+  const std::string path = save(folder, model, some_state());
+  const ContainerReader file(path);
+  REQUIRE(holds(sentence<CheckpointError>([&] {
+                  Model wide(AdamW{}, DType::float32, 4);
+                  load_values(file, wide.store);
+                }),
+                "wte.weight [5, 3]"));
+  REQUIRE(holds(sentence<CheckpointError>([&] {
+                  Model renamed(AdamW{}, DType::float32, 3, "ln.other");
+                  load_values(file, renamed.store);
+                }),
+                "ln.other"));
+  Model wider(AdamW{}, DType::float64);
+  REQUIRE(holds(sentence<CheckpointError>([&] { load_values(file, wider.store); }), path));
+  ParameterStore fewer;
+  fewer.add("wte.weight", {5, 3}, init::constant(0));
+  fewer.seal();
+  REQUIRE(holds(sentence<CheckpointError>([&] { load_values(file, fewer); }), "3 tensors"));
+  Model sgd(Sgd{.momentum = 0.9});
+  REQUIRE(holds(sentence<CheckpointError>([&] { load_optimizer(file, 7, sgd.optimizer); }), "momentum"));
+}
+
+TEST_CASE("a checkpoint without one of its sections is refused, naming it") {
+  const Folder folder;
+  Model model;
+  const Sections all = sections_of(save(folder, model, some_state()));
+  REQUIRE(all.size() == 7);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Sections fewer = all;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    write_sections(folder / "fewer.maki", fewer);
+    REQUIRE(holds(sentence<CheckpointError>([&] { load_everything(folder / "fewer.maki", model); }), all[i].first));
+  }
+}
+
+TEST_CASE("sections forged with valid hashes end in a CheckpointError or in nothing worse than other numbers") {
+  const Folder folder;
+  Model model;
+  const Sections good = sections_of(save(folder, model, some_state()));
+  int refused = 0, tried = 0;
+  const auto attempt = [&](std::size_t section, std::string bytes) {
+    Sections forged = good;
+    forged[section].second = std::move(bytes);
+    // Written plainly: thousands of commits with fsync take seconds.
+    struct Lazy : FileSystem {
+      int fsync(int) override { return 0; }
+    } lazy;
+    std::vector<Section> list;
+    for (const auto& entry : forged) list.push_back({entry.first, as_bytes(entry.second)});
+    std::filesystem::remove(folder / "forged.maki");
+    write_container(lazy, folder / "forged.maki", list);
+    ++tried;
+    refused += !sentence<CheckpointError>([&] { load_everything(folder / "forged.maki", model); }).empty();
+  };
+  for (std::size_t section = 0; section < good.size(); ++section) {
+    const std::string& name = good[section].first;
+    const std::string& bytes = good[section].second;
+    if (name != "config" && name != "state" && name != "tensors") continue;
+    INFO("section " << name);
+    // Byte by byte where numbers stand; every seventh in text and names.
+    const std::size_t stride = name == "state" ? 1 : 7;
+    for (std::size_t at = 0; at < bytes.size(); at += stride) {
+      for (const int mask : {0x01, 0x80, 0xFF}) {
+        std::string other = bytes;
+        other[at] = static_cast<char>(other[at] ^ mask);
+        INFO("byte " << at << " with " << mask);
+        attempt(section, other);
+      }
+    }
+    for (std::size_t size = 0; size < bytes.size(); size += stride) attempt(section, bytes.substr(0, size));
+    attempt(section, bytes + bytes);
+    attempt(section, std::string(100000, '['));
+    attempt(section, std::string(1000, '\xff'));
+  }
+  REQUIRE(tried > 500);
+  REQUIRE(refused > tried / 2);
+}
+
+TEST_CASE("a state that no run can have is refused") {
+  const Folder folder;
+  Model model;
+  const auto said = [&](auto change) {
+    CheckpointState state = some_state();
+    change(state);
+    const std::string path = save(folder, model, state, "odd.maki");
+    return sentence<CheckpointError>([&] { read_state(ContainerReader(path)); });
+  };
+  REQUIRE(said([](CheckpointState&) {}).empty());
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.step = -1; }).empty());
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.vocab_size = 0; }).empty());
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.vocab_size = std::int64_t{1} << 40; }).empty());
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.best_loss = std::nan(""); }).empty());
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.config.n_head = 3; }).empty());
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.config.n_layer = 0; }).empty());
+}
+
+TEST_CASE("a corpus hash that is none, and a name that does not fit, are refused when writing") {
+  const Folder folder;
+  Model model;
+  CheckpointState state = some_state();
+  state.corpus_hash = "short";
+  REQUIRE(holds(sentence<CheckpointError>([&] { save(folder, model, state); }), "short"));
+  Model named(AdamW{}, DType::float32, 3, std::string(128, 'n'));
+  REQUIRE(holds(sentence<CheckpointError>([&] { save(folder, named, some_state()); }), "too long"));
+  REQUIRE_FALSE(std::filesystem::exists(folder / "a.maki"));
+}

@@ -1,0 +1,297 @@
+// The table of fields: every one reads back from its echo, refuses what is out of its range or type with a sentence,
+// and is known by its nearest name.
+#include "train/config.h"
+
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+#include <locale>
+
+#include "autograd/core/check.h"
+#include "tests/train/files.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// A value that is allowed and is not the default.
+std::string another_value(const Field& field) {
+  const Config defaults;
+  if (const auto* member = std::get_if<std::int64_t Config::*>(&field.member)) {
+    const std::int64_t value = defaults.*(*member);
+    return std::to_string(static_cast<double>(value) + 1 <= field.high ? value + 1 : value - 1);
+  }
+  if (std::holds_alternative<double Config::*>(field.member)) return "0.0625";
+  if (const auto* member = std::get_if<bool Config::*>(&field.member)) return defaults.*(*member) ? "false" : "true";
+  for (const std::string& choice : field.choices) {
+    if (choice != defaults.*std::get<std::string Config::*>(field.member)) return choice;
+  }
+  return "something";
+}
+
+std::string set(const std::string& name, const std::string& text) {
+  return sentence<Error>([&] {
+    Config config;
+    set_field(config, find_field(name), text);
+  });
+}
+
+std::string toml(const std::string& text) {
+  return sentence<Error>([&] {
+    Config config;
+    apply_toml(config, text, "some.toml");
+  });
+}
+
+Config read_back(const std::string& text) {
+  Config config;
+  apply_toml(config, text, "echo");
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("every option of the contract is a field, and has words of help") {
+  for (const char* name : {"n_layer",       "n_head",
+                           "n_embd",        "block_size",
+                           "batch_size",    "grad_accum",
+                           "dropout",       "max_steps",
+                           "learning_rate", "min_lr",
+                           "warmup_steps",  "lr_decay_steps",
+                           "schedule",      "optimizer",
+                           "beta1",         "beta2",
+                           "weight_decay",  "grad_clip",
+                           "eval_interval", "eval_batches",
+                           "val_fraction",  "checkpoint_interval",
+                           "keep_last",     "seed",
+                           "threads",       "dtype",
+                           "tokenizer",     "tie_weights",
+                           "bias",          "momentum",
+                           "nesterov",      "label_smoothing",
+                           "log_interval",  "invalid_utf8",
+                           "activation",    "out"}) {
+    INFO(name);
+    const Field& field = find_field(name);
+    REQUIRE(field.flag);
+    REQUIRE(field.help.size() >= 3);
+    std::string option = std::string("--") + name;
+    for (char& c : option) c = c == '_' ? '-' : c;
+    REQUIRE(field.option() == option);
+  }
+}
+
+TEST_CASE("training fields are fixed, run fields are free") {
+  for (const char* name : {"n_layer", "n_head", "n_embd", "block_size", "batch_size", "grad_accum", "dropout", "dtype",
+                           "tokenizer", "val_fraction", "seed", "optimizer", "schedule", "lr_decay_steps", "bias"}) {
+    INFO(name);
+    REQUIRE(find_field(name).kind == FieldClass::training);
+  }
+  for (const char* name : {"out", "threads", "max_steps", "eval_interval", "eval_batches", "checkpoint_interval",
+                           "keep_last", "log_interval"}) {
+    INFO(name);
+    REQUIRE(find_field(name).kind == FieldClass::run);
+  }
+}
+
+TEST_CASE("each field alone, set to another value, is told apart and reads back from the echo") {
+  REQUIRE(fields().size() > 30);
+  for (const Field& field : fields()) {
+    INFO(field.name);
+    Config config;
+    set_field(config, field, another_value(field));
+    REQUIRE(field_text(config, field) != field_text(Config(), field));
+    const std::string echo = to_toml(config);
+    const Config again = read_back(echo);
+    REQUIRE(field_text(again, field) == field_text(config, field));
+    REQUIRE(to_toml(again) == echo);
+    const std::vector<Difference> differences = training_differences(Config(), config);
+    if (field.kind == FieldClass::run) {
+      REQUIRE(differences.empty());
+      REQUIRE_FALSE(holds("\n" + training_toml(config), "\n" + field.name + " ="));
+    } else {
+      REQUIRE(differences.size() == 1);
+      REQUIRE(differences[0].name == field.name);
+      REQUIRE(differences[0].first == field_text(Config(), field));
+      REQUIRE(differences[0].second == field_text(config, field));
+      const Config trained = read_back(training_toml(config));
+      REQUIRE(training_differences(trained, config).empty());
+      REQUIRE(training_toml(trained) == training_toml(config));
+    }
+  }
+}
+
+TEST_CASE("numbers out of their range are refused with rule, value and key") {
+  int numbers = 0;
+  for (const Field& field : fields()) {
+    if (std::holds_alternative<std::string Config::*>(field.member) || field.is_boolean()) continue;
+    const bool whole = std::holds_alternative<std::int64_t Config::*>(field.member);
+    Config config;
+    for (const double end : {field.low, field.high})
+      set_field(config, field, whole ? std::to_string(static_cast<std::int64_t>(end)) : fmt::format("{}", end));
+    for (const std::string& text :
+         {whole ? std::to_string(static_cast<std::int64_t>(field.low) - 1) : std::string("-0.001"),
+          whole ? std::to_string(static_cast<std::int64_t>(field.high) + 1) : std::string("1e300")}) {
+      const std::string said = set(field.name, text);
+      INFO(field.name << " " << text << ": " << said);
+      REQUIRE(holds(said, field.name));
+      REQUIRE(holds(said, text));
+      ++numbers;
+    }
+  }
+  REQUIRE(numbers > 30);
+}
+
+TEST_CASE("numbers are decimal and finite") {
+  for (const char* text :
+       {"", " 1", "1 ", "one", "0x10", "1e", "1,5", "nan", "inf", "-inf", "infinity", "1e400", "1.5.2", "٣", "true"}) {
+    INFO(text);
+    REQUIRE(holds(set("learning_rate", text), "learning_rate"));
+    REQUIRE(holds(set("n_layer", text), "n_layer"));
+  }
+  for (const char* text : {"2.0", "2.5", "1e2", "99999999999999999999"}) REQUIRE(holds(set("n_layer", text), text));
+  for (const char* text : {"1", "0", "1e-3", ".5", "5e-4", "0.001"}) REQUIRE(set("learning_rate", text).empty());
+  for (const char* text : {"yes", "1", "True", ""}) REQUIRE(holds(set("bias", text), "true or false"));
+}
+
+TEST_CASE("an integer literal is a float, a float is no integer, and types are named") {
+  Config config;
+  apply_toml(config, "learning_rate = 1\nmin_lr = 0\nbias = true\nschedule = \"linear\"\nseed = 3\n", "some.toml");
+  REQUIRE(config.learning_rate == 1);
+  REQUIRE(config.bias);
+  REQUIRE(config.schedule == "linear");
+  REQUIRE(config.seed == 3);
+  for (const char* text :
+       {"n_layer = 2.5", "n_layer = 2.0", "n_layer = \"2\"", "n_layer = true", "n_layer = [2]", "n_layer = {a = 2}",
+        "learning_rate = \"1\"", "learning_rate = nan", "learning_rate = inf", "bias = 1", "bias = \"true\"",
+        "schedule = 3", "schedule = true", "n_layer = 1979-05-27", "corpus = \"a.txt\"", "corpus = [1]"}) {
+    const std::string said = toml(text);
+    INFO(text << ": " << said);
+    REQUIRE(holds(said, "some.toml: line 1"));
+    REQUIRE(holds(said, std::string(text).substr(0, std::strchr(text, ' ') - text)));
+  }
+}
+
+TEST_CASE("unknown names and choices are answered with the nearest") {
+  REQUIRE(holds(toml("\nn_layr = 2\n"), "some.toml: line 2"));
+  REQUIRE(holds(toml("n_layr = 2"), "n_layer"));
+  REQUIRE(holds(toml("[model]\nn_layer = 2"), "model"));
+  REQUIRE(holds(toml("learning_rte = 2"), "learning_rate"));
+  REQUIRE(holds(set("schedule", "cosin"), "nearest is cosine"));
+  REQUIRE(holds(set("optimizer", "adamW"), "nearest is adamw"));
+  REQUIRE(holds(sentence<Error>([] { find_field("lerning_rate"); }), "nearest is learning_rate"));
+  Config config;
+  REQUIRE(holds(sentence<Error>([&] { apply_preset(config, "babby"); }), "nearest of quickstart, baby is baby"));
+}
+
+TEST_CASE("text that is no TOML is refused with its line") {
+  for (const char* text : {"n_layer = = 2", "n_layer 2", "n_layer = 2\nn_layer = 3", "x = \"", "\xff\xfe = 1", "="}) {
+    INFO(text);
+    REQUIRE(holds(toml(text), "some.toml: line "));
+  }
+  REQUIRE_FALSE(toml("n_layer = " + std::string(100000, '[')).empty());
+}
+
+TEST_CASE("the presets are what they are called after") {
+  Config quick;
+  quick.n_layer = 9;
+  apply_preset(quick, "quickstart");
+  REQUIRE(training_toml(quick) == training_toml(Config()));
+  REQUIRE(quick.n_layer == 4);
+  REQUIRE(quick.n_head == 4);
+  REQUIRE(quick.n_embd == 128);
+  REQUIRE(quick.block_size == 64);
+  REQUIRE(quick.batch_size == 12);
+  REQUIRE(quick.max_steps == 2000);
+  REQUIRE(quick.learning_rate == 1e-3);
+  REQUIRE(quick.min_lr == 1e-4);
+  REQUIRE(quick.warmup_steps == 100);
+  REQUIRE(quick.beta2 == 0.99);
+  REQUIRE(quick.weight_decay == 0.1);
+  REQUIRE(quick.grad_clip == 1);
+  REQUIRE(quick.dropout == 0);
+  REQUIRE(quick.tokenizer == "char");
+  REQUIRE(quick.val_fraction == 0.1);
+  Config baby;
+  apply_preset(baby, "baby");
+  REQUIRE(baby.n_layer == 6);
+  REQUIRE(baby.n_head == 6);
+  REQUIRE(baby.n_embd == 384);
+  REQUIRE(baby.block_size == 256);
+  REQUIRE(baby.batch_size == 64);
+  REQUIRE(baby.dropout == 0.2);
+  REQUIRE(baby.max_steps == 5000);
+  REQUIRE(baby.beta2 == 0.99);
+  for (const std::string& name : preset_names()) {
+    Config config;
+    apply_preset(config, name);
+    resolve(config);
+    validate(config);
+    REQUIRE(config.lr_decay_steps == config.max_steps);
+  }
+}
+
+TEST_CASE("the rules between fields") {
+  const auto said = [](auto change) {
+    Config config;
+    change(config);
+    return sentence<Error>([&] { validate(config); });
+  };
+  REQUIRE(said([](Config&) {}).empty());
+  const std::string heads = said([](Config& c) { c.n_head = 3; });
+  REQUIRE(holds(heads, "128"));
+  REQUIRE(holds(heads, "3"));
+  const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
+  REQUIRE(holds(rates, "min_lr"));
+  REQUIRE(holds(rates, "0.5"));
+  REQUIRE(holds(said([](Config& c) { c.nesterov = true; }), "momentum"));
+  REQUIRE(said([](Config& c) { c.nesterov = true, c.momentum = 0.9; }).empty());
+}
+
+TEST_CASE("doubles read back to the last bit, and names of any kind read back") {
+  for (const double value : {0.1, 1.0 / 3, 1e-3, 5e-324, 123.456789, 6.02e-23, 0.30000000000000004}) {
+    Config config;
+    config.learning_rate = value;
+    REQUIRE(read_back(training_toml(config)).learning_rate == value);
+  }
+  for (const std::string& name :
+       {std::string("plain"), std::string("two words"), std::string("quote\"quote"), std::string("it's"),
+        std::string("'\"'''\"\"\""), std::string("back\\slash\\"), std::string("tab\tnew\nline"),
+        std::string("日本語の巻"), std::string("# no comment"), std::string("bell\a\x7f\x1b"), std::string(" ")}) {
+    Config config;
+    config.out = name;
+    config.corpus = {name, "other", name};
+    const Config again = read_back(to_toml(config));
+    INFO(name);
+    REQUIRE(again.out == name);
+    REQUIRE(again.corpus == config.corpus);
+  }
+}
+
+TEST_CASE("the locale changes nothing") {
+  struct Comma : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  Config config;
+  config.learning_rate = 0.0125;
+  config.max_steps = 1234567;
+  const std::string before = to_toml(config);
+  const std::locale old = std::locale::global(std::locale(std::locale::classic(), new Comma));
+  std::string during, refused;
+  Config again;
+  try {
+    during = to_toml(config);
+    again = read_back(before);
+    refused = set("learning_rate", "0,5");
+  } catch (...) {
+    std::locale::global(old);
+    throw;
+  }
+  std::locale::global(old);
+  REQUIRE(during == before);
+  REQUIRE(again.learning_rate == 0.0125);
+  REQUIRE(again.max_steps == 1234567);
+  REQUIRE_FALSE(refused.empty());
+}

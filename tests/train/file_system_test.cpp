@@ -1,0 +1,216 @@
+// The commit protocol: whatever call fails, however, the old file or the new one is there, whole, and a success is
+// true.
+#include "train/file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <vector>
+
+#include "tests/train/files.h"
+#include "train/error.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+const std::string kOld = "what was there before", kNew = std::string(3000, 'n') + "what comes";
+
+void commit(FileSystem& fs, const std::string& path, const std::string& text) {
+  commit_file(fs, path, {as_bytes(text).first(7), as_bytes(text).subspan(7)});
+}
+
+// The process dies here: nothing after this call happens.
+struct Crash {};
+
+// The real file system, with a hand in the n-th call.
+class Faulty : public FileSystem {
+ public:
+  enum class Kind : std::uint8_t { none, error, crash };
+  Kind kind = Kind::none;
+  int at = -1, error = 0;
+  std::size_t most_written = SIZE_MAX;
+  bool bad_disk = false;  // reads back something else
+  std::vector<std::string> calls;
+
+  int open(const std::string& path, int flags, mode_t mode) override {
+    return strike(flags & O_DIRECTORY ? "open directory" : "open") ? -1 : FileSystem::open(path, flags, mode);
+  }
+  ssize_t read(int file, void* bytes, std::size_t size) override {
+    if (strike("read")) return -1;
+    const ssize_t n = FileSystem::read(file, bytes, size);
+    if (bad_disk && n > 0) static_cast<char*>(bytes)[n - 1] ^= 1;
+    return n;
+  }
+  ssize_t write(int file, const void* bytes, std::size_t size) override {
+    return strike("write") ? -1 : FileSystem::write(file, bytes, std::min(size, most_written));
+  }
+  int fsync(int file) override { return strike("fsync") ? -1 : FileSystem::fsync(file); }
+  int close(int file) override {
+    const int status = FileSystem::close(file);  // Linux closes even when it reports an error
+    return strike("close") ? -1 : status;
+  }
+  int rename(const std::string& from, const std::string& to) override {
+    return strike("rename") ? -1 : FileSystem::rename(from, to);
+  }
+  int unlink(const std::string& path) override { return strike("unlink") ? -1 : FileSystem::unlink(path); }
+
+ private:
+  bool strike(const char* call) {
+    if (dead_) return true;
+    calls.emplace_back(call);
+    if (kind == Kind::none || static_cast<int>(calls.size()) - 1 != at) return false;
+    if (kind == Kind::crash) {
+      dead_ = true;
+      if (std::strcmp(call, "close") != 0) throw Crash{};  // a close may stand in a destructor
+    }
+    errno = error;
+    return true;
+  }
+  bool dead_ = false;
+};
+
+int calls_of_a_commit() {
+  const Folder folder;
+  Faulty fs;
+  commit(fs, folder / "file", kNew);
+  return static_cast<int>(fs.calls.size());
+}
+
+}  // namespace
+
+TEST_CASE("a commit writes, syncs, reads back, renames and syncs the directory, in this order") {
+  const Folder folder;
+  Faulty fs;
+  commit(fs, folder / "file", kNew);
+  REQUIRE(get(folder / "file") == kNew);
+  std::vector<std::string> order;
+  for (const std::string& call : fs.calls) {
+    if (order.empty() || order.back() != call) order.push_back(call);
+  }
+  REQUIRE(order == std::vector<std::string>{"open", "write", "fsync", "close", "open", "read", "close", "rename",
+                                            "open directory", "fsync", "close"});
+}
+
+TEST_CASE("any call that fails leaves the old file, no temporary one, and a sentence with path and reason") {
+  const int calls = calls_of_a_commit();
+  REQUIRE(calls > 8);
+  int refused = 0;
+  for (const int error : {ENOSPC, EDQUOT, EIO, EROFS, EFBIG}) {
+    for (int at = 0; at < calls; ++at) {
+      const Folder folder;
+      const std::string path = folder / "file";
+      put(path, kOld);
+      Faulty fs;
+      fs.kind = Faulty::Kind::error;
+      fs.at = at;
+      fs.error = error;
+      const std::string said = sentence<CheckpointError>([&] { commit(fs, path, kNew); });
+      const std::string call = fs.calls.at(static_cast<std::size_t>(at));
+      INFO("call " << at << ", " << call << ": " << std::strerror(error) << "; said: " << said);
+      REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
+      const std::string after = get(path);
+      if (said.empty()) {
+        // Only a descriptor that was read from, or the directory's, may fail to close without harm.
+        REQUIRE(call == "close");
+        REQUIRE(after == kNew);
+        continue;
+      }
+      ++refused;
+      REQUIRE(holds(said, std::strerror(error)));
+      REQUIRE(holds(said, parent_directory(path)));
+      const bool renamed = std::ranges::count(fs.calls, "open directory") > 0;
+      REQUIRE(after == (renamed ? kNew : kOld));
+    }
+  }
+  REQUIRE(refused >= 5 * (calls - 2));
+}
+
+TEST_CASE("an interrupted call and a short write are carried on") {
+  const int calls = calls_of_a_commit();
+  int carried_on = 0;
+  for (int at = 0; at < calls; ++at) {
+    const Folder folder;
+    const std::string path = folder / "file";
+    put(path, kOld);
+    Faulty fs;
+    fs.kind = Faulty::Kind::error;
+    fs.at = at;
+    fs.error = EINTR;
+    const std::string said = sentence<CheckpointError>([&] { commit(fs, path, kNew); });
+    const std::string call = fs.calls.at(static_cast<std::size_t>(at));
+    INFO(call << ": " << said);
+    const bool must_go_on = call == "write" || call == "read" || call == "close";
+    REQUIRE((said.empty() || !must_go_on));
+    carried_on += must_go_on;
+    REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
+    if (said.empty()) REQUIRE(get(path) == kNew);
+  }
+  REQUIRE(carried_on >= 5);
+  for (const std::size_t most : {std::size_t{1}, std::size_t{5}, std::size_t{512}}) {
+    const Folder folder;
+    Faulty fs;
+    fs.most_written = most;
+    commit(fs, folder / "file", kNew);
+    REQUIRE(get(folder / "file") == kNew);
+  }
+}
+
+TEST_CASE("a disk that reads back something else is not trusted") {
+  const Folder folder;
+  const std::string path = folder / "file";
+  put(path, kOld);
+  Faulty fs;
+  fs.bad_disk = true;
+  REQUIRE(holds(sentence<CheckpointError>([&] { commit(fs, path, kNew); }), path));
+  REQUIRE(get(path) == kOld);
+  REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
+}
+
+TEST_CASE("a process that dies at any call leaves the old file or the new one, and the next commit works") {
+  const int calls = calls_of_a_commit();
+  int kept = 0, replaced = 0;
+  for (int at = 0; at < calls; ++at) {
+    const Folder folder;
+    const std::string path = folder / "file";
+    put(path, kOld);
+    Faulty fs;
+    fs.kind = Faulty::Kind::crash;
+    fs.at = at;
+    try {
+      commit(fs, path, kNew);
+    } catch (const Crash&) {
+    } catch (const CheckpointError&) {
+    }
+    INFO("call " << at << ", " << fs.calls.back());
+    const std::string after = get(path);
+    REQUIRE((after == kOld || after == kNew));
+    (after == kOld ? kept : replaced) += 1;
+    commit(posix(), path, kNew + "!");
+    REQUIRE(get(path) == kNew + "!");
+    REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
+  }
+  REQUIRE(kept > 0);
+  REQUIRE(replaced > 0);
+}
+
+TEST_CASE("a folder that is not there, and one in the place of the file, are refused") {
+  const Folder folder;
+  REQUIRE(holds(sentence<CheckpointError>([&] { commit(posix(), folder / "none/file", kNew); }), "none/file"));
+  std::filesystem::create_directory(folder / "place");
+  REQUIRE(holds(sentence<CheckpointError>([&] { commit(posix(), folder / "place", kNew); }), "place"));
+  REQUIRE_FALSE(std::filesystem::exists(folder / "place.tmp"));
+  REQUIRE(holds(sentence<CheckpointError>([&] { read_whole(posix(), folder / "none"); }), "No such file"));
+}
+
+TEST_CASE("files are read whole, whatever their size") {
+  const Folder folder;
+  for (const std::size_t size : {0u, 1u, 65535u, 65536u, 65537u, 200000u}) {
+    std::string bytes(size, 'x');
+    if (size > 0) bytes.back() = '\0';
+    put(folder / "file", bytes);
+    REQUIRE(read_whole(posix(), folder / "file") == bytes);
+  }
+}

@@ -1,0 +1,138 @@
+// metrics.jsonl: the two kinds of lines to the letter, all numbers finite, and cut back to the step a run goes on from.
+#include "train/metrics.h"
+
+#include <csignal>
+#include <limits>
+#include <sys/resource.h>
+
+#include "tests/train/files.h"
+#include "train/error.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+StepReport step(std::int64_t n) {
+  return {.step = n, .loss = 2.5, .learning_rate = 0.1, .grad_norm = 1.0 / 3, .tokens = 768};
+}
+EvalReport evaluation(std::int64_t n, double loss) { return {.step = n, .train_loss = 2.25, .val_loss = loss}; }
+
+std::string line(std::int64_t n) { return "{\"kind\":\"train\",\"step\":" + std::to_string(n) + "}\n"; }
+
+// What is left of `text` when a run goes on from `step`.
+std::string cut(const Folder& folder, const std::string& text, std::int64_t at) {
+  put(folder / "metrics.jsonl", text);
+  { const Metrics metrics(folder / "metrics.jsonl", at); }
+  return get(folder / "metrics.jsonl");
+}
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+TEST_CASE("a line of each kind, to the letter, there as soon as it is written") {
+  const Folder folder;
+  Metrics metrics(folder / "metrics.jsonl", 0);
+  metrics.train(step(10), 12345.5, 0.125);
+  const std::string first =
+      "{\"kind\":\"train\",\"step\":10,\"loss\":2.5,\"learning_rate\":0.1,\"grad_norm\":0.3333333333333333,"
+      "\"tokens\":768,\"tokens_per_second\":12345.5,\"elapsed_seconds\":0.125}\n";
+  REQUIRE(get(folder / "metrics.jsonl") == first);
+  metrics.eval(evaluation(10, 2.125));
+  const std::string second = "{\"kind\":\"eval\",\"step\":10,\"train_loss\":2.25,\"val_loss\":2.125}\n";
+  REQUIRE(get(folder / "metrics.jsonl") == first + second);
+  REQUIRE(metrics.evaluated(10));
+  REQUIRE_FALSE(metrics.evaluated(20));
+  metrics.eval({.step = 20, .train_loss = 2, .val_loss = std::nullopt});
+  REQUIRE(get(folder / "metrics.jsonl") == first + second + "{\"kind\":\"eval\",\"step\":20,\"train_loss\":2.0}\n");
+}
+
+TEST_CASE("a number that is not finite is never written") {
+  const Folder folder;
+  Metrics metrics(folder / "metrics.jsonl", 0);
+  for (const double bad : {kNaN, kInfinity, -kInfinity}) {
+    StepReport report = step(10);
+    report.loss = bad;
+    REQUIRE_FALSE(sentence<Error>([&] { metrics.train(report, 1, 1); }).empty());
+    REQUIRE_FALSE(sentence<Error>([&] { metrics.train(step(10), bad, 1); }).empty());
+    REQUIRE_FALSE(sentence<Error>([&] { metrics.train(step(10), 1, bad); }).empty());
+    REQUIRE_FALSE(sentence<Error>([&] { metrics.eval(evaluation(10, bad)); }).empty());
+  }
+  REQUIRE(get(folder / "metrics.jsonl").empty());
+}
+
+TEST_CASE("lines past the step, torn lines and what is no line are cut") {
+  const Folder folder;
+  REQUIRE(cut(folder, "", 5).empty());
+  REQUIRE(cut(folder, line(1) + line(5) + line(6), 5) == line(1) + line(5));
+  REQUIRE(cut(folder, line(1) + line(5) + line(6), 9) == line(1) + line(5) + line(6));
+  REQUIRE(cut(folder, line(1) + line(5), 0).empty());
+  const std::string whole = line(1) + line(2);
+  for (std::size_t size = line(1).size(); size < whole.size() - 1; ++size) {
+    REQUIRE(cut(folder, whole.substr(0, size), 9) == line(1));
+  }
+  REQUIRE(cut(folder, whole.substr(0, whole.size() - 1), 9) == whole);
+}
+
+TEST_CASE("a file that somebody else wrote into does no harm") {
+  const Folder folder;
+  for (const std::string& odd :
+       {std::string("nonsense"), std::string("{}"), std::string("[1,2]"), std::string("{\"step\":\"3\"}"),
+        std::string("{\"step\":18446744073709551615}"), std::string("\xff\xfe"), std::string("\0\0\0", 3),
+        std::string(100000, '['), std::string("{\"kind\":7,\"step\":1e400}")}) {
+    INFO(odd.substr(0, 60));
+    REQUIRE(cut(folder, line(1) + odd + "\n" + line(2), 9) == line(1) + line(2));
+  }
+  for (const char* odd : {"{\"kind\":7,\"step\":1}", "{\"kind\":\"train\",\"step\":1,\"elapsed_seconds\":\"long\"}",
+                          "{\"kind\":\"eval\",\"step\":1,\"val_loss\":null}"}) {
+    INFO(odd);
+    REQUIRE(holds(cut(folder, std::string(odd) + "\n" + line(2), 9), line(2)));
+  }
+}
+
+TEST_CASE("what the kept lines say is known: evaluated, elapsed, the lowest loss") {
+  const Folder folder;
+  {
+    Metrics metrics(folder / "metrics.jsonl", 0);
+    REQUIRE_FALSE(metrics.lowest().has_value());
+    REQUIRE(metrics.elapsed_before() == 0);
+    metrics.eval(evaluation(0, 4));
+    metrics.train(step(10), 1, 3.5);
+    metrics.eval(evaluation(10, 2));
+    metrics.train(step(20), 1, 7.5);
+    metrics.eval(evaluation(20, 3));
+    metrics.eval(evaluation(30, 1));
+  }
+  {
+    const Metrics metrics(folder / "metrics.jsonl", 20);
+    REQUIRE(metrics.lowest()->step == 10);
+    REQUIRE(metrics.lowest()->loss == 2);
+    REQUIRE(metrics.elapsed_before() == 7.5);
+    REQUIRE(metrics.evaluated(20));
+    REQUIRE_FALSE(metrics.evaluated(30));
+  }
+  const Metrics metrics(folder / "metrics.jsonl", 9);
+  REQUIRE(metrics.lowest()->step == 0);
+  REQUIRE_FALSE(metrics.evaluated(10));
+}
+
+TEST_CASE("a line that finds no room is an error with the path, and its torn half is cut on the way back") {
+  const Folder folder;
+  Metrics metrics(folder / "metrics.jsonl", 0);
+  metrics.eval(evaluation(0, 4));
+  const std::string before = get(folder / "metrics.jsonl");
+  rlimit old{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit full{before.size() + 20, old.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &full);
+  const std::string said = sentence<CheckpointError>([&] { metrics.eval(evaluation(10, 3)); });
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  REQUIRE(holds(said, folder / "metrics.jsonl"));
+  REQUIRE(get(folder / "metrics.jsonl").size() > before.size());
+  const Metrics again(folder / "metrics.jsonl", 10);
+  REQUIRE(get(folder / "metrics.jsonl") == before);
+  REQUIRE(holds(sentence<CheckpointError>([&] { Metrics(folder / "none/metrics.jsonl", 0); }), "none"));
+}

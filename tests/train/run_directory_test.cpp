@@ -1,0 +1,227 @@
+// The run directory: never two runs in one, never two processes, and the checkpoints that last and best name stay.
+#include "train/run_directory.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <unistd.h>
+
+#include "tests/train/files.h"
+#include "train/container.h"
+#include "train/error.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+using Steps = std::vector<std::int64_t>;
+
+void put_checkpoints(const RunDirectory& run, const Steps& steps) {
+  for (const std::int64_t step : steps) put(run.checkpoint_file(step), "checkpoint");
+}
+
+}  // namespace
+
+TEST_CASE("a directory that holds a run is refused, naming --resume, an empty one is not") {
+  const Folder folder;
+  const RunDirectory run(folder / "a/b/run");
+  REQUIRE_FALSE(run.exists());
+  run.create();
+  REQUIRE(std::filesystem::is_directory(folder / "a/b/run/checkpoints"));
+  REQUIRE_FALSE(run.exists());
+  run.create();
+  // A run that died before its first checkpoint has nothing to resume and is begun anew.
+  put(run.config_file(), "seed = 1\n");
+  REQUIRE_FALSE(run.exists());
+  put_checkpoints(run, {0});
+  REQUIRE(holds(sentence<Error>([&] { run.create(); }), "--resume"));
+  put(folder / "file", "");
+  REQUIRE(holds(sentence<CheckpointError>([&] { RunDirectory(folder / "file").create(); }), "file"));
+}
+
+TEST_CASE("checkpoints are found by their names alone") {
+  const Folder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  REQUIRE(run.checkpoint_file(250).ends_with("/checkpoints/step-00000250.maki"));
+  put_checkpoints(run, {250, 0, 1234567890, 30});
+  for (const char* name : {"last", "step-.maki", "step-x.maki", "step--1.maki", "step-1.maki.tmp", "other.maki"}) {
+    put(folder / "run/checkpoints/" + name, "");
+  }
+  REQUIRE(run.checkpoints() == Steps{0, 30, 250, 1234567890});
+}
+
+TEST_CASE("pointers hold what they were given, and a damaged one points nowhere") {
+  const Folder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  REQUIRE_FALSE(run.last().has_value());
+  REQUIRE_FALSE(run.best().has_value());
+  run.set_last(250);
+  run.set_best({240, 1.0 / 3});
+  REQUIRE(run.last() == 250);
+  REQUIRE(run.best()->step == 240);
+  REQUIRE(run.best()->loss == 1.0 / 3);
+  REQUIRE(holds(get(folder / "run/checkpoints/last"), "step-00000250.maki"));
+  REQUIRE(holds(get(folder / "run/checkpoints/best"), "step-00000240.maki 240 0.333"));
+  run.clear_best();
+  REQUIRE_FALSE(run.best().has_value());
+  for (const char* text : {"", "\n", "nonsense", "../../etc/passwd", "step-00000001.maki", "step-00000001.maki 2 0.5",
+                           "step-00000001.maki 1", "step-00000001.maki 1 x"}) {
+    put(folder / "run/checkpoints/best", text);
+    INFO(text);
+    REQUIRE_FALSE(run.best().has_value());
+  }
+  for (const char* text : {"", "nonsense", "step-x.maki"}) {
+    put(folder / "run/checkpoints/last", text);
+    REQUIRE_FALSE(run.last().has_value());
+  }
+}
+
+TEST_CASE("a pointer that cannot be written stays as it was") {
+  const Folder folder;
+  struct Full : FileSystem {
+    ssize_t write(int, const void*, std::size_t) override {
+      errno = ENOSPC;
+      return -1;
+    }
+  } full;
+  RunDirectory(folder / "run").create();
+  RunDirectory(folder / "run").set_last(1);
+  const RunDirectory run(folder / "run", full);
+  REQUIRE(holds(sentence<CheckpointError>([&] { run.set_last(2); }), "No space left"));
+  REQUIRE(run.last() == 1);
+}
+
+TEST_CASE("pruning keeps the newest, and what last and best name") {
+  const Folder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  put_checkpoints(run, {0, 10, 20, 30, 40, 50});
+  run.set_last(50);
+  run.set_best({10, 1.5});
+  run.prune(10);
+  REQUIRE(run.checkpoints() == Steps{0, 10, 20, 30, 40, 50});
+  run.prune(2);
+  REQUIRE(run.checkpoints() == Steps{10, 40, 50});
+  run.prune(1);
+  REQUIRE(run.checkpoints() == Steps{10, 50});
+  // After a fallback `last` may be older than files nobody trusts any more.
+  run.set_last(10);
+  run.set_best({50, 1.5});
+  put_checkpoints(run, {60, 70});
+  run.prune(1);
+  REQUIRE(run.checkpoints() == Steps{10, 50, 70});
+}
+
+TEST_CASE("what an interrupted write left is removed, and nothing else") {
+  const Folder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  put_checkpoints(run, {10});
+  put(run.checkpoint_file(20) + ".tmp", "torn");
+  put(run.config_file() + ".tmp", "torn");
+  put(run.metrics_file(), "");
+  run.remove_temporary_files();
+  REQUIRE(run.checkpoints() == Steps{10});
+  REQUIRE_FALSE(std::filesystem::exists(run.checkpoint_file(20) + ".tmp"));
+  REQUIRE_FALSE(std::filesystem::exists(run.config_file() + ".tmp"));
+  REQUIRE(std::filesystem::exists(run.metrics_file()));
+}
+
+TEST_CASE("the newest checkpoint that verifies is taken, and the others are spoken of") {
+  const Folder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  put_checkpoints(run, {10, 20, 30});
+  Steps good = {10, 20, 30};
+  const auto verifies = [&](const std::string& file) {
+    for (const std::int64_t step : good) {
+      if (file == run.checkpoint_file(step)) return;
+    }
+    fail<CheckpointError>("{}: is damaged", file);
+  };
+  std::vector<std::string> notes;
+  REQUIRE(run.newest_verified(verifies, notes) == 30);
+  REQUIRE(notes.empty());
+  good = {10};
+  REQUIRE(run.newest_verified(verifies, notes) == 10);
+  REQUIRE(notes.size() == 2);
+  REQUIRE(holds(notes[0], "step-00000030.maki"));
+  REQUIRE(holds(notes[1], "step-00000020.maki"));
+  good = {};
+  notes.clear();
+  REQUIRE(holds(sentence<CheckpointError>([&] { run.newest_verified(verifies, notes); }), "no checkpoint"));
+}
+
+TEST_CASE("a second process is kept out while the first one lives, and told who it is") {
+  const Folder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  {
+    const RunLock lock(run);
+    const std::string said = sentence<Error>([&] { const RunLock second(run); });
+    REQUIRE(holds(said, folder / "run"));
+    REQUIRE(holds(said, std::to_string(getpid())));
+  }
+  const RunLock again(run);
+}
+
+TEST_CASE("the default run directory is named after the first corpus, with the lowest free number") {
+  const Folder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::create_directories(folder / "runs/text-1");
+  std::filesystem::create_directories(folder / "runs/text-3");
+  std::filesystem::current_path(folder / "");
+  std::vector<std::string> names;
+  for (const char* corpus : {"text.txt", "/far/away/text.txt", "other.txt", "folder/", "-", "@stories",
+                             "@stories-ja:500", "..", "/", "吾輩.txt"}) {
+    names.push_back(default_run_path(corpus));
+  }
+  std::filesystem::current_path(before);
+  REQUIRE(names == std::vector<std::string>{"runs/text-2", "runs/text-2", "runs/other-1", "runs/folder-1",
+                                            "runs/stdin-1", "runs/stories-1", "runs/stories-ja-1", "runs/run-1",
+                                            "runs/run-1", "runs/吾輩-1"});
+}
+
+TEST_CASE("best, else last, or what is asked for") {
+  const Folder folder;
+  const RunDirectory run(folder / "run");
+  std::vector<std::string> notes;
+  const auto said = [&](const std::string& choice) {
+    return sentence<Error>([&] { choose_checkpoint(folder / "run", choice, notes); });
+  };
+  REQUIRE(holds(said(""), "no such run"));
+  run.create();
+  REQUIRE(holds(said(""), "no checkpoint"));
+  for (const std::int64_t step : {10, 20, 30}) write_container(posix(), run.checkpoint_file(step), {});
+  run.set_last(30);
+  REQUIRE(choose_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
+  REQUIRE(holds(said("best"), "best"));
+  run.set_best({20, 1.0});
+  REQUIRE(choose_checkpoint(folder / "run", "", notes) == run.checkpoint_file(20));
+  REQUIRE(choose_checkpoint(folder / "run", "best", notes) == run.checkpoint_file(20));
+  REQUIRE(choose_checkpoint(folder / "run", "last", notes) == run.checkpoint_file(30));
+  REQUIRE(choose_checkpoint(folder / "run", "10", notes) == run.checkpoint_file(10));
+  REQUIRE(choose_checkpoint(run.checkpoint_file(10), "", notes) == run.checkpoint_file(10));
+  REQUIRE(notes.empty());
+  std::filesystem::resize_file(run.checkpoint_file(20), 10);
+  REQUIRE(choose_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
+  REQUIRE((notes.size() == 1 && holds(notes[0], "step-00000020.maki")));
+  for (const char* choice : {"11", "-10", "newest", "10x", "1e1"}) {
+    INFO(choice);
+    REQUIRE(holds(said(choice), choice));
+  }
+  REQUIRE_FALSE(sentence<Error>([&] { choose_checkpoint(run.checkpoint_file(10), "best", notes); }).empty());
+}
+
+TEST_CASE("a path that the system refuses to look at is a sentence, not another exception") {
+  const Folder folder;
+  std::vector<std::string> notes;
+  std::filesystem::create_symlink("loop", folder / "loop");
+  for (const std::string& path : {std::string(5000, 'x'), folder / std::string(300, 'x'), folder / "loop"}) {
+    INFO(path.substr(0, 60));
+    REQUIRE_FALSE(sentence<Error>([&] { choose_checkpoint(path, "", notes); }).empty());
+    REQUIRE_FALSE(sentence<Error>([&] { RunDirectory(path).create(); }).empty());
+  }
+}
