@@ -10,8 +10,9 @@
 #include "data/file.h"
 #include "data/hash.h"
 #include "data/utf8.h"
-#include "tests/data/folder.h"
 #include "tests/data/refusal.h"
+#include "tests/data/surroundings.h"
+#include "tests/files.h"
 
 using namespace maki;
 using namespace maki::tests;

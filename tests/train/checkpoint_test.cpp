@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/train/files.h"
+#include "tests/files.h"
 #include "train/error.h"
 
 using namespace maki;

@@ -8,7 +8,7 @@
 #include <locale>
 
 #include "autograd/core/check.h"
-#include "tests/train/files.h"
+#include "tests/files.h"
 
 using namespace maki;
 using namespace maki::tests;

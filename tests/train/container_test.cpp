@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "data/hash.h"
-#include "tests/train/files.h"
+#include "tests/files.h"
 #include "train/error.h"
 
 using namespace maki;

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <vector>
 
-#include "tests/train/files.h"
+#include "tests/files.h"
 #include "train/error.h"
 
 using namespace maki;

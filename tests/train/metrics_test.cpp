@@ -5,7 +5,7 @@
 #include <limits>
 #include <sys/resource.h>
 
-#include "tests/train/files.h"
+#include "tests/files.h"
 #include "train/error.h"
 
 using namespace maki;

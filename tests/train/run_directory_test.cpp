@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <unistd.h>
 
-#include "tests/train/files.h"
+#include "tests/files.h"
 #include "train/container.h"
 #include "train/error.h"
 

@@ -1,4 +1,4 @@
-// Files for the tests of train: a folder that goes away, bytes in and out, and the sentence of an error.
+// Files for tests: a folder that goes away, bytes in and out; and the sentence of an error.
 #pragma once
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace maki::tests {
 class Folder {
  public:
   Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "maki-train-XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "maki-test-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     path_ = name;
   }
@@ -25,7 +25,11 @@ class Folder {
   }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
+
+  const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  /// The path of a new file; folders on the way are made.
+  std::string write(const std::string& name, const std::string& bytes) const;
 
  private:
   std::string path_;
@@ -38,6 +42,13 @@ inline void put(const std::string& path, const std::string& bytes) {
   file << bytes;
   file.close();
   if (!file) throw std::runtime_error("cannot write " + path);
+}
+
+inline std::string Folder::write(const std::string& name, const std::string& bytes) const {
+  const std::string path = *this / name;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  put(path, bytes);
+  return path;
 }
 
 inline std::string get(const std::string& path) {

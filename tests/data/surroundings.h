@@ -1,0 +1,47 @@
+// What a process stands in, changed for a while: its standard input, its rights.
+#pragma once
+
+#include <cstdlib>
+#include <fcntl.h>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+
+namespace maki::tests {
+
+/// Standard input comes from a file while this lives.
+class InputFrom {
+ public:
+  explicit InputFrom(const std::string& path) : before_(dup(STDIN_FILENO)) {
+    const int file = open(path.c_str(), O_RDONLY);
+    if (before_ < 0 || file < 0 || dup2(file, STDIN_FILENO) < 0) throw std::runtime_error("no standard input");
+    close(file);
+  }
+  ~InputFrom() {
+    dup2(before_, STDIN_FILENO);
+    close(before_);
+  }
+  InputFrom(const InputFrom&) = delete;
+  InputFrom& operator=(const InputFrom&) = delete;
+
+ private:
+  int before_;
+};
+
+/// Without the rights of root while this lives, so that permissions mean something.
+class AsNobody {
+ public:
+  AsNobody() : before_(geteuid()) {
+    if (before_ == 0 && seteuid(65534) != 0) throw std::runtime_error("root cannot be given up");
+  }
+  ~AsNobody() {
+    if (geteuid() != before_ && seteuid(before_) != 0) std::abort();
+  }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+
+ private:
+  uid_t before_;
+};
+
+}  // namespace maki::tests
