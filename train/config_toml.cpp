@@ -1,0 +1,113 @@
+// The configuration as TOML: config.toml, files of the user, and the canonical form that a checkpoint stores.
+#include <fmt/ranges.h>
+#include <sstream>
+#include <toml++/toml.h>
+
+#include "autograd/core/check.h"
+#include "train/config.h"
+
+namespace maki {
+namespace {
+
+// A TOML value as the text a flag would have; throws where its type does not fit the field.
+std::string toml_text(const Field& field, const toml::node& node) {
+  const bool wants_string = std::holds_alternative<std::string Config::*>(field.member);
+  if (const auto* string = node.as_string(); string != nullptr && wants_string) return string->get();
+  if (const auto* flag = node.as_boolean(); flag != nullptr && field.is_boolean())
+    return flag->get() ? "true" : "false";
+  const bool wants_number = !wants_string && !field.is_boolean();
+  if (const auto* integer = node.as_integer(); integer != nullptr && wants_number)
+    return fmt::format("{}", integer->get());
+  if (const auto* real = node.as_floating_point(); real != nullptr && wants_number) {
+    const bool wants_whole = std::holds_alternative<std::int64_t Config::*>(field.member);
+    check(!wants_whole, "{}: must be a whole number; got the decimal {}", field.name, real->get());
+    return fmt::format("{}", real->get());
+  }
+  fail("{}: must be {}", field.name,
+       wants_string         ? "a string in quotes"
+       : field.is_boolean() ? "true or false"
+                            : "a number");
+}
+
+std::string quoted(const std::string& text) {
+  std::ostringstream out;
+  out << toml::toml_formatter(toml::table{{"s", text}});
+  const std::string line = out.str();
+  return line.substr(line.find('=') + 2);
+}
+
+}  // namespace
+
+std::string field_text(const Config& config, const Field& field) {
+  return std::visit(
+      [&](auto member) -> std::string {
+        const auto& value = config.*member;
+        using Value = std::remove_cvref_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, std::string>) {
+          return quoted(value);
+        } else if constexpr (std::is_same_v<Value, double>) {
+          const std::string text = fmt::format("{}", value);  // the shortest that reads back to the same
+          return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+        } else {
+          return fmt::format("{}", value);
+        }
+      },
+      field.member);
+}
+
+void apply_toml(Config& config, std::string_view text, const std::string& name) {
+  // The parser descends once for every dot of a key, without a limit: 50,000 of them end the process.
+  std::size_t dots = 0;
+  for (const char c : text) {
+    dots = c == '.' ? dots + 1 : c == '\n' || c == ',' || c == '/' || c == '=' ? 0 : dots;
+    check(dots <= 256, "{}: a key or value with more than 256 dots is not part of a configuration", name);
+  }
+  toml::table table;
+  try {
+    table = toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    fail("{}: line {}: {}", name, error.source().begin.line, error.description());
+  }
+  for (const auto& [key, node] : table) {
+    const std::string_view word = key.str();
+    try {
+      if (word == "corpus") {
+        config.corpus.clear();
+        const toml::array* const list = node.as_array();
+        check(list != nullptr, "corpus: must be a list of strings");
+        for (const toml::node& entry : *list) {
+          check(entry.is_string(), "corpus: must be a list of strings");
+          config.corpus.push_back(entry.as_string()->get());
+        }
+        continue;
+      }
+      const Field& field = find_field(word);
+      set_field(config, field, toml_text(field, node));
+    } catch (const Error& error) {
+      fail("{}: line {}: {}", name, node.source().begin.line, error.what());
+    }
+  }
+}
+
+std::string to_toml(const Config& config) {
+  std::string text =
+      "# The configuration of a maki run. Training fields are fixed; run fields may change on --resume.\n\n";
+  std::vector<std::string> corpus;
+  for (const std::string& source : config.corpus) corpus.push_back(quoted(source));
+  text += fmt::format("corpus = [{}]\n", fmt::join(corpus, ", "));
+  for (const Field& field : fields()) {
+    text += fmt::format("{} = {}  # {}{}\n", field.name, field_text(config, field),
+                        field.kind == FieldClass::run ? "run: " : "", field.help);
+  }
+  return text;
+}
+
+std::string training_toml(const Config& config) {
+  std::string text;
+  for (const Field& field : fields()) {
+    if (field.kind == FieldClass::training) text += fmt::format("{} = {}\n", field.name, field_text(config, field));
+  }
+  return text;
+}
+
+}  // namespace maki
