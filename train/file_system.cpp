@@ -121,7 +121,10 @@ void commit_file(FileSystem& fs, const std::string& path, const std::vector<Byte
     check<CheckpointError>(renamed == 0, "{}: rename failed: {}", temporary, std::strerror(errno));
   } catch (const CheckpointError& error) {
     fs.unlink(temporary);
-    fail<CheckpointError>("{}: could not be written; what was there before is intact ({})", path, error.what());
+    std::error_code ignored;
+    const bool before = std::filesystem::exists(path, ignored);
+    fail<CheckpointError>("{}: could not be written{} ({})", path, before ? "; what was there before is intact" : "",
+                          error.what());
   }
   Descriptor directory(fs, parent_directory(path), O_RDONLY | O_DIRECTORY);
   directory.sync();

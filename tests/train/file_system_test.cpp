@@ -205,6 +205,21 @@ TEST_CASE("a folder that is not there, and one in the place of the file, are ref
   REQUIRE(holds(sentence<CheckpointError>([&] { read_whole(posix(), folder / "none"); }), "No such file"));
 }
 
+TEST_CASE("a failed commit speaks of the file before it where there was one, and only there") {
+  const Folder folder;
+  Faulty fs;
+  fs.kind = Faulty::Kind::error;
+  fs.at = 1;  // the first write
+  fs.error = ENOSPC;
+  const std::string first = sentence<CheckpointError>([&] { commit(fs, folder / "file", kNew); });
+  REQUIRE(holds(first, "No space left"));
+  REQUIRE_FALSE(holds(first, "intact"));
+  put(folder / "file", kOld);
+  fs.calls.clear();
+  REQUIRE(holds(sentence<CheckpointError>([&] { commit(fs, folder / "file", kNew); }), "before is intact"));
+  REQUIRE(get(folder / "file") == kOld);
+}
+
 TEST_CASE("files are read whole, whatever their size") {
   const Folder folder;
   for (const std::size_t size : {0u, 1u, 65535u, 65536u, 65537u, 200000u}) {
