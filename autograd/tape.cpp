@@ -159,7 +159,7 @@ void Tape::run(std::size_t index) {
     Grads grads(*this, index);
     node.closure.run(node.closure.object, grads);
     finish(node);
-    if (observer_) observer_(node.name);
+    if (observer_) observer_({node.name, true, index, {}, {}});
   }
   node.closure.destroy(node.closure.object);
   node.closure.object = nullptr;

@@ -102,9 +102,17 @@ class Tape {
   /// one found, or is empty. For finding the culprit by running a step again.
   void inspect(bool on);
   const std::string& first_bad() const { return first_bad_; }
-  /// Called after each node's backward with its name: for profiles and tests.
-  using Observer = std::function<void(const char* name)>;
-  void observe_backward(Observer observer) { observer_ = std::move(observer); }
+  /// An op that was just called on a recording, or a node whose backward just ran.
+  struct Observed {
+    const char* name;
+    bool backward;
+    std::size_t node;  ///< its number on the tape; an op that records nothing has that of the next that does
+    std::span<const Tensor* const> inputs;  ///< of a call; none in backward
+    std::span<Tensor* const> outputs;
+  };
+  /// Called after every op and after every node's backward: for profiles and tests.
+  using Observer = std::function<void(const Observed& op)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
 
  private:
   friend class Grads;
@@ -189,6 +197,7 @@ struct RecordAccess {
     if (tape->inspecting_) {
       for (Tensor* const y : outputs) tape->inspect_tensor("output", name, *y);
     }
+    if (tape->observer_) tape->observer_({name, false, tape->size(), inputs, outputs});
     if (!tape->wants(name, inputs)) return;
     using Stored = std::remove_cvref_t<F>;
     static_assert(!std::is_lvalue_reference_v<F>, "record: give the closure as a temporary");

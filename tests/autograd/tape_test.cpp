@@ -138,13 +138,36 @@ TEST_CASE_METHOD(Fixture, "a closure that forgets, repeats or mistypes a gradien
   REQUIRE_THROWS_WITH(bad([](Grads& g) { g.in<double>(1); }), ContainsSubstring("input 1 of 1"));
 }
 
+TEST_CASE_METHOD(Fixture, "an observer sees every call with its tensors, and the same nodes on the way back") {
+  struct Seen {
+    bool backward;
+    std::size_t node, inputs;
+    bool operator==(const Seen&) const = default;
+  };
+  std::vector<Seen> seen;
+  tape.observe([&](const Tape::Observed& op) {
+    REQUIRE(op.name == std::string("weighted"));
+    REQUIRE(op.outputs.size() == (op.backward ? 0 : 1));
+    seen.push_back({op.backward, op.node, op.inputs.size()});
+  });
+  const Tensor y = on_tape([&] {
+    weighted({{1, zeros({2}, DType::float64)}});  // leaves no node
+    const Tensor u = weighted({{2, a}, {1, b}});
+    return weighted({{3, u}});
+  });
+  backward(y);
+  REQUIRE(seen == std::vector<Seen>{{false, 0, 1}, {false, 0, 2}, {false, 1, 1}, {true, 1, 0}, {true, 0, 0}});
+}
+
 TEST_CASE_METHOD(Fixture, "activations return to the pool as the tape unwinds") {
   constexpr std::int64_t kElements = 1 << 16, kBytes = kElements * 8;
   ParameterStore large(DType::float64);
   Parameter& x = large.add("x", {kElements}, init::constant(1));
   large.seal();
   std::vector<std::int64_t> in_use;
-  tape.observe_backward([&](const char*) { in_use.push_back(storage_pool::statistics().bytes_in_use); });
+  tape.observe([&](const Tape::Observed& op) {
+    if (op.backward) in_use.push_back(storage_pool::statistics().bytes_in_use);
+  });
   const Tensor y = on_tape([&] {
     Tensor u = x;
     for (int i = 0; i < 10; ++i) u = weighted({{1, u}});

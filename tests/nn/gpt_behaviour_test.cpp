@@ -203,7 +203,7 @@ TEST_CASE("dropout acts in a recording alone: on embeddings, attention weights a
     return gpt.model.loss(ids, ids);
   };
   std::map<std::string, int> nodes;
-  tape.observe_backward([&](const char* name) { ++nodes[name]; });
+  tape.observe([&](const Tape::Observed& op) { nodes[op.name] += op.backward ? 1 : 0; });
   const Tensor loss = recorded({.seed = 1});
   tape.backward(loss);
   REQUIRE(nodes["dropout"] == 1 + 2 * config.n_layer);

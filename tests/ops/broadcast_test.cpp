@@ -135,8 +135,8 @@ TEST_CASE("the residual path copies nothing: add hands its gradient on") {
   const Tensor cotangent = full({64, 64}, DType::float32, 1);
   const std::int64_t before = storage_pool::statistics().bytes_in_use;
   std::int64_t after = -1;
-  tape.observe_backward([&](const char* name) {
-    if (std::string(name) == "add") after = storage_pool::statistics().bytes_in_use;
+  tape.observe([&](const Tape::Observed& op) {
+    if (op.backward && std::string(op.name) == "add") after = storage_pool::statistics().bytes_in_use;
   });
   tape.backward(y, cotangent);
   REQUIRE(after >= 0);
