@@ -35,6 +35,24 @@ std::string parent_directory(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
+bool file_exists(const std::string& path) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(path, error);
+  check<CheckpointError>(!error, "{}: cannot be looked at: {}", path, error.message());
+  return there;
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator at(directory, error), end;
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) return names;
+  for (; !error && at != end; at.increment(error)) names.push_back(at->path().filename().string());
+  check<CheckpointError>(!error, "{}: cannot be listed: {}", directory, error.message());
+  std::ranges::sort(names);
+  return names;
+}
+
 namespace {
 
 // An open descriptor that is closed on the way out of an error.

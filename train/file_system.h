@@ -39,5 +39,10 @@ void commit_file(FileSystem& fs, const std::string& path, const std::vector<Byte
 /// All bytes of a file. Throws CheckpointError.
 std::string read_whole(FileSystem& fs, const std::string& path);
 std::string parent_directory(const std::string& path);
+/// Throws CheckpointError when the system will not say.
+bool file_exists(const std::string& path);
+/// Names of what is in a directory, sorted; none where there is no such directory. Throws CheckpointError when it
+/// cannot be listed.
+std::vector<std::string> names_in(const std::string& directory);
 
 }  // namespace maki

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <unistd.h>
@@ -17,7 +16,7 @@ namespace maki {
 using nlohmann::ordered_json;
 
 Metrics::Metrics(std::string path, std::int64_t step) : path_(std::move(path)) {
-  if (std::filesystem::exists(path_)) {
+  if (file_exists(path_)) {
     const std::string before = read_whole(posix(), path_), kept = keep(before, step);
     if (kept != before) commit_file(posix(), path_, {as_bytes(kept)});
   }

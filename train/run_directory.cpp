@@ -51,17 +51,15 @@ void RunDirectory::create() const {
 
 std::vector<std::int64_t> RunDirectory::checkpoints() const {
   std::vector<std::int64_t> steps;
-  std::error_code error;
-  for (const auto& entry : stdfs::directory_iterator(path_ + "/checkpoints", error)) {
-    if (const auto step = step_of(entry.path().filename().string())) steps.push_back(*step);
+  for (const std::string& name : names_in(path_ + "/checkpoints")) {
+    if (const auto step = step_of(name)) steps.push_back(*step);
   }
   std::ranges::sort(steps);
   return steps;
 }
 
 std::optional<std::string> RunDirectory::read_pointer(const char* name) const {
-  std::error_code ignored;
-  if (!stdfs::exists(pointer_file(name), ignored)) return std::nullopt;
+  if (!file_exists(pointer_file(name))) return std::nullopt;
   return read_whole(fs_, pointer_file(name));
 }
 
@@ -108,10 +106,9 @@ void RunDirectory::prune(std::int64_t keep) const {
 }
 
 void RunDirectory::remove_temporary_files() const {
-  std::error_code error;
   for (const std::string& folder : {path_, path_ + "/checkpoints"}) {
-    for (const auto& entry : stdfs::directory_iterator(folder, error)) {
-      if (entry.path().extension() == ".tmp") fs_.unlink(entry.path().string());
+    for (const std::string& name : names_in(folder)) {
+      if (name.ends_with(".tmp")) fs_.unlink(folder + "/" + name);
     }
   }
 }
@@ -157,7 +154,10 @@ std::string default_run_path(const std::string& first_corpus) {
   if (stem.empty() || stem == "." || stem == "..") stem = "run";
   for (int n = 1;; ++n) {
     const std::string path = fmt::format("runs/{}-{}", stem, n);
-    if (!stdfs::exists(path)) return path;
+    std::error_code error;
+    const bool taken = stdfs::exists(path, error);
+    check(!error, "{}: cannot be the run directory: {}; choose one with --out", path, error.message());
+    if (!taken) return path;
   }
 }
 
@@ -178,7 +178,7 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
     check(error == std::errc() && end == choice.data() + choice.size(),
           "checkpoint: must be last, best or a step; got {}", choice);
     const std::string file = run.checkpoint_file(step);
-    check(stdfs::exists(file, error_code), "{}: there is no checkpoint of step {}", run_or_file, step);
+    check(file_exists(file), "{}: there is no checkpoint of step {}", run_or_file, step);
     return file;
   }
   // Without a choice: best, else last, else whatever is newest, as far as their files can be opened.

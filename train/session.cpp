@@ -1,6 +1,5 @@
 #include "train/session.h"
 
-#include <filesystem>
 #include <fmt/format.h>
 
 #include "train/error.h"
@@ -44,7 +43,7 @@ void Session::roll_back_best() {
   if (!best_ || best_->step <= trainer_.steps()) return;
   best_.reset();
   const auto& lowest = metrics_.lowest();
-  if (lowest && std::filesystem::exists(run_.checkpoint_file(lowest->step))) best_ = Best{lowest->step, lowest->loss};
+  if (lowest && file_exists(run_.checkpoint_file(lowest->step))) best_ = Best{lowest->step, lowest->loss};
   if (best_) {
     run_.set_best(*best_);
   } else {
@@ -56,7 +55,7 @@ void Session::save() {
   const std::string file = run_.checkpoint_file(trainer_.steps());
   bool there = false;
   try {
-    if (std::filesystem::exists(file)) {
+    if (file_exists(file)) {
       ContainerReader(file).verify();
       there = true;
     }

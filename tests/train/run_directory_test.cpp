@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <unistd.h>
 
+#include "tests/data/surroundings.h"
 #include "tests/files.h"
 #include "train/container.h"
 #include "train/error.h"
+#include "train/metrics.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -178,7 +180,9 @@ TEST_CASE("the default run directory is named after the first corpus, with the l
                              "@stories-ja:500", "..", "/", "吾輩.txt"}) {
     names.push_back(default_run_path(corpus));
   }
+  const std::string too_long = sentence<Error>([] { default_run_path(std::string(254, 'x') + ".txt"); });
   std::filesystem::current_path(before);
+  REQUIRE(holds(too_long, "--out"));
   REQUIRE(names == std::vector<std::string>{"runs/text-2", "runs/text-2", "runs/other-1", "runs/folder-1",
                                             "runs/stdin-1", "runs/stories-1", "runs/stories-ja-1", "runs/run-1",
                                             "runs/run-1", "runs/吾輩-1"});
@@ -223,5 +227,29 @@ TEST_CASE("a path that the system refuses to look at is a sentence, not another 
     INFO(path.substr(0, 60));
     REQUIRE_FALSE(sentence<Error>([&] { choose_checkpoint(path, "", notes); }).empty());
     REQUIRE_FALSE(sentence<Error>([&] { RunDirectory(path).create(); }).empty());
+    REQUIRE_FALSE(sentence<Error>([&] { file_exists(path); }).empty());
+    REQUIRE_FALSE(sentence<Error>([&] { Metrics(path, 0); }).empty());
   }
+}
+
+TEST_CASE("a run directory that cannot be looked into is no empty one") {
+  const Folder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  put_checkpoints(run, {10});
+  std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
+  std::filesystem::permissions(folder / "run/checkpoints", std::filesystem::perms::none);
+  std::vector<std::string> said;
+  {
+    const AsNobody nobody;
+    said = {sentence<CheckpointError>([&] { run.exists(); }), sentence<CheckpointError>([&] { run.last(); }),
+            sentence<CheckpointError>([&] { run.remove_temporary_files(); })};
+  }
+  std::filesystem::permissions(folder / "run/checkpoints", std::filesystem::perms::all);
+  for (const std::string& words : said) {
+    INFO(words);
+    REQUIRE(holds(words, "run/checkpoints"));
+    REQUIRE(holds(words, "Permission denied"));
+  }
+  REQUIRE(run.exists());
 }
