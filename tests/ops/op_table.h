@@ -56,6 +56,9 @@ struct Row {
   double floor = 1e-4;  ///< of max(‖a‖, ‖n‖): what a gradient that is zero by mathematics is measured against
   double bound = 1e-9;
   bool propagates = true;  ///< NaN in an input must reach every output that depends on it (not so for masked attention)
+  /// Where the float32 driver gives inputs a mean of ten std: that std, and the floor of the norms there. Small where
+  /// large arguments saturate an op: what is left of its gradient is then the rounding of a number near 1.
+  double offset_std = 1, offset_floor = 1e-2;
   /// Cases with a size of 0: right shapes, nothing read, no integer division by zero. May stay empty for ops without.
   std::vector<std::function<Case()>> empties = {};
   /// Input and expected output pairs are for the families' own tests, not for the table.

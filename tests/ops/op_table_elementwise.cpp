@@ -101,7 +101,9 @@ std::vector<Row> elementwise_rows() {
   rows.push_back(unary_row("log", "away from 0", positive, log));
   rows.push_back(unary_row("sqrt", "away from 0", positive, sqrt));
   rows.push_back(unary_row("tanh", "|x| < 1.5", unsaturated, tanh));
+  rows.back().offset_std = 0.1;
   rows.push_back(unary_row("sigmoid", "", normal, sigmoid));
+  rows.back().offset_std = 0.1;
   rows.push_back(unary_row("relu", "off the kink", off_the_kink, relu));
   rows.push_back(unary_row("silu", "", normal, silu));
   rows.push_back(unary_row("gelu", "erf", normal, [](const Tensor& x) { return gelu(x); }));
