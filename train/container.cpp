@@ -36,6 +36,14 @@ static_assert(sizeof(Header) == 64 && sizeof(TableEntry) == 64);
 
 constexpr std::uint64_t aligned(std::uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
 
+// Empty unless it is a name with nothing but zeros after it.
+std::string name_of(const TableEntry& entry) {
+  const auto end = std::ranges::find(entry.name, '\0');
+  const bool ended = end != entry.name.end() && std::all_of(end, entry.name.end(), [](char c) { return c == '\0'; });
+  const std::string name(entry.name.begin(), end);
+  return ended && is_name(name, entry.name.size()) ? name : "";
+}
+
 // Header and table as one block, hash filled in.
 std::string front(Header header, const std::vector<TableEntry>& table) {
   const auto join = [&] {
@@ -67,6 +75,11 @@ class Hash128 {
 
 }  // namespace
 
+bool is_name(std::string_view name, std::size_t most) {
+  const bool printable = std::ranges::all_of(name, [](char c) { return c > ' ' && c < '\x7f'; });
+  return printable && !name.empty() && name.size() < most;
+}
+
 void write_container(FileSystem& fs, const std::string& path, const std::vector<Section>& sections) {
   static constexpr std::array<std::byte, kAlignment> kZeros{};
   check<CheckpointError>(sections.size() <= kMostSections, "{}: at most {} sections; got {}", path, kMostSections,
@@ -75,8 +88,9 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
   std::uint64_t offset = sizeof(Header) + sections.size() * sizeof(TableEntry);
   for (const Section& section : sections) {
     TableEntry entry{};
-    check<CheckpointError>(section.name.size() < entry.name.size(), "{}: section name {} is too long", path,
-                           section.name);
+    check<CheckpointError>(is_name(section.name, entry.name.size()),
+                           "{}: a section's name must be printable ASCII of at most {} bytes; got {}", path,
+                           entry.name.size() - 1, section.name);
     std::ranges::copy(section.name, entry.name.begin());
     entry.offset = offset;
     entry.length = section.bytes.size();
@@ -103,42 +117,59 @@ ContainerReader::ContainerReader(std::string path) : path_(std::move(path)) {
   descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path_, std::strerror(errno));
   try {
-    struct stat status {};
-    check<CheckpointError>(fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode), "{}: is not a file", path_);
-    file_size_ = static_cast<std::uint64_t>(status.st_size);
-    check<CheckpointError>(file_size_ >= sizeof(Header) + kTrailer, "{}: is too short for a checkpoint ({} bytes)",
-                           path_, file_size_);
-    Header header;
-    read_at(0, std::as_writable_bytes(std::span(&header, 1)));
-    check<CheckpointError>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
-    check<CheckpointError>(header.version == kVersion, "{}: has format version {}; this build reads version {}", path_,
-                           header.version, kVersion);
-    check<CheckpointError>(header.file_size == file_size_,
-                           "{}: has {} bytes where it should have {}; it was cut or extended", path_, file_size_,
-                           header.file_size);
-    const std::uint64_t table_end = sizeof(Header) + std::uint64_t{header.sections} * sizeof(TableEntry);
-    check<CheckpointError>(header.sections <= kMostSections && table_end + kTrailer <= file_size_,
-                           "{}: its section table is damaged", path_);
-    std::vector<TableEntry> table(header.sections);
-    read_at(sizeof(Header), std::as_writable_bytes(std::span(table)));
-    std::string as_read(reinterpret_cast<const char*>(&header), sizeof header);
-    as_read.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(TableEntry));
-    check<CheckpointError>(front(header, table) == as_read, "{}: its header is damaged", path_);
-
-    // The layout is canonical, so there is one right place for everything.
-    std::uint64_t expected = table_end;
-    for (const TableEntry& entry : table) {
-      const bool fits = entry.offset == expected && entry.length <= file_size_ - kTrailer - entry.offset;
-      check<CheckpointError>(fits && entry.name.back() == '\0', "{}: its section table is damaged", path_);
-      check<CheckpointError>(!has(entry.name.data()), "{}: has two sections called {}", path_, entry.name.data());
-      entries_.push_back({entry.name.data(), entry.offset, entry.length, entry.hash});
-      expected = aligned(entry.offset + entry.length);
-    }
-    check<CheckpointError>(expected + kTrailer == file_size_, "{}: its section table is damaged", path_);
+    read_front();
   } catch (...) {
     close(descriptor_);
     throw;
   }
+}
+
+void ContainerReader::read_front() {
+  struct stat status {};
+  check<CheckpointError>(fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode), "{}: is not a file", path_);
+  file_size_ = static_cast<std::uint64_t>(status.st_size);
+  check<CheckpointError>(file_size_ >= sizeof(Header) + kTrailer, "{}: is too short for a checkpoint ({} bytes)", path_,
+                         file_size_);
+  Header header;
+  read_at(0, std::as_writable_bytes(std::span(&header, 1)));
+  check<CheckpointError>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
+  check<CheckpointError>(header.version == kVersion, "{}: has format version {}; this build reads version {}", path_,
+                         header.version, kVersion);
+  check<CheckpointError>(header.file_size == file_size_,
+                         "{}: has {} bytes where it should have {}; it was cut or extended", path_, file_size_,
+                         header.file_size);
+  const std::uint64_t table_end = sizeof(Header) + std::uint64_t{header.sections} * sizeof(TableEntry);
+  const std::uint64_t end = file_size_ - kTrailer;
+  check<CheckpointError>(header.sections <= kMostSections && table_end <= end, "{}: its section table is damaged",
+                         path_);
+  std::vector<TableEntry> table(header.sections);
+  read_at(sizeof(Header), std::as_writable_bytes(std::span(table)));
+  std::string as_read(reinterpret_cast<const char*>(&header), sizeof header);
+  as_read.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(TableEntry));
+  check<CheckpointError>(front(header, table) == as_read, "{}: its header is damaged", path_);
+  check<CheckpointError>(header.zeros == Header{}.zeros, "{}: its header holds what nobody wrote", path_);
+
+  // The layout is canonical, so there is one right place for everything.
+  std::uint64_t expected = table_end;
+  for (const TableEntry& entry : table) {
+    const std::string name = name_of(entry);
+    const bool fits = entry.offset == expected && entry.length <= end - entry.offset;
+    check<CheckpointError>(fits && !name.empty() && entry.zero == 0, "{}: its section table is damaged", path_);
+    check<CheckpointError>(!has(name), "{}: has two sections called {}", path_, name);
+    entries_.push_back({name, entry.offset, entry.length, entry.hash});
+    expected = aligned(entry.offset + entry.length);
+    check<CheckpointError>(expected <= end, "{}: its section table is damaged", path_);
+    check_zeros(entry.offset + entry.length, expected);
+  }
+  check<CheckpointError>(expected == end, "{}: its section table is damaged", path_);
+}
+
+void ContainerReader::check_zeros(std::uint64_t begin, std::uint64_t end) const {
+  std::array<std::byte, kAlignment> gap{};
+  const std::span<std::byte> bytes = std::span(gap).first(end - begin);
+  read_at(begin, bytes);
+  const bool zero = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
+  check<CheckpointError>(zero, "{}: is damaged: bytes {} to {} must be zero", path_, begin, end);
 }
 
 ContainerReader::~ContainerReader() { close(descriptor_); }

@@ -16,8 +16,11 @@
 
 namespace maki {
 
+/// Names in a file: printable ASCII without spaces, at least one byte and fewer than `most`.
+bool is_name(std::string_view name, std::size_t most);
+
 struct Section {
-  std::string name;  ///< at most 31 bytes
+  std::string name;  ///< is_name(name, 32)
   Bytes bytes;       ///< outlives the call it is given to
 };
 
@@ -27,7 +30,8 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
 /// A container on disk. Every error is a CheckpointError that begins with the path.
 class ContainerReader {
  public:
-  /// Reads and verifies header and table; sizes are checked against the file before anything is allocated.
+  /// Reads and verifies header, table and the zeros between the sections; sizes are checked against the file before
+  /// anything is allocated.
   explicit ContainerReader(std::string path);
   ~ContainerReader();
   ContainerReader(const ContainerReader&) = delete;
@@ -50,6 +54,8 @@ class ContainerReader {
   const std::string& path() const { return path_; }
 
  private:
+  void read_front();
+  void check_zeros(std::uint64_t begin, std::uint64_t end) const;
   const Entry& entry(std::string_view name) const;
   void read_at(std::uint64_t offset, std::span<std::byte> into) const;
 

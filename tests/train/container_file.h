@@ -1,0 +1,62 @@
+// Containers for tests: small ones, and forged ones whose hashes are right.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/hash.h"
+#include "tests/files.h"
+#include "train/container.h"
+#include "train/error.h"
+
+namespace maki::tests {
+
+inline constexpr std::size_t kHeader = 64, kEntry = 64, kTrailer = 16;
+
+inline std::string write(const Folder& folder, const std::vector<std::pair<std::string, std::string>>& content) {
+  const std::string path = folder / "written.maki";
+  std::vector<Section> sections;
+  for (const auto& section : content) sections.push_back({section.first, as_bytes(section.second)});
+  write_container(posix(), path, sections);
+  return get(path);
+}
+
+inline std::string small(const Folder& folder) {
+  return write(folder, {{"one", "first"}, {"two", std::string(70, 'b')}});
+}
+
+// What a reader of everything says of these bytes; empty when it finds no fault.
+inline std::string refusal(const Folder& folder, const std::string& bytes) {
+  const std::string path = folder / "tried.maki";
+  put(path, bytes);
+  return sentence<CheckpointError>([&] {
+    const ContainerReader file(path);
+    file.verify();
+    for (const auto& entry : file.entries()) file.read(entry.name);
+  });
+}
+
+inline void require_refused(const Folder& folder, const std::string& bytes) {
+  const std::string said = refusal(folder, bytes);
+  if (!holds(said, "tried.maki")) FAIL("accepted, or the sentence names no file: " << said);
+}
+
+template <class Number>
+void store(std::string& bytes, std::size_t at, Number number) {
+  std::memcpy(bytes.data() + at, &number, sizeof number);
+}
+
+// Makes header and trailer hashes right again, as whoever forges a file would.
+inline std::string rehashed(std::string bytes, std::uint32_t sections) {
+  const std::size_t front = std::min(kHeader + sections * kEntry, bytes.size() - kTrailer);
+  store(bytes, 24, std::uint64_t{0});
+  store(bytes, 24, hash64(std::string_view(bytes).substr(0, front)));
+  const auto trailer = hash128(std::string_view(bytes).substr(0, bytes.size() - kTrailer));
+  std::memcpy(bytes.data() + bytes.size() - kTrailer, trailer.data(), kTrailer);
+  return bytes;
+}
+
+}  // namespace maki::tests

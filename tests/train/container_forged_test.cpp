@@ -1,0 +1,159 @@
+// A container that lies: hashes are right, or one of them, and still it is refused before anything is allocated.
+#include "tests/train/container_file.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+TEST_CASE("each hash does its own work: a section's for a reader of it, the last one for what no section holds") {
+  const Folder folder;
+  const std::string good = small(folder);
+  const std::size_t first = kHeader + 2 * kEntry, second = first + 64;
+  const auto written = [&](std::string bytes) {
+    put(folder / "tried.maki", bytes);
+    return folder / "tried.maki";
+  };
+  // A section changed and the last hash forged to fit: verify() sees nothing, so the reader of the section must.
+  for (const std::size_t at : {first, first + 4, second, second + 69}) {
+    std::string bytes = good;
+    bytes[at] ^= 4;
+    const ContainerReader file(written(rehashed(bytes, 2)));
+    file.verify();
+    const char* const changed = at < second ? "one" : "two";
+    std::vector<std::byte> into(file.length(changed));
+    REQUIRE(holds(sentence<CheckpointError>([&] { file.read(changed); }), "damaged"));
+    REQUIRE(holds(sentence<CheckpointError>([&] { file.read(changed, into); }), "damaged"));
+    REQUIRE(file.read(at < second ? "two" : "one") == (at < second ? std::string(70, 'b') : "first"));
+  }
+  // The last hash itself changed: every section reads, and verify() refuses.
+  for (std::size_t at = good.size() - kTrailer; at < good.size(); ++at) {
+    std::string bytes = good;
+    bytes[at] ^= 4;
+    const ContainerReader file(written(bytes));
+    REQUIRE(file.read("one") == "first");
+    REQUIRE(holds(sentence<CheckpointError>([&] { file.verify(); }), "damaged"));
+  }
+}
+
+TEST_CASE("a forged size of the file is refused on opening, whatever else fits it") {
+  const Folder folder;
+  const std::string good = small(folder);
+  for (const std::uint64_t size :
+       {std::uint64_t{0}, std::uint64_t{80}, std::uint64_t{good.size() - 64}, std::uint64_t{good.size() - 1},
+        std::uint64_t{good.size() + 1}, std::uint64_t{good.size() + 64}, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    std::string bytes = good;
+    store(bytes, 16, size);
+    put(folder / "forged.maki", rehashed(bytes, 2));
+    INFO(size);
+    const std::string said = sentence<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); });
+    REQUIRE(holds(said, "forged.maki"));
+    REQUIRE(holds(said, std::to_string(size)));
+  }
+}
+
+TEST_CASE("a forged table with valid hashes is refused before anything is allocated") {
+  const Folder folder;
+  const std::string good = small(folder);
+  REQUIRE(rehashed(good, 2) == good);  // the forger's hashes are the right ones
+  const std::size_t offset_at = kHeader + 32, length_at = kHeader + 40;
+  for (const std::uint64_t lie :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{6}, std::uint64_t{64}, std::uint64_t{4096},
+        std::uint64_t{1} << 31, std::uint64_t{1} << 40, std::uint64_t{1} << 63, ~std::uint64_t{0},
+        ~std::uint64_t{0} - 63, ~std::uint64_t{0} - 191, ~std::uint64_t{0} - 255}) {
+    for (std::size_t section = 0; section < 2; ++section) {
+      std::string bytes = good;
+      store(bytes, offset_at + section * kEntry, lie);
+      INFO("offset " << lie << " of section " << section);
+      require_refused(folder, rehashed(bytes, 2));
+      bytes = good;
+      store(bytes, length_at + section * kEntry, lie);
+      INFO("length " << lie << " of section " << section);
+      require_refused(folder, rehashed(bytes, 2));
+    }
+  }
+  for (const std::uint32_t count : {0u, 1u, 3u, 4u, 64u, 65u, 1u << 26, ~0u}) {
+    std::string bytes = good;
+    store(bytes, 12, count);
+    INFO(count << " sections");
+    require_refused(folder, rehashed(bytes, std::min(count, 100u)));
+  }
+  std::string unended = good;
+  std::memset(unended.data() + kHeader, 'x', 32);
+  require_refused(folder, rehashed(unended, 2));
+}
+
+TEST_CASE("opening alone finds every flipped byte of header and table, and every cut and extension") {
+  const Folder folder;
+  const std::string good = small(folder);
+  const auto require_closed = [&](const std::string& bytes) {
+    put(folder / "tried.maki", bytes);
+    REQUIRE(holds(sentence<CheckpointError>([&] { const ContainerReader file(folder / "tried.maki"); }), "tried.maki"));
+  };
+  for (std::size_t at = 0; at < kHeader + 2 * kEntry; ++at) {
+    std::string bytes = good;
+    bytes[at] ^= 0x20;
+    INFO("byte " << at);
+    require_closed(bytes);
+  }
+  require_closed(good.substr(0, good.size() - 1));
+  require_closed(good + "x");
+  std::string bytes = good;
+  store(bytes, 16, std::uint64_t{good.size() + 64});
+  require_closed(rehashed(bytes, 2));
+}
+
+TEST_CASE("sections out of their order are refused, though every hash is right") {
+  const Folder folder;
+  std::string bytes = write(folder, {{"one", "first"}, {"two", "other"}, {"three", "third"}});
+  REQUIRE(rehashed(bytes, 3) == bytes);
+  // The first two change places: offset, length and hash, not the names.
+  std::swap_ranges(bytes.begin() + kHeader + 32, bytes.begin() + kHeader + 64, bytes.begin() + kHeader + kEntry + 32);
+  require_refused(folder, rehashed(bytes, 3));
+}
+
+TEST_CASE("two sections of one name are refused") {
+  const Folder folder;
+  std::string bytes = small(folder);
+  std::memcpy(bytes.data() + kHeader + kEntry, bytes.data() + kHeader, 32);
+  require_refused(folder, rehashed(bytes, 2));
+}
+
+TEST_CASE("what must be zero is, though every hash is right: the end of the header, of names, of the table, and gaps") {
+  const Folder folder;
+  const std::string good = small(folder);
+  const std::size_t sections = kHeader + 2 * kEntry, second = sections + 64;
+  int zeros = 0;
+  for (std::size_t at = 0; at < good.size() - kTrailer; ++at) {
+    const std::size_t in_entry = at % kEntry;
+    const bool in_header = at >= 32 && at < kHeader;
+    const bool in_table = at >= kHeader && at < sections && (in_entry > 3 && in_entry < 32);
+    const bool last_of_entry = at >= kHeader && at < sections && in_entry >= 56;
+    const bool gap = (at >= sections + 5 && at < second) || at >= second + 70;
+    if (!in_header && !in_table && !last_of_entry && !gap) continue;
+    REQUIRE(good[at] == '\0');
+    for (const char other : {'\1', 'x', '\x80'}) {
+      std::string bytes = good;
+      bytes[at] = other;
+      INFO("byte " << at);
+      const std::string forged = rehashed(bytes, 2);
+      put(folder / "forged.maki", forged);
+      // Already to open it is refused: a reader of some sections meets every gap too.
+      REQUIRE(holds(sentence<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); }), "forged"));
+    }
+    ++zeros;
+  }
+  REQUIRE(zeros == 32 + 2 * (28 + 8) + (64 - 5) + (128 - 70));
+}
+
+TEST_CASE("a name that cannot be printed is refused, written or read") {
+  const Folder folder;
+  const std::string good = small(folder);
+  for (const std::string& name : {std::string(), std::string("a b"), std::string("a\nb"), std::string("\x1b[2J"),
+                                  std::string("\x7f"), std::string("\xff\xfe"), std::string("巻")}) {
+    INFO("name of " << name.size() << " bytes");
+    REQUIRE_FALSE(sentence<CheckpointError>([&] { write(folder, {{name, ""}}); }).empty());
+    std::string bytes = good;
+    std::memset(bytes.data() + kHeader, 0, 32);
+    std::memcpy(bytes.data() + kHeader, name.data(), name.size());
+    require_refused(folder, rehashed(bytes, 2));
+  }
+}
