@@ -67,8 +67,7 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, Init
   return *parameters_.back();
 }
 
-void ParameterStore::seal(std::uint64_t seed) {
-  check(!sealed(), "parameters: the store is sealed already");
+void ParameterStore::lay_out() {
   std::int64_t size = 0;
   for (const Group group : kGroups) {
     FlatRange& range = ranges_[static_cast<std::size_t>(group)];
@@ -80,8 +79,12 @@ void ParameterStore::seal(std::uint64_t seed) {
     }
     range.end = size;
   }
+}
 
-  values_ = zeros(Shape{size}, dtype_);
+void ParameterStore::seal(std::uint64_t seed) {
+  check(!sealed(), "parameters: the store is sealed already");
+  lay_out();
+  values_ = zeros(Shape{range(Group::frozen).end}, dtype_);
   for (const auto& parameter : parameters_) {
     const RandomStream stream(seed, Purpose::initialize, parameter->name_);
     Tensor value = values_.slice_flat(parameter->offset_, parameter->shape_);

@@ -92,6 +92,8 @@ class ParameterStore {
   /// A new parameter; the reference stays valid as long as the store. Without a group, tensors of two dimensions and
   /// more decay. Throws when the name is empty or taken, or the store is sealed.
   Parameter& add(const std::string& name, const Shape& shape, Init init, std::optional<Group> group = std::nullopt);
+  /// Gives every parameter its place and every group its range; takes no memory. seal() does it too.
+  void lay_out();
   /// Lays out and draws everything. Once.
   void seal(std::uint64_t seed = 0);
   bool sealed() const { return static_cast<bool>(values_); }

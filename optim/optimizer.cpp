@@ -31,13 +31,6 @@ void check_adam(const char* op, const A& o) {
 void check_options(const Adam& o) { check_adam("adam", o); }
 void check_options(const AdamW& o) { check_adam("adamw", o); }
 
-std::vector<const char*> moment_names(const OptimizerOptions& options) {
-  const Sgd* const sgd = std::get_if<Sgd>(&options);
-  if (sgd == nullptr) return {"exp_avg", "exp_avg_sq"};
-  if (sgd->momentum > 0) return {"momentum"};
-  return {};
-}
-
 kernels::AdamStep adam_of(const Adam& o) {
   return {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps, .weight_decay = o.weight_decay, .decoupled = false};
 }
@@ -47,6 +40,13 @@ kernels::AdamStep adam_of(const AdamW& o) {
 
 }  // namespace
 
+std::vector<std::string> moment_names(const OptimizerOptions& options) {
+  const Sgd* const sgd = std::get_if<Sgd>(&options);
+  if (sgd == nullptr) return {"exp_avg", "exp_avg_sq"};
+  if (sgd->momentum > 0) return {"momentum"};
+  return {};
+}
+
 Optimizer::Optimizer(ParameterStore& store, const OptimizerOptions& options) : store_(store), options_(options) {
   std::visit([](const auto& o) { check_options(o); }, options_);
 }
@@ -54,7 +54,7 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerOptions& options) : s
 std::vector<Optimizer::Moment>& Optimizer::moments() {
   if (moments_.empty()) {
     const std::int64_t size = store_.values().numel() - store_.range(Group::frozen).size();
-    for (const char* const name : moment_names(options_)) {
+    for (const std::string& name : moment_names(options_)) {
       moments_.push_back({name, zeros(Shape{size}, store_.dtype())});
     }
   }

@@ -37,6 +37,9 @@ struct AdamW {
 
 using OptimizerOptions = std::variant<Sgd, Adam, AdamW>;
 
+/// Of the moments that an optimizer with these options keeps.
+std::vector<std::string> moment_names(const OptimizerOptions& options);
+
 class Optimizer {
  public:
   /// A running average that training needs to go on exactly: flat, over store.trainable(), zero at the start.

@@ -11,6 +11,8 @@
 namespace maki {
 namespace {
 
+constexpr std::int64_t kMostSteps = 1'000'000'000;  // as max_steps
+
 // cereal trusts the sizes it reads, so nothing it reads here has one: every struct is of fixed size, and how many there
 // are follows from the length of the section, which was verified.
 struct StateRecord {
@@ -24,12 +26,14 @@ struct StateRecord {
   }
 };
 
+constexpr std::size_t kNameSize = 128;
 struct TensorRecord {
-  std::array<char, 128> name;
+  std::array<char, kNameSize> name;
   std::array<std::int64_t, Shape::kMaxRank> extents;
   std::int64_t offset;
   std::uint8_t rank, group;
 
+  bool operator==(const TensorRecord&) const = default;
   template <class Archive>
   void serialize(Archive& archive) {
     archive(name, extents, offset, rank, group);
@@ -61,6 +65,8 @@ std::vector<Record> decode(const ContainerReader& file, const char* section) {
   } catch (const cereal::Exception& error) {
     fail<CheckpointError>("{}: section {} cannot be read: {}", file.path(), section, error.what());
   }
+  check<CheckpointError>(encode(records) == bytes, "{}: section {} is not in the form it was written in", file.path(),
+                         section);
   return records;
 }
 
@@ -71,16 +77,41 @@ std::span<std::byte> writable_bytes(Tensor& x) {
   return dispatch(x.dtype(), [&]<class T>() { return std::span<std::byte>(std::as_writable_bytes(x.values<T>())); });
 }
 
-TensorRecord to_record(const Parameter& parameter) {
+TensorRecord to_record(const TensorEntry& entry) {
   TensorRecord record{};
-  check<CheckpointError>(parameter.name().size() < record.name.size(), "checkpoint: parameter name {} is too long",
-                         parameter.name());
-  std::ranges::copy(parameter.name(), record.name.begin());
-  std::ranges::copy(parameter.shape().extents(), record.extents.begin());
-  record.offset = parameter.offset();
-  record.rank = static_cast<std::uint8_t>(parameter.shape().rank());
-  record.group = static_cast<std::uint8_t>(parameter.group());
+  std::ranges::copy(entry.name, record.name.begin());
+  std::ranges::copy(entry.shape.extents(), record.extents.begin());
+  record.offset = entry.offset;
+  record.rank = static_cast<std::uint8_t>(entry.shape.rank());
+  record.group = static_cast<std::uint8_t>(entry.group);
   return record;
+}
+
+TensorEntry to_entry(const Parameter& p) { return {p.name(), p.shape(), p.group(), p.offset()}; }
+
+void check_length(const ContainerReader& file, const std::string& section, std::int64_t elements, DType dtype) {
+  const auto bytes = static_cast<std::uint64_t>(elements * size_of(dtype));
+  check<CheckpointError>(file.length(section) == bytes, "{}: section {} has {} bytes where {} are needed", file.path(),
+                         section, file.length(section), bytes);
+}
+
+bool is_hash(std::string_view text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// What stands between tensors is zero, as it was born: nothing can hide there, and the next save is canonical.
+void check_padding(const ContainerReader& file, const std::string& section, const Tensor& flat) {
+  constexpr std::size_t kAlignment = 64;
+  const Bytes bytes = flat_bytes(flat);
+  const auto size = static_cast<std::size_t>(size_of(flat.dtype()));
+  for (const TensorEntry& entry : read_tensors(file)) {
+    const std::size_t begin = static_cast<std::size_t>(entry.offset + entry.shape.numel()) * size;
+    if (begin >= bytes.size()) continue;  // frozen tensors have no moments
+    const Bytes gap =
+        bytes.subspan(begin).first(std::min((kAlignment - begin % kAlignment) % kAlignment, bytes.size() - begin));
+    const bool zero = std::ranges::all_of(gap, [](std::byte b) { return b == std::byte{0}; });
+    check<CheckpointError>(zero, "{}: section {}: what follows {} must be zero", file.path(), section, entry.name);
+  }
 }
 
 }  // namespace
@@ -89,11 +120,16 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
                       Optimizer& optimizer) {
   StateRecord record{
       state.step, state.vocab_size, state.characters, state.train_tokens, state.val_tokens, state.best_loss, {}};
-  check<CheckpointError>(state.corpus_hash.size() == record.corpus_hash.size(),
-                         "checkpoint: a corpus hash has 32 digits; got {}", state.corpus_hash);
+  check<CheckpointError>(is_hash(state.corpus_hash),
+                         "checkpoint: a corpus hash has 32 hexadecimal digits, lower case; got {}", state.corpus_hash);
   std::ranges::copy(state.corpus_hash, record.corpus_hash.begin());
   std::vector<TensorRecord> tensors;
-  for (const auto& parameter : store.parameters()) tensors.push_back(to_record(*parameter));
+  for (const auto& parameter : store.parameters()) {
+    check<CheckpointError>(is_name(parameter->name(), kNameSize),
+                           "checkpoint: a tensor's name must be printable ASCII of at most {} bytes; got {}",
+                           kNameSize - 1, parameter->name());
+    tensors.push_back(to_record(to_entry(*parameter)));
+  }
 
   const std::string config = training_toml(state.config), encoded_state = encode<StateRecord>({record}),
                     encoded_tensors = encode(tensors);
@@ -121,12 +157,17 @@ CheckpointState read_state(const ContainerReader& file) {
                         .best_loss = record.best_loss,
                         .config = {},
                         .tokenizer = file.read("tokenizer")};
-  const bool sane =
-      state.step >= 0 && state.vocab_size >= 1 && state.vocab_size <= (1 << 30) && std::isfinite(state.best_loss);
+  const bool sane = state.step >= 0 && state.step <= kMostSteps && state.vocab_size >= 1 && state.characters >= 0 &&
+                    state.train_tokens >= 0 && state.val_tokens >= 0 && std::isfinite(state.best_loss);
   check<CheckpointError>(sane, "{}: its state is out of range", file.path());
+  check<CheckpointError>(is_hash(state.corpus_hash), "{}: the hash of its corpus is no hash", file.path());
   try {
-    apply_toml(state.config, file.read("config"), "its configuration");
+    const std::string config = file.read("config");
+    apply_toml(state.config, config, "its configuration");
     validate(state.config);
+    check(training_toml(state.config) == config, "its configuration is not in the form it was written in");
+    const std::int64_t ids = load_tokenizer(state.tokenizer)->vocab_size();
+    check(ids == state.vocab_size, "its tokenizer has {} ids where its model has {}", ids, state.vocab_size);
   } catch (const CheckpointError&) {
     throw;
   } catch (const Error& error) {
@@ -138,36 +179,54 @@ CheckpointState read_state(const ContainerReader& file) {
 std::vector<TensorEntry> read_tensors(const ContainerReader& file) {
   std::vector<TensorEntry> entries;
   for (const TensorRecord& record : decode<TensorRecord>(file, "tensors")) {
-    const bool sane = record.rank <= Shape::kMaxRank && record.group < kGroups.size() && record.name.back() == '\0';
+    const std::string name(record.name.begin(), std::ranges::find(record.name, '\0'));
+    const bool sane = record.rank <= Shape::kMaxRank && record.group < kGroups.size() && is_name(name, kNameSize) &&
+                      record.offset >= 0 && record.offset < (std::int64_t{1} << 58);
     check<CheckpointError>(sane, "{}: its list of tensors is damaged", file.path());
     try {
-      entries.push_back({record.name.data(), Shape(std::span(record.extents).first(record.rank)),
-                         static_cast<Group>(record.group), record.offset});
+      entries.push_back(
+          {name, Shape(std::span(record.extents).first(record.rank)), static_cast<Group>(record.group), record.offset});
     } catch (const Error& error) {
       fail<CheckpointError>("{}: {}", file.path(), error.what());
     }
+    check<CheckpointError>(to_record(entries.back()) == record, "{}: tensor {}: what is unused must be zero",
+                           file.path(), name);
   }
   return entries;
 }
 
-void load_values(const ContainerReader& file, ParameterStore& store) {
+void check_tensors(const ContainerReader& file, const ParameterStore& store) {
   const std::vector<TensorEntry> entries = read_tensors(file);
   check<CheckpointError>(entries.size() == store.parameters().size(), "{}: holds {} tensors where the model has {}",
                          file.path(), entries.size(), store.parameters().size());
+  const auto told = [](const TensorEntry& e) {
+    return fmt::format("{} {} ({}, from element {})", e.name, e.shape, to_string(e.group), e.offset);
+  };
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const Parameter& parameter = *store.parameters()[i];
-    const TensorEntry& entry = entries[i];
-    const bool same = entry.name == parameter.name() && entry.shape == parameter.shape() &&
-                      entry.group == parameter.group() && entry.offset == parameter.offset();
-    check<CheckpointError>(same, "{}: holds {} {} where the model has {} {}", file.path(), entry.name, entry.shape,
-                           parameter.name(), parameter.shape());
+    const TensorEntry wanted = to_entry(*store.parameters()[i]);
+    check<CheckpointError>(entries[i] == wanted, "{}: holds {} where the model has {}", file.path(), told(entries[i]),
+                           told(wanted));
   }
+  check_length(file, "values", store.range(Group::frozen).end, store.dtype());
+}
+
+void check_moments(const ContainerReader& file, const ParameterStore& store, const OptimizerOptions& options) {
+  for (const std::string& name : moment_names(options))
+    check_length(file, name, store.trainable().size(), store.dtype());
+}
+
+void load_values(const ContainerReader& file, ParameterStore& store) {
+  check_tensors(file, store);
   file.read("values", writable_bytes(store.values()));
+  check_padding(file, "values", store.values());
   store.touch();
 }
 
 void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer) {
-  for (Optimizer::Moment& moment : optimizer.moments()) file.read(moment.name, writable_bytes(moment.values));
+  for (Optimizer::Moment& moment : optimizer.moments()) {
+    file.read(moment.name, writable_bytes(moment.values));
+    check_padding(file, moment.name, moment.values);
+  }
   optimizer.set_steps(steps);
 }
 

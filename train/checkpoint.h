@@ -29,7 +29,7 @@ struct CheckpointState {
   std::int64_t step = 0;
   std::int64_t vocab_size = 0;
   std::int64_t characters = 0, train_tokens = 0, val_tokens = 0;
-  std::string corpus_hash;  ///< 32 hexadecimal digits
+  std::string corpus_hash;  ///< 32 hexadecimal digits, lower case
   double best_loss = 0;     ///< nats a token, of a built-in corpus; 0: unknown
   Config config;            ///< its training fields
   std::string tokenizer;    ///< saved form
@@ -39,8 +39,8 @@ struct CheckpointState {
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state, ParameterStore& store,
                       Optimizer& optimizer);
 
-/// Reads without loading tensors. Throws CheckpointError for a damaged file, and for one whose parts do not fit
-/// together.
+/// Reads without loading tensors. Throws CheckpointError for a damaged file, for one whose parts do not fit together
+/// (configuration, tokenizer, vocabulary), and for one that is not written as write_checkpoint() would.
 CheckpointState read_state(const ContainerReader& file);
 
 struct TensorEntry {
@@ -48,10 +48,17 @@ struct TensorEntry {
   Shape shape;
   Group group;
   std::int64_t offset;  ///< first element in the flat values
+
+  bool operator==(const TensorEntry&) const = default;
 };
 std::vector<TensorEntry> read_tensors(const ContainerReader& file);
 
-/// Loads values into a sealed store of the same parameters. Throws CheckpointError, naming the first that differs.
+/// Throws CheckpointError, naming the first that differs, unless the file's tensors are those of the store, each in its
+/// place. The store is laid out; it need not be sealed: so this is known before memory is taken.
+void check_tensors(const ContainerReader& file, const ParameterStore& store);
+/// The same for the moments that an optimizer with these options keeps.
+void check_moments(const ContainerReader& file, const ParameterStore& store, const OptimizerOptions& options);
+/// Loads values into a sealed store of the same parameters.
 void load_values(const ContainerReader& file, ParameterStore& store);
 /// Loads the moments as well.
 void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer);

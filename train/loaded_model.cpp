@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "data/error.h"
 #include "train/error.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
@@ -11,31 +10,32 @@
 namespace maki {
 namespace {
 
-std::shared_ptr<const Tokenizer> tokenizer_of(const ContainerReader& file, const CheckpointState& state) {
-  try {
-    std::shared_ptr<const Tokenizer> tokenizer = load_tokenizer(state.tokenizer);
-    check<CheckpointError>(tokenizer->vocab_size() == state.vocab_size,
-                           "{}: its tokenizer has {} ids where its model has {}", file.path(), tokenizer->vocab_size(),
-                           state.vocab_size);
-    return tokenizer;
-  } catch (const CorpusError& error) {
-    fail<CheckpointError>("{}: {}", file.path(), error.what());
-  }
-}
-
-// Weights and the vocabulary must fit the file before a model of that size is made.
-void check_size(const ContainerReader& file, const CheckpointState& state) {
-  const GptConfig config = gpt_config(state.config, state.vocab_size);
-  const double least = static_cast<double>(config.vocab_size + config.block_size) * static_cast<double>(config.n_embd) +
-                       12.0 * static_cast<double>(config.n_layer) * static_cast<double>(config.n_embd) *
-                           static_cast<double>(config.n_embd);
-  check<CheckpointError>(least * 4 <= static_cast<double>(file.length("values")),
-                         "{}: its weights are fewer than its configuration needs", file.path());
-}
-
 DType dtype_named(const std::string& name) { return name == "float64" ? DType::float64 : DType::float32; }
 
+// The store of the model that a checkpoint's configuration describes: names, shapes and places, and no memory.
+void plan(ParameterStore& store, const CheckpointState& state) {
+  const Gpt model(Scope(store), gpt_config(state.config, state.vocab_size));
+  store.lay_out();
+}
+
 }  // namespace
+
+void check_model(const ContainerReader& file, const CheckpointState& state) {
+  ParameterStore planned(dtype_named(state.config.dtype));
+  plan(planned, state);
+  check_tensors(file, planned);
+}
+
+CheckpointState check_resumable(const std::string& path) {
+  const ContainerReader file(path);
+  file.verify();
+  CheckpointState state = read_state(file);
+  ParameterStore planned(dtype_named(state.config.dtype));
+  plan(planned, state);
+  check_tensors(file, planned);
+  check_moments(file, planned, optimizer_options(state.config));
+  return state;
+}
 
 std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice) {
   std::vector<std::string> notes;
@@ -50,9 +50,9 @@ LoadedModel::LoadedModel(const std::string& file, const std::string& dtype)
 LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
     : path(file.path()),
       state(read_state(file)),
-      tokenizer(tokenizer_of(file, state)),
+      tokenizer(load_tokenizer(state.tokenizer)),
       store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
-      model((check_size(file, state), Scope(store)), gpt_config(state.config, state.vocab_size)) {
+      model((check_model(file, state), Scope(store)), gpt_config(state.config, state.vocab_size)) {
   store.seal(0);
   if (dtype.empty() || dtype == state.config.dtype) {
     load_values(file, store);

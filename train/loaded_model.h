@@ -12,6 +12,13 @@ namespace maki {
 /// choose_checkpoint(), with its notes said aloud.
 std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice);
 
+/// Throws CheckpointError unless the file's tensors are those of the model its configuration describes, for which no
+/// memory is taken.
+void check_model(const ContainerReader& file, const CheckpointState& state);
+/// Throws CheckpointError unless a run can go on from this file: every byte is verified, and configuration, tokenizer,
+/// tensors and moments fit together.
+CheckpointState check_resumable(const std::string& path);
+
 struct LoadedModel {
   /// Verifies and reads what it needs of the file, and nothing else. `dtype`: "" for the run's own.
   explicit LoadedModel(const std::string& path, const std::string& dtype = "");

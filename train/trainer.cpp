@@ -13,12 +13,6 @@ namespace {
 
 DType dtype_of(const Config& config) { return config.dtype == "float64" ? DType::float64 : DType::float32; }
 
-OptimizerOptions optimizer_of(const Config& c) {
-  if (c.optimizer == "sgd") return Sgd{.momentum = c.momentum, .nesterov = c.nesterov, .weight_decay = c.weight_decay};
-  if (c.optimizer == "adam") return Adam{.beta1 = c.beta1, .beta2 = c.beta2, .weight_decay = c.weight_decay};
-  return AdamW{.beta1 = c.beta1, .beta2 = c.beta2, .weight_decay = c.weight_decay};
-}
-
 Schedule schedule_of(const Config& c) {
   return {.decay = decay_named(c.schedule),
           .learning_rate = c.learning_rate,
@@ -28,6 +22,12 @@ Schedule schedule_of(const Config& c) {
 }
 
 }  // namespace
+
+OptimizerOptions optimizer_options(const Config& c) {
+  if (c.optimizer == "sgd") return Sgd{.momentum = c.momentum, .nesterov = c.nesterov, .weight_decay = c.weight_decay};
+  if (c.optimizer == "adam") return Adam{.beta1 = c.beta1, .beta2 = c.beta2, .weight_decay = c.weight_decay};
+  return AdamW{.beta1 = c.beta1, .beta2 = c.beta2, .weight_decay = c.weight_decay};
+}
 
 GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
   return {.n_layer = c.n_layer,
@@ -46,7 +46,7 @@ Trainer::Trainer(const Config& config, const Dataset& dataset)
       dataset_(dataset),
       store_(dtype_of(config)),
       model_(Scope(store_), gpt_config(config, dataset.tokenizer->vocab_size())),
-      optimizer_(store_, optimizer_of(config)),
+      optimizer_(store_, optimizer_options(config)),
       schedule_(schedule_of(config)),
       batches_(dataset.train, config.batch_size, config.block_size, config.grad_accum,
                static_cast<std::uint64_t>(config.seed)),

@@ -37,6 +37,7 @@ struct EvalReport {
 
 /// The model a configuration describes, for a vocabulary.
 GptConfig gpt_config(const Config& config, std::int64_t vocab_size);
+OptimizerOptions optimizer_options(const Config& config);
 
 class Trainer {
  public:

@@ -1,0 +1,219 @@
+// What a run may go on from: the file that was written and no other, and everything about it is known before memory for
+// a model is taken.
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "tests/train/small_checkpoint.h"
+#include "train/error.h"
+#include "train/loaded_model.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// What a resume, and a verb that only reads the weights, say of a file.
+std::string resume_says(const std::string& path) {
+  return sentence<CheckpointError>([&] { check_resumable(path); });
+}
+std::string reader_says(const std::string& path) {
+  return sentence<CheckpointError>([&] { LoadedModel{path}; });
+}
+
+// A checkpoint with one section changed, all hashes right.
+std::string forged(const Folder& folder, const std::string& name, const std::function<void(std::string&)>& change) {
+  Sections sections = sections_of(write_smallest(folder / "good.maki"));
+  change(section(sections, name));
+  return write_sections(folder / "forged.maki", sections);
+}
+
+// A record of the section "tensors": name, extents, offset, rank, group.
+constexpr std::size_t kPreamble = 1, kRecord = 128 + 5 * 8 + 8 + 2, kExtents = 128, kOffset = 168, kGroup = 177;
+std::size_t record(std::size_t i) { return kPreamble + i * kRecord; }
+
+template <class Number>
+void store(std::string& bytes, std::size_t at, Number number) {
+  std::memcpy(bytes.data() + at, &number, sizeof number);
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint with any byte changed, or cut anywhere, is not gone on from") {
+  const Folder folder;
+  const std::string path = write_smallest(folder / "a.maki"), good = get(path);
+  REQUIRE(good.size() > 4000);
+  REQUIRE(check_resumable(path).step == 2);
+  const int file = open(path.c_str(), O_RDWR);
+  REQUIRE(file >= 0);
+  const auto set = [&](std::size_t at, char byte) { return pwrite(file, &byte, 1, static_cast<off_t>(at)) == 1; };
+  std::size_t accepted = 0, nameless = 0, kept = 0;
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    const int mask = 1 + static_cast<int>(at * 37 % 255);  // every bit gets its turn
+    kept += !set(at, static_cast<char>(good[at] ^ mask));
+    const std::string said = resume_says(path);
+    accepted += said.empty();
+    nameless += !said.starts_with(path);
+    kept += !set(at, good[at]);
+  }
+  REQUIRE(get(path) == good);
+  for (std::size_t size = good.size(); size-- > 0;) {
+    kept += ftruncate(file, static_cast<off_t>(size)) != 0;
+    const std::string said = resume_says(path);
+    accepted += said.empty();
+    nameless += !said.starts_with(path);
+  }
+  close(file);
+  REQUIRE(kept == 0);
+  REQUIRE(accepted == 0);
+  REQUIRE(nameless == 0);
+}
+
+TEST_CASE("a damaged tokenizer is a damaged checkpoint, and so is a vocabulary of another size") {
+  const Folder folder;
+  for (const char* other : {"", "maki char tokenizer 1\n", "maki char tokenizer 1\ncba",
+                            "maki char tokenizer 1\nab\xff", "maki char tokenizer 9\nabc", "maki char tokenizer 1\nab",
+                            "maki char tokenizer 1\nabcd", "maki byte tokenizer 1\n"}) {
+    const std::string path = forged(folder, "tokenizer", [&](std::string& bytes) { bytes = other; });
+    INFO(other);
+    REQUIRE(holds(resume_says(path), path));
+    REQUIRE(holds(reader_says(path), path));
+  }
+  const std::string said = reader_says(forged(folder, "tokenizer", [](std::string& bytes) { bytes.pop_back(); }));
+  REQUIRE(holds(said, "2 ids"));
+  REQUIRE(holds(said, "3"));
+}
+
+TEST_CASE("a configuration in any form but the one that is written is refused") {
+  const Folder folder;
+  const std::string canonical = training_toml(smallest_config());
+  const std::string last = canonical.substr(canonical.rfind('\n', canonical.size() - 2) + 1);
+  for (const std::string& other :
+       {canonical + "\n", "# a comment\n" + canonical, canonical + "out = \"elsewhere\"\n",
+        canonical.substr(0, canonical.size() - last.size()), last + canonical.substr(0, canonical.size() - last.size()),
+        canonical.substr(0, canonical.size() - 1), std::string()}) {
+    const std::string path = forged(folder, "config", [&](std::string& bytes) { bytes = other; });
+    INFO(other);
+    REQUIRE(holds(resume_says(path), path));
+    REQUIRE(holds(reader_says(path), "configuration"));
+  }
+}
+
+TEST_CASE("a configuration of another model is refused by its tensors, before memory is taken for it") {
+  const Folder folder;
+  const auto said = [&](auto change) {
+    const std::string path = write_smallest(folder / "other.maki", [&](CheckpointState& s) { change(s.config); });
+    const std::string resumed = resume_says(path);
+    REQUIRE(reader_says(path) == resumed);
+    return resumed;
+  };
+  REQUIRE(said([](Config&) {}).empty());
+  REQUIRE(holds(said([](Config& c) { c.n_embd = 4; }), "wte.weight [3, 4]"));
+  REQUIRE(holds(said([](Config& c) { c.n_embd = 1'000'000; }), "[3, 1000000]"));  // 48 TB of weights
+  REQUIRE(holds(said([](Config& c) { c.block_size = 1'000'000; }), "wpe.weight"));
+  REQUIRE(holds(said([](Config& c) { c.n_layer = 1000; }), "tensors where the model has"));
+  REQUIRE(holds(said([](Config& c) { c.bias = false; }), "tensors where the model has"));
+  REQUIRE(holds(said([](Config& c) { c.tie_weights = false; }), "tensors where the model has"));
+  REQUIRE_FALSE(said([](Config& c) { c.dtype = "float64"; }).empty());
+}
+
+TEST_CASE("moments are looked for under the optimizer of the configuration") {
+  const Folder folder;
+  const auto said = [&](auto change) {
+    return resume_says(write_smallest(folder / "other.maki", [&](CheckpointState& s) { change(s.config); }));
+  };
+  REQUIRE(said([](Config& c) { c.optimizer = "adam"; }).empty());  // the same two
+  REQUIRE(holds(said([](Config& c) { c.optimizer = "sgd", c.momentum = 0.5; }), "momentum"));
+  for (const char* moment : {"exp_avg", "exp_avg_sq", "values"}) {
+    INFO(moment);
+    const std::string less = forged(folder, moment, [](std::string& bytes) { bytes.resize(bytes.size() - 64); });
+    REQUIRE(holds(resume_says(less), moment));
+    const std::string more = forged(folder, moment, [](std::string& bytes) { bytes.resize(bytes.size() + 64); });
+    REQUIRE(holds(resume_says(more), moment));
+  }
+}
+
+TEST_CASE("forged lists of tensors are refused: places, names, groups, sizes, counts") {
+  const Folder folder;
+  const auto said = [&](const std::function<void(std::string&)>& change) {
+    const std::string path = forged(folder, "tensors", change);
+    const std::string resumed = resume_says(path);
+    REQUIRE(holds(resumed, path));
+    REQUIRE(reader_says(path) == resumed);
+    return resumed;
+  };
+  // Two tensors of the same shape change places: nothing but the offsets differs, and the sentence says so.
+  const std::string places = said([](std::string& bytes) {
+    // h.0.ln_1.weight and h.0.ln_1.bias, the third and the fourth.
+    REQUIRE(bytes.substr(record(2), 15) == "h.0.ln_1.weight");
+    REQUIRE(bytes.substr(record(3), 13) == "h.0.ln_1.bias");
+    std::swap_ranges(&bytes[record(2) + kOffset], &bytes[record(2) + kOffset + 8], &bytes[record(3) + kOffset]);
+  });
+  REQUIRE(holds(places, "h.0.ln_1.weight"));
+  REQUIRE(places.find("from element") != places.rfind("from element"));
+  const std::string group = said([](std::string& bytes) { bytes[record(0) + kGroup] = 1; });
+  REQUIRE(holds(group, "no_decay"));
+  REQUIRE(holds(said([](std::string& bytes) { bytes[record(0)] = 'v'; }), "vte.weight"));
+  REQUIRE(holds(said([](std::string& bytes) { bytes.resize(record(3)); }), "3 tensors"));
+  for (const std::int64_t extent :
+       {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 40, std::int64_t{1} << 62,
+        std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
+    INFO(extent);
+    said([&](std::string& bytes) { store(bytes, record(0) + kExtents, extent); });
+    said([&](std::string& bytes) { store(bytes, record(0) + kOffset, extent == 0 ? 16 : extent); });
+  }
+  // What is unused is zero: after a name, after the last extent.
+  said([](std::string& bytes) { bytes[record(0) + 127] = 'x'; });
+  said([](std::string& bytes) { bytes[record(0) + 11] = 'x'; });
+  said([](std::string& bytes) { bytes[record(0) + kExtents + 39] = 1; });
+  for (const char byte : {'\n', ' ', '\x1b', '\x7f', '\xe5', '\0'}) {
+    said([&](std::string& bytes) { bytes[record(0)] = byte; });
+  }
+}
+
+TEST_CASE("the same facts in another encoding are refused: there is one form") {
+  const Folder folder;
+  for (const char* name : {"state", "tensors"}) {
+    // cereal's mark of big-endian numbers, and the numbers turned round.
+    const std::string path = forged(folder, name, [](std::string& bytes) { bytes[0] = 0; });
+    INFO(name);
+    REQUIRE(holds(resume_says(path), path));
+  }
+}
+
+TEST_CASE("the hash of a corpus is 32 hexadecimal digits, lower case") {
+  const Folder folder;
+  const std::string hash = "0123456789abcdef0123456789abcdef";
+  for (const std::string& other : {std::string("0123456789ABCDEF0123456789abcdef"), std::string(32, 'g'),
+                                   std::string(32, '\0'), std::string(32, ' '), hash.substr(1) + "\n"}) {
+    const std::string path = forged(folder, "state", [&](std::string& bytes) {
+      const std::size_t at = bytes.find(hash);
+      REQUIRE(at != std::string::npos);
+      bytes.replace(at, 32, other);
+    });
+    REQUIRE(holds(resume_says(path), "hash"));
+    REQUIRE_FALSE(sentence<CheckpointError>([&] {
+                    write_smallest(folder / "b.maki", [&](auto& s) { s.corpus_hash = other; });
+                  }).empty());
+  }
+  REQUIRE_FALSE(sentence<CheckpointError>([&] {
+                  write_smallest(folder / "b.maki", [&](auto& s) { s.corpus_hash += "0"; });
+                }).empty());
+}
+
+TEST_CASE("between the tensors there is nothing but zeros, in values and in moments") {
+  const Folder folder;
+  // wte.weight has 3 · 2 elements; 16 fill 64 bytes.
+  for (const char* name : {"values", "exp_avg", "exp_avg_sq"}) {
+    for (const std::size_t at : {std::size_t{24}, std::size_t{63}}) {
+      const std::string path = forged(folder, name, [&](std::string& bytes) { bytes[at] = '\x01'; });
+      INFO(name << " byte " << at);
+      const std::string said = sentence<CheckpointError>([&] {
+        LoadedModel model(path);
+        Optimizer optimizer(model.store, AdamW{});
+        load_optimizer(ContainerReader(path), 2, optimizer);
+      });
+      REQUIRE(holds(said, std::string(name) + ": what follows wte.weight"));
+    }
+  }
+}
