@@ -1,0 +1,98 @@
+#include "autograd/kernels/peak.h"
+
+#include <type_traits>
+
+#include "autograd/kernels/target.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/peak.cpp"
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if defined(__clang__)
+#define MAKI_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define MAKI_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+// A multiply-add takes 4 cycles and a core begins two in each: 8 chains at least, and registers for 12 where there are
+// 16. Cores that begin four in a cycle have 32.
+inline constexpr int kChains = HWY_ARCH_X86 ? 12 : 16;
+
+template <class T>
+HWY_INLINE std::int64_t flop() {
+  return 2 * kChains * static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+}
+
+template <class T>
+HWY_INLINE double chains(std::int64_t rounds) {
+  const hn::ScalableTag<T> d;
+  const auto half = hn::Set(d, T{0.5});
+  hn::Vec<decltype(d)> x[kChains];
+  // Different beginnings, or the compiler would run one chain for all.
+  MAKI_UNROLL for (int i = 0; i < kChains; ++i) x[i] = hn::Set(d, static_cast<T>(i));
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    MAKI_UNROLL for (int i = 0; i < kChains; ++i) x[i] = hn::MulAdd(x[i], half, half);
+  }
+  HWY_ALIGN T ends[hn::MaxLanes(d)];
+  double sum = 0;
+  for (int i = 0; i < kChains; ++i) {
+    hn::Store(x[i], d, ends);
+    for (std::size_t lane = 0; lane < hn::Lanes(d); ++lane) sum += static_cast<double>(ends[lane]);
+  }
+  return sum / (static_cast<double>(flop<T>()) / 2);
+}
+
+std::int64_t flop_f32() { return flop<float>(); }
+std::int64_t flop_f64() { return flop<double>(); }
+double chains_f32(std::int64_t rounds) { return chains<float>(rounds); }
+double chains_f64(std::int64_t rounds) { return chains<double>(rounds); }
+
+void stream_f32(std::int64_t n, const float* x, float* y) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::Stream(hn::Load(d, x + i), d, y + i);
+  for (; i < n; ++i) y[i] = x[i];
+  hwy::FlushStream();
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+
+HWY_EXPORT(flop_f32);
+HWY_EXPORT(flop_f64);
+HWY_EXPORT(chains_f32);
+HWY_EXPORT(chains_f64);
+HWY_EXPORT(stream_f32);
+
+template <class T>
+std::int64_t multiply_add_flop() {
+  require_target();
+  if constexpr (std::is_same_v<T, float>) return HWY_DYNAMIC_DISPATCH(flop_f32)();
+  return HWY_DYNAMIC_DISPATCH(flop_f64)();
+}
+
+template <class T>
+double multiply_add_chains(std::int64_t rounds) {
+  if constexpr (std::is_same_v<T, float>) return HWY_DYNAMIC_DISPATCH(chains_f32)(rounds);
+  return HWY_DYNAMIC_DISPATCH(chains_f64)(rounds);
+}
+
+void stream_copy(std::int64_t n, const float* x, float* y) { HWY_DYNAMIC_DISPATCH(stream_f32)(n, x, y); }
+
+template std::int64_t multiply_add_flop<float>();
+template std::int64_t multiply_add_flop<double>();
+template double multiply_add_chains<float>(std::int64_t);
+template double multiply_add_chains<double>(std::int64_t);
+
+}  // namespace maki::kernels
+#endif

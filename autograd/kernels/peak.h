@@ -1,0 +1,20 @@
+// Two loops that measure a machine with the instructions that the kernels use: the most multiply-adds, and the most
+// bytes. Each runs on the calling thread alone.
+#pragma once
+
+#include <cstdint>
+
+namespace maki::kernels {
+
+/// Floating-point operations of one round of multiply_add_chains: two for every lane of every chain.
+template <class T>
+std::int64_t multiply_add_flop();
+/// So many rounds of independent chains x ← MulAdd(x, ½, ½), in registers alone. Returns the sum of their ends divided
+/// by their number: exactly 1 after 64 rounds and more, whatever the chains began with.
+template <class T>
+double multiply_add_chains(std::int64_t rounds);
+
+/// y = x, both [n] and aligned to 64 bytes, with stores that pass the caches by: what is counted is what moves.
+void stream_copy(std::int64_t n, const float* x, float* y);
+
+}  // namespace maki::kernels

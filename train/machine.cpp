@@ -1,0 +1,119 @@
+#include "train/machine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "autograd/core/storage.h"
+#include "autograd/kernels/peak.h"
+#include "train/timing.h"
+
+namespace maki {
+namespace {
+
+// body(thread) once on every thread of the team.
+template <class Body>
+void on_every_thread(const Body& body) {
+  parallel_for(threads(), kParallelWork, body);
+}
+
+std::int64_t last_level_cache_bytes() {
+  std::int64_t bytes = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
+#endif
+  return std::max<std::int64_t>(bytes, std::int64_t{64} << 20);  // virtual machines often say 0
+}
+
+std::int64_t free_memory_bytes() {
+#ifdef _SC_AVPHYS_PAGES
+  return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+#else
+  return std::int64_t{1} << 30;
+#endif
+}
+
+}  // namespace
+
+Team::Team(std::int64_t size) : before_(threads()) { set_threads(size); }
+Team::~Team() { set_threads(before_); }
+
+double measure_peak_flop_per_second(DType dtype) {
+  return dispatch(dtype, []<class T>() {
+    constexpr double kSeconds = 0.3, kShot = 2e-3;
+    const auto flop = static_cast<double>(kernels::multiply_add_flop<T>());
+    std::int64_t rounds = 1 << 12;
+    double best = 0;
+    for (const double start = seconds_now(); best == 0 || seconds_now() - start < kSeconds;) {
+      bool right = true;
+      const double begin = seconds_now();
+      on_every_thread([&](std::int64_t thread) {
+        const double mean = kernels::multiply_add_chains<T>(rounds);
+        if (thread == 0) right = mean == 1;
+      });
+      const double seconds = seconds_now() - begin;
+      check<std::logic_error>(right, "peak: chains of multiply-adds end at the wrong place");
+      if (seconds < kShot) {
+        rounds *= 2;  // too short to trust
+      } else {
+        best = std::max(best, flop * static_cast<double>(rounds) * threads() / seconds);
+      }
+    }
+    return best;
+  });
+}
+
+double measure_copy_bytes_per_second() {
+  const std::int64_t bytes = std::min(last_level_cache_bytes(), free_memory_bytes() / 8);
+  const std::int64_t n = std::max<std::int64_t>(bytes, 1 << 20) / std::int64_t{sizeof(float)} / 16 * 16;
+  const auto size = static_cast<std::size_t>(n) * sizeof(float);
+  const Storage from(n * std::int64_t{sizeof(float)}), to(n * std::int64_t{sizeof(float)});
+  auto* const x = reinterpret_cast<float*>(from.data());
+  auto* const y = reinterpret_cast<float*>(to.data());
+  // In lines of 64 bytes; each thread touches first what it copies later.
+  parallel_ranges(n / 16, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = 16 * begin; i < 16 * end; ++i) x[i] = static_cast<float>(i % 8191), y[i] = 0;
+  });
+  double best = 0;
+  for (int i = 0; i < 5; ++i) {
+    const double start = seconds_now();
+    parallel_ranges(n / 16, 16, [&](std::int64_t begin, std::int64_t end) {
+      kernels::stream_copy(16 * (end - begin), x + 16 * begin, y + 16 * begin);
+    });
+    best = std::max(best, 2 * static_cast<double>(size) / (seconds_now() - start));
+  }
+  check<std::logic_error>(std::memcmp(x, y, size) == 0, "bandwidth: the copy is not what was copied");
+  return best;
+}
+
+std::int64_t peak_memory_bytes() {
+  // VmHWM is this program's alone; what getrusage says, a program takes over from whoever started it.
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+Machine measure_machine(DType dtype) {
+  Machine machine{};
+  {
+    const Team one(1);
+    machine.peak_flop_per_second_of_one = measure_peak_flop_per_second(dtype);
+  }
+  machine.peak_flop_per_second =
+      threads() == 1 ? machine.peak_flop_per_second_of_one : measure_peak_flop_per_second(dtype);
+  machine.copy_bytes_per_second = measure_copy_bytes_per_second();
+  storage_pool::trim();
+  return machine;
+}
+
+}  // namespace maki
