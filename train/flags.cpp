@@ -10,9 +10,9 @@
 
 namespace maki {
 
-ConfigFlags::ConfigFlags(CLI::App& command) {
+ConfigFlags::ConfigFlags(CLI::App& command, Presets presets) : presets_(std::move(presets)) {
   const Config defaults;
-  command.add_option("--preset", preset_, fmt::format("{}", fmt::join(preset_names(), ", ")))
+  command.add_option("--preset", preset_, fmt::format("{}", fmt::join(presets_.names, ", ")))
       ->type_name("NAME")
       ->take_last();
   command.add_option("--config", config_file_, "TOML file with fields by their names")->type_name("FILE")->take_last();
@@ -37,7 +37,7 @@ ConfigFlags::ConfigFlags(CLI::App& command) {
 
 void ConfigFlags::apply(Config& config, const std::string& default_preset) const {
   const std::string preset = preset_.empty() ? default_preset : preset_;
-  if (!preset.empty()) apply_preset(config, preset);
+  if (!preset.empty()) presets_.apply(config, preset);
   if (!config_file_.empty()) {
     check(std::filesystem::exists(config_file_), "{}: there is no such configuration file", config_file_);
     apply_toml(config, read_file(config_file_), config_file_);

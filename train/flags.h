@@ -1,6 +1,7 @@
 // The configuration on the command line: an option for every field, --preset and --config, in the order of precedence.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,10 +16,16 @@ class Option;
 
 namespace maki {
 
+/// Configurations with a name, for --preset.
+struct Presets {
+  std::vector<std::string> names = preset_names();
+  std::function<void(Config&, const std::string& name)> apply = apply_preset;
+};
+
 class ConfigFlags {
  public:
   /// Adds the options to a sub-command, as the table of fields describes them.
-  explicit ConfigFlags(CLI::App& command);
+  explicit ConfigFlags(CLI::App& command, Presets presets = {});
 
   /// Overlays what was given on `config`: preset, then file, then flags. `default_preset` serves when none was named;
   /// empty: none does.
@@ -31,6 +38,7 @@ class ConfigFlags {
     CLI::Option* option = nullptr;
   };
   std::vector<std::unique_ptr<Given>> given_;
+  Presets presets_;
   std::string preset_, config_file_;
 };
 

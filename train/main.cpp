@@ -73,7 +73,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(42);
   Verb verb;
-  for (const auto add : {add_train, add_generate, add_eval, add_inspect, add_gradcheck}) add(app, verb);
+  for (const auto add : {add_train, add_generate, add_eval, add_inspect, add_gradcheck, add_bench}) add(app, verb);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

@@ -56,6 +56,8 @@ class Trainer {
   ParameterStore& store() { return store_; }
   Optimizer& optimizer() { return optimizer_; }
   const Gpt& model() const { return model_; }
+  const Config& config() const { return config_; }
+  Tape& tape() { return tape_; }  ///< to be observed
 
   /// One optimizer step. `stop` is asked before every micro-batch; when it says yes, the step is abandoned and nothing
   /// has changed. Throws Diverged, before any update, when the loss or the gradient is not finite.

@@ -18,5 +18,6 @@ void add_generate(CLI::App& app, Verb& chosen);
 void add_eval(CLI::App& app, Verb& chosen);
 void add_inspect(CLI::App& app, Verb& chosen);
 void add_gradcheck(CLI::App& app, Verb& chosen);
+void add_bench(CLI::App& app, Verb& chosen);
 
 }  // namespace maki

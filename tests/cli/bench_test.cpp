@@ -1,0 +1,241 @@
+// maki bench: its facts fit together, a wrong result is never timed, and mistakes are refused. No time is judged.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "autograd/kernels/peak.h"
+#include "autograd/kernels/target.h"
+#include "tests/catch.h"
+#include "tests/cli/small_run.h"
+#include "train/gemm_bench.h"
+#include "train/machine.h"
+#include "train/step_bench.h"
+#include "train/timing.h"
+
+using namespace maki;
+using namespace maki::tests;
+using nlohmann::json;
+
+namespace {
+
+json facts_of(const Arguments& arguments) {
+  const Finished finished = run_maki(Arguments{"bench"} + arguments);
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  return json::parse(finished.out);
+}
+
+void require_positive(const json& facts, const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) {
+    INFO(key);
+    const double value = facts.at(key).get<double>();
+    REQUIRE(std::isfinite(value));
+    REQUIRE(value > 0);
+  }
+}
+
+const Arguments kTiny = {"--n-layer",    "2", "--n-head",     "2",  "--n-embd", "16", "--block-size", "8",
+                         "--batch-size", "3", "--vocab-size", "19", "--steps",  "2",  "--json"};
+
+}  // namespace
+
+TEST_CASE("bench measures a step: its numbers are positive, finite, and agree with each other") {
+  const json facts = facts_of({"--preset", "quickstart", "--steps", "2", "--json"});
+  require_positive(facts,
+                   {"peak_gflop_per_second", "gflop_per_second", "share_of_peak", "ms_per_step", "tokens_per_second",
+                    "peak_memory_bytes", "peak_gflop_per_second_of_one", "copy_gigabytes_per_second"});
+  const auto value = [&](const char* key) { return facts.at(key).get<double>(); };
+  REQUIRE(value("share_of_peak") == value("gflop_per_second") / value("peak_gflop_per_second"));
+  REQUIRE(facts.at("steps") == 2);
+  const double tokens = 12 * 64, parameters = 65 * 128 + 4 * (12 * 128 * 128 + 2 * 128) + 128;
+  REQUIRE(value("parameters") == parameters);
+  REQUIRE(value("gflop_per_step") == Approx(1e-9 * tokens * (6 * parameters + 12 * 4 * 128 * 64)));
+  REQUIRE(value("tokens_per_second") * value("ms_per_step") == Approx(1e3 * tokens));
+  REQUIRE(value("gflop_per_second") * value("ms_per_step") == Approx(1e3 * value("gflop_per_step")));
+  const json quartiles = facts.at("ms_per_step_quartiles");
+  REQUIRE(quartiles.at(0).get<double>() <= value("ms_per_step"));
+  REQUIRE(quartiles.at(1).get<double>() >= value("ms_per_step"));
+  REQUIRE(value("peak_memory_bytes") > 4 * 4 * parameters);  // weights, gradients, two moments
+
+  // The profile holds the whole step: all products of the convention, but the norms that 6N counts with them.
+  double flop = 0;
+  for (const json& row : facts.at("profile")) {
+    REQUIRE(std::isfinite(row.at("ms").get<double>()));
+    REQUIRE(row.at("calls").get<int>() > 0);
+    REQUIRE(row.at("bytes").get<double>() >= 0);
+    flop += row.at("flop").get<double>();
+  }
+  REQUIRE(flop == Approx(1e9 * value("gflop_per_step")).epsilon(0.005));
+  for (const std::string pass : {"forward", "backward"}) {
+    for (const std::string op : {"attention", "layer_norm", "cross_entropy", "embedding"}) {
+      INFO(op << " " << pass);
+      REQUIRE(std::ranges::any_of(facts.at("profile"),
+                                  [&](const json& row) { return row.at("op") == op && row.at("pass") == pass; }));
+    }
+  }
+}
+
+TEST_CASE("every kind of step is proven before it is timed") {
+  Workload tiny{.config = {}, .vocab_size = 19};
+  tiny.config.n_layer = tiny.config.n_head = 2;
+  tiny.config.n_embd = 16;
+  tiny.config.block_size = 8;
+  tiny.config.batch_size = 3;
+  resolve(tiny.config);
+  std::vector<Workload> kinds(6, tiny);
+  kinds[1].config.dtype = "float64";
+  kinds[2].config.dropout = 0.3;
+  kinds[2].config.grad_accum = 2;
+  kinds[3].config.tie_weights = false;
+  kinds[3].config.label_smoothing = 0.1;
+  kinds[4].config.optimizer = "sgd";
+  kinds[5].config.activation = "gelu_tanh";
+  for (const Workload& kind : kinds) {
+    StepBench bench(kind);
+    bench.verify();
+    bench.step();
+    bench.verify();
+    REQUIRE(bench.trainer().steps() == 1);
+    REQUIRE(bench.tokens_per_step() == 24 * kind.config.grad_accum);
+  }
+}
+
+TEST_CASE("bench takes the options of train, and says it in words") {
+  const Finished text = run_maki(Arguments{"bench"} + Arguments(kTiny.begin(), kTiny.end() - 1));
+  INFO(text.err);
+  REQUIRE(text.exit_code == 0);
+  REQUIRE_THAT(text.err, ContainsSubstring("2 layers, 2 heads, 16 wide, 3 x 8 tokens, vocabulary of 19"));
+  for (const char* word : {"GFLOP/s", "of the peak", "tokens a second", "attention", "update"})
+    REQUIRE_THAT(text.out, ContainsSubstring(word));
+}
+
+TEST_CASE("the workloads of bench are those of the published comparisons") {
+  std::vector<std::int64_t> parameters;
+  for (const std::string& name : workload_names()) {
+    Config config;
+    const std::int64_t vocab_size = apply_workload(config, name);
+    ParameterStore store;
+    parameters.push_back(counted_parameters(Gpt(Scope(store), gpt_config(config, vocab_size))));
+  }
+  REQUIRE(workload_names() == std::vector<std::string>{"quickstart", "baby", "gpt2", "long"});
+  REQUIRE(parameters == std::vector<std::int64_t>{795904, 10646784, 124439808 - 1024 * 768, 795904});
+  // What is only looked up does not count.
+  Config untied;
+  untied.tie_weights = false;
+  ParameterStore store;
+  const Gpt model(Scope(store), gpt_config(untied, 65));
+  REQUIRE(counted_parameters(model) == model.parameter_count() - 65 * 128);
+}
+
+TEST_CASE("bench gemm measures products") {
+  const json facts =
+      facts_of({"gemm", "13,64,32", "70,65,33", "--transpose", "TN", "--packed", "--threads", "1", "--json"});
+  REQUIRE(facts.at("threads") == 1);
+  REQUIRE(facts.at("products").size() == 2);
+  for (const json& product : facts.at("products")) {
+    require_positive(product, {"ms", "gflop_per_second", "share_of_peak"});
+    REQUIRE(product.at("share_of_peak").get<double>() ==
+            product.at("gflop_per_second").get<double>() / facts.at("peak_gflop_per_second").get<double>());
+    REQUIRE(product.at("transpose") == "TN");
+    REQUIRE(product.at("packed") == true);
+  }
+}
+
+TEST_CASE("a wrong product is refused") {
+  for (const char* transpose : {"NN", "NT", "TN", "TT"}) {
+    for (const bool packed : {false, true}) {
+      GemmBench small(parse_gemm_shape("19,33,70", transpose), packed);
+      REQUIRE_THROWS_AS(small.verify(), std::logic_error);  // nothing computed yet: NaN
+      small.run();
+      small.verify();
+      float& entry = small.c()[7 * 33 + 20];
+      const float right = entry;
+      entry = right + 1e-3f;
+      REQUIRE_THROWS_WITH(small.verify("somebody"),
+                          ContainsSubstring("somebody") && ContainsSubstring("row 7, column 20"));
+      entry = std::nextafter(right, 2 * right);  // rounded otherwise
+      small.verify();
+      small.spoil();
+      REQUIRE_THROWS_AS(small.verify(), std::logic_error);
+    }
+  }
+  GemmBench large(parse_gemm_shape("300,200,50", "NT"));
+  large.run();
+  large.verify();
+  for (std::int64_t i = 0; i < 300; ++i) large.c()[i * 200 + i % 7] += 0.5f;  // a column in thirty
+  REQUIRE_THROWS_AS(large.verify(), std::logic_error);
+}
+
+TEST_CASE("bench generate measures tokens") {
+  const json facts = facts_of(Arguments{"generate"} + kTiny);
+  require_positive(facts, {"tokens_per_second", "ms_per_token", "weight_bytes", "copy_gigabytes_per_second",
+                           "ms_to_read_weights", "share_of_bandwidth", "peak_memory_bytes"});
+  REQUIRE(facts.at("tokens_per_second").get<double>() * facts.at("ms_per_token").get<double>() == Approx(1e3));
+  REQUIRE(facts.at("share_of_bandwidth").get<double>() ==
+          Approx(facts.at("ms_to_read_weights").get<double>() / facts.at("ms_per_token").get<double>()));
+  const double parameters = 19 * 16 + 2 * (12 * 16 * 16 + 2 * 16) + 16;
+  REQUIRE(facts.at("weight_bytes").get<double>() == 4 * parameters);
+}
+
+TEST_CASE("what bench cannot measure: exit 2") {
+  for (const Arguments& wrong :
+       {Arguments{"gemm"}, Arguments{"gemm", "1,2"}, Arguments{"gemm", "0,2,3"}, Arguments{"gemm", "1,2,3,4"},
+        Arguments{"gemm", "1,2,x"}, Arguments{"gemm", "-1,2,3"}, Arguments{"gemm", "1,2,3", "--transpose", "XN"},
+        Arguments{"gemm", "1,2,3", "--threads", "-1"}, Arguments{"gemm", "1,2,3", "--thread", "1"},
+        Arguments{"--preset", "gpt3"}, Arguments{"--steps", "-1"}, Arguments{"--steps", "x"},
+        Arguments{"--vocab-size", "-1"}, Arguments{"--vocab-size", "2000000"}, Arguments{"--n-head", "3"},
+        Arguments{"nonsense"}, Arguments{"generate", "--steps", "-1"}, Arguments{"generate", "--n-head", "3"}}) {
+    const Finished finished = run_maki(Arguments{"bench"} + wrong);
+    INFO(wrong.front() << " … " << wrong.back() << ": " << finished.err);
+    REQUIRE(finished.exit_code == 2);
+    REQUIRE(finished.out.empty());
+    REQUIRE_THAT(finished.err, ContainsSubstring("maki: "));
+  }
+  REQUIRE_THAT(run_maki({"bench", "--preset", "quickstat"}).err,
+               ContainsSubstring("nearest") && ContainsSubstring("quickstart"));
+}
+
+TEST_CASE("timings: quartiles, and a word where they are wide") {
+  const Timings steady({5, 1, 3, 2, 4});
+  REQUIRE(steady.median() == 3);
+  REQUIRE(steady.best() == 1);
+  REQUIRE(steady.quantile(0.25) == 2);
+  REQUIRE(Timings({1, 2}).median() == 1.5);
+  REQUIRE_THAT(steady.caveat(), ContainsSubstring("2e+03 and 4e+03 ms"));
+  REQUIRE(Timings({1, 1.02, 1.01, 9}).caveat() != "");
+  REQUIRE(Timings({1, 1.02, 1.01, 1.03, 9}).caveat().empty());
+  REQUIRE_THROWS_AS(Timings({}), Error);
+  int calls = 0;
+  REQUIRE(time_calls([&] { ++calls; }, {.calls = 7}).count() == 7);
+  REQUIRE(calls > 700);  // one call is too short to be timed alone
+}
+
+TEST_CASE("a machine has a peak, a bandwidth and a memory") {
+  const Team team(2);
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    const double peak = measure_peak_flop_per_second(dtype);
+    REQUIRE(std::isfinite(peak));
+    REQUIRE(peak > 1e6);
+  }
+  REQUIRE(peak_memory_bytes() > 1 << 20);
+}
+
+TEST_CASE("the loops that measure a machine compute what they say, on every target") {
+  for (const std::string& name : kernels::available_targets()) {
+    kernels::force_target(name);
+    INFO("target " << kernels::target());
+    REQUIRE(kernels::multiply_add_chains<float>(64) == 1);
+    REQUIRE(kernels::multiply_add_chains<double>(64) == 1);
+    REQUIRE(kernels::multiply_add_chains<float>(1) != 1);
+    REQUIRE(kernels::multiply_add_flop<float>() >= kernels::multiply_add_flop<double>());
+    for (const std::int64_t n : {0, 1, 15, 16, 17, 1000}) {
+      const Tensor x = full({n + 1}, DType::float32, 2);
+      Tensor y = zeros({n + 1}, DType::float32);
+      kernels::stream_copy(n, x.data<float>(), y.data<float>());
+      REQUIRE(std::ranges::count(y.values<float>(), 2.0f) == n);
+      REQUIRE(y.at(n) == 0);
+    }
+  }
+  kernels::force_target("");
+}

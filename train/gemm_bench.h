@@ -1,0 +1,55 @@
+// One matrix product to be timed, in float32 on random operands: by maki's kernel or, in bench/, by another library on
+// the same memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "autograd/kernels/gemm.h"
+#include "autograd/tensor.h"
+
+namespace maki {
+
+/// op(A) [m, k] · op(B) [k, n].
+struct GemmShape {
+  std::int64_t m = 0, n = 0, k = 0;
+  bool a_transposed = false, b_transposed = false;
+
+  double flop() const { return 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
+  /// "NN", "NT", "TN" or "TT".
+  std::string transpose() const;
+};
+/// From "768,128,128" and "NT". Throws, naming the rule, for anything else.
+GemmShape parse_gemm_shape(const std::string& text, const std::string& transpose);
+
+class GemmBench {
+ public:
+  /// packed: op(B) is packed beforehand, as weights are that serve many products.
+  explicit GemmBench(const GemmShape& shape, bool packed = false);
+
+  /// C = op(A) op(B).
+  void run();
+  /// Compares entries of C with sums in double: all of them in a small product, else the corners and some at random.
+  /// Throws std::logic_error, naming `who`, at the first that is further off than rounding allows.
+  void verify(const char* who = "maki") const;
+  /// What run() did before is forgotten: every entry is NaN.
+  void spoil();
+
+  const GemmShape& shape() const { return shape_; }
+  const float* a() const { return a_.data<float>(); }
+  const float* b() const { return b_.data<float>(); }
+  float* c() { return c_.data<float>(); }
+  std::int64_t lda() const { return shape_.a_transposed ? shape_.m : shape_.k; }
+  std::int64_t ldb() const { return shape_.b_transposed ? shape_.k : shape_.n; }
+
+ private:
+  void verify_entry(const char* who, std::int64_t i, std::int64_t j) const;
+
+  GemmShape shape_;
+  Tensor a_, b_, c_, packed_;
+  kernels::Gemm<float> gemm_;
+  Storage scratch_;
+  std::int64_t scratch_bytes_;
+};
+
+}  // namespace maki

@@ -1,0 +1,189 @@
+// maki bench [options]      maki bench gemm M,N,K…      maki bench generate [options]
+#include "train/verb_bench.h"
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/target.h"
+#include "train/profile.h"
+#include "train/progress.h"
+#include "train/timing.h"
+
+namespace maki {
+namespace {
+
+constexpr std::int64_t kProfiledSteps = 5;
+
+constexpr const char* kConventions =
+    "A step's floating-point operations are counted as 6N + 12LCT a token: L layers, C wide, T tokens of context, N\n"
+    "parameters without embeddings that are only looked up (a tied head counts once, positions do not); attention as "
+    "if\n"
+    "it were not causal. The peak is that of independent multiply-adds in registers, the bandwidth that of a copy far\n"
+    "larger than the caches. Each benchmark verifies what it computes before it is timed.";
+
+struct BenchOptions {
+  explicit BenchOptions(CLI::App& command) : model(command) {}
+  WorkloadFlags model;
+  std::int64_t steps = 0;
+  bool json = false;
+};
+
+/// All that was measured.
+struct Measured {
+  Timings times;
+  std::int64_t tokens, parameters, memory_bytes;
+  double flop;
+  std::vector<ProfileRow> profile;
+  Machine machine;
+
+  double flop_per_second() const { return flop / times.median(); }
+  double tokens_per_second() const { return static_cast<double>(tokens) / times.median(); }
+};
+
+Measured measure(const Workload& workload, std::int64_t steps) {
+  StepBench bench(workload);
+  bench.verify();
+  const Timings times = time_calls([&] { bench.step(); }, {.calls = steps});
+  const std::int64_t memory = peak_memory_bytes();  // before the machine is measured, with arrays of its own
+  return {.times = times,
+          .tokens = bench.tokens_per_step(),
+          .parameters = counted_parameters(bench.trainer().model()),
+          .memory_bytes = memory,
+          .flop = bench.flop_per_step(),
+          .profile = profile_steps(bench.trainer(), kProfiledSteps),
+          .machine = measure_machine(bench.trainer().store().dtype())};
+}
+
+nlohmann::ordered_json facts_of(const Workload& workload, const Measured& r) {
+  const Config& c = workload.config;
+  const double peak = 1e-9 * r.machine.peak_flop_per_second, speed = 1e-9 * r.flop_per_second();
+  nlohmann::ordered_json facts{{"target", kernels::target()},
+                               {"threads", threads()},
+                               {"dtype", c.dtype},
+                               {"n_layer", c.n_layer},
+                               {"n_head", c.n_head},
+                               {"n_embd", c.n_embd},
+                               {"block_size", c.block_size},
+                               {"batch_size", c.batch_size * c.grad_accum},
+                               {"vocab_size", workload.vocab_size},
+                               {"parameters", r.parameters},
+                               {"peak_gflop_per_second_of_one", 1e-9 * r.machine.peak_flop_per_second_of_one},
+                               {"peak_gflop_per_second", peak},
+                               {"copy_gigabytes_per_second", 1e-9 * r.machine.copy_bytes_per_second},
+                               {"gflop_per_step", 1e-9 * r.flop},
+                               {"gflop_per_second", speed},
+                               {"share_of_peak", speed / peak},
+                               {"steps", r.times.count()},
+                               {"ms_per_step", 1e3 * r.times.median()},
+                               {"ms_per_step_quartiles", {1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75)}},
+                               {"tokens_per_second", r.tokens_per_second()},
+                               {"peak_memory_bytes", r.memory_bytes}};
+  for (const ProfileRow& row : r.profile) {
+    facts["profile"].push_back({{"op", row.op},
+                                {"pass", row.pass},
+                                {"calls", row.calls},
+                                {"ms", 1e3 * row.seconds},
+                                {"flop", row.flop},
+                                {"bytes", row.bytes}});
+  }
+  return facts;
+}
+
+// A rate where there is something to divide; else nothing.
+std::string rate(double amount, double seconds) {
+  return amount > 0 && seconds > 0 ? fmt::format("{:.1f}", 1e-9 * amount / seconds) : "";
+}
+
+void print_profile(const std::vector<ProfileRow>& rows) {
+  double all = 0;
+  for (const ProfileRow& row : rows) all += row.seconds;
+  fmt::print("\n{:18} {:9} {:>5} {:>10} {:>6} {:>9} {:>8}\n", "op", "pass", "calls", "ms", "%", "GFLOP/s", "GB/s");
+  for (const ProfileRow& row : rows) {
+    fmt::print("{:18} {:9} {:5} {:10.3f} {:6.1f} {:>9} {:>8}\n", row.op, row.pass, row.calls, 1e3 * row.seconds,
+               100 * row.seconds / all, rate(row.flop, row.seconds), rate(row.bytes, row.seconds));
+  }
+}
+
+int bench_step(const BenchOptions& o) {
+  end_at_interrupts();
+  check(o.steps >= 0, "steps: must be at least 1, or 0 for enough; got {}", o.steps);
+  const Workload workload = o.model.workload();
+  to_stderr("{}; random tokens\n", describe(workload));
+  const Measured r = measure(workload, o.steps);
+  if (o.json) {
+    fmt::print("{}\n", facts_of(workload, r).dump(2));
+    return 0;
+  }
+  fmt::print("{}\n", describe(r.machine));
+  fmt::print("step     {:.2f} ms (the middle half of {} steps: {:.2f} to {:.2f})\n", 1e3 * r.times.median(),
+             r.times.count(), 1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75));
+  fmt::print("         {:.2f} GFLOP of {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f} % of the peak\n",
+             1e-9 * r.flop, grouped(r.parameters), grouped(r.tokens), 1e-9 * r.flop_per_second(),
+             100 * r.flop_per_second() / r.machine.peak_flop_per_second);
+  fmt::print("         {} tokens a second, {:.0f} MB of memory at most\n",
+             grouped(static_cast<std::int64_t>(r.tokens_per_second())), 1e-6 * static_cast<double>(r.memory_bytes));
+  print_profile(r.profile);
+  if (r.times.unsteady()) to_stderr("{}\n", r.times.caveat());
+  return 0;
+}
+
+}  // namespace
+
+Presets WorkloadFlags::presets() {
+  return {.names = workload_names(), .apply = [this](Config& config, const std::string& name) {
+            preset_vocab_size_ = apply_workload(config, name);
+          }};
+}
+
+WorkloadFlags::WorkloadFlags(CLI::App& command) : flags_(command, presets()) {
+  command.add_option("--vocab-size", vocab_size_, "tokens that there are; 0: the preset's [0]")->take_last();
+}
+
+Workload WorkloadFlags::workload() const {
+  Workload workload;
+  Config& config = workload.config;
+  flags_.apply(config, "quickstart");
+  resolve(config);
+  validate(config);
+  check(vocab_size_ >= 0, "vocab_size: must be at least 1, or 0 for the preset's; got {}", vocab_size_);
+  workload.vocab_size = vocab_size_ > 0 ? vocab_size_ : preset_vocab_size_;
+  if (config.threads > 0) set_threads(config.threads);
+  return workload;
+}
+
+void end_at_interrupts() {
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+}
+
+std::string describe(const Workload& workload) {
+  const Config& c = workload.config;
+  return fmt::format("{} layers, {} heads, {} wide, {} x {} tokens, vocabulary of {}", c.n_layer, c.n_head, c.n_embd,
+                     c.batch_size * c.grad_accum, c.block_size, grouped(workload.vocab_size));
+}
+
+std::string describe(const Machine& m) {
+  return fmt::format("machine  {}, {} threads: at most {:.0f} GFLOP/s ({:.0f} on one thread), copies {:.1f} GB/s",
+                     kernels::target(), threads(), 1e-9 * m.peak_flop_per_second, 1e-9 * m.peak_flop_per_second_of_one,
+                     1e-9 * m.copy_bytes_per_second);
+}
+
+void add_bench(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand(
+      "bench", "Measure training steps, single products or generation, and what this machine can do");
+  command->footer(kConventions);
+  const auto o = std::make_shared<BenchOptions>(*command);
+  command->add_option("--steps", o->steps, "steps to time; 0: as many as fit into three seconds, 10 to 1000 [0]")
+      ->take_last();
+  command->add_flag("--json", o->json, "facts as JSON");
+  add_bench_gemm(*command, chosen);
+  add_bench_generate(*command, chosen);
+  command->callback([o, command, &chosen] {
+    if (command->get_subcommands().empty()) chosen = [o] { return bench_step(*o); };
+  });
+}
+
+}  // namespace maki
