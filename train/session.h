@@ -22,12 +22,11 @@ class Session {
   int train();
 
  private:
-  bool has(std::int64_t step) const;
   void save();
   bool evaluate();  // false: interrupted
   void log(const StepReport& report);
   void finish();
-  void find_best();
+  void roll_back_best();
   std::string loss_text(double loss) const;
 
   const Config& config_;
