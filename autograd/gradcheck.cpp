@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "autograd/core/check.h"
 
 namespace maki {
 namespace {
+
+// Differences of two steps agree when they are as close as this, relatively, or as the rounding of the forward pass,
+// kNoise of its result, lets them be.
+constexpr double kAgreement = 1e-8, kNoise = 1e-15;
 
 // One derivative to compare: along one entry (weights empty) or along a direction.
 struct Probe {
@@ -68,18 +74,25 @@ class Checker {
     const Tensor y = record_forward();
     tape_.clear();
     long double sum = 0;
+    magnitude_ = 0;
     for (std::int64_t i = 0; i < y.numel(); ++i) {
       sum += static_cast<long double>(cotangent_.data<double>()[i]) * static_cast<long double>(y.data<double>()[i]);
+      magnitude_ += std::abs(cotangent_.data<double>()[i] * y.data<double>()[i]);
     }
     return sum;
   }
 
-  double difference(const Parameter& parameter, const Probe& probe) {
+  struct Difference {
+    double value;
+    bool halved;
+  };
+
+  Difference difference(const Parameter& parameter, const Probe& probe) {
     const std::span<double> values = store_.values().values<double>().subspan(
         static_cast<std::size_t>(parameter.offset()), static_cast<std::size_t>(parameter.shape().numel()));
     const std::vector<double> saved(values.begin(), values.end());
     const double at = probe.direction.empty() ? values[static_cast<std::size_t>(probe.entry)] : 0;
-    const double h = options_.step * std::max(1.0, std::abs(at));
+    double h = options_.step * std::max(1.0, std::abs(at));
     const auto shifted = [&](double by) {
       if (probe.direction.empty()) {
         values[static_cast<std::size_t>(probe.entry)] = at + by;
@@ -88,10 +101,28 @@ class Checker {
       }
       return evaluate();
     };
-    const long double far = shifted(-2 * h) - shifted(2 * h), near = shifted(h) - shifted(-h);
+    const auto across = [&](double by) {
+      const long double right = shifted(by);
+      return right - shifted(-by);
+    };
+    long double far = across(2 * h), near = across(h);
+    const auto slope = [&] { return static_cast<double>((8 * near - far) / (12 * static_cast<long double>(h))); };
+    double believed = slope(), last = believed, least_doubt = std::numeric_limits<double>::infinity();
+    int halvings = 0;
+    for (bool agree = false; halvings < options_.halvings && !agree; ++halvings) {
+      h /= 2;
+      far = std::exchange(near, across(h));
+      const double gap = std::abs(slope() - last), noise = kNoise * magnitude_ / h;
+      last = slope();
+      agree = gap <= std::max(noise, kAgreement * std::abs(last));
+      if (gap + noise < least_doubt) {
+        least_doubt = gap + noise;
+        believed = last;
+      }
+    }
     std::ranges::copy(saved, values.begin());
     store_.touch();
-    return static_cast<double>((far + 8 * near) / (12 * static_cast<long double>(h)));
+    return {believed, halvings > 1};
   }
 
   std::vector<Probe> probes(const Parameter& parameter, std::span<const double> gradient) {
@@ -132,11 +163,13 @@ class Checker {
     result.shape = parameter.shape();
     double differences = 0, analytic = 0, numeric = 0, worst = -1;
     for (const Probe& probe : probes(parameter, gradient.values<double>())) {
-      const double n = difference(parameter, probe), distance = std::abs(probe.analytic - n);
+      const auto [n, halved] = difference(parameter, probe);
+      const double distance = std::abs(probe.analytic - n);
       analytic += probe.analytic * probe.analytic;
       numeric += n * n;
       differences += distance * distance;
       ++result.compared;
+      result.halved += halved ? 1 : 0;
       if (!(distance <= worst)) {
         worst = distance;
         result.worst = probe.name;
@@ -155,6 +188,7 @@ class Checker {
   const GradcheckOptions& options_;
   Tape tape_;
   Tensor cotangent_;
+  double magnitude_ = 0;  // Σ |cotangent · output| of the last evaluation
 };
 
 }  // namespace

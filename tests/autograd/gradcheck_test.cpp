@@ -20,16 +20,23 @@ struct Wrong {
   std::function<void(Values& dx, Values& db, const Values& dy)> spoil;
 };
 
-// y = 2 sin x + b x with b [C] broadcast over rows: dx = (2 cos x + b) dy, db = Σ_rows x dy; then spoiled.
-Tensor forward(const Tensor& x, const Tensor& b, const Wrong& wrong) {
+// f(x) is 2 sin x, or 2 |x| with a kink.
+struct Function {
+  double (*value)(double), (*slope)(double);
+};
+const Function kSmooth{[](double x) { return 2 * std::sin(x); }, [](double x) { return 2 * std::cos(x); }};
+const Function kKinked{[](double x) { return 2 * std::abs(x); }, [](double x) { return x > 0 ? 2.0 : -2.0; }};
+
+// y = f(x) + b x with b [C] broadcast over rows: dx = (f'(x) + b) dy, db = Σ_rows x dy; then spoiled.
+Tensor forward(const Tensor& x, const Tensor& b, const Wrong& wrong, const Function& f = kSmooth) {
   Tensor y = empty_like(x);
-  for (std::int64_t i = 0; i < x.numel(); ++i) y.data<double>()[i] = 2 * std::sin(x.at(i)) + b.at(i % kCols) * x.at(i);
-  return record("seeded", y, {x, b}, [x, b, &wrong](Grads& g) {
+  for (std::int64_t i = 0; i < x.numel(); ++i) y.data<double>()[i] = f.value(x.at(i)) + b.at(i % kCols) * x.at(i);
+  return record("seeded", y, {x, b}, [x, b, &wrong, &f](Grads& g) {
     Values dx(static_cast<std::size_t>(x.numel())), db(kCols), dy(dx.size());
     for (std::size_t i = 0; i < dx.size(); ++i) {
       dy[i] = g.out<double>()[i];
       const double v = x.at(static_cast<std::int64_t>(i));
-      dx[i] = (2 * std::cos(v) + b.at(static_cast<std::int64_t>(i) % kCols)) * dy[i];
+      dx[i] = (f.slope(v) + b.at(static_cast<std::int64_t>(i) % kCols)) * dy[i];
       db[i % kCols] += v * dy[i];
     }
     wrong.spoil(dx, db, dy);
@@ -39,14 +46,14 @@ Tensor forward(const Tensor& x, const Tensor& b, const Wrong& wrong) {
   });
 }
 
-bool accepted(const Wrong& wrong, std::uint64_t seed, GradcheckOptions options = {}) {
+bool accepted(const Wrong& wrong, std::uint64_t seed, GradcheckOptions options = {}, const Function& f = kSmooth) {
   ParameterStore store(DType::float64);
   Parameter& x = store.add("x", {kRows, kCols}, init::normal(1));
   Parameter& b = store.add("b", {kCols}, init::normal(1));
   store.seal(seed);
   options.seed = seed;
   const auto results = gradcheck(
-      store, [&] { return forward(x, b, wrong); }, options);
+      store, [&] { return forward(x, b, wrong, f); }, options);
   REQUIRE(results.size() == 2);
   return results[0].passed(1e-9) && results[1].passed(1e-9);
 }
@@ -118,6 +125,43 @@ TEST_CASE("random directions and largest entries also tell right from wrong") {
   int rejected = 0;
   for (const Wrong& wrong : wrongs()) rejected += accepted(wrong, 1, sampled) ? 0 : 1;
   REQUIRE(rejected == static_cast<int>(wrongs().size()));
+}
+
+TEST_CASE("kinks between the points of a difference: a right backward is accepted, every wrong one rejected") {
+  GradcheckOptions fixed, halving, sampled;
+  fixed.step = halving.step = sampled.step = 1e-2;  // some twenty of the 1,200 entries are within reach of their kink
+  halving.halvings = sampled.halvings = 16;
+  sampled.directions = 3;
+  sampled.entries = 16;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    INFO(seed);
+    REQUIRE_FALSE(accepted(kRight, seed, fixed, kKinked));  // there are kinks
+    REQUIRE(accepted(kRight, seed, halving, kKinked));
+    REQUIRE(accepted(kRight, seed, sampled, kKinked));
+    REQUIRE(accepted(kRight, seed, halving));
+  }
+  for (const Wrong& wrong : wrongs()) {
+    INFO(wrong.name);
+    REQUIRE_FALSE(accepted(wrong, 1, halving, kKinked));
+    REQUIRE_FALSE(accepted(wrong, 1, sampled, kKinked));
+  }
+}
+
+TEST_CASE("how many differences needed a smaller step is counted") {
+  for (const double at : {0.5, 1e-4}) {  // the kink out of reach of the step, and within it
+    ParameterStore store(DType::float64);
+    Parameter& x = store.add("x", {1, kCols}, init::constant(at));
+    Parameter& b = store.add("b", {kCols}, init::constant(1));
+    store.seal();
+    GradcheckOptions options;
+    options.halvings = 12;
+    const auto results = gradcheck(
+        store, [&] { return forward(x, b, kRight, kKinked); }, options);
+    REQUIRE(results[0].passed(1e-9));
+    REQUIRE(results[0].compared == kCols);
+    REQUIRE(results[0].halved == (at < 1e-3 ? kCols : 0));
+    REQUIRE(results[1].halved == 0);
+  }
 }
 
 TEST_CASE("a check that compared nothing fails, and so does 0 against 0 without a floor") {

@@ -154,6 +154,30 @@ TEST_CASE("gradcheck proves a configured model, and a run") {
   REQUIRE(configured.exit_code == 0);
 }
 
+TEST_CASE("gradcheck is right where relu has its kinks, and where every gradient is zero") {
+  const Arguments small = {"--n-layer", "2", "--n-head", "1", "--block-size", "8", "--json"};
+  std::int64_t halved = 0;
+  for (const char* width : {"1", "2", "64"}) {
+    for (const char* seed : {"1", "2"}) {
+      const Finished finished =
+          run_maki(Arguments{"gradcheck", "--activation", "relu", "--n-embd", width, "--seed", seed} + small);
+      INFO(width << " wide, seed " << seed << ": " << finished.out << finished.err);
+      REQUIRE(finished.exit_code == 0);
+      halved += json::parse(finished.out).at("halved").get<std::int64_t>();
+    }
+  }
+  REQUIRE(halved > 0);
+
+  const Run constant(std::string(500, 'a'));  // a vocabulary of one: loss and gradients are 0
+  const Finished of_run = run_maki({"gradcheck", constant.path});
+  INFO(of_run.out << of_run.err);
+  REQUIRE(of_run.exit_code == 0);
+  const Run relu(small_text(), {"--activation", "relu"});
+  const Finished trained = run_maki({"gradcheck", relu.path});
+  INFO(trained.out << trained.err);
+  REQUIRE(trained.exit_code == 0);
+}
+
 TEST_CASE("help and version are results") {
   for (const Arguments& arguments : {Arguments{"--help"}, Arguments{"train", "--help"}, Arguments{"--version"}}) {
     const Finished finished = run_maki(arguments);
