@@ -11,6 +11,7 @@
 #include "train/checkpoint.h"
 #include "train/error.h"
 #include "train/flags.h"
+#include "train/loaded_model.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
 #include "train/session.h"
@@ -62,11 +63,9 @@ void say_start(const Config& config, const Dataset& data, Trainer& trainer, cons
   }
 }
 
-// Every byte, and that the file is what its name says.
+// A run can go on from the file, and it is what its name says.
 void verify_checkpoint(const RunDirectory& run, const std::string& path) {
-  const ContainerReader file(path);
-  file.verify();
-  const std::int64_t step = read_state(file).step;
+  const std::int64_t step = check_resumable(path).step;
   check<CheckpointError>(run.checkpoint_file(step) == path, "{}: holds the state of step {}", path, step);
 }
 
