@@ -40,10 +40,8 @@ std::string Metrics::keep(const std::string& text, std::int64_t step) {
       elapsed_ = object["elapsed_seconds"].get<double>();
     if (!object.contains("kind") || object["kind"] != "eval") continue;
     last_eval_ = at;
-    if (object.contains("val_loss") && object["val_loss"].is_number()) {
-      const auto loss = object["val_loss"].get<double>();
-      if (!lowest_ || loss < lowest_->loss) lowest_ = Lowest{at, loss};
-    }
+    if (object.contains("val_loss") && object["val_loss"].is_number())
+      validations_.push_back({at, object["val_loss"].get<double>()});
   }
   return kept;
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "train/trainer.h"
 
@@ -11,7 +11,7 @@ namespace maki {
 
 class Metrics {
  public:
-  /// Opens for appending. Cuts the file back to what was measured up to `step`, a torn last line too.
+  /// Opens for appending. Cuts the file back to what was measured up to `step` (-1: nothing), a torn last line too.
   Metrics(std::string path, std::int64_t step);
   ~Metrics();
   Metrics(const Metrics&) = delete;
@@ -25,12 +25,12 @@ class Metrics {
   bool evaluated(std::int64_t step) const { return last_eval_ == step; }
   /// Seconds of training that the lines kept on opening account for.
   double elapsed_before() const { return elapsed_; }
-  /// The lowest validation loss of the lines kept on opening, and its step.
-  struct Lowest {
+  /// The validation losses of the lines kept on opening.
+  struct Validation {
     std::int64_t step;
     double loss;
   };
-  const std::optional<Lowest>& lowest() const { return lowest_; }
+  const std::vector<Validation>& validations() const { return validations_; }
 
  private:
   void append(const std::string& line);
@@ -41,7 +41,7 @@ class Metrics {
   int descriptor_;
   std::int64_t last_eval_ = -1;
   double elapsed_ = 0;
-  std::optional<Lowest> lowest_;
+  std::vector<Validation> validations_;
 };
 
 }  // namespace maki

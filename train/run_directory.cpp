@@ -116,6 +116,10 @@ void RunDirectory::remove_temporary_files() const {
 std::int64_t RunDirectory::newest_verified(const std::function<void(const std::string&)>& verifies,
                                            std::vector<std::string>& notes) const {
   std::vector<std::int64_t> steps = checkpoints();
+  if (const auto named = last(); named && std::ranges::find(steps, *named) == steps.end()) {
+    notes.push_back(fmt::format("{}: names {}, which is missing; the newest checkpoint that can be read serves",
+                                pointer_file("last"), file_name(*named)));
+  }
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     try {
       verifies(checkpoint_file(*step));

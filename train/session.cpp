@@ -1,9 +1,11 @@
 #include "train/session.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "train/error.h"
 #include "train/interrupt.h"
+#include "train/loaded_model.h"
 
 namespace maki {
 namespace {
@@ -23,7 +25,7 @@ Session::Session(const Config& config, const Dataset& data, Trainer& trainer, co
       data_(data),
       trainer_(trainer),
       run_(run),
-      metrics_(run.metrics_file(), trainer.steps()),
+      metrics_(run.metrics_file(), run.exists() ? trainer.steps() : -1),  // a new run begins with nothing measured
       progress_(config.max_steps, !stderr_is_terminal()),
       state_{.vocab_size = data.tokenizer->vocab_size(),
              .characters = data.characters,
@@ -34,36 +36,47 @@ Session::Session(const Config& config, const Dataset& data, Trainer& trainer, co
              .config = config,
              .tokenizer = data.tokenizer->save()},
       start_(Clock::now()) {
-  roll_back_best();
+  find_best();
 }
 
-// A fallback to an older checkpoint leaves a `best` from the future: back to the best of the evaluations that count.
-void Session::roll_back_best() {
-  best_ = run_.best();
-  if (!best_ || best_->step <= trainer_.steps()) return;
-  best_.reset();
-  const auto& lowest = metrics_.lowest();
-  if (lowest && file_exists(run_.checkpoint_file(lowest->step))) best_ = Best{lowest->step, lowest->loss};
-  if (best_) {
-    run_.set_best(*best_);
-  } else {
-    run_.clear_best();
+// Is the checkpoint of this step there, whole, and of this run?
+bool Session::has(std::int64_t step) const {
+  const std::string file = run_.checkpoint_file(step);
+  if (!file_exists(file)) return false;
+  try {
+    const CheckpointState there = check_resumable(file);
+    return there.step == step && there.corpus_hash == state_.corpus_hash &&
+           training_differences(there.config, config_).empty();
+  } catch (const CheckpointError&) {
+    return false;
   }
+}
+
+// The best of the evaluations up to here whose checkpoint can be read. `best` may say otherwise: it may come from a
+// future that a fallback undid, its file may be gone, or the process ended between an evaluation and its save.
+void Session::find_best() {
+  std::vector<Best> known;
+  const std::optional<Best> named = run_.best();
+  if (named && named->step <= trainer_.steps()) known.push_back(*named);
+  for (const auto& [step, loss] : metrics_.validations()) known.push_back({step, loss});
+  std::ranges::stable_sort(known, {}, &Best::loss);
+  const auto found = std::ranges::find_if(known, [&](const Best& best) { return has(best.step); });
+  if (found != known.end()) best_ = *found;
+  if (named && (named->step > trainer_.steps() || !has(named->step))) {
+    progress_.say(fmt::format(
+        "best names step {}, {}; {}", named->step,
+        named->step > trainer_.steps() ? "which this run has not reached" : "whose checkpoint cannot be read",
+        best_ ? fmt::format("the best is now step {}", best_->step) : "there is none now"));
+  }
+  if (best_ && (!named || named->step != best_->step)) run_.set_best(*best_);
+  if (named && !best_) run_.clear_best();
 }
 
 void Session::save() {
-  const std::string file = run_.checkpoint_file(trainer_.steps());
-  bool there = false;
-  try {
-    if (file_exists(file)) {
-      ContainerReader(file).verify();
-      there = true;
-    }
-  } catch (const CheckpointError&) {
-    // A damaged file of this step is written anew.
-  }
   state_.step = trainer_.steps();
-  if (!there) write_checkpoint(posix(), file, state_, trainer_.store(), trainer_.optimizer());
+  // A damaged file of this step is written anew.
+  if (!has(state_.step))
+    write_checkpoint(posix(), run_.checkpoint_file(state_.step), state_, trainer_.store(), trainer_.optimizer());
 }
 
 bool Session::evaluate() {

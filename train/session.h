@@ -22,11 +22,12 @@ class Session {
   int train();
 
  private:
+  bool has(std::int64_t step) const;
   void save();
   bool evaluate();  // false: interrupted
   void log(const StepReport& report);
   void finish();
-  void roll_back_best();
+  void find_best();
   std::string loss_text(double loss) const;
 
   const Config& config_;

@@ -68,6 +68,8 @@ TEST_CASE("lines past the step, torn lines and what is no line are cut") {
   REQUIRE(cut(folder, line(1) + line(5) + line(6), 5) == line(1) + line(5));
   REQUIRE(cut(folder, line(1) + line(5) + line(6), 9) == line(1) + line(5) + line(6));
   REQUIRE(cut(folder, line(1) + line(5), 0).empty());
+  REQUIRE(cut(folder, line(0) + line(1), 0) == line(0));
+  REQUIRE(cut(folder, line(0) + line(1), -1).empty());
   const std::string whole = line(1) + line(2);
   for (std::size_t size = line(1).size(); size < whole.size() - 1; ++size) {
     REQUIRE(cut(folder, whole.substr(0, size), 9) == line(1));
@@ -91,11 +93,11 @@ TEST_CASE("a file that somebody else wrote into does no harm") {
   }
 }
 
-TEST_CASE("what the kept lines say is known: evaluated, elapsed, the lowest loss") {
+TEST_CASE("what the kept lines say is known: evaluated, elapsed, validation losses") {
   const Folder folder;
   {
     Metrics metrics(folder / "metrics.jsonl", 0);
-    REQUIRE_FALSE(metrics.lowest().has_value());
+    REQUIRE(metrics.validations().empty());
     REQUIRE(metrics.elapsed_before() == 0);
     metrics.eval(evaluation(0, 4));
     metrics.train(step(10), 1, 3.5);
@@ -106,14 +108,16 @@ TEST_CASE("what the kept lines say is known: evaluated, elapsed, the lowest loss
   }
   {
     const Metrics metrics(folder / "metrics.jsonl", 20);
-    REQUIRE(metrics.lowest()->step == 10);
-    REQUIRE(metrics.lowest()->loss == 2);
+    REQUIRE(metrics.validations().size() == 3);
+    REQUIRE(metrics.validations()[1].step == 10);
+    REQUIRE(metrics.validations()[1].loss == 2);
     REQUIRE(metrics.elapsed_before() == 7.5);
     REQUIRE(metrics.evaluated(20));
     REQUIRE_FALSE(metrics.evaluated(30));
   }
   const Metrics metrics(folder / "metrics.jsonl", 9);
-  REQUIRE(metrics.lowest()->step == 0);
+  REQUIRE(metrics.validations().size() == 1);
+  REQUIRE(metrics.validations()[0].loss == 4);
   REQUIRE_FALSE(metrics.evaluated(10));
 }
 

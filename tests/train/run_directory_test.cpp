@@ -151,8 +151,19 @@ TEST_CASE("the newest checkpoint that verifies is taken, and the others are spok
   REQUIRE(notes.size() == 2);
   REQUIRE(holds(notes[0], "step-00000030.maki"));
   REQUIRE(holds(notes[1], "step-00000020.maki"));
-  good = {};
+  // A pointer to a file that is gone is spoken of too.
   notes.clear();
+  run.set_last(40);
+  good = {30};
+  REQUIRE(run.newest_verified(verifies, notes) == 30);
+  REQUIRE(notes.size() == 1);
+  REQUIRE(holds(notes[0], "checkpoints/last"));
+  REQUIRE(holds(notes[0], "step-00000040.maki"));
+  run.set_last(30);
+  notes.clear();
+  REQUIRE(run.newest_verified(verifies, notes) == 30);
+  REQUIRE(notes.empty());
+  good = {};
   REQUIRE(holds(sentence<CheckpointError>([&] { run.newest_verified(verifies, notes); }), "no checkpoint"));
 }
 
