@@ -6,11 +6,16 @@
 namespace maki {
 namespace {
 
-volatile sig_atomic_t received = 0;
+volatile sig_atomic_t received = 0, deferred = 0;
 
 void handle(int signal) {
-  if (received != 0) _exit(128 + signal);
-  received = signal;
+  if (deferred != 0 && received == 0) {
+    received = signal;
+    return;
+  }
+  constexpr char kSentence[] = "\nmaki: interrupted\n";
+  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kSentence, sizeof kSentence - 1);
+  _exit(128 + signal);
 }
 
 }  // namespace
@@ -24,6 +29,9 @@ void install_interrupt_handlers() {
   sigaction(SIGTERM, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(), and an error has a sentence
 }
+
+DeferInterrupts::DeferInterrupts() { deferred = deferred + 1; }
+DeferInterrupts::~DeferInterrupts() { deferred = deferred - 1; }
 
 int interrupted() { return received; }
 int interrupt_exit_code() { return 128 + received; }

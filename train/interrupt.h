@@ -1,10 +1,21 @@
-// SIGINT and SIGTERM: the first asks the program to save and stop, the second ends it at once.
+// SIGINT and SIGTERM. Where there is nothing to save they end the program at once, whatever it waits for; where there
+// is, the first asks it to save and stop, and the second ends it at once.
 #pragma once
 
 namespace maki {
 
 /// Installs the handlers. Once, by main().
 void install_interrupt_handlers();
+
+/// While it lives, the first signal only asks: the work in its scope hears of it by interrupted().
+class DeferInterrupts {
+ public:
+  DeferInterrupts();
+  ~DeferInterrupts();
+  DeferInterrupts(const DeferInterrupts&) = delete;
+  DeferInterrupts& operator=(const DeferInterrupts&) = delete;
+};
+
 /// The signal that asked for a stop, or 0. Cheap: loops ask it between micro-batches, batches of an evaluation and
 /// tokens.
 int interrupted();

@@ -12,7 +12,6 @@
 #include "data/utf8.h"
 #include "train/error.h"
 #include "train/evaluate.h"
-#include "train/interrupt.h"
 #include "train/loaded_model.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
@@ -53,10 +52,7 @@ int evaluate_run(const EvalOptions& o) {
       std::string_view(corpus.text).substr(own ? split_offset(corpus, config.val_fraction) : 0);
   const std::vector<std::int32_t> tokens = loaded.tokenizer->encode(text);
   const EvalBatches batches(tokens, config.batch_size, config.block_size);
-  const auto loss =
-      mean_loss(loaded.model, batches, config.block_size, o.eval_batches, [] { return interrupted() != 0; });
-  if (!loss) return interrupt_exit_code();
-
+  const auto loss = mean_loss(loaded.model, batches, config.block_size, o.eval_batches, {});
   check<Diverged>(std::isfinite(loss->mean), "{}: the loss of this model is {}; it has diverged", loaded.path,
                   loss->mean);
   const auto count = static_cast<double>(tokens.size());

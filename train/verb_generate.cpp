@@ -120,6 +120,7 @@ int generate(const GenerateOptions& o) {
   const std::int64_t block_size = loaded.model.config.block_size;
   KvCache cache = loaded.model.make_cache(1);
   std::vector<std::int32_t> window;
+  const DeferInterrupts deferred;  // what was written so far is finished
   for (std::int64_t n = 0; n < o.max_tokens; ++n) {
     if (interrupted() != 0) break;
     window.insert(window.end(), ids.begin(), ids.end());

@@ -11,6 +11,7 @@
 #include "train/checkpoint.h"
 #include "train/error.h"
 #include "train/flags.h"
+#include "train/interrupt.h"
 #include "train/loaded_model.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
@@ -86,6 +87,7 @@ int start(const TrainOptions& options) {
   config.corpus = absolute_paths(config.corpus);
   const Dataset data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer);
   Trainer trainer(config, data);
+  const DeferInterrupts deferred;
   run.create();
   const RunLock lock(run);
   const std::string echo = to_toml(config);
@@ -149,6 +151,7 @@ int resume(const TrainOptions& options) {
   load_values(file, trainer.store());
   load_optimizer(file, step, trainer.optimizer());
   trainer.set_steps(step);
+  const DeferInterrupts deferred;
   const std::string echo = to_toml(config);
   commit_file(posix(), run.config_file(), {as_bytes(echo)});
   say_start(config, data, trainer, options.resume);

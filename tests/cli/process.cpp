@@ -1,13 +1,18 @@
 #include "tests/cli/process.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
+#include <utility>
 
 namespace maki::tests {
 
@@ -35,11 +40,71 @@ std::string TemporaryFolder::write(const std::string& name, const std::string& c
 
 namespace {
 
+// A named pipe whose other end stays open.
+class InputPipe {
+ public:
+  InputPipe(const std::string& path, const std::string& input) {
+    if (path.empty()) return;
+    if (mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("no pipe");
+    descriptor_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (write(descriptor_, input.data(), input.size()) < 0) throw std::runtime_error("the pipe cannot be written");
+  }
+  ~InputPipe() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  InputPipe(const InputPipe&) = delete;
+  InputPipe& operator=(const InputPipe&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
+// A pseudoterminal. Bytes come out as they were written.
+class Terminal {
+ public:
+  explicit Terminal(int columns) {
+    if (columns == 0) return;
+    master_ = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (master_ < 0 || grantpt(master_) != 0 || unlockpt(master_) != 0) throw std::runtime_error("no terminal");
+    slave_ = open(path().c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    termios settings{};
+    tcgetattr(slave_, &settings);
+    cfmakeraw(&settings);
+    tcsetattr(slave_, TCSANOW, &settings);
+    winsize size{};
+    size.ws_col = static_cast<unsigned short>(columns);
+    ioctl(slave_, TIOCSWINSZ, &size);
+  }
+  ~Terminal() {
+    if (slave_ >= 0) close(slave_);
+    if (master_ >= 0) close(master_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  std::string path() const { return ptsname(master_); }
+  /// What is written until everybody has closed it.
+  std::string read_to_end() {
+    if (master_ < 0) return "";
+    close(std::exchange(slave_, -1));
+    std::string text;
+    char buffer[4096];
+    for (ssize_t n = 0; (n = read(master_, buffer, sizeof buffer)) > 0;)
+      text.append(buffer, static_cast<std::size_t>(n));
+    return text;
+  }
+
+ private:
+  int master_ = -1, slave_ = -1;
+};
+
 [[noreturn]] void become_maki(const std::vector<std::string>& arguments, const RunOptions& options,
                               const std::string& in, const std::string& out, const std::string& err) {
   dup2(open(in.c_str(), O_RDONLY), STDIN_FILENO);
-  dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
-  dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+  dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY, 0600), STDOUT_FILENO);
+  dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY, 0600), STDERR_FILENO);
+  if (options.terminal_columns > 0) setenv("TERM", "xterm", 1);
+  alarm(250);  // what waits for ever has failed
   if (!options.working_directory.empty() && chdir(options.working_directory.c_str()) != 0) _exit(126);
   for (const std::string& variable : options.environment) putenv(const_cast<char*>(variable.c_str()));
   if (options.file_size_limit > 0) {
@@ -58,18 +123,37 @@ namespace {
 
 Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& options) {
   const TemporaryFolder folder;
-  const std::string in = folder.write("in", options.input), out = folder / "out", err = folder / "err";
+  const InputPipe pipe(options.input_stays_open ? folder / "pipe" : "", options.input);
+  Terminal terminal(options.terminal_columns);
+  const std::string in = options.input_stays_open ? folder / "pipe" : folder.write("in", options.input);
+  std::string out = options.output_file.empty() ? folder / "out" : options.output_file;
+  std::string err = options.error_file.empty() ? folder / "err" : options.error_file;
+  if (options.terminal_columns > 0) err = terminal.path();
+  if (options.output_to_terminal) out = terminal.path();
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("fork failed");
-  if (child == 0) {
-    become_maki(arguments, options, in, options.output_file.empty() ? out : options.output_file,
-                options.error_file.empty() ? err : options.error_file);
-  }
+  if (child == 0) become_maki(arguments, options, in, out, err);
   if (options.meanwhile) options.meanwhile(child);
+  const std::string shown = terminal.read_to_end();
   int status = 0;
   waitpid(child, &status, 0);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return {code, read_text(out), read_text(err)};
+  return {code, options.output_to_terminal ? "" : read_text(out),
+          options.terminal_columns > 0 ? shown : read_text(err)};
+}
+
+void wait_for_handlers(pid_t process) {
+  constexpr unsigned long kInterrupt = 1ul << (SIGINT - 1);
+  for (;;) {
+    std::istringstream status(read_text("/proc/" + std::to_string(process) + "/status"));
+    bool maki = false;  // not our own fork of a moment ago, which catches signals too
+    for (std::string line; std::getline(status, line);) {
+      maki = maki || line == "Name:\tmaki";
+      if (maki && line.starts_with("SigCgt:") && (std::stoul(line.substr(7), nullptr, 16) & kInterrupt) != 0) return;
+      if (line.starts_with("State:\tZ")) return;
+    }
+    usleep(1000);
+  }
 }
 
 }  // namespace maki::tests

@@ -16,6 +16,9 @@ struct Finished {
 
 struct RunOptions {
   std::string input = {};                     ///< standard input
+  bool input_stays_open = false;              ///< more might come behind `input`, but never does
+  int terminal_columns = 0;                   ///< standard error is a terminal of this width; 0: a file
+  bool output_to_terminal = false;            ///< standard output is that terminal, too
   std::vector<std::string> environment = {};  ///< "NAME=value", added to ours
   std::function<void(pid_t)> meanwhile = {};  ///< called once the process runs, with its id
   std::string working_directory = {};
@@ -25,6 +28,9 @@ struct RunOptions {
 
 /// maki with these arguments. Throws when it cannot be started.
 Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& options = {});
+
+/// Returns once the process has handlers for SIGINT, and is where it can be interrupted.
+void wait_for_handlers(pid_t process);
 
 /// A folder of its own for one test, removed with everything in it.
 class TemporaryFolder {
