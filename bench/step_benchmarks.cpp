@@ -1,0 +1,22 @@
+// Whole training steps: batch, forward, backward, norm, clip, update.
+#include <memory>
+
+#include "bench/report.h"
+#include "train/step_bench.h"
+
+namespace maki::bench {
+
+void add_step_benchmarks() {
+  for (const std::string& name : workload_names()) {
+    add("step/" + name, [name] {
+      Workload workload;
+      workload.vocab_size = apply_workload(workload.config, name);
+      resolve(workload.config);
+      const auto bench = std::make_shared<StepBench>(workload);
+      bench->verify();
+      return Prepared{[bench] { bench->step(); }, bench->flop_per_step()};
+    });
+  }
+}
+
+}  // namespace maki::bench
