@@ -2,12 +2,11 @@
 #include "train/config.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
+#include "train/number.h"
 
 namespace maki {
 namespace {
@@ -42,24 +41,10 @@ constexpr Preset kPresets[] = {
      }},
 };
 
-void check_range(const Field& field, double value, std::string_view text) {
-  check(value >= field.low && value <= field.high, "{}: must be between {} and {}; got {}", field.name, field.low,
-        field.high, text);
-}
-
 void check_choice(const Field& field, const std::string& value) {
   if (field.choices.empty() || std::ranges::find(field.choices, value) != field.choices.end()) return;
   fail("{}: must be one of {}; got {}; the nearest is {}", field.name, fmt::join(field.choices, ", "), value,
        nearest_name(value, field.choices));
-}
-
-template <class Number>
-Number parse_number(const Field& field, std::string_view text, const char* what) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  check(whole && std::isfinite(static_cast<double>(value)), "{}: must be {}; got {}", field.name, what, text);
-  return value;
 }
 
 struct SetFromText {
@@ -68,12 +53,10 @@ struct SetFromText {
   std::string_view text;
 
   void operator()(std::int64_t Config::*member) const {
-    config.*member = parse_number<std::int64_t>(field, text, "a whole number");
-    check_range(field, static_cast<double>(config.*member), text);
+    config.*member = whole_number(field.name, text, field.low, field.high);
   }
   void operator()(double Config::*member) const {
-    config.*member = parse_number<double>(field, text, "a finite decimal number");
-    check_range(field, config.*member, text);
+    config.*member = decimal_number(field.name, text, field.low, field.high);
   }
   void operator()(bool Config::*member) const {
     check(text == "true" || text == "false", "{}: must be true or false; got {}", field.name, text);

@@ -4,11 +4,12 @@
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
 #include "train/config.h"
+#include "train/number.h"
 
 namespace maki {
 namespace {
 
-constexpr double kMost = 1e9;  // of counts
+constexpr double kMost = kMostCount;
 
 Field number(std::string name, FieldClass kind, Field::Member member, double low, double high, std::string help) {
   return {std::move(name), kind, member, std::move(help), low, high, {}, true};
@@ -42,7 +43,7 @@ std::vector<Field> make_fields() {
              "of the characters, the last ones, for validation; 0: none"),
       number("batch_size", training, &C::batch_size, 1, 1e6, "windows a micro-batch"),
       number("grad_accum", training, &C::grad_accum, 1, 1e6, "micro-batches a step"),
-      number("seed", training, &C::seed, 0, 9e15, "of everything random"),
+      number("seed", training, &C::seed, 0, kMostSeed, "of everything random"),
       number("label_smoothing", training, &C::label_smoothing, 0, 0.99, "weight spread over all tokens"),
       number("grad_clip", training, &C::grad_clip, 0, kMost, "largest norm of a gradient; 0: never clipped"),
       choice("optimizer", training, &C::optimizer, {"adamw", "adam", "sgd"}, "update rule"),
@@ -59,7 +60,7 @@ std::vector<Field> make_fields() {
       number("lr_decay_steps", training, &C::lr_decay_steps, 0, kMost, "horizon of the schedule; 0: max_steps"),
       {"out", run, &C::out, "run directory; default runs/<corpus>-<n>", 0, 0, {}, true},
       number("max_steps", run, &C::max_steps, 0, kMost, "optimizer steps in all"),
-      number("threads", run, &C::threads, 0, 1024, "0: OMP_NUM_THREADS, else every core; changes no result"),
+      number("threads", run, &C::threads, 0, kMostThreads, "0: OMP_NUM_THREADS, else every core; changes no result"),
       number("eval_interval", run, &C::eval_interval, 1, kMost, "steps between evaluations"),
       number("eval_batches", run, &C::eval_batches, 0, kMost, "batches of an evaluation; 0: the whole validation text"),
       number("checkpoint_interval", run, &C::checkpoint_interval, 1, kMost, "steps between checkpoints"),

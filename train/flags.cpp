@@ -7,8 +7,40 @@
 
 #include "autograd/core/check.h"
 #include "data/file.h"
+#include "train/number.h"
 
 namespace maki {
+
+namespace {
+
+template <class Number, class Parse>
+CLI::Option* add_parsed(CLI::App& command, const std::string& option, Number& value, const std::string& help,
+                        Parse parse) {
+  std::string name = option.substr(2);
+  std::ranges::replace(name, '-', '_');
+  return command
+      .add_option_function<std::string>(
+          option, [&value, parse, name](const std::string& text) { value = parse(name, text); },
+          fmt::format("{} [{}]", help, value))
+      ->type_name("VALUE")
+      ->take_last();
+}
+
+}  // namespace
+
+CLI::Option* add_number(CLI::App& command, const std::string& option, std::int64_t& value, double low, double high,
+                        const std::string& help) {
+  return add_parsed(command, option, value, help, [low, high](const std::string& name, const std::string& text) {
+    return whole_number(name, text, low, high);
+  });
+}
+
+CLI::Option* add_number(CLI::App& command, const std::string& option, double& value, double low, double high,
+                        const std::string& help) {
+  return add_parsed(command, option, value, help, [low, high](const std::string& name, const std::string& text) {
+    return decimal_number(name, text, low, high);
+  });
+}
 
 ConfigFlags::ConfigFlags(CLI::App& command, Presets presets) : presets_(std::move(presets)) {
   const Config defaults;

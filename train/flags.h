@@ -22,6 +22,12 @@ struct Presets {
   std::function<void(Config&, const std::string& name)> apply = apply_preset;
 };
 
+/// An option that takes a number, read as those of the table are: the same range of notations, the same sentences.
+CLI::Option* add_number(CLI::App& command, const std::string& option, std::int64_t& value, double low, double high,
+                        const std::string& help);
+CLI::Option* add_number(CLI::App& command, const std::string& option, double& value, double low, double high,
+                        const std::string& help);
+
 class ConfigFlags {
  public:
   /// Adds the options to a sub-command, as the table of fields describes them.

@@ -12,7 +12,9 @@
 #include "data/utf8.h"
 #include "train/error.h"
 #include "train/evaluate.h"
+#include "train/flags.h"
 #include "train/loaded_model.h"
+#include "train/number.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
 #include "train/verbs.h"
@@ -39,7 +41,6 @@ std::vector<std::string> stored_corpus(const std::string& run) {
 int evaluate_run(const EvalOptions& o) {
   check(o.invalid_utf8 == "error" || o.invalid_utf8 == "replace", "invalid_utf8: must be error or replace; got {}",
         o.invalid_utf8);
-  check(o.eval_batches >= 0, "eval_batches: must be at least 0; got {}", o.eval_batches);
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
   const Corpus corpus = load_corpus(o.corpus.empty() ? stored_corpus(o.run) : o.corpus,
@@ -89,9 +90,9 @@ void add_eval(CLI::App& app, Verb& chosen) {
   command->add_option("RUN", o->run, "run directory or .maki file")->required();
   command->add_option("CORPUS", o->corpus, "files, directories, - or @stories; default: the run's own");
   command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")->take_last();
-  command->add_option("--eval-batches", o->eval_batches, "batches to take; 0: all [0]")->take_last();
+  add_number(*command, "--eval-batches", o->eval_batches, 0, kMostCount, "batches to take; 0: all");
   command->add_option("--invalid-utf8", o->invalid_utf8, "error or replace [error]")->take_last();
-  command->add_option("--threads", o->threads, "0: every core [0]")->take_last();
+  add_number(*command, "--threads", o->threads, 0, kMostThreads, "0: OMP_NUM_THREADS, else every core");
   command->add_flag("--json", o->json, "facts as JSON");
   command->callback([o, &chosen] { chosen = [o] { return evaluate_run(*o); }; });
 }

@@ -11,8 +11,10 @@
 #include "nn/kv_cache.h"
 #include "nn/sampler.h"
 #include "train/error.h"
+#include "train/flags.h"
 #include "train/interrupt.h"
 #include "train/loaded_model.h"
+#include "train/number.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
 #include "train/verbs.h"
@@ -93,7 +95,6 @@ std::pair<std::vector<std::int32_t>, bool> start_ids(const GenerateOptions& opti
 
 int generate(const GenerateOptions& o) {
   check(o.overflow == "recompute" || o.overflow == "stop", "overflow: must be recompute or stop; got {}", o.overflow);
-  check(o.max_tokens >= 0, "max-tokens: must be at least 0; got {}", o.max_tokens);
   check(std::ranges::none_of(o.stop, &std::string::empty), "stop: must not be empty");
   check(o.input.empty() || o.input == "-", "generate: only - may follow the run (a prompt from standard input); got {}",
         o.input);
@@ -155,19 +156,18 @@ void add_generate(CLI::App& app, Verb& chosen) {
   command->add_option("INPUT", o->input, "-: the prompt comes from standard input");
   CLI::Option* const prompt = command->add_option("--prompt", o->prompt, "text to begin with")->take_last();
   command->add_option("--prompt-file", o->prompt_file, "file with the text to begin with")->take_last();
-  command->add_option("--max-tokens", o->max_tokens, "tokens to write [200]")->take_last();
-  command->add_option("--temperature", o->sampling.temperature, "0: always the most likely token [0.8]")->take_last();
-  command->add_option("--top-k", o->sampling.top_k, "choose among the k most likely; 0: all [0]")->take_last();
-  command->add_option("--top-p", o->sampling.top_p, "choose among the most likely of this probability together [1]")
-      ->take_last();
-  command->add_option("--seed", o->seed, "of the choice [0]")->take_last();
+  add_number(*command, "--max-tokens", o->max_tokens, 0, kMostCount, "tokens to write");
+  add_number(*command, "--temperature", o->sampling.temperature, 0, kMostCount, "0: always the most likely token");
+  add_number(*command, "--top-k", o->sampling.top_k, 0, kMostCount, "choose among the k most likely; 0: all");
+  add_number(*command, "--top-p", o->sampling.top_p, 0, 1, "choose among the most likely of this probability together");
+  add_number(*command, "--seed", o->seed, 0, kMostSeed, "of the choice");
   command->add_option("--stop", o->stop, "end before this text; may be given several times")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")->take_last();
   command->add_option("--overflow", o->overflow, "at the end of the window: recompute from its last half, or stop")
       ->take_last();
-  command->add_option("--threads", o->threads, "0: every core [0]")->take_last();
+  add_number(*command, "--threads", o->threads, 0, kMostThreads, "0: OMP_NUM_THREADS, else every core");
   command->callback([o, prompt, &chosen] {
     o->has_prompt = prompt->count() > 0;
     chosen = [o] { return generate(*o); };

@@ -158,6 +158,30 @@ TEST_CASE("prompts with unknown characters are named: exit 3") {
   require_refused(run_maki({"generate", folder / "nothing"}), 2, {"nothing"});
 }
 
+TEST_CASE("numbers are decimal and finite, whichever verb reads them: exit 2") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  REQUIRE(train(folder, corpus).exit_code == 0);
+  const std::string whole = "must be a whole number; got ", decimal = "must be a finite decimal number; got ";
+  for (const char* text : {"0x10", "1e3", "5.0", " 5", "+5", "5x", "", "0b11", "99999999999999999999"}) {
+    require_refused(run_maki({"generate", run, "--max-tokens", text}), 2, {"max_tokens: " + whole + text});
+    require_refused(run_maki({"generate", run, "--seed", text}), 2, {"seed: " + whole + text});
+    require_refused(run_maki({"eval", run, "--eval-batches", text}), 2, {"eval_batches: " + whole + text});
+    require_refused(run_maki({"train", corpus, "--max-steps", text}), 2, {"max_steps: " + whole + text});
+  }
+  for (const char* text : {"nan", "inf", "0x1p3", "1,5", "warm", "1e999"}) {
+    require_refused(run_maki({"generate", run, "--temperature", text}), 2, {"temperature: " + decimal + text});
+    require_refused(run_maki({"train", corpus, "--learning-rate", text}), 2, {"learning_rate: " + decimal + text});
+  }
+  require_refused(run_maki({"generate", run, "--top-p", "1.5"}), 2, {"top_p: must be between 0 and 1; got 1.5"});
+  require_refused(run_maki({"generate", run, "--max-tokens", "-1"}), 2, {"max_tokens: must be between 0 and "});
+  require_refused(run_maki({"generate", run, "--threads", "-1"}), 2, {"threads: must be between 0 and 1024; got -1"});
+  const Finished ten = run_maki({"generate", run, "--prompt", "a", "--max-tokens", "010"});  // ten, not eight
+  INFO(ten.err);
+  REQUIRE(ten.exit_code == 0);
+  REQUIRE(ten.out.size() == 11);
+}
+
 TEST_CASE("a file is what its name says, and a damaged pointer is no dead end") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
