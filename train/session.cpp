@@ -53,7 +53,7 @@ bool Session::has(std::int64_t step) const {
 }
 
 // The best of the evaluations up to here whose checkpoint can be read. `best` may say otherwise: it may come from a
-// future that a fallback undid, its file may be gone, or the process ended between an evaluation and its save.
+// future that a fallback undid, or its file may be gone.
 void Session::find_best() {
   std::vector<Best> known;
   const std::optional<Best> named = run_.best();
@@ -82,7 +82,6 @@ void Session::save() {
 bool Session::evaluate() {
   const auto report = trainer_.evaluate(stop);
   if (!report) return false;
-  metrics_.eval(*report);
   std::string line = fmt::format("step {}: training loss {:.4f}", report->step, report->train_loss);
   if (report->val_loss) {
     const double loss = *report->val_loss;
@@ -97,6 +96,8 @@ bool Session::evaluate() {
     rises_ = last_val_loss_ > 0 && loss > last_val_loss_ ? rises_ + 1 : 0;
     last_val_loss_ = loss;
   }
+  // Last: who finds this line knows that all the rest of the evaluation was done.
+  metrics_.eval(*report);
   progress_.say(line);
   if (rises_ == kRises) {
     progress_.say(

@@ -130,7 +130,9 @@ int resume(const TrainOptions& options) {
         "this run was made on {} and goes on on {}: its results stay right, but not the same to the last bit", ran_on,
         config.target));
   }
-  if (step >= config.max_steps) {
+  // A run that ended after its last save and before its last evaluation has that to do.
+  const bool measured = step != config.max_steps || Metrics(run.metrics_file(), step).evaluated(step);
+  if (step >= config.max_steps && measured) {
     say(fmt::format("{}: has reached step {} of {}; raise --max-steps to go on", options.resume, step,
                     config.max_steps));
     return 0;

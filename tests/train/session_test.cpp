@@ -1,6 +1,7 @@
 // A session that takes up a run: what counts as its best, and which files it trusts.
 #include "train/session.h"
 
+#include <cerrno>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -124,6 +125,25 @@ TEST_CASE("an evaluation that was written down before best was moved counts, and
   REQUIRE_FALSE(holds(said, "best names"));
   REQUIRE(run.directory.best()->step == 20);
   REQUIRE(run.directory.best()->loss == 0.25);
+}
+
+TEST_CASE("an evaluation is written down when all that follows from it is done, and not before") {
+  struct NoBest : FileSystem {
+    int rename(const std::string& from, const std::string& to) override {
+      if (!to.ends_with("/best")) return FileSystem::rename(from, to);
+      errno = EIO;
+      return -1;
+    }
+  } no_best;
+  Run run;
+  Trainer trainer(run.config, run.data);
+  const RunDirectory failing(run.directory.path(), no_best);
+  const std::string said = sentence<CheckpointError>([&] { Session(run.config, run.data, trainer, failing).train(); });
+  REQUIRE(holds(said, "checkpoints/best"));
+  REQUIRE_FALSE(holds(get(run.directory.metrics_file()), "eval"));
+  run.go_on(0, 10);
+  REQUIRE(holds(get(run.directory.metrics_file()), "{\"kind\":\"eval\",\"step\":0,"));
+  REQUIRE(run.directory.best().has_value());
 }
 
 TEST_CASE("a file of this step that cannot be gone on from, or is another run's, is written anew") {
