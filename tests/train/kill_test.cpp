@@ -1,0 +1,73 @@
+// A run that is killed, SIGKILL, at seeded moments around its checkpoints goes on each time, and ends as the run that
+// was never touched: the same checkpoint, the same best, the same measurements, nothing left over.
+#include <filesystem>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sstream>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "autograd/core/philox.h"
+#include "tests/catch.h"
+#include "tests/train/tried_run.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+constexpr int kSteps = 60;
+
+bool ended(pid_t process) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+}
+
+// Kills when the work on the checkpoint of this step has begun, and a moment more has passed.
+std::function<void(pid_t)> killer(const std::string& run, int step, useconds_t moment) {
+  return [=](pid_t process) {
+    const std::string file = checkpoint(run, step), temporary = file + ".tmp";
+    while (!ended(process) && access(temporary.c_str(), F_OK) != 0 && access(file.c_str(), F_OK) != 0) usleep(50);
+    usleep(moment);
+    kill(process, SIGKILL);
+  };
+}
+
+// What a run measured, without how fast.
+std::string measured(const std::string& run) {
+  std::string kept;
+  std::istringstream lines(read_text(run + "/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) kept += line.substr(0, line.find(",\"tokens_per_second\"")) + "\n";
+  return kept;
+}
+
+}  // namespace
+
+TEST_CASE("a run killed around every checkpoint, at any moment, is the same run in the end") {
+  const TemporaryFolder folder;
+  const TriedRun straight(folder, "straight", kSteps), killed(folder, "killed", kSteps);
+  require_ok(straight.go_on());
+  const RandomStream stream(11, Purpose::test);
+  int kills = 0;
+  std::uint64_t draw = 0;
+  for (int done = -1; done < kSteps;) {
+    // One or two steps further each time; from a moment before the first byte to the middle of the next step.
+    const int target = std::min(kSteps, done + 1 + static_cast<int>(stream.below(draw++, 2)));
+    RunOptions options;
+    options.meanwhile = killer(killed.path, target, static_cast<useconds_t>(stream.below(draw++, 6000)));
+    const Finished finished = killed.go_on(options);
+    INFO("killed at step " << target << ": " << finished.err);
+    REQUIRE((finished.exit_code == 128 + SIGKILL || finished.exit_code == 0));
+    kills += finished.exit_code != 0;
+    done = std::max(done + (target > done + 1 ? 1 : 0), killed.newest());
+    if (finished.exit_code == 0) break;
+  }
+  REQUIRE(kills > 20);
+  require_ok(killed.go_on());
+  REQUIRE(read_text(checkpoint(killed.path, kSteps)) == read_text(checkpoint(straight.path, kSteps)));
+  REQUIRE(killed.files() == straight.files());
+  for (const char* pointer : {"/checkpoints/last", "/checkpoints/best"}) {
+    REQUIRE(read_text(killed.path + pointer) == read_text(straight.path + pointer));
+  }
+  REQUIRE(measured(killed.path) == measured(straight.path));
+}

@@ -1,0 +1,107 @@
+// The binary takes up runs that are not as they were left: it falls back, says so, and ends where it would have.
+#include <cstring>
+#include <filesystem>
+
+#include "tests/files.h"
+#include "tests/train/small_checkpoint.h"
+#include "tests/train/tried_run.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+constexpr int kSteps = 6;
+
+// A finished run, and the bytes of its last checkpoint.
+struct Done : TriedRun {
+  explicit Done(const TemporaryFolder& folder) : TriedRun(folder, "run", kSteps) {
+    require_ok(go_on());
+    expected = read_text(checkpoint(path, kSteps));
+    REQUIRE(expected.size() > 10000);
+  }
+  // Goes on, and must end as before; what it said.
+  std::string again() const {
+    const Finished finished = go_on();
+    INFO(finished.err);
+    REQUIRE(finished.exit_code == 0);
+    REQUIRE(read_text(checkpoint(path, kSteps)) == expected);
+    return finished.err;
+  }
+  // The last checkpoint with one section changed, every hash right.
+  void forge(const std::string& name, const std::function<void(std::string&)>& change) const {
+    Sections sections = sections_of(checkpoint(path, kSteps));
+    change(section(sections, name));
+    write_sections(checkpoint(path, kSteps), sections);
+  }
+  std::string expected;
+};
+
+}  // namespace
+
+TEST_CASE("a last checkpoint that verifies but cannot be gone on from: the one before it serves, said aloud") {
+  const TemporaryFolder folder;
+  const Done run(folder);
+  const std::string file = checkpoint(run.path, kSteps);
+  const std::vector<std::pair<std::string, std::function<void(std::string&)>>> forgeries = {
+      {"tensors", [](std::string& bytes) { bytes[1] = 'v'; }},
+      {"tokenizer", [](std::string& bytes) { bytes.pop_back(); }},
+      {"tokenizer", [](std::string& bytes) { bytes[0] = 'M'; }},
+      {"config", [](std::string& bytes) { bytes += "# more\n"; }},
+      {"config", [](std::string& bytes) { bytes.replace(bytes.find("n_embd = 16"), 11, "n_embd = 32"); }},
+      {"exp_avg", [](std::string& bytes) { bytes.resize(bytes.size() / 2); }},
+  };
+  for (const auto& [name, change] : forgeries) {
+    run.forge(name, change);
+    require_ok(run_maki({"inspect", checkpoint(run.path, kSteps - 1), "--verify"}));
+    const std::string said = run.again();
+    INFO(name << ": " << said);
+    REQUIRE(said.starts_with(file));
+    REQUIRE(holds(said, "falling back"));
+    REQUIRE(holds(said, "resumes after step 5"));
+  }
+}
+
+TEST_CASE("a damaged tokenizer in a checkpoint is exit 4 with the path, in every verb") {
+  const TemporaryFolder folder;
+  const Done run(folder);
+  run.forge("tokenizer", [](std::string& bytes) { bytes.pop_back(); });
+  const std::string file = checkpoint(run.path, kSteps);
+  for (const Arguments& arguments : {Arguments{"generate", file}, Arguments{"eval", file, run.corpus},
+                                     Arguments{"inspect", file}, Arguments{"inspect", file, "--verify"}}) {
+    const Finished finished = run_maki(arguments);
+    INFO(arguments[0] << ": " << finished.err);
+    REQUIRE(finished.exit_code == 4);
+    REQUIRE(holds(finished.err, file));
+  }
+  // With no other checkpoint to fall back to, the run ends the same way.
+  for (int step = 0; step < kSteps; ++step) std::filesystem::remove(checkpoint(run.path, step));
+  const Finished finished = run.go_on();
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 4);
+  REQUIRE(holds(finished.err, file));
+}
+
+TEST_CASE("a last that names a missing file is said aloud, and the newest that verifies serves") {
+  const TemporaryFolder folder;
+  const Done run(folder);
+  std::filesystem::remove(checkpoint(run.path, kSteps));
+  const std::string said = run.again();
+  INFO(said);
+  REQUIRE(holds(said, "checkpoints/last: names step-00000006.maki, which is missing"));
+  REQUIRE(holds(said, "resumes after step 5"));
+}
+
+TEST_CASE("a run that ended between its last save and its last evaluation has that to do") {
+  const TemporaryFolder folder;
+  const Done run(folder);
+  const std::string metrics = read_text(run.path + "/metrics.jsonl");
+  const std::size_t last_line = metrics.rfind('\n', metrics.size() - 2) + 1;
+  REQUIRE(holds(metrics.substr(last_line), "eval"));
+  std::filesystem::resize_file(run.path + "/metrics.jsonl", last_line);
+  std::filesystem::remove(run.path + "/checkpoints/best");
+  run.again();
+  REQUIRE(read_text(run.path + "/metrics.jsonl") == metrics);
+  REQUIRE(std::filesystem::exists(run.path + "/checkpoints/best"));
+  REQUIRE(holds(run.again(), "has reached step 6"));
+}
