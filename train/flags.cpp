@@ -42,22 +42,25 @@ CLI::Option* add_number(CLI::App& command, const std::string& option, double& va
   });
 }
 
-ConfigFlags::ConfigFlags(CLI::App& command, Presets presets) : presets_(std::move(presets)) {
+ConfigFlags::ConfigFlags(CLI::App& command, Presets presets, const std::vector<std::string>& names)
+    : presets_(std::move(presets)) {
   const Config defaults;
   command.add_option("--preset", preset_, fmt::format("{}", fmt::join(presets_.names, ", ")))
       ->type_name("NAME")
       ->take_last();
   command.add_option("--config", config_file_, "TOML file with fields by their names")->type_name("FILE")->take_last();
   for (const Field& field : fields()) {
-    if (!field.flag) continue;
+    const bool wanted = names.empty() || std::ranges::find(names, field.name) != names.end();
+    if (!field.flag || !wanted) continue;
     Given& given = *given_.emplace_back(std::make_unique<Given>(Given{&field, {}}));
-    const std::string group =
-        field.kind == FieldClass::training ? "Training (fixed for the run)" : "Run (may change on --resume)";
+    const std::string group = !names.empty()                       ? "Options"
+                              : field.kind == FieldClass::training ? "Training (fixed for the run)"
+                                                                   : "Run (may change on --resume)";
     const std::string value = field_text(defaults, field);
     if (field.is_boolean()) {
-      const std::string names = fmt::format("{0},!--no-{1}", field.option(), field.option().substr(2));
+      const std::string both = fmt::format("{0},!--no-{1}", field.option(), field.option().substr(2));
       given.option =
-          command.add_flag(names, given.text, fmt::format("{} [{}]", field.help, value))->take_last()->group(group);
+          command.add_flag(both, given.text, fmt::format("{} [{}]", field.help, value))->take_last()->group(group);
       continue;
     }
     const std::string type = field.choices.empty() ? "VALUE" : fmt::format("{}", fmt::join(field.choices, "|"));
@@ -77,6 +80,16 @@ void ConfigFlags::apply(Config& config, const std::string& default_preset) const
   for (const auto& given : given_) {
     if (given->option->count() > 0) set_field(config, *given->field, given->text);
   }
+}
+
+std::vector<std::string> ConfigFlags::given() const {
+  std::vector<std::string> options;
+  if (!preset_.empty()) options.emplace_back("--preset");
+  if (!config_file_.empty()) options.emplace_back("--config");
+  for (const auto& given : given_) {
+    if (given->option->count() > 0) options.push_back(given->field->option());
+  }
+  return options;
 }
 
 }  // namespace maki

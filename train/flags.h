@@ -30,12 +30,14 @@ CLI::Option* add_number(CLI::App& command, const std::string& option, double& va
 
 class ConfigFlags {
  public:
-  /// Adds the options to a sub-command, as the table of fields describes them.
-  explicit ConfigFlags(CLI::App& command, Presets presets = {});
+  /// Adds the options to a sub-command, as the table of fields describes them: of the fields named, or of all.
+  explicit ConfigFlags(CLI::App& command, Presets presets = {}, const std::vector<std::string>& names = {});
 
   /// Overlays what was given on `config`: preset, then file, then flags. `default_preset` serves when none was named;
   /// empty: none does.
   void apply(Config& config, const std::string& default_preset) const;
+  /// The options that were given: "--n-layer".
+  std::vector<std::string> given() const;
 
  private:
   struct Given {

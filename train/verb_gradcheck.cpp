@@ -27,7 +27,10 @@ constexpr double kFloor = 1e-5;
 constexpr std::int64_t kBatch = 2, kMostTokens = 16, kVocabulary = 65;
 
 struct GradcheckFlags {
-  explicit GradcheckFlags(CLI::App& command) : flags(command) {}
+  explicit GradcheckFlags(CLI::App& command)
+      : flags(command, {},
+              {"n_layer", "n_head", "n_embd", "block_size", "dropout", "bias", "tie_weights", "activation",
+               "label_smoothing", "seed", "threads"}) {}
   ConfigFlags flags;
   std::string run, checkpoint;
   bool json = false;
@@ -101,12 +104,18 @@ void stir(ParameterStore& store, std::uint64_t seed) {
 
 int run_gradcheck(const GradcheckFlags& o) {
   if (!o.run.empty()) {
+    for (const std::string& option : o.flags.given()) {
+      check(option == "--threads", "gradcheck: {} describes a model, and so does {}; give one of them", option, o.run);
+    }
+    Config config;
+    o.flags.apply(config, "");
+    if (config.threads > 0) set_threads(config.threads);
     LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint), "float64");
     return report(check_model(loaded.model, loaded.store, loaded.state.config), o.json);
   }
+  check(o.checkpoint.empty(), "gradcheck: --checkpoint chooses among those of a RUN; give one");
   Config config;
   o.flags.apply(config, "quickstart");
-  resolve(config);
   validate(config);
   if (config.threads > 0) set_threads(config.threads);
   ParameterStore store(DType::float64);

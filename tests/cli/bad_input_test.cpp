@@ -182,6 +182,21 @@ TEST_CASE("numbers are decimal and finite, whichever verb reads them: exit 2") {
   REQUIRE(ten.out.size() == 11);
 }
 
+TEST_CASE("gradcheck takes a run or a description of a model: exit 2 for both") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  REQUIRE(train(folder, corpus).exit_code == 0);
+  require_refused(run_maki({"gradcheck", run, "--n-layer", "3"}), 2, {"--n-layer", run});
+  require_refused(run_maki({"gradcheck", run, "--no-bias"}), 2, {"--bias", run});
+  require_refused(run_maki({"gradcheck", run, "--preset", "quickstart"}), 2, {"--preset", run});
+  require_refused(run_maki({"gradcheck", run, "--config", run + "/config.toml"}), 2, {"--config", run});
+  require_refused(run_maki({"gradcheck", "--checkpoint", "best"}), 2, {"--checkpoint", "RUN"});
+  require_refused(run_maki({"gradcheck", "--learning-rate", "1"}), 2, {"--learning-rate"});  // has no part in it
+  const Finished threads = run_maki({"gradcheck", run, "--threads", "1", "--checkpoint", "last"});
+  INFO(threads.out << threads.err);
+  REQUIRE(threads.exit_code == 0);
+}
+
 TEST_CASE("a file is what its name says, and a damaged pointer is no dead end") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
