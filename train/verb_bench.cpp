@@ -9,6 +9,7 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/target.h"
+#include "train/number.h"
 #include "train/profile.h"
 #include "train/progress.h"
 #include "train/timing.h"
@@ -110,7 +111,6 @@ void print_profile(const std::vector<ProfileRow>& rows) {
 
 int bench_step(const BenchOptions& o) {
   end_at_interrupts();
-  check(o.steps >= 0, "steps: must be at least 1, or 0 for enough; got {}", o.steps);
   const Workload workload = o.model.workload();
   to_stderr("{}; random tokens\n", describe(workload));
   const Measured r = measure(workload, o.steps);
@@ -140,7 +140,7 @@ Presets WorkloadFlags::presets() {
 }
 
 WorkloadFlags::WorkloadFlags(CLI::App& command) : flags_(command, presets()) {
-  command.add_option("--vocab-size", vocab_size_, "tokens that there are; 0: the preset's [0]")->take_last();
+  add_number(command, "--vocab-size", vocab_size_, 0, kMostCount, "tokens that there are; 0: the preset's");
 }
 
 Workload WorkloadFlags::workload() const {
@@ -149,7 +149,6 @@ Workload WorkloadFlags::workload() const {
   flags_.apply(config, "quickstart");
   resolve(config);
   validate(config);
-  check(vocab_size_ >= 0, "vocab_size: must be at least 1, or 0 for the preset's; got {}", vocab_size_);
   workload.vocab_size = vocab_size_ > 0 ? vocab_size_ : preset_vocab_size_;
   if (config.threads > 0) set_threads(config.threads);
   return workload;
@@ -176,8 +175,8 @@ void add_bench(CLI::App& app, Verb& chosen) {
       "bench", "Measure training steps, single products or generation, and what this machine can do");
   command->footer(kConventions);
   const auto o = std::make_shared<BenchOptions>(*command);
-  command->add_option("--steps", o->steps, "steps to time; 0: as many as fit into three seconds, 10 to 1000 [0]")
-      ->take_last();
+  add_number(*command, "--steps", o->steps, 0, kMostCount,
+             "steps to time; 0: as many as fit into three seconds, 10 to 1000");
   command->add_flag("--json", o->json, "facts as JSON");
   add_bench_gemm(*command, chosen);
   add_bench_generate(*command, chosen);

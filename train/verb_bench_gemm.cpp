@@ -7,6 +7,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/target.h"
 #include "train/gemm_bench.h"
+#include "train/number.h"
 #include "train/progress.h"
 #include "train/timing.h"
 #include "train/verb_bench.h"
@@ -84,7 +85,7 @@ void add_bench_gemm(CLI::App& bench, Verb& chosen) {
   command->add_option("--transpose", o->transpose, "which side is given transposed: NN, NT, TN or TT [NN]")
       ->take_last();
   command->add_flag("--packed", o->packed, "the right side is packed beforehand, as weights are that serve often");
-  command->add_option("--threads", o->threads, "0: every core [0]")->take_last();
+  add_number(*command, "--threads", o->threads, 0, kMostThreads, "0: OMP_NUM_THREADS, else every core");
   command->add_flag("--json", o->json, "facts as JSON");
   command->callback([o, &chosen] { chosen = [o] { return bench_gemm(*o); }; });
 }

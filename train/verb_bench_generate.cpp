@@ -10,6 +10,7 @@
 #include "autograd/kernels/target.h"
 #include "nn/kv_cache.h"
 #include "nn/sampler.h"
+#include "train/number.h"
 #include "train/progress.h"
 #include "train/timing.h"
 #include "train/verb_bench.h"
@@ -75,7 +76,6 @@ class GenerateBench {
 
 int bench_generate(const GenerateOptions& o) {
   end_at_interrupts();
-  check(o.windows >= 0, "steps: must be at least 1, or 0 for enough; got {}", o.windows);
   const Workload workload = o.model.workload();
   to_stderr("{}; initial weights, one sequence\n", describe(workload));
   GenerateBench bench(workload);
@@ -117,8 +117,8 @@ void add_bench_generate(CLI::App& bench, Verb& chosen) {
   CLI::App* const command = bench.add_subcommand(
       "generate", "Measure generation token by token, against reading every weight once at the measured bandwidth");
   const auto o = std::make_shared<GenerateOptions>(*command);
-  command->add_option("--steps", o->windows, "windows to generate; 0: as many as fit into three seconds [0]")
-      ->take_last();
+  add_number(*command, "--steps", o->windows, 0, kMostCount,
+             "windows to generate; 0: as many as fit into three seconds");
   command->add_flag("--json", o->json, "facts as JSON");
   command->callback([o, &chosen] { chosen = [o] { return bench_generate(*o); }; });
 }
