@@ -3,19 +3,27 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace maki {
 namespace {
 
-constexpr int kBarWidth = 24;
+constexpr std::size_t kBar = 24, kShortestBar = 4;
+constexpr std::chrono::milliseconds kRedraw{100};
 
 std::size_t terminal_width() {
   winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) return size.ws_col;
   return 80;
+}
+
+std::string bar(std::size_t width, std::int64_t step, std::int64_t total) {
+  const auto filled = total > 0 ? static_cast<std::int64_t>(width) * step / total : static_cast<std::int64_t>(width);
+  std::string text;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(width); ++i) text += i < filled ? "█" : "░";
+  return text;
 }
 
 }  // namespace
@@ -43,42 +51,55 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
-Progress::Progress(std::int64_t total, bool plain)
-    : total_(total), plain_(plain), start_(std::chrono::steady_clock::now()) {}
+Progress::Progress(std::int64_t total, bool plain) : total_(total), plain_(plain) {}
 Progress::~Progress() { finish(); }
 
-std::string Progress::bar(std::int64_t step) const {
-  const auto filled = static_cast<std::size_t>(total_ > 0 ? kBarWidth * step / total_ : kBarWidth);
-  std::string text;
-  for (std::size_t i = 0; i < kBarWidth; ++i) text += i < filled ? "█" : "░";
-  return text;
-}
-
-std::string Progress::remaining(std::int64_t step) {
-  if (first_step_ < 0) {
-    first_step_ = step;
-    start_ = std::chrono::steady_clock::now();
-  }
+std::string Progress::remaining(std::int64_t step) const {
   const std::int64_t done = step - first_step_;
   if (done == 0 || step >= total_) return "";
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  return fmt::format("  {} left", duration(seconds / static_cast<double>(done) * static_cast<double>(total_ - step)));
+  const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+  return fmt::format("{} left", duration(seconds / static_cast<double>(done) * static_cast<double>(total_ - step)));
 }
 
-void Progress::report(std::int64_t step, const std::string& facts) {
+// What does not fit goes in this order: the bar's length, facts from the last, the count for a percentage, and that.
+std::string Progress::line(std::int64_t step, std::size_t columns) const {
+  std::vector<std::string> parts{fmt::format("{}/{}", step, total_)};
+  parts.insert(parts.end(), facts_.begin(), facts_.end());
   const std::string left = remaining(step);
-  if (plain_) {
-    to_stderr("step {}/{}  {}{}\n", step, total_, facts, left);
-    return;
-  }
-  // The bar's blocks are three bytes and one column each; the rest is ASCII.
-  std::string line = fmt::format("{} {}/{}  {}{}", bar(step), step, total_, facts, left);
-  const std::size_t columns = line.size() - 2 * kBarWidth, width = terminal_width();
-  if (columns > width - 1) line.resize(line.size() - (columns - (width - 1)));
-  last_ = "\r\033[K" + line;
-  to_stderr("{}", last_);
+  if (!left.empty()) parts.push_back(left);
+  const std::size_t least = left.empty() ? 1 : 2;
+  const auto text = [&] { return fmt::format("{}", fmt::join(parts, "  ")); };
+  while (text().size() > columns && parts.size() > least) parts.erase(parts.end() - static_cast<std::ptrdiff_t>(least));
+  if (text().size() > columns) parts[0] = fmt::format("{}%", total_ > 0 ? 100 * step / total_ : 100);
+  if (text().size() > columns) parts.erase(parts.begin());
+  const std::string words = text().substr(0, columns);
+  if (words.size() + 1 + kShortestBar > columns) return words;
+  return bar(std::min(kBar, columns - words.size() - 1), step, total_) + " " + words;
+}
+
+void Progress::draw(std::int64_t step) {
+  drawn_ = "\r\033[K" + line(step, terminal_width() - 1);
+  drawn_at_ = Clock::now();
+  to_stderr("{}", drawn_);
   std::fflush(stderr);
   open_ = true;
+}
+
+void Progress::advance(std::int64_t step) {
+  const bool first = first_step_ < 0;
+  if (first) {
+    first_step_ = step;
+    start_ = Clock::now();
+  }
+  if (!plain_ && (first || Clock::now() - drawn_at_ > kRedraw)) draw(step);
+}
+
+void Progress::report(std::int64_t step, const std::vector<std::string>& facts) {
+  advance(step);
+  facts_ = facts;
+  if (!plain_) return draw(step);
+  const std::string left = remaining(step);
+  to_stderr("step {}/{}  {}{}{}\n", step, total_, fmt::join(facts, "  "), left.empty() ? "" : "  ", left);
 }
 
 void Progress::say(const std::string& line) {
@@ -86,7 +107,7 @@ void Progress::say(const std::string& line) {
     to_stderr("{}\n", line);
     return;
   }
-  to_stderr("\r\033[K{}\n{}", line, last_);
+  to_stderr("\r\033[K{}\n{}", line, drawn_);
   std::fflush(stderr);
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace maki {
 
@@ -28,21 +29,26 @@ class Progress {
   Progress(std::int64_t total, bool plain);
   ~Progress();
 
-  /// `facts` is what there is to say beside the bar: loss, speed.
-  void report(std::int64_t step, const std::string& facts);
+  /// `facts` is what there is to say beside the bar, the most important first.
+  void report(std::int64_t step, const std::vector<std::string>& facts);
+  /// Only moves the bar, and not at every call; the first starts the clock.
+  void advance(std::int64_t step);
   /// A line that stays, above the bar.
   void say(const std::string& line);
   /// Ends the bar's line, if there is one.
   void finish();
 
  private:
-  std::string bar(std::int64_t step) const;
-  std::string remaining(std::int64_t step);
+  using Clock = std::chrono::steady_clock;
+  void draw(std::int64_t step);
+  std::string line(std::int64_t step, std::size_t columns) const;
+  std::string remaining(std::int64_t step) const;
 
   std::int64_t total_, first_step_ = -1;
   bool plain_, open_ = false;
-  std::string last_;
-  std::chrono::steady_clock::time_point start_;
+  std::string drawn_;
+  std::vector<std::string> facts_;
+  Clock::time_point start_, drawn_at_;
 };
 
 /// Is stderr a terminal that a bar can be drawn on?

@@ -114,18 +114,20 @@ std::string Session::loss_text(double loss) const {
 }
 
 void Session::log(const StepReport& report) {
+  progress_.advance(report.step);
   if (report.step % config_.log_interval != 0 && report.step != config_.max_steps) return;
   const double rate = static_cast<double>(report.tokens * timed_steps_) / seconds_in_steps_;
   StepReport line = report;
   line.tokens = report.tokens * report.step;
   metrics_.train(line, rate, metrics_.elapsed_before() + seconds_since(start_));
-  progress_.report(report.step,
-                   fmt::format("loss {:.4f}  {} tokens/s", report.loss, grouped(static_cast<std::int64_t>(rate))));
+  progress_.report(report.step, {fmt::format("loss {:.4f}", report.loss),
+                                 fmt::format("{} tokens/s", grouped(static_cast<std::int64_t>(rate)))});
   seconds_in_steps_ = 0;
   timed_steps_ = 0;
 }
 
 int Session::train() {
+  progress_.advance(trainer_.steps());
   for (;;) {
     const std::int64_t step = trainer_.steps();
     const bool end = step == config_.max_steps;

@@ -1,0 +1,58 @@
+// What a person sees on a terminal.
+#include <fmt/format.h>
+
+#include "data/utf8.h"
+#include "tests/catch.h"
+#include "tests/cli/small_run.h"
+
+using namespace maki::tests;
+
+namespace {
+
+// The states of the line that rewrites itself.
+std::vector<std::string> bars(const std::string& shown) {
+  const std::string clear = "\r\033[K";
+  std::vector<std::string> lines;
+  for (std::size_t at = shown.find(clear); at != std::string::npos;) {
+    const std::size_t begin = at + clear.size();
+    at = shown.find(clear, begin);
+    const std::string line = shown.substr(begin, at == std::string::npos ? at : at - begin);
+    if (line.find('\n') == std::string::npos) lines.push_back(line);
+  }
+  return lines;
+}
+
+bool any_holds(const std::vector<std::string>& lines, const std::string& text) {
+  for (const std::string& line : lines) {
+    if (line.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("the bar fits the terminal, keeps the time left longest, and is there from the first step") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  for (const int columns : {12, 20, 40, 60, 80, 200}) {
+    RunOptions terminal;
+    terminal.terminal_columns = columns;
+    const Finished finished = run_maki(
+        Arguments{"train", corpus, "--out", folder / fmt::format("run-{}", columns), "--max-steps", "40"} + kSmall,
+        terminal);
+    INFO(columns << " columns: " << finished.err);
+    REQUIRE(finished.exit_code == 0);
+    const std::vector<std::string> lines = bars(finished.err);
+    REQUIRE(lines.size() > 4);
+    for (const std::string& line : lines) {
+      INFO(line);
+      REQUIRE(maki::count_code_points(line) < columns);
+      REQUIRE(!line.empty());
+    }
+    REQUIRE(any_holds({lines.front()}, "0/40"));
+    REQUIRE(any_holds(lines, columns < 20 ? "0s" : "0s left"));
+    if (columns >= 40) REQUIRE(any_holds(lines, "loss"));
+    REQUIRE(any_holds(lines, "tokens/s") == (columns >= 60));
+    if (columns >= 60) REQUIRE(any_holds(lines, "\u2588"));
+  }
+}
