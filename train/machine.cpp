@@ -17,12 +17,6 @@
 namespace maki {
 namespace {
 
-// body(thread) once on every thread of the team.
-template <class Body>
-void on_every_thread(const Body& body) {
-  parallel_for(threads(), kParallelWork, body);
-}
-
 std::int64_t last_level_cache_bytes() {
   std::int64_t bytes = 0;
 #ifdef _SC_LEVEL3_CACHE_SIZE
@@ -39,6 +33,18 @@ std::int64_t free_memory_bytes() {
 #endif
 }
 
+// Rounds that keep one thread busy for five milliseconds, next to which beginning and ending a parallel region is
+// nothing.
+template <class T>
+std::int64_t rounds_of_a_shot() {
+  for (std::int64_t rounds = 1 << 12;; rounds *= 2) {
+    const double start = seconds_now();
+    check<std::logic_error>(kernels::multiply_add_chains<T>(rounds) == 1,
+                            "peak: chains of multiply-adds end at the wrong place");
+    if (seconds_now() - start >= 5e-3) return rounds;
+  }
+}
+
 }  // namespace
 
 Team::Team(std::int64_t size) : before_(threads()) { set_threads(size); }
@@ -46,24 +52,16 @@ Team::~Team() { set_threads(before_); }
 
 double measure_peak_flop_per_second(DType dtype) {
   return dispatch(dtype, []<class T>() {
-    constexpr double kSeconds = 0.3, kShot = 2e-3;
+    constexpr double kSeconds = 0.3;
     const auto flop = static_cast<double>(kernels::multiply_add_flop<T>());
-    std::int64_t rounds = 1 << 12;
+    const std::int64_t rounds = rounds_of_a_shot<T>();
     double best = 0;
     for (const double start = seconds_now(); best == 0 || seconds_now() - start < kSeconds;) {
-      bool right = true;
       const double begin = seconds_now();
-      on_every_thread([&](std::int64_t thread) {
-        const double mean = kernels::multiply_add_chains<T>(rounds);
-        if (thread == 0) right = mean == 1;
-      });
-      const double seconds = seconds_now() - begin;
-      check<std::logic_error>(right, "peak: chains of multiply-adds end at the wrong place");
-      if (seconds < kShot) {
-        rounds *= 2;  // too short to trust
-      } else {
-        best = std::max(best, flop * static_cast<double>(rounds) * threads() / seconds);
-      }
+      // An index for each thread, which no other takes over.
+      parallel_ranges(threads(), kParallelWork,
+                      [&](std::int64_t, std::int64_t) { kernels::multiply_add_chains<T>(rounds); });
+      best = std::max(best, flop * static_cast<double>(rounds) * threads() / (seconds_now() - begin));
     }
     return best;
   });
