@@ -1,7 +1,6 @@
 // maki eval RUN CORPUS…
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <filesystem>
 #include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 #include "train/loaded_model.h"
 #include "train/number.h"
 #include "train/progress.h"
+#include "train/run_corpus.h"
 #include "train/run_directory.h"
 #include "train/verbs.h"
 
@@ -33,7 +33,7 @@ struct EvalOptions {
 std::vector<std::string> stored_corpus(const std::string& run) {
   Config config;
   const std::string file = RunDirectory(run).config_file();
-  check(std::filesystem::exists(file), "eval: needs a CORPUS: {} is no run directory that knows one", run);
+  check(file_exists(file), "eval: needs a CORPUS: {} is no run directory that knows one", run);
   apply_toml(config, read_whole(posix(), file), file);
   return config.corpus;
 }
@@ -43,7 +43,7 @@ int evaluate_run(const EvalOptions& o) {
         o.invalid_utf8);
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
-  const Corpus corpus = load_corpus(o.corpus.empty() ? stored_corpus(o.run) : o.corpus,
+  const Corpus corpus = load_corpus(o.corpus.empty() ? sources_again(o.run, {}, stored_corpus(o.run)) : o.corpus,
                                     o.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error);
 
   // Of its own text a run is judged by the part it did not learn from, of any other by the whole.

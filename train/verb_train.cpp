@@ -14,6 +14,7 @@
 #include "train/interrupt.h"
 #include "train/loaded_model.h"
 #include "train/progress.h"
+#include "train/run_corpus.h"
 #include "train/run_directory.h"
 #include "train/session.h"
 #include "train/verbs.h"
@@ -29,15 +30,6 @@ struct TrainOptions {
 };
 
 void say(const std::string& line) { to_stderr("{}\n", line); }
-
-// Paths are kept absolute, so that a run can be resumed from another folder.
-std::vector<std::string> absolute_paths(std::vector<std::string> sources) {
-  for (std::string& source : sources) {
-    if (source != "-" && !source.starts_with("@"))
-      source = std::filesystem::absolute(source).lexically_normal().string();
-  }
-  return sources;
-}
 
 InvalidUtf8 policy(const Config& config) {
   return config.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error;
@@ -84,7 +76,7 @@ int start(const TrainOptions& options) {
         config.out);
 
   const Corpus corpus = load_corpus(config.corpus, policy(config));
-  config.corpus = absolute_paths(config.corpus);
+  config.corpus = absolute_sources(config.corpus);
   const Dataset data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer);
   Trainer trainer(config, data);
   const DeferInterrupts deferred;
@@ -138,10 +130,7 @@ int resume(const TrainOptions& options) {
     return 0;
   }
 
-  if (!options.corpus.empty()) config.corpus = absolute_paths(options.corpus);
-  const bool from_input = std::ranges::find(config.corpus, "-") != config.corpus.end();
-  check<CorpusError>(!from_input || !options.corpus.empty(),
-                     "{}: its text came from standard input; give - again, with the same text", options.resume);
+  config.corpus = sources_again(options.resume, absolute_sources(options.corpus), config.corpus);
   const Corpus corpus = load_corpus(config.corpus, policy(config));
   check<CorpusError>(
       corpus.hash == state.corpus_hash,

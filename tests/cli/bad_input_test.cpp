@@ -197,6 +197,22 @@ TEST_CASE("gradcheck takes a run or a description of a model: exit 2 for both") 
   REQUIRE(threads.exit_code == 0);
 }
 
+TEST_CASE("a run whose text came from standard input says so, and does not wait for it") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  RunOptions piped, waiting;
+  piped.input = small_text();
+  waiting.input_stays_open = true;
+  REQUIRE(run_maki(Arguments{"train", "-", "--out", run, "--max-steps", "4"} + kSmall, piped).exit_code == 0);
+  require_refused(run_maki({"eval", run}, waiting), 3, {run, "standard input", "give - again"});
+  require_refused(run_maki({"train", "--resume", run, "--max-steps", "6"}, waiting), 3,
+                  {run, "standard input", "give - again"});
+  const Finished again = run_maki({"eval", run, "-"}, piped);
+  INFO(again.err);
+  REQUIRE(again.exit_code == 0);
+  REQUIRE(run_maki({"train", "--resume", run, "-", "--max-steps", "6"}, piped).exit_code == 0);
+}
+
 TEST_CASE("a file is what its name says, and a damaged pointer is no dead end") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
