@@ -6,6 +6,8 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
+#include "data/error.h"
+#include "data/utf8.h"
 #include "train/number.h"
 
 namespace maki {
@@ -98,6 +100,18 @@ void validate(const Config& c) {
   check(c.n_embd % c.n_head == 0, "n_embd: must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(!c.nesterov || c.momentum > 0, "nesterov: needs a momentum above 0");
+  check_paths(c);
+}
+
+void check_paths(const Config& c) {
+  check(!invalid_utf8(c.out), "out: must be UTF-8, as config.toml is; got {}; choose another name",
+        replace_invalid_utf8(c.out));
+  for (const std::string& source : c.corpus) {
+    check<CorpusError>(!invalid_utf8(source),
+                       "{}: the path of a corpus must be UTF-8, as config.toml is, which keeps it; rename it, or give "
+                       "the text through -",
+                       replace_invalid_utf8(source));
+  }
 }
 
 std::vector<Difference> training_differences(const Config& a, const Config& b) {

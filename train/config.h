@@ -70,10 +70,12 @@ void apply_toml(Config& config, std::string_view text, const std::string& name);
 
 /// Fills in what defaults to another field (lr_decay_steps).
 void resolve(Config& config);
-/// The rules between fields. Throws.
+/// The rules between fields, and check_paths(). Throws.
 void validate(const Config& config);
+/// Throws unless every path is UTF-8: TOML can hold no other. CorpusError for that of a corpus.
+void check_paths(const Config& config);
 
-/// config.toml: every field with its help.
+/// config.toml: every field with its help. check_paths() first.
 std::string to_toml(const Config& config);
 /// The training fields alone, a line each: the canonical form that a checkpoint stores.
 std::string training_toml(const Config& config);

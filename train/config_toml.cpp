@@ -90,6 +90,7 @@ void apply_toml(Config& config, std::string_view text, const std::string& name) 
 }
 
 std::string to_toml(const Config& config) {
+  check_paths(config);
   std::string text =
       "# The configuration of a maki run. Training fields are fixed; run fields may change on --resume.\n\n";
   std::vector<std::string> corpus;

@@ -79,10 +79,10 @@ int start(const TrainOptions& options) {
   config.corpus = absolute_sources(config.corpus);
   const Dataset data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer);
   Trainer trainer(config, data);
+  const std::string echo = to_toml(config);
   const DeferInterrupts deferred;
   run.create();
   const RunLock lock(run);
-  const std::string echo = to_toml(config);
   commit_file(posix(), run.config_file(), {as_bytes(echo)});
   say_start(config, data, trainer, config.out);
   return Session(config, data, trainer, run).train();

@@ -105,3 +105,25 @@ TEST_CASE("a run that ended between its last save and its last evaluation has th
   REQUIRE(std::filesystem::exists(run.path + "/checkpoints/best"));
   REQUIRE(holds(run.again(), "has reached step 6"));
 }
+
+TEST_CASE("a corpus whose path is not UTF-8 is refused before anything is written: exit 3; such an --out: exit 2") {
+  const TemporaryFolder folder;
+  const std::string odd = folder.write("caf\xe9.txt", small_text()), plain = folder.write("plain.txt", small_text());
+  const std::string run = folder / "run";
+  const auto refused = [&](int code, const Arguments& arguments, const RunOptions& options = {}) {
+    const Finished finished = run_maki(arguments + kSmall + Arguments{"--max-steps", "2"}, options);
+    INFO(finished.err);
+    REQUIRE(finished.exit_code == code);
+    REQUIRE(holds(finished.err, "UTF-8"));
+    REQUIRE_FALSE(std::filesystem::exists(run));
+  };
+  refused(3, {"train", odd, "--out", run});
+  refused(2, {"train", plain, "--out", folder / "r\xfcn"});
+  // The name given is good, the folder it is in is not.
+  std::filesystem::create_directory(folder / "d\xe9p");
+  std::filesystem::copy_file(plain, folder / "d\xe9p/plain.txt");
+  refused(3, {"train", "plain.txt", "--out", run}, {.working_directory = folder / "d\xe9p"});
+  // Its text can be given all the same.
+  require_ok(run_maki(Arguments{"train", "-", "--out", run} + kSmall + Arguments{"--max-steps", "2"},
+                      {.input = small_text()}));
+}

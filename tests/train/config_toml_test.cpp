@@ -1,0 +1,96 @@
+// The configuration as TOML: types, lines in messages, and values that read back to the last bit and byte.
+#include <cstring>
+#include <locale>
+
+#include "data/error.h"
+#include "tests/train/config_sentence.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+TEST_CASE("an integer literal is a float, a float is no integer, and types are named") {
+  Config config;
+  apply_toml(config, "learning_rate = 1\nmin_lr = 0\nbias = true\nschedule = \"linear\"\nseed = 3\n", "some.toml");
+  REQUIRE(config.learning_rate == 1);
+  REQUIRE(config.bias);
+  REQUIRE(config.schedule == "linear");
+  REQUIRE(config.seed == 3);
+  for (const char* text :
+       {"n_layer = 2.5", "n_layer = 2.0", "n_layer = \"2\"", "n_layer = true", "n_layer = [2]", "n_layer = {a = 2}",
+        "learning_rate = \"1\"", "learning_rate = nan", "learning_rate = inf", "bias = 1", "bias = \"true\"",
+        "schedule = 3", "schedule = true", "n_layer = 1979-05-27", "corpus = \"a.txt\"", "corpus = [1]"}) {
+    const std::string said = toml(text);
+    INFO(text << ": " << said);
+    REQUIRE(holds(said, "some.toml: line 1"));
+    REQUIRE(holds(said, std::string(text).substr(0, std::strchr(text, ' ') - text)));
+  }
+}
+
+TEST_CASE("text that is no TOML is refused with its line") {
+  for (const char* text : {"n_layer = = 2", "n_layer 2", "n_layer = 2\nn_layer = 3", "x = \"", "\xff\xfe = 1", "="}) {
+    INFO(text);
+    REQUIRE(holds(toml(text), "some.toml: line "));
+  }
+  REQUIRE_FALSE(toml("n_layer = " + std::string(100000, '[')).empty());
+}
+
+TEST_CASE("doubles read back to the last bit, and names of any kind read back") {
+  for (const double value : {0.1, 1.0 / 3, 1e-3, 5e-324, 123.456789, 6.02e-23, 0.30000000000000004}) {
+    Config config;
+    config.learning_rate = value;
+    REQUIRE(read_back(training_toml(config)).learning_rate == value);
+  }
+  for (const std::string& name :
+       {std::string("plain"), std::string("two words"), std::string("quote\"quote"), std::string("it's"),
+        std::string("'\"'''\"\"\""), std::string("back\\slash\\"), std::string("tab\tnew\nline"),
+        std::string("日本語の巻"), std::string("# no comment"), std::string("bell\a\x7f\x1b"), std::string(" ")}) {
+    Config config;
+    config.out = name;
+    config.corpus = {name, "other", name};
+    const Config again = read_back(to_toml(config));
+    INFO(name);
+    REQUIRE(again.out == name);
+    REQUIRE(again.corpus == config.corpus);
+  }
+}
+
+TEST_CASE("a path that TOML cannot hold is refused, not written in a form that does not read back") {
+  for (const char* const name : {"\xff", "caf\xe9.txt", "\xed\xa0\x80", "a\xc0\xaf"}) {
+    Config config;
+    config.corpus = {"good.txt", name};
+    REQUIRE(holds(sentence<CorpusError>([&] { validate(config); }), "UTF-8"));
+    REQUIRE(holds(sentence<CorpusError>([&] { to_toml(config); }), "UTF-8"));
+    config.corpus = {};
+    config.out = name;
+    REQUIRE(holds(sentence<Error>([&] { validate(config); }), "out"));
+    REQUIRE(holds(sentence<Error>([&] { to_toml(config); }), "out"));
+  }
+}
+
+TEST_CASE("the locale changes nothing") {
+  struct Comma : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  Config config;
+  config.learning_rate = 0.0125;
+  config.max_steps = 1234567;
+  const std::string before = to_toml(config);
+  const std::locale old = std::locale::global(std::locale(std::locale::classic(), new Comma));
+  std::string during, refused;
+  Config again;
+  try {
+    during = to_toml(config);
+    again = read_back(before);
+    refused = set("learning_rate", "0,5");
+  } catch (...) {
+    std::locale::global(old);
+    throw;
+  }
+  std::locale::global(old);
+  REQUIRE(during == before);
+  REQUIRE(again.learning_rate == 0.0125);
+  REQUIRE(again.max_steps == 1234567);
+  REQUIRE_FALSE(refused.empty());
+}
