@@ -81,6 +81,18 @@ TEST_CASE("a forged table with valid hashes is refused before anything is alloca
   require_refused(folder, rehashed(unended, 2));
 }
 
+TEST_CASE("a length that runs once round the end of all numbers is refused") {
+  const Folder folder;
+  const std::string good = small(folder);
+  // The first section ends where the table's last entry begins, 2^64 bytes later; the second goes on from there.
+  std::string bytes = good;
+  store(bytes, kHeader + 40, ~std::uint64_t{0} - 63);
+  store(bytes, kHeader + kEntry + 32, std::uint64_t{kHeader + kEntry});
+  store(bytes, kHeader + kEntry + 40, std::uint64_t{good.size() - kTrailer - kHeader - kEntry});
+  put(folder / "forged.maki", rehashed(bytes, 2));
+  REQUIRE(holds(sentence<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); }), "table"));
+}
+
 TEST_CASE("opening alone finds every flipped byte of header and table, and every cut and extension") {
   const Folder folder;
   const std::string good = small(folder);

@@ -166,19 +166,20 @@ TEST_CASE("forged lists of tensors are refused: places, names, groups, sizes, co
   said([](std::string& bytes) { bytes[record(0) + 127] = 'x'; });
   said([](std::string& bytes) { bytes[record(0) + 11] = 'x'; });
   said([](std::string& bytes) { bytes[record(0) + kExtents + 39] = 1; });
+  // What would be printed is printable.
   for (const char byte : {'\n', ' ', '\x1b', '\x7f', '\xe5', '\0'}) {
-    said([&](std::string& bytes) { bytes[record(0)] = byte; });
+    REQUIRE(holds(said([&](std::string& bytes) { bytes[record(0)] = byte; }), "list of tensors is damaged"));
   }
 }
 
 TEST_CASE("the same facts in another encoding are refused: there is one form") {
   const Folder folder;
-  for (const char* name : {"state", "tensors"}) {
-    // cereal's mark of big-endian numbers, and the numbers turned round.
-    const std::string path = forged(folder, name, [](std::string& bytes) { bytes[0] = 0; });
-    INFO(name);
-    REQUIRE(holds(resume_says(path), path));
-  }
+  // cereal's mark of big-endian numbers, and every number turned round: it reads as the same state.
+  const std::string path = forged(folder, "state", [](std::string& bytes) {
+    bytes[0] = 0;
+    for (std::size_t at = kPreamble; at + 8 <= kPreamble + 48; at += 8) std::reverse(&bytes[at], &bytes[at + 8]);
+  });
+  REQUIRE(holds(resume_says(path), "state is not in the form"));
 }
 
 TEST_CASE("the hash of a corpus is 32 hexadecimal digits, lower case") {

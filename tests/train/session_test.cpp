@@ -113,6 +113,11 @@ TEST_CASE("with no evaluation left whose checkpoint can be read there is no best
   INFO(said);
   REQUIRE(holds(said, "best names step 5, whose checkpoint cannot be read; there is none now"));
   REQUIRE(run.directory.best()->step >= 10);
+  // Nothing left to measure: the pointer goes.
+  put(run.directory.metrics_file(), "{\"kind\":\"eval\",\"step\":20,\"train_loss\":1.0}\n");
+  run.directory.set_best({5, 0.125});
+  REQUIRE(holds(run.go_on(20, 20), "there is none now"));
+  REQUIRE_FALSE(run.directory.best().has_value());
 }
 
 TEST_CASE("an evaluation that was written down before best was moved counts, and is no news") {
