@@ -97,6 +97,15 @@ TEST_CASE("every kind of step is proven before it is timed") {
     bench.step();
     bench.verify();
     REQUIRE(bench.trainer().steps() == 1);
+    // A gradient that is wrong by a third in one tensor is refused.
+    bench.trainer().tape().observe([&](const Tape::Observed& op) {
+      if (!op.backward || op.name != std::string("embedding")) return;
+      Tensor& gradient = bench.trainer().store().find("wte.weight").gradient_buffer();
+      dispatch(gradient.dtype(), [&]<class T>() {
+        for (T& x : gradient.values<T>()) x *= static_cast<T>(1.33);
+      });
+    });
+    REQUIRE_THROWS_WITH(bench.verify(), ContainsSubstring("the gradient is wrong"));
     REQUIRE(bench.tokens_per_step() == 24 * kind.config.grad_accum);
   }
 }
