@@ -2,13 +2,9 @@
 // and is known by its nearest name.
 #include "train/config.h"
 
-#include <cmath>
-#include <cstring>
 #include <fmt/format.h>
-#include <locale>
 
-#include "autograd/core/check.h"
-#include "tests/files.h"
+#include "tests/train/config_sentence.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -28,26 +24,6 @@ std::string another_value(const Field& field) {
     if (choice != defaults.*std::get<std::string Config::*>(field.member)) return choice;
   }
   return "something";
-}
-
-std::string set(const std::string& name, const std::string& text) {
-  return sentence<Error>([&] {
-    Config config;
-    set_field(config, find_field(name), text);
-  });
-}
-
-std::string toml(const std::string& text) {
-  return sentence<Error>([&] {
-    Config config;
-    apply_toml(config, text, "some.toml");
-  });
-}
-
-Config read_back(const std::string& text) {
-  Config config;
-  apply_toml(config, text, "echo");
-  return config;
 }
 
 }  // namespace
@@ -154,24 +130,6 @@ TEST_CASE("numbers are decimal and finite") {
   for (const char* text : {"yes", "1", "True", ""}) REQUIRE(holds(set("bias", text), "true or false"));
 }
 
-TEST_CASE("an integer literal is a float, a float is no integer, and types are named") {
-  Config config;
-  apply_toml(config, "learning_rate = 1\nmin_lr = 0\nbias = true\nschedule = \"linear\"\nseed = 3\n", "some.toml");
-  REQUIRE(config.learning_rate == 1);
-  REQUIRE(config.bias);
-  REQUIRE(config.schedule == "linear");
-  REQUIRE(config.seed == 3);
-  for (const char* text :
-       {"n_layer = 2.5", "n_layer = 2.0", "n_layer = \"2\"", "n_layer = true", "n_layer = [2]", "n_layer = {a = 2}",
-        "learning_rate = \"1\"", "learning_rate = nan", "learning_rate = inf", "bias = 1", "bias = \"true\"",
-        "schedule = 3", "schedule = true", "n_layer = 1979-05-27", "corpus = \"a.txt\"", "corpus = [1]"}) {
-    const std::string said = toml(text);
-    INFO(text << ": " << said);
-    REQUIRE(holds(said, "some.toml: line 1"));
-    REQUIRE(holds(said, std::string(text).substr(0, std::strchr(text, ' ') - text)));
-  }
-}
-
 TEST_CASE("unknown names and choices are answered with the nearest") {
   REQUIRE(holds(toml("\nn_layr = 2\n"), "some.toml: line 2"));
   REQUIRE(holds(toml("n_layr = 2"), "n_layer"));
@@ -182,14 +140,6 @@ TEST_CASE("unknown names and choices are answered with the nearest") {
   REQUIRE(holds(sentence<Error>([] { find_field("lerning_rate"); }), "nearest is learning_rate"));
   Config config;
   REQUIRE(holds(sentence<Error>([&] { apply_preset(config, "babby"); }), "nearest of quickstart, baby is baby"));
-}
-
-TEST_CASE("text that is no TOML is refused with its line") {
-  for (const char* text : {"n_layer = = 2", "n_layer 2", "n_layer = 2\nn_layer = 3", "x = \"", "\xff\xfe = 1", "="}) {
-    INFO(text);
-    REQUIRE(holds(toml(text), "some.toml: line "));
-  }
-  REQUIRE_FALSE(toml("n_layer = " + std::string(100000, '[')).empty());
 }
 
 TEST_CASE("the presets are what they are called after") {
@@ -246,52 +196,4 @@ TEST_CASE("the rules between fields") {
   REQUIRE(holds(rates, "0.5"));
   REQUIRE(holds(said([](Config& c) { c.nesterov = true; }), "momentum"));
   REQUIRE(said([](Config& c) { c.nesterov = true, c.momentum = 0.9; }).empty());
-}
-
-TEST_CASE("doubles read back to the last bit, and names of any kind read back") {
-  for (const double value : {0.1, 1.0 / 3, 1e-3, 5e-324, 123.456789, 6.02e-23, 0.30000000000000004}) {
-    Config config;
-    config.learning_rate = value;
-    REQUIRE(read_back(training_toml(config)).learning_rate == value);
-  }
-  for (const std::string& name :
-       {std::string("plain"), std::string("two words"), std::string("quote\"quote"), std::string("it's"),
-        std::string("'\"'''\"\"\""), std::string("back\\slash\\"), std::string("tab\tnew\nline"),
-        std::string("日本語の巻"), std::string("# no comment"), std::string("bell\a\x7f\x1b"), std::string(" ")}) {
-    Config config;
-    config.out = name;
-    config.corpus = {name, "other", name};
-    const Config again = read_back(to_toml(config));
-    INFO(name);
-    REQUIRE(again.out == name);
-    REQUIRE(again.corpus == config.corpus);
-  }
-}
-
-TEST_CASE("the locale changes nothing") {
-  struct Comma : std::numpunct<char> {
-    char do_decimal_point() const override { return ','; }
-    char do_thousands_sep() const override { return '.'; }
-    std::string do_grouping() const override { return "\3"; }
-  };
-  Config config;
-  config.learning_rate = 0.0125;
-  config.max_steps = 1234567;
-  const std::string before = to_toml(config);
-  const std::locale old = std::locale::global(std::locale(std::locale::classic(), new Comma));
-  std::string during, refused;
-  Config again;
-  try {
-    during = to_toml(config);
-    again = read_back(before);
-    refused = set("learning_rate", "0,5");
-  } catch (...) {
-    std::locale::global(old);
-    throw;
-  }
-  std::locale::global(old);
-  REQUIRE(during == before);
-  REQUIRE(again.learning_rate == 0.0125);
-  REQUIRE(again.max_steps == 1234567);
-  REQUIRE_FALSE(refused.empty());
 }
