@@ -110,6 +110,14 @@ int generate(const GenerateOptions& o) {
   const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
   to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
   auto [ids, echoed] = start_ids(o, *loaded.tokenizer);
+  // A prompt longer than the window: the model reads its end. From the next token on the window is full.
+  const std::int64_t block_size = loaded.model.config.block_size;
+  if (const auto length = static_cast<std::int64_t>(ids.size()); length > block_size) {
+    check(o.overflow != "stop", "prompt: has {} tokens and the window {}; shorten it, or let --overflow be recompute",
+          length, block_size);
+    to_stderr("the prompt has {} tokens and the window {}: the model reads the last {}\n", length, block_size,
+              block_size);
+  }
   const std::vector<std::string> none;
   Output echo(none), output(o.stop);
   if (echoed) {
@@ -118,7 +126,7 @@ int generate(const GenerateOptions& o) {
   }
 
   // `ids` holds what the model reads next; `window` everything it has read since the cache was last filled.
-  const std::int64_t block_size = loaded.model.config.block_size;
+  ids.erase(ids.begin(), ids.end() - std::min(block_size, static_cast<std::int64_t>(ids.size())));
   KvCache cache = loaded.model.make_cache(1);
   std::vector<std::int32_t> window;
   const DeferInterrupts deferred;  // what was written so far is finished
@@ -126,13 +134,9 @@ int generate(const GenerateOptions& o) {
     if (interrupted() != 0) break;
     window.insert(window.end(), ids.begin(), ids.end());
     if (static_cast<std::int64_t>(window.size()) > block_size) {
-      if (o.overflow == "stop" && n > 0) {
+      if (o.overflow == "stop") {
         to_stderr("\nthe window of {} tokens is full; --overflow recompute goes on\n", block_size);
         break;
-      }
-      if (n == 0) {
-        to_stderr("the prompt has {} tokens and the window {}: the model reads the last {}\n", window.size(),
-                  block_size, std::max<std::int64_t>(1, block_size / 2));
       }
       window.erase(window.begin(), window.end() - std::max<std::int64_t>(1, block_size / 2));
       cache.clear();

@@ -99,6 +99,31 @@ TEST_CASE("generate echoes its prompt, repeats itself for a seed, and stops wher
   REQUIRE(run_maki(Arguments{"generate", run.path, "-"} + rest, piped).out == first);
 }
 
+TEST_CASE("of a prompt longer than the window the model reads the last block_size tokens") {
+  const Run run;
+  const std::string text = small_text();
+  for (std::size_t i = 0; i < 12; ++i) {
+    const std::string prompt = text.substr(100 * i, 40), end = prompt.substr(40 - 16);
+    const Arguments rest = {"--max-tokens", "1", "--temperature", "2", "--seed", std::to_string(i)};
+    const Finished whole = run_maki(Arguments{"generate", run.path, "--prompt", prompt} + rest);
+    const Finished of_end = run_maki(Arguments{"generate", run.path, "--prompt", end, "--overflow", "stop"} + rest);
+    INFO(whole.err << of_end.err);
+    REQUIRE(whole.exit_code == 0);
+    REQUIRE(of_end.exit_code == 0);
+    REQUIRE(whole.out.size() == 41);
+    REQUIRE(whole.out.substr(24) == of_end.out);
+    REQUIRE_THAT(whole.err, ContainsSubstring("40 tokens") && ContainsSubstring("the last 16"));
+  }
+  const Finished refused = run_maki({"generate", run.path, "--prompt", text.substr(0, 17), "--overflow", "stop"});
+  REQUIRE(refused.exit_code == 2);
+  REQUIRE(refused.out.empty());
+  REQUIRE_THAT(refused.err, ContainsSubstring("prompt: has 17 tokens and the window 16"));
+  // A prompt that fills the window leaves room for one token, and recomputing for as many as are wanted.
+  const Arguments full = {"generate", run.path, "--prompt", text.substr(0, 16), "--max-tokens", "50"};
+  REQUIRE(run_maki(full + Arguments{"--overflow", "stop"}).out.size() == 17);
+  REQUIRE(run_maki(full).out.size() == 66);
+}
+
 TEST_CASE("Japanese is trained on, prompted with and generated without a broken character") {
   const Run run(small_japanese_text());
   const Finished finished = run_maki({"generate", run.path, "--prompt", "吾輩は", "--max-tokens", "100"});
