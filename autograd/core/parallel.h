@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <omp.h>
 
@@ -34,12 +36,59 @@ void parallel_ranges(std::int64_t n, std::int64_t work, const Body& body) {
   }
 }
 
-/// body(i) for every i in [0, n): parallel_ranges for bodies that do a whole block of work each.
+/// The tasks 0 … n - 1 of a team: a contiguous part for each thread, and who is done helps the others. The parts are
+/// those of parallel_ranges, so that one op after another finds a row in the cache of the core that wrote it: reading
+/// 0.4 MB that the other of two cores has just written takes 18 µs, one's own 6. Helping keeps a team together when a
+/// core is taken away or tasks are of different size.
+class TaskQueue {
+ public:
+  TaskQueue() = default;
+  TaskQueue(std::int64_t n, int team) { reset(n, team); }
+
+  /// By one thread, while no other takes.
+  void reset(std::int64_t n, int team) {
+    parts_ = std::min<std::int64_t>(team, kMostParts);
+    for (std::int64_t p = 0; p < parts_; ++p) {
+      Part& part = part_[static_cast<std::size_t>(p)];
+      part.next.store(n * p / parts_, std::memory_order_relaxed);
+      part.end = n * (p + 1) / parts_;
+    }
+  }
+
+  /// body(i) for tasks of one's own part, then for those of the others that nobody has begun.
+  template <class Body>
+  void run(int thread, const Body& body) {
+    for (std::int64_t p = 0; p < parts_; ++p) {
+      Part& part = part_[static_cast<std::size_t>((thread + p) % parts_)];
+      while (true) {
+        const std::int64_t i = part.next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= part.end) break;
+        body(i);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kMostParts = 64;  // larger teams share parts
+  struct alignas(64) Part {
+    std::atomic<std::int64_t> next = 0;
+    std::int64_t end = 0;
+  };
+  std::int64_t parts_ = 0;
+  std::array<Part, kMostParts> part_;
+};
+
+/// body(i) for every i in [0, n), for bodies that do a whole block of work each; `work` is the cost of one.
 template <class Body>
 void parallel_for(std::int64_t n, std::int64_t work, const Body& body) {
-  parallel_ranges(n, work, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) body(i);
-  });
+  const int team = threads();
+  if (team == 1 || n <= 1 || n * std::max<std::int64_t>(work, 1) < kParallelWork || omp_in_parallel()) {
+    for (std::int64_t i = 0; i < n; ++i) body(i);
+    return;
+  }
+  TaskQueue queue(n, team);
+#pragma omp parallel num_threads(team)
+  queue.run(omp_get_thread_num(), body);
 }
 
 /// ceil(a / b) for a >= 0, b > 0.

@@ -122,16 +122,23 @@ void Product<T>::run(int team) {
     }
     return;
   }
+  TaskQueue to_pack(pack_tasks(slab(0)), team), to_multiply(tasks(slab(0)), team);
 #pragma omp parallel num_threads(team)
   for (std::int64_t index = 0; index < slabs(); ++index) {
+    const int thread = omp_get_thread_num();
     const Slab s = slab(index);
-    const std::int64_t to_pack = pack_tasks(s), to_multiply = tasks(s);
-    if (to_pack > 0) {
-#pragma omp for schedule(dynamic)
-      for (std::int64_t task = 0; task < to_pack; ++task) pack(s, task);
+    if (pack_tasks(s) > 0) {
+      to_pack.run(thread, [&](std::int64_t task) { pack(s, task); });
+#pragma omp barrier
     }
-#pragma omp for schedule(dynamic)
-    for (std::int64_t task = 0; task < to_multiply; ++task) multiply(s, task, omp_get_thread_num());
+    to_multiply.run(thread, [&](std::int64_t task) { multiply(s, task, thread); });
+    if (index + 1 == slabs()) break;
+#pragma omp barrier
+#pragma omp single
+    {
+      to_pack.reset(pack_tasks(slab(index + 1)), team);
+      to_multiply.reset(tasks(slab(index + 1)), team);
+    }
   }
 }
 
