@@ -44,6 +44,7 @@ class ContainerReader {
   const std::vector<Entry>& entries() const { return entries_; }
   bool has(std::string_view name) const;
   std::uint64_t length(std::string_view name) const { return entry(name).length; }
+  std::uint64_t file_size() const { return file_size_; }
 
   /// One section, verified.
   std::string read(std::string_view name) const;

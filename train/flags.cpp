@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
+#include "data/error.h"
 #include "data/file.h"
 #include "train/number.h"
 
@@ -70,13 +70,23 @@ ConfigFlags::ConfigFlags(CLI::App& command, Presets presets, const std::vector<s
   }
 }
 
+namespace {
+
+// A configuration that cannot be read is a mistake of usage, not of the corpus.
+std::string read_configuration(const std::string& path) {
+  try {
+    return read_file(path);
+  } catch (const CorpusError& error) {
+    throw Error(error.what());
+  }
+}
+
+}  // namespace
+
 void ConfigFlags::apply(Config& config, const std::string& default_preset) const {
   const std::string preset = preset_.empty() ? default_preset : preset_;
   if (!preset.empty()) presets_.apply(config, preset);
-  if (!config_file_.empty()) {
-    check(std::filesystem::exists(config_file_), "{}: there is no such configuration file", config_file_);
-    apply_toml(config, read_file(config_file_), config_file_);
-  }
+  if (!config_file_.empty()) apply_toml(config, read_configuration(config_file_), config_file_);
   for (const auto& given : given_) {
     if (given->option->count() > 0) set_field(config, *given->field, given->text);
   }

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fcntl.h>
-#include <filesystem>
 #include <new>
 #include <sys/prctl.h>
 #include <system_error>
@@ -103,8 +102,6 @@ int main(int argc, char** argv) {
   } catch (const Diverged& error) {
     return refuse(kDiverged, error.what());
   } catch (const Error& error) {
-    return refuse(kUsage, error.what());
-  } catch (const std::filesystem::filesystem_error& error) {
     return refuse(kUsage, error.what());
   } catch (const std::system_error& error) {
     return refuse(kCheckpoint, fmt::format("standard output cannot be written: {}", error.what()));

@@ -169,8 +169,9 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
                               std::vector<std::string>& notes) {
   std::error_code error_code;
   const auto status = stdfs::status(run_or_file, error_code);
-  check(stdfs::exists(status), "{}: there is no such run directory or checkpoint{}{}", run_or_file,
-        error_code ? ": " : "", error_code ? error_code.message() : "");
+  check<CheckpointError>(!error_code || status.type() == stdfs::file_type::not_found, "{}: cannot be looked at: {}",
+                         run_or_file, error_code.message());
+  check(stdfs::exists(status), "{}: there is no such run directory or checkpoint", run_or_file);
   if (!stdfs::is_directory(status)) {
     check(choice.empty(), "{}: is a file; --checkpoint chooses within a run directory", run_or_file);
     return run_or_file;

@@ -1,10 +1,10 @@
 // maki inspect PATH [--verify]
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "data/file.h"
 #include "data/tokenizer.h"
 #include "train/checkpoint.h"
 #include "train/loaded_model.h"
@@ -21,8 +21,8 @@ struct InspectOptions {
 };
 
 int inspect(const InspectOptions& o) {
-  const bool directory = std::filesystem::is_directory(o.path);
-  const std::string path = chosen_checkpoint(o.path, o.checkpoint.empty() && directory ? "last" : o.checkpoint);
+  const bool newest = o.checkpoint.empty() && is_directory(o.path);
+  const std::string path = chosen_checkpoint(o.path, newest ? "last" : o.checkpoint);
   const ContainerReader file(path);
   if (o.verify) file.verify();
   const CheckpointState state = read_state(file);
@@ -55,8 +55,7 @@ int inspect(const InspectOptions& o) {
     return 0;
   }
   fmt::print("{}\nstep         {}\nbytes        {}{}\n", path, state.step,
-             grouped(static_cast<std::int64_t>(std::filesystem::file_size(path))),
-             o.verify ? ", every one verified" : "");
+             grouped(static_cast<std::int64_t>(file.file_size())), o.verify ? ", every one verified" : "");
   fmt::print("text         {} characters, {} tokens to train on, {} to validate, hash {}\n", grouped(state.characters),
              grouped(state.train_tokens), grouped(state.val_tokens), state.corpus_hash);
   fmt::print("tokenizer    {}, vocabulary of {}\nparameters   {}\n\n", tokenizer->kind(), state.vocab_size,

@@ -1,6 +1,5 @@
 // maki train CORPUS… --out RUN      maki train --resume RUN [CORPUS…]
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -101,8 +100,7 @@ int resume(const TrainOptions& options) {
 
   // Training fields are the checkpoint's; run fields come from config.toml and then from the command line.
   Config config = state.config;
-  if (std::filesystem::exists(run.config_file()))
-    apply_toml(config, read_whole(posix(), run.config_file()), run.config_file());
+  if (file_exists(run.config_file())) apply_toml(config, read_whole(posix(), run.config_file()), run.config_file());
   for (const Field& field : fields()) {
     if (field.kind == FieldClass::training) {
       std::visit([&](auto member) { config.*member = state.config.*member; }, field.member);

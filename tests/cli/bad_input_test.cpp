@@ -213,6 +213,43 @@ TEST_CASE("a run whose text came from standard input says so, and does not wait 
   REQUIRE(run_maki({"train", "--resume", run, "-", "--max-steps", "6"}, piped).exit_code == 0);
 }
 
+TEST_CASE("paths that lead nowhere: a sentence of ours and the exit code of what was to be read") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  REQUIRE(train(folder, corpus).exit_code == 0);
+  const std::string loop = folder / "loop", long_name(300, 'n'), below_a_file = corpus + "/below";
+  std::filesystem::create_symlink(loop, loop);
+  struct Path {
+    std::string path, why;
+  };
+  for (const Path& p : {Path{loop, "Too many levels of symbolic links"}, Path{long_name, "File name too long"}}) {
+    for (const Arguments& verb :
+         {Arguments{"generate", p.path}, Arguments{"eval", p.path}, Arguments{"inspect", p.path},
+          Arguments{"gradcheck", p.path}, Arguments{"train", "--resume", p.path},
+          Arguments{"train", corpus, "--out", p.path}}) {
+      require_refused(run_maki(verb), 4, {p.path, p.why});
+    }
+    require_refused(run_maki({"train", p.path, "--out", folder / "other"}), 3, {p.path, p.why});
+    require_refused(run_maki({"eval", run, p.path}), 3, {p.path, p.why});
+    require_refused(run_maki({"generate", run, "--prompt-file", p.path}), 3, {p.path, p.why});
+    require_refused(run_maki({"train", corpus, "--config", p.path}), 2, {p.path, p.why});
+  }
+  require_refused(run_maki({"inspect", below_a_file}), 2, {below_a_file, "no such"});
+  require_refused(run_maki({"train", corpus, "--config", below_a_file}), 2, {below_a_file});
+  require_refused(run_maki({"train", corpus, "--config", folder / "run"}), 2, {"is a directory"});
+  require_refused(run_maki({"train", "--resume", below_a_file}), 2, {below_a_file});
+  require_refused(run_maki({"train", corpus, "--out", below_a_file}), 4, {below_a_file});
+  std::filesystem::create_directory(folder / "closed");
+  if (geteuid() != 0) {
+    std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);
+    const std::string inside = folder / "closed/run";
+    require_refused(run_maki({"inspect", inside}), 4, {inside, "Permission denied"});
+    require_refused(run_maki({"train", "--resume", inside}), 4, {inside, "Permission denied"});
+    require_refused(run_maki({"train", corpus, "--config", inside}), 2, {inside, "Permission denied"});
+    std::filesystem::permissions(folder / "closed", std::filesystem::perms::owner_all);
+  }
+}
+
 TEST_CASE("a file is what its name says, and a damaged pointer is no dead end") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
