@@ -127,20 +127,23 @@ Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& o
   const InputPipe pipe(options.input_stays_open ? folder / "pipe" : "", options.input);
   Terminal terminal(options.terminal_columns);
   const std::string in = options.input_stays_open ? folder / "pipe" : folder.write("in", options.input);
-  std::string out = options.output_file.empty() ? folder / "out" : options.output_file;
-  std::string err = options.error_file.empty() ? folder / "err" : options.error_file;
-  if (options.terminal_columns > 0) err = terminal.path();
-  if (options.output_to_terminal) out = terminal.path();
+  const std::string out = folder / "out", err = folder / "err";
+  const bool shows_errors = options.terminal_columns > 0;
+  const auto target = [&](bool on_terminal, const std::string& given, const std::string& kept) {
+    return on_terminal ? terminal.path() : given.empty() ? kept : given;
+  };
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("fork failed");
-  if (child == 0) become_maki(arguments, options, in, out, err);
+  if (child == 0) {
+    become_maki(arguments, options, in, target(options.output_to_terminal, options.output_file, out),
+                target(shows_errors, options.error_file, err));
+  }
   if (options.meanwhile) options.meanwhile(child);
   const std::string shown = terminal.read_to_end();
   int status = 0;
   waitpid(child, &status, 0);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return {code, options.output_to_terminal ? "" : read_text(out),
-          options.terminal_columns > 0 ? shown : read_text(err)};
+  return {code, read_text(out), shows_errors ? shown : read_text(err)};
 }
 
 void wait_for_handlers(pid_t process) {
