@@ -108,7 +108,7 @@ Parameter& ParameterStore::find(std::string_view name) const {
   if (found != by_name_.end()) return *found->second;
   std::vector<std::string> names;
   for (const auto& parameter : parameters_) names.push_back(parameter->name_);
-  fail("parameters: there is no {}; the nearest is {}", name, nearest_name(name, names));
+  fail("parameters: there is no {}{}", name, nearest_hint(name, names));
 }
 
 std::int64_t ParameterStore::numel() const {

@@ -1,6 +1,7 @@
 #include "nn/layers.h"
 
 #include <cmath>
+#include <fmt/ranges.h>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,7 @@ Activation activation_named(std::string_view name) {
     if (name == to_string(activation)) return activation;
     names.emplace_back(to_string(activation));
   }
-  fail("activation: there is no {}; the nearest is {}", name, nearest_name(name, names));
+  fail("activation: must be one of {}; got {}{}", fmt::join(names, ", "), name, nearest_hint(name, names));
 }
 
 Tensor activate(const Tensor& x, Activation activation) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/ranges.h>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ Decay decay_named(std::string_view name) {
     if (name == to_string(decay)) return decay;
     names.emplace_back(to_string(decay));
   }
-  fail("schedule: there is no {}; the nearest is {}", name, nearest_name(name, names));
+  fail("schedule: must be one of {}; got {}{}", fmt::join(names, ", "), name, nearest_hint(name, names));
 }
 
 void Schedule::validate() const {

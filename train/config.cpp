@@ -45,8 +45,8 @@ constexpr Preset kPresets[] = {
 
 void check_choice(const Field& field, const std::string& value) {
   if (field.choices.empty() || std::ranges::find(field.choices, value) != field.choices.end()) return;
-  fail("{}: must be one of {}; got {}; the nearest is {}", field.name, fmt::join(field.choices, ", "), value,
-       nearest_name(value, field.choices));
+  fail("{}: must be one of {}; got {}{}", field.name, fmt::join(field.choices, ", "), value,
+       nearest_hint(value, field.choices));
 }
 
 struct SetFromText {
@@ -86,8 +86,8 @@ void apply_preset(Config& config, const std::string& name) {
   for (const Preset& preset : kPresets) {
     if (preset.name == name) return preset.apply(config);
   }
-  fail("preset: there is no {}; the nearest of {} is {}", name, fmt::join(preset_names(), ", "),
-       nearest_name(name, preset_names()));
+  fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), name,
+       nearest_hint(name, preset_names()));
 }
 
 void resolve(Config& config) {

@@ -88,7 +88,7 @@ const Field& find_field(std::string_view name) {
   if (found != fields().end()) return *found;
   std::vector<std::string> names = {"corpus"};
   for (const Field& field : fields()) names.push_back(field.name);
-  fail("configuration: there is no {}; the nearest is {}", name, nearest_name(name, names));
+  fail("configuration: there is no {}{}", name, nearest_hint(name, names));
 }
 
 }  // namespace maki

@@ -1,11 +1,14 @@
 // The maki program: the only place that catches, prints what went wrong, and chooses the exit code.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <new>
 #include <sys/prctl.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
@@ -27,24 +30,56 @@ int refuse(int code, const std::string& sentence) {
   return code;
 }
 
+std::vector<std::string> verbs_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : command.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(verb->get_name());
+  }
+  return names;
+}
+
+// "maki bench gemm", the deepest that was understood.
+std::pair<const CLI::App*, std::string> understood(const CLI::App& app) {
+  const CLI::App* command = &app;
+  std::string name = app.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
+  }
+  return {command, name};
+}
+
 // What was not understood, with the nearest word that would have been.
 std::string unknown_word(const CLI::App& app, const std::string& word) {
-  const CLI::App* command = &app;
-  for (const CLI::App* sub : app.get_subcommands()) command = sub;
-  std::vector<std::string> known;
-  if (word.starts_with("-")) {
+  const auto [command, path] = understood(app);
+  const std::string see = fmt::format("; see {} --help", path);
+  if (word.starts_with("-") && word != "-") {
+    std::vector<std::string> known;
     for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+      for (const std::string& name : option->get_lnames()) known.push_back(name);
     }
-  } else if (command == &app) {
-    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-      known.push_back(sub->get_name());
+    const std::string given = word.substr(0, word.find('='));
+    const std::string nearest = nearest_name(given.substr(std::min(given.size(), given.find_first_not_of('-'))), known);
+    return fmt::format("{}: there is no such option{}{}", given, nearest.empty() ? "" : "; the nearest is --" + nearest,
+                       see);
   }
-  const std::string name = word.substr(0, word.find('=')), nearest = nearest_name(name, known);
-  if (nearest.empty()) return fmt::format("{}: nothing is expected here", word);
-  return fmt::format("{}: there is no such {}; the nearest is {}; see maki {}--help", name,
-                     word.starts_with("-") ? "option" : "verb", nearest,
-                     command == &app ? "" : command->get_name() + " ");
+  if (command == &app) {
+    const std::vector<std::string> verbs = verbs_of(app);
+    return fmt::format("{}: there is no such verb among {}{}", word, fmt::join(verbs, ", "), nearest_hint(word, verbs));
+  }
+  return fmt::format("{}: nothing more is expected here{}", word, see);
+}
+
+// In our words. What it says: "--stop: 1 required TEXT missing", "Could not convert: --json = x", "RUN is required".
+std::string misuse(const CLI::ParseError& error) {
+  const std::string words = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    return words.substr(0, words.find(':')) + ": needs a value";
+  const std::size_t option = words.find("--");
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr && option != std::string::npos) {
+    return words.substr(option, words.find_first_of(" =", option) - option) + ": takes no value";
+  }
+  return words;
 }
 
 // At the end of every parallel region libgomp spins 300,000 pauses, 13 ms on a CPU whose pause takes 140 cycles, before
@@ -69,7 +104,6 @@ int run(int argc, char** argv) {
   CLI::App app("maki trains Transformer language models on a CPU, from a text file.", "maki");
   app.set_version_flag("--version", MAKI_VERSION);
   app.set_help_flag("-h,--help", "Print this help");
-  app.require_subcommand(1);
   app.get_formatter()->column_width(42);
   Verb verb;
   for (const auto add : {add_train, add_generate, add_eval, add_inspect, add_gradcheck, add_bench}) add(app, verb);
@@ -80,8 +114,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) return refuse(kUsage, unknown_word(app, extras.front()));
-    return refuse(kUsage, fmt::format("{}; see maki --help", error.what()));
+    return refuse(kUsage, fmt::format("{}; see {} --help", misuse(error), understood(app).second));
   }
+  if (!verb)
+    return refuse(kUsage, fmt::format("a verb is needed: {}; see maki --help", fmt::join(verbs_of(app), ", ")));
   const int code = verb();
   check<CheckpointError>(std::fflush(stdout) == 0 && std::ferror(stdout) == 0, "standard output cannot be written");
   return code;

@@ -69,8 +69,8 @@ std::vector<std::string> workload_names() {
 
 std::int64_t apply_workload(Config& c, const std::string& name) {
   const auto* const w = std::ranges::find_if(kWorkloads, [&](const NamedWorkload& x) { return x.name == name; });
-  check(w != std::end(kWorkloads), "preset: there is no {}; the nearest of {} is {}", name,
-        fmt::join(workload_names(), ", "), nearest_name(name, workload_names()));
+  check(w != std::end(kWorkloads), "preset: must be one of {}; got {}{}", fmt::join(workload_names(), ", "), name,
+        nearest_hint(name, workload_names()));
   c.n_layer = w->n_layer;
   c.n_head = w->n_head;
   c.n_embd = w->n_embd;

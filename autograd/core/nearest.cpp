@@ -21,12 +21,26 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+bool is_near(std::string_view a, std::string_view b) {
+  const auto [least, most] = std::minmax({a.size(), b.size()});
+  const bool cut = least >= 3 && a.substr(0, least) == b.substr(0, least);
+  return cut || edit_distance(a, b) <= 1 + most / 3;
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
-  const auto distance = [&](const std::string& candidate) { return edit_distance(word, candidate); };
-  const auto best = std::ranges::min_element(candidates, {}, distance);
-  return best == candidates.end() ? std::string() : *best;
+  std::string nearest;
+  for (const std::string& candidate : candidates) {
+    if (!is_near(word, candidate)) continue;
+    if (nearest.empty() || edit_distance(word, candidate) < edit_distance(word, nearest)) nearest = candidate;
+  }
+  return nearest;
+}
+
+std::string nearest_hint(std::string_view word, std::span<const std::string> candidates) {
+  const std::string nearest = nearest_name(word, candidates);
+  return nearest.empty() ? "" : "; the nearest is " + nearest;
 }
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// The nearest of several names, for messages that say "did you mean …".
+// The nearest of several names, for messages about a word that is none of them.
 #pragma once
 
 #include <span>
@@ -7,8 +7,12 @@
 
 namespace maki {
 
-/// The candidate with the smallest edit distance (Levenshtein 1966) to `word`, the first of several; empty when there
-/// is none.
+/// The candidate that `word` may have been meant for: with the smallest edit distance (Levenshtein 1966), the first of
+/// several, among those that differ in little (a third of their length and one) or by what is missing at the end. Empty
+/// when there is none.
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);
+
+/// "; the nearest is NAME", or nothing: the end of a sentence.
+std::string nearest_hint(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace maki

@@ -139,7 +139,8 @@ TEST_CASE("unknown names and choices are answered with the nearest") {
   REQUIRE(holds(set("optimizer", "adamW"), "nearest is adamw"));
   REQUIRE(holds(sentence<Error>([] { find_field("lerning_rate"); }), "nearest is learning_rate"));
   Config config;
-  REQUIRE(holds(sentence<Error>([&] { apply_preset(config, "babby"); }), "nearest of quickstart, baby is baby"));
+  REQUIRE(holds(sentence<Error>([&] { apply_preset(config, "babby"); }),
+                "one of quickstart, baby; got babby; the nearest is baby"));
 }
 
 TEST_CASE("the presets are what they are called after") {
