@@ -1,10 +1,13 @@
 // The maki program: the only place that catches, prints what went wrong, and chooses the exit code.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
 #include <fmt/ranges.h>
 #include <new>
+#include <sstream>
 #include <sys/prctl.h>
 #include <system_error>
 #include <unistd.h>
@@ -100,6 +103,11 @@ void fill_standard_streams() {
   if (descriptor > STDERR_FILENO) close(descriptor);
 }
 
+int flushed(int code) {
+  if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
+  return code;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("maki trains Transformer language models on a CPU, from a text file.", "maki");
   app.set_version_flag("--version", MAKI_VERSION);
@@ -110,7 +118,10 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success);  // --help and --version are results
+    std::ostringstream text;  // --help and --version are results
+    app.exit(success, text, text);
+    fmt::print("{}", text.str());
+    return flushed(kDone);
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) return refuse(kUsage, unknown_word(app, extras.front()));
@@ -118,9 +129,7 @@ int run(int argc, char** argv) {
   }
   if (!verb)
     return refuse(kUsage, fmt::format("a verb is needed: {}; see maki --help", fmt::join(verbs_of(app), ", ")));
-  const int code = verb();
-  check<CheckpointError>(std::fflush(stdout) == 0 && std::ferror(stdout) == 0, "standard output cannot be written");
-  return code;
+  return flushed(verb());
 }
 
 }  // namespace
@@ -140,7 +149,9 @@ int main(int argc, char** argv) {
   } catch (const Error& error) {
     return refuse(kUsage, error.what());
   } catch (const std::system_error& error) {
-    return refuse(kCheckpoint, fmt::format("standard output cannot be written: {}", error.what()));
+    // Results go to standard output through calls that throw this. A reader that had enough (head) is no mistake.
+    if (error.code() == std::errc::broken_pipe) return 128 + SIGPIPE;
+    return refuse(kCheckpoint, fmt::format("standard output cannot be written: {}", error.code().message()));
   } catch (const std::bad_alloc&) {
     return refuse(kDefect, "the machine has no memory left; use a smaller model, batch or text");
   } catch (const std::exception& error) {

@@ -1,8 +1,12 @@
 // maki generate RUN [--prompt TEXT | --prompt-file F | -]
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <fmt/core.h>
 #include <memory>
+#include <optional>
+#include <system_error>
+#include <unistd.h>
 
 #include "autograd/core/parallel.h"
 #include "data/error.h"
@@ -47,6 +51,8 @@ class Output {
     held_ += characters_.finish();
     write(std::min(held_.size(), find_stop()));
   }
+  /// The last byte that was written.
+  std::optional<char> last() const { return last_; }
 
  private:
   std::size_t find_stop() const {
@@ -65,14 +71,16 @@ class Output {
     return longest;
   }
   void write(std::size_t n) {
-    const std::size_t written = std::fwrite(held_.data(), 1, n, stdout);
-    check<CheckpointError>(written == n && std::fflush(stdout) == 0, "generate: standard output cannot be written");
+    if (std::fwrite(held_.data(), 1, n, stdout) != n || std::fflush(stdout) != 0)
+      throw std::system_error(errno, std::generic_category());
+    if (n > 0) last_ = held_[n - 1];
     held_.erase(0, n);
   }
 
   const std::vector<std::string>& stop_;
   Utf8Stream characters_;
   std::string held_;
+  std::optional<char> last_;
 };
 
 Tensor ids_tensor(std::span<const std::int32_t> ids) { return tensor(ids, {1, static_cast<std::int64_t>(ids.size())}); }
@@ -93,62 +101,74 @@ std::pair<std::vector<std::int32_t>, bool> start_ids(const GenerateOptions& opti
   return {{0}, false};
 }
 
-int generate(const GenerateOptions& o) {
+void check_options(const GenerateOptions& o) {
   check(o.overflow == "recompute" || o.overflow == "stop", "overflow: must be recompute or stop; got {}", o.overflow);
   check(std::ranges::none_of(o.stop, &std::string::empty), "stop: must not be empty");
   check(o.input.empty() || o.input == "-", "generate: only - may follow the run (a prompt from standard input); got {}",
         o.input);
-  check(
-      static_cast<int>(o.has_prompt) + static_cast<int>(!o.prompt_file.empty()) + static_cast<int>(!o.input.empty()) <=
-          1,
-      "generate: give one of --prompt, --prompt-file and -");
-  if (o.threads != 0) set_threads(o.threads);
+  const int prompts = (o.has_prompt ? 1 : 0) + (o.prompt_file.empty() ? 0 : 1) + (o.input.empty() ? 0 : 1);
+  check(prompts <= 1, "generate: give one of --prompt, --prompt-file and -");
+}
+
+void check_length(const GenerateOptions& o, std::int64_t length, std::int64_t block_size) {
+  if (length <= block_size) return;
+  check(o.overflow != "stop", "prompt: has {} tokens and the window {}; shorten it, or let --overflow be recompute",
+        length, block_size);
+  to_stderr("the prompt has {} tokens and the window {}: the model reads the last {}\n", length, block_size,
+            block_size);
+}
+
+enum class End : std::uint8_t { length, stop_string, window, interrupt };
+
+// Token by token, until one of the four. `ids` holds what the model reads next, `window` everything it has read since
+// the cache was last filled: of a longer prompt its end, and from the end of the window on its last half.
+End write_text(const GenerateOptions& o, const Gpt& model, const Tokenizer& tokenizer, std::vector<std::int32_t> ids,
+               Output& output) {
+  const std::int64_t block_size = model.config.block_size;
+  ids.erase(ids.begin(), ids.end() - std::min(block_size, static_cast<std::int64_t>(ids.size())));
   Sampling sampling = o.sampling;
   sampling.seed = static_cast<std::uint64_t>(o.seed);
   Sampler sampler(sampling);
-
-  const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
-  to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
-  auto [ids, echoed] = start_ids(o, *loaded.tokenizer);
-  // A prompt longer than the window: the model reads its end. From the next token on the window is full.
-  const std::int64_t block_size = loaded.model.config.block_size;
-  if (const auto length = static_cast<std::int64_t>(ids.size()); length > block_size) {
-    check(o.overflow != "stop", "prompt: has {} tokens and the window {}; shorten it, or let --overflow be recompute",
-          length, block_size);
-    to_stderr("the prompt has {} tokens and the window {}: the model reads the last {}\n", length, block_size,
-              block_size);
+  KvCache cache = model.make_cache(1);
+  std::vector<std::int32_t> window;
+  for (std::int64_t n = 0; n < o.max_tokens; ++n) {
+    if (interrupted() != 0) return End::interrupt;
+    window.insert(window.end(), ids.begin(), ids.end());
+    if (static_cast<std::int64_t>(window.size()) > block_size) {
+      if (o.overflow == "stop") return End::window;
+      window.erase(window.begin(), window.end() - std::max<std::int64_t>(1, block_size / 2));
+      cache.clear();
+      ids = window;
+    }
+    const Tensor logits = model.next_logits(ids_tensor(ids), cache);
+    ids = {sampler(logits, 0, static_cast<std::uint64_t>(n))};
+    if (!output.push(tokenizer.bytes(ids.front()))) return End::stop_string;
   }
+  return End::length;
+}
+
+int generate(const GenerateOptions& o) {
+  check_options(o);
+  if (o.threads != 0) set_threads(o.threads);
+  const Sampler valid(o.sampling);  // a mistake there is said before the model is read
+  const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
+  const std::int64_t block_size = loaded.model.config.block_size;
+  to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
+  const auto [ids, echoed] = start_ids(o, *loaded.tokenizer);
+  check_length(o, static_cast<std::int64_t>(ids.size()), block_size);
   const std::vector<std::string> none;
   Output echo(none), output(o.stop);
   if (echoed) {
     echo.push(loaded.tokenizer->decode(ids));
     echo.finish();
   }
-
-  // `ids` holds what the model reads next; `window` everything it has read since the cache was last filled.
-  ids.erase(ids.begin(), ids.end() - std::min(block_size, static_cast<std::int64_t>(ids.size())));
-  KvCache cache = loaded.model.make_cache(1);
-  std::vector<std::int32_t> window;
   const DeferInterrupts deferred;  // what was written so far is finished
-  for (std::int64_t n = 0; n < o.max_tokens; ++n) {
-    if (interrupted() != 0) break;
-    window.insert(window.end(), ids.begin(), ids.end());
-    if (static_cast<std::int64_t>(window.size()) > block_size) {
-      if (o.overflow == "stop") {
-        to_stderr("\nthe window of {} tokens is full; --overflow recompute goes on\n", block_size);
-        break;
-      }
-      window.erase(window.begin(), window.end() - std::max<std::int64_t>(1, block_size / 2));
-      cache.clear();
-      ids = window;
-    }
-    const Tensor logits = loaded.model.next_logits(ids_tensor(ids), cache);
-    const std::int32_t id = sampler(logits, 0, static_cast<std::uint64_t>(n));
-    ids = {id};
-    if (!output.push(loaded.tokenizer->bytes(id))) return 0;
-  }
-  output.finish();
-  return interrupted() != 0 ? interrupt_exit_code() : 0;
+  const End end = write_text(o, loaded.model, *loaded.tokenizer, ids, output);
+  if (end != End::stop_string) output.finish();
+  // The prompt of a shell begins on a line of its own; a file gets no byte that the model did not write.
+  if (isatty(STDOUT_FILENO) != 0 && output.last().value_or(echo.last().value_or('\n')) != '\n') fmt::print("\n");
+  if (end == End::window) to_stderr("the window of {} tokens is full; --overflow recompute goes on\n", block_size);
+  return end == End::interrupt ? interrupt_exit_code() : 0;
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ TEST_CASE("a word that is not understood: the nearest where there is one, and wh
           "maki: --learning-rte: there is no such option; the nearest is --learning-rate; see maki train --help\n");
   REQUIRE(said({"train", "x", "--gpu"}) == "maki: --gpu: there is no such option; see maki train --help\n");
   REQUIRE(said({"train", "x", "--max-steps"}) == "maki: --max-steps: needs a value; see maki train --help\n");
-  REQUIRE(said({"eval", "x", "--json=1x"}) == "maki: --json: takes no value; see maki eval --help\n");
+  REQUIRE(said({"eval", "x", "--json=x"}) == "maki: --json: takes no value; see maki eval --help\n");
   REQUIRE(said({"bench", "gemm", "1,1,1", "--thread", "1"}) ==
           "maki: --thread: there is no such option; the nearest is --threads; see maki bench gemm --help\n");
   REQUIRE(said({"inspect", "a", "b"}) == "maki: b: nothing more is expected here; see maki inspect --help\n");

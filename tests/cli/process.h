@@ -23,6 +23,7 @@ struct RunOptions {
   std::function<void(pid_t)> meanwhile = {};  ///< called once the process runs, with its id
   std::string working_directory = {};
   std::string output_file = {}, error_file = {};  ///< in place of what is kept
+  bool output_is_closed_pipe = false;             ///< standard output is a pipe that nobody reads
   std::uint64_t file_size_limit = 0;              ///< bytes (RLIMIT_FSIZE); 0: none
 };
 

@@ -31,6 +31,39 @@ bool any_holds(const std::vector<std::string>& lines, const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("generated text ends a terminal's line, and gives a file nothing but what was written") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "2"} + kSmall).exit_code == 0);
+  const Arguments generate = {"generate", run, "--prompt", "the maki", "--max-tokens", "0"};
+  RunOptions terminal;
+  terminal.terminal_columns = 80;
+  terminal.output_to_terminal = true;
+  const auto shown = [&](const std::string& prompt) {
+    const Finished finished = run_maki({"generate", run, "--prompt", prompt, "--max-tokens", "0"}, terminal);
+    REQUIRE(finished.exit_code == 0);
+    return finished.err;
+  };
+  REQUIRE(shown("the maki").ends_with("\nthe maki\n"));
+  REQUIRE(shown("the maki\n").ends_with("\nthe maki\n"));
+  REQUIRE(run_maki(generate).out == "the maki");
+}
+
+TEST_CASE("a reader that had enough ends the program without a word") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "2"} + kSmall).exit_code == 0);
+  RunOptions gone;
+  gone.output_is_closed_pipe = true;
+  for (const Arguments& verb : {Arguments{"generate", run, "--max-tokens", "100"}, Arguments{"inspect", run},
+                                Arguments{"eval", run}, Arguments{"--help"}}) {
+    const Finished finished = run_maki(verb, gone);
+    INFO(verb.front() << ": " << finished.err);
+    REQUIRE(finished.exit_code == 141);
+    REQUIRE(finished.err.find("maki: ") == std::string::npos);
+  }
+}
+
 TEST_CASE("the bar fits the terminal, keeps the time left longest, and is there from the first step") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
