@@ -47,6 +47,8 @@ Tensor dropout(const Tensor& x, double p);
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
 /// x · weightᵀ + bias: [… in], [out, in], [out] or none → [… out].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+/// gelu(linear(x, weight, bias), form) in one pass over the product: the same bits.
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, Gelu form = Gelu::erf);
 
 // --- reductions and layout (ops/reduce.cpp, ops/layout.cpp)
 // ------------------------------------------------------------
@@ -91,6 +93,11 @@ struct CrossEntropy {
 /// −Σ weight · log softmax(logits), mean over the targets that are not ignored (0 when there are none): [… V], […]
 /// int32 → [].
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options = {});
+/// cross_entropy(linear(x, weight), targets, options): [… C], [V, C], […] int32 → []. Logits up to 64 MiB are kept for
+/// backward, which turns them into their gradient where they stand; larger ones are made chunk by chunk of rows, in
+/// forward and once more in backward. The gradients have the same bits either way.
+Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
+                            const CrossEntropy& options = {});
 
 // --- attention (ops/attention.cpp)
 // -------------------------------------------------------------------------------------

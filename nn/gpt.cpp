@@ -58,8 +58,6 @@ Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
   return ln_f ? (*ln_f)(x) : x;
 }
 
-Tensor Gpt::head(const Tensor& x) const { return lm_head ? (*lm_head)(x) : linear(x, wte.weight); }
-
 KvCache Gpt::make_cache(std::int64_t batch) const {
   return KvCache(config.n_layer, batch, config.block_size, config.n_embd, wte.weight.value().dtype());
 }

@@ -35,7 +35,7 @@ struct Gpt {
   Tensor logits(const Tensor& ids) const { return head(hidden(ids)); }
   /// Cross-entropy of the logits against targets [B, T] int32, in nats: [].
   Tensor loss(const Tensor& ids, const Tensor& targets, const CrossEntropy& options = {}) const {
-    return cross_entropy(logits(ids), targets, options);
+    return linear_cross_entropy(hidden(ids), head_weight(), targets, options);
   }
 
   /// Room for block_size tokens of `batch` sequences.
@@ -48,7 +48,9 @@ struct Gpt {
   /// Everything but the head: [B, T] → [B, T, C]. With a cache, of the tokens after those it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
   /// [… C] → [… V].
-  Tensor head(const Tensor& x) const;
+  Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
+  /// [V, C].
+  const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 
   /// Parameters without positions, as nanoGPT counts them.
   std::int64_t parameter_count() const;

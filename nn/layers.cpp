@@ -59,16 +59,16 @@ Activation activation_named(std::string_view name) {
   fail("activation: must be one of {}; got {}{}", fmt::join(names, ", "), name, nearest_hint(name, names));
 }
 
-Tensor activate(const Tensor& x, Activation activation) {
+Tensor activate(const Tensor& x, const Linear& layer, Activation activation) {
   switch (activation) {
     case Activation::gelu:
-      return gelu(x, Gelu::erf);
+      return linear_gelu(x, layer.weight, layer.bias ? layer.bias->value() : Tensor(), Gelu::erf);
     case Activation::gelu_tanh:
-      return gelu(x, Gelu::tanh);
+      return linear_gelu(x, layer.weight, layer.bias ? layer.bias->value() : Tensor(), Gelu::tanh);
     case Activation::relu:
-      return relu(x);
+      return relu(layer(x));
     case Activation::silu:
-      return silu(x);
+      return silu(layer(x));
   }
   fail("activation: unknown value {}", static_cast<int>(activation));
 }

@@ -56,6 +56,7 @@ inline constexpr std::array kActivations = {Activation::gelu, Activation::gelu_t
 const char* to_string(Activation activation);
 /// Throws, naming the nearest, for another word.
 Activation activation_named(std::string_view name);
-Tensor activate(const Tensor& x, Activation activation);
+/// activation(layer(x)): what gelu is needed for is done while the product is at hand.
+Tensor activate(const Tensor& x, const Linear& layer, Activation activation);
 
 }  // namespace maki

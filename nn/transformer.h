@@ -37,7 +37,7 @@ struct MultiHeadAttention {
 /// 3.3.
 struct FeedForward {
   FeedForward(const Scope& scope, const BlockOptions& options);
-  Tensor operator()(const Tensor& x) const { return c_proj(activate(c_fc(x), activation)); }
+  Tensor operator()(const Tensor& x) const { return c_proj(activate(x, c_fc, activation)); }
 
   Activation activation;
   Linear c_fc, c_proj;

@@ -1,19 +1,13 @@
 // Matrix products. Gradients of C = op(A) op(B): d op(A) = dC op(B)ᵀ, d op(B) = op(A)ᵀ dC.
 #include "autograd/core/check.h"
 #include "autograd/kernels/column_sum.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/elementwise.h"
 #include "autograd/ops.h"
+#include "autograd/ops/products.h"
 #include "autograd/tape.h"
 
 namespace maki {
 namespace {
-
-template <class T>
-void run(const kernels::Gemm<T>& g) {
-  const std::int64_t bytes = kernels::gemm_scratch_bytes(g);
-  const Storage scratch(bytes);
-  kernels::gemm(g, std::span(scratch.data(), static_cast<std::size_t>(bytes)));
-}
 
 // The sizes of one matmul. A side that every item of the batch shares has stride 0.
 struct Product {
@@ -137,59 +131,73 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
   });
 }
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+namespace {
+
+LinearShape checked_linear(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const Shape &sx = x.shape(), &sw = weight.shape();
   check(sx.rank() >= 1 && sw.rank() == 2 && sx.cols() == sw.cols(),
-        "linear: weight must be [out, in] with in the last extent of x; got x {}, weight {}", sx, sw);
-  const std::int64_t rows = sx.rows(), in = sw.cols(), out = sw[0];
-  check(!bias || bias.shape() == Shape{out}, "linear: bias must be [{}]; got {}", out, bias.shape());
+        "{}: weight must be [out, in] with in the last extent of x; got x {}, weight {}", op, sx, sw);
+  check(!bias || bias.shape() == Shape{sw[0]}, "{}: bias must be [{}]; got {}", op, sw[0], bias.shape());
   check(x.dtype() == weight.dtype() && (!bias || bias.dtype() == x.dtype()),
-        "linear: x, weight and bias must have one type; got {} and {}", to_string(x.dtype()),
+        "{}: x, weight and bias must have one type; got {} and {}", op, to_string(x.dtype()),
         to_string(weight.dtype()));
+  return {.rows = sx.rows(), .in = sw.cols(), .out = sw[0]};
+}
 
-  Tensor y = empty(sx.with(-1, out), x.dtype());
+// The gradients of x, weight and, where there is one, bias, from that of y.
+template <class T>
+void linear_backward(const LinearShape& s, const Tensor& x, const Tensor& weight, bool has_bias, const T* dy,
+                     Grads& grads) {
+  if (const Sink<T> dx = grads.in<T>(0)) linear_backward_x(s, dy, weight.data<T>(), dx);
+  if (const Sink<T> dw = grads.in<T>(1)) linear_backward_weight(s, dy, x.data<T>(), dw);
+  if (!has_bias) return;
+  if (const Sink<T> db = grads.in<T>(2)) kernels::column_sum(s.rows, s.out, dy, s.out, db);
+}
+
+template <class F>
+Tensor record_linear(const char* op, Tensor y, const Tensor& x, const Tensor& weight, const Tensor& bias, F&& closure) {
+  if (!bias) return record(op, y, {x, weight}, std::forward<F>(closure));
+  return record(op, y, {x, weight, bias}, std::forward<F>(closure));
+}
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const LinearShape s = checked_linear("linear", x, weight, bias);
+  Tensor y = empty(x.shape().with(-1, s.out), x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
-    kernels::Gemm<T> g{.m = rows, .n = out, .k = in, .a = x.data<T>(), .lda = in, .b = weight.data<T>(), .ldb = in};
-    g.b_transposed = true;
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>());
     g.c = y.data<T>();
-    g.ldc = out;
     g.bias = bias ? bias.data<T>() : nullptr;
     run(g);
   });
-  const auto backward = [x, weight, rows, in, out](Grads& grads, bool has_bias) {
-    dispatch(x.dtype(), [&]<class T>() {
-      const T* const dy = grads.out<T>();
-      if (const Sink<T> dx = grads.in<T>(0)) {  // [rows, out] · [out, in]
-        run(kernels::Gemm<T>{.m = rows,
-                             .n = in,
-                             .k = out,
-                             .a = dy,
-                             .lda = out,
-                             .b = weight.data<T>(),
-                             .ldb = in,
-                             .c = dx.data,
-                             .ldc = in,
-                             .beta = dx.add});
-      }
-      if (const Sink<T> dw = grads.in<T>(1)) {  // [out, rows] · [rows, in]
-        run(kernels::Gemm<T>{.m = out,
-                             .n = in,
-                             .k = rows,
-                             .a = dy,
-                             .lda = out,
-                             .a_transposed = true,
-                             .b = x.data<T>(),
-                             .ldb = in,
-                             .c = dw.data,
-                             .ldc = in,
-                             .beta = dw.add});
-      }
-      if (!has_bias) return;
-      if (const Sink<T> db = grads.in<T>(2)) kernels::column_sum(rows, out, dy, out, db);
-    });
-  };
-  if (!bias) return record("linear", y, {x, weight}, [backward](Grads& grads) { backward(grads, false); });
-  return record("linear", y, {x, weight, bias}, [backward](Grads& grads) { backward(grads, true); });
+  return record_linear("linear", y, x, weight, bias, [x, weight, s, has_bias = static_cast<bool>(bias)](Grads& grads) {
+    dispatch(x.dtype(), [&]<class T>() { linear_backward<T>(s, x, weight, has_bias, grads.out<T>(), grads); });
+  });
+}
+
+Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form) {
+  const LinearShape s = checked_linear("linear_gelu", x, weight, bias);
+  Tensor y = empty(x.shape().with(-1, s.out), x.dtype());
+  Tensor before = Tape::current() != nullptr ? empty(y.shape(), y.dtype()) : Tensor();
+  dispatch(x.dtype(), [&]<class T>() {
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>());
+    g.c = y.data<T>();
+    g.bias = bias ? bias.data<T>() : nullptr;
+    g.activation = form == Gelu::erf ? kernels::Activation::gelu_erf : kernels::Activation::gelu_tanh;
+    if (before) g.preactivation = before.data<T>();
+    run(g);
+  });
+  return record_linear("linear_gelu", y, x, weight, bias,
+                       [x, weight, before, s, form, has_bias = static_cast<bool>(bias)](Grads& grads) mutable {
+                         dispatch(x.dtype(), [&]<class T>() {
+                           // Nobody else sees `before`, and nobody needs it again: its gradient takes its place.
+                           T* const d = before.data<T>();
+                           kernels::unary_backward(form == Gelu::erf ? kernels::Unary::gelu : kernels::Unary::gelu_tanh,
+                                                   s.rows * s.out, d, grads.out<T>(), Sink<T>{d, false});
+                           linear_backward<T>(s, x, weight, has_bias, d, grads);
+                         });
+                       });
 }
 
 }  // namespace maki

@@ -6,6 +6,7 @@
 #include "autograd/kernels/embedding.h"
 #include "autograd/ops.h"
 #include "autograd/ops/common.h"
+#include "autograd/ops/products.h"
 #include "autograd/tape.h"
 
 namespace maki {
@@ -55,42 +56,135 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
   });
 }
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options) {
-  check_floating("cross_entropy", logits);
-  check_integers("cross_entropy", "targets", targets);
-  const Shape &s = logits.shape(), &st = targets.shape();
-  check(s.rank() >= 1 && std::ranges::equal(s.extents().first(static_cast<std::size_t>(s.rank() - 1)), st.extents()),
-        "cross_entropy: targets must have the shape of logits without its last axis; got logits {} and targets {}", s,
-        st);
+namespace {
+
+// The problem but for the logits; `factor` makes the mean of the sum. Points into the block of `targets`.
+struct CrossEntropyProblem {
+  kernels::CrossEntropyRows rows;
+  double factor;
+};
+
+// `shape`: of the logits.
+CrossEntropyProblem checked_targets(const char* op, const Shape& shape, const Tensor& targets,
+                                    const CrossEntropy& options) {
+  check_integers(op, "targets", targets);
+  const Shape& st = targets.shape();
+  check(shape.rank() >= 1 &&
+            std::ranges::equal(shape.extents().first(static_cast<std::size_t>(shape.rank() - 1)), st.extents()),
+        "{}: targets must have the shape of logits without its last axis; got logits {} and targets {}", op, shape, st);
   const double smoothing = options.label_smoothing;
-  check(smoothing >= 0 && smoothing <= 1, "cross_entropy: label_smoothing must be between 0 and 1; got {}", smoothing);
-  if (const auto bad = first_outside(targets, s.cols(), options.ignored)) {
-    fail("cross_entropy: targets must be in [0, {}), or {} to be ignored; got {} at place {} of targets {}", s.cols(),
+  check(smoothing >= 0 && smoothing <= 1, "{}: label_smoothing must be between 0 and 1; got {}", op, smoothing);
+  if (const auto bad = first_outside(targets, shape.cols(), options.ignored)) {
+    fail("{}: targets must be in [0, {}), or {} to be ignored; got {} at place {} of targets {}", op, shape.cols(),
          options.ignored, targets.data<std::int32_t>()[*bad], *bad, st);
   }
-  const kernels::CrossEntropyRows rows{.rows = targets.numel(),
-                                       .vocabulary = s.cols(),
-                                       .targets = targets.data<std::int32_t>(),
-                                       .ignored = options.ignored,
-                                       .label_smoothing = smoothing};
   const auto ids = targets.values<std::int32_t>();
   const auto counted = static_cast<double>(targets.numel() - std::ranges::count(ids, options.ignored));
-  const double factor = options.sum ? 1 : counted > 0 ? 1 / counted : 0;
+  return {.rows = {.rows = targets.numel(),
+                   .vocabulary = shape.cols(),
+                   .targets = targets.data<std::int32_t>(),
+                   .ignored = options.ignored,
+                   .label_smoothing = smoothing},
+          .factor = options.sum   ? 1
+                    : counted > 0 ? 1 / counted
+                                  : 0};
+}
 
-  Tensor loss = empty({}, logits.dtype()), stats = empty({rows.rows, kernels::kCrossEntropyStats}, logits.dtype());
-  Tensor scratch = empty({kernels::cross_entropy_scratch(rows)}, DType::float64);
-  dispatch(logits.dtype(), [&]<class T>() {
+Tensor stats_of(const kernels::CrossEntropyRows& rows, DType dtype) {
+  return empty({rows.rows, kernels::kCrossEntropyStats}, dtype);
+}
+Tensor scratch_of(const kernels::CrossEntropyRows& rows) {
+  return empty({kernels::cross_entropy_scratch(rows)}, DType::float64);
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options) {
+  check_floating("cross_entropy", logits);
+  const auto [rows, factor] = checked_targets("cross_entropy", logits.shape(), targets, options);
+  Tensor loss = empty({}, logits.dtype()), stats = stats_of(rows, logits.dtype()), scratch = scratch_of(rows);
+  dispatch(logits.dtype(), [&, rows = rows, factor = factor]<class T>() {
     const double total =
         kernels::cross_entropy_forward(rows, logits.data<T>(), stats.data<T>(), scratch.data<double>());
     *loss.data<T>() = static_cast<T>(total * factor);
   });
-  // `rows` points to the block that `targets` keeps alive.
-  return record("cross_entropy", loss, {logits}, [logits, targets, stats, rows, factor](Grads& g) {
+  return record("cross_entropy", loss, {logits}, [logits, targets, stats, rows = rows, factor = factor](Grads& g) {
     dispatch(logits.dtype(), [&]<class T>() {
       const double scale = static_cast<double>(*g.out<T>()) * factor;
       if (const Sink<T> dlogits = g.in<T>(0)) {
         kernels::cross_entropy_backward(rows, logits.data<T>(), stats.data<T>(), scale, dlogits);
       }
+    });
+  });
+}
+
+namespace {
+
+constexpr std::int64_t kLogitsBytes = std::int64_t{64} << 20;
+
+// Rows whose logits are there at once.
+std::int64_t chunk_rows(const kernels::CrossEntropyRows& rows, DType dtype) {
+  const std::int64_t row_bytes = std::max<std::int64_t>(1, rows.vocabulary * size_of(dtype));
+  return std::max<std::int64_t>(1, std::min(rows.rows, kLogitsBytes / row_bytes));
+}
+
+// body(first row, the rows of the chunk) for every chunk.
+template <class Body>
+void for_each_chunk(const kernels::CrossEntropyRows& all, std::int64_t step, const Body& body) {
+  for (std::int64_t at = 0; at < all.rows; at += step) {
+    kernels::CrossEntropyRows rows = all;
+    rows.rows = std::min(step, all.rows - at);
+    rows.targets = all.targets + at;
+    body(at, rows);
+  }
+}
+
+template <class T>
+void make_logits(const LinearShape& s, const T* x, const T* weight, T* logits) {
+  kernels::Gemm<T> g = linear_product(s, x, weight);
+  g.c = logits;
+  run(g);
+}
+
+}  // namespace
+
+Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets, const CrossEntropy& options) {
+  const char* const op = "linear_cross_entropy";
+  check_same_type(op, x, weight);
+  const Shape &sx = x.shape(), &sw = weight.shape();
+  check(sx.rank() >= 1 && sw.rank() == 2 && sx.cols() == sw.cols(),
+        "{}: weight must be [V, C] with C the last extent of x; got x {}, weight {}", op, sx, sw);
+  const auto [all, factor] = checked_targets(op, sx.with(-1, sw[0]), targets, options);
+  const std::int64_t in = sx.cols(), out = sw[0], step = chunk_rows(all, x.dtype());
+  Tensor loss = empty({}, x.dtype()), stats = stats_of(all, x.dtype()), scratch = scratch_of(all);
+  Tensor logits = empty({step, out}, x.dtype());
+  dispatch(x.dtype(), [&, all = all, factor = factor]<class T>() {
+    double total = 0;
+    for_each_chunk(all, step, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
+      make_logits({rows.rows, in, out}, x.data<T>() + at * in, weight.data<T>(), logits.data<T>());
+      total += kernels::cross_entropy_forward(
+          rows, logits.data<T>(), stats.data<T>() + at * kernels::kCrossEntropyStats, scratch.data<double>());
+    });
+    *loss.data<T>() = static_cast<T>(total * factor);
+  });
+  const bool whole = step >= all.rows;
+  if (!whole) logits = Tensor();
+  return record(op, loss, {x, weight}, [x, weight, targets, stats, logits, all = all, factor = factor, in, out, step, whole](Grads& g) mutable {
+    if (!whole) logits = empty({step, out}, x.dtype());
+    dispatch(x.dtype(), [&]<class T>() {
+      const double scale = static_cast<double>(*g.out<T>()) * factor;
+      const Sink<T> dx = g.in<T>(0), dweight = g.in<T>(1);
+      T* const d = logits.data<T>();  // the logits, then their gradient
+      if (all.rows == 0 && dweight && !dweight.add) std::fill(dweight.data, dweight.data + out * in, T{0});
+      for_each_chunk(all, step, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
+        const LinearShape s{rows.rows, in, out};
+        const T* const x_rows = x.data<T>() + at * in;
+        if (!whole) make_logits(s, x_rows, weight.data<T>(), d);
+        kernels::cross_entropy_backward(rows, d, stats.data<T>() + at * kernels::kCrossEntropyStats, scale,
+                                        Sink<T>{d, false});
+        if (dx) linear_backward_x(s, d, weight.data<T>(), Sink<T>{dx.data + at * in, dx.add});
+        if (dweight) linear_backward_weight(s, d, x_rows, Sink<T>{dweight.data, dweight.add || at > 0});
+      });
     });
   });
 }

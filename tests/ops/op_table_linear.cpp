@@ -37,6 +37,20 @@ Row linear_row(const char* name, int rank, bool bias) {
           }};
 }
 
+// Small enough that the fifth derivative of gelu leaves differences their nine digits.
+Row linear_gelu_row(const char* name, int rank, bool bias, Gelu form) {
+  return {.op = "linear_gelu", .name = name, .draw = [=](Draw& draw) {
+            const Shape x = draw.shape(rank);
+            const std::int64_t out = draw.extent(35);
+            Case drawn{{draw.normals(x, 0, 0.5), draw.normals({out, x.cols()}, 0, 0.5)},
+                       [=](const std::vector<Tensor>& v) {
+                         return linear_gelu(v[0], v[1], v.size() > 2 ? v[2] : Tensor(), form);
+                       }};
+            if (bias) drawn.inputs.push_back(draw.normals({out}));
+            return drawn;
+          }};
+}
+
 }  // namespace
 
 std::vector<Row> linear_rows() {
@@ -55,6 +69,8 @@ std::vector<Row> linear_rows() {
       linear_row("bias", 2, true),
       linear_row("one row", 1, true),
       linear_row("leading axes", 3, true),
+      linear_gelu_row("erf", 2, true, Gelu::erf),
+      linear_gelu_row("tanh, leading axes, no bias", 3, false, Gelu::tanh),
   };
   rows[0].empties = {[] {
                        return matmul_of({0, 3}, {3, 2});

@@ -25,6 +25,23 @@ Row cross_entropy_row(const char* name, int rank, const CrossEntropy& options, d
           }};
 }
 
+// x [… C], weight [V, C]; targets from -1 on where some are to be ignored.
+Row linear_cross_entropy_row(const char* name, int rank, const CrossEntropy& options) {
+  return {.op = "linear_cross_entropy",
+          .name = name,
+          .draw =
+              [=](Draw& draw) {
+                const Shape x = draw.shape(rank);
+                const Shape rows(x.extents().first(static_cast<std::size_t>(rank - 1)));
+                const std::int64_t vocabulary = draw.extent(35);
+                return Case{
+                    {draw.normals(x, 0, 0.5), draw.normals({vocabulary, x.cols()}, 0, 0.5),
+                     draw.integers(rows, options.ignored == -1 ? -1 : 0, static_cast<std::int32_t>(vocabulary - 1))},
+                    [=](const std::vector<Tensor>& v) { return linear_cross_entropy(v[0], v[1], v[2], options); }};
+              },
+          .offset_std = 0.1};
+}
+
 Case empty_embedding(const Shape& table, const Shape& ids) {
   return {{zeros(table, DType::float64), zeros(ids, DType::int32)},
           [](const std::vector<Tensor>& x) { return embedding(x[0], x[1]); }};
@@ -32,6 +49,11 @@ Case empty_embedding(const Shape& table, const Shape& ids) {
 Case empty_cross_entropy(const Shape& logits, const Shape& targets, const CrossEntropy& options) {
   return {{zeros(logits, DType::float64), full(targets, DType::int32, -1)},
           [=](const std::vector<Tensor>& x) { return cross_entropy(x[0], x[1], options); }};
+}
+
+Case empty_linear_cross_entropy(const Shape& x, const Shape& weight, const Shape& targets) {
+  return {{zeros(x, DType::float64), zeros(weight, DType::float64), full(targets, DType::int32, -1)},
+          [](const std::vector<Tensor>& v) { return linear_cross_entropy(v[0], v[1], v[2]); }};
 }
 
 }  // namespace
@@ -48,7 +70,19 @@ std::vector<Row> loss_rows() {
       cross_entropy_row("leading axes, label smoothing", 3, {.label_smoothing = 0.1}, 0, 1),
       cross_entropy_row("an id of the vocabulary ignored, all smooth, sum", 2,
                         {.ignored = 0, .label_smoothing = 1, .sum = true}, 0, 1),
+      linear_cross_entropy_row("mean, some ignored", 2, {}),
+      linear_cross_entropy_row("leading axes, label smoothing, sum", 3,
+                               {.ignored = -100, .label_smoothing = 0.1, .sum = true}),
   };
+  rows[9].empties = {[] {
+                       return empty_linear_cross_entropy({0, 3}, {4, 3}, {0});
+                     },
+                     [] {
+                       return empty_linear_cross_entropy({3, 0}, {4, 0}, {3});
+                     },
+                     [] {
+                       return empty_linear_cross_entropy({3, 2}, {0, 2}, {3});
+                     }};
   rows[0].empties = {[] {
                        return empty_embedding({0, 3}, {0});
                      },

@@ -1,0 +1,55 @@
+// Matrix products with their scratch from the pool, and the three of a linear layer that several ops share.
+#pragma once
+
+#include <span>
+
+#include "autograd/core/sink.h"
+#include "autograd/core/storage.h"
+#include "autograd/kernels/gemm.h"
+
+namespace maki {
+
+template <class T>
+void run(const kernels::Gemm<T>& g) {
+  const std::int64_t bytes = kernels::gemm_scratch_bytes(g);
+  const Storage scratch(bytes);
+  kernels::gemm(g, std::span(scratch.data(), static_cast<std::size_t>(bytes)));
+}
+
+/// y [rows, out] = x [rows, in] · weight [out, in]ᵀ.
+struct LinearShape {
+  std::int64_t rows, in, out;
+};
+
+/// What is still to be given: where y goes, bias, activation.
+template <class T>
+kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weight) {
+  kernels::Gemm<T> g{.m = s.rows, .n = s.out, .k = s.in, .a = x, .lda = s.in, .b = weight, .ldb = s.in};
+  g.b_transposed = true;
+  g.ldc = s.out;
+  return g;
+}
+
+/// dx = dy · weight.
+template <class T>
+void linear_backward_x(const LinearShape& s, const T* dy, const T* weight, Sink<T> dx) {
+  kernels::Gemm<T> g{.m = s.rows, .n = s.in, .k = s.out, .a = dy, .lda = s.out, .b = weight, .ldb = s.in};
+  g.c = dx.data;
+  g.ldc = s.in;
+  g.beta = dx.add ? 1 : 0;
+  run(g);
+}
+
+/// dweight = dyᵀ · x.
+template <class T>
+void linear_backward_weight(const LinearShape& s, const T* dy, const T* x, Sink<T> dweight) {
+  kernels::Gemm<T> g{.m = s.out, .n = s.in, .k = s.rows, .a = dy, .lda = s.out, .a_transposed = true};
+  g.b = x;
+  g.ldb = s.in;
+  g.c = dweight.data;
+  g.ldc = s.in;
+  g.beta = dweight.add ? 1 : 0;
+  run(g);
+}
+
+}  // namespace maki
