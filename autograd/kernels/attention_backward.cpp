@@ -33,7 +33,8 @@ HWY_INLINE void Start(const AttentionBackwardHead<T>& head, const AttentionPanel
   const hn::ScalableTag<T> d;
   const std::int64_t ld = padded(head.head_size), columns = head.head_size;
   const T* const k_origin = head.k + head.first_key * head.k_stride;
-  const T* const v_origin = head.dropout.stream == nullptr ? head.v + head.first_key * head.v_stride : nullptr;
+  const bool shifted = head.dropout.stream == nullptr && head.keys > 0;
+  const T* const v_origin = shifted ? head.v + head.first_key * head.v_stride : nullptr;
   for (std::int64_t t = piece.query_begin; t < piece.query_end; t += kBackwardTile) {
     const std::int64_t rows = std::min(kBackwardTile, piece.query_end - t), tile = t / kBackwardTile;
     const T factor = static_cast<T>(head.scale * std::numbers::log2e);
