@@ -26,12 +26,21 @@ HWY_INLINE V Gelu(D d, V x) {
   return hn::Mul(x, NormalCdf(d, x, unused));
 }
 
+/// Both, for little more than one of them.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V GeluDerivative(D d, V x) {
+HWY_INLINE V GeluAndDerivative(D d, V x, V& derivative) {
   V density;
   const V cdf = NormalCdf(d, x, density);
   const V slope = hn::Mul(Clamp(d, x, -40, 40), hn::Set(d, static_cast<hn::TFromD<D>>(0.39894228040143267794)));
-  return hn::MulAdd(slope, density, cdf);
+  derivative = hn::MulAdd(slope, density, cdf);
+  return hn::Mul(x, cdf);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V GeluDerivative(D d, V x) {
+  V derivative;
+  GeluAndDerivative(d, x, derivative);
+  return derivative;
 }
 
 template <class D, class V = hn::Vec<D>>
@@ -54,6 +63,12 @@ HWY_INLINE V GeluTanhDerivative(D d, V x) {
   V slope;
   const V s = SigmoidAndSlope(d, u, slope);
   return hn::MulAdd(hn::Mul(near, du), slope, s);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V GeluTanhAndDerivative(D d, V x, V& derivative) {
+  derivative = GeluTanhDerivative(d, x);
+  return GeluTanh(d, x);
 }
 
 template <class D, class V = hn::Vec<D>>

@@ -106,7 +106,7 @@ void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
     if (s.p + p + block.k == g_.k) {  // the end of the chain
       block.bias = g_.bias != nullptr ? g_.bias + s.j + j : nullptr;
       block.activation = g_.activation;
-      block.preactivation = g_.preactivation != nullptr ? g_.preactivation + (block.c - g_.c) : nullptr;
+      block.derivative = g_.derivative != nullptr ? g_.derivative + (block.c - g_.c) : nullptr;
     }
     gemm_multiply(block);
   }
@@ -170,8 +170,8 @@ void check_product(const Gemm<T>& g, std::span<std::byte> scratch) {
   check(g.ldc >= g.n, "gemm: ldc must be at least {}; got {}", g.n, g.ldc);
   check(g.batch <= 1 || g.stride_c >= g.m * g.ldc || g.stride_c >= g.n, "gemm: {} items of C at stride {} overlap",
         g.batch, g.stride_c);
-  check(g.preactivation == nullptr || g.activation != Activation::none,
-        "gemm: preactivation is kept for an activation; there is none");
+  check(g.derivative == nullptr || g.activation != Activation::none,
+        "gemm: a derivative is kept of an activation; there is none");
   const std::int64_t needed = is_empty(g) ? 0 : gemm_scratch_bytes(g);
   check(static_cast<std::int64_t>(scratch.size()) >= needed, "gemm: needs {} bytes of scratch; got {}", needed,
         scratch.size());

@@ -33,7 +33,7 @@ struct Gemm {
   const T* b_packed =
       nullptr;  // op(B) from pack_b(), for every item of the batch; then b, ldb, b_transposed are not read
   Activation activation = Activation::none;  // applied to finished elements; the bits of kernels/elementwise
-  T* preactivation = nullptr;  // where not null: the values before the activation, laid out as C (for the backward)
+  T* derivative = nullptr;  // where not null: that of the activation, laid out as C (what the backward multiplies by)
   std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;  // stride 0 of A or B: one matrix for all items
 };
 

@@ -68,21 +68,25 @@ HWY_INLINE void choose_a(const GemmBlock<T>& g, std::int64_t i, bool first, bool
   }
 }
 
-template <class T, class F>
-HWY_INLINE void activate_row(std::int64_t n, T* c, T* preactivation, F function) {
+/// y = value(d, x, derivative) in place; the derivative is kept where somebody wants it.
+template <class T, class F, class G>
+HWY_INLINE void activate_row(std::int64_t n, T* y, T* kept, F value, G value_and_derivative) {
   const GemmVec<T> d;
+  using V = hn::Vec<GemmVec<T>>;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   for (std::int64_t j = 0; j < n; j += kLanes) {
     const auto count = static_cast<std::size_t>(std::min(kLanes, n - j));
-    if (count == hn::Lanes(d)) {
-      const auto x = hn::LoadU(d, c + j);
-      if (preactivation != nullptr) hn::StoreU(x, d, preactivation + j);
-      hn::StoreU(function(d, x), d, c + j);
+    const bool whole = count == hn::Lanes(d);
+    const V x = whole ? hn::LoadU(d, y + j) : LoadPartial(d, y + j, count);
+    V result;
+    if (kept == nullptr) {
+      result = value(d, x);
     } else {
-      const auto x = LoadPartial(d, c + j, count);
-      if (preactivation != nullptr) StorePartial(x, d, preactivation + j, count);
-      StorePartial(function(d, x), d, c + j, count);
+      V derivative;
+      result = value_and_derivative(d, x, derivative);
+      whole ? hn::StoreU(derivative, d, kept + j) : StorePartial(derivative, d, kept + j, count);
     }
+    whole ? hn::StoreU(result, d, y + j) : StorePartial(result, d, y + j, count);
   }
 }
 
@@ -91,11 +95,15 @@ template <class T>
 HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) {
     T* c = g.c + i * g.ldc;
-    T* kept = g.preactivation != nullptr ? g.preactivation + i * g.ldc : nullptr;
+    T* kept = g.derivative != nullptr ? g.derivative + i * g.ldc : nullptr;
     if (g.activation == Activation::gelu_erf) {
-      activate_row(g.n, c, kept, [](auto d, auto x) HWY_ATTR { return Gelu(d, x); });
+      activate_row(
+          g.n, c, kept, [](auto d, auto x) HWY_ATTR { return Gelu(d, x); },
+          [](auto d, auto x, auto& derivative) HWY_ATTR { return GeluAndDerivative(d, x, derivative); });
     } else {
-      activate_row(g.n, c, kept, [](auto d, auto x) HWY_ATTR { return GeluTanh(d, x); });
+      activate_row(
+          g.n, c, kept, [](auto d, auto x) HWY_ATTR { return GeluTanh(d, x); },
+          [](auto d, auto x, auto& derivative) HWY_ATTR { return GeluTanhAndDerivative(d, x, derivative); });
     }
   }
 }

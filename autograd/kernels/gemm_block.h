@@ -28,9 +28,9 @@ struct GemmBlock {
   bool accumulate;
   const T* bias;  // [n] or null
   Activation activation;
-  T* preactivation;  // [m, n], rows ldc apart, or null
-  T* a_buffer;       // aligned; packed_rows * k elements where a_transposed
-  T* b_buffer;       // aligned; all panels, where B is not packed
+  T* derivative;  // [m, n], rows ldc apart, or null
+  T* a_buffer;    // aligned; packed_rows * k elements where a_transposed
+  T* b_buffer;    // aligned; all panels, where B is not packed
 };
 
 /// The register tile of the target in use: rows and columns (two vectors). A transposed A is packed [k, packed_rows].

@@ -1,7 +1,7 @@
 // Matrix products. Gradients of C = op(A) op(B): d op(A) = dC op(B)ᵀ, d op(B) = op(A)ᵀ dC.
 #include "autograd/core/check.h"
+#include "autograd/kernels/broadcast.h"
 #include "autograd/kernels/column_sum.h"
-#include "autograd/kernels/elementwise.h"
 #include "autograd/ops.h"
 #include "autograd/ops/products.h"
 #include "autograd/tape.h"
@@ -179,22 +179,24 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form) {
   const LinearShape s = checked_linear("linear_gelu", x, weight, bias);
   Tensor y = empty(x.shape().with(-1, s.out), x.dtype());
-  Tensor before = Tape::current() != nullptr ? empty(y.shape(), y.dtype()) : Tensor();
+  // Made in forward, where it costs next to nothing beside the value.
+  Tensor derivative = Tape::current() != nullptr ? empty(y.shape(), y.dtype()) : Tensor();
   dispatch(x.dtype(), [&]<class T>() {
     kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>());
     g.c = y.data<T>();
     g.bias = bias ? bias.data<T>() : nullptr;
     g.activation = form == Gelu::erf ? kernels::Activation::gelu_erf : kernels::Activation::gelu_tanh;
-    if (before) g.preactivation = before.data<T>();
+    if (derivative) g.derivative = derivative.data<T>();
     run(g);
   });
   return record_linear("linear_gelu", y, x, weight, bias,
-                       [x, weight, before, s, form, has_bias = static_cast<bool>(bias)](Grads& grads) mutable {
+                       [x, weight, derivative, s, has_bias = static_cast<bool>(bias)](Grads& grads) mutable {
                          dispatch(x.dtype(), [&]<class T>() {
-                           // Nobody else sees `before`, and nobody needs it again: its gradient takes its place.
-                           T* const d = before.data<T>();
-                           kernels::unary_backward(form == Gelu::erf ? kernels::Unary::gelu : kernels::Unary::gelu_tanh,
-                                                   s.rows * s.out, d, grads.out<T>(), Sink<T>{d, false});
+                           // Nobody else sees it and nobody needs it again: the gradient takes its place.
+                           T* const d = derivative.data<T>();
+                           const Shape& shape = derivative.shape();
+                           kernels::binary(kernels::Binary::mul, kernels::plan_broadcast(shape, shape, shape),
+                                           grads.out<T>(), d, Sink<T>{d, false});
                            linear_backward<T>(s, x, weight, has_bias, d, grads);
                          });
                        });

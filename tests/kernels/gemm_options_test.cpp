@@ -60,15 +60,23 @@ TEMPLATE_TEST_CASE("gemm: a fused activation has the bits of the composed one", 
       g.bias = bias.data();
       run(g);
       for (const Activation activation : {Activation::gelu_erf, Activation::gelu_tanh}) {
-        g.c = fused.data(), g.preactivation = kept.data(), g.activation = activation;
+        const Unary f = activation == Activation::gelu_erf ? Unary::gelu : Unary::gelu_tanh;
+        g.c = fused.data(), g.activation = activation, g.derivative = nullptr;
         run(g);
-        std::vector<T> composed = plain;
+        const std::vector<T> without = fused;
+        g.derivative = kept.data();
+        run(g);
+        std::vector<T> composed = plain, derivative = plain;
+        const std::vector<T> ones(static_cast<std::size_t>(n), T(1));
         for (std::int64_t i = 0; i < m; ++i) {
           T* row = &composed[static_cast<std::size_t>(i * ldc)];
-          unary_forward(activation == Activation::gelu_erf ? Unary::gelu : Unary::gelu_tanh, n, row, row);
+          T* slope = &derivative[static_cast<std::size_t>(i * ldc)];
+          unary_forward(f, n, row, row);
+          unary_backward(f, n, slope, ones.data(), Sink<T>{slope, false});
         }
         INFO("n " << n);
-        REQUIRE(std::equal(kept.begin(), kept.end(), plain.begin(), same_bits<T>));
+        REQUIRE(std::equal(kept.begin(), kept.end(), derivative.begin(), same_bits<T>));
+        REQUIRE(std::equal(without.begin(), without.end(), composed.begin(), same_bits<T>));
         REQUIRE(std::equal(fused.begin(), fused.end(), composed.begin(), same_bits<T>));
         REQUIRE_FALSE(fused == plain);
       }
