@@ -22,6 +22,10 @@ void to_stderr(fmt::format_string<Args...> format, Args&&... args) {
 std::string duration(double seconds);
 /// "1,115,394".
 std::string grouped(std::int64_t number);
+/// "1 thread", "2,000 steps".
+std::string counted(std::int64_t number, const std::string& noun);
+/// A path as a shell takes it: quoted where it holds more than letters, digits and what stands for itself.
+std::string shell_word(const std::string& text);
 
 class Progress {
  public:

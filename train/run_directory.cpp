@@ -14,6 +14,7 @@
 
 #include "train/container.h"
 #include "train/error.h"
+#include "train/progress.h"
 
 namespace maki {
 namespace {
@@ -43,7 +44,8 @@ std::string RunDirectory::checkpoint_file(std::int64_t step) const { return path
 bool RunDirectory::exists() const { return !checkpoints().empty(); }
 
 void RunDirectory::create() const {
-  check(!exists(), "{}: holds a run already; continue it with --resume {}, or choose another --out", path_, path_);
+  check(!exists(), "{}: holds a run already; continue it with --resume {}, or choose another --out", path_,
+        shell_word(path_));
   std::error_code error;
   stdfs::create_directories(path_ + "/checkpoints", error);
   check<CheckpointError>(!error, "{}: cannot be made: {}", path_, error.message());

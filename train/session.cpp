@@ -147,8 +147,8 @@ int Session::train() {
       run_.set_last(step);
       run_.prune(config_.keep_last);
       progress_.finish();
-      progress_.say(
-          fmt::format("interrupted: step {} is saved; go on with: maki train --resume {}", step, run_.path()));
+      progress_.say(fmt::format("interrupted: step {} is saved; go on with: maki train --resume {}", step,
+                                shell_word(run_.path())));
       return interrupt_exit_code();
     }
     seconds_in_steps_ += seconds_since(begin);
@@ -161,10 +161,10 @@ int Session::train() {
 
 void Session::finish() {
   progress_.finish();
-  progress_.say(fmt::format("done: {} steps in {}, {:.2f} times through the text", trainer_.steps(),
+  progress_.say(fmt::format("done: {} in {}, {:.2f} times through the text", counted(trainer_.steps(), "step"),
                             duration(metrics_.elapsed_before() + seconds_since(start_)), trainer_.epochs()));
   if (best_) progress_.say(fmt::format("best validation loss {} at step {}", loss_text(best_->loss), best_->step));
-  progress_.say(fmt::format("now: maki generate {}", run_.path()));
+  progress_.say(fmt::format("now: maki generate {}", shell_word(run_.path())));
 }
 
 }  // namespace maki

@@ -40,14 +40,21 @@ void use_threads(Config& config) {
 }
 
 void say_start(const Config& config, const Dataset& data, Trainer& trainer, const std::string& run) {
-  say(fmt::format("text   {} characters; vocabulary of {}; {} tokens to train on, {} to validate",
-                  grouped(data.characters), grouped(data.tokenizer->vocab_size()),
-                  grouped(static_cast<std::int64_t>(data.train.size())),
+  say(fmt::format("text   {}; vocabulary of {}; {} to train on, {} to validate", counted(data.characters, "character"),
+                  grouped(data.tokenizer->vocab_size()), counted(static_cast<std::int64_t>(data.train.size()), "token"),
                   grouped(static_cast<std::int64_t>(data.val.size()))));
-  say(fmt::format("model  {} layers, {} heads, {} wide, {} tokens at once: {} parameters", config.n_layer,
-                  config.n_head, config.n_embd, config.block_size, grouped(trainer.store().numel())));
-  say(fmt::format("run    {} steps of {} tokens on {} threads ({}), in {}", grouped(config.max_steps),
-                  grouped(config.batch_size * config.grad_accum * config.block_size), threads(), config.target, run));
+  say(fmt::format("model  {}, {}, {} wide, {} at once: {}", counted(config.n_layer, "layer"),
+                  counted(config.n_head, "head"), config.n_embd, counted(config.block_size, "token"),
+                  counted(trainer.store().numel(), "parameter")));
+  say(fmt::format("run    {} of {} on {} ({}), in {}", counted(config.max_steps, "step"),
+                  counted(config.batch_size * config.grad_accum * config.block_size, "token"),
+                  counted(threads(), "thread"), config.target, run));
+  if (config.warmup_steps > config.max_steps && config.max_steps > 0) {
+    say(
+        fmt::format("the warmup of {} does not end within {}: the learning rate stays below {}; a smaller "
+                    "--warmup-steps lets it rise",
+                    counted(config.warmup_steps, "step"), counted(config.max_steps, "step"), config.learning_rate));
+  }
   const bool ends = config.schedule != "constant" && config.schedule != "inverse_sqrt";
   if (ends && config.max_steps > config.lr_decay_steps) {
     say(fmt::format("the schedule ends at step {}; from there on the learning rate stays at {}",
@@ -72,7 +79,7 @@ int start(const TrainOptions& options) {
   use_threads(config);
   const RunDirectory run(config.out);
   check(!run.exists(), "{}: holds a run already; continue it with --resume {}, or choose another --out", config.out,
-        config.out);
+        shell_word(config.out));
 
   const Corpus corpus = load_corpus(config.corpus, policy(config));
   config.corpus = absolute_sources(config.corpus);
