@@ -37,12 +37,38 @@ HWY_INLINE hn::Vec<D> sum_vector(D d, std::int64_t rows, const T* x, std::int64_
   return total;
 }
 
+// Four vectors side by side: one alone would wait for its own additions. Each column's chain is that of sum_vector.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void sum_four(D d, std::int64_t rows, const T* x, std::int64_t stride, Sink<T> sums) {
+  const auto width = static_cast<std::int64_t>(hn::Lanes(d));
+  auto t0 = hn::Zero(d), t1 = t0, t2 = t0, t3 = t0;
+  for (std::int64_t begin = 0; begin < rows; begin += kBlockRows) {
+    const std::int64_t end = std::min(rows, begin + kBlockRows);
+    auto b0 = hn::Zero(d), b1 = b0, b2 = b0, b3 = b0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const T* const row = x + i * stride;
+      b0 = hn::Add(b0, hn::LoadU(d, row));
+      b1 = hn::Add(b1, hn::LoadU(d, row + width));
+      b2 = hn::Add(b2, hn::LoadU(d, row + 2 * width));
+      b3 = hn::Add(b3, hn::LoadU(d, row + 3 * width));
+    }
+    t0 = hn::Add(t0, b0), t1 = hn::Add(t1, b1), t2 = hn::Add(t2, b2), t3 = hn::Add(t3, b3);
+  }
+  const auto deliver = [&](auto total, std::int64_t j) HWY_ATTR {
+    if (sums.add) total = hn::Add(total, hn::LoadU(d, sums.data + j));
+    hn::StoreU(total, d, sums.data + j);
+  };
+  deliver(t0, 0), deliver(t1, width), deliver(t2, 2 * width), deliver(t3, 3 * width);
+}
+
 template <class T>
 HWY_INLINE void sum_columns(std::int64_t rows, std::int64_t begin, std::int64_t end, const T* x, std::int64_t stride,
                             Sink<T> sums) {
   const hn::ScalableTag<T> d;
   const auto width = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t j = begin; j < end; j += width) {
+  std::int64_t j = begin;
+  for (; j + 4 * width <= end; j += 4 * width) sum_four(d, rows, x + j, stride, Sink<T>{sums.data + j, sums.add});
+  for (; j < end; j += width) {
     const auto lanes = static_cast<std::size_t>(std::min(width, end - j));
     auto total = sum_vector(d, rows, x + j, stride, lanes);
     if (sums.add) total = hn::Add(total, LoadPartial(d, sums.data + j, lanes));
