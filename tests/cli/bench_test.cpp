@@ -68,7 +68,7 @@ TEST_CASE("bench measures a step: its numbers are positive, finite, and agree wi
   }
   REQUIRE(flop == Approx(1e9 * value("gflop_per_step")).epsilon(0.005));
   for (const std::string pass : {"forward", "backward"}) {
-    for (const std::string op : {"attention", "layer_norm", "cross_entropy", "embedding"}) {
+    for (const std::string op : {"attention", "layer_norm", "linear_cross_entropy", "embedding"}) {
       INFO(op << " " << pass);
       REQUIRE(std::ranges::any_of(facts.at("profile"),
                                   [&](const json& row) { return row.at("op") == op && row.at("pass") == pass; }));
