@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
     if (error.code() == std::errc::broken_pipe) return 128 + SIGPIPE;
     return refuse(kCheckpoint, fmt::format("standard output cannot be written: {}", error.code().message()));
   } catch (const std::bad_alloc&) {
-    return refuse(kDefect, "the machine has no memory left; use a smaller model, batch or text");
+    return refuse(kUsage, "no memory is left; use a smaller model, batch or text");
   } catch (const std::exception& error) {
     return refuse(kDefect, fmt::format("a defect of maki's: {}", error.what()));
   }

@@ -1,10 +1,12 @@
 // maki train CORPUS… --out RUN      maki train --resume RUN [CORPUS…]
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <memory>
 
 #include "autograd/core/parallel.h"
+#include "autograd/core/storage.h"
 #include "autograd/kernels/target.h"
 #include "data/error.h"
 #include "train/checkpoint.h"
@@ -68,6 +70,17 @@ void verify_checkpoint(const RunDirectory& run, const std::string& path) {
   check<CheckpointError>(run.checkpoint_file(step) == path, "{}: holds the state of step {}", path, step);
 }
 
+// What a run wrote before its first step follows from its configuration: without it, the directory serves again.
+void take_back(const RunDirectory& run) {
+  const std::string checkpoints = parent_directory(run.checkpoint_file(0));
+  std::error_code ignored;
+  for (const std::string& path :
+       {run.checkpoint_file(0), checkpoints + "/last", checkpoints + "/best", run.metrics_file(), run.config_file(),
+        run.path() + "/.lock", checkpoints, run.path()}) {
+    std::filesystem::remove(path, ignored);  // of directories only empty ones
+  }
+}
+
 int start(const TrainOptions& options) {
   Config config;
   options.flags.apply(config, "quickstart");
@@ -91,7 +104,13 @@ int start(const TrainOptions& options) {
   const RunLock lock(run);
   commit_file(posix(), run.config_file(), {as_bytes(echo)});
   say_start(config, data, trainer, config.out);
-  return Session(config, data, trainer, run).train();
+  try {
+    return Session(config, data, trainer, run).train();
+  } catch (const OutOfMemory& error) {
+    if (trainer.steps() > 0) throw;
+    take_back(run);
+    fail("{} (--batch-size, --block-size, --n-embd); {} was taken back", error.what(), config.out);
+  }
 }
 
 int resume(const TrainOptions& options) {

@@ -58,7 +58,8 @@ Block* allocate(SizeClass size) {
   const std::int64_t alignment = huge ? kHugePage : 64;
   const auto bytes = static_cast<std::size_t>((size.capacity + 64 + alignment - 1) / alignment * alignment);
   void* memory = std::aligned_alloc(static_cast<std::size_t>(alignment), bytes);
-  check(memory != nullptr, "memory: the machine has no {} bytes left; use a smaller model, batch or block", bytes);
+  check<OutOfMemory>(memory != nullptr, "memory: the machine has no {} bytes left; use a smaller model, batch or block",
+                     bytes);
   if (huge) madvise(memory, bytes, MADV_HUGEPAGE);
   return new (memory) Block{1, size.index, size.capacity, nullptr};
 }

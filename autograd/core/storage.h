@@ -9,7 +9,15 @@
 #include <optional>
 #include <utility>
 
+#include "autograd/core/check.h"
+
 namespace maki {
+
+/// The machine has no memory left for a tensor.
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
 
 namespace detail {
 struct Block;
@@ -18,7 +26,7 @@ struct Block;
 class Storage {
  public:
   Storage() = default;
-  explicit Storage(std::int64_t bytes);  ///< at least `bytes` bytes; throws Error when the machine has none left
+  explicit Storage(std::int64_t bytes);  ///< at least `bytes` bytes; throws OutOfMemory when the machine has none left
   Storage(const Storage& other) noexcept;
   Storage(Storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   Storage& operator=(Storage other) noexcept {

@@ -273,6 +273,22 @@ TEST_CASE("paths that lead nowhere: a sentence of ours and the exit code of what
   }
 }
 
+#if !defined(__SANITIZE_ADDRESS__)  // it reserves more memory than any limit would leave
+TEST_CASE("no memory for the first step: exit 2, and the directory serves again") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  RunOptions narrow;
+  narrow.memory_limit = std::uint64_t{600} << 20;
+  const Finished finished = run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "4"} + kSmall +
+                                         Arguments{"--batch-size", "100000", "--grad-accum", "1", "--threads", "1"},
+                                     narrow);
+  require_refused(finished, 2, {"memory", "--batch-size", run});
+  REQUIRE_THAT(finished.err, ContainsSubstring("step 0: training loss"));  // it was the first step
+  REQUIRE_FALSE(std::filesystem::exists(run));
+  REQUIRE(train(folder, corpus).exit_code == 0);
+}
+#endif
+
 TEST_CASE("a file is what its name says, and a damaged pointer is no dead end") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";

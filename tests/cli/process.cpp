@@ -120,6 +120,10 @@ class Terminal {
     setrlimit(RLIMIT_FSIZE, &limit);
     signal(SIGXFSZ, SIG_IGN);  // so that write() fails with EFBIG, as a full disk does with ENOSPC
   }
+  if (options.memory_limit > 0) {
+    const rlimit limit{options.memory_limit, options.memory_limit};
+    setrlimit(RLIMIT_AS, &limit);
+  }
   std::vector<char*> list = {const_cast<char*>(MAKI_BINARY)};
   for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
   list.push_back(nullptr);
