@@ -1,5 +1,6 @@
 // maki eval RUN CORPUS…
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
 #include <memory>
@@ -53,6 +54,7 @@ int evaluate_run(const EvalOptions& o) {
       std::string_view(corpus.text).substr(own ? split_offset(corpus, config.val_fraction) : 0);
   const std::vector<std::int32_t> tokens = loaded.tokenizer->encode(text);
   const EvalBatches batches(tokens, config.batch_size, config.block_size);
+  const std::int64_t taken = o.eval_batches > 0 ? std::min(o.eval_batches, batches.count()) : batches.count();
   const auto loss = mean_loss(loaded.model, batches, config.block_size, o.eval_batches, {});
   check<Diverged>(std::isfinite(loss->mean), "{}: the loss of this model is {}; it has diverged", loaded.path,
                   loss->mean);
@@ -65,6 +67,8 @@ int evaluate_run(const EvalOptions& o) {
                                  {"part", own ? "validation" : "whole"},
                                  {"val_loss", loss->mean},
                                  {"targets", loss->targets},
+                                 {"batches", taken},
+                                 {"batches_of_text", batches.count()},
                                  {"perplexity", std::exp(loss->mean)},
                                  {"nats_per_character", per_character},
                                  {"bits_per_byte", bits_per_byte}};
@@ -73,8 +77,9 @@ int evaluate_run(const EvalOptions& o) {
     return 0;
   }
   fmt::print("checkpoint   {} (step {})\n", loaded.path, loaded.state.step);
-  fmt::print("text         {}, {} targets\n", own ? "the validation part of the run's own" : "all of it",
-             grouped(loss->targets));
+  fmt::print("text         {}, {}{}\n", own ? "the validation part of the run's own" : "all of it",
+             counted(loss->targets, "target"),
+             taken < batches.count() ? fmt::format(" (the first {} of {} batches)", taken, batches.count()) : "");
   fmt::print("loss         {:.4f} nats a token, {:.4f} a character\n", loss->mean, per_character);
   if (corpus.entropy_per_char)
     fmt::print("best         {:.4f} nats a character is the least possible\n", *corpus.entropy_per_char);

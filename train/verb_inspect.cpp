@@ -20,6 +20,15 @@ struct InspectOptions {
   bool verify = false, json = false;
 };
 
+nlohmann::ordered_json training_json(const Config& config) {
+  nlohmann::ordered_json facts;
+  for (const Field& field : fields()) {
+    if (field.kind != FieldClass::training) continue;
+    std::visit([&](auto member) { facts[field.name] = config.*member; }, field.member);
+  }
+  return facts;
+}
+
 int inspect(const InspectOptions& o) {
   const bool newest = o.checkpoint.empty() && is_directory(o.path);
   const std::string path = chosen_checkpoint(o.path, newest ? "last" : o.checkpoint);
@@ -42,7 +51,7 @@ int inspect(const InspectOptions& o) {
                                  {"corpus_hash", state.corpus_hash},
                                  {"train_tokens", state.train_tokens},
                                  {"val_tokens", state.val_tokens},
-                                 {"config", training_toml(state.config)}};
+                                 {"config", training_json(state.config)}};
     for (const TensorEntry& entry : tensors) {
       facts["tensors"].push_back(
           {{"name", entry.name},

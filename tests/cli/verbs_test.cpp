@@ -153,6 +153,20 @@ TEST_CASE("eval repeats the validation loss of the run") {
   REQUIRE(json::parse(finished.out).at("val_loss").get<double>() == expected);
 }
 
+TEST_CASE("eval says how much of the text it looked at") {
+  const Run run;
+  const Finished all = run_maki({"eval", run.path, run.corpus}),
+                 one = run_maki({"eval", run.path, "--eval-batches", "1"});
+  REQUIRE(all.exit_code == 0);
+  REQUIRE(one.exit_code == 0);
+  REQUIRE_THAT(all.out, ContainsSubstring("477 targets\n"));  // a tenth of 4,782 characters, but the first
+  REQUIRE_THAT(one.out, ContainsSubstring("48 targets (the first 1 of 10 batches)\n"));
+  const json facts = json::parse(run_maki({"eval", run.path, "--eval-batches", "99", "--json"}).out);
+  REQUIRE(facts.at("batches") == 10);
+  REQUIRE(facts.at("batches_of_text") == 10);
+  REQUIRE(facts.at("targets") == 477);
+}
+
 TEST_CASE("inspect tells what is in a checkpoint") {
   const Run run;
   const Finished finished = run_maki({"inspect", run.path, "--verify", "--json"});
@@ -162,6 +176,11 @@ TEST_CASE("inspect tells what is in a checkpoint") {
   REQUIRE(facts.at("step") == 30);
   REQUIRE(facts.at("verified") == true);
   REQUIRE(facts.at("parameters").get<int>() > 1000);
+  REQUIRE(facts.at("config").at("n_layer") == 2);
+  REQUIRE(facts.at("config").at("dropout") == 0.1);
+  REQUIRE(facts.at("config").at("tie_weights") == true);
+  REQUIRE(facts.at("config").at("schedule") == "cosine");
+  REQUIRE_FALSE(facts.at("config").contains("threads"));  // of the run, not of the checkpoint
   const Finished plain = run_maki({"inspect", checkpoint(run.path, 20)});
   REQUIRE(plain.exit_code == 0);
   REQUIRE_THAT(plain.out, ContainsSubstring("wte.weight"));
