@@ -64,7 +64,9 @@ ConfigFlags::ConfigFlags(CLI::App& command, Presets presets, const std::vector<s
       continue;
     }
     const std::string type = field.choices.empty() ? "VALUE" : fmt::format("{}", fmt::join(field.choices, "|"));
-    const std::string shown = value == "\"\"" || value == "''" ? "" : fmt::format(" [{}]", value);
+    const bool quoted = value.front() == '\'' || value.front() == '"';
+    const std::string bare = quoted ? value.substr(1, value.size() - 2) : value;
+    const std::string shown = bare.empty() ? "" : fmt::format(" [{}]", bare);
     given.option =
         command.add_option(field.option(), given.text, field.help + shown)->type_name(type)->take_last()->group(group);
   }

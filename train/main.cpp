@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <fmt/ranges.h>
+#include <memory>
 #include <new>
 #include <sstream>
 #include <sys/prctl.h>
@@ -103,6 +104,21 @@ void fill_standard_streams() {
   if (descriptor > STDERR_FILENO) close(descriptor);
 }
 
+// CLI11's help, without its mark for an option that sets false and without a type where the name says it all.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    constexpr std::string_view kMark = "{false}";
+    if (const std::size_t at = name.find(kMark); at != std::string::npos) name.erase(at, kMark.size());
+    return name;
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_positional()) return option->get_expected_max() > 1 ? " ..." : "";
+    return CLI::Formatter::make_option_opts(option);
+  }
+};
+
 int flushed(int code) {
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
   return code;
@@ -110,11 +126,17 @@ int flushed(int code) {
 
 int run(int argc, char** argv) {
   CLI::App app("maki trains Transformer language models on a CPU, from a text file.", "maki");
-  app.set_version_flag("--version", MAKI_VERSION);
+  app.set_version_flag("--version", MAKI_VERSION, "Print the version");
   app.set_help_flag("-h,--help", "Print this help");
+  app.formatter(std::make_shared<Help>());
   app.get_formatter()->column_width(42);
+  app.get_formatter()->label("SUBCOMMAND", "VERB");
+  app.footer(
+      "Begin with:  maki train @stories   (or a text file of yours), then:  maki generate runs/stories-1\n"
+      "Of each verb:  maki VERB --help");
   Verb verb;
   for (const auto add : {add_train, add_generate, add_eval, add_inspect, add_gradcheck, add_bench}) add(app, verb);
+  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) command->group("Verbs");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

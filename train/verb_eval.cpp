@@ -94,9 +94,13 @@ void add_eval(CLI::App& app, Verb& chosen) {
   const auto o = std::make_shared<EvalOptions>();
   command->add_option("RUN", o->run, "run directory or .maki file")->required();
   command->add_option("CORPUS", o->corpus, "files, directories, - or @stories; default: the run's own");
-  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")->take_last();
+  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")
+      ->type_name("WHICH")
+      ->take_last();
   add_number(*command, "--eval-batches", o->eval_batches, 0, kMostCount, "batches to take; 0: all");
-  command->add_option("--invalid-utf8", o->invalid_utf8, "error or replace [error]")->take_last();
+  command->add_option("--invalid-utf8", o->invalid_utf8, "what to do with bytes that are not UTF-8 [error]")
+      ->type_name("error|replace")
+      ->take_last();
   add_number(*command, "--threads", o->threads, 0, kMostThreads, "0: OMP_NUM_THREADS, else every core");
   command->add_flag("--json", o->json, "facts as JSON");
   command->callback([o, &chosen] { chosen = [o] { return evaluate_run(*o); }; });

@@ -179,7 +179,9 @@ void add_generate(CLI::App& app, Verb& chosen) {
   command->add_option("RUN", o->run, "run directory or .maki file")->required();
   command->add_option("INPUT", o->input, "-: the prompt comes from standard input");
   CLI::Option* const prompt = command->add_option("--prompt", o->prompt, "text to begin with")->take_last();
-  command->add_option("--prompt-file", o->prompt_file, "file with the text to begin with")->take_last();
+  command->add_option("--prompt-file", o->prompt_file, "file with the text to begin with")
+      ->type_name("FILE")
+      ->take_last();
   add_number(*command, "--max-tokens", o->max_tokens, 0, kMostCount, "tokens to write");
   add_number(*command, "--temperature", o->sampling.temperature, 0, kMostCount, "0: always the most likely token");
   add_number(*command, "--top-k", o->sampling.top_k, 0, kMostCount, "choose among the k most likely; 0: all");
@@ -188,8 +190,12 @@ void add_generate(CLI::App& app, Verb& chosen) {
   command->add_option("--stop", o->stop, "end before this text; may be given several times")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")->take_last();
-  command->add_option("--overflow", o->overflow, "at the end of the window: recompute from its last half, or stop")
+  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")
+      ->type_name("WHICH")
+      ->take_last();
+  command
+      ->add_option("--overflow", o->overflow, "at the end of the window: go on from its last half, or stop [recompute]")
+      ->type_name("recompute|stop")
       ->take_last();
   add_number(*command, "--threads", o->threads, 0, kMostThreads, "0: OMP_NUM_THREADS, else every core");
   command->callback([o, prompt, &chosen] {

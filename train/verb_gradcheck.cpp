@@ -132,7 +132,9 @@ void add_gradcheck(CLI::App& app, Verb& chosen) {
       app.add_subcommand("gradcheck", "Prove the gradients of a model against differences, in float64");
   const auto o = std::make_shared<GradcheckFlags>(*command);
   command->add_option("RUN", o->run, "run directory or .maki file; without one, the options describe the model");
-  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")->take_last();
+  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")
+      ->type_name("WHICH")
+      ->take_last();
   command->add_flag("--json", o->json, "facts as JSON");
   command->callback([o, &chosen] { chosen = [o] { return run_gradcheck(*o); }; });
 }

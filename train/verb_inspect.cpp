@@ -82,7 +82,7 @@ void add_inspect(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand("inspect", "Tell what is in a run or checkpoint");
   const auto o = std::make_shared<InspectOptions>();
   command->add_option("PATH", o->path, "run directory or .maki file")->required();
-  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [last]")->take_last();
+  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [last]")->type_name("WHICH")->take_last();
   command->add_flag("--verify", o->verify, "check every byte against the file's hash");
   command->add_flag("--json", o->json, "facts as JSON");
   command->callback([o, &chosen] { chosen = [o] { return inspect(*o); }; });

@@ -251,6 +251,8 @@ TEST_CASE("help and version are results") {
     REQUIRE(finished.exit_code == 0);
     REQUIRE(finished.out.size() > 3);
     REQUIRE(finished.err.empty());
+    REQUIRE_THAT(finished.out,
+                 !ContainsSubstring("{false}") && !ContainsSubstring("SUBCOMMAND") && !ContainsSubstring("Subcommand"));
   }
 }
 
