@@ -1,33 +1,10 @@
 // Bad input gets one clear sentence on stderr, the exit code of the contract, and nothing is lost.
 #include <filesystem>
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include "tests/catch.h"
-#include "tests/cli/small_run.h"
+#include "tests/cli/refused.h"
 
 using namespace maki::tests;
-
-namespace {
-
-// One sentence: the last line of stderr begins with "maki: " and holds every one of `words`.
-void require_refused(const Finished& finished, int exit_code, const std::vector<std::string>& words) {
-  INFO("stderr: " << finished.err);
-  REQUIRE(finished.exit_code == exit_code);
-  const std::string text = finished.err.substr(0, finished.err.find_last_not_of('\n') + 1);
-  const std::string last = text.substr(text.rfind('\n') + 1);
-  REQUIRE(last.starts_with("maki: "));
-  for (const std::string& word : words) {
-    INFO("looking for: " << word);
-    REQUIRE(last.find(word) != std::string::npos);
-  }
-}
-
-Finished train(const TemporaryFolder& folder, const std::string& corpus, const Arguments& more = {}) {
-  return run_maki(Arguments{"train", corpus, "--out", folder / "run", "--max-steps", "4"} + kSmall + more);
-}
-
-}  // namespace
 
 TEST_CASE("corpora that cannot be trained on: exit 3") {
   const TemporaryFolder folder;
@@ -52,52 +29,6 @@ TEST_CASE("non-UTF-8 text is replaced on request") {
       train(folder, folder.write("bad.txt", small_text() + "\xff" + small_text()), {"--invalid-utf8", "replace"});
   INFO(finished.err);
   REQUIRE(finished.exit_code == 0);
-}
-
-TEST_CASE("options that are wrong: exit 2") {
-  const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", small_text());
-  require_refused(train(folder, corpus, {"--learning-rat", "1"}), 2, {"--learning-rat", "--learning-rate"});
-  require_refused(train(folder, corpus, {"--learning-rate", "fast"}), 2, {"learning", "fast"});
-  require_refused(train(folder, corpus, {"--learning-rate", "nan"}), 2, {"nan"});
-  require_refused(train(folder, corpus, {"--dropout", "1.5"}), 2, {"dropout", "1.5"});
-  require_refused(train(folder, corpus, {"--n-layer", "-1"}), 2, {"n", "layer", "-1"});
-  require_refused(train(folder, corpus, {"--n-layer", "2.5"}), 2, {"2.5"});
-  require_refused(train(folder, corpus, {"--n-head", "3"}), 2, {"16", "3"});
-  require_refused(train(folder, corpus, {"--schedule", "cosin"}), 2, {"cosin", "cosine"});
-  require_refused(train(folder, corpus, {"--preset", "quickstar"}), 2, {"quickstar", "quickstart"});
-  require_refused(train(folder, corpus, {"--config", folder / "none.toml"}), 2, {"none.toml"});
-  require_refused(train(folder, corpus, {"--config", folder.write("typo.toml", "n_layr = 2\n")}), 2,
-                  {"n_layr", "n_layer"});
-  require_refused(train(folder, corpus, {"--config", folder.write("broken.toml", "n_layer = = 2\n")}), 2,
-                  {"broken.toml"});
-  require_refused(run_maki({"train"}), 2, {"CORPUS"});
-  require_refused(run_maki({"trian", corpus}), 2, {"trian", "train"});
-  require_refused(run_maki({}), 2, {});
-  REQUIRE_FALSE(std::filesystem::exists(folder / "run/checkpoints"));
-}
-
-TEST_CASE("a word that is not understood: the nearest where there is one, and where to look") {
-  const auto said = [](const Arguments& arguments) {
-    const Finished finished = run_maki(arguments);
-    REQUIRE(finished.exit_code == 2);
-    REQUIRE(finished.out.empty());
-    return finished.err;
-  };
-  const std::string verbs = "train, generate, eval, inspect, gradcheck, bench";
-  REQUIRE(said({}) == "maki: a verb is needed: " + verbs + "; see maki --help\n");
-  REQUIRE(said({"trian"}) == "maki: trian: there is no such verb among " + verbs + "; the nearest is train\n");
-  REQUIRE(said({"fly"}) == "maki: fly: there is no such verb among " + verbs + "\n");
-  REQUIRE(said({"train", "--learning-rte=3"}) ==
-          "maki: --learning-rte: there is no such option; the nearest is --learning-rate; see maki train --help\n");
-  REQUIRE(said({"train", "x", "--gpu"}) == "maki: --gpu: there is no such option; see maki train --help\n");
-  REQUIRE(said({"train", "x", "--max-steps"}) == "maki: --max-steps: needs a value; see maki train --help\n");
-  REQUIRE(said({"eval", "x", "--json=x"}) == "maki: --json: takes no value; see maki eval --help\n");
-  REQUIRE(said({"bench", "gemm", "1,1,1", "--thread", "1"}) ==
-          "maki: --thread: there is no such option; the nearest is --threads; see maki bench gemm --help\n");
-  REQUIRE(said({"inspect", "a", "b"}) == "maki: b: nothing more is expected here; see maki inspect --help\n");
-  REQUIRE_THAT(said({"train", "x", "--schedule", "quadratic"}), !ContainsSubstring("nearest"));
-  REQUIRE_THAT(said({"generate"}), ContainsSubstring("RUN") && ContainsSubstring("see maki generate --help"));
 }
 
 TEST_CASE("a directory that holds a run is not trained over: exit 2, naming --resume") {
@@ -181,45 +112,6 @@ TEST_CASE("prompts with unknown characters are named: exit 3") {
   require_refused(run_maki({"generate", folder / "nothing"}), 2, {"nothing"});
 }
 
-TEST_CASE("numbers are decimal and finite, whichever verb reads them: exit 2") {
-  const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  REQUIRE(train(folder, corpus).exit_code == 0);
-  const std::string whole = "must be a whole number; got ", decimal = "must be a finite decimal number; got ";
-  for (const char* text : {"0x10", "1e3", "5.0", " 5", "+5", "5x", "", "0b11", "99999999999999999999"}) {
-    require_refused(run_maki({"generate", run, "--max-tokens", text}), 2, {"max_tokens: " + whole + text});
-    require_refused(run_maki({"generate", run, "--seed", text}), 2, {"seed: " + whole + text});
-    require_refused(run_maki({"eval", run, "--eval-batches", text}), 2, {"eval_batches: " + whole + text});
-    require_refused(run_maki({"train", corpus, "--max-steps", text}), 2, {"max_steps: " + whole + text});
-  }
-  for (const char* text : {"nan", "inf", "0x1p3", "1,5", "warm", "1e999"}) {
-    require_refused(run_maki({"generate", run, "--temperature", text}), 2, {"temperature: " + decimal + text});
-    require_refused(run_maki({"train", corpus, "--learning-rate", text}), 2, {"learning_rate: " + decimal + text});
-  }
-  require_refused(run_maki({"generate", run, "--top-p", "1.5"}), 2, {"top_p: must be between 0 and 1; got 1.5"});
-  require_refused(run_maki({"generate", run, "--max-tokens", "-1"}), 2, {"max_tokens: must be between 0 and "});
-  require_refused(run_maki({"generate", run, "--threads", "-1"}), 2, {"threads: must be between 0 and 1024; got -1"});
-  const Finished ten = run_maki({"generate", run, "--prompt", "a", "--max-tokens", "010"});  // ten, not eight
-  INFO(ten.err);
-  REQUIRE(ten.exit_code == 0);
-  REQUIRE(ten.out.size() == 11);
-}
-
-TEST_CASE("gradcheck takes a run or a description of a model: exit 2 for both") {
-  const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  REQUIRE(train(folder, corpus).exit_code == 0);
-  require_refused(run_maki({"gradcheck", run, "--n-layer", "3"}), 2, {"--n-layer", run});
-  require_refused(run_maki({"gradcheck", run, "--no-bias"}), 2, {"--bias", run});
-  require_refused(run_maki({"gradcheck", run, "--preset", "quickstart"}), 2, {"--preset", run});
-  require_refused(run_maki({"gradcheck", run, "--config", run + "/config.toml"}), 2, {"--config", run});
-  require_refused(run_maki({"gradcheck", "--checkpoint", "best"}), 2, {"--checkpoint", "RUN"});
-  require_refused(run_maki({"gradcheck", "--learning-rate", "1"}), 2, {"--learning-rate"});  // has no part in it
-  const Finished threads = run_maki({"gradcheck", run, "--threads", "1", "--checkpoint", "last"});
-  INFO(threads.out << threads.err);
-  REQUIRE(threads.exit_code == 0);
-}
-
 TEST_CASE("a run whose text came from standard input says so, and does not wait for it") {
   const TemporaryFolder folder;
   const std::string run = folder / "run";
@@ -235,59 +127,6 @@ TEST_CASE("a run whose text came from standard input says so, and does not wait 
   REQUIRE(again.exit_code == 0);
   REQUIRE(run_maki({"train", "--resume", run, "-", "--max-steps", "6"}, piped).exit_code == 0);
 }
-
-TEST_CASE("paths that lead nowhere: a sentence of ours and the exit code of what was to be read") {
-  const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  REQUIRE(train(folder, corpus).exit_code == 0);
-  const std::string loop = folder / "loop", long_name(300, 'n'), below_a_file = corpus + "/below";
-  std::filesystem::create_symlink(loop, loop);
-  struct Path {
-    std::string path, why;
-  };
-  for (const Path& p : {Path{loop, "Too many levels of symbolic links"}, Path{long_name, "File name too long"}}) {
-    for (const Arguments& verb :
-         {Arguments{"generate", p.path}, Arguments{"eval", p.path}, Arguments{"inspect", p.path},
-          Arguments{"gradcheck", p.path}, Arguments{"train", "--resume", p.path},
-          Arguments{"train", corpus, "--out", p.path}}) {
-      require_refused(run_maki(verb), 4, {p.path, p.why});
-    }
-    require_refused(run_maki({"train", p.path, "--out", folder / "other"}), 3, {p.path, p.why});
-    require_refused(run_maki({"eval", run, p.path}), 3, {p.path, p.why});
-    require_refused(run_maki({"generate", run, "--prompt-file", p.path}), 3, {p.path, p.why});
-    require_refused(run_maki({"train", corpus, "--config", p.path}), 2, {p.path, p.why});
-  }
-  require_refused(run_maki({"inspect", below_a_file}), 2, {below_a_file, "no such"});
-  require_refused(run_maki({"train", corpus, "--config", below_a_file}), 2, {below_a_file});
-  require_refused(run_maki({"train", corpus, "--config", folder / "run"}), 2, {"is a directory"});
-  require_refused(run_maki({"train", "--resume", below_a_file}), 2, {below_a_file});
-  require_refused(run_maki({"train", corpus, "--out", below_a_file}), 4, {below_a_file});
-  std::filesystem::create_directory(folder / "closed");
-  if (geteuid() != 0) {
-    std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);
-    const std::string inside = folder / "closed/run";
-    require_refused(run_maki({"inspect", inside}), 4, {inside, "Permission denied"});
-    require_refused(run_maki({"train", "--resume", inside}), 4, {inside, "Permission denied"});
-    require_refused(run_maki({"train", corpus, "--config", inside}), 2, {inside, "Permission denied"});
-    std::filesystem::permissions(folder / "closed", std::filesystem::perms::owner_all);
-  }
-}
-
-#if !defined(__SANITIZE_ADDRESS__)  // it reserves more memory than any limit would leave
-TEST_CASE("no memory for the first step: exit 2, and the directory serves again") {
-  const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  RunOptions narrow;
-  narrow.memory_limit = std::uint64_t{600} << 20;
-  const Finished finished = run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "4"} + kSmall +
-                                         Arguments{"--batch-size", "100000", "--grad-accum", "1", "--threads", "1"},
-                                     narrow);
-  require_refused(finished, 2, {"memory", "--batch-size", run});
-  REQUIRE_THAT(finished.err, ContainsSubstring("step 0: training loss"));  // it was the first step
-  REQUIRE_FALSE(std::filesystem::exists(run));
-  REQUIRE(train(folder, corpus).exit_code == 0);
-}
-#endif
 
 TEST_CASE("a file is what its name says, and a damaged pointer is no dead end") {
   const TemporaryFolder folder;
@@ -310,22 +149,4 @@ TEST_CASE("a file is what its name says, and a damaged pointer is no dead end") 
   INFO(fallen_back.err);
   REQUIRE(fallen_back.exit_code == 0);
   REQUIRE(fallen_back.err.find("another checkpoint serves") != std::string::npos);
-}
-
-TEST_CASE("streams that cannot be written, and configurations that cannot be") {
-  const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  RunOptions lost;
-  lost.error_file = "/dev/full";
-  REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "4"} + kSmall, lost).exit_code == 0);
-  REQUIRE(read_text(checkpoint(run, 4)).size() > 10000);
-  RunOptions full;
-  full.output_file = "/dev/full";
-  for (const Arguments& arguments : {Arguments{"eval", run}, Arguments{"inspect", run}, Arguments{"generate", run}}) {
-    require_refused(run_maki(arguments, full), 4, {"standard output"});
-  }
-  std::string dots;
-  for (int i = 0; i < 60000; ++i) dots += "a.";
-  require_refused(run_maki({"train", corpus, "--config", folder.write("dots.toml", dots + "a = 1\n")}), 2, {"dots"});
-  require_refused(run_maki({"train", corpus, "--out", folder / "none", "--max-steps", "0"}), 2, {"lr_decay_steps"});
 }

@@ -1,4 +1,4 @@
-// What a person sees on a terminal.
+// What a person sees, on a terminal and elsewhere.
 #include <fmt/format.h>
 
 #include "data/utf8.h"
@@ -88,4 +88,27 @@ TEST_CASE("the bar fits the terminal, keeps the time left longest, and is there 
     if (columns >= 60) REQUIRE(any_holds(lines, "tokens/s"));
     if (columns >= 60) REQUIRE(any_holds(lines, "\u2588"));
   }
+}
+
+TEST_CASE("what is said in numbers is said in words that fit, and what is to be typed can be typed") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const Arguments one = {"--n-layer",    "1", "--n-head",  "1", "--n-embd",       "8", "--block-size", "1",
+                         "--batch-size", "1", "--threads", "1", "--val-fraction", "0"};
+  const Finished single = run_maki(Arguments{"train", corpus, "--out", folder / "one", "--max-steps", "1"} + one);
+  INFO(single.err);
+  REQUIRE(single.exit_code == 0);
+  for (const char* words : {"1 layer,", "1 head,", "1 token at once", "1 step of 1 token on 1 thread (",
+                            "done: 1 step in", "the warmup of 100 steps does not end within 1 step"}) {
+    REQUIRE_THAT(single.err, ContainsSubstring(words));
+  }
+  const std::string run = folder / "it's my run";
+  const Arguments train = {"train", corpus, "--out", run, "--max-steps", "2"};
+  const Finished first = run_maki(train + one + Arguments{"--warmup-steps", "1"});
+  INFO(first.err);
+  REQUIRE(first.exit_code == 0);
+  REQUIRE_THAT(first.err, !ContainsSubstring("warmup") && ContainsSubstring("2 steps of 1 token"));
+  const std::string typed = "'" + (folder / "it'\\''s my run") + "'";
+  REQUIRE_THAT(first.err, ContainsSubstring("now: maki generate " + typed));
+  REQUIRE_THAT(run_maki(train + one).err, ContainsSubstring("continue it with --resume " + typed));
 }

@@ -222,29 +222,6 @@ TEST_CASE("gradcheck is right where relu has its kinks, and where every gradient
   REQUIRE(trained.exit_code == 0);
 }
 
-TEST_CASE("what is said in numbers is said in words that fit, and what is to be typed can be typed") {
-  const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", small_text());
-  const Arguments one = {"--n-layer",    "1", "--n-head",  "1", "--n-embd",       "8", "--block-size", "1",
-                         "--batch-size", "1", "--threads", "1", "--val-fraction", "0"};
-  const Finished single = run_maki(Arguments{"train", corpus, "--out", folder / "one", "--max-steps", "1"} + one);
-  INFO(single.err);
-  REQUIRE(single.exit_code == 0);
-  for (const char* words : {"1 layer,", "1 head,", "1 token at once", "1 step of 1 token on 1 thread (",
-                            "done: 1 step in", "the warmup of 100 steps does not end within 1 step"}) {
-    REQUIRE_THAT(single.err, ContainsSubstring(words));
-  }
-  const std::string run = folder / "it's my run";
-  const Arguments train = {"train", corpus, "--out", run, "--max-steps", "2"};
-  const Finished first = run_maki(train + one + Arguments{"--warmup-steps", "1"});
-  INFO(first.err);
-  REQUIRE(first.exit_code == 0);
-  REQUIRE_THAT(first.err, !ContainsSubstring("warmup") && ContainsSubstring("2 steps of 1 token"));
-  const std::string typed = "'" + (folder / "it'\\''s my run") + "'";
-  REQUIRE_THAT(first.err, ContainsSubstring("now: maki generate " + typed));
-  REQUIRE_THAT(run_maki(train + one).err, ContainsSubstring("continue it with --resume " + typed));
-}
-
 TEST_CASE("help and version are results") {
   for (const Arguments& arguments : {Arguments{"--help"}, Arguments{"train", "--help"}, Arguments{"--version"}}) {
     const Finished finished = run_maki(arguments);
