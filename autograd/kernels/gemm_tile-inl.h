@@ -63,12 +63,31 @@ struct GemmTileCall {
   const T* bias;
 };
 
+/// Where the next element of each row of A stands. Rows in groups of five: one base each, and at most four strides that
+/// all groups share, fit the integer registers, where fourteen offsets of their own were loaded from the stack on ports
+/// that the arithmetic needs: three more of a hundred parts of the peak, at every shape.
+template <int kRows, bool kColumnsA, class T>
+class RowPointers {
+ public:
+  HWY_INLINE RowPointers(const T* a, std::ptrdiff_t lda) : stride_(lda) {
+    MAKI_UNROLL for (int g = 0; g < kGroups; ++g) base_[g] = a + 5 * g * lda;
+  }
+  HWY_INLINE T at(int i) const { return kColumnsA ? base_[0][i] : base_[i / 5][i % 5 * stride_]; }
+  HWY_INLINE void next() { MAKI_UNROLL for (int g = 0; g < kGroups; ++g) base_[g] += kColumnsA ? stride_ : 1; }
+  HWY_INLINE const T* first() const { return base_[0]; }
+
+ private:
+  static constexpr int kGroups = kColumnsA ? 1 : (kRows + 4) / 5;
+  const T* base_[kGroups];
+  std::ptrdiff_t stride_;
+};
+
 /// One step of every chain of the tile.
-template <int kRows, int kVecs, bool kColumnsA, class T, class V>
-HWY_INLINE void gemm_step(const T* HWY_RESTRICT a, std::ptrdiff_t lda, const V (&b)[kVecs], V (&sum)[kRows][kVecs]) {
-  const GemmVec<T> d;
+template <int kRows, int kVecs, class A, class V>
+HWY_INLINE void gemm_step(const A& a, const V (&b)[kVecs], V (&sum)[kRows][kVecs]) {
+  const hn::DFromV<V> d;
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-    const V x = hn::Set(d, kColumnsA ? a[i] : a[i * lda]);
+    const V x = hn::Set(d, a.at(i));
     MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(x, b[v], sum[i][v]);
   }
 }
@@ -79,12 +98,13 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
   const GemmVec<T> d;
   constexpr std::ptrdiff_t kLanes = hn::MaxLanes(d), kLine = 64 / sizeof(T), kAhead = 8;
   const std::ptrdiff_t lda = call.lda, ldb = call.ldb;
-  const T *HWY_RESTRICT a = call.a, *HWY_RESTRICT b = call.b;
+  const T* HWY_RESTRICT b = call.b;
+  RowPointers<kRows, kColumnsA, T> a(call.a, lda);
   T *HWY_RESTRICT a_copy = call.a_copy, *HWY_RESTRICT b_copy = call.b_copy;
   for (std::int64_t p = 0; p < call.k; ++p) {
     MAKI_UNROLL for (std::ptrdiff_t line = 0; line < kVecs * kLanes; line += kLine)
         hwy::Prefetch(b + kAhead * ldb + line);
-    if (kColumnsA) hwy::Prefetch(a + kAhead * lda);
+    if (kColumnsA) hwy::Prefetch(a.first() + kAhead * lda);
     V bv[kVecs];
     MAKI_UNROLL for (int v = 0; v < kVecs; ++v) bv[v] = hn::LoadU(d, b + v * kLanes);
     if (b_copy != nullptr) {
@@ -92,11 +112,11 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
       b_copy += 2 * kLanes;
     }
     if (kColumnsA && a_copy != nullptr) {
-      std::memcpy(a_copy, a, kRows * sizeof(T));  // of constant length: moves
+      std::memcpy(a_copy, a.first(), kRows * sizeof(T));  // of constant length: moves
       a_copy += kPackedRows<T>;
     }
-    gemm_step<kRows, kVecs, kColumnsA>(a, lda, bv, sum);
-    a += kColumnsA ? lda : 1;
+    gemm_step<kRows, kVecs>(a, bv, sum);
+    a.next();
     b += ldb;
   }
 }

@@ -106,7 +106,7 @@ TEST_CASE("a run that ended between its last save and its last evaluation has th
   REQUIRE(holds(run.again(), "has reached step 6"));
 }
 
-TEST_CASE("a corpus whose path is not UTF-8 is refused before anything is written: exit 3; such an --out: exit 2") {
+TEST_CASE("a corpus whose path is not UTF-8 is refused before anything is written: exit 3, and such an --out: exit 2") {
   const TemporaryFolder folder;
   const std::string odd = folder.write("caf\xe9.txt", small_text()), plain = folder.write("plain.txt", small_text());
   const std::string run = folder / "run";
