@@ -74,11 +74,13 @@ template <class T>
 void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
-  constexpr std::int64_t kLanes = hn::MaxLanes(d), kPiece = 16 / sizeof(T), kBlocks = kLanes / kPiece;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d), kPiece = 16 / sizeof(T), kBlocks = kLanes / kPiece,
+                         kAhead = 512 / sizeof(T);
   for (std::int64_t p = 0; p < k; p += kPiece, out += kPiece * 2 * kLanes) {
     V r[kPiece];
     MAKI_UNROLL for (int i = 0; i < kPiece; ++i) {
       const T* from = b + i * ldb + p;
+      MAKI_UNROLL for (int q = 0; q < kBlocks; ++q) hwy::Prefetch(from + q * kPiece * ldb + kAhead);
       r[i] = hn::LoadDup128(d, from);
       MAKI_UNROLL for (int q = 1; q < kBlocks; ++q) {
         const auto before = hn::FirstN(d, static_cast<std::size_t>(q * kPiece));
