@@ -1,6 +1,7 @@
 #include "train/machine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
@@ -45,6 +46,42 @@ std::int64_t rounds_of_a_shot() {
   }
 }
 
+// Floats that no cache holds: as many bytes as the last one has (less where memory is short). In lines of 64 bytes;
+// each thread touches first what it works on later.
+class FarArray {
+ public:
+  std::int64_t bytes() const { return 64 * lines_; }
+  float* data() const { return reinterpret_cast<float*>(memory_.data()); }
+  // body(first element, number of elements).
+  template <class Body>
+  void each_part(const Body& body) const {
+    parallel_ranges(lines_, 16, [&](std::int64_t begin, std::int64_t end) { body(16 * begin, 16 * (end - begin)); });
+  }
+  template <class Value>
+  void fill(const Value& value) const {
+    each_part([&](std::int64_t begin, std::int64_t n) {
+      for (std::int64_t i = begin; i < begin + n; ++i) data()[i] = value(i);
+    });
+  }
+
+ private:
+  std::int64_t lines_ =
+      std::max<std::int64_t>(std::min(last_level_cache_bytes(), free_memory_bytes() / 8), 1 << 20) / 64;
+  Storage memory_{64 * lines_};
+};
+
+// Bytes a second, the best of five.
+template <class Body>
+double best_rate(std::int64_t bytes, const Body& body) {
+  double best = 0;
+  for (int i = 0; i < 5; ++i) {
+    const double start = seconds_now();
+    body();
+    best = std::max(best, static_cast<double>(bytes) / (seconds_now() - start));
+  }
+  return best;
+}
+
 }  // namespace
 
 Team::Team(std::int64_t size) : before_(threads()) { set_threads(size); }
@@ -68,25 +105,28 @@ double measure_peak_flop_per_second(DType dtype) {
 }
 
 double measure_copy_bytes_per_second() {
-  const std::int64_t bytes = std::min(last_level_cache_bytes(), free_memory_bytes() / 8);
-  const std::int64_t n = std::max<std::int64_t>(bytes, 1 << 20) / std::int64_t{sizeof(float)} / 16 * 16;
-  const auto size = static_cast<std::size_t>(n) * sizeof(float);
-  const Storage from(n * std::int64_t{sizeof(float)}), to(n * std::int64_t{sizeof(float)});
-  auto* const x = reinterpret_cast<float*>(from.data());
-  auto* const y = reinterpret_cast<float*>(to.data());
-  // In lines of 64 bytes; each thread touches first what it copies later.
-  parallel_ranges(n / 16, 16, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = 16 * begin; i < 16 * end; ++i) x[i] = static_cast<float>(i % 8191), y[i] = 0;
+  const FarArray from, to;
+  const auto size = static_cast<std::size_t>(from.bytes());
+  from.fill([](std::int64_t i) { return static_cast<float>(i % 8191); });
+  to.fill([](std::int64_t) { return 0.0f; });
+  const double best = best_rate(2 * from.bytes(), [&] {
+    from.each_part(
+        [&](std::int64_t begin, std::int64_t n) { kernels::stream_copy(n, from.data() + begin, to.data() + begin); });
   });
-  double best = 0;
-  for (int i = 0; i < 5; ++i) {
-    const double start = seconds_now();
-    parallel_ranges(n / 16, 16, [&](std::int64_t begin, std::int64_t end) {
-      kernels::stream_copy(16 * (end - begin), x + 16 * begin, y + 16 * begin);
+  check<std::logic_error>(std::memcmp(from.data(), to.data(), size) == 0, "bandwidth: the copy is not what was copied");
+  return best;
+}
+
+double measure_read_bytes_per_second() {
+  const FarArray array;
+  array.fill([](std::int64_t) { return 1.0f; });
+  std::atomic<bool> right = true;
+  const double best = best_rate(array.bytes(), [&] {
+    array.each_part([&](std::int64_t begin, std::int64_t n) {
+      if (kernels::stream_sum(n, array.data() + begin) != static_cast<double>(n)) right = false;
     });
-    best = std::max(best, 2 * static_cast<double>(size) / (seconds_now() - start));
-  }
-  check<std::logic_error>(std::memcmp(x, y, size) == 0, "bandwidth: the copy is not what was copied");
+  });
+  check<std::logic_error>(right, "bandwidth: what was read does not sum up");
   return best;
 }
 

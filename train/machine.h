@@ -28,6 +28,10 @@ double measure_peak_flop_per_second(DType dtype);
 /// are at least twice the last-level cache (less where memory is short). The best of five.
 double measure_copy_bytes_per_second();
 
+/// The most bytes a second that threads() threads read from such an array. Less than a copy moves: its stores wait for
+/// nobody. The best of five.
+double measure_read_bytes_per_second();
+
 /// The most memory this process has held resident, in bytes.
 std::int64_t peak_memory_bytes();
 

@@ -89,10 +89,13 @@ std::string misuse(const CLI::ParseError& error) {
 // At the end of every parallel region libgomp spins 300,000 pauses, 13 ms on a CPU whose pause takes 140 cycles, before
 // it gives its core back. On a machine with other work on its cores that collapses: the quick start at load 6 on two
 // cores made 1,600 tokens a second, and 10,000 with short spinning. libgomp reads the variable when it is loaded, so
-// the program starts itself once more with it set; who sets either variable decides.
+// the program starts itself once more with it set. Who sets how to wait decides; and where threads are bound to cores,
+// this one is already, and started again it would know of no other.
 void limit_spinning(char** argv) {
   prctl(PR_SET_NAME, "maki");  // not "exe", as which it would come back
-  if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  for (const char* name : {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"}) {
+    if (std::getenv(name) != nullptr) return;
+  }
   setenv("GOMP_SPINCOUNT", "1000", 1);
   execv("/proc/self/exe", argv);
 }

@@ -83,7 +83,7 @@ int bench_generate(const GenerateOptions& o) {
   bench.verify();
   const Timings times = time_calls([&] { bench.fill_window(); }, {.calls = o.windows});
   const std::int64_t memory = peak_memory_bytes();
-  const double bandwidth = measure_copy_bytes_per_second();
+  const double bandwidth = measure_read_bytes_per_second();
   const double seconds = times.median() / static_cast<double>(bench.tokens());
   const double reading = bench.weight_bytes() / bandwidth;
   if (o.json) {
@@ -94,14 +94,14 @@ int bench_generate(const GenerateOptions& o) {
                                        {"tokens_per_second", 1 / seconds},
                                        {"ms_per_token", 1e3 * seconds},
                                        {"weight_bytes", bench.weight_bytes()},
-                                       {"copy_gigabytes_per_second", 1e-9 * bandwidth},
+                                       {"read_gigabytes_per_second", 1e-9 * bandwidth},
                                        {"ms_to_read_weights", 1e3 * reading},
                                        {"share_of_bandwidth", reading / seconds},
                                        {"peak_memory_bytes", memory}};
     fmt::print("{}\n", facts.dump(2));
     return 0;
   }
-  fmt::print("machine  {}, {} threads: copies {:.1f} GB/s\n", kernels::target(), threads(), 1e-9 * bandwidth);
+  fmt::print("machine  {}, {} threads: reads {:.1f} GB/s\n", kernels::target(), threads(), 1e-9 * bandwidth);
   fmt::print("token    {:.4f} ms ({} windows of {} tokens, each from an empty cache): {:.0f} tokens a second\n",
              1e3 * seconds, times.count(), bench.tokens(), 1 / seconds);
   fmt::print("         reading {:.1f} MB of weights once at that bandwidth takes {:.4f} ms, {:.0f} % of it{}\n",

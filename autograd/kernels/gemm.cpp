@@ -142,6 +142,26 @@ void Product<T>::run(int team) {
   }
 }
 
+/// Whether B is to stream past the few rows it serves, packed nowhere.
+template <class T>
+bool is_thin(const Gemm<T>& g) {
+  return g.b_packed == nullptr && g.b_transposed && !g.a_transposed && g.m <= gemm_tile<T>().thin_rows;
+}
+
+template <class T>
+void run_thin(Gemm<T> g) {
+  constexpr std::int64_t kColumns = 2;  // of each group in one task
+  const std::int64_t lanes = gemm_tile<T>().columns / 2, group = ceil_div(g.n, lanes);
+  for (std::int64_t item = 0; item < g.batch; ++item) {
+    parallel_for(ceil_div(group, kColumns), kColumns * lanes * g.k,
+                 [&](std::int64_t task) { gemm_thin(g, task * kColumns, std::min(group, (task + 1) * kColumns)); });
+    g.a += g.stride_a;
+    g.b += g.stride_b;
+    g.c += g.stride_c;
+    if (g.derivative != nullptr) g.derivative += g.stride_c;
+  }
+}
+
 template <class T>
 int team_for(const Gemm<T>& g) {
   return g.m * g.n * g.k * g.batch < kSerialWork || omp_in_parallel() ? 1 : threads();
@@ -183,7 +203,7 @@ void check_product(const Gemm<T>& g, std::span<std::byte> scratch) {
 
 template <class T>
 std::int64_t gemm_scratch_bytes(const Gemm<T>& g) {
-  return is_empty(g) ? 0 : scratch_elements(g) * std::int64_t{sizeof(T)};
+  return is_empty(g) || is_thin(g) ? 0 : scratch_elements(g) * std::int64_t{sizeof(T)};
 }
 
 template <class T>
@@ -191,6 +211,7 @@ void gemm(const Gemm<T>& g, std::span<std::byte> scratch) {
   require_target();
   check_product(g, scratch);
   if (is_empty(g)) return;
+  if (is_thin(g)) return run_thin(g);
   Product<T>(g, reinterpret_cast<T*>(scratch.data())).run(team_for(g));
 }
 

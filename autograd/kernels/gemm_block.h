@@ -33,15 +33,21 @@ struct GemmBlock {
   T* b_buffer;    // aligned; all panels, where B is not packed
 };
 
-/// The register tile of the target in use: rows and columns (two vectors). A transposed A is packed [k, packed_rows].
+/// The register tile of the target in use: rows and columns (two vectors). A transposed A is packed [k, packed_rows]. A
+/// B in columns that serves at most thin_rows rows, of an A in rows, is not packed.
 struct GemmTile {
-  std::int64_t rows, columns, packed_rows;
+  std::int64_t rows, columns, packed_rows, thin_rows;
 };
 template <class T>
 GemmTile gemm_tile();
 
 template <class T>
 void gemm_multiply(const GemmBlock<T>& block);
+
+/// Columns [begin, end) of each of as many equal groups of columns as a vector has lanes (groups at the end may be
+/// short or empty): of one product that needs no packing.
+template <class T>
+void gemm_thin(const Gemm<T>& g, std::int64_t begin, std::int64_t end);
 
 /// Packs op(B) [k, n] into panels: element (p, j) is b[p * ldb + j], or b[j * ldb + p] with b_transposed. A short last
 /// panel is filled with zeros.

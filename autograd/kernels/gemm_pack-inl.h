@@ -1,5 +1,4 @@
-// Packing of B into column panels two vectors wide, each [k, panel] and dense. Included
-// once for every SIMD target.
+// Packing of B into column panels two vectors wide, each [k, panel] and dense. Included once for every SIMD target.
 #if defined(MAKI_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_PACK_INL_H_
 #undef MAKI_KERNELS_GEMM_PACK_INL_H_
@@ -13,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "autograd/kernels/gemm_tile-inl.h"
+#include "autograd/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -48,47 +48,17 @@ void pack_rows(std::int64_t k, std::int64_t panels, const T* b, std::int64_t ldb
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// In every 128-bit block, rows become columns: r[i] holds kBlock elements of row i, afterwards element i of every row.
-template <class D, class V>
-HWY_INLINE void transpose_blocks(D d, V (&r)[4]) {
-  const hn::Repartition<double, D> pairs;
-  const auto a = hn::BitCast(pairs, hn::InterleaveLower(d, r[0], r[1]));
-  const auto b = hn::BitCast(pairs, hn::InterleaveLower(d, r[2], r[3]));
-  const auto e = hn::BitCast(pairs, hn::InterleaveUpper(d, r[0], r[1]));
-  const auto f = hn::BitCast(pairs, hn::InterleaveUpper(d, r[2], r[3]));
-  r[0] = hn::BitCast(d, hn::InterleaveLower(pairs, a, b));
-  r[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, a, b));
-  r[2] = hn::BitCast(d, hn::InterleaveLower(pairs, e, f));
-  r[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, e, f));
-}
-template <class D, class V>
-HWY_INLINE void transpose_blocks(D d, V (&r)[2]) {
-  const V a = r[0];
-  r[0] = hn::InterleaveLower(d, a, r[1]);
-  r[1] = hn::InterleaveUpper(d, a, r[1]);
-}
-
-/// One vector of columns of a transposed B: 128-bit pieces of as many rows as it has lanes are gathered so that the
-/// transposition stays inside the 128-bit blocks, which every target can do. k a multiple of the piece.
+/// One vector of columns of a transposed B, 512 bytes looked ahead. k a multiple of the piece.
 template <class T>
 void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
   const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr std::int64_t kLanes = hn::MaxLanes(d), kPiece = 16 / sizeof(T), kBlocks = kLanes / kPiece,
-                         kAhead = 512 / sizeof(T);
-  for (std::int64_t p = 0; p < k; p += kPiece, out += kPiece * 2 * kLanes) {
-    V r[kPiece];
-    MAKI_UNROLL for (int i = 0; i < kPiece; ++i) {
-      const T* from = b + i * ldb + p;
-      MAKI_UNROLL for (int q = 0; q < kBlocks; ++q) hwy::Prefetch(from + q * kPiece * ldb + kAhead);
-      r[i] = hn::LoadDup128(d, from);
-      MAKI_UNROLL for (int q = 1; q < kBlocks; ++q) {
-        const auto before = hn::FirstN(d, static_cast<std::size_t>(q * kPiece));
-        r[i] = hn::IfThenElse(before, r[i], hn::LoadDup128(d, from + q * kPiece * ldb));
-      }
-    }
-    transpose_blocks(d, r);
-    MAKI_UNROLL for (int i = 0; i < kPiece; ++i) hn::Store(r[i], d, out + i * 2 * kLanes);
+  constexpr std::int64_t kLanes = hn::MaxLanes(d), kAhead = 512 / sizeof(T);
+  for (std::int64_t p = 0; p < k; p += kPiece<T>, out += kPiece<T> * 2 * kLanes) {
+    MAKI_UNROLL for (std::int64_t j = 0; j < kLanes; ++j) hwy::Prefetch(b + j * ldb + p + kAhead);
+    hn::Vec<decltype(d)> column[1][kPiece<T>];
+    load_columns<1>(
+        d, [&](std::int64_t j) HWY_ATTR { return b + j * ldb + p; }, column);
+    MAKI_UNROLL for (int i = 0; i < kPiece<T>; ++i) hn::Store(column[0][i], d, out + i * 2 * kLanes);
   }
 }
 
@@ -106,7 +76,7 @@ HWY_INLINE void pack_panels(std::int64_t k, std::int64_t n, const T* b, std::int
       pack_plain<true>(0, k, kPanel, b + q * kPanel * ldb, ldb, panels + q * panel_stride);
     }
 #else
-    const std::int64_t blocks = k - k % static_cast<std::int64_t>(16 / sizeof(T));
+    const std::int64_t blocks = k - k % kPiece<T>;
     for (std::int64_t q = 0; q < whole; ++q) {
       T* panel = panels + q * panel_stride;
       const T* from = b + q * kPanel * ldb;

@@ -14,15 +14,11 @@
 #include <hwy/highway.h>
 #include <utility>
 
+#include "autograd/kernels/unroll.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-#if defined(__clang__)
-#define MAKI_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define MAKI_UNROLL _Pragma("GCC unroll 16")
-#endif
 
 // Rows of the tile, two vectors wide. AVX3 has 32 registers: 28 sums, 2 of B, 1 of A. AVX2 has 16: 12 + 2 + 1. Below, a
 // product needs a register of its own.

@@ -10,15 +10,11 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "autograd/kernels/unroll.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-#if defined(__clang__)
-#define MAKI_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define MAKI_UNROLL _Pragma("GCC unroll 16")
-#endif
 
 // A multiply-add takes 4 cycles and a core begins two in each: 8 chains at least, and registers for 12 where there are
 // 16. Cores that begin four in a cycle have 32.
@@ -62,6 +58,29 @@ void stream_f32(std::int64_t n, const float* x, float* y) {
   hwy::FlushStream();
 }
 
+double sum_f32(std::int64_t n, const float* x) {
+  const hn::ScalableTag<float> d;
+  constexpr std::int64_t kStreams = 8, kAhead = 128, kLine = 16, kLanes = hn::MaxLanes(d);
+  const std::int64_t length = n / kStreams / kLine * kLine;
+  hn::Vec<decltype(d)> sum[kStreams];
+  MAKI_UNROLL for (int s = 0; s < kStreams; ++s) sum[s] = hn::Zero(d);
+  for (std::int64_t line = 0; line < length; line += kLine) {
+    MAKI_UNROLL for (int s = 0; s < kStreams; ++s) {
+      const float* const from = x + s * length + line;
+      hwy::Prefetch(from + kAhead);
+      MAKI_UNROLL for (std::int64_t i = 0; i < kLine; i += kLanes) sum[s] = hn::Add(sum[s], hn::Load(d, from + i));
+    }
+  }
+  HWY_ALIGN float lanes[kLanes];
+  double total = 0;
+  for (int s = 0; s < kStreams; ++s) {
+    hn::Store(sum[s], d, lanes);
+    for (std::int64_t i = 0; i < kLanes; ++i) total += static_cast<double>(lanes[i]);
+  }
+  for (std::int64_t i = kStreams * length; i < n; ++i) total += static_cast<double>(x[i]);
+  return total;
+}
+
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -73,6 +92,7 @@ HWY_EXPORT(flop_f64);
 HWY_EXPORT(chains_f32);
 HWY_EXPORT(chains_f64);
 HWY_EXPORT(stream_f32);
+HWY_EXPORT(sum_f32);
 
 template <class T>
 std::int64_t multiply_add_flop() {
@@ -88,6 +108,8 @@ double multiply_add_chains(std::int64_t rounds) {
 }
 
 void stream_copy(std::int64_t n, const float* x, float* y) { HWY_DYNAMIC_DISPATCH(stream_f32)(n, x, y); }
+
+double stream_sum(std::int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(sum_f32)(n, x); }
 
 template std::int64_t multiply_add_flop<float>();
 template std::int64_t multiply_add_flop<double>();

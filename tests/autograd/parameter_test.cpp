@@ -22,7 +22,7 @@ TEST_CASE("a store lays parameters out by group in birth order, aligned, with ze
   REQUIRE(store.trainable().end == 48);
   REQUIRE(store.numel() == 15 + 7 + 4 + 16);
   const auto values = store.values().values<float>();
-  for (const std::size_t padding : {15, 39, 40, 47, 52, 63}) REQUIRE(values[padding] == 0);
+  for (const std::size_t padding : {15u, 39u, 40u, 47u, 52u, 63u}) REQUIRE(values[padding] == 0);
   REQUIRE(values[14] == 1);
   REQUIRE(b.value().at(6) == 2);
   REQUIRE(&store.find("c") == &c);

@@ -176,9 +176,20 @@ TEST_CASE("a wrong product is refused") {
   REQUIRE_THROWS_AS(large.verify(), std::logic_error);
 }
 
+TEST_CASE("where OpenMP binds threads to cores, all of them are still used") {
+  const std::vector<std::string> gemm{"bench", "gemm", "8,8,8", "--json"};
+  RunOptions bound;
+  bound.environment = {"OMP_WAIT_POLICY", "OMP_NUM_THREADS", "OMP_PROC_BIND=true"};
+  RunOptions free = bound;
+  free.environment.pop_back();
+  const Finished with = run_maki(gemm, bound), without = run_maki(gemm, free);
+  INFO(with.err << without.err);
+  REQUIRE(json::parse(with.out).at("threads") == json::parse(without.out).at("threads"));
+}
+
 TEST_CASE("bench generate measures tokens") {
   const json facts = facts_of(Arguments{"generate"} + kTiny);
-  require_positive(facts, {"tokens_per_second", "ms_per_token", "weight_bytes", "copy_gigabytes_per_second",
+  require_positive(facts, {"tokens_per_second", "ms_per_token", "weight_bytes", "read_gigabytes_per_second",
                            "ms_to_read_weights", "share_of_bandwidth", "peak_memory_bytes"});
   REQUIRE(facts.at("tokens_per_second").get<double>() * facts.at("ms_per_token").get<double>() == Approx(1e3));
   REQUIRE(facts.at("share_of_bandwidth").get<double>() ==

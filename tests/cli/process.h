@@ -19,7 +19,7 @@ struct RunOptions {
   bool input_stays_open = false;              ///< more might come behind `input`, but never does
   int terminal_columns = 0;                   ///< standard error is a terminal of this width; 0: a file
   bool output_to_terminal = false;            ///< standard output is that terminal, too
-  std::vector<std::string> environment = {};  ///< "NAME=value", added to ours
+  std::vector<std::string> environment = {};  ///< "NAME=value", added to ours; "NAME": taken away
   std::function<void(pid_t)> meanwhile = {};  ///< called once the process runs, with its id
   std::string working_directory = {};
   std::string output_file = {}, error_file = {};  ///< in place of what is kept

@@ -51,13 +51,19 @@ TEMPLATE_TEST_CASE("gemm: a batch is its products one by one", "[gemm]", float, 
 TEMPLATE_TEST_CASE("gemm: a fused activation has the bits of the composed one", "[gemm]", float, double) {
   using T = TestType;
   on_every_target([](bool) {
-    const std::int64_t m = 37, k = 530, ldc = 75;
-    for (const std::int64_t n : {1, 16, 33, 70}) {
+    struct Case {
+      std::int64_t m, n;
+      bool b_transposed;
+    };
+    const std::int64_t k = 530, ldc = 75;
+    for (const auto& [m, n, b_transposed] :
+         {Case{37, 1, false}, {37, 16, false}, {37, 33, false}, {37, 70, true}, {1, 70, true}, {3, 64, true}}) {
       const std::vector<T> a = numbers<T>(m * k, 1), b = numbers<T>(k * n, 2), bias = numbers<T>(n, 3);
       std::vector<T> plain(static_cast<std::size_t>(m * ldc), T(3)), fused = plain, kept = plain;
       Gemm<T> g{
           .m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .c = plain.data(), .ldc = ldc};
       g.bias = bias.data();
+      if (b_transposed) g.b_transposed = true, g.ldb = k;
       run(g);
       for (const Activation activation : {Activation::gelu_erf, Activation::gelu_tanh}) {
         const Unary f = activation == Activation::gelu_erf ? Unary::gelu : Unary::gelu_tanh;
@@ -74,7 +80,7 @@ TEMPLATE_TEST_CASE("gemm: a fused activation has the bits of the composed one", 
           unary_forward(f, n, row, row);
           unary_backward(f, n, slope, ones.data(), Sink<T>{slope, false});
         }
-        INFO("n " << n);
+        INFO("m " << m << " n " << n);
         REQUIRE(std::equal(kept.begin(), kept.end(), derivative.begin(), same_bits<T>));
         REQUIRE(std::equal(without.begin(), without.end(), composed.begin(), same_bits<T>));
         REQUIRE(std::equal(fused.begin(), fused.end(), composed.begin(), same_bits<T>));

@@ -130,7 +130,8 @@ TEMPLATE_TEST_CASE("gemm: bits do not depend on the number of threads", "[gemm]"
     struct Size {
       std::int64_t m, n, k;
     };
-    for (const Size& size : {Size{150, 90, 70}, Size{1, 1200, 300}, Size{13, 700, 40}, Size{530, 33, 20}}) {
+    for (const Size& size :
+         {Size{150, 90, 70}, Size{1, 1200, 300}, Size{7, 1003, 301}, Size{13, 700, 40}, Size{530, 33, 20}}) {
       const Problem<TestType> problem(size.m, size.n, size.k, fused);
       with_every_team([&] {
         for (const int index : {0, 2, 5, 9, 19, 24, 30}) {

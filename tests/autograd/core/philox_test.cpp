@@ -19,11 +19,11 @@ TEST_CASE("Philox gives the known answers of its authors' test vectors") {
 TEST_CASE("streams of different identities differ, streams of one identity agree") {
   std::set<std::uint64_t> first;
   int streams = 0;
-  for (const std::uint64_t seed : {0, 1}) {
+  for (const std::uint64_t seed : {0u, 1u}) {
     for (const Purpose purpose : {Purpose::dropout, Purpose::shuffle}) {
-      for (const std::uint64_t a : {0, 1}) {
-        for (const std::uint64_t b : {0, 1}) {
-          for (const std::uint64_t c : {0, 1}) {
+      for (const std::uint64_t a : {0u, 1u}) {
+        for (const std::uint64_t b : {0u, 1u}) {
+          for (const std::uint64_t c : {0u, 1u}) {
             first.insert(RandomStream(seed, purpose, a, b, c).bits64(0));
             ++streams;
             REQUIRE(RandomStream(seed, purpose, a, b, c).bits(9) == RandomStream(seed, purpose, a, b, c).block(2)[1]);
