@@ -333,7 +333,9 @@ TEST_CASE("attention: large scores and large means lose nothing") {
       require_close(run_attention(c, widened(in)), wanted, 1e-11);
       const AttentionResult<float> found = run_attention(c, in);
       REQUIRE(relative(found.y, wanted.y, 0) < 5e-7);
-      REQUIRE(relative(found.dkv, wanted.dkv, 0) < 1e-6 * mean);
+      // A weight is as exact as its score, 640 at mean 10, whose products are rounded apart where they are not fused.
+      const bool fused = kernels::target() != "sse4" && kernels::target() != "floor";
+      REQUIRE(relative(found.dkv, wanted.dkv, 0) < (fused ? 1e-6 : 1.5e-6) * mean);
       // dq is Σ ds k with Σ ds = 0, small beside its terms: 2e-5 at mean 10 (3e-4 with keys as they are).
       REQUIRE(relative(found.dq, wanted.dq, 0) < 4e-6 * mean);
     }
