@@ -49,6 +49,10 @@ class Product {
     return plan_.items * pieces(g_.m, plan_.rows) * pieces(s.n, plan_.columns);
   }
   void multiply(const Slab& s, std::int64_t task, int thread) const;
+  void pack_private(const Slab& s, int thread) const {
+    gemm_pack_b(s.k, s.n, g_.b, g_.ldb, g_.b_transposed, private_panels(thread), s.k * plan_.tile.columns);
+  }
+  T* private_panels(int thread) const { return own_ + thread * plan_.own + plan_.own_a; }
 
   const Gemm<T>& g_;
   const GemmPlan<T> plan_;
@@ -98,7 +102,8 @@ void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
       block.ldb = g_.ldb;
       block.b_layout = g_.b_transposed ? GemmB::columns : GemmB::rows;
     } else {
-      block.b = (g_.b_packed != nullptr ? g_.b_packed : slab_) + j * plan_.slab_k + p * plan_.tile.columns;
+      const T* const panels = g_.b_packed != nullptr ? g_.b_packed : plan_.private_b ? private_panels(thread) : slab_;
+      block.b = panels + j * plan_.slab_k + p * plan_.tile.columns;
       block.ldb = plan_.slab_k * plan_.tile.columns;
       block.b_layout = GemmB::packed;
     }
@@ -117,6 +122,7 @@ void Product<T>::run(int team) {
   if (team == 1) {
     for (std::int64_t index = 0; index < slabs(); ++index) {
       const Slab s = slab(index);
+      if (plan_.private_b) pack_private(s, 0);
       for (std::int64_t task = 0; task < pack_tasks(s); ++task) pack(s, task);
       for (std::int64_t task = 0; task < tasks(s); ++task) multiply(s, task, 0);
     }
@@ -131,7 +137,12 @@ void Product<T>::run(int team) {
       to_pack.run(thread, [&](std::int64_t task) { pack(s, task); });
 #pragma omp barrier
     }
-    to_multiply.run(thread, [&](std::int64_t task) { multiply(s, task, thread); });
+    bool packed = !plan_.private_b;
+    to_multiply.run(thread, [&](std::int64_t task) {
+      if (!packed) pack_private(s, thread);
+      packed = true;
+      multiply(s, task, thread);
+    });
     if (index + 1 == slabs()) break;
 #pragma omp barrier
 #pragma omp single

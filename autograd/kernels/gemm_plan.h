@@ -20,6 +20,7 @@ inline constexpr std::int64_t kOwnRows = 64;          // so many rows of C it do
 inline constexpr std::int64_t kOwnRowsInPlace = 224;  // in rows,
 inline constexpr std::int64_t kOwnRowsOfLarge = 512;  // and where B is larger than a slab
 inline constexpr std::int64_t kTasks = 16;            // fewer are cut smaller, so that a team ends together
+inline constexpr std::int64_t kPrivateBytes = std::int64_t{512} << 10;  // of B that every thread packs for itself
 inline constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;  // of B packed at once, for all
 inline constexpr std::int64_t kPackPanels = 2, kPackDepth = 128;    // of B in one task of packing
 
@@ -38,6 +39,8 @@ inline std::int64_t piece(std::int64_t size, std::int64_t most, std::int64_t uni
 /// B is packed in slabs [slab_k, slab_n] by all threads, and a slab is multiplied in tasks [rows, columns]. With
 /// own_panels the slab is all of B and never packed as a whole: a task takes all rows and packs its columns for itself,
 /// piece by piece of the chain, those of a B in rows on the way. So no barrier, and nothing packed leaves the caches.
+/// With private_b, B is so small that every thread packs all of it before its first task: two cores that pack 64 KB
+/// together, each its half, take 9 µs and a barrier, as the lines they write lie in the other's cache; each alone, 2.6.
 template <class T>
 struct GemmPlan {
   explicit GemmPlan(const Gemm<T>& g) : product(g) {
@@ -49,7 +52,7 @@ struct GemmPlan {
 
   const Gemm<T>& product;
   GemmTile tile = gemm_tile<T>();
-  bool own_panels = false;
+  bool own_panels = false, private_b = false;
   std::int64_t items = 1;                       // of the batch that a slab serves
   std::int64_t slab_k = 0, slab_n = 0;          // lengths
   std::int64_t rows = 0, columns = 0;           // of a task
@@ -58,6 +61,7 @@ struct GemmPlan {
 
  private:
   static constexpr std::int64_t kSlab = kSlabBytes / std::int64_t{sizeof(T)};
+  static constexpr std::int64_t kPrivate = kPrivateBytes / std::int64_t{sizeof(T)};
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
   bool packs_b() const { return product.b_packed == nullptr; }
   bool large_b() const { return product.k * product.n > kSlab; }
@@ -69,6 +73,7 @@ struct GemmPlan {
     const bool enough = !g.b_transposed || g.batch * panels() >= kTasks;
     own_panels = packs_b() && enough && (g.batch == 1 ? g.m <= few : !one_b && (g.m <= few || g.batch >= kTasks));
     items = one_b || own_panels ? g.batch : 1;
+    private_b = packs_b() && !own_panels && one_b && g.k * panels() * tile.columns <= kPrivate;
   }
 
   /// A task: large enough that packing and edges are cheap, small enough that a team ends together.
@@ -95,9 +100,10 @@ struct GemmPlan {
 
   void count_scratch() {
     constexpr std::int64_t kLine = 64 / std::int64_t{sizeof(T)};
-    shared = packs_b() && !own_panels ? round_up(slab_k * slab_n, kLine) : 0;
+    const std::int64_t slab = round_up(slab_k * slab_n, kLine);
+    shared = packs_b() && !own_panels && !private_b ? slab : 0;
     own_a = product.a_transposed ? round_up(tile.packed_rows * depth, kLine) : 0;
-    own = own_a + (own_panels ? round_up(columns * depth, kLine) : 0);
+    own = own_a + (own_panels ? round_up(columns * depth, kLine) : private_b ? slab : 0);
   }
 };
 
