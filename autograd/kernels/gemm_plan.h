@@ -12,17 +12,16 @@
 namespace maki::kernels {
 
 inline constexpr std::int64_t kBlockK = 512;          // of the chain in one pass: 14 rows of A are 28 KB
-inline constexpr std::int64_t kOwnBlockK = 256;       // the same, where a task packs B for itself
 inline constexpr std::int64_t kTaskTiles = 8;         // tiles of rows that a task has at most
 inline constexpr std::int64_t kTaskColumns = 512;     // columns that a task has at most
 inline constexpr std::int64_t kOwnColumns = 128;      // the same, where it packs them for itself
-inline constexpr std::int64_t kOwnRows = 64;          // so many rows of C it does at most where B lies in columns,
-inline constexpr std::int64_t kOwnRowsInPlace = 224;  // in rows,
-inline constexpr std::int64_t kOwnRowsOfLarge = 512;  // and where B is larger than a slab
+inline constexpr std::int64_t kOwnRows = 512;         // so many rows of C it does at most where B lies in columns,
+inline constexpr std::int64_t kOwnRowsInPlace = 384;  // in rows,
+inline constexpr std::int64_t kOwnRowsOfFew = 224;    // and in rows, but too few columns for kTasks
 inline constexpr std::int64_t kTasks = 16;            // fewer are cut smaller, so that a team ends together
 inline constexpr std::int64_t kPrivateBytes = std::int64_t{512} << 10;  // of B that every thread packs for itself
-inline constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;  // of B packed at once, for all
-inline constexpr std::int64_t kPackPanels = 2, kPackDepth = 128;    // of B in one task of packing
+inline constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;      // of B packed at once, for all
+inline constexpr std::int64_t kPackPanels = 2, kPackDepth = 128;        // of B in one task of packing
 
 /// Number of pieces of `length` in `size`, at least one: an empty chain still writes C.
 inline std::int64_t pieces(std::int64_t size, std::int64_t length) {
@@ -64,14 +63,13 @@ struct GemmPlan {
   static constexpr std::int64_t kPrivate = kPrivateBytes / std::int64_t{sizeof(T)};
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
   bool packs_b() const { return product.b_packed == nullptr; }
-  bool large_b() const { return product.k * product.n > kSlab; }
 
   void choose_scheme() {
     const Gemm<T>& g = product;
     const bool one_b = !packs_b() || g.batch == 1 || g.stride_b == 0;
-    const std::int64_t few = large_b() ? kOwnRowsOfLarge : g.b_transposed ? kOwnRows : kOwnRowsInPlace;
-    const bool enough = !g.b_transposed || g.batch * panels() >= kTasks;
-    own_panels = packs_b() && enough && (g.batch == 1 ? g.m <= few : !one_b && (g.m <= few || g.batch >= kTasks));
+    const bool enough = g.batch * panels() >= kTasks;
+    const std::int64_t few = g.b_transposed ? (enough ? kOwnRows : 0) : enough ? kOwnRowsInPlace : kOwnRowsOfFew;
+    own_panels = packs_b() && (g.batch == 1 ? g.m <= few : !one_b && (g.m <= few || (enough && g.batch >= kTasks)));
     items = one_b || own_panels ? g.batch : 1;
     private_b = packs_b() && !own_panels && one_b && g.k * panels() * tile.columns <= kPrivate;
   }
@@ -95,7 +93,7 @@ struct GemmPlan {
       slab_k = piece(slab_k, std::max(4 * kBlockK, kSlab / slab_n), kBlockK);
       slab_n = piece(slab_n, std::max(2 * columns, kSlab / slab_k), columns);
     }
-    depth = piece(slab_k, own_panels ? kOwnBlockK : kBlockK, 4);
+    depth = piece(slab_k, kBlockK, 4);
   }
 
   void count_scratch() {
