@@ -161,11 +161,11 @@ bool is_thin(const Gemm<T>& g) {
 
 template <class T>
 void run_thin(Gemm<T> g) {
-  constexpr std::int64_t kColumns = 2;  // of each group in one task
-  const std::int64_t lanes = gemm_tile<T>().columns / 2, group = ceil_div(g.n, lanes);
+  constexpr std::int64_t kTask = 2;  // steps
+  const std::int64_t lanes = gemm_tile<T>().columns / 2, steps = ceil_div(g.n, lanes);
   for (std::int64_t item = 0; item < g.batch; ++item) {
-    parallel_for(ceil_div(group, kColumns), kColumns * lanes * g.k,
-                 [&](std::int64_t task) { gemm_thin(g, task * kColumns, std::min(group, (task + 1) * kColumns)); });
+    parallel_for(ceil_div(steps, kTask), kTask * lanes * g.k,
+                 [&](std::int64_t task) { gemm_thin(g, task * kTask, std::min(steps, (task + 1) * kTask)); });
     g.a += g.stride_a;
     g.b += g.stride_b;
     g.c += g.stride_c;

@@ -44,8 +44,8 @@ GemmTile gemm_tile();
 template <class T>
 void gemm_multiply(const GemmBlock<T>& block);
 
-/// Columns [begin, end) of each of as many equal groups of columns as a vector has lanes (groups at the end may be
-/// short or empty): of one product that needs no packing.
+/// Steps [begin, end) of ceil(n / (tile.columns / 2)), each a vector of columns of C, of one product that packs
+/// nothing.
 template <class T>
 void gemm_thin(const Gemm<T>& g, std::int64_t begin, std::int64_t end);
 

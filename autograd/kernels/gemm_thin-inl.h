@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
+#include <utility>
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/activation-inl.h"
@@ -32,18 +33,17 @@ void gemm_thin_columns(const Gemm<T>&, std::int64_t, std::int64_t) {}
 
 #else
 
-inline constexpr int kThinRows = 8;
+inline constexpr int kThinRows = 14;
 
-/// Column t of every one of `lanes` equal groups of columns, one in each lane. So a lane reads rows of B that follow
-/// one another, and memory is read in a few long streams: 33 GB/s where a single one gave 21 to 27. Unless kWhole,
-/// groups at the end are short: those that are missing read the last column and write nothing.
+/// A column of C in every lane: first, first + apart, … Beyond the last one unless kWhole: those lanes read the last
+/// column and write nothing.
 template <bool kWhole, class T>
 struct ThinColumns {
   static constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>());
   using V = hn::Vec<GemmVec<T> >;
 
   HWY_INLINE std::int64_t operator[](std::int64_t lane) const {
-    return kWhole ? lane * group + t : std::min(lane * group + t, n - 1);
+    return kWhole ? first + lane * apart : std::min(first + lane * apart, n - 1);
   }
   /// from[column · stride] in every lane.
   HWY_INLINE V gather(const T* from, std::int64_t stride) const {
@@ -54,10 +54,11 @@ struct ThinColumns {
   HWY_INLINE void scatter(V v, T* to) const {
     HWY_ALIGN T x[kLanes];
     hn::Store(v, GemmVec<T>(), x);
-    for (std::int64_t lane = 0; lane < kLanes && (kWhole || lane * group + t < n); ++lane) to[(*this)[lane]] = x[lane];
+    for (std::int64_t lane = 0; lane < kLanes && (kWhole || first + lane * apart < n); ++lane)
+      to[(*this)[lane]] = x[lane];
   }
 
-  std::int64_t n, group, t;
+  std::int64_t n, first, apart;
 };
 
 /// Finished elements of row i: bias, activation, out they go.
@@ -107,40 +108,34 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) finish_thin(g, columns, i, sum[i]);
 }
 
+/// Step t of as many as a group has columns. In a large B a lane goes through a group of columns of its own: it reads
+/// rows that follow one another, and memory is read in a few long streams (33 GB/s where one stream gave 21 to 27). In
+/// a small one the lanes lie side by side, so that no two threads write the same line of C.
 template <int kRows, class T>
 void gemm_thin_rows(const Gemm<T>& g, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>());
+  constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kLarge = (2 << 20) / sizeof(T);
   const std::int64_t group = ceil_div(g.n, kLanes);
   for (std::int64_t t = begin; t < end; ++t) {
+    const bool streams = g.n * g.k >= kLarge;
+    const std::int64_t first = streams ? t : t * kLanes, apart = streams ? group : 1;
     if (g.n % kLanes == 0) {
-      thin_tile<kRows>(g, ThinColumns<true, T>{g.n, group, t});
+      thin_tile<kRows>(g, ThinColumns<true, T>{g.n, first, apart});
     } else {
-      thin_tile<kRows>(g, ThinColumns<false, T>{g.n, group, t});
+      thin_tile<kRows>(g, ThinColumns<false, T>{g.n, first, apart});
     }
   }
 }
 
-/// Columns [begin, end) of every group.
+template <class T, int... kRows>
+void gemm_thin_of(const Gemm<T>& g, std::int64_t begin, std::int64_t end, std::integer_sequence<int, kRows...>) {
+  static constexpr void (*kTable[])(const Gemm<T>&, std::int64_t, std::int64_t) = {gemm_thin_rows<kRows + 1, T>...};
+  kTable[g.m - 1](g, begin, end);
+}
+
+/// Steps [begin, end).
 template <class T>
 void gemm_thin_columns(const Gemm<T>& g, std::int64_t begin, std::int64_t end) {
-  switch (g.m) {
-    case 1:
-      return gemm_thin_rows<1>(g, begin, end);
-    case 2:
-      return gemm_thin_rows<2>(g, begin, end);
-    case 3:
-      return gemm_thin_rows<3>(g, begin, end);
-    case 4:
-      return gemm_thin_rows<4>(g, begin, end);
-    case 5:
-      return gemm_thin_rows<5>(g, begin, end);
-    case 6:
-      return gemm_thin_rows<6>(g, begin, end);
-    case 7:
-      return gemm_thin_rows<7>(g, begin, end);
-    default:
-      return gemm_thin_rows<8>(g, begin, end);
-  }
+  gemm_thin_of(g, begin, end, std::make_integer_sequence<int, kThinRows>());
 }
 
 #endif
