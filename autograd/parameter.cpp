@@ -1,5 +1,6 @@
 #include "autograd/parameter.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "autograd/core/check.h"
@@ -82,23 +83,36 @@ void ParameterStore::lay_out() {
 }
 
 void ParameterStore::seal(std::uint64_t seed) {
-  check(!sealed(), "parameters: the store is sealed already");
-  lay_out();
-  values_ = zeros(Shape{range(Group::frozen).end}, dtype_);
+  take_memory();
+  dispatch(dtype_, [&]<class T>() { std::ranges::fill(values_.values<T>(), T{0}); });  // the padding, too
   for (const auto& parameter : parameters_) {
     const RandomStream stream(seed, Purpose::initialize, parameter->name_);
-    Tensor value = values_.slice_flat(parameter->offset_, parameter->shape_);
     dispatch(dtype_, [&]<class T>() {
-      T* const data = value.data<T>();
-      parallel_ranges(value.numel(), 64, [&](std::int64_t begin, std::int64_t end) {
+      T* const data = parameter->value_.data<T>();
+      parallel_ranges(parameter->value_.numel(), 64, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           data[i] = static_cast<T>(parameter->init_(stream, static_cast<std::uint64_t>(i)));
         }
       });
     });
+    parameter->init_ = nullptr;
+  }
+}
+
+void ParameterStore::seal_undrawn() {
+  take_memory();
+  for (const auto& parameter : parameters_) parameter->init_ = nullptr;
+}
+
+// Places for all values and gradients.
+void ParameterStore::take_memory() {
+  check(!sealed(), "parameters: the store is sealed already");
+  lay_out();
+  values_ = empty(Shape{range(Group::frozen).end}, dtype_);
+  for (const auto& parameter : parameters_) {
+    Tensor value = values_.slice_flat(parameter->offset_, parameter->shape_);
     if (parameter->trainable()) value.set_link({.parameter = parameter.get()});
     parameter->value_ = value;
-    parameter->init_ = nullptr;
   }
   bind_gradients(empty(Shape{trainable().size()}, dtype_));
 }

@@ -96,6 +96,9 @@ class ParameterStore {
   void lay_out();
   /// Lays out and draws everything. Once.
   void seal(std::uint64_t seed = 0);
+  /// Lays out and draws nothing, for a load that writes all of values(), padding included: until then they are
+  /// anything.
+  void seal_undrawn();
   bool sealed() const { return static_cast<bool>(values_); }
 
   /// In birth order.
@@ -124,6 +127,7 @@ class ParameterStore {
 
  private:
   void require_sealed() const;
+  void take_memory();
   void bind_gradients(Tensor flat);
 
   DType dtype_;

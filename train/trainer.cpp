@@ -41,7 +41,7 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
           .activation = activation_named(c.activation)};
 }
 
-Trainer::Trainer(const Config& config, const Dataset& dataset)
+Trainer::Trainer(const Config& config, const Dataset& dataset, bool initial_values)
     : config_(config),
       dataset_(dataset),
       store_(dtype_of(config)),
@@ -53,7 +53,11 @@ Trainer::Trainer(const Config& config, const Dataset& dataset)
       ids_(empty({config.batch_size, config.block_size}, DType::int32)),
       targets_(empty({config.batch_size, config.block_size}, DType::int32)) {
   schedule_.validate();
-  store_.seal(static_cast<std::uint64_t>(config.seed));
+  if (initial_values) {
+    store_.seal(static_cast<std::uint64_t>(config.seed));
+  } else {
+    store_.seal_undrawn();
+  }
 }
 
 // The sum of losses of one micro-batch; the gradient of scale · sum goes to the store.

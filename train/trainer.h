@@ -43,8 +43,8 @@ class Trainer {
  public:
   static constexpr std::int64_t kTrainSample = 20;
 
-  /// The dataset must outlive the trainer.
-  Trainer(const Config& config, const Dataset& dataset);
+  /// The dataset must outlive the trainer. Without initial values, a checkpoint must be loaded before anything else.
+  Trainer(const Config& config, const Dataset& dataset, bool initial_values = true);
 
   std::int64_t steps() const { return steps_; }
   /// How often the training text has been read.

@@ -162,7 +162,7 @@ int resume(const TrainOptions& options) {
       fmt::join(config.corpus, " "), corpus.hash, state.corpus_hash);
   const Dataset data =
       make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer, load_tokenizer(state.tokenizer));
-  Trainer trainer(config, data);
+  Trainer trainer(config, data, /*initial_values=*/false);
   load_values(file, trainer.store());
   load_optimizer(file, step, trainer.optimizer());
   trainer.set_steps(step);

@@ -1,5 +1,7 @@
 #include "autograd/parameter.h"
 
+#include <algorithm>
+
 #include "autograd/core/check.h"
 #include "tests/catch.h"
 
@@ -52,6 +54,24 @@ TEST_CASE("initial values are a function of seed, name and index alone") {
   REQUIRE(draw(1, false, "x") == draw(1, true, "x"));
   REQUIRE(draw(1, false, "x") != draw(2, false, "x"));
   REQUIRE(draw(1, false, "x") != draw(1, false, "y"));
+}
+
+TEST_CASE("a store sealed without drawing differs from a drawn one in its values alone, and takes those of another") {
+  const auto filled = [](ParameterStore& store) -> Parameter& {
+    store.add("a", {3, 5}, init::normal(1));
+    return store.add("b", {7}, init::normal(1));
+  };
+  ParameterStore drawn, loaded;
+  const Parameter& b = filled(drawn);
+  const Parameter& same = filled(loaded);
+  drawn.seal(1);
+  loaded.seal_undrawn();
+  REQUIRE(loaded.values().numel() == drawn.values().numel());
+  REQUIRE((same.offset() == b.offset() && same.value().requires_grad()));
+  std::ranges::copy(drawn.values().values<float>(), loaded.values().data<float>());
+  REQUIRE(std::ranges::equal(same.value().values<float>(), b.value().values<float>()));
+  REQUIRE(loaded.gradients().numel() == drawn.gradients().numel());
+  REQUIRE_THROWS_AS(loaded.seal(1), Error);
 }
 
 TEST_CASE("gradients nobody wrote are zero, in a fresh buffer too, and padding stays zero") {
