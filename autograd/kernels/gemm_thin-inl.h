@@ -40,7 +40,7 @@ inline constexpr int kThinRows = 14;
 template <bool kWhole, class T>
 struct ThinColumns {
   static constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>());
-  using V = hn::Vec<GemmVec<T> >;
+  using V = hn::Vec<GemmVec<T>>;
 
   HWY_INLINE std::int64_t operator[](std::int64_t lane) const {
     return kWhole ? first + lane * apart : std::min(first + lane * apart, n - 1);
@@ -54,8 +54,9 @@ struct ThinColumns {
   HWY_INLINE void scatter(V v, T* to) const {
     HWY_ALIGN T x[kLanes];
     hn::Store(v, GemmVec<T>(), x);
-    for (std::int64_t lane = 0; lane < kLanes && (kWhole || first + lane * apart < n); ++lane)
+    for (std::int64_t lane = 0; lane < kLanes && (kWhole || first + lane * apart < n); ++lane) {
       to[(*this)[lane]] = x[lane];
+    }
   }
 
   std::int64_t n, first, apart;
@@ -75,11 +76,11 @@ HWY_INLINE void finish_thin(const Gemm<T>& g, const Columns& columns, std::int64
   columns.scatter(x, g.c + i * g.ldc);
 }
 
-/// The chains of those columns, for all rows of A.
+/// The chains of those columns, for all rows of A. A line of every row of B in turn, looking 1 KB ahead in each.
 template <int kRows, bool kWhole, class T>
 HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& columns) {
   const GemmVec<T> d;
-  using V = hn::Vec<GemmVec<T> >;
+  using V = hn::Vec<GemmVec<T>>;
   constexpr int kPieces = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // a line, where the registers hold it
   constexpr std::int64_t kSteps = kPieces * kPiece<T>, kAhead = 1024 / sizeof(T);
   V sum[kRows];

@@ -1,12 +1,11 @@
 #include "autograd/kernels/target.h"
 
-#include <fmt/ranges.h>
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
+#include <fmt/ranges.h>
+#include <hwy/highway.h>
 
 #include "autograd/core/check.h"
 
@@ -65,7 +64,8 @@ void check_known(bool known, std::string_view what, std::string_view name) {
 }  // namespace
 
 void require_target() {
-  if (!environment_is_good) [[unlikely]] check_known(false, "MAKI_TARGET", environment());
+  if (!environment_is_good) [[unlikely]]
+    check_known(false, "MAKI_TARGET", environment());
 }
 
 std::string target() {

@@ -169,24 +169,26 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   });
   const bool whole = step >= all.rows;
   if (!whole) logits = Tensor();
-  return record(op, loss, {x, weight}, [x, weight, targets, stats, logits, all = all, factor = factor, in, out, step, whole](Grads& g) mutable {
-    if (!whole) logits = empty({step, out}, x.dtype());
-    dispatch(x.dtype(), [&]<class T>() {
-      const double scale = static_cast<double>(*g.out<T>()) * factor;
-      const Sink<T> dx = g.in<T>(0), dweight = g.in<T>(1);
-      T* const d = logits.data<T>();  // the logits, then their gradient
-      if (all.rows == 0 && dweight && !dweight.add) std::fill(dweight.data, dweight.data + out * in, T{0});
-      for_each_chunk(all, step, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
-        const LinearShape s{rows.rows, in, out};
-        const T* const x_rows = x.data<T>() + at * in;
-        if (!whole) make_logits(s, x_rows, weight.data<T>(), d);
-        kernels::cross_entropy_backward(rows, d, stats.data<T>() + at * kernels::kCrossEntropyStats, scale,
-                                        Sink<T>{d, false});
-        if (dx) linear_backward_x(s, d, weight.data<T>(), Sink<T>{dx.data + at * in, dx.add});
-        if (dweight) linear_backward_weight(s, d, x_rows, Sink<T>{dweight.data, dweight.add || at > 0});
+  return record(
+      op, loss, {x, weight},
+      [x, weight, targets, stats, logits, all = all, factor = factor, in, out, step, whole](Grads& g) mutable {
+        if (!whole) logits = empty({step, out}, x.dtype());
+        dispatch(x.dtype(), [&]<class T>() {
+          const double scale = static_cast<double>(*g.out<T>()) * factor;
+          const Sink<T> dx = g.in<T>(0), dweight = g.in<T>(1);
+          T* const d = logits.data<T>();  // the logits, then their gradient
+          if (all.rows == 0 && dweight && !dweight.add) std::fill(dweight.data, dweight.data + out * in, T{0});
+          for_each_chunk(all, step, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
+            const LinearShape s{rows.rows, in, out};
+            const T* const x_rows = x.data<T>() + at * in;
+            if (!whole) make_logits(s, x_rows, weight.data<T>(), d);
+            kernels::cross_entropy_backward(rows, d, stats.data<T>() + at * kernels::kCrossEntropyStats, scale,
+                                            Sink<T>{d, false});
+            if (dx) linear_backward_x(s, d, weight.data<T>(), Sink<T>{dx.data + at * in, dx.add});
+            if (dweight) linear_backward_weight(s, d, x_rows, Sink<T>{dweight.data, dweight.add || at > 0});
+          });
+        });
       });
-    });
-  });
 }
 
 }  // namespace maki
