@@ -20,6 +20,13 @@ void clear(Tensor& flat, std::int64_t begin, std::int64_t end) {
   dispatch(flat.dtype(), [&]<class T>() { std::fill(flat.data<T>() + begin, flat.data<T>() + end, T{0}); });
 }
 
+// The part of a parameter in a flat tensor, whose padding becomes zero: a buffer from the pool holds anything.
+Tensor part_of(Tensor& flat, std::int64_t offset, const Shape& shape) {
+  const std::int64_t end = offset + shape.numel();
+  clear(flat, end, offset + aligned(shape.numel(), flat.dtype()));
+  return flat.slice_flat(offset, shape);
+}
+
 }  // namespace
 
 Init init::constant(double value) {
@@ -84,7 +91,6 @@ void ParameterStore::lay_out() {
 
 void ParameterStore::seal(std::uint64_t seed) {
   take_memory();
-  dispatch(dtype_, [&]<class T>() { std::ranges::fill(values_.values<T>(), T{0}); });  // the padding, too
   for (const auto& parameter : parameters_) {
     const RandomStream stream(seed, Purpose::initialize, parameter->name_);
     dispatch(dtype_, [&]<class T>() {
@@ -104,13 +110,13 @@ void ParameterStore::seal_undrawn() {
   for (const auto& parameter : parameters_) parameter->init_ = nullptr;
 }
 
-// Places for all values and gradients.
+// Places for all values and gradients, the padding zero.
 void ParameterStore::take_memory() {
   check(!sealed(), "parameters: the store is sealed already");
   lay_out();
   values_ = empty(Shape{range(Group::frozen).end}, dtype_);
   for (const auto& parameter : parameters_) {
-    Tensor value = values_.slice_flat(parameter->offset_, parameter->shape_);
+    Tensor value = part_of(values_, parameter->offset_, parameter->shape_);
     if (parameter->trainable()) value.set_link({.parameter = parameter.get()});
     parameter->value_ = value;
   }
@@ -136,14 +142,12 @@ Tensor& ParameterStore::values() {
   return values_;
 }
 
-// Points every parameter at its part of `flat` and zeroes the padding: a buffer from the pool holds anything.
+// Points every parameter at its part of `flat`.
 void ParameterStore::bind_gradients(Tensor flat) {
   gradients_ = std::move(flat);
   for (const auto& parameter : parameters_) {
     if (!parameter->trainable()) continue;
-    const std::int64_t begin = parameter->offset_, numel = parameter->shape_.numel();
-    parameter->gradient_ = gradients_.slice_flat(begin, parameter->shape_);
-    clear(gradients_, begin + numel, begin + aligned(numel, dtype_));
+    parameter->gradient_ = part_of(gradients_, parameter->offset_, parameter->shape_);
   }
   clear_gradients();
 }

@@ -96,8 +96,7 @@ class ParameterStore {
   void lay_out();
   /// Lays out and draws everything. Once.
   void seal(std::uint64_t seed = 0);
-  /// Lays out and draws nothing, for a load that writes all of values(), padding included: until then they are
-  /// anything.
+  /// Lays out and draws nothing, for a load that writes all values: until then they are anything.
   void seal_undrawn();
   bool sealed() const { return static_cast<bool>(values_); }
 

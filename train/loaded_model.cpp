@@ -53,12 +53,11 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
       tokenizer(load_tokenizer(state.tokenizer)),
       store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
       model((check_model(file, state), Scope(store)), gpt_config(state.config, state.vocab_size)) {
+  store.seal_undrawn();
   if (dtype.empty() || dtype == state.config.dtype) {
-    store.seal_undrawn();
     load_values(file, store);
     return;
   }
-  store.seal(0);  // whose padding is zero
   // The other type: read as it was written, then converted parameter by parameter (padding differs).
   ParameterStore written(dtype_named(state.config.dtype));
   const Gpt same(Scope(written), gpt_config(state.config, state.vocab_size));

@@ -160,17 +160,18 @@ bool is_thin(const Gemm<T>& g) {
 }
 
 template <class T>
-void run_thin(Gemm<T> g) {
+void run_thin(const Gemm<T>& g) {
   constexpr std::int64_t kTask = 2;  // steps
-  const std::int64_t lanes = gemm_tile<T>().columns / 2, steps = ceil_div(g.n, lanes);
-  for (std::int64_t item = 0; item < g.batch; ++item) {
-    parallel_for(ceil_div(steps, kTask), kTask * lanes * g.k,
-                 [&](std::int64_t task) { gemm_thin(g, task * kTask, std::min(steps, (task + 1) * kTask)); });
-    g.a += g.stride_a;
-    g.b += g.stride_b;
-    g.c += g.stride_c;
-    if (g.derivative != nullptr) g.derivative += g.stride_c;
-  }
+  const std::int64_t lanes = gemm_tile<T>().columns / 2, steps = ceil_div(g.n, lanes), tasks = ceil_div(steps, kTask);
+  parallel_for(g.batch * tasks, kTask * lanes * g.k, [&](std::int64_t index) {
+    const std::int64_t item = index / tasks, begin = index % tasks * kTask;
+    Gemm<T> one = g;
+    one.a += item * g.stride_a;
+    one.b += item * g.stride_b;
+    one.c += item * g.stride_c;
+    if (g.derivative != nullptr) one.derivative += item * g.stride_c;
+    gemm_thin(one, begin, std::min(steps, begin + kTask));
+  });
 }
 
 template <class T>

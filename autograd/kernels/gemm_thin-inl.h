@@ -116,8 +116,8 @@ template <int kRows, class T>
 void gemm_thin_rows(const Gemm<T>& g, std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kLarge = (2 << 20) / sizeof(T);
   const std::int64_t group = ceil_div(g.n, kLanes);
+  const bool streams = g.n * g.k >= kLarge;
   for (std::int64_t t = begin; t < end; ++t) {
-    const bool streams = g.n * g.k >= kLarge;
     const std::int64_t first = streams ? t : t * kLanes, apart = streams ? group : 1;
     if (g.n % kLanes == 0) {
       thin_tile<kRows>(g, ThinColumns<true, T>{g.n, first, apart});
