@@ -50,7 +50,13 @@ class Product {
   }
   void multiply(const Slab& s, std::int64_t task, int thread) const;
   void pack_private(const Slab& s, int thread) const {
-    gemm_pack_b(s.k, s.n, g_.b, g_.ldb, g_.b_transposed, private_panels(thread), s.k * plan_.tile.columns);
+    gemm_pack_b(s.k, s.n, g_.b, g_.ldb, g_.b_transposed, private_panels(thread), panel_stride());
+  }
+  std::int64_t panel_stride() const { return plan_.tile.packed(plan_.slab_k) * plan_.tile.columns; }
+  /// Packed column j, a multiple of a panel's, from step p of the chain on.
+  template <class P>
+  P* panel_at(P* panels, std::int64_t j, std::int64_t p) const {
+    return panels + j * plan_.tile.packed(plan_.slab_k) + plan_.tile.packed(p) * plan_.tile.columns;
   }
   T* private_panels(int thread) const { return own_ + thread * plan_.own + plan_.own_a; }
 
@@ -77,7 +83,7 @@ void Product<T>::pack(const Slab& s, std::int64_t task) const {
   const std::int64_t width = kPackPanels * plan_.tile.columns, across = ceil_div(s.n, width);
   const std::int64_t j = task % across * width, p = task / across * kPackDepth;
   gemm_pack_b(std::min(kPackDepth, s.k - p), std::min(width, s.n - j), b_at(g_, s.item, s.p + p, s.j + j), g_.ldb,
-              g_.b_transposed, slab_ + j * plan_.slab_k + p * plan_.tile.columns, plan_.slab_k * plan_.tile.columns);
+              g_.b_transposed, panel_at(slab_, j, p), panel_stride());
 }
 
 template <class T>
@@ -103,13 +109,15 @@ void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
       block.b_layout = g_.b_transposed ? GemmB::columns : GemmB::rows;
     } else {
       const T* const panels = g_.b_packed != nullptr ? g_.b_packed : plan_.private_b ? private_panels(thread) : slab_;
-      block.b = panels + j * plan_.slab_k + p * plan_.tile.columns;
-      block.ldb = plan_.slab_k * plan_.tile.columns;
+      block.b = panel_at(panels, j, p);
+      block.ldb = panel_stride();
       block.b_layout = GemmB::packed;
     }
-    block.accumulate = g_.beta == 1 || s.p + p > 0;
-    if (s.p + p + block.k == g_.k) {  // the end of the chain
-      block.bias = g_.bias != nullptr ? g_.bias + s.j + j : nullptr;
+    const bool begins = s.p + p == 0, ends = s.p + p + block.k == g_.k;
+    block.accumulate = g_.beta == 1 || !begins;
+    const bool adds_bias = g_.bias != nullptr && (plan_.tile.bias_first ? begins : ends);
+    block.bias = adds_bias ? g_.bias + s.j + j : nullptr;
+    if (ends) {
       block.activation = g_.activation;
       block.derivative = g_.derivative != nullptr ? g_.derivative + (block.c - g_.c) : nullptr;
     }
@@ -159,18 +167,33 @@ bool is_thin(const Gemm<T>& g) {
   return g.b_packed == nullptr && g.b_transposed && !g.a_transposed && g.m <= gemm_tile<T>().thin_rows;
 }
 
+/// Elements that the rows of A take packed, of an item of the batch.
 template <class T>
-void run_thin(const Gemm<T>& g) {
+std::int64_t thin_elements(const Gemm<T>& g) {
+  const GemmTile tile = gemm_tile<T>();
+  return tile.thin_width * tile.packed(g.k);
+}
+
+template <class T>
+void run_thin(const Gemm<T>& g, T* scratch) {
   constexpr std::int64_t kTask = 2;  // steps
   const std::int64_t lanes = gemm_tile<T>().columns / 2, steps = ceil_div(g.n, lanes), tasks = ceil_div(steps, kTask);
-  parallel_for(g.batch * tasks, kTask * lanes * g.k, [&](std::int64_t index) {
-    const std::int64_t item = index / tasks, begin = index % tasks * kTask;
+  const std::int64_t packed = thin_elements(g);
+  const auto item = [&](std::int64_t index) {
     Gemm<T> one = g;
-    one.a += item * g.stride_a;
-    one.b += item * g.stride_b;
-    one.c += item * g.stride_c;
-    if (g.derivative != nullptr) one.derivative += item * g.stride_c;
-    gemm_thin(one, begin, std::min(steps, begin + kTask));
+    one.a += index * g.stride_a;
+    one.b += index * g.stride_b;
+    one.c += index * g.stride_c;
+    if (g.derivative != nullptr) one.derivative += index * g.stride_c;
+    return one;
+  };
+  if (packed > 0) {
+    parallel_for(g.batch, g.m * g.k,
+                 [&](std::int64_t index) { gemm_pack_thin(item(index), scratch + index * packed); });
+  }
+  parallel_for(g.batch * tasks, kTask * lanes * g.k, [&](std::int64_t task) {
+    const std::int64_t index = task / tasks, begin = task % tasks * kTask;
+    gemm_thin(item(index), scratch + index * packed, begin, std::min(steps, begin + kTask));
   });
 }
 
@@ -215,7 +238,8 @@ void check_product(const Gemm<T>& g, std::span<std::byte> scratch) {
 
 template <class T>
 std::int64_t gemm_scratch_bytes(const Gemm<T>& g) {
-  return is_empty(g) || is_thin(g) ? 0 : scratch_elements(g) * std::int64_t{sizeof(T)};
+  if (is_empty(g)) return 0;
+  return (is_thin(g) ? g.batch * thin_elements(g) : scratch_elements(g)) * std::int64_t{sizeof(T)};
 }
 
 template <class T>
@@ -223,14 +247,14 @@ void gemm(const Gemm<T>& g, std::span<std::byte> scratch) {
   require_target();
   check_product(g, scratch);
   if (is_empty(g)) return;
-  if (is_thin(g)) return run_thin(g);
-  Product<T>(g, reinterpret_cast<T*>(scratch.data())).run(team_for(g));
+  auto* const elements = reinterpret_cast<T*>(scratch.data());
+  is_thin(g) ? run_thin(g, elements) : Product<T>(g, elements).run(team_for(g));
 }
 
 template <class T>
 std::int64_t packed_size(std::int64_t n, std::int64_t k) {
-  const std::int64_t columns = gemm_tile<T>().columns;
-  return ceil_div(n, columns) * columns * k;
+  const GemmTile tile = gemm_tile<T>();
+  return ceil_div(n, tile.columns) * tile.columns * tile.packed(k);
 }
 
 template <class T>
@@ -238,10 +262,11 @@ void pack_b(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, bool b
   require_target();
   check(n >= 0 && k >= 0 && ldb >= (b_transposed ? k : n), "pack_b: ldb must be at least {}; got {}",
         b_transposed ? k : n, ldb);
-  const std::int64_t columns = gemm_tile<T>().columns, panels = ceil_div(n, columns);
-  parallel_for(panels, columns * k, [&](std::int64_t q) {
+  const GemmTile tile = gemm_tile<T>();
+  const std::int64_t columns = tile.columns, panel = columns * tile.packed(k);
+  parallel_for(ceil_div(n, columns), columns * k, [&](std::int64_t q) {
     const T* from = b + q * columns * (b_transposed ? ldb : 1);
-    gemm_pack_b(k, std::min(columns, n - q * columns), from, ldb, b_transposed, packed + q * columns * k, columns * k);
+    gemm_pack_b(k, std::min(columns, n - q * columns), from, ldb, b_transposed, packed + q * panel, panel);
   });
 }
 

@@ -3,7 +3,8 @@
 // The promise about bits: an element of C is one chain  x = C or 0;  x = MulAdd(a[i,k], b[k,j], x) for k = 0, 1, …,
 // K-1; x += bias[j]. Nothing else enters: not M, N, its place, the tile, a transposition, a pack, the batch or the
 // threads. So one row multiplied alone (generation) gives the bits of that row in the whole product. MulAdd is fused on
-// AVX3 and AVX2, a product and a sum on the lower targets: the promise holds within one target.
+// AVX3 and AVX2, a product and a sum on the lower targets: the promise holds within one target. On AMX the chain of
+// float32 begins with C and the bias and takes 128 steps at a time (gemm_amx-inl.h); the promise is the same.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,9 @@
 #include <span>
 
 namespace maki::kernels {
+
+/// A chain may be cut at multiples of this, C carried from one product to the next by beta 1: the bits are the same.
+inline constexpr std::int64_t kGemmChainUnit = 128;
 
 enum class Activation : std::uint8_t { none, gelu_erf, gelu_tanh };
 

@@ -8,29 +8,90 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "autograd/kernels/gemm_amx-inl.h"
+#include "autograd/kernels/gemm_amx_thin-inl.h"
 #include "autograd/kernels/gemm_block-inl.h"
 #include "autograd/kernels/gemm_thin-inl.h"
+#include "autograd/kernels/target.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
-GemmTile gemm_tile_f32() { return {kTileRows, 2 * hn::MaxLanes(GemmVec<float>()), kPackedRows<float>, kThinRows}; }
-GemmTile gemm_tile_f64() { return {kTileRows, 2 * hn::MaxLanes(GemmVec<double>()), kPackedRows<double>, kThinRows}; }
-
-void gemm_multiply_f32(const GemmBlock<float>& block) { gemm_block(block); }
-void gemm_multiply_f64(const GemmBlock<double>& block) { gemm_block(block); }
-
-void gemm_thin_f32(const Gemm<float>& g, std::int64_t begin, std::int64_t end) { gemm_thin_columns(g, begin, end); }
-void gemm_thin_f64(const Gemm<double>& g, std::int64_t begin, std::int64_t end) { gemm_thin_columns(g, begin, end); }
-
-void gemm_pack_b_f32(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed, float* panels,
-                     std::int64_t panel_stride) {
-  pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
+/// The chain may be cut anywhere; 512 steps of 14 rows of A are 28 KB.
+template <class T>
+GemmTile vector_tile() {
+  return {.rows = kTileRows,
+          .columns = 2 * hn::MaxLanes(GemmVec<T>()),
+          .depth = 512,
+          .unit = 4,
+          .group = 1,
+          .group_rows = 1,
+          .packed_rows = kPackedRows<T>,
+          .packs_rows = false,
+          .bias_first = false,
+          .thin_rows = kThinRows,
+          .thin_width = 0};
 }
+
+GemmTile gemm_tile_f64() { return vector_tile<double>(); }
+void gemm_multiply_f64(const GemmBlock<double>& block) { gemm_block(block); }
 void gemm_pack_b_f64(std::int64_t k, std::int64_t n, const double* b, std::int64_t ldb, bool b_transposed,
                      double* panels, std::int64_t panel_stride) {
   pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
 }
+void gemm_thin_f64(const Gemm<double>& g, const double*, std::int64_t begin, std::int64_t end) {
+  gemm_thin_columns(g, begin, end);
+}
+void gemm_pack_thin_f64(const Gemm<double>&, double*) {}
+
+#if MAKI_HAVE_AMX
+
+static_assert(kAmxDepth == kGemmChainUnit);
+
+/// 128 steps of 32 rows of A are 24 KB.
+GemmTile gemm_tile_f32() {
+  if (!uses_amx()) return vector_tile<float>();
+  return {.rows = kAmxWide,
+          .columns = kAmxWide,
+          .depth = kAmxDepth,
+          .unit = kAmxDepth,
+          .group = kAmxGroup,
+          .group_rows = kAmxPanelGroup / 2 / kAmxWide,
+          .packed_rows = kAmxWide,
+          .packs_rows = true,
+          .bias_first = true,
+          .thin_rows = kAmxSide,
+          .thin_width = kAmxWide};
+}
+
+void gemm_multiply_f32(const GemmBlock<float>& block) { uses_amx() ? amx_block(block) : gemm_block(block); }
+void gemm_pack_b_f32(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed, float* panels,
+                     std::int64_t panel_stride) {
+  if (!uses_amx()) return pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
+  amx_pack_b(k, n, b, ldb, b_transposed, reinterpret_cast<std::uint16_t*>(panels), 2 * panel_stride);
+}
+void gemm_thin_f32(const Gemm<float>& g, const float* a_packed, std::int64_t begin, std::int64_t end) {
+  if (!uses_amx()) return gemm_thin_columns(g, begin, end);
+  amx_thin(g, reinterpret_cast<const std::uint16_t*>(a_packed), begin, end);
+}
+void gemm_pack_thin_f32(const Gemm<float>& g, float* a_packed) {
+  if (uses_amx()) amx_pack_thin(g, reinterpret_cast<std::uint16_t*>(a_packed));
+}
+
+#else
+
+GemmTile gemm_tile_f32() { return vector_tile<float>(); }
+void gemm_multiply_f32(const GemmBlock<float>& block) { gemm_block(block); }
+void gemm_pack_b_f32(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed, float* panels,
+                     std::int64_t panel_stride) {
+  pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
+}
+void gemm_thin_f32(const Gemm<float>& g, const float*, std::int64_t begin, std::int64_t end) {
+  gemm_thin_columns(g, begin, end);
+}
+void gemm_pack_thin_f32(const Gemm<float>&, float*) {}
+
+#endif
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -46,6 +107,8 @@ HWY_EXPORT(gemm_thin_f32);
 HWY_EXPORT(gemm_thin_f64);
 HWY_EXPORT(gemm_pack_b_f32);
 HWY_EXPORT(gemm_pack_b_f64);
+HWY_EXPORT(gemm_pack_thin_f32);
+HWY_EXPORT(gemm_pack_thin_f64);
 
 template <>
 GemmTile gemm_tile<float>() {
@@ -66,12 +129,21 @@ void gemm_multiply(const GemmBlock<double>& block) {
 }
 
 template <>
-void gemm_thin(const Gemm<float>& g, std::int64_t begin, std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(gemm_thin_f32)(g, begin, end);
+void gemm_thin(const Gemm<float>& g, const float* a_packed, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(gemm_thin_f32)(g, a_packed, begin, end);
 }
 template <>
-void gemm_thin(const Gemm<double>& g, std::int64_t begin, std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(gemm_thin_f64)(g, begin, end);
+void gemm_thin(const Gemm<double>& g, const double* a_packed, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(gemm_thin_f64)(g, a_packed, begin, end);
+}
+
+template <>
+void gemm_pack_thin(const Gemm<float>& g, float* a_packed) {
+  HWY_DYNAMIC_DISPATCH(gemm_pack_thin_f32)(g, a_packed);
+}
+template <>
+void gemm_pack_thin(const Gemm<double>& g, double* a_packed) {
+  HWY_DYNAMIC_DISPATCH(gemm_pack_thin_f64)(g, a_packed);
 }
 
 template <>

@@ -8,8 +8,8 @@
 
 namespace maki::kernels {
 
-/// How B lies: packed in panels of two vectors of columns, each [k, columns] and dense, ldb apart; or in place, element
-/// (p, j) at b[p * ldb + j] (rows) or b[j * ldb + p] (columns).
+/// How B lies: packed in panels of tile.columns, ldb apart; or in place, element (p, j) at b[p * ldb + j] (rows) or
+/// b[j * ldb + p] (columns).
 enum class GemmB : std::uint8_t { packed, rows, columns };
 
 /// One block on one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+ bias)). A element (i, p)
@@ -26,17 +26,29 @@ struct GemmBlock {
   T* c;
   std::int64_t ldc;
   bool accumulate;
-  const T* bias;  // [n] or null
+  const T* bias;  // [n] or null: added where tile.bias_first says
   Activation activation;
   T* derivative;  // [m, n], rows ldc apart, or null
-  T* a_buffer;    // aligned; packed_rows * k elements where a_transposed
+  T* a_buffer;    // aligned; tile.a_buffer(k, a_transposed) elements
   T* b_buffer;    // aligned; all panels, where B is not packed
 };
 
-/// The register tile of the target in use: rows and columns (two vectors). A transposed A is packed [k, packed_rows]. A
-/// B in columns that serves at most thin_rows rows, of an A in rows, is not packed.
+/// How the target in use multiplies: in tiles of rows by columns, whose operands are packed in panels.
 struct GemmTile {
-  std::int64_t rows, columns, packed_rows, thin_rows;
+  std::int64_t rows, columns;
+  std::int64_t depth, unit;        // of the chain in one pass: at most, and a multiple of this (but for its end)
+  std::int64_t group, group_rows;  // `group` steps of the chain take as much of a panel as group_rows rows of T would
+  std::int64_t packed_rows;        // what a panel of A is wide
+  bool packs_rows;                 // an A in rows is packed too
+  bool bias_first;                 // the chain begins with the bias, in its first pass; it ends with it otherwise
+  std::int64_t thin_rows;   // a B in columns that serves at most so many rows of an A in rows is not packed as a whole
+  std::int64_t thin_width;  // elements a step of the chain that those rows of A take packed
+
+  /// A panel of `columns` is columns * packed(k) elements of T.
+  std::int64_t packed(std::int64_t k) const { return (k + group - 1) / group * group_rows; }
+  std::int64_t a_buffer(std::int64_t k, bool transposed) const {
+    return transposed || packs_rows ? packed_rows * packed(k) : 0;
+  }
 };
 template <class T>
 GemmTile gemm_tile();
@@ -44,10 +56,14 @@ GemmTile gemm_tile();
 template <class T>
 void gemm_multiply(const GemmBlock<T>& block);
 
-/// Steps [begin, end) of ceil(n / (tile.columns / 2)), each a vector of columns of C, of one product that packs
-/// nothing.
+/// Steps [begin, end) of ceil(n / (tile.columns / 2)), each a vector of columns of C, of one product that packs no B.
+/// a_packed: from gemm_pack_thin, or null where thin_width is 0.
 template <class T>
-void gemm_thin(const Gemm<T>& g, std::int64_t begin, std::int64_t end);
+void gemm_thin(const Gemm<T>& g, const T* a_packed, std::int64_t begin, std::int64_t end);
+
+/// The few rows of A: thin_width * packed(k) elements.
+template <class T>
+void gemm_pack_thin(const Gemm<T>& g, T* a_packed);
 
 /// Packs op(B) [k, n] into panels: element (p, j) is b[p * ldb + j], or b[j * ldb + p] with b_transposed. A short last
 /// panel is filled with zeros.

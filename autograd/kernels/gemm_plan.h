@@ -11,7 +11,6 @@
 
 namespace maki::kernels {
 
-inline constexpr std::int64_t kBlockK = 512;          // of the chain in one pass: 14 rows of A are 28 KB
 inline constexpr std::int64_t kTaskTiles = 8;         // tiles of rows that a task has at most
 inline constexpr std::int64_t kTaskColumns = 512;     // columns that a task has at most
 inline constexpr std::int64_t kOwnColumns = 128;      // the same, where it packs them for itself
@@ -21,6 +20,7 @@ inline constexpr std::int64_t kOwnRowsOfFew = 224;    // and in rows, but too fe
 inline constexpr std::int64_t kTasks = 16;            // fewer are cut smaller, so that a team ends together
 inline constexpr std::int64_t kPrivateBytes = std::int64_t{512} << 10;  // of B that every thread packs for itself
 inline constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;      // of B packed at once, for all
+inline constexpr std::int64_t kLeastSlabK = 2048, kSlabKUnit = 512;     // of the chain in a slab
 inline constexpr std::int64_t kPackPanels = 2, kPackDepth = 128;        // of B in one task of packing
 
 /// Number of pieces of `length` in `size`, at least one: an empty chain still writes C.
@@ -50,7 +50,7 @@ struct GemmPlan {
   }
 
   const Gemm<T>& product;
-  GemmTile tile = gemm_tile<T>();
+  const GemmTile tile = gemm_tile<T>();
   bool own_panels = false, private_b = false;
   std::int64_t items = 1;                       // of the batch that a slab serves
   std::int64_t slab_k = 0, slab_n = 0;          // lengths
@@ -71,7 +71,7 @@ struct GemmPlan {
     const std::int64_t few = g.b_transposed ? (enough ? kOwnRows : 0) : enough ? kOwnRowsInPlace : kOwnRowsOfFew;
     own_panels = packs_b() && (g.batch == 1 ? g.m <= few : !one_b && (g.m <= few || (enough && g.batch >= kTasks)));
     items = one_b || own_panels ? g.batch : 1;
-    private_b = packs_b() && !own_panels && one_b && g.k * panels() * tile.columns <= kPrivate;
+    private_b = packs_b() && !own_panels && one_b && tile.packed(g.k) * panels() * tile.columns <= kPrivate;
   }
 
   /// A task: large enough that packing and edges are cheap, small enough that a team ends together.
@@ -90,18 +90,18 @@ struct GemmPlan {
     slab_k = std::max<std::int64_t>(1, product.k);
     slab_n = panels() * tile.columns;
     if (packs_b() && !own_panels && items == 1 && slab_k * slab_n > kSlab) {
-      slab_k = piece(slab_k, std::max(4 * kBlockK, kSlab / slab_n), kBlockK);
+      slab_k = piece(slab_k, std::max(kLeastSlabK, kSlab / slab_n), kSlabKUnit);
       slab_n = piece(slab_n, std::max(2 * columns, kSlab / slab_k), columns);
     }
-    depth = piece(slab_k, kBlockK, 4);
+    depth = piece(slab_k, tile.depth, tile.unit);
   }
 
   void count_scratch() {
     constexpr std::int64_t kLine = 64 / std::int64_t{sizeof(T)};
-    const std::int64_t slab = round_up(slab_k * slab_n, kLine);
+    const std::int64_t slab = round_up(tile.packed(slab_k) * slab_n, kLine);
     shared = packs_b() && !own_panels && !private_b ? slab : 0;
-    own_a = product.a_transposed ? round_up(tile.packed_rows * depth, kLine) : 0;
-    own = own_a + (own_panels ? round_up(columns * depth, kLine) : private_b ? slab : 0);
+    own_a = round_up(tile.a_buffer(depth, product.a_transposed), kLine);
+    own = own_a + (own_panels ? round_up(columns * tile.packed(depth), kLine) : private_b ? slab : 0);
   }
 };
 

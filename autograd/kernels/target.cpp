@@ -8,11 +8,14 @@
 #include <hwy/highway.h>
 
 #include "autograd/core/check.h"
+#include "autograd/kernels/amx.h"
 
 namespace maki::kernels {
 namespace {
 
 constexpr std::int64_t kFloor = HWY_SCALAR | HWY_EMU128;  // whichever of the two the compiler can build
+
+constexpr std::string_view kAmx = "amx";
 
 std::string name_of(std::int64_t bit) {
   std::string name = (bit & kFloor) != 0 ? "floor" : hwy::TargetName(bit);
@@ -29,9 +32,21 @@ std::int64_t available_mask() {
   return mask;
 }
 
+bool has_amx() {
+#if HWY_ARCH_X86_64
+  static const bool result = (available_mask() & (HWY_AVX3 | (HWY_AVX3 - 1))) != 0 && amx::available();
+  return result;
+#else
+  return false;
+#endif
+}
+
+bool amx_in_use = false;
+
 /// From the target called `name` downwards; 0 where there is none of that name.
 std::int64_t mask_from(std::string_view name) {
   const std::int64_t all = available_mask();
+  if (name == kAmx && has_amx()) return all;
   for (std::int64_t rest = all; rest != 0; rest &= rest - 1) {
     const std::int64_t best = rest & -rest;
     if (name_of(best) == name) return rest;
@@ -47,17 +62,21 @@ std::string& environment() {
   return value;
 }
 
-/// Applies MAKI_TARGET before main(). A bad value cannot throw here: target() and require_target() say it.
-bool apply_environment() {
-  const std::int64_t mask = environment().empty() ? available_mask() : mask_from(environment());
+/// The target called `name`, or the best where there is none; whether there is one.
+bool apply(std::string_view name) {
+  const std::int64_t mask = mask_from(name);
   hwy::SetSupportedTargetsForTest(mask != 0 ? mask : available_mask());
+  amx_in_use = mask == 0 ? has_amx() : name == kAmx;
   return mask != 0;
 }
+
+/// Applies MAKI_TARGET before main(). A bad value cannot throw here: target() and require_target() say it.
+bool apply_environment() { return apply(environment()) || environment().empty(); }
 
 bool environment_is_good = apply_environment();
 
 void check_known(bool known, std::string_view what, std::string_view name) {
-  check(known, "{}: must be one of avx3, avx2, sse4, floor, and this CPU has {}; got \"{}\"", what,
+  check(known, "{}: must be one of amx, avx3, avx2, sse4, floor, and this CPU has {}; got \"{}\"", what,
         fmt::join(available_targets(), ", "), name);
 }
 
@@ -70,12 +89,16 @@ void require_target() {
 
 std::string target() {
   require_target();
+  if (amx_in_use) return std::string(kAmx);
   const std::int64_t usable = hwy::SupportedTargets() & available_mask();
   return name_of(usable & -usable);
 }
 
+bool uses_amx() { return amx_in_use; }
+
 std::vector<std::string> available_targets() {
   std::vector<std::string> names;
+  if (has_amx()) names.emplace_back(kAmx);
   for (std::int64_t rest = available_mask(); rest != 0; rest &= rest - 1) names.push_back(name_of(rest & -rest));
   return names;
 }
@@ -85,9 +108,8 @@ void force_target(std::string_view name) {
     environment_is_good = apply_environment();
     return;
   }
-  const std::int64_t mask = mask_from(name);
-  check_known(mask != 0, "force_target", name);
-  hwy::SetSupportedTargetsForTest(mask);
+  check_known(mask_from(name) != 0, "force_target", name);
+  apply(name);
 }
 
 }  // namespace maki::kernels

@@ -1,5 +1,6 @@
-// The SIMD target that the kernels run on: the best that the CPU has, or one forced by MAKI_TARGET=avx3|avx2|sse4|floor
-// or from a test. Bits are promised within one target.
+// The SIMD target that the kernels run on: the best that the CPU has, or one forced by
+// MAKI_TARGET=amx|avx3|avx2|sse4|floor or from a test. Bits are promised within one target. "amx" is avx3 with the
+// products of float32 on tiles.
 #pragma once
 
 #include <string>
@@ -8,12 +9,15 @@
 
 namespace maki::kernels {
 
-/// The target in use: "avx3", "avx2", "sse4" or "floor" ("neon", … on other CPUs). Throws where MAKI_TARGET holds
-/// another word or one that this CPU lacks.
+/// The target in use: "amx", "avx3", "avx2", "sse4" or "floor" ("neon", … on other CPUs). Throws where MAKI_TARGET
+/// holds another word or one that this CPU lacks.
 std::string target();
 
 /// Throws where target() would; for the entry of a kernel (one load).
 void require_target();
+
+/// Whether it is "amx" (one load).
+bool uses_amx();
 
 /// The targets that this CPU and this build can run, best first, whatever is forced.
 std::vector<std::string> available_targets();

@@ -122,10 +122,13 @@ namespace {
 
 constexpr std::int64_t kLogitsBytes = std::int64_t{64} << 20;
 
-// Rows whose logits are there at once.
+// Rows whose logits are there at once: a multiple of kChainUnit, so that the gradient of the weight, a sum over rows,
+// has the bits of the whole.
 std::int64_t chunk_rows(const kernels::CrossEntropyRows& rows, DType dtype) {
+  constexpr std::int64_t kUnit = kernels::kGemmChainUnit;
   const std::int64_t row_bytes = std::max<std::int64_t>(1, rows.vocabulary * size_of(dtype));
-  return std::max<std::int64_t>(1, std::min(rows.rows, kLogitsBytes / row_bytes));
+  const std::int64_t most = std::max(kUnit, kLogitsBytes / row_bytes / kUnit * kUnit);
+  return std::max<std::int64_t>(1, std::min(rows.rows, most));
 }
 
 // body(first row, the rows of the chunk) for every chunk.

@@ -79,7 +79,7 @@ inline Variant variant(int index) {  // all 32
   return {(index & 1) != 0, (index & 2) != 0, (index & 4) != 0, (index & 8) != 0, (index & 16) != 0 ? 1 : 0};
 }
 
-/// body(fused) on every target of this CPU, which is printed; the one in use comes back afterwards.
+/// body() on every target of this CPU, which is printed; the one in use comes back afterwards.
 template <class Body>
 void on_every_target(const Body& body) {
   struct Restore {
@@ -89,7 +89,7 @@ void on_every_target(const Body& body) {
     force_target(name);
     REQUIRE(target() == name);
     INFO("target " << name);
-    body(name != "sse4" && name != "floor");
+    body();
   }
 }
 

@@ -1,6 +1,5 @@
-// GEMM against the plain chain  x = C or 0; x = MulAdd(a, b, x) for k = 0, 1, …; x += bias, bit for bit: on every
-// target, in every layout, at every thread count. The reference rounds as the target does: once a step where MulAdd is
-// fused.
+// GEMM against the plain chain of tests/kernels/gemm_chain.h, bit for bit: on every target, in every layout, at every
+// thread count.
 #include "autograd/kernels/gemm.h"
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "tests/catch.h"
 #include "tests/kernels/gemm_case.h"
+#include "tests/kernels/gemm_chain.h"
 
 namespace maki::kernels {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::int64_t kMargin = 3;
 /// chain does not know m and n, so every smaller product is compared with a corner of this one.
 template <class T>
 struct Problem {
-  Problem(std::int64_t m_, std::int64_t n_, std::int64_t k_, bool fused) : m(m_), n(n_), k(k_) {
+  Problem(std::int64_t m_, std::int64_t n_, std::int64_t k_) : m(m_), n(n_), k(k_) {
     a = numbers<T>(m * k, 1), b = numbers<T>(k * n, 2), c = numbers<T>(m * n, 3), bias = numbers<T>(n, 4);
     at.resize(a.size()), bt.resize(b.size());
     for (std::int64_t i = 0; i < m; ++i)
@@ -28,23 +28,22 @@ struct Problem {
     for (std::int64_t p = 0; p < k; ++p)
       for (std::int64_t j = 0; j < n; ++j) bt[index(j * k + p)] = b[index(p * n + j)];
     for (const int beta : {0, 1}) {
-      chains[beta].resize(c.size());
-      for (std::int64_t i = 0; i < m; ++i)
-        for (std::int64_t j = 0; j < n; ++j) chains[beta][index(i * n + j)] = chain(i, j, beta, fused);
+      for (const int biased : {0, 1}) {
+        std::vector<T>& wanted = chains[beta][biased];
+        wanted.resize(c.size());
+        for (std::int64_t i = 0; i < m; ++i)
+          for (std::int64_t j = 0; j < n; ++j) wanted[index(i * n + j)] = element(i, j, beta, biased);
+      }
     }
   }
-  T chain(std::int64_t i, std::int64_t j, int beta, bool fused) const {
-    T x = beta == 1 ? c[index(i * n + j)] : T{0};
-    for (std::int64_t p = 0; p < k; ++p) {
-      const T u = a[index(i * k + p)], v = bt[index(j * k + p)];
-      x = fused ? std::fma(u, v, x) : u * v + x;
-    }
-    return x;
+  T element(std::int64_t i, std::int64_t j, int beta, int biased) const {
+    return chain(a.data() + i * k, bt.data() + j * k, k, beta == 1 ? c[index(i * n + j)] : T{0},
+                 biased == 1 ? bias[index(j)] : T{0}, rounding<T>());
   }
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   std::int64_t m, n, k;
-  std::vector<T> a, at, b, bt, c, bias, chains[2];
+  std::vector<T> a, at, b, bt, c, bias, chains[2][2];
 };
 
 /// The upper left [m, n] of a problem: the number of elements whose bits differ, margin included.
@@ -83,9 +82,7 @@ std::int64_t differences(const Problem<T>& problem, std::int64_t m, std::int64_t
         wrong += !std::isnan(got);
         continue;
       }
-      T want = problem.chains[v.beta][index(i * problem.n + j)];
-      if (v.with_bias) want += problem.bias[index(j)];
-      wrong += !same_bits(got, want);
+      wrong += !same_bits(got, problem.chains[v.beta][v.with_bias ? 1 : 0][index(i * problem.n + j)]);
     }
   }
   return wrong;
@@ -93,10 +90,10 @@ std::int64_t differences(const Problem<T>& problem, std::int64_t m, std::int64_t
 
 TEMPLATE_TEST_CASE("gemm: every element is its chain, for every height and layout", "[gemm]", float, double) {
   const Team one(1);
-  on_every_target([](bool fused) {
+  on_every_target([] {
     std::int64_t products = 0;
     for (const std::int64_t k : {0, 1, 2, 3, 7, 16, 33, 130}) {
-      const Problem<TestType> problem(40, 70, k, fused);
+      const Problem<TestType> problem(40, 70, k);
       for (std::int64_t m = 1; m <= 40; ++m) {
         int turn = static_cast<int>(m + 5 * k);
         for (const std::int64_t n : {1, 2, 5, 8, 13, 16, 17, 31, 32, 33, 64, 65, 70}) {
@@ -113,9 +110,9 @@ TEMPLATE_TEST_CASE("gemm: every element is its chain, for every height and layou
 
 TEMPLATE_TEST_CASE("gemm: a chain cut into passes is the same chain", "[gemm]", float, double) {
   const Team one(1);
-  on_every_target([](bool fused) {
+  on_every_target([] {
     for (const std::int64_t k : {511, 512, 513, 1030}) {
-      const Problem<TestType> problem(31, 37, k, fused);
+      const Problem<TestType> problem(31, 37, k);
       for (int index = 0; index < 32; ++index) {
         INFO("k " << k << " variant " << index);
         REQUIRE(differences(problem, 31, 37, variant(index)) == 0);
@@ -126,13 +123,13 @@ TEMPLATE_TEST_CASE("gemm: a chain cut into passes is the same chain", "[gemm]", 
 }
 
 TEMPLATE_TEST_CASE("gemm: bits do not depend on the number of threads", "[gemm]", float, double) {
-  on_every_target([](bool fused) {
+  on_every_target([] {
     struct Size {
       std::int64_t m, n, k;
     };
     for (const Size& size :
          {Size{150, 90, 70}, Size{1, 1200, 300}, Size{7, 1003, 301}, Size{13, 700, 40}, Size{530, 33, 20}}) {
-      const Problem<TestType> problem(size.m, size.n, size.k, fused);
+      const Problem<TestType> problem(size.m, size.n, size.k);
       with_every_team([&] {
         for (const int index : {0, 2, 5, 9, 19, 24, 30}) {
           INFO("m " << size.m << " n " << size.n << " k " << size.k << " variant " << index);
@@ -146,10 +143,9 @@ TEMPLATE_TEST_CASE("gemm: bits do not depend on the number of threads", "[gemm]"
 TEMPLATE_TEST_CASE("gemm: op(B) larger than one slab", "[gemm]", float, double) {
   // Chains of a few elements only: the whole would take longer than all other tests.
   const std::int64_t m = 520, n = 1500, k = 3000;
-  Problem<TestType> problem(0, 0, 0, true);
+  Problem<TestType> problem(0, 0, 0);
   problem.m = m, problem.n = n, problem.k = k;
   problem.a = numbers<TestType>(m * k, 1), problem.bt = numbers<TestType>(n * k, 2);
-  const bool fused = target() != "sse4" && target() != "floor";
   with_every_team([&] {
     std::vector<TestType> c(static_cast<std::size_t>(m * n), kNaN<TestType>);
     run<TestType>({.m = m,
@@ -165,7 +161,7 @@ TEMPLATE_TEST_CASE("gemm: op(B) larger than one slab", "[gemm]", float, double) 
     std::int64_t wrong = 0;
     for (std::int64_t i = 0; i < m; i += 37) {
       for (std::int64_t j = i % 41; j < n; j += 41) {
-        wrong += !same_bits(c[static_cast<std::size_t>(i * n + j)], problem.chain(i, j, 0, fused));
+        wrong += !same_bits(c[static_cast<std::size_t>(i * n + j)], problem.element(i, j, 0, 0));
       }
     }
     REQUIRE(wrong == 0);

@@ -37,7 +37,7 @@ TEST_CASE("target: an unknown name is refused and changes nothing", "[target]") 
     } catch (const Error& error) {
       sentence = error.what();
     }
-    REQUIRE(sentence.find("must be one of avx3, avx2, sse4, floor") != std::string::npos);
+    REQUIRE(sentence.find("must be one of amx, avx3, avx2, sse4, floor") != std::string::npos);
     REQUIRE(sentence.find(name) != std::string::npos);
     REQUIRE(target() == before);
   }

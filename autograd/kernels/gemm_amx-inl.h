@@ -1,0 +1,179 @@
+// Float32 products on AMX. A number is the sum of three of bfloat16 (Henry, Tang, Heinecke 2019, arXiv:1904.06376), and
+// of the nine products of such sums the six that float32 can see are made; what is left out is below 2^-24 of the
+// product. Of 128 steps the small products come first, then the large ones: a sum of 128 is rounded four times at its
+// full size, where a chain of fused multiply-adds rounds 128 times, and an element of C is closer to the true one.
+// Included once for every SIMD target; empty where there is no AMX.
+#if defined(MAKI_KERNELS_GEMM_AMX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_GEMM_AMX_INL_H_
+#undef MAKI_KERNELS_GEMM_AMX_INL_H_
+#else
+#define MAKI_KERNELS_GEMM_AMX_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/amx.h"
+#include "autograd/kernels/gemm_amx_pack-inl.h"
+#include "autograd/kernels/gemm_block-inl.h"
+#include "autograd/kernels/gemm_thin-inl.h"
+
+#if MAKI_HAVE_AMX
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// C [16 tall, 16 wide], rows ldc apart, += A B: `groups` of the chain in packed panels. It begins with C, with a row
+/// that all rows share, or with zero.
+struct AmxTileCall {
+  std::int64_t groups;
+  const std::uint16_t *a, *b;
+  float* c;
+  std::ptrdiff_t ldc;
+  bool accumulate;
+  const float* first;  // the shared row, or null
+};
+
+/// Sums are tiles 0 to 3, A 4 and 5, B 6 and 7.
+template <int kTall, int kWide>
+HWY_INLINE void amx_multiply() {
+  amx::multiply<0, 4, 6>();
+  if constexpr (kWide == 2) amx::multiply<1, 4, 7>();
+  if constexpr (kTall == 2) amx::multiply<2, 5, 6>();
+  if constexpr (kTall == 2 && kWide == 2) amx::multiply<3, 5, 7>();
+}
+template <int kTall>
+HWY_INLINE void amx_load_a(const std::uint16_t* piece) {
+  amx::load<4>(piece, 64);
+  if constexpr (kTall == 2) amx::load<5>(piece + kAmxPieces, 64);
+}
+template <int kWide>
+HWY_INLINE void amx_load_b(const std::uint16_t* piece) {
+  amx::load<6>(piece, 64);
+  if constexpr (kWide == 2) amx::load<7>(piece + kAmxPieces, 64);
+}
+
+/// The five small products of a group. In what order loads and multiplications stand makes no difference.
+template <int kTall, int kWide>
+HWY_INLINE void amx_small(const std::uint16_t* a, const std::uint16_t* b) {
+  amx_load_a<kTall>(a + kAmxHigh);
+  amx_load_b<kWide>(b + kAmxLow);
+  amx_multiply<kTall, kWide>();
+  amx_load_b<kWide>(b + kAmxMiddle);
+  amx_multiply<kTall, kWide>();
+  amx_load_a<kTall>(a + kAmxMiddle);
+  amx_multiply<kTall, kWide>();
+  amx_load_b<kWide>(b + kAmxHigh);
+  amx_multiply<kTall, kWide>();
+  amx_load_a<kTall>(a + kAmxLow);
+  amx_multiply<kTall, kWide>();
+}
+
+/// The large one.
+template <int kTall, int kWide>
+HWY_INLINE void amx_large(const std::uint16_t* a, const std::uint16_t* b) {
+  amx_load_a<kTall>(a + kAmxHigh);
+  amx_load_b<kWide>(b + kAmxHigh);
+  amx_multiply<kTall, kWide>();
+}
+
+template <int kTall, int kWide>
+HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
+  const std::ptrdiff_t ldc = call.ldc * std::ptrdiff_t{sizeof(float)}, half = kAmxSide * call.ldc;
+  if (call.accumulate) {
+    amx::load<0>(call.c, ldc);
+    if constexpr (kWide == 2) amx::load<1>(call.c + kAmxSide, ldc);
+    if constexpr (kTall == 2) amx::load<2>(call.c + half, ldc);
+    if constexpr (kTall == 2 && kWide == 2) amx::load<3>(call.c + half + kAmxSide, ldc);
+  } else {
+    if (call.first != nullptr) {
+      amx::load<0>(call.first, 0);
+      if constexpr (kWide == 2) amx::load<1>(call.first + kAmxSide, 0);
+      if constexpr (kTall == 2) amx::load<2>(call.first, 0);
+      if constexpr (kTall == 2 && kWide == 2) amx::load<3>(call.first + kAmxSide, 0);
+    } else {
+      amx::zero<0>();
+      if constexpr (kWide == 2) amx::zero<1>();
+      if constexpr (kTall == 2) amx::zero<2>();
+      if constexpr (kTall == 2 && kWide == 2) amx::zero<3>();
+    }
+  }
+  for (std::int64_t g = 0; g < call.groups; ++g) {
+    amx_small<kTall, kWide>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
+  }
+  for (std::int64_t g = 0; g < call.groups; ++g) {
+    amx_large<kTall, kWide>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
+  }
+  amx::store<0>(call.c, ldc);
+  if constexpr (kWide == 2) amx::store<1>(call.c + kAmxSide, ldc);
+  if constexpr (kTall == 2) amx::store<2>(call.c + half, ldc);
+  if constexpr (kTall == 2 && kWide == 2) amx::store<3>(call.c + half + kAmxSide, ldc);
+}
+
+inline void amx_tile_of(std::int64_t rows, std::int64_t columns, const AmxTileCall& call) {
+  if (rows > kAmxSide) {
+    columns > kAmxSide ? amx_tile<2, 2>(call) : amx_tile<2, 1>(call);
+  } else {
+    columns > kAmxSide ? amx_tile<1, 2>(call) : amx_tile<1, 1>(call);
+  }
+}
+
+/// A tile that reaches over an edge, or begins with C and a shared row: made in a buffer.
+inline HWY_NOINLINE void amx_edge(std::int64_t rows, std::int64_t columns, AmxTileCall call) {
+  HWY_ALIGN float buffer[kAmxWide * kAmxWide];
+  std::fill_n(buffer, kAmxWide * kAmxWide, 0.0F);
+  float* const c = call.c;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    if (call.accumulate) std::copy_n(c + i * call.ldc, columns, buffer + i * kAmxWide);
+    for (std::int64_t j = 0; call.first != nullptr && j < columns; ++j) buffer[i * kAmxWide + j] += call.first[j];
+  }
+  const std::ptrdiff_t ldc = call.ldc;
+  call.c = buffer;
+  call.ldc = kAmxWide;
+  call.accumulate = true;
+  amx_tile_of(rows, columns, call);
+  for (std::int64_t i = 0; i < rows; ++i) std::copy_n(buffer + i * kAmxWide, columns, c + i * ldc);
+}
+
+/// 32 rows after 32 rows: they stay in the level-1 cache while the panels of B pass from the level-2 cache.
+inline void amx_block(const GemmBlock<float>& g) {
+  const amx::Tiles tiles;
+  AmxTileCall call{};
+  call.groups = (g.k + kAmxGroup - 1) / kAmxGroup;
+  call.ldc = g.ldc;
+  call.accumulate = g.accumulate;
+  auto* const a = reinterpret_cast<std::uint16_t*>(g.a_buffer);
+  const auto* b = reinterpret_cast<const std::uint16_t*>(g.b);
+  std::int64_t panel = 2 * g.ldb;
+  if (g.b_layout != GemmB::packed) {
+    auto* const own = reinterpret_cast<std::uint16_t*>(g.b_buffer);
+    panel = call.groups * kAmxPanelGroup;
+    amx_pack_b(g.k, g.n, g.b, g.ldb, g.b_layout == GemmB::columns, own, panel);
+    b = own;
+  }
+  for (std::int64_t i = 0; i < g.m; i += kAmxWide) {
+    const std::int64_t rows = std::min(kAmxWide, g.m - i);
+    amx_pack_a(rows, g.k, g.a_transposed ? g.a + i : g.a + i * g.lda, g.lda, g.a_transposed, a);
+    call.a = a;
+    for (std::int64_t j = 0; j < g.n; j += kAmxWide) {
+      const std::int64_t columns = std::min(kAmxWide, g.n - j);
+      call.b = b + j / kAmxWide * panel;
+      call.c = g.c + i * g.ldc + j;
+      call.first = g.bias != nullptr ? g.bias + j : nullptr;
+      if (rows % kAmxSide != 0 || columns % kAmxSide != 0 || (call.accumulate && call.first != nullptr)) {
+        amx_edge(rows, columns, call);
+      } else {
+        amx_tile_of(rows, columns, call);
+      }
+    }
+    if (g.activation != Activation::none) activate_rows(g, i, i + rows);
+  }
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // MAKI_HAVE_AMX
+
+#endif  // MAKI_KERNELS_GEMM_AMX_INL_H_

@@ -1,0 +1,75 @@
+// What an element of a product is on every target, computed plainly (the reference of the tests of GEMM).
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "autograd/kernels/target.h"
+
+namespace maki::kernels {
+
+/// How the target in use rounds a step of the chain: once, a product and a sum apart, or as tiles of bfloat16.
+enum class Rounding : std::uint8_t { fused, apart, tiles };
+
+template <class T>
+Rounding rounding() {
+  const std::string name = target();
+  if (name == "amx" && std::is_same_v<T, float>) return Rounding::tiles;
+  return name == "sse4" || name == "floor" ? Rounding::apart : Rounding::fused;
+}
+
+/// x = high + middle + low, each with at most 8 bits.
+struct Pieces {
+  static float upper(std::uint32_t bits) { return std::bit_cast<float>(bits & 0xFFFF0000U); }
+  static float nearest(float x) { return upper(std::bit_cast<std::uint32_t>(x) + 0x8000U); }
+  explicit Pieces(float x) : high(nearest(x)), middle(nearest(x - high)), low(x - high - middle) {}
+  float high, middle, low;
+};
+
+/// x + Σ a[p] b[p] over steps [begin, end), at most 32, of a piece of a and one of b: two chains from 0, over the even
+/// steps and over the odd.
+inline float tile_step(const float* a, const float* b, std::int64_t begin, std::int64_t end, float Pieces::*piece_a,
+                       float Pieces::*piece_b, float x) {
+  float sums[2] = {0, 0};
+  for (std::int64_t p = begin; p < end; ++p) {
+    sums[p % 2] = std::fma(Pieces(a[p]).*piece_a, Pieces(b[p]).*piece_b, sums[p % 2]);
+  }
+  return x + (sums[0] + sums[1]);
+}
+
+/// Of 128 steps the small products first, then the large ones.
+inline float tile_chain(const float* a, const float* b, std::int64_t k, float x) {
+  constexpr auto kHigh = &Pieces::high, kMiddle = &Pieces::middle, kLow = &Pieces::low;
+  for (std::int64_t pass = 0; pass < k; pass += 128) {
+    const std::int64_t end = std::min(k, pass + 128);
+    const auto add = [&](std::int64_t p, float Pieces::*piece_a, float Pieces::*piece_b) {
+      x = tile_step(a, b, p, std::min(end, p + 32), piece_a, piece_b, x);
+    };
+    for (std::int64_t p = pass; p < end; p += 32) {
+      add(p, kHigh, kLow);
+      add(p, kHigh, kMiddle);
+      add(p, kMiddle, kMiddle);
+      add(p, kMiddle, kHigh);
+      add(p, kLow, kHigh);
+    }
+    for (std::int64_t p = pass; p < end; p += 32) add(p, kHigh, kHigh);
+  }
+  return x;
+}
+
+/// c + Σ a[p] b[p] + bias over k steps.
+template <class T>
+T chain(const T* a, const T* b, std::int64_t k, T c, T bias, Rounding rounding) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (rounding == Rounding::tiles) return tile_chain(a, b, k, c + bias);
+  }
+  T x = c;
+  for (std::int64_t p = 0; p < k; ++p) x = rounding == Rounding::fused ? std::fma(a[p], b[p], x) : a[p] * b[p] + x;
+  return x + bias;
+}
+
+}  // namespace maki::kernels
