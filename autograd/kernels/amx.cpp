@@ -22,6 +22,12 @@ Tiles::Tiles() {
   static constexpr Palette kPalette;
   asm volatile("ldtilecfg %0" : : "m"(kPalette));
 }
+Tiles::~Tiles() { asm volatile("tilerelease"); }
+
+#else
+
+Tiles::Tiles() = default;
+Tiles::~Tiles() = default;
 
 #endif
 

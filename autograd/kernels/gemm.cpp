@@ -2,9 +2,11 @@
 #include "autograd/kernels/gemm.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/amx.h"
 #include "autograd/kernels/gemm_block.h"
 #include "autograd/kernels/gemm_plan.h"
 #include "autograd/kernels/target.h"
@@ -25,6 +27,15 @@ const T* b_at(const Gemm<T>& g, std::int64_t item, std::int64_t p, std::int64_t 
   return g.b + item * g.stride_b + (g.b_transposed ? j * g.ldb + p : p * g.ldb + j);
 }
 
+/// What a thread holds while it multiplies.
+template <class T>
+struct Held {
+  Held() {
+    if (gemm_tile<T>().is_amx) tiles.emplace();
+  }
+  std::optional<amx::Tiles> tiles;
+};
+
 /// Part of op(B) of some items of the batch: what is packed at once and serves all tasks.
 struct Slab {
   std::int64_t item, p, k, j, n;
@@ -35,7 +46,7 @@ template <class T>
 class Product {
  public:
   Product(const Gemm<T>& g, T* scratch) : g_(g), plan_(g), slab_(scratch), own_(scratch + plan_.shared) {}
-  void run(int team);
+  void run(int team) const;
 
  private:
   std::int64_t slabs() const { return g_.batch / plan_.items * slabs_n() * slabs_k(); }
@@ -49,16 +60,16 @@ class Product {
     return plan_.items * pieces(g_.m, plan_.rows) * pieces(s.n, plan_.columns);
   }
   void multiply(const Slab& s, std::int64_t task, int thread) const;
-  void pack_private(const Slab& s, int thread) const {
-    gemm_pack_b(s.k, s.n, g_.b, g_.ldb, g_.b_transposed, private_panels(thread), panel_stride());
-  }
+  void run_member(int thread, int team, TaskQueue& to_pack, TaskQueue& to_multiply) const;
+  void pack_private(const Slab& s, int thread) const;
   std::int64_t panel_stride() const { return plan_.tile.packed(plan_.slab_k) * plan_.tile.columns; }
-  /// Packed column j, a multiple of a panel's, from step p of the chain on.
+  /// Packed row i of A or column j of B, a multiple of a panel's (tiles that pack A are square), from step p on.
   template <class P>
   P* panel_at(P* panels, std::int64_t j, std::int64_t p) const {
     return panels + j * plan_.tile.packed(plan_.slab_k) + plan_.tile.packed(p) * plan_.tile.columns;
   }
-  T* private_panels(int thread) const { return own_ + thread * plan_.own + plan_.own_a; }
+  T* own_a(int thread) const { return own_ + thread * plan_.own; }
+  T* own_b(int thread) const { return own_a(thread) + plan_.own_a; }
 
   const Gemm<T>& g_;
   const GemmPlan<T> plan_;
@@ -86,6 +97,18 @@ void Product<T>::pack(const Slab& s, std::int64_t task) const {
               g_.b_transposed, panel_at(slab_, j, p), panel_stride());
 }
 
+/// What a thread packs for itself before its first task.
+template <class T>
+void Product<T>::pack_private(const Slab& s, int thread) const {
+  if (plan_.private_b) {
+    gemm_pack_b(s.k, s.n, b_at(g_, s.item, s.p, s.j), g_.ldb, g_.b_transposed, own_b(thread), panel_stride());
+  }
+  for (std::int64_t i = 0; plan_.private_a && i < g_.m; i += plan_.tile.rows) {
+    gemm_pack_a(std::min(plan_.tile.rows, g_.m - i), s.k, a_at(g_, s.item, i, s.p), g_.lda, g_.a_transposed,
+                panel_at(own_a(thread), i, 0));
+  }
+}
+
 template <class T>
 void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
   const std::int64_t across = pieces(s.n, plan_.columns), down = pieces(g_.m, plan_.rows);
@@ -94,28 +117,29 @@ void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
   GemmBlock<T> block{};
   block.m = std::min(plan_.rows, g_.m - i);
   block.n = std::min(plan_.columns, s.n - j);
-  block.lda = g_.lda;
+  block.lda = plan_.private_a ? panel_stride() : g_.lda;
   block.a_transposed = g_.a_transposed;
+  block.a_packed = plan_.private_a;
   block.c = g_.c + item * g_.stride_c + i * g_.ldc + s.j + j;
   block.ldc = g_.ldc;
-  block.a_buffer = own_ + thread * plan_.own;
-  block.b_buffer = block.a_buffer + plan_.own_a;
+  block.a_buffer = own_a(thread);
+  block.b_buffer = own_b(thread);
   for (std::int64_t p = 0; p == 0 || p < s.k; p += plan_.depth) {
     block.k = std::min(plan_.depth, s.k - p);
-    block.a = a_at(g_, item, i, s.p + p);
+    block.a = plan_.private_a ? panel_at(own_a(thread), i, p) : a_at(g_, item, i, s.p + p);
     if (plan_.own_panels) {
       block.b = b_at(g_, item, s.p + p, s.j + j);
       block.ldb = g_.ldb;
       block.b_layout = g_.b_transposed ? GemmB::columns : GemmB::rows;
     } else {
-      const T* const panels = g_.b_packed != nullptr ? g_.b_packed : plan_.private_b ? private_panels(thread) : slab_;
+      const T* const panels = g_.b_packed != nullptr ? g_.b_packed : plan_.private_b ? own_b(thread) : slab_;
       block.b = panel_at(panels, j, p);
       block.ldb = panel_stride();
       block.b_layout = GemmB::packed;
     }
     const bool begins = s.p + p == 0, ends = s.p + p + block.k == g_.k;
     block.accumulate = g_.beta == 1 || !begins;
-    const bool adds_bias = g_.bias != nullptr && (plan_.tile.bias_first ? begins : ends);
+    const bool adds_bias = g_.bias != nullptr && (plan_.tile.is_amx ? begins : ends);
     block.bias = adds_bias ? g_.bias + s.j + j : nullptr;
     if (ends) {
       block.activation = g_.activation;
@@ -126,11 +150,12 @@ void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
 }
 
 template <class T>
-void Product<T>::run(int team) {
+void Product<T>::run(int team) const {
   if (team == 1) {
+    [[maybe_unused]] const Held<T> held;
     for (std::int64_t index = 0; index < slabs(); ++index) {
       const Slab s = slab(index);
-      if (plan_.private_b) pack_private(s, 0);
+      if (plan_.packs_private()) pack_private(s, 0);
       for (std::int64_t task = 0; task < pack_tasks(s); ++task) pack(s, task);
       for (std::int64_t task = 0; task < tasks(s); ++task) multiply(s, task, 0);
     }
@@ -138,14 +163,20 @@ void Product<T>::run(int team) {
   }
   TaskQueue to_pack(pack_tasks(slab(0)), team), to_multiply(tasks(slab(0)), team);
 #pragma omp parallel num_threads(team)
+  run_member(omp_get_thread_num(), team, to_pack, to_multiply);
+}
+
+/// What thread `thread` of a team does.
+template <class T>
+void Product<T>::run_member(int thread, int team, TaskQueue& to_pack, TaskQueue& to_multiply) const {
+  [[maybe_unused]] const Held<T> held;
   for (std::int64_t index = 0; index < slabs(); ++index) {
-    const int thread = omp_get_thread_num();
     const Slab s = slab(index);
     if (pack_tasks(s) > 0) {
       to_pack.run(thread, [&](std::int64_t task) { pack(s, task); });
 #pragma omp barrier
     }
-    bool packed = !plan_.private_b;
+    bool packed = !plan_.packs_private();
     to_multiply.run(thread, [&](std::int64_t task) {
       if (!packed) pack_private(s, thread);
       packed = true;
@@ -191,7 +222,7 @@ void run_thin(const Gemm<T>& g, T* scratch) {
     parallel_for(g.batch, g.m * g.k,
                  [&](std::int64_t index) { gemm_pack_thin(item(index), scratch + index * packed); });
   }
-  parallel_for(g.batch * tasks, kTask * lanes * g.k, [&](std::int64_t task) {
+  parallel_for<Held<T>>(g.batch * tasks, kTask * lanes * g.k, [&](std::int64_t task) {
     const std::int64_t index = task / tasks, begin = task % tasks * kTask;
     gemm_thin(item(index), scratch + index * packed, begin, std::min(steps, begin + kTask));
   });

@@ -139,12 +139,11 @@ inline HWY_NOINLINE void amx_edge(std::int64_t rows, std::int64_t columns, AmxTi
 
 /// 32 rows after 32 rows: they stay in the level-1 cache while the panels of B pass from the level-2 cache.
 inline void amx_block(const GemmBlock<float>& g) {
-  const amx::Tiles tiles;
   AmxTileCall call{};
   call.groups = (g.k + kAmxGroup - 1) / kAmxGroup;
   call.ldc = g.ldc;
   call.accumulate = g.accumulate;
-  auto* const a = reinterpret_cast<std::uint16_t*>(g.a_buffer);
+  auto* const own_a = reinterpret_cast<std::uint16_t*>(g.a_buffer);
   const auto* b = reinterpret_cast<const std::uint16_t*>(g.b);
   std::int64_t panel = 2 * g.ldb;
   if (g.b_layout != GemmB::packed) {
@@ -155,8 +154,12 @@ inline void amx_block(const GemmBlock<float>& g) {
   }
   for (std::int64_t i = 0; i < g.m; i += kAmxWide) {
     const std::int64_t rows = std::min(kAmxWide, g.m - i);
-    amx_pack_a(rows, g.k, g.a_transposed ? g.a + i : g.a + i * g.lda, g.lda, g.a_transposed, a);
-    call.a = a;
+    if (g.a_packed) {
+      call.a = reinterpret_cast<const std::uint16_t*>(g.a) + i / kAmxWide * 2 * g.lda;
+    } else {
+      amx_pack_a(rows, g.k, g.a_transposed ? g.a + i : g.a + i * g.lda, g.lda, g.a_transposed, own_a);
+      call.a = own_a;
+    }
     for (std::int64_t j = 0; j < g.n; j += kAmxWide) {
       const std::int64_t columns = std::min(kAmxWide, g.n - j);
       call.b = b + j / kAmxWide * panel;

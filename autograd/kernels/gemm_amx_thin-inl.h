@@ -113,7 +113,6 @@ inline void amx_pack_thin(const Gemm<float>& g, std::uint16_t* a) {
 
 /// Steps [begin, end), as in gemm_thin_rows.
 inline void amx_thin(const Gemm<float>& g, const std::uint16_t* a, std::int64_t begin, std::int64_t end) {
-  const amx::Tiles tiles;
   const ThinSteps<float> steps(g);
   for (std::int64_t t = begin; t < end; t += 2) {
     const std::int64_t second = std::min(t + 1, end - 1);  // of one step alone: made twice, the same

@@ -27,8 +27,8 @@ GemmTile vector_tile() {
           .group = 1,
           .group_rows = 1,
           .packed_rows = kPackedRows<T>,
-          .packs_rows = false,
-          .bias_first = false,
+          .is_amx = false,
+          .tasks = 16,
           .thin_rows = kThinRows,
           .thin_width = 0};
 }
@@ -58,13 +58,17 @@ GemmTile gemm_tile_f32() {
           .group = kAmxGroup,
           .group_rows = kAmxPanelGroup / 2 / kAmxWide,
           .packed_rows = kAmxWide,
-          .packs_rows = true,
-          .bias_first = true,
+          .is_amx = true,
+          .tasks = 4,
           .thin_rows = kAmxSide,
           .thin_width = kAmxWide};
 }
 
 void gemm_multiply_f32(const GemmBlock<float>& block) { uses_amx() ? amx_block(block) : gemm_block(block); }
+void gemm_pack_a_f32(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool a_transposed,
+                     float* panel) {
+  amx_pack_a(m, k, a, lda, a_transposed, reinterpret_cast<std::uint16_t*>(panel));
+}
 void gemm_pack_b_f32(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed, float* panels,
                      std::int64_t panel_stride) {
   if (!uses_amx()) return pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
@@ -80,6 +84,7 @@ void gemm_pack_thin_f32(const Gemm<float>& g, float* a_packed) {
 
 #else
 
+void gemm_pack_a_f32(std::int64_t, std::int64_t, const float*, std::int64_t, bool, float*) {}
 GemmTile gemm_tile_f32() { return vector_tile<float>(); }
 void gemm_multiply_f32(const GemmBlock<float>& block) { gemm_block(block); }
 void gemm_pack_b_f32(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed, float* panels,
@@ -105,6 +110,7 @@ HWY_EXPORT(gemm_multiply_f32);
 HWY_EXPORT(gemm_multiply_f64);
 HWY_EXPORT(gemm_thin_f32);
 HWY_EXPORT(gemm_thin_f64);
+HWY_EXPORT(gemm_pack_a_f32);
 HWY_EXPORT(gemm_pack_b_f32);
 HWY_EXPORT(gemm_pack_b_f64);
 HWY_EXPORT(gemm_pack_thin_f32);
@@ -145,6 +151,13 @@ template <>
 void gemm_pack_thin(const Gemm<double>& g, double* a_packed) {
   HWY_DYNAMIC_DISPATCH(gemm_pack_thin_f64)(g, a_packed);
 }
+
+template <>
+void gemm_pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool a_transposed, float* panel) {
+  HWY_DYNAMIC_DISPATCH(gemm_pack_a_f32)(m, k, a, lda, a_transposed, panel);
+}
+template <>
+void gemm_pack_a(std::int64_t, std::int64_t, const double*, std::int64_t, bool, double*) {}
 
 template <>
 void gemm_pack_b(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed, float* panels,

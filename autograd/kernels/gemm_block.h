@@ -13,20 +13,20 @@ namespace maki::kernels {
 enum class GemmB : std::uint8_t { packed, rows, columns };
 
 /// One block on one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+ bias)). A element (i, p)
-/// is a[i * lda + p], or a[p * lda + i] with a_transposed.
+/// is a[i * lda + p], or a[p * lda + i] with a_transposed; or A is packed, its panels lda apart.
 template <class T>
 struct GemmBlock {
   std::int64_t m, n, k;
   const T* a;
   std::int64_t lda;
-  bool a_transposed;
+  bool a_transposed, a_packed;
   const T* b;
   std::int64_t ldb;
   GemmB b_layout;
   T* c;
   std::int64_t ldc;
   bool accumulate;
-  const T* bias;  // [n] or null: added where tile.bias_first says
+  const T* bias;  // [n] or null: added at the end, or before all else where tile.is_amx
   Activation activation;
   T* derivative;  // [m, n], rows ldc apart, or null
   T* a_buffer;    // aligned; tile.a_buffer(k, a_transposed) elements
@@ -39,15 +39,15 @@ struct GemmTile {
   std::int64_t depth, unit;        // of the chain in one pass: at most, and a multiple of this (but for its end)
   std::int64_t group, group_rows;  // `group` steps of the chain take as much of a panel as group_rows rows of T would
   std::int64_t packed_rows;        // what a panel of A is wide
-  bool packs_rows;                 // an A in rows is packed too
-  bool bias_first;                 // the chain begins with the bias, in its first pass; it ends with it otherwise
+  bool is_amx;                     // A in rows is packed too; the chain begins with the bias, not ends with it
+  std::int64_t tasks;              // of a product, at least
   std::int64_t thin_rows;   // a B in columns that serves at most so many rows of an A in rows is not packed as a whole
   std::int64_t thin_width;  // elements a step of the chain that those rows of A take packed
 
   /// A panel of `columns` is columns * packed(k) elements of T.
   std::int64_t packed(std::int64_t k) const { return (k + group - 1) / group * group_rows; }
   std::int64_t a_buffer(std::int64_t k, bool transposed) const {
-    return transposed || packs_rows ? packed_rows * packed(k) : 0;
+    return transposed || is_amx ? packed_rows * packed(k) : 0;
   }
 };
 template <class T>
@@ -64,6 +64,10 @@ void gemm_thin(const Gemm<T>& g, const T* a_packed, std::int64_t begin, std::int
 /// The few rows of A: thin_width * packed(k) elements.
 template <class T>
 void gemm_pack_thin(const Gemm<T>& g, T* a_packed);
+
+/// Packs op(A) [m, k], m at most tile.rows, as a panel; where is_amx.
+template <class T>
+void gemm_pack_a(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, bool a_transposed, T* panel);
 
 /// Packs op(B) [k, n] into panels: element (p, j) is b[p * ldb + j], or b[j * ldb + p] with b_transposed. A short last
 /// panel is filled with zeros.
