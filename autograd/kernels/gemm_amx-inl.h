@@ -34,6 +34,7 @@ struct AmxTileCall {
   std::ptrdiff_t ldc;
   bool accumulate;
   const float* first;  // the shared row, or null
+  const float* ahead;  // a tile of C that is wanted soon, rows ldc apart
 };
 
 /// Sums are tiles 0 to 3, A 4 and 5, B 6 and 7.
@@ -79,6 +80,16 @@ HWY_INLINE void amx_large(const std::uint16_t* a, const std::uint16_t* b) {
   amx_multiply<kTall, kWide>();
 }
 
+/// Some of the rows of C that a tile will store: sent for a few at a time while it multiplies. Stored into lines that
+/// lie in memory without this, a tile of K = 256 takes three times as long.
+template <int kWide>
+HWY_INLINE void amx_prefetch(std::int64_t rows, const float* end, std::ptrdiff_t ldc, const float*& row) {
+  for (std::int64_t i = 0; i < rows && row != end; ++i, row += ldc) {
+    MAKI_UNROLL for (int t = 0; t < kWide; ++t) __builtin_prefetch(row + t * kAmxSide, 1);
+    __builtin_prefetch(row + kWide * kAmxSide - 1, 1);
+  }
+}
+
 template <int kTall, int kWide>
 HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
   const std::ptrdiff_t ldc = call.ldc * std::ptrdiff_t{sizeof(float)}, half = kAmxSide * call.ldc;
@@ -100,11 +111,18 @@ HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
       if constexpr (kTall == 2 && kWide == 2) amx::zero<3>();
     }
   }
-  for (std::int64_t g = 0; g < call.groups; ++g) {
-    amx_small<kTall, kWide>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
-  }
-  for (std::int64_t g = 0; g < call.groups; ++g) {
-    amx_large<kTall, kWide>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
+  constexpr std::int64_t kPass = kAmxDepth / kAmxGroup;
+  const std::int64_t rows_ahead = ceil_div(kTall * kAmxSide, std::clamp<std::int64_t>(call.groups, 1, 2 * kPass));
+  const float *ahead = call.ahead, *const ahead_end = ahead + kTall * half;
+  for (std::int64_t begin = 0; begin < call.groups; begin += kPass) {
+    const std::int64_t end = std::min(call.groups, begin + kPass);
+    for (std::int64_t g = begin; g < end; ++g) {
+      if (ahead != ahead_end) amx_prefetch<kWide>(rows_ahead, ahead_end, call.ldc, ahead);
+      amx_small<kTall, kWide>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
+    }
+    for (std::int64_t g = begin; g < end; ++g) {
+      amx_large<kTall, kWide>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
+    }
   }
   amx::store<0>(call.c, ldc);
   if constexpr (kWide == 2) amx::store<1>(call.c + kAmxSide, ldc);
@@ -131,16 +149,17 @@ inline HWY_NOINLINE void amx_edge(std::int64_t rows, std::int64_t columns, AmxTi
   }
   const std::ptrdiff_t ldc = call.ldc;
   call.c = buffer;
+  call.ahead = buffer;
   call.ldc = kAmxWide;
   call.accumulate = true;
   amx_tile_of(rows, columns, call);
   for (std::int64_t i = 0; i < rows; ++i) std::copy_n(buffer + i * kAmxWide, columns, c + i * ldc);
 }
 
-/// 32 rows after 32 rows: they stay in the level-1 cache while the panels of B pass from the level-2 cache.
+/// 32 rows after 32 rows; the sums stay in the tiles for the whole chain of the block.
 inline void amx_block(const GemmBlock<float>& g) {
   AmxTileCall call{};
-  call.groups = (g.k + kAmxGroup - 1) / kAmxGroup;
+  call.groups = ceil_div(g.k, kAmxGroup);
   call.ldc = g.ldc;
   call.accumulate = g.accumulate;
   auto* const own_a = reinterpret_cast<std::uint16_t*>(g.a_buffer);
@@ -165,6 +184,8 @@ inline void amx_block(const GemmBlock<float>& g) {
       call.b = b + j / kAmxWide * panel;
       call.c = g.c + i * g.ldc + j;
       call.first = g.bias != nullptr ? g.bias + j : nullptr;
+      // Where a tile begins with C, its own lines would come too late.
+      call.ahead = call.accumulate && j + kAmxWide < g.n ? call.c + kAmxWide : call.c;
       if (rows % kAmxSide != 0 || columns % kAmxSide != 0 || (call.accumulate && call.first != nullptr)) {
         amx_edge(rows, columns, call);
       } else {

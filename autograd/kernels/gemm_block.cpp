@@ -1,6 +1,7 @@
 // The SIMD half of GEMM: one block on one thread, for every target.
 #include "autograd/kernels/gemm_block.h"
 
+#include <limits>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -48,12 +49,12 @@ void gemm_pack_thin_f64(const Gemm<double>&, double*) {}
 
 static_assert(kAmxDepth == kGemmChainUnit);
 
-/// 128 steps of 32 rows of A are 24 KB.
+/// A block takes the chain whole: what it adds to C it would have to read again.
 GemmTile gemm_tile_f32() {
   if (!uses_amx()) return vector_tile<float>();
   return {.rows = kAmxWide,
           .columns = kAmxWide,
-          .depth = kAmxDepth,
+          .depth = std::numeric_limits<std::int64_t>::max(),
           .unit = kAmxDepth,
           .group = kAmxGroup,
           .group_rows = kAmxPanelGroup / 2 / kAmxWide,
