@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
@@ -13,6 +14,7 @@ namespace maki {
 namespace {
 
 thread_local Tape* current_tape = nullptr;
+thread_local bool as_recorded = false;
 
 std::uint64_t next_epoch() {
   static std::atomic<std::uint64_t> counter = 0;
@@ -51,6 +53,11 @@ Recording::Recording(Tape& tape, const RandomContext& random) : previous_(curren
   tape.random_calls_ = 0;
 }
 Recording::~Recording() { current_tape = previous_; }
+
+AsRecorded::AsRecorded() : before_(std::exchange(as_recorded, true)) {}
+AsRecorded::~AsRecorded() { as_recorded = before_; }
+
+bool rounds_as_recorded() { return as_recorded || current_tape != nullptr; }
 
 Tape::Tape() : epoch_(next_epoch()) {}
 Tape::~Tape() { clear(); }

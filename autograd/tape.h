@@ -46,6 +46,23 @@ class Recording {
   Tape* previous_;
 };
 
+/// Ops called on this thread round as they do in a Recording, though nothing is recorded: an evaluation sees the loss
+/// that training sees, at its speed. Outside of both, where AMX has a faster chain for products of float32 (gemm.h),
+/// they keep to the plain one, which is as fast for the few rows of generation.
+class AsRecorded {
+ public:
+  AsRecorded();
+  ~AsRecorded();
+  AsRecorded(const AsRecorded&) = delete;
+  AsRecorded& operator=(const AsRecorded&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// Whether a Recording or an AsRecorded is on.
+bool rounds_as_recorded();
+
 /// What a node's backward closure sees: its outputs' gradients and its inputs' sinks. A closure must deliver the
 /// gradient of every wanted input exactly once, by writing the sink or by pass().
 class Grads {

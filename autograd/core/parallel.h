@@ -78,24 +78,17 @@ class TaskQueue {
   std::array<Part, kMostParts> part_;
 };
 
-struct Nothing {};
-
-/// body(i) for every i in [0, n), for bodies that do a whole block of work each; `work` is the cost of one. Every
-/// thread holds a `Held` while it works.
-template <class Held = Nothing, class Body>
+/// body(i) for every i in [0, n), for bodies that do a whole block of work each; `work` is the cost of one.
+template <class Body>
 void parallel_for(std::int64_t n, std::int64_t work, const Body& body) {
   const int team = threads();
   if (team == 1 || n <= 1 || n * std::max<std::int64_t>(work, 1) < kParallelWork || omp_in_parallel()) {
-    [[maybe_unused]] const Held held;
     for (std::int64_t i = 0; i < n; ++i) body(i);
     return;
   }
   TaskQueue queue(n, team);
 #pragma omp parallel num_threads(team)
-  {
-    [[maybe_unused]] const Held held;
-    queue.run(omp_get_thread_num(), body);
-  }
+  queue.run(omp_get_thread_num(), body);
 }
 
 /// ceil(a / b) for a >= 0, b > 0.

@@ -27,15 +27,6 @@ const T* b_at(const Gemm<T>& g, std::int64_t item, std::int64_t p, std::int64_t 
   return g.b + item * g.stride_b + (g.b_transposed ? j * g.ldb + p : p * g.ldb + j);
 }
 
-/// What a thread holds while it multiplies.
-template <class T>
-struct Held {
-  Held() {
-    if (gemm_tile<T>().is_amx) tiles.emplace();
-  }
-  std::optional<amx::Tiles> tiles;
-};
-
 /// Part of op(B) of some items of the batch: what is packed at once and serves all tasks.
 struct Slab {
   std::int64_t item, p, k, j, n;
@@ -68,6 +59,10 @@ class Product {
   P* panel_at(P* panels, std::int64_t j, std::int64_t p) const {
     return panels + j * plan_.tile.packed(plan_.slab_k) + plan_.tile.packed(p) * plan_.tile.columns;
   }
+  /// What a thread holds while it multiplies.
+  std::optional<amx::Tiles> hold_tiles() const {
+    return plan_.tile.is_amx ? std::optional<amx::Tiles>(std::in_place) : std::nullopt;
+  }
   T* own_a(int thread) const { return own_ + thread * plan_.own; }
   T* own_b(int thread) const { return own_a(thread) + plan_.own_a; }
 
@@ -94,14 +89,14 @@ void Product<T>::pack(const Slab& s, std::int64_t task) const {
   const std::int64_t width = kPackPanels * plan_.tile.columns, across = ceil_div(s.n, width);
   const std::int64_t j = task % across * width, p = task / across * kPackDepth;
   gemm_pack_b(std::min(kPackDepth, s.k - p), std::min(width, s.n - j), b_at(g_, s.item, s.p + p, s.j + j), g_.ldb,
-              g_.b_transposed, panel_at(slab_, j, p), panel_stride());
+              g_.b_transposed, panel_at(slab_, j, p), panel_stride(), g_.tiles);
 }
 
 /// What a thread packs for itself before its first task.
 template <class T>
 void Product<T>::pack_private(const Slab& s, int thread) const {
   if (plan_.private_b) {
-    gemm_pack_b(s.k, s.n, b_at(g_, s.item, s.p, s.j), g_.ldb, g_.b_transposed, own_b(thread), panel_stride());
+    gemm_pack_b(s.k, s.n, b_at(g_, s.item, s.p, s.j), g_.ldb, g_.b_transposed, own_b(thread), panel_stride(), g_.tiles);
   }
   for (std::int64_t i = 0; plan_.private_a && i < g_.m; i += plan_.tile.rows) {
     gemm_pack_a(std::min(plan_.tile.rows, g_.m - i), s.k, a_at(g_, s.item, i, s.p), g_.lda, g_.a_transposed,
@@ -120,6 +115,7 @@ void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
   block.lda = plan_.private_a ? panel_stride() : g_.lda;
   block.a_transposed = g_.a_transposed;
   block.a_packed = plan_.private_a;
+  block.tiles = g_.tiles;
   block.c = g_.c + item * g_.stride_c + i * g_.ldc + s.j + j;
   block.ldc = g_.ldc;
   block.a_buffer = own_a(thread);
@@ -152,7 +148,7 @@ void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
 template <class T>
 void Product<T>::run(int team) const {
   if (team == 1) {
-    [[maybe_unused]] const Held<T> held;
+    const auto held = hold_tiles();
     for (std::int64_t index = 0; index < slabs(); ++index) {
       const Slab s = slab(index);
       if (plan_.packs_private()) pack_private(s, 0);
@@ -169,7 +165,7 @@ void Product<T>::run(int team) const {
 /// What thread `thread` of a team does.
 template <class T>
 void Product<T>::run_member(int thread, int team, TaskQueue& to_pack, TaskQueue& to_multiply) const {
-  [[maybe_unused]] const Held<T> held;
+  const auto held = hold_tiles();
   for (std::int64_t index = 0; index < slabs(); ++index) {
     const Slab s = slab(index);
     if (pack_tasks(s) > 0) {
@@ -195,36 +191,22 @@ void Product<T>::run_member(int thread, int team, TaskQueue& to_pack, TaskQueue&
 /// Whether B is to stream past the few rows it serves, packed nowhere.
 template <class T>
 bool is_thin(const Gemm<T>& g) {
-  return g.b_packed == nullptr && g.b_transposed && !g.a_transposed && g.m <= gemm_tile<T>().thin_rows;
-}
-
-/// Elements that the rows of A take packed, of an item of the batch.
-template <class T>
-std::int64_t thin_elements(const Gemm<T>& g) {
-  const GemmTile tile = gemm_tile<T>();
-  return tile.thin_width * tile.packed(g.k);
+  return g.b_packed == nullptr && g.b_transposed && !g.a_transposed && g.m <= gemm_tile<T>(g.tiles).thin_rows;
 }
 
 template <class T>
-void run_thin(const Gemm<T>& g, T* scratch) {
+void run_thin(const Gemm<T>& g) {
   constexpr std::int64_t kTask = 2;  // steps
-  const std::int64_t lanes = gemm_tile<T>().columns / 2, steps = ceil_div(g.n, lanes), tasks = ceil_div(steps, kTask);
-  const std::int64_t packed = thin_elements(g);
-  const auto item = [&](std::int64_t index) {
+  const std::int64_t lanes = gemm_tile<T>(g.tiles).columns / 2, steps = ceil_div(g.n, lanes);
+  const std::int64_t tasks = ceil_div(steps, kTask);
+  parallel_for(g.batch * tasks, kTask * lanes * g.k, [&](std::int64_t index) {
+    const std::int64_t item = index / tasks, begin = index % tasks * kTask;
     Gemm<T> one = g;
-    one.a += index * g.stride_a;
-    one.b += index * g.stride_b;
-    one.c += index * g.stride_c;
-    if (g.derivative != nullptr) one.derivative += index * g.stride_c;
-    return one;
-  };
-  if (packed > 0) {
-    parallel_for(g.batch, g.m * g.k,
-                 [&](std::int64_t index) { gemm_pack_thin(item(index), scratch + index * packed); });
-  }
-  parallel_for<Held<T>>(g.batch * tasks, kTask * lanes * g.k, [&](std::int64_t task) {
-    const std::int64_t index = task / tasks, begin = task % tasks * kTask;
-    gemm_thin(item(index), scratch + index * packed, begin, std::min(steps, begin + kTask));
+    one.a += item * g.stride_a;
+    one.b += item * g.stride_b;
+    one.c += item * g.stride_c;
+    if (g.derivative != nullptr) one.derivative += item * g.stride_c;
+    gemm_thin(one, begin, std::min(steps, begin + kTask));
   });
 }
 
@@ -269,8 +251,7 @@ void check_product(const Gemm<T>& g, std::span<std::byte> scratch) {
 
 template <class T>
 std::int64_t gemm_scratch_bytes(const Gemm<T>& g) {
-  if (is_empty(g)) return 0;
-  return (is_thin(g) ? g.batch * thin_elements(g) : scratch_elements(g)) * std::int64_t{sizeof(T)};
+  return is_empty(g) || is_thin(g) ? 0 : scratch_elements(g) * std::int64_t{sizeof(T)};
 }
 
 template <class T>
@@ -278,26 +259,26 @@ void gemm(const Gemm<T>& g, std::span<std::byte> scratch) {
   require_target();
   check_product(g, scratch);
   if (is_empty(g)) return;
-  auto* const elements = reinterpret_cast<T*>(scratch.data());
-  is_thin(g) ? run_thin(g, elements) : Product<T>(g, elements).run(team_for(g));
+  if (is_thin(g)) return run_thin(g);
+  Product<T>(g, reinterpret_cast<T*>(scratch.data())).run(team_for(g));
 }
 
 template <class T>
-std::int64_t packed_size(std::int64_t n, std::int64_t k) {
-  const GemmTile tile = gemm_tile<T>();
+std::int64_t packed_size(std::int64_t n, std::int64_t k, bool tiles) {
+  const GemmTile tile = gemm_tile<T>(tiles);
   return ceil_div(n, tile.columns) * tile.columns * tile.packed(k);
 }
 
 template <class T>
-void pack_b(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, bool b_transposed, T* packed) {
+void pack_b(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, bool b_transposed, T* packed, bool tiles) {
   require_target();
   check(n >= 0 && k >= 0 && ldb >= (b_transposed ? k : n), "pack_b: ldb must be at least {}; got {}",
         b_transposed ? k : n, ldb);
-  const GemmTile tile = gemm_tile<T>();
+  const GemmTile tile = gemm_tile<T>(tiles);
   const std::int64_t columns = tile.columns, panel = columns * tile.packed(k);
   parallel_for(ceil_div(n, columns), columns * k, [&](std::int64_t q) {
     const T* from = b + q * columns * (b_transposed ? ldb : 1);
-    gemm_pack_b(k, std::min(columns, n - q * columns), from, ldb, b_transposed, packed + q * panel, panel);
+    gemm_pack_b(k, std::min(columns, n - q * columns), from, ldb, b_transposed, packed + q * panel, panel, tiles);
   });
 }
 
@@ -305,9 +286,9 @@ template std::int64_t gemm_scratch_bytes(const Gemm<float>&);
 template std::int64_t gemm_scratch_bytes(const Gemm<double>&);
 template void gemm(const Gemm<float>&, std::span<std::byte>);
 template void gemm(const Gemm<double>&, std::span<std::byte>);
-template std::int64_t packed_size<float>(std::int64_t, std::int64_t);
-template std::int64_t packed_size<double>(std::int64_t, std::int64_t);
-template void pack_b(std::int64_t, std::int64_t, const float*, std::int64_t, bool, float*);
-template void pack_b(std::int64_t, std::int64_t, const double*, std::int64_t, bool, double*);
+template std::int64_t packed_size<float>(std::int64_t, std::int64_t, bool);
+template std::int64_t packed_size<double>(std::int64_t, std::int64_t, bool);
+template void pack_b(std::int64_t, std::int64_t, const float*, std::int64_t, bool, float*, bool);
+template void pack_b(std::int64_t, std::int64_t, const double*, std::int64_t, bool, double*, bool);
 
 }  // namespace maki::kernels

@@ -3,8 +3,9 @@
 // The promise about bits: an element of C is one chain  x = C or 0;  x = MulAdd(a[i,k], b[k,j], x) for k = 0, 1, …,
 // K-1; x += bias[j]. Nothing else enters: not M, N, its place, the tile, a transposition, a pack, the batch or the
 // threads. So one row multiplied alone (generation) gives the bits of that row in the whole product. MulAdd is fused on
-// AVX3 and AVX2, a product and a sum on the lower targets: the promise holds within one target. On AMX the chain of
-// float32 begins with C and the bias and takes 128 steps at a time (gemm_amx-inl.h); the promise is the same.
+// AVX3 and AVX2, a product and a sum on the lower targets: the promise holds within one target. With `tiles`, on
+// AMX, the chain of float32 is another one, which begins with C and the bias and takes 128 steps at a time
+// (gemm_amx-inl.h); the promise is the same, among products with `tiles`.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,8 @@ struct Gemm {
   int beta = 0;             // 0: C is written, never read (k = 0 writes zeros plus bias); 1: added to
   const T* bias = nullptr;  // [n], added to every row; null: none
   const T* b_packed =
-      nullptr;  // op(B) from pack_b(), for every item of the batch; then b, ldb, b_transposed are not read
+      nullptr;         // op(B) from pack_b(), for every item of the batch; then b, ldb, b_transposed are not read
+  bool tiles = false;  // float32 on AMX: the faster chain of its tiles; elsewhere nothing
   Activation activation = Activation::none;  // applied to finished elements; the bits of kernels/elementwise
   T* derivative = nullptr;  // where not null: that of the activation, laid out as C (what the backward multiplies by)
   std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;  // stride 0 of A or B: one matrix for all items
@@ -50,12 +52,14 @@ std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 template <class T>
 void gemm(const Gemm<T>& g, std::span<std::byte> scratch);
 
-/// Elements of the packed form of op(B) [k, n]. Only this target reads it; it must be aligned to 64 bytes.
+/// Elements of the packed form of op(B) [k, n]. Only this target reads it, for products with the same `tiles`; it must
+/// be aligned to 64 bytes.
 template <class T>
-std::int64_t packed_size(std::int64_t n, std::int64_t k);
+std::int64_t packed_size(std::int64_t n, std::int64_t k, bool tiles = false);
 
 /// Packs op(B): worth it where B serves more than one product (weights: once a step).
 template <class T>
-void pack_b(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, bool b_transposed, T* packed);
+void pack_b(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, bool b_transposed, T* packed,
+            bool tiles = false);
 
 }  // namespace maki::kernels

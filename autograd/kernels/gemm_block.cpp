@@ -10,7 +10,6 @@
 #include <hwy/highway.h>
 
 #include "autograd/kernels/gemm_amx-inl.h"
-#include "autograd/kernels/gemm_amx_thin-inl.h"
 #include "autograd/kernels/gemm_block-inl.h"
 #include "autograd/kernels/gemm_thin-inl.h"
 #include "autograd/kernels/target.h"
@@ -30,8 +29,7 @@ GemmTile vector_tile() {
           .packed_rows = kPackedRows<T>,
           .is_amx = false,
           .tasks = 16,
-          .thin_rows = kThinRows,
-          .thin_width = 0};
+          .thin_rows = kThinRows};
 }
 
 GemmTile gemm_tile_f64() { return vector_tile<double>(); }
@@ -40,18 +38,17 @@ void gemm_pack_b_f64(std::int64_t k, std::int64_t n, const double* b, std::int64
                      double* panels, std::int64_t panel_stride) {
   pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
 }
-void gemm_thin_f64(const Gemm<double>& g, const double*, std::int64_t begin, std::int64_t end) {
-  gemm_thin_columns(g, begin, end);
-}
-void gemm_pack_thin_f64(const Gemm<double>&, double*) {}
+
+void gemm_thin_f32(const Gemm<float>& g, std::int64_t begin, std::int64_t end) { gemm_thin_columns(g, begin, end); }
+void gemm_thin_f64(const Gemm<double>& g, std::int64_t begin, std::int64_t end) { gemm_thin_columns(g, begin, end); }
 
 #if MAKI_HAVE_AMX
 
 static_assert(kAmxDepth == kGemmChainUnit);
 
 /// A block takes the chain whole: what it adds to C it would have to read again.
-GemmTile gemm_tile_f32() {
-  if (!uses_amx()) return vector_tile<float>();
+GemmTile gemm_tile_f32(bool tiles) {
+  if (!tiles || !uses_amx()) return vector_tile<float>();
   return {.rows = kAmxWide,
           .columns = kAmxWide,
           .depth = std::numeric_limits<std::int64_t>::max(),
@@ -61,41 +58,31 @@ GemmTile gemm_tile_f32() {
           .packed_rows = kAmxWide,
           .is_amx = true,
           .tasks = 4,
-          .thin_rows = kAmxSide,
-          .thin_width = kAmxWide};
+          .thin_rows = 0};
 }
 
-void gemm_multiply_f32(const GemmBlock<float>& block) { uses_amx() ? amx_block(block) : gemm_block(block); }
+void gemm_multiply_f32(const GemmBlock<float>& block) {
+  block.tiles&& uses_amx() ? amx_block(block) : gemm_block(block);
+}
 void gemm_pack_a_f32(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool a_transposed,
                      float* panel) {
   amx_pack_a(m, k, a, lda, a_transposed, reinterpret_cast<std::uint16_t*>(panel));
 }
 void gemm_pack_b_f32(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed, float* panels,
-                     std::int64_t panel_stride) {
-  if (!uses_amx()) return pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
+                     std::int64_t panel_stride, bool tiles) {
+  if (!tiles || !uses_amx()) return pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
   amx_pack_b(k, n, b, ldb, b_transposed, reinterpret_cast<std::uint16_t*>(panels), 2 * panel_stride);
-}
-void gemm_thin_f32(const Gemm<float>& g, const float* a_packed, std::int64_t begin, std::int64_t end) {
-  if (!uses_amx()) return gemm_thin_columns(g, begin, end);
-  amx_thin(g, reinterpret_cast<const std::uint16_t*>(a_packed), begin, end);
-}
-void gemm_pack_thin_f32(const Gemm<float>& g, float* a_packed) {
-  if (uses_amx()) amx_pack_thin(g, reinterpret_cast<std::uint16_t*>(a_packed));
 }
 
 #else
 
-void gemm_pack_a_f32(std::int64_t, std::int64_t, const float*, std::int64_t, bool, float*) {}
-GemmTile gemm_tile_f32() { return vector_tile<float>(); }
+GemmTile gemm_tile_f32(bool) { return vector_tile<float>(); }
 void gemm_multiply_f32(const GemmBlock<float>& block) { gemm_block(block); }
+void gemm_pack_a_f32(std::int64_t, std::int64_t, const float*, std::int64_t, bool, float*) {}
 void gemm_pack_b_f32(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed, float* panels,
-                     std::int64_t panel_stride) {
+                     std::int64_t panel_stride, bool) {
   pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
 }
-void gemm_thin_f32(const Gemm<float>& g, const float*, std::int64_t begin, std::int64_t end) {
-  gemm_thin_columns(g, begin, end);
-}
-void gemm_pack_thin_f32(const Gemm<float>&, float*) {}
 
 #endif
 
@@ -114,15 +101,13 @@ HWY_EXPORT(gemm_thin_f64);
 HWY_EXPORT(gemm_pack_a_f32);
 HWY_EXPORT(gemm_pack_b_f32);
 HWY_EXPORT(gemm_pack_b_f64);
-HWY_EXPORT(gemm_pack_thin_f32);
-HWY_EXPORT(gemm_pack_thin_f64);
 
 template <>
-GemmTile gemm_tile<float>() {
-  return HWY_DYNAMIC_DISPATCH(gemm_tile_f32)();
+GemmTile gemm_tile<float>(bool tiles) {
+  return HWY_DYNAMIC_DISPATCH(gemm_tile_f32)(tiles);
 }
 template <>
-GemmTile gemm_tile<double>() {
+GemmTile gemm_tile<double>(bool) {
   return HWY_DYNAMIC_DISPATCH(gemm_tile_f64)();
 }
 
@@ -136,21 +121,12 @@ void gemm_multiply(const GemmBlock<double>& block) {
 }
 
 template <>
-void gemm_thin(const Gemm<float>& g, const float* a_packed, std::int64_t begin, std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(gemm_thin_f32)(g, a_packed, begin, end);
+void gemm_thin(const Gemm<float>& g, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(gemm_thin_f32)(g, begin, end);
 }
 template <>
-void gemm_thin(const Gemm<double>& g, const double* a_packed, std::int64_t begin, std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(gemm_thin_f64)(g, a_packed, begin, end);
-}
-
-template <>
-void gemm_pack_thin(const Gemm<float>& g, float* a_packed) {
-  HWY_DYNAMIC_DISPATCH(gemm_pack_thin_f32)(g, a_packed);
-}
-template <>
-void gemm_pack_thin(const Gemm<double>& g, double* a_packed) {
-  HWY_DYNAMIC_DISPATCH(gemm_pack_thin_f64)(g, a_packed);
+void gemm_thin(const Gemm<double>& g, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(gemm_thin_f64)(g, begin, end);
 }
 
 template <>
@@ -162,12 +138,12 @@ void gemm_pack_a(std::int64_t, std::int64_t, const double*, std::int64_t, bool, 
 
 template <>
 void gemm_pack_b(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed, float* panels,
-                 std::int64_t panel_stride) {
-  HWY_DYNAMIC_DISPATCH(gemm_pack_b_f32)(k, n, b, ldb, b_transposed, panels, panel_stride);
+                 std::int64_t panel_stride, bool tiles) {
+  HWY_DYNAMIC_DISPATCH(gemm_pack_b_f32)(k, n, b, ldb, b_transposed, panels, panel_stride, tiles);
 }
 template <>
 void gemm_pack_b(std::int64_t k, std::int64_t n, const double* b, std::int64_t ldb, bool b_transposed, double* panels,
-                 std::int64_t panel_stride) {
+                 std::int64_t panel_stride, bool) {
   HWY_DYNAMIC_DISPATCH(gemm_pack_b_f64)(k, n, b, ldb, b_transposed, panels, panel_stride);
 }
 

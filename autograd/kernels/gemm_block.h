@@ -30,6 +30,7 @@ struct GemmBlock {
   Activation activation;
   T* derivative;  // [m, n], rows ldc apart, or null
   T* a_buffer;    // aligned; tile.a_buffer(k, a_transposed) elements
+  bool tiles;     // as in Gemm
   T* b_buffer;    // aligned; all panels, where B is not packed
 };
 
@@ -41,8 +42,7 @@ struct GemmTile {
   std::int64_t packed_rows;        // what a panel of A is wide
   bool is_amx;                     // A in rows is packed too; the chain begins with the bias, not ends with it
   std::int64_t tasks;              // of a product, at least
-  std::int64_t thin_rows;   // a B in columns that serves at most so many rows of an A in rows is not packed as a whole
-  std::int64_t thin_width;  // elements a step of the chain that those rows of A take packed
+  std::int64_t thin_rows;          // a B in columns that serves at most so many rows of an A in rows is not packed
 
   /// A panel of `columns` is columns * packed(k) elements of T.
   std::int64_t packed(std::int64_t k) const { return (k + group - 1) / group * group_rows; }
@@ -51,21 +51,17 @@ struct GemmTile {
   }
 };
 template <class T>
-GemmTile gemm_tile();
+GemmTile gemm_tile(bool tiles);
 
 template <class T>
 void gemm_multiply(const GemmBlock<T>& block);
 
-/// Steps [begin, end) of ceil(n / (tile.columns / 2)), each a vector of columns of C, of one product that packs no B.
-/// a_packed: from gemm_pack_thin, or null where thin_width is 0.
+/// Steps [begin, end) of ceil(n / (tile.columns / 2)), each a vector of columns of C, of one product that packs
+/// nothing.
 template <class T>
-void gemm_thin(const Gemm<T>& g, const T* a_packed, std::int64_t begin, std::int64_t end);
+void gemm_thin(const Gemm<T>& g, std::int64_t begin, std::int64_t end);
 
-/// The few rows of A: thin_width * packed(k) elements.
-template <class T>
-void gemm_pack_thin(const Gemm<T>& g, T* a_packed);
-
-/// Packs op(A) [m, k], m at most tile.rows, as a panel; where is_amx.
+/// Packs op(A) [m, k], m at most tile.rows, as a panel, where tile.is_amx.
 template <class T>
 void gemm_pack_a(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, bool a_transposed, T* panel);
 
@@ -73,6 +69,6 @@ void gemm_pack_a(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, b
 /// panel is filled with zeros.
 template <class T>
 void gemm_pack_b(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
-                 std::int64_t panel_stride);
+                 std::int64_t panel_stride, bool tiles);
 
 }  // namespace maki::kernels

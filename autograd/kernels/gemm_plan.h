@@ -54,7 +54,7 @@ struct GemmPlan {
   }
 
   const Gemm<T>& product;
-  const GemmTile tile = gemm_tile<T>();
+  const GemmTile tile = gemm_tile<T>(product.tiles);
   bool own_panels = false, private_a = false, private_b = false;
   std::int64_t items = 1;                       // of the batch that a slab serves
   std::int64_t slab_k = 0, slab_n = 0;          // lengths

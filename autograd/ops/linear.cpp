@@ -55,6 +55,7 @@ void matmul_backward_a(const Product& p, const T* b, const T* dc, Sink<T> da) {
     g.stride_b = p.m * p.n;
   }
   g.ldc = g.n;
+  g.tiles = true;
   run_items(g, p.batch, p.stride_a == 0, da);
 }
 
@@ -74,6 +75,7 @@ void matmul_backward_b(const Product& p, const T* a, const T* dc, Sink<T> db) {
     g.stride_b = p.stride_a;
   }
   g.ldc = g.n;
+  g.tiles = true;
   run_items(g, p.batch, p.stride_b == 0, db);
 }
 
@@ -120,6 +122,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
     g.stride_a = p.stride_a;
     g.stride_b = p.stride_b;
     g.ldc = p.n;
+    g.tiles = rounds_as_recorded();
     run_items(g, p.batch, false, Sink<T>{y.data<T>(), false});
   });
   return record("matmul", y, {a, b}, [a, b, p](Grads& grads) {
@@ -166,7 +169,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const LinearShape s = checked_linear("linear", x, weight, bias);
   Tensor y = empty(x.shape().with(-1, s.out), x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
-    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>());
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded());
     g.c = y.data<T>();
     g.bias = bias ? bias.data<T>() : nullptr;
     run(g);
@@ -182,7 +185,7 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
   // Made in forward, where it costs next to nothing beside the value.
   Tensor derivative = Tape::current() != nullptr ? empty(y.shape(), y.dtype()) : Tensor();
   dispatch(x.dtype(), [&]<class T>() {
-    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>());
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded());
     g.c = y.data<T>();
     g.bias = bias ? bias.data<T>() : nullptr;
     g.activation = form == Gelu::erf ? kernels::Activation::gelu_erf : kernels::Activation::gelu_tanh;

@@ -143,8 +143,8 @@ void for_each_chunk(const kernels::CrossEntropyRows& all, std::int64_t step, con
 }
 
 template <class T>
-void make_logits(const LinearShape& s, const T* x, const T* weight, T* logits) {
-  kernels::Gemm<T> g = linear_product(s, x, weight);
+void make_logits(const LinearShape& s, const T* x, const T* weight, T* logits, bool tiles) {
+  kernels::Gemm<T> g = linear_product(s, x, weight, tiles);
   g.c = logits;
   run(g);
 }
@@ -164,7 +164,8 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   dispatch(x.dtype(), [&, all = all, factor = factor]<class T>() {
     double total = 0;
     for_each_chunk(all, step, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
-      make_logits({rows.rows, in, out}, x.data<T>() + at * in, weight.data<T>(), logits.data<T>());
+      make_logits({rows.rows, in, out}, x.data<T>() + at * in, weight.data<T>(), logits.data<T>(),
+                  rounds_as_recorded());
       total += kernels::cross_entropy_forward(
           rows, logits.data<T>(), stats.data<T>() + at * kernels::kCrossEntropyStats, scratch.data<double>());
     });
@@ -184,7 +185,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
           for_each_chunk(all, step, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
             const LinearShape s{rows.rows, in, out};
             const T* const x_rows = x.data<T>() + at * in;
-            if (!whole) make_logits(s, x_rows, weight.data<T>(), d);
+            if (!whole) make_logits(s, x_rows, weight.data<T>(), d, true);
             kernels::cross_entropy_backward(rows, d, stats.data<T>() + at * kernels::kCrossEntropyStats, scale,
                                             Sink<T>{d, false});
             if (dx) linear_backward_x(s, d, weight.data<T>(), Sink<T>{dx.data + at * in, dx.add});

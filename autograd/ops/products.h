@@ -21,12 +21,13 @@ struct LinearShape {
   std::int64_t rows, in, out;
 };
 
-/// What is still to be given: where y goes, bias, activation.
+/// What is still to be given: where y goes, bias, activation. tiles: rounds_as_recorded() of the forward.
 template <class T>
-kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weight) {
+kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weight, bool tiles) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.out, .k = s.in, .a = x, .lda = s.in, .b = weight, .ldb = s.in};
   g.b_transposed = true;
   g.ldc = s.out;
+  g.tiles = tiles;
   return g;
 }
 
@@ -34,6 +35,7 @@ kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weigh
 template <class T>
 void linear_backward_x(const LinearShape& s, const T* dy, const T* weight, Sink<T> dx) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.in, .k = s.out, .a = dy, .lda = s.out, .b = weight, .ldb = s.in};
+  g.tiles = true;
   g.c = dx.data;
   g.ldc = s.in;
   g.beta = dx.add ? 1 : 0;
@@ -46,6 +48,7 @@ void linear_backward_weight(const LinearShape& s, const T* dy, const T* x, Sink<
   kernels::Gemm<T> g{.m = s.out, .n = s.in, .k = s.rows, .a = dy, .lda = s.out, .a_transposed = true};
   g.b = x;
   g.ldb = s.in;
+  g.tiles = true;
   g.c = dweight.data;
   g.ldc = s.in;
   g.beta = dweight.add ? 1 : 0;

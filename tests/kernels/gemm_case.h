@@ -64,8 +64,10 @@ class Scratch {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
+/// With tiles, where the target has them.
 template <class T>
-void run(const Gemm<T>& g) {
+void run(Gemm<T> g) {
+  g.tiles = true;
   Scratch<T> scratch(gemm_scratch_bytes(g));
   gemm(g, scratch.span());
   REQUIRE(scratch.guard_is_whole());

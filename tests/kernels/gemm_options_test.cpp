@@ -125,6 +125,29 @@ TEMPLATE_TEST_CASE("gemm: NaN and Inf travel as in the chain", "[gemm]", float, 
   });
 }
 
+TEST_CASE("gemm: without tiles the chain is that of AVX3, with them another one", "[gemm]") {
+  const std::vector<std::string> targets = available_targets();
+  if (std::ranges::find(targets, "amx") == targets.end()) {
+    WARN("skipped: this CPU has no tiles");
+    return;
+  }
+  const std::int64_t m = 40, n = 70, k = 300;
+  const std::vector<float> a = numbers<float>(m * k, 1), b = numbers<float>(k * n, 2);
+  const auto product = [&](const char* target, bool tiles) {
+    force_target(target);
+    std::vector<float> c(static_cast<std::size_t>(m * n));
+    Gemm<float> g{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .c = c.data(), .ldc = n};
+    g.tiles = tiles;
+    Scratch<float> scratch(gemm_scratch_bytes(g));
+    gemm(g, scratch.span());
+    force_target("");
+    return c;
+  };
+  REQUIRE(product("amx", false) == product("avx3", false));
+  REQUIRE(product("avx3", true) == product("avx3", false));
+  REQUIRE_FALSE(product("amx", true) == product("amx", false));
+}
+
 template <class Body>
 std::string sentence_of(const Body& body) {
   try {

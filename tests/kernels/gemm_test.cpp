@@ -66,9 +66,9 @@ std::int64_t differences(const Problem<T>& problem, std::int64_t m, std::int64_t
   g.ldc = ldc;
   g.beta = v.beta;
   g.bias = v.with_bias ? problem.bias.data() : nullptr;
-  Scratch<T> packed(v.packed ? packed_size<T>(n, problem.k) * std::int64_t{sizeof(T)} : 0);
+  Scratch<T> packed(v.packed ? packed_size<T>(n, problem.k, true) * std::int64_t{sizeof(T)} : 0);
   if (v.packed) {
-    pack_b(n, problem.k, g.b, g.ldb, g.b_transposed, packed.data());
+    pack_b(n, problem.k, g.b, g.ldb, g.b_transposed, packed.data(), true);
     REQUIRE(packed.guard_is_whole());
     g.b = nullptr;
     g.b_packed = packed.data();
