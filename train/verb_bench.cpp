@@ -165,7 +165,7 @@ std::string describe(const Workload& workload) {
 }
 
 std::string describe(const Machine& m) {
-  return fmt::format("machine  {}, {} threads: at most {:.0f} GFLOP/s ({:.0f} on one thread), copies {:.1f} GB/s",
+  return fmt::format("machine  {}, {} threads: multiply-adds at most {:.0f} GFLOP/s ({:.0f} on one thread), copies {:.1f} GB/s",
                      kernels::target(), threads(), 1e-9 * m.peak_flop_per_second, 1e-9 * m.peak_flop_per_second_of_one,
                      1e-9 * m.copy_bytes_per_second);
 }

@@ -34,7 +34,7 @@ void end_at_interrupts();
 
 /// "4 layers, 4 heads, 128 wide, …"
 std::string describe(const Workload& workload);
-/// "machine  avx3, 2 threads: at most 456 GFLOP/s (228 on one thread), copies 21.0 GB/s"
+/// "machine  avx3, 2 threads: multiply-adds at most 456 GFLOP/s (228 on one thread), copies 21.0 GB/s"
 std::string describe(const Machine& machine);
 
 void add_bench_gemm(CLI::App& bench, Verb& chosen);

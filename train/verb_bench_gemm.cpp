@@ -60,7 +60,7 @@ int bench_gemm(const GemmOptions& o) {
     fmt::print("{}\n", facts.dump(2));
     return 0;
   }
-  fmt::print("{}, {} threads: at most {:.0f} GFLOP/s\n\n", kernels::target(), threads(), 1e-9 * peak);
+  fmt::print("{}, {} threads: multiply-adds at most {:.0f} GFLOP/s\n\n", kernels::target(), threads(), 1e-9 * peak);
   fmt::print("{:20} {:>5} {:>10} {:>19} {:>9} {:>6}\n", "M,N,K", "", "ms", "middle half", "GFLOP/s", "%");
   for (const GemmTime& p : products) {
     fmt::print("{:20} {:>5} {:10.4f} {:9.4f}-{:9.4f} {:9.1f} {:6.1f}\n",

@@ -18,7 +18,6 @@
 #include "autograd/kernels/amx.h"
 #include "autograd/kernels/gemm_amx_pack-inl.h"
 #include "autograd/kernels/gemm_block-inl.h"
-#include "autograd/kernels/gemm_thin-inl.h"
 
 #if MAKI_HAVE_AMX
 HWY_BEFORE_NAMESPACE();
@@ -98,18 +97,16 @@ HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
     if constexpr (kWide == 2) amx::load<1>(call.c + kAmxSide, ldc);
     if constexpr (kTall == 2) amx::load<2>(call.c + half, ldc);
     if constexpr (kTall == 2 && kWide == 2) amx::load<3>(call.c + half + kAmxSide, ldc);
+  } else if (call.first != nullptr) {
+    amx::load<0>(call.first, 0);
+    if constexpr (kWide == 2) amx::load<1>(call.first + kAmxSide, 0);
+    if constexpr (kTall == 2) amx::load<2>(call.first, 0);
+    if constexpr (kTall == 2 && kWide == 2) amx::load<3>(call.first + kAmxSide, 0);
   } else {
-    if (call.first != nullptr) {
-      amx::load<0>(call.first, 0);
-      if constexpr (kWide == 2) amx::load<1>(call.first + kAmxSide, 0);
-      if constexpr (kTall == 2) amx::load<2>(call.first, 0);
-      if constexpr (kTall == 2 && kWide == 2) amx::load<3>(call.first + kAmxSide, 0);
-    } else {
-      amx::zero<0>();
-      if constexpr (kWide == 2) amx::zero<1>();
-      if constexpr (kTall == 2) amx::zero<2>();
-      if constexpr (kTall == 2 && kWide == 2) amx::zero<3>();
-    }
+    amx::zero<0>();
+    if constexpr (kWide == 2) amx::zero<1>();
+    if constexpr (kTall == 2) amx::zero<2>();
+    if constexpr (kTall == 2 && kWide == 2) amx::zero<3>();
   }
   constexpr std::int64_t kPass = kAmxDepth / kAmxGroup;
   const std::int64_t rows_ahead = ceil_div(kTall * kAmxSide, std::clamp<std::int64_t>(call.groups, 1, 2 * kPass));

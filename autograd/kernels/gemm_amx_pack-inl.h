@@ -42,8 +42,8 @@ inline constexpr std::int64_t kAmxDepth = 128;  // steps whose small products ar
 inline constexpr std::int64_t kAmxHigh = 0, kAmxMiddle = kAmxTile, kAmxLow = 2 * kAmxTile;
 inline constexpr std::int64_t kAmxPieces = 3 * kAmxTile, kAmxPanelGroup = 2 * kAmxPieces;
 
-/// x = high + middle + low exactly (unless it is within 2^16 of the smallest normal number, where low is lost). A piece
-/// is the upper half of each element; high and middle are rounded to nearest, ties away from zero, so that what is left
+/// x = high + middle + low exactly (below 1e-33 the smaller pieces are subnormal, which tiles take for 0). A piece is
+/// the upper half of each element; high and middle are rounded to nearest, ties away from zero, so that what is left
 /// fits the next one. An infinity leaves NaN.
 struct AmxSplit {
   explicit HWY_INLINE AmxSplit(AmxVec x) {
@@ -150,6 +150,8 @@ inline void amx_pack_columns(std::int64_t k, std::int64_t n, const float* b, std
   for (std::int64_t p = 0; p < (k + kAmxGroup - 1) / kAmxGroup * kAmxGroup; p += 2) {
     const float* const even = b + p * ldb;
     for (std::int64_t j = 0; j < n; j += kAmxSide) {
+      hwy::Prefetch(even + 16 * ldb + j);
+      hwy::Prefetch(even + 17 * ldb + j);
       const AmxVec x = amx_load(even, j, p < k ? n : 0), y = amx_load(even + ldb, j, p + 1 < k ? n : 0);
       amx_store_pairs(AmxSplit(x), AmxSplit(y),
                       amx_columns(panels, panel_stride, j) + p / kAmxGroup * kAmxPanelGroup + p % kAmxGroup * kAmxSide);

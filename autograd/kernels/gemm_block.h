@@ -29,9 +29,9 @@ struct GemmBlock {
   const T* bias;  // [n] or null: added at the end, or before all else where tile.is_amx
   Activation activation;
   T* derivative;  // [m, n], rows ldc apart, or null
-  T* a_buffer;    // aligned; tile.a_buffer(k, a_transposed) elements
-  bool tiles;     // as in Gemm
+  T* a_buffer;    // aligned; tile.a_buffer(k, a_transposed) elements, where A is not packed
   T* b_buffer;    // aligned; all panels, where B is not packed
+  bool tiles;     // as in Gemm
 };
 
 /// How the target in use multiplies: in tiles of rows by columns, whose operands are packed in panels.
