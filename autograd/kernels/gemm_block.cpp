@@ -1,7 +1,6 @@
 // The SIMD half of GEMM: one block on one thread, for every target.
 #include "autograd/kernels/gemm_block.h"
 
-#include <limits>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -51,7 +50,7 @@ GemmTile gemm_tile_f32(bool tiles) {
   if (!tiles || !uses_amx()) return vector_tile<float>();
   return {.rows = kAmxWide,
           .columns = kAmxWide,
-          .depth = std::numeric_limits<std::int64_t>::max(),
+          .depth = std::int64_t{1} << 40,
           .unit = kAmxDepth,
           .group = kAmxGroup,
           .group_rows = kAmxPanelGroup / 2 / kAmxWide,
