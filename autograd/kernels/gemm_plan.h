@@ -1,5 +1,5 @@
-// How GEMM cuts a product: by shape, flags and target alone, so that no bit and no block depends on the number of
-// threads.
+// How GEMM cuts a product: by shape, flags and target, and into enough tasks for the threads. No bit depends on it: a
+// cut through the chain carries C on (at multiples of kGemmChainUnit, where that matters).
 #pragma once
 
 #include <algorithm>
@@ -105,7 +105,7 @@ struct GemmPlan {
     slab_k = std::max<std::int64_t>(1, product.k);
     slab_n = panels() * tile.columns;
     const std::int64_t most = elements(tile.is_amx ? kAmxPrivateBytes : kSlabBytes);
-    if (tile.is_amx && (private_a || private_b)) {
+    if (tile.is_amx && packs_private()) {
       if (private_b) slab_n = piece(slab_n, kAmxSlabColumns, columns);
       const std::int64_t width = private_a ? round_up(product.m, tile.rows) : slab_n;
       slab_k = piece(slab_k, most * tile.group / (tile.group_rows * width), tile.unit);

@@ -62,22 +62,6 @@ struct ThinColumns {
   std::int64_t n, first, apart;
 };
 
-/// Step t of as many as a group has columns. In a large B a lane goes through a group of columns of its own: it reads
-/// rows that follow one another, and memory is read in a few long streams (33 GB/s where one stream gave 21 to 27). In
-/// a small one the lanes lie side by side, so that no two threads write the same line of C.
-template <class T>
-struct ThinSteps {
-  static constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kLarge = (2 << 20) / sizeof(T);
-  explicit ThinSteps(const Gemm<T>& g)
-      : n(g.n), apart(g.n * g.k >= kLarge ? ceil_div(g.n, kLanes) : 1), whole(g.n % kLanes == 0) {}
-  template <bool kWhole>
-  ThinColumns<kWhole, T> columns(std::int64_t t) const {
-    return {n, apart > 1 ? t : t * kLanes, apart};
-  }
-  std::int64_t n, apart;
-  bool whole;
-};
-
 /// Finished elements of row i: bias, activation, out they go.
 template <class T, class Columns, class V>
 HWY_INLINE void finish_thin(const Gemm<T>& g, const Columns& columns, std::int64_t i, V x) {
@@ -125,14 +109,20 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) finish_thin(g, columns, i, sum[i]);
 }
 
+/// Step t of as many as a group has columns. In a large B a lane goes through a group of columns of its own: it reads
+/// rows that follow one another, and memory is read in a few long streams (33 GB/s where one stream gave 21 to 27). In
+/// a small one the lanes lie side by side, so that no two threads write the same line of C.
 template <int kRows, class T>
 void gemm_thin_rows(const Gemm<T>& g, std::int64_t begin, std::int64_t end) {
-  const ThinSteps<T> steps(g);
+  constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kLarge = (2 << 20) / sizeof(T);
+  const std::int64_t group = ceil_div(g.n, kLanes);
+  const bool streams = g.n * g.k >= kLarge;
   for (std::int64_t t = begin; t < end; ++t) {
-    if (steps.whole) {
-      thin_tile<kRows>(g, steps.template columns<true>(t));
+    const std::int64_t first = streams ? t : t * kLanes, apart = streams ? group : 1;
+    if (g.n % kLanes == 0) {
+      thin_tile<kRows>(g, ThinColumns<true, T>{g.n, first, apart});
     } else {
-      thin_tile<kRows>(g, steps.template columns<false>(t));
+      thin_tile<kRows>(g, ThinColumns<false, T>{g.n, first, apart});
     }
   }
 }

@@ -46,6 +46,26 @@ TEST_CASE("linear_cross_entropy has the bits of cross_entropy after linear, kept
   }
 }
 
+TEST_CASE("AsRecorded rounds as a Recording does, until its scope ends") {
+  Draw draw(3);
+  const Tensor x = convert(draw.normals({70, 300}), DType::float32);
+  const Tensor weight = convert(draw.normals({40, 300}), DType::float32);
+  const auto product = [&] { return linear(x, weight); };
+  const auto recorded = [&] {
+    Tape tape;
+    const Recording on(tape);
+    return product();
+  };
+  const Tensor plain = product(), wanted = recorded();
+  {
+    const AsRecorded rounding;
+    REQUIRE(rounds_as_recorded());
+    REQUIRE(same_bits(product(), wanted));
+  }
+  REQUIRE_FALSE(rounds_as_recorded());
+  REQUIRE(same_bits(product(), plain));
+}
+
 TEST_CASE("the logits of linear_cross_entropy take no more than 64 MiB") {
   const Tensor x = zeros({2000, 4}, DType::float32), weight = zeros({40000, 4}, DType::float32);
   const Tensor targets = zeros({2000}, DType::int32);
