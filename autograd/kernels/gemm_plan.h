@@ -114,6 +114,8 @@ struct GemmPlan {
       slab_n = piece(slab_n, std::max(2 * columns, most / slab_k), columns);
     }
     depth = piece(slab_k, tile.depth, tile.unit);
+    // All of a B packed before: so much of it at a time as a task's rows find in the level-2 cache.
+    if (tile.is_amx && !packs_b()) depth = piece(slab_k, most * tile.group / (tile.group_rows * columns), tile.unit);
   }
 
   void count_scratch() {
