@@ -1,6 +1,7 @@
 // Products as training makes them, by maki and by the libraries that there are, all on the same memory.
 #include <fmt/format.h>
 #include <memory>
+#include <unordered_map>
 
 #include "autograd/core/parallel.h"
 #include "bench/report.h"
@@ -10,7 +11,7 @@
 #include <cblas.h>
 #endif
 #ifdef MAKI_HAS_ONEDNN
-#include <oneapi/dnnl/dnnl.h>
+#include <oneapi/dnnl/dnnl.hpp>
 #endif
 
 namespace maki::bench {
@@ -68,6 +69,37 @@ void add_onednn(const std::string& name, const GemmShape& shape) {
     });
   });
 }
+
+// The matmul primitive, with B packed before in the form that it likes best. (With B as it lies it is slower than
+// dnnl_sgemm.)
+void add_onednn_packed(const std::string& name, const GemmShape& shape) {
+  add("gemm/onednn-packed/" + name, [s = shape] {
+    using dnnl::memory;
+    const auto product = std::make_shared<GemmBench>(s);
+    omp_set_num_threads(threads());
+    const auto matrix = [](std::int64_t rows, std::int64_t columns, std::int64_t ld, bool transposed) {
+      return memory::desc({rows, columns}, memory::data_type::f32,
+                          transposed ? memory::dims{1, ld} : memory::dims{ld, 1});
+    };
+    const memory::desc a = matrix(s.m, s.k, product->lda(), s.a_transposed), c = matrix(s.m, s.n, s.n, false);
+    const memory::desc b = matrix(s.k, s.n, product->ldb(), s.b_transposed);
+    const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+    dnnl::stream stream(engine);
+    const memory::desc any({s.k, s.n}, memory::data_type::f32, memory::format_tag::any);
+    const dnnl::matmul::primitive_desc plan({a, any, c}, engine);
+    memory unpacked(b, engine, const_cast<float*>(product->b())), packed(plan.weights_desc(), engine);
+    dnnl::reorder(unpacked, packed).execute(stream, unpacked, packed);
+    stream.wait();
+    const std::unordered_map<int, memory> operands{
+        {DNNL_ARG_SRC, memory(a, engine, const_cast<float*>(product->a()))},
+        {DNNL_ARG_WEIGHTS, packed},
+        {DNNL_ARG_DST, memory(c, engine, product->c())}};
+    return verified(product, "oneDNN", [=, multiply = dnnl::matmul(plan)]() mutable {
+      multiply.execute(stream, operands);
+      stream.wait();
+    });
+  });
+}
 #endif
 
 }  // namespace
@@ -83,6 +115,7 @@ void add_gemm_benchmarks() {
 #endif
 #ifdef MAKI_HAS_ONEDNN
     add_onednn(name, shape);
+    add_onednn_packed(name, shape);
 #endif
   }
 }

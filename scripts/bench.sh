@@ -61,14 +61,16 @@ benchmarks() { # a regular expression of names
     jq -c '.benchmarks[]'
 }
 
-# Names are gemm/WHO/M,N,K/NT/threads:N/real_time.
+# Names are gemm/WHO[-packed]/M,N,K/NT/threads:N/real_time; packed before matters where B serves few rows.
 products() {
   for _ in $(seq "$rounds"); do
-    GOMP_SPINCOUNT=1000 benchmarks '^gemm/maki/'
-    benchmarks '^gemm/(openblas|onednn)/'
+    GOMP_SPINCOUNT=1000 benchmarks '^gemm/maki(/|-packed/(1|13),)'
+    benchmarks '^gemm/(openblas/|onednn/|onednn-packed/(1|13),)'
   done | jq -r '
-    (.name | split("/")) as $n | ($n[4] | ltrimstr("threads:")) as $threads | "\($n[0]) \($n[2]) \($n[3])" as $what |
-    if $n[1] == "maki" then [$what, $threads, "GFLOP/s", .["GFLOP/s"], .of_peak, "", 0]
+    (.name | split("/")) as $n | ($n[4] | ltrimstr("threads:")) as $threads |
+    (if $n[1] | endswith("-packed") then ", B packed" else "" end) as $packed |
+    "\($n[0]) \($n[2]) \($n[3])\($packed)" as $what |
+    if $n[1] | startswith("maki") then [$what, $threads, "GFLOP/s", .["GFLOP/s"], .of_peak, "", 0]
     else [$what, $threads, "GFLOP/s", 0, 0, $n[1], .["GFLOP/s"]] end | @tsv'
 }
 
