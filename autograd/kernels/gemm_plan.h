@@ -113,9 +113,9 @@ struct GemmPlan {
       slab_k = piece(slab_k, std::max(kLeastSlabK, most / slab_n), kSlabKUnit);
       slab_n = piece(slab_n, std::max(2 * columns, most / slab_k), columns);
     }
-    depth = piece(slab_k, tile.depth, tile.unit);
-    // All of a B packed before: so much of it at a time as a task's rows find in the level-2 cache.
-    if (tile.is_amx && !packs_b()) depth = piece(slab_k, most * tile.group / (tile.group_rows * columns), tile.unit);
+    // Of a B packed before, on AMX, so much as a task's rows find in the level-2 cache.
+    const bool all_packed = tile.is_amx && !packs_b();
+    depth = piece(slab_k, all_packed ? most * tile.group / (tile.group_rows * columns) : tile.depth, tile.unit);
   }
 
   void count_scratch() {
