@@ -90,10 +90,9 @@ void add_onednn_packed(const std::string& name, const GemmShape& shape) {
     memory unpacked(b, engine, const_cast<float*>(product->b())), packed(plan.weights_desc(), engine);
     dnnl::reorder(unpacked, packed).execute(stream, unpacked, packed);
     stream.wait();
-    const std::unordered_map<int, memory> operands{
-        {DNNL_ARG_SRC, memory(a, engine, const_cast<float*>(product->a()))},
-        {DNNL_ARG_WEIGHTS, packed},
-        {DNNL_ARG_DST, memory(c, engine, product->c())}};
+    const std::unordered_map<int, memory> operands{{DNNL_ARG_SRC, memory(a, engine, const_cast<float*>(product->a()))},
+                                                   {DNNL_ARG_WEIGHTS, packed},
+                                                   {DNNL_ARG_DST, memory(c, engine, product->c())}};
     return verified(product, "oneDNN", [=, multiply = dnnl::matmul(plan)]() mutable {
       multiply.execute(stream, operands);
       stream.wait();

@@ -146,26 +146,31 @@ TEMPLATE_TEST_CASE("gemm: op(B) larger than one slab", "[gemm]", float, double) 
   Problem<TestType> problem(0, 0, 0);
   problem.m = m, problem.n = n, problem.k = k;
   problem.a = numbers<TestType>(m * k, 1), problem.bt = numbers<TestType>(n * k, 2);
+  Scratch<TestType> packed(packed_size<TestType>(n, k, true) * std::int64_t{sizeof(TestType)});
+  pack_b(n, k, problem.bt.data(), k, true, packed.data(), true);
   with_every_team([&] {
-    std::vector<TestType> c(static_cast<std::size_t>(m * n), kNaN<TestType>);
-    run<TestType>({.m = m,
-                   .n = n,
-                   .k = k,
-                   .a = problem.a.data(),
-                   .lda = k,
-                   .b = problem.bt.data(),
-                   .ldb = k,
-                   .b_transposed = true,
-                   .c = c.data(),
-                   .ldc = n});
-    std::int64_t wrong = 0;
-    for (std::int64_t i = 0; i < m; i += 37) {
-      for (std::int64_t j = i % 41; j < n; j += 41) {
-        wrong += !same_bits(c[static_cast<std::size_t>(i * n + j)], problem.element(i, j, 0, 0));
+    for (const TestType* const b_packed : std::initializer_list<const TestType*>{nullptr, packed.data()}) {
+      std::vector<TestType> c(static_cast<std::size_t>(m * n), kNaN<TestType>);
+      run<TestType>({.m = m,
+                     .n = n,
+                     .k = k,
+                     .a = problem.a.data(),
+                     .lda = k,
+                     .b = problem.bt.data(),
+                     .ldb = k,
+                     .b_transposed = true,
+                     .c = c.data(),
+                     .ldc = n,
+                     .b_packed = b_packed});
+      std::int64_t wrong = 0;
+      for (std::int64_t i = 0; i < m; i += 37) {
+        for (std::int64_t j = i % 41; j < n; j += 41) {
+          wrong += !same_bits(c[static_cast<std::size_t>(i * n + j)], problem.element(i, j, 0, 0));
+        }
       }
+      REQUIRE(wrong == 0);
+      REQUIRE(std::none_of(c.begin(), c.end(), [](TestType x) { return std::isnan(x); }));
     }
-    REQUIRE(wrong == 0);
-    REQUIRE(std::none_of(c.begin(), c.end(), [](TestType x) { return std::isnan(x); }));
   });
 }
 
