@@ -21,8 +21,8 @@ inline constexpr std::int64_t kEnoughPanels = 16;
 inline constexpr std::int64_t kPrivateBytes = std::int64_t{512} << 10;  // of B that every thread packs for itself
 inline constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;      // of B packed at once, for all
 inline constexpr std::int64_t kLeastSlabK = 2048, kSlabKUnit = 512;     // of the chain in a slab
-inline constexpr std::int64_t kAmxPrivateBytes = 800 << 10;             // of an operand, on AMX: with the rest in 2 MB
-inline constexpr std::int64_t kAmxSlabColumns = 1024, kAmxPrivateRows = 2048;
+inline constexpr std::int64_t kAmxPrivateBytes = 1200 << 10;            // of an operand, on AMX: with the rest in 2 MB
+inline constexpr std::int64_t kAmxSlabColumns = 512, kAmxPrivateRows = 1024;
 inline constexpr std::int64_t kPackPanels = 2, kPackDepth = 128;  // of B in one task of packing
 
 /// Number of pieces of `length` in `size`, at least one: an empty chain still writes C.
