@@ -93,7 +93,7 @@ void add_onednn_packed(const std::string& name, const GemmShape& shape) {
     const std::unordered_map<int, memory> operands{{DNNL_ARG_SRC, memory(a, engine, const_cast<float*>(product->a()))},
                                                    {DNNL_ARG_WEIGHTS, packed},
                                                    {DNNL_ARG_DST, memory(c, engine, product->c())}};
-    return verified(product, "oneDNN", [=, multiply = dnnl::matmul(plan)]() mutable {
+    return verified(product, "oneDNN", [=, kept = product, multiply = dnnl::matmul(plan)]() mutable {
       multiply.execute(stream, operands);
       stream.wait();
     });
