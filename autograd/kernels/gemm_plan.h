@@ -22,7 +22,7 @@ inline constexpr std::int64_t kPrivateBytes = std::int64_t{512} << 10;  // of B 
 inline constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;      // of B packed at once, for all
 inline constexpr std::int64_t kLeastSlabK = 2048, kSlabKUnit = 512;     // of the chain in a slab
 inline constexpr std::int64_t kAmxPrivateBytes = 1200 << 10;            // of an operand, on AMX: with the rest in 2 MB
-inline constexpr std::int64_t kAmxSlabColumns = 512;   // of B, where it is B, at most
+inline constexpr std::int64_t kAmxSlabColumns = 512;                    // of B, where it is B, at most
 inline constexpr std::int64_t kAmxPrivateRows = 1024;  // it is A where that has fewer rows, and B more columns
 inline constexpr std::int64_t kPackPanels = 2, kPackDepth = 128;  // of B in one task of packing
 
