@@ -186,3 +186,13 @@ TEST_CASE("a new run begins with nothing measured, whatever lies in its director
   run.go_on(0, 10);
   REQUIRE_FALSE(holds(get(run.directory.metrics_file()), ":0.5}"));
 }
+
+TEST_CASE("an evaluation that is only as good as the best so far leaves best where it is") {
+  Run run;
+  run.config.learning_rate = run.config.min_lr = 0;  // every evaluation measures the same weights
+  run.go_on(0, 10);
+  const Best first = run.directory.best().value();
+  run.go_on(10, 40);
+  REQUIRE(run.directory.best()->step == first.step);
+  REQUIRE(run.directory.best()->loss == first.loss);
+}

@@ -1,0 +1,121 @@
+// Every training field takes part in training: with another value, the weights that a checkpoint holds after a few
+// steps are others. A field that is parsed, echoed and stored, and then forgotten, shows here.
+#include <map>
+#include <set>
+
+#include "tests/train/small_checkpoint.h"
+#include "tests/train/small_data.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+void set(Config& config, const Settings& settings) {
+  for (const auto& [name, text] : settings) set_field(config, find_field(name), text);
+}
+
+// One value different from small_config()'s, or all of them for a choice; `needs` is what the field acts under.
+struct Row {
+  std::string field;
+  std::vector<std::string> values;
+  Settings needs = {};
+};
+
+const std::vector<Row> kRows = {
+    {"n_layer", {"2"}},
+    {"n_head", {"1"}},
+    {"n_embd", {"12"}},
+    {"block_size", {"5"}},
+    {"dropout", {"0.3"}},
+    {"bias", {"false"}},
+    {"tie_weights", {"false"}},
+    {"activation", {"gelu_tanh", "relu", "silu"}},
+    {"dtype", {"float64"}},
+    {"tokenizer", {"byte"}},
+    {"val_fraction", {"0.3"}},
+    {"batch_size", {"3"}},
+    {"grad_accum", {"3"}},
+    {"seed", {"8"}},
+    {"label_smoothing", {"0.2"}},
+    {"grad_clip", {"0.1"}},
+    {"optimizer", {"adam", "sgd"}},
+    {"learning_rate", {"0.02"}},
+    {"min_lr", {"0.004"}},
+    {"beta1", {"0.8"}},
+    {"beta2", {"0.9"}},
+    {"momentum", {"0.5"}, {{"optimizer", "sgd"}}},
+    {"nesterov", {"true"}, {{"optimizer", "sgd"}, {"momentum", "0.5"}}},
+    {"weight_decay", {"0.5"}},
+    {"schedule", {"linear", "constant", "inverse_sqrt", "wsd"}},
+    {"warmup_steps", {"3"}},
+    {"lr_decay_steps", {"7"}},
+};
+
+// The learning rate rises, falls and arrives at min_lr within the eight steps.
+Config small_config() {
+  Config c;
+  set(c, {{"n_layer", "1"},
+          {"n_head", "2"},
+          {"n_embd", "8"},
+          {"block_size", "6"},
+          {"dropout", "0.1"},
+          {"batch_size", "2"},
+          {"grad_accum", "2"},
+          {"val_fraction", "0.2"},
+          {"learning_rate", "0.01"},
+          {"min_lr", "0.002"},
+          {"label_smoothing", "0.1"},
+          {"grad_clip", "0.5"},
+          {"warmup_steps", "2"},
+          {"lr_decay_steps", "6"}});
+  return c;
+}
+
+// The section `values` of the checkpoint after eight steps.
+std::string values_after_training(const Folder& folder, const Config& config) {
+  validate(config);
+  const Dataset data = dataset_of(seeded_text(400, "abcdefg \n"), config);
+  Trainer trainer(config, data);
+  for (int i = 0; i < 8; ++i) trainer.step();
+  CheckpointState state{.step = 8,
+                        .vocab_size = data.tokenizer->vocab_size(),
+                        .characters = data.characters,
+                        .train_tokens = static_cast<std::int64_t>(data.train.size()),
+                        .val_tokens = static_cast<std::int64_t>(data.val.size()),
+                        .corpus_hash = data.corpus_hash,
+                        .config = config,
+                        .tokenizer = data.tokenizer->save()};
+  Unsynced fs;
+  write_checkpoint(fs, folder / "trained.maki", state, trainer.store(), trainer.optimizer());
+  return ContainerReader(folder / "trained.maki").read("values");
+}
+
+}  // namespace
+
+TEST_CASE("another value of any training field gives other weights") {
+  const Folder folder;
+  std::map<std::string, const Row*> rows;
+  for (const Row& row : kRows) rows[row.field] = &row;
+  for (const Field& field : fields()) {
+    if (field.kind != FieldClass::training) continue;
+    INFO("field " << field.name << ": a new one needs a row in this table");
+    REQUIRE(rows.contains(field.name));
+    const Row& row = *rows[field.name];
+    if (!field.choices.empty()) REQUIRE(row.values.size() + 1 == field.choices.size());
+    Config config = small_config();
+    set(config, row.needs);
+    const std::string unchanged = values_after_training(folder, config);
+    REQUIRE(unchanged == values_after_training(folder, config));
+    std::set<std::string> seen = {unchanged};
+    for (const std::string& value : row.values) {
+      INFO("value " << value);
+      Config changed = config;
+      set(changed, {{field.name, value}});
+      REQUIRE(field_text(changed, field) != field_text(config, field));
+      REQUIRE(seen.insert(values_after_training(folder, changed)).second);
+    }
+  }
+}
