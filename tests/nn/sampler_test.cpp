@@ -50,6 +50,21 @@ TEST_CASE("top-k keeps exactly k, top-p the smallest set that reaches p") {
   REQUIRE(frequencies({.temperature = 1, .top_k = 0, .top_p = 0.8}, kLogits).size() == 3);
 }
 
+TEST_CASE("of equal logits top-k and top-p keep the lowest ids, and no more than they must") {
+  const auto ids = [](const Sampling& options, const Tensor& logits) {
+    std::vector<std::int32_t> list;
+    for (const auto& [id, frequency] : frequencies(options, logits, 1000)) list.push_back(id);
+    return list;
+  };
+  const Tensor four = tensor<float>({1, 1, 1, 1}, {4}), behind = tensor<float>({0, 3, 3, 3, 3}, {5});
+  using Ids = std::vector<std::int32_t>;
+  REQUIRE(ids({.temperature = 1, .top_k = 2}, four) == Ids{0, 1});
+  REQUIRE(ids({.temperature = 1, .top_p = 0.5}, four) == Ids{0, 1});
+  REQUIRE(ids({.temperature = 1, .top_p = 0.51}, four) == Ids{0, 1, 2});
+  REQUIRE(ids({.temperature = 1, .top_k = 3, .top_p = 0.5}, four) == Ids{0, 1});  // half of three is reached by two
+  REQUIRE(ids({.temperature = 1, .top_k = 2}, behind) == Ids{1, 2});
+}
+
 TEST_CASE("a sample is a function of seed, sample and position") {
   const auto sequence = [](std::uint64_t seed, std::uint64_t sample) {
     Sampler sampler({.temperature = 1, .top_k = 0, .top_p = 1, .seed = seed});
