@@ -42,14 +42,19 @@ AttentionInputs<T> draw_attention(const AttentionCase& c, double mean) {
 }
 
 template <class T>
-AttentionResult<T> run_attention(const AttentionCase& c, const AttentionInputs<T>& in, const AttentionResult<T>* add) {
+AttentionResult<T> run_attention(const AttentionCase& c, const AttentionInputs<T>& in, const AttentionResult<T>* add,
+                                 const AttentionAdds& adds) {
   const RandomStream stream = dropout_stream(c);
   const kernels::AttentionShape shape = shape_of(c, stream);
   const std::int64_t width = c.width();
   const T nan = std::numeric_limits<T>::quiet_NaN();
   AttentionResult<T> out{std::vector<T>(in.q.size(), nan), std::vector<T>(at(c.batch * c.heads * c.queries), nan),
                          std::vector<T>(in.q.size(), nan), std::vector<T>(in.kv.size(), nan)};
-  if (add != nullptr) out.dq = add->dq, out.dkv = add->dkv;
+  const bool add_dq = add != nullptr && adds.dq, add_dk = add != nullptr && adds.dk, add_dv = add != nullptr && adds.dv;
+  if (add_dq) out.dq = add->dq;
+  for (std::int64_t i = 0; i < c.batch * c.keys * 2 * width; ++i) {
+    if (i % (2 * width) < width ? add_dk : add_dv) out.dkv[at(i)] = add->dkv[at(i)];
+  }
   const auto rows = [&](auto* data, std::int64_t tokens, std::int64_t columns) {
     using Element = std::remove_pointer_t<decltype(data)>;
     return kernels::HeadRows<Element>{data, columns, tokens * columns};
@@ -61,11 +66,10 @@ AttentionResult<T> run_attention(const AttentionCase& c, const AttentionInputs<T
   kernels::attention_forward<T>(shape, q, k, v, rows(out.y.data(), c.queries, width), out.lse.data(), scratch.data());
   if (in.dy.empty()) return out;
   std::fill(scratch.begin(), scratch.end(), nan);
-  const bool adding = add != nullptr;
   kernels::attention_backward<T>(shape, q, k, v, rows(static_cast<const T*>(out.y.data()), c.queries, width), dy,
-                                 out.lse.data(), {out.dq.data(), width, c.queries * width, adding},
-                                 {out.dkv.data(), 2 * width, c.keys * 2 * width, adding},
-                                 {out.dkv.data() + width, 2 * width, c.keys * 2 * width, adding}, scratch.data());
+                                 out.lse.data(), {out.dq.data(), width, c.queries * width, add_dq},
+                                 {out.dkv.data(), 2 * width, c.keys * 2 * width, add_dk},
+                                 {out.dkv.data() + width, 2 * width, c.keys * 2 * width, add_dv}, scratch.data());
   return out;
 }
 
@@ -129,8 +133,8 @@ AttentionResult<double> reference_attention(const AttentionCase& c, const Attent
 template AttentionInputs<float> draw_attention(const AttentionCase&, double);
 template AttentionInputs<double> draw_attention(const AttentionCase&, double);
 template AttentionResult<float> run_attention(const AttentionCase&, const AttentionInputs<float>&,
-                                              const AttentionResult<float>*);
+                                              const AttentionResult<float>*, const AttentionAdds&);
 template AttentionResult<double> run_attention(const AttentionCase&, const AttentionInputs<double>&,
-                                               const AttentionResult<double>*);
+                                               const AttentionResult<double>*, const AttentionAdds&);
 
 }  // namespace maki::tests

@@ -33,12 +33,18 @@ struct AttentionResult {
   std::vector<T> y, lse, dq, dkv;
 };
 
+/// Which gradients are added to what is there; the others are written.
+struct AttentionAdds {
+  bool dq = true, dk = true, dv = true;
+};
+
 template <class T>
 AttentionInputs<T> draw_attention(const AttentionCase& c, double mean = 0);
-/// Outputs hold NaN beforehand unless `add` gives what the gradients are to be added to. Without dy: forward alone.
+/// Outputs hold NaN beforehand, but for the gradients that `adds` names if `add` gives what they are to be added to.
+/// Without dy: forward alone.
 template <class T>
 AttentionResult<T> run_attention(const AttentionCase& c, const AttentionInputs<T>& in,
-                                 const AttentionResult<T>* add = nullptr);
+                                 const AttentionResult<T>* add = nullptr, const AttentionAdds& adds = {});
 AttentionResult<double> reference_attention(const AttentionCase& c, const AttentionInputs<double>& in);
 
 }  // namespace maki::tests
