@@ -1,0 +1,180 @@
+// Promises of the command line that only whole runs show: figures, pointers, exit codes.
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <signal.h>
+#include <sstream>
+#include <unistd.h>
+
+#include "tests/catch.h"
+#include "tests/cli/small_run.h"
+#include "train/run_directory.h"
+
+using namespace maki::tests;
+using nlohmann::json;
+
+namespace {
+
+void require_ok(const Finished& finished) {
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+}
+
+std::vector<json> metrics(const std::string& run, const std::string& kind) {
+  std::vector<json> lines;
+  std::istringstream text(read_text(run + "/metrics.jsonl"));
+  for (std::string line; std::getline(text, line);) {
+    json object = json::parse(line);
+    if (object.at("kind") == kind) lines.push_back(std::move(object));
+  }
+  return lines;
+}
+
+// Waits until the file holds the text; gives up after half a minute, and the test fails by what it asks then.
+void wait_until(const std::string& file, const std::string& text) {
+  for (int i = 0; i < 3000 && (!std::filesystem::exists(file) || read_text(file).find(text) == std::string::npos); ++i)
+    usleep(10000);
+}
+
+// A model whose step and whose evaluation batch take long enough to be interrupted twice.
+const Arguments kSlow = {"--n-layer",    "4",   "--n-head",     "4",  "--n-embd",    "256",
+                         "--block-size", "256", "--batch-size", "32", "--max-steps", "1000"};
+
+}  // namespace
+
+TEST_CASE("perplexity, nats per character and bits per byte of Japanese text follow from its loss") {
+  const TemporaryFolder folder;
+  const std::string text = small_japanese_text(), corpus = folder.write("corpus.txt", text);
+  const std::string sample = "吾輩は猫である。山と川の話。", path = folder.write("sample.txt", sample);
+  const double characters = 14, bytes = 42;
+  REQUIRE(sample.size() == 42);
+  for (const char* const tokenizer : {"char", "byte"}) {
+    const std::string run = folder / tokenizer;
+    require_ok(
+        run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "5", "--tokenizer", tokenizer} + kSmall));
+    const Finished finished = run_maki({"eval", run, path, "--json"});
+    require_ok(finished);
+    const json facts = json::parse(finished.out);
+    const double loss = facts.at("val_loss"), tokens = tokenizer == std::string("char") ? characters : bytes;
+    INFO(tokenizer << ": " << finished.out);
+    REQUIRE(loss > 0.5);
+    REQUIRE(facts.at("targets") == static_cast<std::int64_t>(tokens) - 1);
+    REQUIRE(facts.at("perplexity").get<double>() == Approx(std::exp(loss)).epsilon(1e-12));
+    REQUIRE(facts.at("nats_per_character").get<double>() == Approx(loss * tokens / 14).epsilon(1e-12));
+    REQUIRE(facts.at("bits_per_byte").get<double>() == Approx(loss * tokens / 42 / std::log(2.0)).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("a run that diverges exits with 5, and the checkpoint from before can be used") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  for (const char* const optimizer : {"sgd", "adamw"}) {
+    const std::string run = folder / optimizer;
+    const Finished finished = run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "400"} + kSmall +
+                                       Arguments{"--optimizer", optimizer, "--learning-rate", "1000", "--min-lr",
+                                                 "1000", "--grad-clip", "0", "--warmup-steps", "0", "--weight-decay",
+                                                 "1000", "--checkpoint-interval", "1000", "--eval-interval", "1000"});
+    INFO(optimizer << ": " << finished.err);
+    REQUIRE(finished.exit_code == 5);
+    REQUIRE(finished.out.empty());
+    REQUIRE_THAT(finished.err, ContainsSubstring("diverged"));
+    require_ok(run_maki({"inspect", run, "--checkpoint", "last", "--verify"}));
+    require_ok(run_maki({"generate", run, "--checkpoint", "last", "--max-tokens", "3", "--seed", "1"}));
+  }
+}
+
+TEST_CASE("a second interrupt ends a run at once, without saving") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text() + small_text() + small_text()),
+                    run = folder / "run";
+  RunOptions options;
+  options.meanwhile = [&](pid_t process) {
+    wait_until(run + "/checkpoints/last", "step-00000000");
+    usleep(200000);
+    kill(process, SIGINT);  // waits for the batch that is being computed
+    usleep(50000);
+    kill(process, SIGTERM);
+  };
+  const Finished finished = run_maki(Arguments{"train", corpus, "--out", run} + kSlow, options);
+  INFO(finished.err);
+  REQUIRE((finished.exit_code == 128 + SIGTERM || finished.exit_code == 128 + SIGINT));
+  REQUIRE_THAT(finished.err, ContainsSubstring("maki: interrupted"));
+  REQUIRE_THAT(finished.err, !ContainsSubstring("saved"));
+  REQUIRE(maki::RunDirectory(run).checkpoints() == std::vector<std::int64_t>{0});
+}
+
+TEST_CASE("after an interrupt between two checkpoints, last names the step that was reached") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  RunOptions options;
+  options.meanwhile = [&](pid_t process) {
+    wait_until(run + "/metrics.jsonl", "\"step\":3,");
+    kill(process, SIGINT);
+  };
+  const Finished finished = run_maki(Arguments{"train", corpus, "--out", run} + kSmall +
+                                         Arguments{"--max-steps", "100000", "--checkpoint-interval", "100000",
+                                                   "--log-interval", "1", "--eval-interval", "100000"},
+                                     options);
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 128 + SIGINT);
+  const maki::RunDirectory directory(run);
+  const std::int64_t last = directory.last().value();
+  REQUIRE(last >= 3);
+  REQUIRE(last == directory.checkpoints().back());
+  REQUIRE(last == metrics(run, "train").back().at("step"));
+  const Finished inspected = run_maki({"inspect", run, "--checkpoint", "last", "--json"});
+  require_ok(inspected);
+  REQUIRE(json::parse(inspected.out).at("step") == last);
+}
+
+TEST_CASE("training fields that were edited in config.toml change nothing in the run that goes on") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const auto begin = [&](const std::string& run) {
+    require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "6"} + kSmall));
+  };
+  const std::string plain = folder / "plain", edited = folder / "edited";
+  begin(plain);
+  begin(edited);
+  std::string config = read_text(edited + "/config.toml");
+  for (const auto& [from, to] : {std::pair{"learning_rate = 0.003", "learning_rate = 0.3"},
+                                 {"dropout = 0.1", "dropout = 0.5"},
+                                 {"seed = 1337", "seed = 1"}}) {
+    const std::size_t at = config.find(from);
+    REQUIRE(at != std::string::npos);
+    config.replace(at, std::string(from).size(), to);
+  }
+  std::filesystem::remove(edited + "/config.toml");
+  folder.write("edited/config.toml", config);
+  require_ok(run_maki({"train", "--resume", plain, "--max-steps", "12"}));
+  require_ok(run_maki({"train", "--resume", edited, "--max-steps", "12"}));
+  REQUIRE(read_text(checkpoint(edited, 12)) == read_text(checkpoint(plain, 12)));
+}
+
+TEST_CASE("a run that was moved resumes, generates and evaluates from its new place, with the same bytes") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const std::string straight = folder / "straight", first = folder / "first", moved = folder / "moved to";
+  require_ok(run_maki(Arguments{"train", corpus, "--out", straight, "--max-steps", "12"} + kSmall));
+  require_ok(run_maki(Arguments{"train", corpus, "--out", first, "--max-steps", "6"} + kSmall));
+  std::filesystem::rename(first, moved);
+  require_ok(run_maki({"train", "--resume", moved, "--max-steps", "12"}));
+  REQUIRE_FALSE(std::filesystem::exists(first));
+  REQUIRE(read_text(checkpoint(moved, 12)) == read_text(checkpoint(straight, 12)));
+  require_ok(run_maki({"generate", moved, "--max-tokens", "3", "--seed", "1"}));
+  require_ok(run_maki({"eval", moved}));
+}
+
+TEST_CASE("the tokens in metrics.jsonl count from the beginning of the run, also after it was resumed") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "4", "--log-interval", "2"} + kSmall));
+  require_ok(run_maki({"train", "--resume", run, "--max-steps", "7"}));
+  std::vector<std::int64_t> steps;
+  for (const json& line : metrics(run, "train")) {
+    steps.push_back(line.at("step"));
+    REQUIRE(line.at("tokens") == steps.back() * 3 * 3 * 16);  // batch_size · grad_accum · block_size
+  }
+  REQUIRE(steps == std::vector<std::int64_t>{2, 4, 6, 7});
+}
