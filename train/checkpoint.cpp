@@ -6,6 +6,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "autograd/core/storage.h"
 #include "train/error.h"
 
 namespace maki {
@@ -55,18 +56,18 @@ std::vector<Record> decode(const ContainerReader& file, const char* section) {
   static const std::size_t kPreamble = encode<Record>({}).size();
   static const std::size_t kSize = encode<Record>({Record{}}).size() - kPreamble;
   const std::string bytes = file.read(section);
-  check<CheckpointError>(bytes.size() >= kPreamble && (bytes.size() - kPreamble) % kSize == 0,
-                         "{}: section {} has a size that fits no number of records", file.path(), section);
+  check<LostFile>(bytes.size() >= kPreamble && (bytes.size() - kPreamble) % kSize == 0,
+                  "{}: section {} has a size that fits no number of records", file.path(), section);
   std::vector<Record> records((bytes.size() - kPreamble) / kSize);
   try {
     std::istringstream stream(bytes);
     cereal::PortableBinaryInputArchive archive(stream);
     for (Record& record : records) archive(record);
   } catch (const cereal::Exception& error) {
-    fail<CheckpointError>("{}: section {} cannot be read: {}", file.path(), section, error.what());
+    fail<LostFile>("{}: section {} cannot be read: {}", file.path(), section, error.what());
   }
-  check<CheckpointError>(encode(records) == bytes, "{}: section {} is not in the form it was written in", file.path(),
-                         section);
+  check<LostFile>(encode(records) == bytes, "{}: section {} is not in the form it was written in", file.path(),
+                  section);
   return records;
 }
 
@@ -91,8 +92,8 @@ TensorEntry to_entry(const Parameter& p) { return {p.name(), p.shape(), p.group(
 
 void check_length(const ContainerReader& file, const std::string& section, std::int64_t elements, DType dtype) {
   const auto bytes = static_cast<std::uint64_t>(elements * size_of(dtype));
-  check<CheckpointError>(file.length(section) == bytes, "{}: section {} has {} bytes where {} are needed", file.path(),
-                         section, file.length(section), bytes);
+  check<LostFile>(file.length(section) == bytes, "{}: section {} has {} bytes where {} are needed", file.path(),
+                  section, file.length(section), bytes);
 }
 
 bool is_hash(std::string_view text) {
@@ -110,7 +111,7 @@ void check_padding(const ContainerReader& file, const std::string& section, cons
     const Bytes gap =
         bytes.subspan(begin).first(std::min((kAlignment - begin % kAlignment) % kAlignment, bytes.size() - begin));
     const bool zero = std::ranges::all_of(gap, [](std::byte b) { return b == std::byte{0}; });
-    check<CheckpointError>(zero, "{}: section {}: what follows {} must be zero", file.path(), section, entry.name);
+    check<LostFile>(zero, "{}: section {}: what follows {} must be zero", file.path(), section, entry.name);
   }
 }
 
@@ -145,8 +146,8 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
 
 CheckpointState read_state(const ContainerReader& file) {
   const std::vector<StateRecord> records = decode<StateRecord>(file, "state");
-  check<CheckpointError>(records.size() == 1, "{}: holds {} states; there is one in a checkpoint", file.path(),
-                         records.size());
+  check<LostFile>(records.size() == 1, "{}: holds {} states; there is one in a checkpoint", file.path(),
+                  records.size());
   const StateRecord& record = records[0];
   CheckpointState state{.step = record.step,
                         .vocab_size = record.vocab_size,
@@ -159,8 +160,8 @@ CheckpointState read_state(const ContainerReader& file) {
                         .tokenizer = file.read("tokenizer")};
   const bool sane = state.step >= 0 && state.step <= kMostSteps && state.vocab_size >= 1 && state.characters >= 0 &&
                     state.train_tokens >= 0 && state.val_tokens >= 0 && std::isfinite(state.best_loss);
-  check<CheckpointError>(sane, "{}: its state is out of range", file.path());
-  check<CheckpointError>(is_hash(state.corpus_hash), "{}: the hash of its corpus is no hash", file.path());
+  check<LostFile>(sane, "{}: its state is out of range", file.path());
+  check<LostFile>(is_hash(state.corpus_hash), "{}: the hash of its corpus is no hash", file.path());
   try {
     const std::string config = file.read("config");
     apply_toml(state.config, config, "its configuration");
@@ -170,8 +171,10 @@ CheckpointState read_state(const ContainerReader& file) {
     check(ids == state.vocab_size, "its tokenizer has {} ids where its model has {}", ids, state.vocab_size);
   } catch (const CheckpointError&) {
     throw;
+  } catch (const OutOfMemory&) {
+    throw;  // says nothing about the file
   } catch (const Error& error) {
-    fail<CheckpointError>("{}: {}", file.path(), error.what());
+    fail<LostFile>("{}: {}", file.path(), error.what());
   }
   return state;
 }
@@ -182,30 +185,30 @@ std::vector<TensorEntry> read_tensors(const ContainerReader& file) {
     const std::string name(record.name.begin(), std::ranges::find(record.name, '\0'));
     const bool sane = record.rank <= Shape::kMaxRank && record.group < kGroups.size() && is_name(name, kNameSize) &&
                       record.offset >= 0 && record.offset < (std::int64_t{1} << 58);
-    check<CheckpointError>(sane, "{}: its list of tensors is damaged", file.path());
+    check<LostFile>(sane, "{}: its list of tensors is damaged", file.path());
     try {
       entries.push_back(
           {name, Shape(std::span(record.extents).first(record.rank)), static_cast<Group>(record.group), record.offset});
     } catch (const Error& error) {
-      fail<CheckpointError>("{}: {}", file.path(), error.what());
+      fail<LostFile>("{}: {}", file.path(), error.what());
     }
-    check<CheckpointError>(to_record(entries.back()) == record, "{}: tensor {}: what is unused must be zero",
-                           file.path(), name);
+    check<LostFile>(to_record(entries.back()) == record, "{}: tensor {}: what is unused must be zero", file.path(),
+                    name);
   }
   return entries;
 }
 
 void check_tensors(const ContainerReader& file, const ParameterStore& store) {
   const std::vector<TensorEntry> entries = read_tensors(file);
-  check<CheckpointError>(entries.size() == store.parameters().size(), "{}: holds {} tensors where the model has {}",
-                         file.path(), entries.size(), store.parameters().size());
+  check<LostFile>(entries.size() == store.parameters().size(), "{}: holds {} tensors where the model has {}",
+                  file.path(), entries.size(), store.parameters().size());
   const auto told = [](const TensorEntry& e) {
     return fmt::format("{} {} ({}, from element {})", e.name, e.shape, to_string(e.group), e.offset);
   };
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const TensorEntry wanted = to_entry(*store.parameters()[i]);
-    check<CheckpointError>(entries[i] == wanted, "{}: holds {} where the model has {}", file.path(), told(entries[i]),
-                           told(wanted));
+    check<LostFile>(entries[i] == wanted, "{}: holds {} where the model has {}", file.path(), told(entries[i]),
+                    told(wanted));
   }
   check_length(file, "values", store.range(Group::frozen).end, store.dtype());
 }

@@ -39,8 +39,9 @@ struct CheckpointState {
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state, ParameterStore& store,
                       Optimizer& optimizer);
 
-/// Reads without loading tensors. Throws CheckpointError for a damaged file, for one whose parts do not fit together
-/// (configuration, tokenizer, vocabulary), and for one that is not written as write_checkpoint() would.
+/// Reads without loading tensors. Throws LostFile for a damaged file, for one whose parts do not fit together
+/// (configuration, tokenizer, vocabulary), and for one that is not written as write_checkpoint() would; CheckpointError
+/// for one that cannot be read.
 CheckpointState read_state(const ContainerReader& file);
 
 struct TensorEntry {

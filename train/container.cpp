@@ -113,55 +113,57 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
   commit_file(fs, path, pieces);
 }
 
-ContainerReader::ContainerReader(std::string path) : path_(std::move(path)) {
-  descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+ContainerReader::ContainerReader(std::string path, FileSystem& fs) : path_(std::move(path)), fs_(fs) {
+  descriptor_ = fs_.open(path_, O_RDONLY | O_NONBLOCK, 0);  // a named pipe must not make us wait
+  check<LostFile>(descriptor_ >= 0 || errno != ENOENT, "{}: cannot be opened: {}", path_, std::strerror(ENOENT));
   check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path_, std::strerror(errno));
   try {
     read_front();
   } catch (...) {
-    close(descriptor_);
+    fs_.close(descriptor_);
     throw;
   }
 }
 
 void ContainerReader::read_front() {
   struct stat status {};
-  check<CheckpointError>(fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode), "{}: is not a file", path_);
+  check<CheckpointError>(fs_.fstat(descriptor_, status) == 0, "{}: cannot be looked at: {}", path_,
+                         std::strerror(errno));
+  check<LostFile>(S_ISREG(status.st_mode), "{}: is not a file", path_);
   file_size_ = static_cast<std::uint64_t>(status.st_size);
-  check<CheckpointError>(file_size_ >= sizeof(Header) + kTrailer, "{}: is too short for a checkpoint ({} bytes)", path_,
-                         file_size_);
+  check<LostFile>(file_size_ >= sizeof(Header) + kTrailer, "{}: is too short for a checkpoint ({} bytes)", path_,
+                  file_size_);
   Header header;
   read_at(0, std::as_writable_bytes(std::span(&header, 1)));
-  check<CheckpointError>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
+  check<LostFile>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
+  // No proof of damage: a later maki may have written it.
   check<CheckpointError>(header.version == kVersion, "{}: has format version {}; this build reads version {}", path_,
                          header.version, kVersion);
-  check<CheckpointError>(header.file_size == file_size_,
-                         "{}: has {} bytes where it should have {}; it was cut or extended", path_, file_size_,
-                         header.file_size);
+  check<LostFile>(header.file_size == file_size_, "{}: has {} bytes where it should have {}; it was cut or extended",
+                  path_, file_size_, header.file_size);
   const std::uint64_t table_end = sizeof(Header) + std::uint64_t{header.sections} * sizeof(TableEntry);
   const std::uint64_t end = file_size_ - kTrailer;
-  check<CheckpointError>(header.sections <= kMostSections && table_end <= end, "{}: its section table is damaged",
-                         path_);
+  check<LostFile>(header.sections <= kMostSections && table_end <= end, "{}: its section table is damaged", path_);
   std::vector<TableEntry> table(header.sections);
   read_at(sizeof(Header), std::as_writable_bytes(std::span(table)));
   std::string as_read(reinterpret_cast<const char*>(&header), sizeof header);
   as_read.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(TableEntry));
-  check<CheckpointError>(front(header, table) == as_read, "{}: its header is damaged", path_);
-  check<CheckpointError>(header.zeros == Header{}.zeros, "{}: its header holds what nobody wrote", path_);
+  check<LostFile>(front(header, table) == as_read, "{}: its header is damaged", path_);
+  check<LostFile>(header.zeros == Header{}.zeros, "{}: its header holds what nobody wrote", path_);
 
   // The layout is canonical, so there is one right place for everything.
   std::uint64_t expected = table_end;
   for (const TableEntry& entry : table) {
     const std::string name = name_of(entry);
     const bool fits = entry.offset == expected && entry.length <= end - entry.offset;
-    check<CheckpointError>(fits && !name.empty() && entry.zero == 0, "{}: its section table is damaged", path_);
-    check<CheckpointError>(!has(name), "{}: has two sections called {}", path_, name);
+    check<LostFile>(fits && !name.empty() && entry.zero == 0, "{}: its section table is damaged", path_);
+    check<LostFile>(!has(name), "{}: has two sections called {}", path_, name);
     entries_.push_back({name, entry.offset, entry.length, entry.hash});
     expected = aligned(entry.offset + entry.length);
-    check<CheckpointError>(expected <= end, "{}: its section table is damaged", path_);
+    check<LostFile>(expected <= end, "{}: its section table is damaged", path_);
     check_zeros(entry.offset + entry.length, expected);
   }
-  check<CheckpointError>(expected == end, "{}: its section table is damaged", path_);
+  check<LostFile>(expected == end, "{}: its section table is damaged", path_);
 }
 
 void ContainerReader::check_zeros(std::uint64_t begin, std::uint64_t end) const {
@@ -169,17 +171,18 @@ void ContainerReader::check_zeros(std::uint64_t begin, std::uint64_t end) const 
   const std::span<std::byte> bytes = std::span(gap).first(end - begin);
   read_at(begin, bytes);
   const bool zero = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-  check<CheckpointError>(zero, "{}: is damaged: bytes {} to {} must be zero", path_, begin, end);
+  check<LostFile>(zero, "{}: is damaged: bytes {} to {} must be zero", path_, begin, end);
 }
 
-ContainerReader::~ContainerReader() { close(descriptor_); }
+ContainerReader::~ContainerReader() { fs_.close(descriptor_); }
 
 void ContainerReader::read_at(std::uint64_t offset, std::span<std::byte> into) const {
   while (!into.empty()) {
-    const ssize_t n = pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
+    const ssize_t n = fs_.pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     check<CheckpointError>(n >= 0, "{}: cannot be read: {}", path_, std::strerror(errno));
-    check<CheckpointError>(n > 0, "{}: ended early", path_);
+    // No proof of damage either: when it was opened it was long enough.
+    check<CheckpointError>(n > 0, "{}: became shorter while it was read", path_);
     into = into.subspan(static_cast<std::size_t>(n));
     offset += static_cast<std::uint64_t>(n);
   }
@@ -191,16 +194,16 @@ bool ContainerReader::has(std::string_view name) const {
 
 const ContainerReader::Entry& ContainerReader::entry(std::string_view name) const {
   const auto found = std::ranges::find(entries_, name, &Entry::name);
-  check<CheckpointError>(found != entries_.end(), "{}: has no section {}", path_, name);
+  check<LostFile>(found != entries_.end(), "{}: has no section {}", path_, name);
   return *found;
 }
 
 void ContainerReader::read(std::string_view name, std::span<std::byte> into) const {
   const Entry& found = entry(name);
-  check<CheckpointError>(found.length == into.size(), "{}: section {} has {} bytes where {} are needed", path_, name,
-                         found.length, into.size());
+  check<LostFile>(found.length == into.size(), "{}: section {} has {} bytes where {} are needed", path_, name,
+                  found.length, into.size());
   read_at(found.offset, into);
-  check<CheckpointError>(XXH3_64bits(into.data(), into.size()) == found.hash, "{}: section {} is damaged", path_, name);
+  check<LostFile>(XXH3_64bits(into.data(), into.size()) == found.hash, "{}: section {} is damaged", path_, name);
 }
 
 std::string ContainerReader::read(std::string_view name) const {
@@ -221,7 +224,7 @@ void ContainerReader::verify() const {
   }
   std::array<std::byte, kTrailer> trailer;
   read_at(end, trailer);
-  check<CheckpointError>(trailer == hash.finish(), "{}: is damaged: its bytes do not give its hash", path_);
+  check<LostFile>(trailer == hash.finish(), "{}: is damaged: its bytes do not give its hash", path_);
 }
 
 }  // namespace maki

@@ -27,12 +27,13 @@ struct Section {
 /// Writes a container through commit_file().
 void write_container(FileSystem& fs, const std::string& path, const std::vector<Section>& sections);
 
-/// A container on disk. Every error is a CheckpointError that begins with the path.
+/// A container on disk. Every error is a CheckpointError that begins with the path, and a LostFile where the file is
+/// missing or proven damaged.
 class ContainerReader {
  public:
   /// Reads and verifies header, table and the zeros between the sections; sizes are checked against the file before
   /// anything is allocated.
-  explicit ContainerReader(std::string path);
+  explicit ContainerReader(std::string path, FileSystem& fs = posix());
   ~ContainerReader();
   ContainerReader(const ContainerReader&) = delete;
   ContainerReader& operator=(const ContainerReader&) = delete;
@@ -61,6 +62,7 @@ class ContainerReader {
   void read_at(std::uint64_t offset, std::span<std::byte> into) const;
 
   std::string path_;
+  FileSystem& fs_;
   int descriptor_ = -1;
   std::uint64_t file_size_ = 0;
   std::vector<Entry> entries_;

@@ -24,6 +24,10 @@ int FileSystem::fsync(int descriptor) { return ::fsync(descriptor); }
 int FileSystem::close(int descriptor) { return ::close(descriptor); }
 int FileSystem::rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()); }
 int FileSystem::unlink(const std::string& path) { return ::unlink(path.c_str()); }
+ssize_t FileSystem::pread(int descriptor, void* bytes, std::size_t size, off_t offset) {
+  return ::pread(descriptor, bytes, size, offset);
+}
+int FileSystem::fstat(int descriptor, struct stat& status) { return ::fstat(descriptor, &status); }
 
 FileSystem& posix() {
   static FileSystem system;
@@ -138,11 +142,11 @@ void commit_file(FileSystem& fs, const std::string& path, const std::vector<Byte
     const int renamed = fs.rename(temporary, path);  // before errno is looked at: arguments have no order
     check<CheckpointError>(renamed == 0, "{}: rename failed: {}", temporary, std::strerror(errno));
   } catch (const CheckpointError& error) {
-    fs.unlink(temporary);
+    const bool left = fs.unlink(temporary) != 0 && errno != ENOENT;
     std::error_code ignored;
     const bool before = std::filesystem::exists(path, ignored);
-    fail<CheckpointError>("{}: could not be written{} ({})", path, before ? "; what was there before is intact" : "",
-                          error.what());
+    fail<CheckpointError>("{}: could not be written{} ({}){}", path, before ? "; what was there before is intact" : "",
+                          error.what(), left ? "; " + temporary + " could not be removed" : "");
   }
   Descriptor directory(fs, parent_directory(path), O_RDONLY | O_DIRECTORY);
   directory.sync();

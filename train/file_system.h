@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <vector>
 
@@ -23,6 +24,8 @@ class FileSystem {
   virtual int close(int descriptor);
   virtual int rename(const std::string& from, const std::string& to);
   virtual int unlink(const std::string& path);
+  virtual ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset);
+  virtual int fstat(int descriptor, struct stat& status);
 };
 
 /// The real one.

@@ -26,8 +26,8 @@ void check_model(const ContainerReader& file, const CheckpointState& state) {
   check_tensors(file, planned);
 }
 
-CheckpointState check_resumable(const std::string& path) {
-  const ContainerReader file(path);
+CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
+  const ContainerReader file(path, fs);
   file.verify();
   CheckpointState state = read_state(file);
   ParameterStore planned(dtype_named(state.config.dtype));

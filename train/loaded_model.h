@@ -12,12 +12,12 @@ namespace maki {
 /// choose_checkpoint(), with its notes said aloud.
 std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice);
 
-/// Throws CheckpointError unless the file's tensors are those of the model its configuration describes, for which no
+/// Throws LostFile unless the file's tensors are those of the model its configuration describes, for which no
 /// memory is taken.
 void check_model(const ContainerReader& file, const CheckpointState& state);
-/// Throws CheckpointError unless a run can go on from this file: every byte is verified, and configuration, tokenizer,
-/// tensors and moments fit together.
-CheckpointState check_resumable(const std::string& path);
+/// Throws LostFile unless training can resume from this file: every byte is verified, and configuration, tokenizer,
+/// tensors and moments fit together. Throws CheckpointError where the file cannot be read and nothing is known of it.
+CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix());
 
 struct LoadedModel {
   /// Verifies and reads what it needs of the file, and nothing else. `dtype`: "" for the run's own.

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sstream>
 #include <sys/file.h>
 #include <unistd.h>
@@ -93,9 +94,19 @@ void RunDirectory::set_best(const Best& best) const {
   commit_file(fs_, pointer_file("best"), {as_bytes(text)});
 }
 
-void RunDirectory::clear_best() const { fs_.unlink(pointer_file("best")); }
+void RunDirectory::clear_best() const {
+  std::vector<std::string> notes;
+  remove(pointer_file("best"), notes);
+  check<CheckpointError>(notes.empty(), "{}", fmt::join(notes, ""));
+}
 
-void RunDirectory::prune(std::int64_t keep) const {
+void RunDirectory::remove(const std::string& file, std::vector<std::string>& notes) const {
+  if (fs_.unlink(file) == 0 || errno == ENOENT) return;
+  notes.push_back(fmt::format("{}: cannot be deleted: {}", file, std::strerror(errno)));
+}
+
+std::vector<std::string> RunDirectory::prune(std::int64_t keep) const {
+  std::vector<std::string> notes;
   const auto newest = last();
   const auto chosen = best();
   std::vector<std::int64_t> steps = checkpoints();
@@ -103,35 +114,40 @@ void RunDirectory::prune(std::int64_t keep) const {
   for (std::int64_t i = 0; i < surplus; ++i) {
     const std::int64_t step = steps[static_cast<std::size_t>(i)];
     if (step == newest || (chosen && step == chosen->step)) continue;
-    fs_.unlink(checkpoint_file(step));
+    remove(checkpoint_file(step), notes);
   }
+  return notes;
 }
 
-void RunDirectory::remove_temporary_files() const {
+std::vector<std::string> RunDirectory::remove_temporary_files() const {
+  std::vector<std::string> notes;
   for (const std::string& folder : {path_, path_ + "/checkpoints"}) {
     for (const std::string& name : names_in(folder)) {
-      if (name.ends_with(".tmp")) fs_.unlink(folder + "/" + name);
+      if (name.ends_with(".tmp")) remove(folder + "/" + name, notes);
     }
   }
+  return notes;
 }
 
 std::int64_t RunDirectory::newest_verified(const std::function<void(const std::string&)>& verifies,
                                            std::vector<std::string>& notes) const {
   std::vector<std::int64_t> steps = checkpoints();
   if (const auto named = last(); named && std::ranges::find(steps, *named) == steps.end()) {
-    notes.push_back(fmt::format("{}: names {}, which is missing; the newest checkpoint that can be read serves",
+    notes.push_back(fmt::format("{}: names {}, which is missing; the newest intact checkpoint is used",
                                 pointer_file("last"), file_name(*named)));
   }
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     try {
       verifies(checkpoint_file(*step));
       return *step;
-    } catch (const CheckpointError& error) {
+    } catch (const LostFile& error) {
       notes.push_back(fmt::format("{}; falling back to the checkpoint before it", error.what()));
+    } catch (const CheckpointError& error) {
+      fail<CheckpointError>("{}; it may be intact, so no older checkpoint takes its place; nothing was changed",
+                            error.what());
     }
   }
-  fail<CheckpointError>("{}: holds no checkpoint that can be read{}", path_,
-                        notes.empty() ? "" : " (" + notes.front() + ")");
+  fail<CheckpointError>("{}: holds no intact checkpoint{}", path_, notes.empty() ? "" : " (" + notes.front() + ")");
 }
 
 RunLock::RunLock(const RunDirectory& run) {
@@ -200,7 +216,7 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
   for (const std::int64_t step : candidates) {
     try {
       return ContainerReader(run.checkpoint_file(step)).path();
-    } catch (const CheckpointError& error) {
+    } catch (const LostFile& error) {
       if (step == candidates.back()) throw;
       notes.push_back(fmt::format("{}; another checkpoint serves", error.what()));
     }

@@ -22,6 +22,7 @@ class RunDirectory {
   explicit RunDirectory(std::string path, FileSystem& fs = posix()) : path_(std::move(path)), fs_(fs) {}
 
   const std::string& path() const { return path_; }
+  FileSystem& file_system() const { return fs_; }
   std::string config_file() const { return path_ + "/config.toml"; }
   std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
   std::string checkpoint_file(std::int64_t step) const;
@@ -40,17 +41,20 @@ class RunDirectory {
   void set_best(const Best& best) const;
   void clear_best() const;
   /// Deletes all but the newest `keep` checkpoints; never what last and best point to. Only after those were moved.
-  void prune(std::int64_t keep) const;
-  /// Removes what an interrupted write left.
-  void remove_temporary_files() const;
+  /// Returns a sentence about each that cannot be deleted.
+  [[nodiscard]] std::vector<std::string> prune(std::int64_t keep) const;
+  /// Removes what an interrupted write left. Returns a sentence about each file that cannot be removed.
+  [[nodiscard]] std::vector<std::string> remove_temporary_files() const;
 
-  /// The newest checkpoint that `verifies` (which throws CheckpointError when not); sentences about the others go to
-  /// `notes`. Throws CheckpointError when there is none.
+  /// The newest checkpoint that `verifies`, which throws LostFile for one that is damaged; sentences about those go to
+  /// `notes`. Throws CheckpointError when there is none, and when one cannot be read: it may be intact, and to go on
+  /// from an older one would overwrite it.
   std::int64_t newest_verified(const std::function<void(const std::string& file)>& verifies,
                                std::vector<std::string>& notes) const;
 
  private:
   std::string pointer_file(const char* name) const { return path_ + "/checkpoints/" + name; }
+  void remove(const std::string& file, std::vector<std::string>& notes) const;
   std::optional<std::string> read_pointer(const char* name) const;
 
   std::string path_;
@@ -74,8 +78,9 @@ class RunLock {
 std::string default_run_path(const std::string& first_corpus);
 
 /// The checkpoint that `generate`, `eval` and `inspect` read: a .maki file itself, or of a run directory `choice`
-/// ("best", "last", a step) or, when empty, best, else last, else the newest; sentences about those whose file cannot
-/// be opened go to `notes`. Throws Error where there is nothing of the kind.
+/// ("best", "last", a step) or, when empty, best, else last, else the newest; sentences about those that are
+/// missing or damaged go to `notes`. Throws Error where there is nothing of the kind, CheckpointError where it cannot
+/// be read.
 std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice,
                               std::vector<std::string>& notes);
 

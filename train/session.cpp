@@ -39,20 +39,20 @@ Session::Session(const Config& config, const Dataset& data, Trainer& trainer, co
   find_best();
 }
 
-// Is the checkpoint of this step there, whole, and of this run?
+// Is the checkpoint of this step there, whole, and of this run? Throws CheckpointError where that cannot be read.
 bool Session::has(std::int64_t step) const {
   const std::string file = run_.checkpoint_file(step);
   if (!file_exists(file)) return false;
   try {
-    const CheckpointState there = check_resumable(file);
+    const CheckpointState there = check_resumable(file, run_.file_system());
     return there.step == step && there.corpus_hash == state_.corpus_hash &&
            training_differences(there.config, config_).empty();
-  } catch (const CheckpointError&) {
+  } catch (const LostFile&) {
     return false;
   }
 }
 
-// The best of the evaluations up to here whose checkpoint can be read. `best` may say otherwise: it may come from a
+// The best of the evaluations up to here whose checkpoint is intact. `best` may say otherwise: it may come from a
 // future that a fallback undid, or its file may be gone.
 void Session::find_best() {
   std::vector<Best> known;
@@ -65,7 +65,7 @@ void Session::find_best() {
   if (named && (named->step > trainer_.steps() || !has(named->step))) {
     progress_.say(fmt::format(
         "best names step {}, {}; {}", named->step,
-        named->step > trainer_.steps() ? "which this run has not reached" : "whose checkpoint cannot be read",
+        named->step > trainer_.steps() ? "which this run has not reached" : "whose checkpoint is missing or damaged",
         best_ ? fmt::format("the best is now step {}", best_->step) : "there is none now"));
   }
   if (best_ && (!named || named->step != best_->step)) run_.set_best(*best_);
@@ -76,7 +76,15 @@ void Session::save() {
   state_.step = trainer_.steps();
   // A damaged file of this step is written anew.
   if (!has(state_.step))
-    write_checkpoint(posix(), run_.checkpoint_file(state_.step), state_, trainer_.store(), trainer_.optimizer());
+    write_checkpoint(run_.file_system(), run_.checkpoint_file(state_.step), state_, trainer_.store(),
+                     trainer_.optimizer());
+}
+
+// Training goes on where an old checkpoint cannot be deleted; each is spoken of once.
+void Session::prune() {
+  for (const std::string& note : run_.prune(config_.keep_last)) {
+    if (pruning_notes_.insert(note).second) progress_.say(note);
+  }
 }
 
 bool Session::evaluate() {
@@ -91,7 +99,7 @@ bool Session::evaluate() {
       save();
       best_ = Best{report->step, loss};
       run_.set_best(*best_);
-      run_.prune(config_.keep_last);
+      prune();
     }
     rises_ = last_val_loss_ > 0 && loss > last_val_loss_ ? rises_ + 1 : 0;
     last_val_loss_ = loss;
@@ -134,7 +142,7 @@ int Session::train() {
     if (step == 0 || end || step % config_.checkpoint_interval == 0) {
       save();
       run_.set_last(step);
-      run_.prune(config_.keep_last);
+      prune();
     }
     const bool due = (end || step % config_.eval_interval == 0) && !metrics_.evaluated(step);
     const bool interrupted_evaluation = due && !evaluate();
@@ -145,7 +153,7 @@ int Session::train() {
     if (!report) {
       save();
       run_.set_last(step);
-      run_.prune(config_.keep_last);
+      prune();
       progress_.finish();
       progress_.say(fmt::format("interrupted: step {} is saved; go on with: maki train --resume {}", step,
                                 shell_word(run_.path())));

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "train/checkpoint.h"
 #include "train/metrics.h"
@@ -24,6 +26,7 @@ class Session {
  private:
   bool has(std::int64_t step) const;
   void save();
+  void prune();
   bool evaluate();  // false: interrupted
   void log(const StepReport& report);
   void finish();
@@ -38,6 +41,7 @@ class Session {
   Progress progress_;
   CheckpointState state_;
   std::optional<Best> best_;
+  std::set<std::string> pruning_notes_;
   double last_val_loss_ = 0;
   int rises_ = 0;
   std::chrono::steady_clock::time_point start_;

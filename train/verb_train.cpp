@@ -67,7 +67,7 @@ void say_start(const Config& config, const Dataset& data, Trainer& trainer, cons
 // A run can go on from the file, and it is what its name says.
 void verify_checkpoint(const RunDirectory& run, const std::string& path) {
   const std::int64_t step = check_resumable(path).step;
-  check<CheckpointError>(run.checkpoint_file(step) == path, "{}: holds the state of step {}", path, step);
+  check<LostFile>(run.checkpoint_file(step) == path, "{}: holds the state of step {}", path, step);
 }
 
 // What a run wrote before its first step follows from its configuration: without it, the directory serves again.
@@ -117,7 +117,7 @@ int resume(const TrainOptions& options) {
   const RunDirectory run(options.resume);
   check(run.exists(), "{}: holds no run to resume", options.resume);
   const RunLock lock(run);
-  run.remove_temporary_files();
+  for (const std::string& note : run.remove_temporary_files()) say(note);
   std::vector<std::string> notes;
   const std::int64_t step = run.newest_verified([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
   for (const std::string& note : notes) say(note);

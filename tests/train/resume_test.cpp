@@ -92,6 +92,29 @@ TEST_CASE("a last that names a missing file is said aloud, and the newest that v
   REQUIRE(holds(said, "resumes after step 5"));
 }
 
+TEST_CASE("a checkpoint that cannot be read: exit 4, nothing changes, and once it can be read the run goes on") {
+  const TemporaryFolder folder;
+  const Done run(folder);
+  run.forge("tensors", [](std::string& bytes) { bytes[1] = 'v'; });  // damaged: the one before it must serve
+  for (const int step : {kSteps, kSteps - 1}) {
+    const std::string file = checkpoint(run.path, step), away = folder / "away";
+    std::filesystem::rename(file, away);
+    std::filesystem::create_symlink(file, file);  // cannot be opened: too many levels of symbolic links
+    const auto state = [&] {
+      return std::make_pair(run.files(),
+                            read_text(run.path + "/checkpoints/best") + read_text(run.path + "/metrics.jsonl"));
+    };
+    const auto before = state();
+    const Finished finished = run.go_on();
+    INFO(finished.err);
+    REQUIRE(finished.exit_code == 4);
+    REQUIRE(holds(finished.err, file + ": cannot be opened"));
+    REQUIRE(state() == before);
+    std::filesystem::rename(away, file);
+  }
+  REQUIRE(holds(run.again(), "resumes after step 5"));
+}
+
 TEST_CASE("a run that ended between its last save and its last evaluation has that to do") {
   const TemporaryFolder folder;
   const Done run(folder);

@@ -1,0 +1,155 @@
+// A file that cannot be read is not a damaged one: nothing takes its place, and it is neither overwritten nor deleted.
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "tests/train/small_checkpoint.h"
+#include "train/error.h"
+#include "train/loaded_model.h"
+#include "train/run_directory.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// A file system on which some calls fail for files whose path holds `part`.
+struct Failing : Unsynced {
+  enum class Call : std::uint8_t { open, fstat, pread, unlink };
+  Failing(Call call_, int error_, std::string part_) : call(call_), error(error_), part(std::move(part_)) {}
+
+  int open(const std::string& path, int flags, mode_t mode) override {
+    const bool meant = holds(path, part);
+    if (meant && strikes(Call::open)) return -1;
+    const int descriptor = FileSystem::open(path, flags, mode);
+    if (meant) file = descriptor;
+    return descriptor;
+  }
+  int fstat(int descriptor, struct stat& status) override {
+    return descriptor == file && strikes(Call::fstat) ? -1 : FileSystem::fstat(descriptor, status);
+  }
+  ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset) override {
+    return descriptor == file && strikes(Call::pread) ? -1 : FileSystem::pread(descriptor, bytes, size, offset);
+  }
+  int unlink(const std::string& path) override {
+    return holds(path, part) && strikes(Call::unlink) ? -1 : FileSystem::unlink(path);
+  }
+
+  Call call;
+  int error;
+  std::string part;
+
+ private:
+  bool strikes(Call made) const {
+    if (made == call) errno = error;
+    return made == call;
+  }
+  int file = -1;
+};
+
+enum class Verdict : std::uint8_t { intact, lost, unreadable };
+
+Verdict verdict(const std::string& path, FileSystem& fs = posix()) {
+  try {
+    check_resumable(path, fs);
+    return Verdict::intact;
+  } catch (const LostFile&) {
+    return Verdict::lost;
+  } catch (const CheckpointError&) {
+    return Verdict::unreadable;
+  }
+}
+
+// A run directory with intact checkpoints of the same contents; only names matter here.
+struct Checkpoints {
+  Checkpoints() {
+    run.create();
+    for (const std::int64_t step : {10, 20, 30}) {
+      write_smallest(run.checkpoint_file(step), [step](CheckpointState& state) { state.step = step; });
+    }
+    run.set_last(30);
+  }
+  Folder folder;
+  RunDirectory run{folder / "run"};
+};
+
+}  // namespace
+
+TEST_CASE("a checkpoint that cannot be opened or read is not called damaged, whatever the reason") {
+  const Folder folder;
+  const std::string path = write_smallest(folder / "a.maki");
+  REQUIRE(verdict(path) == Verdict::intact);
+  for (const int error : {EIO, EACCES, EMFILE, ENFILE, ENOMEM, ESTALE, ELOOP}) {
+    for (const auto call : {Failing::Call::open, Failing::Call::fstat, Failing::Call::pread}) {
+      Failing fs(call, error, "a.maki");
+      INFO(std::strerror(error) << ", call " << static_cast<int>(call));
+      REQUIRE(verdict(path, fs) == Verdict::unreadable);
+      REQUIRE(holds(sentence<CheckpointError>([&] { check_resumable(path, fs); }), std::strerror(error)));
+    }
+  }
+  REQUIRE(verdict(folder / "missing.maki") == Verdict::lost);
+  put(folder / "cut.maki", get(path).substr(0, 500));
+  REQUIRE(verdict(folder / "cut.maki") == Verdict::lost);
+  std::filesystem::create_directory(folder / "directory.maki");
+  REQUIRE(verdict(folder / "directory.maki") == Verdict::lost);
+}
+
+TEST_CASE("a checkpoint of another format version is not called damaged") {
+  const Folder folder;
+  std::string bytes = get(write_smallest(folder / "a.maki"));
+  bytes[8] = 2;
+  put(folder / "newer.maki", bytes);
+  REQUIRE(verdict(folder / "newer.maki") == Verdict::unreadable);
+  REQUIRE(holds(sentence<CheckpointError>([&] { check_resumable(folder / "newer.maki"); }), "format version 2"));
+}
+
+TEST_CASE("resuming does not fall back from a checkpoint that cannot be read") {
+  const Checkpoints checkpoints;
+  Failing fs(Failing::Call::pread, EIO, "step-00000030");
+  const RunDirectory run(checkpoints.run.path(), fs);
+  std::vector<std::string> notes;
+  const auto verify = [&](const std::string& file) { check_resumable(file, fs); };
+  const std::string said = sentence<CheckpointError>([&] { run.newest_verified(verify, notes); });
+  REQUIRE(holds(said, "step-00000030.maki"));
+  REQUIRE(holds(said, std::strerror(EIO)));
+  REQUIRE(notes.empty());
+  // Once it can be read it is the one.
+  REQUIRE(checkpoints.run.newest_verified([](const std::string& file) { check_resumable(file); }, notes) == 30);
+}
+
+TEST_CASE("generate does not fall back from a best that cannot be opened, and does from one that is gone or damaged") {
+  const Checkpoints checkpoints;
+  const std::string best = checkpoints.run.checkpoint_file(20);
+  checkpoints.run.set_best({20, 1.5});
+  std::vector<std::string> notes;
+  const auto chosen = [&] { return choose_checkpoint(checkpoints.run.path(), "", notes); };
+  REQUIRE(chosen() == best);
+  std::filesystem::rename(best, best + ".away");
+  std::filesystem::create_symlink(best, best);  // cannot be opened: too many levels of symbolic links
+  REQUIRE(holds(sentence<CheckpointError>(chosen), std::strerror(ELOOP)));
+  REQUIRE(notes.empty());
+  std::filesystem::remove(best);
+  REQUIRE(chosen() == checkpoints.run.checkpoint_file(30));
+  put(best, "damaged");
+  REQUIRE(chosen() == checkpoints.run.checkpoint_file(30));
+  REQUIRE(notes.size() == 2);
+}
+
+TEST_CASE("what cannot be deleted is reported, and the rest is deleted") {
+  const Checkpoints checkpoints;
+  Failing fs(Failing::Call::unlink, EPERM, "step-00000010");
+  const RunDirectory run(checkpoints.run.path(), fs);
+  const std::vector<std::string> notes = run.prune(1);
+  REQUIRE(notes.size() == 1);
+  REQUIRE(holds(notes[0], "step-00000010.maki"));
+  REQUIRE(holds(notes[0], std::strerror(EPERM)));
+  REQUIRE(run.checkpoints() == std::vector<std::int64_t>{10, 30});
+
+  put(run.checkpoint_file(10) + ".tmp", "torn");
+  REQUIRE(run.remove_temporary_files().size() == 1);
+  Failing pointer(Failing::Call::unlink, EIO, "/best");
+  run.set_best({30, 1.5});
+  const std::string said = sentence<CheckpointError>([&] { RunDirectory(run.path(), pointer).clear_best(); });
+  REQUIRE(holds(said, "checkpoints/best"));
+}
