@@ -6,6 +6,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include <utility>
 
@@ -28,6 +31,9 @@ ssize_t FileSystem::pread(int descriptor, void* bytes, std::size_t size, off_t o
   return ::pread(descriptor, bytes, size, offset);
 }
 int FileSystem::fstat(int descriptor, struct stat& status) { return ::fstat(descriptor, &status); }
+int FileSystem::flock(int descriptor, int operation) { return ::flock(descriptor, operation); }
+int FileSystem::mkdir(const std::string& path, mode_t mode) { return ::mkdir(path.c_str(), mode); }
+int FileSystem::rmdir(const std::string& path) { return ::rmdir(path.c_str()); }
 
 FileSystem& posix() {
   static FileSystem system;
@@ -148,8 +154,57 @@ void commit_file(FileSystem& fs, const std::string& path, const std::vector<Byte
     fail<CheckpointError>("{}: could not be written{} ({}){}", path, before ? "; what was there before is intact" : "",
                           error.what(), left ? "; " + temporary + " could not be removed" : "");
   }
-  Descriptor directory(fs, parent_directory(path), O_RDONLY | O_DIRECTORY);
+  sync_directory(fs, parent_directory(path));
+}
+
+void sync_directory(FileSystem& fs, const std::string& path) {
+  Descriptor directory(fs, path, O_RDONLY | O_DIRECTORY);
   directory.sync();
+}
+
+void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made) {
+  std::filesystem::path prefix;
+  for (const std::filesystem::path& part : std::filesystem::path(path).lexically_normal()) {
+    prefix /= part;
+    std::error_code ignored;
+    if (std::filesystem::is_directory(prefix, ignored)) continue;
+    const std::string directory = prefix.string();
+    if (fs.mkdir(directory, 0777) != 0) {
+      const int error = errno;
+      // Another process may have made it; what is no directory fails at the next part of the path.
+      check<CheckpointError>(error == EEXIST, "{}: cannot be made: {}", directory, std::strerror(error));
+      continue;
+    }
+    made.push_back(directory);
+    sync_directory(fs, parent_directory(directory));
+  }
+}
+
+std::string file_system_type(int descriptor) {
+  struct statfs status {};
+  if (fstatfs(descriptor, &status) != 0) return "of an unknown type";
+  const auto type = static_cast<std::uint32_t>(status.f_type);
+  static constexpr std::pair<std::uint32_t, const char*> kNames[] = {
+      {EXT4_SUPER_MAGIC, "ext4"},
+      {XFS_SUPER_MAGIC, "xfs"},
+      {BTRFS_SUPER_MAGIC, "btrfs"},
+      {TMPFS_MAGIC, "tmpfs"},
+      {OVERLAYFS_SUPER_MAGIC, "overlay"},
+      {NFS_SUPER_MAGIC, "nfs"},
+      {CIFS_SUPER_MAGIC, "cifs"},
+      {SMB2_SUPER_MAGIC, "smb"},
+      {FUSE_SUPER_MAGIC, "fuse"},
+      {V9FS_MAGIC, "9p"},
+      {MSDOS_SUPER_MAGIC, "vfat"},
+      {EXFAT_SUPER_MAGIC, "exfat"},
+      {0x0BD00BD0, "lustre"},
+      {0x47504653, "gpfs"},
+      {AFS_SUPER_MAGIC, "afs"},
+  };
+  for (const auto& [magic, name] : kNames) {
+    if (type == magic) return name;
+  }
+  return fmt::format("type {:#x}", type);
 }
 
 std::string read_whole(FileSystem& fs, const std::string& path) {

@@ -26,6 +26,9 @@ class FileSystem {
   virtual int unlink(const std::string& path);
   virtual ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset);
   virtual int fstat(int descriptor, struct stat& status);
+  virtual int flock(int descriptor, int operation);
+  virtual int mkdir(const std::string& path, mode_t mode);
+  virtual int rmdir(const std::string& path);
 };
 
 /// The real one.
@@ -38,6 +41,14 @@ inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(te
 /// it, and fsyncs the directory. On any failure the old file is untouched, the temporary one removed, and a
 /// CheckpointError names the path and the reason.
 void commit_file(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces);
+
+/// Makes a directory and those on the way to it, each durable (fsync of its parent). What was made is appended to
+/// `made`, the outermost first, as it happens. Throws CheckpointError.
+void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made);
+/// Makes the names in a directory durable. Throws CheckpointError.
+void sync_directory(FileSystem& fs, const std::string& path);
+/// "ext4", "nfs", or the number that statfs(2) gives: the type of the file system that a file is on.
+std::string file_system_type(int descriptor);
 
 /// All bytes of a file. Throws CheckpointError.
 std::string read_whole(FileSystem& fs, const std::string& path);

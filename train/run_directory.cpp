@@ -5,13 +5,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sstream>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "train/container.h"
 #include "train/error.h"
@@ -40,21 +37,35 @@ std::optional<std::int64_t> step_of(const std::string_view whole) {
 
 }  // namespace
 
-std::string RunDirectory::checkpoint_file(std::int64_t step) const { return path_ + "/checkpoints/" + file_name(step); }
+bool is_temporary_checkpoint(std::string_view name) {
+  if (!name.ends_with(".tmp")) return false;
+  name.remove_suffix(4);
+  return name == "last" || name == "best" || step_of(name);
+}
+
+std::string RunDirectory::checkpoint_file(std::int64_t step) const {
+  return checkpoints_directory() + "/" + file_name(step);
+}
 
 bool RunDirectory::exists() const { return !checkpoints().empty(); }
 
-void RunDirectory::create() const {
+void RunDirectory::require_no_run() const {
   check(!exists(), "{}: holds a run already; continue it with --resume {}, or choose another --out", path_,
         shell_word(path_));
-  std::error_code error;
-  stdfs::create_directories(path_ + "/checkpoints", error);
-  check<CheckpointError>(!error, "{}: cannot be made: {}", path_, error.message());
+}
+
+void RunDirectory::create(std::vector<std::string>& made) const {
+  require_no_run();
+  make_directories(fs_, checkpoints_directory(), made);
+}
+
+std::vector<std::string> RunDirectory::first_files() const {
+  return {config_file(), metrics_file(), checkpoint_file(0), pointer_file("last"), pointer_file("best")};
 }
 
 std::vector<std::int64_t> RunDirectory::checkpoints() const {
   std::vector<std::int64_t> steps;
-  for (const std::string& name : names_in(path_ + "/checkpoints")) {
+  for (const std::string& name : names_in(checkpoints_directory())) {
     if (const auto step = step_of(name)) steps.push_back(*step);
   }
   std::ranges::sort(steps);
@@ -121,10 +132,9 @@ std::vector<std::string> RunDirectory::prune(std::int64_t keep) const {
 
 std::vector<std::string> RunDirectory::remove_temporary_files() const {
   std::vector<std::string> notes;
-  for (const std::string& folder : {path_, path_ + "/checkpoints"}) {
-    for (const std::string& name : names_in(folder)) {
-      if (name.ends_with(".tmp")) remove(folder + "/" + name, notes);
-    }
+  for (const std::string& file : {config_file(), metrics_file()}) remove(file + ".tmp", notes);
+  for (const std::string& name : names_in(checkpoints_directory())) {
+    if (is_temporary_checkpoint(name)) remove(checkpoints_directory() + "/" + name, notes);
   }
   return notes;
 }
@@ -149,24 +159,6 @@ std::int64_t RunDirectory::newest_verified(const std::function<void(const std::s
   }
   fail<CheckpointError>("{}: holds no intact checkpoint{}", path_, notes.empty() ? "" : " (" + notes.front() + ")");
 }
-
-RunLock::RunLock(const RunDirectory& run) {
-  const std::string path = run.path() + "/.lock";
-  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path, std::strerror(errno));
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    char holder[32] = {};
-    const ssize_t n = pread(descriptor_, holder, sizeof holder - 1, 0);
-    close(descriptor_);
-    fail("{}: process {} is at work on this run; wait for it or stop it", run.path(), n > 0 ? holder : "another");
-  }
-  const std::string pid = std::to_string(getpid());
-  if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, pid.data(), pid.size(), 0) < 0) {
-    // The number is only there to be named in a message.
-  }
-}
-
-RunLock::~RunLock() { close(descriptor_); }
 
 std::string default_run_path(const std::string& first_corpus) {
   std::string stem = stdfs::path(first_corpus).lexically_normal().stem().string();

@@ -5,11 +5,15 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/file_system.h"
 
 namespace maki {
+
+/// Is this, in the directory of checkpoints, a temporary file of commit_file()?
+bool is_temporary_checkpoint(std::string_view name);
 
 /// What `best` points to.
 struct Best {
@@ -25,13 +29,22 @@ class RunDirectory {
   FileSystem& file_system() const { return fs_; }
   std::string config_file() const { return path_ + "/config.toml"; }
   std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
+  std::string checkpoints_directory() const { return path_ + "/checkpoints"; }
   std::string checkpoint_file(std::int64_t step) const;
+  /// What a run writes before its first step.
+  std::vector<std::string> first_files() const;
 
   /// Does it hold a run: a checkpoint at least?
   bool exists() const;
-  /// Makes the folders. Throws Error when it holds a run already, naming --resume; CheckpointError when it cannot be
-  /// made.
-  void create() const;
+  /// Throws Error, naming --resume, when it holds one.
+  void require_no_run() const;
+  /// Makes the directories; those that were not there are appended to `made`. Throws Error when it holds a run already,
+  /// naming --resume; CheckpointError when it cannot be made.
+  void create(std::vector<std::string>& made) const;
+  void create() const {
+    std::vector<std::string> made;
+    create(made);
+  }
 
   /// Steps of the checkpoints that are there, ascending; not verified.
   std::vector<std::int64_t> checkpoints() const;
@@ -53,25 +66,12 @@ class RunDirectory {
                                std::vector<std::string>& notes) const;
 
  private:
-  std::string pointer_file(const char* name) const { return path_ + "/checkpoints/" + name; }
+  std::string pointer_file(const char* name) const { return checkpoints_directory() + "/" + name; }
   void remove(const std::string& file, std::vector<std::string>& notes) const;
   std::optional<std::string> read_pointer(const char* name) const;
 
   std::string path_;
   FileSystem& fs_;
-};
-
-/// Keeps a second process out of a run directory while it lives; the system drops it when the process dies.
-class RunLock {
- public:
-  /// Throws Error, naming the process that holds it.
-  explicit RunLock(const RunDirectory& run);
-  ~RunLock();
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
-
- private:
-  int descriptor_;
 };
 
 /// runs/<stem of the first corpus>-<n>, n the lowest free.

@@ -1,9 +1,9 @@
 // maki train CORPUS… --out RUN      maki train --resume RUN [CORPUS…]
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <memory>
+#include <new>
 
 #include "autograd/core/parallel.h"
 #include "autograd/core/storage.h"
@@ -14,9 +14,11 @@
 #include "train/flags.h"
 #include "train/interrupt.h"
 #include "train/loaded_model.h"
+#include "train/new_run.h"
 #include "train/progress.h"
 #include "train/run_corpus.h"
 #include "train/run_directory.h"
+#include "train/run_lock.h"
 #include "train/session.h"
 #include "train/verbs.h"
 
@@ -70,17 +72,6 @@ void verify_checkpoint(const RunDirectory& run, const std::string& path) {
   check<LostFile>(run.checkpoint_file(step) == path, "{}: holds the state of step {}", path, step);
 }
 
-// What a run wrote before its first step follows from its configuration: without it, the directory serves again.
-void take_back(const RunDirectory& run) {
-  const std::string checkpoints = parent_directory(run.checkpoint_file(0));
-  std::error_code ignored;
-  for (const std::string& path :
-       {run.checkpoint_file(0), checkpoints + "/last", checkpoints + "/best", run.metrics_file(), run.config_file(),
-        run.path() + "/.lock", checkpoints, run.path()}) {
-    std::filesystem::remove(path, ignored);  // of directories only empty ones
-  }
-}
-
 int start(const TrainOptions& options) {
   Config config;
   options.flags.apply(config, "quickstart");
@@ -91,8 +82,7 @@ int start(const TrainOptions& options) {
   validate(config);
   use_threads(config);
   const RunDirectory run(config.out);
-  check(!run.exists(), "{}: holds a run already; continue it with --resume {}, or choose another --out", config.out,
-        shell_word(config.out));
+  require_free(run);  // before a large text is read
 
   const Corpus corpus = load_corpus(config.corpus, policy(config));
   config.corpus = absolute_sources(config.corpus);
@@ -100,15 +90,17 @@ int start(const TrainOptions& options) {
   Trainer trainer(config, data);
   const std::string echo = to_toml(config);
   const DeferInterrupts deferred;
-  run.create();
-  const RunLock lock(run);
+  NewRun claimed(run, echo);
   commit_file(posix(), run.config_file(), {as_bytes(echo)});
   say_start(config, data, trainer, config.out);
   try {
     return Session(config, data, trainer, run).train();
+  } catch (const std::bad_alloc&) {
+    if (trainer.steps() == 0) claimed.take_back();
+    throw;
   } catch (const OutOfMemory& error) {
     if (trainer.steps() > 0) throw;
-    take_back(run);
+    claimed.take_back();
     fail("{} (--batch-size, --block-size, --n-embd); {} was taken back", error.what(), config.out);
   }
 }

@@ -40,6 +40,22 @@ TEST_CASE("a directory that holds a run is not trained over: exit 2, naming --re
   REQUIRE(read_text(checkpoint(folder / "run", 4)) == before);
 }
 
+TEST_CASE("files of the user in --out are not overwritten: exit 2, naming one of them") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  std::filesystem::create_directory(run);
+  REQUIRE(train(folder, corpus, {"--max-steps", "0"}).exit_code == 0);  // an empty directory is free
+  std::filesystem::remove_all(run);
+  for (const char* name : {"config.toml", "notes.txt", "metrics.jsonl"}) {
+    std::filesystem::create_directory(run);
+    folder.write(std::string("run/") + name, "the user's");
+    require_refused(train(folder, corpus), 2, {run, name, "--out"});
+    REQUIRE(read_text(run + "/" + name) == "the user's");
+    REQUIRE(std::distance(std::filesystem::directory_iterator(run), {}) == 1);
+    std::filesystem::remove_all(run);
+  }
+}
+
 TEST_CASE("resuming something else: another corpus 3, another shape 2, nothing there 2 or 4") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";

@@ -10,6 +10,7 @@
 #include "train/container.h"
 #include "train/error.h"
 #include "train/metrics.h"
+#include "train/run_lock.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -124,11 +125,13 @@ TEST_CASE("what an interrupted write left is removed, and nothing else") {
   put(run.checkpoint_file(20) + ".tmp", "torn");
   put(run.config_file() + ".tmp", "torn");
   put(run.metrics_file(), "");
+  put(folder / "run/notes.tmp", "the user's");
   REQUIRE(run.remove_temporary_files().empty());
   REQUIRE(run.checkpoints() == Steps{10});
   REQUIRE_FALSE(std::filesystem::exists(run.checkpoint_file(20) + ".tmp"));
   REQUIRE_FALSE(std::filesystem::exists(run.config_file() + ".tmp"));
   REQUIRE(std::filesystem::exists(run.metrics_file()));
+  REQUIRE(std::filesystem::exists(folder / "run/notes.tmp"));
 }
 
 TEST_CASE("the newest checkpoint that verifies is taken, and the others are spoken of") {

@@ -1,0 +1,158 @@
+// The start of a run: nothing of the user's is overwritten or deleted, and a failed start removes what it made.
+#include "train/new_run.h"
+
+#include <cerrno>
+#include <cstring>
+#include <sys/file.h>
+
+#include "tests/files.h"
+#include "train/error.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+const std::string kConfig = "# the configuration of this run\nseed = 1\n";
+
+std::vector<std::string> everything_in(const std::string& path) {
+  std::vector<std::string> list;
+  if (!std::filesystem::exists(path)) return list;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) list.push_back(entry.path().string());
+  std::ranges::sort(list);
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("a directory that holds anything but maki's is refused by name, and stays as it is") {
+  for (const char* name : {"notes.txt", "config.toml", "metrics.jsonl", ".lock", "checkpoints/last", "checkpoints/best",
+                           "checkpoints/model.bin", "checkpoints/notes.tmp", "config.toml.tmp", "sub/file", ".hidden",
+                           "checkpoints/a/b"}) {
+    const Folder folder;
+    const RunDirectory run(folder / "run");
+    folder.write(std::string("run/") + name, "the user's");
+    const auto before = everything_in(folder.path());
+    INFO(name);
+    const std::string said = sentence<Error>([&] { NewRun(run, kConfig); });
+    REQUIRE(holds(said, run.path()));
+    REQUIRE(holds(said, std::string(name).substr(0, std::string(name).find('/'))));
+    REQUIRE(holds(said, "--out"));
+    REQUIRE(everything_in(folder.path()) == before);
+    REQUIRE(get(run.path() + "/" + name) == "the user's");
+  }
+}
+
+TEST_CASE("a link in the place of a file of the run, or of its checkpoints, is refused") {
+  const Folder folder;
+  const RunDirectory run(folder / "run");
+  const std::string elsewhere = folder.write("elsewhere/config.toml", kConfig);
+  std::filesystem::create_directory(run.path());
+  for (const char* name : {"config.toml", "checkpoints", "metrics.jsonl"}) {
+    std::filesystem::create_symlink(elsewhere, run.path() + "/" + name);
+    INFO(name);
+    REQUIRE(holds(sentence<Error>([&] { NewRun(run, kConfig); }), name));
+    std::filesystem::remove(run.path() + "/" + name);
+  }
+  REQUIRE(get(elsewhere) == kConfig);
+}
+
+TEST_CASE("free are a directory that is missing, an empty one, and one with what a killed start left") {
+  const Folder folder;
+  { const NewRun missing(RunDirectory(folder / "a/b/run"), kConfig); }
+  std::filesystem::create_directory(folder / "empty");
+  { const NewRun empty(RunDirectory(folder / "empty"), kConfig); }
+  const RunDirectory run(folder / "run");
+  { const NewRun killed(run, kConfig); }  // leaves its lock file and the directories
+  put(run.config_file(), kConfig);
+  put(run.config_file() + ".tmp", kConfig.substr(0, 10));
+  put(run.metrics_file(), "");
+  put(run.checkpoint_file(0) + ".tmp", "torn");
+  put(run.checkpoints_directory() + "/last.tmp", "torn");
+  { const NewRun again(run, kConfig); }
+  // Another run would overwrite the configuration.
+  REQUIRE(holds(sentence<Error>([&] { NewRun(run, "seed = 2\n"); }), "config.toml"));
+  REQUIRE(get(run.config_file()) == kConfig);
+  put(run.checkpoint_file(10), "a checkpoint");
+  REQUIRE(holds(sentence<Error>([&] { NewRun(run, kConfig); }), "--resume"));
+}
+
+TEST_CASE("a failed start takes back what it made, and nothing else") {
+  const Folder folder;
+  const auto begin_and_fail = [](const RunDirectory& run) {
+    NewRun claimed(run, kConfig);
+    for (const std::string& file : run.first_files()) put(file, kConfig);
+    claimed.take_back();
+  };
+  begin_and_fail(RunDirectory(folder / "a/b/run"));
+  REQUIRE(everything_in(folder.path()).empty());
+
+  std::filesystem::create_directories(folder / "mine/run");
+  begin_and_fail(RunDirectory(folder / "mine/run"));
+  REQUIRE(everything_in(folder.path()) == std::vector<std::string>{folder / "mine", folder / "mine/run"});
+
+  // What was there before stays, and what somebody put there meanwhile.
+  folder.write("mine/run/config.toml", kConfig);
+  std::filesystem::create_directory(folder / "mine/run/checkpoints");
+  begin_and_fail(RunDirectory(folder / "mine/run"));
+  REQUIRE(everything_in(folder / "mine/run") ==
+          std::vector<std::string>{folder / "mine/run/checkpoints", folder / "mine/run/config.toml"});
+  {
+    const RunDirectory run(folder / "other");
+    NewRun claimed(run, kConfig);
+    folder.write("other/notes.txt", "the user's");
+    claimed.take_back();
+    REQUIRE(everything_in(folder / "other") == std::vector<std::string>{folder / "other/notes.txt"});
+  }
+}
+
+TEST_CASE("of two starts in one directory the second is refused and takes nothing away") {
+  const Folder folder;
+  const RunDirectory run(folder / "run");
+  const NewRun first(run, kConfig);
+  const auto before = everything_in(folder.path());
+  REQUIRE(holds(sentence<Error>([&] { NewRun(run, kConfig); }), "is locked by process"));
+  REQUIRE(everything_in(folder.path()) == before);
+}
+
+TEST_CASE("a directory that cannot be locked is another matter than one that is locked") {
+  struct NoLocks : FileSystem {
+    int flock(int, int) override {
+      errno = ENOLCK;
+      return -1;
+    }
+  } fs;
+  const Folder folder;
+  const RunDirectory run(folder / "run", fs);
+  const std::string said = sentence<CheckpointError>([&] { NewRun(run, kConfig); });
+  INFO(said);
+  REQUIRE(holds(said, run.path()));
+  REQUIRE(holds(said, std::strerror(ENOLCK)));
+  REQUIRE(holds(said, "file system"));
+  REQUIRE_FALSE(holds(said, "process"));
+  REQUIRE(everything_in(folder.path()).empty());
+}
+
+TEST_CASE("every directory that is made is made durable, and one that cannot be is an error") {
+  struct Watched : FileSystem {
+    int open(const std::string& path, int flags, mode_t mode) override {
+      const int descriptor = FileSystem::open(path, flags, mode);
+      last_opened = path;
+      return descriptor;
+    }
+    int fsync(int descriptor) override {
+      synced.push_back(last_opened);
+      if (fails) errno = EIO;
+      return fails ? -1 : FileSystem::fsync(descriptor);
+    }
+    std::string last_opened;
+    std::vector<std::string> synced;
+    bool fails = false;
+  } fs;
+  const Folder folder;
+  RunDirectory(folder / "a/run", fs).create();
+  REQUIRE(fs.synced == std::vector<std::string>{folder.path(), folder / "a", folder / "a/run"});
+  fs.fails = true;
+  REQUIRE(holds(sentence<CheckpointError>([&] { NewRun(RunDirectory(folder / "b", fs), kConfig); }), "fsync"));
+  REQUIRE_FALSE(std::filesystem::exists(folder / "b"));
+}
