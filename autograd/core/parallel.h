@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <omp.h>
 
@@ -78,17 +79,37 @@ class TaskQueue {
   std::array<Part, kMostParts> part_;
 };
 
-/// body(i) for every i in [0, n), for bodies that do a whole block of work each; `work` is the cost of one.
+/// How many different worker numbers parallel_for passes to its body over [0, n), when called from where this is
+/// called.
+inline std::int64_t workers(std::int64_t n) {
+  return omp_in_parallel() ? std::min<std::int64_t>(n, 1) : std::min<std::int64_t>(n, threads());
+}
+
+/// Calls body(i) or body(i, worker) once for every i in [0, n), for bodies that do a whole block of work each; `work`
+/// is the cost of one call in elementary operations. 0 <= worker < workers(n), and two calls that run at the same time
+/// never have the same worker, so it is the index of a body's scratch. omp_get_thread_num() is not: inside a parallel
+/// region of the caller the loop runs serially, and that function still returns the thread's number in the caller's
+/// team.
 template <class Body>
 void parallel_for(std::int64_t n, std::int64_t work, const Body& body) {
+  const auto call = [&](std::int64_t i, std::int64_t worker) {
+    if constexpr (std::invocable<const Body&, std::int64_t, std::int64_t>) {
+      body(i, worker);
+    } else {
+      body(i);
+    }
+  };
   const int team = threads();
   if (team == 1 || n <= 1 || n * std::max<std::int64_t>(work, 1) < kParallelWork || omp_in_parallel()) {
-    for (std::int64_t i = 0; i < n; ++i) body(i);
+    for (std::int64_t i = 0; i < n; ++i) call(i, 0);
     return;
   }
   TaskQueue queue(n, team);
 #pragma omp parallel num_threads(team)
-  queue.run(omp_get_thread_num(), body);
+  {
+    const int thread = omp_get_thread_num();
+    queue.run(thread, [&](std::int64_t i) { call(i, n < team ? i : thread); });
+  }
 }
 
 /// ceil(a / b) for a >= 0, b > 0.

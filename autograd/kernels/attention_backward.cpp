@@ -177,7 +177,7 @@ struct Plan {
     return {heads, AttentionPanel<T>::size(shape.queries, shape.keys, shape.head_size), edge,
             longest == 0 ? 0 : ceil_div(longest, edge)};
   }
-  std::int64_t panels() const { return pieces > 1 ? heads : threads(); }
+  std::int64_t panels() const { return pieces > 1 ? heads : workers(heads); }
 };
 
 template <class T>
@@ -189,7 +189,7 @@ T* head_of(const HeadSink<T>& sink, std::int64_t b, std::int64_t column) {
 template <class T>
 std::int64_t attention_backward_scratch(const AttentionShape& shape) {
   const Plan plan = Plan::of<T>(shape);
-  return plan.panels() * plan.panel + threads() * kPairScratch;
+  return plan.panels() * plan.panel + workers(plan.heads * plan.pieces) * kPairScratch;
 }
 
 template <class T>
@@ -199,7 +199,9 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
   require_target();
   const Plan plan = Plan::of<T>(shape);
   const std::int64_t t_size = shape.queries, s_size = shape.keys;
-  const auto run = [&](std::int64_t i, std::int64_t query_piece, std::int64_t key_piece, BackwardPhase phase) {
+  T* const worker_scratch = scratch + plan.panels() * plan.panel;
+  const auto run = [&](std::int64_t i, std::int64_t query_piece, std::int64_t key_piece, BackwardPhase phase,
+                       std::int64_t worker) {
     const std::int64_t b = i / shape.heads, h = i % shape.heads, column = h * shape.head_size;
     AttentionBackwardHead<T> head{};
     head.q = q.data + b * q.batch_stride + column, head.q_stride = q.row_stride;
@@ -221,28 +223,27 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
     head.dv = head_of(dv, b, column), head.dv_stride = dv.row_stride, head.add_dv = dv.add;
     const AttentionPiece piece{query_piece * plan.edge, std::min((query_piece + 1) * plan.edge, t_size),
                                key_piece * plan.edge, std::min((key_piece + 1) * plan.edge, s_size)};
-    const std::int64_t panel = phase == BackwardPhase::all ? omp_get_thread_num() : i;
-    run_phase(head, scratch + panel * plan.panel, piece,
-              scratch + plan.panels() * plan.panel + omp_get_thread_num() * kPairScratch, phase);
+    const std::int64_t panel = phase == BackwardPhase::all ? worker : i;
+    run_phase(head, scratch + panel * plan.panel, piece, worker_scratch + worker * kPairScratch, phase);
   };
 
   const std::int64_t n = plan.pieces, row_work = shape.head_size + 8;
   if (n <= 1) {
     parallel_for(n * plan.heads, (t_size * s_size + t_size + s_size) * row_work / 4,
-                 [&](std::int64_t i) { run(i, 0, 0, BackwardPhase::all); });
+                 [&](std::int64_t i, std::int64_t worker) { run(i, 0, 0, BackwardPhase::all, worker); });
     return;
   }
   parallel_for(plan.heads * n, plan.edge * row_work,
-               [&](std::int64_t i) { run(i / n, i % n, i % n, BackwardPhase::start); });
+               [&](std::int64_t i, std::int64_t worker) { run(i / n, i % n, i % n, BackwardPhase::start, worker); });
   for (std::int64_t step = 0; step < n; ++step) {
-    parallel_for(plan.heads * n, plan.edge * plan.edge * row_work / 4, [&](std::int64_t i) {
+    parallel_for(plan.heads * n, plan.edge * plan.edge * row_work / 4, [&](std::int64_t i, std::int64_t worker) {
       // First, last, second, …: of two neighbours a causal step has about one that does anything.
       const std::int64_t at = i % n, piece = at % 2 == 0 ? at / 2 : n - 1 - at / 2;
-      run(i / n, piece, (step + n - piece) % n, BackwardPhase::sweep);
+      run(i / n, piece, (step + n - piece) % n, BackwardPhase::sweep, worker);
     });
   }
   parallel_for(plan.heads * n, plan.edge * row_work,
-               [&](std::int64_t i) { run(i / n, i % n, i % n, BackwardPhase::finish); });
+               [&](std::int64_t i, std::int64_t worker) { run(i / n, i % n, i % n, BackwardPhase::finish, worker); });
 }
 
 template std::int64_t attention_backward_scratch<float>(const AttentionShape&);

@@ -191,11 +191,15 @@ void forward_tile(const AttentionForwardTile<float>& tile, float* scratch) {
 void forward_tile(const AttentionForwardTile<double>& tile, double* scratch) {
   HWY_DYNAMIC_DISPATCH(attention_forward_tile_f64)(tile, scratch);
 }
+
+std::int64_t forward_tiles(const AttentionShape& shape) {
+  return shape.batch * shape.heads * ceil_div(shape.queries, kForwardTile);
+}
 }  // namespace
 
 template <class T>
 std::int64_t attention_forward_scratch(const AttentionShape& shape) {
-  return threads() * forward_tile_scratch(shape.head_size);
+  return workers(forward_tiles(shape)) * forward_tile_scratch(shape.head_size);
 }
 
 template <class T>
@@ -204,7 +208,7 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
   require_target();
   const std::int64_t t_size = shape.queries, s_size = shape.keys, tiles = ceil_div(t_size, kForwardTile);
   const std::int64_t work = std::min(t_size, kForwardTile) * (s_size + 1) * (shape.head_size + 8) / 8;
-  parallel_for(shape.batch * shape.heads * tiles, work, [&](std::int64_t i) {
+  parallel_for(forward_tiles(shape), work, [&](std::int64_t i, std::int64_t worker) {
     // Causal tiles cost more towards the end: first, last, second, … makes contiguous shares of them alike.
     const std::int64_t order = i % tiles, b = i / tiles / shape.heads, h = i / tiles % shape.heads;
     const std::int64_t t = (order % 2 == 0 ? order / 2 : tiles - 1 - order / 2) * kForwardTile;
@@ -224,7 +228,7 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
     tile.y = y.data + b * y.batch_stride + t * y.row_stride + h * shape.head_size;
     tile.y_stride = y.row_stride;
     tile.lse = lse == nullptr ? nullptr : lse + (b * shape.heads + h) * t_size + t;
-    forward_tile(tile, scratch + omp_get_thread_num() * forward_tile_scratch(shape.head_size));
+    forward_tile(tile, scratch + worker * forward_tile_scratch(shape.head_size));
   });
 }
 
