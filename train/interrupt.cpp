@@ -20,14 +20,21 @@ void handle(int signal) {
 
 }  // namespace
 
+void ignore_signals_of_writes() {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+}
+
 void install_interrupt_handlers() {
   struct sigaction action = {};
   action.sa_handler = handle;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;  // a save in progress is finished, not failed
-  sigaction(SIGINT, &action, nullptr);
+  struct sigaction hangup = {};
+  const bool ignored = sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler == SIG_IGN;
+  if (!ignored) sigaction(SIGHUP, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(), and an error has a sentence
+  sigaction(SIGINT, &action, nullptr);
 }
 
 DeferInterrupts::DeferInterrupts() { deferred = deferred + 1; }

@@ -160,6 +160,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ignore_signals_of_writes();
   fill_standard_streams();
   limit_spinning(argv);
   install_interrupt_handlers();

@@ -1,5 +1,6 @@
 // Exact runs, as a user sees them: the same bytes of the checkpoint however the run was cut, threaded, logged or
 // stopped.
+#include <array>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -117,7 +118,7 @@ TEST_CASE("an interrupt saves the last complete step, and the resumed run is the
   REQUIRE(expected.size() > 10000);
   int interrupted = 0;
   for (int i = 0; i < 6; ++i) {
-    const int signal = i % 2 == 0 ? SIGINT : SIGTERM;
+    const int signal = std::array{SIGINT, SIGTERM, SIGHUP}[static_cast<std::size_t>(i % 3)];
     const std::string run = folder / fmt::format("interrupted-{}", i);
     RunOptions options;
     options.meanwhile = [&](pid_t process) {

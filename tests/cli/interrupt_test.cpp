@@ -1,6 +1,7 @@
 // The first Ctrl-C is heard wherever a verb may be: where there is nothing to save, it ends the program at once.
 #include <signal.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
@@ -31,7 +32,7 @@ TEST_CASE("an interrupt is heard while standard input is read") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "2"} + kSmall).exit_code == 0);
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     RunOptions waiting = interrupted_by(signal);
     waiting.input = small_text();
     waiting.input_stays_open = true;
@@ -43,7 +44,27 @@ TEST_CASE("an interrupt is heard while standard input is read") {
 }
 
 TEST_CASE("an interrupt is heard by gradcheck") {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     require_interrupted(run_maki({"gradcheck", "--n-layer", "24"}, interrupted_by(signal)), signal);
   }
+}
+
+TEST_CASE("a hangup saves the last complete step, and is ignored where it was ignored at the start") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  const Arguments train = Arguments{"train", corpus, "--out", run, "--max-steps", "300"} + kSmall;
+  RunOptions hangup;
+  hangup.meanwhile = [&](pid_t process) {
+    for (int i = 0; i < 60000 && read_text(run + "/checkpoints/last").empty(); ++i) usleep(1000);
+    kill(process, SIGHUP);
+  };
+  const Finished stopped = run_maki(train, hangup);
+  INFO(stopped.err);
+  REQUIRE(stopped.exit_code == 128 + SIGHUP);
+  REQUIRE_THAT(stopped.err, ContainsSubstring("--resume"));
+  std::filesystem::remove_all(run);
+  hangup.ignored_signal = SIGHUP;
+  const Finished finished = run_maki(train, hangup);
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
 }

@@ -118,8 +118,8 @@ class Terminal {
   if (options.file_size_limit > 0) {
     const rlimit limit{options.file_size_limit, options.file_size_limit};
     setrlimit(RLIMIT_FSIZE, &limit);
-    signal(SIGXFSZ, SIG_IGN);  // so that write() fails with EFBIG, as a full disk does with ENOSPC
   }
+  if (options.ignored_signal > 0) signal(options.ignored_signal, SIG_IGN);
   if (options.memory_limit > 0) {
     const rlimit limit{options.memory_limit, options.memory_limit};
     setrlimit(RLIMIT_AS, &limit);

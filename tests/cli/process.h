@@ -25,6 +25,7 @@ struct RunOptions {
   std::string output_file = {}, error_file = {};  ///< in place of what is kept
   bool output_is_closed_pipe = false;             ///< standard output is a pipe that nobody reads
   std::uint64_t file_size_limit = 0;              ///< bytes (RLIMIT_FSIZE); 0: none
+  int ignored_signal = 0;                         ///< ignored when the program starts, as nohup does; 0: none
   std::uint64_t memory_limit = 0;                 ///< bytes (RLIMIT_AS); 0: none
 };
 
