@@ -2,14 +2,22 @@
 // arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135), so that memory is O(T); forward saves only the log-sum-exp.
 //
 // Bits of an output row depend on its query, on the keys and values that it sees, on their positions and on the mask:
-// on nothing else. Keys come in blocks of 64 counted from key 0, a score is one chain over D, and a key that a row does
-// not see adds exactly nothing, so a cached generation (T = 1, S = t + 1) equals row t of the full forward. A key that
-// is not seen is skipped, never multiplied by 0: NaN behind a mask stays there.
+// on nothing else. Keys come in blocks of 64 counted from key 0, a score is one chain over D (of an early row, see
+// below, a sum lane by lane), and a key that a row does not see adds exactly nothing, so a cached generation (T = 1, S
+// = t + 1) equals row t of the full forward. A key that is not seen is skipped, never multiplied by 0: NaN behind a
+// mask stays there.
 //
-// Keys (and, in backward, values) are taken less the first key that the mask lets through, which every row that sees
-// any sees: a softmax does not mind, and what large means have in common goes before it is rounded, not after. Should
-// that key hold an infinity, its rows are NaN. float32 against float64 with inputs of mean 10 std, D = 32: y 1e-7 in
-// place of 1e-6, dq 2e-5 in place of 3e-4.
+// A softmax does not change when the same number is added to all scores of a row. So keys (and, in backward without
+// dropout, values) are used less an origin: what the rows have in common, if their mean is large, is gone before
+// products are rounded. The origin must be near most of the keys. One that is itself an outlier of length 1e4 would
+// round the digits off all other keys. It is therefore the median, column by column, of the first seven keys that the
+// mask lets through, for a row that sees as many; of the first three for a row that sees three to six keys; and the
+// first key for a row that sees one or two, where only their difference matters. Only the first 6 rows of a causal head
+// are such early rows, and they are computed one by one. An origin is a function of keys that the row sees in any case,
+// so it is the same in cached generation. A column whose median is not finite has the origin 0.
+//
+// Relative errors of float32 against float64 (T 80, D 32, causal): all inputs of mean 1 and std 0.1: y 2e-7, dq 3e-6,
+// dk 2e-6, dv 3e-7 (without an origin dq 8e-5); one key, value or query of length 1e4 among normal ones: below 2e-6.
 #pragma once
 
 #include <cstdint>
@@ -43,13 +51,13 @@ struct AttentionShape {
   double dropout = 0;  ///< weight (b, h, t, s) is dropped where stream.bits(((b·H + h)·T + t)·S + s) < dropout · 2³²
 };
 
-/// Elements of scratch that the two functions need, for threads() threads.
+/// Elements of scratch that the two functions need when called from where this is called, for threads() threads.
 template <class T>
 std::int64_t attention_forward_scratch(const AttentionShape& shape);
 template <class T>
 std::int64_t attention_backward_scratch(const AttentionShape& shape);
 
-/// y [B, T, H·D]; lse [B, H, T] or null: the logarithm to base 2 of Σ exp(score − score of the first key), what
+/// y [B, T, H·D]; lse [B, H, T] or null: the logarithm to base 2 of Σ exp(score − score of the row's origin), what
 /// backward recomputes weights from. A row that sees no key is 0.
 template <class T>
 void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,

@@ -6,8 +6,8 @@
 //
 // Dao et al. 2022, arXiv:2205.14135, algorithm 4. Every pair of a query tile and a key block is computed once and adds
 // to dq of its tile and to dk and dv of its block, in an order that the shape alone decides. Many heads: each is one
-// thread's, from start to end. Few long heads: each is cut into n × n pieces, and step w of n runs those with
-// query piece + key piece = w mod n, which touch no row twice, side by side.
+// thread's, from start to end. Few long heads: each is cut into n × n pieces, and step w of n runs those
+// with query piece + key piece = w mod n, which touch no row twice, side by side.
 #include <algorithm>
 #include <array>
 #include <numbers>
@@ -27,59 +27,81 @@
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
-/// Packs the rows of a piece; their gradients start at 0.
+/// The scratch of a worker, see backward_scratch.
 template <class T>
-HWY_INLINE void Start(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece) {
-  const hn::ScalableTag<T> d;
-  const std::int64_t ld = padded(head.head_size), columns = head.head_size;
-  const T* const k_origin = head.k + head.first_key * head.k_stride;
-  const bool shifted = head.dropout.stream == nullptr && head.keys > 0;
-  const T* const v_origin = shifted ? head.v + head.first_key * head.v_stride : nullptr;
-  for (std::int64_t t = piece.query_begin; t < piece.query_end; t += kBackwardTile) {
-    const std::int64_t rows = std::min(kBackwardTile, piece.query_end - t), tile = t / kBackwardTile;
-    const T factor = static_cast<T>(head.scale * std::numbers::log2e);
-    s.q_finite[tile] =
-        PackRows<T>({head.q + t * head.q_stride, head.q_stride}, rows, columns, factor, s.q + t * ld, ld);
-    s.dy_finite[tile] =
-        PackRows<T>({head.dy + t * head.dy_stride, head.dy_stride}, rows, columns, T{1}, s.dy + t * ld, ld);
-    std::fill(s.q + (t + rows) * ld, s.q + (t + kBackwardTile) * ld, T{0});
-    std::fill(s.dy + (t + rows) * ld, s.dy + (t + kBackwardTile) * ld, T{0});
-    std::fill(s.dq + t * ld, s.dq + (t + kBackwardTile) * ld, T{0});
-    for (std::int64_t r = t; r < t + rows; ++r) {
-      auto sum = hn::Zero(d);
-      for (std::int64_t c = 0; c < columns; c += Lanes<T>()) {
-        auto y = LoadFirst(d, head.y + r * head.y_stride + c, columns - c);
-        if (v_origin != nullptr) y = hn::Sub(y, LoadFirst(d, v_origin + c, columns - c));
-        sum = hn::MulAdd(y, hn::LoadU(d, s.dy + r * ld + c), sum);
-      }
-      s.row_sum[r] = hn::GetLane(hn::SumOfLanes(d, sum));
+struct BackwardScratch {
+  T *p, *ds, *keep;
+  Origins<T> k_origins, v_origins;
+
+  /// With dropout the values have no origin: their weights do not add up to 1.
+  BackwardScratch(const AttentionBackwardHead<T>& head, T* at)
+      : p(at),
+        ds(p + kBackwardTile * kKeyBlock),
+        keep(ds + kBackwardTile * kKeyBlock),
+        k_origins(head, keep + kKeyBlock),
+        v_origins(head, keep + kKeyBlock + 3 * padded(head.head_size)) {
+    k_origins.Compute(head, head.k, head.k_stride);
+    if (head.dropout.stream == nullptr) {
+      v_origins.Compute(head, head.v, head.v_stride);
+    } else {
+      v_origins.Clear(head.head_size);
     }
   }
+};
+
+/// Packs a tile of queries of a piece; their gradients start at 0.
+template <class T>
+HWY_INLINE void StartQueries(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, std::int64_t t,
+                             std::int64_t rows, const BackwardScratch<T>& scratch) {
+  const std::int64_t ld = padded(head.head_size), columns = head.head_size, tile = t / kBackwardTile;
+  const T factor = static_cast<T>(head.scale * std::numbers::log2e);
+  s.q_finite[tile] = PackRows<T>({head.q + t * head.q_stride, head.q_stride}, rows, columns, factor, s.q + t * ld, ld);
+  s.dy_finite[tile] =
+      PackRows<T>({head.dy + t * head.dy_stride, head.dy_stride}, rows, columns, T{1}, s.dy + t * ld, ld);
+  std::fill(s.q + (t + rows) * ld, s.q + (t + kBackwardTile) * ld, T{0});
+  std::fill(s.dy + (t + rows) * ld, s.dy + (t + kBackwardTile) * ld, T{0});
+  std::fill(s.dq + t * ld, s.dq + (t + kBackwardTile) * ld, T{0});
+  for (std::int64_t r = t; r < t + rows; ++r) {
+    s.row_sum[r] = DotLessOrigin(s.dy + r * ld, head.y + r * head.y_stride, scratch.v_origins.OfRow(r), columns);
+  }
+}
+
+/// Packs the rows of a piece; their gradients start at 0.
+template <class T>
+HWY_INLINE void Start(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece,
+                      const BackwardScratch<T>& scratch) {
+  const std::int64_t ld = padded(head.head_size), columns = head.head_size;
+  for (std::int64_t t = piece.query_begin; t < piece.query_end; t += kBackwardTile) {
+    StartQueries(head, s, t, std::min(kBackwardTile, piece.query_end - t), scratch);
+  }
   for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {
-    const KeyBlock keys(head.key_mask, at, head.keys);
-    const PackSource<T> k{head.k + at * head.k_stride, head.k_stride, keys.pick, k_origin};
-    s.k_finite[at / kKeyBlock] = PackRows(k, keys.count, columns, T{1}, s.k + at * ld, ld);
-    PackTransposed<T>({s.k + at * ld, ld}, keys.count, columns, s.kt + at * ld);
-    PackTransposed<T>({head.v + at * head.v_stride, head.v_stride, keys.pick, v_origin}, keys.count, columns,
-                      s.vt + at * ld);
     std::fill(s.dk + at * ld, s.dk + (at + kKeyBlock) * ld, T{0});
     std::fill(s.dv + at * ld, s.dv + (at + kKeyBlock) * ld, T{0});
+    if (scratch.k_origins.seven_from == head.queries) continue;  // early rows need nothing packed
+    const KeyBlock keys(head.key_mask, at, head.keys);
+    const PackSource<T> k{head.k + at * head.k_stride, head.k_stride, keys.pick, scratch.k_origins.of_seven};
+    const PackSource<T> v{head.v + at * head.v_stride, head.v_stride, keys.pick, scratch.v_origins.of_seven};
+    s.k_finite[at / kKeyBlock] = PackRows(k, keys.count, columns, T{1}, s.k + at * ld, ld);
+    PackTransposed<T>({s.k + at * ld, ld}, keys.count, columns, s.kt + at * ld);
+    PackTransposed(v, keys.count, columns, s.vt + at * ld);
   }
 }
 
 /// Every visible pair of a piece, key blocks outside.
 template <class T>
 HWY_INLINE void Sweep(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece,
-                      T* scratch) {
+                      const BackwardScratch<T>& scratch) {
   const std::int64_t ld = padded(head.head_size);
   for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {
     const KeyBlock keys(head.key_mask, at, head.keys);
+    if (keys.count == 0) continue;
     const std::int64_t sees = head.last_key_step == 0 ? 0 : std::max<std::int64_t>(at - head.last_key, 0);
-    for (std::int64_t t = std::max(piece.query_begin, sees / kBackwardTile * kBackwardTile);
-         t < piece.query_end && keys.count > 0; t += kBackwardTile) {
+    for (std::int64_t t = std::max(piece.query_begin, sees / kBackwardTile * kBackwardTile); t < piece.query_end;
+         t += kBackwardTile) {
       RunPair(head,
               Pair<T>{.first_row = t,
                       .rows = std::min(kBackwardTile, piece.query_end - t),
+                      .early = std::max<std::int64_t>(scratch.k_origins.seven_from - t, 0),
                       .q = s.q + t * ld,
                       .dy = s.dy + t * ld,
                       .row_sum = s.row_sum + t,
@@ -90,12 +112,16 @@ HWY_INLINE void Sweep(const AttentionBackwardHead<T>& head, const AttentionPanel
                       .vt = s.vt + at * ld,
                       .dk = s.dk + at * ld,
                       .dv = s.dv + at * ld,
-                      .p = scratch,
-                      .ds = scratch + kBackwardTile * kKeyBlock,
-                      .keep = scratch + 2 * kBackwardTile * kKeyBlock,
+                      .p = scratch.p,
+                      .ds = scratch.ds,
+                      .keep = scratch.keep,
                       .q_finite = s.q_finite[t / kBackwardTile] != 0,
                       .dy_finite = s.dy_finite[t / kBackwardTile] != 0,
-                      .k_finite = s.k_finite[at / kKeyBlock] != 0},
+                      .k_finite = s.k_finite[at / kKeyBlock] != 0,
+                      .plain_k = {head.k + at * head.k_stride, head.k_stride, keys.pick},
+                      .plain_v = {head.v + at * head.v_stride, head.v_stride, keys.pick},
+                      .k_origins = &scratch.k_origins,
+                      .v_origins = &scratch.v_origins},
               keys);
     }
   }
@@ -118,18 +144,18 @@ HWY_INLINE void Finish(const AttentionBackwardHead<T>& head, const AttentionPane
 }
 
 template <class T>
-HWY_INLINE void RunPhase(const AttentionBackwardHead<T>& head, T* panel, const AttentionPiece& piece, T* scratch,
+HWY_INLINE void RunPhase(const AttentionBackwardHead<T>& head, T* panel, const AttentionPiece& piece, T* worker_scratch,
                          BackwardPhase phase) {
   const AttentionPanel<T> s(panel, head.queries, head.keys, head.head_size);
-  if (phase == BackwardPhase::start) Start(head, s, piece);
-  if (phase == BackwardPhase::sweep) Sweep(head, s, piece, scratch);
-  if (phase == BackwardPhase::finish) Finish(head, s, piece);
-  if (phase != BackwardPhase::all) return;
+  if (phase == BackwardPhase::finish) return Finish(head, s, piece);
+  const BackwardScratch<T> scratch(head, worker_scratch);
+  if (phase == BackwardPhase::start) return Start(head, s, piece, scratch);
+  if (phase == BackwardPhase::sweep) return Sweep(head, s, piece, scratch);
   const AttentionPiece queries{piece.query_begin, piece.query_end, 0, 0};
-  Start(head, s, queries);
+  Start(head, s, queries, scratch);
   for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {  // a block while it is in the cache
     const AttentionPiece block{0, 0, at, std::min(at + kKeyBlock, piece.key_end)};
-    Start(head, s, block);
+    Start(head, s, block, scratch);
     Sweep(head, s, {piece.query_begin, piece.query_end, block.key_begin, block.key_end}, scratch);
     Finish(head, s, block);
   }
@@ -189,7 +215,7 @@ T* head_of(const HeadSink<T>& sink, std::int64_t b, std::int64_t column) {
 template <class T>
 std::int64_t attention_backward_scratch(const AttentionShape& shape) {
   const Plan plan = Plan::of<T>(shape);
-  return plan.panels() * plan.panel + workers(plan.heads * plan.pieces) * kPairScratch;
+  return plan.panels() * plan.panel + workers(plan.heads * plan.pieces) * backward_scratch(shape.head_size);
 }
 
 template <class T>
@@ -213,7 +239,7 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
     head.last_key = shape.causal ? s_size - t_size : s_size - 1;
     head.last_key_step = shape.causal ? 1 : 0;
     head.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * s_size;
-    head.first_key = first_key(head.key_mask, s_size);
+    head.first_keys = first_keys(head.key_mask, s_size);
     head.scale = shape.scale;
     head.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
     head.first_weight = static_cast<std::uint64_t>(i * t_size * s_size);
@@ -224,7 +250,8 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
     const AttentionPiece piece{query_piece * plan.edge, std::min((query_piece + 1) * plan.edge, t_size),
                                key_piece * plan.edge, std::min((key_piece + 1) * plan.edge, s_size)};
     const std::int64_t panel = phase == BackwardPhase::all ? worker : i;
-    run_phase(head, scratch + panel * plan.panel, piece, worker_scratch + worker * kPairScratch, phase);
+    run_phase(head, scratch + panel * plan.panel, piece, worker_scratch + worker * backward_scratch(shape.head_size),
+              phase);
   };
 
   const std::int64_t n = plan.pieces, row_work = shape.head_size + 8;

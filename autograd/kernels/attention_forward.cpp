@@ -22,6 +22,7 @@
 #include <hwy/highway.h>
 
 #include "autograd/kernels/attention-inl.h"
+#include "autograd/kernels/attention_origin-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -32,6 +33,7 @@ struct ForwardScratch {
   T *q, *y, *lane_sum, *max, *sum;  // [tile, d] twice, [tile, kPadding], [tile], [tile]
   T *kt, *v;                        // [d, kKeyBlock], [kKeyBlock, d]
   T *p, *new_max, *alpha, *keep;    // of one group of rows: [kPadding, kKeyBlock], [kPadding] twice; [kKeyBlock]
+  T* origins;                       // [3, d]
 
   ForwardScratch(T* at, std::int64_t d)
       : q(at),
@@ -44,7 +46,8 @@ struct ForwardScratch {
         p(v + kKeyBlock * d),
         new_max(p + kPadding * kKeyBlock),
         alpha(new_max + kPadding),
-        keep(alpha + kPadding) {}
+        keep(alpha + kPadding),
+        origins(keep + kKeyBlock) {}
 };
 
 /// The values of one block of keys: packed, or, for a single query, where they stand.
@@ -55,8 +58,8 @@ struct Values {
   bool finite;
 };
 
-/// R rows of the tile, from `row` on, meet one packed block of keys, the first one if `first`. visible [R] never falls
-/// from row to row.
+/// R rows of the tile, from `row` on, whose scores for one block of keys are in s.p, take in that block, the first one
+/// if `first`. visible [R] never falls from row to row.
 template <int R, class T>
 HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t row,
                                const KeyBlock& keys, const std::int64_t* visible, const Values<T>& values, bool first) {
@@ -70,7 +73,6 @@ HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const Forwar
     std::fill(s.lane_sum + row * kPadding, s.lane_sum + (row + R) * kPadding, T{0});
   }
 
-  Product<R, false, Store::set>(width, tile.head_size, s.q + row * d, d, s.kt, kKeyBlock, s.p, kKeyBlock);
   for (int r = 0; r < R; ++r) s.new_max[r] = RowMax(s.p + r * kKeyBlock, visible[r], max[r]);
   Exp2Of(max, s.new_max, R, s.alpha);
   for (int r = 0; r < R; ++r) {
@@ -98,36 +100,53 @@ HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const Forwar
   }
 }
 
-/// Packs one block of keys and runs it past all rows of the tile. Returns the first row that sees one of its keys. The
-/// rows that see any key at all see one of the first block that has any: `first` starts them.
+/// The scores of R rows of the tile, from `row` on, for one block of keys, to s.p: against the packed keys, and those
+/// of early rows, whose origin is another, against the keys where they stand.
+template <int R, class T>
+HWY_INLINE void Scores(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, const Origins<T>& origins,
+                       std::int64_t row, const KeyBlock& keys, const std::int64_t* visible) {
+  constexpr std::int64_t kN = Lanes<T>();
+  const std::int64_t d = padded(tile.head_size), width = (visible[R - 1] + kN - 1) / kN * kN;
+  if (row + R > origins.seven_from && origins.seven_from < tile.queries) {
+    Product<R, false, Store::set>(width, tile.head_size, s.q + row * d, d, s.kt, kKeyBlock, s.p, kKeyBlock);
+  }
+  const T* const k = tile.k + keys.first * tile.k_stride;
+  for (std::int64_t r = 0; r < R && row + r < origins.seven_from; ++r) {
+    DotsLessOrigin<T>(s.q + (row + r) * d, {k, tile.k_stride, keys.pick, origins.OfRow(row + r)}, visible[r],
+                      tile.head_size, s.p + r * kKeyBlock);
+  }
+}
+
+/// One block of keys meets all rows of the tile. The rows that see any key at all see one of the first block that has
+/// any: `first` starts them.
 template <class T>
-HWY_INLINE std::int64_t ForwardBlock(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s,
-                                     const KeyBlock& keys, bool first) {
+HWY_INLINE void ForwardBlock(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, const Origins<T>& origins,
+                             const KeyBlock& keys, bool first) {
   const std::int64_t d = padded(tile.head_size);
   const T* const k = tile.k + keys.first * tile.k_stride;
   const T* const v = tile.v + keys.first * tile.v_stride;
-  PackTransposed<T>({k, tile.k_stride, keys.pick, tile.k + tile.first_key * tile.k_stride}, keys.count, tile.head_size,
-                    s.kt);
+  if (origins.seven_from < tile.queries) {
+    PackTransposed<T>({k, tile.k_stride, keys.pick, origins.of_seven}, keys.count, tile.head_size, s.kt);
+  }
   Values<T> values{v, tile.v_stride, true};
   if (tile.queries > 1 || keys.pick != nullptr || tile.head_size % Lanes<T>() != 0) {
     values = {s.v, d, PackRows<T>({v, tile.v_stride, keys.pick}, keys.count, tile.head_size, T{1}, s.v, d)};
   }
-  std::int64_t seen_from = tile.queries;
   for (std::int64_t row = 0; row < tile.queries; row += kTileRows) {
     std::int64_t visible[kTileRows];
     for (int r = 0; r < kTileRows; ++r) {  // rows behind the last one are like it
       const std::int64_t t = std::min(row + r, tile.queries - 1);
       visible[r] = keys.visible(tile.last_key + t * tile.last_key_step);
-      if (visible[r] > 0) seen_from = std::min(seen_from, t);
     }
     if (visible[kTileRows - 1] == 0) continue;
     if (row + 1 == tile.queries) {
+      Scores<1>(tile, s, origins, row, keys, visible);
       ForwardGroup<1>(tile, s, row, keys, visible, values, first);
     } else {
+      Scores<kTileRows>(tile, s, origins, row, keys, visible);
       ForwardGroup<kTileRows>(tile, s, row, keys, visible, values, first);
     }
   }
-  return seen_from;
 }
 
 /// y / l, and zeros for the rows before seen_from. Adding 0 makes −0, which a sum that underflows leaves, 0.
@@ -161,14 +180,17 @@ HWY_INLINE void ForwardTile(const AttentionForwardTile<T>& tile, T* scratch) {
               s.q, d);
   std::fill(s.q + tile.queries * d, s.q + rows * d, T{0});
 
+  Origins<T> origins(tile, s.origins);
+  origins.Compute(tile, tile.k, tile.k_stride);
   const std::int64_t last = tile.last_key + (tile.queries - 1) * tile.last_key_step;
-  std::int64_t seen_from = tile.queries;
+  bool first = true;
   for (std::int64_t at = 0; at <= std::min(last, tile.keys - 1); at += kKeyBlock) {
     const KeyBlock keys(tile.key_mask, at, std::min(last + 1, tile.keys));
-    const bool first = seen_from == tile.queries;
-    if (keys.count > 0) seen_from = std::min(seen_from, ForwardBlock(tile, s, keys, first));
+    if (keys.count == 0) continue;
+    ForwardBlock(tile, s, origins, keys, first);
+    first = false;
   }
-  ForwardFinish(tile, s, seen_from);
+  ForwardFinish(tile, s, tile.first_row_that_sees(1));
 }
 
 void attention_forward_tile_f32(const AttentionForwardTile<float>& tile, float* scratch) { ForwardTile(tile, scratch); }
@@ -221,7 +243,7 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
     tile.last_key = shape.causal ? t + s_size - t_size : s_size - 1;
     tile.last_key_step = shape.causal ? 1 : 0;
     tile.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * s_size;
-    tile.first_key = first_key(tile.key_mask, s_size);
+    tile.first_keys = first_keys(tile.key_mask, s_size);
     tile.scale = shape.scale;
     tile.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
     tile.first_weight = static_cast<std::uint64_t>(((b * shape.heads + h) * t_size + t) * s_size);

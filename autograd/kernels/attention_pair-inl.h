@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include "autograd/kernels/attention-inl.h"
+#include "autograd/kernels/attention_origin-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -18,15 +19,29 @@ namespace maki::kernels::HWY_NAMESPACE {
 template <class T>
 struct Pair {
   std::int64_t first_row, rows;     // of the tile
+  std::int64_t early;               // so many of its first rows are early rows, which have origins of their own
   const T *q, *dy, *row_sum, *lse;  // from its first row on
   T* dq;                            //
   const T *k, *kt, *vt;             // of the block
   T *dk, *dv;                       //
   T *p, *ds, *keep;                 // scratch: [kBackwardTile, kKeyBlock] twice, [kKeyBlock]
   bool q_finite, dy_finite, k_finite;
+  PackSource<T> plain_k, plain_v;  // of the block, where they stand, without an origin
+  const Origins<T>*k_origins, *v_origins;
+
+  PackSource<T> early_k(std::int64_t row) const { return with_origin(plain_k, k_origins->OfRow(first_row + row)); }
+  PackSource<T> early_v(std::int64_t row) const { return with_origin(plain_v, v_origins->OfRow(first_row + row)); }
+
+ private:
+  static PackSource<T> with_origin(PackSource<T> from, const T* origin) {
+    from.origin = origin;
+    return from;
+  }
 };
 
-/// s → p ∘ keep and dp → ds in place, of one row over its `visible` keys; 0 from there to `width`.
+/// s → p ∘ keep and dp → ds in place, of one row over its `visible` keys; 0 from there to `width`. Where one key has
+/// all the weight, ds is 0 up to the rounding of dp − r. It is set to 0 there, as a large key would multiply that
+/// rounding in dq, a large query in dk. (A product with 0, so that NaN stays NaN.)
 template <class T>
 HWY_INLINE void RowGradient(T* s, T* ds, const T* keep, std::int64_t visible, std::int64_t width, T lse, T row_sum) {
   const hn::ScalableTag<T> d;
@@ -41,7 +56,8 @@ HWY_INLINE void RowGradient(T* s, T* ds, const T* keep, std::int64_t visible, st
       kept = hn::Mul(p, hn::LoadU(d, keep + j));
     }
     hn::StoreU(hn::IfThenElseZero(seen, kept), d, s + j);
-    hn::StoreU(hn::IfThenElseZero(seen, hn::Mul(p, hn::Sub(dp, sum))), d, ds + j);
+    const auto weight = hn::IfThenZeroElse(hn::Eq(p, hn::Set(d, T{1})), p);
+    hn::StoreU(hn::IfThenElseZero(seen, hn::Mul(weight, hn::Sub(dp, sum))), d, ds + j);
   }
 }
 
@@ -56,9 +72,17 @@ HWY_NOINLINE void PairRows(const AttentionBackwardHead<T>& head, const Pair<T>& 
   const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
   T* const p = s.p + row * kKeyBlock;
   T* const ds = s.ds + row * kKeyBlock;
-  Product<kTileRows, false, Store::set>(width, head.head_size, s.q + row * d, d, s.kt, kKeyBlock, p, kKeyBlock);
-  Product<kTileRows, false, Store::set>(width, head.head_size, s.dy + row * d, d, s.vt, kKeyBlock, ds, kKeyBlock);
-  for (std::int64_t r = 0; r < std::min<std::int64_t>(kTileRows, s.rows - row); ++r) {
+  if (row + kTileRows > s.early && s.early < s.rows) {
+    Product<kTileRows, false, Store::set>(width, head.head_size, s.q + row * d, d, s.kt, kKeyBlock, p, kKeyBlock);
+    Product<kTileRows, false, Store::set>(width, head.head_size, s.dy + row * d, d, s.vt, kKeyBlock, ds, kKeyBlock);
+  }
+  const std::int64_t rows = std::min<std::int64_t>(kTileRows, s.rows - row);
+  const std::int64_t early = std::clamp<std::int64_t>(s.early - row, 0, rows);
+  for (std::int64_t r = 0; r < early; ++r) {
+    DotsLessOrigin(s.q + (row + r) * d, s.early_k(row + r), visible[r], head.head_size, p + r * kKeyBlock);
+    DotsLessOrigin(s.dy + (row + r) * d, s.early_v(row + r), visible[r], head.head_size, ds + r * kKeyBlock);
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
     const T* keep = nullptr;
     if (head.dropout.stream != nullptr) {
       const auto number = head.first_weight + static_cast<std::uint64_t>((s.first_row + row + r) * head.keys);
@@ -69,11 +93,14 @@ HWY_NOINLINE void PairRows(const AttentionBackwardHead<T>& head, const Pair<T>& 
   }
   if (head.dq == nullptr) return;
   T* const dq = s.dq + row * d;
-  if (s.k_finite || visible[0] == most) {
+  if (early == 0 && (s.k_finite || visible[0] == most)) {
     Product<kTileRows, false, Store::add>(columns, most, ds, kKeyBlock, s.k, d, dq, d);
     return;
   }
-  for (std::int64_t r = 0; r < kTileRows; ++r) {  // NaN among keys that only some of the rows see
+  for (std::int64_t r = 0; r < early; ++r) {
+    AddLessOrigin(ds + r * kKeyBlock, s.early_k(row + r), visible[r], head.head_size, dq + r * d);
+  }
+  for (std::int64_t r = early; r < rows; ++r) {  // beside early rows, or NaN among keys that only some of the rows see
     Product<1, false, Store::add>(columns, visible[r], ds + r * kKeyBlock, kKeyBlock, s.k, d, dq + r * d, d);
   }
 }

@@ -1,6 +1,8 @@
 // What the two attention kernels hand to the code of a SIMD target: one tile of work, as plain pointers.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "autograd/core/philox.h"
@@ -24,11 +26,21 @@ inline DropoutRule dropout_rule(const RandomStream* stream, double p) {
   return {stream, static_cast<std::uint32_t>(p * 4294967296.0), 1 / (1 - p)};
 }
 
-/// The first key that a mask [keys] lets through; 0 where there is none, or no mask.
-inline std::int64_t first_key(const std::int32_t* mask, std::int64_t keys) {
-  std::int64_t s = 0;
-  while (mask != nullptr && s < keys && mask[s] == 0) ++s;
-  return s < keys ? s : 0;
+/// How many of the first keys decide the origin of a row that sees at least as many. Part of the bits: it stays.
+inline constexpr int kOriginKeys = 7;
+
+/// The positions of the first keys that a mask [keys] lets through (null: all of them), at most kOriginKeys.
+struct FirstKeys {
+  int count = 0;
+  std::array<std::int64_t, kOriginKeys> at{};
+};
+
+inline FirstKeys first_keys(const std::int32_t* mask, std::int64_t keys) {
+  FirstKeys found;
+  for (std::int64_t s = 0; s < keys && found.count < kOriginKeys; ++s) {
+    if (mask == nullptr || mask[s] != 0) found.at[static_cast<std::size_t>(found.count++)] = s;
+  }
+  return found;
 }
 
 /// One head of one sequence, and a range of its queries.
@@ -42,10 +54,18 @@ struct AttentionTile {
   std::int64_t last_key;         ///< the last key that the first query sees
   std::int64_t last_key_step;    ///< 1 for causal: the next query sees one more; else 0
   const std::int32_t* key_mask;  ///< [keys] or null
-  std::int64_t first_key;        ///< the first key that the mask lets through: every row that sees any sees it
+  FirstKeys first_keys;          ///< of key_mask
   double scale;
   DropoutRule dropout;
   std::uint64_t first_weight;  ///< number of (first query, key 0) in the dropout stream
+
+  /// The first query that sees at least `count` keys, 1 <= count <= kOriginKeys; `queries` where none does.
+  std::int64_t first_row_that_sees(int count) const {
+    if (first_keys.count < count) return queries;
+    const std::int64_t missing = first_keys.at[static_cast<std::size_t>(count - 1)] - last_key;
+    if (last_key_step == 0) return missing <= 0 ? 0 : queries;
+    return std::clamp<std::int64_t>(missing, 0, queries);
+  }
 };
 
 template <class T>
@@ -71,7 +91,8 @@ constexpr std::int64_t forward_tile_scratch(std::int64_t head_size) {
   const std::int64_t d = padded(head_size);
   return 2 * kForwardTile * d + kForwardTile * (kPadding + 2)  // q, y, sums by lane, maximum, sum
          + kKeyBlock * (2 * d)                                 // kᵀ, v
-         + kPadding * (kKeyBlock + 2) + kKeyBlock;             // weights of a group, its new maxima and factors, keep
+         + kPadding * (kKeyBlock + 2) + kKeyBlock              // weights of a group, its new maxima and factors, keep
+         + 3 * d;                                              // origins
 }
 
 /// Queries and keys of a head that one piece of backward's work covers; both begin on multiples of kKeyBlock.
@@ -111,7 +132,10 @@ struct AttentionPanel {
   }
 };
 
-/// Weights and their gradients, [kBackwardTile, kKeyBlock] each, and a row of dropout factors.
-inline constexpr std::int64_t kPairScratch = 2 * kBackwardTile * kKeyBlock + kKeyBlock;
+/// Elements of scratch of one worker of backward: weights and their gradients, [kBackwardTile, kKeyBlock] each, a row
+/// of dropout factors, and the origins of keys and of values.
+constexpr std::int64_t backward_scratch(std::int64_t head_size) {
+  return 2 * kBackwardTile * kKeyBlock + kKeyBlock + 6 * padded(head_size);
+}
 
 }  // namespace maki::kernels

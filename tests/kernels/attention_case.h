@@ -2,11 +2,16 @@
 // weights, float64) to compare with.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "autograd/kernels/attention.h"
+#include "autograd/kernels/target.h"
+#include "tests/catch.h"
 
 namespace maki::tests {
 
@@ -46,5 +51,37 @@ template <class T>
 AttentionResult<T> run_attention(const AttentionCase& c, const AttentionInputs<T>& in,
                                  const AttentionResult<T>* add = nullptr, const AttentionAdds& adds = {});
 AttentionResult<double> reference_attention(const AttentionCase& c, const AttentionInputs<double>& in);
+
+template <class T>
+AttentionInputs<double> widened(const AttentionInputs<T>& in) {
+  return {{in.q.begin(), in.q.end()}, {in.kv.begin(), in.kv.end()}, {in.dy.begin(), in.dy.end()}};
+}
+
+template <class Body>
+void on_every_target(const Body& body) {
+  for (const std::string& name : kernels::available_targets()) {
+    kernels::force_target(name);
+    INFO("target " << kernels::target());
+    body();
+  }
+  kernels::force_target("");
+}
+
+inline double norm_of(const std::vector<double>& x) {
+  double sum = 0;
+  for (const double value : x) sum += value * value;
+  return std::sqrt(sum);
+}
+
+/// ‖a − b‖ / max(‖b‖, floor).
+template <class T>
+double relative(const std::vector<T>& a, const std::vector<double>& b, double floor) {
+  REQUIRE(a.size() == b.size());
+  double distance = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    distance += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
+  }
+  return std::sqrt(distance) / std::max(norm_of(b), floor);
+}
 
 }  // namespace maki::tests

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <string>
 
 #include "autograd/core/parallel.h"
@@ -16,30 +15,6 @@ using namespace maki::tests;
 
 namespace {
 
-template <class Body>
-void on_every_target(const Body& body) {
-  for (const std::string& name : kernels::available_targets()) {
-    kernels::force_target(name);
-    INFO("target " << kernels::target());
-    body();
-  }
-  kernels::force_target("");
-}
-
-double norm_of(const std::vector<double>& x) {
-  return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
-}
-
-template <class T>
-double relative(const std::vector<T>& a, const std::vector<double>& b, double floor) {
-  REQUIRE(a.size() == b.size());
-  double distance = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    distance += (static_cast<double>(a[i]) - b[i]) * (static_cast<double>(a[i]) - b[i]);
-  }
-  return std::sqrt(distance) / std::max(norm_of(b), floor);
-}
-
 template <class T>
 void require_close(const AttentionResult<T>& a, const AttentionResult<double>& b, double bound) {
   REQUIRE(relative(a.y, b.y, 0.01) < bound);
@@ -48,11 +23,6 @@ void require_close(const AttentionResult<T>& a, const AttentionResult<double>& b
   const double norm = std::max(std::hypot(norm_of(b.dq), norm_of(b.dkv)), 1e-3);
   REQUIRE(relative(a.dq, b.dq, norm) < bound);
   REQUIRE(relative(a.dkv, b.dkv, norm) < bound);
-}
-
-template <class T>
-AttentionInputs<double> widened(const AttentionInputs<T>& in) {
-  return {{in.q.begin(), in.q.end()}, {in.kv.begin(), in.kv.end()}, {in.dy.begin(), in.dy.end()}};
 }
 
 // `rows` rows of `width` numbers from row `from` on.
@@ -335,7 +305,7 @@ TEST_CASE("attention: large scores and large means lose nothing") {
       REQUIRE(relative(found.y, wanted.y, 0) < 5e-7);
       // A weight is as exact as its score, 640 at mean 10, whose products are rounded apart where they are not fused.
       const bool fused = kernels::target() != "sse4" && kernels::target() != "floor";
-      REQUIRE(relative(found.dkv, wanted.dkv, 0) < (fused ? 1e-6 : 1.5e-6) * mean);
+      REQUIRE(relative(found.dkv, wanted.dkv, 0) < (fused ? 1.2e-6 : 1.5e-6) * mean);
       // dq is Σ ds k with Σ ds = 0, small beside its terms: 2e-5 at mean 10 (3e-4 with keys as they are).
       REQUIRE(relative(found.dq, wanted.dq, 0) < 4e-6 * mean);
     }

@@ -1,0 +1,128 @@
+// Attention in float32 against float64 where one key, value or query is large, where all of them have a large common
+// mean, and both. An origin that is subtracted from all keys must help the second and not harm the first.
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/kernels/attention_case.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+constexpr double kBound = 5e-6;
+
+/// dk or dv out of both, side by side.
+template <class T>
+std::vector<T> half_of(const AttentionCase& c, const std::vector<T>& dkv, std::int64_t begin) {
+  std::vector<T> half;
+  for (std::int64_t row = 0; row < c.batch * c.keys; ++row) {
+    const auto from = dkv.begin() + row * 2 * c.width() + begin;
+    half.insert(half.end(), from, from + c.width());
+  }
+  return half;
+}
+
+/// The largest relative error of y, dq, dk and dv.
+template <class T>
+double largest_error(const AttentionCase& c, const AttentionResult<T>& a, const AttentionResult<double>& b) {
+  const std::int64_t width = c.width();
+  return std::max({relative(a.y, b.y, 1e-30), relative(a.dq, b.dq, 1e-30),
+                   relative(half_of(c, a.dkv, 0), half_of(c, b.dkv, 0), 1e-30),
+                   relative(half_of(c, a.dkv, width), half_of(c, b.dkv, width), 1e-30)});
+}
+
+enum class Part { key, value, query };
+
+/// A pointer to the row of head 0 of a token.
+template <class T>
+T* row_of(const AttentionCase& c, AttentionInputs<T>& in, Part part, std::int64_t token) {
+  if (part == Part::query) return in.q.data() + token * c.width();
+  return in.kv.data() + token * 2 * c.width() + (part == Part::value ? c.width() : 0);
+}
+
+/// Whether the long key has either all the weight or none in every row, and whether the long query gives all its weight
+/// to one key. Where a weight is between, its score, of size 1e4, decides the result, and no softmax in float32 has the
+/// digits of that.
+bool is_well_conditioned(const AttentionCase& c, AttentionInputs<float> in, Part part, std::int64_t token) {
+  constexpr double kEnough = 40;  // e^-40 times 1e4 is below the rounding of float32
+  for (std::int64_t t = 0; t < c.queries && part != Part::value; ++t) {
+    double best = -1e30, second = -1e30, own = 0;
+    for (std::int64_t s = 0; s < c.keys; ++s) {
+      if (!c.sees(0, t, s)) continue;
+      double score = 0;
+      for (std::int64_t i = 0; i < c.head_size; ++i) {
+        score += c.scale * row_of(c, in, Part::query, t)[i] * row_of(c, in, Part::key, s)[i];
+      }
+      second = std::max(second, std::min(best, score));
+      best = std::max(best, score);
+      if (s == token) own = score;
+    }
+    if (part == Part::query && t == token && best - second < kEnough) return false;
+    if (part == Part::key && c.sees(0, t, token) && std::abs(own - (own == best ? second : best)) < kEnough)
+      return false;
+  }
+  return true;
+}
+
+/// Inputs whose row at `token` has length 1e4, drawn until the problem is well conditioned.
+AttentionInputs<float> draw_outlier(AttentionCase c, Part part, std::int64_t token) {
+  for (c.seed = 0; c.seed < 200; ++c.seed) {
+    AttentionInputs<float> in = draw_attention<float>(c);
+    float* const row = row_of(c, in, part, token);
+    double length = 0;
+    for (std::int64_t i = 0; i < c.head_size; ++i) length += static_cast<double>(row[i]) * row[i];
+    for (std::int64_t i = 0; i < c.head_size; ++i) row[i] *= static_cast<float>(1e4 / std::sqrt(length));
+    if (is_well_conditioned(c, in, part, token)) return in;
+  }
+  FAIL("no well-conditioned case found");
+  return {};
+}
+
+void require_accurate(const AttentionCase& c, const AttentionInputs<float>& in) {
+  const AttentionResult<double> wanted = reference_attention(c, widened(in));
+  on_every_target([&] {
+    const AttentionResult<float> found = run_attention(c, in);
+    CAPTURE(relative(found.y, wanted.y, 1e-30), relative(found.dq, wanted.dq, 1e-30));
+    CHECK(largest_error(c, found, wanted) < kBound);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("attention: one long key, value or query costs the others no digits, at any position") {
+  const AttentionCase causal{.queries = 72, .keys = 72, .heads = 1, .head_size = 32, .causal = true, .scale = 0.2};
+  AttentionCase masked = causal;
+  for (std::int64_t s = 0; s < masked.keys; ++s) masked.mask.push_back(s % 3 != 1);
+  AttentionCase full = causal;
+  full.causal = false;
+  for (const Part part : {Part::key, Part::value, Part::query}) {
+    for (const std::int64_t token : {0, 1, 2, 3, 5, 6, 7, 8, 40, 63, 64, 71}) {
+      INFO("token " << token << (part == Part::key ? ", key" : part == Part::value ? ", value" : ", query"));
+      require_accurate(causal, draw_outlier(causal, part, token));
+      if (token % 3 == 0) require_accurate(masked, draw_outlier(masked, part, token));
+      if (token % 8 == 0) require_accurate(full, draw_outlier(full, part, token));
+    }
+  }
+}
+
+TEST_CASE("attention: what the rows have in common costs no digits, with and without a long key") {
+  // As in the drivers over all ops, scores are of moderate size: their spread is ten times std squared times √D.
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const AttentionCase c{
+        .queries = 72, .keys = 72, .heads = 1, .head_size = 32, .causal = true, .scale = 0.2, .seed = seed};
+    AttentionInputs<float> in = draw_attention<float>(c, 10);
+    in.dy = draw_attention<float>(c).dy;
+    for (std::vector<float>* const x : {&in.q, &in.kv}) {
+      for (float& value : *x) value *= 0.1f;
+    }
+    INFO("seed " << seed);
+    require_accurate(c, in);
+    for (const std::int64_t token : {0, 1, 2, 3, 6, 7, 40}) {
+      INFO("long key " << token);
+      AttentionInputs<float> spoiled = in;  // far on the other side: no query but its own, at position 0, takes it up
+      for (std::int64_t i = 0; i < c.head_size; ++i) row_of(c, spoiled, Part::key, token)[i] *= -1000;
+      require_accurate(c, spoiled);
+    }
+  }
+}
