@@ -6,7 +6,7 @@
 //
 // Dao et al. 2022, arXiv:2205.14135, algorithm 4. Every pair of a query tile and a key block is computed once and adds
 // to dq of its tile and to dk and dv of its block, in an order that the shape alone decides. Many heads: each is one
-// thread's, from start to end. Few long heads: each is cut into n × n pieces, and step w of n runs those
+// thread's, from start to end. Few heads, or very long ones: each is cut into n × n pieces, and step w of n runs those
 // with query piece + key piece = w mod n, which touch no row twice, side by side.
 #include <algorithm>
 #include <array>
@@ -189,21 +189,30 @@ void run_phase(const AttentionBackwardHead<double>& head, double* panel, const A
   HWY_DYNAMIC_DISPATCH(attention_backward_f64)(head, panel, piece, scratch, phase);
 }
 
-// How backward shares out its work: a function of the shape alone.
+// Above this a head's panel is too large to keep one for each thread.
+constexpr std::int64_t kLargePanel = std::int64_t{1} << 20;  // elements
+// Heads that are cut into pieces are done in groups whose panels together take about this much, or more where the
+// threads need more pieces.
+constexpr std::int64_t kGroupPanels = std::int64_t{1} << 22;  // elements
+
+// How backward shares out its work. Pieces are a function of the shape alone, as the order of sums depends on them.
 struct Plan {
   std::int64_t heads, panel;  // of all sequences; elements of one head's panel
-  std::int64_t edge, pieces;  // rows of a piece, and how many; one piece: a head is one thread's
+  std::int64_t edge, pieces;  // rows of a piece, and how many; one piece: a head is one worker's
+  std::int64_t group;         // heads that are in work at the same time, so many panels are needed
 
   template <class T>
   static Plan of(const AttentionShape& shape) {
-    // Below 32 heads threads could be idle; below 512 rows the pieces would be too small for a step (a barrier each).
     const std::int64_t longest = std::max(shape.queries, shape.keys), heads = shape.batch * shape.heads;
-    const std::int64_t edge =
-        heads >= 32 || longest < 512 ? longest : std::max<std::int64_t>(128, ceil_div(longest, 2048) * 64);
-    return {heads, AttentionPanel<T>::size(shape.queries, shape.keys, shape.head_size), edge,
-            longest == 0 ? 0 : ceil_div(longest, edge)};
+    const std::int64_t panel = AttentionPanel<T>::size(shape.queries, shape.keys, shape.head_size);
+    // Below 32 heads threads could be idle; below 512 rows the pieces would be too small for a step (a barrier each).
+    const bool whole = longest < 512 || (heads >= 32 && panel <= kLargePanel);
+    const std::int64_t edge = whole ? longest : std::max<std::int64_t>(128, ceil_div(longest, 2048) * 64);
+    const std::int64_t pieces = longest == 0 ? 0 : ceil_div(longest, edge);
+    const std::int64_t busy = pieces == 0 ? 0 : ceil_div(2 * threads(), pieces);  // enough pieces for all threads
+    return {heads, panel, edge, pieces,
+            pieces > 1 ? std::min(heads, std::max({std::int64_t{1}, kGroupPanels / panel, busy})) : workers(heads)};
   }
-  std::int64_t panels() const { return pieces > 1 ? heads : workers(heads); }
 };
 
 template <class T>
@@ -215,7 +224,7 @@ T* head_of(const HeadSink<T>& sink, std::int64_t b, std::int64_t column) {
 template <class T>
 std::int64_t attention_backward_scratch(const AttentionShape& shape) {
   const Plan plan = Plan::of<T>(shape);
-  return plan.panels() * plan.panel + workers(plan.heads * plan.pieces) * backward_scratch(shape.head_size);
+  return plan.group * plan.panel + workers(plan.heads * plan.pieces) * backward_scratch(shape.head_size);
 }
 
 template <class T>
@@ -225,9 +234,9 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
   require_target();
   const Plan plan = Plan::of<T>(shape);
   const std::int64_t t_size = shape.queries, s_size = shape.keys;
-  T* const worker_scratch = scratch + plan.panels() * plan.panel;
-  const auto run = [&](std::int64_t i, std::int64_t query_piece, std::int64_t key_piece, BackwardPhase phase,
-                       std::int64_t worker) {
+  // `panel` and `worker` say which scratch to use, `i` which head of all sequences.
+  const auto run = [&](std::int64_t i, std::int64_t panel, std::int64_t worker, std::int64_t query_piece,
+                       std::int64_t key_piece, BackwardPhase phase) {
     const std::int64_t b = i / shape.heads, h = i % shape.heads, column = h * shape.head_size;
     AttentionBackwardHead<T> head{};
     head.q = q.data + b * q.batch_stride + column, head.q_stride = q.row_stride;
@@ -249,28 +258,33 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
     head.dv = head_of(dv, b, column), head.dv_stride = dv.row_stride, head.add_dv = dv.add;
     const AttentionPiece piece{query_piece * plan.edge, std::min((query_piece + 1) * plan.edge, t_size),
                                key_piece * plan.edge, std::min((key_piece + 1) * plan.edge, s_size)};
-    const std::int64_t panel = phase == BackwardPhase::all ? worker : i;
-    run_phase(head, scratch + panel * plan.panel, piece, worker_scratch + worker * backward_scratch(shape.head_size),
-              phase);
+    run_phase(head, scratch + panel * plan.panel, piece,
+              scratch + plan.group * plan.panel + worker * backward_scratch(shape.head_size), phase);
   };
 
   const std::int64_t n = plan.pieces, row_work = shape.head_size + 8;
   if (n <= 1) {
     parallel_for(n * plan.heads, (t_size * s_size + t_size + s_size) * row_work / 4,
-                 [&](std::int64_t i, std::int64_t worker) { run(i, 0, 0, BackwardPhase::all, worker); });
+                 [&](std::int64_t i, std::int64_t worker) { run(i, worker, worker, 0, 0, BackwardPhase::all); });
     return;
   }
-  parallel_for(plan.heads * n, plan.edge * row_work,
-               [&](std::int64_t i, std::int64_t worker) { run(i / n, i % n, i % n, BackwardPhase::start, worker); });
-  for (std::int64_t step = 0; step < n; ++step) {
-    parallel_for(plan.heads * n, plan.edge * plan.edge * row_work / 4, [&](std::int64_t i, std::int64_t worker) {
-      // First, last, second, …: of two neighbours a causal step has about one that does anything.
-      const std::int64_t at = i % n, piece = at % 2 == 0 ? at / 2 : n - 1 - at / 2;
-      run(i / n, piece, (step + n - piece) % n, BackwardPhase::sweep, worker);
-    });
+  for (std::int64_t first = 0; first < plan.heads; first += plan.group) {
+    const std::int64_t tasks = std::min(plan.group, plan.heads - first) * n;
+    const auto run_diagonal = [&](BackwardPhase phase) {
+      parallel_for(tasks, plan.edge * row_work, [&](std::int64_t i, std::int64_t worker) {
+        run(first + i / n, i / n, worker, i % n, i % n, phase);
+      });
+    };
+    run_diagonal(BackwardPhase::start);
+    for (std::int64_t step = 0; step < n; ++step) {
+      parallel_for(tasks, plan.edge * plan.edge * row_work / 4, [&](std::int64_t i, std::int64_t worker) {
+        // First, last, second, …: of two neighbours a causal step has about one that does anything.
+        const std::int64_t at = i % n, piece = at % 2 == 0 ? at / 2 : n - 1 - at / 2;
+        run(first + i / n, i / n, worker, piece, (step + n - piece) % n, BackwardPhase::sweep);
+      });
+    }
+    run_diagonal(BackwardPhase::finish);
   }
-  parallel_for(plan.heads * n, plan.edge * row_work,
-               [&](std::int64_t i, std::int64_t worker) { run(i / n, i % n, i % n, BackwardPhase::finish, worker); });
 }
 
 template std::int64_t attention_backward_scratch<float>(const AttentionShape&);

@@ -139,7 +139,9 @@ TEST_CASE("attention: few long heads, whose backward goes in steps, equal the re
     for (AttentionCase c : {AttentionCase{.queries = 530, .keys = 530, .heads = 2, .head_size = 8, .causal = true},
                             AttentionCase{.queries = 70, .keys = 600, .head_size = 8, .causal = true, .dropout = 0.1},
                             AttentionCase{.queries = 600, .keys = 130, .head_size = 5, .causal = true},
-                            AttentionCase{.queries = 513, .keys = 300, .head_size = 17}}) {
+                            AttentionCase{.queries = 513, .keys = 300, .head_size = 17},
+                            // its panels are too large for ten heads at the same time
+                            AttentionCase{.queries = 520, .keys = 64, .heads = 10, .head_size = 200}}) {
       c.scale = 0.3;
       if (c.head_size == 17) {
         for (std::int64_t s = 0; s < c.keys; ++s) c.mask.push_back(s % 11 != 4);
@@ -151,6 +153,23 @@ TEST_CASE("attention: few long heads, whose backward goes in steps, equal the re
       require_close(run_attention(c, draw_attention<float>(c)), wanted, 2e-6);
     }
   });
+}
+
+TEST_CASE("attention: many threads do not ask for more scratch than heads in work need") {
+  const int before = threads();
+  set_threads(64);
+  const auto megabytes = [](std::int64_t heads, std::int64_t tokens) {
+    const kernels::AttentionShape shape{
+        .batch = 1, .queries = tokens, .keys = tokens, .heads = heads, .head_size = 64, .causal = true, .scale = 1};
+    return static_cast<double>(kernels::attention_backward_scratch<float>(shape)) * 4e-6;
+  };
+  const double operands = 8 * 64 * 4e-6;  // a token of one head: q, k, v, y and their gradients
+  CHECK(megabytes(64, 65536) < 600);      // 8.6 GB where each thread has room for a head
+  CHECK(megabytes(32, 65536) < 600);
+  CHECK(megabytes(1, 300) < 2 * 300 * operands);
+  CHECK(megabytes(8, 256) < 2 * 8 * 256 * operands);
+  CHECK(megabytes(96, 1024) < 140);
+  set_threads(before);
 }
 
 TEST_CASE("attention: threads change no bit") {
