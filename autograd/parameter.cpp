@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <mutex>
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
@@ -57,6 +59,7 @@ Tensor Parameter::gradient() const {
 }
 
 std::uint64_t Parameter::version() const { return store_.version(); }
+void Parameter::clear_store_gradients() const noexcept { store_.clear_gradients(); }
 
 ParameterStore::ParameterStore(DType dtype) : dtype_(dtype) {
   check(dtype != DType::int32, "parameters: must be float32 or float64; got int32");
@@ -84,35 +87,59 @@ void ParameterStore::lay_out() {
       if (parameter->group_ != group) continue;
       parameter->offset_ = size;
       size += aligned(parameter->shape_.numel(), dtype_);
+      check(size < Shape::kMaxElements,
+            "parameters: all together must have fewer than 2^58 elements; got more with {} of shape {}",
+            parameter->name_, parameter->shape_);
     }
     range.end = size;
   }
 }
 
 void ParameterStore::seal(std::uint64_t seed) {
-  take_memory();
-  for (const auto& parameter : parameters_) {
-    const RandomStream stream(seed, Purpose::initialize, parameter->name_);
-    dispatch(dtype_, [&]<class T>() {
-      T* const data = parameter->value_.data<T>();
-      parallel_ranges(parameter->value_.numel(), 64, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          data[i] = static_cast<T>(parameter->init_(stream, static_cast<std::uint64_t>(i)));
-        }
-      });
-    });
-    parameter->init_ = nullptr;
-  }
+  seal_with([&](Parameter& parameter) { draw(parameter, seed); });
 }
 
 void ParameterStore::seal_undrawn() {
-  take_memory();
+  seal_with([](Parameter&) {});
+}
+
+// All or nothing: what throws on the way leaves the store unsealed.
+void ParameterStore::seal_with(const std::function<void(Parameter&)>& draw) {
+  check(!sealed(), "parameters: the store is sealed already");
+  try {
+    take_memory();
+    for (const auto& parameter : parameters_) draw(*parameter);
+  } catch (...) {
+    for (const auto& parameter : parameters_) parameter->value_ = parameter->gradient_ = {};
+    values_ = gradients_ = {};
+    throw;
+  }
   for (const auto& parameter : parameters_) parameter->init_ = nullptr;
+}
+
+// An exception must not leave a parallel region: the first one met is thrown again behind it.
+void ParameterStore::draw(Parameter& parameter, std::uint64_t seed) {
+  const RandomStream stream(seed, Purpose::initialize, parameter.name_);
+  std::exception_ptr failure;
+  std::mutex mutex;
+  dispatch(dtype_, [&]<class T>() {
+    T* const data = parameter.value_.data<T>();
+    parallel_ranges(parameter.value_.numel(), 64, [&](std::int64_t begin, std::int64_t end) {
+      try {
+        for (std::int64_t i = begin; i < end; ++i) {
+          data[i] = static_cast<T>(parameter.init_(stream, static_cast<std::uint64_t>(i)));
+        }
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (failure == nullptr) failure = std::current_exception();
+      }
+    });
+  });
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 // Places for all values and gradients, the padding zero.
 void ParameterStore::take_memory() {
-  check(!sealed(), "parameters: the store is sealed already");
   lay_out();
   values_ = empty(Shape{range(Group::frozen).end}, dtype_);
   for (const auto& parameter : parameters_) {
@@ -162,7 +189,7 @@ Tensor& ParameterStore::gradients() {
   return gradients_;
 }
 
-void ParameterStore::clear_gradients() {
+void ParameterStore::clear_gradients() noexcept {
   for (const auto& parameter : parameters_) parameter->written_ = false;
 }
 

@@ -59,6 +59,8 @@ class Parameter {
   /// For the tape: the gradient's memory, and whether this step wrote to it already.
   Tensor& gradient_buffer() const { return gradient_; }
   bool& gradient_written() const { return written_; }
+  /// For the tape: after a backward pass that failed, no gradient of the store is to be believed.
+  void clear_store_gradients() const noexcept;
 
  private:
   friend class ParameterStore;
@@ -92,9 +94,11 @@ class ParameterStore {
   /// A new parameter; the reference stays valid as long as the store. Without a group, tensors of two dimensions and
   /// more decay. Throws when the name is empty or taken, or the store is sealed.
   Parameter& add(const std::string& name, const Shape& shape, Init init, std::optional<Group> group = std::nullopt);
-  /// Gives every parameter its place and every group its range; takes no memory. seal() does it too.
+  /// Gives every parameter its place and every group its range; takes no memory. seal() does it too. Throws when all
+  /// parameters together have too many elements.
   void lay_out();
-  /// Lays out and draws everything. Once.
+  /// Lays out and draws everything. Once. When it throws (no memory, an initial value that cannot be drawn), the store
+  /// is not sealed.
   void seal(std::uint64_t seed = 0);
   /// Lays out and draws nothing, for a load that writes all values: until then they are anything.
   void seal_undrawn();
@@ -114,7 +118,7 @@ class ParameterStore {
   /// The flat gradients of range trainable(), finished: what nobody wrote since clear_gradients() is zero.
   Tensor& gradients();
   /// Nothing is written from here on; costs nothing.
-  void clear_gradients();
+  void clear_gradients() noexcept;
   /// Hands the finished gradients over and continues with another buffer, nothing written.
   Tensor take_gradients();
   /// Puts a flat gradient in the place of the store's own, as if it had just been written.
@@ -126,6 +130,8 @@ class ParameterStore {
 
  private:
   void require_sealed() const;
+  void draw(Parameter& parameter, std::uint64_t seed);
+  void seal_with(const std::function<void(Parameter&)>& draw);
   void take_memory();
   void bind_gradients(Tensor flat);
 

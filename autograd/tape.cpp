@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "autograd/core/check.h"
@@ -46,13 +47,22 @@ bool finite(const Tensor& x) {
 
 }  // namespace
 
-Recording::Recording(Tape& tape, const RandomContext& random) : previous_(current_tape) {
-  check(!tape.running_, "recording: the tape is running backwards; record on another one");
+Recording::Recording(Tape& tape) : Recording(tape, {.step = tape.recordings_}) { ++tape.recordings_; }
+
+Recording::Recording(Tape& tape, const RandomContext& random)
+    : tape_(tape), previous_(current_tape), outer_random_(tape.random_), exceptions_(std::uncaught_exceptions()) {
+  check(!tape.running_, "recording: the tape is running backward; record on another one");
+  if (tape.open_recordings_++ == 0 && tape.nodes_.empty()) tape.random_calls_ = 0;
   current_tape = &tape;
   tape.random_ = random;
-  tape.random_calls_ = 0;
 }
-Recording::~Recording() { current_tape = previous_; }
+
+Recording::~Recording() {
+  current_tape = previous_;
+  tape_.random_ = outer_random_;
+  --tape_.open_recordings_;
+  if (std::uncaught_exceptions() > exceptions_) tape_.release();
+}
 
 AsRecorded::AsRecorded() : before_(std::exchange(as_recorded, true)) {}
 AsRecorded::~AsRecorded() { as_recorded = before_; }
@@ -60,7 +70,7 @@ AsRecorded::~AsRecorded() { as_recorded = before_; }
 bool rounds_as_recorded() { return as_recorded || current_tape != nullptr; }
 
 Tape::Tape() : epoch_(next_epoch()) {}
-Tape::~Tape() { clear(); }
+Tape::~Tape() { release(); }
 Tape* Tape::current() { return current_tape; }
 
 RandomStream Tape::next_stream(Purpose purpose) {
@@ -97,12 +107,28 @@ bool Tape::wants(const char* name, std::span<const Tensor* const> inputs) const 
   bool wanted = false;
   for (const Tensor* const x : inputs) {
     check(x->link().slot < 0 || x->link().epoch == epoch_,
-          "{}: an input of shape {} was recorded on another tape, or on this one before its backward(); detach() it "
-          "first",
+          "{}: an input of shape {} was recorded on another tape, or on this one before its backward() or clear(); "
+          "detach() it first",
           name, x->shape());
     wanted = wanted || x->requires_grad();
   }
   return wanted;
+}
+
+namespace {
+
+// Room for n more elements, growing geometrically as push_back does.
+template <class Vector>
+void reserve_more(Vector& v, std::size_t n) {
+  if (v.capacity() - v.size() < n) v.reserve(std::max(2 * v.capacity(), v.size() + n));
+}
+
+}  // namespace
+
+void Tape::make_room(std::size_t inputs, std::size_t outputs) {
+  reserve_more(nodes_, 1);
+  reserve_more(inputs_, inputs);
+  reserve_more(slots_, outputs);
 }
 
 void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,
@@ -121,7 +147,12 @@ void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<co
 }
 
 void Tape::clear() {
-  // Last to first, like backward: activations return to the pool in the same order.
+  check(!running_, "tape: cannot be cleared while it runs backward");
+  release();
+}
+
+// Last to first, like backward: activations return to the pool in the same order.
+void Tape::release() noexcept {
   while (!nodes_.empty()) {
     const Closure closure = nodes_.back().closure;
     nodes_.pop_back();
@@ -135,27 +166,43 @@ void Tape::clear() {
   epoch_ = next_epoch();
 }
 
+// Every store that an input belongs to loses the gradients of all its parameters, not only of those on this tape.
+void Tape::drop_gradients() noexcept {
+  for (const Input& input : inputs_) {
+    if (input.parameter != nullptr && input.parameter->gradient_written()) input.parameter->clear_store_gradients();
+  }
+}
+
+Tape::Unwinding::Unwinding(Tape& of) : tape(of) {
+  check(!tape.running_, "backward: the tape is running backward already");
+}
+Tape::Unwinding::~Unwinding() {
+  if (!succeeded && tape.running_) tape.drop_gradients();
+  tape.release();
+}
+
 void Tape::backward(const Tensor& loss, double scale) {
+  const Unwinding unwinding(*this);
   check(loss.numel() == 1, "backward: the loss must have one element; got shape {}", loss.shape());
   backward(loss, full(loss.shape(), loss.dtype(), scale));
 }
 
 void Tape::backward(const Tensor& output, const Tensor& cotangent) {
-  check(output.link().slot >= 0, "backward: the loss was not recorded; compute it inside a Recording, from parameters");
+  Unwinding unwinding(*this);
+  check(output.link().slot >= 0,
+        "backward: the loss is not recorded; compute it inside a Recording, from at least one parameter that is not "
+        "frozen");
   check(output.link().epoch == epoch_,
-        "backward: the loss was recorded on another tape, or this tape was consumed by backward() before; record it "
-        "again");
+        "backward: the loss was recorded on another tape, or this tape was cleared or consumed by backward() since; "
+        "record it again");
   check(cotangent.numel() == output.numel() && cotangent.dtype() == output.dtype(),
         "backward: the cotangent must be like the output, {} {}; got {} {}", to_string(output.dtype()), output.shape(),
         to_string(cotangent.dtype()), cotangent.shape());
 
-  struct Cleanup {
-    Tape& tape;
-    ~Cleanup() { tape.clear(); }
-  } const cleanup{*this};
   running_ = true;
   slots_[static_cast<std::size_t>(output.link().slot)].gradient = cotangent.detach();
   for (std::size_t node = nodes_.size(); node-- > 0;) run(node);
+  unwinding.succeeded = true;
 }
 
 void Tape::run(std::size_t index) {

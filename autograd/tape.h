@@ -29,21 +29,30 @@ namespace maki {
 
 class Tape;
 
-/// What random ops of a recording draw from, beside their own number on the tape.
+/// What the random ops of a recording draw from, together with their call number: a recording that begins on an empty
+/// tape counts its calls from 0, one that adds to what is on the tape continues the count.
 struct RandomContext {
   std::uint64_t seed = 0, step = 0, micro_batch = 0;
 };
 
-/// Ops called on this thread are recorded on `tape` until the scope ends. Scopes may nest; the innermost holds.
+/// Ops called on this thread are recorded on `tape` until the scope ends. Scopes may nest; the innermost one holds. A
+/// scope that is left by an exception clears the tape, so that nothing of a failed step stays in memory.
 class Recording {
  public:
-  explicit Recording(Tape& tape, const RandomContext& random = {});
+  /// Every recording of a tape draws random numbers of its own: `step` of its context is the number of such recordings
+  /// before it on this tape. A run that must continue exactly after a restart gives its own context instead.
+  explicit Recording(Tape& tape);
+  /// Draws from the given context; the same context on an empty tape gives the same dropout masks.
+  Recording(Tape& tape, const RandomContext& random);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
  private:
-  Tape* previous_;
+  Tape& tape_;
+  Tape* const previous_;
+  RandomContext outer_random_;
+  const int exceptions_;  // in flight when the scope began
 };
 
 /// Ops called on this thread round as they do in a Recording, though nothing is recorded: an evaluation sees the loss
@@ -102,11 +111,12 @@ class Tape {
 
   /// Gradients of scale · loss, into the parameters it was computed from: added where this step wrote before, written
   /// otherwise. The loss has one element and was recorded here. Leaves the tape empty, with its capacity, also on an
-  /// error.
+  /// error. An error halfway leaves sums that are half added, so it also clears all gradients of the parameter stores
+  /// involved, those of earlier backward passes included.
   void backward(const Tensor& loss, double scale = 1);
   /// The same for any output and its cotangent, of equal shape: the product cotangent · Jacobian.
   void backward(const Tensor& output, const Tensor& cotangent);
-  /// Forgets everything recorded.
+  /// Forgets everything recorded. Throws while backward runs.
   void clear();
   std::size_t size() const { return nodes_.size(); }
 
@@ -183,8 +193,19 @@ class Tape {
     std::size_t chunk_ = 0, used_ = 0;
   };
 
+  // What backward leaves behind, however it ends: an empty tape and, unless it succeeded, no gradients.
+  struct Unwinding {
+    explicit Unwinding(Tape& tape);
+    ~Unwinding();
+    Tape& tape;
+    bool succeeded = false;
+  };
+
   bool wants(const char* name, std::span<const Tensor* const> inputs) const;
+  void make_room(std::size_t inputs, std::size_t outputs);
   void push(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs, Closure closure);
+  void release() noexcept;
+  void drop_gradients() noexcept;
   void run(std::size_t node);
   void settle(const Node& node);
   void finish(const Node& node);
@@ -198,7 +219,8 @@ class Tape {
   Arena arena_;
   std::uint64_t epoch_ = 0;
   RandomContext random_;
-  std::uint64_t random_calls_ = 0;
+  std::uint64_t random_calls_ = 0, recordings_ = 0;
+  int open_recordings_ = 0;
   bool running_ = false, inspecting_ = false;
   std::string first_bad_;
   Observer observer_;
@@ -211,6 +233,7 @@ struct RecordAccess {
                      F&& closure) {
     Tape* const tape = Tape::current();
     if (tape == nullptr) return;
+    check(!tape->running_, "{}: called while the tape that records it runs backward; end the Recording first", name);
     if (tape->inspecting_) {
       for (Tensor* const y : outputs) tape->inspect_tensor("output", name, *y);
     }
@@ -218,6 +241,7 @@ struct RecordAccess {
     if (!tape->wants(name, inputs)) return;
     using Stored = std::remove_cvref_t<F>;
     static_assert(!std::is_lvalue_reference_v<F>, "record: give the closure as a temporary");
+    tape->make_room(inputs.size(), outputs.size());  // push() must not throw: it would leak the closure
     void* const object = tape->arena_.allocate(sizeof(Stored), alignof(Stored));
     new (object) Stored(std::forward<F>(closure));
     tape->push(name, outputs, inputs,

@@ -17,7 +17,7 @@ Shape::Shape(std::span<const std::int64_t> extents) {
   std::int64_t product = 1;
   for (const std::int64_t extent : extents) {
     if (extent == 0) continue;
-    check(!__builtin_mul_overflow(product, extent, &product) && product < (std::int64_t{1} << 58),
+    check(!__builtin_mul_overflow(product, extent, &product) && product < kMaxElements,
           "shape: too many elements; got [{}]", fmt::join(extents, ", "));
   }
   numel_ = std::find(extents.begin(), extents.end(), 0) == extents.end() ? product : 0;

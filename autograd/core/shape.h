@@ -13,10 +13,11 @@ namespace maki {
 class Shape {
  public:
   static constexpr int kMaxRank = 5;
+  static constexpr std::int64_t kMaxElements = std::int64_t{1} << 58;  ///< bytes of any type then fit in 62 bits
 
   Shape() = default;  ///< rank 0: a scalar, one element
   Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
-  /// Throws when there are more than five extents, one is negative, or their product does not fit in 62 bits.
+  /// Throws when there are more than five extents, one is negative, or their product reaches kMaxElements.
   explicit Shape(std::span<const std::int64_t> extents);
 
   int rank() const { return rank_; }

@@ -95,3 +95,41 @@ TEST_CASE("gradients nobody wrote are zero, in a fresh buffer too, and padding s
   REQUIRE(a.gradient().at(0) == 4);
   REQUIRE_THROWS_AS(store.set_gradients(zeros({3}, DType::float32)), Error);
 }
+
+namespace {
+
+// Sealing throws, is no abort, and leaves the store as it was.
+void require_unsealed_after(ParameterStore& store, const std::string& sentence) {
+  REQUIRE_THROWS_WITH(store.seal(), ContainsSubstring(sentence));
+  REQUIRE_FALSE(store.sealed());
+  REQUIRE_THROWS_WITH(store.parameters().front()->value(), ContainsSubstring("seal"));
+  REQUIRE_THROWS_WITH(store.gradients(), ContainsSubstring("not sealed"));
+}
+
+}  // namespace
+
+TEST_CASE("a store whose initial values cannot be drawn stays unsealed and can be sealed later") {
+  ParameterStore store;
+  bool failing = true;
+  store.add("first", {4}, init::constant(1));
+  store.add("bad", {300, 300}, [&](const RandomStream&, std::uint64_t index) {
+    check(!failing || index < 50000, "element {} cannot be drawn", index);
+    return 2.0;
+  });
+  require_unsealed_after(store, "cannot be drawn");
+  store.add("late", {4}, init::constant(3));
+  failing = false;
+  store.seal();
+  REQUIRE(store.find("first").value().at(3) == 1);
+  REQUIRE(store.find("bad").value().at(89999) == 2);
+  REQUIRE(store.find("late").value().at(0) == 3);
+}
+
+TEST_CASE("a store without memory for its values, or with too many of them, stays unsealed") {
+  ParameterStore large;
+  large.add("large", {std::int64_t{1} << 50}, init::constant(1));
+  require_unsealed_after(large, "no 4503599627370496 bytes left");
+  ParameterStore larger;
+  for (int i = 0; i < 40; ++i) larger.add("part." + std::to_string(i), {std::int64_t{1} << 57}, init::constant(1));
+  require_unsealed_after(larger, "part.1 of shape [144115188075855872]");
+}
