@@ -1,5 +1,6 @@
 #include "autograd/core/storage.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -21,18 +22,17 @@
 namespace maki {
 
 struct detail::Block {
-  std::atomic<std::int32_t> references;
-  int size_class;
-  std::int64_t capacity;  // bytes behind the header
-  Block* next;            // in a free list
-
-  std::byte* data() { return reinterpret_cast<std::byte*>(this) + 64; }
+  std::atomic<std::int32_t> references{1};
+  int size_class = 0;
+  std::int64_t capacity = 0;  // bytes at `memory`
+  std::byte* memory = nullptr;
+  Block *newer = nullptr, *older = nullptr;              // among all free blocks, by when they were freed
+  Block *newer_alike = nullptr, *older_alike = nullptr;  // among those of its size
 };
 
 namespace {
 
 using detail::Block;
-static_assert(sizeof(Block) <= 64);
 
 // Sizes are rounded up to eight steps an octave (at most 12.5 % waste): 64, 128, … 512, 576, 640, … 1024, 1152, …
 struct SizeClass {
@@ -50,63 +50,109 @@ SizeClass size_class(std::int64_t bytes) {
   return {(octave - 9) * 16 + static_cast<int>(capacity / step) - 1, static_cast<std::int64_t>(capacity)};
 }
 
-constexpr std::int64_t kHugePage = 2 << 20;
+constexpr std::size_t kHeader = 64, kHugePage = 2 << 20;
+static_assert(sizeof(Block) <= kHeader);
 
-// Blocks of 4 MiB and more sit on transparent huge pages where the kernel gives them.
-Block* allocate(SizeClass size) {
-  const bool huge = size.capacity >= 2 * kHugePage;
-  const std::int64_t alignment = huge ? kHugePage : 64;
-  const auto bytes = static_cast<std::size_t>((size.capacity + 64 + alignment - 1) / alignment * alignment);
-  void* memory = std::aligned_alloc(static_cast<std::size_t>(alignment), bytes);
-  check<OutOfMemory>(memory != nullptr, "memory: the machine has no {} bytes left; use a smaller model, batch or block",
-                     bytes);
-  if (huge) madvise(memory, bytes, MADV_HUGEPAGE);
-  return new (memory) Block{1, size.index, size.capacity, nullptr};
+// Blocks of 4 MiB and more begin at a huge page, and their header lies elsewhere: in front of the data it would push
+// the data's end into one page more.
+bool is_large(std::int64_t capacity) { return capacity >= static_cast<std::int64_t>(2 * kHugePage); }
+
+// Memory at a multiple of a huge page, on transparent huge pages where the kernel gives them; null when there is none.
+// The part of the last huge page that is not asked for is not mapped.
+std::byte* map_huge(std::size_t bytes) {
+  void* const whole = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (whole == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<std::byte*>(whole);
+  const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(whole) % kHugePage) % kHugePage;
+  if (before > 0) munmap(begin, before);
+  munmap(begin + before + bytes, kHugePage - before);
+  madvise(begin + before, bytes, MADV_HUGEPAGE);
+  return begin + before;
 }
 
+// Null when the system has no memory.
+Block* allocate(SizeClass size) {
+  const auto bytes = static_cast<std::size_t>(size.capacity);
+  Block* block = nullptr;
+  if (!is_large(size.capacity)) {
+    void* const memory = std::aligned_alloc(64, kHeader + bytes);
+    if (memory == nullptr) return nullptr;
+    block = new (memory) Block;
+    block->memory = static_cast<std::byte*>(memory) + kHeader;
+  } else {
+    block = new (std::nothrow) Block;
+    if (block == nullptr) return nullptr;
+    block->memory = map_huge(bytes);
+    if (block->memory == nullptr) {
+      delete block;
+      return nullptr;
+    }
+  }
+  block->size_class = size.index;
+  block->capacity = size.capacity;
+  return block;
+}
+
+void release(Block* block) {
+  ASAN_UNPOISON_MEMORY_REGION(block->memory, static_cast<std::size_t>(block->capacity));
+  if (is_large(block->capacity)) {
+    munmap(block->memory, static_cast<std::size_t>(block->capacity));
+    delete block;
+  } else {
+    std::free(block);
+  }
+}
+
+// Free blocks in the order in which they were freed; the links lie in the blocks.
+template <Block* Block::*kNewer, Block* Block::*kOlder>
+class FreeList {
+ public:
+  Block* newest() const { return newest_; }
+  Block* oldest() const { return oldest_; }
+  void push(Block* block) {
+    block->*kNewer = nullptr;
+    block->*kOlder = newest_;
+    (newest_ == nullptr ? oldest_ : newest_->*kNewer) = block;
+    newest_ = block;
+  }
+  void remove(Block* block) {
+    (block->*kNewer == nullptr ? newest_ : block->*kNewer->*kOlder) = block->*kOlder;
+    (block->*kOlder == nullptr ? oldest_ : block->*kOlder->*kNewer) = block->*kNewer;
+  }
+
+ private:
+  Block *newest_ = nullptr, *oldest_ = nullptr;
+};
+
+// Free blocks are kept for requests of the same size. When the shapes change from step to step, blocks of sizes that do
+// not come back would pile up; so before memory is taken from the system, the blocks that have been free for longest go
+// back to it until reserved memory is at most half above the most that was ever in use.
 class Pool {
  public:
   Block* take(std::int64_t bytes) {
-    const SizeClass size = size_class(bytes);
-    Block* block = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      Block*& head = free_[static_cast<std::size_t>(size.index)];
-      if (head != nullptr) block = std::exchange(head, head->next);
-    }
-    const bool fresh = block == nullptr;
-    if (fresh) block = allocate(size);
-    ASAN_UNPOISON_MEMORY_REGION(block->data(), static_cast<std::size_t>(block->capacity));
+    check(bytes >= 0 && bytes <= kMostBytes, "memory: a block must have 0 to {} bytes; got {}", kMostBytes, bytes);
+    Block* const block = take(size_class(bytes));
+    ASAN_UNPOISON_MEMORY_REGION(block->memory, static_cast<std::size_t>(block->capacity));
     block->references.store(1, std::memory_order_relaxed);
-    if (fill_) std::memset(block->data(), *fill_, static_cast<std::size_t>(block->capacity));
-    const std::lock_guard lock(mutex_);
-    if (fresh) reserved_ += block->capacity;
-    in_use_ += block->capacity;
-    peak_ = std::max(peak_, in_use_);
+    if (fill_) std::memset(block->memory, *fill_, static_cast<std::size_t>(block->capacity));
     return block;
   }
 
   void give(Block* block) {
 #ifndef NDEBUG
-    std::memset(block->data(), 0xFF, static_cast<std::size_t>(block->capacity));
+    std::memset(block->memory, 0xFF, static_cast<std::size_t>(block->capacity));
 #endif
-    ASAN_POISON_MEMORY_REGION(block->data(), static_cast<std::size_t>(block->capacity));
+    ASAN_POISON_MEMORY_REGION(block->memory, static_cast<std::size_t>(block->capacity));
     const std::lock_guard lock(mutex_);
     in_use_ -= block->capacity;
-    Block*& head = free_[static_cast<std::size_t>(block->size_class)];
-    block->next = std::exchange(head, block);
+    free_.push(block);
+    of_size(block->size_class).push(block);
   }
 
   void trim() {
     const std::lock_guard lock(mutex_);
-    for (Block*& head : free_) {
-      while (head != nullptr) {
-        Block* block = std::exchange(head, head->next);
-        reserved_ -= block->capacity;
-        ASAN_UNPOISON_MEMORY_REGION(block->data(), static_cast<std::size_t>(block->capacity));
-        std::free(block);
-      }
-    }
+    release_to(0);
+    high_water_ = in_use_;
   }
 
   storage_pool::Statistics statistics() {
@@ -120,9 +166,61 @@ class Pool {
   void fill_new_blocks(std::optional<std::uint8_t> pattern) { fill_ = pattern; }
 
  private:
+  static constexpr std::int64_t kMostBytes = std::int64_t{1} << 61;
+  static constexpr std::int64_t kAlwaysKept = 8 << 20;  // in free blocks: small programs should not call the system
+  using SameSize = FreeList<&Block::newer_alike, &Block::older_alike>;
+
+  SameSize& of_size(int index) { return by_size_[static_cast<std::size_t>(index)]; }
+
+  Block* take(SizeClass size) {
+    const std::lock_guard lock(mutex_);
+    Block* block = of_size(size.index).newest();
+    if (block != nullptr) {
+      unlist(block);
+    } else {
+      block = reserve(size);
+    }
+    in_use_ += block->capacity;
+    peak_ = std::max(peak_, in_use_);
+    high_water_ = std::max(high_water_, in_use_);
+    return block;
+  }
+
+  Block* reserve(SizeClass size) {
+    const std::int64_t in_use = in_use_ + size.capacity, high_water = std::max(high_water_, in_use);
+    release_to(std::max(high_water + high_water / 2, in_use + kAlwaysKept) - size.capacity);
+    Block* block = allocate(size);
+    if (block == nullptr) {
+      release_to(0);
+      block = allocate(size);
+    }
+    check<OutOfMemory>(block != nullptr,
+                       "memory: the machine has no {} bytes left; use a smaller model, batch or block", size.capacity);
+    reserved_ += size.capacity;
+    return block;
+  }
+
+  // Frees the oldest free blocks until at most `most` bytes are reserved, or no block is free.
+  void release_to(std::int64_t most) {
+    while (reserved_ > most && free_.oldest() != nullptr) {
+      Block* const block = free_.oldest();
+      unlist(block);
+      reserved_ -= block->capacity;
+      release(block);
+    }
+  }
+
+  void unlist(Block* block) {
+    free_.remove(block);
+    of_size(block->size_class).remove(block);
+  }
+
   std::mutex mutex_;
-  std::array<Block*, 16 * 56> free_{};
-  std::int64_t in_use_ = 0, peak_ = 0, reserved_ = 0;
+  FreeList<&Block::newer, &Block::older> free_;
+  std::array<SameSize, 16 * 56> by_size_{};
+  std::int64_t in_use_ = 0, reserved_ = 0;
+  std::int64_t peak_ = 0;        // since reset_peak()
+  std::int64_t high_water_ = 0;  // since trim()
   std::optional<std::uint8_t> fill_;
 };
 
@@ -141,7 +239,7 @@ Storage::Storage(const Storage& other) noexcept : block_(other.block_) {
 Storage::~Storage() {
   if (block_ != nullptr && block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) pool().give(block_);
 }
-std::byte* Storage::data() const { return block_->data(); }
+std::byte* Storage::data() const { return block_->memory; }
 bool Storage::shared() const { return block_->references.load(std::memory_order_acquire) > 1; }
 
 storage_pool::Statistics storage_pool::statistics() { return pool().statistics(); }

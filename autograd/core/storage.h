@@ -1,7 +1,8 @@
 // Storage: a refcounted block of memory from a pool. Freed blocks go to free lists by size, so a training step that
-// repeats its shapes allocates nothing after the first. Blocks are 64-byte aligned and come uninitialised; debug builds
-// fill freed ones with 0xFF (NaN in either precision), address-sanitizer builds poison them. Handles may be dropped on
-// any thread.
+// repeats its shapes allocates nothing after the first. Where shapes keep changing, the pool holds at most one and a half
+// times the memory that was ever in use at once (and 8 MiB): it returns the blocks that have been free for longest.
+// Blocks are 64-byte aligned and uninitialised; debug builds fill freed ones with 0xFF (NaN in either precision),
+// address-sanitizer builds poison them. Handles may be dropped on any thread.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,9 @@ struct Block;
 class Storage {
  public:
   Storage() = default;
-  explicit Storage(std::int64_t bytes);  ///< at least `bytes` bytes; throws OutOfMemory when the machine has none left
+  /// At least `bytes` bytes, from 0 to 2^61. Throws OutOfMemory when the machine has none left even after all free
+  /// blocks were returned to it.
+  explicit Storage(std::int64_t bytes);
   Storage(const Storage& other) noexcept;
   Storage(Storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   Storage& operator=(Storage other) noexcept {
@@ -53,7 +56,7 @@ struct Statistics {
 };
 Statistics statistics();
 void reset_peak();
-/// Gives the free lists back to the operating system.
+/// Gives the free lists back to the operating system; how much is kept from then on is counted anew.
 void trim();
 /// For tests: every block handed out is filled with this byte first, so that a kernel that reads what it should write
 /// shows.
