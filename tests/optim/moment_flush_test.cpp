@@ -1,0 +1,110 @@
+// Where a gradient stays 0, moments decay to exactly 0 and never pass through subnormal numbers, on which arithmetic is
+// slow.
+#include <cmath>
+#include <limits>
+
+#include "autograd/kernels/target.h"
+#include "tests/catch.h"
+#include "tests/optim/small_store.h"
+
+using namespace maki;
+using namespace maki::test;
+
+namespace {
+
+const std::vector<OptimizerOptions> kWithMoments = {
+    Sgd{.momentum = 0.9},
+    Adam{.beta1 = 0.9, .beta2 = 0.95},
+    AdamW{.beta1 = 0.9, .beta2 = 0.95},
+};
+
+// Whether all moments are 0. None may be a nonzero number that is subnormal or close to it.
+template <class T>
+bool all_zero(Optimizer& optimizer) {
+  bool zero = true;
+  for (const auto& moment : optimizer.moments()) {
+    for (const T x : moment.values.template values<T>()) {
+      if (x == 0) continue;
+      zero = false;
+      if (!(std::abs(x) >= 100 * std::numeric_limits<T>::min())) FAIL("a moment is " << x);
+    }
+  }
+  return zero;
+}
+
+template <class T>
+void require_moments_end_in_zero(const OptimizerOptions& options, int most_steps) {
+  ParameterStore store(dtype_of<T>());
+  fill(store);
+  Optimizer optimizer(store, options);
+  for (std::uint64_t s = 0; s < 3; ++s) {
+    draw_gradients<T>(store, s);
+    optimizer.step(0.01);
+  }
+  REQUIRE_FALSE(all_zero<T>(optimizer));
+  int steps = 0;
+  while (steps < most_steps && !all_zero<T>(optimizer)) {
+    optimizer.step(0);
+    ++steps;
+  }
+  REQUIRE(steps > 100);
+  REQUIRE(steps < most_steps);
+}
+
+}  // namespace
+
+TEST_CASE("moments without a gradient end in exactly 0 on every target") {
+  for (const std::string& target : kernels::available_targets()) {
+    kernels::force_target(target);
+    for (std::size_t i = 0; i < kWithMoments.size(); ++i) {
+      INFO(target << ", optimizer " << i);
+      require_moments_end_in_zero<float>(kWithMoments[i], 1700);
+      require_moments_end_in_zero<double>(kWithMoments[i], 14000);
+    }
+  }
+  kernels::force_target("");
+}
+
+TEST_CASE("the smallest moments of float32 that are kept are 1e-30, and NaN is kept") {
+  for (const auto& [before, kept] :
+       {std::pair{1.2e-30F, true}, {-1.2e-30F, true}, {1.05e-30F, false}, {1e-44F, false}}) {
+    ParameterStore store;
+    store.add("weight", {5}, init::constant(1));
+    store.seal();
+    Optimizer optimizer(store, AdamW{.beta1 = 0.9, .beta2 = 0.9});
+    for (auto& moment : optimizer.moments()) std::ranges::fill(moment.values.values<float>(), std::abs(before));
+    optimizer.moments()[0].values.data<float>()[3] = before;
+    optimizer.moments()[0].values.data<float>()[4] = std::numeric_limits<float>::quiet_NaN();
+    optimizer.step(0.1);
+    INFO(before);
+    REQUIRE((optimizer.moments()[0].values.at(3) != 0) == kept);
+    REQUIRE((optimizer.moments()[1].values.at(3) != 0) == kept);
+    REQUIRE(std::isnan(optimizer.moments()[0].values.at(4)));
+  }
+}
+
+TEST_CASE("a run resumed while its moments decay has the bits of one that was never stopped") {
+  for (std::size_t i = 0; i < kWithMoments.size(); ++i) {
+    INFO("optimizer " << i);
+    ParameterStore straight, resumed;
+    fill(straight);
+    fill(resumed);
+    Optimizer one(straight, kWithMoments[i]), two(resumed, kWithMoments[i]);
+    draw_gradients<float>(straight, 1);
+    one.step(0.01);
+    for (int s = 0; s < 650; ++s) one.step(0.01);  // of 0.9^n, 1e-30 lies among them for some elements
+    std::ranges::copy(straight.values().values<float>(), resumed.values().data<float>());
+    for (std::size_t k = 0; k < one.moments().size(); ++k) {
+      std::ranges::copy(one.moments()[k].values.values<float>(), two.moments()[k].values.data<float>());
+    }
+    two.set_steps(one.steps());
+    for (int s = 0; s < 100; ++s) {
+      one.step(0.01);
+      two.step(0.01);
+    }
+    REQUIRE(same_bits(straight.values(), resumed.values()));
+    for (std::size_t k = 0; k < one.moments().size(); ++k) {
+      REQUIRE(same_bits(one.moments()[k].values, two.moments()[k].values));
+    }
+  }
+}
