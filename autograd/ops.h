@@ -36,6 +36,9 @@ enum class Gelu : std::uint8_t {
 };
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
 
+/// A copy in the given floating type, which may be that of x; the gradient is converted back. No other op mixes types.
+Tensor convert(const Tensor& x, DType dtype);
+
 /// Each element is 0 with probability p, else x / (1 − p). Identity without a Recording or with p = 0. 0 <= p < 1.
 Tensor dropout(const Tensor& x, double p);
 

@@ -52,14 +52,16 @@ Tensor reshape(const Tensor& x, const Shape& shape) {
 Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
   const auto unknown = std::count(extents.begin(), extents.end(), -1);
   if (unknown == 0) return reshape(x, Shape(extents));
-  check(unknown == 1 && extents.size() <= Shape::kMaxRank, "reshape: at most one extent may be -1; got {}", unknown);
+  check(unknown == 1, "reshape: at most one extent may be -1; got {} of them", unknown);
+  check(extents.size() <= Shape::kMaxRank, "reshape: at most {} dimensions; got {}", Shape::kMaxRank, extents.size());
   std::array<std::int64_t, Shape::kMaxRank> filled{};
   std::copy(extents.begin(), extents.end(), filled.begin());
   const auto hole = std::find(filled.begin(), filled.begin() + static_cast<std::ptrdiff_t>(extents.size()), -1);
   *hole = 1;
   const std::span<const std::int64_t> all(filled.data(), extents.size());
   const std::int64_t others = Shape(all).numel();
-  check(others > 0 && x.numel() % others == 0, "reshape: {} elements do not divide into rows of {}", x.numel(), others);
+  check(others > 0, "reshape: the extent -1 cannot be computed beside an extent of 0; give all extents");
+  check(x.numel() % others == 0, "reshape: {} elements do not divide into rows of {}", x.numel(), others);
   *hole = x.numel() / others;
   return reshape(x, Shape(all));
 }
@@ -92,15 +94,5 @@ Tensor tensor(std::span<const T> values, const Shape& shape) {
 template Tensor tensor(std::span<const float>, const Shape&);
 template Tensor tensor(std::span<const double>, const Shape&);
 template Tensor tensor(std::span<const std::int32_t>, const Shape&);
-
-Tensor convert(const Tensor& x, DType dtype) {
-  Tensor y = empty(x.shape(), dtype);
-  dispatch(x.dtype(), [&]<class From>() {
-    dispatch(dtype, [&]<class To>() {
-      std::ranges::transform(x.values<From>(), y.data<To>(), [](From value) { return static_cast<To>(value); });
-    });
-  });
-  return y;
-}
 
 }  // namespace maki

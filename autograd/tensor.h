@@ -95,7 +95,5 @@ template <class T>
 Tensor tensor(const std::vector<T>& values, const Shape& shape) {
   return tensor(std::span<const T>(values), shape);
 }
-/// A copy in the other floating type (or the same), without a gradient.
-Tensor convert(const Tensor& x, DType dtype);
 
 }  // namespace maki

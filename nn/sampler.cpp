@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "autograd/core/check.h"
 
@@ -17,16 +18,17 @@ Sampler::Sampler(const Sampling& options) : options_(options) {
 std::int32_t Sampler::operator()(const Tensor& logits, std::uint64_t sample, std::uint64_t position) {
   check(logits.numel() > 0, "sampler: needs at least one logit");
   candidates_.clear();
-  bool finite = false, nan = false;
+  bool possible = false, nan = false;
   dispatch(logits.dtype(), [&]<class T>() {
     std::int32_t id = 0;
     for (const T logit : logits.values<T>()) {
       nan = nan || std::isnan(logit);
-      finite = finite || std::isfinite(logit);
+      possible = possible || logit > -std::numeric_limits<T>::infinity();
       candidates_.push_back({id++, static_cast<double>(logit)});
     }
   });
-  check(!nan && finite, "sampler: the logits hold {}; the model has diverged", nan ? "NaN" : "no finite number");
+  check<BadLogits>(!nan && possible, "sampler: the logits {}; the model has diverged, use an earlier checkpoint",
+                   nan ? "hold NaN" : "are all -Inf");
 
   const double largest = std::ranges::max_element(candidates_, {}, &Candidate::weight)->weight;
   if (options_.temperature == 0 || options_.top_k == 1) {
@@ -34,7 +36,8 @@ std::int32_t Sampler::operator()(const Tensor& logits, std::uint64_t sample, std
   }
   if (options_.top_k > 0) keep_most_likely(options_.top_k);
   for (Candidate& candidate : candidates_) {
-    candidate.weight = std::exp((candidate.weight - largest) / options_.temperature);
+    const bool is_largest = candidate.weight == largest;  // Inf − Inf would be NaN
+    candidate.weight = is_largest ? 1 : std::exp((candidate.weight - largest) / options_.temperature);
   }
   if (options_.top_p < 1) {
     keep_most_likely(static_cast<std::int64_t>(candidates_.size()));

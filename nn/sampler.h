@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "autograd/core/check.h"
 #include "autograd/core/philox.h"
 #include "autograd/tensor.h"
 
@@ -16,13 +17,20 @@ struct Sampling {
   std::uint64_t seed = 0;
 };
 
+/// Logits that describe no distribution: one is NaN, or all are −Inf. The model that made them has diverged.
+class BadLogits : public Error {
+ public:
+  using Error::Error;
+};
+
 class Sampler {
  public:
   /// Throws for a temperature that is negative or not finite, a negative top_k, or top_p outside (0, 1].
   explicit Sampler(const Sampling& options);
 
   /// One of the ids 0 … V − 1 for logits of V elements: a function of (logits, seed, sample, position). Ties are broken
-  /// by the lower id. Throws when a logit is NaN or none is finite.
+  /// by the lower id. Logits of +Inf take all the probability, in equal shares: the limit of growing logits. Throws
+  /// BadLogits when a logit is NaN or all are −Inf.
   std::int32_t operator()(const Tensor& logits, std::uint64_t sample, std::uint64_t position);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/ops.h"
 #include "train/error.h"
 #include "train/progress.h"
 #include "train/run_directory.h"

@@ -17,6 +17,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
 #include "data/error.h"
+#include "nn/sampler.h"
 #include "train/error.h"
 #include "train/interrupt.h"
 #include "train/progress.h"
@@ -169,6 +170,8 @@ int main(int argc, char** argv) {
   } catch (const CorpusError& error) {
     return refuse(kCorpus, error.what());
   } catch (const CheckpointError& error) {
+    return refuse(kCheckpoint, error.what());
+  } catch (const BadLogits& error) {  // of a model that was loaded
     return refuse(kCheckpoint, error.what());
   } catch (const Diverged& error) {
     return refuse(kDiverged, error.what());

@@ -70,10 +70,15 @@ bool apply(std::string_view name) {
   return mask != 0;
 }
 
-/// Applies MAKI_TARGET before main(). A bad value cannot throw here: target() and require_target() say it.
+/// Applies MAKI_TARGET. A bad value cannot throw here: target() and require_target() report it.
 bool apply_environment() { return apply(environment()) || environment().empty(); }
 
-bool environment_is_good = apply_environment();
+/// Applies MAKI_TARGET before main(), and before the static initialisers of a program, which may use the library: a
+/// priority of 101 is the earliest that a program may ask for.
+struct AtStart {
+  bool environment_is_good = apply_environment();
+};
+__attribute__((init_priority(101))) AtStart at_start;
 
 void check_known(bool known, std::string_view what, std::string_view name) {
   check(known, "{}: must be one of amx, avx3, avx2, sse4, floor, and this CPU has {}; got \"{}\"", what,
@@ -83,7 +88,7 @@ void check_known(bool known, std::string_view what, std::string_view name) {
 }  // namespace
 
 void require_target() {
-  if (!environment_is_good) [[unlikely]]
+  if (!at_start.environment_is_good) [[unlikely]]
     check_known(false, "MAKI_TARGET", environment());
 }
 
@@ -105,7 +110,7 @@ std::vector<std::string> available_targets() {
 
 void force_target(std::string_view name) {
   if (name.empty()) {
-    environment_is_good = apply_environment();
+    at_start.environment_is_good = apply_environment();
     return;
   }
   check_known(mask_from(name) != 0, "force_target", name);

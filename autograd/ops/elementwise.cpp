@@ -2,6 +2,7 @@
 // kernels/activation-inl.h.
 #include "autograd/kernels/elementwise.h"
 
+#include "autograd/core/parallel.h"
 #include "autograd/kernels/dropout.h"
 #include "autograd/ops.h"
 #include "autograd/ops/broadcast.h"
@@ -121,6 +122,33 @@ Tensor sigmoid(const Tensor& x) { return unary("sigmoid", Unary::sigmoid, x); }
 Tensor relu(const Tensor& x) { return unary("relu", Unary::relu, x); }
 Tensor silu(const Tensor& x) { return unary("silu", Unary::silu, x); }
 Tensor gelu(const Tensor& x, Gelu form) { return unary("gelu", form == Gelu::erf ? Unary::gelu : Unary::gelu_tanh, x); }
+
+namespace {
+
+template <class From, class To>
+void convert_elements(std::int64_t n, const From* x, Sink<To> y) {
+  parallel_ranges(n, 1, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) y.put(i, static_cast<To>(x[i]));
+  });
+}
+
+}  // namespace
+
+Tensor convert(const Tensor& x, DType dtype) {
+  check_floating("convert", x);
+  check(dtype != DType::int32, "convert: the type must be float32 or float64; got int32");
+  Tensor y = empty(x.shape(), dtype);
+  const std::int64_t n = x.numel();
+  const auto from_and_to = [from = x.dtype(), dtype](const auto& body) {
+    dispatch(from, [&]<class From>() { dispatch(dtype, [&]<class To>() { body.template operator()<From, To>(); }); });
+  };
+  from_and_to([&]<class From, class To>() { convert_elements(n, x.data<From>(), Sink<To>{y.data<To>(), false}); });
+  return record("convert", y, {x}, [n, from_and_to](Grads& g) {
+    from_and_to([&]<class From, class To>() {
+      if (const Sink<From> dx = g.in<From>(0)) convert_elements(n, g.out<To>(), dx);
+    });
+  });
+}
 
 Tensor dropout(const Tensor& x, double p) {
   check_floating("dropout", x);

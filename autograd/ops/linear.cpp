@@ -142,8 +142,8 @@ LinearShape checked_linear(const char* op, const Tensor& x, const Tensor& weight
         "{}: weight must be [out, in] with in the last extent of x; got x {}, weight {}", op, sx, sw);
   check(!bias || bias.shape() == Shape{sw[0]}, "{}: bias must be [{}]; got {}", op, sw[0], bias.shape());
   check(x.dtype() == weight.dtype() && (!bias || bias.dtype() == x.dtype()),
-        "{}: x, weight and bias must have one type; got {} and {}", op, to_string(x.dtype()),
-        to_string(weight.dtype()));
+        "{}: x, weight and bias must have one type; got {}, {} and {}", op, to_string(x.dtype()),
+        to_string(weight.dtype()), bias ? to_string(bias.dtype()) : "no bias");
   return {.rows = sx.rows(), .in = sw.cols(), .out = sw[0]};
 }
 

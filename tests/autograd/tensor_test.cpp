@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "autograd/core/check.h"
+#include "autograd/ops.h"
 #include "tests/catch.h"
 
 using namespace maki;
@@ -28,7 +29,10 @@ TEST_CASE("reshape shares the block and computes one extent") {
   REQUIRE_THROWS_WITH(reshape(a, {5, -1}), ContainsSubstring("24 elements"));
   REQUIRE_THROWS_AS(reshape(a, {-1, -1}), Error);
   REQUIRE_THROWS_AS(reshape(a, {5, 5}), Error);
-  REQUIRE_THROWS_AS(reshape(zeros({0, 3}, DType::float32), {0, -1}), Error);
+  REQUIRE_THROWS_WITH(reshape(zeros({0, 3}, DType::float32), {0, -1}), ContainsSubstring("extent of 0"));
+  REQUIRE_THROWS_WITH(reshape(a, {-1, -1, 24}), ContainsSubstring("got 2 of them"));
+  REQUIRE_THROWS_WITH(reshape(a, {2, 3, 4, 1, 1, 1}), ContainsSubstring("at most 5 dimensions; got 6"));
+  REQUIRE_THROWS_WITH(reshape(a, {2, 3, 4, 1, 1, -1}), ContainsSubstring("at most 5 dimensions; got 6"));
 }
 
 TEST_CASE("freed blocks are used again, whatever thread frees them") {

@@ -82,10 +82,30 @@ TEST_CASE("logits at the ends of the range, and options out of theirs") {
   Sampler sampler({.temperature = 1});
   REQUIRE(sampler(tensor<double>({-infinity, 3, -infinity}, {3}), 0, 0) == 1);
   REQUIRE(sampler(tensor<double>({1e300, -1e300}, {2}), 0, 0) == 0);
-  REQUIRE_THROWS_WITH(sampler(tensor<double>({std::nan(""), 0}, {2}), 0, 0), ContainsSubstring("NaN"));
-  REQUIRE_THROWS_AS(sampler(tensor<double>({-infinity, -infinity}, {2}), 0, 0), Error);
+  for (const Sampling& options : {Sampling{.temperature = 1}, Sampling{.temperature = 0}, Sampling{.top_p = 0.5}}) {
+    Sampler refusing(options);
+    REQUIRE_THROWS_AS(refusing(tensor<double>({std::nan(""), infinity}, {2}), 0, 0), BadLogits);
+    REQUIRE_THROWS_WITH(refusing(tensor<double>({0, std::nan("")}, {2}), 0, 0), ContainsSubstring("hold NaN"));
+    REQUIRE_THROWS_WITH(refusing(tensor<double>({-infinity, -infinity}, {2}), 0, 0), ContainsSubstring("all -Inf"));
+  }
   REQUIRE_THROWS_AS(Sampler({.temperature = -1}), Error);
   REQUIRE_THROWS_AS(Sampler({.temperature = infinity}), Error);
   REQUIRE_THROWS_AS(Sampler({.temperature = 1, .top_k = -1}), Error);
   REQUIRE_THROWS_AS(Sampler({.temperature = 1, .top_k = 0, .top_p = 0}), Error);
+}
+
+TEST_CASE("logits of +Inf take all the probability, in equal shares") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor one = tensor<float>({5, infinity, -infinity, 7}, {4});
+  const Tensor two = tensor<float>({infinity, 100, infinity, -infinity}, {4});
+  for (const Sampling& options : {Sampling{.temperature = 1}, Sampling{.temperature = 1, .top_k = 3},
+                                  Sampling{.temperature = 2, .top_p = 0.9}, Sampling{.temperature = 0}}) {
+    const auto seen = frequencies(options, one, 50);
+    REQUIRE((seen.size() == 1 && seen.contains(1)));
+  }
+  const auto seen = frequencies({.temperature = 1}, two);
+  REQUIRE(seen.size() == 2);
+  REQUIRE(seen.at(0) == Approx(0.5).margin(0.02));
+  REQUIRE(seen.at(2) == Approx(0.5).margin(0.02));
+  REQUIRE(frequencies({.temperature = 0}, two, 5).at(0) == Approx(1));
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "autograd/core/check.h"
+#include "autograd/ops.h"
 
 namespace maki::tests {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/ops.h"
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "autograd/core/parallel.h"
+#include "autograd/ops.h"
 #include "tests/catch.h"
 #include "tests/ops/drive.h"
 

@@ -111,6 +111,13 @@ std::vector<Row> elementwise_rows() {
       "gelu", "erf, far out", [](Draw& draw, const Shape& shape) { return draw.normals(shape, 0, 3); },
       [](const Tensor& x) { return gelu(x); }));
   rows.push_back(unary_row("gelu", "tanh", normal, [](const Tensor& x) { return gelu(x, Gelu::tanh); }));
+  rows.push_back(
+      unary_row("convert", "to float64", normal, [](const Tensor& x) { return convert(x, DType::float64); }));
+  // Differences see the rounding to float32, so their step is wide; the op is linear.
+  rows.push_back(unary_row("convert", "to float32 and back", normal,
+                           [](const Tensor& x) { return convert(convert(x, DType::float32), DType::float64); }));
+  rows.back().step = 1;
+  rows.back().bound = 1e-5;
   rows.push_back(unary_row("dropout", "p 0.3", normal, [](const Tensor& x) { return dropout(x, 0.3); }));
   rows.push_back(unary_row("dropout", "p 0, scaled", normal, [](const Tensor& x) { return scale(dropout(x, 0), 2); }));
   return rows;

@@ -1,0 +1,59 @@
+// Element types: convert, with its gradient, and the messages where types are mixed.
+#include <vector>
+
+#include "autograd/ops.h"
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
+#include "tests/catch.h"
+#include "tests/ops/drive.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+TEST_CASE("convert sends the gradient back in the type of its input, whichever way it goes") {
+  for (const auto& types : {std::pair{DType::float32, DType::float64},
+                            {DType::float64, DType::float32},
+                            {DType::float32, DType::float32},
+                            {DType::float64, DType::float64}}) {
+    const DType from = types.first, to = types.second;
+    INFO(to_string(from) << " to " << to_string(to));
+    ParameterStore store(from);
+    Parameter& x = store.add("x", {3}, init::values(tensor<double>({0.1, -2, 3e-5}, {3})));
+    store.seal();
+    Tape tape;
+    for (int pass = 1; pass <= 2; ++pass) {  // written, then added
+      const Tensor y = [&] {
+        const Recording on(tape);
+        const Tensor converted = convert(x, to);
+        return sum(mul(converted, converted));
+      }();
+      REQUIRE(y.dtype() == to);
+      tape.backward(y);
+      REQUIRE(x.gradient().dtype() == from);
+      for (std::int64_t i = 0; i < 3; ++i) {
+        REQUIRE(x.gradient().at(i) == Approx(2 * pass * x.value().at(i)).epsilon(1e-6));
+      }
+    }
+  }
+}
+
+TEST_CASE("convert rounds to the nearest float32 and copies, also where the type stays") {
+  const Tensor x = tensor<double>({0.1, 1 + 1e-8, 1e300, 16777217}, {4});
+  const Tensor y = convert(x, DType::float32);
+  for (std::int64_t i = 0; i < 4; ++i) REQUIRE(y.at(i) == static_cast<double>(static_cast<float>(x.at(i))));
+  const Tensor same = convert(x, DType::float64);
+  REQUIRE(same_bits(same, x));
+  REQUIRE(same.data<double>() != x.data<double>());
+  REQUIRE_THROWS_WITH(convert(x, DType::int32), ContainsSubstring("float32 or float64; got int32"));
+  REQUIRE_THROWS_WITH(convert(zeros({2}, DType::int32), DType::float32), ContainsSubstring("int32"));
+  REQUIRE_THROWS_WITH(convert(Tensor(), DType::float32), ContainsSubstring("empty tensor"));
+}
+
+TEST_CASE("linear names the types of all its inputs where they differ") {
+  const Tensor x = zeros({2, 3}, DType::float32), weight = zeros({4, 3}, DType::float32);
+  const Tensor bias = zeros({4}, DType::float64);
+  REQUIRE_THROWS_WITH(linear(x, weight, bias), ContainsSubstring("linear: x, weight and bias must have one type; got "
+                                                                 "float32, float32 and float64"));
+  REQUIRE_THROWS_WITH(linear_gelu(x, convert(weight, DType::float64)),
+                      ContainsSubstring("got float32, float64 and no bias"));
+}
