@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/ranges.h>
+#include <iterator>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -65,6 +66,13 @@ double Schedule::operator()(std::int64_t s) const {
                       : decay == Decay::cosine ? 0.5 * (1 + std::cos(std::numbers::pi * f))
                                                : 1 - std::sqrt(f);
   return min_lr + (learning_rate - min_lr) * left;
+}
+
+double learning_rate_at(std::span<const SchedulePhase> phases, std::int64_t s) {
+  check(!phases.empty() && phases.front().start == 0 && s >= 0, "schedule: phases must begin at step 0");
+  const auto next = std::ranges::upper_bound(phases, s, {}, &SchedulePhase::start);
+  const SchedulePhase& phase = *std::prev(next);
+  return phase.schedule(s - phase.start);
 }
 
 }  // namespace maki

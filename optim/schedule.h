@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace maki {
@@ -35,5 +36,13 @@ struct Schedule {
   /// Throws, naming the rule: rates finite, 0 <= min_lr <= learning_rate, no negative number of steps.
   void validate() const;
 };
+
+/// A schedule that takes over at a step; its own steps count from there.
+struct SchedulePhase {
+  std::int64_t start = 0;
+  Schedule schedule;
+};
+/// The learning rate of step s under the last phase that has begun. Phases are in ascending order, the first at step 0.
+double learning_rate_at(std::span<const SchedulePhase> phases, std::int64_t s);
 
 }  // namespace maki

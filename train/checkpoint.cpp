@@ -166,6 +166,8 @@ CheckpointState read_state(const ContainerReader& file) {
     const std::string config = file.read("config");
     apply_toml(state.config, config, "its configuration");
     validate(state.config);
+    check(phases_before(state.config, state.step) == state.config.phases,
+          "its configuration has a phase that begins after its step {}", state.step);
     check(training_toml(state.config) == config, "its configuration is not in the form it was written in");
     const std::int64_t ids = load_tokenizer(state.tokenizer)->vocab_size();
     check(ids == state.vocab_size, "its tokenizer has {} ids where its model has {}", ids, state.vocab_size);

@@ -76,6 +76,10 @@ void set_field(Config& config, const Field& field, std::string_view text) {
   std::visit(SetFromText{config, field, text}, field.member);
 }
 
+void copy_field(const Field& field, const Config& from, Config& to) {
+  std::visit([&](auto member) { to.*member = from.*member; }, field.member);
+}
+
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;
   for (const Preset& preset : kPresets) names.emplace_back(preset.name);
@@ -100,6 +104,17 @@ void validate(const Config& c) {
   check(c.n_embd % c.n_head == 0, "n_embd: must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(!c.nesterov || c.momentum > 0, "nesterov: needs a momentum above 0");
+  for (std::size_t i = 0; i < c.phases.size(); ++i) {
+    const Phase& phase = c.phases[i];
+    check(i == 0 || phase.start > c.phases[i - 1].start, "phases: must begin one after another; got steps {} and {}",
+          i == 0 ? 0 : c.phases[i - 1].start, phase.start);
+    check(phase.end > phase.start, "phases: must end after they begin; got steps {} to {}", phase.start, phase.end);
+    check(phase.min_lr <= phase.learning_rate, "phases: min_lr must not exceed learning_rate; got {} and {}",
+          phase.min_lr, phase.learning_rate);
+  }
+  check(c.init_from.empty() ||
+            (c.init_from.size() == 32 && c.init_from.find_first_not_of("0123456789abcdef") == std::string::npos),
+        "init_from: must be a hash of 32 hexadecimal digits; got {}", c.init_from);
   check_paths(c);
 }
 
@@ -121,7 +136,22 @@ std::vector<Difference> training_differences(const Config& a, const Config& b) {
     const std::string first = field_text(a, field), second = field_text(b, field);
     if (first != second) list.push_back({field.name, first, second});
   }
+  if (a.init_from != b.init_from) list.push_back({"init_from", a.init_from, b.init_from});
+  if (a.phases != b.phases) list.push_back({"phases", phases_text(a), phases_text(b)});
   return list;
 }
+
+std::vector<Phase> phases_before(const Config& config, std::int64_t step) {
+  std::vector<Phase> begun = config.phases;
+  std::erase_if(begun, [step](const Phase& phase) { return phase.start >= step; });
+  return begun;
+}
+
+Phase last_phase(const Config& c) {
+  if (!c.phases.empty()) return c.phases.back();
+  return {0, c.lr_decay_steps, c.learning_rate, c.min_lr, c.warmup_steps};
+}
+
+bool schedule_ends(const Config& config) { return config.schedule != "constant" && config.schedule != "inverse_sqrt"; }
 
 }  // namespace maki

@@ -10,6 +10,16 @@
 
 namespace maki {
 
+/// A further phase of the learning-rate schedule: from step `start` on, with a warm-up of its own, to its horizon at
+/// step `end`. The first phase is what the fields of the configuration say.
+struct Phase {
+  std::int64_t start = 0, end = 0;
+  double learning_rate = 0, min_lr = 0;
+  std::int64_t warmup_steps = 0;
+
+  bool operator==(const Phase&) const = default;
+};
+
 struct Config {
   // Model.
   std::int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
@@ -31,8 +41,12 @@ struct Config {
   // The run.
   std::vector<std::string> corpus;
   std::string out, target;
-  std::int64_t max_steps = 2000, threads = 0, eval_interval = 250, eval_batches = 20, checkpoint_interval = 250,
-               keep_last = 3, log_interval = 10;
+  std::int64_t max_steps = 2000, threads = 0, eval_interval = 250, eval_batches = -1, checkpoint_interval = 250,
+               keep_last = 3, log_interval = 10, patience = 5;
+  bool early_stop = true;
+  // Training fields that most runs do not have, and that are written only where they are set.
+  std::vector<Phase> phases;  ///< ascending
+  std::string init_from;      ///< hash of the values that the run began with; empty: it drew its own
 };
 
 /// Training fields decide what is computed, go into the checkpoint and are fixed for ever; run fields may change.
@@ -52,7 +66,7 @@ struct Field {
   bool is_boolean() const { return std::holds_alternative<bool Config::*>(member); }
 };
 
-/// All fields but `corpus`, in the order they are shown.
+/// All fields but `corpus`, `phases` and `init_from`, in the order they are shown.
 const std::vector<Field>& fields();
 /// Throws, naming the nearest, when there is none.
 const Field& find_field(std::string_view name);
@@ -61,6 +75,10 @@ const Field& find_field(std::string_view name);
 void set_field(Config& config, const Field& field, std::string_view text);
 /// The value as TOML: canonical, reads back to the same.
 std::string field_text(const Config& config, const Field& field);
+/// The phases as TOML, likewise.
+std::string phases_text(const Config& config);
+
+void copy_field(const Field& field, const Config& from, Config& to);
 
 std::vector<std::string> preset_names();
 /// Overwrites what the preset says. Throws, naming the nearest, for an unknown one.
@@ -79,6 +97,14 @@ void check_paths(const Config& config);
 std::string to_toml(const Config& config);
 /// The training fields alone, a line each: the canonical form that a checkpoint stores.
 std::string training_toml(const Config& config);
+
+/// The phases that a checkpoint of this step records: those that have begun before it. A phase that is added later
+/// therefore changes no byte of the checkpoints up to its start.
+std::vector<Phase> phases_before(const Config& config, std::int64_t step);
+/// The last phase; the first is what the fields say.
+Phase last_phase(const Config& config);
+/// Does the schedule come to an end, at the last phase's? constant and inverse_sqrt do not.
+bool schedule_ends(const Config& config);
 
 struct Difference {
   std::string name, first, second;

@@ -62,7 +62,13 @@ std::vector<Field> make_fields() {
       number("max_steps", run, &C::max_steps, 0, kMost, "optimizer steps in all"),
       number("threads", run, &C::threads, 0, kMostThreads, "0: OMP_NUM_THREADS, else every core; changes no result"),
       number("eval_interval", run, &C::eval_interval, 1, kMost, "steps between evaluations"),
-      number("eval_batches", run, &C::eval_batches, 0, kMost, "batches of an evaluation; 0: the whole validation text"),
+      number(
+          "eval_batches", run, &C::eval_batches, -1, kMost,
+          "batches per evaluation, spread evenly over the validation text; 0: all of it; -1: as many as cost a tenth "
+          "of the training between two evaluations"),
+      boolean("early_stop", run, &C::early_stop,
+              "stop when the model is overfitting: the validation loss no longer improves and the training loss falls"),
+      number("patience", run, &C::patience, 1, kMost, "evaluations without a new best before early_stop ends the run"),
       number("checkpoint_interval", run, &C::checkpoint_interval, 1, kMost, "steps between checkpoints"),
       number("keep_last", run, &C::keep_last, 1, kMost, "checkpoints to keep, beside the best"),
       number("log_interval", run, &C::log_interval, 1, kMost, "steps between lines of metrics"),

@@ -36,7 +36,64 @@ std::string quoted(const std::string& text) {
   return line.substr(line.find('=') + 2);
 }
 
+// The shortest text that reads back to the same number.
+std::string number_text(double value) {
+  const std::string text = fmt::format("{}", value);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+// A phase's values stand under the names of the fields that they replace, and follow their rules.
+Phase read_phase(const toml::table& table) {
+  Config values;
+  Phase phase;
+  for (const auto& [key, node] : table) {
+    const std::string_view word = key.str();
+    if (word == "start" || word == "end") {
+      const toml::value<std::int64_t>* const step = node.as_integer();
+      check(step != nullptr && step->get() >= 0 && step->get() <= 1'000'000'000, "{}: must be a step", word);
+      (word == "start" ? phase.start : phase.end) = step->get();
+      continue;
+    }
+    check(word == "learning_rate" || word == "min_lr" || word == "warmup_steps", "phases: have no {}", word);
+    const Field& field = find_field(word);
+    set_field(values, field, toml_text(field, node));
+  }
+  check(table.size() == 5, "phases: have start, end, learning_rate, min_lr and warmup_steps each");
+  phase.learning_rate = values.learning_rate;
+  phase.min_lr = values.min_lr;
+  phase.warmup_steps = values.warmup_steps;
+  return phase;
+}
+
+std::vector<Phase> read_phases(const toml::node& node) {
+  const toml::array* const list = node.as_array();
+  check(list != nullptr, "phases: must be a list of tables");
+  std::vector<Phase> phases;
+  for (const toml::node& entry : *list) {
+    check(entry.is_table(), "phases: must be a list of tables");
+    phases.push_back(read_phase(*entry.as_table()));
+  }
+  return phases;
+}
+
+// What is written only where it is set.
+std::string rare_fields(const Config& config) {
+  std::string text;
+  if (!config.init_from.empty()) text += fmt::format("init_from = {}\n", quoted(config.init_from));
+  if (!config.phases.empty()) text += fmt::format("phases = {}\n", phases_text(config));
+  return text;
+}
+
 }  // namespace
+
+std::string phases_text(const Config& config) {
+  std::vector<std::string> list;
+  for (const Phase& p : config.phases) {
+    list.push_back(fmt::format("{{start = {}, end = {}, learning_rate = {}, min_lr = {}, warmup_steps = {}}}", p.start,
+                               p.end, number_text(p.learning_rate), number_text(p.min_lr), p.warmup_steps));
+  }
+  return fmt::format("[{}]", fmt::join(list, ", "));
+}
 
 std::string field_text(const Config& config, const Field& field) {
   return std::visit(
@@ -46,8 +103,7 @@ std::string field_text(const Config& config, const Field& field) {
         if constexpr (std::is_same_v<Value, std::string>) {
           return quoted(value);
         } else if constexpr (std::is_same_v<Value, double>) {
-          const std::string text = fmt::format("{}", value);  // the shortest that reads back to the same
-          return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+          return number_text(value);
         } else {
           return fmt::format("{}", value);
         }
@@ -81,6 +137,15 @@ void apply_toml(Config& config, std::string_view text, const std::string& name) 
         }
         continue;
       }
+      if (word == "phases") {
+        config.phases = read_phases(node);
+        continue;
+      }
+      if (word == "init_from") {
+        check(node.is_string(), "init_from: must be a string in quotes");
+        config.init_from = node.as_string()->get();
+        continue;
+      }
       const Field& field = find_field(word);
       set_field(config, field, toml_text(field, node));
     } catch (const Error& error) {
@@ -100,7 +165,7 @@ std::string to_toml(const Config& config) {
     text += fmt::format("{} = {}  # {}{}\n", field.name, field_text(config, field),
                         field.kind == FieldClass::run ? "run: " : "", field.help);
   }
-  return text;
+  return text + rare_fields(config);
 }
 
 std::string training_toml(const Config& config) {
@@ -108,7 +173,7 @@ std::string training_toml(const Config& config) {
   for (const Field& field : fields()) {
     if (field.kind == FieldClass::training) text += fmt::format("{} = {}\n", field.name, field_text(config, field));
   }
-  return text;
+  return text + rare_fields(config);
 }
 
 }  // namespace maki

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <unistd.h>
 
@@ -40,8 +41,13 @@ std::string Metrics::keep(const std::string& text, std::int64_t step) {
       elapsed_ = object["elapsed_seconds"].get<double>();
     if (!object.contains("kind") || object["kind"] != "eval") continue;
     last_eval_ = at;
-    if (object.contains("val_loss") && object["val_loss"].is_number())
-      validations_.push_back({at, object["val_loss"].get<double>()});
+    const std::string sampled = object.contains("sampled_val_loss") ? "sampled_" : "";
+    const auto number = [&object](const std::string& key) -> std::optional<double> {
+      if (!object.contains(key) || !object[key].is_number()) return std::nullopt;
+      return object[key].get<double>();
+    };
+    if (const auto loss = number(sampled + "val_loss"))
+      validations_.push_back({at, *loss, number(sampled + "val_share").value_or(0), number("train_loss").value_or(0)});
   }
   return kept;
 }
@@ -52,6 +58,9 @@ double Metrics::finite(std::int64_t step, const char* name, double value) {
   return value;
 }
 
+// What a clock says decides nothing: a clock that stands still or jumps is not a run that has diverged.
+double Metrics::measured_time(double value) { return std::isfinite(value) ? value : 0; }
+
 void Metrics::train(const StepReport& report, double tokens_per_second, double elapsed_seconds) {
   append(ordered_json{{"kind", "train"},
                       {"step", report.step},
@@ -59,17 +68,25 @@ void Metrics::train(const StepReport& report, double tokens_per_second, double e
                       {"learning_rate", finite(report.step, "learning_rate", report.learning_rate)},
                       {"grad_norm", finite(report.step, "grad_norm", report.grad_norm)},
                       {"tokens", report.tokens},
-                      {"tokens_per_second", finite(report.step, "tokens_per_second", tokens_per_second)},
-                      {"elapsed_seconds", finite(report.step, "elapsed_seconds", elapsed_seconds)}}
+                      {"tokens_per_second", measured_time(tokens_per_second)},
+                      {"elapsed_seconds", measured_time(elapsed_seconds)}}
              .dump());
 }
 
 void Metrics::eval(const EvalReport& report) {
   ordered_json line{
       {"kind", "eval"}, {"step", report.step}, {"train_loss", finite(report.step, "train_loss", report.train_loss)}};
-  if (report.val_loss) line["val_loss"] = finite(report.step, "val_loss", *report.val_loss);
+  if (report.val_loss) {
+    line["val_loss"] = finite(report.step, "val_loss", *report.val_loss);
+    line["val_share"] = report.val_share;
+  }
+  if (report.sampled_val_loss) {
+    line["sampled_val_loss"] = finite(report.step, "sampled_val_loss", *report.sampled_val_loss);
+    line["sampled_val_share"] = report.sampled_val_share;
+  }
   append(line.dump());
   last_eval_ = report.step;
+  if (report.val_loss) validations_.push_back(report.measured());
 }
 
 void Metrics::append(const std::string& line) {

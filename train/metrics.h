@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "train/early_stop.h"
 #include "train/trainer.h"
 
 namespace maki {
@@ -17,7 +18,8 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  /// Throws Diverged, and writes nothing, when a number is not finite.
+  /// Throws Diverged, and writes nothing, when a number of the report is not finite. A measured time that is not is
+  /// written as 0.
   void train(const StepReport& report, double tokens_per_second, double elapsed_seconds);
   void eval(const EvalReport& report);
 
@@ -25,23 +27,21 @@ class Metrics {
   bool evaluated(std::int64_t step) const { return last_eval_ == step; }
   /// Seconds of training that the lines kept on opening account for.
   double elapsed_before() const { return elapsed_; }
-  /// The validation losses of the lines kept on opening.
-  struct Validation {
-    std::int64_t step;
-    double loss;
-  };
-  const std::vector<Validation>& validations() const { return validations_; }
+  /// The evaluations with a validation loss, of the lines kept on opening and of those written since. Of a line that
+  /// covers the whole text for once, the loss over the share that the other lines cover.
+  const std::vector<Measured>& validations() const { return validations_; }
 
  private:
   void append(const std::string& line);
   static double finite(std::int64_t step, const char* name, double value);
+  static double measured_time(double value);
   std::string keep(const std::string& text, std::int64_t step);
 
   std::string path_;
   int descriptor_;
   std::int64_t last_eval_ = -1;
   double elapsed_ = 0;
-  std::vector<Validation> validations_;
+  std::vector<Measured> validations_;
 };
 
 }  // namespace maki

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fmt/ranges.h>
@@ -39,6 +40,11 @@ std::string duration(double seconds) {
   if (s >= 3600) return fmt::format("{}h {:02}m", s / 3600, s / 60 % 60);
   if (s >= 60) return fmt::format("{}m {:02}s", s / 60, s % 60);
   return fmt::format("{}s", s);
+}
+
+double per_second(double count, double seconds) {
+  const double rate = count / seconds;
+  return seconds > 0 && std::isfinite(rate) ? rate : 0;
 }
 
 std::string grouped(std::int64_t number) {

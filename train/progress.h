@@ -20,6 +20,8 @@ void to_stderr(fmt::format_string<Args...> format, Args&&... args) {
 
 /// "1h 02m", "3m 07s", "12s".
 std::string duration(double seconds);
+/// A rate for people to read: 0 where no time has passed, as on a clock that stands still.
+double per_second(double count, double seconds);
 /// "1,115,394".
 std::string grouped(std::int64_t number);
 /// "1 thread", "2,000 steps".

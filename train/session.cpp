@@ -1,6 +1,7 @@
 #include "train/session.h"
 
 #include <algorithm>
+#include <csignal>
 #include <fmt/format.h>
 
 #include "train/error.h"
@@ -14,9 +15,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 bool stop() { return interrupted() != 0; }
-
-// Evaluations in a row with a rising loss before a word is said about it.
-constexpr int kRises = 3;
 
 }  // namespace
 
@@ -46,38 +44,79 @@ bool Session::has(std::int64_t step) const {
   try {
     const CheckpointState there = check_resumable(file, run_.file_system());
     return there.step == step && there.corpus_hash == state_.corpus_hash &&
-           training_differences(there.config, config_).empty();
+           training_differences(there.config, config_at(step)).empty();
   } catch (const LostFile&) {
     return false;
   }
 }
 
+// The configuration as the checkpoint of a step records it.
+Config Session::config_at(std::int64_t step) const {
+  Config config = config_;
+  config.phases = phases_before(config_, step);
+  return config;
+}
+
 // The best of the evaluations up to here whose checkpoint is intact. `best` may say otherwise: it may come from a
 // future that a fallback undid, or its file may be gone.
 void Session::find_best() {
-  std::vector<Best> known;
   const std::optional<Best> named = run_.best();
-  if (named && named->step <= trainer_.steps()) known.push_back(*named);
-  for (const auto& [step, loss] : metrics_.validations()) known.push_back({step, loss});
-  std::ranges::stable_sort(known, {}, &Best::loss);
-  const auto found = std::ranges::find_if(known, [&](const Best& best) { return has(best.step); });
-  if (found != known.end()) best_ = *found;
-  if (named && (named->step > trainer_.steps() || !has(named->step))) {
-    progress_.say(fmt::format(
-        "best names step {}, {}; {}", named->step,
-        named->step > trainer_.steps() ? "which this run has not reached" : "whose checkpoint is missing or damaged",
-        best_ ? fmt::format("the best is now step {}", best_->step) : "there is none now"));
+  const bool reached = named && named->step <= trainer_.steps(), trained = named && named->step > 0;
+  const bool usable = reached && trained && has(named->step);
+  const double share = data_.val.empty() ? 1 : trainer_.val_share();
+  std::vector<Measured> known = metrics_.validations();
+  std::erase_if(known, [](const Measured& v) { return v.step == 0; });
+  const auto same_share = [share](const Measured& v) { return v.share == share; };
+  std::optional<Measured> found;
+  if (usable && !std::ranges::all_of(known, same_share)) {
+    // Losses over different parts of the text do not compare; when `best` was set they were over the same part.
+    const auto line = std::ranges::find(known, named->step, &Measured::step);
+    found = {named->step, named->loss, line == known.end() ? 0 : line->share, 0};
+  } else {
+    if (usable) known.insert(known.begin(), {named->step, named->loss, share, 0});
+    std::ranges::stable_sort(known, {}, &Measured::loss);
+    const auto whole = std::ranges::find_if(known, [&](const auto& candidate) { return has(candidate.step); });
+    if (whole != known.end()) found = *whole;
   }
-  if (best_ && (!named || named->step != best_->step)) run_.set_best(*best_);
+  if (found) best_ = Best{found->step, found->loss};
+  if (named && !usable) {
+    progress_.say(fmt::format("best names step {}, {}; {}", named->step,
+                              !reached   ? "which this run has not reached"
+                              : !trained ? "whose weights are untrained"
+                                         : "whose checkpoint is missing or damaged",
+                              best_ ? fmt::format("the best is now step {}", best_->step) : "there is none now"));
+  }
+  if (found && !same_share(*found)) {
+    if (const auto loss = measure_again(found->step, /*whole=*/false)) {
+      best_->loss = *loss;
+      progress_.say(
+          fmt::format("best (step {}) is measured again, over the part of the validation text that evaluations "
+                      "cover from here on: {}{}",
+                      found->step, loss_text(*loss), share_text(share)));
+    }
+  }
+  if (best_ && (!named || named->step != best_->step || named->loss != best_->loss)) run_.set_best(*best_);
   if (named && !best_) run_.clear_best();
+}
+
+// The validation loss of the checkpoint of another step; none when interrupted. The trainer's own values are read back
+// from the checkpoint of its step, which exists whenever this is called.
+std::optional<double> Session::measure_again(std::int64_t step, bool whole) {
+  load_values(ContainerReader(run_.checkpoint_file(step), run_.file_system()), trainer_.store());
+  const auto loss = trainer_.validation_loss(stop, whole);
+  if (step != trainer_.steps())
+    load_values(ContainerReader(run_.checkpoint_file(trainer_.steps()), run_.file_system()), trainer_.store());
+  return loss;
 }
 
 void Session::save() {
   state_.step = trainer_.steps();
+  state_.config = config_at(state_.step);
   // A damaged file of this step is written anew.
-  if (!has(state_.step))
-    write_checkpoint(run_.file_system(), run_.checkpoint_file(state_.step), state_, trainer_.store(),
-                     trainer_.optimizer());
+  if (has(state_.step)) return;
+  trainer_.require_finite();
+  write_checkpoint(run_.file_system(), run_.checkpoint_file(state_.step), state_, trainer_.store(),
+                   trainer_.optimizer());
 }
 
 // Training goes on where an old checkpoint cannot be deleted; each is spoken of once.
@@ -87,33 +126,77 @@ void Session::prune() {
   }
 }
 
-bool Session::evaluate() {
-  const auto report = trainer_.evaluate(stop);
+bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
+  auto report = trainer_.evaluate(stop, whole);
   if (!report) return false;
+  const auto best_before = overfitting_with(&*report);
+  const bool ends = best_before && config_.early_stop && report->step < config_.max_steps;
+  if (ends && report->val_share < 1) {  // the last evaluation covers the whole text
+    report = trainer_.evaluate(stop, /*whole=*/true);
+    if (!report) return false;
+  }
+  if (ends) {
+    save();
+    run_.set_last(report->step);
+    prune();
+  }
+  last_evaluation_ = report;
   std::string line = fmt::format("step {}: training loss {:.4f}", report->step, report->train_loss);
   if (report->val_loss) {
-    const double loss = *report->val_loss;
-    const bool best = !best_ || loss < best_->loss;
-    line += fmt::format(", validation {}{}", loss_text(loss), best ? ", the best so far" : "");
+    const double loss = report->measured().loss;
+    // The initial weights are random, or another run's.
+    const bool best = report->step > 0 && (!best_ || loss < best_->loss);
+    line += fmt::format(", validation {}{}", loss_text(*report->val_loss), share_text(report->val_share));
+    if (report->sampled_val_loss)
+      line += fmt::format(" on the whole text, {:.4f}{}", loss, share_text(report->sampled_val_share));
     if (best) {
+      line += ", the best so far";
       save();
       best_ = Best{report->step, loss};
       run_.set_best(*best_);
       prune();
     }
-    rises_ = last_val_loss_ > 0 && loss > last_val_loss_ ? rises_ + 1 : 0;
-    last_val_loss_ = loss;
   }
   // Last: who finds this line knows that all the rest of the evaluation was done.
   metrics_.eval(*report);
   progress_.say(line);
-  if (rises_ == kRises) {
-    progress_.say(
-        fmt::format("the validation loss has risen {} times in a row: the model learns its text by heart; the best "
-                    "checkpoint is kept",
-                    kRises));
-  }
+  if (best_before) say_overfitting(*best_before, ends);
+  stopped_early_ = ends;
   return true;
+}
+
+// Judged by metrics.jsonl alone, so that a resumed run stops where one that was never stopped does. A new phase of the
+// schedule starts anew.
+std::optional<std::int64_t> Session::overfitting_with(const EvalReport* newest) const {
+  if (data_.val.empty()) return std::nullopt;
+  std::vector<Measured> evaluations = metrics_.validations();
+  if (newest != nullptr) evaluations.push_back(newest->measured());
+  if (evaluations.empty() || evaluations.back().step % config_.eval_interval != 0) return std::nullopt;
+  const std::vector<Phase> begun = phases_before(config_, evaluations.back().step);
+  return overfitting_since(evaluations,
+                           {.interval = config_.eval_interval,
+                            .after = begun.empty() ? 0 : begun.back().start,
+                            .share = trainer_.val_share()},
+                           config_.patience);
+}
+
+void Session::say_overfitting(std::int64_t best, bool ends) {
+  const std::string what = fmt::format(
+      "the validation loss has not improved since step {}, while the training loss has fallen: the model is "
+      "overfitting",
+      best);
+  if (ends) {
+    progress_.say(fmt::format("stopped early: {}; to train on: maki train --resume {} --no-early-stop", what,
+                              shell_word(run_.path())));
+  } else if (!warned_) {
+    progress_.say(fmt::format("{}; the best checkpoint is kept", what));
+    warned_ = true;
+  }
+}
+
+// " on 51% of the text"; nothing when it is the whole text.
+std::string Session::share_text(double share) const {
+  return share == 1 ? "" : fmt::format(" on {:.2g}% of the text", 100 * share);
 }
 
 std::string Session::loss_text(double loss) const {
@@ -124,7 +207,7 @@ std::string Session::loss_text(double loss) const {
 void Session::log(const StepReport& report) {
   progress_.advance(report.step);
   if (report.step % config_.log_interval != 0 && report.step != config_.max_steps) return;
-  const double rate = static_cast<double>(report.tokens * timed_steps_) / seconds_in_steps_;
+  const double rate = per_second(static_cast<double>(report.tokens * timed_steps_), seconds_in_steps_);
   StepReport line = report;
   line.tokens = report.tokens * report.step;
   metrics_.train(line, rate, metrics_.elapsed_before() + seconds_since(start_));
@@ -135,6 +218,46 @@ void Session::log(const StepReport& report) {
 }
 
 int Session::train() {
+  try {
+    return train_to_end();
+  } catch (const Diverged& error) {
+    fail<Diverged>("{}{}", error.what(), way_back());
+  }
+}
+
+// What remains of a run that has diverged. Training is exact: without a change it would diverge again.
+std::string Session::way_back() const {
+  const auto last = run_.last();
+  if (!last) return "";
+  return fmt::format(
+      "; the last good checkpoint is step {0}; return to it with a lower learning rate: maki train --resume {1} "
+      "--checkpoint {0} --rewarm --learning-rate RATE",
+      *last, shell_word(run_.path()));
+}
+
+// After three steps: the first one takes memory from the system and says little. Times are shown and decide nothing.
+void Session::say_time(double seconds) {
+  constexpr std::int64_t kSteps = 3;
+  constexpr double kDay = 24 * 3600;
+  if (steps_here_ == kSteps) return;
+  if (++steps_here_ > 1) seconds_of_estimate_ += seconds;
+  if (steps_here_ < kSteps) return;
+  const double each = seconds_of_estimate_ / (kSteps - 1);
+  const double all = each * static_cast<double>(config_.max_steps - trainer_.steps());
+  progress_.say(fmt::format("time   {:.3g} ms per step: about {} for the remaining {}", 1000 * each, duration(all),
+                            counted(config_.max_steps - trainer_.steps(), "step")));
+  if (all > kDay) {
+    progress_.say(
+        "warning: this run will take more than a day; fewer --max-steps or a smaller model take less, and it can be "
+        "stopped with Ctrl-C and resumed at any time");
+  }
+}
+
+int Session::train_to_end() {
+  if (const auto best = overfitting_with(nullptr); best && config_.early_stop && metrics_.evaluated(trainer_.steps())) {
+    say_overfitting(*best, /*ends=*/true);
+    return 0;
+  }
   progress_.advance(trainer_.steps());
   for (;;) {
     const std::int64_t step = trainer_.steps();
@@ -145,34 +268,66 @@ int Session::train() {
       prune();
     }
     const bool due = (end || step % config_.eval_interval == 0) && !metrics_.evaluated(step);
-    const bool interrupted_evaluation = due && !evaluate();
-    if (end && !interrupted_evaluation) break;
+    const bool interrupted_evaluation = due && !evaluate(stop, /*whole=*/end);
+    if ((end || stopped_early_) && !interrupted_evaluation) break;
 
     const auto begin = Clock::now();
     const auto report = interrupted_evaluation ? std::nullopt : trainer_.step(stop);
-    if (!report) {
-      save();
-      run_.set_last(step);
-      prune();
-      progress_.finish();
-      progress_.say(fmt::format("interrupted: step {} is saved; go on with: maki train --resume {}", step,
-                                shell_word(run_.path())));
-      return interrupt_exit_code();
-    }
-    seconds_in_steps_ += seconds_since(begin);
+    if (!report) return stop_interrupted();
+    const double seconds = seconds_since(begin);
+    seconds_in_steps_ += seconds;
     ++timed_steps_;
+    say_time(seconds);
     log(*report);
   }
   finish();
   return 0;
 }
 
+// Saved first; whatever happens after that, nothing is lost.
+int Session::stop_interrupted() {
+  const std::int64_t step = trainer_.steps();
+  save();
+  run_.set_last(step);
+  prune();
+  progress_.finish();
+  progress_.say(fmt::format("interrupted: step {} is saved", step));
+  // Someone at the keyboard can wait for an evaluation or press Ctrl-C again; a system that shuts down cannot.
+  const bool unmeasured = step > 0 && step < config_.max_steps && !data_.val.empty() && !metrics_.evaluated(step);
+  if (unmeasured && interrupt_exit_code() == 128 + SIGINT) {
+    progress_.say("evaluating it, so that the best checkpoint is known; Ctrl-C ends this at once, and nothing is lost");
+    evaluate({}, /*whole=*/false);
+  }
+  const std::string run = shell_word(run_.path());
+  progress_.say(fmt::format("continue with:  maki train --resume {}\ngenerate with:  maki generate {}", run, run));
+  return interrupt_exit_code();
+}
+
 void Session::finish() {
   progress_.finish();
-  progress_.say(fmt::format("done: {} in {}, {:.2f} times through the text", counted(trainer_.steps(), "step"),
+  progress_.say(fmt::format("done: {} in {}, {:.2f} passes over the text", counted(trainer_.steps(), "step"),
                             duration(metrics_.elapsed_before() + seconds_since(start_)), trainer_.epochs()));
-  if (best_) progress_.say(fmt::format("best validation loss {} at step {}", loss_text(best_->loss), best_->step));
+  say_best();
   progress_.say(fmt::format("now: maki generate {}", shell_word(run_.path())));
+}
+
+// The loss of the best checkpoint over the whole validation text, as `maki eval` measures it.
+void Session::say_best() {
+  if (!best_) return;
+  double loss = best_->loss, share = trainer_.val_share();
+  if (share < 1) {
+    const bool measured = last_evaluation_ && last_evaluation_->step == best_->step && last_evaluation_->val_share == 1;
+    try {
+      const auto whole = measured ? last_evaluation_->val_loss : measure_again(best_->step, /*whole=*/true);
+      if (whole) {
+        loss = *whole;
+        share = 1;
+      }
+    } catch (const CheckpointError& error) {
+      progress_.say(error.what());  // the run is complete: its end is reported all the same
+    }
+  }
+  progress_.say(fmt::format("best validation loss {}{} at step {}", loss_text(loss), share_text(share), best_->step));
 }
 
 }  // namespace maki

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,18 +21,30 @@ class Session {
   /// The trainer stands at the step to go on from; the run directory exists and is locked. All outlive the session.
   Session(const Config& config, const Dataset& data, Trainer& trainer, const RunDirectory& run);
 
-  /// Trains to max_steps. Returns 0, or the exit code of the interrupt after the state was saved.
+  /// Trains to max_steps, or until early stopping. Returns 0, or the exit code of the interrupt after the state was
+  /// saved. Throws Diverged, with the last good checkpoint and the command that returns to it; nothing that is not
+  /// finite is ever saved.
   int train();
 
  private:
   bool has(std::int64_t step) const;
+  Config config_at(std::int64_t step) const;
   void save();
   void prune();
-  bool evaluate();  // false: interrupted
+  bool evaluate(const std::function<bool()>& stop, bool whole);  // false: interrupted
+  int train_to_end();
+  int stop_interrupted();
+  std::string way_back() const;
+  std::optional<std::int64_t> overfitting_with(const EvalReport* newest) const;
+  void say_overfitting(std::int64_t best, bool ends);
   void log(const StepReport& report);
+  void say_time(double seconds);
   void finish();
+  void say_best();
   void find_best();
+  std::optional<double> measure_again(std::int64_t step, bool whole);
   std::string loss_text(double loss) const;
+  std::string share_text(double share) const;
 
   const Config& config_;
   const Dataset& data_;
@@ -40,13 +53,15 @@ class Session {
   Metrics metrics_;
   Progress progress_;
   CheckpointState state_;
+  // Its loss is over the share of the validation text that every evaluation covers.
   std::optional<Best> best_;
   std::set<std::string> pruning_notes_;
-  double last_val_loss_ = 0;
-  int rises_ = 0;
+  std::optional<EvalReport> last_evaluation_;
+  bool stopped_early_ = false, warned_ = false;
   std::chrono::steady_clock::time_point start_;
   double seconds_in_steps_ = 0;
-  std::int64_t timed_steps_ = 0;
+  std::int64_t timed_steps_ = 0, steps_here_ = 0;
+  double seconds_of_estimate_ = 0;
 };
 
 }  // namespace maki

@@ -2,23 +2,34 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "nn/layers.h"
 #include "optim/clip.h"
 #include "train/error.h"
-#include "train/evaluate.h"
 
 namespace maki {
 namespace {
 
 DType dtype_of(const Config& config) { return config.dtype == "float64" ? DType::float64 : DType::float32; }
 
-Schedule schedule_of(const Config& c) {
-  return {.decay = decay_named(c.schedule),
-          .learning_rate = c.learning_rate,
-          .min_lr = c.min_lr,
-          .warmup_steps = c.warmup_steps,
-          .decay_steps = c.lr_decay_steps};
+std::vector<SchedulePhase> schedule_of(const Config& c) {
+  std::vector<SchedulePhase> phases = {{.start = 0,
+                                        .schedule = {.decay = decay_named(c.schedule),
+                                                     .learning_rate = c.learning_rate,
+                                                     .min_lr = c.min_lr,
+                                                     .warmup_steps = c.warmup_steps,
+                                                     .decay_steps = c.lr_decay_steps}}};
+  for (const Phase& phase : c.phases) {
+    phases.push_back({.start = phase.start,
+                      .schedule = {.decay = decay_named(c.schedule),
+                                   .learning_rate = phase.learning_rate,
+                                   .min_lr = phase.min_lr,
+                                   .warmup_steps = phase.warmup_steps,
+                                   .decay_steps = phase.end - phase.start}});
+  }
+  for (const SchedulePhase& phase : phases) phase.schedule.validate();
+  return phases;
 }
 
 }  // namespace
@@ -52,7 +63,6 @@ Trainer::Trainer(const Config& config, const Dataset& dataset, bool initial_valu
                static_cast<std::uint64_t>(config.seed)),
       ids_(empty({config.batch_size, config.block_size}, DType::int32)),
       targets_(empty({config.batch_size, config.block_size}, DType::int32)) {
-  schedule_.validate();
   if (initial_values) {
     store_.seal(static_cast<std::uint64_t>(config.seed));
   } else {
@@ -87,7 +97,7 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
   }
   if (config_.grad_accum > 1) store_.set_gradients(tree_.take());
 
-  const double loss = sum * scale, norm = grad_norm(store_), rate = schedule_(steps_);
+  const double loss = sum * scale, norm = grad_norm(store_), rate = learning_rate_at(schedule_, steps_);
   if (!std::isfinite(loss)) diverged("loss", loss, scale);
   if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale);
   optimizer_.step(rate, clip_factor(norm, config_.grad_clip));
@@ -110,26 +120,70 @@ void Trainer::diverged(const char* what, double value, double scale) {
       what, steps_ + 1, value, culprit.empty() ? "sum of the gradients" : culprit);
 }
 
-std::optional<double> Trainer::loss_over(std::span<const std::int32_t> tokens, std::int64_t most_batches,
-                                         const std::function<bool()>& stop) {
-  const EvalBatches batches(tokens, config_.batch_size, config_.block_size);
-  const auto loss = mean_loss(model_, batches, config_.block_size, most_batches, stop);
-  if (!loss) return std::nullopt;
-  check<Diverged>(std::isfinite(loss->mean),
-                  "diverged: the loss of the evaluation at step {} is {}; nothing was saved after it", steps_,
-                  loss->mean);
-  return loss->mean;
+// A global norm is not finite exactly when an element is not. The norm of the gradient, which every step looks at,
+// comes before the update: an update that destroys the values is noticed here.
+void Trainer::require_finite() {
+  const auto require = [this](bool finite, const std::string& what) {
+    check<Diverged>(finite, "diverged: after step {} {} not finite; the state was not saved", steps_, what);
+  };
+  require(std::isfinite(global_norm(store_.values())), "the values of the parameters are");
+  for (const Optimizer::Moment& moment : optimizer_.moments())
+    require(std::isfinite(global_norm(moment.values)), fmt::format("the moments {} are", moment.name));
+  if (steps_ == 0) return;
+  batches_.fill(steps_, 0, ids_.values<std::int32_t>(), targets_.values<std::int32_t>());
+  const AsRecorded rounding;
+  const Tensor loss = model_.loss(ids_, targets_, {.ignored = kIgnoredTarget, .sum = true});
+  require(std::isfinite(loss.item()), "the loss of a forward pass is");
 }
 
-std::optional<EvalReport> Trainer::evaluate(const std::function<bool()>& stop) {
+EvalSample eval_sample(const Config& c) {
+  constexpr std::int64_t kMostOfTraining = 20;
+  if (c.eval_batches >= 0) return {kMostOfTraining, c.eval_batches};
+  const std::int64_t affordable = 3 * c.eval_interval * c.grad_accum / 10;
+  const std::int64_t train = std::clamp<std::int64_t>(affordable / 4, 1, kMostOfTraining);
+  return {train, std::max<std::int64_t>(1, affordable - train)};
+}
+
+EvalBatches Trainer::eval_batches(std::span<const std::int32_t> tokens) const {
+  return {tokens, config_.batch_size, config_.block_size};
+}
+
+double Trainer::finite_loss(const MeanLoss& loss) const {
+  check<Diverged>(std::isfinite(loss.mean), "diverged: the loss of the evaluation at step {} is {}", steps_, loss.mean);
+  return loss.mean;
+}
+
+double Trainer::val_share() const {
+  const std::int64_t count = eval_batches(dataset_.val).count();
+  return static_cast<double>(batches_taken(eval_sample(config_).val, count)) / static_cast<double>(count);
+}
+
+std::optional<double> Trainer::validation_loss(const std::function<bool()>& stop, bool whole) {
+  const auto loss =
+      mean_loss(model_, eval_batches(dataset_.val), config_.block_size, whole ? 0 : eval_sample(config_).val, stop);
+  if (!loss) return std::nullopt;
+  return finite_loss(*loss);
+}
+
+std::optional<EvalReport> Trainer::evaluate(const std::function<bool()>& stop, bool whole) {
+  const EvalSample sample = eval_sample(config_);
   EvalReport report;
   report.step = steps_;
-  const auto train = loss_over(dataset_.train, kTrainSample, stop);
+  const auto train = mean_loss(model_, eval_batches(dataset_.train), config_.block_size, sample.train, stop);
   if (!train) return std::nullopt;
-  report.train_loss = *train;
+  report.train_loss = finite_loss(*train);
   if (dataset_.val.empty()) return report;
-  report.val_loss = loss_over(dataset_.val, config_.eval_batches, stop);
-  if (!report.val_loss) return std::nullopt;
+  report.val_share = val_share();
+  if (!whole || report.val_share == 1) {
+    report.val_loss = validation_loss(stop);
+    if (!report.val_loss) return std::nullopt;
+    return report;
+  }
+  const auto losses = whole_loss(model_, eval_batches(dataset_.val), config_.block_size, sample.val, stop);
+  if (!losses) return std::nullopt;
+  report.sampled_val_share = std::exchange(report.val_share, 1);
+  report.val_loss = finite_loss(losses->whole);
+  report.sampled_val_loss = finite_loss(losses->sample);
   return report;
 }
 

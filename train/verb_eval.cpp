@@ -1,6 +1,5 @@
 // maki eval RUN CORPUS…
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
 #include <memory>
@@ -54,7 +53,7 @@ int evaluate_run(const EvalOptions& o) {
       std::string_view(corpus.text).substr(own ? split_offset(corpus, config.val_fraction) : 0);
   const std::vector<std::int32_t> tokens = loaded.tokenizer->encode(text);
   const EvalBatches batches(tokens, config.batch_size, config.block_size);
-  const std::int64_t taken = o.eval_batches > 0 ? std::min(o.eval_batches, batches.count()) : batches.count();
+  const std::int64_t taken = batches_taken(o.eval_batches, batches.count());
   const auto loss = mean_loss(loaded.model, batches, config.block_size, o.eval_batches, {});
   check<Diverged>(std::isfinite(loss->mean), "{}: the loss of this model is {}; it has diverged", loaded.path,
                   loss->mean);
@@ -79,7 +78,7 @@ int evaluate_run(const EvalOptions& o) {
   fmt::print("checkpoint   {} (step {})\n", loaded.path, loaded.state.step);
   fmt::print("text         {}, {}{}\n", own ? "the validation part of the run's own" : "all of it",
              counted(loss->targets, "target"),
-             taken < batches.count() ? fmt::format(" (the first {} of {} batches)", taken, batches.count()) : "");
+             taken < batches.count() ? fmt::format(" ({} of {} batches, spread evenly)", taken, batches.count()) : "");
   fmt::print("loss         {:.4f} nats a token, {:.4f} a character\n", loss->mean, per_character);
   if (corpus.entropy_per_char)
     fmt::print("best         {:.4f} nats a character is the least possible\n", *corpus.entropy_per_char);
@@ -97,7 +96,7 @@ void add_eval(CLI::App& app, Verb& chosen) {
   command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")
       ->type_name("WHICH")
       ->take_last();
-  add_number(*command, "--eval-batches", o->eval_batches, 0, kMostCount, "batches to take; 0: all");
+  add_number(*command, "--eval-batches", o->eval_batches, 0, kMostCount, "batches to take, spread evenly over the text; 0: all");
   command->add_option("--invalid-utf8", o->invalid_utf8, "what to do with bytes that are not UTF-8 [error]")
       ->type_name("error|replace")
       ->take_last();

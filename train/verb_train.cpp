@@ -1,9 +1,11 @@
 // maki train CORPUS… --out RUN      maki train --resume RUN [CORPUS…]
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include "autograd/core/parallel.h"
 #include "autograd/core/storage.h"
@@ -11,15 +13,19 @@
 #include "data/error.h"
 #include "train/checkpoint.h"
 #include "train/error.h"
+#include "train/estimate.h"
 #include "train/flags.h"
+#include "train/initial_weights.h"
 #include "train/interrupt.h"
 #include "train/loaded_model.h"
 #include "train/new_run.h"
 #include "train/progress.h"
+#include "train/resumed_config.h"
 #include "train/run_corpus.h"
 #include "train/run_directory.h"
 #include "train/run_lock.h"
 #include "train/session.h"
+#include "train/set_aside.h"
 #include "train/verbs.h"
 
 namespace maki {
@@ -29,7 +35,8 @@ struct TrainOptions {
   explicit TrainOptions(CLI::App& command) : flags(command) {}
   ConfigFlags flags;
   std::vector<std::string> corpus;
-  std::string resume;
+  std::string resume, checkpoint, init_from;
+  bool rewarm = false;
 };
 
 void say(const std::string& line) { to_stderr("{}\n", line); }
@@ -43,26 +50,44 @@ void use_threads(Config& config) {
   config.target = kernels::target();
 }
 
-void say_start(const Config& config, const Dataset& data, Trainer& trainer, const std::string& run) {
+// What a run will need, before memory is taken for it.
+void say_need(const Config& config, const MemoryNeed& need) {
+  say(fmt::format("memory about {}: {} of values, {} of gradients, {} of moments, {} of activations",
+                  bytes_text(need.total()), bytes_text(need.values), bytes_text(need.gradients),
+                  bytes_text(need.moments), bytes_text(need.activations)));
+  const auto available = available_memory();
+  if (!available || need.total() <= *available) return;
+  say(
+      fmt::format("warning: about {} of memory are needed and {} are available; a smaller --batch-size (now {}, with "
+                  "a larger --grad-accum), --block-size or --n-embd takes less",
+                  bytes_text(need.total()), bytes_text(*available), config.batch_size));
+}
+
+void say_start(const Config& config, const Dataset& data, const std::string& run, bool resumed) {
+  const MemoryNeed need = memory_needed(config, data.tokenizer->vocab_size());
+  const std::int64_t tokens = config.batch_size * config.grad_accum * config.block_size;
   say(fmt::format("text   {}; vocabulary of {}; {} to train on, {} to validate", counted(data.characters, "character"),
                   grouped(data.tokenizer->vocab_size()), counted(static_cast<std::int64_t>(data.train.size()), "token"),
                   grouped(static_cast<std::int64_t>(data.val.size()))));
   say(fmt::format("model  {}, {}, {} wide, {} at once: {}", counted(config.n_layer, "layer"),
                   counted(config.n_head, "head"), config.n_embd, counted(config.block_size, "token"),
-                  counted(trainer.store().numel(), "parameter")));
-  say(fmt::format("run    {} of {} on {} ({}), in {}", counted(config.max_steps, "step"),
-                  counted(config.batch_size * config.grad_accum * config.block_size, "token"),
-                  counted(threads(), "thread"), config.target, run));
+                  counted(need.parameters, "parameter")));
+  say(fmt::format(
+      "run    {} of {} on {} ({}), in {}: {:.2f} passes over the text", counted(config.max_steps, "step"),
+      counted(tokens, "token"), counted(threads(), "thread"), config.target, run,
+      static_cast<double>(config.max_steps) * static_cast<double>(tokens) / static_cast<double>(data.train.size())));
+  say_need(config, need);
   if (config.warmup_steps > config.max_steps && config.max_steps > 0) {
     say(
         fmt::format("the warmup of {} does not end within {}: the learning rate stays below {}; a smaller "
                     "--warmup-steps lets it rise",
                     counted(config.warmup_steps, "step"), counted(config.max_steps, "step"), config.learning_rate));
   }
-  const bool ends = config.schedule != "constant" && config.schedule != "inverse_sqrt";
-  if (ends && config.max_steps > config.lr_decay_steps) {
-    say(fmt::format("the schedule ends at step {}; from there on the learning rate stays at {}",
-                    grouped(config.lr_decay_steps), config.min_lr));
+  if (schedule_ends(config) && config.max_steps > last_phase(config).end) {
+    const Phase phase = last_phase(config);
+    say(fmt::format(
+        "the schedule ends at step {}; from there on the learning rate stays at {}{}", grouped(phase.end), phase.min_lr,
+        resumed ? fmt::format("; --rewarm starts a new phase of it, up to step {}", grouped(config.max_steps)) : ""));
   }
 }
 
@@ -73,8 +98,16 @@ void verify_checkpoint(const RunDirectory& run, const std::string& path) {
 }
 
 int start(const TrainOptions& options) {
+  check(options.checkpoint.empty() && !options.rewarm,
+        "{}: changes how the run of --resume RUN is continued, and there is no --resume",
+        options.rewarm ? "rewarm" : "checkpoint");
+  std::optional<InitialWeights> weights;
   Config config;
-  options.flags.apply(config, "quickstart");
+  if (options.init_from.empty()) {
+    options.flags.apply(config, "quickstart");
+  } else {
+    config = weights.emplace(options.init_from).configure(options.flags);
+  }
   if (!options.corpus.empty()) config.corpus = options.corpus;
   check(!config.corpus.empty(), "train: needs a CORPUS: a file, a directory, - or @stories");
   if (config.out.empty()) config.out = default_run_path(config.corpus.front());
@@ -86,13 +119,19 @@ int start(const TrainOptions& options) {
 
   const Corpus corpus = load_corpus(config.corpus, policy(config));
   config.corpus = absolute_sources(config.corpus);
-  const Dataset data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer);
-  Trainer trainer(config, data);
+  const Dataset data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer,
+                                    weights ? weights->tokenizer() : nullptr);
+  say_start(config, data, config.out, /*resumed=*/false);
+  Trainer trainer(config, data, /*initial_values=*/!weights);
+  const std::string hash = weights ? weights->load(trainer.store()) : "";
+  check(config.init_from.empty() || config.init_from == hash,
+        "init_from: the configuration starts with the weights of hash {}; give them with --init-from RUN",
+        config.init_from);
+  config.init_from = hash;
   const std::string echo = to_toml(config);
   const DeferInterrupts deferred;
   NewRun claimed(run, echo);
   commit_file(posix(), run.config_file(), {as_bytes(echo)});
-  say_start(config, data, trainer, config.out);
   try {
     return Session(config, data, trainer, run).train();
   } catch (const std::bad_alloc&) {
@@ -105,32 +144,45 @@ int start(const TrainOptions& options) {
   }
 }
 
+// The checkpoint to resume from: the newest that can be resumed, or the one asked for.
+std::int64_t resumed_step(const RunDirectory& run, const std::string& choice) {
+  std::vector<std::string> notes;
+  std::int64_t step = 0;
+  if (choice.empty()) {
+    step = run.newest_verified([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
+  } else {
+    const std::string path = choose_checkpoint(run.path(), choice, notes);
+    step = check_resumable(path).step;
+    verify_checkpoint(run, path);
+  }
+  for (const std::string& note : notes) say(note);
+  return step;
+}
+
+// A finished run: the schedule has ended, too, unless it has no horizon.
+void say_reached(const Config& config, const std::string& path, std::int64_t step) {
+  const std::string extended =
+      fmt::format("maki train --resume {} --max-steps {}", shell_word(path), 2 * std::max<std::int64_t>(step, 1));
+  say(fmt::format("{}: has reached step {} of {}; continue it with: {}{}", path, step, config.max_steps, extended,
+                  schedule_ends(config) ? " --rewarm" : ""));
+  if (schedule_ends(config) && step >= last_phase(config).end) {
+    say(fmt::format("(--rewarm starts a new phase of the schedule; without it the learning rate stays at {})",
+                    last_phase(config).min_lr));
+  }
+}
+
 int resume(const TrainOptions& options) {
+  check(options.init_from.empty(), "init_from: --init-from starts a new run; it does not go with --resume");
   const RunDirectory run(options.resume);
   check(run.exists(), "{}: holds no run to resume", options.resume);
   const RunLock lock(run);
   for (const std::string& note : run.remove_temporary_files()) say(note);
-  std::vector<std::string> notes;
-  const std::int64_t step = run.newest_verified([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
-  for (const std::string& note : notes) say(note);
+  const std::int64_t step = resumed_step(run, options.checkpoint);
   const ContainerReader file(run.checkpoint_file(step));
   const CheckpointState state = read_state(file);
 
-  // Training fields are the checkpoint's; run fields come from config.toml and then from the command line.
-  Config config = state.config;
-  if (file_exists(run.config_file())) apply_toml(config, read_whole(posix(), run.config_file()), run.config_file());
-  for (const Field& field : fields()) {
-    if (field.kind == FieldClass::training) {
-      std::visit([&](auto member) { config.*member = state.config.*member; }, field.member);
-    }
-  }
-  const std::string ran_on = config.target;
-  options.flags.apply(config, "");
-  config.out = options.resume;
-  for (const Difference& difference : training_differences(state.config, config)) {
-    fail("{}: is fixed for this run at {}; got {}; start a new run to change it", difference.name, difference.first,
-         difference.second);
-  }
+  std::string ran_on;
+  Config config = resumed_config({options.flags, options.resume, options.rewarm}, run, state, ran_on);
   validate(config);
   use_threads(config);
   if (!ran_on.empty() && ran_on != config.target) {
@@ -138,11 +190,13 @@ int resume(const TrainOptions& options) {
         "this run was made on {} and goes on on {}: its results stay right, but not the same to the last bit", ran_on,
         config.target));
   }
+  check(options.checkpoint.empty() || step < config.max_steps,
+        "checkpoint: step {} is not before max_steps {}; raise --max-steps to continue from it", step,
+        config.max_steps);
   // A run that ended after its last save and before its last evaluation has that to do.
   const bool measured = step != config.max_steps || Metrics(run.metrics_file(), step).evaluated(step);
   if (step >= config.max_steps && measured) {
-    say(fmt::format("{}: has reached step {} of {}; raise --max-steps to go on", options.resume, step,
-                    config.max_steps));
+    say_reached(config, options.resume, step);
     return 0;
   }
 
@@ -154,14 +208,16 @@ int resume(const TrainOptions& options) {
       fmt::join(config.corpus, " "), corpus.hash, state.corpus_hash);
   const Dataset data =
       make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer, load_tokenizer(state.tokenizer));
+  say_start(config, data, options.resume, /*resumed=*/true);
   Trainer trainer(config, data, /*initial_values=*/false);
   load_values(file, trainer.store());
   load_optimizer(file, step, trainer.optimizer());
   trainer.set_steps(step);
   const DeferInterrupts deferred;
+  const std::string folder = options.checkpoint.empty() ? "" : set_aside_after(run, step);
+  if (!folder.empty()) say(fmt::format("the checkpoints after step {} and all metrics are now in {}", step, folder));
   const std::string echo = to_toml(config);
   commit_file(posix(), run.config_file(), {as_bytes(echo)});
-  say_start(config, data, trainer, options.resume);
   say(fmt::format("resumes after step {}", step));
   return Session(config, data, trainer, run).train();
 }
@@ -173,6 +229,15 @@ void add_train(CLI::App& app, Verb& chosen) {
   const auto options = std::make_shared<TrainOptions>(*command);
   command->add_option("CORPUS", options->corpus, "files, directories, - for standard input, @stories or @stories-ja");
   command->add_option("--resume", options->resume, "go on with the run in this directory")
+      ->type_name("RUN")
+      ->take_last();
+  command->add_option("--checkpoint", options->checkpoint, "with --resume: return to this checkpoint: best or a step")
+      ->type_name("WHICH")
+      ->take_last();
+  command->add_flag("--rewarm", options->rewarm,
+                    "with --resume: start a new phase of the learning-rate schedule, up to --max-steps; "
+                    "--learning-rate, --min-lr and --warmup-steps describe it");
+  command->add_option("--init-from", options->init_from, "start a new run with the weights of this run or checkpoint")
       ->type_name("RUN")
       ->take_last();
   command->callback([options, &chosen] {

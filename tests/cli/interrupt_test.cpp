@@ -1,4 +1,6 @@
 // The first Ctrl-C is heard wherever a verb may be: where there is nothing to save, it ends the program at once.
+#include <filesystem>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -67,4 +69,37 @@ TEST_CASE("a hangup saves the last complete step, and is ignored where it was ig
   const Finished finished = run_maki(train, hangup);
   INFO(finished.err);
   REQUIRE(finished.exit_code == 0);
+}
+
+TEST_CASE("an interrupted run has a trained best or none, and says how to resume it and how to generate with it") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string run = folder / fmt::format("run-{}", signal);
+    RunOptions options;
+    options.meanwhile = [&](pid_t process) {
+      while (read_text(run + "/metrics.jsonl").find("\"train\"") == std::string::npos) usleep(1000);
+      kill(process, signal);
+    };
+    const Finished finished =
+        run_maki(Arguments{"train", corpus, "--out", run} + kSmall +
+                     Arguments{"--max-steps", "1000000", "--log-interval", "1", "--eval-interval", "1000000"},
+                 options);
+    INFO(finished.err);
+    REQUIRE(finished.exit_code == 128 + signal);
+    REQUIRE_THAT(finished.err, ContainsSubstring("maki train --resume " + run + "\n") &&
+                                   ContainsSubstring("maki generate " + run + "\n"));
+    const std::string last = read_text(run + "/checkpoints/last");
+    REQUIRE(last != "step-00000000.maki\n");
+    // Ctrl-C leaves time for an evaluation, a shutdown does not.
+    REQUIRE(std::filesystem::exists(run + "/checkpoints/best") == (signal == SIGINT));
+    if (signal == SIGINT) {
+      REQUIRE_THAT(finished.err, ContainsSubstring("evaluating") && ContainsSubstring("the best so far"));
+      REQUIRE(read_text(run + "/checkpoints/best").starts_with(last.substr(0, last.size() - 1)));
+    }
+    const Finished generated = run_maki({"generate", run, "--max-tokens", "3"});
+    INFO(generated.err);
+    REQUIRE(generated.exit_code == 0);
+    REQUIRE_THAT(generated.err, ContainsSubstring(last.substr(0, last.size() - 1)));
+  }
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "data/utf8.h"
@@ -126,4 +127,26 @@ TEST_CASE("what is said in numbers is said in words that fit, and what is to be 
   const std::string typed = "'" + (folder / "it'\\''s my run") + "'";
   REQUIRE_THAT(first.err, ContainsSubstring("now: maki generate " + typed));
   REQUIRE_THAT(run_maki(train + one).err, ContainsSubstring("continue it with --resume " + typed));
+}
+
+TEST_CASE("what a run will need is told before it is taken, and what it will take after three steps") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), log = folder / "log";
+  const Finished huge = run_maki({"train", corpus, "--out", folder / "huge", "--n-layer", "1000", "--n-head", "1",
+                                  "--n-embd", "1000000", "--threads", "1"});
+  INFO(huge.err);
+  REQUIRE(huge.exit_code == 2);
+  REQUIRE_THAT(huge.err, ContainsSubstring("12,000,") && ContainsSubstring("parameters\n") &&
+                             ContainsSubstring(" passes over the text\n") && ContainsSubstring("memory about ") &&
+                             ContainsSubstring("warning: about "));
+  RunOptions options;
+  options.error_file = log;
+  options.meanwhile = [&](pid_t process) {
+    while (read_text(log).find("more than a day") == std::string::npos) usleep(1000);
+    kill(process, SIGINT);
+  };
+  const Finished slow = run_maki(
+      Arguments{"train", corpus, "--out", folder / "slow"} + kSmall + Arguments{"--max-steps", "1000000000"}, options);
+  REQUIRE(slow.exit_code == 130);
+  REQUIRE_THAT(read_text(log), ContainsSubstring(" ms per step: about ") && !ContainsSubstring("of memory are needed"));
 }

@@ -160,7 +160,7 @@ TEST_CASE("eval says how much of the text it looked at") {
   REQUIRE(all.exit_code == 0);
   REQUIRE(one.exit_code == 0);
   REQUIRE_THAT(all.out, ContainsSubstring("477 targets\n"));  // a tenth of 4,782 characters, but the first
-  REQUIRE_THAT(one.out, ContainsSubstring("48 targets (the first 1 of 10 batches)\n"));
+  REQUIRE_THAT(one.out, ContainsSubstring("48 targets (1 of 10 batches, spread evenly)\n"));
   const json facts = json::parse(run_maki({"eval", run.path, "--eval-batches", "99", "--json"}).out);
   REQUIRE(facts.at("batches") == 10);
   REQUIRE(facts.at("batches_of_text") == 10);

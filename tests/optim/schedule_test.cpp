@@ -98,3 +98,15 @@ TEST_CASE("schedules have names, and refuse what makes no sense") {
   REQUIRE_THROWS_AS((Schedule{.learning_rate = std::nan("")}.validate()), Error);
   REQUIRE_THROWS_AS((Schedule{.learning_rate = 1, .warmup_steps = -1}.validate()), Error);
 }
+
+TEST_CASE("phases take over at their start and count their steps from there") {
+  const Schedule first{.decay = Decay::linear, .learning_rate = 1, .decay_steps = 10},
+      second{.decay = Decay::cosine, .learning_rate = 2, .min_lr = 0.5, .warmup_steps = 3, .decay_steps = 20};
+  const std::vector<SchedulePhase> phases = {{0, first}, {12, second}};
+  for (std::int64_t s = 0; s < 40; ++s) {
+    INFO(s);
+    REQUIRE(learning_rate_at(phases, s) == (s < 12 ? first(s) : second(s - 12)));
+  }
+  REQUIRE_THROWS(learning_rate_at({}, 0));
+  REQUIRE_THROWS(learning_rate_at(phases, -1));
+}

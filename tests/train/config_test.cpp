@@ -46,7 +46,8 @@ TEST_CASE("every option of the contract is a field, and has words of help") {
                            "bias",          "momentum",
                            "nesterov",      "label_smoothing",
                            "log_interval",  "invalid_utf8",
-                           "activation",    "out"}) {
+                           "activation",    "out",
+                           "early_stop",    "patience"}) {
     INFO(name);
     const Field& field = find_field(name);
     REQUIRE(field.flag);

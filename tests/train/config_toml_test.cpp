@@ -53,6 +53,40 @@ TEST_CASE("doubles read back to the last bit, and names of any kind read back") 
   }
 }
 
+TEST_CASE("phases and the hash of initial weights stand in the text only where there are any, and read back") {
+  Config config;
+  REQUIRE_FALSE(holds(to_toml(config), "phases"));
+  REQUIRE_FALSE(holds(training_toml(config), "init_from"));
+  config.phases = {{100, 200, 0.1, 1.0 / 3 / 10, 5}, {200, 300, 2, 0, 0}};
+  config.init_from = "0123456789abcdef0123456789abcdef";
+  for (const std::string& text : {to_toml(config), training_toml(config)}) {
+    const Config again = read_back(text);
+    REQUIRE(again.phases == config.phases);
+    REQUIRE(again.init_from == config.init_from);
+  }
+  REQUIRE(training_differences(config, Config()).size() == 2);
+  REQUIRE(phases_before(config, 100).empty());
+  REQUIRE(phases_before(config, 101).size() == 1);
+  validate(config);
+  for (const char* text :
+       {"phases = 3", "phases = [3]", "phases = [{start = 1, end = 2}]",
+        "phases = [{start = -1, end = 2, learning_rate = 1, min_lr = 1, warmup_steps = 1}]",
+        "phases = [{start = 1, end = 2, learning_rate = nan, min_lr = 1, warmup_steps = 1}]",
+        "phases = [{start = 1, end = 2, learning_rate = 1, min_lr = 1, seed = 1}]", "init_from = 3"}) {
+    INFO(text);
+    REQUIRE(holds(toml(text), "some.toml: line 1"));
+  }
+  const auto said = [&](auto change) {
+    Config changed = config;
+    change(changed);
+    return sentence<Error>([&] { validate(changed); });
+  };
+  REQUIRE(holds(said([](Config& c) { c.phases[1].start = 100; }), "100"));
+  REQUIRE(holds(said([](Config& c) { c.phases[1].end = 200; }), "200 to 200"));
+  REQUIRE(holds(said([](Config& c) { c.phases[0].min_lr = 1; }), "min_lr"));
+  REQUIRE(holds(said([](Config& c) { c.init_from = "none"; }), "init_from"));
+}
+
 TEST_CASE("a path that TOML cannot hold is refused, not written in a form that does not read back") {
   for (const char* const name : {"\xff", "caf\xe9.txt", "\xed\xa0\x80", "a\xc0\xaf"}) {
     Config config;

@@ -1,12 +1,14 @@
 // metrics.jsonl: the two kinds of lines to the letter, all numbers finite, and cut back to the step a run goes on from.
 #include "train/metrics.h"
 
+#include <algorithm>
 #include <csignal>
 #include <limits>
 #include <sys/resource.h>
 
 #include "tests/files.h"
 #include "train/error.h"
+#include "train/progress.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -40,12 +42,18 @@ TEST_CASE("a line of each kind, to the letter, there as soon as it is written") 
       "\"tokens\":768,\"tokens_per_second\":12345.5,\"elapsed_seconds\":0.125}\n";
   REQUIRE(get(folder / "metrics.jsonl") == first);
   metrics.eval(evaluation(10, 2.125));
-  const std::string second = "{\"kind\":\"eval\",\"step\":10,\"train_loss\":2.25,\"val_loss\":2.125}\n";
+  const std::string second =
+      "{\"kind\":\"eval\",\"step\":10,\"train_loss\":2.25,\"val_loss\":2.125,\"val_share\":1.0}\n";
   REQUIRE(get(folder / "metrics.jsonl") == first + second);
   REQUIRE(metrics.evaluated(10));
   REQUIRE_FALSE(metrics.evaluated(20));
   metrics.eval({.step = 20, .train_loss = 2, .val_loss = std::nullopt});
-  REQUIRE(get(folder / "metrics.jsonl") == first + second + "{\"kind\":\"eval\",\"step\":20,\"train_loss\":2.0}\n");
+  const std::string third = "{\"kind\":\"eval\",\"step\":20,\"train_loss\":2.0}\n";
+  metrics.eval({.step = 30, .train_loss = 2, .val_loss = 3, .sampled_val_loss = 2.5, .sampled_val_share = 0.25});
+  REQUIRE(get(folder / "metrics.jsonl") ==
+          first + second + third +
+              "{\"kind\":\"eval\",\"step\":30,\"train_loss\":2.0,\"val_loss\":3.0,"
+              "\"val_share\":1.0,\"sampled_val_loss\":2.5,\"sampled_val_share\":0.25}\n");
 }
 
 TEST_CASE("a number that is not finite is never written") {
@@ -55,11 +63,23 @@ TEST_CASE("a number that is not finite is never written") {
     StepReport report = step(10);
     report.loss = bad;
     REQUIRE_FALSE(sentence<Error>([&] { metrics.train(report, 1, 1); }).empty());
-    REQUIRE_FALSE(sentence<Error>([&] { metrics.train(step(10), bad, 1); }).empty());
-    REQUIRE_FALSE(sentence<Error>([&] { metrics.train(step(10), 1, bad); }).empty());
     REQUIRE_FALSE(sentence<Error>([&] { metrics.eval(evaluation(10, bad)); }).empty());
   }
   REQUIRE(get(folder / "metrics.jsonl").empty());
+}
+
+TEST_CASE("a clock that stands still is no divergence") {
+  const Folder folder;
+  Metrics metrics(folder / "metrics.jsonl", 0);
+  REQUIRE(per_second(768, 0) == 0);
+  REQUIRE(per_second(768, -1) == 0);
+  REQUIRE(per_second(0, 0) == 0);
+  REQUIRE(per_second(768, 1e-320) == 0);
+  REQUIRE(per_second(768, 2) == 384);
+  for (const double bad : {kNaN, kInfinity, -kInfinity}) metrics.train(step(10), bad, bad);
+  const std::string lines = get(folder / "metrics.jsonl");
+  REQUIRE(std::ranges::count(lines, '\n') == 3);
+  REQUIRE(holds(lines, "\"tokens_per_second\":0.0,\"elapsed_seconds\":0.0}"));
 }
 
 TEST_CASE("lines past the step, torn lines and what is no line are cut") {

@@ -1,6 +1,7 @@
 // The binary takes up runs that are not as they were left: it falls back, says so, and ends where it would have.
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 
 #include "tests/files.h"
 #include "tests/train/small_checkpoint.h"
@@ -149,4 +150,47 @@ TEST_CASE("a corpus whose path is not UTF-8 is refused before anything is writte
   // Its text can be given all the same.
   require_ok(run_maki(Arguments{"train", "-", "--out", run} + kSmall + Arguments{"--max-steps", "2"},
                       {.input = small_text()}));
+}
+
+TEST_CASE("a run returns to an earlier checkpoint: the same end, and what came after it is kept") {
+  const TemporaryFolder folder;
+  const Done run(folder);
+  const std::string metrics = read_text(run.path + "/metrics.jsonl");
+  const Finished finished = run_maki({"train", "--resume", run.path, "--checkpoint", "5"});
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  REQUIRE(holds(finished.err, "resumes after step 5"));
+  REQUIRE(holds(finished.err, run.path + "/abandoned-1"));
+  REQUIRE(read_text(checkpoint(run.path, kSteps)) == run.expected);
+  REQUIRE(read_text(run.path + "/abandoned-1/step-00000006.maki") == run.expected);
+  REQUIRE(read_text(run.path + "/abandoned-1/metrics.jsonl") == metrics);
+  // Once more, with more steps to go, and its folder does not replace the first.
+  require_ok(run_maki({"train", "--resume", run.path, "--checkpoint", "5", "--max-steps", "7"}));
+  REQUIRE(read_text(checkpoint(run.path, kSteps)) == run.expected);
+  REQUIRE(read_text(run.path + "/abandoned-2/step-00000006.maki") == run.expected);
+  require_ok(run_maki({"generate", run.path + "/abandoned-1/step-00000006.maki", "--max-tokens", "3"}));
+  for (const auto& [which, words] : std::vector<std::pair<std::string, std::string>>{
+           {"3", "no checkpoint of step 3"}, {"worst", "worst"}, {"last", "max_steps"}, {"7", "max_steps"}}) {
+    const Finished refused = run_maki({"train", "--resume", run.path, "--checkpoint", which});
+    INFO(refused.err);
+    REQUIRE(refused.exit_code == 2);
+    REQUIRE(holds(refused.err, words));
+  }
+  REQUIRE(run_maki({"train", run.corpus, "--checkpoint", "5"}).exit_code == 2);
+}
+
+TEST_CASE("a state that is not finite is never saved, and the last good one is named") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run", corpus = folder.write("corpus.txt", small_text());
+  const Finished finished = run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "20"} + kSmall +
+                                     Arguments{"--optimizer", "sgd", "--learning-rate", "1000", "--min-lr", "1000",
+                                               "--grad-clip", "0", "--keep-last", "1", "--val-fraction", "0",
+                                               "--checkpoint-interval", "1", "--warmup-steps", "0"});
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 5);
+  const std::vector<std::int64_t> left = RunDirectory(run).checkpoints();
+  REQUIRE(left.size() == 1);
+  REQUIRE(holds(finished.err, fmt::format("the last good checkpoint is step {}", left[0])));
+  REQUIRE(holds(finished.err, fmt::format("--resume {} --checkpoint {}", run, left[0])));
+  require_ok(run_maki({"generate", run, "--max-tokens", "3"}));
 }

@@ -2,10 +2,10 @@
 #include "train/session.h"
 
 #include <cerrno>
-#include <fmt/format.h>
-#include <unistd.h>
+#include <functional>
+#include <limits>
 
-#include "tests/train/small_checkpoint.h"
+#include "tests/train/captured_run.h"
 #include "train/error.h"
 
 using namespace maki;
@@ -13,52 +13,27 @@ using namespace maki::tests;
 
 namespace {
 
-// A run of 40 steps, evaluated and saved every ten, all checkpoints kept.
-struct Run {
-  Run() {
-    config = smallest_config();
-    config.val_fraction = 0.25;
-    config.max_steps = 40;
-    config.eval_interval = config.checkpoint_interval = 10;
-    config.keep_last = 100;
-    config.learning_rate = config.min_lr = 0.05;
-    config.warmup_steps = 0;
-    Corpus corpus;
-    for (int i = 0; i < 20; ++i) corpus.text += "abc";
-    corpus.characters = 60;
-    corpus.hash = "0123456789abcdef0123456789abcdef";
-    data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer);
-    directory.create();
-  }
+Config tens() {
+  Config config = smallest_config();
+  config.val_fraction = 0.25;
+  config.max_steps = 40;
+  config.eval_interval = config.checkpoint_interval = 10;
+  config.keep_last = 100;
+  config.eval_batches = 0;
+  config.learning_rate = config.min_lr = 0.05;
+  config.warmup_steps = 0;
+  return config;
+}
 
-  /// Goes on from a step, as a resume does; what was said on the way.
-  std::string go_on(std::int64_t step, std::int64_t max_steps, FileSystem& fs = posix()) {
-    config.max_steps = max_steps;
-    Trainer trainer(config, data);
-    if (step > 0) {
-      const ContainerReader file(directory.checkpoint_file(step));
-      load_values(file, trainer.store());
-      load_optimizer(file, step, trainer.optimizer());
-      trainer.set_steps(step);
-    }
-    const std::string log = folder / "log";
-    std::fflush(stderr);
-    const int before = dup(STDERR_FILENO);
-    REQUIRE(std::freopen(log.c_str(), "w", stderr) != nullptr);
-    int code = -1;
-    std::exception_ptr thrown;
-    try {
-      code = Session(config, data, trainer, RunDirectory(directory.path(), fs)).train();
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-    std::fflush(stderr);
-    dup2(before, STDERR_FILENO);
-    close(before);
-    if (thrown) std::rethrow_exception(thrown);
-    REQUIRE(code == 0);
-    return get(log);
-  }
+std::string abc() {
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "abc";
+  return text;
+}
+
+// A run of 40 steps, evaluated and saved every ten, all checkpoints kept.
+struct Run : CapturedRun {
+  Run() : CapturedRun(tens(), abc()) {}
 
   /// As if these had been the losses.
   void measured(const std::vector<Best>& losses) {
@@ -66,11 +41,6 @@ struct Run {
     Metrics metrics(directory.metrics_file(), 0);
     for (const Best& best : losses) metrics.eval({.step = best.step, .train_loss = 1, .val_loss = best.loss});
   }
-
-  Folder folder;
-  Config config;
-  Dataset data;
-  RunDirectory directory{folder / "run"};
 };
 
 }  // namespace
@@ -191,9 +161,9 @@ TEST_CASE("an evaluation is written down when all that follows from it is done, 
   const RunDirectory failing(run.directory.path(), no_best);
   const std::string said = sentence<CheckpointError>([&] { Session(run.config, run.data, trainer, failing).train(); });
   REQUIRE(holds(said, "checkpoints/best"));
-  REQUIRE_FALSE(holds(get(run.directory.metrics_file()), "eval"));
+  REQUIRE_FALSE(holds(get(run.directory.metrics_file()), "{\"kind\":\"eval\",\"step\":10,"));
   run.go_on(0, 10);
-  REQUIRE(holds(get(run.directory.metrics_file()), "{\"kind\":\"eval\",\"step\":0,"));
+  REQUIRE(holds(get(run.directory.metrics_file()), "{\"kind\":\"eval\",\"step\":10,"));
   REQUIRE(run.directory.best().has_value());
 }
 
@@ -241,4 +211,48 @@ TEST_CASE("an evaluation that is only as good as the best so far leaves best whe
   run.go_on(10, 40);
   REQUIRE(run.directory.best()->step == first.step);
   REQUIRE(run.directory.best()->loss == first.loss);
+}
+
+TEST_CASE("step 0 is never the best, whatever a file says") {
+  Run run;
+  run.config.learning_rate = run.config.min_lr = 0;  // no step is better than the first
+  run.go_on(0, 0);
+  REQUIRE_FALSE(run.directory.best().has_value());
+  run.directory.set_best({0, 0.5});
+  run.measured({{0, 0.5}});
+  const std::string said = run.go_on(0, 20);
+  INFO(said);
+  REQUIRE(run.directory.best()->step == 10);
+  run.measured({{0, 0.25}, {10, 0.75}, {20, 0.5}});
+  run.directory.set_best({0, 0.25});
+  REQUIRE(holds(run.go_on(20, 20), "best names step 0, whose weights are untrained; the best is now step 20"));
+  REQUIRE(run.directory.best()->step == 20);
+}
+
+TEST_CASE("values, moments or a loss that are not finite are never saved") {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
+  using Spoil = std::function<void(Trainer&)>;
+  const std::vector<std::pair<const char*, Spoil>> spoils = {
+      {"values", [](Trainer& t) { t.store().values().data<float>()[3] = kNaN; }},
+      {"exp_avg ", [](Trainer& t) { t.optimizer().moments()[0].values.data<float>()[1] = -kInfinity; }},
+      {"exp_avg_sq", [](Trainer& t) { t.optimizer().moments()[1].values.data<float>()[1] = kNaN; }},
+      {"forward pass", [](Trainer& t) {  // logits of 1e48
+         float* const values = t.store().values().data<float>();
+         for (std::int64_t i = 0; i < 6; ++i) values[i] = i % 2 == 0 ? 1e18f : -1e18f;
+         REQUIRE(t.store().find("wte.weight").offset() == 0);
+         for (std::int64_t i = 0; i < 2; ++i) values[t.store().find("ln_f.weight").offset() + i] = 1e30f;
+         t.store().touch();
+       }}};
+  for (const auto& [what, spoil] : spoils) {
+    Run run;
+    Trainer trainer(run.config, run.data);
+    trainer.step();
+    trainer.require_finite();
+    spoil(trainer);
+    trainer.set_steps(10);  // a checkpoint is due
+    const std::string said = sentence<Diverged>([&] { Session(run.config, run.data, trainer, run.directory).train(); });
+    INFO(what << ": " << said);
+    REQUIRE(holds(said, what));
+    REQUIRE(run.directory.checkpoints().empty());
+  }
 }

@@ -1,0 +1,60 @@
+// A run of a session inside the test's own process, with everything that it reported.
+#pragma once
+
+#include <fmt/format.h>
+#include <string>
+#include <unistd.h>
+
+#include "tests/train/small_checkpoint.h"
+#include "train/session.h"
+
+namespace maki::tests {
+
+struct CapturedRun {
+  CapturedRun(const Config& with, std::string text) : config(with) {
+    Corpus corpus;
+    corpus.text = std::move(text);
+    corpus.characters = static_cast<std::int64_t>(corpus.text.size());  // ASCII
+    corpus.hash = "0123456789abcdef0123456789abcdef";
+    data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer);
+    directory.create();
+  }
+
+  /// Continues from a step, as a resume does; returns what was reported on the way. The exit code must be 0.
+  std::string go_on(std::int64_t step, std::int64_t max_steps, FileSystem& fs = posix()) {
+    config.max_steps = max_steps;
+    Trainer trainer(config, data);
+    if (step > 0) {
+      const ContainerReader file(directory.checkpoint_file(step));
+      load_values(file, trainer.store());
+      load_optimizer(file, step, trainer.optimizer());
+      trainer.set_steps(step);
+    }
+    const std::string log = folder / "log";
+    std::fflush(stderr);
+    const int before = dup(STDERR_FILENO);
+    REQUIRE(std::freopen(log.c_str(), "w", stderr) != nullptr);
+    const auto restore = [&] {
+      std::fflush(stderr);
+      dup2(before, STDERR_FILENO);
+      close(before);
+    };
+    int code = 0;
+    try {
+      code = Session(config, data, trainer, RunDirectory(directory.path(), fs)).train();
+    } catch (...) {
+      restore();
+      throw;
+    }
+    restore();
+    REQUIRE(code == 0);
+    return get(log);
+  }
+
+  Folder folder;
+  Config config;
+  Dataset data;
+  RunDirectory directory{folder / "run"};
+};
+
+}  // namespace maki::tests

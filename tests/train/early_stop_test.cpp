@@ -1,0 +1,105 @@
+// A run that is overfitting ends early, at the same step whether or not it was stopped and resumed on the way.
+#include "train/early_stop.h"
+
+#include "tests/train/captured_run.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+constexpr Regular kTens{.interval = 10, .after = 0, .share = 1};
+
+// Evaluations at steps 10, 20, …: validation and training losses.
+std::vector<Measured> evaluations(const std::vector<std::pair<double, double>>& losses) {
+  std::vector<Measured> list;
+  for (const auto& [loss, train] : losses)
+    list.push_back({10 * static_cast<std::int64_t>(list.size() + 1), loss, 1, train});
+  return list;
+}
+
+// Letters in no order: there is nothing to learn from them but the training text itself.
+std::string random_letters() {
+  const RandomStream stream(9, Purpose::test);
+  std::string text;
+  for (std::uint64_t i = 0; i < 400; ++i) text += static_cast<char>('a' + stream.below(i, 8));
+  return text;
+}
+
+Config overfitting_config() {
+  Config config = smallest_config();
+  config.n_embd = 16;
+  config.block_size = 8;
+  config.batch_size = 4;
+  config.val_fraction = 0.3;
+  config.eval_interval = config.checkpoint_interval = 10;
+  config.patience = 3;
+  config.learning_rate = 0.01;
+  config.warmup_steps = 0;
+  config.schedule = "constant";
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a run is overfitting when its validation loss has no new best and its training loss falls") {
+  const auto since = [](const std::vector<std::pair<double, double>>& losses, std::int64_t patience = 2) {
+    return overfitting_since(evaluations(losses), kTens, patience).value_or(-1);
+  };
+  REQUIRE(since({}) == -1);
+  REQUIRE(since({{3, 3}, {2, 2}, {1, 1}}) == -1);
+  REQUIRE(since({{1, 3}, {2, 2}}) == -1);
+  REQUIRE(since({{1, 3}, {2, 2}, {3, 1}}) == 10);
+  REQUIRE(since({{1, 3}, {2, 2}, {3, 1}}, 3) == -1);
+  REQUIRE(since({{2, 3}, {1, 2}, {1.5, 1}, {1.5, 0.5}}) == 20);
+  REQUIRE(since({{1, 3}, {1, 2}, {1, 1}}) == 10);              // equal is no new best
+  REQUIRE(since({{1, 3}, {2, 3}, {3, 3}}) == -1);              // a plateau
+  REQUIRE(since({{1, 3}, {2, 2}, {3, 1}, {0.5, 0.5}}) == -1);  // it went on after all
+  REQUIRE(since({{1, 3}, {2, 2}, {0.5, 2}, {3, 1}, {4, 0}}) == 30);
+}
+
+TEST_CASE("evaluations at other steps, before a phase and over another share do not count") {
+  std::vector<Measured> list = evaluations({{1, 3}, {2, 2}, {3, 1}});
+  list.insert(list.begin() + 1, {13, 0.5, 1, 2.5});  // at an interruption
+  list.insert(list.begin(), {0, 0.25, 1, 4});        // untrained
+  REQUIRE(overfitting_since(list, kTens, 2) == 10);
+  REQUIRE_FALSE(overfitting_since(list, {.interval = 10, .after = 10, .share = 1}, 2));
+  REQUIRE_FALSE(overfitting_since(list, {.interval = 10, .after = 0, .share = 0.5}, 2));
+  REQUIRE_FALSE(overfitting_since(list, {.interval = 20, .after = 0, .share = 1}, 2));
+}
+
+TEST_CASE("an overfitting run ends early, says so with the best step, and its last evaluation covers the whole text") {
+  CapturedRun run(overfitting_config(), random_letters());
+  const std::string said = run.go_on(0, 1000);
+  INFO(said);
+  const std::int64_t end = run.directory.last().value(), best = run.directory.best()->step;
+  REQUIRE(end < 1000);
+  REQUIRE(best <= end - 30);
+  REQUIRE(holds(said, fmt::format("stopped early: the validation loss has not improved since step {}", best)));
+  REQUIRE(holds(said, fmt::format("at step {}\n", best)));
+  REQUIRE(holds(said, "--no-early-stop"));
+  const std::string metrics = get(run.directory.metrics_file());
+  REQUIRE(holds(metrics.substr(metrics.rfind("{\"kind\":\"eval\"")), "\"val_share\":1.0,\"sampled_val_loss\""));
+
+  SECTION("stopped and resumed, it ends at the same step with the same bytes") {
+    for (const std::int64_t stop : {10, 37, 40}) {
+      CapturedRun resumed(overfitting_config(), random_letters());
+      resumed.go_on(0, stop);
+      resumed.go_on(stop, 1000);
+      INFO("stopped at " << stop);
+      REQUIRE(resumed.directory.last() == end);
+      REQUIRE(get(resumed.directory.checkpoint_file(end)) == get(run.directory.checkpoint_file(end)));
+    }
+  }
+  SECTION("resumed as it is, it says how to continue; with early stopping off, it continues") {
+    const std::string again = run.go_on(end, 1000);
+    INFO(again);
+    REQUIRE(holds(again, fmt::format("has not improved since step {}", best)));
+    REQUIRE(holds(again, "--no-early-stop"));
+    REQUIRE(run.directory.last() == end);
+    run.config.early_stop = false;
+    const std::string further = run.go_on(end, end + 20);
+    REQUIRE(holds(further, "overfitting; the best checkpoint is kept"));
+    REQUIRE(run.directory.last() == end + 20);
+  }
+}

@@ -1,0 +1,94 @@
+// What a run will need is told before memory is taken for it, and close to what it then takes.
+#include "train/estimate.h"
+
+#include "autograd/core/storage.h"
+#include "tests/train/small_checkpoint.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+Dataset letters(const Config& config) {
+  Corpus corpus;
+  for (int i = 0; i < 3000; ++i) corpus.text += "maki"[i % 4];
+  corpus.characters = 3000;
+  return make_dataset(corpus, 0, config.block_size, config.tokenizer);
+}
+
+}  // namespace
+
+TEST_CASE("the memory of a run is estimated closely, for every optimizer and type") {
+  Config shape;
+  shape.val_fraction = 0;
+  shape.lr_decay_steps = 10;
+  std::vector<Config> shapes(6, shape);
+  shapes[1].n_embd = 256, shapes[1].n_layer = 2;
+  shapes[2].dtype = "float64", shapes[2].optimizer = "sgd";
+  shapes[3].grad_accum = 5, shapes[3].batch_size = 4;
+  shapes[4].tokenizer = "byte", shapes[4].block_size = 256, shapes[4].n_layer = 1;
+  shapes[5].batch_size = 1, shapes[5].block_size = 16, shapes[5].n_embd = 384;
+  for (const Config& config : shapes) {
+    const Dataset data = letters(config);
+    const MemoryNeed need = memory_needed(config, data.tokenizer->vocab_size());
+    storage_pool::trim();
+    const std::int64_t before = storage_pool::statistics().bytes_in_use;
+    storage_pool::reset_peak();
+    Trainer trainer(config, data);
+    trainer.step();
+    trainer.step();
+    const auto taken = static_cast<double>(storage_pool::statistics().peak_bytes - before);
+    INFO(training_toml(config) << "estimated " << need.total() << " (activations " << need.activations << "), taken "
+                               << taken);
+    CHECK(need.parameters == trainer.store().numel());
+    CHECK(static_cast<double>(need.total()) > 0.8 * taken);
+    CHECK(static_cast<double>(need.total()) < 1.3 * taken);
+  }
+}
+
+TEST_CASE("sizes that no machine has are estimated without taking memory") {
+  Config config;
+  config.n_layer = 1000;
+  config.n_head = 1;
+  config.n_embd = 100'000;
+  const MemoryNeed need = memory_needed(config, 100'000);
+  REQUIRE(need.parameters > 100'000'000'000'000);
+  REQUIRE(need.total() > 16 * need.parameters);
+  REQUIRE(bytes_text(1'499'000'000'000) == "1499.0 GB");
+  REQUIRE(bytes_text(320'000'000) == "320 MB");
+  REQUIRE(bytes_text(5'000) == "5 kB");
+}
+
+TEST_CASE("the memory that is left is the least of what the system and its control groups leave") {
+  const auto left = [](const std::vector<std::pair<std::string, std::string>>& files) {
+    const Folder root;
+    for (const auto& [name, text] : files) {
+      std::filesystem::create_directories(std::filesystem::path(root / name).parent_path());
+      put(root / name, text);
+    }
+    return available_memory(root.path()).value_or(-1);
+  };
+  const std::pair<std::string, std::string> system = {"proc/meminfo", "MemTotal: 9 kB\nMemAvailable:   2000 kB\n"};
+  const std::pair<std::string, std::string> group = {"proc/self/cgroup", "0::/user/one\n"};
+  const std::string two = "sys/fs/cgroup/";
+  REQUIRE(left({}) == -1);
+  REQUIRE(left({system}) == 2'048'000);
+  REQUIRE(left({system, group}) == 2'048'000);
+  REQUIRE(left({system, group, {two + "user/one/memory.max", "max\n"}, {two + "user/one/memory.current", "5\n"}}) ==
+          2'048'000);
+  const std::vector<std::pair<std::string, std::string>> limited = {
+      system,
+      group,
+      {two + "user/memory.max", "1000000\n"},
+      {two + "user/memory.current", "400000\n"},
+      {two + "user/memory.stat", "anon 3\ninactive_file 50000\n"}};
+  REQUIRE(left(limited) == 650'000);
+  REQUIRE(left({group, {two + "memory.max", "10\n"}, {two + "memory.current", "30\n"}}) == 0);
+  const std::string one = "sys/fs/cgroup/memory/";
+  REQUIRE(left({system,
+                {"proc/self/cgroup", "5:cpu:/x\n4:memory:/\n"},
+                {one + "memory.limit_in_bytes", "700000"},
+                {one + "memory.usage_in_bytes", "600000"},
+                {one + "memory.stat", "cache 1\ntotal_inactive_file 1000\n"}}) == 101'000);
+  REQUIRE(available_memory().value_or(1) > 0);  // of this machine
+}

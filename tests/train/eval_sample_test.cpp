@@ -1,0 +1,167 @@
+// What an evaluation measures: batches spread evenly over a text, the same ones each time; the whole text at the end.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/train/captured_run.h"
+#include "train/evaluate.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// A text whose first half is much easier than its second.
+std::string uneven_text() {
+  const RandomStream stream(5, Purpose::test);
+  std::string text(2000, 'a');
+  for (std::uint64_t i = 0; i < 2000; ++i) text += static_cast<char>('a' + stream.below(i, 20));
+  return text;
+}
+
+std::vector<nlohmann::json> evaluations(const RunDirectory& run) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(get(run.metrics_file()));
+  for (std::string line; std::getline(text, line);) {
+    nlohmann::json object = nlohmann::json::parse(line);
+    if (object["kind"] == "eval") lines.push_back(std::move(object));
+  }
+  return lines;
+}
+
+// 60 steps on a text of 1,200 batches, 120 of them for validation; an evaluation every ten steps.
+Config measured_config() {
+  Config config = smallest_config();
+  config.n_embd = 8;
+  config.block_size = 4;
+  config.batch_size = 2;
+  config.val_fraction = 0.25;
+  config.max_steps = 60;
+  config.lr_decay_steps = 60;
+  config.eval_interval = config.checkpoint_interval = 10;
+  config.warmup_steps = 0;
+  config.learning_rate = 0.01;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("samples are spread evenly over a text, ascending, each at most once, all of them where all are wanted") {
+  for (const std::int64_t count : {1, 2, 3, 7, 10, 97, 1000}) {
+    for (std::int64_t taken = 1; taken <= count; ++taken) {
+      std::int64_t before = -1;
+      for (std::int64_t i = 0; i < taken; ++i) {
+        const std::int64_t index = spread_index(i, taken, count);
+        REQUIRE(index == (2 * i + 1) * count / (2 * taken));
+        REQUIRE(index > before);
+        REQUIRE(index < count);
+        if (taken == count) REQUIRE(index == i);
+        before = index;
+      }
+    }
+  }
+  // No product exceeds 64 bits.
+  REQUIRE(spread_index(999'999'999, 1'000'000'000, 1'000'000'000'000) == 999'999'999'500);
+  REQUIRE_FALSE(sentence<Error>([] { spread_index(3, 3, 10); }).empty());
+}
+
+TEST_CASE("the automatic sample costs at most a tenth of the training between two evaluations") {
+  Config config;
+  for (const std::int64_t interval : {1, 2, 7, 10, 100, 250, 1000}) {
+    for (const std::int64_t accumulated : {1, 3, 8}) {
+      config.eval_interval = interval;
+      config.grad_accum = accumulated;
+      const EvalSample sample = eval_sample(config);
+      INFO(interval << " steps of " << accumulated << ": " << sample.train << " + " << sample.val);
+      REQUIRE(sample.train >= 1);
+      REQUIRE(sample.train <= 20);
+      REQUIRE(sample.val >= 1);
+      // A forward pass is a third of a training step.
+      const std::int64_t affordable = 3 * interval * accumulated / 10;
+      if (affordable >= 2) REQUIRE(sample.train + sample.val <= affordable);
+      if (affordable >= 80) REQUIRE(sample.val >= 3 * affordable / 4);
+    }
+  }
+  config.eval_batches = 7;
+  REQUIRE(eval_sample(config).val == 7);
+  config.eval_batches = 0;
+  REQUIRE(eval_sample(config).val == 0);
+}
+
+TEST_CASE("a sample measures the whole text, not its beginning, and one pass gives the same bits as two") {
+  Config config = measured_config();
+  CapturedRun run(config, uneven_text() + uneven_text() + uneven_text() + uneven_text());
+  Trainer trainer(run.config, run.data);
+  for (int i = 0; i < 40; ++i) trainer.step();
+  const EvalBatches batches(run.data.val, config.batch_size, config.block_size);
+  const auto loss = [&](std::int64_t most) {
+    return mean_loss(trainer.model(), batches, config.block_size, most, {})->mean;
+  };
+  const auto both = whole_loss(trainer.model(), batches, config.block_size, 25, {});
+  REQUIRE(both->whole.mean == loss(0));
+  REQUIRE(both->whole.targets == batches.targets());
+  REQUIRE(both->sample.mean == loss(25));
+  REQUIRE(both->sample.targets == 25 * 8);
+  // The first 25 batches hold nothing but the easy half: their loss was less than half of the true one.
+  REQUIRE(std::abs(loss(25) - loss(0)) < 0.1 * loss(0));
+}
+
+TEST_CASE("the share is stated, and the last evaluation covers the whole text and says what the sample gave") {
+  CapturedRun run(measured_config(), uneven_text());
+  const std::string said = run.go_on(0, 60);
+  INFO(said);
+  const auto lines = evaluations(run.directory);
+  REQUIRE(lines.size() == 7);
+  // Three batches can be afforded, one of them of the training text; 1,000 validation tokens are 125 batches.
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
+    REQUIRE(lines[i]["val_share"].get<double>() == 2.0 / 125);
+    REQUIRE_FALSE(lines[i].contains("sampled_val_loss"));
+  }
+  REQUIRE(lines.back()["val_share"].get<double>() == 1);
+  REQUIRE(lines.back()["sampled_val_share"].get<double>() == 2.0 / 125);
+  REQUIRE(holds(said, " on 1.6% of the text"));
+  REQUIRE(holds(said, " on the whole text"));
+  // The last line's sampled loss decides about best, as every other line's loss did.
+  double least = 1e9;
+  for (std::size_t i = 1; i < lines.size(); ++i)
+    least = std::min(least, lines[i].value("sampled_val_loss", lines[i]["val_loss"].get<double>()));
+  REQUIRE(run.directory.best()->loss == least);
+  // What is said of the best at the end is its loss over the whole text.
+  Trainer trainer(run.config, run.data);
+  load_values(ContainerReader(run.directory.checkpoint_file(run.directory.best()->step)), trainer.store());
+  REQUIRE(holds(said, fmt::format("best validation loss {:.4f} at step {}", *trainer.validation_loss({}, true),
+                                  run.directory.best()->step)));
+}
+
+TEST_CASE("training loss is measured all over the training text") {
+  Config config = measured_config();
+  config.eval_batches = 0;
+  CapturedRun run(config, uneven_text());
+  Trainer trainer(run.config, run.data);
+  for (int i = 0; i < 40; ++i) trainer.step();
+  const EvalBatches batches(run.data.train, config.batch_size, config.block_size);
+  REQUIRE(batches.count() > 60);
+  REQUIRE(trainer.evaluate()->train_loss ==
+          mean_loss(trainer.model(), batches, config.block_size, eval_sample(config).train, {})->mean);
+  const double whole = mean_loss(trainer.model(), batches, config.block_size, 0, {})->mean;
+  REQUIRE(std::abs(trainer.evaluate()->train_loss - whole) < 0.1 * whole);
+}
+
+TEST_CASE("with another share from here on, best is measured again before anything is compared with it") {
+  CapturedRun run(measured_config(), uneven_text());
+  run.go_on(0, 30);
+  const std::int64_t step = run.directory.best()->step;
+  run.config.eval_batches = 40;
+  const std::string said = run.go_on(30, 30);
+  INFO(said);
+  REQUIRE(holds(said, fmt::format("best (step {}) is measured again", step)));
+  Trainer trainer(run.config, run.data);
+  load_values(ContainerReader(run.directory.checkpoint_file(step)), trainer.store());
+  REQUIRE(run.directory.best()->step == step);
+  REQUIRE(run.directory.best()->loss == trainer.validation_loss().value());
+  // And the run goes on with its own weights.
+  CapturedRun straight(measured_config(), uneven_text());
+  straight.go_on(0, 60);
+  run.go_on(30, 60);
+  REQUIRE(get(run.directory.checkpoint_file(60)) == get(straight.directory.checkpoint_file(60)));
+}

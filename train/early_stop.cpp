@@ -1,0 +1,21 @@
+#include "train/early_stop.h"
+
+namespace maki {
+
+std::optional<std::int64_t> overfitting_since(std::span<const Measured> evaluations, const Regular& regular,
+                                              std::int64_t patience) {
+  const Measured *best = nullptr, *newest = nullptr;
+  std::int64_t since = 0;
+  for (const Measured& one : evaluations) {
+    if (one.step <= regular.after || one.step % regular.interval != 0 || one.share != regular.share) continue;
+    newest = &one;
+    ++since;
+    if (best != nullptr && one.loss >= best->loss) continue;
+    best = &one;
+    since = 0;
+  }
+  if (best == nullptr || since < patience || newest->train_loss >= best->train_loss) return std::nullopt;
+  return best->step;
+}
+
+}  // namespace maki

@@ -1,0 +1,24 @@
+// The configuration of a run that is resumed.
+#pragma once
+
+#include <string>
+
+#include "train/checkpoint.h"
+#include "train/flags.h"
+#include "train/run_directory.h"
+
+namespace maki {
+
+struct ResumeOptions {
+  const ConfigFlags& flags;
+  std::string run;
+  bool rewarm;  ///< start a new phase of the learning-rate schedule at the checkpoint
+};
+
+/// Training fields are the checkpoint's; run fields come from config.toml and then from the command line. Phases of the
+/// schedule that the checkpoint has not reached are in config.toml alone; a new phase replaces them. Throws Error when
+/// an option would change a training field. `ran_on`: the SIMD target that config.toml names.
+Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
+                      std::string& ran_on);
+
+}  // namespace maki
