@@ -26,7 +26,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Rows of a register tile. 8 × 2 vectors is 16 accumulators, twice what hides the latency of fused multiply-add; with
 // 16 registers 4 × 2 leaves room for the operands.
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_NEON
+#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // lower numbers are better targets
 inline constexpr int kTileRows = 8;
 #else
 inline constexpr int kTileRows = 4;

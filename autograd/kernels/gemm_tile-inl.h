@@ -20,9 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows of the tile, two vectors wide. AVX3 has 32 registers: 28 sums, 2 of B, 1 of A. AVX2 has 16: 12 + 2 + 1. Below, a
-// product needs a register of its own.
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+// Rows of the tile, two vectors wide. AVX3 and better targets, which have lower numbers, have 32 registers: 28 sums, 2 of
+// B, 1 of A. AVX2 has 16: 12 + 2 + 1. Below, a product needs a register of its own.
+#if HWY_TARGET <= HWY_AVX3
 inline constexpr int kTileRows = 14;
 #elif HWY_TARGET == HWY_AVX2
 inline constexpr int kTileRows = 6;

@@ -85,6 +85,17 @@ TEST_CASE("libraries neither print nor exit, and nothing breaks the promises abo
   REQUIRE(lines > 1000);
 }
 
+TEST_CASE("kernels compare with AVX3 by order, so that a better target is not taken for a lesser one") {
+  const std::regex exact(R"(HWY_TARGET\s*[!=]=\s*HWY_AVX(3|10))");
+  int comparisons = 0;
+  for (const Line& line : lines_below("autograd")) {
+    INFO(line.file << ": " << line.text);
+    REQUIRE_FALSE(std::regex_search(line.text, exact));
+    comparisons += line.text.find("HWY_TARGET <= HWY_AVX3") != std::string::npos;
+  }
+  REQUIRE(comparisons >= 3);
+}
+
 TEST_CASE("SIMD lives in the kernels only") {
   for (const std::string folder : {"autograd", "nn", "optim", "data", "train"}) {
     for (const Line& line : lines_below(folder)) {

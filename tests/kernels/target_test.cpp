@@ -28,6 +28,16 @@ TEST_CASE("target: the list ends at the floor and every one of it can be forced"
   REQUIRE(target() == (forced != nullptr ? forced : names.front()));
 }
 
+#if defined(__x86_64__)
+TEST_CASE("target: kernels are compiled for these targets and no others, whichever Highway is installed", "[target]") {
+  for (const std::string& name : available_targets()) {
+    INFO(name);
+    const bool known = name == "amx" || name == "avx3" || name == "avx2" || name == "sse4" || name == "floor";
+    REQUIRE(known);
+  }
+}
+#endif
+
 TEST_CASE("target: an unknown name is refused and changes nothing", "[target]") {
   const std::string before = target();
   for (const char* name : {"avx", "AVX2", "avx2 ", "best"}) {
