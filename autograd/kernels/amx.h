@@ -10,6 +10,10 @@ namespace maki::kernels::amx {
 /// once).
 bool available();
 
+/// Lets available() say yes on a CPU without tiles. Only for tests that emulate the instructions
+/// (tests/kernels/amx_emulator.h): anywhere else the first product ends the process with SIGILL.
+void pretend_available(bool available);
+
 /// While it lives, this thread has eight tiles of 16 rows of 64 bytes: 160 ns, so once a parallel region.
 class Tiles {
  public:

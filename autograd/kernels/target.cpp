@@ -34,8 +34,7 @@ std::int64_t available_mask() {
 
 bool has_amx() {
 #if HWY_ARCH_X86_64
-  static const bool result = (available_mask() & (HWY_AVX3 | (HWY_AVX3 - 1))) != 0 && amx::available();
-  return result;
+  return (available_mask() & (HWY_AVX3 | (HWY_AVX3 - 1))) != 0 && amx::available();
 #else
   return false;
 #endif

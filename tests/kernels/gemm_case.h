@@ -16,6 +16,7 @@
 #include "autograd/kernels/gemm.h"
 #include "autograd/kernels/target.h"
 #include "tests/catch.h"
+#include "tests/kernels/amx_emulator.h"
 
 namespace maki::kernels {
 
@@ -81,9 +82,11 @@ inline Variant variant(int index) {  // all 32
   return {(index & 1) != 0, (index & 2) != 0, (index & 4) != 0, (index & 8) != 0, (index & 16) != 0 ? 1 : 0};
 }
 
-/// body() on every target of this CPU, which is printed; the one in use comes back afterwards.
+/// body() on every target of this CPU, amx emulated where it has AVX-512 and no tiles; the one in use comes back
+/// afterwards.
 template <class Body>
 void on_every_target(const Body& body) {
+  const AmxForTests amx;
   struct Restore {
     ~Restore() { force_target(""); }
   } restore;
