@@ -32,6 +32,7 @@ HWY_INLINE double cross_entropy_row(std::int64_t vocabulary, std::int64_t target
   const double others = sum_of_exp(target, x, max) + sum_of_exp(vocabulary - target - 1, x + target + 1, max);
   stats[0] = max;
   stats[1] = static_cast<T>(others);
+  stats[2] = x[target];
   const double below = static_cast<double>(max) - static_cast<double>(x[target]);
   const double loss = LogOne(others + ExpOne(-below));  // so far −log p of a logit that equals the maximum
   if (smoothing == 0) return loss + below;
@@ -39,23 +40,25 @@ HWY_INLINE double cross_entropy_row(std::int64_t vocabulary, std::int64_t target
   return loss + (1 - smoothing) * below + smoothing * (static_cast<double>(max) - mean);
 }
 
+// x and dx: `columns` of the row, among which the target is the one of that number, if it is one of them.
 template <class T>
-HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t target, double smoothing, const T* x,
-                                           const T* stats, double scale, Sink<T> dx) {
+HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t columns, std::int64_t target,
+                                           double smoothing, const T* x, const T* stats, double scale, Sink<T> dx) {
   const hn::ScalableTag<T> d;
   const double others = static_cast<double>(stats[1]);
-  const double sum = others + ExpOne(static_cast<double>(x[target]) - static_cast<double>(stats[0]));
+  const double sum = others + ExpOne(static_cast<double>(stats[2]) - static_cast<double>(stats[0]));
   const double uniform = smoothing / static_cast<double>(vocabulary);
   const auto max = hn::Set(d, stats[0]), factor = hn::Set(d, static_cast<T>(scale / sum));
   const auto share = hn::Set(d, static_cast<T>(scale * uniform));
   // p_t − 1 = −others / sum, without cancellation.
   const T at_target = static_cast<T>(scale * (smoothing - uniform - others / sum));
-  const T before = dx.add ? dx.data[target] : T{0};
-  EachVector<T>(vocabulary, [=](const auto& at, std::int64_t i) HWY_ATTR {
+  const bool has_target = target >= 0 && target < columns;
+  const T before = dx.add && has_target ? dx.data[target] : T{0};
+  EachVector<T>(columns, [=](const auto& at, std::int64_t i) HWY_ATTR {
     const auto e = Exp(at.d, hn::Sub(at.Load(x + i), max));
     PutVector(at, dx, i, hn::Sub(hn::Mul(e, factor), share));
   });
-  dx.data[target] = before + at_target;
+  if (has_target) dx.data[target] = before + at_target;
 }
 
 template <class T>
@@ -72,14 +75,15 @@ HWY_INLINE double cross_entropy_rows(const CrossEntropyRows& all, std::int64_t b
 
 template <class T>
 HWY_INLINE void cross_entropy_backward_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
-                                            const T* logits, const T* stats, double scale, Sink<T> dlogits) {
+                                            std::int64_t first_column, std::int64_t columns, const T* logits,
+                                            const T* stats, double scale, Sink<T> dlogits) {
   for (std::int64_t i = begin; i < end; ++i) {
-    const Sink<T> row{dlogits.data + i * all.vocabulary, dlogits.add};
+    const Sink<T> row{dlogits.data + i * columns, dlogits.add};
     if (all.targets[i] != all.ignored) {
-      cross_entropy_backward_row(all.vocabulary, all.targets[i], all.label_smoothing, logits + i * all.vocabulary,
-                                 stats + i * kCrossEntropyStats, scale, row);
+      cross_entropy_backward_row(all.vocabulary, columns, all.targets[i] - first_column, all.label_smoothing,
+                                 logits + i * columns, stats + i * kCrossEntropyStats, scale, row);
     } else if (!row.add) {
-      std::fill(row.data, row.data + all.vocabulary, T{0});
+      std::fill(row.data, row.data + columns, T{0});
     }
   }
 }
@@ -92,13 +96,15 @@ double cross_entropy_forward_f64(const CrossEntropyRows& all, std::int64_t begin
                                  const double* logits, double* stats) {
   return cross_entropy_rows(all, begin, end, logits, stats);
 }
-void cross_entropy_backward_f32(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const float* logits,
+void cross_entropy_backward_f32(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
+                                std::int64_t first_column, std::int64_t columns, const float* logits,
                                 const float* stats, double scale, Sink<float> dlogits) {
-  cross_entropy_backward_rows(all, begin, end, logits, stats, scale, dlogits);
+  cross_entropy_backward_rows(all, begin, end, first_column, columns, logits, stats, scale, dlogits);
 }
-void cross_entropy_backward_f64(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const double* logits,
+void cross_entropy_backward_f64(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
+                                std::int64_t first_column, std::int64_t columns, const double* logits,
                                 const double* stats, double scale, Sink<double> dlogits) {
-  cross_entropy_backward_rows(all, begin, end, logits, stats, scale, dlogits);
+  cross_entropy_backward_rows(all, begin, end, first_column, columns, logits, stats, scale, dlogits);
 }
 
 }  // namespace maki::kernels::HWY_NAMESPACE
@@ -145,16 +151,29 @@ template double cross_entropy_forward(const CrossEntropyRows&, const float*, flo
 template double cross_entropy_forward(const CrossEntropyRows&, const double*, double*, double*);
 
 template <class T>
-void cross_entropy_backward(const CrossEntropyRows& all, const T* logits, const T* stats, double scale,
-                            Sink<T> dlogits) {
+void cross_entropy_backward(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const T* logits,
+                            const T* stats, double scale, Sink<T> dlogits) {
   require_target();
-  parallel_ranges(all.rows, 8 * (all.vocabulary + kRowWork), [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t columns = end - begin;
+  parallel_ranges(all.rows, 8 * (columns + kRowWork), [&](std::int64_t first, std::int64_t last) {
     if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f32)(all, begin, end, logits, stats, scale, dlogits);
+      HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f32)
+      (all, first, last, begin, columns, logits, stats, scale, dlogits);
     } else {
-      HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f64)(all, begin, end, logits, stats, scale, dlogits);
+      HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f64)
+      (all, first, last, begin, columns, logits, stats, scale, dlogits);
     }
   });
+}
+template void cross_entropy_backward(const CrossEntropyRows&, std::int64_t, std::int64_t, const float*, const float*,
+                                     double, Sink<float>);
+template void cross_entropy_backward(const CrossEntropyRows&, std::int64_t, std::int64_t, const double*, const double*,
+                                     double, Sink<double>);
+
+template <class T>
+void cross_entropy_backward(const CrossEntropyRows& all, const T* logits, const T* stats, double scale,
+                            Sink<T> dlogits) {
+  cross_entropy_backward(all, 0, all.vocabulary, logits, stats, scale, dlogits);
 }
 template void cross_entropy_backward(const CrossEntropyRows&, const float*, const float*, double, Sink<float>);
 template void cross_entropy_backward(const CrossEntropyRows&, const double*, const double*, double, Sink<double>);

@@ -16,9 +16,9 @@ struct CrossEntropyRows {
   double label_smoothing;
 };
 
-/// Numbers a row that forward saves for backward: the maximum m, and Σ e^(x_j − m) over all j but the target. Together
-/// with the target's own term they are the log-sum-exp, and they keep 1 − p_t exact where p_t is all but 1.
-inline constexpr std::int64_t kCrossEntropyStats = 2;
+/// Numbers a row that forward saves for backward: the maximum m, Σ e^(x_j − m) over all j but the target, and the
+/// target's logit. Together they are the log-sum-exp, and they keep 1 − p_t exact where p_t is all but 1.
+inline constexpr std::int64_t kCrossEntropyStats = 3;
 
 /// Doubles of scratch that forward needs.
 std::int64_t cross_entropy_scratch(const CrossEntropyRows& rows);
@@ -30,5 +30,9 @@ double cross_entropy_forward(const CrossEntropyRows& rows, const T* logits, T* s
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& rows, const T* logits, const T* stats, double scale,
                             Sink<T> dlogits);
+/// The same for the columns [begin, end) of the vocabulary alone: logits and dlogits are [rows, end - begin].
+template <class T>
+void cross_entropy_backward(const CrossEntropyRows& rows, std::int64_t begin, std::int64_t end, const T* logits,
+                            const T* stats, double scale, Sink<T> dlogits);
 
 }  // namespace maki::kernels

@@ -17,12 +17,12 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// into[0 … width) takes the sum of columns [0, width) of those rows of dy that `places` lists. By blocks of 64 rows:
+// into[0 … width) takes the sum of columns [0, width) of those rows of dy that `places` lists. By blocks of 256 rows:
 // thousands of gradients of one frequent id in a single chain would drift.
 template <class T>
 HWY_INLINE void gather_sum(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols,
                            const T* dy, Sink<T> into) {
-  constexpr std::int64_t kBlock = 64;
+  constexpr std::int64_t kBlock = 256;
   EachVector<T>(width, [=](const auto& at, std::int64_t j) HWY_ATTR {
     auto total = at.Load(dy + places[0] * cols + j);
     for (std::int64_t begin = 1; begin < count; begin += kBlock) {

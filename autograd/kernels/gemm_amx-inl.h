@@ -1,7 +1,8 @@
 // Float32 products on AMX. A number is the sum of three of bfloat16 (Henry, Tang, Heinecke 2019, arXiv:1904.06376), and
 // of the nine products of such sums the six that float32 can see are made; what is left out is below 2^-24 of the
-// product. Of 128 steps the small products come first, then the large ones: a sum of 128 is rounded four times at its
-// full size, where a chain of fused multiply-adds rounds 128 times, and an element of C is closer to the true one.
+// product. Of 128 steps of a chain the small products come first, then the large ones: a sum of 128 is rounded four
+// times at its full size, where a chain of fused multiply-adds rounds 128 times, and an element of C is closer to the
+// true one.
 // Included once for every SIMD target; empty where there is no AMX.
 #if defined(MAKI_KERNELS_GEMM_AMX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_AMX_INL_H_
@@ -15,25 +16,28 @@
 #include <cstdint>
 #include <hwy/highway.h>
 
+#include "autograd/core/parallel.h"
 #include "autograd/kernels/amx.h"
 #include "autograd/kernels/gemm_amx_pack-inl.h"
 #include "autograd/kernels/gemm_block-inl.h"
+#include "autograd/kernels/partial-inl.h"
 
 #if MAKI_HAVE_AMX
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// C [16 tall, 16 wide], rows ldc apart, += A B: `groups` of the chain in packed panels. It begins with C, with a row
-/// that all rows share, or with zero.
+/// sum [16 tall, 16 wide], rows `stride` apart, = A B: `groups` of the chain in packed panels. It begins with zero or
+/// with a row that all rows share.
 struct AmxTileCall {
   std::int64_t groups;
   const std::uint16_t *a, *b;
-  float* c;
-  std::ptrdiff_t ldc;
-  bool accumulate;
+  float* sum;
+  std::ptrdiff_t stride;
   const float* first;  // the shared row, or null
-  const float* ahead;  // a tile of C that is wanted soon, rows ldc apart
+  const float* c;      // where the sum goes in the end: `rows` of C, ldc apart
+  std::int64_t rows;
+  std::ptrdiff_t ldc;
 };
 
 /// Sums are tiles 0 to 3, A 4 and 5, B 6 and 7.
@@ -79,7 +83,7 @@ HWY_INLINE void amx_large(const std::uint16_t* a, const std::uint16_t* b) {
   amx_multiply<kTall, kWide>();
 }
 
-/// Some of the rows of C that a tile will store: sent for a few at a time while it multiplies. Stored into lines that
+/// Some of the rows of C that a tile will write: sent for a few at a time while it multiplies. Stored into lines that
 /// lie in memory without this, a tile of K = 256 takes three times as long.
 template <int kWide>
 HWY_INLINE void amx_prefetch(std::int64_t rows, const float* end, std::ptrdiff_t ldc, const float*& row) {
@@ -91,13 +95,8 @@ HWY_INLINE void amx_prefetch(std::int64_t rows, const float* end, std::ptrdiff_t
 
 template <int kTall, int kWide>
 HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
-  const std::ptrdiff_t ldc = call.ldc * std::ptrdiff_t{sizeof(float)}, half = kAmxSide * call.ldc;
-  if (call.accumulate) {
-    amx::load<0>(call.c, ldc);
-    if constexpr (kWide == 2) amx::load<1>(call.c + kAmxSide, ldc);
-    if constexpr (kTall == 2) amx::load<2>(call.c + half, ldc);
-    if constexpr (kTall == 2 && kWide == 2) amx::load<3>(call.c + half + kAmxSide, ldc);
-  } else if (call.first != nullptr) {
+  const std::ptrdiff_t stride = call.stride * std::ptrdiff_t{sizeof(float)}, half = kAmxSide * call.stride;
+  if (call.first != nullptr) {
     amx::load<0>(call.first, 0);
     if constexpr (kWide == 2) amx::load<1>(call.first + kAmxSide, 0);
     if constexpr (kTall == 2) amx::load<2>(call.first, 0);
@@ -110,7 +109,7 @@ HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
   }
   constexpr std::int64_t kPass = kAmxDepth / kAmxGroup;
   const std::int64_t rows_ahead = ceil_div(kTall * kAmxSide, std::clamp<std::int64_t>(call.groups, 1, 2 * kPass));
-  const float *ahead = call.ahead, *const ahead_end = ahead + kTall * half;
+  const float *ahead = call.c, *const ahead_end = ahead + call.rows * call.ldc;
   for (std::int64_t begin = 0; begin < call.groups; begin += kPass) {
     const std::int64_t end = std::min(call.groups, begin + kPass);
     for (std::int64_t g = begin; g < end; ++g) {
@@ -121,10 +120,10 @@ HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
       amx_large<kTall, kWide>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
     }
   }
-  amx::store<0>(call.c, ldc);
-  if constexpr (kWide == 2) amx::store<1>(call.c + kAmxSide, ldc);
-  if constexpr (kTall == 2) amx::store<2>(call.c + half, ldc);
-  if constexpr (kTall == 2 && kWide == 2) amx::store<3>(call.c + half + kAmxSide, ldc);
+  amx::store<0>(call.sum, stride);
+  if constexpr (kWide == 2) amx::store<1>(call.sum + kAmxSide, stride);
+  if constexpr (kTall == 2) amx::store<2>(call.sum + half, stride);
+  if constexpr (kTall == 2 && kWide == 2) amx::store<3>(call.sum + half + kAmxSide, stride);
 }
 
 inline void amx_tile_of(std::int64_t rows, std::int64_t columns, const AmxTileCall& call) {
@@ -135,30 +134,35 @@ inline void amx_tile_of(std::int64_t rows, std::int64_t columns, const AmxTileCa
   }
 }
 
-/// A tile that reaches over an edge, or begins with C and a shared row: made in a buffer.
-inline HWY_NOINLINE void amx_edge(std::int64_t rows, std::int64_t columns, AmxTileCall call) {
+/// A tile that is added to C, or reaches over an edge of it: made in a buffer and then delivered.
+inline HWY_NOINLINE void amx_buffered(std::int64_t rows, std::int64_t columns, bool accumulate, float* c,
+                                      AmxTileCall call) {
+  const AmxFloats d;
   HWY_ALIGN float buffer[kAmxWide * kAmxWide];
-  std::fill_n(buffer, kAmxWide * kAmxWide, 0.0F);
-  float* const c = call.c;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    if (call.accumulate) std::copy_n(c + i * call.ldc, columns, buffer + i * kAmxWide);
-    for (std::int64_t j = 0; call.first != nullptr && j < columns; ++j) buffer[i * kAmxWide + j] += call.first[j];
+  HWY_ALIGN float first[kAmxWide] = {};
+  if (call.first != nullptr) {
+    std::copy_n(call.first, columns, first);
+    call.first = first;
   }
-  const std::ptrdiff_t ldc = call.ldc;
-  call.c = buffer;
-  call.ahead = buffer;
-  call.ldc = kAmxWide;
-  call.accumulate = true;
+  call.sum = buffer;
+  call.stride = kAmxWide;
   amx_tile_of(rows, columns, call);
-  for (std::int64_t i = 0; i < rows; ++i) std::copy_n(buffer + i * kAmxWide, columns, c + i * ldc);
+  for (std::int64_t j = 0; j < columns; j += kAmxSide) {
+    const auto count = static_cast<std::size_t>(std::min(kAmxSide, columns - j));
+    for (std::int64_t i = 0; i < rows; ++i) {
+      float* const to = c + i * call.ldc + j;
+      AmxVec sum = hn::Load(d, buffer + i * kAmxWide + j);
+      if (accumulate) sum = hn::Add(LoadPartial(d, to, count), sum);
+      StorePartial(sum, d, to, count);
+    }
+  }
 }
 
-/// 32 rows after 32 rows; the sums stay in the tiles for the whole chain of the block.
+/// 32 rows after 32 rows.
 inline void amx_block(const GemmBlock<float>& g) {
   AmxTileCall call{};
   call.groups = ceil_div(g.k, kAmxGroup);
   call.ldc = g.ldc;
-  call.accumulate = g.accumulate;
   auto* const own_a = reinterpret_cast<std::uint16_t*>(g.a_buffer);
   const auto* b = reinterpret_cast<const std::uint16_t*>(g.b);
   std::int64_t panel = 2 * g.ldb;
@@ -170,6 +174,7 @@ inline void amx_block(const GemmBlock<float>& g) {
   }
   for (std::int64_t i = 0; i < g.m; i += kAmxWide) {
     const std::int64_t rows = std::min(kAmxWide, g.m - i);
+    call.rows = rows;
     if (g.a_packed) {
       call.a = reinterpret_cast<const std::uint16_t*>(g.a) + i / kAmxWide * 2 * g.lda;
     } else {
@@ -178,14 +183,15 @@ inline void amx_block(const GemmBlock<float>& g) {
     }
     for (std::int64_t j = 0; j < g.n; j += kAmxWide) {
       const std::int64_t columns = std::min(kAmxWide, g.n - j);
+      float* const c = g.c + i * g.ldc + j;
       call.b = b + j / kAmxWide * panel;
-      call.c = g.c + i * g.ldc + j;
       call.first = g.bias != nullptr ? g.bias + j : nullptr;
-      // Where a tile begins with C, its own lines would come too late.
-      call.ahead = call.accumulate && j + kAmxWide < g.n ? call.c + kAmxWide : call.c;
-      if (rows % kAmxSide != 0 || columns % kAmxSide != 0 || (call.accumulate && call.first != nullptr)) {
-        amx_edge(rows, columns, call);
+      call.c = c;
+      if (g.accumulate || rows % kAmxSide != 0 || columns % kAmxSide != 0) {
+        amx_buffered(rows, columns, g.accumulate, c, call);
       } else {
+        call.sum = c;
+        call.stride = g.ldc;
         amx_tile_of(rows, columns, call);
       }
     }

@@ -42,7 +42,7 @@ inline constexpr std::int64_t kAmxDepth = 128;          // steps whose small pro
 inline constexpr std::int64_t kAmxHigh = 0, kAmxMiddle = kAmxTile, kAmxLow = 2 * kAmxTile;
 inline constexpr std::int64_t kAmxPieces = 3 * kAmxTile, kAmxPanelGroup = 2 * kAmxPieces;
 
-/// x = high + middle + low exactly (below 1e-33 the smaller pieces are subnormal, which tiles take for 0). A piece is
+/// x = high + middle + low exactly (below 1e-31 the low piece can be subnormal, which tiles take for 0). A piece is
 /// the upper half of each element; high and middle are rounded to nearest, ties away from zero, so that what is left
 /// fits the next one. An infinity leaves NaN.
 struct AmxSplit {

@@ -16,13 +16,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
-/// The chain may be cut anywhere; 512 steps of 14 rows of A are 28 KB.
+/// A chain of 14 rows of A is 28 KB.
 template <class T>
 GemmTile vector_tile() {
   return {.rows = kTileRows,
           .columns = 2 * hn::MaxLanes(GemmVec<T>()),
-          .depth = 512,
-          .unit = 4,
           .group = 1,
           .group_rows = 1,
           .packed_rows = kPackedRows<T>,
@@ -43,15 +41,12 @@ void gemm_thin_f64(const Gemm<double>& g, std::int64_t begin, std::int64_t end) 
 
 #if MAKI_HAVE_AMX
 
-static_assert(kAmxDepth == kGemmChainUnit);
+static_assert(kGemmChain % kAmxDepth == 0);
 
-/// A block takes the chain whole: what it adds to C it would have to read again.
 GemmTile gemm_tile_f32(bool tiles) {
   if (!tiles || !uses_amx()) return vector_tile<float>();
   return {.rows = kAmxWide,
           .columns = kAmxWide,
-          .depth = std::int64_t{1} << 40,
-          .unit = kAmxDepth,
           .group = kAmxGroup,
           .group_rows = kAmxPanelGroup / 2 / kAmxWide,
           .packed_rows = kAmxWide,

@@ -12,8 +12,9 @@ namespace maki::kernels {
 /// b[j * ldb + p] (columns).
 enum class GemmB : std::uint8_t { packed, rows, columns };
 
-/// One block on one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+ bias)). A element (i, p)
-/// is a[i * lda + p], or a[p * lda + i] with a_transposed; or A is packed, its panels lda apart.
+/// One block on one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+ bias)), one chain of
+/// every element, so k is at most kGemmChain. A element (i, p) is a[i * lda + p], or a[p * lda + i] with a_transposed;
+/// or A is packed, its panels lda apart.
 template <class T>
 struct GemmBlock {
   std::int64_t m, n, k;
@@ -26,7 +27,7 @@ struct GemmBlock {
   T* c;
   std::int64_t ldc;
   bool accumulate;
-  const T* bias;  // [n] or null: added at the end, or before all else where tile.is_amx
+  const T* bias;  // [n] or null: added at the end, or what the chain begins with where tile.is_amx
   Activation activation;
   T* derivative;  // [m, n], rows ldc apart, or null
   T* a_buffer;    // aligned; tile.a_buffer(k, a_transposed) elements, where A is not packed
@@ -37,10 +38,9 @@ struct GemmBlock {
 /// How the target in use multiplies: in tiles of rows by columns, whose operands are packed in panels.
 struct GemmTile {
   std::int64_t rows, columns;
-  std::int64_t depth, unit;        // of the chain in one pass: at most, and a multiple of this (but for its end)
   std::int64_t group, group_rows;  // `group` steps of the chain take as much of a panel as group_rows rows of T would
   std::int64_t packed_rows;        // what a panel of A is wide
-  bool is_amx;                     // A in rows is packed too; the chain begins with the bias, not ends with it
+  bool is_amx;                     // A in rows is packed too; the first chain begins with the bias
   std::int64_t tasks;              // of a product, at least
   std::int64_t thin_rows;          // a B in columns that serves at most so many rows of an A in rows is not packed
 

@@ -76,37 +76,43 @@ HWY_INLINE void finish_thin(const Gemm<T>& g, const Columns& columns, std::int64
   columns.scatter(x, g.c + i * g.ldc);
 }
 
-/// The chains of those columns, for all rows of A. A line of every row of B in turn, looking 1 KB ahead in each.
+/// One chain of those columns after the other, for all rows of A. A line of every row of B in turn, looking 1 KB ahead
+/// in each.
 template <int kRows, bool kWhole, class T>
 HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& columns) {
   const GemmVec<T> d;
   using V = hn::Vec<GemmVec<T>>;
   constexpr int kPieces = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // a line, where the registers hold it
   constexpr std::int64_t kSteps = kPieces * kPiece<T>, kAhead = 1024 / sizeof(T);
-  V sum[kRows];
-  MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-    sum[i] = g.beta == 1 ? columns.gather(g.c + i * g.ldc, 1) : hn::Zero(d);
+  V sum[kRows], total[kRows];
+  MAKI_UNROLL for (int i = 0; i < kRows; ++i) {  // -0 is the zero that changes no sum
+    total[i] = g.beta == 1 ? columns.gather(g.c + i * g.ldc, 1) : hn::Set(d, T{-0.0});
   }
   const auto step = [&](std::int64_t p, V b) HWY_ATTR {
     MAKI_UNROLL for (int i = 0; i < kRows; ++i) sum[i] = hn::MulAdd(hn::Set(d, g.a[i * g.lda + p]), b, sum[i]);
   };
   std::int64_t p = 0;
-  for (; p + kSteps <= g.k; p += kSteps) {
-    V b[kPieces][kPiece<T>];
-    load_columns<kPieces>(
-        d,
-        [&](std::int64_t lane) HWY_ATTR {
-          const T* const row = g.b + columns[lane] * g.ldb + p;
-          hwy::Prefetch(row + kAhead);
-          return row;
-        },
-        b);
-    MAKI_UNROLL for (int q = 0; q < kPieces; ++q) {
-      MAKI_UNROLL for (int r = 0; r < kPiece<T>; ++r) step(p + q * kPiece<T> + r, b[q][r]);
+  do {
+    const std::int64_t end = std::min(g.k, p + kGemmChain);
+    MAKI_UNROLL for (int i = 0; i < kRows; ++i) sum[i] = hn::Zero(d);
+    for (; p + kSteps <= end; p += kSteps) {
+      V b[kPieces][kPiece<T>];
+      load_columns<kPieces>(
+          d,
+          [&](std::int64_t lane) HWY_ATTR {
+            const T* const row = g.b + columns[lane] * g.ldb + p;
+            hwy::Prefetch(row + kAhead);
+            return row;
+          },
+          b);
+      MAKI_UNROLL for (int q = 0; q < kPieces; ++q) {
+        MAKI_UNROLL for (int r = 0; r < kPiece<T>; ++r) step(p + q * kPiece<T> + r, b[q][r]);
+      }
     }
-  }
-  for (; p < g.k; ++p) step(p, columns.gather(g.b + p, g.ldb));
-  MAKI_UNROLL for (int i = 0; i < kRows; ++i) finish_thin(g, columns, i, sum[i]);
+    for (; p < end; ++p) step(p, columns.gather(g.b + p, g.ldb));
+    MAKI_UNROLL for (int i = 0; i < kRows; ++i) total[i] = hn::Add(total[i], sum[i]);
+  } while (p < g.k);
+  MAKI_UNROLL for (int i = 0; i < kRows; ++i) finish_thin(g, columns, i, total[i]);
 }
 
 /// Step t of as many as a group has columns. In a large B a lane goes through a group of columns of its own: it reads

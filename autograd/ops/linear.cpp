@@ -15,6 +15,7 @@ struct Product {
   bool transpose_a, transpose_b;
   std::int64_t stride_a, stride_b;
 
+  bool tiles_pay() const { return kernels::tiles_pay(m, n, k); }
   std::int64_t lda() const { return transpose_a ? m : k; }
   std::int64_t ldb() const { return transpose_b ? k : n; }
 };
@@ -55,7 +56,7 @@ void matmul_backward_a(const Product& p, const T* b, const T* dc, Sink<T> da) {
     g.stride_b = p.m * p.n;
   }
   g.ldc = g.n;
-  g.tiles = true;
+  g.tiles = p.tiles_pay();
   run_items(g, p.batch, p.stride_a == 0, da);
 }
 
@@ -75,7 +76,7 @@ void matmul_backward_b(const Product& p, const T* a, const T* dc, Sink<T> db) {
     g.stride_b = p.stride_a;
   }
   g.ldc = g.n;
-  g.tiles = true;
+  g.tiles = p.tiles_pay();
   run_items(g, p.batch, p.stride_b == 0, db);
 }
 
@@ -122,7 +123,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
     g.stride_a = p.stride_a;
     g.stride_b = p.stride_b;
     g.ldc = p.n;
-    g.tiles = rounds_as_recorded();
+    g.tiles = rounds_as_recorded() && p.tiles_pay();
     run_items(g, p.batch, false, Sink<T>{y.data<T>(), false});
   });
   return record("matmul", y, {a, b}, [a, b, p](Grads& grads) {
@@ -151,8 +152,8 @@ LinearShape checked_linear(const char* op, const Tensor& x, const Tensor& weight
 template <class T>
 void linear_backward(const LinearShape& s, const Tensor& x, const Tensor& weight, bool has_bias, const T* dy,
                      Grads& grads) {
-  if (const Sink<T> dx = grads.in<T>(0)) linear_backward_x(s, dy, weight.data<T>(), dx);
-  if (const Sink<T> dw = grads.in<T>(1)) linear_backward_weight(s, dy, x.data<T>(), dw);
+  if (const Sink<T> dx = grads.in<T>(0)) linear_backward_x(s, dy, weight.data<T>(), dx, s.tiles_pay());
+  if (const Sink<T> dw = grads.in<T>(1)) linear_backward_weight(s, dy, x.data<T>(), dw, s.tiles_pay());
   if (!has_bias) return;
   if (const Sink<T> db = grads.in<T>(2)) kernels::column_sum(s.rows, s.out, dy, s.out, db);
 }
@@ -169,7 +170,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const LinearShape s = checked_linear("linear", x, weight, bias);
   Tensor y = empty(x.shape().with(-1, s.out), x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
-    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded());
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded() && s.tiles_pay());
     g.c = y.data<T>();
     g.bias = bias ? bias.data<T>() : nullptr;
     run(g);
@@ -185,7 +186,7 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
   // Made in forward, where it costs next to nothing beside the value.
   Tensor derivative = Tape::current() != nullptr ? empty(y.shape(), y.dtype()) : Tensor();
   dispatch(x.dtype(), [&]<class T>() {
-    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded());
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded() && s.tiles_pay());
     g.c = y.data<T>();
     g.bias = bias ? bias.data<T>() : nullptr;
     g.activation = form == Gelu::erf ? kernels::Activation::gelu_erf : kernels::Activation::gelu_tanh;

@@ -122,13 +122,23 @@ namespace {
 
 constexpr std::int64_t kLogitsBytes = std::int64_t{64} << 20;
 
-// Rows whose logits are there at once: a multiple of kChainUnit, so that the gradient of the weight, a sum over rows,
-// has the bits of the whole.
-std::int64_t chunk_rows(const kernels::CrossEntropyRows& rows, DType dtype) {
-  constexpr std::int64_t kUnit = kernels::kGemmChainUnit;
-  const std::int64_t row_bytes = std::max<std::int64_t>(1, rows.vocabulary * size_of(dtype));
+// Logits [rows, columns] that are there at once. Forward takes whole rows. Backward takes columns, so that a gradient
+// of the weight is made in one product; where products are cut, it is between two chains of their sums, so that both
+// gradients have the bits of the whole.
+struct Chunk {
+  std::int64_t rows, columns;
+};
+Chunk forward_chunk(const kernels::CrossEntropyRows& all, DType dtype) {
+  constexpr std::int64_t kUnit = 128;
+  const std::int64_t row_bytes = std::max<std::int64_t>(1, all.vocabulary * size_of(dtype));
   const std::int64_t most = std::max(kUnit, kLogitsBytes / row_bytes / kUnit * kUnit);
-  return std::max<std::int64_t>(1, std::min(rows.rows, most));
+  return {std::max<std::int64_t>(1, std::min(all.rows, most)), all.vocabulary};
+}
+Chunk backward_chunk(const kernels::CrossEntropyRows& all, DType dtype) {
+  constexpr std::int64_t kUnit = kernels::kGemmChain;
+  const std::int64_t logits = kLogitsBytes / size_of(dtype);
+  const std::int64_t rows = std::max<std::int64_t>(1, std::min(all.rows, logits / kUnit));
+  return {rows, std::min(all.vocabulary, logits / rows / kUnit * kUnit)};
 }
 
 // body(first row, the rows of the chunk) for every chunk.
@@ -158,38 +168,49 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   check(sx.rank() >= 1 && sw.rank() == 2 && sx.cols() == sw.cols(),
         "{}: weight must be [V, C] with C the last extent of x; got x {}, weight {}", op, sx, sw);
   const auto [all, factor] = checked_targets(op, sx.with(-1, sw[0]), targets, options);
-  const std::int64_t in = sx.cols(), out = sw[0], step = chunk_rows(all, x.dtype());
+  const std::int64_t in = sx.cols(), out = sw[0];
+  const Chunk chunk = forward_chunk(all, x.dtype());
+  const bool tiles = LinearShape{all.rows, in, out}.tiles_pay();  // what is chosen for all rows holds for a chunk
   Tensor loss = empty({}, x.dtype()), stats = stats_of(all, x.dtype()), scratch = scratch_of(all);
-  Tensor logits = empty({step, out}, x.dtype());
+  Tensor logits = empty({chunk.rows, out}, x.dtype());
   dispatch(x.dtype(), [&, all = all, factor = factor]<class T>() {
     double total = 0;
-    for_each_chunk(all, step, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
+    for_each_chunk(all, chunk.rows, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
       make_logits({rows.rows, in, out}, x.data<T>() + at * in, weight.data<T>(), logits.data<T>(),
-                  rounds_as_recorded());
+                  rounds_as_recorded() && tiles);
       total += kernels::cross_entropy_forward(
           rows, logits.data<T>(), stats.data<T>() + at * kernels::kCrossEntropyStats, scratch.data<double>());
     });
     *loss.data<T>() = static_cast<T>(total * factor);
   });
-  const bool whole = step >= all.rows;
-  if (!whole) logits = Tensor();
+  if (chunk.rows < all.rows) logits = Tensor();
   return record(
       op, loss, {x, weight},
-      [x, weight, targets, stats, logits, all = all, factor = factor, in, out, step, whole](Grads& g) mutable {
-        if (!whole) logits = empty({step, out}, x.dtype());
+      [x, weight, targets, stats, logits, all = all, factor = factor, in, out, tiles](Grads& g) mutable {
+        const bool kept = static_cast<bool>(logits);
+        const Chunk step = kept ? Chunk{std::max<std::int64_t>(1, all.rows), out} : backward_chunk(all, x.dtype());
+        if (!kept) logits = empty({step.rows, step.columns}, x.dtype());
         dispatch(x.dtype(), [&]<class T>() {
           const double scale = static_cast<double>(*g.out<T>()) * factor;
           const Sink<T> dx = g.in<T>(0), dweight = g.in<T>(1);
           T* const d = logits.data<T>();  // the logits, then their gradient
           if (all.rows == 0 && dweight && !dweight.add) std::fill(dweight.data, dweight.data + out * in, T{0});
-          for_each_chunk(all, step, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
-            const LinearShape s{rows.rows, in, out};
+          for_each_chunk(all, step.rows, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
             const T* const x_rows = x.data<T>() + at * in;
-            if (!whole) make_logits(s, x_rows, weight.data<T>(), d, true);
-            kernels::cross_entropy_backward(rows, d, stats.data<T>() + at * kernels::kCrossEntropyStats, scale,
-                                            Sink<T>{d, false});
-            if (dx) linear_backward_x(s, d, weight.data<T>(), Sink<T>{dx.data + at * in, dx.add});
-            if (dweight) linear_backward_weight(s, d, x_rows, Sink<T>{dweight.data, dweight.add || at > 0});
+            const T* const row_stats = stats.data<T>() + at * kernels::kCrossEntropyStats;
+            std::int64_t begin = 0;
+            do {  // once at least: without a vocabulary, dx is zero
+              const std::int64_t end = std::min(out, begin + step.columns);
+              const LinearShape s{rows.rows, in, end - begin};
+              const T* const w = weight.data<T>() + begin * in;
+              if (!kept) make_logits(s, x_rows, w, d, tiles);
+              kernels::cross_entropy_backward(rows, begin, end, d, row_stats, scale, Sink<T>{d, false});
+              if (dx) linear_backward_x(s, d, w, Sink<T>{dx.data + at * in, dx.add || begin > 0}, tiles);
+              if (dweight) {
+                linear_backward_weight(s, d, x_rows, Sink<T>{dweight.data + begin * in, dweight.add || at > 0}, tiles);
+              }
+              begin = end;
+            } while (begin < out);
           });
         });
       });

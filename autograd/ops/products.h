@@ -19,9 +19,12 @@ void run(const kernels::Gemm<T>& g) {
 /// y [rows, out] = x [rows, in] · weight [out, in]ᵀ.
 struct LinearShape {
   std::int64_t rows, in, out;
+
+  /// Whether its products are recorded on tiles: in forward and in backward, which have the same three sizes.
+  bool tiles_pay() const { return kernels::tiles_pay(rows, in, out); }
 };
 
-/// What is still to be given: where y goes, bias, activation. tiles: rounds_as_recorded() of the forward.
+/// What is still to be given: where y goes, bias, activation.
 template <class T>
 kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weight, bool tiles) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.out, .k = s.in, .a = x, .lda = s.in, .b = weight, .ldb = s.in};
@@ -33,9 +36,9 @@ kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weigh
 
 /// dx = dy · weight.
 template <class T>
-void linear_backward_x(const LinearShape& s, const T* dy, const T* weight, Sink<T> dx) {
+void linear_backward_x(const LinearShape& s, const T* dy, const T* weight, Sink<T> dx, bool tiles) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.in, .k = s.out, .a = dy, .lda = s.out, .b = weight, .ldb = s.in};
-  g.tiles = true;
+  g.tiles = tiles;
   g.c = dx.data;
   g.ldc = s.in;
   g.beta = dx.add ? 1 : 0;
@@ -44,11 +47,11 @@ void linear_backward_x(const LinearShape& s, const T* dy, const T* weight, Sink<
 
 /// dweight = dyᵀ · x.
 template <class T>
-void linear_backward_weight(const LinearShape& s, const T* dy, const T* x, Sink<T> dweight) {
+void linear_backward_weight(const LinearShape& s, const T* dy, const T* x, Sink<T> dweight, bool tiles) {
   kernels::Gemm<T> g{.m = s.out, .n = s.in, .k = s.rows, .a = dy, .lda = s.out, .a_transposed = true};
   g.b = x;
   g.ldb = s.in;
-  g.tiles = true;
+  g.tiles = tiles;
   g.c = dweight.data;
   g.ldc = s.in;
   g.beta = dweight.add ? 1 : 0;

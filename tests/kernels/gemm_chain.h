@@ -41,7 +41,7 @@ inline float tile_step(const float* a, const float* b, std::int64_t begin, std::
   return x + (sums[0] + sums[1]);
 }
 
-/// Of 128 steps the small products first, then the large ones.
+/// x and then, of 128 steps each, the small products first, then the large ones.
 inline float tile_chain(const float* a, const float* b, std::int64_t k, float x) {
   constexpr auto kHigh = &Pieces::high, kMiddle = &Pieces::middle, kLow = &Pieces::low;
   for (std::int64_t pass = 0; pass < k; pass += 128) {
@@ -61,15 +61,25 @@ inline float tile_chain(const float* a, const float* b, std::int64_t k, float x)
   return x;
 }
 
-/// c + Σ a[p] b[p] + bias over k steps.
+/// x + Σ a[p] b[p] over k steps.
 template <class T>
-T chain(const T* a, const T* b, std::int64_t k, T c, T bias, Rounding rounding) {
+T chain(const T* a, const T* b, std::int64_t k, T x, Rounding rounding) {
   if constexpr (std::is_same_v<T, float>) {
-    if (rounding == Rounding::tiles) return tile_chain(a, b, k, c + bias);
+    if (rounding == Rounding::tiles) return tile_chain(a, b, k, x);
   }
-  T x = c;
   for (std::int64_t p = 0; p < k; ++p) x = rounding == Rounding::fused ? std::fma(a[p], b[p], x) : a[p] * b[p] + x;
-  return x + bias;
+  return x;
+}
+
+/// c + Σ a[p] b[p] + bias over k steps, in chains of 512. With tiles the first chain begins with the bias.
+template <class T>
+T element_of(const T* a, const T* b, std::int64_t k, T c, T bias, Rounding rounding) {
+  const bool bias_first = rounding == Rounding::tiles;
+  T x = c + chain(a, b, std::min<std::int64_t>(k, 512), bias_first ? bias : T{0}, rounding);
+  for (std::int64_t p = 512; p < k; p += 512) {
+    x += chain(a + p, b + p, std::min<std::int64_t>(k - p, 512), T{0}, rounding);
+  }
+  return bias_first ? x : x + bias;
 }
 
 }  // namespace maki::kernels

@@ -37,8 +37,8 @@ struct Problem {
     }
   }
   T element(std::int64_t i, std::int64_t j, int beta, int biased) const {
-    return chain(a.data() + i * k, bt.data() + j * k, k, beta == 1 ? c[index(i * n + j)] : T{0},
-                 biased == 1 ? bias[index(j)] : T{0}, rounding<T>());
+    return element_of(a.data() + i * k, bt.data() + j * k, k, beta == 1 ? c[index(i * n + j)] : T{0},
+                      biased == 1 ? bias[index(j)] : T{0}, rounding<T>());
   }
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
