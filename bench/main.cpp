@@ -86,6 +86,7 @@ int main(int argc, char** argv) {
     maki::bench::add_gemm_benchmarks();
     maki::bench::add_kernel_benchmarks();
     maki::bench::add_step_benchmarks();
+    maki::bench::add_tile_benchmarks();
     const std::size_t run = benchmark::RunSpecifiedBenchmarks();
     if (run == 0) std::fputs("maki_benchmarks: the filter leaves nothing to run\n", stderr);
     return run == 0 ? 2 : maki::bench::anything_failed() ? 1 : 0;

@@ -27,5 +27,6 @@ bool anything_failed();
 void add_gemm_benchmarks();
 void add_kernel_benchmarks();
 void add_step_benchmarks();
+void add_tile_benchmarks();
 
 }  // namespace maki::bench

@@ -2,7 +2,10 @@
 # Measures training steps beside PyTorch, products beside OpenBLAS and oneDNN, and every kernel against the machine's
 # limits, and prints one table of ratios: above 1, maki is ahead. Wants a quiet machine and about ten minutes.
 #
-#   scripts/bench.sh [steps] [products] [kernels]      default: all three
+#   scripts/bench.sh [steps] [products] [kernels] [tiles]      default: the first three
+#
+# tiles: 60 recorded products, small ones and batches too, beside the same on the vector units: on AMX no ratio may be
+# below 1, and on other CPUs all are 1.
 #
 # WORKLOADS="quickstart baby"  of steps; default also gpt2 and long      ROUNDS=3  measure so often, keep the best
 # PEER=…/torch_gpt.py          the same steps in PyTorch                PYTHON=…  one that has PyTorch
@@ -11,7 +14,7 @@ cd "$(dirname "$0")/.."
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(steps products kernels)
 for part in "${parts[@]}"; do
-  case $part in steps | products | kernels) ;; *) echo "bench.sh: no part is called $part: steps, products, kernels" >&2; exit 2 ;; esac
+  case $part in steps | products | kernels | tiles) ;; *) echo "bench.sh: no part is called $part: steps, products, kernels, tiles" >&2; exit 2 ;; esac
 done
 read -ra workloads <<<"${WORKLOADS:-quickstart baby gpt2 long}"
 rounds=${ROUNDS:-1}
@@ -80,6 +83,14 @@ kernels() {
     (.name | capture("^(?<what>.*)/threads:(?<threads>[0-9]+)")) as $n |
     if .["GFLOP/s"] then [$n.what, $n.threads, "GFLOP/s", .["GFLOP/s"], .of_peak, "", 0]
     else [$n.what, $n.threads, "GB/s", .["GB/s"], .of_copy, "", 0] end | @tsv'
+}
+
+# Names are tiles/WHO/BATCHxM,N,K/NT/threads:N/real_time.
+tiles() {
+  for _ in $(seq "$rounds"); do GOMP_SPINCOUNT=1000 benchmarks '^tiles/'; done | jq -r '
+    (.name | split("/")) as $n | ($n[4] | ltrimstr("threads:")) as $threads | "\($n[0]) \($n[2]) \($n[3])" as $what |
+    if $n[1] == "maki" then [$what, $threads, "GFLOP/s", .["GFLOP/s"], .of_peak, "", 0]
+    else [$what, $threads, "GFLOP/s", 0, 0, $n[1], .["GFLOP/s"]] end | @tsv'
 }
 
 for part in "${parts[@]}"; do "$part" >"$results/$part.tsv"; done

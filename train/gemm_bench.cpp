@@ -14,7 +14,6 @@ namespace maki {
 namespace {
 
 constexpr std::int64_t kSamples = 4096;
-constexpr std::int64_t kGenerationRows = 14;  // products of more are measured as training rounds them
 
 // Numbers in [-1, 1).
 Tensor random_matrix(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
@@ -60,7 +59,7 @@ GemmBench::GemmBench(const GemmShape& s, bool packed)
   gemm_.b_transposed = s.b_transposed;
   gemm_.c = c();
   gemm_.ldc = s.n;
-  gemm_.tiles = s.m > kGenerationRows;
+  gemm_.tiles = kernels::tiles_pay(s.m, s.n, s.k);  // as training rounds it
   if (packed) {
     packed_ = empty({kernels::packed_size<float>(s.n, s.k, gemm_.tiles)}, DType::float32);
     kernels::pack_b(s.n, s.k, b(), ldb(), s.b_transposed, packed_.data<float>(), gemm_.tiles);
