@@ -33,6 +33,7 @@ TEST_CASE("reshape shares the block and computes one extent") {
   REQUIRE_THROWS_WITH(reshape(a, {-1, -1, 24}), ContainsSubstring("got 2 of them"));
   REQUIRE_THROWS_WITH(reshape(a, {2, 3, 4, 1, 1, 1}), ContainsSubstring("at most 5 dimensions; got 6"));
   REQUIRE_THROWS_WITH(reshape(a, {2, 3, 4, 1, 1, -1}), ContainsSubstring("at most 5 dimensions; got 6"));
+  REQUIRE_THROWS_AS(reshape(a, {5, 4}), Error);
 }
 
 TEST_CASE("freed blocks are used again, whatever thread frees them") {

@@ -161,6 +161,7 @@ TEST_CASE("a run that was moved resumes, generates and evaluates from its new pl
   std::filesystem::rename(first, moved);
   require_ok(run_maki({"train", "--resume", moved, "--max-steps", "12"}));
   REQUIRE_FALSE(std::filesystem::exists(first));
+  REQUIRE_THAT(read_text(moved + "/config.toml"), ContainsSubstring("moved to") && !ContainsSubstring(first));
   REQUIRE(read_text(checkpoint(moved, 12)) == read_text(checkpoint(straight, 12)));
   require_ok(run_maki({"generate", moved, "--max-tokens", "3", "--seed", "1"}));
   require_ok(run_maki({"eval", moved}));

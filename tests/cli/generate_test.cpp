@@ -92,6 +92,14 @@ TEST_CASE("of several stop strings the one that comes first in the text ends it,
     REQUIRE(trained.generate("the ", 80, sampled + stops) == text.substr(0, first));
   }
   REQUIRE(trained.generate("the ", 80, sampled + Arguments{"--stop", late}) == text.substr(0, text.find(late)));
+  // Two that are complete with the same character, the shorter one inside of the longer: the longer began first.
+  std::size_t at = 10;
+  while (text.find(text.substr(at, 4)) != at || text.find(text.substr(at + 1, 3)) != at + 1) ++at;
+  const std::string outer = text.substr(at, 4), inner = outer.substr(1);
+  for (const Arguments& stops :
+       {Arguments{"--stop", outer, "--stop", inner}, Arguments{"--stop", inner, "--stop", outer}}) {
+    REQUIRE(trained.generate("the ", 80, sampled + stops) == text.substr(0, at));
+  }
   // One that begins inside of another: what was held back for the longer is written when the shorter does not come.
   REQUIRE(trained.generate("the ", 80, sampled + Arguments{"--stop", early + "\x01"}) == text);
 }

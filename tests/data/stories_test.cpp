@@ -68,6 +68,14 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the entropy per character counts the blank line that ends each story") {
+  for (const Language& language : kLanguages) {
+    const GrammarExpectation mean = expectation(parse_grammar(language.notation));
+    CHECK(make_stories(language.language, 1).entropy_per_char ==
+          Approx(mean.nats / (mean.characters + 2)).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("stories are whole, end with a blank line, and reach the size asked for with the last one") {
   for (const Language& language : kLanguages)
     for (const std::int64_t size : {1, 700, 30'000}) {

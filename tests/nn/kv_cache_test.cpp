@@ -112,6 +112,16 @@ TEST_CASE("what stands behind the filled part of a cache changes nothing") {
   REQUIRE(same_bits(gpt.model.next_logits(ids, cache), expected));
 }
 
+TEST_CASE("one layer of a cache by itself refuses more tokens than it has room for") {
+  KvLayer layer(1, 4, 6, DType::float32);
+  layer.attend(zeros({1, 3, 18}, DType::float32), {.n_head = 2, .causal = true});
+  REQUIRE_THROWS_WITH(layer.attend(zeros({1, 2, 18}, DType::float32), {.n_head = 2, .causal = true}),
+                      ContainsSubstring("at most 4 tokens"));
+  REQUIRE(layer.length() == 3);
+  layer.attend(zeros({1, 1, 18}, DType::float32), {.n_head = 2, .causal = true});
+  REQUIRE(layer.length() == 4);
+}
+
 TEST_CASE("a cache refuses what it cannot hold and stays as it was") {
   SmallGpt gpt(kSmall);
   KvCache cache = gpt.model.make_cache(2);

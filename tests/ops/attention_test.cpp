@@ -113,6 +113,21 @@ TEST_CASE("attention: packed and separate projections are one function") {
   for (std::int64_t i = 0; i < a.numel(); ++i) REQUIRE(a.at(i) == b.at(i));
 }
 
+TEST_CASE("attention: a scale of its own is that of queries that much longer, and 0 is one over the root of D") {
+  Draw draw(6);
+  const Tensor q = draw.normals({2, 5, 8}), kv = draw.normals({2, 7, 16});
+  const Tensor scaled = attention(q, kv, {.n_head = 2, .scale = 0.3}), plain = attention(q, kv, {.n_head = 2});
+  const Tensor longer = attention(scale(q, 0.3 * 2), kv, {.n_head = 2});  // √D = 2
+  const Tensor same = attention(q, kv, {.n_head = 2, .scale = 0.5});
+  double difference = 0;
+  for (std::int64_t i = 0; i < scaled.numel(); ++i) {
+    REQUIRE(scaled.at(i) == Approx(longer.at(i)).margin(1e-13));
+    REQUIRE(plain.at(i) == Approx(same.at(i)).margin(1e-13));
+    difference += std::abs(scaled.at(i) - plain.at(i));
+  }
+  REQUIRE(difference > 0.1);
+}
+
 TEST_CASE("attention: a mask of ones is no mask, permuting the batch permutes the output") {
   Draw draw(4);
   const Tensor qkv = draw.normals({2, 70, 36});
@@ -157,6 +172,10 @@ TEST_CASE("attention: dropout drops its share of weights, only in a recording, a
     REQUIRE(c.at(i) == Approx(a.at(i)).epsilon(1e-5));
   }
   REQUIRE(std::abs(mean - 1) < 0.01);  // 40,000 draws: the deviation of the mean is 0.003
+  // The weights are nearly equal, so that a row's variance tells p: p / (1 − p) / tokens. Two hundred rows: ±10 %.
+  double variance = 0;
+  for (std::int64_t t = 0; t < tokens; ++t) variance += std::pow(a.at(8 * t) - mean, 2) / static_cast<double>(tokens);
+  REQUIRE(variance * static_cast<double>(tokens) == Approx(0.25 / 0.75).epsilon(0.4));
   REQUIRE(moved > 1);
 }
 

@@ -131,6 +131,7 @@ TEST_CASE("norms: what they refuse, they say in a sentence") {
   REQUIRE_THAT(refusal([&] { layer_norm(x, six, two); }), ContainsSubstring("bias must be [6]"));
   REQUIRE_THAT(refusal([&] { layer_norm(x, convert(six, DType::float64)); }), ContainsSubstring("float32 and float64"));
   REQUIRE_THAT(refusal([&] { layer_norm(x, six, six, -1); }), ContainsSubstring("eps must be between 0 and 1; got -1"));
+  REQUIRE_THAT(refusal([&] { layer_norm(x, six, six, 1.5); }), ContainsSubstring("between 0 and 1; got 1.5"));
   REQUIRE_THAT(refusal([&] { layer_norm(x, six, six, std::nan("")); }), ContainsSubstring("got nan"));
   REQUIRE_THAT(refusal([&] { layer_norm(zeros({}, DType::float32)); }), ContainsSubstring("got a scalar"));
   REQUIRE_THAT(refusal([&] { softmax(zeros({}, DType::float32)); }), ContainsSubstring("softmax: x must have an axis"));

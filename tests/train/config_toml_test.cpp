@@ -25,6 +25,16 @@ TEST_CASE("an integer literal is a float, a float is no integer, and types are n
   }
 }
 
+TEST_CASE("a decimal number without a fraction is written as one, so that it stays a decimal for every reader") {
+  Config config;
+  const std::vector<std::pair<double, std::string>> numbers = {{1, "1.0"},   {0, "0.0"},      {-3, "-3.0"},
+                                                               {0.1, "0.1"}, {1e-9, "1e-09"}, {1e300, "1e+300"}};
+  for (const auto& [number, text] : numbers) {
+    config.learning_rate = number;
+    REQUIRE(field_text(config, find_field("learning_rate")) == text);
+  }
+}
+
 TEST_CASE("text that is no TOML is refused with its line") {
   for (const char* text : {"n_layer = = 2", "n_layer 2", "n_layer = 2\nn_layer = 3", "x = \"", "\xff\xfe = 1", "="}) {
     INFO(text);

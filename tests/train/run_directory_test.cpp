@@ -48,7 +48,7 @@ TEST_CASE("checkpoints are found by their names alone") {
   run.create();
   REQUIRE(run.checkpoint_file(250).ends_with("/checkpoints/step-00000250.maki"));
   put_checkpoints(run, {250, 0, 1234567890, 30});
-  for (const char* name : {"last", "step-.maki", "step-x.maki", "step--1.maki", "step-1.maki.tmp", "other.maki"}) {
+  for (const char* name : {"last", "step-.maki", "step-x.maki", "step--1.maki", "step-1.maki", "step-1.maki.tmp", "other.maki"}) {
     put(folder / "run/checkpoints/" + name, "");
   }
   REQUIRE(run.checkpoints() == Steps{0, 30, 250, 1234567890});
