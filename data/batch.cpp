@@ -12,10 +12,29 @@ void check_room(std::int64_t tokens, std::span<std::int32_t> ids, std::span<std:
         "batches: ids and targets must have {} elements each; got {} and {}", tokens, ids.size(), targets.size());
 }
 
+// One row: the window that begins at token `start`. Returns how many of its tokens have a target.
+std::int64_t fill_window(const TokenSpan& tokens, std::int64_t start, std::span<std::int32_t> ids,
+                         std::span<std::int32_t> targets) {
+  const auto length = static_cast<std::int64_t>(ids.size());
+  tokens.copy(start, ids);
+  tokens.copy(start + 1, targets);
+  const auto [first, last] = tokens.joins_between(start + 1, start + 1 + length);
+  for (const std::int64_t join : tokens.joins().subspan(first, last - first))
+    targets[static_cast<std::size_t>(join - start - 1)] = kIgnoredTarget;
+  return length - static_cast<std::int64_t>(last - first);
+}
+
+// Pairs of neighbours of one piece.
+std::int64_t count_targets(const TokenSpan& tokens) {
+  const auto n = static_cast<std::int64_t>(tokens.size());
+  const auto [first, last] = tokens.joins_between(1, n);
+  return n - 1 - static_cast<std::int64_t>(last - first);
+}
+
 }  // namespace
 
-TrainBatches::TrainBatches(std::span<const std::int32_t> tokens, std::int64_t batch_size, std::int64_t block_size,
-                           std::int64_t grad_accum, std::uint64_t seed)
+TrainBatches::TrainBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, std::int64_t grad_accum,
+                           std::uint64_t seed)
     : tokens_(tokens),
       batch_size_(batch_size),
       block_size_(block_size),
@@ -23,27 +42,42 @@ TrainBatches::TrainBatches(std::span<const std::int32_t> tokens, std::int64_t ba
       windows_(static_cast<std::int64_t>(tokens.size()), block_size, seed) {
   check(batch_size >= 1 && grad_accum >= 1, "batches: batch_size and grad_accum must be at least 1; got {} and {}",
         batch_size, grad_accum);
+  check<CorpusError>(count_targets(tokens) >= 1, "text: no file has two tokens in a row; give longer files");
+}
+
+std::int64_t TrainBatches::targets(std::int64_t step) const {
+  std::int64_t count = tokens_per_step();
+  if (tokens_.joins().empty()) return count;
+  const std::int64_t rows = grad_accum_ * batch_size_;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t start = windows_.start(step * rows + row);
+    const auto [first, last] = tokens_.joins_between(start + 1, start + 1 + block_size_);
+    count -= static_cast<std::int64_t>(last - first);
+  }
+  return count;
 }
 
 std::int64_t TrainBatches::fill(std::int64_t step, std::int64_t micro, std::span<std::int32_t> ids,
                                 std::span<std::int32_t> targets) const {
   check_room(batch_size_ * block_size_, ids, targets);
   const auto length = static_cast<std::size_t>(block_size_);
+  std::int64_t total = 0;
   for (std::int64_t row = 0; row < batch_size_; ++row) {
-    const auto at = static_cast<std::size_t>(windows_.start((step * grad_accum_ + micro) * batch_size_ + row));
-    const auto to = static_cast<std::ptrdiff_t>(row * block_size_);
-    std::ranges::copy(tokens_.subspan(at, length), ids.begin() + to);
-    std::ranges::copy(tokens_.subspan(at + 1, length), targets.begin() + to);
+    const auto to = static_cast<std::size_t>(row) * length;
+    total += fill_window(tokens_, windows_.start((step * grad_accum_ + micro) * batch_size_ + row),
+                         ids.subspan(to, length), targets.subspan(to, length));
   }
-  return batch_size_ * block_size_;
+  return total;
 }
 
-EvalBatches::EvalBatches(std::span<const std::int32_t> tokens, std::int64_t batch_size, std::int64_t block_size)
-    : tokens_(tokens), batch_size_(batch_size), block_size_(block_size), windows_(0), count_(0) {
+EvalBatches::EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size)
+    : tokens_(tokens), batch_size_(batch_size), block_size_(block_size), windows_(0), count_(0), targets_(0) {
   const auto n = static_cast<std::int64_t>(tokens.size());
   check(batch_size >= 1 && block_size >= 1, "batches: batch_size and block_size must be at least 1; got {} and {}",
         batch_size, block_size);
   check<CorpusError>(n >= 2, "evaluation: at least 2 tokens are needed; got {}", n);
+  targets_ = count_targets(tokens);
+  check<CorpusError>(targets_ >= 1, "evaluation: no file has two tokens in a row; give longer files");
   windows_ = (n - 1 + block_size - 1) / block_size;
   count_ = (windows_ + batch_size - 1) / batch_size;
 }
@@ -63,9 +97,9 @@ std::int64_t EvalBatches::fill(std::int64_t batch, std::span<std::int32_t> ids, 
     // A short window is padded behind its end, where a causal model's earlier positions cannot see it.
     std::fill_n(ids.begin() + to, block_size_, 0);
     std::fill_n(targets.begin() + to, block_size_, kIgnoredTarget);
-    std::copy_n(tokens_.begin() + start, length, ids.begin() + to);
-    std::copy_n(tokens_.begin() + start + 1, length, targets.begin() + to);
-    total += length;
+    const auto n_ids = static_cast<std::size_t>(length);
+    total += fill_window(tokens_, start, ids.subspan(static_cast<std::size_t>(to), n_ids),
+                         targets.subspan(static_cast<std::size_t>(to), n_ids));
   }
   return total;
 }

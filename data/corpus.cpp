@@ -5,6 +5,8 @@
 #include <cmath>
 #include <fmt/ranges.h>
 
+#include "data/corpus_file.h"
+#include "data/directory.h"
 #include "data/error.h"
 #include "data/file.h"
 #include "data/hash.h"
@@ -16,24 +18,8 @@ namespace {
 
 constexpr std::int64_t kStoryCharacters = 2'000'000, kMostStoryCharacters = 1'000'000'000;
 
-void append_text(Corpus& corpus, const std::string& name, std::string bytes, InvalidUtf8 policy) {
-  if (const auto bad = invalid_utf8(bytes)) {
-    const bool utf16 = bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF");
-    check<CorpusError>(policy == InvalidUtf8::replace || !utf16,
-                       "{}: text must be UTF-8; this begins with the mark of UTF-16 (byte 0); convert it: iconv -f "
-                       "UTF-16 -t UTF-8",
-                       name);
-    check<CorpusError>(policy == InvalidUtf8::replace,
-                       "{}: text must be UTF-8; byte {} is not; convert it, or have such bytes replaced by "
-                       "--invalid-utf8 replace",
-                       name, *bad);
-    bytes = replace_invalid_utf8(bytes);
-  }
-  if (corpus.text.empty()) {
-    corpus.text = std::move(bytes);  // the usual single file is never copied
-  } else {
-    corpus.text += bytes;
-  }
+std::string hash_of_files(const Corpus& corpus) {
+  return hash_hex(fmt::format("{} {}", corpus.text_hash, fmt::join(corpus.joins, " ")));
 }
 
 // "@stories-ja:50000"
@@ -59,44 +45,92 @@ Corpus load_stories(const std::string& source) {
   return corpus;
 }
 
-Corpus load_files(const std::vector<std::string>& sources, InvalidUtf8 policy) {
-  Corpus corpus;
+// The files that sources stand for; "-" is standard input.
+std::vector<std::string> list_files(const std::vector<std::string>& sources, const CorpusOptions& options,
+                                    std::vector<std::string>& notes) {
+  std::vector<std::string> files;
   for (const std::string& source : sources) {
     check<CorpusError>(!source.starts_with("@"), "{}: the built-in stories stand alone; got {} sources", source,
                        sources.size());
-    if (source == "-") {
-      append_text(corpus, "standard input", read_standard_input(), policy);
-    } else if (is_directory(source)) {
-      for (const std::string& file : files_below(source)) append_text(corpus, file, read_file(file), policy);
-    } else {
-      append_text(corpus, source, read_file(source), policy);
+    if (source == "-" || !is_directory(source)) {
+      files.push_back(source);
+      continue;
     }
+    const DirectoryListing below = list_directory(
+        source, {.include = options.include, .exclude = options.exclude, .binary = has_zero_bytes(options.encoding)});
+    const std::string skipped = below.describe_skipped();
+    if (!skipped.empty()) {
+      notes.push_back(fmt::format("{}: {} {} read; skipped: {}", source, below.files.size(),
+                                  below.files.size() == 1 ? "file is" : "files are", skipped));
+    }
+    files.insert(files.end(), below.files.begin(), below.files.end());
   }
+  return files;
+}
+
+Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& options) {
+  Corpus corpus;
+  const std::vector<std::string> files = list_files(sources, options, corpus.notes);
+  std::size_t size = 0;
+  for (const std::string& file : files) size += file_size(file);
+  corpus.text.reserve(size);
+  for (const std::string& file : files) append_corpus_file(corpus, file, options);
   return corpus;
 }
 
 }  // namespace
 
-Corpus load_corpus(const std::vector<std::string>& sources, InvalidUtf8 policy) {
+Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
   check<CorpusError>(!sources.empty(), "corpus: give a file, a directory, - or @stories");
   const bool stories = sources.size() == 1 && sources[0].starts_with("@");
-  Corpus corpus = stories ? load_stories(sources[0]) : load_files(sources, policy);
+  check(options.encoding.empty() || !stories, "encoding: is that of files; the built-in stories need none");
+  Corpus corpus = stories ? load_stories(sources[0]) : load_files(sources, options);
+  check((options.include.empty() && options.exclude.empty()) || std::ranges::any_of(sources, is_directory),
+        "include and exclude: choose among the files of a directory; none is given here");
   corpus.sources = sources;
   check<CorpusError>(!corpus.text.empty(), "{}: is empty; there is nothing to learn from", fmt::join(sources, " "));
   corpus.characters = count_code_points(corpus.text);
-  corpus.hash = hash_hex(corpus.text);
+  corpus.text_hash = hash_hex(corpus.text);
+  corpus.hash = corpus.joins.empty() ? corpus.text_hash : hash_of_files(corpus);
   return corpus;
 }
 
-std::size_t split_offset(const Corpus& corpus, double val_fraction) {
+std::vector<std::string_view> file_texts(const Corpus& corpus) {
+  std::vector<std::string_view> texts;
+  std::size_t begin = 0;
+  const auto add = [&](std::size_t end) {
+    texts.push_back(std::string_view(corpus.text).substr(begin, end - begin));
+    begin = end;
+  };
+  for (const std::size_t join : corpus.joins) add(join);
+  add(corpus.text.size());
+  return texts;
+}
+
+SplitText split_text(const Corpus& corpus, double val_fraction) {
   check(val_fraction >= 0 && val_fraction < 1, "val_fraction: must be in [0, 1); got {}", val_fraction);
-  if (val_fraction == 0) return corpus.text.size();
-  const auto kept = corpus.characters -
-                    static_cast<std::int64_t>(std::llround(static_cast<double>(corpus.characters) * val_fraction));
-  const std::size_t offset = byte_offset(corpus.text, kept);
-  if (corpus.story_starts.empty()) return offset;
-  const auto next = std::ranges::lower_bound(corpus.story_starts, offset);
-  return next == corpus.story_starts.end() ? corpus.story_starts.back() : *next;
+  SplitText split;
+  std::int64_t characters = 0, validating = 0;  // of the files so far
+  for (const std::string_view text : file_texts(corpus)) {
+    const std::int64_t own = count_code_points(text);
+    characters += own;
+    const auto share = static_cast<std::int64_t>(std::llround(static_cast<double>(characters) * val_fraction));
+    std::size_t at = val_fraction == 0 ? text.size() : byte_offset(text, own - (share - validating));
+    validating = share;
+    if (val_fraction > 0 && !corpus.story_starts.empty()) {
+      const auto next = std::ranges::lower_bound(corpus.story_starts, at);
+      at = next == corpus.story_starts.end() ? corpus.story_starts.back() : *next;
+    }
+    if (at > 0) split.train.push_back(text.substr(0, at));
+    if (at < text.size()) split.val.push_back(text.substr(at));
+  }
+  return split;
+}
+
+void join_files_if_known_as(Corpus& corpus, const std::string& hash) {
+  if (corpus.hash == hash || corpus.text_hash != hash) return;
+  corpus.joins.clear();
+  corpus.hash = corpus.text_hash;
 }
 
 }  // namespace maki

@@ -7,18 +7,39 @@
 
 namespace maki {
 
+std::int64_t count_code_points(const std::vector<std::string_view>& pieces) {
+  std::int64_t count = 0;
+  for (const std::string_view piece : pieces) count += count_code_points(piece);
+  return count;
+}
+
+Tokens encode_pieces(const Tokenizer& tokenizer, const std::vector<std::string_view>& pieces) {
+  Tokens tokens(tokenizer.vocab_size());
+  std::size_t bound = 0;
+  for (const std::string_view piece : pieces) bound += tokenizer.token_bound(piece);
+  tokens.reserve(bound);
+  for (const std::string_view piece : pieces) {
+    tokens.begin_piece();
+    tokenizer.encode(piece, tokens);
+  }
+  return tokens;
+}
+
 Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t block_size,
                      const std::string& tokenizer_kind, std::shared_ptr<const Tokenizer> tokenizer) {
   Dataset data;
+  if (tokenizer) {
+    const auto unknown = tokenizer->unknown(corpus.text);
+    check<CorpusError>(unknown.empty(), "{}", unknown_sentence(tokenizer->vocab_size(), unknown));
+  }
   data.tokenizer =
       tokenizer ? std::move(tokenizer) : std::shared_ptr<const Tokenizer>(make_tokenizer(tokenizer_kind, corpus.text));
   data.corpus_hash = corpus.hash;
   data.characters = corpus.characters;
-  const std::string_view text = corpus.text;
-  const std::size_t split = split_offset(corpus, val_fraction);
-  data.train = data.tokenizer->encode(text.substr(0, split));
-  data.val = data.tokenizer->encode(text.substr(split));
-  const auto require = [&](const char* side, const std::vector<std::int32_t>& tokens) {
+  const SplitText split = split_text(corpus, val_fraction);
+  data.train = encode_pieces(*data.tokenizer, split.train);
+  data.val = encode_pieces(*data.tokenizer, split.val);
+  const auto require = [&](const char* side, const Tokens& tokens) {
     check<CorpusError>(
         static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
         "{}: the {} text needs at least block_size + 1 = {} tokens; it has {} of {}; give more text, a smaller "
@@ -29,8 +50,7 @@ Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t blo
   if (val_fraction > 0) require("validation", data.val);
   if (corpus.entropy_per_char) {
     const bool all = data.val.empty();
-    const std::string_view judged = all ? text : text.substr(split);
-    data.best_loss = *corpus.entropy_per_char * static_cast<double>(count_code_points(judged)) /
+    data.best_loss = *corpus.entropy_per_char * static_cast<double>(count_code_points(all ? split.train : split.val)) /
                      static_cast<double>(all ? data.train.size() : data.val.size());
   }
   return data;

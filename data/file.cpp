@@ -1,6 +1,5 @@
 #include "data/file.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -14,57 +13,97 @@
 namespace maki {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::string read_all(int descriptor, const std::string& name, std::size_t size_hint) {
-  std::string bytes;
-  bytes.reserve(size_hint);
+void read_all(int descriptor, const std::string& name, const ByteSink& sink) {
   std::array<char, 1 << 16> buffer;
   for (;;) {
     const ssize_t n = read(descriptor, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     const int error = n < 0 ? errno : 0;
-    if (n <= 0 && descriptor != STDIN_FILENO) close(descriptor);
     check<CorpusError>(n >= 0, "{}: cannot be read: {}", name, std::strerror(error));
-    if (n == 0) return bytes;
-    bytes.append(buffer.data(), static_cast<std::size_t>(n));
+    if (n == 0) return;
+    sink(std::string_view(buffer.data(), static_cast<std::size_t>(n)));
   }
+}
+
+// Room for all of a regular file at once; what grows on the way is copied.
+void reserve_for(int descriptor, std::string& bytes) {
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return;
+  const std::size_t size = bytes.size() + static_cast<std::size_t>(status.st_size);
+  if (size > bytes.capacity()) bytes.reserve(size);
+}
+
+// An open file that may be read to its end.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path) : descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)) {
+    check<CorpusError>(descriptor >= 0, "{}: cannot be opened: {}", path, std::strerror(errno));
+    struct stat status {};
+    if (fstat(descriptor, &status) == 0 && (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))) return;
+    close(descriptor);
+    fail<CorpusError>("{}: is a {}; a file is needed here", path, S_ISDIR(status.st_mode) ? "directory" : "device");
+  }
+  ~OpenFile() { close(descriptor); }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  const int descriptor;
+};
+
+ByteSink appending_to(std::string& bytes) {
+  return [&bytes](std::string_view part) { bytes += part; };
 }
 
 }  // namespace
 
-std::string read_file(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  check<CorpusError>(descriptor >= 0, "{}: cannot be opened: {}", path, std::strerror(errno));
-  struct stat status {};
-  if (fstat(descriptor, &status) != 0 || !(S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))) {
-    close(descriptor);
-    fail<CorpusError>("{}: is a {}; a file is needed here", path, S_ISDIR(status.st_mode) ? "directory" : "device");
-  }
-  return read_all(descriptor, path, static_cast<std::size_t>(status.st_size));
+void read_file(const std::string& path, const ByteSink& sink) {
+  const OpenFile file(path);
+  read_all(file.descriptor, path, sink);
 }
 
-std::string read_standard_input() { return read_all(STDIN_FILENO, "standard input", 0); }
+void append_file(const std::string& path, std::string& bytes) {
+  const OpenFile file(path);
+  reserve_for(file.descriptor, bytes);
+  read_all(file.descriptor, path, appending_to(bytes));
+}
+
+std::string read_file(const std::string& path) {
+  std::string bytes;
+  append_file(path, bytes);
+  return bytes;
+}
+
+void read_standard_input(const ByteSink& sink) { read_all(STDIN_FILENO, "standard input", sink); }
+
+void append_standard_input(std::string& bytes) {
+  reserve_for(STDIN_FILENO, bytes);
+  read_standard_input(appending_to(bytes));
+}
+
+std::string read_standard_input() {
+  std::string bytes;
+  append_standard_input(bytes);
+  return bytes;
+}
+
+std::size_t file_size(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
+}
 
 bool is_directory(const std::string& path) {
   std::error_code ignored;
-  return fs::is_directory(path, ignored);
+  return std::filesystem::is_directory(path, ignored);
 }
 
-std::vector<std::string> files_below(const std::string& directory) {
-  std::vector<std::string> files;
-  std::error_code error, leads_nowhere;
-  fs::path path = directory;
-  for (fs::recursive_directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    path = at->path();
-    const bool hidden = path.filename().string().starts_with(".");
-    if (hidden) at.disable_recursion_pending();
-    if (!hidden && at->is_regular_file(leads_nowhere)) files.push_back(path.string());
-  }
-  check<CorpusError>(!error, "{}: cannot be listed: {}", path.string(), error.message());
-  check<CorpusError>(!files.empty(), "{}: holds no files; give a directory with text files in it", directory);
-  std::ranges::sort(files);
-  return files;
+std::string read_beginning(const std::string& path, std::size_t most) {
+  std::string bytes(most, '\0');
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (descriptor < 0) return {};
+  const ssize_t n = pread(descriptor, bytes.data(), most, 0);
+  close(descriptor);
+  bytes.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return bytes;
 }
 
 }  // namespace maki

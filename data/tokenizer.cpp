@@ -1,7 +1,7 @@
 #include "data/tokenizer.h"
 
 #include <algorithm>
-#include <set>
+#include <functional>
 
 #include "data/error.h"
 #include "data/hash.h"
@@ -17,24 +17,22 @@ void check_id(std::int32_t id, std::int64_t vocab_size) {
   check<CorpusError>(id >= 0 && id < vocab_size, "tokenizer: ids are in [0, {}); got {}", vocab_size, id);
 }
 
-// "a (U+0061), b (U+0062) and 3 more"
-std::string describe(const std::set<char32_t>& characters) {
-  constexpr std::size_t kMost = 8;
+}  // namespace
+
+std::string Tokenizer::decode(TokenSpan ids) const {
   std::string text;
-  std::size_t n = 0;
-  for (const char32_t c : characters) {
-    if (n == kMost) return text + fmt::format(" and {} more", characters.size() - kMost);
-    text += (n++ == 0 ? "" : ", ") + describe_code_point(c);
-  }
+  for (std::size_t i = 0; i < ids.size(); ++i) text += bytes(ids[i]);
   return text;
 }
 
-}  // namespace
-
-std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
-  std::string text;
-  for (const std::int32_t id : ids) text += bytes(id);
-  return text;
+void Tokenizer::encode(std::string_view text, Tokens& ids) const {
+  constexpr std::size_t kBlock = 1 << 12;
+  while (!text.empty()) {
+    std::size_t size = std::min(kBlock, text.size());
+    while (size < text.size() && is_continuation(text[size])) ++size;
+    ids.append(encode(text.substr(0, size)));
+    text.remove_prefix(size);
+  }
 }
 
 std::string Tokenizer::hash() const { return hash_hex(save()); }
@@ -67,24 +65,43 @@ CharTokenizer::CharTokenizer(std::string_view text) {
   }
 }
 
+std::size_t CharTokenizer::token_bound(std::string_view text) const {
+  return static_cast<std::size_t>(count_code_points(text));
+}
+
 std::vector<std::int32_t> CharTokenizer::encode(std::string_view text) const {
   const auto bad = invalid_utf8(text);
   check<CorpusError>(!bad, "tokenizer: the text must be UTF-8; byte {} is not", bad.value_or(0));
   std::vector<std::int32_t> ids;
   ids.reserve(static_cast<std::size_t>(count_code_points(text)));
-  std::set<char32_t> unknown;
+  for (std::string_view left = text; !left.empty();) {
+    const std::int32_t id = id_of(next_code_point(left));
+    if (id < 0) throw CorpusError(unknown_sentence(vocab_size(), unknown(text)));
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+std::map<char32_t, std::int64_t> CharTokenizer::unknown(std::string_view text) const {
+  std::map<char32_t, std::int64_t> counts;
   while (!text.empty()) {
     const char32_t c = next_code_point(text);
-    const std::int32_t id = c < ids_.size() ? ids_[c] : -1;
-    if (id < 0) {
-      unknown.insert(c);
-    } else {
-      ids.push_back(id);
-    }
+    if (id_of(c) < 0) ++counts[c];
   }
-  check<CorpusError>(unknown.empty(), "tokenizer: the vocabulary has {} characters and these are not among them: {}",
-                     vocab_size(), describe(unknown));
-  return ids;
+  return counts;
+}
+
+std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, std::int64_t>& unknown) {
+  constexpr std::size_t kMost = 12;
+  std::vector<std::pair<char32_t, std::int64_t>> characters(unknown.begin(), unknown.end());
+  std::ranges::stable_sort(characters, std::greater(), [](const auto& entry) { return entry.second; });
+  std::string list;
+  for (std::size_t i = 0; i < std::min(kMost, characters.size()); ++i) {
+    const auto& [c, count] = characters[i];
+    list += (i == 0 ? "" : ", ") + describe_code_point(c) + (count > 1 ? fmt::format(" {} times", count) : "");
+  }
+  if (characters.size() > kMost) list += fmt::format(" and {} more", characters.size() - kMost);
+  return fmt::format("tokenizer: the vocabulary has {} characters and these are not among them: {}", vocab_size, list);
 }
 
 std::string_view CharTokenizer::bytes(std::int32_t id) const {

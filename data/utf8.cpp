@@ -1,6 +1,7 @@
 #include "data/utf8.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <utf8proc.h>
 #include <utility>
@@ -36,6 +37,15 @@ Unit unit_at(std::string_view text) {
   return {size, true, false};
 }
 
+// Eight bytes at a time: most of most texts is ASCII.
+constexpr std::size_t kBlock = 8;
+bool is_ascii_block(std::string_view text, std::size_t at) {
+  if (at + kBlock > text.size()) return false;
+  std::uint64_t block = 0;
+  std::memcpy(&block, text.data() + at, kBlock);
+  return (block & 0x8080808080808080) == 0;
+}
+
 // Appends the characters of `bytes`, ill-formed parts replaced. An incomplete tail is left in `bytes` when `hold` says
 // so.
 void append_replaced(std::string& text, std::string_view& bytes, bool hold) {
@@ -51,11 +61,30 @@ void append_replaced(std::string& text, std::string_view& bytes, bool hold) {
 
 std::optional<std::size_t> invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
+    if (is_ascii_block(text, at)) {
+      at += kBlock;
+      continue;
+    }
     const Unit unit = unit_at(text.substr(at, 4));
     if (!unit.character) return at;
     at += unit.size;
   }
   return std::nullopt;
+}
+
+std::size_t well_formed_size(std::string_view text) {
+  const Unit unit = unit_at(text);
+  return unit.character ? unit.size : 0;
+}
+
+std::size_t count_invalid_utf8(std::string_view text) {
+  std::size_t count = 0;
+  while (!text.empty()) {
+    const Unit unit = unit_at(text);
+    if (!unit.character) count += unit.size;
+    text.remove_prefix(unit.size);
+  }
+  return count;
 }
 
 std::string replace_invalid_utf8(std::string_view text) {
@@ -65,8 +94,8 @@ std::string replace_invalid_utf8(std::string_view text) {
 }
 
 char32_t next_code_point(std::string_view& text) {
-  const std::size_t size = unit_at(text).size;
   const auto lead = static_cast<unsigned char>(text[0]);
+  const std::size_t size = std::min<std::size_t>(lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4, text.size());
   char32_t code_point = size == 1 ? lead : lead & (0x7Fu >> size);
   for (std::size_t i = 1; i < size; ++i) code_point = code_point << 6 | (static_cast<unsigned char>(text[i]) & 0x3F);
   text.remove_prefix(size);
@@ -80,12 +109,12 @@ void append_utf8(std::string& text, char32_t code_point) {
 }
 
 std::int64_t count_code_points(std::string_view text) {
-  return std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  return std::ranges::count_if(text, [](char c) { return !is_continuation(c); });
 }
 
 std::size_t byte_offset(std::string_view text, std::int64_t n) {
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80 && n-- == 0) return at;
+    if (!is_continuation(text[at]) && n-- == 0) return at;
   }
   return text.size();
 }

@@ -12,6 +12,11 @@ namespace maki {
 /// surrogates, nothing past U+10FFFF); none when all of it is.
 std::optional<std::size_t> invalid_utf8(std::string_view text);
 
+/// Bytes of the character at the front of non-empty text; 0 where none is well-formed.
+std::size_t well_formed_size(std::string_view text);
+/// Bytes that are not part of well-formed UTF-8.
+std::size_t count_invalid_utf8(std::string_view text);
+
 /// Every maximal ill-formed part becomes one U+FFFD (Unicode 15, section 3.9; what web browsers do).
 std::string replace_invalid_utf8(std::string_view text);
 
@@ -19,6 +24,8 @@ std::string replace_invalid_utf8(std::string_view text);
 char32_t next_code_point(std::string_view& text);
 void append_utf8(std::string& text, char32_t code_point);
 
+/// Whether a byte of well-formed text is none of the first bytes of a character.
+inline bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 std::int64_t count_code_points(std::string_view text);  ///< of well-formed text
 /// Byte offset of code point n; the size of the text when it has no more than n.
 std::size_t byte_offset(std::string_view text, std::int64_t n);

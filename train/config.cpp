@@ -68,6 +68,7 @@ struct SetFromText {
     config.*member = std::string(text);
     check_choice(field, config.*member);
   }
+  void operator()(std::vector<std::string> Config::*member) const { config.*member = {std::string(text)}; }
 };
 
 }  // namespace
@@ -78,6 +79,10 @@ void set_field(Config& config, const Field& field, std::string_view text) {
 
 void copy_field(const Field& field, const Config& from, Config& to) {
   std::visit([&](auto member) { to.*member = from.*member; }, field.member);
+}
+
+void set_list(Config& config, const Field& field, std::vector<std::string> entries) {
+  config.*std::get<std::vector<std::string> Config::*>(field.member) = std::move(entries);
 }
 
 std::vector<std::string> preset_names() {
@@ -121,6 +126,12 @@ void validate(const Config& c) {
 void check_paths(const Config& c) {
   check(!invalid_utf8(c.out), "out: must be UTF-8, as config.toml is; got {}; choose another name",
         replace_invalid_utf8(c.out));
+  for (const std::vector<std::string>& texts : {c.include, c.exclude, {c.encoding}}) {
+    for (const std::string& text : texts) {
+      check(!invalid_utf8(text), "{}: patterns and encodings must be UTF-8, as config.toml is, which keeps them",
+            replace_invalid_utf8(text));
+    }
+  }
   for (const std::string& source : c.corpus) {
     check<CorpusError>(!invalid_utf8(source),
                        "{}: the path of a corpus must be UTF-8, as config.toml is, which keeps it; rename it, or give "

@@ -39,8 +39,8 @@ struct Config {
   std::string schedule = "cosine";
   std::int64_t warmup_steps = 100, lr_decay_steps = 0;  // 0: max_steps, see resolve()
   // The run.
-  std::vector<std::string> corpus;
-  std::string out, target;
+  std::vector<std::string> corpus, include, exclude;
+  std::string encoding, out, target;
   std::int64_t max_steps = 2000, threads = 0, eval_interval = 250, eval_batches = -1, checkpoint_interval = 250,
                keep_last = 3, log_interval = 10, patience = 5;
   bool early_stop = true;
@@ -53,7 +53,8 @@ struct Config {
 enum class FieldClass : std::uint8_t { training, run };
 
 struct Field {
-  using Member = std::variant<std::int64_t Config::*, double Config::*, bool Config::*, std::string Config::*>;
+  using Member = std::variant<std::int64_t Config::*, double Config::*, bool Config::*, std::string Config::*,
+                              std::vector<std::string> Config::*>;
   std::string name;  ///< the TOML key; the flag is --name with - for _
   FieldClass kind;
   Member member;
@@ -64,6 +65,7 @@ struct Field {
 
   std::string option() const;
   bool is_boolean() const { return std::holds_alternative<bool Config::*>(member); }
+  bool is_list() const { return std::holds_alternative<std::vector<std::string> Config::*>(member); }
 };
 
 /// All fields but `corpus`, `phases` and `init_from`, in the order they are shown.
@@ -71,8 +73,10 @@ const std::vector<Field>& fields();
 /// Throws, naming the nearest, when there is none.
 const Field& find_field(std::string_view name);
 
-/// Sets a field from the text of a flag. Throws with the rule and the value.
+/// Sets a field from the text of a flag; a list to this one entry. Throws with the rule and the value.
 void set_field(Config& config, const Field& field, std::string_view text);
+/// Sets a list.
+void set_list(Config& config, const Field& field, std::vector<std::string> entries);
 /// The value as TOML: canonical, reads back to the same.
 std::string field_text(const Config& config, const Field& field);
 /// The phases as TOML, likewise.

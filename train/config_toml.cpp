@@ -15,7 +15,7 @@ std::string toml_text(const Field& field, const toml::node& node) {
   if (const auto* string = node.as_string(); string != nullptr && wants_string) return string->get();
   if (const auto* flag = node.as_boolean(); flag != nullptr && field.is_boolean())
     return flag->get() ? "true" : "false";
-  const bool wants_number = !wants_string && !field.is_boolean();
+  const bool wants_number = !wants_string && !field.is_boolean();  // lists are read by string_list()
   if (const auto* integer = node.as_integer(); integer != nullptr && wants_number)
     return fmt::format("{}", integer->get());
   if (const auto* real = node.as_floating_point(); real != nullptr && wants_number) {
@@ -27,6 +27,17 @@ std::string toml_text(const Field& field, const toml::node& node) {
        wants_string         ? "a string in quotes"
        : field.is_boolean() ? "true or false"
                             : "a number");
+}
+
+std::vector<std::string> string_list(std::string_view name, const toml::node& node) {
+  std::vector<std::string> entries;
+  const toml::array* const list = node.as_array();
+  check(list != nullptr, "{}: must be a list of strings", name);
+  for (const toml::node& entry : *list) {
+    check(entry.is_string(), "{}: must be a list of strings", name);
+    entries.push_back(entry.as_string()->get());
+  }
+  return entries;
 }
 
 std::string quoted(const std::string& text) {
@@ -84,6 +95,12 @@ std::string rare_fields(const Config& config) {
   return text;
 }
 
+std::string quoted_list(const std::vector<std::string>& entries) {
+  std::vector<std::string> texts;
+  for (const std::string& entry : entries) texts.push_back(quoted(entry));
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
 }  // namespace
 
 std::string phases_text(const Config& config) {
@@ -102,6 +119,8 @@ std::string field_text(const Config& config, const Field& field) {
         using Value = std::remove_cvref_t<decltype(value)>;
         if constexpr (std::is_same_v<Value, std::string>) {
           return quoted(value);
+        } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
+          return quoted_list(value);
         } else if constexpr (std::is_same_v<Value, double>) {
           return number_text(value);
         } else {
@@ -128,13 +147,7 @@ void apply_toml(Config& config, std::string_view text, const std::string& name) 
     const std::string_view word = key.str();
     try {
       if (word == "corpus") {
-        config.corpus.clear();
-        const toml::array* const list = node.as_array();
-        check(list != nullptr, "corpus: must be a list of strings");
-        for (const toml::node& entry : *list) {
-          check(entry.is_string(), "corpus: must be a list of strings");
-          config.corpus.push_back(entry.as_string()->get());
-        }
+        config.corpus = string_list(word, node);
         continue;
       }
       if (word == "phases") {
@@ -147,7 +160,11 @@ void apply_toml(Config& config, std::string_view text, const std::string& name) 
         continue;
       }
       const Field& field = find_field(word);
-      set_field(config, field, toml_text(field, node));
+      if (field.is_list()) {
+        set_list(config, field, string_list(word, node));
+      } else {
+        set_field(config, field, toml_text(field, node));
+      }
     } catch (const Error& error) {
       fail("{}: line {}: {}", name, node.source().begin.line, error.what());
     }
@@ -158,9 +175,7 @@ std::string to_toml(const Config& config) {
   check_paths(config);
   std::string text =
       "# The configuration of a maki run. Training fields are fixed; run fields may change on --resume.\n\n";
-  std::vector<std::string> corpus;
-  for (const std::string& source : config.corpus) corpus.push_back(quoted(source));
-  text += fmt::format("corpus = [{}]\n", fmt::join(corpus, ", "));
+  text += fmt::format("corpus = {}\n", quoted_list(config.corpus));
   for (const Field& field : fields()) {
     text += fmt::format("{} = {}  # {}{}\n", field.name, field_text(config, field),
                         field.kind == FieldClass::run ? "run: " : "", field.help);

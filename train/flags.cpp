@@ -52,7 +52,7 @@ ConfigFlags::ConfigFlags(CLI::App& command, Presets presets, const std::vector<s
   for (const Field& field : fields()) {
     const bool wanted = names.empty() || std::ranges::find(names, field.name) != names.end();
     if (!field.flag || !wanted) continue;
-    Given& given = *given_.emplace_back(std::make_unique<Given>(Given{&field, {}}));
+    Given& given = *given_.emplace_back(std::make_unique<Given>(Given{&field, {}, {}}));
     const std::string group = !names.empty()                       ? "Options"
                               : field.kind == FieldClass::training ? "Training (fixed for the run)"
                                                                    : "Run (may change on --resume)";
@@ -61,6 +61,14 @@ ConfigFlags::ConfigFlags(CLI::App& command, Presets presets, const std::vector<s
       const std::string both = fmt::format("{0},!--no-{1}", field.option(), field.option().substr(2));
       given.option =
           command.add_flag(both, given.text, fmt::format("{} [{}]", field.help, value))->take_last()->group(group);
+      continue;
+    }
+    if (field.is_list()) {
+      given.option = command.add_option(field.option(), given.list, field.help)
+                         ->expected(1)
+                         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+                         ->type_name("GLOB")
+                         ->group(group);
       continue;
     }
     const std::string type = field.choices.empty() ? "VALUE" : fmt::format("{}", fmt::join(field.choices, "|"));
@@ -90,7 +98,12 @@ void ConfigFlags::apply(Config& config, const std::string& default_preset) const
   if (!preset.empty()) presets_.apply(config, preset);
   if (!config_file_.empty()) apply_toml(config, read_configuration(config_file_), config_file_);
   for (const auto& given : given_) {
-    if (given->option->count() > 0) set_field(config, *given->field, given->text);
+    if (given->option->count() == 0) continue;
+    if (given->field->is_list()) {
+      set_list(config, *given->field, given->list);
+    } else {
+      set_field(config, *given->field, given->text);
+    }
   }
 }
 

@@ -43,6 +43,7 @@ class ConfigFlags {
   struct Given {
     const Field* field;
     std::string text;
+    std::vector<std::string> list;
     CLI::Option* option = nullptr;
   };
   std::vector<std::unique_ptr<Given>> given_;

@@ -62,17 +62,6 @@ std::string counted(std::int64_t number, const std::string& noun) {
   return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
 }
 
-std::string shell_word(const std::string& text) {
-  const auto plain = [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x80 || std::isalnum(byte) != 0 || std::strchr("_@%+=:,./-", c) != nullptr;
-  };
-  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 Progress::Progress(std::int64_t total, bool plain) : total_(total), plain_(plain) {}
 Progress::~Progress() { finish(); }
 

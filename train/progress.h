@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "data/shell_word.h"
+
 namespace maki {
 
 /// Everything that goes to stderr goes through here: a terminal or a pipe that went away must not stop a run.
@@ -26,8 +28,6 @@ double per_second(double count, double seconds);
 std::string grouped(std::int64_t number);
 /// "1 thread", "2,000 steps".
 std::string counted(std::int64_t number, const std::string& noun);
-/// A path as a shell takes it: quoted where it holds more than letters, digits and what stands for itself.
-std::string shell_word(const std::string& text);
 
 class Progress {
  public:

@@ -2,10 +2,41 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fmt/ranges.h>
 
 #include "data/error.h"
+#include "data/file.h"
+#include "train/progress.h"
+#include "train/run_directory.h"
 
 namespace maki {
+
+CorpusOptions corpus_options(const Config& config) {
+  return {.invalid = config.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error,
+          .encoding = config.encoding,
+          .include = config.include,
+          .exclude = config.exclude};
+}
+
+Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
+  for (const std::string& source : sources) {
+    const bool run = is_directory(source) && RunDirectory(source).exists();
+    check(!run, "{}: is a run and no text; continue it with: maki train --resume {}", source, shell_word(source));
+  }
+  Corpus corpus = load_corpus(sources, options);
+  for (const std::string& note : corpus.notes) to_stderr("{}\n", note);
+  return corpus;
+}
+
+Corpus read_corpus_again(const Config& config, const std::string& hash) {
+  Corpus corpus = read_corpus(config.corpus, corpus_options(config));
+  join_files_if_known_as(corpus, hash);
+  check<CorpusError>(
+      corpus.hash == hash,
+      "{}: is not the text of this run: its hash is {}, the run's is {}; start a new run for another text",
+      fmt::join(config.corpus, " "), corpus.hash, hash);
+  return corpus;
+}
 
 std::vector<std::string> absolute_sources(std::vector<std::string> sources) {
   for (std::string& source : sources) {

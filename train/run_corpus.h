@@ -4,7 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "data/corpus.h"
+#include "train/config.h"
+
 namespace maki {
+
+/// How the files of a run's corpus are read.
+CorpusOptions corpus_options(const Config& config);
+
+/// load_corpus(), with its notes on stderr. Throws Error for a source that is a run directory, naming --resume.
+Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions& options);
+/// The corpus of a run once more, as the run knows it. Throws CorpusError when it is another text than that of `hash`.
+Corpus read_corpus_again(const Config& config, const std::string& hash);
 
 /// Paths made absolute, so that a run can be gone on with from another folder. "-" and "@stories" stay.
 std::vector<std::string> absolute_sources(std::vector<std::string> sources);

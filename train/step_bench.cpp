@@ -40,10 +40,12 @@ Dataset random_dataset(const Workload& workload) {
   const RandomStream stream(static_cast<std::uint64_t>(c.seed), Purpose::shuffle, "benchmark");
   Dataset dataset;
   dataset.tokenizer = make_tokenizer("char", text_of_characters(workload.vocab_size));
-  dataset.train.resize(static_cast<std::size_t>(tokens));
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
   std::uint64_t i = 0;
-  for (std::int32_t& id : dataset.train)
+  for (std::int32_t& id : ids)
     id = static_cast<std::int32_t>(stream.below(i++, static_cast<std::uint64_t>(workload.vocab_size)));
+  dataset.train = Tokens(workload.vocab_size);
+  dataset.train.append(ids);
   return dataset;
 }
 
@@ -100,9 +102,11 @@ void StepBench::verify() {
   const Config& c = trainer_.config();
   ParameterStore& store = trainer_.store();
   Tape& tape = trainer_.tape();
-  const auto first = std::span(dataset_.train).first(static_cast<std::size_t>(c.batch_size * c.block_size + 1));
-  const Tensor ids = tensor(std::span<const std::int32_t>(first.first(first.size() - 1)), {c.batch_size, c.block_size});
-  const Tensor targets = tensor(std::span<const std::int32_t>(first.subspan(1)), {c.batch_size, c.block_size});
+  const std::vector<std::int32_t> first =
+      dataset_.train.view().ids(0, static_cast<std::size_t>(c.batch_size * c.block_size + 1));
+  const std::span<const std::int32_t> read(first);
+  const Tensor ids = tensor(read.first(read.size() - 1), {c.batch_size, c.block_size});
+  const Tensor targets = tensor(read.subspan(1), {c.batch_size, c.block_size});
   const auto loss = [&] {
     const Recording on(tape, {.seed = static_cast<std::uint64_t>(c.seed)});  // the same dropout every time
     return trainer_.model().loss(ids, targets, {.label_smoothing = c.label_smoothing});

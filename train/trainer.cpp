@@ -85,8 +85,7 @@ double Trainer::run_micro_batch(std::int64_t micro, double scale) {
 }
 
 std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
-  const std::int64_t tokens = batches_.targets_per_step();
-  const double scale = 1 / static_cast<double>(tokens);
+  const double scale = 1 / static_cast<double>(std::max<std::int64_t>(1, batches_.targets(steps_)));
   double sum = 0;
   store_.clear_gradients();
   tree_.clear();
@@ -102,7 +101,7 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
   if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale);
   optimizer_.step(rate, clip_factor(norm, config_.grad_clip));
   ++steps_;
-  return StepReport{steps_, loss, rate, norm, tokens};
+  return StepReport{steps_, loss, rate, norm, batches_.tokens_per_step()};
 }
 
 // Runs are exact, so the same step again, with every tensor looked at, meets the same culprit.
@@ -144,7 +143,7 @@ EvalSample eval_sample(const Config& c) {
   return {train, std::max<std::int64_t>(1, affordable - train)};
 }
 
-EvalBatches Trainer::eval_batches(std::span<const std::int32_t> tokens) const {
+EvalBatches Trainer::eval_batches(TokenSpan tokens) const {
   return {tokens, config_.batch_size, config_.block_size};
 }
 

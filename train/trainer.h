@@ -97,7 +97,7 @@ class Trainer {
 
  private:
   double run_micro_batch(std::int64_t micro, double scale);
-  EvalBatches eval_batches(std::span<const std::int32_t> tokens) const;
+  EvalBatches eval_batches(TokenSpan tokens) const;
   double finite_loss(const MeanLoss& loss) const;
   [[noreturn]] void diverged(const char* what, double value, double scale);
 

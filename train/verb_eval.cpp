@@ -5,10 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <optional>
 
 #include "autograd/core/parallel.h"
 #include "data/batch.h"
-#include "data/utf8.h"
+#include "data/dataset.h"
+#include "data/unknown.h"
 #include "train/error.h"
 #include "train/evaluate.h"
 #include "train/flags.h"
@@ -23,43 +25,57 @@ namespace maki {
 namespace {
 
 struct EvalOptions {
-  std::string run, checkpoint, invalid_utf8 = "error";
+  std::string run, checkpoint, unknown = "error";
   std::vector<std::string> corpus;
+  std::optional<std::string> invalid_utf8, encoding;
+  std::vector<std::string> include, exclude;
   std::int64_t eval_batches = 0, threads = 0;
   bool json = false;
 };
 
-// The corpus a run was trained on, when none was named.
-std::vector<std::string> stored_corpus(const std::string& run) {
+// The configuration of a run, which names its corpus.
+Config stored_config(const std::string& run) {
   Config config;
   const std::string file = RunDirectory(run).config_file();
   check(file_exists(file), "eval: needs a CORPUS: {} is no run directory that knows one", run);
   apply_toml(config, read_whole(posix(), file), file);
-  return config.corpus;
+  return config;
+}
+
+// The text that was named, else the run's own, read as the run reads it.
+Corpus corpus_of(const EvalOptions& o) {
+  Config config = o.corpus.empty() ? stored_config(o.run) : Config();
+  config.corpus = o.corpus.empty() ? sources_again(o.run, {}, config.corpus) : o.corpus;
+  if (o.invalid_utf8) set_field(config, find_field("invalid_utf8"), *o.invalid_utf8);
+  if (o.encoding) config.encoding = *o.encoding;
+  if (!o.include.empty()) config.include = o.include;
+  if (!o.exclude.empty()) config.exclude = o.exclude;
+  return read_corpus(config.corpus, corpus_options(config));
 }
 
 int evaluate_run(const EvalOptions& o) {
-  check(o.invalid_utf8 == "error" || o.invalid_utf8 == "replace", "invalid_utf8: must be error or replace; got {}",
-        o.invalid_utf8);
+  const Unknown unknown = unknown_named(o.unknown);
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
-  const Corpus corpus = load_corpus(o.corpus.empty() ? sources_again(o.run, {}, stored_corpus(o.run)) : o.corpus,
-                                    o.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error);
+  Corpus corpus = corpus_of(o);
+  join_files_if_known_as(corpus, loaded.state.corpus_hash);
 
   // Of its own text a run is judged by the part it did not learn from, of any other by the whole.
   const Config& config = loaded.state.config;
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
-  const std::string_view text =
-      std::string_view(corpus.text).substr(own ? split_offset(corpus, config.val_fraction) : 0);
-  const std::vector<std::int32_t> tokens = loaded.tokenizer->encode(text);
+  const KnownText known =
+      known_text(*loaded.tokenizer, own ? split_text(corpus, config.val_fraction).val : file_texts(corpus), unknown);
+  const Tokens tokens = encode_pieces(*loaded.tokenizer, known.pieces);
   const EvalBatches batches(tokens, config.batch_size, config.block_size);
   const std::int64_t taken = batches_taken(o.eval_batches, batches.count());
   const auto loss = mean_loss(loaded.model, batches, config.block_size, o.eval_batches, {});
   check<Diverged>(std::isfinite(loss->mean), "{}: the loss of this model is {}; it has diverged", loaded.path,
                   loss->mean);
   const auto count = static_cast<double>(tokens.size());
-  const double per_character = loss->mean * count / static_cast<double>(count_code_points(text));
-  const double bits_per_byte = loss->mean * count / static_cast<double>(text.size()) / std::numbers::ln2;
+  std::size_t bytes = 0;
+  for (const std::string_view piece : known.pieces) bytes += piece.size();
+  const double per_character = loss->mean * count / static_cast<double>(count_code_points(known.pieces));
+  const double bits_per_byte = loss->mean * count / static_cast<double>(bytes) / std::numbers::ln2;
   if (o.json) {
     nlohmann::ordered_json facts{{"checkpoint", loaded.path},
                                  {"step", loaded.state.step},
@@ -70,7 +86,9 @@ int evaluate_run(const EvalOptions& o) {
                                  {"batches_of_text", batches.count()},
                                  {"perplexity", std::exp(loss->mean)},
                                  {"nats_per_character", per_character},
-                                 {"bits_per_byte", bits_per_byte}};
+                                 {"bits_per_byte", bits_per_byte},
+                                 {"unknown", o.unknown},
+                                 {"unknown_characters", known.unknown}};
     if (corpus.entropy_per_char) facts["best_possible_nats_per_character"] = *corpus.entropy_per_char;
     fmt::print("{}\n", facts.dump(2));
     return 0;
@@ -79,6 +97,7 @@ int evaluate_run(const EvalOptions& o) {
   fmt::print("text         {}, {}{}\n", own ? "the validation part of the run's own" : "all of it",
              counted(loss->targets, "target"),
              taken < batches.count() ? fmt::format(" ({} of {} batches, spread evenly)", taken, batches.count()) : "");
+  if (known.unknown > 0) fmt::print("unknown      {}; everything below is about the rest\n", known.describe());
   fmt::print("loss         {:.4f} nats a token, {:.4f} a character\n", loss->mean, per_character);
   if (corpus.entropy_per_char)
     fmt::print("best         {:.4f} nats a character is the least possible\n", *corpus.entropy_per_char);
@@ -96,10 +115,20 @@ void add_eval(CLI::App& app, Verb& chosen) {
   command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")
       ->type_name("WHICH")
       ->take_last();
-  add_number(*command, "--eval-batches", o->eval_batches, 0, kMostCount, "batches to take, spread evenly over the text; 0: all");
-  command->add_option("--invalid-utf8", o->invalid_utf8, "what to do with bytes that are not UTF-8 [error]")
-      ->type_name("error|replace")
+  add_number(*command, "--eval-batches", o->eval_batches, 0, kMostCount,
+             "batches to take, spread evenly over the text; 0: all");
+  command
+      ->add_option("--unknown", o->unknown,
+                   "characters that the model lacks: refuse, leave out or replace them [error]")
+      ->type_name("error|skip|replace")
       ->take_last();
+  const auto reading = [&](const char* name, auto& value) {
+    return command->add_option(find_field(name).option(), value, find_field(name).help);
+  };
+  reading("invalid_utf8", o->invalid_utf8)->type_name("error|replace")->take_last();
+  reading("encoding", o->encoding)->type_name("NAME")->take_last();
+  for (CLI::Option* const globs : {reading("include", o->include), reading("exclude", o->exclude)})
+    globs->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("GLOB");
   add_number(*command, "--threads", o->threads, 0, kMostThreads, "0: OMP_NUM_THREADS, else every core");
   command->add_flag("--json", o->json, "facts as JSON");
   command->callback([o, &chosen] { chosen = [o] { return evaluate_run(*o); }; });

@@ -11,6 +11,7 @@
 #include "autograd/core/parallel.h"
 #include "data/error.h"
 #include "data/file.h"
+#include "data/unknown.h"
 #include "data/utf8.h"
 #include "nn/kv_cache.h"
 #include "nn/sampler.h"
@@ -27,7 +28,7 @@ namespace maki {
 namespace {
 
 struct GenerateOptions {
-  std::string run, input, prompt, prompt_file, checkpoint, overflow = "recompute";
+  std::string run, input, prompt, prompt_file, checkpoint, overflow = "recompute", unknown = "error";
   std::vector<std::string> stop;
   std::int64_t max_tokens = 200, seed = 0, threads = 0;
   Sampling sampling;
@@ -93,7 +94,9 @@ std::pair<std::vector<std::int32_t>, bool> start_ids(const GenerateOptions& opti
   if (!prompt.empty()) {
     const auto bad = invalid_utf8(prompt);
     check<CorpusError>(!bad, "prompt: must be UTF-8; byte {} is not", bad.value_or(0));
-    return {tokenizer.encode(prompt), true};
+    const KnownText known = known_text(tokenizer, {prompt}, unknown_named(options.unknown));
+    if (known.unknown > 0) to_stderr("prompt: {}\n", known.describe());
+    if (!known.pieces[0].empty()) return {tokenizer.encode(known.pieces[0]), true};
   }
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
     if (tokenizer.bytes(id) == "\n") return {{id}, false};
@@ -103,6 +106,7 @@ std::pair<std::vector<std::int32_t>, bool> start_ids(const GenerateOptions& opti
 
 void check_options(const GenerateOptions& o) {
   check(o.overflow == "recompute" || o.overflow == "stop", "overflow: must be recompute or stop; got {}", o.overflow);
+  unknown_named(o.unknown);
   check(std::ranges::none_of(o.stop, &std::string::empty), "stop: must not be empty");
   check(o.input.empty() || o.input == "-", "generate: only - may follow the run (a prompt from standard input); got {}",
         o.input);
@@ -181,6 +185,11 @@ void add_generate(CLI::App& app, Verb& chosen) {
   CLI::Option* const prompt = command->add_option("--prompt", o->prompt, "text to begin with")->take_last();
   command->add_option("--prompt-file", o->prompt_file, "file with the text to begin with")
       ->type_name("FILE")
+      ->take_last();
+  command
+      ->add_option("--unknown", o->unknown,
+                   "characters of the prompt that the model lacks: refuse, leave out or replace them [error]")
+      ->type_name("error|skip|replace")
       ->take_last();
   add_number(*command, "--max-tokens", o->max_tokens, 0, kMostCount, "tokens to write");
   add_number(*command, "--temperature", o->sampling.temperature, 0, kMostCount, "0: always the most likely token");

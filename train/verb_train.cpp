@@ -41,10 +41,6 @@ struct TrainOptions {
 
 void say(const std::string& line) { to_stderr("{}\n", line); }
 
-InvalidUtf8 policy(const Config& config) {
-  return config.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error;
-}
-
 void use_threads(Config& config) {
   if (config.threads > 0) set_threads(config.threads);
   config.target = kernels::target();
@@ -117,10 +113,10 @@ int start(const TrainOptions& options) {
   const RunDirectory run(config.out);
   require_free(run);  // before a large text is read
 
-  const Corpus corpus = load_corpus(config.corpus, policy(config));
+  // The text itself is gone once it is encoded.
+  const Dataset data = make_dataset(read_corpus(config.corpus, corpus_options(config)), config.val_fraction,
+                                    config.block_size, config.tokenizer, weights ? weights->tokenizer() : nullptr);
   config.corpus = absolute_sources(config.corpus);
-  const Dataset data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer,
-                                    weights ? weights->tokenizer() : nullptr);
   say_start(config, data, config.out, /*resumed=*/false);
   Trainer trainer(config, data, /*initial_values=*/!weights);
   const std::string hash = weights ? weights->load(trainer.store()) : "";
@@ -201,13 +197,8 @@ int resume(const TrainOptions& options) {
   }
 
   config.corpus = sources_again(options.resume, absolute_sources(options.corpus), config.corpus);
-  const Corpus corpus = load_corpus(config.corpus, policy(config));
-  check<CorpusError>(
-      corpus.hash == state.corpus_hash,
-      "{}: is not the text of this run: its hash is {}, the run's is {}; start a new run for another text",
-      fmt::join(config.corpus, " "), corpus.hash, state.corpus_hash);
-  const Dataset data =
-      make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer, load_tokenizer(state.tokenizer));
+  const Dataset data = make_dataset(read_corpus_again(config, state.corpus_hash), config.val_fraction,
+                                    config.block_size, config.tokenizer, load_tokenizer(state.tokenizer));
   say_start(config, data, options.resume, /*resumed=*/true);
   Trainer trainer(config, data, /*initial_values=*/false);
   load_values(file, trainer.store());

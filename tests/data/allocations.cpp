@@ -47,5 +47,6 @@ void start_peak() {
   peak = held.load();
 }
 std::int64_t peak_bytes() { return peak - held_before; }
+std::int64_t held_bytes() { return held - held_before; }
 
 }  // namespace maki::tests

@@ -10,5 +10,7 @@ std::int64_t allocations();
 void start_peak();
 /// The most bytes held at once since start_peak(), beyond those held then.
 std::int64_t peak_bytes();
+/// Bytes held now, beyond those held then.
+std::int64_t held_bytes();
 
 }  // namespace maki::tests

@@ -37,7 +37,7 @@ TEST_CASE("training batches are the windows in their order, targets one token on
       const std::vector<std::int32_t> tokens = random_tokens(n);
       const std::int64_t batch = 3, accum = 2;
       const TrainBatches batches(tokens, batch, block, accum, 9);
-      REQUIRE(batches.targets_per_step() == batch * accum * block);
+      REQUIRE(batches.tokens_per_step() == batch * accum * block);
       const Windows windows(n, block, 9);
       for (std::int64_t step = 0; step < 20; ++step) {
         for (std::int64_t micro = 0; micro < accum; ++micro) {
@@ -136,6 +136,63 @@ TEST_CASE("evaluation reads every target once, in order, the last window short")
   REQUIRE(rc::check("any sizes", [&](std::uint16_t n, std::uint8_t batch, std::uint8_t block) {
     RC_ASSERT(whole(2 + n % 5000, 1 + batch, 1 + block));
   }));
+}
+
+TEST_CASE("no token is the target of a token of another piece") {
+  // Pieces of 1, 2, … 12 tokens; every token is its place.
+  Tokens tokens(1000);
+  std::int32_t next = 0;
+  std::vector<bool> begins;
+  for (std::size_t size = 1; size <= 12; ++size) {
+    std::vector<std::int32_t> piece(size);
+    std::iota(piece.begin(), piece.end(), next);
+    next += static_cast<std::int32_t>(size);
+    tokens.begin_piece();
+    tokens.begin_piece();  // an empty one is none
+    tokens.append(piece);
+    begins.push_back(true);
+    begins.insert(begins.end(), size - 1, false);
+  }
+  REQUIRE(tokens.view().joins().size() == 11);
+  for (const std::int64_t block : {1, 3, 8}) {
+    const TrainBatches train(tokens, 2, block, 3, 5);
+    for (std::int64_t step = 0; step < 40; ++step) {
+      std::int64_t filled = 0;
+      for (std::int64_t micro = 0; micro < 3; ++micro) {
+        Batch batch(2 * block);
+        filled += train.fill(step, micro, batch.ids, batch.targets);
+        for (std::size_t i = 0; i < batch.ids.size(); ++i) {
+          const std::int32_t follows = batch.ids[i] + 1;
+          REQUIRE(batch.targets[i] == (begins.at(static_cast<std::size_t>(follows)) ? kIgnoredTarget : follows));
+        }
+      }
+      REQUIRE(train.targets(step) == filled);
+    }
+    const EvalBatches eval(tokens, 2, block);
+    REQUIRE(eval.targets() == 78 - 12);  // all but the first of each piece
+    std::vector<std::int32_t> seen;
+    std::int64_t filled = 0;
+    for (std::int64_t i = 0; i < eval.count(); ++i) {
+      Batch batch(eval.rows(i) * block);
+      filled += eval.fill(i, batch.ids, batch.targets);
+      for (const std::int32_t target : batch.targets) {
+        if (target != kIgnoredTarget) seen.push_back(target);
+      }
+    }
+    REQUIRE(filled == 66);
+    std::vector<std::int32_t> expected;
+    for (std::int32_t id = 0; id < 78; ++id) {
+      if (!begins[static_cast<std::size_t>(id)]) expected.push_back(id);
+    }
+    REQUIRE(seen == expected);
+  }
+  Tokens single(10);
+  for (const std::int32_t id : {1, 2, 3}) {
+    single.begin_piece();
+    single.append(std::vector<std::int32_t>{id});
+  }
+  require_refused([&] { TrainBatches(single, 1, 2, 1, 1); }, {"two tokens"});
+  require_refused([&] { EvalBatches(single, 1, 2); }, {"two tokens"});
 }
 
 TEST_CASE("filling allocates nothing") {

@@ -98,17 +98,26 @@ TEST_CASE("exotic texts that are no text: one sentence, with file and byte") {
   refuse(std::string(1 << 20, 'x') + "\x80", {"byte 1048576 "});
 }
 
-TEST_CASE("ill-formed bytes are replaced on request, file by file") {
+TEST_CASE("a few ill-formed bytes are replaced on request, file by file, and counted") {
   const Folder folder;
   // The two halves of a character at the end of one file and the beginning of the next are two mistakes, not a
   // character.
-  const std::string first = folder.write("1", "a\xE7\x8C"), second = folder.write("2", "\xAB z");
-  require_refused([&] { load_corpus({first, second}); }, {first, "byte 1 "});
-  const Corpus corpus = load_corpus({first, second}, InvalidUtf8::replace);
-  REQUIRE(corpus.text == "a\uFFFD\uFFFD z");
-  REQUIRE(corpus.characters == 5);
-  REQUIRE(load_corpus({folder.write("3", "\xFF\xFE")}, InvalidUtf8::replace).text == "\uFFFD\uFFFD");
-  REQUIRE(load_corpus({folder.write("4", "fine 猫")}, InvalidUtf8::replace).text == "fine 猫");
+  const std::string fine = repeated("fine 猫 ", 40), bytes = std::to_string(fine.size() + 2);
+  const std::string first = folder.write("1", fine + "\xE7\x8C"), second = folder.write("2", "\xAB z" + fine);
+  require_refused([&] { load_corpus({first, second}); }, {first, "byte " + std::to_string(fine.size())});
+  const CorpusOptions replace{.invalid = InvalidUtf8::replace};
+  const Corpus corpus = load_corpus({first, second}, replace);
+  REQUIRE(corpus.text == fine + "\uFFFD\uFFFD z" + fine);
+  REQUIRE(corpus.notes.size() == 2);
+  REQUIRE(corpus.notes[0] == first + ": replaced 2 of " + bytes + " bytes, which were not UTF-8, by U+FFFD");
+  const Corpus untouched = load_corpus({folder.write("4", "fine 猫")}, replace);
+  REQUIRE(untouched.text == "fine 猫");
+  REQUIRE(untouched.notes.empty());
+  // More than 1 %: exactly so many are still replaced.
+  REQUIRE(load_corpus({folder.write("5", std::string(99, 'a') + "\x80")}, replace).notes.size() == 1);
+  require_refused([&] { load_corpus({folder.write("6", std::string(98, 'a') + "\x80")}, replace); },
+                  {"1 of its 99 bytes", "at most 1 %", "--encoding"});
+  require_refused([&] { load_corpus({folder.write("7", "\xFF\xFE" + std::string(1000, 'a'))}, replace); }, {"UTF-16"});
 }
 
 TEST_CASE("sources are joined by nothing, in the order given") {
@@ -117,37 +126,16 @@ TEST_CASE("sources are joined by nothing, in the order given") {
   const Corpus corpus = load_corpus({c, b, a, c});
   REQUIRE(corpus.text == "threeonethree");
   REQUIRE(corpus.sources == std::vector<std::string>{c, b, a, c});
-  REQUIRE(corpus.hash == load_corpus({folder.write("d", "threeonethree")}).hash);
+  // The joins are part of what the corpus is known by; one file, however it is given, is known by its text.
+  const Corpus one = load_corpus({b, folder.write("d", "threeonethree"), b});
+  REQUIRE(corpus.joins == std::vector<std::size_t>{5, 8});
+  REQUIRE(one.joins.empty());
+  REQUIRE(one.hash == hash_hex("threeonethree"));
+  REQUIRE(corpus.text_hash == one.hash);
+  REQUIRE(corpus.hash != one.hash);
   REQUIRE(corpus.hash != load_corpus({a, c}).hash);
   require_refused([&] { load_corpus({b, b}); }, {"empty"});
   require_refused([] { load_corpus({}); }, {"corpus"});
-}
-
-TEST_CASE("a directory: every file below, by the bytes of the paths, nothing hidden, no loop") {
-  const Folder folder;
-  folder.write("b/2", "4");
-  folder.write("b.txt", "3");  // '.' sorts before '/'
-  folder.write("B", "1");
-  folder.write("a/deep/er", "2");
-  folder.write("猫", "5");
-  folder.write(".hidden", "x");
-  folder.write(".git/config", "x");
-  std::filesystem::create_directory(folder / "empty");
-  const Folder elsewhere;
-  namespace fs = std::filesystem;
-  fs::create_symlink(elsewhere.write("linked", "6"), folder / "𠮷");  // a link to a file is read
-  fs::create_directory_symlink(folder.path(), folder / "a/loop");
-  fs::create_symlink(folder / "self", folder / "self");
-  fs::create_symlink(folder / "nowhere", folder / "dangling");
-  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);  // would wait for ever
-  REQUIRE(load_corpus({folder.path()}).text == "123456");
-  REQUIRE(load_corpus({folder.path() + "/"}).text == "123456");
-  fs::create_directory_symlink(folder.path(), elsewhere / "given");
-  REQUIRE(load_corpus({elsewhere / "given"}).text == "123456");  // a link that was asked for is followed
-  REQUIRE(load_corpus({folder / "a", folder / "B"}).text == "21");
-  require_refused([&] { load_corpus({folder / "empty"}); }, {folder / "empty", "no files"});
-  folder.write("a/bad", "ok\xFF");
-  require_refused([&] { load_corpus({folder.path()}); }, {folder / "a/bad", "byte 2 "});
 }
 
 TEST_CASE("what cannot be read is named, with the system's reason") {
@@ -167,21 +155,6 @@ TEST_CASE("what cannot be read is named, with the system's reason") {
   fs::permissions(secret, fs::perms::none);
   const AsNobody nobody;
   require_refused([&] { load_corpus({secret}); }, {secret, "Permission denied"});
-}
-
-TEST_CASE("a directory with one that must not be listed is refused, naming that one") {
-  const Folder folder;
-  folder.write("a", "x");
-  folder.write("closed/b", "y");
-  namespace fs = std::filesystem;
-  fs::permissions(folder.path(), fs::perms::all);
-  fs::permissions(folder / "closed", fs::perms::none);
-  {
-    const AsNobody nobody;
-    require_refused([&] { load_corpus({folder.path()}); }, {folder / "closed", "Permission denied"});
-  }
-  fs::permissions(folder / "closed", fs::perms::all);
-  REQUIRE(load_corpus({folder.path()}).text == "xy");
 }
 
 TEST_CASE("pipes and standard input") {
@@ -207,15 +180,14 @@ TEST_CASE("the last fraction of the characters validates, not of the bytes") {
   for (const std::string& piece : std::vector<std::string>{"a", "猫", "aé猫😀"}) {
     const Corpus corpus = load_corpus({folder.write("text", repeated(piece, 250))});
     for (const double fraction : {0.1, 0.25, 0.5, 1.0 / 3, 0.999}) {
-      const std::size_t split = split_offset(corpus, fraction);
-      const std::string val = corpus.text.substr(split);
+      const std::string val(split_text(corpus, fraction).val.at(0));
       REQUIRE_FALSE(invalid_utf8(val));
       REQUIRE(count_code_points(val) == std::llround(static_cast<double>(corpus.characters) * fraction));
     }
-    REQUIRE(split_offset(corpus, 0) == corpus.text.size());
+    REQUIRE(split_text(corpus, 0).val.empty());
   }
   const Corpus corpus = load_corpus({folder.write("text", "abc")});
-  for (const double fraction : {-0.1, 1.0, 1.5, std::nan("")}) REQUIRE_THROWS_AS(split_offset(corpus, fraction), Error);
+  for (const double fraction : {-0.1, 1.0, 1.5, std::nan("")}) REQUIRE_THROWS_AS(split_text(corpus, fraction), Error);
 }
 
 TEST_CASE("stories: whole ones, of the size asked for, with their entropy, split between two") {
@@ -229,12 +201,13 @@ TEST_CASE("stories: whole ones, of the size asked for, with their entropy, split
     REQUIRE(corpus.hash == load_corpus({name + ":20000"}).hash);
     const std::size_t asked =
         byte_offset(corpus.text, corpus.characters - std::llround(static_cast<double>(corpus.characters) * 0.1));
-    const std::size_t split = split_offset(corpus, 0.1);
+    const auto split_at = [&](double fraction) { return split_text(corpus, fraction).train.at(0).size(); };
+    const std::size_t split = split_at(0.1);
     REQUIRE(split < corpus.text.size());
     // The first story that begins at the asked place or behind it.
     REQUIRE(split == *std::ranges::find_if(corpus.story_starts, [&](std::size_t start) { return start >= asked; }));
-    REQUIRE(split_offset(corpus, 0) == corpus.text.size());
-    REQUIRE(split_offset(corpus, 1e-9) == corpus.story_starts.back());  // never none of them
+    REQUIRE(split_at(0) == corpus.text.size());
+    REQUIRE(split_at(1e-9) == corpus.story_starts.back());  // never none of them
     require_trains(corpus);
   }
   REQUIRE(load_corpus({"@stories:1"}).story_starts.size() == 1);

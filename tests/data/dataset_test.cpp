@@ -55,15 +55,65 @@ TEST_CASE("the character vocabulary is that of the whole text") {
   const std::string text = std::string(90, 'a') + std::string(9, 'b') + "猫";
   const Dataset data = make_dataset(corpus_of(text), 0.1, 4, "char");
   REQUIRE(data.tokenizer->vocab_size() == 3);
-  REQUIRE(data.val.back() == 2);
+  REQUIRE(data.val.ids().back() == 2);
+}
+
+TEST_CASE("every file gives its share to the validation, and many short ones do together") {
+  const auto corpus_of_files = [](const std::vector<std::string>& files) {
+    Corpus corpus = corpus_of("");
+    for (const std::string& file : files) {
+      if (!corpus.text.empty()) corpus.joins.push_back(corpus.text.size());
+      corpus.text += file;
+    }
+    corpus.characters = count_code_points(corpus.text);
+    return corpus;
+  };
+  std::string japanese;
+  for (int i = 0; i < 40; ++i) japanese += "猫";
+  const Corpus corpus = corpus_of_files({std::string(60, 'a') + std::string(20, 'b'), japanese, "xyz"});
+  const SplitText split = split_text(corpus, 0.25);
+  REQUIRE(split.train == std::vector<std::string_view>{std::string_view(corpus.text).substr(0, 60),
+                                                       std::string_view(japanese).substr(0, 90), "xy"});
+  REQUIRE(split.val ==
+          std::vector<std::string_view>{std::string(20, 'b'), std::string_view(japanese).substr(0, 30), "z"});
+  REQUIRE(split_text(corpus, 0).train == file_texts(corpus));
+  REQUIRE(split_text(corpus, 0).val.empty());
+  const Dataset data = make_dataset(corpus, 0.25, 8, "char");
+  REQUIRE(data.train.size() == 92);
+  REQUIRE(data.val.size() == 31);
+  const auto joins = data.train.view().joins();
+  REQUIRE(std::vector<std::int64_t>(joins.begin(), joins.end()) == std::vector<std::int64_t>{60, 90});
+
+  const Corpus poems = corpus_of_files(std::vector<std::string>(1000, "ab猫"));
+  std::size_t validating = 0;
+  for (const std::string_view piece : split_text(poems, 0.1).val)
+    validating += static_cast<std::size_t>(count_code_points(piece));
+  REQUIRE(validating == 300);
+}
+
+TEST_CASE("a run that took its files as one text finds that text again") {
+  Corpus corpus = corpus_of("onetwo");
+  corpus.text_hash = corpus.hash;
+  corpus.hash = "of the files";
+  corpus.joins = {3};
+  Corpus same = corpus;
+  join_files_if_known_as(same, "of the files");
+  REQUIRE(same.joins == corpus.joins);
+  join_files_if_known_as(same, "another text");
+  REQUIRE(same.joins == corpus.joins);
+  join_files_if_known_as(same, corpus.text_hash);
+  REQUIRE(same.joins.empty());
+  REQUIRE(same.hash == corpus.text_hash);
+  REQUIRE(split_text(same, 0.5).val == std::vector<std::string_view>{"two"});
 }
 
 TEST_CASE("a given tokenizer is used, and what it lacks is an error") {
   const auto tokenizer = std::make_shared<CharTokenizer>("abcdef");
   const Dataset data = make_dataset(corpus_of(std::string(50, 'b')), 0.2, 4, "char", tokenizer);
   REQUIRE(data.tokenizer == tokenizer);
-  REQUIRE(data.train == std::vector<std::int32_t>(40, 1));
-  require_refused([&] { make_dataset(corpus_of(std::string(50, 'z')), 0.2, 4, "char", tokenizer); }, {"z (U+007A)"});
+  REQUIRE(data.train.ids() == std::vector<std::int32_t>(40, 1));
+  require_refused([&] { make_dataset(corpus_of(std::string(50, 'z')), 0.2, 4, "char", tokenizer); },
+                  {"z (U+007A) 50 times"});
 }
 
 TEST_CASE("either side too short: which, both numbers, and what to do") {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "data/hash.h"
+#include "data/unknown.h"
 #include "data/utf8.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
@@ -115,13 +116,35 @@ TEST_CASE("what the vocabulary lacks is named, what cannot be seen is numbered, 
   require_refused([&] { tokenizer.encode("abΩ"); }, {"4 characters", "Ω (U+03A9)"});
   require_refused([&] { tokenizer.encode("a\nb\u200D"); }, {"U+000A", "U+200D"});
   require_refused([&] { tokenizer.encode("😀"); }, {"😀 (U+1F600)"});
-  require_refused([&] { tokenizer.encode("0123456789"); }, {"0 (U+0030)", "7 (U+0037) and 2 more"});
+  require_refused([&] { tokenizer.encode("0123456789AB"); }, {"0 (U+0030)", ", B (U+0042)"});
+  require_refused([&] { tokenizer.encode("0123456789ABCDE"); }, {"B (U+0042) and 3 more"});
+  require_refused([&] { tokenizer.encode("猫x猫 xx猫x猫猫"); }, {"them: 猫 (U+732B) 5 times, x (U+0078) 4 times"});
   require_refused([&] { tokenizer.encode("ab\xFF"); }, {"UTF-8", "byte 2"});
   require_refused([&] { tokenizer.bytes(4); }, {"[0, 4)", "got 4"});
   require_refused([&] { tokenizer.bytes(-1); }, {"-1"});
   require_refused([&] { ByteTokenizer().bytes(256); }, {"[0, 256)", "256"});
   const std::vector<std::int32_t> ids = {0, 1, 99};
   require_refused([&] { tokenizer.decode(ids); }, {"99"});
+}
+
+TEST_CASE("what the vocabulary lacks is left out or replaced on request, and counted") {
+  using Pieces = std::vector<std::string_view>;
+  const CharTokenizer tokenizer("abc猫 ");
+  const auto known = [&](const Tokenizer& t, Unknown policy) { return known_text(t, {"a犬b犬", "猫", "Ω"}, policy); };
+  REQUIRE(known(tokenizer, Unknown::skip).pieces == Pieces{"ab", "猫", ""});
+  REQUIRE(known(tokenizer, Unknown::replace).pieces == Pieces{"a b ", "猫", " "});
+  REQUIRE(known(tokenizer, Unknown::skip).unknown == 3);
+  REQUIRE(known(tokenizer, Unknown::skip).describe() == "3 characters that the vocabulary lacks were left out");
+  REQUIRE(known(tokenizer, Unknown::replace).describe() ==
+          "3 characters that the vocabulary lacks were replaced by a space");
+  require_refused([&] { known(tokenizer, Unknown::error); }, {"犬 (U+72AC) 2 times, Ω (U+03A9);", "--unknown skip"});
+  REQUIRE(known(CharTokenizer("ab猫? \uFFFD"), Unknown::replace).pieces.at(0) == "a\uFFFDb\uFFFD");
+  REQUIRE(known(CharTokenizer("ab猫?"), Unknown::replace).pieces.at(0) == "a?b?");
+  require_refused([&] { known(CharTokenizer("ab猫"), Unknown::replace); }, {"--unknown skip"});
+  REQUIRE(known(CharTokenizer("ab猫犬Ω"), Unknown::replace).describe().empty());
+  REQUIRE(known(ByteTokenizer(), Unknown::error).unknown == 0);
+  REQUIRE(unknown_named("skip") == Unknown::skip);
+  REQUIRE_THROWS_WITH(unknown_named("skipp"), ContainsSubstring("error, skip or replace"));
 }
 
 TEST_CASE("a saved tokenizer is the same one again, its hash tells tokenizers apart") {

@@ -64,8 +64,8 @@ TEST_CASE("training fields are fixed, run fields are free") {
     INFO(name);
     REQUIRE(find_field(name).kind == FieldClass::training);
   }
-  for (const char* name : {"out", "threads", "max_steps", "eval_interval", "eval_batches", "checkpoint_interval",
-                           "keep_last", "log_interval"}) {
+  for (const char* name : {"encoding", "include", "exclude", "out", "threads", "max_steps", "eval_interval",
+                           "eval_batches", "checkpoint_interval", "keep_last", "log_interval"}) {
     INFO(name);
     REQUIRE(find_field(name).kind == FieldClass::run);
   }
@@ -98,10 +98,19 @@ TEST_CASE("each field alone, set to another value, is told apart and reads back 
   }
 }
 
+TEST_CASE("lists keep their entries and their order, whatever is in them") {
+  Config config;
+  config.include = {"*.txt", "猫 'and' \"quotes\"", ""};
+  REQUIRE(read_back(to_toml(config)).include == config.include);
+  REQUIRE(read_back(to_toml(config)).exclude.empty());
+  REQUIRE(holds(toml("include = \"*.txt\""), "list of strings"));
+  REQUIRE(holds(toml("exclude = [1]"), "list of strings"));
+}
+
 TEST_CASE("numbers out of their range are refused with rule, value and key") {
   int numbers = 0;
   for (const Field& field : fields()) {
-    if (std::holds_alternative<std::string Config::*>(field.member) || field.is_boolean()) continue;
+    if (std::holds_alternative<std::string Config::*>(field.member) || field.is_boolean() || field.is_list()) continue;
     const bool whole = std::holds_alternative<std::int64_t Config::*>(field.member);
     Config config;
     for (const double end : {field.low, field.high})

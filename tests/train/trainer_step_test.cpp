@@ -49,7 +49,7 @@ class ByHand {
  public:
   ByHand(const Config& config, const Dataset& data)
       : c(config),
-        tokens(data.train.begin(), data.train.end()),
+        tokens(data.train.ids()),
         model(Scope(store), {.n_layer = c.n_layer,
                              .n_head = c.n_head,
                              .n_embd = c.n_embd,

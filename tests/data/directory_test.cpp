@@ -1,0 +1,118 @@
+// Directories as corpora: which files are read, in which order, and what is said about the others.
+#include "data/directory.h"
+
+#include <sys/stat.h>
+
+#include "data/corpus.h"
+#include "data/glob.h"
+#include "tests/data/refusal.h"
+#include "tests/data/surroundings.h"
+#include "tests/files.h"
+
+using namespace maki;
+using namespace maki::tests;
+namespace fs = std::filesystem;
+
+TEST_CASE("a directory: every file below, by the bytes of the paths, nothing hidden, no loop") {
+  const Folder folder;
+  folder.write("b/2", "4");
+  folder.write("b.txt", "3");  // '.' sorts before '/'
+  folder.write("B", "1");
+  folder.write("a/deep/er", "2");
+  folder.write("猫", "5");
+  folder.write(".hidden", "x");
+  folder.write(".git/config", "x");
+  fs::create_directory(folder / "empty");
+  const Folder elsewhere;
+  fs::create_symlink(elsewhere.write("linked", "6"), folder / "𠮷");  // a link to a file is read
+  fs::create_directory_symlink(folder.path(), folder / "a/loop");
+  fs::create_symlink(folder / "self", folder / "self");
+  fs::create_symlink(folder / "nowhere", folder / "dangling");
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);  // would wait for ever
+  const Corpus corpus = load_corpus({folder.path()});
+  REQUIRE(corpus.text == "123456");
+  REQUIRE(corpus.joins.size() == 5);
+  REQUIRE(corpus.notes ==
+          std::vector<std::string>{folder.path() + ": 6 files are read; skipped: 2 hidden, 3 links, 1 pipe or device"});
+  REQUIRE(load_corpus({folder.path() + "/"}).text == "123456");
+  fs::create_directory_symlink(folder.path(), elsewhere / "given");
+  REQUIRE(load_corpus({elsewhere / "given"}).text == "123456");  // a link that was asked for is followed
+  REQUIRE(load_corpus({folder / "a", folder / "B"}).text == "21");
+  require_refused([&] { load_corpus({folder / "empty"}); }, {folder / "empty", "no files"});
+  folder.write("a/bad", "ok\xFF");
+  require_refused([&] { load_corpus({folder.path()}); }, {folder / "a/bad", "byte 2 "});
+}
+
+TEST_CASE("what is no text is skipped and counted: binary, compressed, runs") {
+  const Folder folder;
+  folder.write("text.txt", "吾輩は猫である。");
+  folder.write("image.png", std::string("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16));
+  folder.write("paper.pdf", "%PDF-1.7 and so on");
+  folder.write("a.gz", "\x1F\x8B\x08 and so on");
+  folder.write("b.bz2", "BZh91AY&SY and so on");
+  folder.write("c.xz", std::string("\xFD\x37zXZ\0 and so on", 16));
+  folder.write("runs/x-1/checkpoints/step-00000020.maki", "weights");
+  folder.write("trial/config.toml", "n_layer = 4");
+  folder.write("trial/checkpoints/step-00000010.maki", "weights");
+  folder.write("checkpoints/notes.txt", "!");  // not those of a run
+  const Corpus corpus = load_corpus({folder.path()});
+  REQUIRE(corpus.text == "!吾輩は猫である。");
+  REQUIRE(corpus.notes.size() == 1);
+  REQUIRE(corpus.notes[0] ==
+          folder.path() + ": 2 files are read; skipped: 2 binary, 3 compressed, 2 directories of runs");
+  require_refused([&] { load_corpus({folder / "runs"}); }, {"no files"});
+}
+
+TEST_CASE("patterns choose files by name, or by path where they hold a slash") {
+  const Folder folder;
+  folder.write("a.txt", "1");
+  folder.write("b.md", "2");
+  folder.write("drafts/c.txt", "3");
+  folder.write("猫/猫一.txt", "4");
+  const auto text = [&](const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
+    return load_corpus({folder.path()}, {.include = include, .exclude = exclude}).text;
+  };
+  REQUIRE(text({}, {}) == "1234");
+  REQUIRE(text({"*.txt"}, {}) == "134");
+  REQUIRE(text({"*.txt", "*.md"}, {"drafts"}) == "124");
+  REQUIRE(text({"drafts/*"}, {}) == "3");
+  REQUIRE(text({"猫?.txt"}, {}) == "4");
+  REQUIRE(text({}, {"*/*"}) == "12");
+  REQUIRE(load_corpus({folder.path()}, {.exclude = {"drafts", "*.md"}}).notes.at(0).ends_with("skipped: 2 excluded"));
+  require_refused([&] { text({"*.tex"}, {}); }, {"no files", "4 excluded"});
+  // A file that was named is read whatever the patterns say.
+  REQUIRE(load_corpus({folder / "b.md", folder / "drafts"}, {.include = {"*.txt"}}).text == "23");
+  REQUIRE_THROWS_WITH(load_corpus({folder / "b.md"}, {.include = {"*.txt"}}), ContainsSubstring("directory"));
+  REQUIRE_THROWS_WITH(load_corpus({"@stories:10"}, {.exclude = {"a"}}), ContainsSubstring("directory"));
+  REQUIRE_THROWS_WITH(load_corpus({"@stories:10"}, {.encoding = "EUC-JP"}), ContainsSubstring("stories"));
+}
+
+TEST_CASE("globs") {
+  struct Case {
+    const char *pattern, *name;
+    bool matches;
+  };
+  for (const Case& c : {Case{"", "", true}, Case{"*", "", true}, Case{"", "a", false}, Case{"a*c", "abbc", true},
+                        Case{"a*c", "abb", false}, Case{"*a*b*", "xxaxxbxx", true}, Case{"*ab", "aab", true},
+                        Case{"?", "猫", true}, Case{"??", "猫", false}, Case{"[a-c]x", "bx", true},
+                        Case{"[!a-c]x", "bx", false}, Case{"[]a]", "]", true}, Case{"[ぁ-ん]*", "ねこ", true},
+                        Case{"[ぁ-ん]*", "猫", false}, Case{"[ab", "[ab", true}, Case{"a.txt", "axtxt", false}}) {
+    INFO(c.pattern << " and " << c.name);
+    REQUIRE(matches_glob(c.pattern, c.name) == c.matches);
+  }
+  REQUIRE_FALSE(matches_glob("*a*a*a*a*a*a*a*a*a*b", std::string(2000, 'a')));  // in no time
+}
+
+TEST_CASE("a directory with one that must not be listed is refused, naming that one") {
+  const Folder folder;
+  folder.write("a", "x");
+  folder.write("closed/b", "y");
+  fs::permissions(folder.path(), fs::perms::all);
+  fs::permissions(folder / "closed", fs::perms::none);
+  {
+    const AsNobody nobody;
+    require_refused([&] { load_corpus({folder.path()}); }, {folder / "closed", "Permission denied"});
+  }
+  fs::permissions(folder / "closed", fs::perms::all);
+  REQUIRE(load_corpus({folder.path()}).text == "xy");
+}

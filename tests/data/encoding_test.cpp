@@ -1,0 +1,138 @@
+// Texts in other encodings: named with the command that converts them, and read as they are on request.
+#include "data/encoding.h"
+
+#include <iconv.h>
+
+#include "data/corpus.h"
+#include "tests/data/refusal.h"
+#include "tests/data/surroundings.h"
+#include "tests/files.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+const std::string kJapanese =
+    "吾輩は猫である。名前はまだ無い。\nどこで生れたかとんと見当がつかぬ。何でも薄暗いじめじめした所で\n"
+    "ニャーニャー泣いていた事だけは記憶している。\n";
+const std::string kFrench = "Le cœur déçu mais l'âme plutôt naïve, Louÿs rêva de crapaüter en canoë.\n";
+const std::string kLatin = "Où est la bibliothèque? Schöne Grüße aus Zürich, el niño español.\n";
+const std::string kEnglish = "The quick brown fox jumps over the lazy dog.\r\n";
+
+std::string encoded(const std::string& text, const std::string& encoding) {
+  const iconv_t converter = iconv_open(encoding.c_str(), "UTF-8");
+  if (converter == reinterpret_cast<iconv_t>(-1)) throw std::runtime_error("no " + encoding);
+  std::string from = text, to(4 * text.size() + 16, '\0');
+  char *in = from.data(), *out = to.data();
+  std::size_t left = from.size(), room = to.size();
+  const bool done = iconv(converter, &in, &left, &out, &room) != static_cast<std::size_t>(-1) &&
+                    iconv(converter, nullptr, nullptr, &out, &room) != static_cast<std::size_t>(-1);
+  iconv_close(converter);
+  if (!done) throw std::runtime_error("not in " + encoding);
+  to.resize(to.size() - room);
+  return to;
+}
+
+struct Sample {
+  std::string encoding, text, recognised;  // the name that is recognised: usually the same
+};
+
+std::vector<Sample> samples() {
+  return {{"SHIFT_JIS", kJapanese, "SHIFT_JIS"}, {"CP932", kJapanese + "①と髙橋～", "CP932"},
+          {"EUC-JP", kJapanese, "EUC-JP"},       {"ISO-2022-JP", kJapanese, "ISO-2022-JP"},
+          {"UTF-16", kJapanese, "UTF-16"},       {"UTF-16LE", kJapanese, "UTF-16LE"},
+          {"UTF-16BE", kJapanese, "UTF-16BE"},   {"UTF-16LE", kEnglish, "UTF-16LE"},
+          {"UTF-16BE", kEnglish, "UTF-16BE"},    {"UTF-32", kJapanese, "UTF-32"},
+          {"UTF-32LE", kEnglish, "UTF-32LE"},    {"UTF-32BE", kJapanese, "UTF-32BE"},
+          {"ISO-8859-1", kLatin, "ISO-8859-1"},  {"WINDOWS-1252", kFrench, "WINDOWS-1252"}};
+}
+
+}  // namespace
+
+TEST_CASE("each encoding is recognised, refused with the command that converts it, and read on request") {
+  const Folder folder;
+  for (const Sample& sample : samples()) {
+    INFO(sample.encoding << ": " << sample.text.substr(0, 30));
+    const std::string bytes = encoded(sample.text, sample.encoding);
+    REQUIRE(recognise_encoding(bytes) == sample.recognised);
+    const std::string path = folder.write("a text.txt", bytes);
+    require_refused([&] { load_corpus({path}); },
+                    {path, "UTF-8", sample.recognised, "iconv -f " + sample.recognised + " -t UTF-8 '" + path + "' > '",
+                     "--encoding " + sample.recognised});
+    const Corpus corpus = load_corpus({path}, {.encoding = sample.recognised});
+    REQUIRE(corpus.text == sample.text);
+    REQUIRE(corpus.notes.empty());
+    // What it is known by is the text, whatever its encoding.
+    REQUIRE(corpus.hash == load_corpus({folder.write("utf8.txt", sample.text)}).hash);
+    const InputFrom input(path);
+    REQUIRE(load_corpus({"-"}, {.encoding = sample.recognised}).text == sample.text);
+  }
+}
+
+TEST_CASE("UTF-8 is not taken for anything else, damaged or not") {
+  for (const std::string& text :
+       {kJapanese, kFrench, kEnglish, std::string("a\0b\0\0c", 6), std::string("\x1B[31mred")}) {
+    REQUIRE_FALSE(recognise_encoding(text).has_value());
+    std::string damaged = text + kJapanese;
+    damaged[damaged.size() - 5] = '\xFF';
+    REQUIRE_FALSE(recognise_encoding(damaged).has_value());
+  }
+  REQUIRE_FALSE(recognise_encoding("").has_value());
+  REQUIRE_FALSE(recognise_encoding("\x80\x81\x82\x83").has_value());
+  REQUIRE_FALSE(recognise_encoding(encoded("Съешь же ещё этих мягких французских булок", "KOI8-R")).has_value());
+  // Who says that it is UTF-8 is believed.
+  const Folder folder;
+  const std::string mail = folder.write("mail", encoded(kJapanese, "ISO-2022-JP"));
+  REQUIRE(load_corpus({mail}, {.encoding = "utf-8"}).text == get(mail));
+}
+
+TEST_CASE("long texts are decoded piece by piece, no character is lost between them") {
+  std::string text;
+  while (text.size() < 400'000) text += kJapanese;
+  const Folder folder;
+  for (const char* const encoding : {"SHIFT_JIS", "ISO-2022-JP", "UTF-16", "UTF-16BE", "EUC-JP"}) {
+    INFO(encoding);
+    const std::string bytes = encoded(text, encoding);
+    const Corpus corpus = load_corpus({folder.write("long", bytes)}, {.encoding = encoding});
+    REQUIRE((corpus.text == text));
+    for (const std::size_t size : {1u, 7u, 65536u, 65537u}) {
+      Decoder decoder(encoding, "long", InvalidUtf8::error);
+      std::string decoded;
+      const std::string_view all = std::string_view(bytes).substr(0, size == 1 ? 3000 : bytes.size());
+      for (std::size_t at = 0; at < all.size(); at += size) decoder.push(all.substr(at, size), decoded);
+      REQUIRE((size == 1 ? text.starts_with(decoded) && decoded.size() > 2000 : decoded == text));
+    }
+  }
+}
+
+TEST_CASE("bytes that are none of the encoding: which, or how many were replaced") {
+  const Folder folder;
+  std::string text;
+  for (int i = 0; i < 10; ++i) text += kJapanese;
+  const std::string good = encoded(text, "SHIFT_JIS");
+  const std::string bad = folder.write("bad", good + "\xFF\xFF" + good), cut = folder.write("cut", good + "\x82");
+  const auto at = "byte " + std::to_string(good.size());
+  require_refused([&] { load_corpus({bad}, {.encoding = "SHIFT_JIS"}); }, {bad, "SHIFT_JIS", at});
+  require_refused([&] { load_corpus({cut}, {.encoding = "SHIFT_JIS"}); }, {cut, "SHIFT_JIS", at});
+  const Corpus corpus = load_corpus({bad}, {.invalid = InvalidUtf8::replace, .encoding = "SHIFT_JIS"});
+  REQUIRE((corpus.text == text + "\uFFFD\uFFFD" + text));
+  REQUIRE_THAT(corpus.notes.at(0), ContainsSubstring("replaced 2 of ") && ContainsSubstring("not SHIFT_JIS"));
+  require_refused(
+      [&] {
+        load_corpus({folder.write("utf8", text)}, {InvalidUtf8::replace, "SHIFT_JIS"});
+      },
+      {"at most 1 %"});
+  REQUIRE_THROWS_WITH(load_corpus({bad}, {.encoding = "nonsense"}),
+                      ContainsSubstring("iconv") && ContainsSubstring("nonsense"));
+}
+
+TEST_CASE("compressed files are named with the commands that unpack them") {
+  const Folder folder;
+  const std::string path = folder.write("corpus.txt.gz", "\x1F\x8B\x08\x08 and so on");
+  require_refused([&] { load_corpus({path}); },
+                  {path, "gzip", "gunzip --keep " + path, "zcat " + path + " | maki train -"});
+  require_refused([&] { load_corpus({path}, {.encoding = "SHIFT_JIS"}); }, {"gzip"});
+  const InputFrom input(path);
+  require_refused([] { load_corpus({"-"}); }, {"standard input", "gzip"});
+}
