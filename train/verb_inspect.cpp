@@ -26,6 +26,14 @@ nlohmann::ordered_json training_json(const Config& config) {
     if (field.kind != FieldClass::training) continue;
     std::visit([&](auto member) { facts[field.name] = config.*member; }, field.member);
   }
+  if (!config.init_from.empty()) facts["init_from"] = config.init_from;
+  for (const Phase& phase : config.phases) {
+    facts["phases"].push_back({{"start", phase.start},
+                               {"end", phase.end},
+                               {"learning_rate", phase.learning_rate},
+                               {"min_lr", phase.min_lr},
+                               {"warmup_steps", phase.warmup_steps}});
+  }
   return facts;
 }
 

@@ -66,6 +66,9 @@ TEST_CASE("a new phase warms up and decays again; checkpoints before it keep the
   require_ok(resumed(run, {"--rewarm", "--max-steps", "40", "--warmup-steps", "4", "--learning-rate", "0.002"}));
   REQUIRE(read_text(checkpoint(run, 20)) == before);
   REQUIRE(config_of(checkpoint(run, 40)).phases == std::vector<Phase>{{20, 40, 0.002, 0.0003, 4}});
+  const Finished inspected = run_maki({"inspect", run, "--json"});
+  REQUIRE(holds(inspected.out, "\"phases\""));
+  REQUIRE(holds(inspected.out, "\"warmup_steps\": 4"));
   REQUIRE(learning_rate(run, 21) == 0.0005);
   REQUIRE(learning_rate(run, 24) == 0.002);
   REQUIRE(learning_rate(run, 40) < 0.0005);
