@@ -241,11 +241,11 @@ void Session::say_time(double seconds) {
   constexpr double kDay = 24 * 3600;
   if (steps_here_ == kSteps) return;
   if (++steps_here_ > 1) seconds_of_estimate_ += seconds;
-  if (steps_here_ < kSteps) return;
-  const double each = seconds_of_estimate_ / (kSteps - 1);
-  const double all = each * static_cast<double>(config_.max_steps - trainer_.steps());
+  const std::int64_t remaining = config_.max_steps - trainer_.steps();
+  if (steps_here_ < kSteps || remaining == 0) return;
+  const double each = seconds_of_estimate_ / (kSteps - 1), all = each * static_cast<double>(remaining);
   progress_.say(fmt::format("time   {:.3g} ms per step: about {} for the remaining {}", 1000 * each, duration(all),
-                            counted(config_.max_steps - trainer_.steps(), "step")));
+                            counted(remaining, "step")));
   if (all > kDay) {
     progress_.say(
         "warning: this run will take more than a day; fewer --max-steps or a smaller model take less, and it can be "
