@@ -162,6 +162,8 @@ CheckpointState read_state(const ContainerReader& file) {
                     state.train_tokens >= 0 && state.val_tokens >= 0 && std::isfinite(state.best_loss);
   check<LostFile>(sane, "{}: its state is out of range", file.path());
   check<LostFile>(is_hash(state.corpus_hash), "{}: the hash of its corpus is no hash", file.path());
+  check<LostFile>(file.length("config") <= kMostConfigBytes, "{}: its configuration has {} bytes; at most {} are read",
+                  file.path(), file.length("config"), kMostConfigBytes);
   try {
     const std::string config = file.read("config");
     apply_toml(state.config, config, "its configuration");

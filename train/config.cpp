@@ -7,6 +7,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
 #include "data/error.h"
+#include "data/printable.h"
 #include "data/utf8.h"
 #include "train/number.h"
 
@@ -45,7 +46,7 @@ constexpr Preset kPresets[] = {
 
 void check_choice(const Field& field, const std::string& value) {
   if (field.choices.empty() || std::ranges::find(field.choices, value) != field.choices.end()) return;
-  fail("{}: must be one of {}; got {}{}", field.name, fmt::join(field.choices, ", "), value,
+  fail("{}: must be one of {}; got {}{}", field.name, fmt::join(field.choices, ", "), shortened(value),
        nearest_hint(value, field.choices));
 }
 
@@ -61,7 +62,7 @@ struct SetFromText {
     config.*member = decimal_number(field.name, text, field.low, field.high);
   }
   void operator()(bool Config::*member) const {
-    check(text == "true" || text == "false", "{}: must be true or false; got {}", field.name, text);
+    check(text == "true" || text == "false", "{}: must be true or false; got {}", field.name, shortened(text));
     config.*member = text == "true";
   }
   void operator()(std::string Config::*member) const {
@@ -95,7 +96,7 @@ void apply_preset(Config& config, const std::string& name) {
   for (const Preset& preset : kPresets) {
     if (preset.name == name) return preset.apply(config);
   }
-  fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), name,
+  fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), shortened(name),
        nearest_hint(name, preset_names()));
 }
 

@@ -87,7 +87,10 @@ void copy_field(const Field& field, const Config& from, Config& to);
 std::vector<std::string> preset_names();
 /// Overwrites what the preset says. Throws, naming the nearest, for an unknown one.
 void apply_preset(Config& config, const std::string& name);
-/// Overwrites what the TOML text says; `name` is for messages. Unknown keys are errors.
+/// No configuration is larger.
+inline constexpr std::size_t kMostConfigBytes = std::size_t{64} << 10;
+/// Overwrites what the TOML text says; `name` is for messages. Unknown keys are errors, and so is a text that is too
+/// large or that could be nested too deeply.
 void apply_toml(Config& config, std::string_view text, const std::string& name);
 
 /// Fills in what defaults to another field (lr_decay_steps).
@@ -97,7 +100,8 @@ void validate(const Config& config);
 /// Throws unless every path is UTF-8: TOML can hold no other. CorpusError for that of a corpus.
 void check_paths(const Config& config);
 
-/// config.toml: every field with its help. check_paths() first.
+/// config.toml: every field with its help. check_paths() first. Throws where the list of sources makes it too large to
+/// be read again.
 std::string to_toml(const Config& config);
 /// The training fields alone, a line each: the canonical form that a checkpoint stores.
 std::string training_toml(const Config& config);

@@ -3,6 +3,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
+#include "data/printable.h"
 #include "train/config.h"
 #include "train/number.h"
 
@@ -119,7 +120,7 @@ const Field& find_field(std::string_view name) {
   if (found != fields().end()) return *found;
   std::vector<std::string> names = {"corpus"};
   for (const Field& field : fields()) names.push_back(field.name);
-  fail("configuration: there is no {}{}", name, nearest_hint(name, names));
+  fail("configuration: there is no {}{}", shortened(name), nearest_hint(name, names));
 }
 
 }  // namespace maki

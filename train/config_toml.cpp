@@ -1,9 +1,11 @@
 // The configuration as TOML: config.toml, files of the user, and the canonical form that a checkpoint stores.
+#include <algorithm>
 #include <fmt/ranges.h>
 #include <sstream>
 #include <toml++/toml.h>
 
 #include "autograd/core/check.h"
+#include "data/printable.h"
 #include "train/config.h"
 
 namespace maki {
@@ -39,6 +41,12 @@ std::vector<std::string> string_list(std::string_view name, const toml::node& no
   }
   return entries;
 }
+
+// A table of toml++ is destroyed by recursion, about 300 bytes of stack for each dot of a key. Which dots are in keys
+// only a parser can tell, and keys in tables in arrays add up; so all dots of the text are counted.
+constexpr std::int64_t kMostDots = 2048;
+
+std::int64_t dots_in(std::string_view text) { return std::ranges::count(text, '.'); }
 
 std::string quoted(const std::string& text) {
   std::ostringstream out;
@@ -131,17 +139,14 @@ std::string field_text(const Config& config, const Field& field) {
 }
 
 void apply_toml(Config& config, std::string_view text, const std::string& name) {
-  // The parser descends once for every dot of a key, without a limit: 50,000 of them end the process.
-  std::size_t dots = 0;
-  for (const char c : text) {
-    dots = c == '.' ? dots + 1 : c == '\n' || c == ',' || c == '/' || c == '=' ? 0 : dots;
-    check(dots <= 256, "{}: a key or value with more than 256 dots is not part of a configuration", name);
-  }
+  check(text.size() <= kMostConfigBytes, "{}: has {} bytes; a configuration has at most {}", name, text.size(),
+        kMostConfigBytes);
+  check(dots_in(text) <= kMostDots, "{}: has {} dots; a configuration has at most {}", name, dots_in(text), kMostDots);
   toml::table table;
   try {
     table = toml::parse(text, name);
   } catch (const toml::parse_error& error) {
-    fail("{}: line {}: {}", name, error.source().begin.line, error.description());
+    fail("{}: line {}: {}", name, error.source().begin.line, shortened(error.description(), 400));
   }
   for (const auto& [key, node] : table) {
     const std::string_view word = key.str();
@@ -180,7 +185,13 @@ std::string to_toml(const Config& config) {
     text += fmt::format("{} = {}  # {}{}\n", field.name, field_text(config, field),
                         field.kind == FieldClass::run ? "run: " : "", field.help);
   }
-  return text + rare_fields(config);
+  text += rare_fields(config);
+  check(
+      text.size() <= kMostConfigBytes && dots_in(text) <= kMostDots,
+      "corpus: the paths of {} sources are too much for config.toml, which has at most {} bytes; give a directory that "
+      "holds them",
+      config.corpus.size(), kMostConfigBytes);
+  return text;
 }
 
 std::string training_toml(const Config& config) {

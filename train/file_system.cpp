@@ -207,7 +207,7 @@ std::string file_system_type(int descriptor) {
   return fmt::format("type {:#x}", type);
 }
 
-std::string read_whole(FileSystem& fs, const std::string& path) {
+std::string read_whole(FileSystem& fs, const std::string& path, std::size_t most) {
   Descriptor file(fs, path, O_RDONLY);
   std::string bytes;
   for (;;) {
@@ -215,6 +215,7 @@ std::string read_whole(FileSystem& fs, const std::string& path) {
     bytes.resize(size + (1 << 16));
     const std::size_t got = file.read_some(std::as_writable_bytes(std::span(bytes)).subspan(size));
     bytes.resize(size + got);
+    check<CheckpointError>(bytes.size() <= most, "{}: has more than {} bytes", path, most);
     if (got < (1 << 16)) return bytes;
   }
 }

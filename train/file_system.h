@@ -50,8 +50,8 @@ void sync_directory(FileSystem& fs, const std::string& path);
 /// "ext4", "nfs", or the number that statfs(2) gives: the type of the file system that a file is on.
 std::string file_system_type(int descriptor);
 
-/// All bytes of a file. Throws CheckpointError.
-std::string read_whole(FileSystem& fs, const std::string& path);
+/// All bytes of a file. Throws CheckpointError, also for one with more than `most`.
+std::string read_whole(FileSystem& fs, const std::string& path, std::size_t most = SIZE_MAX);
 std::string parent_directory(const std::string& path);
 /// Throws CheckpointError when the system will not say.
 bool file_exists(const std::string& path);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
@@ -85,6 +86,10 @@ namespace {
 // A configuration that cannot be read is a mistake of usage, not of the corpus.
 std::string read_configuration(const std::string& path) {
   try {
+    std::error_code unknown;  // a pipe has no size
+    const auto size = std::filesystem::file_size(path, unknown);
+    check(unknown || size <= kMostConfigBytes, "{}: has {} bytes; a configuration has at most {}", path, size,
+          kMostConfigBytes);
     return read_file(path);
   } catch (const CorpusError& error) {
     throw Error(error.what());

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/core/check.h"
+#include "data/printable.h"
 
 namespace maki {
 namespace {
@@ -13,8 +14,8 @@ Number parse(std::string_view name, std::string_view text, Number low, Number hi
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  check(whole && std::isfinite(static_cast<double>(value)), "{}: must be {}; got {}", name, what, text);
-  check(value >= low && value <= high, "{}: must be between {} and {}; got {}", name, low, high, text);
+  check(whole && std::isfinite(static_cast<double>(value)), "{}: must be {}; got {}", name, what, shortened(text));
+  check(value >= low && value <= high, "{}: must be between {} and {}; got {}", name, low, high, shortened(text));
   return value;
 }
 

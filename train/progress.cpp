@@ -1,7 +1,6 @@
 #include "train/progress.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -89,9 +88,9 @@ std::string Progress::line(std::int64_t step, std::size_t columns) const {
 }
 
 void Progress::draw(std::int64_t step) {
-  drawn_ = "\r\033[K" + line(step, terminal_width() - 1);
+  drawn_ = line(step, terminal_width() - 1);
   drawn_at_ = Clock::now();
-  to_stderr("{}", drawn_);
+  to_stderr("\r\033[K{}", drawn_);
   std::fflush(stderr);
   open_ = true;
 }
@@ -110,7 +109,8 @@ void Progress::report(std::int64_t step, const std::vector<std::string>& facts) 
   facts_ = facts;
   if (!plain_) return draw(step);
   const std::string left = remaining(step);
-  to_stderr("step {}/{}  {}{}{}\n", step, total_, fmt::join(facts, "  "), left.empty() ? "" : "  ", left);
+  to_stderr("step {}/{}  {}{}{}\n", step, total_, fmt::format("{}", fmt::join(facts, "  ")), left.empty() ? "" : "  ",
+            left);
 }
 
 void Progress::say(const std::string& line) {
@@ -118,7 +118,7 @@ void Progress::say(const std::string& line) {
     to_stderr("{}\n", line);
     return;
   }
-  to_stderr("\r\033[K{}\n{}", line, drawn_);
+  to_stderr("\r\033[K{}\n\r\033[K{}", line, drawn_);
   std::fflush(stderr);
 }
 

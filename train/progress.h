@@ -6,17 +6,39 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
+#include "data/printable.h"
 #include "data/shell_word.h"
 
 namespace maki {
 
-/// Everything that goes to stderr goes through here: a terminal or a pipe that went away must not stop a run.
+namespace detail {
+
+// What to_stderr() formats in the place of an argument.
+template <class T>
+decltype(auto) shown(const T& argument) {
+  if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    return printable(argument);
+  } else {
+    return (argument);
+  }
+}
+
+}  // namespace detail
+
+/// Everything that goes to stderr goes through here: a terminal or a pipe that went away must not stop a run. What the
+/// format itself says is ours; what is put into it may come from a path, an option or a file, and is made printable(),
+/// so a message of several lines is several calls.
 template <class... Args>
-void to_stderr(fmt::format_string<Args...> format, Args&&... args) {
-  const std::string text = fmt::format(format, std::forward<Args>(args)...);
+void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
+  const std::tuple<decltype(detail::shown(args))...> shown(detail::shown(args)...);
+  const std::string text = std::apply(
+      [&](const auto&... each) { return fmt::vformat(fmt::string_view(format), fmt::make_format_args(each...)); },
+      shown);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

@@ -25,7 +25,8 @@ Phase new_phase(const ConfigFlags& flags, Config config, std::int64_t step) {
 Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
                       std::string& ran_on) {
   Config config = state.config;
-  if (file_exists(run.config_file())) apply_toml(config, read_whole(posix(), run.config_file()), run.config_file());
+  if (file_exists(run.config_file()))
+    apply_toml(config, read_whole(posix(), run.config_file(), kMostConfigBytes), run.config_file());
   ran_on = config.target;
   std::vector<Phase> phases = state.config.phases;
   for (const Phase& phase : config.phases) {

@@ -299,7 +299,8 @@ int Session::stop_interrupted() {
     evaluate({}, /*whole=*/false);
   }
   const std::string run = shell_word(run_.path());
-  progress_.say(fmt::format("continue with:  maki train --resume {}\ngenerate with:  maki generate {}", run, run));
+  progress_.say(fmt::format("continue with:  maki train --resume {}", run));
+  progress_.say(fmt::format("generate with:  maki generate {}", run));
   return interrupt_exit_code();
 }
 

@@ -38,7 +38,7 @@ Config stored_config(const std::string& run) {
   Config config;
   const std::string file = RunDirectory(run).config_file();
   check(file_exists(file), "eval: needs a CORPUS: {} is no run directory that knows one", run);
-  apply_toml(config, read_whole(posix(), file), file);
+  apply_toml(config, read_whole(posix(), file, kMostConfigBytes), file);
   return config;
 }
 
@@ -93,7 +93,7 @@ int evaluate_run(const EvalOptions& o) {
     fmt::print("{}\n", facts.dump(2));
     return 0;
   }
-  fmt::print("checkpoint   {} (step {})\n", loaded.path, loaded.state.step);
+  fmt::print("checkpoint   {} (step {})\n", printable(loaded.path), loaded.state.step);
   fmt::print("text         {}, {}{}\n", own ? "the validation part of the run's own" : "all of it",
              counted(loss->targets, "target"),
              taken < batches.count() ? fmt::format(" ({} of {} batches, spread evenly)", taken, batches.count()) : "");

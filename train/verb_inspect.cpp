@@ -71,7 +71,7 @@ int inspect(const InspectOptions& o) {
     fmt::print("{}\n", facts.dump(2));
     return 0;
   }
-  fmt::print("{}\nstep         {}\nbytes        {}{}\n", path, state.step,
+  fmt::print("{}\nstep         {}\nbytes        {}{}\n", printable(path), state.step,
              grouped(static_cast<std::int64_t>(file.file_size())), o.verify ? ", every one verified" : "");
   fmt::print("text         {} characters, {} tokens to train on, {} to validate, hash {}\n", grouped(state.characters),
              grouped(state.train_tokens), grouped(state.val_tokens), state.corpus_hash);

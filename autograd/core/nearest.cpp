@@ -8,6 +8,9 @@
 namespace maki {
 namespace {
 
+// No name is nearly as long; the time of a search grows with the length of the word.
+constexpr std::size_t kLongest = 64;
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -31,6 +34,7 @@ bool is_near(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
   std::string nearest;
+  if (word.size() > kLongest) return nearest;
   for (const std::string& candidate : candidates) {
     if (!is_near(word, candidate)) continue;
     if (nearest.empty() || edit_distance(word, candidate) < edit_distance(word, nearest)) nearest = candidate;

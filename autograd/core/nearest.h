@@ -9,7 +9,7 @@ namespace maki {
 
 /// The candidate that `word` may have been meant for: with the smallest edit distance (Levenshtein 1966), the first of
 /// several, among those that differ in little (a third of their length and one) or by what is missing at the end. Empty
-/// when there is none.
+/// when there is none, and for a word of more than 64 bytes.
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);
 
 /// "; the nearest is NAME", or nothing: the end of a sentence.

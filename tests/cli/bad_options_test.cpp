@@ -1,4 +1,5 @@
 // Words, numbers, paths and machines that will not do: one clear sentence, the exit code of the contract.
+#include <algorithm>
 #include <filesystem>
 #include <unistd.h>
 
@@ -50,6 +51,28 @@ TEST_CASE("a word that is not understood: the nearest where there is one, and wh
   REQUIRE(said({"inspect", "a", "b"}) == "maki: b: nothing more is expected here; see maki inspect --help\n");
   REQUIRE_THAT(said({"train", "x", "--schedule", "quadratic"}), !ContainsSubstring("nearest"));
   REQUIRE_THAT(said({"generate"}), ContainsSubstring("RUN") && ContainsSubstring("see maki generate --help"));
+}
+
+TEST_CASE("what a path, an option or a file says cannot command the terminal, nor pass for a line of ours") {
+  const TemporaryFolder folder;
+  const std::string evil = "a\x1b[2J\nmaki: done\xc2\x9b", shown = "a\\x1b[2J\\nmaki: done\\u009b";
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const std::string config = folder.write("evil.toml", "\"a\\u001b[2J\\nmaki: done\\u009b\" = 1\n");
+  for (const Arguments& arguments :
+       {Arguments{evil}, Arguments{"generate", evil}, Arguments{"generate", "--" + evil}, Arguments{"train", evil},
+        Arguments{"train", corpus, "--schedule", evil}, Arguments{"train", corpus, "--seed", evil},
+        Arguments{"train", corpus, "--config", config}}) {
+    const Finished finished = run_maki(arguments);
+    INFO(finished.err);
+    REQUIRE(finished.exit_code >= 2);
+    REQUIRE(finished.err.find('\x1b') == std::string::npos);
+    REQUIRE(finished.err.find("\xc2\x9b") == std::string::npos);
+    REQUIRE(finished.err.find(shown) != std::string::npos);
+    REQUIRE(std::count(finished.err.begin(), finished.err.end(), '\n') == 1);
+  }
+  std::string deep = "a";
+  while (deep.size() < 200'000) deep += ".\".\".\"=\"";
+  require_refused(run_maki({"train", corpus, "--config", folder.write("deep.toml", deep + " = 1\n")}), 2, {"65536"});
 }
 
 TEST_CASE("numbers are decimal and finite, whichever verb reads them: exit 2") {

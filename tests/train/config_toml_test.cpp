@@ -43,6 +43,39 @@ TEST_CASE("text that is no TOML is refused with its line") {
   REQUIRE_FALSE(toml("n_layer = " + std::string(100000, '[')).empty());
 }
 
+TEST_CASE("a configuration that is too large, or could be nested too deeply, is refused before it is parsed") {
+  std::string quoted_dots = "a";
+  while (quoted_dots.size() < 200'000) quoted_dots += ".\".\".\"=\"";
+  REQUIRE(holds(toml(quoted_dots + " = 1\n"), "at most 65536"));
+  REQUIRE(holds(toml(quoted_dots.substr(0, 60'000) + " = 1\n"), "dots"));
+  std::string nested;  // keys of many tables, one in another
+  while (nested.size() < 60'000) nested += "a={" + std::string(1000, 'a') + ".a.a.a.a.a.a.a.a.a.a=[\n{";
+  for (int i = 0; i < 20'000; ++i) nested += "a.";
+  REQUIRE_FALSE(toml(nested.substr(0, 65'000)).empty());
+  std::string dotted;
+  for (int i = 0; i < 2'000; ++i) dotted += "a.";
+  REQUIRE(holds(toml(dotted + "a = 1\n"), "there is no a"));
+  REQUIRE(holds(toml(std::string(3'000'000, 'k') + " = 1\n"), "at most 65536"));
+}
+
+TEST_CASE("a long key or value is repeated in part, and no nearest name is looked for") {
+  const std::string key = toml(std::string(60'000, 'k') + " = 1\n");
+  REQUIRE(key.size() < 300);
+  REQUIRE(holds(key, "kkk… (60000 bytes)"));
+  const std::string value = toml("schedule = \"" + std::string(60'000, 'v') + "\"\n");
+  REQUIRE(value.size() < 300);
+  REQUIRE(holds(value, "vvv… (60000 bytes)"));
+  REQUIRE(toml(std::string(1'000, 'k') + " = 1\n" + std::string(1'000, 'k') + " = 1\n").size() < 1'000);
+}
+
+TEST_CASE("a list of sources that is too long to be read again is refused, not written") {
+  Config config;
+  for (int i = 0; i < 700; ++i) config.corpus.push_back("/a/folder/with/a/long/name/" + std::to_string(i) + ".txt");
+  REQUIRE(read_back(to_toml(config)).corpus == config.corpus);
+  for (int i = 0; i < 3000; ++i) config.corpus.push_back("/a/folder/with/a/long/name/" + std::to_string(i) + ".txt");
+  REQUIRE(holds(sentence<Error>([&] { to_toml(config); }), "give a directory"));
+}
+
 TEST_CASE("doubles read back to the last bit, and names of any kind read back") {
   for (const double value : {0.1, 1.0 / 3, 1e-3, 5e-324, 123.456789, 6.02e-23, 0.30000000000000004}) {
     Config config;

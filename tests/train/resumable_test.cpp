@@ -99,6 +99,15 @@ TEST_CASE("a configuration in any form but the one that is written is refused") 
   }
 }
 
+TEST_CASE("a configuration that would overflow the parser's stack is refused by its size") {
+  const Folder folder;
+  std::string deep = "a";
+  while (deep.size() < 200'000) deep += ".\".\".\"=\"";
+  const std::string path = forged(folder, "config", [&](std::string& bytes) { bytes = deep + " = 1\n"; });
+  REQUIRE(holds(resume_says(path), "at most 65536"));
+  REQUIRE(holds(reader_says(path), path));
+}
+
 TEST_CASE("a configuration of another model is refused by its tensors, before memory is taken for it") {
   const Folder folder;
   const auto said = [&](auto change) {

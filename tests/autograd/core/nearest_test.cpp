@@ -21,4 +21,7 @@ TEST_CASE("the nearest name is one that may have been meant, or none") {
   REQUIRE(nearest_hint("dropuot", options) == "; the nearest is dropout");
   REQUIRE(nearest_hint("epochs", options).empty());
   REQUIRE(nearest_name("a", {}).empty());
+  // A word that is too long to be one of them is not compared: this would take minutes.
+  REQUIRE(nearest_name(std::string(100'000'000, 'x'), options).empty());
+  REQUIRE(nearest_name("learning-rate" + std::string(1000, 'x'), options).empty());
 }
