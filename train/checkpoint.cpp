@@ -4,6 +4,8 @@
 #include <cereal/archives/portable_binary.hpp>
 #include <cereal/types/array.hpp>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <sstream>
 
 #include "autograd/core/storage.h"
@@ -13,6 +15,7 @@ namespace maki {
 namespace {
 
 constexpr std::int64_t kMostSteps = 1'000'000'000;  // as max_steps
+constexpr std::int64_t kMostCharacters = std::int64_t{1} << 50;
 
 // cereal trusts the sizes it reads, so nothing it reads here has one: every struct is of fixed size, and how many there
 // are follows from the length of the section, which was verified.
@@ -100,19 +103,64 @@ bool is_hash(std::string_view text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// What stands between tensors is zero, as it was born: nothing can hide there, and the next save is canonical.
-void check_padding(const ContainerReader& file, const std::string& section, const Tensor& flat) {
-  constexpr std::size_t kAlignment = 64;
-  const Bytes bytes = flat_bytes(flat);
-  const auto size = static_cast<std::size_t>(size_of(flat.dtype()));
-  for (const TensorEntry& entry : read_tensors(file)) {
-    const std::size_t begin = static_cast<std::size_t>(entry.offset + entry.shape.numel()) * size;
-    if (begin >= bytes.size()) continue;  // frozen tensors have no moments
-    const Bytes gap =
-        bytes.subspan(begin).first(std::min((kAlignment - begin % kAlignment) % kAlignment, bytes.size() - begin));
-    const bool zero = std::ranges::all_of(gap, [](std::byte b) { return b == std::byte{0}; });
-    check<LostFile>(zero, "{}: section {}: what follows {} must be zero", file.path(), section, entry.name);
+// Looks at the numbers of a flat section, piece by piece. All are finite and second moments not negative. What stands
+// between tensors is zero, as it was born: nothing can hide there, and the next save is canonical.
+class NumberCheck {
+ public:
+  NumberCheck(const ContainerReader& file, std::string section, DType dtype)
+      : file_(file), section_(std::move(section)), dtype_(dtype), may_be_negative_(section_ != "exp_avg_sq") {
+    const auto size = static_cast<std::size_t>(size_of(dtype));
+    for (const TensorEntry& entry : read_tensors(file)) {
+      const std::size_t begin = static_cast<std::size_t>(entry.offset + entry.shape.numel()) * size;
+      gaps_.push_back({entry.name, begin, (begin + kAlignment - 1) / kAlignment * kAlignment});
+    }
   }
+
+  void add(Bytes piece) {
+    check<LostFile>(dispatch(dtype_, [&]<class T>() { return numbers_are_good<T>(piece); }), "{}: section {} holds {}",
+                    file_.path(), section_,
+                    may_be_negative_ ? "a number that is not finite" : "a number that is negative or not finite");
+    for (const Gap& gap : gaps_) {
+      const std::size_t begin = std::max(gap.begin, at_), end = std::min(gap.end, at_ + piece.size());
+      if (begin >= end) continue;
+      const Bytes bytes = piece.subspan(begin - at_, end - begin);
+      const bool zero = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
+      check<LostFile>(zero, "{}: section {}: what follows {} must be zero", file_.path(), section_, gap.tensor);
+    }
+    at_ += piece.size();
+  }
+
+ private:
+  static constexpr std::size_t kAlignment = 64;
+  struct Gap {
+    std::string tensor;
+    std::size_t begin, end;  // in bytes
+  };
+
+  template <class T>
+  bool numbers_are_good(Bytes piece) const {
+    const T least = may_be_negative_ ? std::numeric_limits<T>::lowest() : T{0}, most = std::numeric_limits<T>::max();
+    bool good = true;
+    for (std::size_t i = 0; i + sizeof(T) <= piece.size(); i += sizeof(T)) {
+      T number;
+      std::memcpy(&number, piece.data() + i, sizeof(T));
+      good &= number >= least && number <= most;  // false for NaN
+    }
+    return good;
+  }
+
+  const ContainerReader& file_;
+  std::string section_;
+  DType dtype_;
+  bool may_be_negative_;
+  std::vector<Gap> gaps_;
+  std::size_t at_ = 0;
+};
+
+// Reads a flat section into memory, and looks at it.
+void read_numbers(const ContainerReader& file, const std::string& section, Tensor& into) {
+  file.read(section, writable_bytes(into));
+  NumberCheck(file, section, into.dtype()).add(flat_bytes(into));
 }
 
 }  // namespace
@@ -159,7 +207,9 @@ CheckpointState read_state(const ContainerReader& file) {
                         .config = {},
                         .tokenizer = file.read("tokenizer")};
   const bool sane = state.step >= 0 && state.step <= kMostSteps && state.vocab_size >= 1 && state.characters >= 0 &&
-                    state.train_tokens >= 0 && state.val_tokens >= 0 && std::isfinite(state.best_loss);
+                    state.train_tokens >= 0 && state.val_tokens >= 0 && std::isfinite(state.best_loss) &&
+                    state.best_loss >= 0 && state.characters <= kMostCharacters &&
+                    state.train_tokens <= 4 * kMostCharacters && state.val_tokens <= 4 * kMostCharacters;
   check<LostFile>(sane, "{}: its state is out of range", file.path());
   check<LostFile>(is_hash(state.corpus_hash), "{}: the hash of its corpus is no hash", file.path());
   check<LostFile>(file.length("config") <= kMostConfigBytes, "{}: its configuration has {} bytes; at most {} are read",
@@ -171,8 +221,12 @@ CheckpointState read_state(const ContainerReader& file) {
     check(phases_before(state.config, state.step) == state.config.phases,
           "its configuration has a phase that begins after its step {}", state.step);
     check(training_toml(state.config) == config, "its configuration is not in the form it was written in");
-    const std::int64_t ids = load_tokenizer(state.tokenizer)->vocab_size();
+    const std::unique_ptr<const Tokenizer> tokenizer = load_tokenizer(state.tokenizer);
+    const std::int64_t ids = tokenizer->vocab_size(), tokens = state.train_tokens + state.val_tokens;
     check(ids == state.vocab_size, "its tokenizer has {} ids where its model has {}", ids, state.vocab_size);
+    const bool by_character = tokenizer->kind() == "char";  // else a token is at least a byte
+    check(by_character ? tokens == state.characters : tokens <= 4 * state.characters,
+          "its text has {} characters, which cannot be {} tokens", state.characters, tokens);
   } catch (const CheckpointError&) {
     throw;
   } catch (const OutOfMemory&) {
@@ -222,18 +276,36 @@ void check_moments(const ContainerReader& file, const ParameterStore& store, con
     check_length(file, name, store.trainable().size(), store.dtype());
 }
 
+void check_sections(const ContainerReader& file, const OptimizerOptions& options) {
+  std::vector<std::string> wanted = {"config", "state", "tokenizer", "tensors", "values"};
+  for (const std::string& moment : moment_names(options)) wanted.push_back(moment);
+  const auto& there = file.entries();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    check<LostFile>(i < there.size(), "{}: has no section {}", file.path(), wanted[i]);
+    check<LostFile>(there[i].name == wanted[i], "{}: has section {} where {} belongs", file.path(), there[i].name,
+                    wanted[i]);
+  }
+  check<LostFile>(there.size() == wanted.size(), "{}: has a section {} that no checkpoint has", file.path(),
+                  there[std::min(wanted.size(), there.size() - 1)].name);
+}
+
+void check_numbers(const ContainerReader& file, DType dtype, const OptimizerOptions& options) {
+  std::vector<std::string> sections = {"values"};
+  for (const std::string& moment : moment_names(options)) sections.push_back(moment);
+  for (const std::string& section : sections) {
+    NumberCheck numbers(file, section, dtype);
+    file.scan(section, [&](Bytes piece) { numbers.add(piece); });
+  }
+}
+
 void load_values(const ContainerReader& file, ParameterStore& store) {
   check_tensors(file, store);
-  file.read("values", writable_bytes(store.values()));
-  check_padding(file, "values", store.values());
+  read_numbers(file, "values", store.values());
   store.touch();
 }
 
 void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer) {
-  for (Optimizer::Moment& moment : optimizer.moments()) {
-    file.read(moment.name, writable_bytes(moment.values));
-    check_padding(file, moment.name, moment.values);
-  }
+  for (Optimizer::Moment& moment : optimizer.moments()) read_numbers(file, moment.name, moment.values);
   optimizer.set_steps(steps);
 }
 

@@ -59,6 +59,12 @@ std::vector<TensorEntry> read_tensors(const ContainerReader& file);
 void check_tensors(const ContainerReader& file, const ParameterStore& store);
 /// The same for the moments that an optimizer with these options keeps.
 void check_moments(const ContainerReader& file, const ParameterStore& store, const OptimizerOptions& options);
+/// Throws LostFile unless the file's sections are those of a checkpoint with this optimizer, in their order, and no
+/// other.
+void check_sections(const ContainerReader& file, const OptimizerOptions& options);
+/// Throws LostFile unless all values and moments are finite, second moments are not negative, and what stands between
+/// tensors is zero. Reads them piece by piece, and verifies their sections.
+void check_numbers(const ContainerReader& file, DType dtype, const OptimizerOptions& options);
 /// Loads values into a sealed store of the same parameters.
 void load_values(const ContainerReader& file, ParameterStore& store);
 /// Loads the moments as well.

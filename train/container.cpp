@@ -21,6 +21,7 @@ static_assert(std::endian::native == std::endian::little, "the container writes 
 constexpr std::array<char, 8> kMagic = {'\x89', 'm', 'a', 'k', 'i', '\r', '\n', '\x1a'};
 constexpr std::uint32_t kVersion = 1, kMostSections = 64;
 constexpr std::uint64_t kAlignment = 64, kTrailer = 16;
+constexpr std::size_t kPiece = 1 << 20;  // of what is read only to be looked at
 
 struct Header {
   std::array<char, 8> magic;
@@ -212,9 +213,24 @@ std::string ContainerReader::read(std::string_view name) const {
   return bytes;
 }
 
+void ContainerReader::scan(std::string_view name, const std::function<void(Bytes)>& use) const {
+  const Entry& found = entry(name);
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(), XXH3_freeState);
+  XXH3_64bits_reset(hash.get());
+  std::vector<std::byte> buffer(kPiece);
+  for (std::uint64_t at = 0; at < found.length;) {
+    const std::span<std::byte> piece = std::span(buffer).first(std::min<std::uint64_t>(kPiece, found.length - at));
+    read_at(found.offset + at, piece);
+    XXH3_64bits_update(hash.get(), piece.data(), piece.size());
+    use(piece);
+    at += piece.size();
+  }
+  check<LostFile>(XXH3_64bits_digest(hash.get()) == found.hash, "{}: section {} is damaged", path_, name);
+}
+
 void ContainerReader::verify() const {
   Hash128 hash;
-  std::vector<std::byte> buffer(1 << 20);
+  std::vector<std::byte> buffer(kPiece);
   const std::uint64_t end = file_size_ - kTrailer;
   for (std::uint64_t at = 0; at < end;) {
     const std::size_t n = std::min<std::uint64_t>(buffer.size(), end - at);

@@ -8,6 +8,7 @@
 // Numbers are little-endian. The same sections give the same bytes: there is no time, host or address in it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,9 @@ class ContainerReader {
   std::string read(std::string_view name) const;
   /// One section, verified, into memory of its exact size.
   void read(std::string_view name, std::span<std::byte> into) const;
+  /// One section in pieces, in order, each of a multiple of 8 bytes but the last; verified when all were given to
+  /// `use`.
+  void scan(std::string_view name, const std::function<void(Bytes piece)>& use) const;
   /// Every byte of the file against the trailer.
   void verify() const;
   const std::string& path() const { return path_; }

@@ -22,6 +22,7 @@ void plan(ParameterStore& store, const CheckpointState& state) {
 }  // namespace
 
 void check_model(const ContainerReader& file, const CheckpointState& state) {
+  check_sections(file, optimizer_options(state.config));
   ParameterStore planned(dtype_named(state.config.dtype));
   plan(planned, state);
   check_tensors(file, planned);
@@ -31,11 +32,19 @@ CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
   const ContainerReader file(path, fs);
   file.verify();
   CheckpointState state = read_state(file);
+  const OptimizerOptions optimizer = optimizer_options(state.config);
+  check_sections(file, optimizer);
   ParameterStore planned(dtype_named(state.config.dtype));
   plan(planned, state);
   check_tensors(file, planned);
-  check_moments(file, planned, optimizer_options(state.config));
+  check_moments(file, planned, optimizer);
+  check_numbers(file, planned.dtype(), optimizer);
   return state;
+}
+
+void verify_checkpoint(const RunDirectory& run, const std::string& path) {
+  const std::int64_t step = check_resumable(path, run.file_system()).step;
+  check<LostFile>(run.checkpoint_file(step) == path, "{}: holds the state of step {}", path, step);
 }
 
 std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice) {

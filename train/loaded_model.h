@@ -6,6 +6,7 @@
 
 #include "nn/gpt.h"
 #include "train/checkpoint.h"
+#include "train/run_directory.h"
 
 namespace maki {
 
@@ -15,9 +16,12 @@ std::string chosen_checkpoint(const std::string& run_or_file, const std::string&
 /// Throws LostFile unless the file's tensors are those of the model its configuration describes, for which no
 /// memory is taken.
 void check_model(const ContainerReader& file, const CheckpointState& state);
-/// Throws LostFile unless training can resume from this file: every byte is verified, and configuration, tokenizer,
-/// tensors and moments fit together. Throws CheckpointError where the file cannot be read and nothing is known of it.
+/// Throws LostFile unless training can resume from this file: every byte is verified; configuration, tokenizer,
+/// tensors and moments fit together; and all numbers are finite. Throws CheckpointError where the file cannot be read
+/// and nothing is known of it.
 CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix());
+/// The same for a checkpoint of a run, which must also hold the step that its name says.
+void verify_checkpoint(const RunDirectory& run, const std::string& path);
 
 struct LoadedModel {
   /// Verifies and reads what it needs of the file, and nothing else. `dtype`: "" for the run's own.

@@ -7,25 +7,31 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
-#include <unistd.h>
 
 #include "train/error.h"
-#include "train/file_system.h"
 
 namespace maki {
 
 using nlohmann::ordered_json;
 
-Metrics::Metrics(std::string path, std::int64_t step) : path_(std::move(path)) {
-  if (file_exists(path_)) {
-    const std::string before = read_whole(posix(), path_), kept = keep(before, step);
-    if (kept != before) commit_file(posix(), path_, {as_bytes(kept)});
+Metrics::Metrics(std::string path, std::int64_t step, FileSystem& fs) : path_(std::move(path)), fs_(fs) {
+  const bool there = file_exists(path_);
+  if (there) {
+    const std::string before = read_whole(fs_, path_), kept = keep(before, step);
+    if (kept != before) commit_file(fs_, path_, {as_bytes(kept)});
   }
-  descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  descriptor_ = fs_.open(path_, O_WRONLY | O_CREAT | O_APPEND, 0644);
   check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path_, std::strerror(errno));
+  if (there) return;
+  try {
+    sync_directory(fs_, parent_directory(path_));
+  } catch (...) {
+    fs_.close(descriptor_);
+    throw;
+  }
 }
 
-Metrics::~Metrics() { close(descriptor_); }
+Metrics::~Metrics() { fs_.close(descriptor_); }
 
 // The lines up to `step`, and what they say.
 std::string Metrics::keep(const std::string& text, std::int64_t step) {
@@ -89,10 +95,14 @@ void Metrics::eval(const EvalReport& report) {
   if (report.val_loss) validations_.push_back(report.measured());
 }
 
+void Metrics::sync() {
+  check<CheckpointError>(fs_.fsync(descriptor_) == 0, "{}: fsync failed: {}", path_, std::strerror(errno));
+}
+
 void Metrics::append(const std::string& line) {
   const std::string text = line + "\n";
   for (std::size_t done = 0; done < text.size();) {
-    const ssize_t n = write(descriptor_, text.data() + done, text.size() - done);
+    const ssize_t n = fs_.write(descriptor_, text.data() + done, text.size() - done);
     if (n < 0 && errno == EINTR) continue;
     check<CheckpointError>(n > 0, "{}: cannot be written: {}", path_, std::strerror(errno));
     done += static_cast<std::size_t>(n);

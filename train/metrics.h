@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/early_stop.h"
+#include "train/file_system.h"
 #include "train/trainer.h"
 
 namespace maki {
@@ -13,7 +14,7 @@ namespace maki {
 class Metrics {
  public:
   /// Opens for appending. Cuts the file back to what was measured up to `step` (-1: nothing), a torn last line too.
-  Metrics(std::string path, std::int64_t step);
+  Metrics(std::string path, std::int64_t step, FileSystem& fs = posix());
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
@@ -22,6 +23,9 @@ class Metrics {
   /// written as 0.
   void train(const StepReport& report, double tokens_per_second, double elapsed_seconds);
   void eval(const EvalReport& report);
+
+  /// Makes all lines durable (fsync). Throws CheckpointError.
+  void sync();
 
   /// The evaluation of a step, when the file has it.
   bool evaluated(std::int64_t step) const { return last_eval_ == step; }
@@ -38,6 +42,7 @@ class Metrics {
   std::string keep(const std::string& text, std::int64_t step);
 
   std::string path_;
+  FileSystem& fs_;
   int descriptor_;
   std::int64_t last_eval_ = -1;
   double elapsed_ = 0;

@@ -23,7 +23,8 @@ Session::Session(const Config& config, const Dataset& data, Trainer& trainer, co
       data_(data),
       trainer_(trainer),
       run_(run),
-      metrics_(run.metrics_file(), run.exists() ? trainer.steps() : -1),  // a new run begins with nothing measured
+      // A new run begins with nothing measured.
+      metrics_(run.metrics_file(), run.exists() ? trainer.steps() : -1, run.file_system()),
       progress_(config.max_steps, !stderr_is_terminal()),
       state_{.vocab_size = data.tokenizer->vocab_size(),
              .characters = data.characters,
@@ -110,6 +111,7 @@ std::optional<double> Session::measure_again(std::int64_t step, bool whole) {
 }
 
 void Session::save() {
+  metrics_.sync();  // no checkpoint is durable whose measurements are not
   state_.step = trainer_.steps();
   state_.config = config_at(state_.step);
   // A damaged file of this step is written anew.
@@ -298,6 +300,7 @@ int Session::stop_interrupted() {
     progress_.say("evaluating it, so that the best checkpoint is known; Ctrl-C ends this at once, and nothing is lost");
     evaluate({}, /*whole=*/false);
   }
+  metrics_.sync();
   const std::string run = shell_word(run_.path());
   progress_.say(fmt::format("continue with:  maki train --resume {}", run));
   progress_.say(fmt::format("generate with:  maki generate {}", run));
@@ -305,6 +308,7 @@ int Session::stop_interrupted() {
 }
 
 void Session::finish() {
+  metrics_.sync();
   progress_.finish();
   progress_.say(fmt::format("done: {} in {}, {:.2f} passes over the text", counted(trainer_.steps(), "step"),
                             duration(metrics_.elapsed_before() + seconds_since(start_)), trainer_.epochs()));

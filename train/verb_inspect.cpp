@@ -1,12 +1,15 @@
 // maki inspect PATH [--verify]
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <fmt/core.h>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "data/file.h"
 #include "data/tokenizer.h"
 #include "train/checkpoint.h"
+#include "train/error.h"
 #include "train/loaded_model.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
@@ -37,50 +40,119 @@ nlohmann::ordered_json training_json(const Config& config) {
   return facts;
 }
 
-int inspect(const InspectOptions& o) {
-  const bool newest = o.checkpoint.empty() && is_directory(o.path);
-  const std::string path = chosen_checkpoint(o.path, newest ? "last" : o.checkpoint);
-  const ContainerReader file(path);
-  if (o.verify) file.verify();
-  const CheckpointState state = read_state(file);
-  const std::vector<TensorEntry> tensors = read_tensors(file);
-  const auto tokenizer = load_tokenizer(state.tokenizer);
-  std::int64_t parameters = 0;
-  for (const TensorEntry& entry : tensors) parameters += entry.shape.numel();
+// A path need not be UTF-8; JSON is.
+std::string json_text(const nlohmann::ordered_json& facts) {
+  return facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
 
-  if (o.json) {
-    nlohmann::ordered_json facts{{"path", path},
-                                 {"step", state.step},
-                                 {"verified", o.verify},
-                                 {"parameters", parameters},
-                                 {"tokenizer", tokenizer->kind()},
-                                 {"vocab_size", state.vocab_size},
-                                 {"characters", state.characters},
-                                 {"corpus_hash", state.corpus_hash},
-                                 {"train_tokens", state.train_tokens},
-                                 {"val_tokens", state.val_tokens},
-                                 {"config", training_json(state.config)}};
-    for (const TensorEntry& entry : tensors) {
-      facts["tensors"].push_back(
-          {{"name", entry.name},
-           {"shape", std::vector<std::int64_t>(entry.shape.extents().begin(), entry.shape.extents().end())},
-           {"group", to_string(entry.group)}});
-    }
-    for (const auto& section : file.entries())
-      facts["sections"].push_back({{"name", section.name}, {"bytes", section.length}});
-    fmt::print("{}\n", facts.dump(2));
-    return 0;
+std::int64_t parameters_of(const std::vector<TensorEntry>& tensors) {
+  std::int64_t sum = 0;
+  for (const TensorEntry& entry : tensors) sum += entry.shape.numel();
+  return sum;
+}
+
+// A checkpoint of a run, and why training cannot resume from it; empty: it can.
+struct Verdict {
+  std::string path, fault;
+};
+
+Verdict verdict_on(const std::string& path, const std::function<void()>& verify) {
+  try {
+    verify();
+    return {path, ""};
+  } catch (const CheckpointError& error) {
+    return {path, error.what()};
   }
-  fmt::print("{}\nstep         {}\nbytes        {}{}\n", printable(path), state.step,
-             grouped(static_cast<std::int64_t>(file.file_size())), o.verify ? ", every one verified" : "");
+}
+
+// Of every checkpoint of a run directory, or of the one that is meant.
+std::vector<Verdict> verdicts(const InspectOptions& o) {
+  if (o.checkpoint.empty() && is_directory(o.path)) {
+    const RunDirectory run(o.path);
+    std::vector<Verdict> list;
+    for (const std::int64_t step : run.checkpoints()) {
+      const std::string path = run.checkpoint_file(step);
+      list.push_back(verdict_on(path, [&] { verify_checkpoint(run, path); }));
+    }
+    check(!list.empty(), "{}: holds no checkpoint", o.path);
+    return list;
+  }
+  const std::string path = chosen_checkpoint(o.path, o.checkpoint);
+  return {verdict_on(path, [&] { check_resumable(path); })};
+}
+
+// Says of every checkpoint whether it can be resumed. Throws CheckpointError where one cannot.
+nlohmann::ordered_json verify(const InspectOptions& o) {
+  nlohmann::ordered_json facts = nlohmann::ordered_json::array();
+  const std::vector<Verdict> list = verdicts(o);
+  std::vector<std::string> faults;
+  for (const Verdict& verdict : list) {
+    const bool good = verdict.fault.empty();
+    if (!good) faults.push_back(verdict.fault);
+    facts.push_back({{"path", verdict.path}, {"resumable", good}});
+    if (!good) facts.back()["fault"] = verdict.fault;
+    if (o.json || (!good && list.size() == 1)) continue;
+    fmt::print("{}\n",
+               good ? printable(verdict.path) + ": can be resumed" : "cannot be resumed: " + printable(verdict.fault));
+  }
+  if (faults.empty()) return facts;
+  if (o.json) fmt::print("{}\n", json_text({{"verified", false}, {"checkpoints", facts}}));
+  std::fflush(stdout);
+  fail<CheckpointError>(
+      "{}{}", faults.front(),
+      list.size() == 1 ? "" : fmt::format(" ({} of {} checkpoints cannot be resumed)", faults.size(), list.size()));
+}
+
+void print_json(const InspectOptions& o, const ContainerReader& file, const CheckpointState& state,
+                const std::vector<TensorEntry>& tensors, const nlohmann::ordered_json& verified) {
+  nlohmann::ordered_json facts{{"path", file.path()},
+                               {"step", state.step},
+                               {"verified", o.verify},
+                               {"parameters", parameters_of(tensors)},
+                               {"tokenizer", load_tokenizer(state.tokenizer)->kind()},
+                               {"vocab_size", state.vocab_size},
+                               {"characters", state.characters},
+                               {"corpus_hash", state.corpus_hash},
+                               {"train_tokens", state.train_tokens},
+                               {"val_tokens", state.val_tokens},
+                               {"config", training_json(state.config)}};
+  for (const TensorEntry& entry : tensors) {
+    facts["tensors"].push_back(
+        {{"name", entry.name},
+         {"shape", std::vector<std::int64_t>(entry.shape.extents().begin(), entry.shape.extents().end())},
+         {"group", to_string(entry.group)}});
+  }
+  for (const auto& section : file.entries())
+    facts["sections"].push_back({{"name", section.name}, {"bytes", section.length}});
+  if (o.verify) facts["checkpoints"] = verified;
+  fmt::print("{}\n", json_text(facts));
+}
+
+void print_text(const ContainerReader& file, const CheckpointState& state, const std::vector<TensorEntry>& tensors,
+                bool verified) {
+  fmt::print("{}\nstep         {}\nbytes        {}{}\n", printable(file.path()), state.step,
+             grouped(static_cast<std::int64_t>(file.file_size())), verified ? ", every one verified" : "");
   fmt::print("text         {} characters, {} tokens to train on, {} to validate, hash {}\n", grouped(state.characters),
              grouped(state.train_tokens), grouped(state.val_tokens), state.corpus_hash);
-  fmt::print("tokenizer    {}, vocabulary of {}\nparameters   {}\n\n", tokenizer->kind(), state.vocab_size,
-             grouped(parameters));
+  fmt::print("tokenizer    {}, vocabulary of {}\nparameters   {}\n\n", load_tokenizer(state.tokenizer)->kind(),
+             state.vocab_size, grouped(parameters_of(tensors)));
   for (const TensorEntry& entry : tensors) {
     fmt::print("  {:28} {:14} {}\n", entry.name, to_string(entry.shape), to_string(entry.group));
   }
   fmt::print("\n{}", training_toml(state.config));
+}
+
+int inspect(const InspectOptions& o) {
+  const nlohmann::ordered_json verified = o.verify ? verify(o) : nlohmann::ordered_json();
+  const bool newest = o.checkpoint.empty() && is_directory(o.path);
+  const ContainerReader file(chosen_checkpoint(o.path, newest ? "last" : o.checkpoint));
+  const CheckpointState state = read_state(file);
+  const std::vector<TensorEntry> tensors = read_tensors(file);
+  if (o.json) {
+    print_json(o, file, state, tensors, verified);
+  } else {
+    print_text(file, state, tensors, o.verify);
+  }
   return 0;
 }
 
@@ -91,7 +163,7 @@ void add_inspect(CLI::App& app, Verb& chosen) {
   const auto o = std::make_shared<InspectOptions>();
   command->add_option("PATH", o->path, "run directory or .maki file")->required();
   command->add_option("--checkpoint", o->checkpoint, "last, best or a step [last]")->type_name("WHICH")->take_last();
-  command->add_flag("--verify", o->verify, "check every byte against the file's hash");
+  command->add_flag("--verify", o->verify, "check everything that resuming checks, of every checkpoint of a run");
   command->add_flag("--json", o->json, "facts as JSON");
   command->callback([o, &chosen] { chosen = [o] { return inspect(*o); }; });
 }

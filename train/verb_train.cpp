@@ -87,12 +87,6 @@ void say_start(const Config& config, const Dataset& data, const std::string& run
   }
 }
 
-// A run can go on from the file, and it is what its name says.
-void verify_checkpoint(const RunDirectory& run, const std::string& path) {
-  const std::int64_t step = check_resumable(path).step;
-  check<LostFile>(run.checkpoint_file(step) == path, "{}: holds the state of step {}", path, step);
-}
-
 int start(const TrainOptions& options) {
   check(options.checkpoint.empty() && !options.rewarm,
         "{}: changes how the run of --resume RUN is continued, and there is no --resume",
@@ -199,6 +193,15 @@ int resume(const TrainOptions& options) {
   config.corpus = sources_again(options.resume, absolute_sources(options.corpus), config.corpus);
   const Dataset data = make_dataset(read_corpus_again(config, state.corpus_hash), config.val_fraction,
                                     config.block_size, config.tokenizer, load_tokenizer(state.tokenizer));
+  const auto train_tokens = static_cast<std::int64_t>(data.train.size());
+  const auto val_tokens = static_cast<std::int64_t>(data.val.size());
+  const bool same_counts =
+      data.characters == state.characters && train_tokens == state.train_tokens && val_tokens == state.val_tokens;
+  check<CheckpointError>(same_counts,
+                         "{}: says that its text has {} characters, {} tokens to train on and {} to validate; "
+                         "it has {}, {} and {}",
+                         file.path(), state.characters, state.train_tokens, state.val_tokens, data.characters,
+                         train_tokens, val_tokens);
   say_start(config, data, options.resume, /*resumed=*/true);
   Trainer trainer(config, data, /*initial_values=*/false);
   load_values(file, trainer.store());

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <signal.h>
 #include <sstream>
@@ -184,6 +185,38 @@ TEST_CASE("inspect tells what is in a checkpoint") {
   const Finished plain = run_maki({"inspect", checkpoint(run.path, 20)});
   REQUIRE(plain.exit_code == 0);
   REQUIRE_THAT(plain.out, ContainsSubstring("wte.weight"));
+}
+
+TEST_CASE("inspect --verify says of every checkpoint of a run whether it can be resumed, and why not") {
+  const Run run;
+  const Finished good = run_maki({"inspect", run.path, "--verify"});
+  INFO(good.out << good.err);
+  REQUIRE(good.exit_code == 0);
+  for (const int step : {20, 30})
+    REQUIRE_THAT(good.out, ContainsSubstring(checkpoint(run.path, step) + ": can be resumed"));
+  const std::string damaged = checkpoint(run.path, 20), before = read_text(damaged);
+  std::string bytes = before;
+  bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);  // a moment of the optimizer
+  std::ofstream(damaged, std::ios::binary) << bytes;
+  const Finished bad = run_maki({"inspect", run.path, "--verify"});
+  const Finished listed = run_maki({"inspect", run.path, "--verify", "--json"});
+  const Finished one = run_maki({"inspect", damaged, "--verify"});
+  std::ofstream(damaged, std::ios::binary) << before;
+  INFO(bad.out << bad.err);
+  REQUIRE(bad.exit_code == 4);
+  REQUIRE_THAT(bad.out, ContainsSubstring("cannot be resumed: " + damaged));
+  REQUIRE_THAT(bad.out, ContainsSubstring(checkpoint(run.path, 30) + ": can be resumed"));
+  REQUIRE_THAT(bad.err, ContainsSubstring("(1 of "));
+  REQUIRE(listed.exit_code == 4);
+  const json facts = json::parse(listed.out);
+  REQUIRE(facts.at("verified") == false);
+  for (const json& verdict : facts.at("checkpoints")) {
+    const bool good_one = verdict.at("path") != damaged;
+    REQUIRE(verdict.at("resumable") == good_one);
+    if (!good_one) REQUIRE_THAT(verdict.at("fault").get<std::string>(), ContainsSubstring(damaged));
+  }
+  REQUIRE(one.exit_code == 4);
+  REQUIRE_THAT(one.err, ContainsSubstring(damaged));
 }
 
 TEST_CASE("gradcheck proves a configured model, and a run") {

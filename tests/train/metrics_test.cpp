@@ -160,3 +160,27 @@ TEST_CASE("a line that finds no room is an error with the path, and its torn hal
   REQUIRE(get(folder / "metrics.jsonl") == before);
   REQUIRE(holds(sentence<CheckpointError>([&] { Metrics(folder / "none/metrics.jsonl", 0); }), "none"));
 }
+
+TEST_CASE("lines are made durable on request, and the name of a new file at once; what fails is an error") {
+  struct Watched : FileSystem {
+    int fsync(int descriptor) override {
+      ++syncs;
+      if (fails) errno = EIO;
+      return fails ? -1 : FileSystem::fsync(descriptor);
+    }
+    int syncs = 0;
+    bool fails = false;
+  } fs;
+  const Folder folder;
+  const std::string path = folder / "metrics.jsonl";
+  Metrics metrics(path, 0, fs);
+  REQUIRE(fs.syncs == 1);
+  metrics.sync();
+  REQUIRE(fs.syncs == 2);
+  REQUIRE(Metrics(path, 0, fs).validations().empty());
+  REQUIRE(fs.syncs == 2);
+  fs.fails = true;
+  REQUIRE(holds(sentence<CheckpointError>([&] { metrics.sync(); }), path));
+  std::filesystem::remove(path);
+  REQUIRE_FALSE(sentence<CheckpointError>([&] { Metrics(path, 0, fs); }).empty());
+}

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <functional>
 #include <limits>
+#include <map>
 
 #include "tests/train/captured_run.h"
 #include "train/error.h"
@@ -118,6 +119,33 @@ TEST_CASE("an old checkpoint that cannot be deleted is reported once, and traini
   REQUIRE_FALSE(holds(said.substr(said.find(note) + 1), note));
   REQUIRE(std::filesystem::exists(run.directory.checkpoint_file(10)));
   REQUIRE(std::filesystem::exists(run.directory.checkpoint_file(40)));
+}
+
+TEST_CASE("measurements are made durable before the checkpoint that they belong to") {
+  struct Watched : FileSystem {
+    int open(const std::string& path, int flags, mode_t mode) override {
+      const int descriptor = FileSystem::open(path, flags, mode);
+      names[descriptor] = path;
+      return descriptor;
+    }
+    int fsync(int descriptor) override {
+      if (holds(names[descriptor], "metrics.jsonl")) events.emplace_back("metrics");
+      return 0;
+    }
+    int rename(const std::string& from, const std::string& to) override {
+      if (to.ends_with("/last")) events.emplace_back("last");
+      return FileSystem::rename(from, to);
+    }
+    std::map<int, std::string> names;
+    std::vector<std::string> events;
+  } fs;
+  Run run;
+  run.go_on(0, 20, fs);
+  REQUIRE(std::ranges::count(fs.events, "last") == 3);
+  for (std::size_t i = 0; i < fs.events.size(); ++i) {
+    if (fs.events[i] == "last") REQUIRE((i > 0 && fs.events[i - 1] == "metrics"));
+  }
+  REQUIRE(fs.events.back() == "metrics");  // the last evaluation
 }
 
 TEST_CASE("with no evaluation left whose checkpoint can be read there is no best, and the next one is") {

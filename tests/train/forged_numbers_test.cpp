@@ -1,0 +1,126 @@
+// Checkpoints whose hashes are right and whose contents are not: sections, counts and numbers that no run writes.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "tests/train/small_checkpoint.h"
+#include "train/error.h"
+#include "train/loaded_model.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+std::string resume_says(const std::string& path) {
+  return sentence<LostFile>([&] { check_resumable(path); });
+}
+std::string reader_says(const std::string& path) {
+  return sentence<LostFile>([&] { LoadedModel{path}; });
+}
+
+void put_float(std::string& bytes, std::size_t element, float value) {
+  std::memcpy(bytes.data() + element * sizeof value, &value, sizeof value);
+}
+
+}  // namespace
+
+TEST_CASE("sections out of their order, and sections that no checkpoint has, are refused though every hash is right") {
+  const Folder folder;
+  const Sections good = sections_of(write_smallest(folder / "good.maki"));
+  REQUIRE(good.size() == 7);
+  REQUIRE(resume_says(write_sections(folder / "same.maki", good)).empty());
+  for (std::size_t i = 0; i + 1 < good.size(); ++i) {
+    Sections swapped = good;
+    std::swap(swapped[i], swapped[i + 1]);
+    const std::string path = write_sections(folder / "swapped.maki", swapped);
+    INFO(good[i].first);
+    REQUIRE(holds(resume_says(path), good[i + 1].first + " where " + good[i].first));
+    REQUIRE(holds(reader_says(path), path));
+  }
+  for (std::size_t at = 0; at <= good.size(); ++at) {
+    Sections more = good;
+    more.insert(more.begin() + static_cast<std::ptrdiff_t>(at), {"extra", "what nobody asked for"});
+    const std::string path = write_sections(folder / "more.maki", more);
+    INFO("at " << at);
+    REQUIRE(holds(resume_says(path), "section extra"));
+    REQUIRE(holds(reader_says(path), "section extra"));
+  }
+}
+
+TEST_CASE("values and moments that no run has are refused: not finite, or a negative second moment") {
+  const Folder folder;
+  const Sections good = sections_of(write_smallest(folder / "good.maki"));
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (const char* name : {"values", "exp_avg", "exp_avg_sq"}) {
+    Sections forged = good;
+    const std::string before = section(forged, name);
+    for (const float value : {nan, -nan, infinity, -infinity, -1e-30f, -0.0f, 1e38f}) {
+      // The first element and the last; no padding is there, or it would be refused for that.
+      for (const std::size_t element : {std::size_t{0}, std::size_t{5}}) {
+        put_float(section(forged, name), element, value);
+        const std::string path = write_sections(folder / "forged.maki", forged), said = resume_says(path);
+        section(forged, name) = before;
+        INFO(name << " with " << value << " at " << element << ": " << said);
+        const bool second = std::string(name) == "exp_avg_sq";
+        const bool good_number = std::isfinite(value) && (!second || value >= 0);
+        REQUIRE(said.empty() == good_number);
+        if (!good_number) REQUIRE(holds(said, std::string("section ") + name));
+        // Who reads the weights alone refuses those.
+        REQUIRE(reader_says(path).empty() == (std::isfinite(value) || std::string(name) != "values"));
+      }
+    }
+  }
+}
+
+TEST_CASE("numbers are looked at in every piece that a section is read in") {
+  const Folder folder;
+  Config config = smallest_config();
+  config.dtype = "float64";
+  config.block_size = 20;
+  config.n_embd = 256;
+  const Sections good = sections_of(write_smallest(folder / "good.maki", {}, config));
+  Sections forged = good;
+  const std::size_t size = section(forged, "values").size();
+  REQUIRE(size > (std::size_t{3} << 20));
+  for (const std::size_t at : {std::size_t{0}, (std::size_t{1} << 20) - 8, std::size_t{1} << 20, size - 8}) {
+    forged = good;
+    const double nan = std::nan("");
+    std::memcpy(section(forged, "values").data() + at, &nan, sizeof nan);
+    INFO("byte " << at << " of " << size);
+    REQUIRE(holds(resume_says(write_sections(folder / "forged.maki", forged)), "section values"));
+  }
+}
+
+TEST_CASE("counts that cannot be true of one text are refused") {
+  const Folder folder;
+  const auto said = [&](auto change) { return resume_says(write_smallest(folder / "forged.maki", change)); };
+  REQUIRE(said([](CheckpointState&) {}).empty());
+  REQUIRE(holds(said([](CheckpointState& s) { s.train_tokens += 1; }), "61 tokens"));
+  REQUIRE(holds(said([](CheckpointState& s) { s.val_tokens = 1000; }), "60 characters"));
+  REQUIRE(holds(said([](CheckpointState& s) { s.characters = 0; }), "0 characters"));
+  for (const std::int64_t many : {std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max()}) {
+    REQUIRE_FALSE(said([&](CheckpointState& s) { s.characters = s.train_tokens = many; }).empty());
+    REQUIRE_FALSE(said([&](CheckpointState& s) { s.train_tokens = s.val_tokens = many; }).empty());
+  }
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.best_loss = -1; }).empty());
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.step = -1; }).empty());
+}
+
+TEST_CASE("a section whose own hash is wrong is found, though that of the file is right") {
+  const Folder folder;
+  const std::string path = write_smallest(folder / "a.maki");
+  std::uint64_t at = 0;
+  {
+    const ContainerReader file(path);
+    for (const auto& entry : file.entries()) {
+      if (entry.name == "exp_avg") at = entry.offset;
+    }
+    file.scan("exp_avg", [](Bytes) {});
+  }
+  std::string bytes = get(path);
+  bytes[at] ^= 1;
+  put(path, bytes);
+  REQUIRE(
+      holds(sentence<LostFile>([&] { ContainerReader(path).scan("exp_avg", [](Bytes) {}); }), "exp_avg is damaged"));
+}
