@@ -147,7 +147,7 @@ while IFS=$'\t' read -r name file tests expression; do
   else
     sed "$expression" "$file" >"$tree/$file"
     if ! build "${folders[@]}"; then
-      verdict="error: does not compile: $(grep -m1 'error' "$work/slot-$slot/build.log" || true)"
+      verdict="error: does not compile: $(grep -m1 'error: ' "$work/slot-$slot/build.log" || true)"
     elif run_tests $((20 + 10 * ${seconds[$tests]:-30})) "${list[@]}"; then
       verdict=survived
     fi
