@@ -33,7 +33,7 @@ constexpr Product kProducts[] = {
 Prepared verified(const std::shared_ptr<GemmBench>& product, const char* who, std::function<void()> multiply) {
   multiply();
   product->verify(who);
-  return {std::move(multiply), product->shape().flop()};
+  return {std::move(multiply), product->shape().flop(), 0, product->on_tiles()};
 }
 
 void add_maki(const std::string& name, const GemmShape& shape, bool packed) {

@@ -22,7 +22,7 @@ void report(benchmark::State& state, const Prepared& prepared) {
   };
   if (prepared.flop > 0) {
     rate("GFLOP/s", 1e-9 * prepared.flop);
-    rate("of_peak", prepared.flop / roof.peak_flop_per_second);
+    rate("of_peak", prepared.flop / (prepared.products ? roof.peak_flop_per_second() : roof.multiply_add_flop_per_second));
   }
   if (prepared.bytes > 0) {
     rate("GB/s", 1e-9 * prepared.bytes);

@@ -15,6 +15,7 @@ const Machine& machine(std::int64_t threads);
 struct Prepared {
   std::function<void()> run;
   double flop = 0, bytes = 0;  ///< of one run; 0: not counted
+  bool products = false;       ///< the limit of its flop is that of products (tiles of AMX), not of multiply-adds
 };
 
 /// Registers `name/threads:N` for one thread and for all. `prepare` runs once and verifies; what it throws is shown in

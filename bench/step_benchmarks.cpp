@@ -14,7 +14,7 @@ void add_step_benchmarks() {
       resolve(workload.config);
       const auto bench = std::make_shared<StepBench>(workload);
       bench->verify();
-      return Prepared{[bench] { bench->step(); }, bench->flop_per_step()};
+      return Prepared{[bench] { bench->step(); }, bench->flop_per_step(), 0, true};
     });
   }
 }

@@ -43,7 +43,7 @@ steps() {
     for workload in "${workloads[@]}"; do
       for threads in $(printf '1\n%s\n' "$(nproc)" | sort -nu); do
         echo "step $workload, $threads threads" >&2
-        "$maki" bench --preset "$workload" --threads "$threads" --json |
+        "$maki" bench --workload "$workload" --threads "$threads" --json |
           jq -r --arg what "step $workload" '[$what, .threads, "GFLOP/s", .gflop_per_second, .share_of_peak, "", 0] | @tsv'
         [ -f "$peer" ] && [ -n "$python" ] || continue
         "$python" "$peer" "$workload" --threads "$threads" |

@@ -14,39 +14,45 @@ namespace maki {
 
 namespace {
 
+// `help` ends with the default.
 template <class Number, class Parse>
 CLI::Option* add_parsed(CLI::App& command, const std::string& option, Number& value, const std::string& help,
                         Parse parse) {
-  std::string name = option.substr(2);
+  std::string name = option.substr(option.find("--") + 2);  // "-n,--samples" is samples
   std::ranges::replace(name, '-', '_');
   return command
       .add_option_function<std::string>(
-          option, [&value, parse, name](const std::string& text) { value = parse(name, text); },
-          fmt::format("{} [{}]", help, value))
+          option, [&value, parse, name](const std::string& text) { value = parse(name, text); }, help)
       ->type_name("VALUE")
       ->take_last();
+}
+
+auto whole_within(double low, double high) {
+  return [low, high](const std::string& name, const std::string& text) { return whole_number(name, text, low, high); };
 }
 
 }  // namespace
 
 CLI::Option* add_number(CLI::App& command, const std::string& option, std::int64_t& value, double low, double high,
                         const std::string& help) {
-  return add_parsed(command, option, value, help, [low, high](const std::string& name, const std::string& text) {
-    return whole_number(name, text, low, high);
-  });
+  return add_parsed(command, option, value, fmt::format("{} [{}]", help, value), whole_within(low, high));
+}
+
+CLI::Option* add_number(CLI::App& command, const std::string& option, std::optional<std::int64_t>& value, double low,
+                        double high, const std::string& help) {
+  return add_parsed(command, option, value, help, whole_within(low, high));
 }
 
 CLI::Option* add_number(CLI::App& command, const std::string& option, double& value, double low, double high,
                         const std::string& help) {
-  return add_parsed(command, option, value, help, [low, high](const std::string& name, const std::string& text) {
-    return decimal_number(name, text, low, high);
-  });
+  return add_parsed(
+      command, option, value, fmt::format("{} [{}]", help, value),
+      [low, high](const std::string& name, const std::string& text) { return decimal_number(name, text, low, high); });
 }
 
-ConfigFlags::ConfigFlags(CLI::App& command, Presets presets, const std::vector<std::string>& names)
-    : presets_(std::move(presets)) {
+ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<std::string>& names) {
   const Config defaults;
-  command.add_option("--preset", preset_, fmt::format("{}", fmt::join(presets_.names, ", ")))
+  command.add_option("--preset", preset_, fmt::format("{}", fmt::join(preset_names(), ", ")))
       ->type_name("NAME")
       ->take_last();
   command.add_option("--config", config_file_, "TOML file with fields by their names")->type_name("FILE")->take_last();
@@ -100,7 +106,7 @@ std::string read_configuration(const std::string& path) {
 
 void ConfigFlags::apply(Config& config, const std::string& default_preset) const {
   const std::string preset = preset_.empty() ? default_preset : preset_;
-  if (!preset.empty()) presets_.apply(config, preset);
+  if (!preset.empty()) apply_preset(config, preset);
   if (!config_file_.empty()) apply_toml(config, read_configuration(config_file_), config_file_);
   for (const auto& given : given_) {
     if (given->option->count() == 0) continue;

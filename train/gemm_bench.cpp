@@ -9,6 +9,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
 #include "autograd/core/philox.h"
+#include "autograd/kernels/gemm_block.h"
 
 namespace maki {
 namespace {
@@ -71,6 +72,8 @@ GemmBench::GemmBench(const GemmShape& s, bool packed)
 }
 
 void GemmBench::run() { kernels::gemm(gemm_, std::span(scratch_.data(), static_cast<std::size_t>(scratch_bytes_))); }
+
+bool GemmBench::on_tiles() const { return kernels::gemm_tile<float>(gemm_.tiles).is_amx; }
 
 void GemmBench::spoil() { std::ranges::fill(c_.values<float>(), std::numeric_limits<float>::quiet_NaN()); }
 

@@ -36,6 +36,8 @@ class GemmBench {
   void spoil();
 
   const GemmShape& shape() const { return shape_; }
+  /// Whether the kernels compute it on the tiles of AMX.
+  bool on_tiles() const;
   const float* a() const { return a_.data<float>(); }
   const float* b() const { return b_.data<float>(); }
   float* c() { return c_.data<float>(); }

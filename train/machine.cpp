@@ -13,6 +13,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/core/storage.h"
 #include "autograd/kernels/peak.h"
+#include "autograd/kernels/target.h"
 #include "train/timing.h"
 
 namespace maki {
@@ -34,16 +35,35 @@ std::int64_t free_memory_bytes() {
 #endif
 }
 
+// A loop that does nothing but arithmetic in registers.
+struct Chains {
+  double (*run)(std::int64_t rounds);  // 1 where it computed what it should
+  std::int64_t flop;                   // of a round
+};
+
 // Rounds that keep one thread busy for five milliseconds, next to which beginning and ending a parallel region is
 // nothing.
-template <class T>
-std::int64_t rounds_of_a_shot() {
+std::int64_t rounds_of_a_shot(const Chains& chains) {
   for (std::int64_t rounds = 1 << 12;; rounds *= 2) {
     const double start = seconds_now();
-    check<std::logic_error>(kernels::multiply_add_chains<T>(rounds) == 1,
-                            "peak: chains of multiply-adds end at the wrong place");
+    check<std::logic_error>(chains.run(rounds) == 1, "peak: chains of multiply-adds end at the wrong place");
     if (seconds_now() - start >= 5e-3) return rounds;
   }
+}
+
+// The best of what fits into a third of a second, on threads() threads.
+double best_flop_per_second(const Chains& chains) {
+  constexpr double kSeconds = 0.3;
+  const std::int64_t rounds = rounds_of_a_shot(chains);
+  const double flop = static_cast<double>(chains.flop) * static_cast<double>(rounds) * threads();
+  double best = 0;
+  for (const double start = seconds_now(); best == 0 || seconds_now() - start < kSeconds;) {
+    const double begin = seconds_now();
+    // An index for each thread, which no other takes over.
+    parallel_ranges(threads(), kParallelWork, [&](std::int64_t, std::int64_t) { chains.run(rounds); });
+    best = std::max(best, flop / (seconds_now() - begin));
+  }
+  return best;
 }
 
 // Floats that no cache holds: as many bytes as the last one has (less where memory is short). In lines of 64 bytes;
@@ -89,20 +109,11 @@ Team::~Team() { set_threads(before_); }
 
 double measure_peak_flop_per_second(DType dtype) {
   return dispatch(dtype, []<class T>() {
-    constexpr double kSeconds = 0.3;
-    const auto flop = static_cast<double>(kernels::multiply_add_flop<T>());
-    const std::int64_t rounds = rounds_of_a_shot<T>();
-    double best = 0;
-    for (const double start = seconds_now(); best == 0 || seconds_now() - start < kSeconds;) {
-      const double begin = seconds_now();
-      // An index for each thread, which no other takes over.
-      parallel_ranges(threads(), kParallelWork,
-                      [&](std::int64_t, std::int64_t) { kernels::multiply_add_chains<T>(rounds); });
-      best = std::max(best, flop * static_cast<double>(rounds) * threads() / (seconds_now() - begin));
-    }
-    return best;
+    return best_flop_per_second({&kernels::multiply_add_chains<T>, kernels::multiply_add_flop<T>()});
   });
 }
+
+double measure_tile_flop_per_second() { return best_flop_per_second({&kernels::tile_chains, kernels::tile_flop()}); }
 
 double measure_copy_bytes_per_second() {
   const FarArray from, to;
@@ -142,13 +153,16 @@ std::int64_t peak_memory_bytes() {
 }
 
 Machine measure_machine(DType dtype) {
+  const bool on_tiles = dtype == DType::float32 && kernels::uses_amx();
   Machine machine{};
-  {
+  machine.multiply_add_flop_per_second = measure_peak_flop_per_second(dtype);
+  if (on_tiles) machine.tile_flop_per_second = measure_tile_flop_per_second();
+  machine.peak_flop_per_second_of_one = machine.peak_flop_per_second();
+  if (threads() > 1) {
     const Team one(1);
-    machine.peak_flop_per_second_of_one = measure_peak_flop_per_second(dtype);
+    machine.peak_flop_per_second_of_one =
+        on_tiles ? measure_tile_flop_per_second() : measure_peak_flop_per_second(dtype);
   }
-  machine.peak_flop_per_second =
-      threads() == 1 ? machine.peak_flop_per_second_of_one : measure_peak_flop_per_second(dtype);
   machine.copy_bytes_per_second = measure_copy_bytes_per_second();
   storage_pool::trim();
   return machine;

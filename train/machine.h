@@ -2,6 +2,7 @@
 // 2009, "Roofline").
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "autograd/core/dtype.h"
@@ -20,9 +21,13 @@ class Team {
   int before_;
 };
 
-/// The most floating-point operations a second on threads() threads: independent chains of multiply-adds in registers,
-/// on the SIMD target in use. The best of what fits into a third of a second.
+/// The most floating-point operations per second on threads() threads: independent chains of multiply-adds in
+/// registers, on the SIMD target in use. The best of what fits into a third of a second.
 double measure_peak_flop_per_second(DType dtype);
+
+/// The same of float32 products on the tiles of AMX, six multiplications of bfloat16 for one of float32. Throws unless
+/// kernels::uses_amx().
+double measure_tile_flop_per_second();
 
 /// The most bytes a second, read and written together, that threads() threads copy between two arrays which together
 /// are at least twice the last-level cache (less where memory is short). The best of five.
@@ -36,7 +41,13 @@ double measure_read_bytes_per_second();
 std::int64_t peak_memory_bytes();
 
 struct Machine {
-  double peak_flop_per_second_of_one, peak_flop_per_second, copy_bytes_per_second;
+  double multiply_add_flop_per_second;  ///< of the vector units
+  double tile_flop_per_second;          ///< of AMX; 0: the products of this type do not use it
+  double peak_flop_per_second_of_one;   ///< the limit of products, on one thread: of the tiles where they are used
+  double copy_bytes_per_second;
+
+  /// The limit of products, and so of a training step.
+  double peak_flop_per_second() const { return std::max(multiply_add_flop_per_second, tile_flop_per_second); }
 };
 /// All of it, for threads() threads.
 Machine measure_machine(DType dtype);

@@ -12,12 +12,11 @@
 #include <sys/prctl.h>
 #include <system_error>
 #include <unistd.h>
-#include <utility>
 
 #include "autograd/core/check.h"
-#include "autograd/core/nearest.h"
 #include "data/error.h"
 #include "nn/sampler.h"
+#include "train/command_words.h"
 #include "train/error.h"
 #include "train/interrupt.h"
 #include "train/progress.h"
@@ -33,46 +32,6 @@ enum : int { kDone = 0, kDefect = 1, kUsage = 2, kCorpus = 3, kCheckpoint = 4, k
 int refuse(int code, const std::string& sentence) {
   to_stderr("maki: {}\n", sentence);
   return code;
-}
-
-std::vector<std::string> verbs_of(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : command.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(verb->get_name());
-  }
-  return names;
-}
-
-// "maki bench gemm", the deepest that was understood.
-std::pair<const CLI::App*, std::string> understood(const CLI::App& app) {
-  const CLI::App* command = &app;
-  std::string name = app.get_name();
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-    name += " " + command->get_name();
-  }
-  return {command, name};
-}
-
-// What was not understood, with the nearest word that would have been.
-std::string unknown_word(const CLI::App& app, const std::string& word) {
-  const auto [command, path] = understood(app);
-  const std::string see = fmt::format("; see {} --help", path);
-  if (word.starts_with("-") && word != "-") {
-    std::vector<std::string> known;
-    for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) known.push_back(name);
-    }
-    const std::string given = word.substr(0, word.find('='));
-    const std::string nearest = nearest_name(given.substr(std::min(given.size(), given.find_first_not_of('-'))), known);
-    return fmt::format("{}: there is no such option{}{}", given, nearest.empty() ? "" : "; the nearest is --" + nearest,
-                       see);
-  }
-  if (command == &app) {
-    const std::vector<std::string> verbs = verbs_of(app);
-    return fmt::format("{}: there is no such verb among {}{}", word, fmt::join(verbs, ", "), nearest_hint(word, verbs));
-  }
-  return fmt::format("{}: nothing more is expected here{}", word, see);
 }
 
 // In our words. What it says: "--stop: 1 required TEXT missing", "Could not convert: --json = x", "RUN is required".
@@ -137,13 +96,17 @@ int run(int argc, char** argv) {
   app.get_formatter()->label("SUBCOMMAND", "VERB");
   app.footer(
       "Begin with:  maki train @stories   (or a text file of yours), then:  maki generate runs/stories-1\n"
-      "Of each verb:  maki VERB --help");
+      "Options of a verb:  maki VERB --help   (or: maki help VERB)");
   Verb verb;
   for (const auto add : {add_train, add_generate, add_eval, add_inspect, add_gradcheck, add_bench}) add(app, verb);
   for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) command->group("Verbs");
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments = canonical_arguments(app, {argv + 1, argv + argc});
+    std::ranges::reverse(arguments);  // CLI11 takes them from the end
+    app.parse(arguments);
   } catch (const CLI::Success& success) {
+    const std::vector<std::string> extras = app.remaining();
+    if (!extras.empty() && !extras.front().starts_with('-')) return refuse(kUsage, unknown_word(app, extras.front()));
     std::ostringstream text;  // --help and --version are results
     app.exit(success, text, text);
     fmt::print("{}", text.str());
@@ -151,10 +114,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) return refuse(kUsage, unknown_word(app, extras.front()));
-    return refuse(kUsage, fmt::format("{}; see {} --help", misuse(error), understood(app).second));
+    return refuse(kUsage, fmt::format("{}; see {} --help", misuse(error), command_path(app)));
   }
   if (!verb)
-    return refuse(kUsage, fmt::format("a verb is needed: {}; see maki --help", fmt::join(verbs_of(app), ", ")));
+    return refuse(kUsage, fmt::format("a verb is needed: {}; see maki --help", fmt::join(verb_names(app), ", ")));
   return flushed(verb());
 }
 

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -23,11 +23,19 @@ constexpr const char* kConventions =
     "A step's floating-point operations are counted as 6N + 12LCT a token: L layers, C wide, T tokens of context, N\n"
     "parameters without embeddings that are only looked up (a tied head counts once, positions do not); attention as "
     "if\n"
-    "it were not causal. The peak is that of independent multiply-adds in registers, the bandwidth that of a copy far\n"
-    "larger than the caches. Each benchmark verifies what it computes before it is timed.";
+    "it were not causal. The peak is that of independent multiply-adds in registers (of AMX tiles, where products use\n"
+    "them), the bandwidth that of a copy far larger than the caches. Each benchmark verifies what it computes before "
+    "it\n"
+    "is timed. Workloads are models of published comparisons; presets are those of maki train.";
+
+// What changes the work of a step. How long, how fast and on which text a run learns does not.
+const std::vector<std::string> kStepFields = {
+    "n_layer",         "n_head",     "n_embd",   "block_size", "dropout",    "bias",
+    "tie_weights",     "activation", "dtype",    "batch_size", "grad_accum", "seed",
+    "label_smoothing", "optimizer",  "momentum", "nesterov",   "threads"};
 
 struct BenchOptions {
-  explicit BenchOptions(CLI::App& command) : model(command) {}
+  explicit BenchOptions(CLI::App& command) : model(command, kStepFields) {}
   WorkloadFlags model;
   std::int64_t steps = 0;
   bool json = false;
@@ -61,7 +69,7 @@ Measured measure(const Workload& workload, std::int64_t steps) {
 
 nlohmann::ordered_json facts_of(const Workload& workload, const Measured& r) {
   const Config& c = workload.config;
-  const double peak = 1e-9 * r.machine.peak_flop_per_second, speed = 1e-9 * r.flop_per_second();
+  const double peak = 1e-9 * r.machine.peak_flop_per_second(), speed = 1e-9 * r.flop_per_second();
   nlohmann::ordered_json facts{{"target", kernels::target()},
                                {"threads", threads()},
                                {"dtype", c.dtype},
@@ -74,6 +82,8 @@ nlohmann::ordered_json facts_of(const Workload& workload, const Measured& r) {
                                {"parameters", r.parameters},
                                {"peak_gflop_per_second_of_one", 1e-9 * r.machine.peak_flop_per_second_of_one},
                                {"peak_gflop_per_second", peak},
+                               {"multiply_add_gflop_per_second", 1e-9 * r.machine.multiply_add_flop_per_second},
+                               {"tile_gflop_per_second", 1e-9 * r.machine.tile_flop_per_second},
                                {"copy_gigabytes_per_second", 1e-9 * r.machine.copy_bytes_per_second},
                                {"gflop_per_step", 1e-9 * r.flop},
                                {"gflop_per_second", speed},
@@ -123,8 +133,8 @@ int bench_step(const BenchOptions& o) {
              r.times.count(), 1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75));
   fmt::print("         {:.2f} GFLOP of {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f} % of the peak\n",
              1e-9 * r.flop, grouped(r.parameters), grouped(r.tokens), 1e-9 * r.flop_per_second(),
-             100 * r.flop_per_second() / r.machine.peak_flop_per_second);
-  fmt::print("         {} tokens a second, {:.0f} MB of memory at most\n",
+             100 * r.flop_per_second() / r.machine.peak_flop_per_second());
+  fmt::print("         {} tokens per second, {:.0f} MB of memory at most\n",
              grouped(static_cast<std::int64_t>(r.tokens_per_second())), 1e-6 * static_cast<double>(r.memory_bytes));
   print_profile(r.profile);
   if (r.times.unsteady()) to_stderr("{}\n", r.times.caveat());
@@ -133,23 +143,27 @@ int bench_step(const BenchOptions& o) {
 
 }  // namespace
 
-Presets WorkloadFlags::presets() {
-  return {.names = workload_names(), .apply = [this](Config& config, const std::string& name) {
-            preset_vocab_size_ = apply_workload(config, name);
-          }};
-}
-
-WorkloadFlags::WorkloadFlags(CLI::App& command) : flags_(command, presets()) {
-  add_number(command, "--vocab-size", vocab_size_, 0, kMostCount, "tokens that there are; 0: the preset's");
+WorkloadFlags::WorkloadFlags(CLI::App& command, const std::vector<std::string>& fields) : flags_(command, fields) {
+  command
+      .add_option(
+          "--workload", name_,
+          fmt::format("of the published comparisons, in place of a preset: {}", fmt::join(workload_names(), ", ")))
+      ->type_name("NAME")
+      ->take_last();
+  add_number(command, "--vocab-size", vocab_size_, 0, kMostCount,
+             "tokens in the vocabulary; 0: the workload's, else 65");
 }
 
 Workload WorkloadFlags::workload() const {
   Workload workload;
   Config& config = workload.config;
-  flags_.apply(config, "quickstart");
+  check(name_.empty() || !flags_.has_preset(),
+        "bench: --workload and --preset both describe a model; give one of them");
+  if (!name_.empty()) workload.vocab_size = apply_workload(config, name_);
+  flags_.apply(config, "");
   resolve(config);
   validate(config);
-  workload.vocab_size = vocab_size_ > 0 ? vocab_size_ : preset_vocab_size_;
+  if (vocab_size_ > 0) workload.vocab_size = vocab_size_;
   if (config.threads > 0) set_threads(config.threads);
   return workload;
 }
@@ -165,8 +179,13 @@ std::string describe(const Workload& workload) {
 }
 
 std::string describe(const Machine& m) {
-  return fmt::format("machine  {}, {} threads: multiply-adds at most {:.0f} GFLOP/s ({:.0f} on one thread), copies {:.1f} GB/s",
-                     kernels::target(), threads(), 1e-9 * m.peak_flop_per_second, 1e-9 * m.peak_flop_per_second_of_one,
+  const std::string vectors = fmt::format("{:.0f} GFLOP/s", 1e-9 * m.multiply_add_flop_per_second),
+                    one = fmt::format(" ({:.0f} on one thread)", 1e-9 * m.peak_flop_per_second_of_one);
+  const std::string limits = m.tile_flop_per_second > 0
+                                 ? fmt::format("products on tiles at most {:.0f} GFLOP/s{}, other multiply-adds {}",
+                                               1e-9 * m.tile_flop_per_second, one, vectors)
+                                 : fmt::format("multiply-adds at most {}{}", vectors, one);
+  return fmt::format("machine  {}, {} threads: {}, copies {:.1f} GB/s", kernels::target(), threads(), limits,
                      1e-9 * m.copy_bytes_per_second);
 }
 
@@ -181,7 +200,14 @@ void add_bench(CLI::App& app, Verb& chosen) {
   add_bench_gemm(*command, chosen);
   add_bench_generate(*command, chosen);
   command->callback([o, command, &chosen] {
-    if (command->get_subcommands().empty()) chosen = [o] { return bench_step(*o); };
+    if (command->get_subcommands().empty()) {
+      chosen = [o] { return bench_step(*o); };
+      return;
+    }
+    for (const CLI::Option* option : command->get_options()) {
+      check(option->count() == 0, "bench: --{0} stands before {1}, which it does not apply to; put options after {1}",
+            option->get_single_name(), command->get_subcommands().front()->get_name());
+    }
   });
 }
 

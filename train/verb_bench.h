@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "train/flags.h"
 #include "train/machine.h"
@@ -11,21 +12,18 @@
 
 namespace maki {
 
-/// The options that describe a model to be measured: those of train, with workloads for presets, and --vocab-size.
+/// The options that describe what is to be measured: a --preset of train or a --workload of the published comparisons,
+/// the fields named, and --vocab-size.
 class WorkloadFlags {
  public:
-  explicit WorkloadFlags(CLI::App& command);
-  WorkloadFlags(const WorkloadFlags&) = delete;
-  WorkloadFlags& operator=(const WorkloadFlags&) = delete;
+  WorkloadFlags(CLI::App& command, const std::vector<std::string>& fields);
 
   /// Checked, and its threads in use.
   Workload workload() const;
 
  private:
-  Presets presets();
-
-  std::int64_t vocab_size_ = 0;  // 0: the preset's
-  mutable std::int64_t preset_vocab_size_ = 0;
+  std::string name_;
+  std::int64_t vocab_size_ = 0;  // 0: the workload's
   ConfigFlags flags_;
 };
 

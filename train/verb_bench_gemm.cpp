@@ -24,6 +24,7 @@ struct GemmOptions {
 
 struct GemmTime {
   GemmShape shape;
+  bool on_tiles;
   Timings times;
   double flop_per_second() const { return shape.flop() / times.median(); }
 };
@@ -32,7 +33,36 @@ GemmTime measure(const GemmShape& shape, bool packed) {
   GemmBench bench(shape, packed);
   bench.run();
   bench.verify();
-  return {shape, time_calls([&] { bench.run(); }, {.seconds = 0.5})};
+  return {shape, bench.on_tiles(), time_calls([&] { bench.run(); }, {.seconds = 0.5})};
+}
+
+// What a product can reach at most: the limit of the units that compute it.
+struct Limits {
+  double multiply_add = measure_peak_flop_per_second(DType::float32);
+  double tile = kernels::uses_amx() ? measure_tile_flop_per_second() : 0;
+
+  double of(const GemmTime& product) const { return product.on_tiles ? tile : multiply_add; }
+};
+
+void print_facts(const GemmOptions& o, const std::vector<GemmTime>& products, const Limits& limits) {
+  nlohmann::ordered_json facts{{"target", kernels::target()},
+                               {"threads", threads()},
+                               {"multiply_add_gflop_per_second", 1e-9 * limits.multiply_add},
+                               {"tile_gflop_per_second", 1e-9 * limits.tile}};
+  for (const GemmTime& p : products) {
+    const double speed = 1e-9 * p.flop_per_second(), peak = 1e-9 * limits.of(p);
+    facts["products"].push_back({{"m", p.shape.m},
+                                 {"n", p.shape.n},
+                                 {"k", p.shape.k},
+                                 {"transpose", p.shape.transpose()},
+                                 {"packed", o.packed},
+                                 {"on_tiles", p.on_tiles},
+                                 {"ms", 1e3 * p.times.median()},
+                                 {"gflop_per_second", speed},
+                                 {"peak_gflop_per_second", peak},
+                                 {"share_of_peak", speed / peak}});
+  }
+  fmt::print("{}\n", facts.dump(2));
 }
 
 int bench_gemm(const GemmOptions& o) {
@@ -42,31 +72,20 @@ int bench_gemm(const GemmOptions& o) {
   for (const std::string& text : o.shapes) shapes.push_back(parse_gemm_shape(text, o.transpose));
   std::vector<GemmTime> products;
   for (const GemmShape& shape : shapes) products.push_back(measure(shape, o.packed));
-  const double peak = measure_peak_flop_per_second(DType::float32);
+  const Limits limits;
   if (o.json) {
-    nlohmann::ordered_json facts{
-        {"target", kernels::target()}, {"threads", threads()}, {"peak_gflop_per_second", 1e-9 * peak}};
-    for (const GemmTime& p : products) {
-      const double speed = 1e-9 * p.flop_per_second();
-      facts["products"].push_back({{"m", p.shape.m},
-                                   {"n", p.shape.n},
-                                   {"k", p.shape.k},
-                                   {"transpose", p.shape.transpose()},
-                                   {"packed", o.packed},
-                                   {"ms", 1e3 * p.times.median()},
-                                   {"gflop_per_second", speed},
-                                   {"share_of_peak", speed / (1e-9 * peak)}});
-    }
-    fmt::print("{}\n", facts.dump(2));
+    print_facts(o, products, limits);
     return 0;
   }
-  fmt::print("{}, {} threads: multiply-adds at most {:.0f} GFLOP/s\n\n", kernels::target(), threads(), 1e-9 * peak);
-  fmt::print("{:20} {:>5} {:>10} {:>19} {:>9} {:>6}\n", "M,N,K", "", "ms", "middle half", "GFLOP/s", "%");
+  fmt::print("{}, {} threads: multiply-adds at most {:.0f} GFLOP/s{}\n\n", kernels::target(), threads(),
+             1e-9 * limits.multiply_add,
+             limits.tile > 0 ? fmt::format(", on tiles (marked *) {:.0f}", 1e-9 * limits.tile) : "");
+  fmt::print("{:20} {:>5} {:>10} {:>19} {:>9} {:>9}\n", "M,N,K", "", "ms", "middle half", "GFLOP/s", "% of peak");
   for (const GemmTime& p : products) {
-    fmt::print("{:20} {:>5} {:10.4f} {:9.4f}-{:9.4f} {:9.1f} {:6.1f}\n",
+    fmt::print("{:20} {:>5} {:10.4f} {:9.4f}-{:9.4f} {:9.1f} {:9.1f}{}\n",
                fmt::format("{},{},{}", p.shape.m, p.shape.n, p.shape.k), p.shape.transpose(), 1e3 * p.times.median(),
                1e3 * p.times.quantile(0.25), 1e3 * p.times.quantile(0.75), 1e-9 * p.flop_per_second(),
-               100 * p.flop_per_second() / peak);
+               100 * p.flop_per_second() / limits.of(p), p.on_tiles ? "*" : "");
   }
   for (const GemmTime& p : products) {
     if (!p.times.unsteady()) continue;

@@ -19,7 +19,9 @@ namespace maki {
 namespace {
 
 struct GenerateOptions {
-  explicit GenerateOptions(CLI::App& command) : model(command) {}
+  explicit GenerateOptions(CLI::App& command)
+      : model(command, {"n_layer", "n_head", "n_embd", "block_size", "bias", "tie_weights", "activation", "dtype",
+                        "seed", "threads"}) {}
   WorkloadFlags model;
   std::int64_t windows = 0;
   bool json = false;
@@ -102,7 +104,7 @@ int bench_generate(const GenerateOptions& o) {
     return 0;
   }
   fmt::print("machine  {}, {} threads: reads {:.1f} GB/s\n", kernels::target(), threads(), 1e-9 * bandwidth);
-  fmt::print("token    {:.4f} ms ({} windows of {} tokens, each from an empty cache): {:.0f} tokens a second\n",
+  fmt::print("token    {:.4f} ms ({} windows of {} tokens, each from an empty cache): {:.0f} tokens per second\n",
              1e3 * seconds, times.count(), bench.tokens(), 1 / seconds);
   fmt::print("         reading {:.1f} MB of weights once at that bandwidth takes {:.4f} ms, {:.0f} % of it{}\n",
              1e-6 * bench.weight_bytes(), 1e3 * reading, 100 * reading / seconds,

@@ -28,9 +28,8 @@ constexpr std::int64_t kBatch = 2, kMostTokens = 16, kVocabulary = 65;
 
 struct GradcheckFlags {
   explicit GradcheckFlags(CLI::App& command)
-      : flags(command, {},
-              {"n_layer", "n_head", "n_embd", "block_size", "dropout", "bias", "tie_weights", "activation",
-               "label_smoothing", "seed", "threads"}) {}
+      : flags(command, {"n_layer", "n_head", "n_embd", "block_size", "dropout", "bias", "tie_weights", "activation",
+                        "label_smoothing", "seed", "threads"}) {}
   ConfigFlags flags;
   std::string run, checkpoint;
   bool json = false;

@@ -1,6 +1,7 @@
 // maki train CORPUS… --out RUN      maki train --resume RUN [CORPUS…]
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "autograd/core/storage.h"
 #include "autograd/kernels/target.h"
 #include "data/error.h"
+#include "data/windows.h"
 #include "train/checkpoint.h"
 #include "train/error.h"
 #include "train/estimate.h"
@@ -19,6 +21,7 @@
 #include "train/interrupt.h"
 #include "train/loaded_model.h"
 #include "train/new_run.h"
+#include "train/number.h"
 #include "train/progress.h"
 #include "train/resumed_config.h"
 #include "train/run_corpus.h"
@@ -35,7 +38,7 @@ struct TrainOptions {
   explicit TrainOptions(CLI::App& command) : flags(command) {}
   ConfigFlags flags;
   std::vector<std::string> corpus;
-  std::string resume, checkpoint, init_from;
+  std::string resume, checkpoint, init_from, epochs;
   bool rewarm = false;
 };
 
@@ -87,6 +90,21 @@ void say_start(const Config& config, const Dataset& data, const std::string& run
   }
 }
 
+// How long a run is, is said in optimizer steps. Whoever asks for passes over the text is told how many steps they are.
+void check_epochs(const std::string& epochs, const Config& c, std::int64_t train_tokens) {
+  if (epochs.empty()) return;
+  const double passes = decimal_number("epochs", epochs, 0, kMostCount);
+  const Windows windows(train_tokens, c.block_size, static_cast<std::uint64_t>(c.seed));
+  const auto per_step = static_cast<double>(c.batch_size * c.grad_accum);
+  const auto steps = static_cast<std::int64_t>(std::ceil(passes * static_cast<double>(windows.per_epoch()) / per_step));
+  fail(
+      "epochs: is not an option, because the length of a run is given in optimizer steps; {} over {} with {} per step "
+      "{} {}: give --max-steps {}",
+      passes == 1 ? "one pass" : epochs + " passes", counted(train_tokens, "training token"),
+      counted(c.batch_size * c.grad_accum * c.block_size, "token"), passes == 1 ? "is" : "are", counted(steps, "step"),
+      steps);
+}
+
 int start(const TrainOptions& options) {
   check(options.checkpoint.empty() && !options.rewarm,
         "{}: changes how the run of --resume RUN is continued, and there is no --resume",
@@ -111,6 +129,7 @@ int start(const TrainOptions& options) {
   const Dataset data = make_dataset(read_corpus(config.corpus, corpus_options(config)), config.val_fraction,
                                     config.block_size, config.tokenizer, weights ? weights->tokenizer() : nullptr);
   config.corpus = absolute_sources(config.corpus);
+  check_epochs(options.epochs, config, static_cast<std::int64_t>(data.train.size()));
   say_start(config, data, config.out, /*resumed=*/false);
   Trainer trainer(config, data, /*initial_values=*/!weights);
   const std::string hash = weights ? weights->load(trainer.store()) : "";
@@ -170,6 +189,7 @@ int resume(const TrainOptions& options) {
   const std::int64_t step = resumed_step(run, options.checkpoint);
   const ContainerReader file(run.checkpoint_file(step));
   const CheckpointState state = read_state(file);
+  check_epochs(options.epochs, state.config, state.train_tokens);
 
   std::string ran_on;
   Config config = resumed_config({options.flags, options.resume, options.rewarm}, run, state, ran_on);
@@ -234,6 +254,7 @@ void add_train(CLI::App& app, Verb& chosen) {
   command->add_option("--init-from", options->init_from, "start a new run with the weights of this run or checkpoint")
       ->type_name("RUN")
       ->take_last();
+  command->add_option("--epochs", options->epochs)->take_last()->group("");  // hidden: it is answered, not obeyed
   command->callback([options, &chosen] {
     chosen = [options] { return options->resume.empty() ? start(*options) : resume(*options); };
   });

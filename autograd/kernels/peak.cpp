@@ -1,7 +1,10 @@
 #include "autograd/kernels/peak.h"
 
+#include <algorithm>
 #include <type_traits>
 
+#include "autograd/core/check.h"
+#include "autograd/kernels/amx.h"
 #include "autograd/kernels/target.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -105,6 +108,48 @@ template <class T>
 double multiply_add_chains(std::int64_t rounds) {
   if constexpr (std::is_same_v<T, float>) return HWY_DYNAMIC_DISPATCH(chains_f32)(rounds);
   return HWY_DYNAMIC_DISPATCH(chains_f64)(rounds);
+}
+
+namespace {
+constexpr std::int64_t kTileSide = 16, kTileDepth = 32, kTileProducts = 6;  // see gemm_amx-inl.h
+}
+
+std::int64_t tile_flop() { return 2 * (2 * kTileSide) * (2 * kTileSide) * kTileDepth; }
+
+double tile_chains(std::int64_t rounds) {
+  check(uses_amx(), "tile_chains: this CPU or target has no tiles");
+#if defined(__x86_64__)
+  alignas(64) std::uint16_t ones[kTileSide * kTileDepth];
+  std::ranges::fill(ones, std::uint16_t{0x3F80});  // 1 in bfloat16
+  alignas(64) float sums[4][kTileSide * kTileSide];
+  const amx::Tiles tiles;
+  amx::zero<0>();
+  amx::zero<1>();
+  amx::zero<2>();
+  amx::zero<3>();
+  amx::load<4>(ones, 64);
+  amx::load<5>(ones, 64);
+  amx::load<6>(ones, 64);
+  amx::load<7>(ones, 64);
+  for (std::int64_t i = 0; i < kTileProducts * rounds; ++i) {
+    amx::multiply<0, 4, 6>();
+    amx::multiply<1, 4, 7>();
+    amx::multiply<2, 5, 6>();
+    amx::multiply<3, 5, 7>();
+  }
+  amx::store<0>(sums[0], 64);
+  amx::store<1>(sums[1], 64);
+  amx::store<2>(sums[2], 64);
+  amx::store<3>(sums[3], 64);
+  double total = 0;
+  for (const auto& sum : sums) {
+    for (const float x : sum) total += static_cast<double>(x);
+  }
+  const auto each = static_cast<double>(kTileProducts * kTileDepth * rounds);
+  return total / (each * 4 * kTileSide * kTileSide);
+#else
+  return rounds > 0 ? 1 : 0;
+#endif
 }
 
 void stream_copy(std::int64_t n, const float* x, float* y) { HWY_DYNAMIC_DISPATCH(stream_f32)(n, x, y); }

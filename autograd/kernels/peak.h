@@ -14,6 +14,13 @@ std::int64_t multiply_add_flop();
 template <class T>
 double multiply_add_chains(std::int64_t rounds);
 
+/// Floating-point operations of float32 that one round of tile_chains() stands for.
+std::int64_t tile_flop();
+/// Where uses_amx(): so many rounds of the multiplications of tiles that the product of two float32 matrices of 32 by
+/// 32 takes, six of bfloat16 for one of float32, in tile registers alone. Returns the mean of the sums divided by what
+/// they must be: exactly 1, for at most 2^21 rounds.
+double tile_chains(std::int64_t rounds);
+
 /// y = x, both [n] and aligned to 64 bytes, with stores that pass the caches by: what is counted is what moves.
 void stream_copy(std::int64_t n, const float* x, float* y);
 

@@ -30,29 +30,6 @@ TEST_CASE("options that are wrong: exit 2") {
   REQUIRE_FALSE(std::filesystem::exists(folder / "run/checkpoints"));
 }
 
-TEST_CASE("a word that is not understood: the nearest where there is one, and where to look") {
-  const auto said = [](const Arguments& arguments) {
-    const Finished finished = run_maki(arguments);
-    REQUIRE(finished.exit_code == 2);
-    REQUIRE(finished.out.empty());
-    return finished.err;
-  };
-  const std::string verbs = "train, generate, eval, inspect, gradcheck, bench";
-  REQUIRE(said({}) == "maki: a verb is needed: " + verbs + "; see maki --help\n");
-  REQUIRE(said({"trian"}) == "maki: trian: there is no such verb among " + verbs + "; the nearest is train\n");
-  REQUIRE(said({"fly"}) == "maki: fly: there is no such verb among " + verbs + "\n");
-  REQUIRE(said({"train", "--learning-rte=3"}) ==
-          "maki: --learning-rte: there is no such option; the nearest is --learning-rate; see maki train --help\n");
-  REQUIRE(said({"train", "x", "--gpu"}) == "maki: --gpu: there is no such option; see maki train --help\n");
-  REQUIRE(said({"train", "x", "--max-steps"}) == "maki: --max-steps: needs a value; see maki train --help\n");
-  REQUIRE(said({"eval", "x", "--json=x"}) == "maki: --json: takes no value; see maki eval --help\n");
-  REQUIRE(said({"bench", "gemm", "1,1,1", "--thread", "1"}) ==
-          "maki: --thread: there is no such option; the nearest is --threads; see maki bench gemm --help\n");
-  REQUIRE(said({"inspect", "a", "b"}) == "maki: b: nothing more is expected here; see maki inspect --help\n");
-  REQUIRE_THAT(said({"train", "x", "--schedule", "quadratic"}), !ContainsSubstring("nearest"));
-  REQUIRE_THAT(said({"generate"}), ContainsSubstring("RUN") && ContainsSubstring("see maki generate --help"));
-}
-
 TEST_CASE("what a path, an option or a file says cannot command the terminal, nor pass for a line of ours") {
   const TemporaryFolder folder;
   const std::string evil = "a\x1b[2J\nmaki: done\xc2\x9b", shown = "a\\x1b[2J\\nmaki: done\\u009b";

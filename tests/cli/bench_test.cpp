@@ -41,12 +41,17 @@ const Arguments kTiny = {"--n-layer",    "2", "--n-head",     "2",  "--n-embd", 
 }  // namespace
 
 TEST_CASE("bench measures a step: its numbers are positive, finite, and agree with each other") {
-  const json facts = facts_of({"--preset", "quickstart", "--steps", "2", "--json"});
-  require_positive(facts,
-                   {"peak_gflop_per_second", "gflop_per_second", "share_of_peak", "ms_per_step", "tokens_per_second",
-                    "peak_memory_bytes", "peak_gflop_per_second_of_one", "copy_gigabytes_per_second"});
+  const json facts = facts_of({"--workload", "quickstart", "--steps", "2", "--json"});
+  require_positive(facts, {"peak_gflop_per_second", "gflop_per_second", "share_of_peak", "ms_per_step",
+                           "tokens_per_second", "peak_memory_bytes", "peak_gflop_per_second_of_one",
+                           "multiply_add_gflop_per_second", "copy_gigabytes_per_second"});
   const auto value = [&](const char* key) { return facts.at(key).get<double>(); };
   REQUIRE(value("share_of_peak") == value("gflop_per_second") / value("peak_gflop_per_second"));
+  // The limit is that of the units that multiply.
+  const bool tiles = facts.at("target") == "amx";
+  REQUIRE((value("tile_gflop_per_second") > 0) == tiles);
+  REQUIRE(value("peak_gflop_per_second") ==
+          (tiles ? value("tile_gflop_per_second") : value("multiply_add_gflop_per_second")));
   REQUIRE(facts.at("steps") == 2);
   const double tokens = 12 * 64, parameters = 65 * 128 + 4 * (12 * 128 * 128 + 2 * 128) + 128;
   REQUIRE(value("parameters") == parameters);
@@ -83,7 +88,7 @@ TEST_CASE("every kind of step is proven before it is timed") {
   tiny.config.block_size = 8;
   tiny.config.batch_size = 3;
   resolve(tiny.config);
-  std::vector<Workload> kinds(6, tiny);
+  std::vector<Workload> kinds(7, tiny);
   kinds[1].config.dtype = "float64";
   kinds[2].config.dropout = 0.3;
   kinds[2].config.grad_accum = 2;
@@ -91,6 +96,11 @@ TEST_CASE("every kind of step is proven before it is timed") {
   kinds[3].config.label_smoothing = 0.1;
   kinds[4].config.optimizer = "sgd";
   kinds[5].config.activation = "gelu_tanh";
+  kinds[6].vocab_size = 65;  // its loss bends along the gradient
+  kinds[6].config.n_layer = 1;
+  kinds[6].config.n_head = 4;
+  kinds[6].config.n_embd = 8;
+  kinds[6].config.batch_size = 12;
   for (const Workload& kind : kinds) {
     StepBench bench(kind);
     bench.verify();
@@ -106,16 +116,16 @@ TEST_CASE("every kind of step is proven before it is timed") {
       });
     });
     REQUIRE_THROWS_WITH(bench.verify(), ContainsSubstring("the gradient is wrong"));
-    REQUIRE(bench.tokens_per_step() == 24 * kind.config.grad_accum);
+    REQUIRE(bench.tokens_per_step() == 8 * kind.config.batch_size * kind.config.grad_accum);
   }
 }
 
-TEST_CASE("bench takes the options of train, and says it in words") {
+TEST_CASE("bench measures the model that is described, and says it in words") {
   const Finished text = run_maki(Arguments{"bench"} + Arguments(kTiny.begin(), kTiny.end() - 1));
   INFO(text.err);
   REQUIRE(text.exit_code == 0);
   REQUIRE_THAT(text.err, ContainsSubstring("2 layers, 2 heads, 16 wide, 3 x 8 tokens, vocabulary of 19"));
-  for (const char* word : {"GFLOP/s", "of the peak", "tokens a second", "attention", "update"})
+  for (const char* word : {"GFLOP/s", "of the peak", "tokens per second", "attention", "update"})
     REQUIRE_THAT(text.out, ContainsSubstring(word));
 }
 
@@ -145,7 +155,9 @@ TEST_CASE("bench gemm measures products") {
   for (const json& product : facts.at("products")) {
     require_positive(product, {"ms", "gflop_per_second", "share_of_peak"});
     REQUIRE(product.at("share_of_peak").get<double>() ==
-            product.at("gflop_per_second").get<double>() / facts.at("peak_gflop_per_second").get<double>());
+            product.at("gflop_per_second").get<double>() / product.at("peak_gflop_per_second").get<double>());
+    REQUIRE(product.at("peak_gflop_per_second") ==
+            facts.at(product.at("on_tiles") == true ? "tile_gflop_per_second" : "multiply_add_gflop_per_second"));
     REQUIRE(product.at("transpose") == "TN");
     REQUIRE(product.at("packed") == true);
   }
@@ -199,21 +211,38 @@ TEST_CASE("bench generate measures tokens") {
 }
 
 TEST_CASE("what bench cannot measure: exit 2") {
-  for (const Arguments& wrong :
-       {Arguments{"gemm"}, Arguments{"gemm", "1,2"}, Arguments{"gemm", "0,2,3"}, Arguments{"gemm", "1,2,3,4"},
-        Arguments{"gemm", "1,2,x"}, Arguments{"gemm", "-1,2,3"}, Arguments{"gemm", "1,2,3", "--transpose", "XN"},
-        Arguments{"gemm", "1,2,3", "--threads", "-1"}, Arguments{"gemm", "1,2,3", "--thread", "1"},
-        Arguments{"--preset", "gpt3"}, Arguments{"--steps", "-1"}, Arguments{"--steps", "x"},
-        Arguments{"--vocab-size", "-1"}, Arguments{"--vocab-size", "2000000"}, Arguments{"--n-head", "3"},
-        Arguments{"nonsense"}, Arguments{"generate", "--steps", "-1"}, Arguments{"generate", "--n-head", "3"}}) {
+  for (const Arguments& wrong : {Arguments{"gemm"},
+                                 Arguments{"gemm", "1,2"},
+                                 Arguments{"gemm", "0,2,3"},
+                                 Arguments{"gemm", "1,2,3,4"},
+                                 Arguments{"gemm", "1,2,x"},
+                                 Arguments{"gemm", "-1,2,3"},
+                                 Arguments{"gemm", "1,2,3", "--transpose", "XN"},
+                                 Arguments{"gemm", "1,2,3", "--threads", "-1"},
+                                 Arguments{"gemm", "1,2,3", "--thread", "1"},
+                                 Arguments{"--preset", "gpt3"},
+                                 Arguments{"--preset", "gpt2"},
+                                 Arguments{"--workload", "gpt3"},
+                                 Arguments{"--workload", "gpt2", "--preset", "quickstart"},
+                                 Arguments{"--steps", "1", "gemm", "1,2,3"},
+                                 Arguments{"--steps", "-1"},
+                                 Arguments{"--steps", "x"},
+                                 Arguments{"--vocab-size", "-1"},
+                                 Arguments{"--vocab-size", "2000000"},
+                                 Arguments{"--n-head", "3"},
+                                 Arguments{"nonsense"},
+                                 Arguments{"generate", "--steps", "-1"},
+                                 Arguments{"generate", "--n-head", "3"}}) {
     const Finished finished = run_maki(Arguments{"bench"} + wrong);
     INFO(wrong.front() << " … " << wrong.back() << ": " << finished.err);
     REQUIRE(finished.exit_code == 2);
     REQUIRE(finished.out.empty());
     REQUIRE_THAT(finished.err, ContainsSubstring("maki: "));
   }
-  REQUIRE_THAT(run_maki({"bench", "--preset", "quickstat"}).err,
-               ContainsSubstring("nearest") && ContainsSubstring("quickstart"));
+  for (const char* option : {"--preset", "--workload"}) {
+    REQUIRE_THAT(run_maki({"bench", option, "quickstat"}).err,
+                 ContainsSubstring("nearest") && ContainsSubstring("quickstart"));
+  }
 }
 
 TEST_CASE("timings: quartiles, and a word where they are wide") {
@@ -249,6 +278,13 @@ TEST_CASE("the loops that measure a machine compute what they say, on every targ
     REQUIRE(kernels::multiply_add_chains<double>(64) == 1);
     REQUIRE(kernels::multiply_add_chains<float>(1) != 1);
     REQUIRE(kernels::multiply_add_flop<float>() >= kernels::multiply_add_flop<double>());
+    if (kernels::uses_amx()) {
+      REQUIRE(kernels::tile_chains(1) == 1);
+      REQUIRE(kernels::tile_chains(1000) == 1);
+      REQUIRE(kernels::tile_flop() == 2 * 32 * 32 * 32);
+    } else {
+      REQUIRE_THROWS_AS(kernels::tile_chains(1), Error);
+    }
     for (const std::int64_t n : {0, 1, 15, 16, 17, 1000}) {
       const Tensor x = full({n + 1}, DType::float32, 2);
       Tensor y = zeros({n + 1}, DType::float32);

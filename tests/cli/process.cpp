@@ -1,7 +1,9 @@
 #include "tests/cli/process.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <fstream>
 #include <sstream>
@@ -13,6 +15,8 @@
 #include <termios.h>
 #include <unistd.h>
 #include <utility>
+
+#include "tests/catch.h"
 
 namespace maki::tests {
 
@@ -60,17 +64,18 @@ class InputPipe {
   int descriptor_ = -1;
 };
 
-// A pseudoterminal. Bytes come out as they were written.
+// A pseudoterminal. A raw one passes bytes on as they are; another one ends input at Ctrl-D, and does not echo.
 class Terminal {
  public:
-  explicit Terminal(int columns) {
+  explicit Terminal(int columns, bool raw = true) {
     if (columns == 0) return;
     master_ = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (master_ < 0 || grantpt(master_) != 0 || unlockpt(master_) != 0) throw std::runtime_error("no terminal");
     slave_ = open(path().c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
     termios settings{};
     tcgetattr(slave_, &settings);
-    cfmakeraw(&settings);
+    if (raw) cfmakeraw(&settings);
+    settings.c_lflag &= ~static_cast<tcflag_t>(ECHO);
     tcsetattr(slave_, TCSANOW, &settings);
     winsize size{};
     size.ws_col = static_cast<unsigned short>(columns);
@@ -84,6 +89,9 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   std::string path() const { return ptsname(master_); }
+  void type(const std::string& keys) const {
+    if (write(master_, keys.data(), keys.size()) < 0) throw std::runtime_error("the terminal takes no keys");
+  }
   /// What is written until everybody has closed it.
   std::string read_to_end() {
     if (master_ < 0) return "";
@@ -101,7 +109,7 @@ class Terminal {
 
 [[noreturn]] void become_maki(const std::vector<std::string>& arguments, const RunOptions& options,
                               const std::string& in, const std::string& out, const std::string& err) {
-  dup2(open(in.c_str(), O_RDONLY), STDIN_FILENO);
+  dup2(open(in.c_str(), O_RDONLY | O_NOCTTY), STDIN_FILENO);
   dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY, 0600), STDOUT_FILENO);
   dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY, 0600), STDERR_FILENO);
   if (options.terminal_columns > 0) setenv("TERM", "xterm", 1);
@@ -137,7 +145,11 @@ Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& o
   const TemporaryFolder folder;
   const InputPipe pipe(options.input_stays_open ? folder / "pipe" : "", options.input);
   Terminal terminal(options.terminal_columns);
-  const std::string in = options.input_stays_open ? folder / "pipe" : folder.write("in", options.input);
+  const Terminal keyboard(options.typed.empty() ? 0 : 80, /*raw=*/false);
+  if (!options.typed.empty()) keyboard.type(options.typed);
+  const std::string in = !options.typed.empty()     ? keyboard.path()
+                         : options.input_stays_open ? folder / "pipe"
+                                                    : folder.write("in", options.input);
   const std::string out = folder / "out", err = folder / "err";
   const bool shows_errors = options.terminal_columns > 0;
   const auto target = [&](bool on_terminal, const std::string& given, const std::string& kept) {
@@ -155,6 +167,13 @@ Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& o
   waitpid(child, &status, 0);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return {code, read_text(out), shows_errors ? shown : read_text(err)};
+}
+
+bool has_terminals() {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0) WARN("not tested: this system has no pseudoterminals (" << std::strerror(errno) << ")");
+  if (terminal >= 0) close(terminal);
+  return terminal >= 0;
 }
 
 void wait_for_handlers(pid_t process) {

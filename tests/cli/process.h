@@ -17,6 +17,7 @@ struct Finished {
 struct RunOptions {
   std::string input = {};                     ///< standard input
   bool input_stays_open = false;              ///< more might come behind `input`, but never does
+  std::string typed = {};                     ///< in place of `input`: keys pressed at a terminal, "\x04" for Ctrl-D
   int terminal_columns = 0;                   ///< standard error is a terminal of this width; 0: a file
   bool output_to_terminal = false;            ///< standard output is that terminal, too
   std::vector<std::string> environment = {};  ///< "NAME=value", added to ours; "NAME": taken away
@@ -34,6 +35,9 @@ Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& o
 
 /// Returns once the process has handlers for SIGINT, and is where it can be interrupted.
 void wait_for_handlers(pid_t process);
+
+/// Whether this system has pseudoterminals; a bare chroot has none. Says so where not.
+bool has_terminals();
 
 /// A folder of its own for one test, removed with everything in it.
 class TemporaryFolder {

@@ -1,0 +1,162 @@
+// The words of the command line: other spellings that are understood, and the sentence for a word that is not.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/refused.h"
+#include "train/config.h"
+
+using namespace maki::tests;
+
+namespace {
+
+// The whole of stderr, of a command line that is refused with exit code 2.
+std::string said(const Arguments& arguments) {
+  const Finished finished = run_maki(arguments);
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 2);
+  REQUIRE(finished.out.empty());
+  return finished.err;
+}
+
+const std::string kVerbs = "train, generate, eval, inspect, gradcheck, bench";
+
+}  // namespace
+
+TEST_CASE("a word that is not understood: the nearest where there is one, and where to look") {
+  REQUIRE(said({}) == "maki: a verb is needed: " + kVerbs + "; see maki --help\n");
+  REQUIRE(said({"trian"}) == "maki: trian: there is no such verb among " + kVerbs + "; the nearest is train\n");
+  REQUIRE(said({"fly"}) == "maki: fly: there is no such verb among " + kVerbs + "\n");
+  REQUIRE(said({"train", "--learning-rte=3"}) ==
+          "maki: --learning-rte: there is no such option; the nearest is --learning-rate; see maki train --help\n");
+  REQUIRE(said({"train", "x", "--gpu"}) == "maki: --gpu: there is no such option; see maki train --help\n");
+  REQUIRE(said({"train", "x", "--max-steps"}) == "maki: --max-steps: needs a value; see maki train --help\n");
+  REQUIRE(said({"eval", "x", "--json=x"}) == "maki: --json: takes no value; see maki eval --help\n");
+  REQUIRE(said({"bench", "gemm", "1,1,1", "--thread", "1"}) ==
+          "maki: --thread: there is no such option; the nearest is --threads; see maki bench gemm --help\n");
+  REQUIRE(said({"inspect", "a", "b"}) == "maki: b: nothing more is expected here; see maki inspect --help\n");
+  REQUIRE_THAT(said({"train", "x", "--schedule", "quadratic"}), !ContainsSubstring("nearest"));
+  REQUIRE_THAT(said({"generate"}), ContainsSubstring("RUN") && ContainsSubstring("see maki generate --help"));
+}
+
+TEST_CASE("an option of another verb is named with its verb") {
+  REQUIRE(said({"train", "x", "--temperature", "1"}) ==
+          "maki: --temperature: is an option of maki generate, not of maki train; see maki train --help\n");
+  REQUIRE(said({"generate", "x", "--batch_size", "3"}) ==
+          "maki: --batch_size: is an option of maki train and maki bench, not of maki generate; see maki generate "
+          "--help\n");
+  REQUIRE(said({"train", "x", "--temperatur", "1"}) ==
+          "maki: --temperatur: there is no such option; the nearest is --temperature of maki generate; see maki train "
+          "--help\n");
+  for (const Arguments& early : {Arguments{"--batch-size", "3"}, Arguments{"--batch-size", "3", "train", "x"}}) {
+    REQUIRE_THAT(said(early),
+                 ContainsSubstring("--batch-size: options come after the verb, as in maki train --batch-size"));
+  }
+  // Of two that are equally near, the verb's own.
+  REQUIRE_THAT(said({"eval", "x", "--checkpont", "last"}),
+               ContainsSubstring("the nearest is --checkpoint; see maki eval"));
+}
+
+TEST_CASE("other names of verbs lead to the verb") {
+  for (const auto& [word, verb] : {std::pair{"sample", "generate"},
+                                   {"fit", "train"},
+                                   {"info", "inspect"},
+                                   {"test", "eval"},
+                                   {"evaluate", "eval"},
+                                   {"benchmark", "bench"}}) {
+    const std::string sentence =
+        std::string("maki: ") + word + ": there is no such verb among " + kVerbs + "; the nearest is " + verb + "\n";
+    REQUIRE(said({word}) == sentence);
+    REQUIRE(said({word, "--help"}) == sentence);
+    REQUIRE(said({"help", word}) == sentence);
+  }
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  REQUIRE_THAT(said({corpus}), ContainsSubstring("to train on this text: maki train " + corpus));
+}
+
+TEST_CASE("help of a verb, asked for in either order") {
+  REQUIRE(run_maki({"help"}).out == run_maki({"--help"}).out);
+  for (const Arguments& verb : {Arguments{"train"}, Arguments{"generate"}, Arguments{"bench", "gemm"}}) {
+    const Finished asked = run_maki(Arguments{"help"} + verb);
+    REQUIRE(asked.exit_code == 0);
+    REQUIRE(asked.out == run_maki(verb + Arguments{"--help"}).out);
+    REQUIRE_THAT(asked.out, ContainsSubstring(verb.back()));
+  }
+}
+
+TEST_CASE("underscores and common aliases mean the option, and values stay as they are") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  const Finished aliases = run_maki(Arguments{"train", corpus, "--out_dir", run} + kSmall +
+                                    Arguments{"--batch_size=2", "--lr", "0.002", "-n", "2", "--no_bias"});
+  INFO(aliases.err);
+  REQUIRE(aliases.exit_code == 0);
+  const std::string written = read_text(run + "/config.toml");
+  REQUIRE_THAT(written, ContainsSubstring("\nbatch_size = 2 ") && ContainsSubstring("\nlearning_rate = 0.002 ") &&
+                            ContainsSubstring("\nmax_steps = 2 ") && ContainsSubstring("\nbias = false "));
+  const Finished warm = run_maki({"generate", run, "--temp", "x"});
+  REQUIRE_THAT(warm.err, ContainsSubstring("temperature: must be a finite decimal number; got x"));
+  // What looks like an option, but is a value.
+  RunOptions inside;
+  inside.working_directory = folder / "";
+  REQUIRE(run_maki(Arguments{"train", corpus, "--out", "--batch_size", "--max-steps", "1"} + kSmall, inside).exit_code == 0);
+  REQUIRE(std::filesystem::exists(folder / "--batch_size/config.toml"));
+}
+
+TEST_CASE("passes over the text are answered in steps") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  // 4,304 tokens are 268 windows of 16, 9 of which make a step.
+  const Arguments train = Arguments{"train", corpus, "--out", run} + kSmall;
+  require_refused(run_maki(train + Arguments{"--epochs", "2"}), 2,
+                  {"epochs: is not an option", "2 passes over 4,304 training tokens", "144 tokens per step",
+                   "give --max-steps 60"});
+  require_refused(run_maki(train + Arguments{"--num_epochs", "1"}), 2, {"one pass", "give --max-steps 30"});
+  require_refused(run_maki(train + Arguments{"--epochs", "many"}), 2, {"epochs: must be a finite decimal number"});
+  REQUIRE_FALSE(std::filesystem::exists(run));
+  REQUIRE(run_maki(train + Arguments{"--max-steps", "2"}).exit_code == 0);
+  require_refused(run_maki({"train", "--resume", run, "--epochs", "2"}), 2, {"give --max-steps 60"});
+}
+
+TEST_CASE("bench and gradcheck list and accept only options that they use") {
+  const Arguments model = {"--n-layer",     "--n-head",     "--n-embd", "--block-size", "--bias",
+                           "--tie-weights", "--activation", "--seed",   "--threads"};
+  struct Verb {
+    Arguments path, more;
+  };
+  const std::vector<Verb> verbs = {{{"bench"},
+                                    {"--dropout", "--dtype", "--batch-size", "--grad-accum", "--label-smoothing",
+                                     "--optimizer", "--momentum", "--nesterov"}},
+                                   {{"bench", "generate"}, {"--dtype"}},
+                                   {{"gradcheck"}, {"--dropout", "--label-smoothing"}}};
+  for (const auto& [path, more] : verbs) {
+    const Arguments used = model + more;
+    const std::string help = run_maki(path + Arguments{"--help"}).out;
+    for (const maki::Field& field : maki::fields()) {
+      const bool listed = help.find("  " + field.option() + (field.is_boolean() ? "," : " ")) != std::string::npos;
+      INFO(path.back() << " " << field.option());
+      REQUIRE(listed == (std::ranges::find(used, field.option()) != used.end()));
+    }
+    for (const char* option : {"--learning-rate", "--tokenizer", "--out", "--eval-interval", "--val-fraction"}) {
+      REQUIRE_THAT(said(path + Arguments{option, "1"}),
+                   ContainsSubstring(std::string("maki: ") + option + ": is an option of maki train"));
+    }
+  }
+  // What stands before a verb of bench would have no effect.
+  REQUIRE_THAT(said({"bench", "--n-layer", "2", "generate"}),
+               ContainsSubstring("--n-layer stands before generate, which it does not apply to"));
+}
+
+TEST_CASE("a preset of bench is the preset of train") {
+  const Arguments small = {"--n-layer", "1", "--n-embd", "12", "--block-size", "4", "--steps", "1", "--json"};
+  const Finished finished = run_maki(Arguments{"bench", "--preset", "baby"} + small);
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  maki::Config baby;
+  maki::apply_preset(baby, "baby");
+  const nlohmann::json facts = nlohmann::json::parse(finished.out);
+  REQUIRE(facts.at("batch_size") == baby.batch_size);
+  REQUIRE(facts.at("n_head") == baby.n_head);
+  REQUIRE(facts.at("parameters") == 65 * 12 + 12 * 12 * 12 + 13 * 12 + 2 * 12);  // with biases, as train has
+}
