@@ -6,7 +6,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/maki)
 
 install(TARGETS maki_autograd maki_nn maki_optim maki_data maki_train EXPORT makiTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS maki RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS maki RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program) # what scripts/install.sh installs
 install(DIRECTORY autograd nn optim data train DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/maki
         FILES_MATCHING PATTERN "*.h" PATTERN "kernels" EXCLUDE)
 install(EXPORT makiTargets NAMESPACE maki:: DESTINATION ${package_dir})

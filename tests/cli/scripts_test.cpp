@@ -1,0 +1,76 @@
+// The scripts that a newcomer runs first: what they print can be typed, and works.
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
+#include <sys/wait.h>
+
+#include "tests/cli/refused.h"
+
+using namespace maki::tests;
+
+namespace {
+
+const std::string kScripts = std::string(MAKI_SOURCE_DIR) + "/scripts/";
+
+// What a shell line prints, to either stream. The build is this one.
+Finished shell(const std::string& line) {
+  const std::string build = std::filesystem::path(MAKI_BINARY).parent_path().parent_path().string();
+  FILE* const pipe = popen(("{ export MAKI_BUILD='" + build + "'; " + line + "; } 2>&1").c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("no shell");
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) text.append(buffer.data(), n);
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text, ""};
+}
+
+}  // namespace
+
+TEST_CASE("install.sh puts maki where it is asked to, and says what to add to the PATH") {
+  const TemporaryFolder folder;
+  const std::string prefix = folder / "pre fix", program = prefix + "/bin/maki";
+  const std::string line = "export PATH=\"" + prefix + "/bin:$PATH\"";
+  const std::string install = "'" + kScripts + "install.sh' '" + prefix + "'";
+  // A PATH without any maki: the line that it prints makes one of it.
+  const std::string bare = "mkdir -p '" + folder / "tools" +
+                           "'; for t in bash cmake id mkdir dirname; do ln -sf \"$(command -v $t)\" '" +
+                           folder / "tools" + "'; done; export PATH='" + folder / "tools" + "'; ";
+  const Finished first = shell(bare + install);
+  INFO(first.out);
+  REQUIRE(first.exit_code == 0);
+  REQUIRE_THAT(first.out, ContainsSubstring(program + " is installed") && ContainsSubstring(line));
+  REQUIRE_FALSE(std::filesystem::exists(prefix + "/include"));
+  REQUIRE(shell(line + "; maki --version").out == run_maki({"--version"}).out);
+  // Where it is on the PATH, a command to try.
+  REQUIRE_THAT(shell(line + "; " + install).out, ContainsSubstring("Try it: maki train @stories"));
+  // Another maki in front of it is named.
+  folder.write("tools/maki", "");
+  std::filesystem::permissions(folder / "tools/maki", std::filesystem::perms::owner_all);
+  REQUIRE_THAT(shell(bare + install).out, ContainsSubstring("another maki first: " + folder / "tools/maki"));
+}
+
+TEST_CASE("install.sh refuses what it cannot do in one sentence") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("file", "");
+  const Finished blocked = shell("'" + kScripts + "install.sh' '" + file + "/below'");
+  REQUIRE(blocked.exit_code == 1);
+  REQUIRE_THAT(blocked.out, ContainsSubstring("install.sh: " + file + "/below/bin cannot be written"));
+  REQUIRE(shell("'" + kScripts + "install.sh' --prefix").exit_code == 2);
+}
+
+TEST_CASE("demo.sh trains for the time it is given, writes a text, and says what to type next") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("my text.txt", small_text());
+  std::filesystem::create_directory(folder / "maki");
+  std::filesystem::copy(kScripts, folder / "maki/scripts");
+  // A path relative to where the user stands, not to the sources.
+  const Finished demo = shell("cd '" + folder / "" + "' && DEMO_SECONDS=1 maki/scripts/demo.sh 'my text.txt'");
+  INFO(demo.out);
+  REQUIRE(demo.exit_code == 0);
+  REQUIRE_THAT(demo.out, ContainsSubstring("scripts/install.sh ") && ContainsSubstring("maki generate runs/demo-1") &&
+                             ContainsSubstring("maki train my.txt"));
+  const Finished again = run_maki({"generate", folder / "maki/runs/demo-1", "--max-tokens", "5"});
+  INFO(again.err);
+  REQUIRE(again.exit_code == 0);
+}
