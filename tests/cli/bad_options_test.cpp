@@ -128,7 +128,7 @@ TEST_CASE("paths that lead nowhere: a sentence of ours and the exit code of what
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // it reserves more memory than any limit would leave
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve more than any limit would leave
 TEST_CASE("no memory for the first step: exit 2, and the directory serves again") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
