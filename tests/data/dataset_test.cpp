@@ -40,7 +40,7 @@ TEST_CASE("both sides together are the text, cut at a character") {
   REQUIRE(make_dataset(corpus_of(text), 0, 8, "char").train.size() == 100);
 }
 
-TEST_CASE("where the fraction falls exactly on the start of a story, the split is there; one further, at the next") {
+TEST_CASE("where the fraction falls exactly on the start of a story, the split is there, and one further, at the next") {
   Corpus corpus = corpus_of(std::string(10, 'a') + std::string(10, 'b') + std::string(10, 'c') + std::string(10, 'd'));
   corpus.story_starts = {0, 10, 20, 30};
   const auto train = [&](double val_fraction) { return make_dataset(corpus, val_fraction, 4, "byte").train.size(); };

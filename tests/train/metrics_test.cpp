@@ -161,7 +161,7 @@ TEST_CASE("a line that finds no room is an error with the path, and its torn hal
   REQUIRE(holds(sentence<CheckpointError>([&] { Metrics(folder / "none/metrics.jsonl", 0); }), "none"));
 }
 
-TEST_CASE("lines are made durable on request, and the name of a new file at once; what fails is an error") {
+TEST_CASE("lines are made durable on request, and the name of a new file at once, and what fails is an error") {
   struct Watched : FileSystem {
     int fsync(int descriptor) override {
       ++syncs;

@@ -56,7 +56,7 @@ TEST_CASE("a finished run says how it is continued, and without --rewarm stays a
   REQUIRE(learning_rate(constant, 22) == 0.003);
 }
 
-TEST_CASE("a new phase warms up and decays again; checkpoints before it keep their bytes, and the run stays exact") {
+TEST_CASE("a new phase warms up and decays again, checkpoints before it keep their bytes, and the run stays exact") {
   const TemporaryFolder folder;
   const std::string run = trained(folder, "run"), before = read_text(checkpoint(run, 20));
   REQUIRE_FALSE(holds(before, "phases"));
