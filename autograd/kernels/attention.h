@@ -14,7 +14,8 @@
 // mask lets through, for a row that sees as many; of the first three for a row that sees three to six keys; and the
 // first key for a row that sees one or two, where only their difference matters. Only the first 6 rows of a causal head
 // are such early rows, and they are computed one by one. An origin is a function of keys that the row sees in any case,
-// so it is the same in cached generation. A column whose median is not finite has the origin 0.
+// so it is the same in cached generation. A column has the origin 0 where its median
+// is not finite, or where the middle three of the seven differ by more than half of it: outliers may then be the majority.
 //
 // Relative errors of float32 against float64 (T 80, D 32, causal): all inputs of mean 1 and std 0.1: y 2e-7, dq 3e-6,
 // dk 2e-6, dv 3e-7 (without an origin dq 8e-5); one key, value or query of length 1e4 among normal ones: below 2e-6.

@@ -16,8 +16,9 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// to [padded(cols)] = the median of each column over kCount rows, 0 where that is not finite and behind the last
-/// column. Sorts by odd-even transposition.
+/// to [padded(cols)] = the median of each column over kCount rows. It is 0 behind the last column, where it is not
+/// finite, and where the middle three of seven values are further apart than half their size: then outliers may be the
+/// majority, and the median one of them. Sorts by odd-even transposition.
 template <int kCount, class T>
 HWY_NOINLINE void Median(const PackSource<T>& from, const std::int64_t* picked, std::int64_t cols, T* to) {
   const hn::ScalableTag<T> d;
@@ -34,8 +35,12 @@ HWY_NOINLINE void Median(const PackSource<T>& from, const std::int64_t* picked, 
       }
     }
     const auto median = x[kCount / 2];
-    const auto finite = hn::Eq(hn::Sub(median, median), hn::Zero(d));
-    hn::StoreU(hn::IfThenElseZero(finite, median), d, to + c);
+    auto useful = hn::Eq(hn::Sub(median, median), hn::Zero(d));
+    if constexpr (kCount >= 7) {
+      const auto spread = hn::Sub(x[kCount / 2 + 1], x[kCount / 2 - 1]);
+      useful = hn::And(useful, hn::Le(hn::Add(spread, spread), hn::Abs(median)));
+    }
+    hn::StoreU(hn::IfThenElseZero(useful, median), d, to + c);
   }
 }
 

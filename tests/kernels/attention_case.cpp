@@ -23,7 +23,7 @@ kernels::AttentionShape shape_of(const AttentionCase& c, const RandomStream& str
 }
 
 /// The origin of the keys (one column of them) for row t: the first key that it sees, the median of its first three
-/// where it sees so many, or of its first seven.
+/// where it sees so many, or of its first seven; 0 where the middle three of the seven differ by more than half of it.
 template <class Key>
 double origin_of(const AttentionCase& c, std::int64_t b, std::int64_t t, const Key& key) {
   std::vector<double> seen;
@@ -32,7 +32,8 @@ double origin_of(const AttentionCase& c, std::int64_t b, std::int64_t t, const K
   }
   seen.resize(seen.size() < 3 ? 1 : seen.size() < 7 ? 3 : 7);
   std::sort(seen.begin(), seen.end());
-  return seen[seen.size() / 2];
+  const double median = seen[seen.size() / 2];
+  return seen.size() == 7 && 2 * (seen[4] - seen[2]) > std::abs(median) ? 0 : median;
 }
 
 RandomStream dropout_stream(const AttentionCase& c) { return {c.seed, Purpose::dropout}; }

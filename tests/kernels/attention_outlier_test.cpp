@@ -126,3 +126,26 @@ TEST_CASE("attention: what the rows have in common costs no digits, with and wit
     }
   }
 }
+
+TEST_CASE("attention: long keys that are the majority of the first seven cost the others no digits") {
+  for (const std::int64_t outliers : {2, 3, 4}) {
+    const AttentionCase c{.queries = 40, .keys = 40, .heads = 1, .head_size = 32, .scale = 0.2, .seed = 3};
+    AttentionInputs<float> in = draw_attention<float>(c);
+    // Long in a direction that every query points away from: they get no weight.
+    for (std::int64_t t = 0; t < c.queries; ++t) {
+      float* const q = row_of(c, in, Part::query, t);
+      q[0] = 1 + std::abs(q[0]);
+    }
+    for (std::int64_t token = 0; token < outliers; ++token) {
+      float* const key = row_of(c, in, Part::key, token);
+      for (std::int64_t i = 0; i < c.head_size; ++i) key[i] -= i == 0 ? 1e4f : 0;
+      for (std::int64_t i = 1; i < c.head_size; ++i) key[i] += 1000;
+    }
+    for (std::int64_t t = 0; t < c.queries; ++t) {
+      float* const q = row_of(c, in, Part::query, t);
+      for (std::int64_t i = 1; i < c.head_size; ++i) q[i] = std::min(q[i], -q[i]);
+    }
+    INFO(outliers << " long keys");
+    require_accurate(c, in);
+  }
+}
