@@ -29,16 +29,19 @@ HWY_INLINE void store(hn::Vec<D> v, D d, T* p, std::size_t count) {
   StorePartial(v, d, p, count);
 }
 
-// What a moment decays to without a gradient is 0, and it gets there: arithmetic on subnormal numbers takes up to a
-// hundred times as long. In float32 the bound leaves room for the products of a step, and a gradient that small moves
-// no value beside Adam's eps. In float64 it is far below whatever a test of gradients can see.
+// Without gradients a moment decays through the subnormal numbers, on which arithmetic is up to a hundred times slower;
+// it is flushed to 0 before that. The bound of the second moment is lower because it averages squares: a gradient of
+// 1e-14, large beside an eps of 1e-15, has a square of 1e-28, of which one step adds a thousandth. In float64 the
+// bounds are far below whatever a test of gradients can see.
 template <class T>
 constexpr T kSmallestMoment = static_cast<T>(sizeof(T) == 4 ? 1e-30 : 1e-290);
+template <class T>
+constexpr T kSmallestSquare = static_cast<T>(sizeof(T) == 4 ? 1e-36 : 1e-290);
 
-// x, or 0 where |x| < kSmallestMoment. NaN stays.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V flush_moment(D d, V x) {
-  return hn::IfThenZeroElse(hn::Lt(hn::Abs(x), hn::Set(d, kSmallestMoment<hn::TFromD<D>>)), x);
+// x, or 0 where |x| < smallest. NaN stays.
+template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
+HWY_INLINE V flush(D d, V x, T smallest) {
+  return hn::IfThenZeroElse(hn::Lt(hn::Abs(x), hn::Set(d, smallest)), x);
 }
 
 // One vector of SGD; `count` elements are there.
@@ -49,7 +52,7 @@ HWY_INLINE void sgd_vector(D d, const SgdStep& s, const T* gradient, T* value, T
   auto g = hn::Mul(hn::Set(d, static_cast<T>(s.grad_scale)), load<kWhole>(d, gradient, count));
   if (s.weight_decay != 0) g = hn::MulAdd(hn::Set(d, static_cast<T>(s.weight_decay)), p, g);
   if (velocity != nullptr) {
-    const auto v = flush_moment(d, hn::MulAdd(momentum, load<kWhole>(d, velocity, count), g));
+    const auto v = flush(d, hn::MulAdd(momentum, load<kWhole>(d, velocity, count), g), kSmallestMoment<T>);
     store<kWhole>(v, d, velocity, count);
     g = s.nesterov ? hn::MulAdd(momentum, v, g) : v;
   }
@@ -81,8 +84,8 @@ HWY_INLINE void adam_vector(D d, const AdamNumbers<T>& s, const T* gradient, T* 
   auto m = load<kWhole>(d, exp_avg, count), v = load<kWhole>(d, exp_avg_sq, count);
   const auto scaled = hn::Mul(hn::Set(d, s.grad_scale), load<kWhole>(d, gradient, count));
   const auto g = hn::MulAdd(hn::Set(d, s.l2), p, scaled);
-  m = flush_moment(d, hn::MulAdd(hn::Set(d, s.new1), hn::Sub(g, m), m));
-  v = flush_moment(d, hn::MulAdd(hn::Set(d, s.beta2), v, hn::Mul(hn::Mul(g, g), hn::Set(d, s.new2))));
+  m = flush(d, hn::MulAdd(hn::Set(d, s.new1), hn::Sub(g, m), m), kSmallestMoment<T>);
+  v = flush(d, hn::MulAdd(hn::Set(d, s.beta2), v, hn::Mul(hn::Mul(g, g), hn::Set(d, s.new2))), kSmallestSquare<T>);
   store<kWhole>(m, d, exp_avg, count);
   store<kWhole>(v, d, exp_avg_sq, count);
   const auto root = hn::MulAdd(hn::Sqrt(v), hn::Set(d, s.root_scale), hn::Set(d, s.eps));

@@ -1,6 +1,6 @@
 // Updates over flat parameter storage, one pass each, and the sum of squares that the gradient norm is taken from. The
 // gradient is scaled on the way (clipping costs no pass of its own). Moments (velocity, m, v) whose absolute value falls
-// below 1e-30 (float32) or 1e-290 (float64) are set to 0, so that they never become subnormal, which is slow.
+// below 1e-30 (second moments: 1e-36; float64: 1e-290) are set to 0, so that they never become subnormal, which is slow.
 //   SGD: Sutskever, Martens, Dahl and Hinton 2013, in the form of PyTorch (the velocity is not scaled by the rate).
 //   Adam: Kingma and Ba 2015, arXiv:1412.6980, algorithm 1, with PyTorch's place of eps.
 //   AdamW: Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2.

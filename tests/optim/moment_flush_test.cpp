@@ -26,7 +26,7 @@ bool all_zero(Optimizer& optimizer) {
     for (const T x : moment.values.template values<T>()) {
       if (x == 0) continue;
       zero = false;
-      if (!(std::abs(x) >= 100 * std::numeric_limits<T>::min())) FAIL("a moment is " << x);
+      if (!(std::abs(x) >= 50 * std::numeric_limits<T>::min())) FAIL("a moment is " << x);
     }
   }
   return zero;
@@ -58,16 +58,21 @@ TEST_CASE("moments without a gradient end in exactly 0 on every target") {
     kernels::force_target(target);
     for (std::size_t i = 0; i < kWithMoments.size(); ++i) {
       INFO(target << ", optimizer " << i);
-      require_moments_end_in_zero<float>(kWithMoments[i], 1700);
+      require_moments_end_in_zero<float>(kWithMoments[i], 2000);
       require_moments_end_in_zero<double>(kWithMoments[i], 14000);
     }
   }
   kernels::force_target("");
 }
 
-TEST_CASE("the smallest moments of float32 that are kept are 1e-30, and NaN is kept") {
-  for (const auto& [before, kept] :
-       {std::pair{1.2e-30F, true}, {-1.2e-30F, true}, {1.05e-30F, false}, {1e-44F, false}}) {
+TEST_CASE("the smallest moments of float32 that are kept are 1e-30 and, of squares, 1e-36, and NaN is kept") {
+  struct Case {
+    float before;
+    bool first, second;  // whether each moment is kept
+  };
+  for (const auto& [before, first, second] :
+       {Case{1.2e-30F, true, true}, Case{-1.2e-30F, true, true}, Case{1.05e-30F, false, true},
+        Case{1.2e-36F, false, true}, Case{1.05e-36F, false, false}, Case{1e-44F, false, false}}) {
     ParameterStore store;
     store.add("weight", {5}, init::constant(1));
     store.seal();
@@ -77,10 +82,24 @@ TEST_CASE("the smallest moments of float32 that are kept are 1e-30, and NaN is k
     optimizer.moments()[0].values.data<float>()[4] = std::numeric_limits<float>::quiet_NaN();
     optimizer.step(0.1);
     INFO(before);
-    REQUIRE((optimizer.moments()[0].values.at(3) != 0) == kept);
-    REQUIRE((optimizer.moments()[1].values.at(3) != 0) == kept);
+    REQUIRE((optimizer.moments()[0].values.at(3) != 0) == first);
+    REQUIRE((optimizer.moments()[1].values.at(3) != 0) == second);
     REQUIRE(std::isnan(optimizer.moments()[0].values.at(4)));
   }
+}
+
+TEST_CASE("tiny gradients beside a tiny eps move the values as far as large ones") {
+  ParameterStore store;
+  Parameter& weight = store.add("weight", {8}, init::constant(0));
+  store.seal();
+  Optimizer optimizer(store, Adam{.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-15});
+  for (int s = 0; s < 10; ++s) {
+    store.clear_gradients();
+    Tensor gradients = full({store.trainable().size()}, DType::float32, 1e-14);
+    store.set_gradients(gradients);
+    optimizer.step(0.01);
+  }
+  REQUIRE(weight.value().at(0) == Approx(-0.1 / 1.1).epsilon(0.01));  // eps is a tenth of the root
 }
 
 TEST_CASE("a run resumed while its moments decay has the bits of one that was never stopped") {
