@@ -85,8 +85,6 @@ Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions&
   const bool stories = sources.size() == 1 && sources[0].starts_with("@");
   check(options.encoding.empty() || !stories, "encoding: is that of files; the built-in stories need none");
   Corpus corpus = stories ? load_stories(sources[0]) : load_files(sources, options);
-  check((options.include.empty() && options.exclude.empty()) || std::ranges::any_of(sources, is_directory),
-        "include and exclude: choose among the files of a directory; none is given here");
   corpus.sources = sources;
   check<CorpusError>(!corpus.text.empty(), "{}: is empty; there is nothing to learn from", fmt::join(sources, " "));
   corpus.characters = count_code_points(corpus.text);

@@ -1,6 +1,7 @@
 #include "data/corpus_file.h"
 
 #include <algorithm>
+#include <array>
 
 #include "data/encoding.h"
 #include "data/error.h"
@@ -121,7 +122,8 @@ void append_corpus_file(Corpus& corpus, const std::string& path, const CorpusOpt
 
 bool has_zero_bytes(const std::string& encoding) {
   const std::string name = upper(encoding);
-  return name.find("16") != std::string::npos || name.find("32") != std::string::npos || name.starts_with("UCS");
+  return std::ranges::any_of(std::array{"UTF-16", "UTF16", "UTF-32", "UTF32", "UCS", "UNICODE"},
+                             [&](const char* prefix) { return name.starts_with(prefix); });
 }
 
 }  // namespace maki

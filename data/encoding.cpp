@@ -193,6 +193,12 @@ void Decoder::push(std::string_view bytes, std::string& text) {
 }
 
 void Decoder::finish(std::string& text) {
+  // Encodings with combining marks (CP1258) hold back the last letter until they know what follows.
+  std::array<char, 64> buffer;
+  char* to = buffer.data();
+  std::size_t room = buffer.size();
+  iconv(iconv_, nullptr, nullptr, &to, &room);
+  text.append(buffer.data(), buffer.size() - room);
   while (!pending_.empty()) invalid(text);
 }
 

@@ -27,6 +27,7 @@ std::string set_aside_after(const RunDirectory& run, std::int64_t step, FileSyst
   std::erase_if(later, [step](std::int64_t other) { return other <= step; });
   if (later.empty()) return "";
   const std::string folder = new_folder(run.path());
+  sync_directory(fs, run.path());
   if (file_exists(run.metrics_file())) {
     const std::string metrics = read_whole(fs, run.metrics_file());
     commit_file(fs, folder + "/metrics.jsonl", {as_bytes(metrics)});
@@ -37,6 +38,7 @@ std::string set_aside_after(const RunDirectory& run, std::int64_t step, FileSyst
     const std::string to = folder + "/" + std::filesystem::path(from).filename().string();
     check<CheckpointError>(fs.rename(from, to) == 0, "{}: cannot be moved to {}: {}", from, to, std::strerror(errno));
   }
+  sync_directory(fs, folder);
   run.set_last(step);
   return folder;
 }

@@ -12,6 +12,7 @@
 #include "autograd/core/storage.h"
 #include "autograd/kernels/target.h"
 #include "data/error.h"
+#include "data/file.h"
 #include "data/windows.h"
 #include "train/checkpoint.h"
 #include "train/error.h"
@@ -118,6 +119,8 @@ int start(const TrainOptions& options) {
   }
   if (!options.corpus.empty()) config.corpus = options.corpus;
   check(!config.corpus.empty(), "train: needs a CORPUS: a file, a directory, - or @stories");
+  check((config.include.empty() && config.exclude.empty()) || std::ranges::any_of(config.corpus, is_directory),
+        "include and exclude: choose among the files of a directory; none is given here");
   if (config.out.empty()) config.out = default_run_path(config.corpus.front());
   resolve(config);
   validate(config);
@@ -196,9 +199,8 @@ int resume(const TrainOptions& options) {
   validate(config);
   use_threads(config);
   if (!ran_on.empty() && ran_on != config.target) {
-    say(fmt::format(
-        "this run was made on {} and goes on on {}: its results stay right, but not the same to the last bit", ran_on,
-        config.target));
+    say(fmt::format("this run started on {} and continues on {}: its results stay correct but differ in the last bits",
+                    ran_on, config.target));
   }
   check(options.checkpoint.empty() || step < config.max_steps,
         "checkpoint: step {} is not before max_steps {}; raise --max-steps to continue from it", step,
@@ -211,6 +213,7 @@ int resume(const TrainOptions& options) {
   }
 
   config.corpus = sources_again(options.resume, absolute_sources(options.corpus), config.corpus);
+  const std::string echo = to_toml(config);  // what cannot be written down is refused before anything is moved
   const Dataset data = make_dataset(read_corpus_again(config, state.corpus_hash), config.val_fraction,
                                     config.block_size, config.tokenizer, load_tokenizer(state.tokenizer));
   const auto train_tokens = static_cast<std::int64_t>(data.train.size());
@@ -229,8 +232,8 @@ int resume(const TrainOptions& options) {
   trainer.set_steps(step);
   const DeferInterrupts deferred;
   const std::string folder = options.checkpoint.empty() ? "" : set_aside_after(run, step);
-  if (!folder.empty()) say(fmt::format("the checkpoints after step {} and all metrics are now in {}", step, folder));
-  const std::string echo = to_toml(config);
+  if (!folder.empty())
+    say(fmt::format("moved the checkpoints after step {} to {}, with a copy of metrics.jsonl", step, folder));
   commit_file(posix(), run.config_file(), {as_bytes(echo)});
   say(fmt::format("resumes after step {}", step));
   return Session(config, data, trainer, run).train();

@@ -54,6 +54,9 @@ TEST_CASE("a directory: what is skipped is said, and a resumed run reads the sam
   REQUIRE(own.at("unknown_characters") == 0);
   require_refused(go_on(folder / "run", {"--exclude", "nothing", "--max-steps", "12"}), 3,
                   {"not the text of this run"});
+  finished(go_on(folder / "run", {folder / "text/a.txt", "--max-steps", "10"}));  // the same text, named as a file
+  require_refused(run_maki({"train", folder / "text/a.txt", "--include", "*.txt", "--out", folder / "other"}), 2,
+                  {"include and exclude", "directory"});
 }
 
 TEST_CASE("the validation text has its share of every file, and a run knows whether its files were one text") {

@@ -4,6 +4,7 @@
 #include <iconv.h>
 
 #include "data/corpus.h"
+#include "data/corpus_file.h"
 #include "tests/data/refusal.h"
 #include "tests/data/surroundings.h"
 #include "tests/files.h"
@@ -104,6 +105,17 @@ TEST_CASE("long texts are decoded piece by piece, no character is lost between t
       REQUIRE((size == 1 ? text.starts_with(decoded) && decoded.size() > 2000 : decoded == text));
     }
   }
+}
+
+TEST_CASE("the last letter of a text is read, also where the encoding holds it back for a mark that may follow") {
+  const Folder folder;
+  const std::string path = folder.write("viet.txt", encoded("Xin chào Việt Nam, chào bạn a", "CP1258"));
+  REQUIRE(load_corpus({path}, {.encoding = "CP1258"}).text.ends_with(" a"));
+}
+
+TEST_CASE("zero bytes are a mark of binary files in all encodings but those with units of two or four bytes") {
+  for (const char* name : {"utf-16le", "UTF-32", "UCS-2", "UNICODE"}) REQUIRE(has_zero_bytes(name));
+  for (const char* name : {"CP932", "ISO-8859-16", "SHIFT_JIS", "UTF-8"}) REQUIRE_FALSE(has_zero_bytes(name));
 }
 
 TEST_CASE("bytes that are none of the encoding: which, or how many were replaced") {
