@@ -42,7 +42,7 @@ struct Config {
   std::vector<std::string> corpus, include, exclude;
   std::string encoding, out, target;
   std::int64_t max_steps = 2000, threads = 0, eval_interval = 250, eval_batches = -1, checkpoint_interval = 250,
-               keep_last = 3, log_interval = 10, patience = 5;
+               keep_last = 3, log_interval = 10, patience = 5, sample_interval = 250;
   bool early_stop = true;
   // Training fields that most runs do not have, and that are written only where they are set.
   std::vector<Phase> phases;  ///< ascending

@@ -97,6 +97,8 @@ std::vector<Field> make_fields() {
       number("patience", run, &C::patience, 1, kMost, "evaluations without a new best before early_stop ends the run"),
       number("checkpoint_interval", run, &C::checkpoint_interval, 1, kMost, "steps between checkpoints"),
       number("keep_last", run, &C::keep_last, 1, kMost, "checkpoints to keep, beside the best"),
+      number("sample_interval", run, &C::sample_interval, 0, kMost,
+             "steps between short texts that the model writes while it trains; 0: none"),
       number("log_interval", run, &C::log_interval, 1, kMost, "steps between lines of metrics"),
       {"target", run, &C::target, "SIMD target that ran; bits are promised within one", 0, 0, {}, false},
   };

@@ -45,7 +45,10 @@ std::string Metrics::keep(const std::string& text, std::int64_t step) {
     kept += line + "\n";
     if (object.contains("elapsed_seconds") && object["elapsed_seconds"].is_number())
       elapsed_ = object["elapsed_seconds"].get<double>();
-    if (!object.contains("kind") || object["kind"] != "eval") continue;
+    const std::string kind =
+        object.contains("kind") && object["kind"].is_string() ? object["kind"].get<std::string>() : "";
+    if (kind == "sample") last_sample_ = at;
+    if (kind != "eval") continue;
     last_eval_ = at;
     const std::string sampled = object.contains("sampled_val_loss") ? "sampled_" : "";
     const auto number = [&object](const std::string& key) -> std::optional<double> {
@@ -97,6 +100,11 @@ void Metrics::eval(const EvalReport& report) {
 
 void Metrics::sync() {
   check<CheckpointError>(fs_.fsync(descriptor_) == 0, "{}: fsync failed: {}", path_, std::strerror(errno));
+}
+
+void Metrics::sample(std::int64_t step, const std::string& text) {
+  append(ordered_json{{"kind", "sample"}, {"step", step}, {"text", text}}.dump());
+  last_sample_ = step;
 }
 
 void Metrics::append(const std::string& line) {

@@ -23,12 +23,16 @@ class Metrics {
   /// written as 0.
   void train(const StepReport& report, double tokens_per_second, double elapsed_seconds);
   void eval(const EvalReport& report);
+  /// A text that the model wrote after `step` steps.
+  void sample(std::int64_t step, const std::string& text);
 
   /// Makes all lines durable (fsync). Throws CheckpointError.
   void sync();
 
   /// The evaluation of a step, when the file has it.
   bool evaluated(std::int64_t step) const { return last_eval_ == step; }
+  /// Likewise the text of a step.
+  bool sampled(std::int64_t step) const { return last_sample_ == step; }
   /// Seconds of training that the lines kept on opening account for.
   double elapsed_before() const { return elapsed_; }
   /// The evaluations with a validation loss, of the lines kept on opening and of those written since. Of a line that
@@ -44,7 +48,7 @@ class Metrics {
   std::string path_;
   FileSystem& fs_;
   int descriptor_;
-  std::int64_t last_eval_ = -1;
+  std::int64_t last_eval_ = -1, last_sample_ = -1;
   double elapsed_ = 0;
   std::vector<Measured> validations_;
 };

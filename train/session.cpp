@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <csignal>
 #include <fmt/format.h>
+#include <sstream>
 
 #include "train/error.h"
+#include "train/generate_text.h"
 #include "train/interrupt.h"
 #include "train/loaded_model.h"
 
@@ -70,9 +72,10 @@ void Session::find_best() {
   const auto same_share = [share](const Measured& v) { return v.share == share; };
   std::optional<Measured> found;
   if (usable && !std::ranges::all_of(known, same_share)) {
-    // Losses over different parts of the text do not compare; when `best` was set they were over the same part.
+    // Losses over different parts of the text cannot be compared; when `best` was set they were over the same part. The
+    // loss in `best` may be over another part than the line of its step: it was measured again after the part changed.
     const auto line = std::ranges::find(known, named->step, &Measured::step);
-    found = {named->step, named->loss, line == known.end() ? 0 : line->share, 0};
+    found = line == known.end() ? Measured{named->step, named->loss, 0, 0} : *line;
   } else {
     if (usable) known.insert(known.begin(), {named->step, named->loss, share, 0});
     std::ranges::stable_sort(known, {}, &Measured::loss);
@@ -174,7 +177,7 @@ std::optional<std::int64_t> Session::overfitting_with(const EvalReport* newest) 
   std::vector<Measured> evaluations = metrics_.validations();
   if (newest != nullptr) evaluations.push_back(newest->measured());
   if (evaluations.empty() || evaluations.back().step % config_.eval_interval != 0) return std::nullopt;
-  const std::vector<Phase> begun = phases_before(config_, evaluations.back().step);
+  const std::vector<Phase> begun = phases_before(config_, evaluations.back().step + 1);
   return overfitting_since(evaluations,
                            {.interval = config_.eval_interval,
                             .after = begun.empty() ? 0 : begun.back().start,
@@ -198,12 +201,36 @@ void Session::say_overfitting(std::int64_t best, bool ends) {
 
 // " on 51% of the text"; nothing when it is the whole text.
 std::string Session::share_text(double share) const {
-  return share == 1 ? "" : fmt::format(" on {:.2g}% of the text", 100 * share);
+  return share == 1 ? "" : fmt::format(" on {:.3g}% of the text", 100 * share);
 }
 
 std::string Session::loss_text(double loss) const {
   if (!data_.best_loss) return fmt::format("{:.4f}", loss);
   return fmt::format("{:.4f} (best possible {:.4f})", loss, *data_.best_loss);
+}
+
+// Every sample_interval steps the model writes a short text. It is a function of (weights, seed, step), so a resumed
+// run writes what an uninterrupted one writes, and training draws nothing from the same streams.
+void Session::write_sample() {
+  constexpr std::int64_t kTokens = 100;
+  const std::int64_t step = trainer_.steps(), interval = config_.sample_interval;
+  if (interval == 0 || step == 0 || step % interval != 0 || metrics_.sampled(step)) return;
+  TextOptions options;
+  options.max_tokens = kTokens;
+  options.sampling.seed = static_cast<std::uint64_t>(config_.seed);
+  std::string text;
+  try {
+    const GeneratedText written = generate_text(
+        trainer_.model(), *data_.tokenizer, start_of_text(*data_.tokenizer), options, static_cast<std::uint64_t>(step),
+        [&](std::string_view piece) { text += piece; }, stop);
+    if (written.end == TextEnd::interrupt) return;
+  } catch (const BadLogits& error) {
+    fail<Diverged>("diverged: step {}: {}", step, error.what());
+  }
+  metrics_.sample(step, text);
+  progress_.say(fmt::format("step {}: the model writes", step));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) progress_.say("  | " + line);
 }
 
 void Session::log(const StepReport& report) {
@@ -229,12 +256,12 @@ int Session::train() {
 
 // What remains of a run that has diverged. Training is exact: without a change it would diverge again.
 std::string Session::way_back() const {
-  const auto last = run_.last();
-  if (!last) return "";
+  const std::vector<std::int64_t> saved = run_.checkpoints();  // what is not finite is never saved
+  if (saved.empty()) return "";
   return fmt::format(
       "; the last good checkpoint is step {0}; return to it with a lower learning rate: maki train --resume {1} "
       "--checkpoint {0} --rewarm --learning-rate RATE",
-      *last, shell_word(run_.path()));
+      saved.back(), shell_word(run_.path()));
 }
 
 // After three steps: the first one takes memory from the system and says little. Times are shown and decide nothing.
@@ -271,6 +298,7 @@ int Session::train_to_end() {
     }
     const bool due = (end || step % config_.eval_interval == 0) && !metrics_.evaluated(step);
     const bool interrupted_evaluation = due && !evaluate(stop, /*whole=*/end);
+    if (!interrupted_evaluation) write_sample();
     if ((end || stopped_early_) && !interrupted_evaluation) break;
 
     const auto begin = Clock::now();
@@ -297,7 +325,7 @@ int Session::stop_interrupted() {
   // Someone at the keyboard can wait for an evaluation or press Ctrl-C again; a system that shuts down cannot.
   const bool unmeasured = step > 0 && step < config_.max_steps && !data_.val.empty() && !metrics_.evaluated(step);
   if (unmeasured && interrupt_exit_code() == 128 + SIGINT) {
-    progress_.say("evaluating it, so that the best checkpoint is known; Ctrl-C ends this at once, and nothing is lost");
+    progress_.say("evaluating it, so that the best checkpoint is known; press Ctrl-C again to skip this");
     evaluate({}, /*whole=*/false);
   }
   metrics_.sync();
@@ -328,8 +356,9 @@ void Session::say_best() {
         loss = *whole;
         share = 1;
       }
-    } catch (const CheckpointError& error) {
-      progress_.say(error.what());  // the run is complete: its end is reported all the same
+    } catch (
+        const Error& error) {  // unreadable, or diverged: the run is complete, and its end is reported all the same
+      progress_.say(error.what());
     }
   }
   progress_.say(fmt::format("best validation loss {}{} at step {}", loss_text(loss), share_text(share), best_->step));

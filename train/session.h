@@ -37,6 +37,7 @@ class Session {
   std::string way_back() const;
   std::optional<std::int64_t> overfitting_with(const EvalReport* newest) const;
   void say_overfitting(std::int64_t best, bool ends);
+  void write_sample();
   void log(const StepReport& report);
   void say_time(double seconds);
   void finish();

@@ -57,8 +57,11 @@ class Output {
 std::string typed_prompt() {
   if (isatty(STDIN_FILENO) != 0) to_stderr("type the prompt; Enter and then Ctrl-D end it\n");
   std::string prompt = read_standard_input();
-  if (prompt.ends_with('\n')) prompt.pop_back();
-  if (prompt.ends_with('\r')) prompt.pop_back();
+  if (prompt.ends_with("\r\n")) {
+    prompt.resize(prompt.size() - 2);
+  } else if (prompt.ends_with('\n')) {
+    prompt.pop_back();
+  }
   return prompt;
 }
 
@@ -82,8 +85,8 @@ void check_options(const GenerateOptions& o) {
         o.input);
   const int prompts = (o.has_prompt ? 1 : 0) + (o.prompt_file.empty() ? 0 : 1) + (o.input.empty() ? 0 : 1);
   check(prompts <= 1, "generate: give one of --prompt, --prompt-file and -");
-  check(o.samples == 1 || o.text.sampling.temperature > 0,
-        "samples: {} would all be the same, because --temperature 0 leaves nothing to chance", o.samples);
+  check(o.samples == 1 || (o.text.sampling.temperature > 0 && o.text.sampling.top_k != 1),
+        "samples: {} would all be the same, because --temperature 0 and --top-k 1 leave nothing to chance", o.samples);
   const Sampler valid(o.text.sampling);
 }
 
@@ -100,12 +103,8 @@ std::int64_t chosen_seed(const GenerateOptions& o) {
   if (o.seed) return *o.seed;
   std::random_device device;
   const auto seed = static_cast<std::int64_t>(device() % 1'000'000'000);
-  if (o.text.sampling.temperature > 0) to_stderr("seed {0}; --seed {0} repeats this text\n", seed);
+  if (o.text.sampling.temperature > 0) to_stderr("seed {0} (repeat this text with --seed {0})\n", seed);
   return seed;
-}
-
-double per_second(const GeneratedText& text, double seconds) {
-  return seconds > 0 ? static_cast<double>(text.tokens) / seconds : 0;
 }
 
 // One line of JSON. Text is UTF-8; a path may be anything.
@@ -118,7 +117,7 @@ void print_json(const GenerateOptions& o, const LoadedModel& loaded, const std::
                                      {"prompt", prompt},
                                      {"text", written},
                                      {"tokens", text.tokens},
-                                     {"tokens_per_second", per_second(text, seconds)},
+                                     {"tokens_per_second", per_second(static_cast<double>(text.tokens), seconds)},
                                      {"stop", to_string(text.end)}};
   fmt::print("{}\n", facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
@@ -146,7 +145,7 @@ TextEnd write_sample(const GenerateOptions& o, const LoadedModel& loaded, const 
   if (text.end == TextEnd::window)
     to_stderr("the window of {} tokens is full; --overflow recompute goes on\n", loaded.model.config.block_size);
   to_stderr("{} in {:.2f} s, {:.0f} tokens per second\n", counted(text.tokens, "token"), seconds,
-            per_second(text, seconds));
+            per_second(static_cast<double>(text.tokens), seconds));
   if (more) output.write("---\n");
   return text.end;
 }

@@ -102,4 +102,9 @@ TEST_CASE("an overfitting run ends early, says so with the best step, and its la
     REQUIRE(holds(further, "overfitting; the best checkpoint is kept"));
     REQUIRE(run.directory.last() == end + 20);
   }
+  SECTION("a new phase of the schedule begins at the step where it ended") {
+    run.config.phases = {Phase{end, end + 20, 0.001, 0.0001, 0}};
+    run.go_on(end, end + 20);
+    REQUIRE(run.directory.last() == end + 20);
+  }
 }
