@@ -44,7 +44,7 @@ HWY_NOINLINE void Median(const PackSource<T>& from, const std::int64_t* picked, 
   }
 }
 
-/// The three origins of the rows of a head's keys or values. Each holds nothing where no row of the tile needs it.
+/// The three origins of the rows of a head's keys or values. One that no row of the tile uses is left uninitialised.
 template <class T>
 struct Origins {
   T *first, *of_three, *of_seven;  // [padded(head_size)]

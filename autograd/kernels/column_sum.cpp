@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr std::int64_t kBlockRows = 256;
 
 // One vector of columns at x; `lanes` of them count. Blocks of rows keep float32's rounding error near that of 256 +
-// rows/256 additions in place of rows: below 6e-7 of the result up to 65,536 rows.
+// rows/256 additions instead of `rows`: below 6e-7 of the result up to 65,536 rows.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> sum_vector(D d, std::int64_t rows, const T* x, std::int64_t stride, std::size_t lanes) {
   auto total = hn::Zero(d);

@@ -9,7 +9,7 @@
 // the same, among products with `tiles`.
 //
 // Chains of a fixed length keep the digits of long sums: the rounding error of a single chain of random numbers grows
-// as √K, that of chains of L as √(L + K/L). At K = 65,536 that is 4.5e-7 of the result in place of 4.6e-6.
+// as √K, that of chains of L as √(L + K/L). At K = 65,536 that is 4.5e-7 of the result instead of 4.6e-6.
 #pragma once
 
 #include <algorithm>
