@@ -103,6 +103,43 @@ bool is_hash(std::string_view text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+// Runs what reads verified bytes: an error means that the file is damaged, unless it says nothing about the file (no
+// memory) or says that a newer version wrote it.
+template <class Action>
+void as_proof_of_damage(const ContainerReader& file, const Action& action) {
+  try {
+    action();
+  } catch (const CheckpointError& error) {
+    fail<CheckpointError>("{}: {}", file.path(), error.what());
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const Error& error) {
+    fail<LostFile>("{}: {}", file.path(), error.what());
+  }
+}
+
+Config read_config(const ContainerReader& file) {
+  check<LostFile>(file.length("config") <= kMostConfigBytes, "{}: its configuration has {} bytes; at most {} are read",
+                  file.path(), file.length("config"), kMostConfigBytes);
+  const std::string text = file.read("config");
+  Config config;
+  as_proof_of_damage(file, [&] {
+    config = read_training_toml(text);
+    validate(config);
+  });
+  return config;
+}
+
+// The tokenizer has as many ids as the model, and the counts of characters and tokens are possible for one text.
+void check_vocabulary(const CheckpointState& state) {
+  const std::unique_ptr<const Tokenizer> tokenizer = load_tokenizer(state.tokenizer);
+  const std::int64_t ids = tokenizer->vocab_size(), tokens = state.train_tokens + state.val_tokens;
+  check(ids == state.vocab_size, "its tokenizer has {} ids where its model has {}", ids, state.vocab_size);
+  const bool by_character = tokenizer->kind() == "char";  // else a token is at least a byte
+  check(by_character ? tokens == state.characters : tokens <= 4 * state.characters,
+        "its text has {} characters, which cannot be {} tokens", state.characters, tokens);
+}
+
 // Looks at the numbers of a flat section, piece by piece. All are finite and second moments not negative. What stands
 // between tensors is zero, as it was born: nothing can hide there, and the next save is canonical.
 class NumberCheck {
@@ -193,47 +230,30 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
 }
 
 CheckpointState read_state(const ContainerReader& file) {
+  // The configuration comes first: a newer schema may have another form of everything else.
+  CheckpointState state;
+  state.config = read_config(file);
   const std::vector<StateRecord> records = decode<StateRecord>(file, "state");
-  check<LostFile>(records.size() == 1, "{}: holds {} states; there is one in a checkpoint", file.path(),
+  check<LostFile>(records.size() == 1, "{}: section state must hold one record; it holds {}", file.path(),
                   records.size());
   const StateRecord& record = records[0];
-  CheckpointState state{.step = record.step,
-                        .vocab_size = record.vocab_size,
-                        .characters = record.characters,
-                        .train_tokens = record.train_tokens,
-                        .val_tokens = record.val_tokens,
-                        .corpus_hash = std::string(record.corpus_hash.begin(), record.corpus_hash.end()),
-                        .best_loss = record.best_loss,
-                        .config = {},
-                        .tokenizer = file.read("tokenizer")};
+  state.step = record.step;
+  state.vocab_size = record.vocab_size;
+  state.characters = record.characters;
+  state.train_tokens = record.train_tokens;
+  state.val_tokens = record.val_tokens;
+  state.corpus_hash.assign(record.corpus_hash.begin(), record.corpus_hash.end());
+  state.best_loss = record.best_loss;
+  state.tokenizer = file.read("tokenizer");
   const bool sane = state.step >= 0 && state.step <= kMostSteps && state.vocab_size >= 1 && state.characters >= 0 &&
                     state.train_tokens >= 0 && state.val_tokens >= 0 && std::isfinite(state.best_loss) &&
                     state.best_loss >= 0 && state.characters <= kMostCharacters &&
                     state.train_tokens <= 4 * kMostCharacters && state.val_tokens <= 4 * kMostCharacters;
-  check<LostFile>(sane, "{}: its state is out of range", file.path());
-  check<LostFile>(is_hash(state.corpus_hash), "{}: the hash of its corpus is no hash", file.path());
-  check<LostFile>(file.length("config") <= kMostConfigBytes, "{}: its configuration has {} bytes; at most {} are read",
-                  file.path(), file.length("config"), kMostConfigBytes);
-  try {
-    const std::string config = file.read("config");
-    apply_toml(state.config, config, "its configuration");
-    validate(state.config);
-    check(phases_before(state.config, state.step) == state.config.phases,
-          "its configuration has a phase that begins after its step {}", state.step);
-    check(training_toml(state.config) == config, "its configuration is not in the form it was written in");
-    const std::unique_ptr<const Tokenizer> tokenizer = load_tokenizer(state.tokenizer);
-    const std::int64_t ids = tokenizer->vocab_size(), tokens = state.train_tokens + state.val_tokens;
-    check(ids == state.vocab_size, "its tokenizer has {} ids where its model has {}", ids, state.vocab_size);
-    const bool by_character = tokenizer->kind() == "char";  // else a token is at least a byte
-    check(by_character ? tokens == state.characters : tokens <= 4 * state.characters,
-          "its text has {} characters, which cannot be {} tokens", state.characters, tokens);
-  } catch (const CheckpointError&) {
-    throw;
-  } catch (const OutOfMemory&) {
-    throw;  // says nothing about the file
-  } catch (const Error& error) {
-    fail<LostFile>("{}: {}", file.path(), error.what());
-  }
+  check<LostFile>(sane, "{}: a number in section state is out of range", file.path());
+  check<LostFile>(is_hash(state.corpus_hash), "{}: its corpus hash is not 32 hexadecimal digits", file.path());
+  check<LostFile>(phases_before(state.config, state.step) == state.config.phases,
+                  "{}: its configuration has a phase that begins after its step {}", file.path(), state.step);
+  as_proof_of_damage(file, [&] { check_vocabulary(state); });
   return state;
 }
 

@@ -20,8 +20,14 @@ struct Phase {
   bool operator==(const Phase&) const = default;
 };
 
+/// The newest schema of a checkpoint's configuration, and the one that new runs use. A training field that is added
+/// later raises it by one; see Field::since and docs/formats.md.
+inline constexpr std::int64_t kSchema = 2;
+
 struct Config {
+  std::int64_t schema = kSchema;  ///< of the run's checkpoints: a run keeps the schema that it began with
   // Model.
+  std::string model = "gpt";
   std::int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
   double dropout = 0;
   bool bias = true;  // the quick start reaches 1.893 nats with biases, 1.908 without (validation, mean of three seeds)
@@ -49,7 +55,8 @@ struct Config {
   std::string init_from;      ///< hash of the values that the run began with; empty: it drew its own
 };
 
-/// Training fields decide what is computed, go into the checkpoint and are fixed for ever; run fields may change.
+/// Training fields decide what is computed, are stored in the checkpoint and are fixed for the whole run; run fields
+/// may change at every resume.
 enum class FieldClass : std::uint8_t { training, run };
 
 struct Field {
@@ -62,6 +69,8 @@ struct Field {
   double low = 0, high = 0;          ///< of numbers, inclusive
   std::vector<std::string> choices;  ///< of strings; none: any
   bool flag = true;                  ///< false: written to config.toml, but no option
+  std::int64_t since = 1;            ///< of training fields: the first schema that has it
+  std::string absent = {};  ///< as the text of a flag: what its absence means in a checkpoint of an older schema
 
   std::string option() const;
   bool is_boolean() const { return std::holds_alternative<bool Config::*>(member); }
@@ -103,8 +112,12 @@ void check_paths(const Config& config);
 /// config.toml: every field with its help. check_paths() first. Throws where the list of sources makes it too large to
 /// be read again.
 std::string to_toml(const Config& config);
-/// The training fields alone, a line each: the canonical form that a checkpoint stores.
+/// The training fields alone, one line each, in the canonical form of `config.schema`: what a checkpoint stores. Schema
+/// 1 has no `schema` line; a field is written only in the schemas that have it.
 std::string training_toml(const Config& config);
+/// Reads what training_toml() wrote, under this schema or an older one. Throws CheckpointError where the schema is
+/// newer than this build, Error where the text is not in canonical form.
+Config read_training_toml(std::string_view text);
 
 /// The phases that a checkpoint of this step records: those that have begun before it. A phase that is added later
 /// therefore changes no byte of the checkpoints up to its start.

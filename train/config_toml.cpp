@@ -7,6 +7,7 @@
 #include "autograd/core/check.h"
 #include "data/printable.h"
 #include "train/config.h"
+#include "train/error.h"
 
 namespace maki {
 namespace {
@@ -42,8 +43,8 @@ std::vector<std::string> string_list(std::string_view name, const toml::node& no
   return entries;
 }
 
-// A table of toml++ is destroyed by recursion, about 300 bytes of stack for each dot of a key. Which dots are in keys
-// only a parser can tell, and keys in tables in arrays add up; so all dots of the text are counted.
+// toml++ destroys nested tables by recursion, which takes about 300 bytes of stack for each dot of a key. Only a parser
+// knows which dots belong to keys, and keys of tables inside arrays add up; so all dots of the text are counted.
 constexpr std::int64_t kMostDots = 2048;
 
 std::int64_t dots_in(std::string_view text) { return std::ranges::count(text, '.'); }
@@ -61,7 +62,7 @@ std::string number_text(double value) {
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
-// A phase's values stand under the names of the fields that they replace, and follow their rules.
+// The values of a phase have the names of the fields that they replace, and obey the same rules.
 Phase read_phase(const toml::table& table) {
   Config values;
   Phase phase;
@@ -95,7 +96,7 @@ std::vector<Phase> read_phases(const toml::node& node) {
   return phases;
 }
 
-// What is written only where it is set.
+// Fields that are written only where they are set.
 std::string rare_fields(const Config& config) {
   std::string text;
   if (!config.init_from.empty()) text += fmt::format("init_from = {}\n", quoted(config.init_from));
@@ -107,6 +108,58 @@ std::string quoted_list(const std::vector<std::string>& entries) {
   std::vector<std::string> texts;
   for (const std::string& entry : entries) texts.push_back(quoted(entry));
   return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+toml::table parse(std::string_view text, const std::string& name) {
+  check(text.size() <= kMostConfigBytes, "{}: has {} bytes; a configuration has at most {}", name, text.size(),
+        kMostConfigBytes);
+  check(dots_in(text) <= kMostDots, "{}: has {} dots; a configuration has at most {}", name, dots_in(text), kMostDots);
+  try {
+    return toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    fail("{}: line {}: {}", name, error.source().begin.line, shortened(error.description(), 400));
+  }
+}
+
+void apply_entry(Config& config, std::string_view key, const toml::node& node) {
+  if (key == "corpus") {
+    config.corpus = string_list(key, node);
+  } else if (key == "phases") {
+    config.phases = read_phases(node);
+  } else if (key == "init_from") {
+    check(node.is_string(), "init_from: must be a string in quotes");
+    config.init_from = node.as_string()->get();
+  } else if (const Field& field = find_field(key); field.is_list()) {
+    set_list(config, field, string_list(key, node));
+  } else {
+    set_field(config, field, toml_text(field, node));
+  }
+}
+
+void apply_table(Config& config, const toml::table& table, const std::string& name) {
+  for (const auto& [key, node] : table) {
+    try {
+      apply_entry(config, key.str(), node);
+    } catch (const Error& error) {
+      fail("{}: line {}: {}", name, node.source().begin.line, error.what());
+    }
+  }
+}
+
+// Takes the line `schema` out of the table. Schema 1 has none.
+std::int64_t take_schema(toml::table& table) {
+  const toml::node* const node = table.get("schema");
+  if (node == nullptr) return 1;
+  const toml::value<std::int64_t>* const number = node->as_integer();
+  check(number != nullptr && number->get() >= 1, "its configuration: schema must be a whole number from 1 on");
+  const std::int64_t schema = number->get();
+  check<CheckpointError>(
+      schema <= kSchema,
+      "its configuration has schema {}; this version of maki reads schemas up to {}; use the version "
+      "that wrote it, or a newer one",
+      schema, kSchema);
+  table.erase("schema");
+  return schema;
 }
 
 }  // namespace
@@ -139,41 +192,7 @@ std::string field_text(const Config& config, const Field& field) {
 }
 
 void apply_toml(Config& config, std::string_view text, const std::string& name) {
-  check(text.size() <= kMostConfigBytes, "{}: has {} bytes; a configuration has at most {}", name, text.size(),
-        kMostConfigBytes);
-  check(dots_in(text) <= kMostDots, "{}: has {} dots; a configuration has at most {}", name, dots_in(text), kMostDots);
-  toml::table table;
-  try {
-    table = toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    fail("{}: line {}: {}", name, error.source().begin.line, shortened(error.description(), 400));
-  }
-  for (const auto& [key, node] : table) {
-    const std::string_view word = key.str();
-    try {
-      if (word == "corpus") {
-        config.corpus = string_list(word, node);
-        continue;
-      }
-      if (word == "phases") {
-        config.phases = read_phases(node);
-        continue;
-      }
-      if (word == "init_from") {
-        check(node.is_string(), "init_from: must be a string in quotes");
-        config.init_from = node.as_string()->get();
-        continue;
-      }
-      const Field& field = find_field(word);
-      if (field.is_list()) {
-        set_list(config, field, string_list(word, node));
-      } else {
-        set_field(config, field, toml_text(field, node));
-      }
-    } catch (const Error& error) {
-      fail("{}: line {}: {}", name, node.source().begin.line, error.what());
-    }
-  }
+  apply_table(config, parse(text, name), name);
 }
 
 std::string to_toml(const Config& config) {
@@ -195,11 +214,25 @@ std::string to_toml(const Config& config) {
 }
 
 std::string training_toml(const Config& config) {
-  std::string text;
+  std::string text = config.schema == 1 ? "" : fmt::format("schema = {}\n", config.schema);
   for (const Field& field : fields()) {
-    if (field.kind == FieldClass::training) text += fmt::format("{} = {}\n", field.name, field_text(config, field));
+    if (field.kind == FieldClass::training && field.since <= config.schema)
+      text += fmt::format("{} = {}\n", field.name, field_text(config, field));
   }
   return text + rare_fields(config);
+}
+
+Config read_training_toml(std::string_view text) {
+  const std::string name = "its configuration";
+  toml::table table = parse(text, name);
+  Config config;
+  config.schema = take_schema(table);
+  for (const Field& field : fields()) {
+    if (field.since > config.schema) set_field(config, field, field.absent);
+  }
+  apply_table(config, table, name);
+  check(training_toml(config) == text, "its configuration is not in the canonical form of schema {}", config.schema);
+  return config;
 }
 
 }  // namespace maki

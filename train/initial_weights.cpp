@@ -12,8 +12,8 @@ namespace maki {
 namespace {
 
 // Everything that gives tensors their shapes and ids their meaning.
-constexpr std::array kModelFields = {"n_layer",     "n_head",     "n_embd", "block_size", "bias",
-                                     "tie_weights", "activation", "dtype",  "tokenizer"};
+constexpr std::array kModelFields = {"model", "n_layer",     "n_head",     "n_embd", "block_size",
+                                     "bias",  "tie_weights", "activation", "dtype",  "tokenizer"};
 
 }  // namespace
 
