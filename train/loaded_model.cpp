@@ -13,7 +13,8 @@ namespace {
 
 DType dtype_named(const std::string& name) { return name == "float64" ? DType::float64 : DType::float32; }
 
-// The store of the model that a checkpoint's configuration describes: names, shapes and places, and no memory.
+// Lays out the parameters of the model that a checkpoint's configuration describes (names, shapes, offsets), without
+// allocating memory for them.
 void plan(ParameterStore& store, const CheckpointState& state) {
   const Gpt model(Scope(store), gpt_config(state.config, state.vocab_size));
   store.lay_out();
@@ -44,7 +45,8 @@ CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
 
 void verify_checkpoint(const RunDirectory& run, const std::string& path) {
   const std::int64_t step = check_resumable(path, run.file_system()).step;
-  check<LostFile>(run.checkpoint_file(step) == path, "{}: holds the state of step {}", path, step);
+  check<LostFile>(run.checkpoint_file(step) == path, "{}: contains the state of step {}, not of the step in its name",
+                  path, step);
 }
 
 std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice) {
@@ -68,7 +70,7 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
     load_values(file, store);
     return;
   }
-  // The other type: read as it was written, then converted parameter by parameter (padding differs).
+  // Another type: loaded as it was written, then converted parameter by parameter, because the padding differs.
   ParameterStore written(dtype_named(state.config.dtype));
   const Gpt same(Scope(written), gpt_config(state.config, state.vocab_size));
   written.seal_undrawn();
