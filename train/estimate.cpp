@@ -33,8 +33,8 @@ struct GroupFiles {
   const char *folder, *limit, *usage, *inactive;
 };
 constexpr GroupFiles kVersion1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                               "total_inactive_file"},
-    kVersion2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+                               "total_inactive_file"};
+constexpr GroupFiles kVersion2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
 // Bytes left under the limits of a control group and of all its ancestors. Inactive page cache counts as free, because
 // the kernel reclaims it when memory is short.

@@ -182,7 +182,7 @@ void make_directories(FileSystem& fs, const std::string& path, std::vector<std::
 }
 
 std::string file_system_type(int descriptor) {
-  struct statfs status {};
+  struct statfs status = {};
   if (fstatfs(descriptor, &status) != 0) return "unknown";
   const auto type = static_cast<std::uint32_t>(status.f_type);
   static constexpr std::pair<std::uint32_t, const char*> kNames[] = {

@@ -27,7 +27,7 @@ class GemmBench {
   /// packed: op(B) is prepacked, as weights are that are used in many products.
   explicit GemmBench(const GemmShape& shape, bool packed = false);
 
-  /// C = op(A) op(B).
+  /// Computes C = op(A) · op(B).
   void run();
   /// Compares entries of C with sums in double precision: all entries of a small product, otherwise the corners and a
   /// random sample. Throws std::logic_error, naming `who`, at the first whose error exceeds what rounding allows.

@@ -20,6 +20,13 @@ void plan(ParameterStore& store, const CheckpointState& state) {
   store.lay_out();
 }
 
+// The state in the file, after check_model().
+CheckpointState read_checked_state(const ContainerReader& file) {
+  CheckpointState state = read_state(file);
+  check_model(file, state);
+  return state;
+}
+
 }  // namespace
 
 void check_model(const ContainerReader& file, const CheckpointState& state) {
@@ -61,10 +68,10 @@ LoadedModel::LoadedModel(const std::string& file, const std::string& dtype)
 
 LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
     : path(file.path()),
-      state(read_state(file)),
+      state(read_checked_state(file)),
       tokenizer(load_tokenizer(state.tokenizer)),
       store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
-      model((check_model(file, state), Scope(store)), gpt_config(state.config, state.vocab_size)) {
+      model(Scope(store), gpt_config(state.config, state.vocab_size)) {
   store.seal_undrawn();
   if (dtype.empty() || dtype == state.config.dtype) {
     load_values(file, store);

@@ -15,8 +15,7 @@ namespace {
 // Whether the path still names the open file: a start that fails removes the lock file that it created, and a lock on a
 // removed file protects nothing.
 bool is_current(FileSystem& fs, int descriptor, const std::string& path) {
-  struct stat ours {
-  }, named{};
+  struct stat ours = {}, named = {};
   return fs.fstat(descriptor, ours) == 0 && stat(path.c_str(), &named) == 0 && ours.st_dev == named.st_dev &&
          ours.st_ino == named.st_ino;
 }

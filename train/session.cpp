@@ -138,7 +138,7 @@ bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
   if (!report) return false;
   const auto best_before = overfitting_with(&*report);
   const bool ends = best_before && config_.early_stop && report->step < config_.max_steps;
-  if (ends && report->val_share < 1) {  // the last evaluation covers the whole text
+  if (ends && report->val_share < 1) {  // the last evaluation of a run covers the whole text
     report = trainer_.evaluate(stop, /*whole=*/true);
     if (!report) return false;
   }

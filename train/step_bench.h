@@ -31,7 +31,7 @@ std::int64_t apply_workload(Config& config, const std::string& name);
 
 /// N in the formula above.
 std::int64_t counted_parameters(const Gpt& model);
-/// 6N + 12·L·C·T for contexts of block_size tokens.
+/// 6N + 12·L·C·T: the floating-point operations of training per token, with a context of T = block_size tokens.
 double flop_per_token(const Gpt& model);
 
 class StepBench {

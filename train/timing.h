@@ -18,7 +18,7 @@ class Timings {
   explicit Timings(std::vector<double> seconds);
 
   std::int64_t count() const { return static_cast<std::int64_t>(sorted_.size()); }
-  /// The quantile `part` of the times, from 0 (the shortest) to 1, interpolated linearly between neighbors.
+  /// The quantile `part` of the times, from 0 (the shortest) to 1, interpolated linearly between neighbours.
   double quantile(double part) const;
   double best() const { return sorted_.front(); }
   double median() const { return quantile(0.5); }
@@ -33,7 +33,7 @@ class Timings {
 };
 
 struct TimingPlan {
-  std::int64_t calls = 0;  ///< timings to take; 0: as many as fit into `seconds`, 10 to 1000
+  std::int64_t calls = 0;  ///< timings to take; 0: as many as fit into `seconds`, from 10 to 1000
   double seconds = 3;
 };
 

@@ -20,13 +20,12 @@ namespace {
 constexpr std::int64_t kProfiledSteps = 5;
 
 constexpr const char* kConventions =
-    "The floating-point operations of a step are counted as 6N + 12LCT per token, with L layers of width C, a context\n"
-    "of T tokens, and N parameters without embeddings that are only looked up (a tied output layer counts once,\n"
-    "position embeddings do not count). Attention counts as if it were not causal. The peak is that of independent\n"
-    "multiply-adds in registers (on AMX tiles, where products use them), the bandwidth that of a copy far larger than\n"
-    "the caches. Each benchmark verifies its result before it is timed. Workloads are models of published "
-    "comparisons;\n"
-    "presets are those of maki train.";
+    "The floating-point operations of a step are counted as 6N + 12LCT per token, with L layers of width C, a\n"
+    "context of T tokens, and N parameters without embeddings that are only looked up (a tied output layer counts\n"
+    "once, position embeddings do not count). Attention counts as if it were not causal. The peak is that of\n"
+    "independent multiply-adds in registers (on AMX tiles, where products use them), the bandwidth that of a copy\n"
+    "far larger than the caches. Each benchmark verifies its result before it is timed. Workloads are models of\n"
+    "published comparisons; presets are those of maki train.";
 
 // The fields that change the work of a step; the length, learning rate and text of a run do not.
 const std::vector<std::string> kStepFields = {
@@ -130,7 +129,7 @@ int bench_step(const BenchOptions& o) {
   fmt::print("{}\n", describe(r.machine));
   fmt::print("step     {:.2f} ms (median of {} steps; the middle half: {:.2f} to {:.2f})\n", 1e3 * r.times.median(),
              r.times.count(), 1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75));
-  fmt::print("         {:.2f} GFLOP for {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f} % of the peak\n",
+  fmt::print("         {:.2f} GFLOP for {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f}% of the peak\n",
              1e-9 * r.flop, grouped(r.parameters), grouped(r.tokens), 1e-9 * r.flop_per_second(),
              100 * r.flop_per_second() / r.machine.peak_flop_per_second());
   fmt::print("         {} tokens per second, peak memory {:.0f} MB\n",

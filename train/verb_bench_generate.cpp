@@ -35,7 +35,7 @@ class GenerateBench {
   explicit GenerateBench(const Workload& w)
       : store_(w.config.dtype == "float64" ? DType::float64 : DType::float32),
         model_(Scope(store_), gpt_config(w.config, w.vocab_size)),
-        cache_((store_.seal(static_cast<std::uint64_t>(w.config.seed)), model_.make_cache(1))),
+        cache_(sealed_cache(static_cast<std::uint64_t>(w.config.seed))),
         sampler_(Sampling{.seed = static_cast<std::uint64_t>(w.config.seed)}) {}
 
   /// Generates one window, starting from id 0 and an empty cache.
@@ -68,6 +68,12 @@ class GenerateBench {
   DType dtype() const { return store_.dtype(); }
 
  private:
+  // The cache of the model, whose parameters must be sealed first.
+  KvCache sealed_cache(std::uint64_t seed) {
+    store_.seal(seed);
+    return model_.make_cache(1);
+  }
+
   ParameterStore store_;
   Gpt model_;
   KvCache cache_;
@@ -107,7 +113,7 @@ int bench_generate(const GenerateOptions& o) {
              1e-9 * bandwidth);
   fmt::print("token    {:.4f} ms ({} windows of {} tokens, each from an empty cache): {:.0f} tokens per second\n",
              1e3 * seconds, times.count(), bench.tokens(), 1 / seconds);
-  fmt::print("         reading {:.1f} MB of weights once at that bandwidth takes {:.4f} ms, {:.0f} % of that time{}\n",
+  fmt::print("         reading {:.1f} MB of weights once at that bandwidth takes {:.4f} ms, {:.0f}% of that time{}\n",
              1e-6 * bench.weight_bytes(), 1e3 * reading, 100 * reading / seconds,
              reading > seconds ? ": the weights stay in the caches" : "");
   if (times.unsteady()) to_stderr("{}\n", times.caveat());

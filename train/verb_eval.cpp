@@ -1,4 +1,4 @@
-// maki eval RUN CORPUS…
+// maki eval RUN [CORPUS…] [options]
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// maki generate RUN [--prompt TEXT | --prompt-file F | -]
+// maki generate RUN [--prompt TEXT | --prompt-file F | -] [options]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>

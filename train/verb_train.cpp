@@ -1,4 +1,4 @@
-// maki train CORPUS… --out RUN      maki train --resume RUN [CORPUS…]
+// maki train CORPUS… [--out RUN] [options]      maki train --resume RUN [CORPUS…] [options]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -57,11 +57,10 @@ void say_need(const Config& config, const MemoryNeed& need) {
                   bytes_text(need.moments), bytes_text(need.activations)));
   const auto available = available_memory();
   if (!available || need.total() <= *available) return;
-  say(
-      fmt::format("warning: the run needs about {} of memory, and {} are available; use a smaller --batch-size (now "
-                  "{}, with a larger "
-                  "--grad-accum), --block-size or --n-embd",
-                  bytes_text(need.total()), bytes_text(*available), config.batch_size));
+  say(fmt::format(
+      "warning: the run needs about {} of memory, and {} are available; use a smaller --batch-size (now {}, "
+      "with a larger --grad-accum), --block-size or --n-embd",
+      bytes_text(need.total()), bytes_text(*available), config.batch_size));
 }
 
 void say_start(const Config& config, const Dataset& data, const std::string& run, bool resumed) {
@@ -127,7 +126,7 @@ int start(const TrainOptions& options) {
   validate(config);
   use_threads(config);
   const RunDirectory run(config.out);
-  require_free(run);  // before a large text is read
+  require_free(run);  // before time is spent on reading a large text
 
   // The text itself is freed once it is encoded.
   const Dataset data = make_dataset(read_corpus(config.corpus, corpus_options(config)), config.val_fraction,
@@ -157,7 +156,7 @@ int start(const TrainOptions& options) {
   }
 }
 
-// The checkpoint to resume from: the newest that can be resumed, or the one asked for.
+// The step of the checkpoint to resume from: `choice`, or else the newest that can be resumed.
 std::int64_t resumed_step(const RunDirectory& run, const std::string& choice) {
   std::vector<std::string> notes;
   std::int64_t step = 0;
