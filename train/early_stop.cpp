@@ -6,12 +6,13 @@ std::optional<std::int64_t> overfitting_since(std::span<const Measured> evaluati
                                               std::int64_t patience) {
   const Measured *best = nullptr, *newest = nullptr;
   std::int64_t since = 0;
-  for (const Measured& one : evaluations) {
-    if (one.step <= regular.after || one.step % regular.interval != 0 || one.share != regular.share) continue;
-    newest = &one;
+  for (const Measured& evaluation : evaluations) {
+    if (evaluation.step <= regular.after || evaluation.step % regular.interval != 0) continue;
+    if (evaluation.share != regular.share) continue;
+    newest = &evaluation;
     ++since;
-    if (best != nullptr && one.loss >= best->loss) continue;
-    best = &one;
+    if (best != nullptr && evaluation.loss >= best->loss) continue;
+    best = &evaluation;
     since = 0;
   }
   if (best == nullptr || since < patience || newest->train_loss >= best->train_loss) return std::nullopt;

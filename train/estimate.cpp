@@ -13,7 +13,8 @@
 namespace maki {
 namespace {
 
-// The number behind `key` in a file of lines such as "MemAvailable:  123 kB"; with no key, the file's first word.
+// The number after `key` in a file with lines such as "MemAvailable:  123 kB"; without a key, the first word of the
+// file. nullopt if it is missing or not a number.
 std::optional<std::int64_t> number_in(const std::string& path, const std::string& key = "") {
   std::ifstream file(path);
   std::string word;
@@ -32,10 +33,11 @@ struct GroupFiles {
   const char *folder, *limit, *usage, *inactive;
 };
 constexpr GroupFiles kVersion1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                               "total_inactive_file"},
-    kVersion2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+                               "total_inactive_file"};
+constexpr GroupFiles kVersion2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
-// What the limits of a control group and of all groups around it leave. Cached files that nobody reads give way.
+// Bytes left under the limits of a control group and of all its ancestors. Inactive page cache counts as free, because
+// the kernel reclaims it when memory is short.
 std::optional<std::int64_t> left_in_group(const std::string& root, const GroupFiles& files, std::string group) {
   std::optional<std::int64_t> least;
   for (;;) {
@@ -62,16 +64,17 @@ MemoryNeed memory_needed(const Config& c, std::int64_t vocab_size) {
   MemoryNeed need;
   need.parameters = planned.numel();
   need.values = planned.range(Group::frozen).end * size;
-  // Of accumulated micro-batches the sums of 1, 2, 4, … neighbours are kept.
+  // With gradient accumulation, GradientTree keeps the sums of 1, 2, 4, … consecutive micro-batches.
   const std::int64_t buffers = c.grad_accum == 1 ? 1 : 1 + std::bit_width(static_cast<std::uint64_t>(c.grad_accum));
   need.gradients = buffers * trainable;
   need.moments = static_cast<std::int64_t>(moment_names(optimizer_options(c)).size()) * trainable;
-  // Saved per token and block: two norms (2C), packed projections (3C), attention (C), the hidden layer and its
-  // derivative (8C), two residual sums (2C), one number per head and norm. Around the blocks: embedding and final norm.
-  // Alive at once in backward: the gradients of a hidden layer before and after its activation, and of the residual.
+  // Elements saved per token and block: two norms (2C), the packed q, k and v (3C), attention (C), the hidden layer and
+  // its derivative (8C), two residual sums (2C), one statistic per head and two per norm. Outside the blocks: embedding
+  // and final norm (2C). Alive at the same time in backward: the gradients of a hidden layer before and after its
+  // activation (8C), and of the residual stream (C).
   const std::int64_t width = c.n_embd, saved = c.n_layer * (16 * width + c.n_head + 4) + 2 * width, passing = 9 * width;
   const std::int64_t tokens = c.batch_size * c.block_size;
-  // Larger logits are made in chunks (ops/loss.cpp).
+  // Larger logits are computed in chunks (ops/loss.cpp).
   const std::int64_t logits = std::min<std::int64_t>(tokens * vocab_size * size, std::int64_t{64} << 20);
   need.activations = tokens * (saved + passing) * size + logits;
   return need;
@@ -82,7 +85,7 @@ std::optional<std::int64_t> available_memory(const std::string& root) {
   if (least) *least *= 1024;
   std::ifstream groups(root + "/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
-    // "0::/path" in version 2; "4:memory:/path", among others, in version 1.
+    // A line is "0::/path" in version 2, and "4:memory:/path", among others, in version 1.
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));

@@ -8,7 +8,7 @@
 namespace maki {
 namespace {
 
-// A sum in the order of the batches: the order decides the last bits.
+// Batches are added in their order, because the order of a sum determines its last bits.
 struct LossSum {
   double sum = 0;
   std::int64_t targets = 0;
@@ -30,10 +30,10 @@ LossSum batch_loss(const Gpt& model, const EvalBatches& batches, std::int64_t bl
 
 std::int64_t batches_taken(std::int64_t most, std::int64_t count) { return most > 0 ? std::min(most, count) : count; }
 
-// floor((2i + 1) · count / (2 · taken)), without the product, which can exceed 64 bits.
+// floor((2i + 1) · count / (2 · taken)), without forming the product, which can exceed 64 bits.
 std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count) {
-  check(0 <= i && i < taken && taken <= count, "evaluation: sample {} of {} batches out of {} does not exist", i, taken,
-        count);
+  check(0 <= i && i < taken && taken <= count,
+        "evaluation: needs 0 <= sample < batches taken <= batches of the text; got {}, {} and {}", i, taken, count);
   const std::int64_t quotient = count / taken, remainder = count % taken;
   return i * quotient + (quotient * taken + (2 * i + 1) * remainder) / (2 * taken);
 }

@@ -48,7 +48,7 @@ std::string parent_directory(const std::string& path) {
 bool file_exists(const std::string& path) {
   std::error_code error;
   const bool there = std::filesystem::exists(path, error);
-  check<CheckpointError>(!error, "{}: cannot be looked at: {}", path, error.message());
+  check<CheckpointError>(!error, "{}: cannot be accessed: {}", path, error.message());
   return there;
 }
 
@@ -65,7 +65,7 @@ std::vector<std::string> names_in(const std::string& directory) {
 
 namespace {
 
-// An open descriptor that is closed on the way out of an error.
+// Owns an open file descriptor. The destructor closes it when an error prevented close(), which reports failures.
 class Descriptor {
  public:
   Descriptor(FileSystem& fs, const std::string& path, int flags)
@@ -87,7 +87,7 @@ class Descriptor {
       bytes = bytes.subspan(static_cast<std::size_t>(n));
     }
   }
-  /// Fills `bytes` as far as the file goes; returns how far.
+  /// Reads until `bytes` is full or the file ends; returns the number of bytes read.
   std::size_t read_some(std::span<std::byte> bytes) {
     std::size_t filled = 0;
     while (filled < bytes.size()) {
@@ -99,7 +99,7 @@ class Descriptor {
     }
     return filled;
   }
-  // After a failed fsync the pages may be gone: it is never tried again.
+  // Not retried: after a failed fsync the kernel may have dropped the unwritten pages, and another call would succeed.
   void sync() { require(fs_.fsync(number_) == 0, "fsync"); }
   void close() {
     const int status = fs_.close(std::exchange(number_, -1));
@@ -131,7 +131,7 @@ void verify_temporary(FileSystem& fs, const std::string& path, const std::vector
       const std::size_t n = std::min(buffer.size(), piece.size());
       const std::size_t got = file.read_some(std::span(buffer).first(n));
       check<CheckpointError>(got == n && std::memcmp(buffer.data(), piece.data(), n) == 0,
-                             "{}: what was written does not read back the same; the disk cannot be trusted", path);
+                             "{}: what was read back differs from what was written; the disk may be failing", path);
       piece = piece.subspan(n);
     }
   }
@@ -145,13 +145,14 @@ void commit_file(FileSystem& fs, const std::string& path, const std::vector<Byte
   try {
     write_temporary(fs, temporary, pieces);
     verify_temporary(fs, temporary, pieces);
-    const int renamed = fs.rename(temporary, path);  // before errno is looked at: arguments have no order
+    // In a statement of its own: arguments are evaluated in no fixed order, and errno must be read after the call.
+    const int renamed = fs.rename(temporary, path);
     check<CheckpointError>(renamed == 0, "{}: rename failed: {}", temporary, std::strerror(errno));
   } catch (const CheckpointError& error) {
     const bool left = fs.unlink(temporary) != 0 && errno != ENOENT;
     std::error_code ignored;
     const bool before = std::filesystem::exists(path, ignored);
-    fail<CheckpointError>("{}: could not be written{} ({}){}", path, before ? "; what was there before is intact" : "",
+    fail<CheckpointError>("{}: could not be written{} ({}){}", path, before ? "; the previous file is intact" : "",
                           error.what(), left ? "; " + temporary + " could not be removed" : "");
   }
   sync_directory(fs, parent_directory(path));
@@ -171,8 +172,8 @@ void make_directories(FileSystem& fs, const std::string& path, std::vector<std::
     const std::string directory = prefix.string();
     if (fs.mkdir(directory, 0777) != 0) {
       const int error = errno;
-      // Another process may have made it; what is no directory fails at the next part of the path.
-      check<CheckpointError>(error == EEXIST, "{}: cannot be made: {}", directory, std::strerror(error));
+      // Another process may have created it. Anything but a directory makes the next component of the path fail.
+      check<CheckpointError>(error == EEXIST, "{}: cannot be created: {}", directory, std::strerror(error));
       continue;
     }
     made.push_back(directory);
@@ -181,8 +182,8 @@ void make_directories(FileSystem& fs, const std::string& path, std::vector<std::
 }
 
 std::string file_system_type(int descriptor) {
-  struct statfs status {};
-  if (fstatfs(descriptor, &status) != 0) return "of an unknown type";
+  struct statfs status = {};
+  if (fstatfs(descriptor, &status) != 0) return "unknown";
   const auto type = static_cast<std::uint32_t>(status.f_type);
   static constexpr std::pair<std::uint32_t, const char*> kNames[] = {
       {EXT4_SUPER_MAGIC, "ext4"},
@@ -215,7 +216,7 @@ std::string read_whole(FileSystem& fs, const std::string& path, std::size_t most
     bytes.resize(size + (1 << 16));
     const std::size_t got = file.read_some(std::as_writable_bytes(std::span(bytes)).subspan(size));
     bytes.resize(size + got);
-    check<CheckpointError>(bytes.size() <= most, "{}: has more than {} bytes", path, most);
+    check<CheckpointError>(bytes.size() <= most, "{}: must have at most {} bytes, but is larger", path, most);
     if (got < (1 << 16)) return bytes;
   }
 }

@@ -1,5 +1,5 @@
-// The system calls behind every file a run writes, in one place, so that tests can let any of them fail; and the one
-// way in which a file is replaced: whole or not at all.
+// The system calls behind every file that a run writes, in one virtual class, so that tests can make any of them fail;
+// and the one way in which files are replaced: atomically and durably.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace maki {
 
-/// Each call returns what the system call returns and leaves errno.
+/// Each function returns what the system call returns, and leaves errno as the call set it.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -31,32 +31,34 @@ class FileSystem {
   virtual int rmdir(const std::string& path);
 };
 
-/// The real one.
+/// The real file system: every function makes its system call. Lives until the program ends.
 FileSystem& posix();
 
 using Bytes = std::span<const std::byte>;
 inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// Replaces `path` by the pieces, one after another: writes path.tmp, fsyncs it, reads it back and compares, renames
-/// it, and fsyncs the directory. On any failure the old file is untouched, the temporary one removed, and a
-/// CheckpointError names the path and the reason.
+/// Replaces `path` atomically with the concatenation of the pieces: writes path.tmp, fsyncs it, reads it back and
+/// compares, renames it, and fsyncs the directory. Throws CheckpointError with the path and the reason. If any step up
+/// to the rename fails, the old file is untouched and the temporary one is removed; if the last fsync fails, the new
+/// file is in place but may not survive a power failure.
 void commit_file(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces);
 
-/// Makes a directory and those on the way to it, each durable (fsync of its parent). What was made is appended to
-/// `made`, the outermost first, as it happens. Throws CheckpointError.
+/// Creates a directory and its missing parents, and makes each durable (fsync of its parent). Every directory is
+/// appended to `made` as soon as it is created, the outermost first. Throws CheckpointError.
 void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made);
-/// Makes the names in a directory durable. Throws CheckpointError.
+/// Makes the entries of a directory durable (fsync). Throws CheckpointError.
 void sync_directory(FileSystem& fs, const std::string& path);
-/// "ext4", "nfs", or the number that statfs(2) gives: the type of the file system that a file is on.
+/// The type of the file system that holds an open file: "ext4", "nfs", …, or the number that statfs(2) reports.
 std::string file_system_type(int descriptor);
 
-/// All bytes of a file. Throws CheckpointError, also for one with more than `most`.
+/// All bytes of a file. Throws CheckpointError if it cannot be read or has more than `most` bytes.
 std::string read_whole(FileSystem& fs, const std::string& path, std::size_t most = SIZE_MAX);
+/// The directory part of a path; "." if it has none.
 std::string parent_directory(const std::string& path);
-/// Throws CheckpointError when the system will not say.
+/// Throws CheckpointError if the system cannot tell (permissions, a loop of symbolic links, …).
 bool file_exists(const std::string& path);
-/// Names of what is in a directory, sorted; none where there is no such directory. Throws CheckpointError when it
-/// cannot be listed.
+/// The names of a directory's entries, sorted; empty if there is no such directory. Throws CheckpointError if it cannot
+/// be listed.
 std::vector<std::string> names_in(const std::string& directory);
 
 }  // namespace maki

@@ -14,7 +14,7 @@ namespace maki {
 
 namespace {
 
-// `help` ends with the default.
+// `help` already includes the default.
 template <class Number, class Parse>
 CLI::Option* add_parsed(CLI::App& command, const std::string& option, Number& value, const std::string& help,
                         Parse parse) {
@@ -52,10 +52,12 @@ CLI::Option* add_number(CLI::App& command, const std::string& option, double& va
 
 ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<std::string>& names) {
   const Config defaults;
-  command.add_option("--preset", preset_, fmt::format("{}", fmt::join(preset_names(), ", ")))
+  command.add_option("--preset", preset_, fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")))
       ->type_name("NAME")
       ->take_last();
-  command.add_option("--config", config_file_, "TOML file with fields by their names")->type_name("FILE")->take_last();
+  command.add_option("--config", config_file_, "TOML file that sets fields by their names")
+      ->type_name("FILE")
+      ->take_last();
   for (const Field& field : fields()) {
     const bool wanted = names.empty() || std::ranges::find(names, field.name) != names.end();
     if (!field.flag || !wanted) continue;
@@ -89,10 +91,10 @@ ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<std::string>& name
 
 namespace {
 
-// A configuration that cannot be read is a mistake of usage, not of the corpus.
+// read_file() reports a CorpusError (exit code 3), but an unreadable configuration is a usage error (2).
 std::string read_configuration(const std::string& path) {
   try {
-    std::error_code unknown;  // a pipe has no size
+    std::error_code unknown;  // set for a pipe, which has no size
     const auto size = std::filesystem::file_size(path, unknown);
     check(unknown || size <= kMostConfigBytes, "{}: has {} bytes; a configuration has at most {}", path, size,
           kMostConfigBytes);

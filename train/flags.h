@@ -1,4 +1,5 @@
-// The configuration on the command line: an option for every field, --preset and --config, in the order of precedence.
+// The configuration on the command line: an option for every field, plus --preset and --config. A flag overrides the
+// file, and the file overrides the preset.
 #pragma once
 
 #include <memory>
@@ -15,10 +16,11 @@ class Option;
 
 namespace maki {
 
-/// An option that takes a number, read as those of the table are: the same range of notations, the same sentences.
+/// Adds an option that takes a number in [low, high], parsed by number.h like the fields of the configuration. The
+/// current `value` is the default, which is appended to `help`.
 CLI::Option* add_number(CLI::App& command, const std::string& option, std::int64_t& value, double low, double high,
                         const std::string& help);
-/// Without a default: `help` says what holds when it is not given.
+/// The same without a default: `help` must say what happens if the option is not given.
 CLI::Option* add_number(CLI::App& command, const std::string& option, std::optional<std::int64_t>& value, double low,
                         double high, const std::string& help);
 CLI::Option* add_number(CLI::App& command, const std::string& option, double& value, double low, double high,
@@ -26,13 +28,14 @@ CLI::Option* add_number(CLI::App& command, const std::string& option, double& va
 
 class ConfigFlags {
  public:
-  /// Adds the options to a sub-command, as the table of fields describes them: of the fields named, or of all.
+  /// Adds to a subcommand the options of the fields in `names`, or of all fields if `names` is empty, as the table of
+  /// fields (config.h) describes them.
   explicit ConfigFlags(CLI::App& command, const std::vector<std::string>& names = {});
 
-  /// Overlays what was given on `config`: preset, then file, then flags. `default_preset` serves when none was named;
-  /// empty: none does.
+  /// Applies what was given to `config`: the preset, then the file, then the flags. `default_preset` is used if there
+  /// was no --preset; empty: no preset.
   void apply(Config& config, const std::string& default_preset) const;
-  /// The options that were given: "--n-layer".
+  /// The names of the options that were given, such as "--n-layer"; "--bias" also for --no-bias.
   std::vector<std::string> given() const;
   bool has_preset() const { return !preset_.empty(); }
 

@@ -14,9 +14,10 @@
 namespace maki {
 namespace {
 
+// Products with at most this many entries are verified whole, larger ones at this many random entries.
 constexpr std::int64_t kSamples = 4096;
 
-// Numbers in [-1, 1).
+// Uniform in [-1, 1).
 Tensor random_matrix(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   const RandomStream stream(seed, Purpose::test, "gemm");
   Tensor x = empty({rows, cols}, DType::float32);
@@ -45,7 +46,7 @@ GemmShape parse_gemm_shape(const std::string& text, const std::string& transpose
     if (extent != &shape.k) good = good && at != end && *at++ == ',';
     if (!good) break;
   }
-  check(good && at == end, "gemm: a product is M,N,K, three whole numbers from 1 to 1000000; got {}", text);
+  check(good && at == end, "gemm: a product must be M,N,K, three whole numbers from 1 to 1000000; got {}", text);
   return shape;
 }
 
@@ -60,7 +61,7 @@ GemmBench::GemmBench(const GemmShape& s, bool packed)
   gemm_.b_transposed = s.b_transposed;
   gemm_.c = c();
   gemm_.ldc = s.n;
-  gemm_.tiles = kernels::tiles_pay(s.m, s.n, s.k);  // as training rounds it
+  gemm_.tiles = kernels::tiles_pay(s.m, s.n, s.k);  // AMX tiles where training uses them
   if (packed) {
     packed_ = empty({kernels::packed_size<float>(s.n, s.k, gemm_.tiles)}, DType::float32);
     kernels::pack_b(s.n, s.k, b(), ldb(), s.b_transposed, packed_.data<float>(), gemm_.tiles);
@@ -102,13 +103,14 @@ void GemmBench::verify_entry(const char* who, std::int64_t i, std::int64_t j) co
     sum += term;
     magnitude += std::abs(term);
   }
-  // K roundings of partial sums no larger than the magnitude; they err in both directions, so √K of them.
+  // Each of K partial sums, none larger than the magnitude, is rounded; errors of both signs add up like √K, not K.
   const double epsilon = std::numeric_limits<float>::epsilon();
   const double allowed = (4 + std::sqrt(static_cast<double>(shape_.k))) * epsilon * magnitude;
   const auto got = static_cast<double>(c_.data<float>()[i * shape_.n + j]);
-  check<std::logic_error>(std::abs(got - sum) <= allowed,
-                          "gemm: {} computed {:.9g} in row {}, column {} of the product {},{},{} {}; it is {:.9g}", who,
-                          got, i, j, shape_.m, shape_.n, shape_.k, shape_.transpose(), sum);
+  check<std::logic_error>(
+      std::abs(got - sum) <= allowed,
+      "gemm: {} computed {:.9g} in row {}, column {} of the product {},{},{} {}; the right value is {:.9g}", who, got,
+      i, j, shape_.m, shape_.n, shape_.k, shape_.transpose(), sum);
 }
 
 }  // namespace maki

@@ -1,5 +1,5 @@
-// One matrix product to be timed, in float32 on random operands: by maki's kernel or, in bench/, by another library on
-// the same memory.
+// One float32 matrix product of random operands, to be timed: computed by maki's kernel or, in bench/, by another
+// library on the same memory.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,33 @@
 
 namespace maki {
 
-/// op(A) [m, k] · op(B) [k, n].
+/// The shapes of C [m, n] = op(A) [m, k] · op(B) [k, n], where op transposes or not.
 struct GemmShape {
   std::int64_t m = 0, n = 0, k = 0;
   bool a_transposed = false, b_transposed = false;
 
   double flop() const { return 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
-  /// "NN", "NT", "TN" or "TT".
+  /// "NN", "NT", "TN" or "TT": T if the operand is stored transposed.
   std::string transpose() const;
 };
-/// From "768,128,128" and "NT". Throws, naming the rule, for anything else.
+/// Parses a shape "M,N,K", such as "768,128,128", and a transpose, such as "NT". Throws Error for anything else.
 GemmShape parse_gemm_shape(const std::string& text, const std::string& transpose);
 
 class GemmBench {
  public:
-  /// packed: op(B) is packed beforehand, as weights are that serve many products.
+  /// packed: op(B) is prepacked, as weights are that are used in many products.
   explicit GemmBench(const GemmShape& shape, bool packed = false);
 
-  /// C = op(A) op(B).
+  /// Computes C = op(A) · op(B).
   void run();
-  /// Compares entries of C with sums in double: all of them in a small product, else the corners and some at random.
-  /// Throws std::logic_error, naming `who`, at the first that is further off than rounding allows.
+  /// Compares entries of C with sums in double precision: all entries of a small product, otherwise the corners and a
+  /// random sample. Throws std::logic_error, naming `who`, at the first whose error exceeds what rounding allows.
   void verify(const char* who = "maki") const;
-  /// What run() did before is forgotten: every entry is NaN.
+  /// Fills C with NaN, so that verify() cannot pass on the result of an earlier run().
   void spoil();
 
   const GemmShape& shape() const { return shape_; }
-  /// Whether the kernels compute it on the tiles of AMX.
+  /// Whether the kernels compute this product on AMX tiles.
   bool on_tiles() const;
   const float* a() const { return a_.data<float>(); }
   const float* b() const { return b_.data<float>(); }

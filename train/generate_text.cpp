@@ -8,13 +8,13 @@
 namespace maki {
 namespace {
 
-// Passes bytes on as whole characters, and holds back what may turn out to be the beginning of a stop string.
+// Writes bytes as whole characters, and holds back what may turn out to be the beginning of a stop string.
 class TextWriter {
  public:
   TextWriter(const std::vector<std::string>& stop, const std::function<void(std::string_view)>& write)
       : stop_(stop), write_(write) {}
 
-  /// False: a stop string was reached; what comes before it was written.
+  /// Returns false if a stop string was reached; the text before it has been written.
   bool push(std::string_view bytes) {
     held_ += characters_.push(bytes);
     const std::size_t end = find_stop();
@@ -32,7 +32,7 @@ class TextWriter {
     for (const std::string& text : stop_) first = std::min(first, held_.find(text));
     return first;
   }
-  // Bytes at the end that begin a stop string.
+  // Length of the longest end of the held text that is the beginning of a stop string.
   std::size_t longest_beginning() const {
     std::size_t longest = 0;
     for (const std::string& text : stop_) {
@@ -86,7 +86,7 @@ GeneratedText generate_text(const Gpt& model, const Tokenizer& tokenizer, std::s
   Sampler sampler(options.sampling);
   TextWriter writer(options.stop, write);
   KvCache cache = model.make_cache(1);
-  // `ids` is what the model reads next, `window` everything it has read since the cache was last filled.
+  // `ids` is what the model reads next, `window` everything that it has read since the cache was last empty.
   const auto read = prompt.last(std::min(prompt.size(), static_cast<std::size_t>(block_size)));
   std::vector<std::int32_t> ids(read.begin(), read.end()), window;
   GeneratedText text;

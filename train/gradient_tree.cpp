@@ -18,7 +18,7 @@ void GradientTree::add(Tensor gradient) {
   levels_.push_back(std::move(gradient));
 }
 
-// Higher levels came earlier: they stand on the left.
+// Higher levels hold earlier gradients, so they are the left operands.
 Tensor GradientTree::take() {
   Tensor sum;
   for (Tensor& level : levels_) {
@@ -26,7 +26,7 @@ Tensor GradientTree::take() {
     sum = sum ? maki::add(level, sum) : level;
     level = Tensor();
   }
-  check(static_cast<bool>(sum), "gradients: nothing was added");
+  check(static_cast<bool>(sum), "gradients: at least one must be added before their sum is taken");
   return sum;
 }
 

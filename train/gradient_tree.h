@@ -1,5 +1,6 @@
-// Adds the gradients of micro-batches as a binary tree over their index: ((g0 + g1) + (g2 + g3)) + …. The shape of the
-// sum depends on the number of micro-batches alone, so several machines can hold its subtrees and give the same bytes.
+// Sums the gradients of micro-batches as a binary tree over their index: ((g0 + g1) + (g2 + g3)) + …. The order of the
+// additions depends only on the number of micro-batches, so several machines could each compute a subtree and arrive at
+// the same bytes.
 #pragma once
 
 #include <vector>
@@ -10,15 +11,15 @@ namespace maki {
 
 class GradientTree {
  public:
-  /// The gradient of the next micro-batch.
+  /// Adds the gradient of the next micro-batch. All gradients have the same shape.
   void add(Tensor gradient);
-  /// The sum of all since the last call; the tree is empty afterwards. At least one was added.
+  /// Returns the sum of the gradients added since the last call, and empties the tree. Throws Error if there are none.
   Tensor take();
-  /// Forgets what was added: a step was abandoned.
+  /// Discards what was added, after a step that was abandoned.
   void clear();
 
  private:
-  // levels_[l], where there is one, is the finished sum of 2^l neighbours: the digits of a binary counter.
+  // levels_[l] is empty or the finished sum of 2^l consecutive gradients, like the digits of a binary counter.
   std::vector<Tensor> levels_;
 };
 

@@ -11,7 +11,7 @@
 namespace maki {
 namespace {
 
-// Everything that gives tensors their shapes and ids their meaning.
+// The fields that determine what the weights mean: shapes, activation, type and tokenizer.
 constexpr std::array kModelFields = {"model", "n_layer",     "n_head",     "n_embd", "block_size",
                                      "bias",  "tie_weights", "activation", "dtype",  "tokenizer"};
 
@@ -30,16 +30,16 @@ Config InitialWeights::configure(const ConfigFlags& flags) const {
   for (const char* name : kModelFields) {
     const Field& field = find_field(name);
     const std::string given = field_text(config, field), there = field_text(state_.config, field);
-    check(given == there, "{}: the run starts with the weights of {}, where it is {}; got {}; leave it out", name,
-          file_.path(), there, given);
+    check(given == there, "{}: must be {} to start with the weights of {}; got {}; leave the option out", name, there,
+          file_.path(), given);
   }
   return config;
 }
 
 std::string InitialWeights::load(ParameterStore& store) const {
   load_values(file_, store);
-  check<CheckpointError>(std::isfinite(global_norm(store.values())), "{}: holds values that are not finite",
-                         file_.path());
+  check<CheckpointError>(std::isfinite(global_norm(store.values())),
+                         "{}: contains weights that are not finite; choose another checkpoint", file_.path());
   return dispatch(store.dtype(), [&]<class T>() {
     const auto bytes = std::as_bytes(store.values().values<T>());
     return hash_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});

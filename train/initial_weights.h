@@ -8,18 +8,19 @@
 
 namespace maki {
 
-/// The weights of a checkpoint; the new run takes its model and its tokenizer with them.
+/// The weights of a checkpoint. The new run adopts its model and its tokenizer as well.
 class InitialWeights {
  public:
-  /// A run directory (its best checkpoint, else the last) or a .maki file. Throws CheckpointError when it is damaged.
+  /// Opens a .maki file, or the best checkpoint of a run directory (else the last). Throws CheckpointError if it cannot
+  /// be read or is damaged.
   explicit InitialWeights(const std::string& run_or_file);
 
-  /// The fields of the model from the checkpoint, everything else from defaults and options. Throws Error for an option
-  /// that contradicts the model.
+  /// The configuration of the new run: the fields of the model come from the checkpoint, everything else from the
+  /// quickstart preset and the options. Throws Error for an option that contradicts the model.
   Config configure(const ConfigFlags& flags) const;
   std::shared_ptr<const Tokenizer> tokenizer() const { return load_tokenizer(state_.tokenizer); }
-  /// Loads the values into a sealed store of the same model. Returns their hash, by which the run remembers them.
-  /// Throws CheckpointError when one is not finite.
+  /// Loads the values into a sealed store of the same model. Returns their hash, which the new run records as
+  /// init_from. Throws CheckpointError if a value is not finite.
   std::string load(ParameterStore& store) const;
 
  private:

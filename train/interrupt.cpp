@@ -29,7 +29,7 @@ void install_interrupt_handlers() {
   struct sigaction action = {};
   action.sa_handler = handle;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;  // a save in progress is finished, not failed
+  action.sa_flags = SA_RESTART;  // system calls of a save in progress are restarted and do not fail
   struct sigaction hangup = {};
   const bool ignored = sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler == SIG_IGN;
   if (!ignored) sigaction(SIGHUP, &action, nullptr);

@@ -1,16 +1,17 @@
-// SIGINT, SIGTERM and SIGHUP. Where there is nothing to save they end the program at once, whatever it waits for; where
-// there is, the first asks it to save and stop, and the second ends it at once.
+// Handling of SIGINT, SIGTERM and SIGHUP. While there is nothing to save, a signal ends the program at once, whatever
+// it is waiting for. While there is (see DeferInterrupts), the first signal asks the program to save and stop, and the
+// second ends it at once.
 #pragma once
 
 namespace maki {
 
-/// Ignores SIGPIPE and SIGXFSZ: a write to a reader that went away, or beyond the limit for the size of a file, fails
-/// with an error, and an error has a sentence and an exit code. Before anything is written, by main().
+/// Ignores SIGPIPE and SIGXFSZ, so that writing to a closed pipe or beyond the file size limit returns an error, which
+/// leads to a message and an exit code. Called by main() before anything is written.
 void ignore_signals_of_writes();
-/// Installs the handlers. Once, by main(). SIGHUP stays ignored where it is already: the program was started by nohup.
+/// Installs the handlers. Called once, by main(). If SIGHUP is ignored already (under nohup), it stays ignored.
 void install_interrupt_handlers();
 
-/// While it lives, the first signal only asks: the work in its scope hears of it by interrupted().
+/// While an object of this class exists, the first signal only requests a stop, which interrupted() reports.
 class DeferInterrupts {
  public:
   DeferInterrupts();
@@ -19,10 +20,10 @@ class DeferInterrupts {
   DeferInterrupts& operator=(const DeferInterrupts&) = delete;
 };
 
-/// The signal that asked for a stop, or 0. Cheap: loops ask it between micro-batches, batches of an evaluation and
+/// The signal that requested a stop, or 0. Cheap enough to be called between micro-batches, evaluation batches and
 /// tokens.
 int interrupted();
-/// The exit code that goes with it: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
+/// The exit code for that signal: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
 int interrupt_exit_code();
 
 }  // namespace maki

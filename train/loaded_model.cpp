@@ -13,10 +13,18 @@ namespace {
 
 DType dtype_named(const std::string& name) { return name == "float64" ? DType::float64 : DType::float32; }
 
-// The store of the model that a checkpoint's configuration describes: names, shapes and places, and no memory.
+// Lays out the parameters of the model that a checkpoint's configuration describes (names, shapes, offsets), without
+// allocating memory for them.
 void plan(ParameterStore& store, const CheckpointState& state) {
   const Gpt model(Scope(store), gpt_config(state.config, state.vocab_size));
   store.lay_out();
+}
+
+// The state in the file, after check_model().
+CheckpointState read_checked_state(const ContainerReader& file) {
+  CheckpointState state = read_state(file);
+  check_model(file, state);
+  return state;
 }
 
 }  // namespace
@@ -44,7 +52,8 @@ CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
 
 void verify_checkpoint(const RunDirectory& run, const std::string& path) {
   const std::int64_t step = check_resumable(path, run.file_system()).step;
-  check<LostFile>(run.checkpoint_file(step) == path, "{}: holds the state of step {}", path, step);
+  check<LostFile>(run.checkpoint_file(step) == path, "{}: contains the state of step {}, not of the step in its name",
+                  path, step);
 }
 
 std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice) {
@@ -59,16 +68,16 @@ LoadedModel::LoadedModel(const std::string& file, const std::string& dtype)
 
 LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
     : path(file.path()),
-      state(read_state(file)),
+      state(read_checked_state(file)),
       tokenizer(load_tokenizer(state.tokenizer)),
       store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
-      model((check_model(file, state), Scope(store)), gpt_config(state.config, state.vocab_size)) {
+      model(Scope(store), gpt_config(state.config, state.vocab_size)) {
   store.seal_undrawn();
   if (dtype.empty() || dtype == state.config.dtype) {
     load_values(file, store);
     return;
   }
-  // The other type: read as it was written, then converted parameter by parameter (padding differs).
+  // Another type: loaded as it was written, then converted parameter by parameter, because the padding differs.
   ParameterStore written(dtype_named(state.config.dtype));
   const Gpt same(Scope(written), gpt_config(state.config, state.vocab_size));
   written.seal_undrawn();

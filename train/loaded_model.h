@@ -1,4 +1,4 @@
-// A model read from a checkpoint, for verbs that only look at it: weights, tokenizer, configuration; no optimizer.
+// A model loaded from a checkpoint, for verbs that only read it: weights, tokenizer and configuration, no optimizer.
 #pragma once
 
 #include <memory>
@@ -10,21 +10,22 @@
 
 namespace maki {
 
-/// choose_checkpoint(), with its notes said aloud.
+/// choose_checkpoint(), with its notes printed to stderr.
 std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice);
 
-/// Throws LostFile unless the file's tensors are those of the model its configuration describes, for which no
-/// memory is taken.
+/// Throws LostFile unless the sections and tensors of the file are those of the model and optimizer that its
+/// configuration describes. Allocates no memory for the model.
 void check_model(const ContainerReader& file, const CheckpointState& state);
-/// Throws LostFile unless training can resume from this file: every byte is verified; configuration, tokenizer,
-/// tensors and moments fit together; and all numbers are finite. Throws CheckpointError where the file cannot be read
-/// and nothing is known of it.
+/// Returns the state in the file. Throws LostFile unless training can resume from it: every byte passes its checksum;
+/// configuration, tokenizer, tensors and moments are consistent; and all numbers are finite. Throws CheckpointError if
+/// the file cannot be read, so that nothing is known about it.
 CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix());
-/// The same for a checkpoint of a run, which must also hold the step that its name says.
+/// The same for a checkpoint of a run, whose step must also be the one in its file name.
 void verify_checkpoint(const RunDirectory& run, const std::string& path);
 
 struct LoadedModel {
-  /// Verifies and reads what it needs of the file, and nothing else. `dtype`: "" for the run's own.
+  /// Reads and verifies only the sections that it needs. `dtype` is the type of the loaded weights: "float32",
+  /// "float64", or "" for the type of the run.
   explicit LoadedModel(const std::string& path, const std::string& dtype = "");
 
   std::string path;

@@ -24,7 +24,7 @@ std::int64_t last_level_cache_bytes() {
 #ifdef _SC_LEVEL3_CACHE_SIZE
   bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
 #endif
-  return std::max<std::int64_t>(bytes, std::int64_t{64} << 20);  // virtual machines often say 0
+  return std::max<std::int64_t>(bytes, std::int64_t{64} << 20);  // virtual machines often report 0
 }
 
 std::int64_t free_memory_bytes() {
@@ -37,42 +37,42 @@ std::int64_t free_memory_bytes() {
 
 // A loop that does nothing but arithmetic in registers.
 struct Chains {
-  double (*run)(std::int64_t rounds);  // 1 where it computed what it should
-  std::int64_t flop;                   // of a round
+  double (*run)(std::int64_t rounds);  // returns 1 if the results are right
+  std::int64_t flop;                   // per round
 };
 
-// Rounds that keep one thread busy for five milliseconds, next to which beginning and ending a parallel region is
-// nothing.
-std::int64_t rounds_of_a_shot(const Chains& chains) {
+// The number of rounds that keeps one thread busy for five milliseconds, next to which the cost of starting and ending
+// a parallel region is negligible.
+std::int64_t rounds_per_measurement(const Chains& chains) {
   for (std::int64_t rounds = 1 << 12;; rounds *= 2) {
     const double start = seconds_now();
-    check<std::logic_error>(chains.run(rounds) == 1, "peak: chains of multiply-adds end at the wrong place");
+    check<std::logic_error>(chains.run(rounds) == 1, "peak: the chains of multiply-adds computed a wrong result");
     if (seconds_now() - start >= 5e-3) return rounds;
   }
 }
 
-// The best of what fits into a third of a second, on threads() threads.
+// The best rate of the measurements that fit into a third of a second, on threads() threads.
 double best_flop_per_second(const Chains& chains) {
   constexpr double kSeconds = 0.3;
-  const std::int64_t rounds = rounds_of_a_shot(chains);
+  const std::int64_t rounds = rounds_per_measurement(chains);
   const double flop = static_cast<double>(chains.flop) * static_cast<double>(rounds) * threads();
   double best = 0;
   for (const double start = seconds_now(); best == 0 || seconds_now() - start < kSeconds;) {
     const double begin = seconds_now();
-    // An index for each thread, which no other takes over.
+    // One index per thread, so that every thread runs all rounds once.
     parallel_ranges(threads(), kParallelWork, [&](std::int64_t, std::int64_t) { chains.run(rounds); });
     best = std::max(best, flop / (seconds_now() - begin));
   }
   return best;
 }
 
-// Floats that no cache holds: as many bytes as the last one has (less where memory is short). In lines of 64 bytes;
-// each thread touches first what it works on later.
+// An array of floats that is too large for the caches: as many bytes as the last-level cache has (fewer if memory is
+// short). It is divided in lines of 64 bytes, and each thread is the first to touch the part that it works on later.
 class FarArray {
  public:
   std::int64_t bytes() const { return 64 * lines_; }
   float* data() const { return reinterpret_cast<float*>(memory_.data()); }
-  // body(first element, number of elements).
+  // Calls body(first element, number of elements) for the part of each thread.
   template <class Body>
   void each_part(const Body& body) const {
     parallel_ranges(lines_, 16, [&](std::int64_t begin, std::int64_t end) { body(16 * begin, 16 * (end - begin)); });
@@ -90,7 +90,7 @@ class FarArray {
   Storage memory_{64 * lines_};
 };
 
-// Bytes a second, the best of five.
+// Bytes per second, the best of five.
 template <class Body>
 double best_rate(std::int64_t bytes, const Body& body) {
   double best = 0;
@@ -124,7 +124,8 @@ double measure_copy_bytes_per_second() {
     from.each_part(
         [&](std::int64_t begin, std::int64_t n) { kernels::stream_copy(n, from.data() + begin, to.data() + begin); });
   });
-  check<std::logic_error>(std::memcmp(from.data(), to.data(), size) == 0, "bandwidth: the copy is not what was copied");
+  check<std::logic_error>(std::memcmp(from.data(), to.data(), size) == 0,
+                          "bandwidth: the copy differs from the original");
   return best;
 }
 
@@ -137,12 +138,12 @@ double measure_read_bytes_per_second() {
       if (kernels::stream_sum(n, array.data() + begin) != static_cast<double>(n)) right = false;
     });
   });
-  check<std::logic_error>(right, "bandwidth: what was read does not sum up");
+  check<std::logic_error>(right, "bandwidth: the sum of what was read is wrong");
   return best;
 }
 
 std::int64_t peak_memory_bytes() {
-  // VmHWM is this program's alone; what getrusage says, a program takes over from whoever started it.
+  // VmHWM is that of this program alone; the value of getrusage is inherited from the program that started it.
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;

@@ -1,4 +1,4 @@
-// The maki program: the only place that catches, prints what went wrong, and chooses the exit code.
+// The maki program. The only place that turns exceptions into an error message and an exit code.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -26,7 +26,7 @@ namespace {
 
 using namespace maki;
 
-// The exit codes of the contract.
+// The exit codes that README.md documents.
 enum : int { kDone = 0, kDefect = 1, kUsage = 2, kCorpus = 3, kCheckpoint = 4, kDiverged = 5 };
 
 int refuse(int code, const std::string& sentence) {
@@ -34,8 +34,9 @@ int refuse(int code, const std::string& sentence) {
   return code;
 }
 
-// In our words. What it says: "--stop: 1 required TEXT missing", "Could not convert: --json = x", "RUN is required".
-std::string misuse(const CLI::ParseError& error) {
+// The message for a parse error, in our words where CLI11's are unclear: "--stop: 1 required TEXT missing", "Could not
+// convert: --json = x". "RUN is required" stays.
+std::string parse_error_text(const CLI::ParseError& error) {
   const std::string words = error.what();
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     return words.substr(0, words.find(':')) + ": needs a value";
@@ -46,13 +47,13 @@ std::string misuse(const CLI::ParseError& error) {
   return words;
 }
 
-// At the end of every parallel region libgomp spins 300,000 pauses, 13 ms on a CPU whose pause takes 140 cycles, before
-// it gives its core back. On a machine with other work on its cores that collapses: the quick start at load 6 on two
-// cores made 1,600 tokens a second, and 10,000 with short spinning. libgomp reads the variable when it is loaded, so
-// the program starts itself once more with it set. Who sets how to wait decides; and where threads are bound to cores,
-// this one is already, and started again it would know of no other.
+// At the end of every parallel region a libgomp thread spins for 300,000 pause instructions, 13 ms on a CPU whose pause
+// takes 140 cycles, before it yields its core. With other work on the machine, speed collapses: at load 6 on two cores
+// the quick start trained on 1,600 tokens per second, and with short spinning on 10,000. libgomp reads the variable
+// when it is loaded, so the program sets it and executes itself again. It does not if the user has chosen how to wait,
+// nor if threads are bound to cores: this thread is bound already, and the new process would see no other core.
 void limit_spinning(char** argv) {
-  prctl(PR_SET_NAME, "maki");  // not "exe", as which it would come back
+  prctl(PR_SET_NAME, "maki");  // after execv() below the process would be called "exe"
   for (const char* name : {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"}) {
     if (std::getenv(name) != nullptr) return;
   }
@@ -60,14 +61,14 @@ void limit_spinning(char** argv) {
   execv("/proc/self/exe", argv);
 }
 
-// A file opened later must not take the number of a standard stream that somebody closed.
+// Opens /dev/null for every standard stream that is closed, so that no file opened later gets its descriptor.
 void fill_standard_streams() {
   int descriptor = open("/dev/null", O_RDWR);
   while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = dup(descriptor);
   if (descriptor > STDERR_FILENO) close(descriptor);
 }
 
-// CLI11's help, without its mark for an option that sets false and without a type where the name says it all.
+// CLI11's help, without the mark {false} of options such as --no-bias and without the types of positional arguments.
 class Help : public CLI::Formatter {
  public:
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
@@ -95,29 +96,28 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(42);
   app.get_formatter()->label("SUBCOMMAND", "VERB");
   app.footer(
-      "Begin with:  maki train @stories   (or a text file of yours), then:  maki generate runs/stories-1\n"
+      "To begin:  maki train @stories   (or your own text file), then:  maki generate runs/stories-1\n"
       "Options of a verb:  maki VERB --help   (or: maki help VERB)");
   Verb verb;
   for (const auto add : {add_train, add_generate, add_eval, add_inspect, add_gradcheck, add_bench}) add(app, verb);
   for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) command->group("Verbs");
   try {
     std::vector<std::string> arguments = canonical_arguments(app, {argv + 1, argv + argc});
-    std::ranges::reverse(arguments);  // CLI11 takes them from the end
+    std::ranges::reverse(arguments);  // CLI11 expects them in reverse order
     app.parse(arguments);
   } catch (const CLI::Success& success) {
     const std::vector<std::string> extras = app.remaining();
     if (!extras.empty() && !extras.front().starts_with('-')) return refuse(kUsage, unknown_word(app, extras.front()));
-    std::ostringstream text;  // --help and --version are results
+    std::ostringstream text;  // --help and --version are results, which go to stdout
     app.exit(success, text, text);
     fmt::print("{}", text.str());
     return flushed(kDone);
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty()) return refuse(kUsage, unknown_word(app, extras.front()));
-    return refuse(kUsage, fmt::format("{}; see {} --help", misuse(error), command_path(app)));
+    return refuse(kUsage, fmt::format("{}; see {} --help", parse_error_text(error), command_path(app)));
   }
-  if (!verb)
-    return refuse(kUsage, fmt::format("a verb is needed: {}; see maki --help", fmt::join(verb_names(app), ", ")));
+  if (!verb) return refuse(kUsage, fmt::format("needs a verb: {}; see maki --help", fmt::join(verb_names(app), ", ")));
   return flushed(verb());
 }
 
@@ -134,19 +134,19 @@ int main(int argc, char** argv) {
     return refuse(kCorpus, error.what());
   } catch (const CheckpointError& error) {
     return refuse(kCheckpoint, error.what());
-  } catch (const BadLogits& error) {  // of a model that was loaded
+  } catch (const BadLogits& error) {  // from a model that was loaded from a file
     return refuse(kCheckpoint, error.what());
   } catch (const Diverged& error) {
     return refuse(kDiverged, error.what());
   } catch (const Error& error) {
     return refuse(kUsage, error.what());
   } catch (const std::system_error& error) {
-    // Results go to standard output through calls that throw this. A reader that had enough (head) is no mistake.
+    // Thrown where results are written to stdout. A reader that closes the pipe early, such as head, is not an error.
     if (error.code() == std::errc::broken_pipe) return 128 + SIGPIPE;
-    return refuse(kCheckpoint, fmt::format("standard output cannot be written: {}", error.code().message()));
+    return refuse(kCheckpoint, fmt::format("cannot write to standard output: {}", error.code().message()));
   } catch (const std::bad_alloc&) {
-    return refuse(kUsage, "no memory is left; use a smaller model, batch or text");
+    return refuse(kUsage, "out of memory; use a smaller model, batch or text");
   } catch (const std::exception& error) {
-    return refuse(kDefect, fmt::format("a defect of maki's: {}", error.what()));
+    return refuse(kDefect, fmt::format("internal error, which is a bug in maki: {}", error.what()));
   }
 }

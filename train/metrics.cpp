@@ -33,7 +33,7 @@ Metrics::Metrics(std::string path, std::int64_t step, FileSystem& fs) : path_(st
 
 Metrics::~Metrics() { fs_.close(descriptor_); }
 
-// The lines up to `step`, and what they say.
+// Returns the lines up to `step`, and records what they contain.
 std::string Metrics::keep(const std::string& text, std::int64_t step) {
   std::string kept;
   std::istringstream lines(text);
@@ -61,13 +61,13 @@ std::string Metrics::keep(const std::string& text, std::int64_t step) {
   return kept;
 }
 
-// JSON has no word for a number that is not finite: nlohmann-json would write null.
+// JSON cannot express a number that is not finite: nlohmann-json would write null.
 double Metrics::finite(std::int64_t step, const char* name, double value) {
   check<Diverged>(std::isfinite(value), "step {}: {} is {}; the run has diverged", step, name, value);
   return value;
 }
 
-// What a clock says decides nothing: a clock that stands still or jumps is not a run that has diverged.
+// Times have no influence on a run, so a clock that stands still or jumps must not count as divergence.
 double Metrics::measured_time(double value) { return std::isfinite(value) ? value : 0; }
 
 void Metrics::train(const StepReport& report, double tokens_per_second, double elapsed_seconds) {

@@ -1,4 +1,4 @@
-// metrics.jsonl: what a run measured, one JSON object a line, all numbers finite.
+// metrics.jsonl: the measurements of a run, one JSON object per line, all numbers finite.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,31 @@ namespace maki {
 
 class Metrics {
  public:
-  /// Opens for appending. Cuts the file back to what was measured up to `step` (-1: nothing), a torn last line too.
+  /// Opens the file for appending, after removing every line of a later step than `step` (-1: all lines) and every line
+  /// that is incomplete or not of this format. Throws CheckpointError.
   Metrics(std::string path, std::int64_t step, FileSystem& fs = posix());
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  /// Throws Diverged, and writes nothing, when a number of the report is not finite. A measured time that is not is
-  /// written as 0.
+  /// Each appends a line. They throw Diverged, and write nothing, if a number of the report is not finite, and
+  /// CheckpointError if the line cannot be written. A measured time that is not finite is written as 0.
   void train(const StepReport& report, double tokens_per_second, double elapsed_seconds);
   void eval(const EvalReport& report);
-  /// A text that the model wrote after `step` steps.
+  /// Appends a text that the model generated after `step` steps.
   void sample(std::int64_t step, const std::string& text);
 
   /// Makes all lines durable (fsync). Throws CheckpointError.
   void sync();
 
-  /// The evaluation of a step, when the file has it.
+  /// Whether the file's newest evaluation is that of this step.
   bool evaluated(std::int64_t step) const { return last_eval_ == step; }
-  /// Likewise the text of a step.
+  /// Whether its newest generated text is that of this step.
   bool sampled(std::int64_t step) const { return last_sample_ == step; }
-  /// Seconds of training that the lines kept on opening account for.
+  /// Seconds of training before the file was opened, according to the lines that were kept.
   double elapsed_before() const { return elapsed_; }
-  /// The evaluations with a validation loss, of the lines kept on opening and of those written since. Of a line that
-  /// covers the whole text for once, the loss over the share that the other lines cover.
+  /// All evaluations with a validation loss, from the lines kept on opening and those written since. Of the one that
+  /// covers the whole text, the loss over the share that the other evaluations cover.
   const std::vector<Measured>& validations() const { return validations_; }
 
  private:

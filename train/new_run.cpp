@@ -12,10 +12,10 @@ namespace stdfs = std::filesystem;
 
 bool is_kind(const std::string& path, stdfs::file_type kind) {
   std::error_code error;
-  return stdfs::symlink_status(path, error).type() == kind;  // a link is somebody's arrangement, not ours
+  return stdfs::symlink_status(path, error).type() == kind;  // a symbolic link was made by the user
 }
 
-// What a lock file, a configuration and its temporary file hold when they are what an earlier start left.
+// Whether an entry of the directory may have been left behind by a start that was killed; see require_free().
 bool is_left_over(const RunDirectory& run, const std::string& name, std::string_view config_toml) {
   const std::string path = run.path() + "/" + name;
   if (name == "checkpoints") {
@@ -35,7 +35,8 @@ void require_free(const RunDirectory& run, std::string_view config_toml) {
   run.require_no_run();
   for (const std::string& name : names_in(run.path())) {
     check(is_left_over(run, name, config_toml),
-          "{}: holds {}, which this run did not make; choose another --out, or an empty directory", run.path(), name);
+          "{}: contains {}, which this run did not create; choose another --out, or an empty directory", run.path(),
+          name);
   }
 }
 
@@ -45,7 +46,7 @@ NewRun::NewRun(const RunDirectory& run, std::string_view config_toml) : run_(run
     run_.create(directories_);
     lock_.emplace(run_);
     if (lock_->created()) files_.push_back(RunLock::file(run_));
-    require_free(run_, config_toml);  // again: until the lock was held, another process may have come first
+    require_free(run_, config_toml);  // again: another process may have claimed it before this one had the lock
     for (const std::string& file : run_.first_files()) {
       if (!file_exists(file)) files_.push_back(file);
     }
@@ -58,7 +59,7 @@ NewRun::NewRun(const RunDirectory& run, std::string_view config_toml) : run_(run
 void NewRun::take_back() {
   FileSystem& fs = run_.file_system();
   for (const std::string& file : files_) fs.unlink(file);
-  // From the innermost; one that holds anything else stays.
+  // From the innermost; rmdir() leaves a directory that is not empty.
   for (auto directory = directories_.rbegin(); directory != directories_.rend(); ++directory) fs.rmdir(*directory);
 }
 

@@ -19,20 +19,20 @@ struct Costs {
 
 double bytes_of(const Tensor& x) { return static_cast<double>(x.numel() * size_of(x.dtype())); }
 
-// Forward FLOP of one product, which is what each wanted gradient of a side costs as well.
+// FLOP of an op's matrix product in forward. In backward, the gradient of each operand costs the same.
 double product_flop(std::string_view name, std::span<const Tensor* const> inputs, const Tensor& y) {
   const auto elements = [](const Tensor& x) { return static_cast<double>(x.numel()); };
   if (name.starts_with("linear")) {  // [rows, in] · [out, in]
     const Shape &x = inputs[0]->shape(), &weight = inputs[1]->shape();
     return 2 * static_cast<double>(x.rows()) * static_cast<double>(weight[0]) * static_cast<double>(weight[1]);
   }
-  if (name == "matmul") {  // [… M, K] · [… K, N]: M·K · K·N / M·N is K², and a batch cancels where all have it
+  if (name == "matmul") {  // [… M, K] · [… K, N]: (M·K · K·N) / (M·N) = K², also if an operand is transposed
     const Shape &a = inputs[0]->shape(), &b = inputs[1]->shape();
     const double k = std::sqrt(static_cast<double>(a[-1] * a[-2]) * static_cast<double>(b[-1] * b[-2]) /
                                static_cast<double>(y.shape()[-1] * y.shape()[-2]));
     return 2 * elements(y) * k;
   }
-  if (name == "attention") {  // scores and their weighted sum over S keys, as if not causal
+  if (name == "attention") {  // scores, and the weighted sum of values, over all S keys as if not causal
     return 4 * elements(y) * static_cast<double>(inputs.back()->shape()[1]);
   }
   return 0;
@@ -51,12 +51,13 @@ Costs costs_of(const Tape::Observed& op) {
   const std::string_view name = op.name;
   costs.forward.flop = product_flop(name, op.inputs, *op.outputs[0]);
   costs.backward.flop = costs.forward.flop * (name == "attention" ? 2 : products);
-  if (name == "embedding") {  // rows that are looked up, not the table
+  if (name == "embedding") {  // only the rows that are looked up, not the whole table
     costs.forward.bytes = costs.backward.bytes = 2 * outputs;
     return costs;
   }
   costs.forward.bytes = inputs + outputs;
-  costs.backward.bytes = name == "add" ? 0 : outputs + inputs + wanted;  // a sum passes its gradient on
+  costs.backward.bytes =
+      name == "add" ? 0 : outputs + inputs + wanted;  // add passes its gradient on without touching it
   return costs;
 }
 
@@ -67,9 +68,12 @@ class Profiler {
   void run(std::int64_t steps) {
     trainer_.tape().observe([this](const Tape::Observed& op) { see(op); });
     for (std::int64_t i = 0; i < steps; ++i) {
-      for (Line& line : lines_) line.row.calls = 0, line.row.flop = line.row.bytes = 0, line.now = 0;
+      for (Line& line : lines_) {
+        line.row.calls = 0;
+        line.row.flop = line.row.bytes = line.now = 0;
+      }
       last_ = seconds_now();
-      trainer_.step([this] {  // asked before each micro-batch: what went before belongs to the update
+      trainer_.step([this] {  // called before each micro-batch: the time since the last op belongs to the update
         add("update", "update", {});
         return false;
       });
@@ -92,8 +96,8 @@ class Profiler {
  private:
   struct Line {
     ProfileRow row;
-    double now;  // of the step under way
-    std::vector<double> seconds;
+    double now;                   // seconds in the current step
+    std::vector<double> seconds;  // of each finished step
   };
 
   void see(const Tape::Observed& op) {
@@ -103,7 +107,7 @@ class Profiler {
     add(op.name, "forward", nodes_[op.node].forward);
   }
 
-  // The time since the last call goes to this row.
+  // Adds the time since the last call to this row.
   void add(std::string_view op, std::string_view pass, const Cost& cost) {
     const double now = seconds_now();
     auto line = std::ranges::find_if(lines_, [&](const Line& l) { return l.row.op == op && l.row.pass == pass; });
@@ -118,7 +122,7 @@ class Profiler {
     last_ = seconds_now();
   }
 
-  // The norm reads the gradients; the update reads them again, and reads and writes the values and each moment.
+  // The norm reads the gradients. The update reads them again, and reads and writes the values and each moment.
   double update_bytes() const {
     const auto moments = static_cast<double>(trainer_.optimizer().moments().size());
     const auto n = static_cast<double>(trainer_.store().trainable().size());
@@ -127,7 +131,7 @@ class Profiler {
 
   Trainer& trainer_;
   std::vector<Line> lines_;
-  std::vector<Costs> nodes_;  // by their number on the tape
+  std::vector<Costs> nodes_;  // indexed by node number on the tape
   double last_ = 0;
 };
 

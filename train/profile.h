@@ -1,5 +1,6 @@
-// Where the time of a training step goes: one row for each op forwards, one for its backward, and one for what is not
-// on the tape. Watching costs little, but the steps watched are not those a speed is taken from.
+// Where the time of a training step goes: one row for each op in forward, one for it in backward, and one for
+// everything that is not on the tape. Observing costs little, but speeds are measured on other steps than those
+// observed.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +11,19 @@
 
 namespace maki {
 
-/// What an op costs in one step. FLOP are those of products, by the convention of step_bench.h: backwards twice as many
-/// as forwards. Bytes are the least that must move: forwards every input and output once; backwards the output's
-/// gradient, the inputs, and every wanted input's gradient.
+/// The cost of an op in one step. `flop` counts matrix products only, by the convention of step_bench.h: twice as many
+/// in backward as in forward. `bytes` is the least that must be moved: in forward every input and output once; in
+/// backward the gradient of the output, the inputs, and the gradient of every input that requires one.
 struct ProfileRow {
   std::string op;
-  std::string pass;  ///< "forward", "backward", "update"
+  std::string pass;  ///< "forward", "backward" or "update"
   std::int64_t calls = 0;
   double seconds = 0, flop = 0, bytes = 0;
 };
 
-/// Rows by falling time; their times are medians over `steps` steps. The row "update" is gathering gradients, their
-/// norm, clipping and the optimizer. A batch is made in the time of the first op.
+/// Runs `steps` training steps and returns the rows, the longest time first; times are medians over the steps. The row
+/// "update" covers gathering gradients, their norm, clipping and the optimizer. The time to fill a batch is counted
+/// with the first op. Throws Error if `steps` < 1.
 std::vector<ProfileRow> profile_steps(Trainer& trainer, std::int64_t steps);
 
 }  // namespace maki

@@ -11,7 +11,7 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kBar = 24, kShortestBar = 4;
+constexpr std::size_t kBar = 24, kShortestBar = 4;  // columns
 constexpr std::chrono::milliseconds kRedraw{100};
 
 std::size_t terminal_width() {
@@ -71,7 +71,8 @@ std::string Progress::remaining(std::int64_t step) const {
   return fmt::format("{} left", duration(seconds / static_cast<double>(done) * static_cast<double>(total_ - step)));
 }
 
-// What does not fit goes in this order: the bar's length, facts from the last, the count for a percentage, and that.
+// If the line is too wide, it gives up in this order: the bar, which gets shorter and then disappears; the facts, from
+// the last one; the step count, for a percentage; and the percentage. The time left stays longest.
 std::string Progress::line(std::int64_t step, std::size_t columns) const {
   std::vector<std::string> parts{fmt::format("{}/{}", step, total_)};
   parts.insert(parts.end(), facts_.begin(), facts_.end());

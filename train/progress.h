@@ -1,4 +1,4 @@
-// What a person sees of a run, on stderr: one line that rewrites itself on a terminal, plain lines otherwise.
+// The progress of a run as users see it on stderr: one line that is redrawn on a terminal, plain lines otherwise.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace maki {
 
 namespace detail {
 
-// What to_stderr() formats in the place of an argument.
+// What to_stderr() formats in place of an argument: strings are made printable.
 template <class T>
 decltype(auto) shown(const T& argument) {
   if constexpr (std::is_convertible_v<const T&, std::string_view>) {
@@ -30,9 +30,9 @@ decltype(auto) shown(const T& argument) {
 
 }  // namespace detail
 
-/// Everything that goes to stderr goes through here: a terminal or a pipe that went away must not stop a run. What the
-/// format itself says is ours; what is put into it may come from a path, an option or a file, and is made printable(),
-/// so a message of several lines is several calls.
+/// Everything that is printed to stderr goes through this function. It ignores write errors, because a closed terminal
+/// or pipe must not stop a run. Arguments may come from a path, an option or a file, so strings are made printable(),
+/// which escapes newlines; a message of several lines takes several calls.
 template <class... Args>
 void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
   const std::tuple<decltype(detail::shown(args))...> shown(detail::shown(args)...);
@@ -42,28 +42,29 @@ void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// "1h 02m", "3m 07s", "12s".
+/// A duration for display: "1h 02m", "3m 07s", "12s".
 std::string duration(double seconds);
-/// A rate for people to read: 0 where no time has passed, as on a clock that stands still.
+/// A rate for display: 0 if no time has passed, as on a clock that stands still.
 double per_second(double count, double seconds);
-/// "1,115,394".
+/// A number with thousands separators: "1,115,394".
 std::string grouped(std::int64_t number);
-/// "1 thread", "2,000 steps".
+/// A number with its noun, in the plural unless it is 1: "1 thread", "2,000 steps".
 std::string counted(std::int64_t number, const std::string& noun);
 
 class Progress {
  public:
-  /// A bar for `total` steps; `plain` prints a line a report in its place (a pipe, a file, NO_COLOR is not enough).
+  /// A bar for `total` steps. `plain` prints one line per report instead, for a pipe or a file (NO_COLOR does not ask
+  /// for that).
   Progress(std::int64_t total, bool plain);
   ~Progress();
 
-  /// `facts` is what there is to say beside the bar, the most important first.
+  /// Draws the bar or prints a line; `facts` stand beside it, the most important first.
   void report(std::int64_t step, const std::vector<std::string>& facts);
-  /// Only moves the bar, and not at every call; the first starts the clock.
+  /// Moves the bar, redrawing it at most ten times per second. The first call starts the clock for the time left.
   void advance(std::int64_t step);
-  /// A line that stays, above the bar.
+  /// Prints a line that stays above the bar.
   void say(const std::string& line);
-  /// Ends the bar's line, if there is one.
+  /// Ends the line of the bar, if one is drawn.
   void finish();
 
  private:
@@ -79,7 +80,7 @@ class Progress {
   Clock::time_point start_, drawn_at_;
 };
 
-/// Is stderr a terminal that a bar can be drawn on?
+/// Whether stderr is a terminal on which a bar can be drawn.
 bool stderr_is_terminal();
 
 }  // namespace maki

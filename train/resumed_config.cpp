@@ -5,7 +5,8 @@
 namespace maki {
 namespace {
 
-// The phase that the options describe: what they leave out is as in the current phase, and the horizon is at max_steps.
+// The phase that the options describe. What they leave out is as in the current phase, except that the schedule ends at
+// max_steps unless they say otherwise.
 Phase new_phase(const ConfigFlags& flags, Config config, std::int64_t step) {
   const Phase current = last_phase(config);
   config.learning_rate = current.learning_rate;
@@ -15,7 +16,7 @@ Phase new_phase(const ConfigFlags& flags, Config config, std::int64_t step) {
   flags.apply(config, "");
   resolve(config);
   check(config.lr_decay_steps > step,
-        "rewarm: starts a new phase of the schedule at step {}, so it must end later; got {}; raise --max-steps", step,
+        "rewarm: the new phase of the schedule starts at step {} and must end later; got {}; raise --max-steps", step,
         config.lr_decay_steps);
   return {step, config.lr_decay_steps, config.learning_rate, config.min_lr, config.warmup_steps};
 }

@@ -12,12 +12,12 @@ namespace maki {
 struct ResumeOptions {
   const ConfigFlags& flags;
   std::string run;
-  bool rewarm;  ///< start a new phase of the learning-rate schedule at the checkpoint
+  bool rewarm;  ///< start a new phase of the learning-rate schedule at the step of the checkpoint
 };
 
-/// Training fields are the checkpoint's; run fields come from config.toml and then from the command line. Phases of the
-/// schedule that the checkpoint has not reached are in config.toml alone; a new phase replaces them. Throws Error when
-/// an option would change a training field. `ran_on`: the SIMD target that config.toml names.
+/// Training fields come from the checkpoint; run fields come from config.toml, and then from the command line. Phases
+/// of the schedule that the checkpoint has not reached are recorded in config.toml only, and a new phase replaces them.
+/// Throws Error if an option would change a training field. `ran_on` receives the SIMD target that config.toml records.
 Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
                       std::string& ran_on);
 

@@ -21,7 +21,8 @@ CorpusOptions corpus_options(const Config& config) {
 Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
   for (const std::string& source : sources) {
     const bool run = is_directory(source) && RunDirectory(source).exists();
-    check(!run, "{}: is a run and no text; continue it with: maki train --resume {}", source, shell_word(source));
+    check(!run, "{}: is a run directory, not a text; continue the run with: maki train --resume {}", source,
+          shell_word(source));
   }
   Corpus corpus = load_corpus(sources, options);
   for (const std::string& note : corpus.notes) to_stderr("{}\n", note);
@@ -33,7 +34,7 @@ Corpus read_corpus_again(const Config& config, const std::string& hash) {
   join_files_if_known_as(corpus, hash);
   check<CorpusError>(
       corpus.hash == hash,
-      "{}: is not the text of this run: its hash is {}, the run's is {}; start a new run for another text",
+      "{}: is not the text of this run: its hash is {}, not {}; start a new run to train on another text",
       fmt::join(config.corpus, " "), corpus.hash, hash);
   return corpus;
 }
@@ -43,7 +44,7 @@ std::vector<std::string> absolute_sources(std::vector<std::string> sources) {
     if (source == "-" || source.starts_with("@")) continue;
     std::error_code error;
     const std::filesystem::path path = std::filesystem::absolute(source, error);
-    check<CorpusError>(!error, "{}: its place cannot be found: {}", source, error.message());
+    check<CorpusError>(!error, "{}: cannot be made an absolute path: {}", source, error.message());
     source = path.lexically_normal().string();
   }
   return sources;
@@ -53,7 +54,7 @@ std::vector<std::string> sources_again(const std::string& run, const std::vector
                                        const std::vector<std::string>& stored) {
   if (!given.empty()) return given;
   check<CorpusError>(std::ranges::find(stored, "-") == stored.end(),
-                     "{}: its text came from standard input; give - again, with the same text", run);
+                     "{}: the text of this run came from standard input; give - again, with the same text", run);
   return stored;
 }
 

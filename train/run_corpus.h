@@ -1,4 +1,4 @@
-// Where the text of a run comes from, and where it is found again.
+// Reading the corpus of a run, at its start and again when the run is resumed or evaluated.
 #pragma once
 
 #include <string>
@@ -9,19 +9,21 @@
 
 namespace maki {
 
-/// How the files of a run's corpus are read.
+/// The options for reading the files of a run's corpus.
 CorpusOptions corpus_options(const Config& config);
 
-/// load_corpus(), with its notes on stderr. Throws Error for a source that is a run directory, naming --resume.
+/// load_corpus(), with its notes printed to stderr. Throws Error, naming --resume, for a source that is a run
+/// directory.
 Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions& options);
-/// The corpus of a run once more, as the run knows it. Throws CorpusError when it is another text than that of `hash`.
+/// Reads the corpus of an existing run again, in the form in which the run hashed it. Throws CorpusError if its hash is
+/// not `hash`.
 Corpus read_corpus_again(const Config& config, const std::string& hash);
 
-/// Paths made absolute, so that a run can be gone on with from another folder. "-" and "@stories" stay.
+/// Makes paths absolute, so that a run can be resumed from another directory. "-" and names such as "@stories" stay.
 std::vector<std::string> absolute_sources(std::vector<std::string> sources);
 
-/// The sources to read for a run once more: those given now, else the stored ones. Throws CorpusError where the stored
-/// text came from standard input, which does not come twice by itself.
+/// The sources from which to read the text of `run` again: those given now, else the stored ones. Throws CorpusError if
+/// the stored text came from standard input, which cannot be read a second time.
 std::vector<std::string> sources_again(const std::string& run, const std::vector<std::string>& given,
                                        const std::vector<std::string>& stored);
 

@@ -50,7 +50,7 @@ std::string RunDirectory::checkpoint_file(std::int64_t step) const {
 bool RunDirectory::exists() const { return !checkpoints().empty(); }
 
 void RunDirectory::require_no_run() const {
-  check(!exists(), "{}: holds a run already; continue it with --resume {}, or choose another --out", path_,
+  check(!exists(), "{}: already contains a run; continue it with --resume {}, or choose another --out", path_,
         shell_word(path_));
 }
 
@@ -143,7 +143,7 @@ std::int64_t RunDirectory::newest_verified(const std::function<void(const std::s
                                            std::vector<std::string>& notes) const {
   std::vector<std::int64_t> steps = checkpoints();
   if (const auto named = last(); named && std::ranges::find(steps, *named) == steps.end()) {
-    notes.push_back(fmt::format("{}: names {}, which is missing; the newest intact checkpoint is used",
+    notes.push_back(fmt::format("{}: points to {}, which is missing; using the newest intact checkpoint",
                                 pointer_file("last"), file_name(*named)));
   }
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
@@ -151,13 +151,13 @@ std::int64_t RunDirectory::newest_verified(const std::function<void(const std::s
       verifies(checkpoint_file(*step));
       return *step;
     } catch (const LostFile& error) {
-      notes.push_back(fmt::format("{}; falling back to the checkpoint before it", error.what()));
+      notes.push_back(fmt::format("{}; falling back to the previous checkpoint", error.what()));
     } catch (const CheckpointError& error) {
-      fail<CheckpointError>("{}; it may be intact, so no older checkpoint takes its place; nothing was changed",
+      fail<CheckpointError>("{}; it may be intact, so no older checkpoint was used and nothing was changed",
                             error.what());
     }
   }
-  fail<CheckpointError>("{}: holds no intact checkpoint{}", path_, notes.empty() ? "" : " (" + notes.front() + ")");
+  fail<CheckpointError>("{}: contains no intact checkpoint{}", path_, notes.empty() ? "" : " (" + notes.front() + ")");
 }
 
 std::string default_run_path(const std::string& first_corpus) {
@@ -170,7 +170,7 @@ std::string default_run_path(const std::string& first_corpus) {
     const std::string path = fmt::format("runs/{}-{}", stem, n);
     std::error_code error;
     const bool taken = stdfs::exists(path, error);
-    check(!error, "{}: cannot be the run directory: {}; choose one with --out", path, error.message());
+    check(!error, "{}: cannot be used as the run directory: {}; choose one with --out", path, error.message());
     if (!taken) return path;
   }
 }
@@ -179,11 +179,12 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
                               std::vector<std::string>& notes) {
   std::error_code error_code;
   const auto status = stdfs::status(run_or_file, error_code);
-  check<CheckpointError>(!error_code || status.type() == stdfs::file_type::not_found, "{}: cannot be looked at: {}",
+  check<CheckpointError>(!error_code || status.type() == stdfs::file_type::not_found, "{}: cannot be accessed: {}",
                          run_or_file, error_code.message());
   check(stdfs::exists(status), "{}: there is no such run directory or checkpoint", run_or_file);
   if (!stdfs::is_directory(status)) {
-    check(choice.empty(), "{}: is a file; --checkpoint chooses within a run directory", run_or_file);
+    check(choice.empty(), "{}: is a file, and --checkpoint chooses within a run directory; leave --checkpoint out",
+          run_or_file);
     return run_or_file;
   }
   const RunDirectory run(run_or_file);
@@ -193,10 +194,10 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
     check(error == std::errc() && end == choice.data() + choice.size(),
           "checkpoint: must be last, best or a step; got {}", choice);
     const std::string file = run.checkpoint_file(step);
-    check(file_exists(file), "{}: there is no checkpoint of step {}", run_or_file, step);
+    check(file_exists(file), "{}: contains no checkpoint of step {}", run_or_file, step);
     return file;
   }
-  // Without a choice: best, else last, else whatever is newest, as far as their files can be opened.
+  // Without a choice: best, else last, else the newest, skipping those whose files are missing or damaged.
   std::vector<std::int64_t> candidates;
   if (const auto best = run.best(); best && choice != "last") candidates.push_back(best->step);
   if (const auto last = run.last(); last && choice != "best") candidates.push_back(*last);
@@ -204,16 +205,16 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
     const std::vector<std::int64_t> steps = run.checkpoints();
     candidates.insert(candidates.end(), steps.rbegin(), steps.rend());
   }
-  check(!candidates.empty(), "{}: holds no checkpoint{}{}", run_or_file, choice.empty() ? "" : " called ", choice);
+  check(!candidates.empty(), "{}: contains no checkpoint{}{}", run_or_file, choice.empty() ? "" : " named ", choice);
   for (const std::int64_t step : candidates) {
     try {
       return ContainerReader(run.checkpoint_file(step)).path();
     } catch (const LostFile& error) {
       if (step == candidates.back()) throw;
-      notes.push_back(fmt::format("{}; another checkpoint serves", error.what()));
+      notes.push_back(fmt::format("{}; using another checkpoint", error.what()));
     }
   }
-  fail("{}: holds no checkpoint", run_or_file);
+  fail("{}: contains no checkpoint", run_or_file);
 }
 
 }  // namespace maki

@@ -12,10 +12,10 @@
 
 namespace maki {
 
-/// Is this, in the directory of checkpoints, a temporary file of commit_file()?
+/// Whether a file of this name in the directory of checkpoints is a temporary file of commit_file().
 bool is_temporary_checkpoint(std::string_view name);
 
-/// What `best` points to.
+/// What the pointer `best` contains: the step of the best checkpoint and its validation loss.
 struct Best {
   std::int64_t step;
   double loss;
@@ -31,37 +31,38 @@ class RunDirectory {
   std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
   std::string checkpoints_directory() const { return path_ + "/checkpoints"; }
   std::string checkpoint_file(std::int64_t step) const;
-  /// What a run writes before its first step.
+  /// The files that a run writes before its first step.
   std::vector<std::string> first_files() const;
 
-  /// Does it hold a run: a checkpoint at least?
+  /// Whether the directory contains a run, which is at least one checkpoint.
   bool exists() const;
-  /// Throws Error, naming --resume, when it holds one.
+  /// Throws Error, naming --resume, if it contains a run.
   void require_no_run() const;
-  /// Makes the directories; those that were not there are appended to `made`. Throws Error when it holds a run already,
-  /// naming --resume; CheckpointError when it cannot be made.
+  /// Creates the directories, and appends those that did not exist to `made`. Throws Error, naming --resume, if there
+  /// is a run already; CheckpointError if a directory cannot be created.
   void create(std::vector<std::string>& made) const;
   void create() const {
     std::vector<std::string> made;
     create(made);
   }
 
-  /// Steps of the checkpoints that are there, ascending; not verified.
+  /// The steps of the existing checkpoints, ascending. The files are not verified.
   std::vector<std::int64_t> checkpoints() const;
+  /// What the pointers contain; nullopt if they are missing or damaged. The checkpoint may not exist.
   std::optional<std::int64_t> last() const;
   std::optional<Best> best() const;
   void set_last(std::int64_t step) const;
   void set_best(const Best& best) const;
   void clear_best() const;
-  /// Deletes all but the newest `keep` checkpoints; never what last and best point to. Only after those were moved.
-  /// Returns a sentence about each that cannot be deleted.
+  /// Deletes all but the newest `keep` checkpoints, but never those that last and best point to; set these first.
+  /// Returns a message for each file that cannot be deleted.
   [[nodiscard]] std::vector<std::string> prune(std::int64_t keep) const;
-  /// Removes what an interrupted write left. Returns a sentence about each file that cannot be removed.
+  /// Removes the temporary files of interrupted writes. Returns a message for each that cannot be removed.
   [[nodiscard]] std::vector<std::string> remove_temporary_files() const;
 
-  /// The newest checkpoint that `verifies`, which throws LostFile for one that is damaged; sentences about those go to
-  /// `notes`. Throws CheckpointError when there is none, and when one cannot be read: it may be intact, and to go on
-  /// from an older one would overwrite it.
+  /// The step of the newest checkpoint that is intact. `verifies` throws LostFile for one that is damaged, and the
+  /// messages about those are appended to `notes`. Throws CheckpointError if there is no intact one, and if one cannot
+  /// be read: it may be intact, and continuing from an older one would overwrite it.
   std::int64_t newest_verified(const std::function<void(const std::string& file)>& verifies,
                                std::vector<std::string>& notes) const;
 
@@ -74,13 +75,13 @@ class RunDirectory {
   FileSystem& fs_;
 };
 
-/// runs/<stem of the first corpus>-<n>, n the lowest free.
+/// The default for --out: runs/<stem of the first corpus>-<n>, with the lowest n for which there is no such path.
 std::string default_run_path(const std::string& first_corpus);
 
-/// The checkpoint that `generate`, `eval` and `inspect` read: a .maki file itself, or of a run directory `choice`
-/// ("best", "last", a step) or, when empty, best, else last, else the newest; sentences about those that are
-/// missing or damaged go to `notes`. Throws Error where there is nothing of the kind, CheckpointError where it cannot
-/// be read.
+/// The checkpoint that `generate`, `eval` and `inspect` read. A .maki file is itself the choice. Of a run directory it
+/// is `choice` ("best", "last" or a step) or, if that is empty, best, else last, else the newest; messages about those
+/// that are missing or damaged are appended to `notes`. Throws Error if there is no such checkpoint, CheckpointError if
+/// it cannot be read.
 std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice,
                               std::vector<std::string>& notes);
 

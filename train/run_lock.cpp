@@ -12,10 +12,10 @@
 namespace maki {
 namespace {
 
-// Does the path still name the file behind the descriptor? A failed start removes the lock file that it made.
+// Whether the path still names the open file: a start that fails removes the lock file that it created, and a lock on a
+// removed file protects nothing.
 bool is_current(FileSystem& fs, int descriptor, const std::string& path) {
-  struct stat ours {
-  }, named{};
+  struct stat ours = {}, named = {};
   return fs.fstat(descriptor, ours) == 0 && stat(path.c_str(), &named) == 0 && ours.st_dev == named.st_dev &&
          ours.st_ino == named.st_ino;
 }
@@ -37,7 +37,7 @@ RunLock::RunLock(const RunDirectory& run) : fs_(run.file_system()) {
   }
   const std::string pid = std::to_string(getpid());
   if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, pid.data(), pid.size(), 0) < 0) {
-    // The number is only there to be named in a message.
+    // Not an error: the number is only used in the message to another process.
   }
 }
 
@@ -53,8 +53,7 @@ void RunLock::lock(const RunDirectory& run, const std::string& path) {
   const int error = errno;
   if (created_ && error != EWOULDBLOCK) fs_.unlink(path);
   check<CheckpointError>(error == EWOULDBLOCK,
-                         "{}: cannot be locked: {} (file system: {}); a run must be locked, so put it on a file system "
-                         "that supports flock",
+                         "{}: cannot be locked: {} (file system: {}); put the run on a file system that supports flock",
                          path, std::strerror(error), file_system_type(descriptor_));
   char holder[32] = {};
   const ssize_t n = fs_.pread(descriptor_, holder, sizeof holder - 1, 0);

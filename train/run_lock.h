@@ -1,22 +1,22 @@
-// The lock of a run directory: one process at a time.
+// The lock of a run directory, which only one process can hold.
 #pragma once
 
 #include "train/run_directory.h"
 
 namespace maki {
 
-/// Keeps other processes out of a run directory while it lives; the system drops it when the process dies.
+/// Holds the lock of a run directory as long as the object exists. The system releases it when the process dies.
 class RunLock {
  public:
-  /// Throws Error, naming the process that holds the lock; CheckpointError, naming the file system, where the directory
-  /// cannot be locked at all.
+  /// Throws Error, naming the process, if another process holds the lock; CheckpointError, naming the file system, if
+  /// the directory cannot be locked at all.
   explicit RunLock(const RunDirectory& run);
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
   static std::string file(const RunDirectory& run) { return run.path() + "/.lock"; }
-  /// Was the lock file made by this process?
+  /// Whether this object created the lock file.
   bool created() const { return created_; }
 
  private:

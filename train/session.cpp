@@ -25,7 +25,7 @@ Session::Session(const Config& config, const Dataset& data, Trainer& trainer, co
       data_(data),
       trainer_(trainer),
       run_(run),
-      // A new run begins with nothing measured.
+      // A new run has no measurements: whatever the file contains is removed.
       metrics_(run.metrics_file(), run.exists() ? trainer.steps() : -1, run.file_system()),
       progress_(config.max_steps, !stderr_is_terminal()),
       state_{.vocab_size = data.tokenizer->vocab_size(),
@@ -40,7 +40,8 @@ Session::Session(const Config& config, const Dataset& data, Trainer& trainer, co
   find_best();
 }
 
-// Is the checkpoint of this step there, whole, and of this run? Throws CheckpointError where that cannot be read.
+// Whether there is an intact checkpoint of this step that belongs to this run. Throws CheckpointError if the file
+// cannot be read.
 bool Session::has(std::int64_t step) const {
   const std::string file = run_.checkpoint_file(step);
   if (!file_exists(file)) return false;
@@ -53,15 +54,15 @@ bool Session::has(std::int64_t step) const {
   }
 }
 
-// The configuration as the checkpoint of a step records it.
+// The configuration that the checkpoint of a step records: without the phases that begin later.
 Config Session::config_at(std::int64_t step) const {
   Config config = config_;
   config.phases = phases_before(config_, step);
   return config;
 }
 
-// The best of the evaluations up to here whose checkpoint is intact. `best` may say otherwise: it may come from a
-// future that a fallback undid, or its file may be gone.
+// Sets best_ to the best evaluation so far whose checkpoint is intact. The pointer `best` may differ: after falling
+// back to an earlier checkpoint it may point to a later step, or its file may be gone.
 void Session::find_best() {
   const std::optional<Best> named = run_.best();
   const bool reached = named && named->step <= trainer_.steps(), trained = named && named->step > 0;
@@ -72,8 +73,9 @@ void Session::find_best() {
   const auto same_share = [share](const Measured& v) { return v.share == share; };
   std::optional<Measured> found;
   if (usable && !std::ranges::all_of(known, same_share)) {
-    // Losses over different parts of the text cannot be compared; when `best` was set they were over the same part. The
-    // loss in `best` may be over another part than the line of its step: it was measured again after the part changed.
+    // Losses over different parts of the text cannot be compared. When `best` was set, all were over the same part. The
+    // loss in `best` may be over another part than the line of its step, if it was measured again after the part
+    // changed.
     const auto line = std::ranges::find(known, named->step, &Measured::step);
     found = line == known.end() ? Measured{named->step, named->loss, 0, 0} : *line;
   } else {
@@ -84,18 +86,18 @@ void Session::find_best() {
   }
   if (found) best_ = Best{found->step, found->loss};
   if (named && !usable) {
-    progress_.say(fmt::format("best names step {}, {}; {}", named->step,
+    progress_.say(fmt::format("best points to step {}, {}; {}", named->step,
                               !reached   ? "which this run has not reached"
                               : !trained ? "whose weights are untrained"
                                          : "whose checkpoint is missing or damaged",
-                              best_ ? fmt::format("the best is now step {}", best_->step) : "there is none now"));
+                              best_ ? fmt::format("the best is now step {}", best_->step) : "there is no best now"));
   }
   if (found && !same_share(*found)) {
     if (const auto loss = measure_again(found->step, /*whole=*/false)) {
       best_->loss = *loss;
       progress_.say(
-          fmt::format("best (step {}) is measured again, over the part of the validation text that evaluations "
-                      "cover from here on: {}{}",
+          fmt::format("measured the best checkpoint (step {}) again, over the part of the validation text that "
+                      "evaluations cover from here on: {}{}",
                       found->step, loss_text(*loss), share_text(share)));
     }
   }
@@ -103,8 +105,8 @@ void Session::find_best() {
   if (named && !best_) run_.clear_best();
 }
 
-// The validation loss of the checkpoint of another step; none when interrupted. The trainer's own values are read back
-// from the checkpoint of its step, which exists whenever this is called.
+// The validation loss of the checkpoint of another step; nullopt if interrupted. Afterwards the trainer's own values
+// are loaded again from the checkpoint of its step, which exists whenever this is called.
 std::optional<double> Session::measure_again(std::int64_t step, bool whole) {
   load_values(ContainerReader(run_.checkpoint_file(step), run_.file_system()), trainer_.store());
   const auto loss = trainer_.validation_loss(stop, whole);
@@ -114,17 +116,17 @@ std::optional<double> Session::measure_again(std::int64_t step, bool whole) {
 }
 
 void Session::save() {
-  metrics_.sync();  // no checkpoint is durable whose measurements are not
+  metrics_.sync();  // measurements must be durable before the checkpoint that they belong to
   state_.step = trainer_.steps();
   state_.config = config_at(state_.step);
-  // A damaged file of this step is written anew.
+  // A damaged file of this step is overwritten.
   if (has(state_.step)) return;
   trainer_.require_finite();
   write_checkpoint(run_.file_system(), run_.checkpoint_file(state_.step), state_, trainer_.store(),
                    trainer_.optimizer());
 }
 
-// Training goes on where an old checkpoint cannot be deleted; each is spoken of once.
+// Training continues if an old checkpoint cannot be deleted; each is reported once.
 void Session::prune() {
   for (const std::string& note : run_.prune(config_.keep_last)) {
     if (pruning_notes_.insert(note).second) progress_.say(note);
@@ -136,7 +138,7 @@ bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
   if (!report) return false;
   const auto best_before = overfitting_with(&*report);
   const bool ends = best_before && config_.early_stop && report->step < config_.max_steps;
-  if (ends && report->val_share < 1) {  // the last evaluation covers the whole text
+  if (ends && report->val_share < 1) {  // the last evaluation of a run covers the whole text
     report = trainer_.evaluate(stop, /*whole=*/true);
     if (!report) return false;
   }
@@ -149,7 +151,7 @@ bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
   std::string line = fmt::format("step {}: training loss {:.4f}", report->step, report->train_loss);
   if (report->val_loss) {
     const double loss = report->measured().loss;
-    // The initial weights are random, or another run's.
+    // Step 0 is never the best: its weights are random, or those of another run.
     const bool best = report->step > 0 && (!best_ || loss < best_->loss);
     line += fmt::format(", validation {}{}", loss_text(*report->val_loss), share_text(report->val_share));
     if (report->sampled_val_loss)
@@ -162,7 +164,7 @@ bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
       prune();
     }
   }
-  // Last: who finds this line knows that all the rest of the evaluation was done.
+  // Last, so that a line in metrics.jsonl means that everything else about the evaluation was completed.
   metrics_.eval(*report);
   progress_.say(line);
   if (best_before) say_overfitting(*best_before, ends);
@@ -170,8 +172,8 @@ bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
   return true;
 }
 
-// Judged by metrics.jsonl alone, so that a resumed run stops where one that was never stopped does. A new phase of the
-// schedule starts anew.
+// Depends on metrics.jsonl alone, so that a resumed run ends at the same step as one that was never stopped. Only
+// evaluations of the current phase of the schedule count.
 std::optional<std::int64_t> Session::overfitting_with(const EvalReport* newest) const {
   if (data_.val.empty()) return std::nullopt;
   std::vector<Measured> evaluations = metrics_.validations();
@@ -191,7 +193,7 @@ void Session::say_overfitting(std::int64_t best, bool ends) {
       "overfitting",
       best);
   if (ends) {
-    progress_.say(fmt::format("stopped early: {}; to train on: maki train --resume {} --no-early-stop", what,
+    progress_.say(fmt::format("stopped early: {}; to continue anyway: maki train --resume {} --no-early-stop", what,
                               shell_word(run_.path())));
   } else if (!warned_) {
     progress_.say(fmt::format("{}; the best checkpoint is kept", what));
@@ -199,7 +201,7 @@ void Session::say_overfitting(std::int64_t best, bool ends) {
   }
 }
 
-// " on 51% of the text"; nothing when it is the whole text.
+// " on 51% of the text", or nothing for the whole text.
 std::string Session::share_text(double share) const {
   return share == 1 ? "" : fmt::format(" on {:.3g}% of the text", 100 * share);
 }
@@ -209,8 +211,8 @@ std::string Session::loss_text(double loss) const {
   return fmt::format("{:.4f} (best possible {:.4f})", loss, *data_.best_loss);
 }
 
-// Every sample_interval steps the model writes a short text. It is a function of (weights, seed, step), so a resumed
-// run writes what an uninterrupted one writes, and training draws nothing from the same streams.
+// Every sample_interval steps the model writes a short text. The text is a function of (weights, seed, step), so a
+// resumed run writes the same as an uninterrupted one, and its random streams are not used by training.
 void Session::write_sample() {
   constexpr std::int64_t kTokens = 100;
   const std::int64_t step = trainer_.steps(), interval = config_.sample_interval;
@@ -228,7 +230,7 @@ void Session::write_sample() {
     fail<Diverged>("diverged: step {}: {}", step, error.what());
   }
   metrics_.sample(step, text);
-  progress_.say(fmt::format("step {}: the model writes", step));
+  progress_.say(fmt::format("step {}: sample of generated text:", step));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) progress_.say("  | " + line);
 }
@@ -254,9 +256,9 @@ int Session::train() {
   }
 }
 
-// What remains of a run that has diverged. Training is exact: without a change it would diverge again.
+// How to continue a run that has diverged. Training is deterministic: without a change it would diverge again.
 std::string Session::way_back() const {
-  const std::vector<std::int64_t> saved = run_.checkpoints();  // what is not finite is never saved
+  const std::vector<std::int64_t> saved = run_.checkpoints();  // a state that is not finite is never saved
   if (saved.empty()) return "";
   return fmt::format(
       "; the last good checkpoint is step {0}; return to it with a lower learning rate: maki train --resume {1} "
@@ -264,7 +266,8 @@ std::string Session::way_back() const {
       saved.back(), shell_word(run_.path()));
 }
 
-// After three steps: the first one takes memory from the system and says little. Times are shown and decide nothing.
+// Shows an estimate after three steps. The first one is left out, because it allocates memory and is slower. Times are
+// only shown: nothing depends on them.
 void Session::say_time(double seconds) {
   constexpr std::int64_t kSteps = 3;
   constexpr double kDay = 24 * 3600;
@@ -277,8 +280,8 @@ void Session::say_time(double seconds) {
                             counted(remaining, "step")));
   if (all > kDay) {
     progress_.say(
-        "warning: this run will take more than a day; fewer --max-steps or a smaller model take less, and it can be "
-        "stopped with Ctrl-C and resumed at any time");
+        "warning: this run will take more than a day; use fewer --max-steps or a smaller model, or stop it with Ctrl-C "
+        "and resume it at any time");
   }
 }
 
@@ -314,7 +317,7 @@ int Session::train_to_end() {
   return 0;
 }
 
-// Saved first; whatever happens after that, nothing is lost.
+// Saves first, so that nothing is lost whatever happens afterwards.
 int Session::stop_interrupted() {
   const std::int64_t step = trainer_.steps();
   save();
@@ -322,10 +325,10 @@ int Session::stop_interrupted() {
   prune();
   progress_.finish();
   progress_.say(fmt::format("interrupted: step {} is saved", step));
-  // Someone at the keyboard can wait for an evaluation or press Ctrl-C again; a system that shuts down cannot.
+  // A user at the keyboard can wait for an evaluation or press Ctrl-C again; a system that shuts down cannot wait.
   const bool unmeasured = step > 0 && step < config_.max_steps && !data_.val.empty() && !metrics_.evaluated(step);
   if (unmeasured && interrupt_exit_code() == 128 + SIGINT) {
-    progress_.say("evaluating it, so that the best checkpoint is known; press Ctrl-C again to skip this");
+    progress_.say("evaluating this step, so that the best checkpoint is known; press Ctrl-C again to skip this");
     evaluate({}, /*whole=*/false);
   }
   metrics_.sync();
@@ -341,7 +344,7 @@ void Session::finish() {
   progress_.say(fmt::format("done: {} in {}, {:.2f} passes over the text", counted(trainer_.steps(), "step"),
                             duration(metrics_.elapsed_before() + seconds_since(start_)), trainer_.epochs()));
   say_best();
-  progress_.say(fmt::format("now: maki generate {}", shell_word(run_.path())));
+  progress_.say(fmt::format("to generate text: maki generate {}", shell_word(run_.path())));
 }
 
 // The loss of the best checkpoint over the whole validation text, as `maki eval` measures it.
@@ -356,8 +359,8 @@ void Session::say_best() {
         loss = *whole;
         share = 1;
       }
-    } catch (
-        const Error& error) {  // unreadable, or diverged: the run is complete, and its end is reported all the same
+    } catch (const Error& error) {
+      // The checkpoint is unreadable or its loss not finite, but the run is complete, and its end is reported anyway.
       progress_.say(error.what());
     }
   }

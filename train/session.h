@@ -1,5 +1,5 @@
-// A training session: the loop around the trainer that evaluates, saves, logs and shows, and can be interrupted at any
-// time.
+// A training session: the loop around the trainer that evaluates, saves checkpoints, logs and shows progress. It can be
+// interrupted at any time.
 #pragma once
 
 #include <chrono>
@@ -18,12 +18,14 @@ namespace maki {
 
 class Session {
  public:
-  /// The trainer stands at the step to go on from; the run directory exists and is locked. All outlive the session.
+  /// Requires: the trainer has the state of the step to continue from, and the run directory exists and is locked. All
+  /// arguments outlive the session. Throws CheckpointError if the run directory cannot be read or written, and Diverged
+  /// if the best checkpoint, measured again, has a loss that is not finite.
   Session(const Config& config, const Dataset& data, Trainer& trainer, const RunDirectory& run);
 
-  /// Trains to max_steps, or until early stopping. Returns 0, or the exit code of the interrupt after the state was
-  /// saved. Throws Diverged, with the last good checkpoint and the command that returns to it; nothing that is not
-  /// finite is ever saved.
+  /// Trains up to max_steps, or until early stopping. Returns 0, or the exit code of the interrupt after saving the
+  /// state. Throws CheckpointError if something cannot be saved, and Diverged, naming the last good checkpoint and the
+  /// command that returns to it. A state that is not finite is never saved.
   int train();
 
  private:
@@ -54,7 +56,7 @@ class Session {
   Metrics metrics_;
   Progress progress_;
   CheckpointState state_;
-  // Its loss is over the share of the validation text that every evaluation covers.
+  // The loss of the best checkpoint is over the share of the validation text that every evaluation covers.
   std::optional<Best> best_;
   std::set<std::string> pruning_notes_;
   std::optional<EvalReport> last_evaluation_;

@@ -32,7 +32,7 @@ std::string set_aside_after(const RunDirectory& run, std::int64_t step, FileSyst
     const std::string metrics = read_whole(fs, run.metrics_file());
     commit_file(fs, folder + "/metrics.jsonl", {as_bytes(metrics)});
   }
-  // The latest first: wherever this is cut off, the newest checkpoint left is one of an unbroken run.
+  // The latest first: wherever this is interrupted, the checkpoints that remain have no gap.
   for (auto other = later.rbegin(); other != later.rend(); ++other) {
     const std::string from = run.checkpoint_file(*other);
     const std::string to = folder + "/" + std::filesystem::path(from).filename().string();

@@ -1,4 +1,4 @@
-// Returning to an earlier checkpoint of a run: what came after it is kept, out of the way.
+// Returning to an earlier checkpoint of a run: later checkpoints are moved aside, not deleted.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace maki {
 
 /// Moves every checkpoint later than `step` into a new folder RUN/abandoned-<n>, together with a copy of metrics.jsonl,
-/// and points `last` to `step`. Returns the folder; "" where there is no later checkpoint. A process that is killed on
-/// the way leaves a run that can be resumed. Throws CheckpointError when something cannot be moved.
+/// and points `last` to `step`. Returns the folder, or "" if there is no later checkpoint. If the process is killed
+/// halfway, the run can still be resumed. Throws CheckpointError if something cannot be moved.
 std::string set_aside_after(const RunDirectory& run, std::int64_t step, FileSystem& fs = posix());
 
 }  // namespace maki

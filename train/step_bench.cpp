@@ -24,7 +24,7 @@ constexpr NamedWorkload kWorkloads[] = {
     {"long", 4, 4, 128, 2048, 1, 65, false},
 };
 
-// A text with a vocabulary of n characters: the first n code points from 1 on, past the surrogates.
+// A text of n different characters: the first n code points from 1 on, skipping the surrogates.
 std::string text_of_characters(std::int64_t n) {
   constexpr std::int64_t kMost = 1'000'000;
   check(n >= 1 && n <= kMost, "vocab_size: must be between 1 and {}; got {}", kMost, n);
@@ -33,7 +33,7 @@ std::string text_of_characters(std::int64_t n) {
   return text;
 }
 
-// Random tokens: enough for a few batches that differ.
+// Random tokens, enough for a few different batches.
 Dataset random_dataset(const Workload& workload) {
   const Config& c = workload.config;
   const std::int64_t tokens = (4 * c.batch_size * c.grad_accum + 2) * c.block_size + 1;
@@ -108,7 +108,7 @@ void StepBench::verify() {
   const Tensor ids = tensor(read.first(read.size() - 1), {c.batch_size, c.block_size});
   const Tensor targets = tensor(read.subspan(1), {c.batch_size, c.block_size});
   const auto loss = [&] {
-    const Recording on(tape, {.seed = static_cast<std::uint64_t>(c.seed)});  // the same dropout every time
+    const Recording on(tape, {.seed = static_cast<std::uint64_t>(c.seed)});  // the same dropout masks every time
     return trainer_.model().loss(ids, targets, {.label_smoothing = c.label_smoothing});
   };
   const auto loss_after_move = [&](double factor) {
@@ -126,13 +126,13 @@ void StepBench::verify() {
   store.clear_gradients();
   tape.backward(loss());
   const double norm = grad_norm(store), squared = norm * norm;
-  // The loss moves by 0.01: far above its rounding, but not straight in a narrow model. Two steps, extrapolated, leave
-  // an error of the fourth order (Richardson 1911).
+  // With this h the loss changes by 0.01, which is far above its rounding error; but the loss of a narrow model is not
+  // linear over that distance. Extrapolating from h and h / 2 leaves an error of fourth order (Richardson 1911).
   const double h = 0.01 / squared, slope = (4 * slope_over(h / 2) - slope_over(h)) / 3;
   store.clear_gradients();
   check<std::logic_error>(std::abs(slope - squared) <= 0.01 * squared,
-                          "step: the loss changes by {:.6g} along its gradient, whose squared norm is {:.6g}; the "
-                          "gradient is wrong",
+                          "step: the slope of the loss along its gradient is {:.6g} and must be the squared norm of "
+                          "the gradient, {:.6g}; the gradient is wrong",
                           slope, squared);
 }
 

@@ -1,9 +1,10 @@
-// A training step to be timed: the whole of it (batch, forward, backward, norm, clip, update) on random tokens, as
-// Trainer does it.
+// A complete training step to be timed (batch, forward, backward, norm, clip, update), as Trainer does it, on random
+// tokens.
 //
-// Floating-point operations are counted by convention: 6N + 12·L·C·T a token for L layers of width C and contexts of T
-// tokens, N being the parameters without embeddings that are only looked up (a tied head counts once, positions not at
-// all), attention as if it were not causal. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
+// Floating-point operations are counted by convention: 6N + 12·L·C·T per token for L layers of width C, a context of T
+// tokens, and N parameters without the embeddings that are only looked up (a tied output layer counts once, position
+// embeddings do not count). Attention counts as if it were not causal. Chowdhery et al. 2022, arXiv:2204.02311,
+// appendix B.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +16,22 @@
 
 namespace maki {
 
-/// What to train.
+/// The model, batch and vocabulary size to train with.
 struct Workload {
   Config config;
   std::int64_t vocab_size = 65;
 };
 
-/// nanoGPT's quick start, its "baby GPT" at a batch for a CPU, GPT-2 of 124 million parameters at llm.c's batch, and a
-/// long window.
+/// The names of the workloads: nanoGPT's CPU quick start ("quickstart"), its "baby GPT" with a batch for a CPU
+/// ("baby"), GPT-2 with 124 million parameters and the batch of llm.c ("gpt2"), and a long context ("long").
 std::vector<std::string> workload_names();
-/// Overwrites what the workload of this name says; returns the size of its vocabulary. Throws, naming the nearest, for
-/// an unknown one.
+/// Overwrites the fields that the workload of this name sets, and returns the size of its vocabulary. Throws Error,
+/// naming the nearest, for an unknown name.
 std::int64_t apply_workload(Config& config, const std::string& name);
 
-/// N of the formula above.
+/// N in the formula above.
 std::int64_t counted_parameters(const Gpt& model);
-/// 6N + 12·L·C·T for contexts of block_size tokens.
+/// 6N + 12·L·C·T: the floating-point operations of training per token, with a context of T = block_size tokens.
 double flop_per_token(const Gpt& model);
 
 class StepBench {
@@ -38,8 +39,8 @@ class StepBench {
   explicit StepBench(const Workload& workload);
 
   void step() { trainer_.step(); }
-  /// Proves the gradient of the whole model by a difference: (L(θ + hg) − L(θ − hg)) / 2h must be |g|² for the gradient
-  /// g of the loss L. Throws std::logic_error where it is off by more than 1 %.
+  /// Checks the gradient g of the loss L of the whole model against a finite difference: (L(θ + hg) − L(θ − hg)) / 2h
+  /// must be |g|². Throws std::logic_error if it differs by more than 1 %.
   void verify();
 
   Trainer& trainer() { return trainer_; }

@@ -10,11 +10,11 @@
 namespace maki {
 namespace {
 
-constexpr double kShortest = 1e-4;  // seconds: reading the clock takes some 50 ns
-constexpr double kLongestWarmUp = 1;
-constexpr std::int64_t kFewest = 10, kMost = 1000;
+constexpr double kShortest = 1e-4;    // seconds; shorter calls are repeated, because reading the clock takes some 50 ns
+constexpr double kLongestWarmUp = 1;  // seconds
+constexpr std::int64_t kFewest = 10, kMost = 1000;  // timings, where their number follows from the time
 
-// Seconds a call, over `repeats` of them.
+// Seconds per call, the mean of `repeats` calls.
 double time_once(const std::function<void()>& call, std::int64_t repeats) {
   const double start = seconds_now();
   for (std::int64_t i = 0; i < repeats; ++i) call();
@@ -34,7 +34,7 @@ double seconds_now() {
 }
 
 Timings::Timings(std::vector<double> seconds) : sorted_(std::move(seconds)) {
-  check(!sorted_.empty(), "timings: at least one is needed");
+  check(!sorted_.empty(), "timings: at least one time is needed");
   std::ranges::sort(sorted_);
 }
 
@@ -47,14 +47,14 @@ double Timings::quantile(double part) const {
 std::string Timings::caveat() const {
   if (!unsteady()) return "";
   return fmt::format(
-      "the middle half of the times lies between {:.3g} and {:.3g} ms: something else used this machine; measure again "
-      "when it is quiet",
+      "warning: the middle half of the times lies between {:.3g} and {:.3g} ms: something else was using this machine; "
+      "measure again when it is idle",
       1e3 * quantile(0.25), 1e3 * quantile(0.75));
 }
 
 Timings time_calls(const std::function<void()>& call, const TimingPlan& plan) {
-  check(plan.calls >= 0 && plan.calls <= 1'000'000, "steps: must be between 1 and 1000000, or 0 for enough; got {}",
-        plan.calls);
+  check(plan.calls >= 0 && plan.calls <= 1'000'000,
+        "steps: must be between 1 and 1000000, or 0 to choose by time; got {}", plan.calls);
   const double start = seconds_now();
   std::vector<double> times;
   std::int64_t repeats = 1;

@@ -70,7 +70,7 @@ Trainer::Trainer(const Config& config, const Dataset& dataset, bool initial_valu
   }
 }
 
-// The sum of losses of one micro-batch; the gradient of scale · sum goes to the store.
+// Returns the sum of the losses of one micro-batch; adds the gradient of scale · sum to the store.
 double Trainer::run_micro_batch(std::int64_t micro, double scale) {
   batches_.fill(steps_, micro, ids_.values<std::int32_t>(), targets_.values<std::int32_t>());
   const Tensor loss = [&] {
@@ -104,7 +104,8 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
   return StepReport{steps_, loss, rate, norm, batches_.tokens_per_step()};
 }
 
-// Runs are exact, so the same step again, with every tensor looked at, meets the same culprit.
+// Runs are deterministic, so the same step, repeated with every tensor inspected, finds the tensor that went wrong
+// first.
 void Trainer::diverged(const char* what, double value, double scale) {
   store_.clear_gradients();
   tape_.inspect(true);
@@ -114,13 +115,13 @@ void Trainer::diverged(const char* what, double value, double scale) {
   tape_.inspect(false);
   store_.clear_gradients();
   fail<Diverged>(
-      "diverged: the {} of step {} is {}; the first bad tensor is the {}; nothing was updated or saved; "
+      "diverged: the {} of step {} is {}; the first tensor that is not finite is the {}; nothing was updated or saved; "
       "start a new run with a lower --learning-rate or --grad-clip",
       what, steps_ + 1, value, culprit.empty() ? "sum of the gradients" : culprit);
 }
 
-// A global norm is not finite exactly when an element is not. The norm of the gradient, which every step looks at,
-// comes before the update: an update that destroys the values is noticed here.
+// A global norm is finite if and only if every element is. The norm of the gradient, which every step checks, is taken
+// before the update, so an update that destroys the values is noticed only here.
 void Trainer::require_finite() {
   const auto require = [this](bool finite, const std::string& what) {
     check<Diverged>(finite, "diverged: after step {} {} not finite; the state was not saved", steps_, what);
@@ -143,12 +144,10 @@ EvalSample eval_sample(const Config& c) {
   return {train, std::max<std::int64_t>(1, affordable - train)};
 }
 
-EvalBatches Trainer::eval_batches(TokenSpan tokens) const {
-  return {tokens, config_.batch_size, config_.block_size};
-}
+EvalBatches Trainer::eval_batches(TokenSpan tokens) const { return {tokens, config_.batch_size, config_.block_size}; }
 
 double Trainer::finite_loss(const MeanLoss& loss) const {
-  check<Diverged>(std::isfinite(loss.mean), "diverged: the loss of the evaluation at step {} is {}", steps_, loss.mean);
+  check<Diverged>(std::isfinite(loss.mean), "diverged: the evaluation loss at step {} is {}", steps_, loss.mean);
   return loss.mean;
 }
 

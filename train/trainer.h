@@ -1,5 +1,5 @@
-// The trainer: one optimizer step after another on the windows of a dataset, and evaluation in between. It never
-// prints, exits, or touches a file. Everything it does is a function of (configuration, dataset, number of steps done).
+// The trainer: optimizer steps on the training windows of a dataset, and evaluations. It never prints, exits or touches
+// a file. Everything that it computes is a function of (configuration, dataset, number of finished steps).
 #pragma once
 
 #include <cstdint>
@@ -26,73 +26,77 @@ namespace maki {
 /// What one optimizer step did.
 struct StepReport {
   std::int64_t step = 0;  ///< finished steps, this one included
-  double loss = 0;        ///< nats a token, mean over all targets of the step
+  double loss = 0;        ///< nats per token, mean over all targets of the step
   double learning_rate = 0;
   double grad_norm = 0;  ///< before clipping
   std::int64_t tokens = 0;
 };
 
-/// Losses in nats per token, without dropout and label smoothing.
+/// An evaluation. Losses are in nats per token, without dropout and label smoothing.
 struct EvalReport {
   std::int64_t step = 0;
   double train_loss = 0;  ///< over eval_sample().train batches spread evenly over the training text
-  std::optional<double> val_loss = std::nullopt;  ///< over val_share of the validation text; none without one
+  std::optional<double> val_loss = std::nullopt;  ///< over val_share of the validation text; nullopt if there is none
   double val_share = 1;
-  /// Where val_loss covers more than the other evaluations of the run: the loss over what they cover, for comparison.
+  /// If val_loss covers more than the other evaluations of the run: the loss over the share that they cover.
   std::optional<double> sampled_val_loss = std::nullopt;
   double sampled_val_share = 1;
 
-  /// What is compared between the evaluations of one run that has a validation text.
+  /// What is compared between the evaluations of a run. Requires: the run has a validation text.
   Measured measured() const {
     if (sampled_val_loss) return {step, *sampled_val_loss, sampled_val_share, train_loss};
     return {step, val_loss.value_or(0), val_share, train_loss};
   }
 };
 
-/// Batches of each text that an evaluation takes at most, spread evenly over it; 0: all.
+/// The largest number of batches of each text that an evaluation covers, spread evenly over the text; 0: all.
 struct EvalSample {
   std::int64_t train, val;
 };
-/// What eval_batches asks for. The automatic choice counts arithmetic and not time, so that a run stays a function of
-/// its configuration: a forward pass costs a third of a training step on the same tokens, and an evaluation may cost a
-/// tenth of the training between two of them.
+/// The sample that the field eval_batches describes. Its automatic choice counts arithmetic and not time, so that a run
+/// remains a function of its configuration: a forward pass costs a third of a training step on the same tokens, and an
+/// evaluation may cost a tenth of the training between two evaluations.
 EvalSample eval_sample(const Config& config);
 
-/// The model a configuration describes, for a vocabulary.
+/// The model that a configuration describes, for a vocabulary of this size.
 GptConfig gpt_config(const Config& config, std::int64_t vocab_size);
+/// The optimizer that a configuration describes.
 OptimizerOptions optimizer_options(const Config& config);
 
 class Trainer {
  public:
-  /// The dataset must outlive the trainer. Without initial values, a checkpoint must be loaded before anything else.
+  /// Allocates the model and draws its initial values, unless `initial_values` is false: then values must be loaded
+  /// before anything else. The dataset must outlive the trainer.
   Trainer(const Config& config, const Dataset& dataset, bool initial_values = true);
 
   std::int64_t steps() const { return steps_; }
-  /// How often the training text has been read.
+  /// Passes over the training text so far, with a fraction.
   double epochs() const { return batches_.epochs(steps_); }
-  /// Continues as if this many steps were done: with the store's and the optimizer's state restored, the run is the
-  /// same.
+  /// Sets the number of finished steps. With the state of the store and the optimizer restored as well, the run
+  /// continues exactly as if it had not been stopped.
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
   ParameterStore& store() { return store_; }
   Optimizer& optimizer() { return optimizer_; }
   const Gpt& model() const { return model_; }
   const Config& config() const { return config_; }
-  Tape& tape() { return tape_; }  ///< to be observed
+  Tape& tape() { return tape_; }  ///< for an observer
 
-  /// One optimizer step. `stop` is asked before every micro-batch; when it says yes, the step is abandoned and nothing
-  /// has changed. Throws Diverged, before any update, when the loss or the gradient is not finite.
+  /// One optimizer step. `stop` is called before every micro-batch; if it returns true, the step is abandoned, nothing
+  /// has changed, and the result is nullopt. Throws Diverged, before any update, if the loss or the gradient is not
+  /// finite.
   std::optional<StepReport> step(const std::function<bool()>& stop = {});
-  /// Throws Diverged unless this state is one to save: every value and moment is finite, and so is the loss of a
-  /// forward pass over the batch that the next step begins with. (Before the first step nothing has changed the values,
-  /// and there is no forward pass.)
+  /// Throws Diverged unless the state is fit to be saved: every value and moment is finite, and so is the loss of a
+  /// forward pass over the first micro-batch of the next step. (Before the first step there is no forward pass, because
+  /// nothing has changed the initial values yet.)
   void require_finite();
-  /// Mean losses over eval_sample(), or over the `whole` validation text; `stop` is asked before every batch, and none
-  /// is returned when it says yes. Throws Diverged when a loss is not finite.
+  /// Mean losses over eval_sample(), and over the `whole` validation text if asked for. `stop` is called before every
+  /// batch; if it returns true, the result is nullopt. Throws Diverged if a loss is not finite.
   std::optional<EvalReport> evaluate(const std::function<bool()>& stop = {}, bool whole = false);
-  /// The mean over the same part of the validation text, or over the `whole` of it.
+  /// The mean loss over the same sample of the validation text, or over the `whole` text. `stop` and errors as above.
   std::optional<double> validation_loss(const std::function<bool()>& stop = {}, bool whole = false);
-  /// The part of the validation text that an evaluation covers, in batches: more than 0, at most 1.
+  /// The share of the validation batches that an evaluation covers: more than 0, at most 1. Requires: the dataset has a
+  /// validation text.
   double val_share() const;
 
  private:

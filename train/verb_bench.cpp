@@ -20,15 +20,14 @@ namespace {
 constexpr std::int64_t kProfiledSteps = 5;
 
 constexpr const char* kConventions =
-    "A step's floating-point operations are counted as 6N + 12LCT a token: L layers, C wide, T tokens of context, N\n"
-    "parameters without embeddings that are only looked up (a tied head counts once, positions do not); attention as "
-    "if\n"
-    "it were not causal. The peak is that of independent multiply-adds in registers (of AMX tiles, where products use\n"
-    "them), the bandwidth that of a copy far larger than the caches. Each benchmark verifies what it computes before "
-    "it\n"
-    "is timed. Workloads are models of published comparisons; presets are those of maki train.";
+    "The floating-point operations of a step are counted as 6N + 12LCT per token, with L layers of width C, a\n"
+    "context of T tokens, and N parameters without embeddings that are only looked up (a tied output layer counts\n"
+    "once, position embeddings do not count). Attention counts as if it were not causal. The peak is that of\n"
+    "independent multiply-adds in registers (on AMX tiles, where products use them), the bandwidth that of a copy\n"
+    "far larger than the caches. Each benchmark verifies its result before it is timed. Workloads are models of\n"
+    "published comparisons; presets are those of maki train.";
 
-// What changes the work of a step. How long, how fast and on which text a run learns does not.
+// The fields that change the work of a step; the length, learning rate and text of a run do not.
 const std::vector<std::string> kStepFields = {
     "n_layer",         "n_head",     "n_embd",   "block_size", "dropout",    "bias",
     "tie_weights",     "activation", "dtype",    "batch_size", "grad_accum", "seed",
@@ -41,11 +40,10 @@ struct BenchOptions {
   bool json = false;
 };
 
-/// All that was measured.
-struct Measured {
+struct StepResult {
   Timings times;
   std::int64_t tokens, parameters, memory_bytes;
-  double flop;
+  double flop;  // of a step
   std::vector<ProfileRow> profile;
   Machine machine;
 
@@ -53,11 +51,11 @@ struct Measured {
   double tokens_per_second() const { return static_cast<double>(tokens) / times.median(); }
 };
 
-Measured measure(const Workload& workload, std::int64_t steps) {
+StepResult measure(const Workload& workload, std::int64_t steps) {
   StepBench bench(workload);
   bench.verify();
   const Timings times = time_calls([&] { bench.step(); }, {.calls = steps});
-  const std::int64_t memory = peak_memory_bytes();  // before the machine is measured, with arrays of its own
+  const std::int64_t memory = peak_memory_bytes();  // before measure_machine() allocates its arrays
   return {.times = times,
           .tokens = bench.tokens_per_step(),
           .parameters = counted_parameters(bench.trainer().model()),
@@ -67,7 +65,7 @@ Measured measure(const Workload& workload, std::int64_t steps) {
           .machine = measure_machine(bench.trainer().store().dtype())};
 }
 
-nlohmann::ordered_json facts_of(const Workload& workload, const Measured& r) {
+nlohmann::ordered_json facts_of(const Workload& workload, const StepResult& r) {
   const Config& c = workload.config;
   const double peak = 1e-9 * r.machine.peak_flop_per_second(), speed = 1e-9 * r.flop_per_second();
   nlohmann::ordered_json facts{{"target", kernels::target()},
@@ -104,7 +102,7 @@ nlohmann::ordered_json facts_of(const Workload& workload, const Measured& r) {
   return facts;
 }
 
-// A rate where there is something to divide; else nothing.
+// A rate in units of 1e9 per second; empty if there is no amount or no time.
 std::string rate(double amount, double seconds) {
   return amount > 0 && seconds > 0 ? fmt::format("{:.1f}", 1e-9 * amount / seconds) : "";
 }
@@ -123,18 +121,18 @@ int bench_step(const BenchOptions& o) {
   end_at_interrupts();
   const Workload workload = o.model.workload();
   to_stderr("{}; random tokens\n", describe(workload));
-  const Measured r = measure(workload, o.steps);
+  const StepResult r = measure(workload, o.steps);
   if (o.json) {
     fmt::print("{}\n", facts_of(workload, r).dump(2));
     return 0;
   }
   fmt::print("{}\n", describe(r.machine));
-  fmt::print("step     {:.2f} ms (the middle half of {} steps: {:.2f} to {:.2f})\n", 1e3 * r.times.median(),
+  fmt::print("step     {:.2f} ms (median of {} steps; the middle half: {:.2f} to {:.2f})\n", 1e3 * r.times.median(),
              r.times.count(), 1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75));
-  fmt::print("         {:.2f} GFLOP of {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f} % of the peak\n",
+  fmt::print("         {:.2f} GFLOP for {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f}% of the peak\n",
              1e-9 * r.flop, grouped(r.parameters), grouped(r.tokens), 1e-9 * r.flop_per_second(),
              100 * r.flop_per_second() / r.machine.peak_flop_per_second());
-  fmt::print("         {} tokens per second, {:.0f} MB of memory at most\n",
+  fmt::print("         {} tokens per second, peak memory {:.0f} MB\n",
              grouped(static_cast<std::int64_t>(r.tokens_per_second())), 1e-6 * static_cast<double>(r.memory_bytes));
   print_profile(r.profile);
   if (r.times.unsteady()) to_stderr("{}\n", r.times.caveat());
@@ -147,18 +145,18 @@ WorkloadFlags::WorkloadFlags(CLI::App& command, const std::vector<std::string>& 
   command
       .add_option(
           "--workload", name_,
-          fmt::format("of the published comparisons, in place of a preset: {}", fmt::join(workload_names(), ", ")))
+          fmt::format("model of a published comparison, in place of a preset: {}", fmt::join(workload_names(), ", ")))
       ->type_name("NAME")
       ->take_last();
   add_number(command, "--vocab-size", vocab_size_, 0, kMostCount,
-             "tokens in the vocabulary; 0: the workload's, else 65");
+             "size of the vocabulary; 0: that of the workload, else 65");
 }
 
 Workload WorkloadFlags::workload() const {
   Workload workload;
   Config& config = workload.config;
   check(name_.empty() || !flags_.has_preset(),
-        "bench: --workload and --preset both describe a model; give one of them");
+        "bench: --workload and --preset both describe a model; give only one of them");
   if (!name_.empty()) workload.vocab_size = apply_workload(config, name_);
   flags_.apply(config, "");
   resolve(config);
@@ -174,29 +172,31 @@ void end_at_interrupts() {
 
 std::string describe(const Workload& workload) {
   const Config& c = workload.config;
-  return fmt::format("{} layers, {} heads, {} wide, {} x {} tokens, vocabulary of {}", c.n_layer, c.n_head, c.n_embd,
-                     c.batch_size * c.grad_accum, c.block_size, grouped(workload.vocab_size));
+  return fmt::format("{}, {}, width {}, {} x {}, vocabulary of {}", counted(c.n_layer, "layer"),
+                     counted(c.n_head, "head"), c.n_embd, c.batch_size * c.grad_accum, counted(c.block_size, "token"),
+                     grouped(workload.vocab_size));
 }
 
 std::string describe(const Machine& m) {
   const std::string vectors = fmt::format("{:.0f} GFLOP/s", 1e-9 * m.multiply_add_flop_per_second),
                     one = fmt::format(" ({:.0f} on one thread)", 1e-9 * m.peak_flop_per_second_of_one);
-  const std::string limits = m.tile_flop_per_second > 0
-                                 ? fmt::format("products on tiles at most {:.0f} GFLOP/s{}, other multiply-adds {}",
-                                               1e-9 * m.tile_flop_per_second, one, vectors)
-                                 : fmt::format("multiply-adds at most {}{}", vectors, one);
-  return fmt::format("machine  {}, {} threads: {}, copies {:.1f} GB/s", kernels::target(), threads(), limits,
-                     1e-9 * m.copy_bytes_per_second);
+  const std::string limits =
+      m.tile_flop_per_second > 0
+          ? fmt::format("peak {:.0f} GFLOP/s of products on AMX tiles{}, {} of other multiply-adds",
+                        1e-9 * m.tile_flop_per_second, one, vectors)
+          : fmt::format("peak {} of multiply-adds{}", vectors, one);
+  return fmt::format("machine  {}, {}: {}, copies at {:.1f} GB/s", kernels::target(), counted(threads(), "thread"),
+                     limits, 1e-9 * m.copy_bytes_per_second);
 }
 
 void add_bench(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand(
-      "bench", "Measure training steps, single products or generation, and what this machine can do");
+      "bench", "Measure training steps, matrix products or generation, and the limits of this machine");
   command->footer(kConventions);
   const auto o = std::make_shared<BenchOptions>(*command);
   add_number(*command, "--steps", o->steps, 0, kMostCount,
-             "steps to time; 0: as many as fit into three seconds, 10 to 1000");
-  command->add_flag("--json", o->json, "facts as JSON");
+             "steps to time; 0: as many as fit into three seconds, from 10 to 1000");
+  command->add_flag("--json", o->json, "print the results as JSON");
   add_bench_gemm(*command, chosen);
   add_bench_generate(*command, chosen);
   command->callback([o, command, &chosen] {
@@ -205,7 +205,8 @@ void add_bench(CLI::App& app, Verb& chosen) {
       return;
     }
     for (const CLI::Option* option : command->get_options()) {
-      check(option->count() == 0, "bench: --{0} stands before {1}, which it does not apply to; put options after {1}",
+      check(option->count() == 0,
+            "bench: --{0} was given before {1}, which it does not apply to; put the options of {1} after it",
             option->get_single_name(), command->get_subcommands().front()->get_name());
     }
   });

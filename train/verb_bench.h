@@ -1,4 +1,4 @@
-// What the three forms of maki bench share.
+// Shared by the three forms of `maki bench`.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@
 
 namespace maki {
 
-/// The options that describe what is to be measured: a --preset of train or a --workload of the published comparisons,
-/// the fields named, and --vocab-size.
+/// The options that describe the model to be measured: a --preset of train or a --workload, the options of the given
+/// configuration fields, and --vocab-size.
 class WorkloadFlags {
  public:
   WorkloadFlags(CLI::App& command, const std::vector<std::string>& fields);
 
-  /// Checked, and its threads in use.
+  /// Returns the validated workload, and sets the number of threads that it asks for. Throws Error for wrong options.
   Workload workload() const;
 
  private:
   std::string name_;
-  std::int64_t vocab_size_ = 0;  // 0: the workload's
+  std::int64_t vocab_size_ = 0;  // 0: that of the workload
   ConfigFlags flags_;
 };
 
-/// A benchmark has nothing to save: an interrupt ends it at once.
+/// Restores the default handling of SIGINT and SIGTERM: a benchmark has nothing to save, so a signal ends it at once.
 void end_at_interrupts();
 
-/// "4 layers, 4 heads, 128 wide, …"
+/// "4 layers, 4 heads, width 128, 12 x 64 tokens, vocabulary of 65"
 std::string describe(const Workload& workload);
-/// "machine  avx3, 2 threads: multiply-adds at most 456 GFLOP/s (228 on one thread), copies 21.0 GB/s"
+/// "machine  avx3, 2 threads: peak 456 GFLOP/s of multiply-adds (228 on one thread), copies at 21.0 GB/s"
 std::string describe(const Machine& machine);
 
 void add_bench_gemm(CLI::App& bench, Verb& chosen);

@@ -36,7 +36,7 @@ GemmTime measure(const GemmShape& shape, bool packed) {
   return {shape, bench.on_tiles(), time_calls([&] { bench.run(); }, {.seconds = 0.5})};
 }
 
-// What a product can reach at most: the limit of the units that compute it.
+// The peak rates on threads() threads. That of a product is the peak of the units that compute it.
 struct Limits {
   double multiply_add = measure_peak_flop_per_second(DType::float32);
   double tile = kernels::uses_amx() ? measure_tile_flop_per_second() : 0;
@@ -77,9 +77,9 @@ int bench_gemm(const GemmOptions& o) {
     print_facts(o, products, limits);
     return 0;
   }
-  fmt::print("{}, {} threads: multiply-adds at most {:.0f} GFLOP/s{}\n\n", kernels::target(), threads(),
+  fmt::print("{}, {}: peak {:.0f} GFLOP/s of multiply-adds{}\n\n", kernels::target(), counted(threads(), "thread"),
              1e-9 * limits.multiply_add,
-             limits.tile > 0 ? fmt::format(", on tiles (marked *) {:.0f}", 1e-9 * limits.tile) : "");
+             limits.tile > 0 ? fmt::format(", {:.0f} on AMX tiles (products marked *)", 1e-9 * limits.tile) : "");
   fmt::print("{:20} {:>5} {:>10} {:>19} {:>9} {:>9}\n", "M,N,K", "", "ms", "middle half", "GFLOP/s", "% of peak");
   for (const GemmTime& p : products) {
     fmt::print("{:20} {:>5} {:10.4f} {:9.4f}-{:9.4f} {:9.1f} {:9.1f}{}\n",
@@ -98,14 +98,18 @@ int bench_gemm(const GemmOptions& o) {
 }  // namespace
 
 void add_bench_gemm(CLI::App& bench, Verb& chosen) {
-  CLI::App* const command = bench.add_subcommand("gemm", "Measure single matrix products, each verified first");
+  CLI::App* const command = bench.add_subcommand("gemm", "Measure matrix products, each verified before it is timed");
   const auto o = std::make_shared<GemmOptions>();
-  command->add_option("PRODUCT", o->shapes, "M,N,K: [M, K] times [K, N], in float32")->required();
-  command->add_option("--transpose", o->transpose, "which side is given transposed: NN, NT, TN or TT [NN]")
+  command->add_option("PRODUCT", o->shapes, "shapes M,N,K: [M, K] times [K, N], in float32")->required();
+  command
+      ->add_option("--transpose", o->transpose,
+                   "T for an operand that is stored transposed, else N: NN, NT, TN or TT [NN]")
       ->take_last();
-  command->add_flag("--packed", o->packed, "the right side is packed beforehand, as weights are that serve often");
-  add_number(*command, "--threads", o->threads, 0, kMostThreads, "0: OMP_NUM_THREADS, else every core");
-  command->add_flag("--json", o->json, "facts as JSON");
+  command->add_flag("--packed", o->packed,
+                    "prepack the right operand, as is done for weights that are used many times");
+  add_number(*command, "--threads", o->threads, 0, kMostThreads,
+             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  command->add_flag("--json", o->json, "print the results as JSON");
   command->callback([o, &chosen] { chosen = [o] { return bench_gemm(*o); }; });
 }
 

@@ -1,4 +1,4 @@
-// maki bench generate [options]: one sequence, token by token, with a key-value cache.
+// maki bench generate [options]: generates one sequence, token by token, with a key-value cache.
 #include <CLI/CLI.hpp>
 #include <cstring>
 #include <fmt/core.h>
@@ -29,16 +29,16 @@ struct GenerateOptions {
 
 Tensor one_id(std::int32_t id) { return tensor(std::vector<std::int32_t>{id}, {1, 1}); }
 
-/// A model with initial weights that fills its window again and again.
+/// A model with initial weights that generates a full context window again and again.
 class GenerateBench {
  public:
   explicit GenerateBench(const Workload& w)
       : store_(w.config.dtype == "float64" ? DType::float64 : DType::float32),
         model_(Scope(store_), gpt_config(w.config, w.vocab_size)),
-        cache_((store_.seal(static_cast<std::uint64_t>(w.config.seed)), model_.make_cache(1))),
+        cache_(sealed_cache(static_cast<std::uint64_t>(w.config.seed))),
         sampler_(Sampling{.seed = static_cast<std::uint64_t>(w.config.seed)}) {}
 
-  /// One window from an empty cache, starting from id 0.
+  /// Generates one window, starting from id 0 and an empty cache.
   void fill_window() {
     cache_.clear();
     ids_.assign(1, 0);
@@ -47,7 +47,7 @@ class GenerateBench {
       ids_.push_back(sampler_(logits_, 0, static_cast<std::uint64_t>(n)));
     }
   }
-  /// The last logits must be, bit for bit, those of the whole window at once. Throws std::logic_error otherwise.
+  /// Throws std::logic_error unless the last logits are, bit for bit, those of a forward pass over the whole window.
   void verify() const {
     const std::vector<std::int32_t> read(ids_.begin(), ids_.end() - 1);
     const Tensor all = model_.logits(tensor(read, {1, tokens()}));
@@ -56,18 +56,24 @@ class GenerateBench {
       const T* const expected = all.data<T>() + (tokens() - 1) * vocab_size;
       check<std::logic_error>(
           std::memcmp(expected, logits_.data<T>(), static_cast<std::size_t>(vocab_size) * sizeof(T)) == 0,
-          "generate: the logits after {} tokens, one by one, are not those of all at once", tokens());
+          "generate: the logits after {} tokens, one by one, differ from those of one forward pass", tokens());
     });
   }
 
   std::int64_t tokens() const { return model_.config.block_size; }
-  /// Of all parameters that every token needs.
+  /// Bytes of the parameters that every token reads.
   double weight_bytes() const {
     return static_cast<double>(counted_parameters(model_)) * static_cast<double>(size_of(store_.dtype()));
   }
   DType dtype() const { return store_.dtype(); }
 
  private:
+  // The cache of the model, whose parameters must be sealed first.
+  KvCache sealed_cache(std::uint64_t seed) {
+    store_.seal(seed);
+    return model_.make_cache(1);
+  }
+
   ParameterStore store_;
   Gpt model_;
   KvCache cache_;
@@ -103,12 +109,13 @@ int bench_generate(const GenerateOptions& o) {
     fmt::print("{}\n", facts.dump(2));
     return 0;
   }
-  fmt::print("machine  {}, {} threads: reads {:.1f} GB/s\n", kernels::target(), threads(), 1e-9 * bandwidth);
+  fmt::print("machine  {}, {}: reads at {:.1f} GB/s\n", kernels::target(), counted(threads(), "thread"),
+             1e-9 * bandwidth);
   fmt::print("token    {:.4f} ms ({} windows of {} tokens, each from an empty cache): {:.0f} tokens per second\n",
              1e3 * seconds, times.count(), bench.tokens(), 1 / seconds);
-  fmt::print("         reading {:.1f} MB of weights once at that bandwidth takes {:.4f} ms, {:.0f} % of it{}\n",
+  fmt::print("         reading {:.1f} MB of weights once at that bandwidth takes {:.4f} ms, {:.0f}% of that time{}\n",
              1e-6 * bench.weight_bytes(), 1e3 * reading, 100 * reading / seconds,
-             reading > seconds ? ": they stay in the caches" : "");
+             reading > seconds ? ": the weights stay in the caches" : "");
   if (times.unsteady()) to_stderr("{}\n", times.caveat());
   return 0;
 }
@@ -117,11 +124,12 @@ int bench_generate(const GenerateOptions& o) {
 
 void add_bench_generate(CLI::App& bench, Verb& chosen) {
   CLI::App* const command = bench.add_subcommand(
-      "generate", "Measure generation token by token, against reading every weight once at the measured bandwidth");
+      "generate",
+      "Measure generation token by token, compared with reading every weight once at the measured bandwidth");
   const auto o = std::make_shared<GenerateOptions>(*command);
   add_number(*command, "--steps", o->windows, 0, kMostCount,
-             "windows to generate; 0: as many as fit into three seconds");
-  command->add_flag("--json", o->json, "facts as JSON");
+             "context windows to generate; 0: as many as fit into three seconds, from 10 to 1000");
+  command->add_flag("--json", o->json, "print the results as JSON");
   command->callback([o, &chosen] { chosen = [o] { return bench_generate(*o); }; });
 }
 

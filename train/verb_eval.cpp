@@ -1,4 +1,4 @@
-// maki eval RUN CORPUS…
+// maki eval RUN [CORPUS…] [options]
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <fmt/core.h>
@@ -33,16 +33,17 @@ struct EvalOptions {
   bool json = false;
 };
 
-// The configuration of a run, which names its corpus.
+// The configuration that a run directory stores, which names the corpus of the run.
 Config stored_config(const std::string& run) {
   Config config;
   const std::string file = RunDirectory(run).config_file();
-  check(file_exists(file), "eval: needs a CORPUS: {} is no run directory that knows one", run);
+  check(file_exists(file),
+        "eval: needs a CORPUS, because {} is not a run directory with a configuration that names one", run);
   apply_toml(config, read_whole(posix(), file, kMostConfigBytes), file);
   return config;
 }
 
-// The text that was named, else the run's own, read as the run reads it.
+// The given text, else that of the run, read with the run's options.
 Corpus corpus_of(const EvalOptions& o) {
   Config config = o.corpus.empty() ? stored_config(o.run) : Config();
   config.corpus = o.corpus.empty() ? sources_again(o.run, {}, config.corpus) : o.corpus;
@@ -60,7 +61,7 @@ int evaluate_run(const EvalOptions& o) {
   Corpus corpus = corpus_of(o);
   join_files_if_known_as(corpus, loaded.state.corpus_hash);
 
-  // Of its own text a run is judged by the part it did not learn from, of any other by the whole.
+  // Of its own text a run is evaluated on the part that it was not trained on, of any other text on all of it.
   const Config& config = loaded.state.config;
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
   const KnownText known =
@@ -69,7 +70,7 @@ int evaluate_run(const EvalOptions& o) {
   const EvalBatches batches(tokens, config.batch_size, config.block_size);
   const std::int64_t taken = batches_taken(o.eval_batches, batches.count());
   const auto loss = mean_loss(loaded.model, batches, config.block_size, o.eval_batches, {});
-  check<Diverged>(std::isfinite(loss->mean), "{}: the loss of this model is {}; it has diverged", loaded.path,
+  check<Diverged>(std::isfinite(loss->mean), "{}: the loss of this model is {}; the model has diverged", loaded.path,
                   loss->mean);
   const auto count = static_cast<double>(tokens.size());
   std::size_t bytes = 0;
@@ -94,13 +95,13 @@ int evaluate_run(const EvalOptions& o) {
     return 0;
   }
   fmt::print("checkpoint   {} (step {})\n", printable(loaded.path), loaded.state.step);
-  fmt::print("text         {}, {}{}\n", own ? "the validation part of the run's own" : "all of it",
+  fmt::print("text         {}, {}{}\n", own ? "validation part of the run's text" : "whole text",
              counted(loss->targets, "target"),
              taken < batches.count() ? fmt::format(" ({} of {} batches, spread evenly)", taken, batches.count()) : "");
-  if (known.unknown > 0) fmt::print("unknown      {}; everything below is about the rest\n", known.describe());
-  fmt::print("loss         {:.4f} nats a token, {:.4f} a character\n", loss->mean, per_character);
+  if (known.unknown > 0) fmt::print("unknown      {}; the results below are for the rest\n", known.describe());
+  fmt::print("loss         {:.4f} nats per token, {:.4f} per character\n", loss->mean, per_character);
   if (corpus.entropy_per_char)
-    fmt::print("best         {:.4f} nats a character is the least possible\n", *corpus.entropy_per_char);
+    fmt::print("best         {:.4f} nats per character is the lowest possible loss\n", *corpus.entropy_per_char);
   fmt::print("perplexity   {:.3f}\nbits/byte    {:.4f}\n", std::exp(loss->mean), bits_per_byte);
   return 0;
 }
@@ -111,15 +112,15 @@ void add_eval(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand("eval", "Measure the loss of a model on a text");
   const auto o = std::make_shared<EvalOptions>();
   command->add_option("RUN", o->run, "run directory or .maki file")->required();
-  command->add_option("CORPUS", o->corpus, "files, directories, - or @stories; default: the run's own");
-  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")
+  command->add_option("CORPUS", o->corpus, "files, directories, - or @stories [the corpus of the run]");
+  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
       ->type_name("WHICH")
       ->take_last();
   add_number(*command, "--eval-batches", o->eval_batches, 0, kMostCount,
-             "batches to take, spread evenly over the text; 0: all");
+             "batches to evaluate, spread evenly over the text; 0: all");
   command
       ->add_option("--unknown", o->unknown,
-                   "characters that the model lacks: refuse, leave out or replace them [error]")
+                   "characters that are not in the vocabulary: refuse, leave out or replace them [error]")
       ->type_name("error|skip|replace")
       ->take_last();
   const auto reading = [&](const char* name, auto& value) {
@@ -129,8 +130,9 @@ void add_eval(CLI::App& app, Verb& chosen) {
   reading("encoding", o->encoding)->type_name("NAME")->take_last();
   for (CLI::Option* const globs : {reading("include", o->include), reading("exclude", o->exclude)})
     globs->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("GLOB");
-  add_number(*command, "--threads", o->threads, 0, kMostThreads, "0: OMP_NUM_THREADS, else every core");
-  command->add_flag("--json", o->json, "facts as JSON");
+  add_number(*command, "--threads", o->threads, 0, kMostThreads,
+             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  command->add_flag("--json", o->json, "print the results as JSON");
   command->callback([o, &chosen] { chosen = [o] { return evaluate_run(*o); }; });
 }
 

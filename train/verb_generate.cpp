@@ -1,4 +1,4 @@
-// maki generate RUN [--prompt TEXT | --prompt-file F | -]
+// maki generate RUN [--prompt TEXT | --prompt-file F | -] [options]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -37,7 +37,7 @@ struct GenerateOptions {
   bool has_prompt = false, json = false;
 };
 
-// Writes to standard output as the text comes.
+// Writes to standard output without buffering, so that text appears as it is generated.
 class Output {
  public:
   void write(std::string_view text) {
@@ -53,9 +53,9 @@ class Output {
   char last_ = '\n';
 };
 
-// From standard input. A shell ends what it pipes with a newline that nobody meant.
-std::string typed_prompt() {
-  if (isatty(STDIN_FILENO) != 0) to_stderr("type the prompt; Enter and then Ctrl-D end it\n");
+// The prompt from standard input, without the newline at its end: shells and terminals add one that is not meant.
+std::string prompt_from_stdin() {
+  if (isatty(STDIN_FILENO) != 0) to_stderr("type the prompt, then press Enter and Ctrl-D\n");
   std::string prompt = read_standard_input();
   if (prompt.ends_with("\r\n")) {
     prompt.resize(prompt.size() - 2);
@@ -65,13 +65,13 @@ std::string typed_prompt() {
   return prompt;
 }
 
-// What the model reads and the output begins with.
+// The text that the model reads, and with which the output begins.
 std::string read_prompt(const GenerateOptions& o, const Tokenizer& tokenizer) {
   const std::string prompt = !o.prompt_file.empty() ? read_file(o.prompt_file)
-                             : o.input == "-"       ? typed_prompt()
+                             : o.input == "-"       ? prompt_from_stdin()
                                                     : o.prompt;
   const auto bad = invalid_utf8(prompt);
-  check<CorpusError>(!bad, "prompt: must be UTF-8; byte {} is not", bad.value_or(0));
+  check<CorpusError>(!bad, "prompt: must be UTF-8; the byte at offset {} is not", bad.value_or(0));
   const KnownText known = known_text(tokenizer, {prompt}, unknown_named(o.unknown));
   if (known.unknown > 0) to_stderr("prompt: {}\n", known.describe());
   return std::string(known.pieces[0]);
@@ -81,25 +81,28 @@ void check_options(const GenerateOptions& o) {
   check(o.overflow == "recompute" || o.overflow == "stop", "overflow: must be recompute or stop; got {}", o.overflow);
   unknown_named(o.unknown);
   check(std::ranges::none_of(o.text.stop, &std::string::empty), "stop: must not be empty");
-  check(o.input.empty() || o.input == "-", "generate: only - may follow the run (a prompt from standard input); got {}",
+  check(o.input.empty() || o.input == "-",
+        "generate: after RUN only - is allowed, for a prompt from standard input; got {}; give a text with --prompt",
         o.input);
   const int prompts = (o.has_prompt ? 1 : 0) + (o.prompt_file.empty() ? 0 : 1) + (o.input.empty() ? 0 : 1);
-  check(prompts <= 1, "generate: give one of --prompt, --prompt-file and -");
-  check(o.samples == 1 || (o.text.sampling.temperature > 0 && o.text.sampling.top_k != 1),
-        "samples: {} would all be the same, because --temperature 0 and --top-k 1 leave nothing to chance", o.samples);
+  check(prompts <= 1, "generate: give only one of --prompt, --prompt-file and -");
+  check(
+      o.samples == 1 || (o.text.sampling.temperature > 0 && o.text.sampling.top_k != 1),
+      "samples: {} texts would all be the same with --temperature 0 or --top-k 1; change these, or leave --samples out",
+      o.samples);
   const Sampler valid(o.text.sampling);
 }
 
 void check_length(const GenerateOptions& o, std::int64_t length, std::int64_t block_size) {
   if (length <= block_size) return;
-  check(o.text.recompute, "prompt: has {} tokens and the window {}; shorten it, or let --overflow be recompute", length,
-        block_size);
-  to_stderr("the prompt has {} tokens and the window {}: the model reads the last {}\n", length, block_size,
+  check(o.text.recompute, "prompt: has {} tokens, and the context window {}; shorten it, or use --overflow recompute",
+        length, block_size);
+  to_stderr("the prompt has {} tokens, and the context window {}: the model reads the last {}\n", length, block_size,
             block_size);
 }
 
-// The seed that was given, else a fresh one, small enough to be typed.
-std::int64_t chosen_seed(const GenerateOptions& o) {
+// The given seed, else a fresh one that is short enough to type.
+std::int64_t choose_seed(const GenerateOptions& o) {
   if (o.seed) return *o.seed;
   std::random_device device;
   const auto seed = static_cast<std::int64_t>(device() % 1'000'000'000);
@@ -107,7 +110,7 @@ std::int64_t chosen_seed(const GenerateOptions& o) {
   return seed;
 }
 
-// One line of JSON. Text is UTF-8; a path may be anything.
+// One line of JSON. Bytes of the path that are not UTF-8 are replaced.
 void print_json(const GenerateOptions& o, const LoadedModel& loaded, const std::string& prompt, std::int64_t sample,
                 const std::string& written, const GeneratedText& text, double seconds) {
   const nlohmann::ordered_json facts{{"checkpoint", loaded.path},
@@ -123,7 +126,7 @@ void print_json(const GenerateOptions& o, const LoadedModel& loaded, const std::
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
 }
 
-// One sample, written as it is drawn or, as JSON, when it is complete.
+// Writes one sample: text while it is generated, JSON when it is complete.
 TextEnd write_sample(const GenerateOptions& o, const LoadedModel& loaded, const std::string& prompt,
                      std::span<const std::int32_t> ids, std::int64_t sample, Output& output) {
   std::string written;
@@ -138,12 +141,13 @@ TextEnd write_sample(const GenerateOptions& o, const LoadedModel& loaded, const 
     print_json(o, loaded, prompt, sample, written, text, seconds);
     return text.end;
   }
-  // The prompt of a shell and the line between two samples begin on a line of their own; else standard output gets no
-  // byte that the model did not write.
+  // The shell's prompt and the line between two samples start on a new line. Otherwise stdout gets no byte that the
+  // model did not write.
   const bool more = sample + 1 < o.samples && text.end != TextEnd::interrupt;
   if (more || isatty(STDOUT_FILENO) != 0) output.end_line();
   if (text.end == TextEnd::window)
-    to_stderr("the window of {} tokens is full; --overflow recompute goes on\n", loaded.model.config.block_size);
+    to_stderr("the context window of {} tokens is full; to continue past it: --overflow recompute\n",
+              loaded.model.config.block_size);
   to_stderr("{} in {:.2f} s, {:.0f} tokens per second\n", counted(text.tokens, "token"), seconds,
             per_second(static_cast<double>(text.tokens), seconds));
   if (more) output.write("---\n");
@@ -160,8 +164,8 @@ int generate(GenerateOptions& o) {
   const std::vector<std::int32_t> ids =
       prompt.empty() ? start_of_text(*loaded.tokenizer) : loaded.tokenizer->encode(prompt);
   check_length(o, static_cast<std::int64_t>(ids.size()), loaded.model.config.block_size);
-  o.text.sampling.seed = static_cast<std::uint64_t>(chosen_seed(o));
-  const DeferInterrupts deferred;  // what was written so far is finished
+  o.text.sampling.seed = static_cast<std::uint64_t>(choose_seed(o));
+  const DeferInterrupts deferred;  // a signal ends the text after the current token
   Output output;
   try {
     for (std::int64_t sample = 0; sample < o.samples; ++sample) {
@@ -177,38 +181,42 @@ int generate(GenerateOptions& o) {
 }  // namespace
 
 void add_generate(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("generate", "Write text with a trained model");
+  CLI::App* const command = app.add_subcommand("generate", "Generate text with a trained model");
   const auto o = std::make_shared<GenerateOptions>();
   Sampling& sampling = o->text.sampling;
   command->add_option("RUN", o->run, "run directory or .maki file")->required();
-  command->add_option("INPUT", o->input, "-: the prompt comes from standard input, without the newline at its end");
-  CLI::Option* const prompt = command->add_option("--prompt", o->prompt, "text to begin with")->take_last();
-  command->add_option("--prompt-file", o->prompt_file, "file with the text to begin with, every byte of it")
+  command->add_option("INPUT", o->input, "-: read the prompt from standard input, without the newline at its end");
+  CLI::Option* const prompt = command->add_option("--prompt", o->prompt, "text to continue")->take_last();
+  command->add_option("--prompt-file", o->prompt_file, "file with the text to continue, used to the last byte")
       ->type_name("FILE")
       ->take_last();
   command
       ->add_option("--unknown", o->unknown,
-                   "characters of the prompt that the model lacks: refuse, leave out or replace them [error]")
+                   "characters of the prompt that are not in the vocabulary: refuse, leave out or replace them [error]")
       ->type_name("error|skip|replace")
       ->take_last();
-  add_number(*command, "--max-tokens", o->text.max_tokens, 0, kMostCount, "tokens to write");
-  add_number(*command, "-n,--samples", o->samples, 1, kMostCount, "texts to write, with a line --- between them");
-  add_number(*command, "--temperature", sampling.temperature, 0, kMostCount, "0: always the most likely token");
-  add_number(*command, "--top-k", sampling.top_k, 0, kMostCount, "choose among the k most likely; 0: all");
-  add_number(*command, "--top-p", sampling.top_p, 0, 1, "choose among the most likely of this probability together");
-  add_number(*command, "--seed", o->seed, 0, kMostSeed, "of the choice [a fresh one, printed]");
-  command->add_option("--stop", o->text.stop, "end before this text; may be given several times")
+  add_number(*command, "--max-tokens", o->text.max_tokens, 0, kMostCount, "tokens to generate");
+  add_number(*command, "-n,--samples", o->samples, 1, kMostCount, "texts to generate, with a line --- between them");
+  add_number(*command, "--temperature", sampling.temperature, 0, kMostCount,
+             "randomness of the choice; 0: always the most likely token");
+  add_number(*command, "--top-k", sampling.top_k, 0, kMostCount, "choose among the k most likely tokens; 0: all");
+  add_number(*command, "--top-p", sampling.top_p, 0, 1,
+             "choose among the fewest tokens that together have this probability");
+  add_number(*command, "--seed", o->seed, 0, kMostSeed, "seed of the random choices [a fresh one, printed to stderr]");
+  command->add_option("--stop", o->text.stop, "end the text before this string; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [best, else last]")
+  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
       ->type_name("WHICH")
       ->take_last();
   command
-      ->add_option("--overflow", o->overflow, "at the end of the window: go on from its last half, or stop [recompute]")
+      ->add_option("--overflow", o->overflow,
+                   "when the context window is full: continue from its second half, or stop [recompute]")
       ->type_name("recompute|stop")
       ->take_last();
-  add_number(*command, "--threads", o->threads, 0, kMostThreads, "0: OMP_NUM_THREADS, else every core");
-  command->add_flag("--json", o->json, "a line of JSON per text: prompt, text, seed, speed and why it ended");
+  add_number(*command, "--threads", o->threads, 0, kMostThreads,
+             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  command->add_flag("--json", o->json, "print one line of JSON per text: prompt, text, seed, speed and why it ended");
   command->callback([o, prompt, &chosen] {
     o->has_prompt = prompt->count() > 0;
     chosen = [o] { return generate(*o); };

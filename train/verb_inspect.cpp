@@ -40,7 +40,7 @@ nlohmann::ordered_json training_json(const Config& config) {
   return facts;
 }
 
-// A path need not be UTF-8; JSON is.
+// Bytes of a path that are not UTF-8 are replaced, because JSON must be.
 std::string json_text(const nlohmann::ordered_json& facts) {
   return facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -51,9 +51,8 @@ std::int64_t parameters_of(const std::vector<TensorEntry>& tensors) {
   return sum;
 }
 
-// A checkpoint of a run, and why training cannot resume from it; empty: it can.
 struct Verdict {
-  std::string path, fault;
+  std::string path, fault;  // the checkpoint, and why training cannot resume from it (empty: it can)
 };
 
 Verdict verdict_on(const std::string& path, const std::function<void()>& verify) {
@@ -65,7 +64,7 @@ Verdict verdict_on(const std::string& path, const std::function<void()>& verify)
   }
 }
 
-// Of every checkpoint of a run directory, or of the one that is meant.
+// Verdicts on every checkpoint of a run directory, or on the chosen one.
 std::vector<Verdict> verdicts(const InspectOptions& o) {
   if (o.checkpoint.empty() && is_directory(o.path)) {
     const RunDirectory run(o.path);
@@ -74,14 +73,14 @@ std::vector<Verdict> verdicts(const InspectOptions& o) {
       const std::string path = run.checkpoint_file(step);
       list.push_back(verdict_on(path, [&] { verify_checkpoint(run, path); }));
     }
-    check(!list.empty(), "{}: holds no checkpoint", o.path);
+    check(!list.empty(), "{}: contains no checkpoint", o.path);
     return list;
   }
   const std::string path = chosen_checkpoint(o.path, o.checkpoint);
   return {verdict_on(path, [&] { check_resumable(path); })};
 }
 
-// Says of every checkpoint whether it can be resumed. Throws CheckpointError where one cannot.
+// Prints for every checkpoint whether training can resume from it. Throws CheckpointError if it cannot from one.
 nlohmann::ordered_json verify(const InspectOptions& o) {
   nlohmann::ordered_json facts = nlohmann::ordered_json::array();
   const std::vector<Verdict> list = verdicts(o);
@@ -132,9 +131,9 @@ void print_json(const InspectOptions& o, const ContainerReader& file, const Chec
 void print_text(const ContainerReader& file, const CheckpointState& state, const std::vector<TensorEntry>& tensors,
                 bool verified) {
   fmt::print("{}\nstep         {}\nbytes        {}{}\n", printable(file.path()), state.step,
-             grouped(static_cast<std::int64_t>(file.file_size())), verified ? ", every one verified" : "");
-  fmt::print("text         {} characters, {} tokens to train on, {} to validate, hash {}\n", grouped(state.characters),
-             grouped(state.train_tokens), grouped(state.val_tokens), state.corpus_hash);
+             grouped(static_cast<std::int64_t>(file.file_size())), verified ? ", all verified" : "");
+  fmt::print("text         {} characters, {} training tokens, {} validation tokens, hash {}\n",
+             grouped(state.characters), grouped(state.train_tokens), grouped(state.val_tokens), state.corpus_hash);
   fmt::print("tokenizer    {}, vocabulary of {}\nparameters   {}\n\n", load_tokenizer(state.tokenizer)->kind(),
              state.vocab_size, grouped(parameters_of(tensors)));
   for (const TensorEntry& entry : tensors) {
@@ -160,12 +159,14 @@ int inspect(const InspectOptions& o) {
 }  // namespace
 
 void add_inspect(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("inspect", "Tell what is in a run or checkpoint");
+  CLI::App* const command = app.add_subcommand("inspect", "Show what a run or checkpoint contains");
   const auto o = std::make_shared<InspectOptions>();
   command->add_option("PATH", o->path, "run directory or .maki file")->required();
-  command->add_option("--checkpoint", o->checkpoint, "last, best or a step [last]")->type_name("WHICH")->take_last();
-  command->add_flag("--verify", o->verify, "check everything that resuming checks, of every checkpoint of a run");
-  command->add_flag("--json", o->json, "facts as JSON");
+  command->add_option("--checkpoint", o->checkpoint, "checkpoint to show: last, best or a step [last]")
+      ->type_name("WHICH")
+      ->take_last();
+  command->add_flag("--verify", o->verify, "verify everything that --resume verifies, in every checkpoint of a run");
+  command->add_flag("--json", o->json, "print the results as JSON");
   command->callback([o, &chosen] { chosen = [o] { return inspect(*o); }; });
 }
 

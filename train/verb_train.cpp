@@ -1,4 +1,4 @@
-// maki train CORPUS… --out RUN      maki train --resume RUN [CORPUS…]
+// maki train CORPUS… [--out RUN] [options]      maki train --resume RUN [CORPUS…] [options]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -50,26 +50,27 @@ void use_threads(Config& config) {
   config.target = kernels::target();
 }
 
-// What a run will need, before memory is taken for it.
+// Printed before the memory is allocated.
 void say_need(const Config& config, const MemoryNeed& need) {
-  say(fmt::format("memory about {}: {} of values, {} of gradients, {} of moments, {} of activations",
+  say(fmt::format("memory about {}: weights {}, gradients {}, optimizer moments {}, activations {}",
                   bytes_text(need.total()), bytes_text(need.values), bytes_text(need.gradients),
                   bytes_text(need.moments), bytes_text(need.activations)));
   const auto available = available_memory();
   if (!available || need.total() <= *available) return;
-  say(
-      fmt::format("warning: about {} of memory are needed and {} are available; a smaller --batch-size (now {}, with "
-                  "a larger --grad-accum), --block-size or --n-embd takes less",
-                  bytes_text(need.total()), bytes_text(*available), config.batch_size));
+  say(fmt::format(
+      "warning: the run needs about {} of memory, and {} are available; use a smaller --batch-size (now {}, "
+      "with a larger --grad-accum), --block-size or --n-embd",
+      bytes_text(need.total()), bytes_text(*available), config.batch_size));
 }
 
 void say_start(const Config& config, const Dataset& data, const std::string& run, bool resumed) {
   const MemoryNeed need = memory_needed(config, data.tokenizer->vocab_size());
   const std::int64_t tokens = config.batch_size * config.grad_accum * config.block_size;
-  say(fmt::format("text   {}; vocabulary of {}; {} to train on, {} to validate", counted(data.characters, "character"),
-                  grouped(data.tokenizer->vocab_size()), counted(static_cast<std::int64_t>(data.train.size()), "token"),
+  say(fmt::format("text   {}; vocabulary of {}; {} for training, {} for validation",
+                  counted(data.characters, "character"), grouped(data.tokenizer->vocab_size()),
+                  counted(static_cast<std::int64_t>(data.train.size()), "token"),
                   grouped(static_cast<std::int64_t>(data.val.size()))));
-  say(fmt::format("model  {}, {}, {} wide, {} at once: {}", counted(config.n_layer, "layer"),
+  say(fmt::format("model  {}, {}, width {}, context of {}: {}", counted(config.n_layer, "layer"),
                   counted(config.n_head, "head"), config.n_embd, counted(config.block_size, "token"),
                   counted(need.parameters, "parameter")));
   say(fmt::format(
@@ -78,20 +79,19 @@ void say_start(const Config& config, const Dataset& data, const std::string& run
       static_cast<double>(config.max_steps) * static_cast<double>(tokens) / static_cast<double>(data.train.size())));
   say_need(config, need);
   if (config.warmup_steps > config.max_steps && config.max_steps > 0) {
-    say(
-        fmt::format("the warmup of {} does not end within {}: the learning rate stays below {}; a smaller "
-                    "--warmup-steps lets it rise",
-                    counted(config.warmup_steps, "step"), counted(config.max_steps, "step"), config.learning_rate));
+    say(fmt::format(
+        "warning: the warmup of {} does not end within {}: the learning rate stays below {}; use fewer --warmup-steps",
+        counted(config.warmup_steps, "step"), counted(config.max_steps, "step"), config.learning_rate));
   }
   if (schedule_ends(config) && config.max_steps > last_phase(config).end) {
     const Phase phase = last_phase(config);
     say(fmt::format(
-        "the schedule ends at step {}; from there on the learning rate stays at {}{}", grouped(phase.end), phase.min_lr,
+        "the schedule ends at step {}; after that the learning rate stays at {}{}", grouped(phase.end), phase.min_lr,
         resumed ? fmt::format("; --rewarm starts a new phase of it, up to step {}", grouped(config.max_steps)) : ""));
   }
 }
 
-// How long a run is, is said in optimizer steps. Whoever asks for passes over the text is told how many steps they are.
+// The length of a run is given in optimizer steps. The error for --epochs says how many steps the passes would be.
 void check_epochs(const std::string& epochs, const Config& c, std::int64_t train_tokens) {
   if (epochs.empty()) return;
   const double passes = decimal_number("epochs", epochs, 0, kMostCount);
@@ -108,7 +108,7 @@ void check_epochs(const std::string& epochs, const Config& c, std::int64_t train
 
 int start(const TrainOptions& options) {
   check(options.checkpoint.empty() && !options.rewarm,
-        "{}: changes how the run of --resume RUN is continued, and there is no --resume",
+        "{}: changes how a run is continued and needs --resume RUN; give --resume, or leave the option out",
         options.rewarm ? "rewarm" : "checkpoint");
   std::optional<InitialWeights> weights;
   Config config;
@@ -120,15 +120,15 @@ int start(const TrainOptions& options) {
   if (!options.corpus.empty()) config.corpus = options.corpus;
   check(!config.corpus.empty(), "train: needs a CORPUS: a file, a directory, - or @stories");
   check((config.include.empty() && config.exclude.empty()) || std::ranges::any_of(config.corpus, is_directory),
-        "include and exclude: choose among the files of a directory; none is given here");
+        "include and exclude: choose among the files of a directory; give a directory, or leave them out");
   if (config.out.empty()) config.out = default_run_path(config.corpus.front());
   resolve(config);
   validate(config);
   use_threads(config);
   const RunDirectory run(config.out);
-  require_free(run);  // before a large text is read
+  require_free(run);  // before time is spent on reading a large text
 
-  // The text itself is gone once it is encoded.
+  // The text itself is freed once it is encoded.
   const Dataset data = make_dataset(read_corpus(config.corpus, corpus_options(config)), config.val_fraction,
                                     config.block_size, config.tokenizer, weights ? weights->tokenizer() : nullptr);
   config.corpus = absolute_sources(config.corpus);
@@ -137,7 +137,7 @@ int start(const TrainOptions& options) {
   Trainer trainer(config, data, /*initial_values=*/!weights);
   const std::string hash = weights ? weights->load(trainer.store()) : "";
   check(config.init_from.empty() || config.init_from == hash,
-        "init_from: the configuration starts with the weights of hash {}; give them with --init-from RUN",
+        "init_from: the configuration starts with weights of hash {}; give the run that has them with --init-from RUN",
         config.init_from);
   config.init_from = hash;
   const std::string echo = to_toml(config);
@@ -152,11 +152,11 @@ int start(const TrainOptions& options) {
   } catch (const OutOfMemory& error) {
     if (trainer.steps() > 0) throw;
     claimed.take_back();
-    fail("{} (--batch-size, --block-size, --n-embd); {} was taken back", error.what(), config.out);
+    fail("{} (--batch-size, --block-size, --n-embd); {} was removed again", error.what(), config.out);
   }
 }
 
-// The checkpoint to resume from: the newest that can be resumed, or the one asked for.
+// The step of the checkpoint to resume from: `choice`, or else the newest that can be resumed.
 std::int64_t resumed_step(const RunDirectory& run, const std::string& choice) {
   std::vector<std::string> notes;
   std::int64_t step = 0;
@@ -171,7 +171,7 @@ std::int64_t resumed_step(const RunDirectory& run, const std::string& choice) {
   return step;
 }
 
-// A finished run: the schedule has ended, too, unless it has no horizon.
+// For a finished run. Its schedule has ended, too, unless it has no horizon.
 void say_reached(const Config& config, const std::string& path, std::int64_t step) {
   const std::string extended =
       fmt::format("maki train --resume {} --max-steps {}", shell_word(path), 2 * std::max<std::int64_t>(step, 1));
@@ -184,9 +184,10 @@ void say_reached(const Config& config, const std::string& path, std::int64_t ste
 }
 
 int resume(const TrainOptions& options) {
-  check(options.init_from.empty(), "init_from: --init-from starts a new run; it does not go with --resume");
+  check(options.init_from.empty(),
+        "init_from: starts a new run and cannot be combined with --resume; give only one of them");
   const RunDirectory run(options.resume);
-  check(run.exists(), "{}: holds no run to resume", options.resume);
+  check(run.exists(), "{}: contains no run to resume", options.resume);
   const RunLock lock(run);
   for (const std::string& note : run.remove_temporary_files()) say(note);
   const std::int64_t step = resumed_step(run, options.checkpoint);
@@ -203,9 +204,9 @@ int resume(const TrainOptions& options) {
                     ran_on, config.target));
   }
   check(options.checkpoint.empty() || step < config.max_steps,
-        "checkpoint: step {} is not before max_steps {}; raise --max-steps to continue from it", step,
+        "checkpoint: its step {} must be below max_steps {}; raise --max-steps to continue from it", step,
         config.max_steps);
-  // A run that ended after its last save and before its last evaluation has that to do.
+  // A run that was ended between its last save and its last evaluation still has to do that evaluation.
   const bool measured = step != config.max_steps || Metrics(run.metrics_file(), step).evaluated(step);
   if (step >= config.max_steps && measured) {
     say_reached(config, options.resume, step);
@@ -213,7 +214,7 @@ int resume(const TrainOptions& options) {
   }
 
   config.corpus = sources_again(options.resume, absolute_sources(options.corpus), config.corpus);
-  const std::string echo = to_toml(config);  // what cannot be written down is refused before anything is moved
+  const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
   const Dataset data = make_dataset(read_corpus_again(config, state.corpus_hash), config.val_fraction,
                                     config.block_size, config.tokenizer, load_tokenizer(state.tokenizer));
   const auto train_tokens = static_cast<std::int64_t>(data.train.size());
@@ -221,8 +222,8 @@ int resume(const TrainOptions& options) {
   const bool same_counts =
       data.characters == state.characters && train_tokens == state.train_tokens && val_tokens == state.val_tokens;
   check<CheckpointError>(same_counts,
-                         "{}: says that its text has {} characters, {} tokens to train on and {} to validate; "
-                         "it has {}, {} and {}",
+                         "{}: says that its text has {} characters, {} training tokens and {} validation tokens, but "
+                         "it has {}, {} and {}; checkpoint and text do not match",
                          file.path(), state.characters, state.train_tokens, state.val_tokens, data.characters,
                          train_tokens, val_tokens);
   say_start(config, data, options.resume, /*resumed=*/true);
@@ -235,29 +236,27 @@ int resume(const TrainOptions& options) {
   if (!folder.empty())
     say(fmt::format("moved the checkpoints after step {} to {}, with a copy of metrics.jsonl", step, folder));
   commit_file(posix(), run.config_file(), {as_bytes(echo)});
-  say(fmt::format("resumes after step {}", step));
+  say(fmt::format("resuming after step {}", step));
   return Session(config, data, trainer, run).train();
 }
 
 }  // namespace
 
 void add_train(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("train", "Train a model on a text, or go on with a run");
+  CLI::App* const command = app.add_subcommand("train", "Train a model on a text, or resume a run");
   const auto options = std::make_shared<TrainOptions>(*command);
   command->add_option("CORPUS", options->corpus, "files, directories, - for standard input, @stories or @stories-ja");
-  command->add_option("--resume", options->resume, "go on with the run in this directory")
-      ->type_name("RUN")
-      ->take_last();
-  command->add_option("--checkpoint", options->checkpoint, "with --resume: return to this checkpoint: best or a step")
+  command->add_option("--resume", options->resume, "resume the run in this directory")->type_name("RUN")->take_last();
+  command->add_option("--checkpoint", options->checkpoint, "with --resume: go back to this checkpoint (best or a step)")
       ->type_name("WHICH")
       ->take_last();
   command->add_flag("--rewarm", options->rewarm,
-                    "with --resume: start a new phase of the learning-rate schedule, up to --max-steps; "
+                    "with --resume: start a new phase of the learning-rate schedule, which ends at --max-steps; "
                     "--learning-rate, --min-lr and --warmup-steps describe it");
   command->add_option("--init-from", options->init_from, "start a new run with the weights of this run or checkpoint")
       ->type_name("RUN")
       ->take_last();
-  command->add_option("--epochs", options->epochs)->take_last()->group("");  // hidden: it is answered, not obeyed
+  command->add_option("--epochs", options->epochs)->take_last()->group("");  // hidden: gets an error that helps
   command->callback([options, &chosen] {
     chosen = [options] { return options->resume.empty() ? start(*options) : resume(*options); };
   });

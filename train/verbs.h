@@ -1,5 +1,5 @@
-// The verbs of the command line. Each adds its sub-command with its options; parsing sets `chosen` to what is to be
-// run.
+// The verbs of the command line. Each function adds a subcommand with its options to `app`; parsing then sets `chosen`
+// to the verb to run.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@ class App;
 
 namespace maki {
 
-/// Runs a verb and returns its exit code; mistakes are thrown.
+/// Runs a verb and returns its exit code. Errors are thrown.
 using Verb = std::function<int()>;
 
 void add_train(CLI::App& app, Verb& chosen);

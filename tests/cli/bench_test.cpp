@@ -126,7 +126,7 @@ TEST_CASE("bench measures the model that is described, and says it in words") {
   const Finished text = run_maki(Arguments{"bench"} + Arguments(kTiny.begin(), kTiny.end() - 1));
   INFO(text.err);
   REQUIRE(text.exit_code == 0);
-  REQUIRE_THAT(text.err, ContainsSubstring("2 layers, 2 heads, 16 wide, 3 x 8 tokens, vocabulary of 19"));
+  REQUIRE_THAT(text.err, ContainsSubstring("2 layers, 2 heads, width 16, 3 x 8 tokens, vocabulary of 19"));
   for (const char* word : {"GFLOP/s", "of the peak", "tokens per second", "attention", "update"})
     REQUIRE_THAT(text.out, ContainsSubstring(word));
 }

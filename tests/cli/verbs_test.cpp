@@ -118,7 +118,7 @@ TEST_CASE("of a prompt longer than the window the model reads the last block_siz
   const Finished refused = run_maki({"generate", run.path, "--prompt", text.substr(0, 17), "--overflow", "stop"});
   REQUIRE(refused.exit_code == 2);
   REQUIRE(refused.out.empty());
-  REQUIRE_THAT(refused.err, ContainsSubstring("prompt: has 17 tokens and the window 16"));
+  REQUIRE_THAT(refused.err, ContainsSubstring("prompt: has 17 tokens, and the context window 16"));
   // A prompt that fills the window leaves room for one token, and recomputing for as many as are wanted.
   const Arguments full = {"generate", run.path, "--prompt", text.substr(0, 16), "--max-tokens", "50"};
   REQUIRE(run_maki(full + Arguments{"--overflow", "stop"}).out.size() == 17);

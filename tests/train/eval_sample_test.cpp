@@ -154,7 +154,7 @@ TEST_CASE("with another share from here on, best is measured again before anythi
   run.config.eval_batches = 40;
   const std::string said = run.go_on(30, 30);
   INFO(said);
-  REQUIRE(holds(said, fmt::format("best (step {}) is measured again", step)));
+  REQUIRE(holds(said, fmt::format("measured the best checkpoint (step {}) again", step)));
   Trainer trainer(run.config, run.data);
   load_values(ContainerReader(run.directory.checkpoint_file(step)), trainer.store());
   REQUIRE(run.directory.best()->step == step);

@@ -216,7 +216,7 @@ TEST_CASE("a failed commit speaks of the file before it where there was one, and
   REQUIRE_FALSE(holds(first, "intact"));
   put(folder / "file", kOld);
   fs.calls.clear();
-  REQUIRE(holds(sentence<CheckpointError>([&] { commit(fs, folder / "file", kNew); }), "before is intact"));
+  REQUIRE(holds(sentence<CheckpointError>([&] { commit(fs, folder / "file", kNew); }), "previous file is intact"));
   REQUIRE(get(folder / "file") == kOld);
 }
 

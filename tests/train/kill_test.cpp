@@ -58,7 +58,7 @@ TEST_CASE("a run killed around every checkpoint, at any moment, is the same run 
     INFO("killed at step " << target << ": " << finished.err);
     REQUIRE(finished.exit_code == 128 + SIGKILL);
     // Nothing was ever torn or missing: what is there is whole, and what is pointed to is there.
-    for (const char* trouble : {"falling back", "which is missing", "best names"})
+    for (const char* trouble : {"falling back", "which is missing", "best points to"})
       REQUIRE(finished.err.find(trouble) == std::string::npos);
   }
   const int steps = killed.newest() + 3;
