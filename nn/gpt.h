@@ -49,8 +49,8 @@ struct Gpt {
   /// An empty cache with room for block_size tokens in each of `batch` sequences.
   KvCache make_cache(std::int64_t batch) const;
   /// Appends t >= 1 tokens to every sequence of the cache, ids [B, t], and returns the logits of the last one, [B, V].
-  /// They are bit-identical to those of logits() over the whole sequence. Throws Error, without changing the cache, if
-  /// more than block_size tokens would be held. Must not be called inside a Recording.
+  /// They are bit-identical to those of logits() over the whole sequence, outside a Recording. Throws Error, without
+  /// changing the cache, inside a Recording, if more than block_size tokens would be held, or if an id is outside [0, V).
   Tensor next_logits(const Tensor& ids, KvCache& cache) const;
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.

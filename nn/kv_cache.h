@@ -17,7 +17,7 @@ class KvLayer {
   KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
 
   /// Appends the keys and values of t new tokens, packed q‖k‖v [B, t, 3C], and attends from the new tokens to all tokens
-  /// held: [B, t, C], bit-identical to these rows of attention over the whole sequence. Throws Error inside a Recording,
+  /// held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. Throws Error in a Recording,
   /// if B or C are not those of the cache, or if more than `capacity` tokens would be held.
   Tensor attend(const Tensor& qkv, const Attention& options);
   std::int64_t length() const { return length_; }
