@@ -1,4 +1,4 @@
-// Whole training steps: batch, forward, backward, norm, clip, update.
+// Whole training steps: filling the batch, forward, backward, gradient norm, clipping, update.
 #include <memory>
 
 #include "bench/report.h"

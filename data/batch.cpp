@@ -12,7 +12,7 @@ void check_room(std::int64_t tokens, std::span<std::int32_t> ids, std::span<std:
         "batches: ids and targets must have {} elements each; got {} and {}", tokens, ids.size(), targets.size());
 }
 
-// One row: the window that begins at token `start`. Returns how many of its tokens have a target.
+// Fills one row with the sequence that begins at token `start`. Returns the number of its targets.
 std::int64_t fill_window(const TokenSpan& tokens, std::int64_t start, std::span<std::int32_t> ids,
                          std::span<std::int32_t> targets) {
   const auto length = static_cast<std::int64_t>(ids.size());
@@ -24,7 +24,7 @@ std::int64_t fill_window(const TokenSpan& tokens, std::int64_t start, std::span<
   return length - static_cast<std::int64_t>(last - first);
 }
 
-// Pairs of neighbours of one piece.
+// The number of pairs of consecutive tokens of the same piece.
 std::int64_t count_targets(const TokenSpan& tokens) {
   const auto n = static_cast<std::int64_t>(tokens.size());
   const auto [first, last] = tokens.joins_between(1, n);
@@ -42,7 +42,7 @@ TrainBatches::TrainBatches(TokenSpan tokens, std::int64_t batch_size, std::int64
       windows_(static_cast<std::int64_t>(tokens.size()), block_size, seed) {
   check(batch_size >= 1 && grad_accum >= 1, "batches: batch_size and grad_accum must be at least 1; got {} and {}",
         batch_size, grad_accum);
-  check<CorpusError>(count_targets(tokens) >= 1, "text: no file has two tokens in a row; give longer files");
+  check<CorpusError>(count_targets(tokens) >= 1, "text: at least one file must have two tokens; give longer files");
 }
 
 std::int64_t TrainBatches::targets(std::int64_t step) const {
@@ -77,7 +77,7 @@ EvalBatches::EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t
         batch_size, block_size);
   check<CorpusError>(n >= 2, "evaluation: at least 2 tokens are needed; got {}", n);
   targets_ = count_targets(tokens);
-  check<CorpusError>(targets_ >= 1, "evaluation: no file has two tokens in a row; give longer files");
+  check<CorpusError>(targets_ >= 1, "evaluation: at least one file must have two tokens; give longer files");
   windows_ = (n - 1 + block_size - 1) / block_size;
   count_ = (windows_ + batch_size - 1) / batch_size;
 }
@@ -94,7 +94,7 @@ std::int64_t EvalBatches::fill(std::int64_t batch, std::span<std::int32_t> ids, 
   for (std::int64_t row = 0; row < rows(batch); ++row) {
     const std::int64_t start = (batch * batch_size_ + row) * block_size_, length = std::min(block_size_, n - 1 - start);
     const auto to = static_cast<std::ptrdiff_t>(row * block_size_);
-    // A short window is padded behind its end, where a causal model's earlier positions cannot see it.
+    // A short sequence is padded at its end, which earlier positions of a causal model do not attend to.
     std::fill_n(ids.begin() + to, block_size_, 0);
     std::fill_n(targets.begin() + to, block_size_, kIgnoredTarget);
     const auto n_ids = static_cast<std::size_t>(length);

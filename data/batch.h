@@ -1,7 +1,9 @@
-// Batches: ids [B, T] and targets [B, T], written into memory of the caller's.
+// Batches for training and evaluation: ids [B, T] and targets [B, T], with B = batch_size sequences of T = block_size
+// tokens, written into the caller's memory. The target of a position is the token that follows it.
 //
-// Where tokens consist of several pieces (one per file), a window may run on from one piece into the next: otherwise a
-// file shorter than a window could never be learned from. But no token is the target of a token of another piece.
+// If the tokens consist of several pieces (one per file), a sequence may continue from one piece into the next; otherwise
+// files shorter than a sequence could never be learned from. But a token is never the target of a token of another piece:
+// the last position of a piece has no target.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +15,31 @@
 
 namespace maki {
 
-/// The target of a position that has none: cross-entropy ignores it.
+/// Marks a position that has no target. It is the default of CrossEntropy::ignored, so the loss ignores the position.
 inline constexpr std::int32_t kIgnoredTarget = -1;
 
-/// Training batches: row r of micro-batch m of step s is sample (s · grad_accum + m) · batch_size + r of Windows.
+/// Training batches: row r of micro-batch m of step s is sample (s · grad_accum + m) · batch_size + r of Windows, so the
+/// contents are a function of (seed, s, m).
+///
+/// Thread safety: immutable; may be used by several threads at once.
 class TrainBatches {
  public:
-  /// The tokens must outlive the object.
+  /// `grad_accum` is the number of micro-batches per step. Throws Error if a size is below 1, and CorpusError if there
+  /// are fewer than block_size + 1 tokens or no piece has two of them.
+  ///
+  /// Requires: the tokens outlive the object.
   TrainBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, std::int64_t grad_accum,
                std::uint64_t seed);
 
-  /// Fills both spans, batch_size · block_size each; returns the number of targets.
+  /// Fills both spans, of batch_size · block_size elements each, and returns the number of targets among them. Throws
+  /// Error if a span has another size.
   std::int64_t fill(std::int64_t step, std::int64_t micro, std::span<std::int32_t> ids,
                     std::span<std::int32_t> targets) const;
-  /// Tokens that all micro-batches of any step read. Each has a target, but for the last one of a piece.
+  /// Tokens in the micro-batches of one step. All of them have targets, except the last tokens of pieces.
   std::int64_t tokens_per_step() const { return grad_accum_ * batch_size_ * block_size_; }
-  /// Targets of all micro-batches of a step.
+  /// Number of targets in all micro-batches of a step.
   std::int64_t targets(std::int64_t step) const;
-  /// How often the text has been read after so many steps.
+  /// How many times the text has been read after this number of steps.
   double epochs(std::int64_t steps) const { return windows_.epochs(steps * grad_accum_ * batch_size_); }
 
  private:
@@ -39,19 +48,24 @@ class TrainBatches {
   Windows windows_;
 };
 
-/// Every target of a text once, in order: windows of block_size, the last one short. The first token of a piece is no
-/// target.
+/// Evaluation batches: consecutive sequences that cover the text, so that every token except the first of each piece is
+/// a target exactly once. The last sequence may be shorter than block_size and is padded.
+///
+/// Thread safety: immutable; may be used by several threads at once.
 class EvalBatches {
  public:
+  /// Throws Error if a size is below 1, and CorpusError if no piece has two tokens. Requires: the tokens outlive the
+  /// object.
   EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size);
 
-  std::int64_t count() const { return count_; }
-  /// Rows of a batch: batch_size, fewer in the last.
+  std::int64_t count() const { return count_; }  ///< number of batches
+  /// Sequences in a batch: batch_size, possibly fewer in the last one.
   std::int64_t rows(std::int64_t batch) const;
-  /// Targets of the whole text.
+  /// Number of targets in the whole text.
   std::int64_t targets() const { return targets_; }
-  /// Fills both spans, rows(batch) · block_size each; returns the number of targets. Where the text ends before the
-  /// last window does, ids are 0 and targets kIgnoredTarget.
+  /// Fills both spans, of rows(batch) · block_size elements each, and returns the number of targets among them. The
+  /// padding has id 0 and target kIgnoredTarget. Throws Error if the batch is not in [0, count()) or a span has another
+  /// size.
   std::int64_t fill(std::int64_t batch, std::span<std::int32_t> ids, std::span<std::int32_t> targets) const;
 
  private:

@@ -16,26 +16,26 @@
 namespace maki {
 namespace {
 
-constexpr std::int64_t kStoryCharacters = 2'000'000, kMostStoryCharacters = 1'000'000'000;
+constexpr std::int64_t kDefaultStoryCharacters = 2'000'000, kMaxStoryCharacters = 1'000'000'000;
 
 std::string hash_of_files(const Corpus& corpus) {
   return hash_hex(fmt::format("{} {}", corpus.text_hash, fmt::join(corpus.joins, " ")));
 }
 
-// "@stories-ja:50000"
+// `source` is, for example, "@stories-ja:50000".
 Corpus load_stories(const std::string& source) {
   const std::size_t colon = source.find(':');
   const std::string name = source.substr(0, colon);
   check<CorpusError>(name == "@stories" || name == "@stories-ja",
-                     "{0}: the built-in corpora are @stories and @stories-ja, with :CHARS for a size; a file of this "
-                     "name is ./{0}",
+                     "{0}: the built-in corpora are @stories and @stories-ja, optionally followed by :CHARS for a size; "
+                     "for a file of this name, give ./{0}",
                      source);
-  std::int64_t characters = kStoryCharacters;
+  std::int64_t characters = kDefaultStoryCharacters;
   if (colon != std::string::npos) {
     const char* const end = source.data() + source.size();
     const auto [stop, error] = std::from_chars(source.data() + colon + 1, end, characters);
-    check<CorpusError>(error == std::errc() && stop == end && characters >= 1 && characters <= kMostStoryCharacters,
-                       "{}: the number of characters must be between 1 and {}", source, kMostStoryCharacters);
+    check<CorpusError>(error == std::errc() && stop == end && characters >= 1 && characters <= kMaxStoryCharacters,
+                       "{}: the number of characters must be between 1 and {}", source, kMaxStoryCharacters);
   }
   StoryCorpus stories = make_stories(name == "@stories" ? StoryLanguage::english : StoryLanguage::japanese, characters);
   Corpus corpus;
@@ -45,12 +45,13 @@ Corpus load_stories(const std::string& source) {
   return corpus;
 }
 
-// The files that sources stand for; "-" is standard input.
+// The files that the sources denote; "-" is standard input.
 std::vector<std::string> list_files(const std::vector<std::string>& sources, const CorpusOptions& options,
                                     std::vector<std::string>& notes) {
   std::vector<std::string> files;
   for (const std::string& source : sources) {
-    check<CorpusError>(!source.starts_with("@"), "{}: the built-in stories stand alone; got {} sources", source,
+    check<CorpusError>(!source.starts_with("@"),
+                       "{}: the built-in stories cannot be combined with other sources; got {} sources", source,
                        sources.size());
     if (source == "-" || !is_directory(source)) {
       files.push_back(source);
@@ -83,10 +84,10 @@ Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& 
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
   check<CorpusError>(!sources.empty(), "corpus: give a file, a directory, - or @stories");
   const bool stories = sources.size() == 1 && sources[0].starts_with("@");
-  check(options.encoding.empty() || !stories, "encoding: is that of files; the built-in stories need none");
+  check(options.encoding.empty() || !stories, "encoding: applies to files only; the built-in stories need none");
   Corpus corpus = stories ? load_stories(sources[0]) : load_files(sources, options);
   corpus.sources = sources;
-  check<CorpusError>(!corpus.text.empty(), "{}: is empty; there is nothing to learn from", fmt::join(sources, " "));
+  check<CorpusError>(!corpus.text.empty(), "{}: is empty; there is nothing to train on", fmt::join(sources, " "));
   corpus.characters = count_code_points(corpus.text);
   corpus.text_hash = hash_hex(corpus.text);
   corpus.hash = corpus.joins.empty() ? corpus.text_hash : hash_of_files(corpus);
@@ -108,7 +109,7 @@ std::vector<std::string_view> file_texts(const Corpus& corpus) {
 SplitText split_text(const Corpus& corpus, double val_fraction) {
   check(val_fraction >= 0 && val_fraction < 1, "val_fraction: must be in [0, 1); got {}", val_fraction);
   SplitText split;
-  std::int64_t characters = 0, validating = 0;  // of the files so far
+  std::int64_t characters = 0, validating = 0;  // of the files so far: all characters, and those for validation
   for (const std::string_view text : file_texts(corpus)) {
     const std::int64_t own = count_code_points(text);
     characters += own;

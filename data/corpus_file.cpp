@@ -13,8 +13,8 @@
 namespace maki {
 namespace {
 
-// Of more bytes that are not UTF-8 one must expect that the text is in another encoding, or none at all.
-constexpr double kMostReplaced = 0.01;
+// If a larger share of the bytes is invalid, the file is probably in another encoding or not text at all.
+constexpr double kMaxReplacedShare = 0.01;
 
 std::string upper(std::string text) {
   std::ranges::transform(text, text.begin(),
@@ -23,7 +23,7 @@ std::string upper(std::string text) {
 }
 bool is_utf8(const std::string& encoding) { return upper(encoding) == "UTF-8" || upper(encoding) == "UTF8"; }
 
-// One file on its way into the corpus: its bytes are those of corpus.text from `begin` on.
+// A file that is being appended to the corpus. Its bytes are those of corpus.text from `begin` on.
 struct Arriving {
   const std::string& path;
   std::string name;  // for messages
@@ -41,15 +41,14 @@ void check_compression(const Arriving& file, std::string_view bytes) {
                     file.name, format->name, format->unpack, file.word(), format->print, file.word());
 }
 
-// How to go on where the encoding was recognised.
+// The end of an error message for a file whose encoding was recognised: what to do.
 std::string remedy(const Arriving& file, const std::string& encoding) {
   return fmt::format(
-      "this seems to be {0}; convert it with: iconv -f {0} -t UTF-8 {1} > {2}, or read it as it is with "
-      "--encoding {0}",
+      "it seems to be {0}; convert it with: iconv -f {0} -t UTF-8 {1} > {2}, or read it as it is with --encoding {0}",
       encoding, file.word(), file.from_input() ? "TEXT" : shell_word(file.path + ".utf8"));
 }
 
-// Throws unless the bytes are UTF-8, or few enough of them are not and those may be replaced.
+// Throws unless the bytes are UTF-8, or few enough of them are invalid and the options allow replacing them.
 void check_utf8(Corpus& corpus, const Arriving& file) {
   const std::string_view bytes = std::string_view(corpus.text).substr(file.begin);
   const auto bad = invalid_utf8(bytes);
@@ -61,17 +60,17 @@ void check_utf8(Corpus& corpus, const Arriving& file) {
     fail<CorpusError>("{}{}", expected, remedy(file, *encoding));
   if (!bad) return;
   check<CorpusError>(file.options.invalid == InvalidUtf8::replace,
-                     "{}: text must be UTF-8; byte {} is not; convert it, name its encoding with --encoding, or have "
-                     "such bytes replaced by --invalid-utf8 replace",
+                     "{}: text must be UTF-8; byte {} is not; convert the file, name its encoding with --encoding, or "
+                     "replace such bytes with --invalid-utf8 replace",
                      file.name, *bad);
   const std::size_t count = count_invalid_utf8(bytes);
-  check<CorpusError>(static_cast<double>(count) <= kMostReplaced * static_cast<double>(bytes.size()),
+  check<CorpusError>(static_cast<double>(count) <= kMaxReplacedShare * static_cast<double>(bytes.size()),
                      "{}: text must be UTF-8; {} of its {} bytes are not, and --invalid-utf8 replace accepts at most "
                      "1 %; {}",
                      file.name, count, bytes.size(),
                      encoding ? remedy(file, *encoding) : "name its encoding with --encoding");
   corpus.notes.push_back(
-      fmt::format("{}: replaced {} of {} bytes, which were not UTF-8, by U+FFFD", file.name, count, bytes.size()));
+      fmt::format("{}: replaced {} of {} bytes, which were not UTF-8, with U+FFFD", file.name, count, bytes.size()));
   const std::string replaced = replace_invalid_utf8(bytes);
   corpus.text.replace(file.begin, std::string::npos, replaced);
 }
@@ -90,10 +89,10 @@ void read_decoded(Corpus& corpus, const Arriving& file) {
   decoder.finish(corpus.text);
   if (decoder.replaced() == 0) return;
   check<CorpusError>(
-      static_cast<double>(decoder.replaced()) <= kMostReplaced * static_cast<double>(decoder.bytes()),
+      static_cast<double>(decoder.replaced()) <= kMaxReplacedShare * static_cast<double>(decoder.bytes()),
       "{}: {} of its {} bytes are not {}, and --invalid-utf8 replace accepts at most 1 %; name another --encoding",
       file.name, decoder.replaced(), decoder.bytes(), file.options.encoding);
-  corpus.notes.push_back(fmt::format("{}: replaced {} of {} bytes, which were not {}, by U+FFFD", file.name,
+  corpus.notes.push_back(fmt::format("{}: replaced {} of {} bytes, which were not {}, with U+FFFD", file.name,
                                      decoder.replaced(), decoder.bytes(), file.options.encoding));
 }
 

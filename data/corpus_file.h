@@ -1,4 +1,4 @@
-// One file of a corpus: read, decoded, and refused by name when it is no UTF-8 text.
+// Reads and decodes one file of a corpus.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace maki {
 
-/// Appends the text of a file, or of standard input ("-"), to that of the corpus. What a person should know of it goes
-/// to corpus.notes. Throws CorpusError.
+/// Appends the text of a file, or of standard input ("-"), to corpus.text and messages for the user to corpus.notes.
+/// Throws CorpusError, naming the file, if it cannot be read, is compressed or is not text in the given encoding.
 void append_corpus_file(Corpus& corpus, const std::string& path, const CorpusOptions& options);
 
-/// Is the encoding that the options name one in which zero bytes are part of text?
+/// Whether text in this encoding, by its name in iconv, contains zero bytes: UTF-16 and UTF-32 in all their variants.
 bool has_zero_bytes(const std::string& encoding);
 
 }  // namespace maki

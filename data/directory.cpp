@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As git decides it: by the first bytes alone, so that no large file is read in vain.
+// The number of bytes at the beginning of a file that decide whether it is text. Like git, maki does not read large
+// files only to reject them.
 constexpr std::size_t kBeginning = 1 << 14;
 
 struct Words {
@@ -44,7 +45,7 @@ bool any_matches(const std::vector<std::string>& patterns, const fs::path& relat
   });
 }
 
-// None: it is read, or looked into.
+// Why an entry is skipped; nullopt if it is a file to be read or a directory to descend into.
 std::optional<Skipped> why_skipped(const fs::directory_entry& entry, const fs::path& relative,
                                    const DirectoryFilter& filter) {
   std::error_code ignored;
@@ -91,7 +92,7 @@ DirectoryListing list_directory(const std::string& directory, const DirectoryFil
   }
   check<CorpusError>(!error, "{}: cannot be listed: {}", path.string(), error.message());
   const std::string skipped = listing.describe_skipped();
-  check<CorpusError>(!listing.files.empty(), "{}: holds no files to read{}; give a directory with text files in it",
+  check<CorpusError>(!listing.files.empty(), "{}: contains no text files{}; give a directory with text files in it",
                      directory, skipped.empty() ? "" : " (skipped: " + skipped + ")");
   std::ranges::sort(listing.files);
   return listing;

@@ -1,4 +1,4 @@
-// The text files of a directory.
+// Lists the text files below a directory.
 #pragma once
 
 #include <array>
@@ -9,29 +9,31 @@
 
 namespace maki {
 
-/// Why something in a directory is not read.
+/// Why an entry of a directory is skipped; see list_directory().
 enum class Skipped : std::uint8_t { hidden, binary, compressed, excluded, run, link, special };
 inline constexpr std::size_t kSkippedKinds = 7;
 
 struct DirectoryFilter {
-  /// Patterns (data/glob.h). One without a / is compared with the name, another with the path below the directory.
-  /// Without `include` every file is wanted; `exclude` goes for directories, too.
+  /// Glob patterns (data/glob.h). A pattern without a / is matched against the file name, a pattern with one against the
+  /// path relative to the directory. An empty `include` accepts every file. `exclude` takes precedence and applies to
+  /// directories as well.
   std::vector<std::string> include = {}, exclude = {};
-  bool binary = false;  ///< files with zero bytes are wanted, too
+  bool binary = false;  ///< also accept binary files, for encodings whose text contains zero bytes
 };
 
 struct DirectoryListing {
-  std::vector<std::string> files;  ///< paths, sorted by their bytes
-  std::array<std::size_t, kSkippedKinds> skipped{};
+  std::vector<std::string> files;  ///< paths, in byte order
+  std::array<std::size_t, kSkippedKinds> skipped{};  ///< number of entries skipped for each reason
 
-  /// "2 hidden, 1 run of maki"; empty when nothing was skipped.
+  /// A list such as "2 hidden, 1 directory of runs"; empty if nothing was skipped.
   std::string describe_skipped() const;
 };
 
-/// The text files below a directory at any depth, and links to such files. Skipped, and counted: what is hidden (".…");
-/// what is binary or compressed by its first bytes; directories called `runs` and run directories of maki; links to
-/// directories (so that no loop is followed) and links that lead nowhere; pipes and devices; what the filter leaves
-/// out. Throws CorpusError for a directory that cannot be listed, and when no file is left.
+/// Lists the text files below a directory at any depth, including symbolic links to files. Skips and counts hidden
+/// entries (whose names begin with "."); files that are binary or compressed according to their first bytes; directories
+/// named `runs` and run directories of maki; symbolic links to directories, because they could form loops, and broken
+/// links; pipes and devices; and what the filter excludes. Throws CorpusError if a directory cannot be listed or no file
+/// is left.
 DirectoryListing list_directory(const std::string& directory, const DirectoryFilter& filter = {});
 
 }  // namespace maki

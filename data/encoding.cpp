@@ -15,7 +15,8 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 unsigned char byte_at(std::string_view bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
 
-// Enough to recognise an encoding by, cut where no character of any encoding with one-byte line ends is broken.
+// At most 1 MiB, which is enough to recognise an encoding. Cut after a line end, which does not split a character in any
+// encoding whose line ends are one byte.
 std::string_view sample_of(std::string_view bytes) {
   constexpr std::size_t kSample = 1 << 20;
   if (bytes.size() <= kSample) return bytes;
@@ -23,8 +24,8 @@ std::string_view sample_of(std::string_view bytes) {
   return bytes.substr(0, line_end == std::string_view::npos ? kSample : line_end + 1);
 }
 
-// The text in UTF-8; none where some bytes do not fit the encoding.
-std::optional<std::string> strictly(std::string_view bytes, const std::string& encoding) {
+// Decodes bytes to UTF-8; nullopt if some are invalid in the encoding.
+std::optional<std::string> decode_strictly(std::string_view bytes, const std::string& encoding) {
   try {
     Decoder decoder(encoding, "", InvalidUtf8::error);
     std::string text;
@@ -42,8 +43,8 @@ std::optional<std::string> byte_order_mark(std::string_view bytes) {
   return std::nullopt;
 }
 
-// Share of the units of `width` bytes that are printable ASCII, a line end, a tab or Japanese kana: read with the bytes
-// in the wrong order, hardly any unit is. 0 where a unit is zero, which no text contains.
+// The share of units of `width` bytes that are printable ASCII, a line end, a tab or in the Unicode blocks of Japanese
+// punctuation and kana. In the wrong byte order, hardly any unit is. 0 if a unit is zero, which no text contains.
 double plausible_share(std::string_view bytes, std::size_t width, bool big_endian) {
   std::size_t plausible = 0;
   const std::size_t units = bytes.size() / width;
@@ -74,8 +75,8 @@ bool has_iso_2022_jp_escape(std::string_view bytes) {
   return bytes.find("\x1B$B") != std::string_view::npos || bytes.find("\x1B$@") != std::string_view::npos;
 }
 
-// Share of full-width kana among the characters that are not ASCII: about half in Japanese, next to nothing in other
-// text read as Japanese.
+// The share of full-width kana among the characters that are not ASCII: about half in Japanese text, almost 0 in other
+// text that is decoded as Japanese by mistake.
 double kana_share(std::string_view text) {
   std::size_t kana = 0, others = 0;
   while (!text.empty()) {
@@ -90,7 +91,7 @@ std::optional<std::string> japanese_encoding(std::string_view bytes) {
   std::optional<std::string> found;
   double best = 0.1;
   for (const char* const encoding : {"EUC-JP", "SHIFT_JIS", "CP932"}) {
-    const auto text = strictly(bytes, encoding);
+    const auto text = decode_strictly(bytes, encoding);
     const double share = text ? kana_share(*text) : 0;
     if (share <= best) continue;
     best = share;
@@ -99,7 +100,8 @@ std::optional<std::string> japanese_encoding(std::string_view bytes) {
   return found;
 }
 
-// Text of the Latin alphabet: a few bytes from 128 on, most of them letters beside ASCII letters.
+// Recognises text in the Latin alphabet: at most a third of the bytes are above 127, and most of those are letters next
+// to an ASCII letter.
 std::optional<std::string> latin_encoding(std::string_view bytes) {
   const auto ascii_letter = [&](std::size_t i) {
     return i < bytes.size() && ((bytes[i] >= 'a' && bytes[i] <= 'z') || (bytes[i] >= 'A' && bytes[i] <= 'Z'));
@@ -119,7 +121,7 @@ std::optional<std::string> latin_encoding(std::string_view bytes) {
   return c1 ? "WINDOWS-1252" : "ISO-8859-1";
 }
 
-// Are most bytes from 128 on part of well-formed characters?
+// Whether more than half of the bytes above 127 are part of well-formed UTF-8 characters.
 bool is_damaged_utf8(std::string_view bytes) {
   std::size_t high = 0, bad = 0;
   for (std::size_t at = 0; at < bytes.size();) {
@@ -142,7 +144,7 @@ std::optional<std::string> recognise_encoding(std::string_view bytes) {
     if (auto wide = wide_encoding(bytes)) return wide;
   }
   if (utf8) {
-    if (has_iso_2022_jp_escape(bytes) && strictly(bytes, "ISO-2022-JP")) return "ISO-2022-JP";
+    if (has_iso_2022_jp_escape(bytes) && decode_strictly(bytes, "ISO-2022-JP")) return "ISO-2022-JP";
     return std::nullopt;
   }
   if (nul || is_damaged_utf8(bytes)) return std::nullopt;
@@ -153,16 +155,16 @@ std::optional<std::string> recognise_encoding(std::string_view bytes) {
 Decoder::Decoder(const std::string& encoding, std::string name, InvalidUtf8 invalid)
     : encoding_(encoding), name_(std::move(name)), policy_(invalid), iconv_(iconv_open("UTF-8", encoding.c_str())) {
   check(iconv_ != reinterpret_cast<iconv_t>(-1),
-        "encoding: must be one that iconv knows, as SHIFT_JIS or UTF-16 (iconv -l lists them); got {}", encoding);
+        "encoding: must be one that iconv knows, such as SHIFT_JIS or UTF-16 (iconv -l lists them); got {}", encoding);
 }
 
 Decoder::~Decoder() { iconv_close(iconv_); }
 
-// The first pending byte is none of the encoding.
+// Handles the first pending byte, which is invalid: throws or replaces it.
 void Decoder::invalid(std::string& text) {
   check<CorpusError>(policy_ == InvalidUtf8::replace,
-                     "{}: is not text in {}: byte {} does not fit; name another --encoding, or have such bytes "
-                     "replaced by --invalid-utf8 replace",
+                     "{}: is not text in {}: byte {} is invalid; name another --encoding, or replace such bytes with "
+                     "--invalid-utf8 replace",
                      name_, encoding_, offset_);
   text += kReplacement;
   pending_.erase(0, 1);
@@ -186,14 +188,14 @@ void Decoder::push(std::string_view bytes, std::string& text) {
       text.append(buffer.data(), buffer.size() - room);
       offset_ += pending_.size() - left;
       pending_.erase(0, pending_.size() - left);
-      if (error == EINVAL) break;  // incomplete
+      if (error == EINVAL) break;  // an incomplete character, continued by the next bytes
       if (error == EILSEQ) invalid(text);
     }
   }
 }
 
 void Decoder::finish(std::string& text) {
-  // Encodings with combining marks (CP1258) hold back the last letter until they know what follows.
+  // For encodings with combining marks (CP1258), iconv holds back the last letter until it knows what follows.
   std::array<char, 64> buffer;
   char* to = buffer.data();
   std::size_t room = buffer.size();

@@ -1,4 +1,4 @@
-// Encodings of text other than UTF-8: recognised by their bytes, and decoded by iconv(3).
+// Text encodings other than UTF-8: recognising them by their bytes, and decoding them with iconv(3).
 #pragma once
 
 #include <cstddef>
@@ -9,30 +9,31 @@
 
 namespace maki {
 
-/// What to do with bytes that are not well-formed.
+/// What to do with bytes that are invalid in their encoding: throw an error or replace them with U+FFFD.
 enum class InvalidUtf8 : std::uint8_t { error, replace };
 
-/// The encoding of text that is not UTF-8, by the name iconv has for it: UTF-16 and UTF-32 (by their byte-order mark,
-/// or UTF-16LE … by their pattern of bytes), ISO-2022-JP, EUC-JP, SHIFT_JIS, CP932, ISO-8859-1, WINDOWS-1252. None for
-/// UTF-8, for UTF-8 with a few damaged bytes, and for what fits no such encoding.
+/// Guesses the encoding of text that is not UTF-8, by its name in iconv: UTF-16 or UTF-32 (if there is a byte-order
+/// mark), UTF-16LE, UTF-16BE, UTF-32LE or UTF-32BE (by the pattern of bytes), ISO-2022-JP, EUC-JP, SHIFT_JIS, CP932,
+/// ISO-8859-1 or WINDOWS-1252. Returns nullopt for UTF-8, for UTF-8 with a few damaged bytes, and if no encoding fits.
 std::optional<std::string> recognise_encoding(std::string_view bytes);
 
-/// Turns bytes of an encoding into UTF-8, piece by piece.
+/// Converts text from another encoding to UTF-8, in parts of any size.
 class Decoder {
  public:
-  /// `name` is for messages. Throws Error for an encoding that iconv does not know.
+  /// `name` is the name of the source, for error messages. Throws Error if iconv does not know the encoding.
   Decoder(const std::string& encoding, std::string name, InvalidUtf8 invalid);
   ~Decoder();
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  /// Appends the text of `bytes`; an incomplete character at their end waits for the rest. Bytes that are none of the
-  /// encoding become U+FFFD or throw CorpusError, which names the first.
+  /// Decodes `bytes` and appends the result to `text`. An incomplete character at their end is held until the next call.
+  /// Each invalid byte becomes U+FFFD or, with InvalidUtf8::error, throws CorpusError with its offset.
   void push(std::string_view bytes, std::string& text);
-  /// The end of the bytes.
+  /// Must be called after the last push(): what is then incomplete is invalid.
   void finish(std::string& text);
-  /// How many bytes became U+FFFD.
+  /// Number of bytes that became U+FFFD.
   std::size_t replaced() const { return replaced_; }
+  /// Number of bytes decoded so far.
   std::size_t bytes() const { return offset_; }
 
  private:
@@ -40,8 +41,8 @@ class Decoder {
 
   std::string encoding_, name_;
   InvalidUtf8 policy_;
-  void* iconv_;
-  std::string pending_;  // of an incomplete character
+  void* iconv_;          // an iconv_t
+  std::string pending_;  // bytes of an incomplete character
   std::size_t offset_ = 0, replaced_ = 0;
 };
 

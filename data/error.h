@@ -1,4 +1,4 @@
-// Mistakes in what is read: corpora, prompts, tokenizers.
+// The exception for bad input data: corpora, prompts, tokenizers.
 #pragma once
 
 #include "autograd/core/check.h"

@@ -25,7 +25,7 @@ void read_all(int descriptor, const std::string& name, const ByteSink& sink) {
   }
 }
 
-// Room for all of a regular file at once; what grows on the way is copied.
+// Reserves memory for a whole regular file, so that appending it does not reallocate (unless the file grows meanwhile).
 void reserve_for(int descriptor, std::string& bytes) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return;
@@ -33,7 +33,7 @@ void reserve_for(int descriptor, std::string& bytes) {
   if (size > bytes.capacity()) bytes.reserve(size);
 }
 
-// An open file that may be read to its end.
+// An open regular file or named pipe.
 class OpenFile {
  public:
   explicit OpenFile(const std::string& path) : descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)) {

@@ -1,4 +1,4 @@
-// Reading files: whole, with sentences that name the path and the system's reason.
+// Reads whole files. Error messages name the path and the reason that the system gives.
 #pragma once
 
 #include <functional>
@@ -7,23 +7,24 @@
 
 namespace maki {
 
-/// What is given the bytes of a file, part by part.
+/// A callback that receives the bytes of a file in consecutive parts; a part is valid only during the call.
 using ByteSink = std::function<void(std::string_view)>;
 
-/// All bytes of a regular file or a pipe (which is waited for). Throws CorpusError for anything else: a directory, a
-/// device, what is missing or must not be read.
+/// Reads all bytes of a regular file or a named pipe; blocks until a pipe is closed. Throws CorpusError if the path is
+/// anything else or cannot be opened or read.
 std::string read_file(const std::string& path);
 void read_file(const std::string& path, const ByteSink& sink);
-/// The same, behind what is in `bytes`, with no copy on the way.
+/// The same, appending to `bytes` without an intermediate copy.
 void append_file(const std::string& path, std::string& bytes);
-/// All bytes of standard input.
+/// Reads standard input to its end. Throws CorpusError if it cannot be read.
 std::string read_standard_input();
 void read_standard_input(const ByteSink& sink);
 void append_standard_input(std::string& bytes);
-/// Of a regular file; 0 for anything else.
+/// Size in bytes of a regular file; 0 for anything else.
 std::size_t file_size(const std::string& path);
-/// At most the first `most` bytes of a regular file; none of what cannot be read.
+/// At most the first `most` bytes of a regular file; empty if it cannot be read. Does not wait for pipes.
 std::string read_beginning(const std::string& path, std::size_t most);
+/// Whether the path is a directory or a symbolic link to one; false if it cannot be accessed.
 bool is_directory(const std::string& path);
 
 }  // namespace maki

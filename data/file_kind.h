@@ -1,4 +1,4 @@
-// What a file holds, by its first bytes.
+// Recognises compressed and binary files by their first bytes.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +6,16 @@
 
 namespace maki {
 
-/// A format of compressed files, with the commands that unpack a file and that write its text to standard output.
+/// A compression format with two commands: one that unpacks a file, one that prints its contents to standard output.
 struct Compression {
   std::string_view name, unpack, print;
 };
 
-/// Null where the bytes do not begin as a compressed file does.
+/// The format of a compressed file that begins with these bytes; null if it is not a known one. The object is static.
 const Compression* compression_of(std::string_view beginning);
 
-/// Whether a file that begins so is certainly no text: it is a PDF file, or holds a zero byte without being UTF-16 or
-/// UTF-32.
+/// Whether a file that begins with these bytes is certainly not text: it is a PDF file, or it contains a zero byte and is
+/// not recognised as UTF-16 or UTF-32.
 bool is_binary(std::string_view beginning);
 
 }  // namespace maki

@@ -8,7 +8,7 @@
 namespace maki {
 namespace {
 
-// What is not UTF-8 in a name is a character like others.
+// The code points of a text. Bytes that are not UTF-8 become U+FFFD.
 std::u32string characters_of(std::string_view text) {
   const std::string valid = replace_invalid_utf8(text);
   std::u32string characters;
@@ -16,10 +16,10 @@ std::u32string characters_of(std::string_view text) {
   return characters;
 }
 
-// A set at the front of `pattern`, "[...]": whether it holds c, and how long it is; none when it has no end.
+// Parses the set "[...]" at the beginning of `pattern`; nullopt if it is not closed.
 struct Set {
-  bool holds;
-  std::size_t size;
+  bool holds;        // whether it matches c
+  std::size_t size;  // its length in the pattern
 };
 std::optional<Set> read_set(std::u32string_view pattern, char32_t c) {
   std::size_t at = 1;
@@ -40,10 +40,11 @@ std::optional<Set> read_set(std::u32string_view pattern, char32_t c) {
 
 bool matches_glob(std::string_view pattern_text, std::string_view name_text) {
   const std::u32string pattern = characters_of(pattern_text), name = characters_of(name_text);
-  // After the last *: where it stands in the pattern, and how far into the name it reaches by now.
+  // Greedy matching with backtracking to the last *: `star` is its position in the pattern, and it currently matches the
+  // name up to `reached`.
   std::size_t p = 0, n = 0, star = std::u32string::npos, reached = 0;
   while (n < name.size()) {
-    std::size_t consumed = 0;  // of the pattern, by one character of the name
+    std::size_t consumed = 0;  // characters of the pattern that match one character of the name
     if (p < pattern.size() && pattern[p] == U'*') {
       star = p++;
       reached = n;

@@ -1,12 +1,13 @@
-// Patterns for names of files: * stands for any characters, ? for one, [a-z] for one of a set, [!a-z] for one of no
-// set.
+// Glob patterns for file names: * matches any characters (a / too), ? any single one, [a-z] one in the set, [!a-z] or
+// [^a-z] one that is not in it.
 #pragma once
 
 #include <string_view>
 
 namespace maki {
 
-/// Both are UTF-8 and are compared by characters.
+/// Whether the whole name matches the pattern. Both are UTF-8 and are compared character by character; invalid bytes
+/// count as U+FFFD.
 bool matches_glob(std::string_view pattern, std::string_view name);
 
 }  // namespace maki

@@ -1,4 +1,4 @@
-// Telling a text, and the expectation of its information and length.
+// Generates texts of a grammar and computes the expected values of their information and length.
 #include "data/grammar.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@ const std::vector<GrammarBody>& alternative_of(const Grammar& grammar, const Gra
 }
 
 constexpr std::size_t kUnknown = static_cast<std::size_t>(-1);
-using Values = std::vector<std::size_t>;  // the alternative that each variable remembers
+using Values = std::vector<std::size_t>;  // for each variable the alternative that it remembers, or kUnknown
 
 struct Teller {
   const Grammar& grammar;
@@ -37,12 +37,13 @@ struct Teller {
   }
 };
 
-// Over a body both are sums over its parts, for expectations add whatever depends on what:
+// The expectations (nats, characters) of a body are the sums over its parts, because expectations are additive even if
+// the parts depend on each other:
 //   E[literal]     = (0, its length)
 //   E[draw of R]   = (ln n, 0) + Σ_i E[alternative i] / n
 //   E[use of v]    = Σ_i E[alternative i | v = i] / n
-// The last line holds because every choice is independent of every other: reaching a use says nothing about the value,
-// unless it lies within a field of v itself, where `values` knows it.
+// The last line holds because all choices are independent, so that reaching a use says nothing about the value of v. The
+// exception is a use inside a field of v itself: there `values` holds the alternative.
 GrammarExpectation expect(const Grammar& grammar, const GrammarBody& body, Values& values) {
   GrammarExpectation sum;
   for (const GrammarPart& part : body) {

@@ -1,22 +1,23 @@
-// A probabilistic context-free grammar with memory, in which texts and their exact entropy come from the same rules.
+// A probabilistic context-free grammar with memory. Texts are generated, and their exact entropy is computed, from the
+// same rules.
 //
 // Notation (data/stories_en.cpp is an example):
 //   # a comment
-//   [weather]                    a rule: every line below it is one alternative, and all are equally likely
-//   It was raining. | It was hot.     " | " separates short alternatives that share a line
-//   [child: name he]             a rule with several fields, separated by " / ": the alternatives that share a line
-//   Mia | Ella / she             share the fields behind it; @ in those stands for the first field
-//   {weather}                    draws an alternative and puts its text here
-//   {hero=child.name}            draws a child, remembers it as `hero`, and puts its name here
-//   {hero.he}                    a field of the child remembered: costs no further choice
-// A reference that names no field means the first. A line that begins with two blanks continues the alternative above
-// it on a new line of text. The first rule is the root. No field of a rule may contain itself. A variable is always
-// drawn from the same rule, once, before it is used.
+//   [weather]                    a rule: every line below it is one alternative; all are equally likely
+//   It was raining. | It was hot.     " | " separates short alternatives on one line
+//   [child: name he]             a rule with two fields, which its lines separate by " / "; all alternatives on a line
+//   Mia | Ella / she             share the fields after the first, in which @ stands for the first field
+//   {weather}                    draws an alternative and inserts its text
+//   {hero=child.name}            draws a child, remembers it as `hero`, and inserts its name
+//   {hero.he}                    inserts another field of the remembered child, without a further choice
+// A reference without a field means the first one. A line that begins with two spaces continues the alternative above it
+// on a new line of text. The first rule is the root. No field of a rule may contain itself. A variable is drawn exactly
+// once, before it is used, and always from the same rule.
 //
-// Entropy: a derivation is a list of independent choices, each uniform over the n alternatives of a rule, so its
-// information is the sum of their ln n. Where no two derivations give the same text (the tests prove it), that is the
-// text's information too. Numbers of independent texts in a row have, by the renewal theorem, E[information] /
-// E[characters] nats a character (Cover and Thomas, "Elements of Information Theory", chapter 4).
+// Entropy: a derivation is a sequence of independent choices, each uniform over the n alternatives of a rule, so its
+// information is the sum of their ln n. If no two derivations give the same text (which the tests prove), this is also
+// the information of the text. By the renewal theorem, a sequence of independent texts has E[information] /
+// E[characters] nats per character (Cover and Thomas, "Elements of Information Theory", chapter 4).
 #pragma once
 
 #include <cstddef>
@@ -28,15 +29,17 @@
 
 namespace maki {
 
-/// Literal text (rule < 0), or one field of an alternative of a rule: drawn anew, drawn and remembered, or remembered.
+/// A part of an alternative: literal text (rule < 0), or a reference to a field of an alternative of a rule. The
+/// alternative is drawn, drawn and remembered in a variable, or taken from a variable.
 struct GrammarPart {
   std::string text;
   std::size_t characters = 0;  ///< code points of `text`
   int rule = -1;
   int field = 0;
-  int variable = -1;  ///< the one that remembers the alternative; none: -1
-  bool draws = false;
+  int variable = -1;   ///< the variable that remembers the alternative, or -1
+  bool draws = false;  ///< whether an alternative is drawn here
 
+  /// A reference that draws from a rule and inserts its first field.
   static GrammarPart draw(int rule) {
     GrammarPart part;
     part.rule = rule;
@@ -50,7 +53,7 @@ using GrammarBody = std::vector<GrammarPart>;
 
 struct GrammarRule {
   std::string name;
-  std::vector<std::string> fields;                     ///< at least one; a plain rule has one without a name
+  std::vector<std::string> fields;                     ///< at least one; a plain rule has one with an empty name
   std::vector<std::vector<GrammarBody>> alternatives;  ///< [alternative][field]
 };
 
@@ -59,20 +62,22 @@ struct Grammar {
   std::vector<std::string> variables;
 };
 
-/// What one text of a grammar has on average.
+/// Expected values over the texts of a grammar.
 struct GrammarExpectation {
-  double nats = 0;
-  double characters = 0;
+  double nats = 0;        ///< information
+  double characters = 0;  ///< length in code points
 };
 
-/// Reads the notation. Throws Error with the line for what it cannot read, and with the name for an unknown or empty
-/// rule, a rule that contains itself, and a variable that is used before it is drawn, drawn twice or of two rules.
+/// Parses the notation. Throws Error, quoting the line, for a syntax error and, with the name, for a rule that is
+/// unknown, empty, unreachable or contains itself, and for a variable that is used before it is drawn, drawn twice or
+/// drawn from two rules.
 Grammar parse_grammar(std::string_view notation);
 
-/// Appends the text that `stream` draws; the k-th choice reads index k of the stream. Returns its code points.
+/// Generates a text and appends it to `text`; the k-th choice uses RandomStream::below() at index k. Returns the number
+/// of code points appended.
 std::size_t tell(const Grammar& grammar, const RandomStream& stream, std::string& text);
 
-/// The exact expectations over all texts, by one walk over the rules.
+/// The exact expected values, computed by one traversal of the rules.
 GrammarExpectation expectation(const Grammar& grammar);
 
 }  // namespace maki

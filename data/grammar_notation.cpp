@@ -1,4 +1,4 @@
-// Reading the notation of grammar.h.
+// Parses and validates the notation that is described in grammar.h.
 #include <algorithm>
 #include <bitset>
 #include <set>
@@ -48,24 +48,24 @@ class Reader {
     for (const std::string& line : split(notation, "\n")) {
       if (line.empty() || line[0] == '#') continue;
       if (line[0] == '[') {
-        check(line.back() == ']', "grammar: a header ends with ]; got \"{}\"", line);
+        check(line.back() == ']', "grammar: a rule header ends with ]; got \"{}\"", line);
         const std::vector<std::string> header = split(std::string_view(line).substr(1, line.size() - 2), ": ");
-        check(find_rule(header[0]) < 0, "grammar: rule {} stands here twice", header[0]);
+        check(find_rule(header[0]) < 0, "grammar: rule {} is defined twice", header[0]);
         grammar_.rules.push_back(
             {header[0], header.size() > 1 ? split(header[1], " ") : std::vector<std::string>{""}, {}});
         raw_.emplace_back();
         continue;
       }
-      check(!raw_.empty(), "grammar: a header comes before the first alternative; got \"{}\"", line);
+      check(!raw_.empty(), "grammar: a rule header comes before the first alternative; got \"{}\"", line);
       std::vector<std::string>& lines = raw_.back();
       if (line.starts_with(kNextLine)) {
-        check(!lines.empty(), "grammar: nothing to continue at \"{}\"", line);
+        check(!lines.empty(), "grammar: there is no alternative to continue at \"{}\"", line);
         lines.back() += '\n' + line.substr(kNextLine.size());
       } else {
         lines.push_back(line);
       }
     }
-    check(!raw_.empty(), "grammar: it has no rules");
+    check(!raw_.empty(), "grammar: there are no rules");
     for (std::size_t rule = 0; rule < raw_.size(); ++rule)
       check(!raw_[rule].empty(), "grammar: rule {} has no alternatives", grammar_.rules[rule].name);
   }
@@ -79,13 +79,14 @@ class Reader {
           if (equals == std::string::npos) continue;
           const std::string name = inside.substr(0, equals);
           const int rule = rule_named(split(inside.substr(equals + 1), ".")[0], line);
-          check(find_rule(name) < 0, "grammar: {} is the name of a rule and of a variable", name);
+          check(find_rule(name) < 0, "grammar: {} is the name of both a rule and a variable", name);
           const int variable = find_variable(name);
           if (variable < 0) {
             grammar_.variables.push_back(name);
             rule_of_.push_back(rule);
           } else {
-            check(rule_of_[static_cast<std::size_t>(variable)] == rule, "grammar: {} is drawn from two rules", name);
+            check(rule_of_[static_cast<std::size_t>(variable)] == rule, "grammar: variable {} is drawn from two rules",
+                  name);
           }
         }
     check(grammar_.variables.size() <= kMaxVariables, "grammar: at most {} variables; got {}", kMaxVariables,
@@ -98,8 +99,8 @@ class Reader {
     check(fields.size() == rule.fields.size(), "grammar: rule {} has {} fields; got {} in \"{}\"", rule.name,
           rule.fields.size(), fields.size(), line);
     for (std::size_t i = 1; i < fields.size(); ++i)
-      check(fields[i].find(" | ") == std::string::npos, "grammar: only the first field lists alternatives; got \"{}\"",
-            line);
+      check(fields[i].find(" | ") == std::string::npos,
+            "grammar: only the first field may list alternatives; got \"{}\"", line);
     for (const std::string& first : split(fields[0], " | ")) {
       std::vector<GrammarBody> alternative = {read_body(first, line)};
       for (std::size_t i = 1; i < fields.size(); ++i)
@@ -125,7 +126,7 @@ class Reader {
         at = end + 1;
       }
     }
-    check(!body.empty(), "grammar: an empty alternative in \"{}\"", line);
+    check(!body.empty(), "grammar: there is an empty alternative in \"{}\"", line);
     return body;
   }
 
@@ -164,10 +165,11 @@ class Reader {
 
   Grammar grammar_;
   std::vector<std::vector<std::string>> raw_;  // the lines of each rule, before references are resolved
-  std::vector<int> rule_of_;                   // of each variable
+  std::vector<int> rule_of_;                   // for each variable the rule that it is drawn from
 };
 
-/// Follows every path from the root: no rule inside itself, every variable drawn once and before its first use.
+// Follows every path from the root and checks that no rule contains itself, that every rule is reached, and that every
+// variable is drawn exactly once, before its first use.
 class Validator {
  public:
   explicit Validator(const Grammar& grammar) : grammar_(grammar), reached_(grammar.rules.size()) {}
@@ -181,7 +183,7 @@ class Validator {
 
  private:
   struct Drawn {
-    std::bitset<kMaxVariables> surely, perhaps;
+    std::bitset<kMaxVariables> surely, perhaps;  // variables drawn on every path, and on at least one
   };
 
   void walk(const GrammarBody& body, Drawn& drawn) {
@@ -194,8 +196,10 @@ class Validator {
       if (part.variable >= 0) {
         const auto variable = static_cast<std::size_t>(part.variable);
         const std::string& name = grammar_.variables[variable];
-        check(!part.draws || !drawn.perhaps[variable], "grammar: {} is drawn twice, in rule {}", name, rule.name);
-        check(part.draws || drawn.surely[variable], "grammar: {} is used before it is drawn, for {}", name, rule.name);
+        check(!part.draws || !drawn.perhaps[variable], "grammar: variable {} is drawn twice, from rule {}", name,
+              rule.name);
+        check(part.draws || drawn.surely[variable], "grammar: variable {} is used before it is drawn from rule {}",
+              name, rule.name);
         drawn.surely.set(variable);
         drawn.perhaps.set(variable);
       }

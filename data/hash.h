@@ -1,4 +1,4 @@
-// XXH3-128 (Collet): what a corpus, a tokenizer or a checkpoint is known by.
+// XXH3 (Collet), the hash that identifies corpora, tokenizers and checkpoints.
 #pragma once
 
 #include <array>
@@ -8,9 +8,9 @@
 
 namespace maki {
 
-/// Of all bytes, canonical (big-endian), so that it is the same on every machine.
+/// XXH3-128 in its canonical, big-endian form, which is the same on every machine.
 std::array<std::uint8_t, 16> hash128(std::string_view bytes);
-/// The same as 32 hexadecimal digits.
+/// hash128() as 32 hexadecimal digits.
 std::string hash_hex(std::string_view bytes);
 std::uint64_t hash64(std::string_view bytes);  ///< XXH3-64
 

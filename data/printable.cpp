@@ -10,7 +10,7 @@ namespace {
 
 std::string escaped_byte(char byte) { return fmt::format("\\x{:02x}", static_cast<unsigned char>(byte)); }
 
-// Unicode's bidirectional controls and separators of lines and paragraphs.
+// Unicode's bidirectional formatting characters, and its line and paragraph separators.
 bool is_layout_control(char32_t c) {
   return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
@@ -50,7 +50,7 @@ std::string printable(std::string_view text) {
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   std::size_t end = most;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // never within a character
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // never inside a character
   return fmt::format("{}… ({} bytes)", text.substr(0, end), text.size());
 }
 

@@ -1,5 +1,5 @@
-// Text from elsewhere (paths, options, files) as it is shown to a person: nothing in it can command a terminal or pass
-// for a line of ours.
+// Escapes text from outside (paths, options, files) before it is shown to the user, so that it can neither send control
+// sequences to a terminal nor be mistaken for a line of maki's own output.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@
 
 namespace maki {
 
-/// The text with everything escaped that is not meant to be seen: control characters (C0, DEL, C1) as "\n", "\t",
-/// "\x1b", the marks that reorder text (U+202A…) and line separators as "\u202e", and bytes that are not UTF-8 as
-/// "\xff". All other characters stay as they are, a backslash too.
+/// Escapes control characters (C0, DEL, C1), like "\n", "\t", "\x1b"; marks that reorder text (U+202A…) and line and
+/// paragraph separators, like "\u202e"; and bytes that are not UTF-8, like "\xff". All other characters are unchanged,
+/// including the backslash.
 std::string printable(std::string_view text);
 
-/// The text itself, or the beginning of a longer one and its size: for a value that a sentence repeats.
+/// Shortens a value for an error message: the text itself if it has at most `most` bytes, else about that many bytes of
+/// it (never part of a UTF-8 character) followed by its size, like "abc… (123 bytes)".
 std::string shortened(std::string_view text, std::size_t most = 80);
 
 }  // namespace maki

@@ -14,15 +14,15 @@ std::string shell_word(const std::string& text) {
     const auto byte = static_cast<unsigned char>(c);
     return byte >= 0x80 || std::isalnum(byte) != 0 || std::strchr("_@%+=:,./-", c) != nullptr;
   };
-  const bool seen = printable(text) == text;
-  if (seen && !text.empty() && std::ranges::all_of(text, plain)) return text;
+  const bool is_printable = printable(text) == text;
+  if (is_printable && !text.empty() && std::ranges::all_of(text, plain)) return text;
   std::string quoted = "'";
-  if (seen) {
+  if (is_printable) {
     for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return quoted + "'";
   }
   for (const char c : text) quoted += c == '\'' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
-  return fmt::format("${}'", printable(quoted));  // the notation of bash and zsh that reads these escapes
+  return fmt::format("${}'", printable(quoted));  // bash and zsh interpret printable()'s escapes in $'…'
 }
 
 }  // namespace maki

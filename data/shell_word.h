@@ -1,12 +1,12 @@
-// Paths in commands that messages suggest.
+// Quotes paths for shell commands that messages suggest.
 #pragma once
 
 #include <string>
 
 namespace maki {
 
-/// A path as a shell takes it: quoted where it holds more than letters, digits and what stands for itself, and in
-/// bash's and zsh's notation $'…' where it holds what printable() escapes.
+/// The text as one word of a shell command. It is quoted if it contains characters that are special to a shell, and
+/// written as $'…', which bash and zsh understand, if it contains characters that printable() escapes.
 std::string shell_word(const std::string& text);
 
 }  // namespace maki

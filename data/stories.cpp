@@ -8,8 +8,8 @@
 namespace maki {
 namespace {
 
-constexpr std::uint64_t kSeed = 0x6d616b69;  // "maki": part of the corpora's identity
-constexpr std::string_view kEnd = "\n\n";    // no story contains it, so it marks where the next one begins
+constexpr std::uint64_t kSeed = 0x6d616b69;  // "maki" in ASCII; another seed would change the built-in corpora
+constexpr std::string_view kEnd = "\n\n";    // ends every story; no story contains it
 
 }  // namespace
 

@@ -10,11 +10,12 @@
 namespace maki {
 namespace {
 
-// Saved form: a line with kind and version, then for "char" the characters of the vocabulary, ascending, as UTF-8.
+// The saved form: a line with kind and version, followed, for "char", by the characters of the vocabulary in ascending
+// order as UTF-8.
 constexpr std::string_view kByteHeader = "maki byte tokenizer 1\n", kCharHeader = "maki char tokenizer 1\n";
 
 void check_id(std::int32_t id, std::int64_t vocab_size) {
-  check<CorpusError>(id >= 0 && id < vocab_size, "tokenizer: ids are in [0, {}); got {}", vocab_size, id);
+  check<CorpusError>(id >= 0 && id < vocab_size, "tokenizer: ids must be in [0, {}); got {}", vocab_size, id);
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, s
     list += (i == 0 ? "" : ", ") + describe_code_point(c) + (count > 1 ? fmt::format(" {} times", count) : "");
   }
   if (characters.size() > kMost) list += fmt::format(" and {} more", characters.size() - kMost);
-  return fmt::format("tokenizer: the vocabulary has {} characters and these are not among them: {}", vocab_size, list);
+  return fmt::format("tokenizer: the vocabulary of {} characters lacks these: {}", vocab_size, list);
 }
 
 std::string_view CharTokenizer::bytes(std::int32_t id) const {
@@ -122,7 +123,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_v
 std::unique_ptr<Tokenizer> load_tokenizer(std::string_view saved) {
   if (saved == kByteHeader) return std::make_unique<ByteTokenizer>();
   check<CorpusError>(saved.starts_with(kCharHeader),
-                     "tokenizer: the saved form is of a kind or version this build does not know");
+                     "tokenizer: the saved tokenizer has a kind or version that this version of maki does not know");
   const std::string_view characters = saved.substr(kCharHeader.size());
   check<CorpusError>(!characters.empty() && !invalid_utf8(characters), "tokenizer: the saved vocabulary is damaged");
   auto tokenizer = std::make_unique<CharTokenizer>(characters);

@@ -1,5 +1,5 @@
-// Token ids in the fewest bytes that hold the vocabulary: one, two or four per id. A long text is mostly its tokens,
-// and most vocabularies are small.
+// Sequences of token ids, stored in 1, 2 or 4 bytes per id, whichever is enough for the vocabulary: tokens take most of
+// the memory of a long text, and most vocabularies are small.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,10 @@
 
 namespace maki {
 
-/// A view of token ids of any width. Ids may consist of several pieces (one per file of a corpus) that only stand one
-/// behind the other: the first id of a piece does not follow from the last one of the piece before.
+/// A read-only view of token ids of any width. The ids may consist of several pieces (one per file of a corpus), which
+/// are stored one after the other but are not one text: the first id of a piece does not continue the piece before it.
+///
+/// Requires: the viewed ids and joins outlive the view.
 class TokenSpan {
  public:
   template <class Id>
@@ -26,13 +28,13 @@ class TokenSpan {
   std::size_t size() const;
   bool empty() const { return size() == 0; }
   std::int32_t operator[](std::size_t i) const;
-  /// Copies ids [begin, begin + to.size()), which must exist.
+  /// Copies ids [begin, begin + to.size()) to `to`. Requires: they exist.
   void copy(std::int64_t begin, std::span<std::int32_t> to) const;
-  /// Ids [begin, begin + count), at most up to the end.
+  /// A copy of the ids [begin, begin + count), truncated at the end of the view.
   std::vector<std::int32_t> ids(std::size_t begin = 0, std::size_t count = SIZE_MAX) const;
-  /// Where the second piece begins and each one after it, ascending.
+  /// The indices at which the second and all later pieces begin, ascending.
   std::span<const std::int64_t> joins() const { return joins_; }
-  /// The joins in [begin, end), as indices into joins().
+  /// The joins j with begin <= j < end, as a half-open range of indices into joins().
   std::pair<std::size_t, std::size_t> joins_between(std::int64_t begin, std::int64_t end) const;
 
  private:
@@ -40,22 +42,24 @@ class TokenSpan {
   std::span<const std::int64_t> joins_;
 };
 
-/// The ids themselves.
+/// Owns token ids.
 class Tokens {
  public:
   Tokens() = default;
-  /// Empty; holds ids in [0, vocab_size).
+  /// Empty, for ids in [0, vocab_size).
   explicit Tokens(std::int64_t vocab_size);
 
   void reserve(std::size_t ids);
+  /// Requires: the ids are in [0, vocab_size).
   void append(std::span<const std::int32_t> ids);
-  /// What is appended from here on is another piece. Without effect where the piece before is empty.
+  /// Starts a new piece, to which the following ids belong. Has no effect if the current piece is empty.
   void begin_piece();
 
   std::size_t size() const { return view().size(); }
   bool empty() const { return size() == 0; }
   std::int32_t operator[](std::size_t i) const { return view()[i]; }
   std::vector<std::int32_t> ids() const { return view().ids(); }
+  /// A view that is valid until the tokens are changed or destroyed.
   TokenSpan view() const;
   operator TokenSpan() const { return view(); }
 

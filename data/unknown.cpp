@@ -16,7 +16,7 @@ std::string replacement_in(const Tokenizer& tokenizer) {
     if (tokenizer.unknown(candidate).empty()) return candidate;
   }
   fail<CorpusError>(
-      "tokenizer: the vocabulary has none of U+FFFD, space and ? to replace unknown characters by; leave them out with "
+      "tokenizer: the vocabulary has none of U+FFFD, space and ? to replace unknown characters with; leave them out with "
       "--unknown skip");
 }
 
@@ -46,7 +46,7 @@ std::string KnownText::describe() const {
   const std::string by = replacement == " " ? "a space" : replacement == "?" ? "?" : "U+FFFD";
   return fmt::format("{} that the vocabulary lacks {} {}",
                      unknown == 1 ? "1 character" : fmt::format("{} characters", unknown),
-                     unknown == 1 ? "was" : "were", replacement.empty() ? "left out" : "replaced by " + by);
+                     unknown == 1 ? "was" : "were", replacement.empty() ? "left out" : "replaced with " + by);
 }
 
 KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> pieces, Unknown policy) {

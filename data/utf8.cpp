@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// The unit at the front of non-empty text: how many bytes it has, whether they are a character, and whether they are a
-// beginning of one that more bytes could complete.
+// The first unit of non-empty text: a character or a maximal ill-formed part.
 struct Unit {
-  std::size_t size;
-  bool character, incomplete;
+  std::size_t size;  // in bytes
+  bool character;    // whether it is a well-formed character
+  bool incomplete;   // whether more bytes at the end of the text could complete it
 };
 
 Unit unit_at(std::string_view text) {
@@ -27,7 +27,7 @@ Unit unit_at(std::string_view text) {
                            : lead >= 0xF0 && lead <= 0xF4 ? 4
                                                           : 0;
   if (size == 0) return {1, false, false};
-  // The second byte's range is what rules out overlong forms, surrogates and numbers past U+10FFFF.
+  // The range of the second byte excludes overlong forms, surrogates and numbers above U+10FFFF.
   const unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
   const unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   for (std::size_t i = 1; i < size; ++i) {
@@ -37,7 +37,7 @@ Unit unit_at(std::string_view text) {
   return {size, true, false};
 }
 
-// Eight bytes at a time: most of most texts is ASCII.
+// ASCII, of which most texts mainly consist, is validated eight bytes at a time.
 constexpr std::size_t kBlock = 8;
 bool is_ascii_block(std::string_view text, std::size_t at) {
   if (at + kBlock > text.size()) return false;
@@ -46,8 +46,8 @@ bool is_ascii_block(std::string_view text, std::size_t at) {
   return (block & 0x8080808080808080) == 0;
 }
 
-// Appends the characters of `bytes`, ill-formed parts replaced. An incomplete tail is left in `bytes` when `hold` says
-// so.
+// Moves characters from `bytes` to the end of `text` and replaces ill-formed parts. With `hold`, an incomplete character
+// at the end stays in `bytes`.
 void append_replaced(std::string& text, std::string_view& bytes, bool hold) {
   while (!bytes.empty()) {
     const Unit unit = unit_at(bytes);

@@ -1,4 +1,4 @@
-// A character language model in about thirty lines: text, tokenizer, model, training, generated text.
+// A character-level language model in about thirty lines: text, tokenizer, model, training, generation.
 #include <fmt/core.h>
 
 #include "autograd/tape.h"

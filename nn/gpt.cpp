@@ -41,12 +41,12 @@ Gpt::Gpt(const Scope& scope, const GptConfig& c)
   if (!c.tie_weights) lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd);
 }
 
-// Tokens at positions start … start + T − 1: [B, T] → [B, T, C].
+// Embeds tokens at positions start … start + T − 1: [B, T] → [B, T, C].
 Tensor Gpt::embed(const Tensor& ids, std::int64_t start) const {
   check(ids.dtype() == DType::int32 && ids.shape().rank() == 2, "gpt: ids must be int32 [B, T]; got {} {}",
         to_string(ids.dtype()), ids.shape());
   const std::int64_t end = start + ids.shape()[1];
-  check(end <= config.block_size, "gpt: at most block_size = {} tokens fit; got {}", config.block_size, end);
+  check(end <= config.block_size, "gpt: a sequence has at most block_size = {} tokens; got {}", config.block_size, end);
   const Tensor tokens = wte(ids);
   if (wpe) return drop(add(tokens, slice(wpe->weight, 0, start, end)));
   return drop(add(scale(tokens, std::sqrt(static_cast<double>(config.n_embd))), slice(sinusoids, 0, start, end)));
@@ -64,7 +64,7 @@ KvCache Gpt::make_cache(std::int64_t batch) const {
 
 Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache) const {
   check(ids.shape().rank() == 2 && ids.shape()[0] == cache.batch() && ids.shape()[1] >= 1,
-        "gpt: the next ids must be [{}, t] with t of at least 1; got {}", cache.batch(), ids.shape());
+        "gpt: the next ids must be [{}, t], the batch of the cache and t >= 1; got {}", cache.batch(), ids.shape());
   const Tensor x = hidden(ids, &cache);
   const std::int64_t tokens = ids.shape()[1];
   return reshape(head(slice(x, 1, tokens - 1, tokens)), {cache.batch(), config.vocab_size});

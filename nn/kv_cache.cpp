@@ -8,7 +8,7 @@
 namespace maki {
 namespace {
 
-// Columns [begin, end) of x [rows, width] into rows of `to`.
+// Copies columns [begin, end) of x [rows, width] to `to` [rows, end − begin].
 template <class T>
 void copy_columns(const T* x, std::int64_t rows, std::int64_t width, std::int64_t begin, std::int64_t end, T* to) {
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -23,12 +23,13 @@ KvLayer::KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd,
 
 Tensor KvLayer::attend(const Tensor& qkv, const Attention& options) {
   const std::int64_t batch = kv_.shape()[0], c = kv_.shape()[2] / 2;
-  check(Tape::current() == nullptr, "kv cache: cached attention has no gradient; end the Recording before generating");
+  check(Tape::current() == nullptr,
+        "kv cache: attention with a cache has no gradient; end the Recording before generating");
   check(qkv.shape().rank() == 3 && qkv.shape()[0] == batch && qkv.shape()[2] == 3 * c,
-        "kv cache: q, k and v must be [{}, t, {}]; got {}", batch, 3 * c, qkv.shape());
+        "kv cache: packed q, k and v must be [{}, t, {}]; got {}", batch, 3 * c, qkv.shape());
   const std::int64_t tokens = qkv.shape()[1], total = length_ + tokens;
-  check(total <= capacity_, "kv cache: at most {} tokens fit; got {}", capacity_, total);
-  // A sequence at a time: the rows of one sequence are contiguous, those of several are not.
+  check(total <= capacity_, "kv cache: holds at most {} tokens per sequence; got {}", capacity_, total);
+  // One sequence at a time, because only the rows of one sequence are contiguous in the cache.
   Tensor y = empty({batch, tokens, c}, qkv.dtype()), q = empty({1, tokens, c}, qkv.dtype());
   dispatch(qkv.dtype(), [&]<class T>() {
     for (std::int64_t b = 0; b < batch; ++b) {

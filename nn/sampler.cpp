@@ -11,7 +11,7 @@ namespace maki {
 Sampler::Sampler(const Sampling& options) : options_(options) {
   check(std::isfinite(options.temperature) && options.temperature >= 0,
         "temperature: must be finite and at least 0; got {}", options.temperature);
-  check(options.top_k >= 0, "top-k: must be at least 1, or 0 for all; got {}", options.top_k);
+  check(options.top_k >= 0, "top-k: must be at least 1, or 0 to keep all tokens; got {}", options.top_k);
   check(options.top_p > 0 && options.top_p <= 1, "top-p: must be in (0, 1]; got {}", options.top_p);
 }
 
@@ -28,7 +28,7 @@ std::int32_t Sampler::operator()(const Tensor& logits, std::uint64_t sample, std
     }
   });
   check<BadLogits>(!nan && possible, "sampler: the logits {}; the model has diverged, use an earlier checkpoint",
-                   nan ? "hold NaN" : "are all -Inf");
+                   nan ? "contain NaN" : "are all -Inf");
 
   const double largest = std::ranges::max_element(candidates_, {}, &Candidate::weight)->weight;
   if (options_.temperature == 0 || options_.top_k == 1) {
@@ -50,7 +50,7 @@ std::int32_t Sampler::operator()(const Tensor& logits, std::uint64_t sample, std
   return draw(RandomStream(options_.seed, Purpose::sample, sample).uniform(position));
 }
 
-// The n heaviest, heaviest first, the lower id first among equals.
+// Keeps the n candidates of largest weight, in descending order; among equals, the lower id comes first.
 void Sampler::keep_most_likely(std::int64_t n) {
   const auto kept = std::min(n, static_cast<std::int64_t>(candidates_.size()));
   const auto before = [](const Candidate& a, const Candidate& b) {
@@ -60,7 +60,8 @@ void Sampler::keep_most_likely(std::int64_t n) {
   candidates_.resize(static_cast<std::size_t>(kept));
 }
 
-// Inverse of the cumulative sum; rounding at the far end falls on the last candidate with weight.
+// Inverts the cumulative distribution. If rounding leaves a remainder at its end, the last candidate of non-zero weight
+// is chosen.
 std::int32_t Sampler::draw(double uniform) const {
   double total = 0;
   for (const Candidate& candidate : candidates_) total += candidate.weight;

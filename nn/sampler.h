@@ -1,4 +1,4 @@
-// Choosing the next token from logits. Order: temperature, then top-k, then top-p, then one draw.
+// Sampling the next token from logits: temperature, then top-k, then top-p, then one random draw.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,29 @@
 namespace maki {
 
 struct Sampling {
-  double temperature = 0.8;  ///< divides the logits; 0: the largest logit (greedy)
-  std::int64_t top_k = 0;    ///< keep exactly the k most likely (ties: the lower id); 0: all
-  double top_p = 1;  ///< keep the smallest set of the most likely whose probability reaches p (Holtzman et al. 2020)
+  double temperature = 0.8;  ///< the logits are divided by it; 0: always choose the largest logit (greedy)
+  std::int64_t top_k = 0;    ///< keep exactly the k most likely tokens, lower ids first among equals; 0: keep all
+  /// Keep the smallest set of most likely tokens whose probability reaches top_p, in (0, 1] (Holtzman et al. 2020).
+  double top_p = 1;
   std::uint64_t seed = 0;
 };
 
-/// Logits that describe no distribution: one is NaN, or all are −Inf. The model that made them has diverged.
+/// The logits define no distribution, because one is NaN or all are −Inf: the model has diverged.
 class BadLogits : public Error {
  public:
   using Error::Error;
 };
 
+/// Thread safety: none; calls share scratch memory.
 class Sampler {
  public:
-  /// Throws for a temperature that is negative or not finite, a negative top_k, or top_p outside (0, 1].
+  /// Throws Error if the temperature is negative or not finite, top_k is negative, or top_p is outside (0, 1].
   explicit Sampler(const Sampling& options);
 
-  /// One of the ids 0 … V − 1 for logits of V elements: a function of (logits, seed, sample, position). Ties are broken
-  /// by the lower id. Logits of +Inf take all the probability, in equal shares: the limit of growing logits. Throws
-  /// BadLogits when a logit is NaN or all are −Inf.
+  /// Chooses one of the ids 0 … V − 1 for logits of V elements of any shape. The result depends on the logits, the
+  /// options, `sample` and `position` alone, not on earlier calls. Ties are broken in favour of the lower id. Logits of
+  /// +Inf share all the probability equally, which is the limit of growing logits. Throws BadLogits if a logit is NaN or
+  /// all are −Inf, and Error if there are no logits.
   std::int32_t operator()(const Tensor& logits, std::uint64_t sample, std::uint64_t position);
 
  private:
@@ -39,7 +42,7 @@ class Sampler {
 
   struct Candidate {
     std::int32_t id;
-    double weight;  // the logit, then exp of it
+    double weight;  // at first the logit, then the unnormalised probability
   };
   Sampling options_;
   std::vector<Candidate> candidates_;
