@@ -57,8 +57,12 @@ struct Gemm {
   std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;  // stride 0 of A or B: one matrix for all items
 };
 
-/// Bytes of scratch that gemm(g) needs: a function of sizes, flags, target and threads(); pointers are not looked at,
-/// except that a pack of B makes it less.
+/// Bytes of scratch that gemm(g) needs: a function of the sizes and flags of g, the target, threads(), and whether the
+/// caller is inside a parallel region, where a product runs on the calling thread alone. Of the pointers only b_packed
+/// matters: a prepacked B makes it less.
+/// Requires: call it from the same parallel context (inside or outside a parallel region) as gemm(), with the same
+/// target and threads(). What it returns outside a region is enough inside one as well; what it returns inside may be
+/// too little outside, and gemm() then throws.
 template <class T>
 std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 

@@ -35,27 +35,29 @@ void gemm_thin_columns(const Gemm<T>&, std::int64_t, std::int64_t) {}
 
 inline constexpr int kThinRows = 14;
 
-/// A column of C in every lane: first, first + apart, … Beyond the last one unless kWhole: those lanes read the last
-/// column and write nothing.
+/// The column of C that each lane computes: first, first + apart, … A lane for which that is n or more has no column:
+/// gather() gives it 0 and scatter() skips it, neither touching memory, because another thread may be writing the last
+/// column of C. kWhole says that every lane has a column.
 template <bool kWhole, class T>
 struct ThinColumns {
   static constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>());
   using V = hn::Vec<GemmVec<T>>;
 
-  HWY_INLINE std::int64_t operator[](std::int64_t lane) const {
-    return kWhole ? first + lane * apart : std::min(first + lane * apart, n - 1);
-  }
-  /// from[column · stride] in every lane.
+  HWY_INLINE bool has(std::int64_t lane) const { return kWhole || first + lane * apart < n; }
+  /// The column of a lane. For a lane without one it is the last column, so that B can be loaded by whole vectors.
+  HWY_INLINE std::int64_t operator[](std::int64_t lane) const { return has(lane) ? first + lane * apart : n - 1; }
+  /// from[column · stride] in every lane that has a column, else 0.
   HWY_INLINE V gather(const T* from, std::int64_t stride) const {
     HWY_ALIGN T x[kLanes];
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) x[lane] = from[(*this)[lane] * stride];
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) x[lane] = has(lane) ? from[(*this)[lane] * stride] : T{0};
     return hn::Load(GemmVec<T>(), x);
   }
+  /// to[column] = v, for every lane that has a column.
   HWY_INLINE void scatter(V v, T* to) const {
     HWY_ALIGN T x[kLanes];
     hn::Store(v, GemmVec<T>(), x);
-    for (std::int64_t lane = 0; lane < kLanes && (kWhole || first + lane * apart < n); ++lane) {
-      to[(*this)[lane]] = x[lane];
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      if (has(lane)) to[(*this)[lane]] = x[lane];
     }
   }
 
