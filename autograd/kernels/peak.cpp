@@ -19,8 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A multiply-add takes 4 cycles and a core begins two in each: 8 chains at least, and registers for 12 where there are
-// 16. Cores that begin four in a cycle have 32.
+// A multiply-add takes 4 cycles and an x86 core starts two per cycle, so at least 8 independent chains are needed, and
+// 16 registers have room for 12. Other cores, which may start four per cycle, have 32 registers.
 inline constexpr int kChains = HWY_ARCH_X86 ? 12 : 16;
 
 template <class T>
@@ -33,7 +33,7 @@ HWY_INLINE double chains(std::int64_t rounds) {
   const hn::ScalableTag<T> d;
   const auto half = hn::Set(d, T{0.5});
   hn::Vec<decltype(d)> x[kChains];
-  // Different beginnings, or the compiler would run one chain for all.
+  // Each chain starts from another value, or the compiler would compute one chain for all.
   MAKI_UNROLL for (int i = 0; i < kChains; ++i) x[i] = hn::Set(d, static_cast<T>(i));
   for (std::int64_t round = 0; round < rounds; ++round) {
     MAKI_UNROLL for (int i = 0; i < kChains; ++i) x[i] = hn::MulAdd(x[i], half, half);
