@@ -1,14 +1,14 @@
-// The instructions of AMX that maki uses (Intel, "Architecture Instruction Set Extensions Programming Reference", chapter
-// 3). AMX has eight tile registers of 16 rows of 64 bytes, and an instruction that multiplies two of them as bfloat16
-// matrices and adds the product to a third in float32.
+// The instructions of AMX that maki uses (Intel, "Architecture Instruction Set Extensions Programming Reference",
+// chapter 3). AMX has eight tile registers of 16 rows of 64 bytes, and an instruction that multiplies two of them as
+// bfloat16 matrices and adds the product to a third in float32.
 #pragma once
 
 #include <cstddef>
 
 namespace maki::kernels::amx {
 
-/// Whether this CPU multiplies bfloat16 tiles and the system lets this process use them (Linux 5.16 or later). The first
-/// call asks the system for permission; later calls repeat its answer.
+/// Whether this CPU multiplies bfloat16 tiles and the system lets this process use them (Linux 5.16 or later). The
+/// first call asks the system for permission; later calls repeat its answer.
 bool available();
 
 /// Makes available() return true on a CPU without AMX. Only for tests that emulate the instructions

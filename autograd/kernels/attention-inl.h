@@ -1,9 +1,9 @@
 // What forward and backward attention share, for one SIMD target: the register-tiled product that does all matrix
 // arithmetic, 2^x, the online softmax of a row, and dropout of a row of weights.
 //
-// All products of attention are C[r][c] (+)= Σ_i A(r, i) · B[i][c], vectorized over c. For the scores and dp, c runs over
-// keys (B is kᵀ or vᵀ, packed once per block); for y, dq, dk and dv it runs over columns of the head. Every element is
-// one reduction chain over i in order, whatever register tile it falls into.
+// All products of attention are C[r][c] (+)= Σ_i A(r, i) · B[i][c], vectorized over c. For the scores and dp, c runs
+// over keys (B is kᵀ or vᵀ, packed once per block); for y, dq, dk and dv it runs over columns of the head. Every
+// element is one reduction chain over i in order, whatever register tile it falls into.
 //
 // Included by kernel files between foreach_target and their HWY_BEFORE_NAMESPACE; compiled once per target.
 #if defined(MAKI_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -24,8 +24,8 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows of a register tile. 8 × 2 vectors make 16 accumulators, twice what hides the latency of fused multiply-adds; where
-// there are only 16 registers, 4 × 2 leaves room for the operands.
+// Rows of a register tile. 8 × 2 vectors make 16 accumulators, twice what hides the latency of fused multiply-adds;
+// where there are only 16 registers, 4 × 2 leaves room for the operands.
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // in Highway, lower numbers are better targets
 inline constexpr int kTileRows = 8;
 #else
@@ -87,9 +87,9 @@ HWY_NOINLINE void Product(std::int64_t cols, std::int64_t depth, const T* a, std
 }
 
 /// 2^x for x <= 0: exactly 1 at 0; 0 where the result is below the normal range, so also at −Inf; NaN stays NaN. 2^f on
-/// |f| <= 1/2 is a minimax polynomial with constant term 1 (Remez in 50 digits; relative error 2.6e-9 in float32, 1.8e-17
-/// in float64). The argument of a softmax is never positive, so the upper end of the range needs no care: 13 operations,
-/// where Exp takes 19.
+/// |f| <= 1/2 is a minimax polynomial with constant term 1 (Remez in 50 digits; relative error 2.6e-9 for float, 1.8e-17
+/// for double). The argument of a softmax is never positive, so the upper end of the range needs no care: 13
+/// operations, where Exp takes 19.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp2Negative(D d, V x) {
   using T = hn::TFromD<D>;

@@ -16,9 +16,9 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// to [padded(cols)] = the median of each column over kCount picked rows. It is 0 beyond the last column, where it is not
-/// finite, and, of seven values, where the middle three differ by more than half of the median: outliers may then be the
-/// majority and the median one of them. Sorts by odd-even transposition.
+/// to [padded(cols)] = the median of each column over kCount picked rows. It is 0 beyond the last column, where it is
+/// not finite, and, of seven values, where the middle three differ by more than half of the median: outliers may then
+/// be the majority and the median one of them. Sorts by odd-even transposition.
 template <int kCount, class T>
 HWY_NOINLINE void Median(const PackSource<T>& from, const std::int64_t* picked, std::int64_t cols, T* to) {
   const hn::ScalableTag<T> d;
@@ -48,7 +48,7 @@ HWY_NOINLINE void Median(const PackSource<T>& from, const std::int64_t* picked, 
 /// uninitialized.
 template <class T>
 struct Origins {
-  T *first, *of_three, *of_seven;  // [padded(head_size)]
+  T *first, *of_three, *of_seven;       // [padded(head_size)]
   std::int64_t three_from, seven_from;  // the first rows whose origin is of_three, of_seven
 
   /// `at`: 3 · padded(head_size) elements of scratch.
@@ -72,8 +72,8 @@ struct Origins {
   const T* OfRow(std::int64_t row) const { return row < three_from ? first : row < seven_from ? of_three : of_seven; }
 };
 
-/// Σ_c a[c] · (row[c] − origin[c]), summed lane by lane. Reads exactly cols elements of `row`, but whole vectors of a and
-/// the origin, which are padded.
+/// Σ_c a[c] · (row[c] − origin[c]), summed lane by lane. Reads exactly cols elements of `row`, but whole vectors of a
+/// and the origin, which are padded.
 template <class T>
 HWY_INLINE T DotLessOrigin(const T* a, const T* row, const T* origin, std::int64_t cols) {
   const hn::ScalableTag<T> d;

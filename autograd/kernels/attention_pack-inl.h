@@ -117,8 +117,8 @@ HWY_INLINE bool PackRowsFrom(const PackSource<T>& from, std::int64_t rows, std::
   return hn::AllTrue(d, hn::Eq(bad, hn::Zero(d)));
 }
 
-/// to [rows, ld] = factor · (from [rows, cols] − origin), with zeros in the columns from cols to ld. Returns whether all
-/// elements of from − origin are finite.
+/// to [rows, ld] = factor · (from [rows, cols] − origin), with zeros in the columns from cols to ld. Returns whether
+/// all elements of from − origin are finite.
 template <class T>
 HWY_NOINLINE bool PackRows(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor, T* to,
                            std::int64_t ld) {
@@ -127,8 +127,9 @@ HWY_NOINLINE bool PackRows(const PackSource<T>& from, std::int64_t rows, std::in
 }
 
 /// Transposes the N × N matrix in N vectors of N lanes, in place, in log2 N steps. A step takes all pairs of vectors
-/// whose indices differ in one bit and separates their even and odd lanes: the lowest bit of the lane index becomes that
-/// bit of the vector index, which becomes the highest bit of the lane index. After all steps the two indices are swapped.
+/// whose indices differ in one bit and separates their even and odd lanes: the lowest bit of the lane index becomes
+/// that bit of the vector index, which becomes the highest bit of the lane index. After all steps the two indices are
+/// swapped.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void TransposeSquare([[maybe_unused]] D d, [[maybe_unused]] V* x) {
 #if HWY_TARGET != HWY_SCALAR
@@ -201,8 +202,8 @@ HWY_INLINE void DeliverRow(const T* from, std::int64_t cols, T factor, T* to) {
   for (; c < cols; ++c) to[c] = (kAdd ? to[c] : T{0}) + from[c] * factor;
 }
 
-/// to [rows, cols] (+)= factor · from, whose rows are ld apart. If `keys` has a mask, `from` holds the picked rows only,
-/// and the gradient of the others is 0.
+/// to [rows, cols] (+)= factor · from, whose rows are ld apart. If `keys` has a mask, `from` holds the picked rows
+/// only, and the gradient of the others is 0.
 template <class T>
 HWY_NOINLINE void Deliver(const T* from, std::int64_t ld, const KeyBlock* keys, std::int64_t rows, std::int64_t cols,
                           T factor, bool add, T* to, std::int64_t stride) {

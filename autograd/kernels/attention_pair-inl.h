@@ -1,5 +1,5 @@
-// The backward pass of attention for one tile of queries and one packed block of keys, for one SIMD target. The formulas
-// are in attention_backward.cpp.
+// The backward pass of attention for one tile of queries and one packed block of keys, for one SIMD target. The
+// formulas are in attention_backward.cpp.
 #if defined(MAKI_KERNELS_ATTENTION_PAIR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ATTENTION_PAIR_INL_H_
 #undef MAKI_KERNELS_ATTENTION_PAIR_INL_H_

@@ -1,5 +1,5 @@
-// One tile of work of the attention kernels, as plain pointers, and the layout of its scratch: the interface between the
-// portable code and the code that is compiled once per SIMD target.
+// One tile of work of the attention kernels, as plain pointers, and the layout of its scratch: the interface between
+// the portable code and the code that is compiled once per SIMD target.
 #pragma once
 
 #include <algorithm>
@@ -93,7 +93,7 @@ constexpr std::int64_t forward_tile_scratch(std::int64_t head_size) {
   const std::int64_t d = padded(head_size);
   return 2 * kForwardTile * d + kForwardTile * (kPadding + 2)  // q and y; per row: sums by lane, maximum, sum
          + kKeyBlock * (2 * d)                                 // kᵀ, v
-         + kPadding * (kKeyBlock + 2) + kKeyBlock              // p, new maxima and α of a group of rows; keep of one row
+         + kPadding * (kKeyBlock + 2) + kKeyBlock              // p, new maxima, α of a group of rows; keep of one
          + 3 * d;                                              // origins
 }
 
@@ -135,8 +135,8 @@ struct AttentionPanel {
   }
 };
 
-/// Elements of scratch for one worker of backward: weights and their gradients, [kBackwardTile, kKeyBlock] each, one row
-/// of dropout factors [kKeyBlock], and the three origins of the keys and of the values.
+/// Elements of scratch for one worker of backward: weights and their gradients, [kBackwardTile, kKeyBlock] each, one
+/// row of dropout factors [kKeyBlock], and the three origins of the keys and of the values.
 constexpr std::int64_t backward_scratch(std::int64_t head_size) {
   return 2 * kBackwardTile * kKeyBlock + kKeyBlock + 6 * padded(head_size);
 }

@@ -38,8 +38,8 @@ HWY_INLINE hn::Vec<D> sum_vector(D d, std::int64_t rows, const T* x, std::int64_
   return total;
 }
 
-// Sums four adjacent vectors of columns, because a single one would wait for the latency of its own additions. The order
-// of the sums of each column is that of sum_vector().
+// Sums four adjacent vectors of columns, because a single one would wait for the latency of its own additions. The
+// order of the sums of each column is that of sum_vector().
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void sum_four(D d, std::int64_t rows, const T* x, std::int64_t stride, Sink<T> sums) {
   const auto width = static_cast<std::int64_t>(hn::Lanes(d));

@@ -23,9 +23,9 @@ namespace maki::kernels {
 /// without changing a bit.
 inline constexpr std::int64_t kGemmChain = 512;
 
-/// Whether a product of these three sizes, in any order, is faster on AMX tiles. This is estimated by counting work, not
-/// measured: packing an operand costs about as much as multiplying it by 20 columns, and partial tiles are padded to
-/// whole ones. Decide once for the whole product: its parts and the products of its backward take the same `tiles`.
+/// Whether a product of these three sizes, in any order, is faster on AMX tiles. This is estimated by counting work,
+/// not measured: packing an operand costs about as much as multiplying it by 20 columns, and partial tiles are padded
+/// to whole ones. Decide once for the whole product: its parts and the products of its backward take the same `tiles`.
 constexpr bool tiles_pay(std::int64_t m, std::int64_t n, std::int64_t k) {
   const std::int64_t least = std::min({m, n, k}), most = std::max({m, n, k}), middle = m + n + k - least - most;
   return least >= 32 && middle >= 64;
@@ -52,7 +52,7 @@ struct Gemm {
   const T* bias = nullptr;  // [n], added to every row; null: none
   /// op(B) from pack_b(), shared by all items of the batch; if not null, b, ldb and b_transposed are ignored.
   const T* b_packed = nullptr;
-  bool tiles = false;  // sum float32 on AMX tiles if the target is amx; otherwise no effect
+  bool tiles = false;                        // sum float32 on AMX tiles if the target is amx; otherwise no effect
   Activation activation = Activation::none;  // applied to finished elements, with the bits of kernels/elementwise
   T* derivative = nullptr;  // output, laid out like C: derivative of the activation, for the backward pass; null: none
   std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;  // stride_a or stride_b 0: shared by all items

@@ -1,5 +1,5 @@
-// Packs the operands of float32 products on AMX: every number is split into the sum of three bfloat16 numbers (8 + 8 + 8
-// of its 24 bits), stored as whole tiles. Included once for every SIMD target; empty on targets without AMX.
+// Packs the operands of float32 products on AMX: every number is split into the sum of three bfloat16 numbers (8 + 8 +
+// 8 of its 24 bits), stored as whole tiles. Included once for every SIMD target; empty on targets without AMX.
 #if defined(MAKI_KERNELS_GEMM_AMX_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_AMX_PACK_INL_H_
 #undef MAKI_KERNELS_GEMM_AMX_PACK_INL_H_
@@ -38,14 +38,14 @@ inline constexpr std::int64_t kAmxTile = 512;           // bfloat16 numbers in a
 inline constexpr std::int64_t kAmxWide = 2 * kAmxSide;  // rows of a panel of A, columns of a panel of B
 inline constexpr std::int64_t kAmxDepth = 128;          // steps whose small products are added before their large ones
 
-/// A panel is a sequence of groups of kAmxGroup steps. A group holds 32 rows of A, or 32 columns of B, as two tiles, each
-/// in three pieces: high, middle, low. The offsets are in bfloat16 numbers.
+/// A panel is a sequence of groups of kAmxGroup steps. A group holds 32 rows of A, or 32 columns of B, as two tiles,
+/// each in three pieces: high, middle, low. The offsets are in bfloat16 numbers.
 inline constexpr std::int64_t kAmxHigh = 0, kAmxMiddle = kAmxTile, kAmxLow = 2 * kAmxTile;
 inline constexpr std::int64_t kAmxPieces = 3 * kAmxTile, kAmxPanelGroup = 2 * kAmxPieces;
 
-/// x = high + middle + low, exactly (but below 1e-31 the low piece can be subnormal, which AMX takes for 0). The piece is
-/// the upper 16 bits of each element. High and middle are rounded to nearest, ties away from zero, so that the rest fits
-/// in the next piece. An infinity becomes NaN.
+/// x = high + middle + low, exactly (but below 1e-31 the low piece can be subnormal, which AMX takes for 0). A piece is
+/// the upper 16 bits of each element. High and middle are rounded to nearest, ties away from zero, so that the rest
+/// fits in the next piece. An infinity becomes NaN.
 struct AmxSplit {
   explicit HWY_INLINE AmxSplit(AmxVec x) {
     const AmxFloats d;
@@ -134,7 +134,7 @@ inline void amx_pack_rows_transposed(std::int64_t m, std::int64_t k, const float
   }
 }
 
-/// Packs op(A) [m, k], m <= 32, as one panel. Rows beyond m are left uninitialized: no element of C is computed from them.
+/// Packs op(A) [m, k], m <= 32, as one panel. Rows beyond m are left uninitialized: no element of C depends on them.
 inline void amx_pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool transposed,
                        std::uint16_t* panel) {
   (transposed ? amx_pack_rows_transposed : amx_pack_rows)(m, k, a, lda, panel);

@@ -57,8 +57,8 @@ HWY_INLINE void choose_b(const GemmBlock<T>& g, bool first, bool last, std::int6
   }
 }
 
-/// Sets where a tile reads its rows of A, from row i on. Of a transposed A, the first panel of columns reads the rows in
-/// place and packs them for the panels to the right.
+/// Sets where a tile reads its rows of A, from row i on. Of a transposed A, the first panel of columns reads the rows
+/// in place and packs them for the panels to the right.
 template <class T>
 HWY_INLINE void choose_a(const GemmBlock<T>& g, std::int64_t i, bool first, bool last, GemmTileCall<T>& call) {
   call.a = g.a_transposed ? g.a + i : g.a + i * g.lda;

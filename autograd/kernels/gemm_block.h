@@ -69,8 +69,8 @@ void gemm_thin(const Gemm<T>& g, std::int64_t begin, std::int64_t end);
 template <class T>
 void gemm_pack_a(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, bool a_transposed, T* panel);
 
-/// Packs op(B) [k, n] into panels, panel_stride elements apart: element (p, j) is b[p * ldb + j], or b[j * ldb + p] with
-/// b_transposed. The last panel is padded with zeros.
+/// Packs op(B) [k, n] into panels, panel_stride elements apart: element (p, j) is b[p * ldb + j], or b[j * ldb + p]
+/// with b_transposed. The last panel is padded with zeros.
 template <class T>
 void gemm_pack_b(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
                  std::int64_t panel_stride, bool tiles);

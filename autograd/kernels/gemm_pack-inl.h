@@ -1,5 +1,5 @@
-// Packs B into panels that are two vectors of columns wide, each dense and row-major, [k, panel]. Included once for every
-// SIMD target.
+// Packs B into panels that are two vectors of columns wide, each dense and row-major, [k, panel]. Included once for
+// every SIMD target.
 #if defined(MAKI_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_PACK_INL_H_
 #undef MAKI_KERNELS_GEMM_PACK_INL_H_

@@ -1,6 +1,6 @@
-// Products of few rows with a transposed B, as in generation: y = x · weightᵀ with the weights in their own layout. Each
-// element of B is used by these few rows only, so packing it would not pay: B is streamed from memory and transposed in
-// registers. Included once for every SIMD target.
+// Products of few rows with a transposed B, as in generation: y = x · weightᵀ with the weights in their own layout.
+// Each element of B is used by these few rows only, so packing it would not pay: B is streamed from memory and
+// transposed in registers. Included once for every SIMD target.
 #if defined(MAKI_KERNELS_GEMM_THIN_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_THIN_INL_H_
 #undef MAKI_KERNELS_GEMM_THIN_INL_H_
@@ -118,9 +118,9 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) finish_thin(g, columns, i, total[i]);
 }
 
-/// Steps [begin, end) of gemm_thin(); a step is one vector of columns. If B takes 2 MiB or more, the columns are divided
-/// into one group per lane, and step t takes column t of each group: a lane then reads rows of B that follow one
-/// another, so that memory is read in a few long streams (33 GB/s, where a single stream gave 21 to 27). If B is
+/// Steps [begin, end) of gemm_thin(); a step is one vector of columns. If B takes 2 MiB or more, the columns are
+/// divided into one group per lane, and step t takes column t of each group: a lane then reads rows of B that follow
+/// one another, so that memory is read in a few long streams (33 GB/s, where a single stream gave 21 to 27). If B is
 /// smaller, the columns of a step are adjacent, so that no two threads write the same cache line of C.
 template <int kRows, class T>
 void gemm_thin_rows(const Gemm<T>& g, std::int64_t begin, std::int64_t end) {

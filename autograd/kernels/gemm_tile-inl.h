@@ -20,8 +20,8 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows of the register tile, which is two vectors wide. AVX3 has 32 vector registers: 28 accumulators, 2 for B, 1 for A.
-// AVX2 has 16: 12 + 2 + 1. Targets without fused multiply-add need one more register for the product.
+// Rows of the register tile, which is two vectors wide. AVX3 has 32 vector registers: 28 accumulators, 2 for B, 1 for
+// A. AVX2 has 16: 12 + 2 + 1. Targets without fused multiply-add need one more register for the product.
 #if HWY_TARGET <= HWY_AVX3  // in Highway, lower numbers are better targets
 inline constexpr int kTileRows = 14;
 #elif HWY_TARGET == HWY_AVX2
@@ -40,10 +40,10 @@ template <class T>
 inline constexpr std::int64_t kPackedRows =
     (kTileRows + hn::MaxLanes(GemmVec<T>()) - 1) / hn::MaxLanes(GemmVec<T>()) * hn::MaxLanes(GemmVec<T>());
 
-/// One register tile: C [rows, vectors] = (accumulate ? C : 0) + A [rows, k] B [k, vectors] (+ bias), with A B summed as
-/// one chain. Row p of B is at b + p * ldb. Element (i, p) of A is a[i * lda + p], or a[p * lda + i] if A is transposed.
-/// Operands that are read in place can be packed on the way, hidden behind the arithmetic: a transposed A into a_copy
-/// [k, kPackedRows], B into b_copy [k, panel]; null for neither.
+/// One register tile: C [rows, vectors] = (accumulate ? C : 0) + A [rows, k] B [k, vectors] (+ bias), with A B summed
+/// as one chain. Row p of B is at b + p * ldb. Element (i, p) of A is a[i * lda + p], or a[p * lda + i] if A is
+/// transposed. Operands that are read in place can be packed on the way, hidden behind the arithmetic: a transposed A
+/// into a_copy [k, kPackedRows], B into b_copy [k, panel]; null for neither.
 template <class T>
 struct GemmTileCall {
   std::int64_t k;
@@ -59,9 +59,9 @@ struct GemmTileCall {
   const T* bias;
 };
 
-/// The addresses of the next element of each row of A. The rows are in groups of five: one base pointer per group and at
-/// most four strides, which all groups share, fit in the integer registers. Fourteen separate offsets were loaded from
-/// the stack, on ports that the arithmetic needs; avoiding that brought 3 points of the peak at every shape.
+/// The addresses of the next element of each row of A. The rows are in groups of five: one base pointer per group and
+/// at most four strides, which all groups share, fit in the integer registers. Fourteen separate offsets were loaded
+/// from the stack, on ports that the arithmetic needs; avoiding that brought 3 points of the peak at every shape.
 template <int kRows, bool kColumnsA, class T>
 class RowPointers {
  public:
@@ -118,8 +118,8 @@ HWY_INLINE void gemm_chain(const GemmTileCall<T>& call, V (&sum)[kRows][kVecs]) 
   }
 }
 
-/// Computes one tile of kRows rows and kVecs vectors. C is prefetched, so that the tile need not wait for it at the end:
-/// 4096 × 1536 rose from 83 to 91 % of the peak.
+/// Computes one tile of kRows rows and kVecs vectors. C is prefetched, so that the tile need not wait for it at the
+/// end: 4096 × 1536 rose from 83 to 91 % of the peak.
 template <int kRows, int kVecs, bool kColumnsA, class T>
 HWY_NOINLINE void gemm_tile(const GemmTileCall<T>& call) {
   const GemmVec<T> d;
@@ -171,7 +171,7 @@ GemmTileFunction<T> gemm_tile_of(std::int64_t rows, std::int64_t vecs, bool colu
   return vecs == 1 ? gemm_tile_of<1, false, T>(rows, kAll) : gemm_tile_of<2, false, T>(rows, kAll);
 }
 
-/// A tile that extends beyond the last column of C: computed in a buffer, so that nothing beyond that column is touched.
+/// A tile that extends beyond the last column of C: computed in a buffer, so that nothing beyond C is touched.
 template <class T>
 HWY_NOINLINE void gemm_edge(GemmTileFunction<T> tile, std::int64_t rows, std::int64_t columns, GemmTileCall<T> call) {
   constexpr std::ptrdiff_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());

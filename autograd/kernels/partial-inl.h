@@ -1,6 +1,6 @@
 // Loads and stores for loop tails: fewer elements than a vector holds, without touching memory beyond them (Highway's
-// MaskedLoad reads whole vectors on CPUs without masks). The other lanes are 0; they are computed with but never stored.
-// So a tail goes through the same instructions as whole vectors and gets the same bits.
+// MaskedLoad reads whole vectors on CPUs without masks). The other lanes are 0; they are computed with but never
+// stored. So a tail goes through the same instructions as whole vectors and gets the same bits.
 #if defined(MAKI_KERNELS_PARTIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_PARTIAL_INL_H_
 #undef MAKI_KERNELS_PARTIAL_INL_H_

@@ -1,5 +1,5 @@
-// Loops that measure what a machine can do at most, with the instructions that the kernels use: multiply-adds per second
-// and bytes per second. Each runs on the calling thread alone.
+// Loops that measure what a machine can do at most, with the instructions that the kernels use: multiply-adds per
+// second and bytes per second. Each runs on the calling thread alone.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,13 @@ double multiply_add_chains(std::int64_t rounds);
 
 /// Floating-point operations in float32 that one round of tile_chains() is worth.
 std::int64_t tile_flop();
-/// Runs `rounds` times the tile multiplications that a product of two 32 × 32 float32 matrices takes, six in bfloat16 for
-/// one in float32, in tile registers alone. Returns the mean of the sums divided by its expected value: exactly 1, for at
-/// most 2^21 rounds. Throws Error unless uses_amx().
+/// Runs `rounds` times the tile multiplications that a product of two 32 × 32 float32 matrices takes, six in bfloat16
+/// for one in float32, in tile registers alone. Returns the mean of the sums divided by its expected value: exactly 1,
+/// for at most 2^21 rounds. Throws Error unless uses_amx().
 double tile_chains(std::int64_t rounds);
 
-/// y = x, both [n] and aligned to 64 bytes, with stores that bypass the caches, so that no bytes move but those counted.
+/// y = x, both [n] and aligned to 64 bytes, with stores that bypass the caches, so that no bytes move but those
+/// counted.
 void stream_copy(std::int64_t n, const float* x, float* y);
 
 /// The sum of x [n], aligned to 64 bytes, read in the order in which memory is fastest: eight streams, each prefetched.

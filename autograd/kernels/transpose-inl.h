@@ -1,5 +1,5 @@
-// Loads columns of a row-major matrix as vectors. Included once for every SIMD target; empty for HWY_SCALAR, which has no
-// vectors.
+// Loads columns of a row-major matrix as vectors. Included once for every SIMD target; empty for HWY_SCALAR, which has
+// no vectors.
 #if defined(MAKI_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_TRANSPOSE_INL_H_
 #undef MAKI_KERNELS_TRANSPOSE_INL_H_
