@@ -1,12 +1,13 @@
-// Activations on vectors and their derivatives, shared by the elementwise kernels and the epilogue of the matrix
-// product, so that fused and composed forms give equal bits:
+// Activations on vectors and their derivatives. The elementwise kernels and the epilogue of GEMM share them, so that
+// fused and composed ops give equal bits:
 //
 //   Gelu      x Φ(x), Φ(x) = (1 + erf(x/√2)) / 2; derivative Φ(x) + x φ(x). Hendrycks and Gimpel 2016, arXiv:1606.08415
 //   GeluTanh  x (1 + tanh u) / 2 = x σ(2u), u = √(2/π) (x + 0.044715 x³): the same paper; GPT-2
 //   Silu      x σ(x); derivative σ(x) (1 + x (1 − σ(x)))
 //
-// At −Inf they are NaN (−Inf · 0), as in PyTorch. Derivatives are right for every number and at both infinities: the
-// factor that a decaying one multiplies is clamped where the product is 0 in float64 already, or 0 · Inf would be NaN.
+// At −Inf the activations are NaN (−Inf · 0), as in PyTorch. The derivatives are right for every number and at both
+// infinities: they multiply a factor that decays to 0 with one that grows, and clamp the latter where the product is
+// already 0 in float64, because 0 · Inf would be NaN.
 #if defined(MAKI_KERNELS_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ACTIVATION_INL_H_
 #undef MAKI_KERNELS_ACTIVATION_INL_H_
@@ -20,13 +21,14 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// x Φ(x)
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Gelu(D d, V x) {
   V unused;
   return hn::Mul(x, NormalCdf(d, x, unused));
 }
 
-/// Both, for little more than one of them.
+/// x Φ(x), and its derivative Φ(x) + x φ(x); both cost little more than one of them.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluAndDerivative(D d, V x, V& derivative) {
   V density;
@@ -43,6 +45,7 @@ HWY_INLINE V GeluDerivative(D d, V x) {
   return derivative;
 }
 
+/// x σ(2u)
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluTanh(D d, V x) {
   using T = hn::TFromD<D>;
@@ -52,7 +55,7 @@ HWY_INLINE V GeluTanh(D d, V x) {
   return hn::Mul(x, Sigmoid(d, hn::Mul(x, inner)));
 }
 
-/// σ + x σ (1 − σ) · 2u′, 2u′ = c + 3 c · 0.044715 x²
+/// d/dx of x σ(2u): σ(2u) + x σ(2u) (1 − σ(2u)) · 2u′, with 2u′ = c + 3 c · 0.044715 x² and c = 2 √(2/π)
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluTanhDerivative(D d, V x) {
   using T = hn::TFromD<D>;
@@ -71,11 +74,13 @@ HWY_INLINE V GeluTanhAndDerivative(D d, V x, V& derivative) {
   return GeluTanh(d, x);
 }
 
+/// x σ(x)
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Silu(D d, V x) {
   return hn::Mul(x, Sigmoid(d, x));
 }
 
+/// d/dx of x σ(x): σ(x) + x σ(x) (1 − σ(x))
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V SiluDerivative(D d, V x) {
   V slope;

@@ -1,11 +1,11 @@
-// What forward and backward of attention share, for one SIMD target: the register-tiled product that does all the
-// arithmetic, 2^x, the online softmax of a row, and its dropout.
+// What forward and backward attention share, for one SIMD target: the register-tiled product that does all matrix
+// arithmetic, 2^x, the online softmax of a row, and dropout of a row of weights.
 //
-// All five products of attention are C[r][c] (+)= Σ_i A(r, i) · B[i][c], with c across the lanes: scores and dP have
-// keys in the lanes (against kᵀ, vᵀ, packed once a block), y, dq, dk and dv have columns of the head. Every element is
-// one chain over i in order, whatever tile it falls into.
+// All products of attention are C[r][c] (+)= Σ_i A(r, i) · B[i][c], vectorized over c. For the scores and dp, c runs
+// over keys (B is kᵀ or vᵀ, packed once per block); for y, dq, dk and dv it runs over columns of the head. Every
+// element is one reduction chain over i in order, whatever register tile it falls into.
 //
-// Included by kernel files between foreach_target and their HWY_BEFORE_NAMESPACE; compiled once for each target.
+// Included by kernel files between foreach_target and their HWY_BEFORE_NAMESPACE; compiled once per target.
 #if defined(MAKI_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ATTENTION_INL_H_
 #undef MAKI_KERNELS_ATTENTION_INL_H_
@@ -24,9 +24,9 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows of a register tile. 8 × 2 vectors is 16 accumulators, twice what hides the latency of fused multiply-add; with
-// 16 registers 4 × 2 leaves room for the operands.
-#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // lower numbers are better targets
+// Rows of a register tile. 8 × 2 vectors make 16 accumulators, twice what hides the latency of fused multiply-adds;
+// where there are only 16 registers, 4 × 2 leaves room for the operands.
+#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // in Highway, lower numbers are better targets
 inline constexpr int kTileRows = 8;
 #else
 inline constexpr int kTileRows = 4;
@@ -34,8 +34,8 @@ inline constexpr int kTileRows = 4;
 
 enum class Store { set, add, scale_add };  // C = sum, C += sum, C = C · alpha[row] + sum
 
-/// C [R][V vectors], ldc. A is [R][depth] with row stride lda, or, kAcross, [depth][R] with stride lda between depths.
-/// B is [depth][V vectors], ldb.
+/// One register tile: C [R, V vectors] = A B, combined with C as kStore says. A is [R, depth] with rows lda apart or,
+/// with kAcross, transposed: [depth, R]. B is [depth, V vectors]; the rows of B and C are ldb and ldc apart.
 template <int R, int V, bool kAcross, Store kStore, class T>
 HWY_INLINE void Tile(std::int64_t depth, const T* HWY_RESTRICT a, std::int64_t lda, const T* HWY_RESTRICT b,
                      std::int64_t ldb, T* HWY_RESTRICT c, std::int64_t ldc, const T* alpha) {
@@ -73,12 +73,12 @@ HWY_INLINE void Tile(std::int64_t depth, const T* HWY_RESTRICT a, std::int64_t l
   }
 }
 
-/// C [R][cols], cols a multiple of the vector.
+/// The same for C [R, cols], where cols is a multiple of the vector size.
 template <int R, bool kAcross, Store kStore, class T>
 HWY_NOINLINE void Product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
                           std::int64_t ldb, T* c, std::int64_t ldc, const T* alpha = nullptr) {
   constexpr std::int64_t kN = Lanes<T>();
-  constexpr int kWide = R == 1 ? 4 : 2;  // a single row has only its columns to hide the latency with
+  constexpr int kWide = R == 1 ? 4 : 2;  // with a single row, only its columns give independent accumulators
   std::int64_t at = 0;
   for (; at + kWide * kN <= cols; at += kWide * kN) {
     Tile<R, kWide, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
@@ -86,15 +86,16 @@ HWY_NOINLINE void Product(std::int64_t cols, std::int64_t depth, const T* a, std
   for (; at < cols; at += kN) Tile<R, 1, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
 }
 
-/// 2^x for x <= 0, NaN kept: exactly 1 at 0, 0 below the normal range, so −Inf gives 0. 2^f on |f| <= 1/2 is a minimax
-/// polynomial with constant term 1 (Remez in 50 digits; relative error 2.6e-9 and 1.8e-17). The argument of a softmax
-/// is never positive, which saves the upper end of Exp: 13 operations in place of 19.
+/// 2^x for x <= 0: exactly 1 at 0; 0 where the result is below the normal range, so also at −Inf; NaN stays NaN. 2^f on
+/// |f| <= 1/2 is a minimax polynomial with constant term 1 (Remez in 50 digits; relative error 2.6e-9 for float, 1.8e-17
+/// for double). The argument of a softmax is never positive, so the upper end of the range needs no care: 13
+/// operations, where Exp takes 19.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp2Negative(D d, V x) {
   using T = hn::TFromD<D>;
   constexpr bool kFloat = sizeof(T) == 4;
   const hn::RebindToUnsigned<D> du;
-  // Adding 1.5·2^23 (2^52) leaves the nearest integer, plus the bias of the exponent, in the low bits.
+  // Adding 1.5·2^23 (float64: 1.5·2^52) leaves the nearest integer, plus the exponent bias, in the low bits.
   const V magic = hn::Set(d, static_cast<T>(kFloat ? 12582912.0 + 127 : 6755399441055744.0 + 1023));
   const V shifted = hn::Add(x, magic);
   const V f = hn::Sub(x, hn::Sub(shifted, magic));
@@ -107,12 +108,13 @@ HWY_INLINE V Exp2Negative(D d, V x) {
                    0.00133335581534399647, 0.000154035304415721303, 1.52527273851938682e-05, 1.32154426753298221e-06,
                    1.01806476592341389e-07, 7.07257041281442351e-09, 4.07807192958833667e-10);
   }
-  const V power = hn::BitCast(d, hn::ShiftLeft < kFloat ? 23 : 52 > (hn::BitCast(du, shifted)));
+  constexpr int kMantissa = kFloat ? 23 : 52;
+  const V power = hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::BitCast(du, shifted)));
   const auto tiny = hn::Lt(x, hn::Set(d, static_cast<T>(kFloat ? -125.5 : -1021.5)));
   return hn::IfThenZeroElse(tiny, hn::Mul(p, power));
 }
 
-/// The new maximum of one row over its `visible` keys.
+/// The running maximum of one row after a block: the larger of `old` and its scores s of the `visible` keys.
 template <class T>
 HWY_INLINE T RowMax(const T* s, std::int64_t visible, T old) {
   const hn::ScalableTag<T> d;
@@ -127,7 +129,8 @@ HWY_INLINE T RowMax(const T* s, std::int64_t visible, T old) {
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
-/// s → p = 2^(s − max) in place, 0 from `visible` to `width`; their sum goes to the row's sums by lane.
+/// Replaces the scores s of one row by weights p = 2^(s − max), with zeros from `visible` to `width`, and updates the
+/// row's sums by lane: lane_sum = lane_sum · alpha + p.
 template <class T>
 HWY_INLINE void RowWeights(T* s, std::int64_t visible, std::int64_t width, T max, T alpha, T* lane_sum) {
   const hn::ScalableTag<T> d;
@@ -151,6 +154,7 @@ HWY_INLINE void RowWeights(T* s, std::int64_t visible, std::int64_t width, T max
   hn::StoreU(hn::MulAdd(hn::LoadU(d, lane_sum), hn::Set(d, alpha), sum), d, lane_sum);
 }
 
+/// y [n] = 2^(x − shift) for x <= shift, n rounded up to whole vectors.
 template <class T>
 HWY_INLINE void Exp2Of(const T* x, const T* shift, std::int64_t n, T* y) {
   const hn::ScalableTag<T> d;
@@ -159,13 +163,13 @@ HWY_INLINE void Exp2Of(const T* x, const T* shift, std::int64_t n, T* y) {
   }
 }
 
-/// keep [count]: 1 / (1 − p), or 0 for a dropped weight, of the first `count` picked keys of a row whose key 0 has
-/// number `row` in the stream.
+/// keep [count] = 1 / (1 − p), or 0 where the weight is dropped, for the first `count` picked keys of a block. `row` is
+/// the index of the row's key 0 in the random stream.
 template <class T>
 HWY_NOINLINE void DropoutRow(const DropoutRule& rule, std::uint64_t row, const KeyBlock& keys, std::int64_t count,
                              T* HWY_RESTRICT keep) {
   if (count == 0) return;
-  HWY_ALIGN std::uint32_t words[256];  // 64 keys are in at most 17 blocks of four
+  HWY_ALIGN std::uint32_t words[256];  // 64 keys lie in at most 17 blocks of four words; PhiloxWords() wants 64 blocks
   const std::uint64_t first = row + static_cast<std::uint64_t>(keys.first);
   const std::int64_t extent = keys.pick == nullptr ? count : keys.pick[count - 1] + 1;
   const std::uint32_t* const own = words + first % 4;

@@ -1,13 +1,14 @@
-// Attention, backward: see attention.h. Weights are recomputed from q, k and the saved lse. With p the weights, keep
-// the dropout factors, r_t = Σ_c y[t,c] · dy[t,c] (which is Σ_s p ∘ dp):
+// Backward attention (see attention.h). The forward pass is y = (p ∘ keep) v with p = softmax(scale · q kᵀ) and the
+// dropout factors keep; p is recomputed from q, k and the saved lse. With r_t = Σ_c y[t,c] · dy[t,c], which equals
+// Σ_s p ∘ dp:
 //
 //   dp = (dy vᵀ) ∘ keep      ds = p ∘ (dp − r)
 //   dv = (p ∘ keep)ᵀ dy      dq = scale · ds k      dk = scale · dsᵀ q
 //
-// Dao et al. 2022, arXiv:2205.14135, algorithm 4. Every pair of a query tile and a key block is computed once and adds
-// to dq of its tile and to dk and dv of its block, in an order that the shape alone decides. Many heads: each is one
-// thread's, from start to end. Few heads, or very long ones: each is cut into n × n pieces, and step w of n runs those
-// with query piece + key piece = w mod n, which touch no row twice, side by side.
+// (Dao et al. 2022, arXiv:2205.14135, algorithm 4). Every pair of a query tile and a key block is computed once and
+// adds to dq of its tile and to dk and dv of its block, in an order that depends on the shape alone. If there are many
+// heads, one thread computes a whole head. If there are few, or very long ones, each head is cut into n × n pieces, and
+// step w of n computes in parallel those with query piece + key piece = w mod n, no two of which share a row.
 #include <algorithm>
 #include <array>
 #include <numbers>
@@ -27,13 +28,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
-/// The scratch of a worker, see backward_scratch.
+/// The scratch of a worker; see backward_scratch().
 template <class T>
 struct BackwardScratch {
   T *p, *ds, *keep;
   Origins<T> k_origins, v_origins;
 
-  /// With dropout the values have no origin: their weights do not add up to 1.
+  /// With dropout the values have no origin, because the weights of a row do not add up to 1.
   BackwardScratch(const AttentionBackwardHead<T>& head, T* at)
       : p(at),
         ds(p + kBackwardTile * kKeyBlock),
@@ -49,7 +50,7 @@ struct BackwardScratch {
   }
 };
 
-/// Packs a tile of queries of a piece; their gradients start at 0.
+/// Packs q and dy of the tile of queries [t, t + rows), computes r, and sets dq to 0.
 template <class T>
 HWY_INLINE void StartQueries(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, std::int64_t t,
                              std::int64_t rows, const BackwardScratch<T>& scratch) {
@@ -66,7 +67,7 @@ HWY_INLINE void StartQueries(const AttentionBackwardHead<T>& head, const Attenti
   }
 }
 
-/// Packs the rows of a piece; their gradients start at 0.
+/// Packs the rows of a piece and sets their gradients to 0.
 template <class T>
 HWY_INLINE void Start(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece,
                       const BackwardScratch<T>& scratch) {
@@ -77,7 +78,7 @@ HWY_INLINE void Start(const AttentionBackwardHead<T>& head, const AttentionPanel
   for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {
     std::fill(s.dk + at * ld, s.dk + (at + kKeyBlock) * ld, T{0});
     std::fill(s.dv + at * ld, s.dv + (at + kKeyBlock) * ld, T{0});
-    if (scratch.k_origins.seven_from == head.queries) continue;  // early rows need nothing packed
+    if (scratch.k_origins.seven_from == head.queries) continue;  // all rows are early ones and use the keys in place
     const KeyBlock keys(head.key_mask, at, head.keys);
     const PackSource<T> k{head.k + at * head.k_stride, head.k_stride, keys.pick, scratch.k_origins.of_seven};
     const PackSource<T> v{head.v + at * head.v_stride, head.v_stride, keys.pick, scratch.v_origins.of_seven};
@@ -87,7 +88,7 @@ HWY_INLINE void Start(const AttentionBackwardHead<T>& head, const AttentionPanel
   }
 }
 
-/// Every visible pair of a piece, key blocks outside.
+/// Computes every visible pair of a piece; key blocks are the outer loop.
 template <class T>
 HWY_INLINE void Sweep(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece,
                       const BackwardScratch<T>& scratch) {
@@ -127,6 +128,7 @@ HWY_INLINE void Sweep(const AttentionBackwardHead<T>& head, const AttentionPanel
   }
 }
 
+/// Delivers the gradients of the rows of a piece. q was packed times scale · log₂ e, so dk only lacks a factor ln 2.
 template <class T>
 HWY_INLINE void Finish(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece) {
   const std::int64_t ld = padded(head.head_size), t = piece.query_begin;
@@ -153,7 +155,7 @@ HWY_INLINE void RunPhase(const AttentionBackwardHead<T>& head, T* panel, const A
   if (phase == BackwardPhase::sweep) return Sweep(head, s, piece, scratch);
   const AttentionPiece queries{piece.query_begin, piece.query_end, 0, 0};
   Start(head, s, queries, scratch);
-  for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {  // a block while it is in the cache
+  for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {  // all phases while a block is cached
     const AttentionPiece block{0, 0, at, std::min(at + kKeyBlock, piece.key_end)};
     Start(head, s, block, scratch);
     Sweep(head, s, {piece.query_begin, piece.query_end, block.key_begin, block.key_end}, scratch);
@@ -189,30 +191,32 @@ void run_phase(const AttentionBackwardHead<double>& head, double* panel, const A
   HWY_DYNAMIC_DISPATCH(attention_backward_f64)(head, panel, piece, scratch, phase);
 }
 
-// Above this (16,000 rows of 64 columns) a head's panel is too large to keep one for each thread. Below, heads in one
-// piece are faster, by 15 % at 2,560 rows and 4 % at 16,000.
-constexpr std::int64_t kLargePanel = std::int64_t{1} << 23;  // elements
-// Heads that are cut into pieces are done in groups whose panels together take about this much, or more where the
-// threads need more pieces.
-constexpr std::int64_t kGroupPanels = std::int64_t{1} << 22;  // elements
+// The largest panel of a head, in elements, that every thread may have one of: 16,000 rows of 64 columns. If there are
+// many heads, those with larger panels are cut into pieces. Below this bound whole heads are faster, by 15 % at 2,560
+// rows and 4 % at 16,000.
+constexpr std::int64_t kLargePanel = std::int64_t{1} << 23;
+// Heads that are cut into pieces are processed in groups whose panels take about this many elements together, or more
+// if the threads need more pieces to be busy.
+constexpr std::int64_t kGroupPanels = std::int64_t{1} << 22;
 
-// How backward shares out its work. Pieces are a function of the shape alone, as the order of sums depends on them.
+// How backward distributes its work. The pieces depend on the shape alone, because the order of sums depends on them.
 struct Plan {
-  std::int64_t heads, panel;  // of all sequences; elements of one head's panel
-  std::int64_t edge, pieces;  // rows of a piece, and how many; one piece: a head is one worker's
-  std::int64_t group;         // heads that are in work at the same time, so many panels are needed
+  std::int64_t heads, panel;  // heads of all sequences; elements of one head's panel
+  std::int64_t edge, pieces;  // rows of a piece; pieces along a head, 1 if one worker computes all of it
+  std::int64_t group;         // heads that are processed at the same time, each with a panel
 
   template <class T>
   static Plan of(const AttentionShape& shape) {
     const std::int64_t longest = std::max(shape.queries, shape.keys), heads = shape.batch * shape.heads;
     const std::int64_t panel = AttentionPanel<T>::size(shape.queries, shape.keys, shape.head_size);
-    // Below 32 heads threads could be idle; below 512 rows the pieces would be too small for a step (a barrier each).
+    // With fewer than 32 heads, threads could be idle. With fewer than 512 rows, pieces would be too small for the
+    // barrier that each step costs.
     const bool many = heads >= 32, whole = longest < 512 || (many && panel <= kLargePanel);
     const std::int64_t most_pieces = many ? 16 : 32;
     const std::int64_t edge =
         whole ? longest : std::max<std::int64_t>(128, ceil_div(longest, most_pieces * kKeyBlock) * kKeyBlock);
     const std::int64_t pieces = longest == 0 ? 0 : ceil_div(longest, edge);
-    const std::int64_t busy = pieces == 0 ? 0 : ceil_div(2 * threads(), pieces);  // enough pieces for all threads
+    const std::int64_t busy = pieces == 0 ? 0 : ceil_div(2 * threads(), pieces);  // heads for two pieces per thread
     return {heads, panel, edge, pieces,
             pieces > 1 ? std::min(heads, std::max({std::int64_t{1}, kGroupPanels / panel, busy})) : workers(heads)};
   }
@@ -237,17 +241,24 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
   require_target();
   const Plan plan = Plan::of<T>(shape);
   const std::int64_t t_size = shape.queries, s_size = shape.keys;
-  // `panel` and `worker` say which scratch to use, `i` which head of all sequences.
+  // Runs a phase of one piece of head i of all sequences, with the scratch of `panel` and `worker`.
   const auto run = [&](std::int64_t i, std::int64_t panel, std::int64_t worker, std::int64_t query_piece,
                        std::int64_t key_piece, BackwardPhase phase) {
     const std::int64_t b = i / shape.heads, h = i % shape.heads, column = h * shape.head_size;
     AttentionBackwardHead<T> head{};
-    head.q = q.data + b * q.batch_stride + column, head.q_stride = q.row_stride;
-    head.k = k.data + b * k.batch_stride + column, head.k_stride = k.row_stride;
-    head.v = v.data + b * v.batch_stride + column, head.v_stride = v.row_stride;
-    head.y = y.data + b * y.batch_stride + column, head.y_stride = y.row_stride;
-    head.dy = dy.data + b * dy.batch_stride + column, head.dy_stride = dy.row_stride;
-    head.queries = t_size, head.keys = s_size, head.head_size = shape.head_size;
+    head.q = q.data + b * q.batch_stride + column;
+    head.q_stride = q.row_stride;
+    head.k = k.data + b * k.batch_stride + column;
+    head.k_stride = k.row_stride;
+    head.v = v.data + b * v.batch_stride + column;
+    head.v_stride = v.row_stride;
+    head.y = y.data + b * y.batch_stride + column;
+    head.y_stride = y.row_stride;
+    head.dy = dy.data + b * dy.batch_stride + column;
+    head.dy_stride = dy.row_stride;
+    head.queries = t_size;
+    head.keys = s_size;
+    head.head_size = shape.head_size;
     head.last_key = shape.causal ? s_size - t_size : s_size - 1;
     head.last_key_step = shape.causal ? 1 : 0;
     head.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * s_size;
@@ -256,9 +267,15 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
     head.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
     head.first_weight = static_cast<std::uint64_t>(i * t_size * s_size);
     head.lse = lse + i * t_size;
-    head.dq = head_of(dq, b, column), head.dq_stride = dq.row_stride, head.add_dq = dq.add;
-    head.dk = head_of(dk, b, column), head.dk_stride = dk.row_stride, head.add_dk = dk.add;
-    head.dv = head_of(dv, b, column), head.dv_stride = dv.row_stride, head.add_dv = dv.add;
+    head.dq = head_of(dq, b, column);
+    head.dq_stride = dq.row_stride;
+    head.add_dq = dq.add;
+    head.dk = head_of(dk, b, column);
+    head.dk_stride = dk.row_stride;
+    head.add_dk = dk.add;
+    head.dv = head_of(dv, b, column);
+    head.dv_stride = dv.row_stride;
+    head.add_dv = dv.add;
     const AttentionPiece piece{query_piece * plan.edge, std::min((query_piece + 1) * plan.edge, t_size),
                                key_piece * plan.edge, std::min((key_piece + 1) * plan.edge, s_size)};
     run_phase(head, scratch + panel * plan.panel, piece,
@@ -281,7 +298,7 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
     run_diagonal(BackwardPhase::start);
     for (std::int64_t step = 0; step < n; ++step) {
       parallel_for(tasks, plan.edge * plan.edge * row_work / 4, [&](std::int64_t i, std::int64_t worker) {
-        // First, last, second, …: of two neighbours a causal step has about one that does anything.
+        // Query pieces in the order first, last, second, …: of two neighbours, about one has work in a causal head.
         const std::int64_t at = i % n, piece = at % 2 == 0 ? at / 2 : n - 1 - at / 2;
         run(first + i / n, i / n, worker, piece, (step + n - piece) % n, BackwardPhase::sweep);
       });

@@ -1,10 +1,10 @@
-// Attention, forward: see attention.h. For a tile of queries, key block by key block:
+// Forward attention (see attention.h). A tile of queries takes one block of keys after the other:
 //
 //   s = (q · scale · log₂ e) kᵀ      m' = max(m, max s)      α = 2^(m − m')      p = 2^(s − m')
 //   l = l · α + Σ p                  y = y · α + (p ∘ keep) v
 //
-// and at the end y / l and lse = m + log₂ l. Scores are in powers of two, which saves the multiplication in every exp.
-// l is summed lane by lane and across the lanes once, at the end.
+// with the dropout factors keep. At the end y is divided by l, and lse = m + log₂ l. Scores are logarithms to base 2,
+// which saves a multiplication in every exponential. l is summed lane by lane; the lanes are added once, at the end.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,10 +27,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
-/// The scratch of a tile, d = padded(head_size).
+/// The scratch of a tile; see forward_tile_scratch(). d = padded(head_size), tile = kForwardTile.
 template <class T>
 struct ForwardScratch {
-  T *q, *y, *lane_sum, *max, *sum;  // [tile, d] twice, [tile, kPadding], [tile], [tile]
+  T *q, *y, *lane_sum, *max, *sum;  // [tile, d] twice, [tile, kPadding], [tile] twice
   T *kt, *v;                        // [d, kKeyBlock], [kKeyBlock, d]
   T *p, *new_max, *alpha, *keep;    // of one group of rows: [kPadding, kKeyBlock], [kPadding] twice; [kKeyBlock]
   T* origins;                       // [3, d]
@@ -50,7 +50,7 @@ struct ForwardScratch {
         origins(keep + kKeyBlock) {}
 };
 
-/// The values of one block of keys: packed, or, for a single query, where they stand.
+/// The values of one block of keys: packed or, for a single query, in place.
 template <class T>
 struct Values {
   const T* data;
@@ -58,8 +58,8 @@ struct Values {
   bool finite;
 };
 
-/// R rows of the tile, from `row` on, whose scores for one block of keys are in s.p, take in that block, the first one
-/// if `first`. visible [R] never falls from row to row.
+/// Online softmax of R rows of the tile, from `row` on, over one block of keys whose scores are in s.p; `first` says
+/// that it is the rows' first block. visible [R], the number of picked keys that each row sees, never decreases.
 template <int R, class T>
 HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t row,
                                const KeyBlock& keys, const std::int64_t* visible, const Values<T>& values, bool first) {
@@ -94,14 +94,14 @@ HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const Forwar
     return;
   }
   if (first) std::fill(y, y + R * d, T{0});
-  for (int r = 0; r < R; ++r) {  // NaN among values that only some of the rows see: each row takes its own
+  for (int r = 0; r < R; ++r) {  // row by row: only some of the rows see a value that is not finite
     Product<1, false, Store::scale_add>(columns, visible[r], s.p + r * kKeyBlock, kKeyBlock, values.data, values.ld,
                                         y + r * d, d, s.alpha + r);
   }
 }
 
-/// The scores of R rows of the tile, from `row` on, for one block of keys, to s.p: against the packed keys, and those
-/// of early rows, whose origin is another, against the keys where they stand.
+/// s.p = the scores of R rows of the tile, from `row` on, for one block of keys. Early rows, whose origin differs from
+/// that of the packed keys, use the keys in place.
 template <int R, class T>
 HWY_INLINE void Scores(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, const Origins<T>& origins,
                        std::int64_t row, const KeyBlock& keys, const std::int64_t* visible) {
@@ -117,8 +117,8 @@ HWY_INLINE void Scores(const AttentionForwardTile<T>& tile, const ForwardScratch
   }
 }
 
-/// One block of keys meets all rows of the tile. The rows that see any key at all see one of the first block that has
-/// any: `first` starts them.
+/// Applies one block of keys to all rows of the tile. `first` says that no earlier block had picked keys; every row
+/// that sees any key sees one in that first block.
 template <class T>
 HWY_INLINE void ForwardBlock(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, const Origins<T>& origins,
                              const KeyBlock& keys, bool first) {
@@ -134,7 +134,7 @@ HWY_INLINE void ForwardBlock(const AttentionForwardTile<T>& tile, const ForwardS
   }
   for (std::int64_t row = 0; row < tile.queries; row += kTileRows) {
     std::int64_t visible[kTileRows];
-    for (int r = 0; r < kTileRows; ++r) {  // rows behind the last one are like it
+    for (int r = 0; r < kTileRows; ++r) {  // rows beyond the last one see what it sees
       const std::int64_t t = std::min(row + r, tile.queries - 1);
       visible[r] = keys.visible(tile.last_key + t * tile.last_key_step);
     }
@@ -149,7 +149,8 @@ HWY_INLINE void ForwardBlock(const AttentionForwardTile<T>& tile, const ForwardS
   }
 }
 
-/// y / l, and zeros for the rows before seen_from. Adding 0 makes −0, which a sum that underflows leaves, 0.
+/// Delivers y / l and lse, and zeros for the rows before seen_from, which see no key. Adding 0 turns −0, which an
+/// underflowing sum can leave, into 0.
 template <class T>
 HWY_INLINE void ForwardFinish(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t seen_from) {
   const hn::ScalableTag<T> d;
@@ -172,6 +173,7 @@ HWY_INLINE void ForwardFinish(const AttentionForwardTile<T>& tile, const Forward
   for (std::int64_t t = 0; t < std::min(seen_from, tile.queries); ++t) tile.lse[t] = 0;
 }
 
+/// Computes y and lse of one tile.
 template <class T>
 HWY_INLINE void ForwardTile(const AttentionForwardTile<T>& tile, T* scratch) {
   const std::int64_t d = padded(tile.head_size), rows = padded(tile.queries);
@@ -231,15 +233,19 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
   const std::int64_t t_size = shape.queries, s_size = shape.keys, tiles = ceil_div(t_size, kForwardTile);
   const std::int64_t work = std::min(t_size, kForwardTile) * (s_size + 1) * (shape.head_size + 8) / 8;
   parallel_for(forward_tiles(shape), work, [&](std::int64_t i, std::int64_t worker) {
-    // Causal tiles cost more towards the end: first, last, second, … makes contiguous shares of them alike.
+    // In a causal head, later tiles cost more. The order first, last, second, … makes contiguous shares cost the same.
     const std::int64_t order = i % tiles, b = i / tiles / shape.heads, h = i / tiles % shape.heads;
     const std::int64_t t = (order % 2 == 0 ? order / 2 : tiles - 1 - order / 2) * kForwardTile;
     AttentionForwardTile<T> tile{};
     tile.q = q.data + b * q.batch_stride + t * q.row_stride + h * shape.head_size;
     tile.k = k.data + b * k.batch_stride + h * shape.head_size;
     tile.v = v.data + b * v.batch_stride + h * shape.head_size;
-    tile.q_stride = q.row_stride, tile.k_stride = k.row_stride, tile.v_stride = v.row_stride;
-    tile.queries = std::min(kForwardTile, t_size - t), tile.keys = s_size, tile.head_size = shape.head_size;
+    tile.q_stride = q.row_stride;
+    tile.k_stride = k.row_stride;
+    tile.v_stride = v.row_stride;
+    tile.queries = std::min(kForwardTile, t_size - t);
+    tile.keys = s_size;
+    tile.head_size = shape.head_size;
     tile.last_key = shape.causal ? t + s_size - t_size : s_size - 1;
     tile.last_key_step = shape.causal ? 1 : 0;
     tile.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * s_size;

@@ -1,5 +1,5 @@
-// The origin that attention subtracts from keys and values (see attention.h for the reason), for one SIMD target, and
-// the products of the early rows, whose origin is not that of the packed blocks.
+// The origins that attention subtracts from keys and values (attention.h gives the reason), and the products of the
+// early rows, whose origin differs from that of the packed blocks. For one SIMD target.
 #if defined(MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_
 #undef MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_
@@ -16,9 +16,9 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// to [padded(cols)] = the median of each column over kCount rows. It is 0 behind the last column, where it is not
-/// finite, and where the middle three of seven values are further apart than half their size: then outliers may be the
-/// majority, and the median one of them. Sorts by odd-even transposition.
+/// to [padded(cols)] = the median of each column over kCount picked rows. It is 0 beyond the last column, where it is
+/// not finite, and, of seven values, where the middle three differ by more than half of the median: outliers may then
+/// be the majority and the median one of them. Sorts by odd-even transposition.
 template <int kCount, class T>
 HWY_NOINLINE void Median(const PackSource<T>& from, const std::int64_t* picked, std::int64_t cols, T* to) {
   const hn::ScalableTag<T> d;
@@ -44,11 +44,12 @@ HWY_NOINLINE void Median(const PackSource<T>& from, const std::int64_t* picked, 
   }
 }
 
-/// The three origins of the rows of a head's keys or values. One that no row of the tile uses is left uninitialised.
+/// The three origins of a head's keys or values (see attention.h). Those that no row of the tile uses are left
+/// uninitialized.
 template <class T>
 struct Origins {
-  T *first, *of_three, *of_seven;  // [padded(head_size)]
-  std::int64_t three_from, seven_from;
+  T *first, *of_three, *of_seven;       // [padded(head_size)]
+  std::int64_t three_from, seven_from;  // the first rows whose origin is of_three, of_seven
 
   /// `at`: 3 · padded(head_size) elements of scratch.
   Origins(const AttentionTile<T>& tile, T* at)
@@ -58,7 +59,7 @@ struct Origins {
         three_from(tile.first_row_that_sees(3)),
         seven_from(tile.first_row_that_sees(kOriginKeys)) {}
 
-  /// Computes them from the tile's keys or values.
+  /// Computes the origins from the tile's keys or values.
   void Compute(const AttentionTile<T>& tile, const T* rows, std::int64_t stride) {
     const std::int64_t* const picked = tile.first_keys.at.data();
     const PackSource<T> from{rows, stride};
@@ -71,8 +72,8 @@ struct Origins {
   const T* OfRow(std::int64_t row) const { return row < three_from ? first : row < seven_from ? of_three : of_seven; }
 };
 
-/// Σ_c a[c] · (row[c] − origin[c]). Reads cols elements of `row` and a multiple of the vector of a and the origin,
-/// which are padded.
+/// Σ_c a[c] · (row[c] − origin[c]), summed lane by lane. Reads exactly cols elements of `row`, but whole vectors of a
+/// and the origin, which are padded.
 template <class T>
 HWY_INLINE T DotLessOrigin(const T* a, const T* row, const T* origin, std::int64_t cols) {
   const hn::ScalableTag<T> d;
@@ -84,13 +85,13 @@ HWY_INLINE T DotLessOrigin(const T* a, const T* row, const T* origin, std::int64
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-/// to [count] = the products of a with the first `count` picked rows of a block, less its origin.
+/// to[j] = a · (row j of the block − its origin) for the first `count` picked rows.
 template <class T>
 HWY_NOINLINE void DotsLessOrigin(const T* a, const PackSource<T>& block, std::int64_t count, std::int64_t cols, T* to) {
   for (std::int64_t j = 0; j < count; ++j) to[j] = DotLessOrigin(a, block.row(j), block.origin, cols);
 }
 
-/// to [padded cols] += Σ_j factors[j] · (row j of the block − its origin), j < count.
+/// to [padded(cols)] += Σ_j factors[j] · (row j of the block − its origin) over the first `count` picked rows.
 template <class T>
 HWY_NOINLINE void AddLessOrigin(const T* factors, const PackSource<T>& block, std::int64_t count, std::int64_t cols,
                                 T* to) {

@@ -1,5 +1,5 @@
-// Attention's way from the rows of heads to packed scratch and back, for one SIMD target: which keys of a block may be
-// seen, copies and transposed copies of them, and the delivery of their gradients.
+// Moves rows of heads into packed scratch and gradients back, for one SIMD target: which keys of a block may be seen,
+// their copies and transposed copies, and the delivery of their gradients.
 #if defined(MAKI_KERNELS_ATTENTION_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ATTENTION_PACK_INL_H_
 #undef MAKI_KERNELS_ATTENTION_PACK_INL_H_
@@ -20,11 +20,11 @@ constexpr std::int64_t Lanes() {
   return static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
 }
 
-/// The keys of one block that the mask lets through, and how many of them a row sees.
+/// The keys of one block that the mask lets through: the picked keys.
 struct KeyBlock {
-  std::int64_t first, count;                              // position of the block; keys in it that may be seen
-  const std::int32_t* pick;                               // [count] their offsets in the block; null: all
-  std::int32_t picked[kKeyBlock], before[kKeyBlock + 1];  // before[i]: how many of them lie before offset i
+  std::int64_t first, count;                              // position of the block's first key; number of picked keys
+  const std::int32_t* pick;                               // [count] their offsets in the block; null: all keys
+  std::int32_t picked[kKeyBlock], before[kKeyBlock + 1];  // before[i]: number of picked keys before offset i
 
   KeyBlock(const std::int32_t* mask, std::int64_t begin, std::int64_t keys) : first(begin), pick(nullptr) {
     const std::int64_t extent = std::min<std::int64_t>(kKeyBlock, keys - begin);
@@ -41,7 +41,7 @@ struct KeyBlock {
     size_ = extent;
   }
 
-  /// How many picked keys are at positions up to `last`.
+  /// The number of picked keys at positions up to `last`: those that a row sees whose last key is `last`.
   std::int64_t visible(std::int64_t last) const {
     if (pick == nullptr) return std::clamp<std::int64_t>(last - first + 1, 0, count);
     return before[std::clamp<std::int64_t>(last - first + 1, 0, size_)];
@@ -51,7 +51,7 @@ struct KeyBlock {
   std::int64_t size_ = 0;
 };
 
-/// The first n lanes of p, zeros behind them; reads nothing else.
+/// p[0 … n) in the first lanes, zeros in the others; reads nothing else. n may exceed the vector size.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* p, std::int64_t n) {
   if (n >= Lanes<T>()) return hn::LoadU(d, p);
@@ -59,6 +59,7 @@ HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* p, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) part[i] = p[i];
   return hn::Load(d, part);
 }
+/// p[0 … n) = the first lanes of x; writes nothing else. n may exceed the vector size.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void StoreFirst(D d, hn::Vec<D> x, T* p, std::int64_t n) {
   if (n >= Lanes<T>()) {
@@ -70,18 +71,18 @@ HWY_INLINE void StoreFirst(D d, hn::Vec<D> x, T* p, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) p[i] = part[i];
 }
 
-/// Which rows of a matrix to pack, and what to subtract from each (null: nothing).
+/// The rows of a matrix to pack, and what to subtract from each.
 template <class T>
 struct PackSource {
   const T* rows;
   std::int64_t stride;
-  const std::int32_t* pick = nullptr;  ///< row r is row pick[r]; null: row r
-  const T* origin = nullptr;           ///< [cols]
+  const std::int32_t* pick = nullptr;  ///< row r of the source is row pick[r] of the matrix; null: row r
+  const T* origin = nullptr;           ///< [cols]; null: nothing is subtracted
 
   const T* row(std::int64_t r) const { return rows + (pick == nullptr ? r : pick[r]) * stride; }
 };
 
-/// Up to a vector of row `row` from column c on, less the origin; zeros behind the last column.
+/// Up to one vector of `row` from column c on, minus the origin; zeros beyond the last column.
 template <bool kOrigin, class D, class T>
 HWY_INLINE hn::Vec<D> LoadPart(D d, const PackSource<T>& from, const T* row, std::int64_t c, std::int64_t cols) {
   const auto x = LoadFirst(d, row + c, cols - c);
@@ -95,7 +96,8 @@ HWY_INLINE bool PackRowsFrom(const PackSource<T>& from, std::int64_t rows, std::
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kN = Lanes<T>();
   const auto times = hn::Set(d, factor);
-  auto bad = hn::Zero(d);  // x − x is 0, or NaN for what is not finite; Or keeps the chain one cycle a vector
+  // x − x is 0 for finite x and NaN otherwise; collecting it by Or makes the dependency chain one cycle per vector.
+  auto bad = hn::Zero(d);
   for (std::int64_t r = 0; r < rows; ++r) {
     const T* const row = from.row(r);
     T* const out = to + r * ld;
@@ -115,8 +117,8 @@ HWY_INLINE bool PackRowsFrom(const PackSource<T>& from, std::int64_t rows, std::
   return hn::AllTrue(d, hn::Eq(bad, hn::Zero(d)));
 }
 
-/// to [rows][ld] = factor · (from [rows][cols] − origin), columns up to ld filled with 0. Returns whether all of it is
-/// finite.
+/// to [rows, ld] = factor · (from [rows, cols] − origin), with zeros in the columns from cols to ld. Returns whether
+/// all elements of from − origin are finite.
 template <class T>
 HWY_NOINLINE bool PackRows(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor, T* to,
                            std::int64_t ld) {
@@ -124,9 +126,10 @@ HWY_NOINLINE bool PackRows(const PackSource<T>& from, std::int64_t rows, std::in
                                 : PackRowsFrom<true>(from, rows, cols, factor, to, ld);
 }
 
-/// The N × N matrix in N vectors, transposed. A step takes each pair of vectors whose numbers differ in one bit apart
-/// into even and odd lanes: the lowest bit of the lane moves into the number, the bit of the number to the top of the
-/// lane. After log2 N steps they have changed places.
+/// Transposes the N × N matrix in N vectors of N lanes, in place, in log2 N steps. A step takes all pairs of vectors
+/// whose indices differ in one bit and separates their even and odd lanes: the lowest bit of the lane index becomes
+/// that bit of the vector index, which becomes the highest bit of the lane index. After all steps the two indices are
+/// swapped.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void TransposeSquare([[maybe_unused]] D d, [[maybe_unused]] V* x) {
 #if HWY_TARGET != HWY_SCALAR
@@ -177,14 +180,14 @@ HWY_INLINE void PackTransposedFrom(const PackSource<T>& from, std::int64_t rows,
   }
 }
 
-/// to [cols][kKeyBlock] = (from [rows][cols] − origin)ᵀ; up to a full vector of rows filled with 0.
+/// to [cols, kKeyBlock] = (from [rows, cols] − origin)ᵀ, with zeros from `rows` up to the next whole vector.
 template <class T>
 HWY_NOINLINE void PackTransposed(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
   if (from.origin == nullptr) return PackTransposedFrom<false>(from, rows, cols, to);
   PackTransposedFrom<true>(from, rows, cols, to);
 }
 
-/// to [cols] (+)= factor · from.
+/// to [cols] (+)= factor · from [cols].
 template <bool kAdd, class T>
 HWY_INLINE void DeliverRow(const T* from, std::int64_t cols, T factor, T* to) {
   const hn::ScalableTag<T> d;
@@ -199,7 +202,8 @@ HWY_INLINE void DeliverRow(const T* from, std::int64_t cols, T factor, T* to) {
   for (; c < cols; ++c) to[c] = (kAdd ? to[c] : T{0}) + from[c] * factor;
 }
 
-/// to [rows, cols] (+)= factor · from [rows, ld]; with a mask, the rows of keys that it hides are zeros.
+/// to [rows, cols] (+)= factor · from, whose rows are ld apart. If `keys` has a mask, `from` holds the picked rows
+/// only, and the gradient of the others is 0.
 template <class T>
 HWY_NOINLINE void Deliver(const T* from, std::int64_t ld, const KeyBlock* keys, std::int64_t rows, std::int64_t cols,
                           T factor, bool add, T* to, std::int64_t stride) {

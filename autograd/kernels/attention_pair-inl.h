@@ -1,5 +1,5 @@
-// Attention's backward for one tile of queries against one packed block of keys, for one SIMD target: the formulas are
-// in attention_backward.cpp.
+// The backward pass of attention for one tile of queries and one packed block of keys, for one SIMD target. The
+// formulas are in attention_backward.cpp.
 #if defined(MAKI_KERNELS_ATTENTION_PAIR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ATTENTION_PAIR_INL_H_
 #undef MAKI_KERNELS_ATTENTION_PAIR_INL_H_
@@ -15,19 +15,20 @@
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
-/// The pair at work.
+/// A tile of queries, a block of keys, and the scratch to compute both with.
 template <class T>
 struct Pair {
-  std::int64_t first_row, rows;     // of the tile
-  std::int64_t early;               // so many of its first rows are early rows, which have origins of their own
-  const T *q, *dy, *row_sum, *lse;  // from its first row on
-  T* dq;                            //
-  const T *k, *kt, *vt;             // of the block
-  T *dk, *dv;                       //
+  std::int64_t first_row, rows;     // of the tile, within the head
+  std::int64_t early;               // how many of its first rows are early rows, which have origins of their own
+  const T *q, *dy, *row_sum, *lse;  // of the tile
+  T* dq;                            // of the tile
+  const T *k, *kt, *vt;             // of the block, packed
+  T *dk, *dv;                       // of the block
   T *p, *ds, *keep;                 // scratch: [kBackwardTile, kKeyBlock] twice, [kKeyBlock]
   bool q_finite, dy_finite, k_finite;
-  PackSource<T> plain_k, plain_v;  // of the block, where they stand, without an origin
-  const Origins<T>*k_origins, *v_origins;
+  PackSource<T> plain_k, plain_v;  // keys and values of the block, unpacked and without an origin
+  const Origins<T>* k_origins;
+  const Origins<T>* v_origins;
 
   PackSource<T> early_k(std::int64_t row) const { return with_origin(plain_k, k_origins->OfRow(first_row + row)); }
   PackSource<T> early_v(std::int64_t row) const { return with_origin(plain_v, v_origins->OfRow(first_row + row)); }
@@ -39,9 +40,9 @@ struct Pair {
   }
 };
 
-/// s → p ∘ keep and dp → ds in place, of one row over its `visible` keys; 0 from there to `width`. Where one key has
-/// all the weight, ds is 0 up to the rounding of dp − r. It is set to 0 there, as a large key would multiply that
-/// rounding in dq, a large query in dk. (A product with 0, so that NaN stays NaN.)
+/// For one row, in place: s becomes p ∘ keep and dp becomes ds = p ∘ (dp ∘ keep − r), with zeros from `visible` to
+/// `width`. Where one key has all the weight (p = 1), ds would be 0 but for the rounding of dp − r, which a large key
+/// would multiply in dq and a large query in dk. It is therefore set to 0, by a product with 0, so that NaN stays NaN.
 template <class T>
 HWY_INLINE void RowGradient(T* s, T* ds, const T* keep, std::int64_t visible, std::int64_t width, T lse, T row_sum) {
   const hn::ScalableTag<T> d;
@@ -61,12 +62,12 @@ HWY_INLINE void RowGradient(T* s, T* ds, const T* keep, std::int64_t visible, st
   }
 }
 
-/// Weights and their gradients for kTileRows rows, from `row` of the tile on, and what they add to dq.
+/// Computes p and ds of kTileRows rows, from `row` of the tile on, and adds ds k to dq.
 template <class T>
 HWY_NOINLINE void PairRows(const AttentionBackwardHead<T>& head, const Pair<T>& s, std::int64_t row,
                            const KeyBlock& keys, const std::int64_t* visible) {
   constexpr std::int64_t kN = Lanes<T>(), kStep = std::max<std::int64_t>(kN, kTileRows);
-  // Weights are written for whole register tiles of keys: PairKeys reads them so.
+  // p and ds are written for whole register tiles of keys, because PairKeys() reads them in such tiles.
   const std::int64_t d = padded(head.head_size), most = visible[kTileRows - 1];
   const std::int64_t width = (most + kStep - 1) / kStep * kStep;
   const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
@@ -100,13 +101,14 @@ HWY_NOINLINE void PairRows(const AttentionBackwardHead<T>& head, const Pair<T>& 
   for (std::int64_t r = 0; r < early; ++r) {
     AddLessOrigin(ds + r * kKeyBlock, s.early_k(row + r), visible[r], head.head_size, dq + r * d);
   }
-  for (std::int64_t r = early; r < rows; ++r) {  // beside early rows, or NaN among keys that only some of the rows see
+  // Row by row: some of these rows are early, or only some of them see a key that is not finite.
+  for (std::int64_t r = early; r < rows; ++r) {
     Product<1, false, Store::add>(columns, visible[r], ds + r * kKeyBlock, kKeyBlock, s.k, d, dq + r * d, d);
   }
 }
 
-/// to [keys, d] += weightsᵀ · from over the rows of the tile, each key from the first row that sees it, from_row
-/// [keys].
+/// to [keys, d] += weightsᵀ · from, summed over the rows of the tile. from_row [keys] is the first row that sees each
+/// key; the rows before it are skipped.
 template <class T>
 HWY_NOINLINE void PairKeys(const T* weights, const T* from, std::int64_t rows, std::int64_t keys, std::int64_t columns,
                            std::int64_t d, const std::int64_t* from_row, bool finite, T* to) {
@@ -117,13 +119,14 @@ HWY_NOINLINE void PairKeys(const T* weights, const T* from, std::int64_t rows, s
                                            from + start * d, d, to + j * d, d);
       continue;
     }
-    for (std::int64_t i = j; i <= last; ++i) {  // NaN in a row that sees only some of the keys
+    for (std::int64_t i = j; i <= last; ++i) {  // key by key: a row that is not finite may see only some of them
       Product<1, true, Store::add>(columns, rows - from_row[i], weights + from_row[i] * kKeyBlock + i, kKeyBlock,
                                    from + from_row[i] * d, d, to + i * d, d);
     }
   }
 }
 
+/// Adds what one pair contributes to dq of its tile and to dk and dv of its block.
 template <class T>
 HWY_INLINE void RunPair(const AttentionBackwardHead<T>& head, const Pair<T>& s, const KeyBlock& keys) {
   constexpr std::int64_t kN = Lanes<T>();
@@ -131,7 +134,7 @@ HWY_INLINE void RunPair(const AttentionBackwardHead<T>& head, const Pair<T>& s, 
   std::int64_t from_row[kKeyBlock], seen = 0;  // from_row[j]: the first row of the tile that sees key j
   for (std::int64_t row = 0; row < s.rows; row += kTileRows) {
     std::int64_t visible[kTileRows];
-    for (std::int64_t r = 0; r < kTileRows; ++r) {  // rows behind the last one are like it
+    for (std::int64_t r = 0; r < kTileRows; ++r) {  // rows beyond the last one see what it sees
       const std::int64_t t = std::min(row + r, s.rows - 1);
       visible[r] = keys.visible(head.last_key + (s.first_row + t) * head.last_key_step);
       while (seen < visible[r]) from_row[seen++] = t;

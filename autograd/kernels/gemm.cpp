@@ -1,4 +1,4 @@
-// The plain half of GEMM: shares the packing and the tasks of a plan out.
+// The portable half of GEMM (see gemm_block.h): distributes the packing and the tasks of a plan over the thread team.
 #include "autograd/kernels/gemm.h"
 
 #include <algorithm>
@@ -14,10 +14,11 @@
 namespace maki::kernels {
 namespace {
 
-constexpr std::int64_t kSerialWork = std::int64_t{1}
-                                     << 18;  // products below: 2 microseconds of one core, a region's price
+/// A product of fewer multiply-adds than this runs on one thread: it takes a core 2 µs, about what entering a parallel
+/// region costs.
+constexpr std::int64_t kSerialWork = 262'144;
 
-/// op(A) of an item from row i and column p on; op(B) from row p and column j on.
+/// The address of element (i, p) of op(A), or (p, j) of op(B), of an item of the batch.
 template <class T>
 const T* a_at(const Gemm<T>& g, std::int64_t item, std::int64_t i, std::int64_t p) {
   return g.a + item * g.stride_a + (g.a_transposed ? p * g.lda + i : i * g.lda + p);
@@ -27,12 +28,13 @@ const T* b_at(const Gemm<T>& g, std::int64_t item, std::int64_t p, std::int64_t 
   return g.b + item * g.stride_b + (g.b_transposed ? j * g.ldb + p : p * g.ldb + j);
 }
 
-/// Part of op(B) of some items of the batch: what is packed at once and serves all tasks.
+/// The part of the product that is packed at a time: steps [p, p + k) and columns [j, j + n) of op(B), for the plan's
+/// `items` items of the batch from `item` on. See GemmPlan.
 struct Slab {
   std::int64_t item, p, k, j, n;
 };
 
-/// One product under way: what all threads see.
+/// One product in progress; shared by all threads of the team.
 template <class T>
 class Product {
  public:
@@ -54,12 +56,13 @@ class Product {
   void run_member(int thread, int team, TaskQueue& to_pack, TaskQueue& to_multiply) const;
   void pack_private(const Slab& s, int thread) const;
   std::int64_t panel_stride() const { return plan_.tile.packed(plan_.slab_k) * plan_.tile.columns; }
-  /// Packed row i of A or column j of B, a multiple of a panel's (tiles that pack A are square), from step p on.
+  /// Row i of packed A or column j of packed B, from step p on. i and j must be multiples of the panel width, which is
+  /// the same for both because the register tiles that need a packed A (AMX) are square.
   template <class P>
   P* panel_at(P* panels, std::int64_t j, std::int64_t p) const {
     return panels + j * plan_.tile.packed(plan_.slab_k) + plan_.tile.packed(p) * plan_.tile.columns;
   }
-  /// What a thread holds while it multiplies.
+  /// On AMX, configures the tile registers of the calling thread for as long as the result lives.
   std::optional<amx::Tiles> hold_tiles() const {
     return plan_.tile.is_amx ? std::optional<amx::Tiles>(std::in_place) : std::nullopt;
   }
@@ -68,7 +71,7 @@ class Product {
 
   const Gemm<T>& g_;
   const GemmPlan<T> plan_;
-  T *const slab_, *const own_;  // scratch: shared, and from own_ on plan_.own elements a thread
+  T *const slab_, *const own_;  // scratch: the shared slab; then plan_.own elements per thread
 };
 
 template <class T>
@@ -92,7 +95,7 @@ void Product<T>::pack(const Slab& s, std::int64_t task) const {
               g_.b_transposed, panel_at(slab_, j, p), panel_stride(), g_.tiles);
 }
 
-/// What a thread packs for itself before its first task.
+/// Packs what a thread needs for all its tasks of a slab: B with private_b, A with private_a.
 template <class T>
 void Product<T>::pack_private(const Slab& s, int thread) const {
   if (plan_.private_b) {
@@ -162,7 +165,7 @@ void Product<T>::run(int team) const {
   run_member(omp_get_thread_num(), team, to_pack, to_multiply);
 }
 
-/// What thread `thread` of a team does.
+/// The work of thread `thread` of a team: for each slab, packs its share, waits for the others and multiplies.
 template <class T>
 void Product<T>::run_member(int thread, int team, TaskQueue& to_pack, TaskQueue& to_multiply) const {
   const auto held = hold_tiles();
@@ -188,7 +191,7 @@ void Product<T>::run_member(int thread, int team, TaskQueue& to_pack, TaskQueue&
   }
 }
 
-/// Whether B is to stream past the few rows it serves, packed nowhere.
+/// Whether a product has so few rows that B is streamed from memory without being packed (gemm_thin-inl.h).
 template <class T>
 bool is_thin(const Gemm<T>& g) {
   return g.b_packed == nullptr && g.b_transposed && !g.a_transposed && g.m <= gemm_tile<T>(g.tiles).thin_rows;
@@ -196,7 +199,7 @@ bool is_thin(const Gemm<T>& g) {
 
 template <class T>
 void run_thin(const Gemm<T>& g) {
-  constexpr std::int64_t kTask = 2;  // steps
+  constexpr std::int64_t kTask = 2;  // steps of gemm_thin() per task
   const std::int64_t lanes = gemm_tile<T>(g.tiles).columns / 2, steps = ceil_div(g.n, lanes);
   const std::int64_t tasks = ceil_div(steps, kTask);
   parallel_for(g.batch * tasks, kTask * lanes * g.k, [&](std::int64_t index) {
@@ -223,7 +226,7 @@ std::int64_t scratch_elements(const Gemm<T>& g) {
 
 template <class T>
 bool is_empty(const Gemm<T>& g) {
-  return g.m <= 0 || g.n <= 0 || g.batch <= 0;  // below 0: gemm_scratch_bytes of what gemm refuses
+  return g.m <= 0 || g.n <= 0 || g.batch <= 0;  // sizes may be negative in gemm_scratch_bytes(), which does not check
 }
 
 template <class T>
@@ -236,15 +239,15 @@ void check_product(const Gemm<T>& g, std::span<std::byte> scratch) {
   check(g.b_packed != nullptr || g.ldb >= (g.b_transposed ? g.k : g.n), "gemm: ldb must be at least {}; got {}",
         g.b_transposed ? g.k : g.n, g.ldb);
   check(g.ldc >= g.n, "gemm: ldc must be at least {}; got {}", g.n, g.ldc);
-  check(g.batch <= 1 || g.stride_c >= g.m * g.ldc || g.stride_c >= g.n, "gemm: {} items of C at stride {} overlap",
-        g.batch, g.stride_c);
+  check(g.batch <= 1 || g.stride_c >= g.m * g.ldc || g.stride_c >= g.n,
+        "gemm: the items of C must not overlap; got {} items of {} columns at stride_c {}", g.batch, g.n, g.stride_c);
   check(g.derivative == nullptr || g.activation != Activation::none,
-        "gemm: a derivative is kept of an activation; there is none");
+        "gemm: a derivative needs an activation; got Activation::none");
   const std::int64_t needed = is_empty(g) ? 0 : gemm_scratch_bytes(g);
   check(static_cast<std::int64_t>(scratch.size()) >= needed, "gemm: needs {} bytes of scratch; got {}", needed,
         scratch.size());
   check(reinterpret_cast<std::uintptr_t>(scratch.data()) % 64 == 0 || needed == 0,
-        "gemm: scratch must be aligned to 64 bytes");
+        "gemm: scratch must be aligned to 64 bytes; got address {}", static_cast<const void*>(scratch.data()));
 }
 
 }  // namespace
@@ -272,8 +275,8 @@ std::int64_t packed_size(std::int64_t n, std::int64_t k, bool tiles) {
 template <class T>
 void pack_b(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, bool b_transposed, T* packed, bool tiles) {
   require_target();
-  check(n >= 0 && k >= 0 && ldb >= (b_transposed ? k : n), "pack_b: ldb must be at least {}; got {}",
-        b_transposed ? k : n, ldb);
+  check(n >= 0 && k >= 0, "pack_b: sizes must not be negative; got n {}, k {}", n, k);
+  check(ldb >= (b_transposed ? k : n), "pack_b: ldb must be at least {}; got {}", b_transposed ? k : n, ldb);
   const GemmTile tile = gemm_tile<T>(tiles);
   const std::int64_t columns = tile.columns, panel = columns * tile.packed(k);
   parallel_for(ceil_div(n, columns), columns * k, [&](std::int64_t q) {

@@ -1,9 +1,10 @@
-// Float32 products on AMX. A number is the sum of three of bfloat16 (Henry, Tang, Heinecke 2019, arXiv:1904.06376), and
-// of the nine products of such sums the six that float32 can see are made; what is left out is below 2^-24 of the
-// product. Of 128 steps of a chain the small products come first, then the large ones: a sum of 128 is rounded four
-// times at its full size, where a chain of fused multiply-adds rounds 128 times, and an element of C is closer to the
-// true one.
-// Included once for every SIMD target; empty where there is no AMX.
+// Float32 products on AMX tiles. Every number is split into the sum of three bfloat16 numbers, high + middle + low
+// (Henry, Tang, Heinecke 2019, arXiv:1904.06376). Of the nine products of two such sums, six are computed; the other
+// three together are below 2^-24 of the product. Of every 128 steps of a chain, the five small products are added
+// before the large one (high · high): a sum of 128 is then rounded four times at its full size, where a chain of fused
+// multiply-adds rounds 128 times, so the elements of C are closer to the exact values.
+//
+// Included once for every SIMD target; empty on targets without AMX.
 #if defined(MAKI_KERNELS_GEMM_AMX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_AMX_INL_H_
 #undef MAKI_KERNELS_GEMM_AMX_INL_H_
@@ -27,20 +28,20 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// sum [16 tall, 16 wide], rows `stride` apart, = A B: `groups` of the chain in packed panels. It begins with zero or
-/// with a row that all rows share.
+/// One register tile of up to 2 × 2 AMX tiles: sum [16 kTall, 16 kWide] = (first in every row, or 0) + A B.
 struct AmxTileCall {
-  std::int64_t groups;
-  const std::uint16_t *a, *b;
-  float* sum;
-  std::ptrdiff_t stride;
-  const float* first;  // the shared row, or null
-  const float* c;      // where the sum goes in the end: `rows` of C, ldc apart
+  std::int64_t groups;         // length of the chain in groups of kAmxGroup steps
+  const std::uint16_t *a, *b;  // packed panels
+  float* sum;                  // where the sum is stored: C itself or a buffer
+  std::ptrdiff_t stride;       // elements between rows of sum
+  const float* first;          // a row (the bias) that every row of the sum starts at; null: zeros
+  const float* c;              // the rows of C that will be written in the end, to prefetch them
   std::int64_t rows;
   std::ptrdiff_t ldc;
 };
 
-/// Sums are tiles 0 to 3, A 4 and 5, B 6 and 7.
+// Tile registers 0 to 3 hold the sums, 4 and 5 hold A, 6 and 7 hold B.
+
 template <int kTall, int kWide>
 HWY_INLINE void amx_multiply() {
   amx::multiply<0, 4, 6>();
@@ -59,7 +60,8 @@ HWY_INLINE void amx_load_b(const std::uint16_t* piece) {
   if constexpr (kWide == 2) amx::load<7>(piece + kAmxPieces, 64);
 }
 
-/// The five small products of a group. In what order loads and multiplications stand makes no difference.
+/// The five small products of a group: high · low, high · middle, middle · middle, middle · high, low · high. Other
+/// orders of loads and multiplications were no faster.
 template <int kTall, int kWide>
 HWY_INLINE void amx_small(const std::uint16_t* a, const std::uint16_t* b) {
   amx_load_a<kTall>(a + kAmxHigh);
@@ -75,7 +77,7 @@ HWY_INLINE void amx_small(const std::uint16_t* a, const std::uint16_t* b) {
   amx_multiply<kTall, kWide>();
 }
 
-/// The large one.
+/// The large product of a group: high · high.
 template <int kTall, int kWide>
 HWY_INLINE void amx_large(const std::uint16_t* a, const std::uint16_t* b) {
   amx_load_a<kTall>(a + kAmxHigh);
@@ -83,8 +85,8 @@ HWY_INLINE void amx_large(const std::uint16_t* a, const std::uint16_t* b) {
   amx_multiply<kTall, kWide>();
 }
 
-/// Some of the rows of C that a tile will write: sent for a few at a time while it multiplies. Stored into lines that
-/// lie in memory without this, a tile of K = 256 takes three times as long.
+/// Prefetches some of the rows of C that a tile will write; called a few times while the tile multiplies. Without it, a
+/// tile of K = 256 takes three times as long if its lines of C are in memory.
 template <int kWide>
 HWY_INLINE void amx_prefetch(std::int64_t rows, const float* end, std::ptrdiff_t ldc, const float*& row) {
   for (std::int64_t i = 0; i < rows && row != end; ++i, row += ldc) {
@@ -93,6 +95,7 @@ HWY_INLINE void amx_prefetch(std::int64_t rows, const float* end, std::ptrdiff_t
   }
 }
 
+/// Computes the tile of a call: kTall by kWide AMX tiles of 16 × 16 sums.
 template <int kTall, int kWide>
 HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
   const std::ptrdiff_t stride = call.stride * std::ptrdiff_t{sizeof(float)}, half = kAmxSide * call.stride;
@@ -126,6 +129,7 @@ HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
   if constexpr (kTall == 2 && kWide == 2) amx::store<3>(call.sum + half + kAmxSide, stride);
 }
 
+/// Computes a tile of up to 32 rows and 32 columns.
 inline void amx_tile_of(std::int64_t rows, std::int64_t columns, const AmxTileCall& call) {
   if (rows > kAmxSide) {
     columns > kAmxSide ? amx_tile<2, 2>(call) : amx_tile<2, 1>(call);
@@ -134,7 +138,7 @@ inline void amx_tile_of(std::int64_t rows, std::int64_t columns, const AmxTileCa
   }
 }
 
-/// A tile that is added to C, or reaches over an edge of it: made in a buffer and then delivered.
+/// A tile that is added to C or extends beyond its edge: computed in a buffer, then added or copied to C.
 inline HWY_NOINLINE void amx_buffered(std::int64_t rows, std::int64_t columns, bool accumulate, float* c,
                                       AmxTileCall call) {
   const AmxFloats d;
@@ -158,7 +162,7 @@ inline HWY_NOINLINE void amx_buffered(std::int64_t rows, std::int64_t columns, b
   }
 }
 
-/// 32 rows after 32 rows.
+/// C = A B for one block (see gemm_block.h), 32 rows at a time.
 inline void amx_block(const GemmBlock<float>& g) {
   AmxTileCall call{};
   call.groups = ceil_div(g.k, kAmxGroup);

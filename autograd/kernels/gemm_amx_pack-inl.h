@@ -1,5 +1,5 @@
-// Operands of float32 products on AMX: every number as the sum of three of bfloat16 (8 + 8 + 8 bits of the 24), in
-// blocks that are tiles. Included once for every SIMD target; empty where there is no AMX.
+// Packs the operands of float32 products on AMX: every number is split into the sum of three bfloat16 numbers (8 + 8 +
+// 8 of its 24 bits), stored as whole tiles. Included once for every SIMD target; empty on targets without AMX.
 #if defined(MAKI_KERNELS_GEMM_AMX_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_AMX_PACK_INL_H_
 #undef MAKI_KERNELS_GEMM_AMX_PACK_INL_H_
@@ -32,19 +32,20 @@ namespace hn = hwy::HWY_NAMESPACE;
 using AmxFloats = hn::FixedTag<float, 16>;
 using AmxVec = hn::Vec<AmxFloats>;
 
-inline constexpr std::int64_t kAmxSide = 16;            // rows of a tile, and its columns of float32
-inline constexpr std::int64_t kAmxGroup = 32;           // steps of the chain in a tile of bfloat16
-inline constexpr std::int64_t kAmxTile = 512;           // numbers of bfloat16 in a tile
-inline constexpr std::int64_t kAmxWide = 2 * kAmxSide;  // rows of a panel of A, columns of one of B
+inline constexpr std::int64_t kAmxSide = 16;            // rows of a tile; also its columns, if they are float32
+inline constexpr std::int64_t kAmxGroup = 32;           // steps of K in a tile of bfloat16
+inline constexpr std::int64_t kAmxTile = 512;           // bfloat16 numbers in a tile
+inline constexpr std::int64_t kAmxWide = 2 * kAmxSide;  // rows of a panel of A, columns of a panel of B
 inline constexpr std::int64_t kAmxDepth = 128;          // steps whose small products are added before their large ones
 
-/// A group of a panel (32 rows of A, or 32 columns of B): two tiles, each in three pieces, high, middle, low.
+/// A panel is a sequence of groups of kAmxGroup steps. A group holds 32 rows of A, or 32 columns of B, as two tiles,
+/// each in three pieces: high, middle, low. The offsets are in bfloat16 numbers.
 inline constexpr std::int64_t kAmxHigh = 0, kAmxMiddle = kAmxTile, kAmxLow = 2 * kAmxTile;
 inline constexpr std::int64_t kAmxPieces = 3 * kAmxTile, kAmxPanelGroup = 2 * kAmxPieces;
 
-/// x = high + middle + low exactly (below 1e-31 the low piece can be subnormal, which tiles take for 0). A piece is
-/// the upper half of each element; high and middle are rounded to nearest, ties away from zero, so that what is left
-/// fits the next one. An infinity leaves NaN.
+/// x = high + middle + low, exactly (but below 1e-31 the low piece can be subnormal, which AMX takes for 0). A piece is
+/// the upper 16 bits of each element. High and middle are rounded to nearest, ties away from zero, so that the rest
+/// fits in the next piece. An infinity becomes NaN.
 struct AmxSplit {
   explicit HWY_INLINE AmxSplit(AmxVec x) {
     const AmxFloats d;
@@ -58,7 +59,7 @@ struct AmxSplit {
   hn::Vec<hn::RebindToUnsigned<AmxFloats>> high, middle, low;
 };
 
-/// 32 numbers that follow one another along the chain: a row of a tile of A.
+/// Stores 32 consecutive steps of one row of A: one row of a tile, in its three pieces.
 HWY_INLINE void amx_store_row(const AmxSplit& first, const AmxSplit& second, std::uint16_t* to) {
   const hn::Repartition<std::uint16_t, AmxFloats> d;
   const auto piece = [&](auto x, auto y) HWY_ATTR { return hn::ConcatOdd(d, hn::BitCast(d, y), hn::BitCast(d, x)); };
@@ -67,7 +68,7 @@ HWY_INLINE void amx_store_row(const AmxSplit& first, const AmxSplit& second, std
   hn::Store(piece(first.low, second.low), d, to + kAmxLow);
 }
 
-/// Two steps of the chain for 16 columns: a row of a tile of B.
+/// Stores two consecutive steps of 16 columns of B: one row of a tile, in its three pieces, with the steps in pairs.
 HWY_INLINE void amx_store_pairs(const AmxSplit& even, const AmxSplit& odd, std::uint16_t* to) {
   const hn::Repartition<std::uint16_t, AmxFloats> d;
   const auto piece = [&](auto x, auto y)
@@ -77,14 +78,14 @@ HWY_INLINE void amx_store_pairs(const AmxSplit& even, const AmxSplit& odd, std::
   hn::Store(piece(even.low, odd.low), d, to + kAmxLow);
 }
 
-/// Elements [begin, end) of a row as a vector, beyond `end` zero.
+/// Elements of a row from `begin` on as a vector; zeros from `end` on.
 HWY_INLINE AmxVec amx_load(const float* row, std::int64_t begin, std::int64_t end) {
   const AmxFloats d;
   if (end - begin >= kAmxSide) return hn::LoadU(d, row + begin);
   return end > begin ? LoadPartial(d, row + begin, static_cast<std::size_t>(end - begin)) : hn::Zero(d);
 }
 
-/// A block [rows, columns] that is not whole, where it can be read as if it were: zeros in the rest.
+/// Copies a partial block [rows, columns] into `buffer` [kRows, kColumns], padded with zeros; returns the buffer.
 template <std::int64_t kRows, std::int64_t kColumns>
 const float* amx_whole(std::int64_t rows, std::int64_t columns, const float* block, std::int64_t stride,
                        float (&buffer)[kRows * kColumns]) {
@@ -93,7 +94,7 @@ const float* amx_whole(std::int64_t rows, std::int64_t columns, const float* blo
   return buffer;
 }
 
-/// Row i of A lies along the chain: group g of it becomes row i % 16 of a tile.
+/// Packs a row-major A: group g of row i becomes row i % 16 of a tile.
 inline void amx_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, std::uint16_t* panel) {
   for (std::int64_t i = 0; i < m; ++i) {
     const float* const row = a + i * lda;
@@ -104,7 +105,7 @@ inline void amx_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::i
   }
 }
 
-/// A lies in columns, element (i, p) at a[p * lda + i]: 8 columns at a time become rows.
+/// Packs a transposed A, element (i, p) at a[p * lda + i], by transposing 8 rows of it at a time.
 inline void amx_pack_rows_transposed(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda,
                                      std::uint16_t* panel) {
   const AmxFloats d;
@@ -133,19 +134,19 @@ inline void amx_pack_rows_transposed(std::int64_t m, std::int64_t k, const float
   }
 }
 
-/// op(A) [m, k], m <= 32, as one panel. Rows beyond m keep what was there: they make no element that anybody reads.
+/// Packs op(A) [m, k], m <= 32, as one panel. Rows beyond m are left uninitialized: no element of C depends on them.
 inline void amx_pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool transposed,
                        std::uint16_t* panel) {
   (transposed ? amx_pack_rows_transposed : amx_pack_rows)(m, k, a, lda, panel);
 }
 
-/// Panel of column j, in it its tile.
+/// The tile of the first group that holds column j.
 HWY_INLINE std::uint16_t* amx_columns(std::uint16_t* panels, std::int64_t panel_stride, std::int64_t j) {
   return panels + j / kAmxWide * panel_stride + j % kAmxWide / kAmxSide * kAmxPieces;
 }
 
-/// B lies in rows: two of them are a row of every tile. Sixteen rows are looked ahead: 3 % of a step of gpt2, whose
-/// weights come from memory.
+/// Packs a row-major B: two rows of B become one row of every tile. Prefetches 16 rows ahead, which saves 3 % of a
+/// training step of gpt2, whose weights come from memory.
 inline void amx_pack_columns(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, std::uint16_t* panels,
                              std::int64_t panel_stride) {
   for (std::int64_t p = 0; p < (k + kAmxGroup - 1) / kAmxGroup * kAmxGroup; p += 2) {
@@ -160,7 +161,8 @@ inline void amx_pack_columns(std::int64_t k, std::int64_t n, const float* b, std
   }
 }
 
-/// B lies in columns, element (p, j) at b[j * ldb + p]: 16 steps of 16 columns at a time, 512 bytes looked ahead.
+/// Packs a transposed B, element (p, j) at b[j * ldb + p], in blocks of 32 steps by 16 columns; prefetches 512 bytes
+/// ahead in each column.
 inline void amx_pack_columns_transposed(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
                                         std::uint16_t* panels, std::int64_t panel_stride) {
   const AmxFloats d;
@@ -189,7 +191,7 @@ inline void amx_pack_columns_transposed(std::int64_t k, std::int64_t n, const fl
   }
 }
 
-/// op(B) [k, n] as panels, panel_stride numbers of bfloat16 apart.
+/// Packs op(B) [k, n] as panels, panel_stride bfloat16 numbers apart.
 inline void amx_pack_b(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool transposed,
                        std::uint16_t* panels, std::int64_t panel_stride) {
   (transposed ? amx_pack_columns_transposed : amx_pack_columns)(k, n, b, ldb, panels, panel_stride);

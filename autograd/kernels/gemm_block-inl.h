@@ -1,4 +1,4 @@
-// The loop over the tiles of one block of GEMM. Included once for every SIMD target.
+// The loop over the register tiles of one block of GEMM. Included once for every SIMD target.
 #if defined(MAKI_KERNELS_GEMM_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_BLOCK_INL_H_
 #undef MAKI_KERNELS_GEMM_BLOCK_INL_H_
@@ -20,14 +20,15 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// m rows as tiles of about equal height.
+/// Cuts m rows into tiles of nearly equal height, each of at most kTileRows rows.
 struct RowTiles {
   explicit RowTiles(std::int64_t m) : count((m + kTileRows - 1) / kTileRows), rows(m) {}
   std::int64_t begin(std::int64_t t) const { return rows * t / count; }
   std::int64_t count, rows;
 };
 
-/// Packs what of B cannot be read in place: all of a B in columns, of one in rows the last panel where it is short.
+/// Packs what cannot be read in place: all of a column-major B; of a row-major B its last panel, if that is narrower
+/// than the others.
 template <class T>
 void prepare_panels(const GemmBlock<T>& g) {
   constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
@@ -38,7 +39,8 @@ void prepare_panels(const GemmBlock<T>& g) {
   }
 }
 
-/// Where tile t finds the panel of columns from j on. The first tile packs the panels of a B in rows for those below.
+/// Sets where a row tile reads the panel of columns from j on. Of a row-major B, the first row tile reads the panel in
+/// place and packs it for the row tiles below.
 template <class T>
 HWY_INLINE void choose_b(const GemmBlock<T>& g, bool first, bool last, std::int64_t j, GemmTileCall<T>& call) {
   constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
@@ -55,7 +57,8 @@ HWY_INLINE void choose_b(const GemmBlock<T>& g, bool first, bool last, std::int6
   }
 }
 
-/// Where the panel of columns from j on finds the rows of a tile, from row i on. The first panel packs an A in columns.
+/// Sets where a tile reads its rows of A, from row i on. Of a transposed A, the first panel of columns reads the rows
+/// in place and packs them for the panels to the right.
 template <class T>
 HWY_INLINE void choose_a(const GemmBlock<T>& g, std::int64_t i, bool first, bool last, GemmTileCall<T>& call) {
   call.a = g.a_transposed ? g.a + i : g.a + i * g.lda;
@@ -68,7 +71,7 @@ HWY_INLINE void choose_a(const GemmBlock<T>& g, std::int64_t i, bool first, bool
   }
 }
 
-/// y = value(d, x, derivative) in place; the derivative is kept where somebody wants it.
+/// y = value(d, y) in place. If `kept` is not null, it receives the derivatives.
 template <class T, class F, class G>
 HWY_INLINE void activate_row(std::int64_t n, T* y, T* kept, F value, G value_and_derivative) {
   const GemmVec<T> d;
@@ -90,7 +93,7 @@ HWY_INLINE void activate_row(std::int64_t n, T* y, T* kept, F value, G value_and
   }
 }
 
-/// The activation of finished rows, while they are in the level-1 cache.
+/// Applies the activation to finished rows [begin, end) while they are in the level-1 cache.
 template <class T>
 HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) {
@@ -108,7 +111,8 @@ HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::in
   }
 }
 
-/// Tile after tile: its rows of A stay in the level-1 cache while the panels of B pass from the level-2 cache.
+/// C = A B for one block. Row tiles are the outer loop: the rows of A of one tile stay in the level-1 cache while the
+/// panels of B stream past them from the level-2 cache.
 template <class T>
 HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
   constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kPanel = 2 * kLanes;

@@ -1,4 +1,5 @@
-// Packing of B into column panels two vectors wide, each [k, panel] and dense. Included once for every SIMD target.
+// Packs B into panels that are two vectors of columns wide, each dense and row-major, [k, panel]. Included once for
+// every SIMD target.
 #if defined(MAKI_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_PACK_INL_H_
 #undef MAKI_KERNELS_GEMM_PACK_INL_H_
@@ -18,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// A panel from `columns` columns, short ones filled with zeros: rows [begin, k) of it.
+/// Rows [begin, k) of one panel, element by element, from `columns` columns of B, padded with zeros.
 template <bool kTransposed, class T>
 void pack_plain(std::int64_t begin, std::int64_t k, std::int64_t columns, const T* b, std::int64_t ldb, T* panel) {
   constexpr std::int64_t kPanel = 2 * hn::MaxLanes(hn::ScalableTag<T>());
@@ -29,7 +30,7 @@ void pack_plain(std::int64_t begin, std::int64_t k, std::int64_t columns, const 
   }
 }
 
-/// Whole panels of a row-major B: row by row, so that B is read as it lies.
+/// Whole panels of a row-major B, row by row, so that B is read sequentially.
 template <class T>
 void pack_rows(std::int64_t k, std::int64_t panels, const T* b, std::int64_t ldb, T* out, std::int64_t panel_stride) {
   const hn::ScalableTag<T> d;
@@ -48,7 +49,7 @@ void pack_rows(std::int64_t k, std::int64_t panels, const T* b, std::int64_t ldb
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// One vector of columns of a transposed B, 512 bytes looked ahead. k a multiple of the piece.
+/// One vector of columns of a transposed B, prefetched 512 bytes ahead. k must be a multiple of kPiece<T>.
 template <class T>
 void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
   const hn::ScalableTag<T> d;
@@ -64,7 +65,7 @@ void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
 
 #endif
 
-/// All of op(B) [k, n].
+/// Packs all of op(B) [k, n] into panels, panel_stride elements apart; the last one is padded with zeros.
 template <class T>
 HWY_INLINE void pack_panels(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool transposed, T* panels,
                             std::int64_t panel_stride) {

@@ -1,28 +1,30 @@
-// exp, log, tanh, sigmoid and erf on vectors, right at both ends, for float and double on every target:
+// exp, log, tanh, sigmoid and erf on vectors, right over the whole range, for float and double on every target:
 //
 //   Exp(d, x)  Log(d, x)  Tanh(d, x)  Sigmoid(d, x)  Erf(d, x)  NormalCdf(d, x, density)  MaxKeepNaN(a, b)
 //
-// for a tag d and vectors of it.
+// for a Highway tag d and vectors of its type.
 //
-// NaN stays NaN; exp gives 0 and Inf, log −Inf and NaN, tanh and erf ±1 and ±0; subnormal arguments and results are
-// right. Highway's own (hwy/contrib/math 1.0.3) are not used: Exp(NaN) is 0, Exp(200f) is 0, Log(NaN) is 89. Do not
-// include both: unqualified calls would be ambiguous.
+// NaN stays NaN. Out of range, Exp gives 0 and Inf; Log gives −Inf at 0 and NaN below; Tanh and Erf give ±1, and keep
+// ±0. Subnormal arguments and results are right. Highway's own functions (hwy/contrib/math 1.0.3) are not used because
+// their Exp(NaN) is 0, Exp(200f) is 0 and Log(NaN) is 89. Do not include both: unqualified calls would be ambiguous.
 //
-// Method. Arguments are reduced as in Cody and Waite, "Software Manual for the Elementary Functions" (1980). The
-// polynomials are minimax ones, found with Remez' exchange in 50 digits and rounded; each says its interval and error.
-// Worst errors against 80-bit libm over 10⁶ arguments each, in units in the last place, the same within 0.3 on every
-// target (tests/kernels/math_test.cpp bounds them), and speed on one core with AVX-512, g++ 12.2:
+// Method: arguments are reduced as in Cody and Waite, "Software Manual for the Elementary Functions" (1980). The
+// polynomials are minimax, found with the Remez algorithm in 50 digits and rounded; each comment gives interval and
+// error. The worst errors against 80-bit libm over 10⁶ arguments each, in units in the last place (the same within 0.3
+// on every target; tests/kernels/math_test.cpp bounds them), and the speed in billions of elements per second on one
+// core with AVX-512, g++ 12.2:
 //
-//            float   double   Gelem/s, float   double
-//   Exp       1.1      1.0         3.6          1.2
-//   Log       0.9      0.9         2.2          1.0
-//   Tanh      2.5      2.5         3.2          1.1
-//   Sigmoid   2.3      2.2         2.7          1.0
-//   Erf       2.5      1.9         1.8          0.5
+//            float   double   speed, float   double
+//   Exp       1.1      1.0            3.6      1.2
+//   Log       0.9      0.9            2.2      1.0
+//   Tanh      2.5      2.5            3.2      1.1
+//   Sigmoid   2.3      2.2            2.7      1.0
+//   Erf       2.5      1.9            1.8      0.5
 //
-// NormalCdf: relative error 1e-6 (float) down to Φ(−5.6), absolute 1e-17 (double); 1.5 and 0.4 Gelem/s.
+// NormalCdf has a relative error of 1e-6 (float) down to Φ(−5.6) and an absolute one of 1e-17 (double). Its speed is
+// 1.5 and 0.4.
 //
-// Include from a kernel file between foreach_target and its HWY_BEFORE_NAMESPACE; it is compiled once for each target.
+// Include it from a kernel file between foreach_target and its HWY_BEFORE_NAMESPACE; it is compiled once per target.
 #if defined(MAKI_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_MATH_INL_H_
 #undef MAKI_KERNELS_MATH_INL_H_
@@ -36,7 +38,7 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The larger one; NaN where either is NaN (Highway's Max drops a NaN in one operand order).
+/// max(a, b), but NaN if either is NaN (Highway's Max drops a NaN in one operand order).
 template <class V>
 HWY_INLINE V MaxKeepNaN(V a, V b) {
   return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
@@ -52,8 +54,9 @@ HWY_INLINE V Polynomial(D d, V x, double c0, Rest... rest) {
   return hn::MulAdd(Polynomial(d, x, rest...), x, hn::Set(d, static_cast<hn::TFromD<D>>(c0)));
 }
 
-/// min(x, high), max(x, low) and both; NaN stays. x86 gives the second operand where one is NaN, ARM the NaN; plain C++
-/// (HWY_SCALAR, HWY_EMU128, which drop a NaN in either order) has to compare: a tenth to a third slower for Exp.
+/// min(x, high), max(x, low), and both; NaN stays NaN. If an operand is NaN, Min and Max return the second operand on
+/// x86 and NaN on ARM. The targets without SIMD (HWY_SCALAR, HWY_EMU128) can drop NaN in either order, so they compare,
+/// which makes Exp 10 to 33 % slower there.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V AtMost(D d, V x, double high) {
   const V bound = hn::Set(d, static_cast<hn::TFromD<D>>(high));
@@ -77,15 +80,15 @@ HWY_INLINE V Clamp(D d, V x, double low, double high) {
   return AtMost(d, AtLeast(d, x, low), high);
 }
 
-/// x = k ln 2 + r with |r| <= ln 2 / 2, and what Exp and Expm1 need of it.
+/// The reduction x = k ln 2 + r with integer k and |r| <= ln 2 / 2, so that e^x = 2^k e^r.
 template <class D>
 struct ExpParts {
   hn::Vec<D> p;                        // e^r − 1
-  hn::Vec<hn::RebindToUnsigned<D>> k;  // bits whose low ones hold k + 2·bias
+  hn::Vec<hn::RebindToUnsigned<D>> k;  // its low bits hold k + 2 · bias of the exponent
 };
 
-/// For |x| < 1100 (double) or 180 (float). Adding 1.5·2^52 (2^23) leaves the nearest integer to x/ln 2 in the low bits;
-/// the product of k and the upper part of ln 2 is exact.
+/// Reduces x, |x| < 1100 (double) or 180 (float). Adding 1.5·2^52 (float: 1.5·2^23) to x / ln 2 leaves the nearest
+/// integer in the low bits. ln 2 is subtracted in two parts, such that k times its upper part is exact.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE ExpParts<D> ExpReduce(D d, V x) {
   using T = hn::TFromD<D>;
@@ -107,8 +110,8 @@ HWY_INLINE ExpParts<D> ExpReduce(D d, V x) {
   return {hn::MulAdd(hn::Mul(r, r), q, r), hn::BitCast(hn::RebindToUnsigned<D>(), t)};
 }
 
-/// e^x. The scale 2^k goes in by two factors, so that k may leave the range of normal numbers on either side: the first
-/// product is exact and the second rounds once.
+/// e^x = 2^k e^r. 2^k is multiplied in as two factors, because k may lie beyond the exponents of normal numbers on
+/// either side; the first product is exact and the second rounds once.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp(D d, V x) {
   using T = hn::TFromD<D>;
@@ -120,8 +123,9 @@ HWY_INLINE V Exp(D d, V x) {
   return hn::Mul(scaled, hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::Sub(e.k, half))));
 }
 
-/// log x = k ln 2 + log m with m in [√½, √2): with f = m − 1 and s = f / (2 + f), log m = f − (f²/2 − s (f²/2 +
-/// R(s²))), R(z) = 2 (atanh(√z)/√z − 1): Ng and the fdlibm authors, Sun Microsystems 1993.
+/// log x = k ln 2 + log m with m in [√½, √2). With f = m − 1 and s = f / (2 + f):
+///   log m = f − (f²/2 − s (f²/2 + R(s²))),  R(z) = 2 (atanh(√z)/√z − 1).
+/// From fdlibm (Ng et al., Sun Microsystems 1993).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Log(D d, V x) {
   using T = hn::TFromD<D>;
@@ -130,11 +134,12 @@ HWY_INLINE V Log(D d, V x) {
   const hn::RebindToUnsigned<D> du;
   using TU = hn::TFromD<decltype(du)>;
   const V one = hn::Set(d, T{1}), zero = hn::Zero(d);
-  // Subnormals are scaled into the normal range first.
+  // Subnormal arguments are scaled into the normal range first.
   const auto small = hn::Lt(x, hn::Set(d, static_cast<T>(kFloat ? 0x1p-126 : 0x1p-1022)));
   const V normal = hn::IfThenElse(small, hn::Mul(x, hn::Set(d, static_cast<T>(kFloat ? 0x1p25 : 0x1p54))), x);
   const V shift = hn::IfThenElseZero(small, hn::Set(d, static_cast<T>(kFloat ? 25 : 54)));
-  // The exponent e = k + bias, and k as a number through the bits of 2^52 + e (2^23 + e).
+  // e = k + exponent bias, as an integer. Written into the low bits of 2^52 (float: 2^23), it becomes a floating-point
+  // number.
   const V sqrt_half = hn::Set(d, static_cast<T>(0.70710678118654752440));
   const auto bits = hn::BitCast(du, normal), bits_of_one = hn::BitCast(du, one);
   const auto e = hn::ShiftRight<kMantissa>(hn::Add(bits, hn::Sub(bits_of_one, hn::BitCast(du, sqrt_half))));
@@ -173,7 +178,7 @@ HWY_INLINE V Tanh(D d, V x) {
   using T = hn::TFromD<D>;
   constexpr int kMantissa = sizeof(T) == 4 ? 23 : 52;
   const hn::RebindToUnsigned<D> du;
-  const V a = AtMost(d, hn::Abs(x), 20);  // tanh is 1 from 9.02 (float) and 19.1 (double) on
+  const V a = AtMost(d, hn::Abs(x), 20);  // tanh rounds to 1 from 9.02 (float) and 19.1 (double) on
   const ExpParts<D> e = ExpReduce(d, hn::Mul(a, hn::Set(d, T{-2})));
   const auto bias = hn::Set(du, static_cast<hn::TFromD<decltype(du)>>(sizeof(T) == 4 ? 127 : 1023));
   const V power = hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::Sub(e.k, bias)));
@@ -181,7 +186,7 @@ HWY_INLINE V Tanh(D d, V x) {
   return hn::CopySign(hn::Div(expm1, hn::Add(expm1, hn::Set(d, T{2}))), x);
 }
 
-/// 1 / (1 + e^−x), written with e^−|x| so that the left tail keeps its digits down to the subnormals.
+/// σ(x) = 1 / (1 + e^−x), computed from e^−|x|, so that the left tail is accurate down to the subnormal numbers.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Sigmoid(D d, V x) {
   const V one = hn::Set(d, hn::TFromD<D>{1});
@@ -189,7 +194,7 @@ HWY_INLINE V Sigmoid(D d, V x) {
   return hn::Div(hn::IfThenElse(hn::Ge(x, hn::Zero(d)), one, e), hn::Add(one, e));
 }
 
-/// The same and its derivative σ(x) (1 − σ(x)) = e^−|x| / (1 + e^−|x|)², which loses nothing where σ is near 1.
+/// σ(x), and its derivative σ(x) (1 − σ(x)) = e^−|x| / (1 + e^−|x|)², which loses no digits where σ is near 1.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V SigmoidAndSlope(D d, V x, V& slope) {
   const V one = hn::Set(d, hn::TFromD<D>{1});
@@ -199,7 +204,7 @@ HWY_INLINE V SigmoidAndSlope(D d, V x, V& slope) {
   return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), high, low);
 }
 
-/// erf x / x for x² = `square` <= 1; relative error 1.3e-9 and 1.3e-19.
+/// erf x / x for `square` = x² <= 1; relative error 1.3e-9 (float) and 1.3e-19 (double).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ErfOverX(D d, V square) {
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
@@ -213,9 +218,9 @@ HWY_INLINE V ErfOverX(D d, V square) {
   }
 }
 
-/// e^(a²) erfc a for a >= 1, to be multiplied with e^(−a²). The error of that product is 5.1e-9 and relatively 3.2e-7
-/// (float, up to a = 4), 7.5e-18 (double, up to a = 6); beyond, where erfc is below 1.6e-8 and 2.2e-17 and erf is 1, it
-/// is right in magnitude only.
+/// e^(a²) erfc a for a >= 1, to be multiplied by e^(−a²). The error of that product is 5.1e-9, relatively 3.2e-7, for
+/// float up to a = 4, and 7.5e-18 for double up to a = 6. Beyond, where erfc is below 1.6e-8 and 2.2e-17 and erf rounds
+/// to 1, only its magnitude is right.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ScaledErfc(D d, V a) {
   using T = hn::TFromD<D>;
@@ -234,6 +239,7 @@ HWY_INLINE V ScaledErfc(D d, V a) {
   }
 }
 
+/// erf x: by ErfOverX() for |x| < 1, else 1 − e^(−x²) · ScaledErfc(|x|) with the sign of x.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Erf(D d, V x) {
   const V one = hn::Set(d, hn::TFromD<D>{1}), a = hn::Abs(x), square = hn::Mul(x, x);
@@ -241,8 +247,8 @@ HWY_INLINE V Erf(D d, V x) {
   return hn::IfThenElse(hn::Lt(a, one), hn::Mul(x, ErfOverX(d, square)), hn::CopySign(far, x));
 }
 
-/// The normal distribution Φ(x) = (1 + erf(x/√2)) / 2, with its digits in the left tail too, and `density` = φ(x) √(2π)
-/// = e^(−x²/2), which it needs anyway.
+/// The cumulative normal distribution Φ(x) = (1 + erf(x/√2)) / 2, accurate in the left tail as well, and `density` =
+/// φ(x) √(2π) = e^(−x²/2), which it computes anyway.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V NormalCdf(D d, V x, V& density) {
   using T = hn::TFromD<D>;

@@ -1,6 +1,6 @@
-// Loads and stores of the last few elements of a row, fewer than a vector holds, which touch no memory beyond them
-// (Highway's MaskedLoad reads whole vectors where the CPU has no masks). The lanes behind them are 0 and are computed
-// with, but never stored; so a tail goes through the very instructions of the rest and gets the same bits.
+// Loads and stores for loop tails: fewer elements than a vector holds, without touching memory beyond them (Highway's
+// MaskedLoad reads whole vectors on CPUs without masks). The other lanes are 0; they are computed with but never
+// stored. So a tail goes through the same instructions as whole vectors and gets the same bits.
 #if defined(MAKI_KERNELS_PARTIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_PARTIAL_INL_H_
 #undef MAKI_KERNELS_PARTIAL_INL_H_
@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Elements p[0 … count), 0 <= count <= Lanes(d).
+/// Elements p[0 … count) in the first lanes, zeros in the others; 0 <= count <= Lanes(d).
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* p, std::size_t count) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
@@ -27,6 +27,7 @@ HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* p, std::size_t count) {
 #endif
 }
 
+/// p[0 … count) = the first lanes of v; 0 <= count <= Lanes(d).
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* p, std::size_t count) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2

@@ -1,5 +1,5 @@
-// Loops over one row, for layer_norm, softmax and cross_entropy: whole vectors and then the last few elements, through
-// the same instructions, touching no memory beyond the row.
+// Loops over one row, for layer_norm, softmax, cross_entropy and embedding. The loop tail goes through the same
+// instructions as the whole vectors and touches no memory beyond the row.
 #if defined(MAKI_KERNELS_ROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ROW_INL_H_
 #undef MAKI_KERNELS_ROW_INL_H_
@@ -19,8 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// A vector's worth of a row, as the loops below hand it to their bodies. Keep(v, other) is v in the lanes that belong
-/// to the row and `other` in those behind its end.
+/// How the body of a loop accesses the current vector of a row: WholeVector, or LastVector for the loop tail.
+/// Keep(v, other) is v in the lanes that belong to the row and `other` in those beyond its end.
 template <class T>
 struct WholeVector {
   using D = hn::ScalableTag<T>;
@@ -41,13 +41,13 @@ struct LastVector {
   HWY_INLINE V Keep(V v, V other) const { return hn::IfThenElse(hn::FirstN(d, count), v, other); }
 };
 
-/// Element i of the sink's row takes v.
+/// Stores v to, or adds it to, elements i, i + 1, … of the sink's row.
 template <class Vector, class T, class V>
 HWY_INLINE void PutVector(const Vector& at, const Sink<T>& sink, std::int64_t i, V v) {
   at.Store(sink.add ? hn::Add(at.Load(sink.data + i), v) : v, sink.data + i);
 }
 
-/// body(vector, i) for the elements i, i + 1, … of every vector of a row of n.
+/// Calls body(vector, i) for every vector of a row of n elements; i is the index of its first element.
 template <class T, class Body>
 HWY_INLINE void EachVector(std::int64_t n, const Body& body) {
   const WholeVector<T> whole;
@@ -57,11 +57,13 @@ HWY_INLINE void EachVector(std::int64_t n, const Body& body) {
   if (i < n) body(LastVector<T>{{}, static_cast<std::size_t>(n - i)}, i);
 }
 
-/// Elements whose float32 sum is formed in float32, by four chains of vectors, before it is added in double: a longer
-/// chain of equal signs drifts (50,000 terms of 0.9 in one vector lane each: by 1e-4).
+/// A row is summed in segments of this many elements: in the type of the row within a segment, in double across
+/// segments. The rounding errors of longer float32 chains of one sign add up (50,000 terms of 0.9 in each lane: to
+/// 1e-4).
 inline constexpr std::int64_t kSegment = 256;
 
-/// Σ term(vector, i) over a row of n, where term gives a vector of summands.
+/// Σ term(vector, i) over a row of n elements, where term returns a vector of summands. Four chains hide the latency of
+/// the additions.
 template <class T, class Term>
 HWY_INLINE double SumRow(std::int64_t n, const Term& term) {
   const WholeVector<T> whole;
@@ -92,7 +94,7 @@ HWY_INLINE double SumRow(std::int64_t n, const Term& term) {
 struct TwoSums {
   double a = 0, b = 0;
 };
-/// The same for two sums in one pass: term(vector, i, a, b) sets the summands of both.
+/// Two such sums in one pass: term(vector, i, a, b) sets the summands of both.
 template <class T, class Term>
 HWY_INLINE TwoSums SumRowTwice(std::int64_t n, const Term& term) {
   const WholeVector<T> whole;
@@ -128,7 +130,7 @@ HWY_INLINE TwoSums SumRowTwice(std::int64_t n, const Term& term) {
   return total;
 }
 
-/// Σ x[i] in double from the first addition on: the mean of equal floats is exact.
+/// Σ x[i] over a row of n, with every addition in double, so that the mean of equal floats is exact.
 HWY_INLINE double RowTotal(std::int64_t n, const double* x) {
   return SumRow<double>(n, [x](const auto& at, std::int64_t i) HWY_ATTR { return at.Load(x + i); });
 }
@@ -149,7 +151,7 @@ HWY_INLINE double RowTotal(std::int64_t n, const float* x) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
 }
 
-/// The largest of a row: NaN where one is NaN, −Inf of nothing.
+/// The largest element of a row: NaN if any is NaN, −Inf if n is 0.
 template <class T>
 HWY_INLINE T MaxOfRow(std::int64_t n, const T* x) {
   const hn::ScalableTag<T> d;
@@ -168,7 +170,7 @@ HWY_INLINE T MaxOfRow(std::int64_t n, const T* x) {
   return hn::GetLane(hn::MaxOfLanes(d, m0));
 }
 
-/// exp and log of one number in double, by the vector functions: the same bits on any machine of one target.
+/// exp and log of one double by the vector functions, unlike libm with the same bits on every machine of one target.
 HWY_INLINE double ExpOne(double x) {
   const hn::ScalableTag<double> d;
   return hn::GetLane(Exp(d, hn::Set(d, x)));

@@ -13,7 +13,7 @@
 namespace maki::kernels {
 namespace {
 
-constexpr std::int64_t kFloor = HWY_SCALAR | HWY_EMU128;  // whichever of the two the compiler can build
+constexpr std::int64_t kFloor = HWY_SCALAR | HWY_EMU128;  // the target without SIMD: whichever the compiler can build
 
 constexpr std::string_view kAmx = "amx";
 
@@ -23,7 +23,7 @@ std::string name_of(std::int64_t bit) {
   return name;
 }
 
-/// What this CPU can run of what was built, as a mask. In Highway's masks a lower bit is a better target.
+/// The targets that were built and that this CPU can run, as a mask. In Highway's masks a lower bit is a better target.
 std::int64_t available_mask() {
   static const std::int64_t mask = [] {
     hwy::SetSupportedTargetsForTest(0);
@@ -42,7 +42,7 @@ bool has_amx() {
 
 bool amx_in_use = false;
 
-/// From the target called `name` downwards; 0 where there is none of that name.
+/// The mask of the target called `name` and of all lower ones; 0 if there is none of that name.
 std::int64_t mask_from(std::string_view name) {
   const std::int64_t all = available_mask();
   if (name == kAmx && has_amx()) return all;
@@ -61,7 +61,7 @@ std::string& environment() {
   return value;
 }
 
-/// The target called `name`, or the best where there is none; whether there is one.
+/// Selects the target called `name`, or the best one if there is none of that name. Returns whether there is.
 bool apply(std::string_view name) {
   const std::int64_t mask = mask_from(name);
   hwy::SetSupportedTargetsForTest(mask != 0 ? mask : available_mask());
@@ -69,18 +69,19 @@ bool apply(std::string_view name) {
   return mask != 0;
 }
 
-/// Applies MAKI_TARGET. A bad value cannot throw here: target() and require_target() report it.
+/// Applies MAKI_TARGET and returns whether it is valid. It must not throw, because it runs before main(): target() and
+/// require_target() report a bad value.
 bool apply_environment() { return apply(environment()) || environment().empty(); }
 
-/// Applies MAKI_TARGET before main(), and before the static initialisers of a program, which may use the library: a
-/// priority of 101 is the earliest that a program may ask for.
+/// Applies MAKI_TARGET before main() and before the static initializers of the program, which may use the library:
+/// priority 101 is the earliest that a program may ask for.
 struct AtStart {
   bool environment_is_good = apply_environment();
 };
 __attribute__((init_priority(101))) AtStart at_start;
 
 void check_known(bool known, std::string_view what, std::string_view name) {
-  check(known, "{}: must be one of amx, avx3, avx2, sse4, floor, and this CPU has {}; got \"{}\"", what,
+  check(known, "{}: must be one of amx, avx3, avx2, sse4, floor, and this CPU supports only {}; got \"{}\"", what,
         fmt::join(available_targets(), ", "), name);
 }
 

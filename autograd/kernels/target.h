@@ -1,6 +1,6 @@
-// The SIMD target that the kernels run on: the best that the CPU has, or one forced by
-// MAKI_TARGET=amx|avx3|avx2|sse4|floor or from a test. Bits are promised within one target. "amx" is avx3 with the
-// products of float32 on tiles.
+// The SIMD target that the kernels run on: the best one that the CPU supports, or one forced by the environment
+// variable MAKI_TARGET=amx|avx3|avx2|sse4|floor or by force_target(). Bits are promised within one target. "amx" is
+// avx3 with float32 products on AMX tiles; "floor" uses no SIMD instructions.
 #pragma once
 
 #include <string>
@@ -9,21 +9,22 @@
 
 namespace maki::kernels {
 
-/// The target in use: "amx", "avx3", "avx2", "sse4" or "floor" ("neon", … on other CPUs). Throws where MAKI_TARGET
-/// holds another word or one that this CPU lacks.
+/// The target in use: "amx", "avx3", "avx2", "sse4" or "floor" ("neon", … on other CPUs). Throws Error if MAKI_TARGET
+/// is set to anything else or to a target that this CPU or this build lacks.
 std::string target();
 
-/// Throws where target() would; for the entry of a kernel (one load).
+/// Throws if target() would. Kernels call it at their entry; it costs one load.
 void require_target();
 
-/// Whether it is "amx" (one load).
+/// Whether the target in use is "amx". It costs one load.
 bool uses_amx();
 
-/// The targets that this CPU and this build can run, best first, whatever is forced.
+/// The targets that this CPU and this build can run, best first; independent of the target in use.
 std::vector<std::string> available_targets();
 
-/// Makes every kernel use `name` from its next call on; "" goes back to MAKI_TARGET's choice, or the best. Not while a
-/// kernel runs. Throws for a name that is none of available_targets().
+/// Makes every kernel use the target `name` from its next call on; "" restores the choice of MAKI_TARGET or else the
+/// best target. Throws Error if `name` is not among available_targets(). Thread safety: must not be called while a
+/// kernel runs.
 void force_target(std::string_view name);
 
 }  // namespace maki::kernels

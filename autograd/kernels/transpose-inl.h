@@ -1,4 +1,5 @@
-// Columns of a row-major matrix as vectors. Included once for every SIMD target; the target without vectors has none.
+// Loads columns of a row-major matrix as vectors. Included once for every SIMD target; empty for HWY_SCALAR, which has
+// no vectors.
 #if defined(MAKI_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_TRANSPOSE_INL_H_
 #undef MAKI_KERNELS_TRANSPOSE_INL_H_
@@ -18,11 +19,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// Elements of a 128-bit block: transpositions here are of so many columns.
+/// Elements in a 128-bit block, which is how many columns are transposed together.
 template <class T>
 inline constexpr int kPiece = 16 / sizeof(T);
 
-/// In every 128-bit block, rows become columns: r[i] holds a block of row i, afterwards element i of every row.
+/// Transposes inside every 128-bit block: before, r[i] holds elements of row i; after, element i of every row.
 template <class D, class V>
 HWY_INLINE void transpose_blocks(D d, V (&r)[4]) {
   const hn::Repartition<double, D> pairs;
@@ -42,10 +43,10 @@ HWY_INLINE void transpose_blocks(D d, V (&r)[2]) {
   r[1] = hn::InterleaveUpper(d, a, r[1]);
 }
 
-/// column[q][c]: element q * kPiece + c of as many rows as a vector has lanes; row(j) points to the first of row j. The
-/// 128-bit pieces of the rows are gathered so that the transposition stays inside the 128-bit blocks, which every
-/// target can do, and all that is wanted of a row is read at once: rows a power of two apart share a few lines of the
-/// level-1 cache.
+/// Loads kPieces * kPiece columns of as many rows as a vector has lanes: column[q][c] = element q * kPiece + c of every
+/// row, where row(j) points to the first element wanted of row j. The 128-bit pieces of the rows are arranged such that
+/// the transposition stays inside 128-bit blocks, which every target can do. All pieces of a row are read together,
+/// because rows a power of two apart compete for the same few lines of the level-1 cache.
 template <int kPieces, class D, class Row, class T = hn::TFromD<D>>
 HWY_INLINE void load_columns(D d, const Row& row, hn::Vec<D> (&column)[kPieces][kPiece<T>]) {
   constexpr int kBlocks = static_cast<int>(hn::MaxLanes(d)) / kPiece<T>;

@@ -1,4 +1,5 @@
-// Loops over registers: unrolled whole, or their arrays would lie in memory.
+// MAKI_UNROLL unrolls the following loop completely. Loops over arrays of vectors need it: only without a loop index
+// can the compiler keep such an array in registers.
 #pragma once
 
 #if defined(__clang__)
