@@ -43,7 +43,7 @@ TEST_CASE("a directory: every file below it, in the order of path bytes, except 
   require_refused([&] { load_corpus({folder.path()}); }, {folder / "a/bad", "byte 2 "});
 }
 
-TEST_CASE("files that are no text are skipped and counted: binary, compressed, runs") {
+TEST_CASE("what is no text is skipped and counted: binary, compressed, runs") {
   const Folder folder;
   folder.write("text.txt", "吾輩は猫である。");
   folder.write("image.png", std::string("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16));

@@ -66,7 +66,7 @@ TEST_CASE("gradient of a two-layer Gpt, tied and untied, with and without dropou
   }
 }
 
-TEST_CASE("gradient of the other variants: without biases, post-norm, sinusoidal positions, each activation") {
+TEST_CASE("gradient of the other forms: without biases, post-norm, sinusoidal positions, each activation") {
   GptConfig config = kTiny;
   config.bias = false;
   config.norm = NormOrder::post;

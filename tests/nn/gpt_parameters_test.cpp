@@ -66,7 +66,7 @@ TEST_CASE("every weight is in the store, in the order of the model, under GPT-2'
   }
 }
 
-TEST_CASE("weights are [out, in], and GPT-2 small has as many parameters as nanoGPT counts") {
+TEST_CASE("weights have shape out by in, and GPT-2 small has as many parameters as nanoGPT counts") {
   ParameterStore store;
   const Gpt model(Scope(store), GptConfig{});
   REQUIRE(store.numel() == 124439808);

@@ -113,7 +113,7 @@ TEST_CASE("attention: packed and separate projections give the same result") {
   for (std::int64_t i = 0; i < a.numel(); ++i) REQUIRE(a.at(i) == b.at(i));
 }
 
-TEST_CASE("attention: an explicit scale acts like queries scaled by it, and 0 means 1/√D") {
+TEST_CASE("attention: an explicit scale acts like queries scaled by it, and 0 means one over the root of D") {
   Draw draw(6);
   const Tensor q = draw.normals({2, 5, 8}), kv = draw.normals({2, 7, 16});
   const Tensor scaled = attention(q, kv, {.n_head = 2, .scale = 0.3}), plain = attention(q, kv, {.n_head = 2});
