@@ -8,7 +8,7 @@
 #include "tests/nn/small_gpt.h"
 
 using namespace maki;
-using namespace maki::test;
+using namespace maki::tests;
 
 namespace {
 

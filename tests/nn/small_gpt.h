@@ -8,7 +8,7 @@
 #include "autograd/tape.h"
 #include "nn/gpt.h"
 
-namespace maki::test {
+namespace maki::tests {
 
 inline constexpr GptConfig kSmall{.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7};
 
@@ -66,4 +66,4 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && same_bits(a, 0, b, 0, a.numel());
 }
 
-}  // namespace maki::test
+}  // namespace maki::tests

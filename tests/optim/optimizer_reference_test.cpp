@@ -9,7 +9,7 @@
 #include "tests/optim/small_store.h"
 
 using namespace maki;
-using namespace maki::test;
+using namespace maki::tests;
 
 namespace {
 

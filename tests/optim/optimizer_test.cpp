@@ -10,7 +10,7 @@
 #include "tests/optim/small_store.h"
 
 using namespace maki;
-using namespace maki::test;
+using namespace maki::tests;
 
 TEST_CASE("the moments are what a checkpoint needs: named, flat, and sufficient to resume from") {
   for (std::size_t kind = 0; kind < kAll.size(); ++kind) {

@@ -8,7 +8,7 @@
 
 #include "optim/optimizer.h"
 
-namespace maki::test {
+namespace maki::tests {
 
 // Fills the store with parameters whose sizes are close to the vector widths, and one that spans several blocks of the
 // kernel.
@@ -59,4 +59,4 @@ Tensor copy(const Tensor& x) {
   return tensor(x.values<T>(), x.shape());
 }
 
-}  // namespace maki::test
+}  // namespace maki::tests
