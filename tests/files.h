@@ -1,4 +1,4 @@
-// Files for tests: a folder that goes away, bytes in and out; and the sentence of an error.
+// Helpers for tests: a temporary folder, reading and writing whole files, and the message of an exception.
 #pragma once
 
 #include <cstdlib>
@@ -28,14 +28,14 @@ class Folder {
 
   const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  /// The path of a new file; folders on the way are made.
+  /// Writes a new file, creating its parent directories, and returns its path.
   std::string write(const std::string& name, const std::string& bytes) const;
 
  private:
   std::string path_;
 };
 
-// A new file each time: a file cut to 0 and written again is flushed by the disk, which takes milliseconds.
+// Removes the file first: some file systems flush a file that is truncated and rewritten, which takes milliseconds.
 inline void put(const std::string& path, const std::string& bytes) {
   std::filesystem::remove(path);
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
@@ -59,7 +59,7 @@ inline std::string get(const std::string& path) {
   return bytes.str();
 }
 
-/// What the E that `action` throws says. Nothing thrown is an empty string; another exception passes through.
+/// The message of the E that `action` throws; empty if it throws nothing. Other exceptions pass through.
 template <class E, class Action>
 std::string sentence(const Action& action) {
   try {

@@ -1,4 +1,5 @@
-// The checker itself: it accepts a right backward for many seeds and rejects every one of a list of wrong ones.
+// Tests of the gradient checker itself: it must accept a correct backward for many seeds and reject each of a list of
+// wrong ones.
 #include "autograd/gradcheck.h"
 
 #include <cmath>
@@ -15,20 +16,21 @@ namespace {
 constexpr std::int64_t kRows = 30, kCols = 40;
 
 using Values = std::vector<double>;
-struct Wrong {
+struct WrongBackward {
   const char* name;
-  std::function<void(Values& dx, Values& db, const Values& dy)> spoil;
+  std::function<void(Values& dx, Values& db, const Values& dy)> corrupt;
 };
 
-// f(x) is 2 sin x, or 2 |x| with a kink.
+// f(x) is 2 sin x, or 2 |x|, which has a kink at 0.
 struct Function {
   double (*value)(double), (*slope)(double);
 };
 const Function kSmooth{[](double x) { return 2 * std::sin(x); }, [](double x) { return 2 * std::cos(x); }};
 const Function kKinked{[](double x) { return 2 * std::abs(x); }, [](double x) { return x > 0 ? 2.0 : -2.0; }};
 
-// y = f(x) + b x with b [C] broadcast over rows: dx = (f'(x) + b) dy, db = Σ_rows x dy; then spoiled.
-Tensor forward(const Tensor& x, const Tensor& b, const Wrong& wrong, const Function& f = kSmooth) {
+// y = f(x) + b x, with x [R, C] and b [C] broadcast over the rows.
+// Backward: dx = (f'(x) + b) dy, db = Σ_rows x dy, both then corrupted by `wrong`.
+Tensor forward(const Tensor& x, const Tensor& b, const WrongBackward& wrong, const Function& f = kSmooth) {
   Tensor y = empty_like(x);
   for (std::int64_t i = 0; i < x.numel(); ++i) y.data<double>()[i] = f.value(x.at(i)) + b.at(i % kCols) * x.at(i);
   return record("seeded", y, {x, b}, [x, b, &wrong, &f](Grads& g) {
@@ -39,14 +41,15 @@ Tensor forward(const Tensor& x, const Tensor& b, const Wrong& wrong, const Funct
       dx[i] = (f.slope(v) + b.at(static_cast<std::int64_t>(i) % kCols)) * dy[i];
       db[i % kCols] += v * dy[i];
     }
-    wrong.spoil(dx, db, dy);
+    wrong.corrupt(dx, db, dy);
     const Sink<double> sx = g.in<double>(0), sb = g.in<double>(1);
     for (std::size_t i = 0; i < dx.size(); ++i) sx.put(static_cast<std::int64_t>(i), dx[i]);
     for (std::size_t i = 0; i < db.size(); ++i) sb.put(static_cast<std::int64_t>(i), db[i]);
   });
 }
 
-bool accepted(const Wrong& wrong, std::uint64_t seed, GradcheckOptions options = {}, const Function& f = kSmooth) {
+bool accepted(const WrongBackward& wrong, std::uint64_t seed, GradcheckOptions options = {},
+              const Function& f = kSmooth) {
   ParameterStore store(DType::float64);
   Parameter& x = store.add("x", {kRows, kCols}, init::normal(1));
   Parameter& b = store.add("b", {kCols}, init::normal(1));
@@ -58,13 +61,13 @@ bool accepted(const Wrong& wrong, std::uint64_t seed, GradcheckOptions options =
   return results[0].passed(1e-9) && results[1].passed(1e-9);
 }
 
-const Wrong kRight{"right", [](Values&, Values&, const Values&) {}};
+const WrongBackward kCorrect{"correct", [](Values&, Values&, const Values&) {}};
 
 void scale(Values& values, double factor) {
   for (double& value : values) value *= factor;
 }
 
-std::vector<Wrong> wrongs() {
+std::vector<WrongBackward> wrong_backwards() {
   static Values stale(kRows * kCols, 0.0);
   return {
       {"x scaled by 1.001", [](Values& dx, Values&, const Values&) { scale(dx, 1.001); }},
@@ -72,7 +75,11 @@ std::vector<Wrong> wrongs() {
       {"b scaled by 0.999", [](Values&, Values& db, const Values&) { scale(db, 0.999); }},
       {"one sign of x", [](Values& dx, Values&, const Values&) { dx[17] = -dx[17]; }},
       {"one sign of b", [](Values&, Values& db, const Values&) { db[3] = -db[3]; }},
-      {"all signs", [](Values& dx, Values& db, const Values&) { scale(dx, -1), scale(db, -1); }},
+      {"all signs",
+       [](Values& dx, Values& db, const Values&) {
+         scale(dx, -1);
+         scale(db, -1);
+       }},
       {"missing sum over the broadcast axis",
        [](Values& dx, Values& db, const Values&) { std::copy_n(dx.begin(), kCols, db.begin()); }},
       {"mean over the broadcast axis", [](Values&, Values& db, const Values&) { scale(db, 1.0 / kRows); }},
@@ -86,9 +93,13 @@ std::vector<Wrong> wrongs() {
        [](Values& dx, Values&, const Values&) {
          for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = stale[i] += dx[i] + 1e-3;
        }},
-      {"zero for x where b's is not", [](Values& dx, Values&, const Values&) { scale(dx, 0); }},
-      {"zero for b where x's is not", [](Values&, Values& db, const Values&) { scale(db, 0); }},
-      {"zero everywhere", [](Values& dx, Values& db, const Values&) { scale(dx, 0), scale(db, 0); }},
+      {"zero for x, not for b", [](Values& dx, Values&, const Values&) { scale(dx, 0); }},
+      {"zero for b, not for x", [](Values&, Values& db, const Values&) { scale(db, 0); }},
+      {"zero everywhere",
+       [](Values& dx, Values& db, const Values&) {
+         scale(dx, 0);
+         scale(db, 0);
+       }},
       {"NaN in one entry of a thousand",
        [](Values& dx, Values&, const Values&) { dx[999] = std::numeric_limits<double>::quiet_NaN(); }},
       {"Inf in one entry",
@@ -105,50 +116,50 @@ std::vector<Wrong> wrongs() {
 
 }  // namespace
 
-TEST_CASE("the checker accepts a right backward") {
-  for (std::uint64_t seed = 0; seed < 8; ++seed) REQUIRE(accepted(kRight, seed));
+TEST_CASE("the checker accepts a correct backward") {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) REQUIRE(accepted(kCorrect, seed));
 }
 
-TEST_CASE("the checker rejects every seeded wrong backward") {
-  REQUIRE(wrongs().size() >= 15);
-  for (const Wrong& wrong : wrongs()) {
+TEST_CASE("the checker rejects every wrong backward") {
+  REQUIRE(wrong_backwards().size() >= 15);
+  for (const WrongBackward& wrong : wrong_backwards()) {
     INFO(wrong.name);
     REQUIRE_FALSE(accepted(wrong, 1));
   }
 }
 
-TEST_CASE("random directions and largest entries also tell right from wrong") {
+TEST_CASE("random directions and the largest entries also distinguish a correct backward from wrong ones") {
   GradcheckOptions sampled;
   sampled.directions = 3;
   sampled.entries = 16;
-  REQUIRE(accepted(kRight, 1, sampled));
+  REQUIRE(accepted(kCorrect, 1, sampled));
   int rejected = 0;
-  for (const Wrong& wrong : wrongs()) rejected += accepted(wrong, 1, sampled) ? 0 : 1;
-  REQUIRE(rejected == static_cast<int>(wrongs().size()));
+  for (const WrongBackward& wrong : wrong_backwards()) rejected += accepted(wrong, 1, sampled) ? 0 : 1;
+  REQUIRE(rejected == static_cast<int>(wrong_backwards().size()));
 }
 
-TEST_CASE("kinks between the points of a difference: a right backward is accepted, every wrong one rejected") {
+TEST_CASE("kinks between the points of a difference: a correct backward is accepted, every wrong one rejected") {
   GradcheckOptions fixed, halving, sampled;
-  fixed.step = halving.step = sampled.step = 1e-2;  // some twenty of the 1,200 entries are within reach of their kink
+  fixed.step = halving.step = sampled.step = 1e-2;  // about 20 of the 1,200 entries are within a step of the kink
   halving.halvings = sampled.halvings = 16;
   sampled.directions = 3;
   sampled.entries = 16;
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     INFO(seed);
-    REQUIRE_FALSE(accepted(kRight, seed, fixed, kKinked));  // there are kinks
-    REQUIRE(accepted(kRight, seed, halving, kKinked));
-    REQUIRE(accepted(kRight, seed, sampled, kKinked));
-    REQUIRE(accepted(kRight, seed, halving));
+    REQUIRE_FALSE(accepted(kCorrect, seed, fixed, kKinked));  // so some differences do span a kink
+    REQUIRE(accepted(kCorrect, seed, halving, kKinked));
+    REQUIRE(accepted(kCorrect, seed, sampled, kKinked));
+    REQUIRE(accepted(kCorrect, seed, halving));
   }
-  for (const Wrong& wrong : wrongs()) {
+  for (const WrongBackward& wrong : wrong_backwards()) {
     INFO(wrong.name);
     REQUIRE_FALSE(accepted(wrong, 1, halving, kKinked));
     REQUIRE_FALSE(accepted(wrong, 1, sampled, kKinked));
   }
 }
 
-TEST_CASE("how many differences needed a smaller step is counted") {
-  for (const double at : {0.5, 1e-4}) {  // the kink out of reach of the step, and within it
+TEST_CASE("the differences that needed a smaller step are counted") {
+  for (const double at : {0.5, 1e-4}) {  // the kink farther away than a step, and nearer
     ParameterStore store(DType::float64);
     Parameter& x = store.add("x", {1, kCols}, init::constant(at));
     Parameter& b = store.add("b", {kCols}, init::constant(1));
@@ -156,7 +167,7 @@ TEST_CASE("how many differences needed a smaller step is counted") {
     GradcheckOptions options;
     options.halvings = 12;
     const auto results = gradcheck(
-        store, [&] { return forward(x, b, kRight, kKinked); }, options);
+        store, [&] { return forward(x, b, kCorrect, kKinked); }, options);
     REQUIRE(results[0].passed(1e-9));
     REQUIRE(results[0].compared == kCols);
     REQUIRE(results[0].halved == (at < 1e-3 ? kCols : 0));
@@ -181,7 +192,7 @@ TEST_CASE("a check that compared nothing fails, and so does 0 against 0 without 
   REQUIRE(gradcheck(store, dead, floor)[0].passed(1e-9));
 }
 
-TEST_CASE("the checker works in float64 only, and puts values back") {
+TEST_CASE("the checker requires float64, and restores the values") {
   ParameterStore narrow(DType::float32);
   narrow.add("x", {3}, init::constant(1));
   narrow.seal();
@@ -192,6 +203,6 @@ TEST_CASE("the checker works in float64 only, and puts values back") {
   Parameter& b = store.add("b", {kCols}, init::normal(1));
   store.seal(1);
   const std::vector<double> before(x.value().values<double>().begin(), x.value().values<double>().end());
-  gradcheck(store, [&] { return forward(x, b, kRight); });
+  gradcheck(store, [&] { return forward(x, b, kCorrect); });
   REQUIRE(std::equal(before.begin(), before.end(), x.value().data<double>()));
 }

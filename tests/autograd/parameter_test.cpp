@@ -7,7 +7,7 @@
 
 using namespace maki;
 
-TEST_CASE("a store lays parameters out by group in birth order, aligned, with zero padding") {
+TEST_CASE("a store lays parameters out by group in the order of creation, aligned, with zero padding") {
   ParameterStore store(DType::float32);
   Parameter& a = store.add("a", {3, 5}, init::constant(1));
   Parameter& b = store.add("b", {7}, init::constant(2));
@@ -33,7 +33,7 @@ TEST_CASE("a store lays parameters out by group in birth order, aligned, with ze
   REQUIRE(a.value().requires_grad());
 }
 
-TEST_CASE("a store refuses nameless, repeated and late parameters") {
+TEST_CASE("a store refuses parameters without a name, with a name in use, and after it is sealed") {
   ParameterStore store;
   store.add("a", {1}, init::constant(0));
   REQUIRE_THROWS_WITH(store.add("a", {1}, init::constant(0)), ContainsSubstring("a twice"));
@@ -56,7 +56,8 @@ TEST_CASE("initial values are a function of seed, name and index alone") {
   REQUIRE(draw(1, false, "x") != draw(1, false, "y"));
 }
 
-TEST_CASE("a store sealed without drawing differs from a drawn one in its values alone, and takes those of another") {
+TEST_CASE(
+    "a store sealed without drawing initial values has the layout of one that drew them, and accepts its values") {
   const auto filled = [](ParameterStore& store) -> Parameter& {
     store.add("a", {3, 5}, init::normal(1));
     return store.add("b", {7}, init::normal(1));
@@ -74,7 +75,7 @@ TEST_CASE("a store sealed without drawing differs from a drawn one in its values
   REQUIRE_THROWS_AS(loaded.seal(1), Error);
 }
 
-TEST_CASE("gradients nobody wrote are zero, in a fresh buffer too, and padding stays zero") {
+TEST_CASE("gradients that nothing has written are zero, also in a fresh buffer, and padding stays zero") {
   storage_pool::fill_new_blocks(0xFF);
   ParameterStore store(DType::float32);
   Parameter& a = store.add("a", {3}, init::constant(1));
@@ -98,9 +99,9 @@ TEST_CASE("gradients nobody wrote are zero, in a fresh buffer too, and padding s
 
 namespace {
 
-// Sealing throws, is no abort, and leaves the store as it was.
-void require_unsealed_after(ParameterStore& store, const std::string& sentence) {
-  REQUIRE_THROWS_WITH(store.seal(), ContainsSubstring(sentence));
+// Requires that seal() throws (it must not abort) and that the store is still unsealed afterwards.
+void require_unsealed_after(ParameterStore& store, const std::string& message) {
+  REQUIRE_THROWS_WITH(store.seal(), ContainsSubstring(message));
   REQUIRE_FALSE(store.sealed());
   REQUIRE_THROWS_WITH(store.parameters().front()->value(), ContainsSubstring("seal"));
   REQUIRE_THROWS_WITH(store.gradients(), ContainsSubstring("not sealed"));

@@ -14,7 +14,8 @@ struct Trained {
   double loss = 0, gradient = 0;
 };
 
-// One loss and its gradient, through an op of every family. Nothing may leave a static initialiser.
+// One loss and its gradient, through an op of every family. noexcept: an exception must not escape a static
+// initialiser.
 Trained train() noexcept {
   Trained result;
   try {
@@ -41,7 +42,7 @@ const Trained before_main = train();
 
 }  // namespace
 
-TEST_CASE("static initialisers of a program may use the library") {
+TEST_CASE("a program may use the library in its static initialisers") {
   const Trained now = train();
   REQUIRE(before_main.error.empty());
   REQUIRE(before_main.target == now.target);

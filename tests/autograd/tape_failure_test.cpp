@@ -1,4 +1,4 @@
-// What is left after an exception in a recording or in backward: no gradient, no memory, no broken tape.
+// An exception in a recording or in backward leaves nothing behind: no gradient, no memory, no broken tape.
 #include <functional>
 #include <stdexcept>
 
@@ -16,7 +16,7 @@ struct Failure : std::runtime_error {
   Failure() : std::runtime_error("made to fail") {}
 };
 
-// The identity; `before` runs at the beginning of its backward.
+// The identity. `before` runs at the beginning of its backward.
 Tensor watched(const Tensor& x, std::function<void()> before) {
   return record("watched", Tensor(x.detach()), {x}, [before = std::move(before)](Grads& g) {
     before();
@@ -48,7 +48,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "after an error inside backward the next step has its own gradient alone") {
+TEST_CASE_METHOD(Fixture, "after an error inside backward the gradient of the next step is unaffected") {
   REQUIRE_THROWS_AS(tape.backward(loss(failing)), Failure);
   REQUIRE(tape.size() == 0);
   REQUIRE(b.gradient().at(0) == 0);
@@ -57,7 +57,7 @@ TEST_CASE_METHOD(Fixture, "after an error inside backward the next step has its 
   REQUIRE(b.gradient().at(0) == 5);
 }
 
-TEST_CASE_METHOD(Fixture, "an error inside backward also drops what earlier passes of the step had added up") {
+TEST_CASE_METHOD(Fixture, "an error inside backward also clears what earlier passes of the step had accumulated") {
   Parameter* elsewhere = nullptr;
   ParameterStore other(DType::float64);
   elsewhere = &other.add("elsewhere", {2}, init::constant(1));
@@ -68,10 +68,10 @@ TEST_CASE_METHOD(Fixture, "an error inside backward also drops what earlier pass
   }
   REQUIRE_THROWS_AS(tape.backward(loss(failing)), Failure);
   for (std::int64_t i = 0; i < 16; ++i) REQUIRE(store.gradients().at(i) == 0);
-  REQUIRE(elsewhere->gradient().at(1) == 1);  // a store that the failed pass had nothing to do with
+  REQUIRE(elsewhere->gradient().at(1) == 1);  // a store that took no part in the failed pass
 }
 
-TEST_CASE_METHOD(Fixture, "an error before backward starts leaves gradients alone and empties the tape") {
+TEST_CASE_METHOD(Fixture, "an error before backward starts leaves gradients unchanged and clears the tape") {
   tape.backward(loss());
   const Tensor two = [&] {
     const Recording on(tape);
@@ -82,7 +82,7 @@ TEST_CASE_METHOD(Fixture, "an error before backward starts leaves gradients alon
   REQUIRE(a.gradient().at(0) == 3);
 }
 
-TEST_CASE_METHOD(Fixture, "a recording left by an exception gives its memory back") {
+TEST_CASE_METHOD(Fixture, "a recording that is ended by an exception releases its memory") {
   constexpr std::int64_t kElements = 1 << 18;
   ParameterStore large(DType::float64);
   Parameter& x = large.add("x", {kElements}, init::constant(1));
@@ -102,7 +102,7 @@ TEST_CASE_METHOD(Fixture, "a recording left by an exception gives its memory bac
   REQUIRE_THROWS_WITH(tape.backward(kept), ContainsSubstring("cleared"));
 }
 
-TEST_CASE_METHOD(Fixture, "an exception caught inside a recording ends nothing") {
+TEST_CASE_METHOD(Fixture, "an exception that is caught inside a recording does not end it") {
   const Tensor y = [&] {
     const Recording on(tape);
     const Tensor u = scale(a, 7);
@@ -117,20 +117,20 @@ TEST_CASE_METHOD(Fixture, "an exception caught inside a recording ends nothing")
   REQUIRE(a.gradient().at(0) == 7);
 }
 
-TEST_CASE_METHOD(Fixture, "a tape that runs backward refuses to record, to be cleared and to run again") {
+TEST_CASE_METHOD(Fixture, "a tape refuses to record, to be cleared and to run again while it runs backward") {
   const auto error_of = [&](const std::function<void()>& action) {
-    std::string sentence;
+    std::string message;
     const Recording on(tape);  // still open while backward runs
     const Tensor y = sum(watched(scale(a, 2), action));
     try {
       tape.backward(y);
     } catch (const Error& error) {
-      sentence = error.what();
+      message = error.what();
     }
-    return sentence;
+    return message;
   };
   const auto many_ops = [&] {
-    for (int i = 0; i < 100; ++i) scale(a, 2);  // enough for the vector of nodes to move
+    for (int i = 0; i < 100; ++i) scale(a, 2);  // enough that the vector of nodes is reallocated
   };
   REQUIRE_THAT(error_of(many_ops), ContainsSubstring("scale: called while the tape that records it runs backward"));
   REQUIRE_THAT(error_of([&] { const Recording again(tape); }), ContainsSubstring("running backward"));
@@ -140,7 +140,7 @@ TEST_CASE_METHOD(Fixture, "a tape that runs backward refuses to record, to be cl
   REQUIRE(a.gradient().at(0) == 3);
 }
 
-TEST_CASE("a loss of frozen parameters alone is said to need one that is not frozen") {
+TEST_CASE("the error for a loss of frozen parameters alone asks for one that is not frozen") {
   ParameterStore store(DType::float64);
   Parameter& fixed = store.add("fixed", {2}, init::constant(1), Group::frozen);
   store.seal();
@@ -187,7 +187,7 @@ TEST_CASE_METHOD(Fixture, "two recordings on one tape draw different numbers, wh
   REQUIRE(dropped() == first);  // on an empty tape the context decides
 }
 
-TEST_CASE("a recording inside another one leaves its random numbers alone") {
+TEST_CASE("a nested recording does not change the random numbers of the outer one") {
   const RandomContext outer{.seed = 1}, inner{.seed = 2};
   Tape tape, plain;
   std::uint64_t expected = 0;

@@ -1,5 +1,5 @@
-// Gradients that share a block, because an op passed the gradient of its output on without copying it: whoever adds to
-// such a block later must copy it first, or the other holders are spoilt.
+// Gradients that share a block because an op passed the gradient of its output on without copying it. Whoever adds to
+// such a block later must copy it first, or the gradients of the other holders are corrupted.
 #include <functional>
 
 #include "autograd/parameter.h"
@@ -46,8 +46,8 @@ struct Fixture {
   Tape tape;
   Fixture() { store.seal(); }
 
-  // Records u = a and v = b, then `on_one` of one of them, then a sum that passes its gradient to both. Backward visits
-  // the sum first: u and v share one block when the gradient of `on_one` is added to one of them.
+  // Records u = a and v = b, then `on_one` of one of them, then u + v, which passes its gradient on to both. Backward
+  // visits u + v first, so u and v share one block when the gradient of `on_one` is added to one of them.
   void share_then_add(bool first, const std::function<Tensor(const Tensor&)>& on_one) {
     store.clear_gradients();
     const Tensor y = [&] {
@@ -61,7 +61,7 @@ struct Fixture {
     REQUIRE(cotangent.at(0) == 1);
     REQUIRE(cotangent.at(2) == 100);
   }
-  // y = s + other, each with a block of its own.
+  // y = s + other; each input receives a gradient block of its own.
   static Tensor sum(const Tensor& s, const Tensor& other) {
     return record("sum", sum_of(s, other), {s, other}, [](Grads& g) {
       for (int i = 0; i < 2; ++i) {
@@ -80,24 +80,24 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "an op that adds to a gradient that is shared leaves the other holder as it was") {
+TEST_CASE_METHOD(Fixture, "an op that adds to a shared gradient does not change it for the other holder") {
   share_then_add(true, [](const Tensor& x) { return scaled(x, 7); });
   require_gradients(8, 1);
   share_then_add(false, [](const Tensor& x) { return scaled(x, 7); });
   require_gradients(1, 8);
 }
 
-TEST_CASE_METHOD(Fixture, "a gradient that is passed on to where one is shared leaves the other holder as it was") {
+TEST_CASE_METHOD(Fixture, "passing a gradient on to an input that shares one does not change it for the other holder") {
   share_then_add(true, [](const Tensor& x) { return pass_one(x); });
   require_gradients(2, 1);
   share_then_add(false, [](const Tensor& x) { return pass_one(x); });
   require_gradients(1, 2);
-  // Twice into the same: the second is added to a copy.
+  // Both inputs are the same tensor: the second gradient is added to a copy.
   share_then_add(true, [](const Tensor& x) { return pass_both(x, x); });
   require_gradients(3, 1);
 }
 
-TEST_CASE_METHOD(Fixture, "a cotangent that is passed on and added to stays the caller's") {
+TEST_CASE_METHOD(Fixture, "the caller's cotangent is unchanged when it is passed on and added to") {
   const Tensor cotangent = tensor<double>({1, 10, 100}, {kElements});
   const Tensor y = [&] {
     const Recording on(tape);

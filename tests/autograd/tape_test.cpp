@@ -1,4 +1,4 @@
-// The tape by itself, with ops made here: order, sinks, repeated inputs, saved memory, and the sentences for mistakes.
+// The tape alone, with ops defined here: order, sinks, repeated inputs, memory, and the messages for misuse.
 #include "autograd/tape.h"
 
 #include <pthread.h>
@@ -69,11 +69,11 @@ TEST_CASE_METHOD(Fixture, "gradients flow through chains, diamonds and repeated 
   REQUIRE(tape.size() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "pass shares blocks but never lets one gradient spoil another") {
+TEST_CASE_METHOD(Fixture, "pass shares blocks but never lets one gradient corrupt another") {
   const Tensor y = on_tape([&] {
     const Tensor u = weighted({{1, a}}), v = weighted({{1, b}});
     const Tensor s = pass_both(u, v);  // both get s's gradient
-    const Tensor t = pass_both(u, u);  // twice into one
+    const Tensor t = pass_both(u, u);  // both inputs are u
     return weighted({{1, s}, {10, t}, {100, u}});
   });
   const Tensor cotangent = full({2}, DType::float64, 1);
@@ -93,7 +93,7 @@ TEST_CASE_METHOD(Fixture, "a second backward adds until the gradients are cleare
   REQUIRE(a.gradient().at(0) == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "reshape keeps the way of the gradient, detach ends it") {
+TEST_CASE_METHOD(Fixture, "gradients flow through reshape and stop at detach") {
   backward(on_tape([&] {
     const Tensor u = weighted({{3, a}});
     return weighted({{1, reshape(u, {2, 1})}, {5, reshape(u.detach(), {2, 1})}, {7, reshape(a.value(), {2, 1})}});
@@ -109,7 +109,7 @@ TEST_CASE_METHOD(Fixture, "without a recording there is no graph") {
   REQUIRE(tape.size() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "mistakes give sentences") {
+TEST_CASE_METHOD(Fixture, "each kind of misuse has its own message") {
   const auto one = [&] { return on_tape([&] { return weighted({{2, a}}); }); };
   Tensor y = one();
   backward(y);
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(Fixture, "mistakes give sentences") {
   REQUIRE_THROWS_WITH(tape.backward(y, zeros({3}, DType::float64)), ContainsSubstring("cotangent"));
 }
 
-TEST_CASE_METHOD(Fixture, "a closure that forgets, repeats or mistypes a gradient is found") {
+TEST_CASE_METHOD(Fixture, "a closure that omits, repeats or mistypes a gradient is reported") {
   const auto bad = [&](auto closure) {
     const Tensor y = on_tape([&] { return record("bad", zeros({2}, DType::float64), {a}, std::move(closure)); });
     backward(y);
@@ -138,7 +138,7 @@ TEST_CASE_METHOD(Fixture, "a closure that forgets, repeats or mistypes a gradien
   REQUIRE_THROWS_WITH(bad([](Grads& g) { g.in<double>(1); }), ContainsSubstring("input 1 of 1"));
 }
 
-TEST_CASE_METHOD(Fixture, "an observer sees every call with its tensors, and the same nodes on the way back") {
+TEST_CASE_METHOD(Fixture, "an observer sees every call with its tensors, and the same nodes again in backward") {
   struct Seen {
     bool backward;
     std::size_t node, inputs;
@@ -205,7 +205,7 @@ TEST_CASE("a chain of a million nodes runs on a small stack") {
   REQUIRE(gradient == 3.0);
 }
 
-TEST_CASE_METHOD(Fixture, "random ops draw by context and call number") {
+TEST_CASE_METHOD(Fixture, "random numbers are a function of the recording's context and the number of the call") {
   const auto first = [&](RandomContext context, int skipped) {
     const Recording on(tape, context);
     for (int i = 0; i < skipped; ++i) tape.next_stream(Purpose::dropout);
@@ -219,7 +219,7 @@ TEST_CASE_METHOD(Fixture, "random ops draw by context and call number") {
   REQUIRE(first({2, 2, 3}, 0) != bits);
 }
 
-TEST_CASE_METHOD(Fixture, "inspection names the first bad tensor") {
+TEST_CASE_METHOD(Fixture, "inspection names the first tensor that is not finite") {
   tape.inspect(true);
   backward(on_tape([&] { return weighted({{1, weighted({{std::nan(""), a}})}}); }));
   REQUIRE_THAT(tape.first_bad(), ContainsSubstring("output of weighted (node 0"));
@@ -227,11 +227,11 @@ TEST_CASE_METHOD(Fixture, "inspection names the first bad tensor") {
   store.clear_gradients();
   backward(on_tape([&] {
     const Tensor u = weighted({{1, b}});
-    return record("spoils", Tensor(u.detach()), {u}, [](Grads& g) {
+    return record("corrupts", Tensor(u.detach()), {u}, [](Grads& g) {
       const Sink<double> dx = g.in<double>(0);
       dx.put(0, 1);
       dx.put(1, std::nan(""));
     });
   }));
-  REQUIRE_THAT(tape.first_bad(), ContainsSubstring("input gradient of spoils"));
+  REQUIRE_THAT(tape.first_bad(), ContainsSubstring("input gradient of corrupts"));
 }

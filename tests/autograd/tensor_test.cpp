@@ -9,7 +9,7 @@
 
 using namespace maki;
 
-TEST_CASE("a handle copies, a block does not") {
+TEST_CASE("copies of a tensor share one block") {
   const Tensor a = tensor<float>({1, 2, 3, 4, 5, 6}, {2, 3});
   const Tensor b = a;
   REQUIRE(b.data<float>() == a.data<float>());
@@ -22,7 +22,7 @@ TEST_CASE("a handle copies, a block does not") {
   REQUIRE(convert(a, DType::float64).at(5) == 6);
 }
 
-TEST_CASE("reshape shares the block and computes one extent") {
+TEST_CASE("reshape shares the block and infers one extent") {
   const Tensor a = zeros({2, 3, 4}, DType::float32);
   REQUIRE(reshape(a, {6, -1}).shape() == Shape{6, 4});
   REQUIRE(reshape(a, {24}).data<float>() == a.data<float>());
@@ -36,7 +36,7 @@ TEST_CASE("reshape shares the block and computes one extent") {
   REQUIRE_THROWS_AS(reshape(a, {5, 4}), Error);
 }
 
-TEST_CASE("freed blocks are used again, whatever thread frees them") {
+TEST_CASE("freed blocks are reused, whichever thread frees them") {
   std::vector<Tensor> warm;
   for (int i = 0; i < 4; ++i) warm.push_back(empty({1000}, DType::float64));
   warm.clear();

@@ -1,4 +1,4 @@
-// Bad input gets one clear sentence on stderr, the exit code of the contract, and nothing is lost.
+// Invalid input is refused with one clear sentence on stderr and the documented exit code, and nothing is lost.
 #include <filesystem>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ TEST_CASE("non-UTF-8 text is replaced on request") {
   REQUIRE(finished.exit_code == 0);
 }
 
-TEST_CASE("a directory that holds a run is not trained over: exit 2, naming --resume") {
+TEST_CASE("a directory that holds a run is not trained over: exit 2, with a hint to --resume") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   REQUIRE(train(folder, corpus).exit_code == 0);
@@ -44,7 +44,7 @@ TEST_CASE("files of the user in --out are not overwritten: exit 2, naming one of
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   std::filesystem::create_directory(run);
-  REQUIRE(train(folder, corpus, {"--max-steps", "0"}).exit_code == 0);  // an empty directory is free
+  REQUIRE(train(folder, corpus, {"--max-steps", "0"}).exit_code == 0);  // an empty directory is accepted
   std::filesystem::remove_all(run);
   for (const char* name : {"config.toml", "notes.txt", "metrics.jsonl"}) {
     std::filesystem::create_directory(run);
@@ -56,7 +56,7 @@ TEST_CASE("files of the user in --out are not overwritten: exit 2, naming one of
   }
 }
 
-TEST_CASE("resuming something else: another corpus 3, another shape 2, nothing there 2 or 4") {
+TEST_CASE("resuming something else: another corpus is exit 3, another shape 2, and a missing run 2 or 4") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(train(folder, corpus).exit_code == 0);
@@ -65,7 +65,7 @@ TEST_CASE("resuming something else: another corpus 3, another shape 2, nothing t
   require_refused(run_maki({"train", "--resume", run, "--n-embd", "32", "--max-steps", "8"}), 2,
                   {"n_embd", "16", "32"});
   require_refused(run_maki({"train", "--resume", folder / "nothing"}), 2, {"nothing"});
-  // The same again is not a change; and what was reached is said, not an error.
+  // The same value is not a change, and a run that has reached its last step is reported without an error.
   const Finished reached = run_maki({"train", "--resume", run, "--n-embd", "16", "--max-steps", "4"});
   INFO(reached.err);
   REQUIRE(reached.exit_code == 0);
@@ -78,7 +78,7 @@ TEST_CASE("truncated and altered checkpoints are refused: exit 4") {
   REQUIRE(train(folder, corpus).exit_code == 0);
   const std::string good = read_text(checkpoint(run, 4));
   const std::string cut = folder.write("cut.maki", good.substr(0, good.size() / 2));
-  std::string flipped = good;  // one bit, among the weights: the moments behind them are not read by these verbs
+  std::string flipped = good;  // one bit of the weights: these verbs do not read the moments after them
   flipped[flipped.size() / 4] = static_cast<char>(flipped[flipped.size() / 4] ^ 1);
   const std::string altered = folder.write("altered.maki", flipped);
   for (const std::string& path : {cut, altered, folder.write("text.maki", "hello"), folder.write("none.maki", "")}) {
@@ -88,7 +88,7 @@ TEST_CASE("truncated and altered checkpoints are refused: exit 4") {
   }
 }
 
-TEST_CASE("a damaged newest checkpoint is said aloud and the one before it serves") {
+TEST_CASE("a damaged newest checkpoint is reported and the one before it is used") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "60"} + kSmall).exit_code == 0);
@@ -128,7 +128,7 @@ TEST_CASE("prompts with unknown characters are named: exit 3") {
   require_refused(run_maki({"generate", folder / "nothing"}), 2, {"nothing"});
 }
 
-TEST_CASE("a run whose text came from standard input says so, and does not wait for it") {
+TEST_CASE("a run whose text came from standard input reports that instead of waiting for input") {
   const TemporaryFolder folder;
   const std::string run = folder / "run";
   RunOptions piped, waiting;
@@ -144,7 +144,7 @@ TEST_CASE("a run whose text came from standard input says so, and does not wait 
   REQUIRE(run_maki({"train", "--resume", run, "-", "--max-steps", "6"}, piped).exit_code == 0);
 }
 
-TEST_CASE("a file is what its name says, and a damaged pointer is no dead end") {
+TEST_CASE("a checkpoint must be of the step in its name, and a damaged pointer is not fatal") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "40"} + kSmall).exit_code == 0);

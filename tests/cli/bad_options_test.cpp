@@ -1,4 +1,4 @@
-// Words, numbers, paths and machines that will not do: one clear sentence, the exit code of the contract.
+// Invalid options, numbers and paths, and too little memory: one clear sentence and the documented exit code.
 #include <algorithm>
 #include <filesystem>
 #include <unistd.h>
@@ -30,7 +30,7 @@ TEST_CASE("options that are wrong: exit 2") {
   REQUIRE_FALSE(std::filesystem::exists(folder / "run/checkpoints"));
 }
 
-TEST_CASE("what a path, an option or a file says cannot command the terminal, nor pass for a line of ours") {
+TEST_CASE("text of a path, an option or a file can neither control the terminal nor imitate a line that maki prints") {
   const TemporaryFolder folder;
   const std::string evil = "a\x1b[2J\nmaki: done\xc2\x9b", shown = "a\\x1b[2J\\nmaki: done\\u009b";
   const std::string corpus = folder.write("corpus.txt", small_text());
@@ -52,7 +52,7 @@ TEST_CASE("what a path, an option or a file says cannot command the terminal, no
   require_refused(run_maki({"train", corpus, "--config", folder.write("deep.toml", deep + " = 1\n")}), 2, {"65536"});
 }
 
-TEST_CASE("numbers are decimal and finite, whichever verb reads them: exit 2") {
+TEST_CASE("numbers are decimal and finite, whichever verb reads them: others are exit 2") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(train(folder, corpus).exit_code == 0);
@@ -70,13 +70,14 @@ TEST_CASE("numbers are decimal and finite, whichever verb reads them: exit 2") {
   require_refused(run_maki({"generate", run, "--top-p", "1.5"}), 2, {"top_p: must be between 0 and 1; got 1.5"});
   require_refused(run_maki({"generate", run, "--max-tokens", "-1"}), 2, {"max_tokens: must be between 0 and "});
   require_refused(run_maki({"generate", run, "--threads", "-1"}), 2, {"threads: must be between 0 and 1024; got -1"});
-  const Finished ten = run_maki({"generate", run, "--prompt", "a", "--max-tokens", "010"});  // ten, not eight
+  const Finished ten =
+      run_maki({"generate", run, "--prompt", "a", "--max-tokens", "010"});  // ten tokens, not eight as in octal
   INFO(ten.err);
   REQUIRE(ten.exit_code == 0);
   REQUIRE(ten.out.size() == 11);
 }
 
-TEST_CASE("gradcheck takes a run or a description of a model: exit 2 for both") {
+TEST_CASE("gradcheck takes a run or a description of a model: both together are exit 2") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(train(folder, corpus).exit_code == 0);
@@ -85,13 +86,14 @@ TEST_CASE("gradcheck takes a run or a description of a model: exit 2 for both") 
   require_refused(run_maki({"gradcheck", run, "--preset", "quickstart"}), 2, {"--preset", run});
   require_refused(run_maki({"gradcheck", run, "--config", run + "/config.toml"}), 2, {"--config", run});
   require_refused(run_maki({"gradcheck", "--checkpoint", "best"}), 2, {"--checkpoint", "RUN"});
-  require_refused(run_maki({"gradcheck", "--learning-rate", "1"}), 2, {"--learning-rate"});  // has no part in it
+  require_refused(run_maki({"gradcheck", "--learning-rate", "1"}), 2,
+                  {"--learning-rate"});  // gradcheck does not use it
   const Finished threads = run_maki({"gradcheck", run, "--threads", "1", "--checkpoint", "last"});
   INFO(threads.out << threads.err);
   REQUIRE(threads.exit_code == 0);
 }
 
-TEST_CASE("paths that lead nowhere: a sentence of ours and the exit code of what was to be read") {
+TEST_CASE("paths that lead nowhere: an error of maki and the exit code that belongs to what was to be read") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(train(folder, corpus).exit_code == 0);
@@ -128,8 +130,8 @@ TEST_CASE("paths that lead nowhere: a sentence of ours and the exit code of what
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve more than any limit would leave
-TEST_CASE("no memory for the first step: exit 2, and the directory serves again") {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve more than any limit allows
+TEST_CASE("no memory for the first step: exit 2, and the directory can be used again") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   RunOptions narrow;
@@ -138,13 +140,13 @@ TEST_CASE("no memory for the first step: exit 2, and the directory serves again"
                                          Arguments{"--batch-size", "100000", "--grad-accum", "1", "--threads", "1"},
                                      narrow);
   require_refused(finished, 2, {"memory", "--batch-size", run});
-  REQUIRE_THAT(finished.err, ContainsSubstring("step 0: training loss"));  // it was the first step
+  REQUIRE_THAT(finished.err, ContainsSubstring("step 0: training loss"));  // so the first step had begun
   REQUIRE_FALSE(std::filesystem::exists(run));
   REQUIRE(train(folder, corpus).exit_code == 0);
 }
 #endif
 
-TEST_CASE("streams that cannot be written, and configurations that cannot be") {
+TEST_CASE("streams that cannot be written, and configurations that cannot be used") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   RunOptions lost;

@@ -1,4 +1,5 @@
-// maki bench: its facts fit together, a wrong result is never timed, and mistakes are refused. No time is judged.
+// maki bench: its numbers are consistent, a wrong result is never timed, and invalid options are refused. No test
+// depends on how fast anything is.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -49,7 +50,7 @@ TEST_CASE("bench measures a step: its numbers are positive, finite, and agree wi
                            "multiply_add_gflop_per_second", "copy_gigabytes_per_second"});
   const auto value = [&](const char* key) { return facts.at(key).get<double>(); };
   REQUIRE(value("share_of_peak") == value("gflop_per_second") / value("peak_gflop_per_second"));
-  // The limit is that of the units that multiply.
+  // The peak is that of the units that compute the products.
   const bool tiles = facts.at("target") == "amx";
   REQUIRE((value("tile_gflop_per_second") > 0) == tiles);
   REQUIRE(value("peak_gflop_per_second") ==
@@ -63,9 +64,11 @@ TEST_CASE("bench measures a step: its numbers are positive, finite, and agree wi
   const json quartiles = facts.at("ms_per_step_quartiles");
   REQUIRE(quartiles.at(0).get<double>() <= value("ms_per_step"));
   REQUIRE(quartiles.at(1).get<double>() >= value("ms_per_step"));
+
   REQUIRE(value("peak_memory_bytes") > 4 * 4 * parameters);  // weights, gradients, two moments
 
-  // The profile holds the whole step: all products of the convention, but the norms that 6N counts with them.
+  // The profile covers the whole step: the FLOP of its products are those of the convention, except that 6N also counts
+  // the weights of the norms.
   double flop = 0;
   for (const json& row : facts.at("profile")) {
     REQUIRE(std::isfinite(row.at("ms").get<double>()));
@@ -83,7 +86,7 @@ TEST_CASE("bench measures a step: its numbers are positive, finite, and agree wi
   }
 }
 
-TEST_CASE("every kind of step is proven before it is timed") {
+TEST_CASE("every kind of step is verified before it is timed") {
   Workload tiny{.config = {}, .vocab_size = 19};
   tiny.config.n_layer = tiny.config.n_head = 2;
   tiny.config.n_embd = 16;
@@ -98,7 +101,7 @@ TEST_CASE("every kind of step is proven before it is timed") {
   kinds[3].config.label_smoothing = 0.1;
   kinds[4].config.optimizer = "sgd";
   kinds[5].config.activation = "gelu_tanh";
-  kinds[6].vocab_size = 65;  // its loss bends along the gradient
+  kinds[6].vocab_size = 65;  // its loss is strongly curved along the gradient
   kinds[6].config.n_layer = 1;
   kinds[6].config.n_head = 4;
   kinds[6].config.n_embd = 8;
@@ -109,7 +112,7 @@ TEST_CASE("every kind of step is proven before it is timed") {
     bench.step();
     bench.verify();
     REQUIRE(bench.trainer().steps() == 1);
-    // A gradient that is wrong by a third in one tensor is refused.
+    // A gradient that is too large by a third in one tensor is refused.
     bench.trainer().tape().observe([&](const Tape::Observed& op) {
       if (!op.backward || op.name != std::string("embedding")) return;
       Tensor& gradient = bench.trainer().store().find("wte.weight").gradient_buffer();
@@ -122,7 +125,7 @@ TEST_CASE("every kind of step is proven before it is timed") {
   }
 }
 
-TEST_CASE("bench measures the model that is described, and says it in words") {
+TEST_CASE("bench measures the described model, and prints the result as text") {
   const Finished text = run_maki(Arguments{"bench"} + Arguments(kTiny.begin(), kTiny.end() - 1));
   INFO(text.err);
   REQUIRE(text.exit_code == 0);
@@ -141,7 +144,7 @@ TEST_CASE("the workloads of bench are those of the published comparisons") {
   }
   REQUIRE(workload_names() == std::vector<std::string>{"quickstart", "baby", "gpt2", "long"});
   REQUIRE(parameters == std::vector<std::int64_t>{795904, 10646784, 124439808 - 1024 * 768, 795904});
-  // What is only looked up does not count.
+  // A table that is only looked up does not count.
   Config untied;
   untied.tie_weights = false;
   ParameterStore store;
@@ -169,7 +172,7 @@ TEST_CASE("a wrong product is refused") {
   for (const char* transpose : {"NN", "NT", "TN", "TT"}) {
     for (const bool packed : {false, true}) {
       GemmBench small(parse_gemm_shape("19,33,70", transpose), packed);
-      REQUIRE_THROWS_AS(small.verify(), std::logic_error);  // nothing computed yet: NaN
+      REQUIRE_THROWS_AS(small.verify(), std::logic_error);  // not computed yet, so the result is NaN
       small.run();
       small.verify();
       float& entry = small.c()[7 * 33 + 20];
@@ -177,7 +180,7 @@ TEST_CASE("a wrong product is refused") {
       entry = right + 1e-3f;
       REQUIRE_THROWS_WITH(small.verify("somebody"),
                           ContainsSubstring("somebody") && ContainsSubstring("row 7, column 20"));
-      entry = std::nextafter(right, 2 * right);  // rounded otherwise
+      entry = std::nextafter(right, 2 * right);  // a different rounding is accepted
       small.verify();
       small.spoil();
       REQUIRE_THROWS_AS(small.verify(), std::logic_error);
@@ -186,11 +189,12 @@ TEST_CASE("a wrong product is refused") {
   GemmBench large(parse_gemm_shape("300,200,50", "NT"));
   large.run();
   large.verify();
-  for (std::int64_t i = 0; i < 300; ++i) large.c()[i * 200 + i % 7] += 0.5f;  // a column in thirty
+  for (std::int64_t i = 0; i < 300; ++i)
+    large.c()[i * 200 + i % 7] += 0.5f;  // one entry per row, in 7 of the 200 columns
   REQUIRE_THROWS_AS(large.verify(), std::logic_error);
 }
 
-TEST_CASE("where OpenMP binds threads to cores, all of them are still used") {
+TEST_CASE("if OpenMP binds threads to cores, all cores are still used") {
   const std::vector<std::string> gemm{"bench", "gemm", "8,8,8", "--json"};
   RunOptions bound;
   bound.environment = {"OMP_WAIT_POLICY", "OMP_NUM_THREADS", "OMP_PROC_BIND=true"};
@@ -212,7 +216,7 @@ TEST_CASE("bench generate measures tokens") {
   REQUIRE(facts.at("weight_bytes").get<double>() == 4 * parameters);
 }
 
-TEST_CASE("what bench cannot measure: exit 2") {
+TEST_CASE("what bench cannot measure: it is refused with exit 2") {
   for (const Arguments& wrong : {Arguments{"gemm"},
                                  Arguments{"gemm", "1,2"},
                                  Arguments{"gemm", "0,2,3"},
@@ -247,7 +251,7 @@ TEST_CASE("what bench cannot measure: exit 2") {
   }
 }
 
-TEST_CASE("timings: quartiles, and a word where they are wide") {
+TEST_CASE("timings: quartiles, and a caveat if they are wide") {
   const Timings steady({5, 1, 3, 2, 4});
   REQUIRE(steady.median() == 3);
   REQUIRE(steady.best() == 1);
@@ -259,10 +263,10 @@ TEST_CASE("timings: quartiles, and a word where they are wide") {
   REQUIRE_THROWS_AS(Timings({}), Error);
   int calls = 0;
   REQUIRE(time_calls([&] { ++calls; }, {.calls = 7}).count() == 7);
-  REQUIRE(calls > 700);  // one call is too short to be timed alone
+  REQUIRE(calls > 700);  // one call is too short to be timed, so several are timed together
 }
 
-TEST_CASE("a machine has a peak, a bandwidth and a memory") {
+TEST_CASE("the peak and the memory of a machine are measured") {
   const Team team(2);
   for (const DType dtype : {DType::float32, DType::float64}) {
     const double peak = measure_peak_flop_per_second(dtype);
@@ -272,7 +276,7 @@ TEST_CASE("a machine has a peak, a bandwidth and a memory") {
   REQUIRE(peak_memory_bytes() > 1 << 20);
 }
 
-TEST_CASE("the loops that measure a machine compute what they say, on every target") {
+TEST_CASE("the loops that measure a machine compute what they claim, on every target") {
   for (const std::string& name : kernels::available_targets()) {
     kernels::force_target(name);
     INFO("target " << kernels::target());

@@ -1,4 +1,4 @@
-// Promises of the command line that only whole runs show: figures, pointers, exit codes.
+// Promises of the command line that only whole runs can test: reported numbers, pointers, exit codes.
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ std::vector<json> metrics(const std::string& run, const std::string& kind) {
   return lines;
 }
 
-// Waits until the file holds the text; gives up after half a minute, and the test fails by what it asks then.
+// Waits until the file contains the text. Gives up after half a minute, so that the test fails by its next requirement.
 void wait_until(const std::string& file, const std::string& text) {
   for (int i = 0; i < 3000 && (!std::filesystem::exists(file) || read_text(file).find(text) == std::string::npos); ++i)
     usleep(10000);
@@ -92,7 +92,7 @@ TEST_CASE("a second interrupt ends a run at once, without saving") {
   options.meanwhile = [&](pid_t process) {
     wait_until(run + "/checkpoints/last", "step-00000000");
     usleep(200000);
-    kill(process, SIGINT);  // waits for the batch that is being computed
+    kill(process, SIGINT);  // the process finishes the current batch first
     usleep(50000);
     kill(process, SIGTERM);
   };
@@ -128,7 +128,7 @@ TEST_CASE("after an interrupt between two checkpoints, last names the step that 
   REQUIRE(json::parse(inspected.out).at("step") == last);
 }
 
-TEST_CASE("training fields that were edited in config.toml change nothing in the run that goes on") {
+TEST_CASE("training fields that were edited in config.toml do not affect a resumed run") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   const auto begin = [&](const std::string& run) {

@@ -1,4 +1,4 @@
-// Corpora as users have them: directories with more than text in them, other encodings, characters that a model lacks.
+// Corpora as users have them: directories that contain more than text, other encodings, characters that a model lacks.
 #include <filesystem>
 #include <fmt/format.h>
 #include <iconv.h>
@@ -34,7 +34,7 @@ Finished go_on(const std::string& run, const Arguments& more = {}) {
 
 }  // namespace
 
-TEST_CASE("a directory: what is skipped is said, and a resumed run reads the same files") {
+TEST_CASE("a directory: skipped files are reported, and a resumed run reads the same files") {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "text/runs/old");
   folder.write("text/a.txt", small_text());
@@ -59,7 +59,7 @@ TEST_CASE("a directory: what is skipped is said, and a resumed run reads the sam
                   {"include and exclude", "directory"});
 }
 
-TEST_CASE("the validation text has its share of every file, and a run knows whether its files were one text") {
+TEST_CASE("the validation text has its share of every file, and a run remembers whether its files were one text") {
   const TemporaryFolder folder;
   const std::string english = small_text(), japanese = small_japanese_text();
   const std::string first = folder.write("1.txt", english), second = folder.write("2.txt", japanese),
@@ -68,13 +68,13 @@ TEST_CASE("the validation text has its share of every file, and a run knows whet
     return finished(
         run_maki(Arguments{"train"} + corpus + Arguments{"--out", folder / run, "--max-steps", "4"} + kSmall));
   };
-  // One text has its validation at its end, two files have it at both ends: other weights, other losses.
+  // One text is validated on its end, two files on the ends of both, so weights and losses differ.
   start({first, second}, "run");
   start({both}, "one");
   REQUIRE(read_text(checkpoint(folder / "run", 4)) != read_text(checkpoint(folder / "one", 4)));
   finished(go_on(folder / "run"));
   require_refused(go_on(folder / "run", {both, "--max-steps", "12"}), 3, {"not the text of this run"});
-  // A run of one text goes on from the same text in two files, as one of an earlier version does.
+  // A run of one text resumes with the same text in two files, as a run of an earlier version does.
   finished(go_on(folder / "one", {first, second}));
   const std::string pieces = read_text(checkpoint(folder / "one", 8));
   start({both}, "again");
@@ -87,20 +87,20 @@ TEST_CASE("the validation text has its share of every file, and a run knows whet
   REQUIRE(facts({first, second}).at("part") == "validation");
 }
 
-TEST_CASE("Shift_JIS is named, and read on request, also when the run goes on") {
+TEST_CASE("Shift_JIS is recognised, and read on request, also by a resumed run") {
   const TemporaryFolder folder;
   const std::string text = small_japanese_text(), path = folder.write("sjis.txt", in_shift_jis(text));
   require_refused(train(folder, path), 3, {"SHIFT_JIS", "iconv -f SHIFT_JIS -t UTF-8 " + path, "--encoding"});
   finished(train(folder, path, {"--encoding", "SHIFT_JIS"}));
   finished(go_on(folder / "run"));
   REQUIRE(json::parse(finished(run_maki({"eval", folder / "run", "--json"})).out).at("part") == "validation");
-  // The same text in UTF-8 is the same text.
+  // The same text in UTF-8 is the same corpus.
   const Arguments utf8 = {folder.write("utf8.txt", text), "--encoding", "UTF-8"};
   finished(run_maki(Arguments{"train", "--resume", folder / "run", "--max-steps", "12"} + utf8));
   require_refused(run_maki({"train", path, "--encoding", "nonsense", "--out", folder / "none"}), 2, {"nonsense"});
 }
 
-TEST_CASE("replaced bytes are counted, and more than one in a hundred refused") {
+TEST_CASE("replaced bytes are counted, and more than 1 % is refused") {
   const TemporaryFolder folder;
   const Finished few = finished(
       train(folder, folder.write("few.txt", small_text() + "\xff" + small_text()), {"--invalid-utf8", "replace"}));
@@ -111,7 +111,7 @@ TEST_CASE("replaced bytes are counted, and more than one in a hundred refused") 
       3, {"2 of its 192 bytes", "1 %"});
 }
 
-TEST_CASE("a run or a compressed file is no text") {
+TEST_CASE("a run and a compressed file are refused as corpora") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   finished(train(folder, corpus));

@@ -1,4 +1,4 @@
-// Generation from a model whose weights are finite and whose logits are not.
+// Generation from a model whose weights are finite but whose logits are not.
 #include <cmath>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 using namespace maki;
 using namespace maki::tests;
 
-TEST_CASE("generate: a model whose logits hold NaN is a file that cannot be used, exit code 4") {
+TEST_CASE("generate: a model whose logits contain NaN is a file that cannot be used, exit code 4") {
   const TemporaryFolder folder;
   Sections sections = sections_of(write_smallest(folder / "small.maki"));
   std::string& values = section(sections, "values");

@@ -1,5 +1,5 @@
-// Exact runs, as a user sees them: the same bytes of the checkpoint however the run was cut, threaded, logged or
-// stopped.
+// Exact runs, as a user sees them: the checkpoint has the same bytes, however the run was split, threaded, logged or
+// interrupted.
 #include <array>
 #include <fmt/format.h>
 #include <signal.h>
@@ -17,7 +17,7 @@ void require_ok(const Finished& finished) {
   REQUIRE(finished.exit_code == 0);
 }
 
-// The checkpoint of step 60 of one run never stopped.
+// The bytes of the checkpoint after 60 steps of a run that was never stopped.
 std::string straight(const TemporaryFolder& folder, const std::string& corpus, const Arguments& more = {}) {
   require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "straight", "--max-steps", "60"} + kSmall + more));
   const std::string bytes = read_text(checkpoint(folder / "straight", 60));
@@ -27,7 +27,7 @@ std::string straight(const TemporaryFolder& folder, const std::string& corpus, c
 
 }  // namespace
 
-TEST_CASE("60 steps are k steps and 60 - k resumed, byte for byte") {
+TEST_CASE("60 steps are k steps and a resume for the other 60 - k, byte for byte") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   const std::string expected = straight(folder, corpus);
@@ -43,14 +43,14 @@ TEST_CASE("60 steps are k steps and 60 - k resumed, byte for byte") {
 TEST_CASE("twenty restarts of three steps are one run") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
-  const Arguments whole = {"--eval-batches", "0"};  // at its end a run measures the whole text, here all evaluations do
+  const Arguments whole = {"--eval-batches", "0"};  // all evaluations cover the whole text, as the last one always does
   const std::string expected = straight(folder, corpus, whole), run = folder / "restarted";
   require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "3"} + kSmall + whole));
   for (int steps = 6; steps <= 60; steps += 3) {
     require_ok(run_maki({"train", "--resume", run, "--max-steps", std::to_string(steps)}));
   }
   REQUIRE(read_text(checkpoint(run, 60)) == expected);
-  // What was measured where both evaluated is the same too. (Every restart also evaluates at its own end.)
+  // Evaluations at steps where both runs evaluated are the same, too. (Every restart also evaluates at its end.)
   const auto evaluations = [](const std::string& path) {
     std::string kept;
     std::istringstream lines(read_text(path));
@@ -78,7 +78,7 @@ TEST_CASE("the number of threads changes no byte in 100 steps") {
   }
 }
 
-TEST_CASE("the number of threads changes no byte where shapes exceed every block") {
+TEST_CASE("the number of threads changes no byte if shapes exceed every block") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text() + small_text() + small_text());
   std::string expected;
@@ -128,9 +128,9 @@ TEST_CASE("an interrupt saves the last complete step, and the resumed run is the
     };
     const Finished first = run_maki(Arguments{"train", corpus, "--out", run} + longer, options);
     INFO(first.err);
-    if (first.exit_code == 0) continue;  // it was faster than the signal
+    if (first.exit_code == 0) continue;  // the run ended before the signal
     if (first.exit_code == 128 + signal && read_text(run + "/checkpoints/last").empty())
-      continue;  // before the first save
+      continue;  // the signal came before the first checkpoint
     REQUIRE(first.exit_code == 128 + signal);
     ++interrupted;
     require_ok(run_maki({"train", "--resume", run}));

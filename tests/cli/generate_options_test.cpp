@@ -40,7 +40,7 @@ std::vector<json> lines_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("of a piped prompt the newline at its end is dropped, of a file it is kept") {
+TEST_CASE("the newline at the end of a piped prompt is dropped, that of a prompt file is kept") {
   const Run run;
   const Arguments rest = {"--max-tokens", "20", "--seed", "1"};
   const std::string expected = run.generate(Arguments{"--prompt", "the"} + rest).out;
@@ -59,7 +59,7 @@ TEST_CASE("of a piped prompt the newline at its end is dropped, of a file it is 
           run.generate(Arguments{"--prompt", "the.\n"} + rest).out);
 }
 
-TEST_CASE("somebody at a terminal is told how to end a prompt") {
+TEST_CASE("a user at a terminal is told how to end a prompt") {
   if (!has_terminals()) return;
   const Run run;
   RunOptions typed;
@@ -70,7 +70,7 @@ TEST_CASE("somebody at a terminal is told how to end a prompt") {
   REQUIRE(finished.out == run.generate(Arguments{"--prompt", "the maki"} + rest).out);
 }
 
-TEST_CASE("without --seed every text is another one, and the seed that is printed repeats it") {
+TEST_CASE("without --seed every text is different, and the printed seed repeats it") {
   const Run run;
   const Arguments warm = {"--prompt", "the ", "--max-tokens", "60", "--temperature", "1.5"};
   const Finished first = run.generate(warm), second = run.generate(warm);
@@ -84,7 +84,7 @@ TEST_CASE("without --seed every text is another one, and the seed that is printe
   REQUIRE_THAT(run.generate({"--temperature", "0", "--max-tokens", "5"}).err, !ContainsSubstring("seed"));
 }
 
-TEST_CASE("several samples are drawn from streams of their own, with a line between them") {
+TEST_CASE("several samples are drawn from different random streams and separated by a line") {
   const Run run;
   const Arguments rest = {"--prompt", "the ", "--max-tokens", "40", "--seed", "3", "--temperature", "1.5"};
   const std::string one = run.generate(rest).out;
@@ -107,14 +107,14 @@ TEST_CASE("several samples are drawn from streams of their own, with a line betw
     for (std::size_t j = 0; j < i; ++j) REQUIRE(sample.at("text") != samples[j].at("text"));
   }
   REQUIRE(finished.out == joined);
-  // Speed on stderr, a line per sample.
+  // The speed is reported on stderr, in one line per sample.
   std::size_t speeds = 0;
   for (std::size_t at = 0; (at = finished.err.find("40 tokens in ", at)) != std::string::npos; ++at) ++speeds;
   REQUIRE(speeds == 3);
   REQUIRE_THAT(finished.err, ContainsSubstring(" tokens per second\n"));
 }
 
-TEST_CASE("facts as JSON say why a text ended") {
+TEST_CASE("the JSON facts include why a text ended") {
   const Run run;
   const auto facts = [&](const Arguments& more) {
     const std::vector<json> lines = lines_of(run.generate(Arguments{"--json", "--seed", "1"} + more).out);
@@ -140,10 +140,10 @@ TEST_CASE("samples that make no sense: exit 2") {
   require_refused(run_maki({"generate", run.path, "-n", "2", "--temperature", "0"}), 2, {"2", "all be the same"});
 }
 
-TEST_CASE("a model whose logits are not numbers: exit 4") {
+TEST_CASE("a model whose logits are not numbers: generate refuses it with exit 4") {
   const Run run;
   maki::LoadedModel loaded(checkpoint(run.path, 30));
-  for (float& x : loaded.store.values().values<float>()) x *= 1e30f;  // finite, but no sum of products is
+  for (float& x : loaded.store.values().values<float>()) x *= 1e30f;  // finite, but sums of products overflow
   maki::Optimizer optimizer(loaded.store, maki::optimizer_options(loaded.state.config));
   const std::string broken = run.folder / "broken.maki";
   maki::write_checkpoint(maki::posix(), broken, loaded.state, loaded.store, optimizer);

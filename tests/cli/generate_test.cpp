@@ -1,4 +1,4 @@
-// What `maki generate` writes, against the model and the sampler called directly.
+// The output of `maki generate` against direct calls of the model and the sampler.
 #include <fmt/format.h>
 
 #include "nn/sampler.h"
@@ -10,7 +10,7 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr std::size_t kWindow = 16;  // kSmall's
+constexpr std::size_t kWindow = 16;  // block_size in kSmall
 
 struct Trained {
   Trained() {
@@ -19,7 +19,7 @@ struct Trained {
     INFO(finished.err);
     REQUIRE(finished.exit_code == 0);
   }
-  /// What follows the prompt.
+  /// Returns the text after the prompt.
   std::string generate(const std::string& prompt, int tokens, const Arguments& more) const {
     const Finished finished = run_maki(
         Arguments{"generate", run, "--checkpoint", "last", "--prompt", prompt, "--max-tokens", std::to_string(tokens)} +
@@ -33,8 +33,9 @@ struct Trained {
   std::string run = folder / "run";
 };
 
-// The text token by token, each from the logits of a full forward pass over what the model reads: the whole text while
-// it fits into the window; when it is full, its last half, to which tokens are added until it is full again.
+// Generates a text token by token, each from the logits of a full forward pass over what the model reads: the whole
+// text while it fits into the window. Once the window is full, the model continues with its last half, until it is full
+// again.
 std::string written_out(const std::string& file, const std::string& prompt, int tokens, const maki::Sampling& options) {
   const maki::LoadedModel loaded(file);
   maki::Sampler sampler(options);
@@ -53,7 +54,7 @@ std::string written_out(const std::string& file, const std::string& prompt, int 
 
 }  // namespace
 
-TEST_CASE("generated text is what direct calls of model and sampler give, far past the window") {
+TEST_CASE("generated text equals that of direct calls of model and sampler, far past the window") {
   const Trained trained;
   const std::string file = checkpoint(trained.run, 60);
   for (const maki::Sampling& options : {maki::Sampling{.temperature = 0}, maki::Sampling{.temperature = 1.3, .seed = 4},
@@ -66,24 +67,25 @@ TEST_CASE("generated text is what direct calls of model and sampler give, far pa
   }
 }
 
-TEST_CASE("past the end of the window generation continues as if its last half had been the prompt") {
+TEST_CASE("past the end of the window generation continues as if the last half of the window had been the prompt") {
   const Trained trained;
   const std::string text = small_text();
   for (std::size_t i = 0; i < 8; ++i) {
     const std::string prompt = text.substr(60 * i, kWindow);
-    // The first token still sees the whole window; the second sees half a window of which it is the last.
+    // The first new token is drawn with the whole window in view, the second with half a window that ends with the
+    // first.
     const std::string two = trained.generate(prompt, 2, {"--temperature", "0"});
     const std::string half = (prompt + two[0]).substr(kWindow + 1 - kWindow / 2);
     REQUIRE(two.substr(1) == trained.generate(half, 1, {"--temperature", "0"}));
   }
 }
 
-TEST_CASE("of several stop strings the one that comes first in the text ends it, in whatever order they are given") {
+TEST_CASE("of several stop strings the one that occurs first in the text ends it, in whatever order they are given") {
   const Trained trained;
   const Arguments sampled = {"--seed", "3", "--temperature", "1"};
   const std::string text = trained.generate("the ", 80, sampled);
   REQUIRE(text.size() == 80);
-  // Two strings that occur, the later one only there.
+  // Two strings that occur in the text, the second after the first.
   const std::string early = text.substr(20, 4), late = text.substr(50, 6);
   const std::size_t first = text.find(early);
   REQUIRE(first < text.find(late));
@@ -92,7 +94,7 @@ TEST_CASE("of several stop strings the one that comes first in the text ends it,
     REQUIRE(trained.generate("the ", 80, sampled + stops) == text.substr(0, first));
   }
   REQUIRE(trained.generate("the ", 80, sampled + Arguments{"--stop", late}) == text.substr(0, text.find(late)));
-  // Two that are complete with the same character, the shorter one inside of the longer: the longer began first.
+  // Two that end with the same character, the shorter one inside the longer: the longer one begins first.
   std::size_t at = 10;
   while (text.find(text.substr(at, 4)) != at || text.find(text.substr(at + 1, 3)) != at + 1) ++at;
   const std::string outer = text.substr(at, 4), inner = outer.substr(1);
@@ -100,6 +102,6 @@ TEST_CASE("of several stop strings the one that comes first in the text ends it,
        {Arguments{"--stop", outer, "--stop", inner}, Arguments{"--stop", inner, "--stop", outer}}) {
     REQUIRE(trained.generate("the ", 80, sampled + stops) == text.substr(0, at));
   }
-  // One that begins inside of another: what was held back for the longer is written when the shorter does not come.
+  // A stop string of which only the beginning occurs: what was held back for it is written in the end.
   REQUIRE(trained.generate("the ", 80, sampled + Arguments{"--stop", early + "\x01"}) == text);
 }

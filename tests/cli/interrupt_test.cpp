@@ -1,4 +1,4 @@
-// The first Ctrl-C is heard wherever a verb may be: where there is nothing to save, it ends the program at once.
+// The first Ctrl-C takes effect wherever a verb is. If there is nothing to save, it ends the program at once.
 #include <filesystem>
 #include <fmt/format.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ void require_interrupted(const Finished& finished, int signal) {
 
 }  // namespace
 
-TEST_CASE("an interrupt is heard while standard input is read") {
+TEST_CASE("an interrupt takes effect while standard input is read") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "2"} + kSmall).exit_code == 0);
@@ -45,13 +45,13 @@ TEST_CASE("an interrupt is heard while standard input is read") {
   REQUIRE_FALSE(std::filesystem::exists(folder / "other"));
 }
 
-TEST_CASE("an interrupt is heard by gradcheck") {
+TEST_CASE("an interrupt ends gradcheck") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     require_interrupted(run_maki({"gradcheck", "--n-layer", "24"}, interrupted_by(signal)), signal);
   }
 }
 
-TEST_CASE("a hangup saves the last complete step, and is ignored where it was ignored at the start") {
+TEST_CASE("a hangup saves the last complete step, and is ignored if it was ignored at the start") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   const Arguments train = Arguments{"train", corpus, "--out", run, "--max-steps", "300"} + kSmall;
@@ -71,7 +71,7 @@ TEST_CASE("a hangup saves the last complete step, and is ignored where it was ig
   REQUIRE(finished.exit_code == 0);
 }
 
-TEST_CASE("an interrupted run has a trained best or none, and says how to resume it and how to generate with it") {
+TEST_CASE("an interrupted run has a trained best or none, and reports how to resume it and how to generate with it") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   for (const int signal : {SIGINT, SIGTERM}) {
@@ -91,7 +91,7 @@ TEST_CASE("an interrupted run has a trained best or none, and says how to resume
                                    ContainsSubstring("maki generate " + run + "\n"));
     const std::string last = read_text(run + "/checkpoints/last");
     REQUIRE(last != "step-00000000.maki\n");
-    // Ctrl-C leaves time for an evaluation, a shutdown does not.
+    // After Ctrl-C there is time for an evaluation, in a shutdown there is not.
     REQUIRE(std::filesystem::exists(run + "/checkpoints/best") == (signal == SIGINT));
     if (signal == SIGINT) {
       REQUIRE_THAT(finished.err, ContainsSubstring("evaluating") && ContainsSubstring("the best so far"));

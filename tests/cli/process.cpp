@@ -21,7 +21,7 @@
 namespace maki::tests {
 
 std::string read_text(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) return "";  // /dev/full never ends
+  if (!std::filesystem::is_regular_file(path)) return "";  // reading /dev/full would never end
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
@@ -45,7 +45,7 @@ std::string TemporaryFolder::write(const std::string& name, const std::string& c
 
 namespace {
 
-// A named pipe whose other end stays open.
+// A named pipe that contains `input` and whose writing end stays open.
 class InputPipe {
  public:
   InputPipe(const std::string& path, const std::string& input) {
@@ -64,7 +64,7 @@ class InputPipe {
   int descriptor_ = -1;
 };
 
-// A pseudoterminal. A raw one passes bytes on as they are; another one ends input at Ctrl-D, and does not echo.
+// A pseudoterminal without echo. A raw one passes bytes on unchanged, another one ends the input at Ctrl-D.
 class Terminal {
  public:
   explicit Terminal(int columns, bool raw = true) {
@@ -92,7 +92,7 @@ class Terminal {
   void type(const std::string& keys) const {
     if (write(master_, keys.data(), keys.size()) < 0) throw std::runtime_error("the terminal takes no keys");
   }
-  /// What is written until everybody has closed it.
+  /// Reads what is written to the terminal until every process has closed it.
   std::string read_to_end() {
     if (master_ < 0) return "";
     close(std::exchange(slave_, -1));
@@ -120,7 +120,7 @@ class Terminal {
     close(ends[0]);
     close(ends[1]);
   }
-  alarm(250);  // what waits for ever has failed
+  alarm(250);  // ends a process that waits forever
   if (!options.working_directory.empty() && chdir(options.working_directory.c_str()) != 0) _exit(126);
   for (const std::string& variable : options.environment) putenv(const_cast<char*>(variable.c_str()));
   if (options.file_size_limit > 0) {
@@ -180,7 +180,7 @@ void wait_for_handlers(pid_t process) {
   constexpr unsigned long kInterrupt = 1ul << (SIGINT - 1);
   for (;;) {
     std::istringstream status(read_text("/proc/" + std::to_string(process) + "/status"));
-    bool maki = false;  // not our own fork of a moment ago, which catches signals too
+    bool maki = false;  // not our fork before execv(), which catches signals, too
     for (std::string line; std::getline(status, line);) {
       maki = maki || line == "Name:\tmaki";
       if (maki && line.starts_with("SigCgt:") && (std::stoul(line.substr(7), nullptr, 16) & kInterrupt) != 0) return;

@@ -1,4 +1,4 @@
-// What a refusal looks like, and a small run to try it on.
+// A check of how the binary refuses something, and a small run to test that with.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace maki::tests {
 
-// One sentence: the last line of stderr begins with "maki: " and holds every one of `words`.
+// Requires the exit code, and that the last line of stderr begins with "maki: " and contains every one of `words`.
 inline void require_refused(const Finished& finished, int exit_code, const std::vector<std::string>& words) {
   INFO("stderr: " << finished.err);
   REQUIRE(finished.exit_code == exit_code);

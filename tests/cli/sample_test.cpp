@@ -1,4 +1,4 @@
-// The texts that a model writes while it learns: on the terminal, in metrics.jsonl, and of no influence on the run.
+// The sample texts of a training run: on the terminal, in metrics.jsonl, and without influence on the run.
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -28,7 +28,7 @@ Finished trained(const Arguments& arguments) {
 
 }  // namespace
 
-TEST_CASE("a training run writes texts, which change nothing and are the same after a resume") {
+TEST_CASE("a training run writes sample texts, which do not affect it and are the same after a resume") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), with = folder / "with",
                     silent = folder / "silent", resumed = folder / "resumed";

@@ -1,4 +1,4 @@
-// The scripts that a newcomer runs first: what they print can be typed, and works.
+// The scripts that a new user runs first: the commands that they print work as printed.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 
 const std::string kScripts = std::string(MAKI_SOURCE_DIR) + "/scripts/";
 
-// What a shell line prints, to either stream. The build is this one.
+// Runs a shell command with the current build of maki and captures both output streams.
 Finished shell(const std::string& line) {
   const std::string build = std::filesystem::path(MAKI_BINARY).parent_path().parent_path().string();
   FILE* const pipe = popen(("{ export MAKI_BUILD='" + build + "'; " + line + "; } 2>&1").c_str(), "r");
@@ -27,12 +27,12 @@ Finished shell(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("install.sh puts maki where it is asked to, and says what to add to the PATH") {
+TEST_CASE("install.sh installs maki into the given folder, and prints what to add to the PATH") {
   const TemporaryFolder folder;
   const std::string prefix = folder / "pre fix", program = prefix + "/bin/maki";
   const std::string line = "export PATH=\"" + prefix + "/bin:$PATH\"";
   const std::string install = "'" + kScripts + "install.sh' '" + prefix + "'";
-  // A PATH without any maki: the line that it prints makes one of it.
+  // A PATH without maki. The printed line adds it.
   const std::string bare = "mkdir -p '" + folder / "tools" +
                            "'; for t in bash cmake id mkdir dirname; do ln -sf \"$(command -v $t)\" '" +
                            folder / "tools" + "'; done; export PATH='" + folder / "tools" + "'; ";
@@ -42,15 +42,15 @@ TEST_CASE("install.sh puts maki where it is asked to, and says what to add to th
   REQUIRE_THAT(first.out, ContainsSubstring(program + " is installed") && ContainsSubstring(line));
   REQUIRE_FALSE(std::filesystem::exists(prefix + "/include"));
   REQUIRE(shell(line + "; maki --version").out == run_maki({"--version"}).out);
-  // Where it is on the PATH, a command to try.
+  // If maki is on the PATH, a command to try is printed.
   REQUIRE_THAT(shell(line + "; " + install).out, ContainsSubstring("Try it: maki train @stories"));
-  // Another maki in front of it is named.
+  // Another maki earlier on the PATH is named.
   folder.write("tools/maki", "");
   std::filesystem::permissions(folder / "tools/maki", std::filesystem::perms::owner_all);
   REQUIRE_THAT(shell(bare + install).out, ContainsSubstring("another maki first: " + folder / "tools/maki"));
 }
 
-TEST_CASE("install.sh refuses what it cannot do in one sentence") {
+TEST_CASE("install.sh reports in one sentence what it cannot do") {
   const TemporaryFolder folder;
   const std::string file = folder.write("file", "");
   const Finished blocked = shell("'" + kScripts + "install.sh' '" + file + "/below'");
@@ -59,12 +59,12 @@ TEST_CASE("install.sh refuses what it cannot do in one sentence") {
   REQUIRE(shell("'" + kScripts + "install.sh' --prefix").exit_code == 2);
 }
 
-TEST_CASE("demo.sh trains for the time it is given, writes a text, and says what to type next") {
+TEST_CASE("demo.sh trains for the given time, writes a text, and prints what to type next") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("my text.txt", small_text());
   std::filesystem::create_directory(folder / "maki");
   std::filesystem::copy(kScripts, folder / "maki/scripts");
-  // A path relative to where the user stands, not to the sources.
+  // The path is relative to the user's directory, not to the sources.
   const Finished demo = shell("cd '" + folder / "" + "' && DEMO_SECONDS=1 maki/scripts/demo.sh 'my text.txt'");
   INFO(demo.out);
   REQUIRE(demo.exit_code == 0);

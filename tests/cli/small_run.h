@@ -1,4 +1,4 @@
-// Small training runs of the binary: a corpus made here, a model that trains in a moment.
+// Small training runs of the binary: a generated corpus and a model that trains within a second.
 #pragma once
 
 #include <string>
@@ -15,19 +15,19 @@ inline Arguments operator+(Arguments a, const Arguments& b) {
   return a;
 }
 
-/// About 4,000 characters of words in a seeded order.
+/// About 4,800 characters: words in random, reproducible order.
 std::string small_text();
 /// The same in Japanese.
 std::string small_japanese_text();
 
-/// Two layers, sixteen wide; dropout, accumulation, clipping, cosine and evaluation on.
+/// Two layers of width 16, with dropout, gradient accumulation, clipping, a cosine schedule and evaluation.
 inline const Arguments kSmall = {
     "--n-layer",    "2",      "--n-head",        "2",  "--n-embd",         "16",  "--block-size",          "16",
     "--batch-size", "3",      "--grad-accum",    "3",  "--dropout",        "0.1", "--grad-clip",           "0.5",
     "--schedule",   "cosine", "--warmup-steps",  "5",  "--lr-decay-steps", "60",  "--learning-rate",       "0.003",
     "--min-lr",     "0.0003", "--eval-interval", "10", "--eval-batches",   "2",   "--checkpoint-interval", "20"};
 
-/// "step-00000060.maki" in the run.
+/// The path of a checkpoint in the run, as "step-00000060.maki".
 std::string checkpoint(const std::string& run, int step);
 
 }  // namespace maki::tests

@@ -1,4 +1,4 @@
-// What a person sees, on a terminal and elsewhere.
+// What a user sees, on a terminal and elsewhere.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@ using namespace maki::tests;
 
 namespace {
 
-// The states of the line that rewrites itself.
+// The successive contents of the progress bar.
 std::vector<std::string> bars(const std::string& shown) {
   const std::string clear = "\r\033[K";
   std::vector<std::string> lines;
@@ -33,7 +33,7 @@ bool any_holds(const std::vector<std::string>& lines, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("generated text ends a terminal's line, and gives a file nothing but what was written") {
+TEST_CASE("on a terminal generated text ends with a newline, in a file it is unchanged") {
   if (!has_terminals()) return;
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
@@ -47,13 +47,13 @@ TEST_CASE("generated text ends a terminal's line, and gives a file nothing but w
     REQUIRE(finished.exit_code == 0);
     return finished.err;
   };
-  // What is said about it begins on a line of its own.
+  // The report about the text begins on a line of its own.
   REQUIRE_THAT(shown("the maki"), ContainsSubstring("\nthe maki\n0 tokens in "));
   REQUIRE_THAT(shown("the maki\n"), ContainsSubstring("\nthe maki\n0 tokens in "));
   REQUIRE(run_maki(generate).out == "the maki");
 }
 
-TEST_CASE("a reader that had enough ends the program without a word") {
+TEST_CASE("a reader that closes the pipe ends the program without a message") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "2"} + kSmall).exit_code == 0);
@@ -68,7 +68,7 @@ TEST_CASE("a reader that had enough ends the program without a word") {
   }
 }
 
-TEST_CASE("the bar fits the terminal, keeps the time left longest, and is there from the first step") {
+TEST_CASE("the bar fits the terminal, drops the remaining time last, and is shown from the first step on") {
   if (!has_terminals()) return;
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
@@ -95,7 +95,7 @@ TEST_CASE("the bar fits the terminal, keeps the time left longest, and is there 
   }
 }
 
-TEST_CASE("what is said in numbers is said in words that fit, and what is to be typed can be typed") {
+TEST_CASE("reports use singular and plural correctly, and printed commands can be typed") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   const Arguments one = {"--n-layer",    "1", "--n-head",  "1", "--n-embd",       "8", "--block-size", "1",
@@ -118,7 +118,7 @@ TEST_CASE("what is said in numbers is said in words that fit, and what is to be 
   REQUIRE_THAT(run_maki(train + one).err, ContainsSubstring("continue it with --resume " + typed));
 }
 
-TEST_CASE("what a run will need is told before it is taken, and what it will take after three steps") {
+TEST_CASE("the memory that a run needs is reported before it is allocated, and its duration after three steps") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), log = folder / "log";
   const Finished huge = run_maki({"train", corpus, "--out", folder / "huge", "--n-layer", "1000", "--n-head", "1",

@@ -1,4 +1,4 @@
-// What the verbs do on the way that works: files, facts, generated text.
+// What the verbs do when all goes well: files, facts, generated text.
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ std::vector<json> metrics(const std::string& run) {
 
 }  // namespace
 
-TEST_CASE("train leaves a run directory as the contract says") {
+TEST_CASE("train leaves a run directory with the documented files") {
   const Run run;
   REQUIRE(run.trained.out.empty());
   REQUIRE(std::filesystem::exists(run.path + "/config.toml"));
@@ -65,7 +65,7 @@ TEST_CASE("train leaves a run directory as the contract says") {
   REQUIRE(evals >= 3);
 }
 
-TEST_CASE("the configuration a run writes describes the same run") {
+TEST_CASE("the configuration that a run writes describes the same run") {
   const Run run;
   const std::string again = run.folder / "again";
   const Finished finished = run_maki({"train", run.corpus, "--config", run.path + "/config.toml", "--out", again});
@@ -74,7 +74,7 @@ TEST_CASE("the configuration a run writes describes the same run") {
   REQUIRE(read_text(checkpoint(again, 30)) == read_text(checkpoint(run.path, 30)));
 }
 
-TEST_CASE("generate echoes its prompt, repeats itself for a seed, and stops where it is told") {
+TEST_CASE("generate echoes its prompt, is reproducible with a seed, and ends at a stop string") {
   const Run run;
   const auto generate = [&](const Arguments& more) {
     const Finished finished =
@@ -100,7 +100,7 @@ TEST_CASE("generate echoes its prompt, repeats itself for a seed, and stops wher
   REQUIRE(run_maki(Arguments{"generate", run.path, "-"} + rest, piped).out == first);
 }
 
-TEST_CASE("of a prompt longer than the window the model reads the last block_size tokens") {
+TEST_CASE("the model reads the last block_size tokens of a longer prompt") {
   const Run run;
   const std::string text = small_text();
   for (std::size_t i = 0; i < 12; ++i) {
@@ -119,13 +119,13 @@ TEST_CASE("of a prompt longer than the window the model reads the last block_siz
   REQUIRE(refused.exit_code == 2);
   REQUIRE(refused.out.empty());
   REQUIRE_THAT(refused.err, ContainsSubstring("prompt: has 17 tokens, and the context window 16"));
-  // A prompt that fills the window leaves room for one token, and recomputing for as many as are wanted.
+  // A prompt that fills the window leaves room for one token, or for any number if the window is recomputed.
   const Arguments full = {"generate", run.path, "--prompt", text.substr(0, 16), "--max-tokens", "50"};
   REQUIRE(run_maki(full + Arguments{"--overflow", "stop"}).out.size() == 17);
   REQUIRE(run_maki(full).out.size() == 66);
 }
 
-TEST_CASE("Japanese is trained on, prompted with and generated without a broken character") {
+TEST_CASE("training, prompts and generation handle Japanese without breaking a character") {
   const Run run(small_japanese_text());
   const Finished finished = run_maki({"generate", run.path, "--prompt", "吾輩は", "--max-tokens", "100"});
   INFO(finished.err);
@@ -154,13 +154,13 @@ TEST_CASE("eval repeats the validation loss of the run") {
   REQUIRE(json::parse(finished.out).at("val_loss").get<double>() == expected);
 }
 
-TEST_CASE("eval says how much of the text it looked at") {
+TEST_CASE("eval reports how much of the text it evaluated") {
   const Run run;
   const Finished all = run_maki({"eval", run.path, run.corpus}),
                  one = run_maki({"eval", run.path, "--eval-batches", "1"});
   REQUIRE(all.exit_code == 0);
   REQUIRE(one.exit_code == 0);
-  REQUIRE_THAT(all.out, ContainsSubstring("477 targets\n"));  // a tenth of 4,782 characters, but the first
+  REQUIRE_THAT(all.out, ContainsSubstring("477 targets\n"));  // a tenth of 4,782 characters, less the first
   REQUIRE_THAT(one.out, ContainsSubstring("48 targets (1 of 10 batches, spread evenly)\n"));
   const json facts = json::parse(run_maki({"eval", run.path, "--eval-batches", "99", "--json"}).out);
   REQUIRE(facts.at("batches") == 10);
@@ -168,7 +168,7 @@ TEST_CASE("eval says how much of the text it looked at") {
   REQUIRE(facts.at("targets") == 477);
 }
 
-TEST_CASE("inspect tells what is in a checkpoint") {
+TEST_CASE("inspect reports the contents of a checkpoint") {
   const Run run;
   const Finished finished = run_maki({"inspect", run.path, "--verify", "--json"});
   INFO(finished.err);
@@ -181,13 +181,13 @@ TEST_CASE("inspect tells what is in a checkpoint") {
   REQUIRE(facts.at("config").at("dropout") == 0.1);
   REQUIRE(facts.at("config").at("tie_weights") == true);
   REQUIRE(facts.at("config").at("schedule") == "cosine");
-  REQUIRE_FALSE(facts.at("config").contains("threads"));  // of the run, not of the checkpoint
+  REQUIRE_FALSE(facts.at("config").contains("threads"));  // a field of the run, not of the checkpoint
   const Finished plain = run_maki({"inspect", checkpoint(run.path, 20)});
   REQUIRE(plain.exit_code == 0);
   REQUIRE_THAT(plain.out, ContainsSubstring("wte.weight"));
 }
 
-TEST_CASE("inspect --verify says of every checkpoint of a run whether it can be resumed, and why not") {
+TEST_CASE("inspect --verify reports for every checkpoint of a run whether it can be resumed, or why not") {
   const Run run;
   const Finished good = run_maki({"inspect", run.path, "--verify"});
   INFO(good.out << good.err);
@@ -219,7 +219,7 @@ TEST_CASE("inspect --verify says of every checkpoint of a run whether it can be 
   REQUIRE_THAT(one.err, ContainsSubstring(damaged));
 }
 
-TEST_CASE("gradcheck proves a configured model, and a run") {
+TEST_CASE("gradcheck verifies a configured model, and a run") {
   const Run run;
   const Finished of_run = run_maki({"gradcheck", run.path});
   INFO(of_run.out << of_run.err);
@@ -231,7 +231,7 @@ TEST_CASE("gradcheck proves a configured model, and a run") {
   REQUIRE(configured.exit_code == 0);
 }
 
-TEST_CASE("gradcheck is right where relu has its kinks, and where every gradient is zero") {
+TEST_CASE("gradcheck accepts a model with the kinks of relu, and one whose gradients are all zero") {
   const Arguments small = {"--n-layer", "2", "--n-head", "1", "--block-size", "8", "--json"};
   std::int64_t halved = 0;
   for (const char* width : {"1", "2", "64"}) {
@@ -279,7 +279,7 @@ TEST_CASE("every dtype, optimizer and schedule trains") {
     const Finished finished = run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "12"} + kSmall + choice);
     INFO(finished.err);
     REQUIRE(finished.exit_code == 0);
-    // Training learns: the last loss is below the first.
+    // The model learns: the last loss is below the first.
     const auto lines = metrics(run);
     double first = 0, last = 0;
     for (const json& line : lines) {

@@ -1,4 +1,4 @@
-// The words of the command line: other spellings that are understood, and the sentence for a word that is not.
+// The words of the command line: alternative spellings that are accepted, and the messages for words that are not.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@ using namespace maki::tests;
 
 namespace {
 
-// The whole of stderr, of a command line that is refused with exit code 2.
+// The whole of stderr. Requires that the command line is refused with exit code 2.
 std::string said(const Arguments& arguments) {
   const Finished finished = run_maki(arguments);
   INFO(finished.err);
@@ -23,7 +23,7 @@ const std::string kVerbs = "train, generate, eval, inspect, gradcheck, bench";
 
 }  // namespace
 
-TEST_CASE("a word that is not understood: the nearest where there is one, and where to look") {
+TEST_CASE("a word that is not understood: the error names the nearest one, if any, and where to find help") {
   REQUIRE(said({}) == "maki: needs a verb: " + kVerbs + "; see maki --help\n");
   REQUIRE(said({"trian"}) == "maki: trian: unknown verb; must be one of " + kVerbs + "; the nearest is train\n");
   REQUIRE(said({"fly"}) == "maki: fly: unknown verb; must be one of " + kVerbs + "\n");
@@ -39,7 +39,7 @@ TEST_CASE("a word that is not understood: the nearest where there is one, and wh
   REQUIRE_THAT(said({"generate"}), ContainsSubstring("RUN") && ContainsSubstring("see maki generate --help"));
 }
 
-TEST_CASE("an option of another verb is named with its verb") {
+TEST_CASE("the error for an option of another verb names that verb") {
   REQUIRE(said({"train", "x", "--temperature", "1"}) ==
           "maki: --temperature: is an option of maki generate, not of maki train; see maki train --help\n");
   REQUIRE(said({"generate", "x", "--batch_size", "3"}) ==
@@ -52,12 +52,12 @@ TEST_CASE("an option of another verb is named with its verb") {
     REQUIRE_THAT(said(early),
                  ContainsSubstring("--batch-size: options come after the verb, as in maki train --batch-size"));
   }
-  // Of two that are equally near, the verb's own.
+  // Of two options that are equally near, that of the verb is named.
   REQUIRE_THAT(said({"eval", "x", "--checkpont", "last"}),
                ContainsSubstring("the nearest is --checkpoint; see maki eval"));
 }
 
-TEST_CASE("other names of verbs lead to the verb") {
+TEST_CASE("the error for another name of a verb names the verb") {
   for (const auto& [word, verb] : {std::pair{"sample", "generate"},
                                    {"fit", "train"},
                                    {"info", "inspect"},
@@ -75,7 +75,7 @@ TEST_CASE("other names of verbs lead to the verb") {
   REQUIRE_THAT(said({corpus}), ContainsSubstring("to train on this text: maki train " + corpus));
 }
 
-TEST_CASE("help of a verb, asked for in either order") {
+TEST_CASE("help for a verb is printed in either order of the words") {
   REQUIRE(run_maki({"help"}).out == run_maki({"--help"}).out);
   for (const Arguments& verb : {Arguments{"train"}, Arguments{"generate"}, Arguments{"bench", "gemm"}}) {
     const Finished asked = run_maki(Arguments{"help"} + verb);
@@ -85,7 +85,7 @@ TEST_CASE("help of a verb, asked for in either order") {
   }
 }
 
-TEST_CASE("underscores and common aliases mean the option, and values stay as they are") {
+TEST_CASE("underscores and common aliases are accepted in options, and values are unchanged") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   const Finished aliases = run_maki(Arguments{"train", corpus, "--out_dir", run} + kSmall +
@@ -97,7 +97,7 @@ TEST_CASE("underscores and common aliases mean the option, and values stay as th
                             ContainsSubstring("\nmax_steps = 2 ") && ContainsSubstring("\nbias = false "));
   const Finished warm = run_maki({"generate", run, "--temp", "x"});
   REQUIRE_THAT(warm.err, ContainsSubstring("temperature: must be a finite decimal number; got x"));
-  // What looks like an option, but is a value.
+  // A value that looks like an option.
   RunOptions inside;
   inside.working_directory = folder / "";
   REQUIRE(
@@ -106,10 +106,10 @@ TEST_CASE("underscores and common aliases mean the option, and values stay as th
   REQUIRE(std::filesystem::exists(folder / "--batch_size/config.toml"));
 }
 
-TEST_CASE("passes over the text are answered in steps") {
+TEST_CASE("a number of epochs is answered with the number of steps") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  // 4,304 tokens are 268 windows of 16, 9 of which make a step.
+  // 4,304 tokens are 268 windows of 16 tokens, and a step takes 9 windows.
   const Arguments train = Arguments{"train", corpus, "--out", run} + kSmall;
   require_refused(run_maki(train + Arguments{"--epochs", "2"}), 2,
                   {"epochs: is not an option", "2 passes over 4,304 training tokens", "144 tokens per step",
@@ -145,7 +145,7 @@ TEST_CASE("bench and gradcheck list and accept only options that they use") {
                    ContainsSubstring(std::string("maki: ") + option + ": is an option of maki train"));
     }
   }
-  // What stands before a verb of bench would have no effect.
+  // An option before a verb of bench would have no effect.
   REQUIRE_THAT(said({"bench", "--n-layer", "2", "generate"}),
                ContainsSubstring("--n-layer was given before generate, which it does not apply to"));
 }
@@ -160,5 +160,5 @@ TEST_CASE("a preset of bench is the preset of train") {
   const nlohmann::json facts = nlohmann::json::parse(finished.out);
   REQUIRE(facts.at("batch_size") == baby.batch_size);
   REQUIRE(facts.at("n_head") == baby.n_head);
-  REQUIRE(facts.at("parameters") == 65 * 12 + 12 * 12 * 12 + 13 * 12 + 2 * 12);  // with biases, as train has
+  REQUIRE(facts.at("parameters") == 65 * 12 + 12 * 12 * 12 + 13 * 12 + 2 * 12);  // with biases, as in train
 }

@@ -1,4 +1,5 @@
-// operator new with a count; a file of its own, so that no compiler sees it inlined beside a delete.
+// Replaces operator new and delete by counting ones. In a file of its own, so that no compiler inlines one next to the
+// other.
 #include "tests/data/allocations.h"
 
 #include <algorithm>
@@ -25,10 +26,10 @@ void* operator new(std::size_t size) {
   if (memory == nullptr) throw std::bad_alloc();
   ++calls;
   held += size_of(memory);
-  peak = std::max<std::int64_t>(peak, held);  // exact with one thread
+  peak = std::max<std::int64_t>(peak, held);  // exact only with one thread
   return memory;
 }
-// Replaced too: the sanitizers have one of their own, whose memory is not for our delete.
+// Replaced, too: the sanitizers have one of their own, and our delete must not free its memory.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   try {
     return operator new(size);

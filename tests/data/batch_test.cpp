@@ -1,4 +1,4 @@
-// Batches against loops that do what the contract says, and no allocation on the way.
+// Batches against loops written from the contract; filling one allocates nothing.
 #include "data/batch.h"
 
 #include <map>
@@ -31,7 +31,7 @@ struct Batch {
 
 }  // namespace
 
-TEST_CASE("training batches are the windows in their order, targets one token on") {
+TEST_CASE("training batches are the windows in their order, with targets shifted by one token") {
   for (const std::int64_t n : {5, 6, 40, 1001}) {
     for (const std::int64_t block : {1, 3, 4}) {
       const std::vector<std::int32_t> tokens = random_tokens(n);
@@ -58,7 +58,7 @@ TEST_CASE("training batches are the windows in their order, targets one token on
   }
 }
 
-TEST_CASE("accumulation only cuts a batch: k micro-batches of B are one batch of kB") {
+TEST_CASE("accumulation only cuts a batch: k micro-batches of B sequences are one batch of kB") {
   const std::vector<std::int32_t> tokens = random_tokens(500);
   const TrainBatches whole(tokens, 6, 4, 1, 2), parts(tokens, 2, 4, 3, 2);
   for (std::int64_t step = 0; step < 30; ++step) {
@@ -76,7 +76,7 @@ TEST_CASE("accumulation only cuts a batch: k micro-batches of B are one batch of
   REQUIRE(whole.epochs(124) == 6.0);  // 500 / 4 - 1 = 124 windows
 }
 
-TEST_CASE("an epoch of batches reads every window once") {
+TEST_CASE("one epoch of batches reads every window once") {
   std::vector<std::int32_t> tokens(401);
   std::iota(tokens.begin(), tokens.end(), 0);
   const TrainBatches batches(tokens, 3, 4, 1, 6);  // 99 windows: 33 steps
@@ -89,11 +89,11 @@ TEST_CASE("an epoch of batches reads every window once") {
     }
     REQUIRE(seen.size() == 396);
     for (const auto& [id, count] : seen) REQUIRE(count == 1);
-    REQUIRE(seen.rbegin()->first - seen.begin()->first == 395);  // without a gap
+    REQUIRE(seen.rbegin()->first - seen.begin()->first == 395);  // no token is skipped
   }
 }
 
-TEST_CASE("evaluation reads every target once, in order, the last window short") {
+TEST_CASE("evaluation reads every target once, in order, and pads the last window") {
   const auto whole = [](std::int64_t n, std::int64_t batch, std::int64_t block) {
     const std::vector<std::int32_t> tokens = random_tokens(n);
     const EvalBatches batches(tokens, batch, block);
@@ -112,7 +112,7 @@ TEST_CASE("evaluation reads every target once, in order, the last window short")
           if (got.ids[at] != 0) return false;
           continue;
         }
-        if (padded > 0) return false;  // nothing comes after the end
+        if (padded > 0) return false;  // no target follows the padding
         ids.push_back(got.ids[at]);
         targets.push_back(got.targets[at]);
         ++kept;
@@ -139,7 +139,7 @@ TEST_CASE("evaluation reads every target once, in order, the last window short")
 }
 
 TEST_CASE("no token is the target of a token of another piece") {
-  // Pieces of 1, 2, … 12 tokens; every token is its place.
+  // Pieces of 1, 2, … 12 tokens. The value of every token is its position.
   Tokens tokens(1000);
   std::int32_t next = 0;
   std::vector<bool> begins;
@@ -148,7 +148,7 @@ TEST_CASE("no token is the target of a token of another piece") {
     std::iota(piece.begin(), piece.end(), next);
     next += static_cast<std::int32_t>(size);
     tokens.begin_piece();
-    tokens.begin_piece();  // an empty one is none
+    tokens.begin_piece();  // an empty piece does not count
     tokens.append(piece);
     begins.push_back(true);
     begins.insert(begins.end(), size - 1, false);
@@ -205,10 +205,10 @@ TEST_CASE("filling allocates nothing") {
   for (std::int64_t i = 0; i + 1 < eval.count(); ++i) eval.fill(i, batch.ids, batch.targets);
   const std::int64_t after = allocations();
   REQUIRE(after == before);
-  REQUIRE(before > 0);  // the count counts
+  REQUIRE(before > 0);  // the counter works
 }
 
-TEST_CASE("batches refuse texts that are too short and memory that does not fit") {
+TEST_CASE("batches refuse texts that are too short and buffers of the wrong size") {
   const std::vector<std::int32_t> tokens = random_tokens(20);
   const std::span<const std::int32_t> all = tokens;
   require_refused([&] { TrainBatches(all.first(8), 1, 8, 1, 1); }, {"9", "got 8"});

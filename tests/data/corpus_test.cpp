@@ -1,4 +1,5 @@
-// Exotic corpora: each one either gives exactly its bytes, and batches of them, or one sentence. Splits by characters.
+// Exotic corpora: each either gives exactly its bytes, and batches of them, or an error of one sentence. Splits by
+// characters.
 #include "data/corpus.h"
 
 #include <cmath>
@@ -25,14 +26,15 @@ std::string repeated(const std::string& piece, int times) {
   return text;
 }
 
-// 65,536 characters, no two alike.
+// 65,536 different characters.
 std::string distinct_characters() {
   std::string text;
   for (char32_t c = 0x10000; c < 0x20000; ++c) append_utf8(text, c);
   return text;
 }
 
-// The text can be trained on, with either tokenizer: all of it arrives in the tokens, and batches are read from them.
+// Requires that the text can be trained on with either tokenizer: its tokens give back all of it, and batches can be
+// filled.
 void require_trains(const Corpus& corpus) {
   for (const char* const kind : {"char", "byte"}) {
     const Dataset data = make_dataset(corpus, 0.5, 2, kind);
@@ -48,7 +50,7 @@ void require_trains(const Corpus& corpus) {
 
 }  // namespace
 
-TEST_CASE("exotic texts arrive byte by byte and can be trained on") {
+TEST_CASE("exotic texts are read byte for byte and can be trained on") {
   const std::vector<std::pair<std::string, std::string>> texts = {
       {"one character repeated", std::string(20, 'a')},
       {"no newline", "the quick brown fox"},
@@ -80,7 +82,7 @@ TEST_CASE("exotic texts arrive byte by byte and can be trained on") {
   REQUIRE(seen == 13);
 }
 
-TEST_CASE("exotic texts that are no text: one sentence, with file and byte") {
+TEST_CASE("exotic texts that are no text: the error names file and byte") {
   const Folder folder;
   const auto refuse = [&](const std::string& bytes, const std::vector<std::string>& words) {
     const std::string path = folder.write("corpus.txt", bytes);
@@ -100,8 +102,7 @@ TEST_CASE("exotic texts that are no text: one sentence, with file and byte") {
 
 TEST_CASE("a few ill-formed bytes are replaced on request, file by file, and counted") {
   const Folder folder;
-  // The two halves of a character at the end of one file and the beginning of the next are two mistakes, not a
-  // character.
+  // The two halves of a character at the end of one file and the beginning of the next are two errors, not a character.
   const std::string fine = repeated("fine 猫 ", 40), bytes = std::to_string(fine.size() + 2);
   const std::string first = folder.write("1", fine + "\xE7\x8C"), second = folder.write("2", "\xAB z" + fine);
   require_refused([&] { load_corpus({first, second}); }, {first, "byte " + std::to_string(fine.size())});
@@ -113,20 +114,21 @@ TEST_CASE("a few ill-formed bytes are replaced on request, file by file, and cou
   const Corpus untouched = load_corpus({folder.write("4", "fine 猫")}, replace);
   REQUIRE(untouched.text == "fine 猫");
   REQUIRE(untouched.notes.empty());
-  // More than 1 %: exactly so many are still replaced.
+  // Exactly 1 % of the bytes is still replaced, more is refused.
   REQUIRE(load_corpus({folder.write("5", std::string(99, 'a') + "\x80")}, replace).notes.size() == 1);
   require_refused([&] { load_corpus({folder.write("6", std::string(98, 'a') + "\x80")}, replace); },
                   {"1 of its 99 bytes", "at most 1 %", "--encoding"});
   require_refused([&] { load_corpus({folder.write("7", "\xFF\xFE" + std::string(1000, 'a'))}, replace); }, {"UTF-16"});
 }
 
-TEST_CASE("sources are joined by nothing, in the order given") {
+TEST_CASE("sources are joined without a separator, in the given order") {
   const Folder folder;
   const std::string a = folder.write("a", "one"), b = folder.write("b", ""), c = folder.write("c", "three");
   const Corpus corpus = load_corpus({c, b, a, c});
   REQUIRE(corpus.text == "threeonethree");
   REQUIRE(corpus.sources == std::vector<std::string>{c, b, a, c});
-  // The joins are part of what the corpus is known by; one file, however it is given, is known by its text.
+  // The joins are part of the identity of a corpus. The identity of a single file, however it is given, is that of its
+  // text.
   const Corpus one = load_corpus({b, folder.write("d", "threeonethree"), b});
   REQUIRE(corpus.joins == std::vector<std::size_t>{5, 8});
   REQUIRE(one.joins.empty());
@@ -138,7 +140,7 @@ TEST_CASE("sources are joined by nothing, in the order given") {
   require_refused([] { load_corpus({}); }, {"corpus"});
 }
 
-TEST_CASE("what cannot be read is named, with the system's reason") {
+TEST_CASE("a source that cannot be read is named, with the system's reason") {
   const Folder folder;
   namespace fs = std::filesystem;
   require_refused([&] { load_corpus({folder / "missing"}); }, {folder / "missing", "No such file"});
@@ -175,7 +177,7 @@ TEST_CASE("pipes and standard input") {
   require_refused([] { load_corpus({"-"}); }, {"standard input", "byte 1 "});
 }
 
-TEST_CASE("the last fraction of the characters validates, not of the bytes") {
+TEST_CASE("the validation part is a fraction of the characters, not of the bytes") {
   const Folder folder;
   for (const std::string& piece : std::vector<std::string>{"a", "猫", "aé猫😀"}) {
     const Corpus corpus = load_corpus({folder.write("text", repeated(piece, 250))});
@@ -190,7 +192,7 @@ TEST_CASE("the last fraction of the characters validates, not of the bytes") {
   for (const double fraction : {-0.1, 1.0, 1.5, std::nan("")}) REQUIRE_THROWS_AS(split_text(corpus, fraction), Error);
 }
 
-TEST_CASE("stories: whole ones, of the size asked for, with their entropy, split between two") {
+TEST_CASE("stories: whole ones, of the requested size, with their entropy, split between two stories") {
   for (const std::string& name : std::vector<std::string>{"@stories", "@stories-ja"}) {
     const Corpus corpus = load_corpus({name + ":20000"});
     REQUIRE(corpus.characters >= 20000);
@@ -204,16 +206,16 @@ TEST_CASE("stories: whole ones, of the size asked for, with their entropy, split
     const auto split_at = [&](double fraction) { return split_text(corpus, fraction).train.at(0).size(); };
     const std::size_t split = split_at(0.1);
     REQUIRE(split < corpus.text.size());
-    // The first story that begins at the asked place or behind it.
+    // The split is at the first story that begins at the requested character or after it.
     REQUIRE(split == *std::ranges::find_if(corpus.story_starts, [&](std::size_t start) { return start >= asked; }));
     REQUIRE(split_at(0) == corpus.text.size());
-    REQUIRE(split_at(1e-9) == corpus.story_starts.back());  // never none of them
+    REQUIRE(split_at(1e-9) == corpus.story_starts.back());  // at least one story
     require_trains(corpus);
   }
   REQUIRE(load_corpus({"@stories:1"}).story_starts.size() == 1);
 }
 
-TEST_CASE("built-in corpora that are not there") {
+TEST_CASE("built-in corpora that do not exist are refused") {
   for (const std::string& bad :
        std::vector<std::string>{"@stories:0", "@stories:-5", "@stories:", "@stories:abc", "@stories:1e3",
                                 "@stories:10 ", "@stories:99999999999999999999", "@stories:1000000001"}) {
@@ -227,7 +229,7 @@ TEST_CASE("built-in corpora that are not there") {
   require_refused([&] { load_corpus({"@stories", "@stories-ja"}); }, {"@stories", "alone"});
 }
 
-TEST_CASE("the corpora this project is tried on") {
+TEST_CASE("the corpora that maki is developed with") {
   int seen = 0;
   for (const std::string name : {"tinyshakespeare.txt", "neko.ja.txt"}) {
     const std::string path = std::string(MAKI_SOURCE_DIR) + "/../shared/corpora/" + name;

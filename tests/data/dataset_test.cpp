@@ -1,4 +1,4 @@
-// The split is exact, either side that is too short is named, and the floor is that of the validation tokens.
+// The split is exact, a part that is too short is named, and the best possible loss is that of the validation tokens.
 #include "data/dataset.h"
 
 #include <cmath>
@@ -24,7 +24,7 @@ Corpus corpus_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("both sides together are the text, cut at a character") {
+TEST_CASE("both parts together are the text, split at a character") {
   std::string text;
   for (int i = 0; i < 100; ++i) text += i % 3 == 0 ? "猫" : i % 3 == 1 ? "é" : "x";
   for (const char* const kind : {"byte", "char"}) {
@@ -40,7 +40,7 @@ TEST_CASE("both sides together are the text, cut at a character") {
   REQUIRE(make_dataset(corpus_of(text), 0, 8, "char").train.size() == 100);
 }
 
-TEST_CASE("where the fraction falls exactly on the start of a story, the split is there, and one further, at the next") {
+TEST_CASE("the split is at the start of a story that the fraction falls on, or else at the next one") {
   Corpus corpus = corpus_of(std::string(10, 'a') + std::string(10, 'b') + std::string(10, 'c') + std::string(10, 'd'));
   corpus.story_starts = {0, 10, 20, 30};
   const auto train = [&](double val_fraction) { return make_dataset(corpus, val_fraction, 4, "byte").train.size(); };
@@ -51,14 +51,14 @@ TEST_CASE("where the fraction falls exactly on the start of a story, the split i
   REQUIRE(train(0.75) == 10);
 }
 
-TEST_CASE("the character vocabulary is that of the whole text") {
+TEST_CASE("the character vocabulary covers the whole text") {
   const std::string text = std::string(90, 'a') + std::string(9, 'b') + "猫";
   const Dataset data = make_dataset(corpus_of(text), 0.1, 4, "char");
   REQUIRE(data.tokenizer->vocab_size() == 3);
   REQUIRE(data.val.ids().back() == 2);
 }
 
-TEST_CASE("every file gives its share to the validation, and many short ones do together") {
+TEST_CASE("every file gives its share to validation, and many short files do so together") {
   const auto corpus_of_files = [](const std::vector<std::string>& files) {
     Corpus corpus = corpus_of("");
     for (const std::string& file : files) {
@@ -91,7 +91,7 @@ TEST_CASE("every file gives its share to the validation, and many short ones do 
   REQUIRE(validating == 300);
 }
 
-TEST_CASE("a run that took its files as one text finds that text again") {
+TEST_CASE("a run that treated its files as one text gets the same text again") {
   Corpus corpus = corpus_of("onetwo");
   corpus.text_hash = corpus.hash;
   corpus.hash = "of the files";
@@ -107,7 +107,7 @@ TEST_CASE("a run that took its files as one text finds that text again") {
   REQUIRE(split_text(same, 0.5).val == std::vector<std::string_view>{"two"});
 }
 
-TEST_CASE("a given tokenizer is used, and what it lacks is an error") {
+TEST_CASE("a given tokenizer is used, and characters that it lacks are an error") {
   const auto tokenizer = std::make_shared<CharTokenizer>("abcdef");
   const Dataset data = make_dataset(corpus_of(std::string(50, 'b')), 0.2, 4, "char", tokenizer);
   REQUIRE(data.tokenizer == tokenizer);
@@ -116,7 +116,7 @@ TEST_CASE("a given tokenizer is used, and what it lacks is an error") {
                   {"z (U+007A) 50 times"});
 }
 
-TEST_CASE("either side too short: which, both numbers, and what to do") {
+TEST_CASE("either side too short: the error names the part, both numbers, and what to do") {
   const std::string text(100, 'a');
   require_refused([&] { make_dataset(corpus_of(text), 0.1, 16, "char"); },
                   {"text.txt", "validation", "17 tokens", "10 of 100", "--block-size", "--val-fraction"});
@@ -124,13 +124,13 @@ TEST_CASE("either side too short: which, both numbers, and what to do") {
   require_refused([&] { make_dataset(corpus_of(text), 0, 100, "char"); }, {"training", "101 tokens", "100 of 100"});
   require_refused([&] { make_dataset(corpus_of("x"), 0.1, 1, "byte"); }, {"training", "2 tokens", "1 of 1"});
   require_refused([&] { make_dataset(corpus_of("xyz"), 0.1, 1, "byte"); }, {"validation", "2 tokens", "0 of 3"});
-  // Exactly enough, on each side.
+  // Exactly enough tokens in each part.
   REQUIRE(make_dataset(corpus_of(text), 0.17, 16, "char").val.size() == 17);
   REQUIRE(make_dataset(corpus_of(text), 0.83, 16, "char").train.size() == 17);
   REQUIRE(make_dataset(corpus_of(text), 0, 99, "char").train.size() == 100);
 }
 
-TEST_CASE("the best possible loss is in nats a token of the validation part") {
+TEST_CASE("the best possible loss is in nats per token of the validation part") {
   const Corpus stories = load_corpus({"@stories-ja:5000"});
   const double entropy = stories.entropy_per_char.value();
   const auto close = [](double a, double b) { return std::abs(a - b) <= 1e-12 * b; };

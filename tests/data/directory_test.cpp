@@ -1,4 +1,4 @@
-// Directories as corpora: which files are read, in which order, and what is said about the others.
+// Directories as corpora: which files are read, in which order, and how the others are reported.
 #include "data/directory.h"
 
 #include <sys/stat.h>
@@ -13,7 +13,7 @@ using namespace maki;
 using namespace maki::tests;
 namespace fs = std::filesystem;
 
-TEST_CASE("a directory: every file below, by the bytes of the paths, nothing hidden, no loop") {
+TEST_CASE("a directory: every file below it, in the order of path bytes, except hidden ones, without link loops") {
   const Folder folder;
   folder.write("b/2", "4");
   folder.write("b.txt", "3");  // '.' sorts before '/'
@@ -28,7 +28,7 @@ TEST_CASE("a directory: every file below, by the bytes of the paths, nothing hid
   fs::create_directory_symlink(folder.path(), folder / "a/loop");
   fs::create_symlink(folder / "self", folder / "self");
   fs::create_symlink(folder / "nowhere", folder / "dangling");
-  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);  // would wait for ever
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);  // reading it would wait forever
   const Corpus corpus = load_corpus({folder.path()});
   REQUIRE(corpus.text == "123456");
   REQUIRE(corpus.joins.size() == 5);
@@ -36,7 +36,7 @@ TEST_CASE("a directory: every file below, by the bytes of the paths, nothing hid
           std::vector<std::string>{folder.path() + ": 6 files are read; skipped: 2 hidden, 3 links, 1 pipe or device"});
   REQUIRE(load_corpus({folder.path() + "/"}).text == "123456");
   fs::create_directory_symlink(folder.path(), elsewhere / "given");
-  REQUIRE(load_corpus({elsewhere / "given"}).text == "123456");  // a link that was asked for is followed
+  REQUIRE(load_corpus({elsewhere / "given"}).text == "123456");  // a link given as a source is followed
   REQUIRE(load_corpus({folder / "a", folder / "B"}).text == "21");
   require_refused([&] { load_corpus({folder / "empty"}); }, {folder / "empty", "no files"});
   folder.write("a/bad", "ok\xFF");
@@ -54,7 +54,7 @@ TEST_CASE("what is no text is skipped and counted: binary, compressed, runs") {
   folder.write("runs/x-1/checkpoints/step-00000020.maki", "weights");
   folder.write("trial/config.toml", "n_layer = 4");
   folder.write("trial/checkpoints/step-00000010.maki", "weights");
-  folder.write("checkpoints/notes.txt", "!");  // not those of a run
+  folder.write("checkpoints/notes.txt", "!");  // not a directory of a run
   const Corpus corpus = load_corpus({folder.path()});
   REQUIRE(corpus.text == "!吾輩は猫である。");
   REQUIRE(corpus.notes.size() == 1);
@@ -63,7 +63,7 @@ TEST_CASE("what is no text is skipped and counted: binary, compressed, runs") {
   require_refused([&] { load_corpus({folder / "runs"}); }, {"no files"});
 }
 
-TEST_CASE("patterns choose files by name, or by path where they hold a slash") {
+TEST_CASE("patterns select files by name, or by path if they contain a slash") {
   const Folder folder;
   folder.write("a.txt", "1");
   folder.write("b.md", "2");
@@ -80,7 +80,7 @@ TEST_CASE("patterns choose files by name, or by path where they hold a slash") {
   REQUIRE(text({}, {"*/*"}) == "12");
   REQUIRE(load_corpus({folder.path()}, {.exclude = {"drafts", "*.md"}}).notes.at(0).ends_with("skipped: 2 excluded"));
   require_refused([&] { text({"*.tex"}, {}); }, {"no files", "4 excluded"});
-  // A file that was named is read whatever the patterns say.
+  // A file given as a source is read whatever the patterns say.
   REQUIRE(load_corpus({folder / "b.md", folder / "drafts"}, {.include = {"*.txt"}}).text == "23");
   REQUIRE(load_corpus({folder / "b.md"}, {.include = {"*.txt"}}).text == "2");
   REQUIRE_THROWS_WITH(load_corpus({"@stories:10"}, {.encoding = "EUC-JP"}), ContainsSubstring("stories"));
@@ -99,10 +99,10 @@ TEST_CASE("globs") {
     INFO(c.pattern << " and " << c.name);
     REQUIRE(matches_glob(c.pattern, c.name) == c.matches);
   }
-  REQUIRE_FALSE(matches_glob("*a*a*a*a*a*a*a*a*a*b", std::string(2000, 'a')));  // in no time
+  REQUIRE_FALSE(matches_glob("*a*a*a*a*a*a*a*a*a*b", std::string(2000, 'a')));  // must not take exponential time
 }
 
-TEST_CASE("a directory with one that must not be listed is refused, naming that one") {
+TEST_CASE("a directory that contains one that cannot be listed is refused, and the error names that one") {
   const Folder folder;
   folder.write("a", "x");
   folder.write("closed/b", "y");

@@ -1,4 +1,4 @@
-// Texts in other encodings: named with the command that converts them, and read as they are on request.
+// Texts in other encodings: the error names the command that converts them, and --encoding reads them.
 #include "data/encoding.h"
 
 #include <iconv.h>
@@ -36,7 +36,7 @@ std::string encoded(const std::string& text, const std::string& encoding) {
 }
 
 struct Sample {
-  std::string encoding, text, recognised;  // the name that is recognised: usually the same
+  std::string encoding, text, recognised;  // recognised: the name that is reported, usually the same
 };
 
 std::vector<Sample> samples() {
@@ -64,14 +64,14 @@ TEST_CASE("each encoding is recognised, refused with the command that converts i
     const Corpus corpus = load_corpus({path}, {.encoding = sample.recognised});
     REQUIRE(corpus.text == sample.text);
     REQUIRE(corpus.notes.empty());
-    // What it is known by is the text, whatever its encoding.
+    // The identity of a corpus is that of its text, whatever the encoding.
     REQUIRE(corpus.hash == load_corpus({folder.write("utf8.txt", sample.text)}).hash);
     const InputFrom input(path);
     REQUIRE(load_corpus({"-"}, {.encoding = sample.recognised}).text == sample.text);
   }
 }
 
-TEST_CASE("UTF-8 is not taken for anything else, damaged or not") {
+TEST_CASE("UTF-8 is not mistaken for anything else, damaged or not") {
   for (const std::string& text :
        {kJapanese, kFrench, kEnglish, std::string("a\0b\0\0c", 6), std::string("\x1B[31mred")}) {
     REQUIRE_FALSE(recognise_encoding(text).has_value());
@@ -82,13 +82,13 @@ TEST_CASE("UTF-8 is not taken for anything else, damaged or not") {
   REQUIRE_FALSE(recognise_encoding("").has_value());
   REQUIRE_FALSE(recognise_encoding("\x80\x81\x82\x83").has_value());
   REQUIRE_FALSE(recognise_encoding(encoded("Съешь же ещё этих мягких французских булок", "KOI8-R")).has_value());
-  // Who says that it is UTF-8 is believed.
+  // An explicit `--encoding utf-8` is believed.
   const Folder folder;
   const std::string mail = folder.write("mail", encoded(kJapanese, "ISO-2022-JP"));
   REQUIRE(load_corpus({mail}, {.encoding = "utf-8"}).text == get(mail));
 }
 
-TEST_CASE("long texts are decoded piece by piece, no character is lost between them") {
+TEST_CASE("long texts are decoded in pieces without losing a character between them") {
   std::string text;
   while (text.size() < 400'000) text += kJapanese;
   const Folder folder;
@@ -107,18 +107,18 @@ TEST_CASE("long texts are decoded piece by piece, no character is lost between t
   }
 }
 
-TEST_CASE("the last letter of a text is read, also where the encoding holds it back for a mark that may follow") {
+TEST_CASE("the last letter of a text is read, even if the decoder holds it back for a mark that may follow") {
   const Folder folder;
   const std::string path = folder.write("viet.txt", encoded("Xin chào Việt Nam, chào bạn a", "CP1258"));
   REQUIRE(load_corpus({path}, {.encoding = "CP1258"}).text.ends_with(" a"));
 }
 
-TEST_CASE("zero bytes are a mark of binary files in all encodings but those with units of two or four bytes") {
+TEST_CASE("zero bytes indicate a binary file in all encodings except those with units of two or four bytes") {
   for (const char* name : {"utf-16le", "UTF-32", "UCS-2", "UNICODE"}) REQUIRE(has_zero_bytes(name));
   for (const char* name : {"CP932", "ISO-8859-16", "SHIFT_JIS", "UTF-8"}) REQUIRE_FALSE(has_zero_bytes(name));
 }
 
-TEST_CASE("bytes that are none of the encoding: which, or how many were replaced") {
+TEST_CASE("bytes that are none of the encoding: the error names the first, or a note counts those replaced") {
   const Folder folder;
   std::string text;
   for (int i = 0; i < 10; ++i) text += kJapanese;
@@ -139,7 +139,7 @@ TEST_CASE("bytes that are none of the encoding: which, or how many were replaced
                       ContainsSubstring("iconv") && ContainsSubstring("nonsense"));
 }
 
-TEST_CASE("compressed files are named with the commands that unpack them") {
+TEST_CASE("the error for a compressed file names the commands that unpack it") {
   const Folder folder;
   const std::string path = folder.write("corpus.txt.gz", "\x1F\x8B\x08\x08 and so on");
   require_refused([&] { load_corpus({path}); },

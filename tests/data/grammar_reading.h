@@ -1,8 +1,8 @@
-// Two proofs that a grammar is unambiguous, so that a text has the information of its one derivation:
-//   read_text    finds every derivation of one text by trying all alternatives everywhere
-//   undecided    finds draws that the text behind them does not settle: none in the grammar means that one derivation
-//   is
-//                left for every text there is
+// Two proofs that a grammar is unambiguous, so that the information in a text is that of its only derivation:
+// - Readings finds every derivation of one text by trying all alternatives everywhere.
+// - undecided() finds draws whose alternatives the text that follows does not distinguish. If the grammar has none,
+// every text
+//   has exactly one derivation.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace maki {
 constexpr std::size_t kNotDrawn = static_cast<std::size_t>(-1);
 using DrawnValues = std::vector<std::size_t>;
 
-/// What is still to come: the parts of `body` from `at` on (without the first `offset` bytes), then `next`.
+/// The rest of a derivation: the parts of `body` from `at` on (without the first `offset` bytes), then `next`.
 struct ToCome {
   const GrammarBody* body;
   std::size_t at = 0;
@@ -82,7 +82,7 @@ class Readings {
   DrawnValues values_;
 };
 
-/// Whether two ways to go on always differ before either ends, whatever is drawn in them.
+/// Decides whether two continuations always differ before either ends, whatever is drawn in them.
 class Distinguisher {
  public:
   explicit Distinguisher(const Grammar& grammar) : grammar_(grammar), a_(grammar.variables.size(), kNotDrawn), b_(a_) {}
@@ -92,11 +92,12 @@ class Distinguisher {
     b = ToCome::skip_ended(b);
     if (a.ended() || b.ended()) return false;
     const GrammarPart &front_a = a.front(), &front_b = b.front();
-    // Where both draw the same, either they draw differently, which that rule's own check calls apart, or they go on
-    // after the same text and the same memory.
+    // If both draw from the same rule, they either draw different alternatives, which the check of that rule
+    // distinguishes, or they continue after the same text with the same values.
     if (front_a.rule >= 0 && front_a == front_b && remembered(a_, front_a) == remembered(b_, front_b))
       return apart(a.behind_front(), b.behind_front());
-    // The one with fewer alternatives first: a rule that leads to others often leads to the other's, and meets it.
+    // Expands the one with fewer alternatives first: a rule that leads to others often leads to the rule of the other
+    // one.
     if (front_a.rule >= 0 && (front_b.rule < 0 || ways(front_a) <= ways(front_b))) return apart_for_all(a, a_, b, b_);
     if (front_b.rule >= 0) return apart_for_all(b, b_, a, a_);
     const std::string_view text_a = std::string_view(front_a.text).substr(a.offset);
@@ -117,8 +118,8 @@ class Distinguisher {
     return part.variable < 0 || part.draws ? kNotDrawn : values[static_cast<std::size_t>(part.variable)];
   }
 
-  // A variable that was drawn before the two ways parted has the same value on both; one drawn on the way is that
-  // way's own.
+  // A variable that was drawn before the two continuations parted has the same value in both. One drawn later belongs
+  // to one continuation.
   bool apart_for_all(const ToCome& a, DrawnValues& values_a, const ToCome& b, DrawnValues& values_b) {
     const GrammarPart& part = a.front();
     const ToCome behind = a.behind_front();
@@ -145,8 +146,8 @@ class Distinguisher {
   DrawnValues a_, b_;
 };
 
-/// "rule.field: one alternative / another" for every pair that a reader could take for each other; and how many pairs
-/// were compared.
+/// "rule.field: one alternative / another" for every pair that a reader could confuse, and the number of pairs
+/// compared.
 struct Undecided {
   std::vector<std::string> pairs;
   std::size_t compared = 0;

@@ -1,5 +1,5 @@
-// Grammars small enough to write down every derivation: the expectations against plain enumeration, the notation's
-// errors, and the two proofs of unambiguity on grammars that are ambiguous.
+// Grammars small enough to enumerate every derivation: the expectations against enumeration, the errors of the
+// notation, and the two proofs of unambiguity on grammars that are ambiguous.
 #include "data/grammar.h"
 
 #include "autograd/core/check.h"
@@ -9,7 +9,7 @@
 namespace maki {
 namespace {
 
-/// Every derivation of a grammar, by brute force: its text and its −ln p.
+/// A derivation of a grammar: its text and its −ln p.
 struct Derivation {
   std::string text;
   double nats;
@@ -70,7 +70,7 @@ big | tiny
 The end. | {hero.him} and {hero.name}!
 )";
 
-TEST_CASE("the expectations of a grammar are those of all its derivations") {
+TEST_CASE("the expectations of a grammar are the means over all its derivations") {
   const Grammar grammar = parse_grammar(kSmall);
   const std::vector<Derivation> all = all_derivations(grammar);
   double probability = 0, nats = 0, characters = 0;
@@ -87,7 +87,7 @@ TEST_CASE("the expectations of a grammar are those of all its derivations") {
   CHECK(mean.characters == Approx(characters).epsilon(1e-12));
 }
 
-TEST_CASE("every derivation of an unambiguous grammar is read back from its text, with its probability") {
+TEST_CASE("every derivation of an unambiguous grammar is recovered from its text, with its probability") {
   const Grammar grammar = parse_grammar(kSmall);
   const Undecided undecided_draws = undecided(grammar);
   CHECK(undecided_draws.compared == 1 + 3 + 3 + 3 + 1 + 1);
@@ -102,7 +102,7 @@ TEST_CASE("every derivation of an unambiguous grammar is read back from its text
   CHECK(Readings(grammar, "Mia met a fox. him and Mia!").count == 0);  // Mia is her
 }
 
-TEST_CASE("what a story tells is a derivation, a function of the stream alone, drawn evenly") {
+TEST_CASE("a story is a derivation, a function of the random stream only, drawn with its probability") {
   const Grammar grammar = parse_grammar("[a]\n{x=letter}{letter}{x}\n[letter]\nあ | b | c\n");
   std::vector<int> counts(9);
   for (std::uint64_t k = 0; k < 900; ++k) {
@@ -114,10 +114,10 @@ TEST_CASE("what a story tells is a derivation, a function of the stream alone, d
     const std::vector<Derivation> all = all_derivations(grammar);
     for (std::size_t i = 0; i < all.size(); ++i) counts[i] += all[i].text == again;
   }
-  for (const int count : counts) CHECK(std::abs(count - 100) < 40);  // four deviations
+  for (const int count : counts) CHECK(std::abs(count - 100) < 40);  // four standard deviations
 }
 
-TEST_CASE("both proofs see an ambiguous grammar") {
+TEST_CASE("both proofs detect an ambiguous grammar") {
   const Grammar same_text = parse_grammar("[a]\n{b}{c}\n[b]\nx | xy\n[c]\ny | z | yz\n");
   CHECK(Readings(same_text, "xyz").count == 2);
   CHECK(Readings(same_text, "xz").count == 1);
@@ -127,12 +127,12 @@ TEST_CASE("both proofs see an ambiguous grammar") {
   CHECK(Readings(twice, "blue.").count == 2);
   CHECK(undecided(twice).pairs.size() == 1);
 
-  // The value that is drawn does not show in the field that is drawn with it.
+  // The field that is drawn does not show which value was drawn.
   const Grammar hidden = parse_grammar("[a]\n{who=child.he} ran.\n[child: name he]\nTom | Ben / he\nMia / she\n");
   CHECK(Readings(hidden, "he ran.").count == 2);
   CHECK(undecided(hidden).pairs.size() == 1);
 
-  // The two ways begin with the same memory or with their own.
+  // The two continuations share the values drawn before, or each draws its own.
   const Grammar own = parse_grammar("[a]\n{b}\n[b]\n{x=c}.\n{y=c}.\n[c]\n1 | 2\n");
   CHECK(Readings(own, "1.").count == 2);
   CHECK(undecided(own).pairs.size() == 1);
@@ -141,7 +141,7 @@ TEST_CASE("both proofs see an ambiguous grammar") {
   CHECK(Readings(shared, "12.").count == 1);
 }
 
-TEST_CASE("the notation's errors name the rule") {
+TEST_CASE("the errors of the notation name the rule") {
   const auto refuses = [](std::string_view notation, const std::string& sentence) {
     INFO(notation);
     REQUIRE_THROWS_AS(parse_grammar(notation), Error);

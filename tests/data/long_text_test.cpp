@@ -1,4 +1,4 @@
-// A long text: what reading and encoding it takes at once, and what is left of it afterwards.
+// A long text: the peak memory of reading and encoding it, and what is held afterwards.
 #include <fmt/format.h>
 
 #include "data/dataset.h"
@@ -35,7 +35,7 @@ Taken take(const std::vector<std::string>& sources, std::size_t bytes, const std
 
 TEST_CASE("a text of 5 MB takes at most 3 bytes of memory per byte") {
   constexpr std::size_t kBytes = 5'000'000;
-  std::string all_of_latin;  // more than 256 characters, each two bytes or one
+  std::string all_of_latin;  // more than 256 different characters of one or two bytes, so tokens take two bytes
   for (char32_t c = 0x20; c < 0x250; ++c) append_utf8(all_of_latin, c);
   struct Case {
     const char* name;

@@ -1,4 +1,4 @@
-// What the tests of data share: the sentence of a refusal.
+// Shared by the tests of data: a check of the message of a CorpusError.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace maki::tests {
 
-/// `call` throws CorpusError, and its sentence holds every one of `words`.
+/// Requires that `call` throws CorpusError and that the message contains every one of `words`.
 template <class Call>
 void require_refused(const Call& call, const std::vector<std::string>& words) {
-  std::string sentence;
+  std::string message;
   try {
     call();
   } catch (const CorpusError& error) {
-    sentence = error.what();
+    message = error.what();
   }
-  INFO("sentence: " << sentence);
-  REQUIRE_FALSE(sentence.empty());
+  INFO("message: " << message);
+  REQUIRE_FALSE(message.empty());
   for (const std::string& word : words) {
     INFO("looking for: " << word);
-    REQUIRE(sentence.find(word) != std::string::npos);
+    REQUIRE(message.find(word) != std::string::npos);
   }
 }
 

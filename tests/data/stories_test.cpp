@@ -1,5 +1,5 @@
-// The built-in stories: proven unambiguous, so that the entropy computed from the grammar is the texts'; and what a
-// reader would stumble over.
+// The built-in stories: the grammars are proven unambiguous, so that their entropy is that of the texts; and the
+// language mistakes that a reader would notice.
 #include "data/stories.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::size_t characters_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-TEST_CASE("no story can be read in two ways: every draw is settled by the text behind it") {
+TEST_CASE("no story can be read in two ways: every draw is determined by the text that follows") {
   for (const Language& language : kLanguages) {
     INFO(language.name);
     const Undecided result = undecided(parse_grammar(language.notation));
@@ -45,8 +45,7 @@ TEST_CASE("no story can be read in two ways: every draw is settled by the text b
   }
 }
 
-TEST_CASE(
-    "a parser that tries everything finds one derivation for each story, and the entropy in their probabilities") {
+TEST_CASE("an exhaustive parser finds one derivation for each story, and their probabilities give the entropy") {
   for (const Language& language : kLanguages) {
     INFO(language.name);
     const Grammar grammar = parse_grammar(language.notation);
@@ -76,7 +75,7 @@ TEST_CASE("the entropy per character counts the blank line that ends each story"
   }
 }
 
-TEST_CASE("stories are whole, end with a blank line, and reach the size asked for with the last one") {
+TEST_CASE("stories are whole, end with a blank line, and reach the requested size with the last one") {
   for (const Language& language : kLanguages)
     for (const std::int64_t size : {1, 700, 30'000}) {
       INFO(language.name << ", " << size);
@@ -106,13 +105,13 @@ TEST_CASE("a longer corpus begins with the shorter one, and its stories differ")
   }
 }
 
-// A run knows its corpus by these bytes: whoever rewords a story changes them, and has to say so here.
+// A run identifies its corpus by these bytes. Rewording a story changes them, which has to be done knowingly, here.
 TEST_CASE("the stories are the same bytes on every machine and with every compiler") {
   CHECK(hash_hex(make_stories(StoryLanguage::english, 2'000'000).text) == "78f3c055ed797627dc929a44199152e1");
   CHECK(hash_hex(make_stories(StoryLanguage::japanese, 2'000'000).text) == "02296d964780832982d8944748b859f0");
 }
 
-/// Those of `slips` that occur, each with what stands around it.
+/// The occurrences of `slips`, each with the text around it.
 std::vector<std::string> found_in(const std::string& text, std::initializer_list<const char*> slips) {
   std::vector<std::string> found;
   for (const char* slip : slips)
@@ -121,7 +120,7 @@ std::vector<std::string> found_in(const std::string& text, std::initializer_list
   return found;
 }
 
-TEST_CASE("English stories have their articles and spaces in order") {
+TEST_CASE("English stories have correct articles and spaces") {
   const std::string text = make_stories(StoryLanguage::english, 2'000'000).text;
   CHECK(found_in(text, {"  ", " .", " ,", "..", ",,", ".,", ",.", "{", "}", "|", "@", " \n", "\n ", "!.", "?.", "\"\"",
                         " the the ", " a a ", ".\"."}) == std::vector<std::string>{});

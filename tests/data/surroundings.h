@@ -1,4 +1,4 @@
-// What a process stands in, changed for a while: its standard input, its rights.
+// Changes the environment of the process for a scope: its standard input, its privileges.
 #pragma once
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 namespace maki::tests {
 
-/// Standard input comes from a file while this lives.
+/// Redirects standard input from a file during its lifetime.
 class InputFrom {
  public:
   explicit InputFrom(const std::string& path) : before_(dup(STDIN_FILENO)) {
@@ -28,7 +28,7 @@ class InputFrom {
   int before_;
 };
 
-/// Without the rights of root while this lives, so that permissions mean something.
+/// Gives up the privileges of root during its lifetime, so that file permissions take effect.
 class AsNobody {
  public:
   AsNobody() : before_(geteuid()) {

@@ -1,4 +1,5 @@
-// Bytes in are bytes out; what the vocabulary lacks is named; a saved form is read back or refused, nothing between.
+// Decoding returns the bytes that were encoded, errors name characters that the vocabulary lacks, and a saved tokenizer
+// is either read back exactly or refused.
 #include "data/tokenizer.h"
 
 #include <numeric>
@@ -18,22 +19,22 @@ using namespace maki::tests;
 
 namespace {
 
-std::string random_bytes(std::mt19937_64& random, std::size_t most) {
-  std::string text(random() % (most + 1), ' ');
+std::string random_bytes(std::mt19937_64& random, std::size_t max_size) {
+  std::string text(random() % (max_size + 1), ' ');
   for (char& c : text) c = static_cast<char>(random());
   return text;
 }
 
-// Of every size of encoding.
+// Code points of every encoded length, from one to four bytes.
 char32_t random_code_point(std::mt19937_64& random) {
   static constexpr std::uint32_t kEnds[] = {0x80, 0x800, 0x10000, 0x110000};
   const auto c = static_cast<char32_t>(random() % kEnds[random() % 4]);
   return c >= 0xD800 && c <= 0xDFFF ? U'猫' : c;
 }
 
-std::string random_text(std::mt19937_64& random, std::size_t most) {
+std::string random_text(std::mt19937_64& random, std::size_t max_size) {
   std::string text;
-  for (std::size_t n = random() % (most + 1); n > 0; --n) append_utf8(text, random_code_point(random));
+  for (std::size_t n = random() % (max_size + 1); n > 0; --n) append_utf8(text, random_code_point(random));
   return text;
 }
 
@@ -47,7 +48,7 @@ bool round_trip(const Tokenizer& tokenizer, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("bytes: every string of at most two bytes, and random ones, come back") {
+TEST_CASE("bytes: every string of at most two bytes, and random ones, are decoded unchanged") {
   const ByteTokenizer tokenizer;
   REQUIRE(tokenizer.vocab_size() == 256);
   REQUIRE(tokenizer.kind() == "byte");
@@ -66,7 +67,7 @@ TEST_CASE("bytes: every string of at most two bytes, and random ones, come back"
   REQUIRE(rc::check("any bytes", [&](const std::string& text) { RC_ASSERT(round_trip(tokenizer, text)); }));
 }
 
-TEST_CASE("characters: ids ascend with code points, one a character, and any text of them comes back") {
+TEST_CASE("characters: ids ascend with code points, one per character, and any text of them is decoded unchanged") {
   const std::string text = "b猫a\n😀éba";
   const CharTokenizer tokenizer(text);
   REQUIRE(tokenizer.kind() == "char");
@@ -91,7 +92,7 @@ TEST_CASE("characters: ids ascend with code points, one a character, and any tex
   }));
 }
 
-TEST_CASE("every character there is, in one vocabulary") {
+TEST_CASE("a vocabulary of every Unicode character") {
   std::string all;
   for (char32_t c = 0; c < 0x110000; ++c) {
     if (c < 0xD800 || c > 0xDFFF) append_utf8(all, c);
@@ -111,7 +112,7 @@ TEST_CASE("every character there is, in one vocabulary") {
   REQUIRE((loaded->decode(expected) == all));
 }
 
-TEST_CASE("what the vocabulary lacks is named, what cannot be seen is numbered, many are counted") {
+TEST_CASE("characters that the vocabulary lacks are named, invisible ones by number, and many are counted") {
   const CharTokenizer tokenizer("abc ");
   require_refused([&] { tokenizer.encode("abΩ"); }, {"4 characters", "Ω (U+03A9)"});
   require_refused([&] { tokenizer.encode("a\nb\u200D"); }, {"U+000A", "U+200D"});
@@ -127,7 +128,7 @@ TEST_CASE("what the vocabulary lacks is named, what cannot be seen is numbered, 
   require_refused([&] { tokenizer.decode(ids); }, {"99"});
 }
 
-TEST_CASE("what the vocabulary lacks is left out or replaced on request, and counted") {
+TEST_CASE("characters that the vocabulary lacks are left out or replaced on request, and counted") {
   using Pieces = std::vector<std::string_view>;
   const CharTokenizer tokenizer("abc猫 ");
   const auto known = [&](const Tokenizer& t, Unknown policy) { return known_text(t, {"a犬b犬", "猫", "Ω"}, policy); };
@@ -147,7 +148,7 @@ TEST_CASE("what the vocabulary lacks is left out or replaced on request, and cou
   REQUIRE_THROWS_WITH(unknown_named("skipp"), ContainsSubstring("error, skip or replace"));
 }
 
-TEST_CASE("a saved tokenizer is the same one again, its hash tells tokenizers apart") {
+TEST_CASE("a saved tokenizer is loaded unchanged, and its hash distinguishes tokenizers") {
   std::set<std::string> hashes;
   for (const std::string& text : std::vector<std::string>{"a", "ab", "ba\n", "猫", std::string("\0", 1), "\uFEFF😀"}) {
     const CharTokenizer tokenizer(text);
@@ -163,12 +164,12 @@ TEST_CASE("a saved tokenizer is the same one again, its hash tells tokenizers ap
   hashes.insert(bytes->hash());
   REQUIRE(hashes.size() == 7);
   REQUIRE(CharTokenizer("ab").hash() == CharTokenizer("bbaa").hash());  // canonical
-  // The form of version 1: every checkpoint holds one.
+  // The format of version 1, which every checkpoint contains.
   REQUIRE(CharTokenizer("b猫a").save() == "maki char tokenizer 1\nab猫");
   REQUIRE(ByteTokenizer().save() == "maki byte tokenizer 1\n");
 }
 
-TEST_CASE("a hostile saved form is refused") {
+TEST_CASE("a saved tokenizer that is damaged or forged is refused") {
   const std::string head = "maki char tokenizer 1\n";
   for (const std::string& bad : std::vector<std::string>{
            "", "maki", head, head + "ba", head + "aa", head + "a\xFF", head + "a\xE7\x8C", head + "\xED\xA0\x80",
@@ -176,7 +177,7 @@ TEST_CASE("a hostile saved form is refused") {
            "maki bpe tokenizer 1\n", std::string(1000, '\0')}) {
     require_refused([&] { load_tokenizer(bad); }, {"tokenizer"});
   }
-  // Every cut and every altered byte: refused, or another vocabulary in canonical form.
+  // Every truncation and every altered byte is refused, or gives another vocabulary in canonical form.
   const std::string good = CharTokenizer("\n aé猫😀").save();
   int refused = 0, read = 0;
   const auto attempt = [&](const std::string& saved) {

@@ -1,5 +1,5 @@
-// UTF-8 against table 3-7 of the Unicode standard written out, on every short string and on strings of the bytes where
-// its ranges end; streams against the whole, at any cut.
+// UTF-8 against table 3-7 of the Unicode standard, on every short string and on strings of the bytes where its ranges
+// end; streams against whole texts, however they are split.
 #include "data/utf8.h"
 
 #include <random>
@@ -30,7 +30,7 @@ const std::vector<std::vector<Range>> kWellFormed = {
 };
 const std::string kReplacement = "\xEF\xBF\xBD";
 
-// How many bytes at `at` agree with the beginning of a row, at most; whether that is the whole row.
+// The largest number of bytes from `at` on that agree with the beginning of a row, and whether that is the whole row.
 std::pair<std::size_t, bool> longest_match(const std::string& text, std::size_t at) {
   std::pair<std::size_t, bool> best{0, false};
   for (const auto& row : kWellFormed) {
@@ -70,7 +70,7 @@ bool agrees(const std::string& text) {
   return invalid_utf8(text) == expected.invalid && replace_invalid_utf8(text) == expected.replaced;
 }
 
-// By the definition of the encoding form, not by our encoder.
+// Written from the definition of the encoding form, independent of maki's encoder.
 std::string encoded(std::uint32_t c) {
   const auto byte = [](std::uint32_t x) { return std::string(1, static_cast<char>(x)); };
   if (c < 0x80) return byte(c);
@@ -79,12 +79,12 @@ std::string encoded(std::uint32_t c) {
   return byte(0xF0 | c >> 18) + byte(0x80 | (c >> 12 & 63)) + byte(0x80 | (c >> 6 & 63)) + byte(0x80 | (c & 63));
 }
 
-// Bytes at the ends of the table's ranges: strings of these are where decoders differ.
+// Bytes at the ends of the table's ranges: decoders differ on strings of these.
 const std::string kEdges(
     "\x00\x41\x7F\x80\x8F\x90\x9F\xA0\xBF\xC0\xC1\xC2\xDF\xE0\xE1\xEC\xED\xEE\xEF\xF0\xF1\xF3\xF4\xF5\xFF", 25);
 
-std::string random_edges(std::mt19937_64& random, std::size_t most) {
-  std::string text(random() % (most + 1), ' ');
+std::string random_edges(std::mt19937_64& random, std::size_t max_size) {
+  std::string text(random() % (max_size + 1), ' ');
   for (char& c : text) c = kEdges[random() % kEdges.size()];
   return text;
 }
@@ -132,7 +132,7 @@ TEST_CASE("the examples of the Unicode standard, tables 3-8 to 3-11") {
   REQUIRE(replace_invalid_utf8("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41") == bad(4) + "A");
 }
 
-TEST_CASE("every code point is written and read as the encoding form says") {
+TEST_CASE("every code point is written and read as the encoding form defines") {
   std::size_t seen = 0;
   for (std::uint32_t c = 0; c <= 0x10FFFF; ++c) {
     if (c >= 0xD800 && c <= 0xDFFF) {
@@ -161,17 +161,17 @@ TEST_CASE("counting characters and finding the n-th") {
   REQUIRE(byte_offset("", 0) == 0);
 }
 
-TEST_CASE("a stream gives what the whole gives, at any cut, and only whole characters") {
+TEST_CASE("a stream gives the same as the whole text, however it is split, in whole characters only") {
   const auto split = [](const std::string& text, std::mt19937_64& random) {
     Utf8Stream stream;
     std::string shown;
     for (std::size_t at = 0; at < text.size();) {
-      const std::size_t n = random() % 4;  // empty pieces too
+      const std::size_t n = random() % 4;  // sometimes an empty piece
       const std::string piece = stream.push(std::string_view(text).substr(at, n));
       if (invalid_utf8(piece)) return false;
       shown += piece;
       at = std::min(text.size(), at + n);
-      // Held back is at most the beginning of one character.
+      // At most the beginning of one character is held back.
       const std::size_t held = replace_invalid_utf8(text.substr(0, at)).size() - shown.size();
       if (held != 0 && held != kReplacement.size()) return false;
     }
@@ -203,19 +203,19 @@ TEST_CASE("a stream of single bytes shows each character with its last byte") {
   REQUIRE(stream.finish().empty());
   REQUIRE(stream.push("\xE7\x8C").empty());
   REQUIRE(stream.finish() == kReplacement);
-  REQUIRE(stream.push("\xAB") == kReplacement);  // what was finished is not continued
+  REQUIRE(stream.push("\xAB") == kReplacement);  // finish() begins a new text
 }
 
-TEST_CASE("columns of a terminal") {
+TEST_CASE("the width of a text in terminal columns") {
   REQUIRE(display_width("maki") == 4);
   REQUIRE(display_width("吾輩は猫") == 8);
   REQUIRE(display_width("é") == 1);
-  REQUIRE(display_width("e\u0301") == 1);  // a combining accent takes none
+  REQUIRE(display_width("e\u0301") == 1);  // a combining accent takes no column
   REQUIRE(display_width("") == 0);
-  REQUIRE(display_width("a\xFF\xE7") >= 1);  // ill-formed text ends too
+  REQUIRE(display_width("a\xFF\xE7") >= 1);  // ill-formed text must not loop
 }
 
-TEST_CASE("characters in messages: what cannot be seen is only numbered") {
+TEST_CASE("characters in messages: invisible characters are shown only by number") {
   REQUIRE(describe_code_point(U'Ω') == "Ω (U+03A9)");
   REQUIRE(describe_code_point(U'😀') == "😀 (U+1F600)");
   for (const char32_t c : {U'\n', U' ', U'\0', char32_t{0x200D}, char32_t{0xFEFF}, char32_t{0x301}, char32_t{0x7F}}) {

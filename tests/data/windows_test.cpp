@@ -1,4 +1,5 @@
-// The order of training: every window once an epoch, another order and phase each epoch, the same for ever.
+// The order of training windows: every window once per epoch, another order and phase in each epoch, and the order is
+// fixed forever.
 #include "data/windows.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ using maki::tests::require_refused;
 
 namespace {
 
-// One epoch's starts; checks the contract on the way: in range, one phase, every window once.
+// The starts of one epoch. Requires on the way that they are in range, have one phase and contain every window once.
 std::vector<std::int64_t> checked_epoch(const Windows& windows, std::int64_t n, std::int64_t block,
                                         std::int64_t epoch) {
   const std::int64_t per_epoch = std::max<std::int64_t>(1, n / block - 1);
@@ -38,7 +39,7 @@ std::vector<std::int64_t> checked_epoch(const Windows& windows, std::int64_t n, 
 
 }  // namespace
 
-TEST_CASE("every window once an epoch, in range, for every small text") {
+TEST_CASE("every window once per epoch, in range, for every small text") {
   for (std::int64_t block = 1; block <= 9; ++block) {
     for (std::int64_t n = block + 1; n <= 60; ++n) {
       const Windows windows(n, block, static_cast<std::uint64_t>(n));
@@ -47,14 +48,14 @@ TEST_CASE("every window once an epoch, in range, for every small text") {
   }
 }
 
-TEST_CASE("every window once an epoch, in range, for any text") {
+TEST_CASE("every window once per epoch, in range, for any text") {
   REQUIRE(rc::check("any size", [](std::uint16_t more, std::uint8_t size, std::uint64_t seed, std::uint32_t epoch) {
     const std::int64_t block = 1 + size, n = block + 1 + more;
     checked_epoch(Windows(n, block, seed), n, block, epoch);
   }));
 }
 
-TEST_CASE("epochs differ in order and in phase, so do seeds") {
+TEST_CASE("epochs and seeds differ in order and in phase") {
   const std::int64_t n = 1003, block = 8;
   const Windows windows(n, block, 1), other(n, block, 2);
   std::set<std::vector<std::int64_t>> orders;
@@ -68,11 +69,11 @@ TEST_CASE("epochs differ in order and in phase, so do seeds") {
     REQUIRE_FALSE(std::ranges::is_sorted(starts));
   }
   REQUIRE(phases.size() == 8);
-  for (const auto& [phase, count] : phases) REQUIRE(count > 8);  // 25 expected, deviation 4.7
+  for (const auto& [phase, count] : phases) REQUIRE(count > 8);  // 25 expected, with a standard deviation of 4.7
   REQUIRE(checked_epoch(windows, n, block, 0) != checked_epoch(other, n, block, 0));
 }
 
-TEST_CASE("every place is as likely for every window, also where there are few") {
+TEST_CASE("every position in the order is equally likely for every window, also for few windows") {
   for (const std::int64_t n : {2, 3, 5, 8, 17}) {
     const int epochs = 4000;
     std::vector<std::vector<int>> counts(static_cast<std::size_t>(n), std::vector<int>(static_cast<std::size_t>(n)));
@@ -91,7 +92,7 @@ TEST_CASE("every place is as likely for every window, also where there are few")
 }
 
 TEST_CASE("neighbours of one epoch are not neighbours of the next") {
-  // Of 999 pairs of neighbours about two stay adjacent by chance.
+  // By chance, about two of the 999 pairs of neighbours stay adjacent.
   const std::int64_t n = 1000;
   int adjacent = 0;
   for (std::int64_t i = 0; i + 1 < n; ++i) adjacent += std::abs(feistel(i, n, 3, 0) - feistel(i + 1, n, 3, 0)) == 1;
@@ -112,7 +113,8 @@ TEST_CASE("the network permutes at every size around the powers of four") {
   }
 }
 
-// The values were also computed by another implementation, in Python, from the comments of philox.h and windows.h.
+// The values agree with an independent implementation in Python that was written from the comments of philox.h and
+// windows.h.
 TEST_CASE("the order is pinned: it never changes by accident") {
   const Windows windows(1000, 8, 1337);
   const auto starts = [&](std::int64_t from) {
@@ -127,7 +129,7 @@ TEST_CASE("the order is pinned: it never changes by accident") {
   REQUIRE(Windows(1'003'854, 64, 1).start(0) == 824311);
 }
 
-TEST_CASE("a start depends on seed and index alone, and costs nothing to seek") {
+TEST_CASE("a start is a function of seed and index only, and seeking costs nothing") {
   const std::int64_t n = 1'000'000'000'000, block = 1024;
   const Windows huge(n, block, 5);
   std::int64_t seen = 0;
@@ -141,7 +143,7 @@ TEST_CASE("a start depends on seed and index alone, and costs nothing to seek") 
   REQUIRE(seen == 6);
 }
 
-TEST_CASE("an honest count of epochs") {
+TEST_CASE("the count of epochs includes fractions") {
   const Windows windows(1000, 8, 1);
   REQUIRE(windows.epochs(0) == 0);
   REQUIRE(windows.epochs(124) == 1);

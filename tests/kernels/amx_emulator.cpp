@@ -26,8 +26,8 @@ struct Instruction {
   unsigned prefix, opcode;  // pp of the VEX prefix: 0 none, 1 66, 2 F3, 3 F2
   int reg, rm, vvvv;
   bool in_memory;
-  std::uintptr_t base;  // of the operand in memory: base plus displacement, and
-  std::int64_t index;   // index register times scale, which is the distance of rows for a tile
+  std::uintptr_t base;  // of the operand in memory: base register plus displacement
+  std::int64_t index;   // of the operand in memory: index register times scale, the stride of rows for a tile
   std::size_t length;
 };
 
@@ -44,7 +44,7 @@ T read(const std::uint8_t* code) {
   return value;
 }
 
-/// The instruction at `code`; false where it is none of VEX.128.0F38.W0.
+/// Decodes the instruction at `code`. False if it is not one of VEX.128.0F38.W0.
 bool decode(const std::uint8_t* code, const ucontext_t& context, Instruction& out) {
   if (code[0] != 0xC4 || (code[1] & 0x1F) != 2 || (code[2] & 0x84) != 0) return false;
   const int high_reg = (code[1] & 0x80) != 0 ? 0 : 8, high_index = (code[1] & 0x40) != 0 ? 0 : 8,
@@ -84,7 +84,8 @@ bool decode(const std::uint8_t* code, const ucontext_t& context, Instruction& ou
   return true;
 }
 
-/// What maki configures and this emulates: palette 1, every tile 16 rows of 64 bytes, from row 0.
+/// Whether a configuration is the only one that maki uses and this file emulates: palette 1, every tile of 16 rows of
+/// 64 bytes, start row 0.
 bool is_full_palette(const std::uint8_t* palette) {
   bool full = palette[0] == 1 && palette[1] == 0;
   for (int t = 0; t < kTiles; ++t) {
@@ -93,13 +94,14 @@ bool is_full_palette(const std::uint8_t* palette) {
   return full;
 }
 
-/// sum [16, 16] += a [16, 32] b: for each element two chains of fused multiply-adds from 0, over the even and over the
-/// odd pairs; then their sum is added. Rounded to nearest, subnormal numbers taken for 0, whatever MXCSR says.
+/// sum [16, 16] += a [16, 32] · b [32, 16]. For each element two chains of fused multiply-adds start at 0, one over the
+/// even steps and one over the odd. Their sum is added. Rounds to nearest and treats subnormal numbers as 0, whatever
+/// MXCSR says.
 __attribute__((target("avx512f"))) void multiply(std::byte* sum, const std::byte* a, const std::byte* b) {
   constexpr unsigned kFlushAndRoundToNearest = 0x9FC0;  // flush to zero, denormals are zero, exceptions masked
   const unsigned before = _mm_getcsr();
   _mm_setcsr(kFlushAndRoundToNearest);
-  constexpr __mmask16 kAll = 0xFFFF;  // without a mask, g++ 12 warns of its own header
+  constexpr __mmask16 kAll = 0xFFFF;  // without a mask g++ 12 warns about its own header
   const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000U));
   for (int i = 0; i < kRows; ++i) {
     __m512 even = _mm512_setzero_ps(), odd = _mm512_setzero_ps();
@@ -117,7 +119,7 @@ __attribute__((target("avx512f"))) void multiply(std::byte* sum, const std::byte
   _mm_setcsr(before);
 }
 
-/// Carries the instruction out; false where it is none that maki uses.
+/// Executes the instruction. False if it is not one that maki uses.
 bool execute(const Instruction& it) {
   constexpr unsigned kNone = 0, kF3 = 2, kF2 = 3;
   if (it.opcode == 0x49 && it.prefix == kNone) {
@@ -148,7 +150,7 @@ bool execute(const Instruction& it) {
   return false;
 }
 
-/// Carries out this instruction and all tile instructions that follow it immediately: a trap costs more than they do.
+/// Executes this instruction and all tile instructions directly after it, because a trap costs more than they do.
 void on_illegal_instruction(int /*signal*/, siginfo_t* /*info*/, void* raw_context) {
   auto& context = *static_cast<ucontext_t*>(raw_context);
   greg_t& at = context.uc_mcontext.gregs[REG_RIP];
@@ -158,7 +160,8 @@ void on_illegal_instruction(int /*signal*/, siginfo_t* /*info*/, void* raw_conte
     at += static_cast<greg_t>(instruction.length);
     progress = true;
   }
-  if (!progress) std::signal(SIGILL, SIG_DFL);  // not ours: it is raised again, and ends the process
+  if (!progress)
+    std::signal(SIGILL, SIG_DFL);  // not a tile instruction: it raises the signal again, which ends the process
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// The tile instructions of AMX in software, so that the products on tiles can be tested on every CPU with AVX-512.
+// Emulates the tile instructions of AMX, so that products on tiles can be tested on every CPU with AVX-512.
 //
-// Where a CPU lacks AMX, each of these instructions raises SIGILL. A handler decodes it, carries it out as Intel's
-// manual describes it (Software Developer's Manual, volume 2, TDPBF16PS and its relatives) on tiles that live in
-// memory, one set a thread, and goes on behind it. A trap costs a few microseconds: enough for products of some hundred
+// On a CPU without AMX each of these instructions raises SIGILL. A handler decodes it, executes it as Intel's manual
+// describes it (Software Developer's Manual, volume 2, TDPBF16PS and its relatives) on tiles in memory, one set per
+// thread, and continues after it. A trap costs a few microseconds, which is fast enough for products of some hundred
 // rows and columns.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace maki::kernels {
 
-/// While it lives, the target "amx" can be forced on every CPU with AVX-512 on x86-64 Linux: with the CPU's own tiles
-/// where it has them, else with emulated ones. Elsewhere it does nothing. At the end the target goes back to
-/// MAKI_TARGET's choice.
+/// During its lifetime the target "amx" can be forced on every CPU with AVX-512 on x86-64 Linux: with the CPU's own
+/// tiles if it has them, else with emulated ones. Elsewhere it does nothing. At the end the target is again the one
+/// that MAKI_TARGET chooses.
 class AmxForTests {
  public:
   AmxForTests();

@@ -1,13 +1,13 @@
-// The gradients of attention, each written or added to by a flag of its own.
+// The gradients of attention: a flag for each says whether it is written or added to.
 #include "tests/kernels/attention_case.h"
 #include "tests/kernels/gemm_case.h"
 
 using namespace maki;
 using namespace maki::tests;
 
-TEST_CASE("attention: dq, dk and dv are each written or added to, whatever the other two are") {
+TEST_CASE("attention: dq, dk and dv are each written or added to independently") {
   kernels::on_every_target([] {
-    // The second case has few long heads: its backward is cut into pieces.
+    // The second case has few long heads, so its backward is split into steps.
     for (const AttentionCase& c : {AttentionCase{.batch = 2, .queries = 9, .keys = 75, .heads = 2, .head_size = 5},
                                    AttentionCase{.queries = 520, .keys = 530, .heads = 1, .head_size = 4}}) {
       const AttentionInputs<double> in = draw_attention<double>(c);

@@ -22,8 +22,9 @@ kernels::AttentionShape shape_of(const AttentionCase& c, const RandomStream& str
           .dropout = c.dropout};
 }
 
-/// The origin of the keys (one column of them) for row t: the first key that it sees, the median of its first three
-/// where it sees so many, or of its first seven; 0 where the middle three of the seven differ by more than half of it.
+/// The origin that is subtracted from the keys, in one column, for row t: the median of the first seven keys that it
+/// sees, or of the first three, or the first key where it sees fewer. The median of seven is replaced by 0 if the
+/// middle three differ by more than half of it.
 template <class Key>
 double origin_of(const AttentionCase& c, std::int64_t b, std::int64_t t, const Key& key) {
   std::vector<double> seen;
@@ -100,23 +101,23 @@ AttentionResult<double> reference_attention(const AttentionCase& c, const Attent
     const std::size_t q = at((b * c.queries + t) * width + h * n);
     const auto k = [&](std::int64_t s) { return at((b * c.keys + s) * 2 * width + h * n); };
     const auto v = [&](std::int64_t s) { return k(s) + at(width); };
-    double most = -std::numeric_limits<double>::infinity(), sum = 0, row_sum = 0;
+    double max_score = -std::numeric_limits<double>::infinity(), sum = 0, row_sum = 0;
     for (std::int64_t s = 0; s < c.keys; ++s) {
       if (!c.sees(b, t, s)) continue;
       p[at(s)] = 0;
       for (std::int64_t i = 0; i < n; ++i) p[at(s)] += in.q[q + at(i)] * in.kv[k(s) + at(i)];
       p[at(s)] *= c.scale;
-      most = std::max(most, p[at(s)]);
+      max_score = std::max(max_score, p[at(s)]);
     }
     for (std::int64_t s = 0; s < c.keys; ++s) {
-      if (c.sees(b, t, s)) sum += p[at(s)] = std::exp(p[at(s)] - most);
+      if (c.sees(b, t, s)) sum += p[at(s)] = std::exp(p[at(s)] - max_score);
     }
     if (sum == 0) continue;
-    for (std::int64_t i = 0; i < n; ++i) {  // scores count from that of the origin
+    for (std::int64_t i = 0; i < n; ++i) {  // lse is relative to the score of the origin
       const double x = origin_of(c, b, t, [&](std::int64_t s) { return in.kv[k(s) + at(i)]; });
-      most -= c.scale * in.q[q + at(i)] * x;
+      max_score -= c.scale * in.q[q + at(i)] * x;
     }
-    out.lse[at(row)] = (most + std::log(sum)) / std::log(2.0);
+    out.lse[at(row)] = (max_score + std::log(sum)) / std::log(2.0);
     for (std::int64_t s = 0; s < c.keys; ++s) {
       if (!c.sees(b, t, s)) continue;
       p[at(s)] /= sum;

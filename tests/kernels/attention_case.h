@@ -1,5 +1,5 @@
-// One problem of attention for the tests: random packed inputs, the kernels' answer, and a plain reference (explicit
-// weights, float64) to compare with.
+// One attention problem for the tests: random packed inputs, the result of the kernels, and a plain reference (explicit
+// weights, float64) to compare it with.
 #pragma once
 
 #include <algorithm>
@@ -38,15 +38,15 @@ struct AttentionResult {
   std::vector<T> y, lse, dq, dkv;
 };
 
-/// Which gradients are added to what is there; the others are written.
+/// Which gradients are added to existing values. The others are overwritten.
 struct AttentionAdds {
   bool dq = true, dk = true, dv = true;
 };
 
 template <class T>
 AttentionInputs<T> draw_attention(const AttentionCase& c, double mean = 0);
-/// Outputs hold NaN beforehand, but for the gradients that `adds` names if `add` gives what they are to be added to.
-/// Without dy: forward alone.
+/// Runs the kernels on outputs that contain NaN beforehand. If `add` is given, the gradients that `adds` selects
+/// contain its values instead and are added to. Without dy only the forward kernel runs.
 template <class T>
 AttentionResult<T> run_attention(const AttentionCase& c, const AttentionInputs<T>& in,
                                  const AttentionResult<T>* add = nullptr, const AttentionAdds& adds = {});

@@ -1,5 +1,6 @@
-// Attention in float32 against float64 where one key, value or query is large, where all of them have a large common
-// mean, and both. An origin that is subtracted from all keys must help the second and not harm the first.
+// Attention in float32 against float64 where one key, value or query is long (has a large norm), where all of them have
+// a large common mean, and where both hold. The origin that is subtracted from all keys must help in the second case
+// and do no harm in the first.
 #include <cmath>
 
 #include "tests/catch.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr double kBound = 5e-6;
 
-/// dk or dv out of both, side by side.
+/// dk (begin = 0) or dv (begin = C) out of dkv [B, S, 2C].
 template <class T>
 std::vector<T> half_of(const AttentionCase& c, const std::vector<T>& dkv, std::int64_t begin) {
   std::vector<T> half;
@@ -34,18 +35,18 @@ double largest_error(const AttentionCase& c, const AttentionResult<T>& a, const 
 
 enum class Part { key, value, query };
 
-/// A pointer to the row of head 0 of a token.
+/// The row of a token in head 0.
 template <class T>
 T* row_of(const AttentionCase& c, AttentionInputs<T>& in, Part part, std::int64_t token) {
   if (part == Part::query) return in.q.data() + token * c.width();
   return in.kv.data() + token * 2 * c.width() + (part == Part::value ? c.width() : 0);
 }
 
-/// Whether the long key has either all the weight or none in every row, and whether the long query gives all its weight
-/// to one key. Where a weight is between, its score, of size 1e4, decides the result, and no softmax in float32 has the
-/// digits of that.
+/// Whether in every row the long key has either all of the weight or none, and whether the long query gives all of its
+/// weight to one key. A weight in between would depend on the last digits of a score of size 1e4, and no softmax in
+/// float32 has those.
 bool is_well_conditioned(const AttentionCase& c, AttentionInputs<float> in, Part part, std::int64_t token) {
-  constexpr double kEnough = 40;  // e^-40 times 1e4 is below the rounding of float32
+  constexpr double kEnough = 40;  // e^-40 · 1e4 is below the rounding error of float32
   for (std::int64_t t = 0; t < c.queries && part != Part::value; ++t) {
     double best = -1e30, second = -1e30, own = 0;
     for (std::int64_t s = 0; s < c.keys; ++s) {
@@ -90,7 +91,7 @@ void require_accurate(const AttentionCase& c, const AttentionInputs<float>& in) 
 
 }  // namespace
 
-TEST_CASE("attention: one long key, value or query costs the others no digits, at any position") {
+TEST_CASE("attention: one long key, value or query at any position costs the others no digits") {
   const AttentionCase causal{.queries = 72, .keys = 72, .heads = 1, .head_size = 32, .causal = true, .scale = 0.2};
   AttentionCase masked = causal;
   for (std::int64_t s = 0; s < masked.keys; ++s) masked.mask.push_back(s % 3 != 1);
@@ -106,8 +107,8 @@ TEST_CASE("attention: one long key, value or query costs the others no digits, a
   }
 }
 
-TEST_CASE("attention: what the rows have in common costs no digits, with and without a long key") {
-  // As in the drivers over all ops, scores are of moderate size: their spread is ten times std squared times √D.
+TEST_CASE("attention: a common mean of the rows costs no digits, with and without a long key") {
+  // As in the drivers over all ops, scores have a moderate spread: 10 · std² · √D.
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     const AttentionCase c{
         .queries = 72, .keys = 72, .heads = 1, .head_size = 32, .causal = true, .scale = 0.2, .seed = seed};
@@ -120,9 +121,10 @@ TEST_CASE("attention: what the rows have in common costs no digits, with and wit
     require_accurate(c, in);
     for (const std::int64_t token : {0, 1, 2, 3, 6, 7, 40}) {
       INFO("long key " << token);
-      AttentionInputs<float> spoiled = in;  // far on the other side: no query but its own, at position 0, takes it up
-      for (std::int64_t i = 0; i < c.head_size; ++i) row_of(c, spoiled, Part::key, token)[i] *= -1000;
-      require_accurate(c, spoiled);
+      // The long key points away from the queries, so only a query that sees no other key gives it weight.
+      AttentionInputs<float> corrupted = in;
+      for (std::int64_t i = 0; i < c.head_size; ++i) row_of(c, corrupted, Part::key, token)[i] *= -1000;
+      require_accurate(c, corrupted);
     }
   }
 }
@@ -131,7 +133,7 @@ TEST_CASE("attention: long keys that are the majority of the first seven cost th
   for (const std::int64_t outliers : {2, 3, 4}) {
     const AttentionCase c{.queries = 40, .keys = 40, .heads = 1, .head_size = 32, .scale = 0.2, .seed = 3};
     AttentionInputs<float> in = draw_attention<float>(c);
-    // Long in a direction that every query points away from: they get no weight.
+    // The long keys point away from every query, so they get no weight.
     for (std::int64_t t = 0; t < c.queries; ++t) {
       float* const q = row_of(c, in, Part::query, t);
       q[0] = 1 + std::abs(q[0]);

@@ -1,4 +1,5 @@
-// Attention's kernels against a plain reference, and the bits they promise, on every SIMD target of this machine.
+// The attention kernels against a plain reference, and their guarantees about bits, on every SIMD target of this
+// machine.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,13 +20,13 @@ template <class T>
 void require_close(const AttentionResult<T>& a, const AttentionResult<double>& b, double bound) {
   REQUIRE(relative(a.y, b.y, 0.01) < bound);
   REQUIRE(relative(a.lse, b.lse, 0.1) < bound);
-  // With one key the gradient of q is zero by mathematics: both gradients are measured against their common norm.
+  // With one key the gradient of q is zero by mathematics, so the errors of both are relative to their common norm.
   const double norm = std::max(std::hypot(norm_of(b.dq), norm_of(b.dkv)), 1e-3);
   REQUIRE(relative(a.dq, b.dq, norm) < bound);
   REQUIRE(relative(a.dkv, b.dkv, norm) < bound);
 }
 
-// `rows` rows of `width` numbers from row `from` on.
+// Whether `rows` rows of `width` numbers have the same bits, in a from row `from_a` on and in b from row `from_b` on.
 template <class T>
 bool same_rows(const std::vector<T>& a, std::int64_t from_a, const std::vector<T>& b, std::int64_t from_b,
                std::int64_t rows, std::int64_t width) {
@@ -66,7 +67,7 @@ std::string describe(const AttentionCase& c) {
          (c.mask.empty() ? "" : " masked") + (c.dropout > 0 ? " dropout" : "");
 }
 
-// Queries [from, from + count) with the keys that they see, as a call of their own.
+// Queries [from, from + count) and the keys that they see in a call of their own, as in generation with a cache.
 template <class T>
 AttentionResult<T> cached(const AttentionCase& c, const AttentionInputs<T>& in, std::int64_t from, std::int64_t count) {
   AttentionCase part = c;
@@ -114,13 +115,15 @@ TEST_CASE("attention: forward and backward equal the plain reference") {
       const AttentionResult<double> wanted = reference_attention(c, in);
       require_close(run_attention(c, in), wanted, 1e-13);
       require_close(run_attention(c, draw_attention<float>(c)), wanted, 2e-6);
-      masked += !c.mask.empty(), dropped += c.dropout > 0, long_ones += c.queries > 128;
+      masked += !c.mask.empty();
+      dropped += c.dropout > 0;
+      long_ones += c.queries > 128;
     }
     REQUIRE(std::min({masked, dropped, long_ones}) >= 5);
   });
 }
 
-TEST_CASE("attention: a query alone with its keys has the bits it has in the full causal forward") {
+TEST_CASE("attention: queries in a call of their own have the bits that they have in the full causal forward") {
   on_every_target([] {
     for (const std::int64_t head_size : {1, 5, 16, 32, 33, 80}) {
       AttentionCase c{.batch = 2, .queries = 150, .keys = 150, .heads = 2, .head_size = head_size, .causal = true};
@@ -134,13 +137,13 @@ TEST_CASE("attention: a query alone with its keys has the bits it has in the ful
   });
 }
 
-TEST_CASE("attention: few long heads, whose backward goes in steps, equal the reference") {
+TEST_CASE("attention: few long heads, whose backward is split into steps, equal the reference") {
   on_every_target([] {
     for (AttentionCase c : {AttentionCase{.queries = 530, .keys = 530, .heads = 2, .head_size = 8, .causal = true},
                             AttentionCase{.queries = 70, .keys = 600, .head_size = 8, .causal = true, .dropout = 0.1},
                             AttentionCase{.queries = 600, .keys = 130, .head_size = 5, .causal = true},
                             AttentionCase{.queries = 513, .keys = 300, .head_size = 17},
-                            // its panels are too large for ten heads at the same time
+                            // panels that are too large for ten heads at the same time
                             AttentionCase{.queries = 520, .keys = 64, .heads = 10, .head_size = 200}}) {
       c.scale = 0.3;
       if (c.head_size == 17) {
@@ -155,7 +158,7 @@ TEST_CASE("attention: few long heads, whose backward goes in steps, equal the re
   });
 }
 
-TEST_CASE("attention: many threads do not ask for more scratch than heads in work need") {
+TEST_CASE("attention: many threads need no more scratch than the heads in progress") {
   const int before = threads();
   set_threads(64);
   const auto megabytes = [](std::int64_t heads, std::int64_t tokens) {
@@ -163,8 +166,8 @@ TEST_CASE("attention: many threads do not ask for more scratch than heads in wor
         .batch = 1, .queries = tokens, .keys = tokens, .heads = heads, .head_size = 64, .causal = true, .scale = 1};
     return static_cast<double>(kernels::attention_backward_scratch<float>(shape)) * 4e-6;
   };
-  const double operands = 8 * 64 * 4e-6;  // a token of one head: q, k, v, y and their gradients
-  CHECK(megabytes(64, 65536) < 1100);     // 8.6 GB where each thread has room for a head
+  const double operands = 8 * 64 * 4e-6;  // megabytes per token and head of q, k, v, y and their gradients
+  CHECK(megabytes(64, 65536) < 1100);     // it would be 8.6 GB if each thread had room for a head
   CHECK(megabytes(32, 65536) < 1100);
   CHECK(megabytes(1, 300) < 2 * 300 * operands);
   CHECK(megabytes(8, 256) < 2 * 8 * 256 * operands);
@@ -172,7 +175,7 @@ TEST_CASE("attention: many threads do not ask for more scratch than heads in wor
   set_threads(before);
 }
 
-TEST_CASE("attention: threads change no bit") {
+TEST_CASE("attention: the number of threads changes no bit") {
   const int before = threads();
   for (AttentionCase c :
        {AttentionCase{.batch = 2, .queries = 300, .keys = 300, .heads = 3, .head_size = 20, .causal = true},
@@ -194,7 +197,7 @@ TEST_CASE("attention: threads change no bit") {
   set_threads(before);
 }
 
-TEST_CASE("attention: a later token changes nothing earlier, and another sequence nothing at all") {
+TEST_CASE("attention: a token has no effect on earlier rows, nor on other sequences") {
   on_every_target([] {
     AttentionCase c{.batch = 3, .queries = 90, .keys = 90, .heads = 2, .head_size = 12, .causal = true};
     const AttentionInputs<float> in = draw_attention<float>(c);
@@ -214,7 +217,7 @@ TEST_CASE("attention: a later token changes nothing earlier, and another sequenc
   });
 }
 
-TEST_CASE("attention: NaN and Inf in a key that a row does not see never reach the row") {
+TEST_CASE("attention: NaN and Inf in a key do not reach the rows that do not see it") {
   on_every_target([] {
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       AttentionCase c{.batch = 1, .queries = 100, .keys = 100, .heads = 1, .head_size = 20, .causal = true};
@@ -223,9 +226,9 @@ TEST_CASE("attention: NaN and Inf in a key that a row does not see never reach t
       for (const std::int64_t token : {0, 5, 50, 66, 99}) {
         for (const std::int64_t column : {3, 23}) {  // of k, of v
           INFO("token " << token << " column " << column << " value " << bad);
-          AttentionInputs<float> spoiled = in;
-          spoiled.kv[static_cast<std::size_t>(token * 40 + column)] = bad;
-          const AttentionResult<float> result = run_attention(c, spoiled);
+          AttentionInputs<float> corrupted = in;
+          corrupted.kv[static_cast<std::size_t>(token * 40 + column)] = bad;
+          const AttentionResult<float> result = run_attention(c, corrupted);
           REQUIRE(same_rows(clean.y, 0, result.y, 0, token, 20));
           REQUIRE(same_rows(clean.dq, 0, result.dq, 0, token, 20));
           for (std::int64_t t = token; t < 100 && std::isnan(bad); ++t) {
@@ -247,9 +250,9 @@ TEST_CASE("attention: NaN in a query or its gradient reaches the keys it sees an
     for (const std::int64_t token : {0, 5, 50, 66, 98}) {
       for (const bool in_query : {true, false}) {
         INFO("token " << token << (in_query ? " of q" : " of dy"));
-        AttentionInputs<float> spoiled = in;
-        (in_query ? spoiled.q : spoiled.dy)[static_cast<std::size_t>(token * 20 + 3)] = bad;
-        const AttentionResult<float> result = run_attention(c, spoiled);
+        AttentionInputs<float> corrupted = in;
+        (in_query ? corrupted.q : corrupted.dy)[static_cast<std::size_t>(token * 20 + 3)] = bad;
+        const AttentionResult<float> result = run_attention(c, corrupted);
         REQUIRE(same_rows(clean.dkv, token + 1, result.dkv, token + 1, 99 - token, 40));
         REQUIRE(same_rows(clean.dq, 0, result.dq, 0, token, 20));
         REQUIRE(same_rows(clean.dq, token + 1, result.dq, token + 1, 99 - token, 20));
@@ -259,19 +262,19 @@ TEST_CASE("attention: NaN in a query or its gradient reaches the keys it sees an
   });
 }
 
-TEST_CASE("attention: a masked key counts for nothing, whatever it holds") {
+TEST_CASE("attention: a masked key has no effect, whatever it contains") {
   on_every_target([] {
     AttentionCase c{.batch = 2, .queries = 40, .keys = 90, .heads = 2, .head_size = 9};
     for (std::int64_t i = 0; i < c.batch * c.keys; ++i) c.mask.push_back(i % 5 != 2);
     const AttentionInputs<float> in = draw_attention<float>(c);
-    AttentionInputs<float> spoiled = in;
+    AttentionInputs<float> corrupted = in;
     for (std::int64_t row = 0; row < c.batch * c.keys; ++row) {
       if (row % 5 != 2) continue;
       for (std::int64_t i = 0; i < 36; ++i) {
-        spoiled.kv[static_cast<std::size_t>(row * 36 + i)] = std::numeric_limits<float>::quiet_NaN();
+        corrupted.kv[static_cast<std::size_t>(row * 36 + i)] = std::numeric_limits<float>::quiet_NaN();
       }
     }
-    const AttentionResult<float> clean = run_attention(c, in), result = run_attention(c, spoiled);
+    const AttentionResult<float> clean = run_attention(c, in), result = run_attention(c, corrupted);
     REQUIRE(clean.y == result.y);
     REQUIRE(clean.dq == result.dq);
     REQUIRE(clean.dkv == result.dkv);
@@ -279,7 +282,7 @@ TEST_CASE("attention: a masked key counts for nothing, whatever it holds") {
   });
 }
 
-TEST_CASE("attention: a row that sees no key is zero and sends no gradient") {
+TEST_CASE("attention: a row that sees no key is zero and contributes no gradient") {
   on_every_target([] {
     AttentionCase masked{.batch = 1, .queries = 20, .keys = 70, .heads = 2, .head_size = 10};
     masked.mask.assign(70, 0);
@@ -293,13 +296,13 @@ TEST_CASE("attention: a row that sees no key is zero and sends no gradient") {
     for (std::size_t i = 0; i < 100 * 10; ++i) REQUIRE((clean.y[i] == 0) == (i < 600));
     for (std::size_t i = 0; i < 600; ++i) REQUIRE(clean.dq[i] == 0);
     for (std::size_t i = 0; i < 600; ++i) in.q[i] = in.dy[i] = std::numeric_limits<float>::quiet_NaN();
-    const AttentionResult<float> spoiled = run_attention(c, in);
-    REQUIRE(spoiled.y == clean.y);
-    REQUIRE(spoiled.dkv == clean.dkv);
+    const AttentionResult<float> corrupted = run_attention(c, in);
+    REQUIRE(corrupted.y == clean.y);
+    REQUIRE(corrupted.dkv == clean.dkv);
   });
 }
 
-TEST_CASE("attention: scores of minus infinity alone are NaN, beside others they weigh nothing") {
+TEST_CASE("attention: a row of scores of −Inf is NaN, and among finite scores −Inf has no weight") {
   on_every_target([] {
     AttentionCase c{.batch = 1, .queries = 1, .keys = 70, .heads = 1, .head_size = 1};
     AttentionInputs<double> in = draw_attention<double>(c);
@@ -311,7 +314,7 @@ TEST_CASE("attention: scores of minus infinity alone are NaN, beside others they
   });
 }
 
-TEST_CASE("attention: large scores and large means lose nothing") {
+TEST_CASE("attention: large scores and large means cost no digits") {
   on_every_target([] {
     AttentionCase c{.batch = 2, .queries = 80, .keys = 80, .heads = 2, .head_size = 32, .causal = true, .scale = 0.2};
     for (const double mean : {1.0, 3.0, 10.0}) {
@@ -322,10 +325,12 @@ TEST_CASE("attention: large scores and large means lose nothing") {
       require_close(run_attention(c, widened(in)), wanted, 1e-11);
       const AttentionResult<float> found = run_attention(c, in);
       REQUIRE(relative(found.y, wanted.y, 0) < 5e-7);
-      // A weight is as exact as its score, 640 at mean 10, whose products are rounded apart where they are not fused.
+      // A weight is as exact as its score, which is 640 at mean 10. Without fused multiply-adds every product is
+      // rounded.
       const bool fused = kernels::target() != "sse4" && kernels::target() != "floor";
       REQUIRE(relative(found.dkv, wanted.dkv, 0) < (fused ? 1.2e-6 : 1.5e-6) * mean);
-      // dq is Σ ds k with Σ ds = 0, small beside its terms: 2e-5 at mean 10 (3e-4 with keys as they are).
+      // dq is Σ ds k with Σ ds = 0, which is small compared with its terms: the error is 2e-5 at mean 10, and 3e-4 if
+      // no origin is subtracted from the keys.
       REQUIRE(relative(found.dq, wanted.dq, 0) < 4e-6 * mean);
     }
     AttentionInputs<double> sharp = draw_attention<double>(c);
@@ -335,7 +340,7 @@ TEST_CASE("attention: large scores and large means lose nothing") {
   });
 }
 
-TEST_CASE("attention: gradients are added where there are some") {
+TEST_CASE("attention: gradients are added to existing ones") {
   on_every_target([] {
     AttentionCase c{.batch = 2, .queries = 30, .keys = 75, .heads = 2, .head_size = 11};
     for (std::int64_t i = 0; i < c.batch * c.keys; ++i) c.mask.push_back(i % 3 != 0);

@@ -1,4 +1,4 @@
-// How far products are from the true ones (sums in double), and where they may be cut.
+// The error of products against sums in double, and where along K a product may be split.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -39,7 +39,9 @@ struct LongProduct {
   double error(std::int64_t rows, bool tiles) const {
     std::vector<float> c(static_cast<std::size_t>(rows * n));
     Gemm<float> g{.m = rows, .n = n, .k = k, .a = a.data(), .lda = k, .b = bt.data(), .ldb = k, .b_transposed = true};
-    g.c = c.data(), g.ldc = n, g.tiles = tiles;
+    g.c = c.data();
+    g.ldc = n;
+    g.tiles = tiles;
     Scratch<float> scratch(gemm_scratch_bytes(g));
     gemm(g, scratch.span());
     double off = 0, norm = 0;
@@ -62,7 +64,7 @@ TEST_CASE("gemm: long sums keep their digits at every K to 65,536", "[gemm]") {
       const LongProduct product(k, mean, 1);
       on_every_target([&] {
         INFO("mean " << mean << " K " << k);
-        REQUIRE(product.error(8, false) < 6e-7);  // streamed past few rows
+        REQUIRE(product.error(8, false) < 6e-7);  // few rows, past which B is streamed
         REQUIRE(product.error(LongProduct::m, false) < 6e-7);
         REQUIRE(product.error(LongProduct::m, true) < 6e-7);
       });
@@ -70,7 +72,7 @@ TEST_CASE("gemm: long sums keep their digits at every K to 65,536", "[gemm]") {
   }
 }
 
-TEST_CASE("gemm: a product cut along K between two chains has the bits of the whole", "[gemm]") {
+TEST_CASE("gemm: a product split along K between two chains has the bits of the whole", "[gemm]") {
   const std::int64_t m = 20, n = 40, k = 2500;
   const std::vector<float> a = numbers<float>(m * k, 1), bt = numbers<float>(n * k, 2), c0 = numbers<float>(m * n, 3);
   on_every_target([&] {

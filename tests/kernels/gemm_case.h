@@ -1,4 +1,4 @@
-// What the tests of GEMM share: numbers, guarded scratch, layouts, targets and teams.
+// Shared by the tests of GEMM: random numbers, guarded scratch, layouts, SIMD targets and thread teams.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ bool same_bits(T a, T b) {
   return std::bit_cast<Bits>(a) == std::bit_cast<Bits>(b);
 }
 
-/// Numbers in (-1, 1) with full mantissas, so that the order of a sum shows.
+/// Numbers in (-1, 1) with full mantissas, so that the bits of a sum depend on its order.
 template <class T>
 std::vector<T> numbers(std::int64_t count, std::uint64_t seed) {
   std::vector<T> values(static_cast<std::size_t>(count));
@@ -41,7 +41,7 @@ std::vector<T> numbers(std::int64_t count, std::uint64_t seed) {
   return values;
 }
 
-/// Memory on a 64-byte boundary, all NaN, with a guard behind it.
+/// Memory aligned to 64 bytes and filled with NaN, with a guard behind it.
 template <class T>
 class Scratch {
  public:
@@ -52,7 +52,7 @@ class Scratch {
   }
   std::span<std::byte> span() { return {memory_.get(), size_}; }
   T* data() { return reinterpret_cast<T*>(memory_.get()); }
-  bool guard_is_whole() const {
+  bool guard_is_intact() const {
     return std::all_of(memory_.get() + size_, memory_.get() + size_ + 64,
                        [](std::byte b) { return b == std::byte{0xFF}; });
   }
@@ -65,13 +65,13 @@ class Scratch {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
-/// With tiles, where the target has them.
+/// Computes a product, on tiles if the target has them.
 template <class T>
 void run(Gemm<T> g) {
   g.tiles = true;
   Scratch<T> scratch(gemm_scratch_bytes(g));
   gemm(g, scratch.span());
-  REQUIRE(scratch.guard_is_whole());
+  REQUIRE(scratch.guard_is_intact());
 }
 
 struct Variant {
@@ -82,8 +82,8 @@ inline Variant variant(int index) {  // all 32
   return {(index & 1) != 0, (index & 2) != 0, (index & 4) != 0, (index & 8) != 0, (index & 16) != 0 ? 1 : 0};
 }
 
-/// body() on every target of this CPU, amx emulated where it has AVX-512 and no tiles; the one in use comes back
-/// afterwards.
+/// Runs body() on every target of this CPU, with amx emulated if the CPU has AVX-512 and no tiles. Restores the default
+/// target afterwards.
 template <class Body>
 void on_every_target(const Body& body) {
   const AmxForTests amx;
@@ -98,7 +98,7 @@ void on_every_target(const Body& body) {
   }
 }
 
-/// A team size for a scope.
+/// Sets the number of threads for a scope.
 class Team {
  public:
   explicit Team(int size) : before_(threads()) { set_threads(size); }
@@ -110,7 +110,7 @@ class Team {
   int before_;
 };
 
-/// body() with teams of 1, 2, 3, 4, 8.
+/// Runs body() with teams of 1, 2, 3, 4 and 8 threads.
 template <class Body>
 void with_every_team(const Body& body) {
   for (const int size : {1, 2, 3, 4, 8}) {

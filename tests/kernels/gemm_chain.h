@@ -1,4 +1,5 @@
-// What an element of a product is on every target, computed plainly (the reference of the tests of GEMM).
+// The reference of the tests of GEMM: the exact bits of an element of a product on every target, computed by plain
+// loops.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +13,18 @@
 
 namespace maki::kernels {
 
-/// How the target in use rounds a step of the chain: once, a product and a sum apart, or as tiles of bfloat16.
-enum class Rounding : std::uint8_t { fused, apart, tiles };
+/// How the target in use rounds a step of a chain: once (fused), product and sum separately, or as tiles of bfloat16
+/// do.
+enum class Rounding : std::uint8_t { fused, separate, tiles };
 
 template <class T>
 Rounding rounding() {
   const std::string name = target();
   if (name == "amx" && std::is_same_v<T, float>) return Rounding::tiles;
-  return name == "sse4" || name == "floor" ? Rounding::apart : Rounding::fused;
+  return name == "sse4" || name == "floor" ? Rounding::separate : Rounding::fused;
 }
 
-/// x = high + middle + low, each with at most 8 bits.
+/// x = high + middle + low, each with at most 8 significant bits (bfloat16).
 struct Pieces {
   static float upper(std::uint32_t bits) { return std::bit_cast<float>(bits & 0xFFFF0000U); }
   static float nearest(float x) { return upper(std::bit_cast<std::uint32_t>(x) + 0x8000U); }
@@ -30,8 +32,8 @@ struct Pieces {
   float high, middle, low;
 };
 
-/// x + Σ a[p] b[p] over steps [begin, end), at most 32, of a piece of a and one of b: two chains from 0, over the even
-/// steps and over the odd.
+/// x + Σ a[p] b[p] over the steps [begin, end), at most 32, of one piece of a and one of b. As in a tile instruction,
+/// two chains start at 0, one over the even steps and one over the odd.
 inline float tile_step(const float* a, const float* b, std::int64_t begin, std::int64_t end, float Pieces::*piece_a,
                        float Pieces::*piece_b, float x) {
   float sums[2] = {0, 0};
@@ -41,7 +43,7 @@ inline float tile_step(const float* a, const float* b, std::int64_t begin, std::
   return x + (sums[0] + sums[1]);
 }
 
-/// x and then, of 128 steps each, the small products first, then the large ones.
+/// x + Σ a[p] b[p] over k steps on tiles. Of every 128 steps the small products are added first, then the large ones.
 inline float tile_chain(const float* a, const float* b, std::int64_t k, float x) {
   constexpr auto kHigh = &Pieces::high, kMiddle = &Pieces::middle, kLow = &Pieces::low;
   for (std::int64_t pass = 0; pass < k; pass += 128) {
@@ -61,7 +63,7 @@ inline float tile_chain(const float* a, const float* b, std::int64_t k, float x)
   return x;
 }
 
-/// x + Σ a[p] b[p] over k steps.
+/// x + Σ a[p] b[p] over k steps, as one chain.
 template <class T>
 T chain(const T* a, const T* b, std::int64_t k, T x, Rounding rounding) {
   if constexpr (std::is_same_v<T, float>) {

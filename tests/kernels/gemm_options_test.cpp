@@ -1,4 +1,4 @@
-// GEMM's batch, activation, empty sizes, special values and mistakes.
+// GEMM's batches, activations, empty sizes, special values, and the arguments that it refuses.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -27,21 +27,31 @@ TEMPLATE_TEST_CASE("gemm: a batch is its products one by one", "[gemm]", float, 
       for (int index = 0; index < 32; ++index) {
         const Variant v = variant(index);
         Gemm<T> g{.m = s.m, .n = s.n, .k = s.k};
-        g.a = a.data(), g.lda = v.a_transposed ? s.m : s.k, g.a_transposed = v.a_transposed;
-        g.b = b.data(), g.ldb = v.b_transposed ? s.k : s.n, g.b_transposed = v.b_transposed;
-        g.ldc = s.n, g.beta = v.beta, g.bias = bias.data();
+        g.a = a.data();
+        g.lda = v.a_transposed ? s.m : s.k;
+        g.a_transposed = v.a_transposed;
+        g.b = b.data();
+        g.ldb = v.b_transposed ? s.k : s.n;
+        g.b_transposed = v.b_transposed;
+        g.ldc = s.n;
+        g.beta = v.beta;
+        g.bias = bias.data();
         const std::int64_t stride_a = v.with_bias ? 0 : s.m * s.k, stride_b = v.packed ? 0 : s.k * s.n;
         std::vector<T> one_by_one = c0;
         for (std::int64_t item = 0; item < s.batch; ++item) {
           Gemm<T> single = g;
-          single.a += item * stride_a, single.b += item * stride_b, single.c = one_by_one.data() + item * s.m * s.n;
+          single.a += item * stride_a;
+          single.b += item * stride_b;
+          single.c = one_by_one.data() + item * s.m * s.n;
           run(single);
         }
         with_every_team([&] {
           std::vector<T> together = c0;
           Gemm<T> batched = g;
           batched.c = together.data();
-          batched.batch = s.batch, batched.stride_a = stride_a, batched.stride_b = stride_b,
+          batched.batch = s.batch;
+          batched.stride_a = stride_a;
+          batched.stride_b = stride_b;
           batched.stride_c = s.m * s.n;
           run(batched);
           INFO("batch " << s.batch << " variant " << index);
@@ -67,11 +77,14 @@ TEMPLATE_TEST_CASE("gemm: a fused activation has the bits of the composed one", 
       Gemm<T> g{
           .m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .c = plain.data(), .ldc = ldc};
       g.bias = bias.data();
-      if (b_transposed) g.b_transposed = true, g.ldb = k;
+      g.b_transposed = b_transposed;
+      if (b_transposed) g.ldb = k;
       run(g);
       for (const Activation activation : {Activation::gelu_erf, Activation::gelu_tanh}) {
         const Unary f = activation == Activation::gelu_erf ? Unary::gelu : Unary::gelu_tanh;
-        g.c = fused.data(), g.activation = activation, g.derivative = nullptr;
+        g.c = fused.data();
+        g.activation = activation;
+        g.derivative = nullptr;
         run(g);
         const std::vector<T> without = fused;
         g.derivative = kept.data();
@@ -111,7 +124,7 @@ TEMPLATE_TEST_CASE("gemm: empty sizes and an empty chain", "[gemm]", float, doub
   REQUIRE(c == std::vector<T>{1, 2, 3, 1, 2, 3});
 }
 
-TEMPLATE_TEST_CASE("gemm: NaN and Inf travel as in the chain", "[gemm]", float, double) {
+TEMPLATE_TEST_CASE("gemm: NaN and Inf propagate as in the chain", "[gemm]", float, double) {
   using T = TestType;
   const T inf = std::numeric_limits<T>::infinity();
   on_every_target([&] {
@@ -119,7 +132,7 @@ TEMPLATE_TEST_CASE("gemm: NaN and Inf travel as in the chain", "[gemm]", float, 
     run<T>({.m = 2, .n = 2, .k = 3, .a = a.data(), .lda = 3, .b = b.data(), .ldb = 2, .c = c.data(), .ldc = 2});
     REQUIRE(std::isnan(c[0]));  // Inf * 0
     if (rounding<T>() == Rounding::tiles) {
-      REQUIRE(std::isnan(c[1]));  // Inf in three pieces is Inf and NaN
+      REQUIRE(std::isnan(c[1]));  // the pieces of Inf are Inf and NaN
     } else {
       REQUIRE(c[1] == inf);
     }
@@ -128,7 +141,7 @@ TEMPLATE_TEST_CASE("gemm: NaN and Inf travel as in the chain", "[gemm]", float, 
   });
 }
 
-TEST_CASE("gemm: without tiles the chain is that of AVX3, with them another one", "[gemm]") {
+TEST_CASE("gemm: without tiles the bits are those of AVX3, with tiles they are others", "[gemm]") {
   const AmxForTests amx;
   const std::vector<std::string> targets = available_targets();
   if (std::ranges::find(targets, "amx") == targets.end()) {
@@ -162,7 +175,7 @@ std::string sentence_of(const Body& body) {
   return "";
 }
 
-TEST_CASE("gemm: mistakes give sentences", "[gemm]") {
+TEST_CASE("gemm: arguments that are refused, and the messages", "[gemm]") {
   std::vector<float> x(100);
   const Gemm<float> good{
       .m = 5, .n = 4, .k = 3, .a = x.data(), .lda = 3, .b = x.data(), .ldb = 4, .c = x.data(), .ldc = 4};

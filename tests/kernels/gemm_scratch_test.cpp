@@ -1,4 +1,5 @@
-// What GEMM needs of memory, and which way it goes: by plan, so at any number of threads.
+// How much scratch GEMM needs and which path it takes. Both follow from its plan, so they can be tested for any number
+// of threads.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,10 +13,10 @@
 namespace maki::kernels {
 namespace {
 
-/// The most that any of many products needs, in bytes.
+/// The largest scratch that any of many products needs, in bytes.
 template <class T>
-std::int64_t most_scratch() {
-  std::int64_t most = 0;
+std::int64_t max_scratch() {
+  std::int64_t max = 0;
   for (const std::int64_t m : {1, 15, 64, 100, 384, 500, 768, 1000, 4096, 50257}) {
     for (const std::int64_t n : {1, 15, 64, 100, 384, 500, 768, 1000, 4096, 50257}) {
       for (const std::int64_t k : {1, 64, 300, 512, 768, 1000, 3072, 16384, 65536}) {
@@ -23,14 +24,17 @@ std::int64_t most_scratch() {
           for (int index = 0; index < 16; ++index) {
             Gemm<T> g{.m = m, .n = n, .k = k, .a_transposed = (index & 1) != 0, .b_transposed = (index & 2) != 0};
             g.tiles = (index & 4) != 0;
-            g.batch = batch, g.stride_a = m * k, g.stride_b = (index & 8) != 0 ? 0 : k * n, g.stride_c = m * n;
-            most = std::max(most, gemm_scratch_bytes(g));
+            g.batch = batch;
+            g.stride_a = m * k;
+            g.stride_b = (index & 8) != 0 ? 0 : k * n;
+            g.stride_c = m * n;
+            max = std::max(max, gemm_scratch_bytes(g));
           }
         }
       }
     }
   }
-  return most;
+  return max;
 }
 
 TEMPLATE_TEST_CASE("gemm: scratch is bounded at every shape, also for many threads", "[gemm]", float, double) {
@@ -38,22 +42,25 @@ TEMPLATE_TEST_CASE("gemm: scratch is bounded at every shape, also for many threa
     for (const int threads : {1, 2, 16, 64}) {
       const Team team(threads);
       INFO("threads " << threads);
-      // What is packed for all, and the buffers of each thread.
-      REQUIRE(most_scratch<TestType>() <= (threads <= 2 ? std::int64_t{20} << 20 : std::int64_t{64} << 20));
+      // The operands packed for all threads, and the buffers of each thread.
+      REQUIRE(max_scratch<TestType>() <= (threads <= 2 ? std::int64_t{20} << 20 : std::int64_t{64} << 20));
     }
   });
 }
 
-TEST_CASE("gemm: a small batch with a long K does not pack more than a chain", "[gemm]") {
+TEST_CASE("gemm: a small batch with a long K packs no more than a chain at a time", "[gemm]") {
   on_every_target([] {
     const Team team(64);
     Gemm<float> g{.m = 64, .n = 64, .k = 65536, .lda = 65536, .ldb = 64, .ldc = 64};
-    g.tiles = true, g.batch = 8, g.stride_a = g.stride_b = 64 * 65536, g.stride_c = 64 * 64;
-    REQUIRE(gemm_scratch_bytes(g) <= std::int64_t{20} << 20);  // 2.3 GiB, when a thread packed the whole of K
+    g.tiles = true;
+    g.batch = 8;
+    g.stride_a = g.stride_b = 64 * 65536;
+    g.stride_c = 64 * 64;
+    REQUIRE(gemm_scratch_bytes(g) <= std::int64_t{20} << 20);  // it was 2.3 GiB when a thread packed the whole of K
   });
 }
 
-TEST_CASE("gemm: tiles are for products of which no size is small", "[gemm]") {
+TEST_CASE("gemm: tiles are used only for products of which no size is small", "[gemm]") {
   for (const std::int64_t large : {64, 768, 50257}) {
     REQUIRE(tiles_pay(large, 65, 64));
     REQUIRE(tiles_pay(32, large, 64));
@@ -63,22 +70,24 @@ TEST_CASE("gemm: tiles are for products of which no size is small", "[gemm]") {
   }
 }
 
-/// Elements of a product on a plan of its own for every team, each against its chain.
+/// Compares a sample of the elements of a product with their chains. The plan depends on the size of the team.
 void require_chains(std::int64_t m, std::int64_t n, std::int64_t k) {
   const std::vector<float> a = numbers<float>(m * k, 1), bt = numbers<float>(n * k, 2), bias = numbers<float>(n, 3);
   std::vector<float> c(static_cast<std::size_t>(m * n), kNaN<float>);
   Gemm<float> g{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = bt.data(), .ldb = k, .b_transposed = true};
-  g.c = c.data(), g.ldc = n, g.bias = bias.data();
+  g.c = c.data();
+  g.ldc = n;
+  g.bias = bias.data();
   run(g);
-  std::int64_t wrong = 0, looked_at = 0;
+  std::int64_t wrong = 0, compared = 0;
   for (std::int64_t i = 0; i < m; i += 37) {
-    for (std::int64_t j = i % 41; j < n; j += 41, ++looked_at) {
+    for (std::int64_t j = i % 41; j < n; j += 41, ++compared) {
       const float wanted = element_of(a.data() + i * k, bt.data() + j * k, k, 0.0F, bias[static_cast<std::size_t>(j)],
                                       rounding<float>());
       wrong += !same_bits(c[static_cast<std::size_t>(i * n + j)], wanted);
     }
   }
-  REQUIRE(looked_at > 20);
+  REQUIRE(compared > 20);
   REQUIRE(wrong == 0);
   REQUIRE(std::none_of(c.begin(), c.end(), [](float x) { return std::isnan(x); }));
 }
@@ -89,7 +98,8 @@ TEST_CASE("gemm: operands in several pieces, packed by each thread or for all, o
     int threads;
   };
   on_every_target([] {
-    // Of two threads each packs pieces of B for itself, then of A; of 64 all pack B together.
+    // In the first case each of two threads packs pieces of B for itself, in the second pieces of A. In the third 64
+    // threads pack B together.
     for (const Size& size : {Size{500, 450, 1100, 2}, Size{380, 600, 1100, 2}, Size{200, 300, 1100, 64}}) {
       const Team team(size.threads);
       INFO("m " << size.m << " n " << size.n << " k " << size.k << " threads " << size.threads);

@@ -1,5 +1,5 @@
-// GEMM against the plain chain of tests/kernels/gemm_chain.h, bit for bit: on every target, in every layout, at every
-// thread count.
+// GEMM against the plain chains of tests/kernels/gemm_chain.h, bit for bit, on every target, in every layout and with
+// every number of threads.
 #include "autograd/kernels/gemm.h"
 
 #include <algorithm>
@@ -13,16 +13,20 @@
 namespace maki::kernels {
 namespace {
 
-/// C columns of NaN (or of what was there) between n and ldc, which must survive.
+/// The number of columns of C between n and ldc. They contain NaN and must not be written.
 constexpr std::int64_t kMargin = 3;
 
-/// One problem: op(A) [m, k], op(B) [k, n] in both layouts, C and bias, and the chains of all elements. An element's
-/// chain does not know m and n, so every smaller product is compared with a corner of this one.
+/// One problem: op(A) [m, k] and op(B) [k, n] in both layouts, C and bias, and the chains of all elements. A chain does
+/// not depend on m and n, so every smaller product is compared with the upper left corner of this one.
 template <class T>
 struct Problem {
   Problem(std::int64_t m_, std::int64_t n_, std::int64_t k_) : m(m_), n(n_), k(k_) {
-    a = numbers<T>(m * k, 1), b = numbers<T>(k * n, 2), c = numbers<T>(m * n, 3), bias = numbers<T>(n, 4);
-    at.resize(a.size()), bt.resize(b.size());
+    a = numbers<T>(m * k, 1);
+    b = numbers<T>(k * n, 2);
+    c = numbers<T>(m * n, 3);
+    bias = numbers<T>(n, 4);
+    at.resize(a.size());
+    bt.resize(b.size());
     for (std::int64_t i = 0; i < m; ++i)
       for (std::int64_t p = 0; p < k; ++p) at[index(p * m + i)] = a[index(i * k + p)];
     for (std::int64_t p = 0; p < k; ++p)
@@ -46,7 +50,7 @@ struct Problem {
   std::vector<T> a, at, b, bt, c, bias, chains[2][2];
 };
 
-/// The upper left [m, n] of a problem: the number of elements whose bits differ, margin included.
+/// Computes the upper left [m, n] of a problem and returns the number of elements with wrong bits, the margin included.
 template <class T>
 std::int64_t differences(const Problem<T>& problem, std::int64_t m, std::int64_t n, const Variant& v) {
   const auto index = Problem<T>::index;
@@ -69,7 +73,7 @@ std::int64_t differences(const Problem<T>& problem, std::int64_t m, std::int64_t
   Scratch<T> packed(v.packed ? packed_size<T>(n, problem.k, true) * std::int64_t{sizeof(T)} : 0);
   if (v.packed) {
     pack_b(n, problem.k, g.b, g.ldb, g.b_transposed, packed.data(), true);
-    REQUIRE(packed.guard_is_whole());
+    REQUIRE(packed.guard_is_intact());
     g.b = nullptr;
     g.b_packed = packed.data();
   }
@@ -88,7 +92,8 @@ std::int64_t differences(const Problem<T>& problem, std::int64_t m, std::int64_t
   return wrong;
 }
 
-TEMPLATE_TEST_CASE("gemm: every element is its chain, for every height and layout", "[gemm]", float, double) {
+TEMPLATE_TEST_CASE("gemm: every element has the bits of its chain, for every number of rows and layout", "[gemm]",
+                   float, double) {
   const Team one(1);
   on_every_target([] {
     std::int64_t products = 0;
@@ -108,7 +113,7 @@ TEMPLATE_TEST_CASE("gemm: every element is its chain, for every height and layou
   });
 }
 
-TEMPLATE_TEST_CASE("gemm: a chain cut into passes is the same chain", "[gemm]", float, double) {
+TEMPLATE_TEST_CASE("gemm: a chain split into passes has the bits of the whole chain", "[gemm]", float, double) {
   const Team one(1);
   on_every_target([] {
     for (const std::int64_t k : {511, 512, 513, 1030}) {
@@ -141,11 +146,14 @@ TEMPLATE_TEST_CASE("gemm: bits do not depend on the number of threads", "[gemm]"
 }
 
 TEMPLATE_TEST_CASE("gemm: op(B) larger than one slab", "[gemm]", float, double) {
-  // Chains of a few elements only: the whole would take longer than all other tests.
+  // Only some elements are compared: the chains of all would take longer than all other tests.
   const std::int64_t m = 520, n = 1500, k = 3000;
   Problem<TestType> problem(0, 0, 0);
-  problem.m = m, problem.n = n, problem.k = k;
-  problem.a = numbers<TestType>(m * k, 1), problem.bt = numbers<TestType>(n * k, 2);
+  problem.m = m;
+  problem.n = n;
+  problem.k = k;
+  problem.a = numbers<TestType>(m * k, 1);
+  problem.bt = numbers<TestType>(n * k, 2);
   Scratch<TestType> packed(packed_size<TestType>(n, k, true) * std::int64_t{sizeof(TestType)});
   pack_b(n, k, problem.bt.data(), k, true, packed.data(), true);
   with_every_team([&] {

@@ -1,4 +1,4 @@
-// Sums over many float32 numbers other than products: their error against sums in double, for 65,536 terms.
+// Long float32 sums other than products: their error against sums in double, for 65,536 terms.
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -72,7 +72,7 @@ TEST_CASE("sums over 65,536 rows keep their digits", "[sums]") {
   }
 }
 
-TEST_CASE("cross-entropy over 65,536 words keeps its digits", "[sums]") {
+TEST_CASE("cross-entropy over a vocabulary of 65,536 keeps its digits", "[sums]") {
   const Matrix m(0);
   const std::int32_t target = 123;
   const CrossEntropyRows rows{.rows = 1, .vocabulary = kRows, .targets = &target, .ignored = -1, .label_smoothing = 0};

@@ -64,7 +64,7 @@ LossResult<long double> reference(const LossCase& c, const std::vector<T>& logit
     const T* const x = logits.data() + i * n;
     const auto max = static_cast<long double>(*std::max_element(x, x + n));
     const auto target = static_cast<std::size_t>(targets[i]);
-    long double sum = 0, others = 0;  // 1 − p_t by the other probabilities: long double cancels too
+    long double sum = 0, others = 0;  // for 1 − p_t, which would cancel in long double, too
     for (std::size_t j = 0; j < n; ++j) {
       const long double e = std::exp(static_cast<long double>(x[j]) - max);
       sum += e;
@@ -144,10 +144,11 @@ TEST_CASE("cross_entropy agrees with its formula at every shape, on every target
   });
 }
 
-TEST_CASE("cross_entropy of a model that is sure keeps the digits of its gradient") {
+TEST_CASE("cross_entropy of a confident model keeps the digits of its gradient") {
   on_every_target([] {
     for (const std::int64_t vocabulary : {2, 65, 300}) {
-      // The target stands 14 above the others: 1 − p is about 1e-6 a class, far below float32's spacing at 1.
+      // The logit of the target is about 14 above the others, so 1 − p is about 1e-6 per other class. As a difference
+      // of float32 numbers, which are 6e-8 apart just below 1, it would have one digit.
       const LossCase c{.rows = 3, .vocabulary = vocabulary};
       auto logits = random_values<float>(c.rows * vocabulary, 5);
       const auto targets = targets_of(c);
@@ -162,7 +163,7 @@ TEST_CASE("cross_entropy of a model that is sure keeps the digits of its gradien
   });
 }
 
-TEST_CASE("cross_entropy: logits of ±1e30 are finite, NaN and Inf are not hidden, ignored rows are not read") {
+TEST_CASE("cross_entropy: logits of ±1e30 give finite results, NaN and Inf are not hidden, ignored rows are not read") {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   on_every_target([&] {
     for (const std::int64_t vocabulary : {2, 17, 65}) {
@@ -193,7 +194,7 @@ TEST_CASE("cross_entropy: logits of ±1e30 are finite, NaN and Inf are not hidde
           }
         }
       }
-      std::vector<float> masked(n, -inf);  // a class that cannot be
+      std::vector<float> masked(n, -inf);  // the other classes have probability 0
       masked[1] = 3;
       REQUIRE(run(c, masked, {1}, 1, false).loss == 0);
       REQUIRE(run(c, masked, {0}, 1, false).loss == static_cast<double>(inf));
@@ -221,7 +222,7 @@ TEST_CASE("cross_entropy: the same bits with any number of threads") {
   });
 }
 
-TEST_CASE("embedding gathers rows and sums their gradients, small tables and large ones, on every target") {
+TEST_CASE("embedding gathers rows and sums their gradients, for small and large tables, on every target") {
   on_every_target([] {
     for (const std::int64_t cols : {1, 3, 17, 32, 33, 130}) {
       for (const bool add : {false, true}) {
@@ -233,7 +234,7 @@ TEST_CASE("embedding gathers rows and sums their gradients, small tables and lar
         require_embedding<float>({20, cols, 0}, 20, add);
       }
     }
-    require_embedding<float>({2, 5, 30000}, 2, false);  // a frequent id: one long float32 chain would drift
+    require_embedding<float>({2, 5, 30000}, 2, false);  // a frequent id: one long float32 chain would be inexact
   });
 }
 

@@ -1,5 +1,5 @@
-// Vector math against 80-bit libm on every SIMD target: errors in units in the last place, the ends, NaN, partial
-// vectors; and Philox words against the plain generator.
+// SIMD math functions against 80-bit libm on every target: errors in units in the last place, the ends of the range,
+// NaN, partial vectors; and Philox words against the plain generator.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -167,7 +167,7 @@ long double reference(Function f, long double x) {
   return x;
 }
 
-// |y − r| in units in the last place of T around r; huge where one is NaN or infinite and the other is not.
+// |y − r| in units in the last place of T at r; huge if one of them is NaN or infinite and the other is not.
 template <class T>
 double ulps(T y, long double r) {
   const T rounded = static_cast<T>(r);
@@ -179,7 +179,7 @@ double ulps(T y, long double r) {
   return static_cast<double>(std::abs(static_cast<long double>(y) - r) / static_cast<long double>(unit));
 }
 
-// Arguments over the whole domain: even ones in [low, high], even ones around 0, and all magnitudes.
+// Arguments over the whole domain: uniform up to its limit, uniform near 0 (near 1 for log), and of all magnitudes.
 template <class T>
 std::vector<T> arguments(Function f, std::size_t n) {
   constexpr bool kFloat = sizeof(T) == 4;
@@ -298,7 +298,7 @@ void require_larger() {
   REQUIRE(std::isnan(larger_of(inf, nan)));
 }
 
-// A number gives the same bits wherever it stands: in a whole vector or in a tail of any length.
+// The result for a number has the same bits in a whole vector and in a tail of any length.
 template <class T>
 void require_same_bits_in_tails(Function f) {
   const std::vector<T> x = arguments<T>(f, 67), whole = apply_to(f, x);
@@ -314,7 +314,7 @@ constexpr std::array kFunctions = {Function::exp,        Function::log,    Funct
 
 }  // namespace
 
-TEST_CASE("vector math is right to a few units in the last place on every target") {
+TEST_CASE("SIMD math functions are accurate to a few units in the last place on every target") {
   on_every_target([] {
     const std::pair<Function, double> bounds[] = {{Function::exp, 1.2},  {Function::log, 1},
                                                   {Function::tanh, 2.8}, {Function::sigmoid, 2.6},
@@ -326,7 +326,7 @@ TEST_CASE("vector math is right to a few units in the last place on every target
   });
 }
 
-TEST_CASE("activations and their derivatives are right to round-off of values near 1") {
+TEST_CASE("activations and their derivatives are accurate to the rounding error of values near 1") {
   on_every_target([] {
     for (const Function f : {Function::normal_cdf, Function::gelu, Function::gelu_tanh, Function::gelu_d,
                              Function::gelu_tanh_d, Function::silu_d}) {
@@ -343,7 +343,7 @@ TEST_CASE("activations and their derivatives are right to round-off of values ne
       }
       REQUIRE(compared > 2000);
     }
-    // The left tail keeps its digits where float32 alone would cancel: 1 + erf is 0 from -5.4 on.
+    // The left tail keeps its digits where 1 + erf would cancel: in float32 that is 0 below -5.4.
     for (float x = -5.6f; x < -1; x += 0.07f) {
       const double exact = static_cast<double>(reference(Function::normal_cdf, x));
       REQUIRE(std::abs(apply_to(Function::normal_cdf, std::vector<float>{x})[0] / exact - 1) < 2e-6);
@@ -360,7 +360,7 @@ TEST_CASE("vector math at its ends: NaN, infinities, zeros, subnormals") {
   });
 }
 
-TEST_CASE("a tail shorter than a vector gives the bits of the whole") {
+TEST_CASE("a number has the same bits in a partial vector as in a whole one") {
   on_every_target([] {
     for (const Function f : kFunctions) {
       require_same_bits_in_tails<float>(f);

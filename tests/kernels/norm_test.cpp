@@ -105,7 +105,7 @@ void require_layer_norm(const Matrix& shape, double mean, bool affine, bool add)
   const LayerNormResult<T> r = run(in, affine, add);
   const LayerNormResult<long double> expected = reference(in, affine, add ? 2 : 0);
   const double bound = bound_of<T>();
-  // Gradients of x that cancel (one or two columns) are measured against what cancels.
+  // With few columns the terms of dx cancel, so its error is relative to the size of the terms.
   const auto scale = static_cast<long double>(std::sqrt(static_cast<double>(shape.numel())));
   REQUIRE(distance(r.y, expected.y, 0.1L * scale) < bound);
   REQUIRE(distance(r.dx, expected.dx, shape.cols < 4 ? 400 * scale : 0.1L * scale) < bound);
@@ -143,7 +143,7 @@ Reference softmax_reference(const Matrix& s, bool log, const std::vector<T>& x) 
   }
   return y;
 }
-// From the exact outputs.
+// Computed from the exact outputs.
 template <class T>
 Reference softmax_backward_reference(const Matrix& s, bool log, const Reference& y, const std::vector<T>& dy,
                                      long double start) {
@@ -185,7 +185,7 @@ TEST_CASE("layer_norm agrees with its formula at every shape, on every target") 
   });
 }
 
-TEST_CASE("layer_norm delivers each gradient alone as it does together, and the same bits with any threads") {
+TEST_CASE("layer_norm gives each gradient alone the bits that it has with the others, at any number of threads") {
   on_every_target([] {
     const Matrix s{150, 130};
     const auto in = layer_norm_inputs<float>(s, 1);
@@ -206,9 +206,9 @@ TEST_CASE("layer_norm delivers each gradient alone as it does together, and the 
   });
 }
 
-TEST_CASE("layer_norm of rows far from 0 and hardly spread keeps their digits") {
+TEST_CASE("layer_norm keeps the digits of rows with a large mean and a small deviation") {
   on_every_target([] {
-    // 1000 ± a few units in the last place of float32: a mean rounded to float32 would lose a third of it.
+    // 1000 ± a few units in the last place of float32. A mean rounded to float32 would lose a third of the deviation.
     const Matrix s{3, 100};
     auto in = layer_norm_inputs<float>(s, 0);
     for (float& x : in.x) x = 1000 + std::round(3 * x) * 0x1p-14f;
@@ -250,7 +250,7 @@ TEST_CASE("softmax and log_softmax agree with their formulas at every shape, on 
         require_softmax<double>(shape, log, true);
       }
     }
-    // A vocabulary of equal logits, whose sum drifts if it is one long float32 chain.
+    // A vocabulary of equal logits, whose sum of exponentials is inexact as one long float32 chain.
     const Matrix wide{1, 50257};
     std::vector<float> x(50257, 0.0f);
     x[50000] = 0.11f;  // every other term is 0.896
@@ -283,7 +283,7 @@ TEST_CASE("softmax: extremes, NaN and infinities") {
         REQUIRE(y[i] == (i == n - 1 ? 1.0f : 0.0f));
         REQUIRE(log_y[i] == (i == n - 1 ? 0.0f : -inf));
       }
-      for (const float bad : {nan, inf, -inf}) {  // −Inf: a row of it alone
+      for (const float bad : {nan, inf, -inf}) {  // for −Inf the whole row is −Inf
         for (std::size_t place = 0; place < n; ++place) {
           x.assign(n, bad == -inf ? -inf : 1.0f);
           x[place] = bad;

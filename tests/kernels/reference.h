@@ -1,5 +1,5 @@
-// What the tests of the row kernels share: random rows, long double references' distance, every SIMD target, thread
-// counts.
+// Shared by the tests of the row kernels: random values, guarded outputs, the distance from a reference in long double,
+// SIMD targets and thread counts.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::vector<T> random_values(std::int64_t n, std::uint64_t seed, double mean = 0
   return x;
 }
 
-/// ‖a − b‖ / max(‖b‖, floor); NaN where either holds one.
+/// ‖a − b‖ / max(‖b‖, floor); NaN if either contains NaN.
 template <class T>
 double distance(const std::vector<T>& a, const Reference& b, long double floor = 1e-30L) {
   REQUIRE(a.size() == b.size());
@@ -55,7 +55,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-/// A sink's memory with 8 guards behind it: stale NaN where it is to be written, `start` where added to.
+/// The memory of a sink, with 8 guard elements behind it. It contains NaN if it is to be written, `start` if added to.
 template <class T>
 struct Output {
   static constexpr std::int64_t kGuards = 8;
@@ -66,7 +66,7 @@ struct Output {
   }
   T* data() { return memory.data(); }
   Sink<T> sink() { return {memory.data(), add}; }
-  /// What was written; requires that nothing was written behind it.
+  /// The values written. Requires that nothing was written behind them.
   std::vector<T> values() const {
     for (auto guard = memory.begin() + size; guard != memory.end(); ++guard) REQUIRE(*guard == T{77});
     return {memory.begin(), memory.begin() + size};
@@ -77,7 +77,7 @@ struct Output {
   std::vector<T> memory;
 };
 
-/// The result of `run` (a vector) is the same to the bit with any number of threads.
+/// Requires that the vector that run() returns has the same bits at every number of threads.
 template <class Run>
 void require_same_with_any_threads(const Run& run) {
   const int before = threads();

@@ -11,7 +11,7 @@
 namespace maki::kernels {
 namespace {
 
-TEST_CASE("target: the list ends at the floor and every one of it can be forced", "[target]") {
+TEST_CASE("target: the list ends with floor, and each target in it can be forced", "[target]") {
   const std::vector<std::string> names = available_targets();
   REQUIRE_FALSE(names.empty());
   REQUIRE(names.back() == "floor");
@@ -38,7 +38,7 @@ TEST_CASE("target: kernels are compiled for these targets and no others, whichev
 }
 #endif
 
-TEST_CASE("target: an unknown name is refused and changes nothing", "[target]") {
+TEST_CASE("target: an unknown name is refused and does not change the target", "[target]") {
   const std::string before = target();
   for (const char* name : {"avx", "AVX2", "avx2 ", "best"}) {
     std::string sentence;

@@ -1,5 +1,5 @@
-// What a falling loss hides: that no token sees the future, that heads see all of the past, that sequences of a batch
-// do not meet, that every weight learns.
+// Properties that a falling loss does not prove: no token sees the future, heads see all of the past, the sequences of
+// a batch do not mix, and every weight learns.
 #include <cmath>
 #include <map>
 
@@ -8,7 +8,7 @@
 #include "tests/nn/small_gpt.h"
 
 using namespace maki;
-using namespace maki::test;
+using namespace maki::tests;
 
 namespace {
 
@@ -35,7 +35,7 @@ double train_step(SmallGpt& gpt, Optimizer& optimizer, Tape& tape, const Tensor&
 
 }  // namespace
 
-TEST_CASE("changing a token leaves the logits of all earlier ones bit-equal, and changes its own") {
+TEST_CASE("changing a token changes its own and all later logits, and no bit of earlier ones") {
   for (const GptConfig& config : kVariants) {
     for (const DType dtype : {DType::float32, DType::float64}) {
       SmallGpt gpt(config, dtype);
@@ -59,7 +59,7 @@ TEST_CASE("changing a token leaves the logits of all earlier ones bit-equal, and
   }
 }
 
-TEST_CASE("every head reaches every earlier position, and no later one unless attention is full") {
+TEST_CASE("every head attends to every earlier position, and to later ones only if attention is not causal") {
   constexpr std::int64_t kTokens = 8, kWidth = 12, kHeads = 3, kSize = kWidth / kHeads;
   for (const bool causal : {true, false}) {
     for (std::int64_t head = 0; head < kHeads; ++head) {
@@ -67,7 +67,7 @@ TEST_CASE("every head reaches every earlier position, and no later one unless at
       const MultiHeadAttention attn(Scope(store), {.n_embd = kWidth, .n_head = kHeads, .causal = causal});
       const Parameter& input = store.add("x", {1, kTokens, kWidth}, init::normal(1));
       store.seal(2);
-      // Only this head's columns go on to the output.
+      // Only the columns of this head reach the output.
       double* const proj = store.values().data<double>() + attn.c_proj.weight.offset();
       for (std::int64_t i = 0; i < kWidth * kWidth; ++i) {
         if (i % kWidth / kSize != head) proj[i] = 0;
@@ -103,7 +103,7 @@ TEST_CASE("permuting the batch permutes the output") {
   }
 }
 
-TEST_CASE("positions matter: the same token has other logits elsewhere") {
+TEST_CASE("positions matter: the same token has different logits at different positions") {
   for (const GptConfig& config : kVariants) {
     SmallGpt gpt(config);
     Tensor ids = zeros({1, 4}, DType::int32);
@@ -125,7 +125,7 @@ TEST_CASE("the loss at the start is ln V within 2 percent") {
   }
 }
 
-TEST_CASE("at learning rate 0 nothing moves, embeddings included, above 0 every weight does") {
+TEST_CASE("at learning rate 0 no weight changes, embeddings included, and above 0 every weight does") {
   for (const GptConfig& config : kVariants) {
     for (const OptimizerOptions& options :
          {OptimizerOptions(AdamW{.weight_decay = 0.1}), OptimizerOptions(Sgd{.momentum = 0.9, .weight_decay = 0.1})}) {
@@ -142,19 +142,19 @@ TEST_CASE("at learning rate 0 nothing moves, embeddings included, above 0 every 
       train_step(gpt, optimizer, tape, ids, targets, 0.1);
       for (const auto& parameter : gpt.store.parameters()) {
         INFO(parameter->name());
-        const bool has_keys = parameter->name().ends_with("c_attn.bias");  // a key's bias has no gradient
-        std::int64_t still = 0, size = parameter->shape().numel();
+        const bool has_key_bias = parameter->name().ends_with("c_attn.bias");  // a key's bias has no gradient
+        std::int64_t unchanged = 0, size = parameter->shape().numel();
         for (std::int64_t i = 0; i < size; ++i) {
-          if (has_keys && i / config.n_embd == 1) continue;
-          still += parameter->value().at(i) == before.at(parameter->offset() + i);
+          if (has_key_bias && i / config.n_embd == 1) continue;
+          unchanged += parameter->value().at(i) == before.at(parameter->offset() + i);
         }
-        REQUIRE(still <= size / 10);  // a gradient that is tiny may be lost in the sum
+        REQUIRE(unchanged <= size / 10);  // an update may be too small to change a weight
       }
     }
   }
 }
 
-TEST_CASE("one batch is learnt by heart") {
+TEST_CASE("a model can be overfitted to one batch") {
   std::vector<GptConfig> configs = kVariants;
   for (const Activation activation : {Activation::gelu_tanh, Activation::relu, Activation::silu}) {
     GptConfig config = kSmall;
@@ -168,7 +168,7 @@ TEST_CASE("one batch is learnt by heart") {
     Optimizer optimizer(gpt.store, AdamW{.beta2 = 0.99, .weight_decay = 0});
     Tape tape;
     const Tensor ids = random_ids(4, config.block_size, config.vocab_size, 11);
-    // The target of a token is a fixed function of its whole past, so that it can be learnt but not guessed.
+    // The target of a token is a function of all tokens up to it, so that it can be learnt but not guessed.
     Tensor targets = empty(ids.shape(), DType::int32);
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < ids.numel(); ++i) {

@@ -1,4 +1,4 @@
-// The parameters a Gpt is made of: names, groups, shapes, initial values, counts; and what it refuses.
+// The parameters of a Gpt: names, groups, shapes, initial values and counts; and the configurations that it refuses.
 #include <algorithm>
 #include <cmath>
 
@@ -6,7 +6,7 @@
 #include "tests/nn/small_gpt.h"
 
 using namespace maki;
-using namespace maki::test;
+using namespace maki::tests;
 
 namespace {
 
@@ -27,7 +27,7 @@ std::vector<std::string> expected_names(const GptConfig& c) {
   return names;
 }
 
-// Mean and deviation of a parameter's values.
+// Mean and standard deviation of a parameter's values.
 std::pair<double, double> moments_of(const Parameter& p) {
   double sum = 0, squares = 0;
   const auto n = static_cast<double>(p.shape().numel());
@@ -66,7 +66,7 @@ TEST_CASE("every weight is in the store, in the order of the model, under GPT-2'
   }
 }
 
-TEST_CASE("shapes are out by in, and GPT-2 small counts as nanoGPT counts it") {
+TEST_CASE("weights have shape out by in, and GPT-2 small has as many parameters as nanoGPT counts") {
   ParameterStore store;
   const Gpt model(Scope(store), GptConfig{});
   REQUIRE(store.numel() == 124439808);
@@ -97,7 +97,7 @@ TEST_CASE("initial values are GPT-2's") {
       REQUIRE(moments.second == 0);
     }
   }
-  // Values depend on seed and name alone: not on what else the model has.
+  // Values are a function of seed and name, whatever other parameters the model has.
   SmallGpt again(config), other(config, DType::float32, 2),
       tied({.n_layer = 3, .n_head = 4, .n_embd = 64, .block_size = 128, .vocab_size = 150, .bias = false});
   REQUIRE(same_bits(gpt.store.values(), again.store.values()));
@@ -105,14 +105,14 @@ TEST_CASE("initial values are GPT-2's") {
   REQUIRE(same_bits(gpt.store.find("h.2.mlp.c_fc.weight"), tied.store.find("h.2.mlp.c_fc.weight")));
 }
 
-TEST_CASE("a tied head is the table of tokens") {
+TEST_CASE("a tied head is the token embedding") {
   SmallGpt gpt(kSmall, DType::float64);
   gpt.randomize(1);
   const Tensor ids = random_ids(2, 5, kSmall.vocab_size, 2);
   REQUIRE(same_bits(gpt.model.logits(ids), linear(gpt.model.hidden(ids), gpt.store.find("wte.weight"))));
 }
 
-TEST_CASE("a Gpt refuses what cannot work, with the numbers") {
+TEST_CASE("a Gpt refuses impossible configurations and inputs with messages that contain the values") {
   ParameterStore store;
   const auto build = [&](GptConfig config) { Gpt(Scope(store), config); };
   REQUIRE_THROWS_WITH(build({.n_layer = 2, .n_head = 5, .n_embd = 12}), ContainsSubstring("12 and 5"));

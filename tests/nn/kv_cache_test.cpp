@@ -1,4 +1,4 @@
-// Cached generation has the bits of the full forward pass, however the tokens come in.
+// Cached generation has the bits of the full forward pass, however the tokens are split into calls.
 #include "nn/kv_cache.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "tests/nn/small_gpt.h"
 
 using namespace maki;
-using namespace maki::test;
+using namespace maki::tests;
 
 namespace {
 
@@ -22,7 +22,8 @@ Tensor columns(const Tensor& ids, std::int64_t begin, std::int64_t end) {
   return part;
 }
 
-// Feeds ids in pieces of the given sizes, over and over, and compares the logits after each with the full forward.
+// Feeds ids in pieces, whose sizes repeat the given list, and compares the logits after each piece with those of the
+// full forward pass. Returns the number of comparisons.
 int compare(const GptConfig& config, DType dtype, std::int64_t batch, const std::vector<std::int64_t>& pieces) {
   SmallGpt gpt(config, dtype);
   gpt.randomize(21);
@@ -47,7 +48,7 @@ int compare(const GptConfig& config, DType dtype, std::int64_t batch, const std:
 }  // namespace
 
 TEST_CASE("logits with a cache are those of the full forward, bit for bit") {
-  // 150 tokens are more than two blocks of keys; 24 and 20 wide heads are no multiple of a vector.
+  // 150 tokens are more than two blocks of keys. Head sizes of 24 and 20 are not multiples of a vector.
   const std::vector<GptConfig> configs = {
       kSmall,
       {.n_layer = 2, .n_head = 2, .n_embd = 48, .block_size = 150, .vocab_size = 65},
@@ -100,7 +101,7 @@ TEST_CASE("hidden states with a cache are those of the full forward at every pos
   }
 }
 
-TEST_CASE("what stands behind the filled part of a cache changes nothing") {
+TEST_CASE("stale values behind the filled part of a cache have no effect") {
   SmallGpt gpt(kSmall);
   gpt.randomize(25);
   const Tensor ids = random_ids(1, 4, 7, 26),
@@ -112,7 +113,7 @@ TEST_CASE("what stands behind the filled part of a cache changes nothing") {
   REQUIRE(same_bits(gpt.model.next_logits(ids, cache), expected));
 }
 
-TEST_CASE("one layer of a cache by itself refuses more tokens than it has room for") {
+TEST_CASE("one layer of a cache refuses more tokens than it has room for") {
   KvLayer layer(1, 4, 6, DType::float32);
   layer.attend(zeros({1, 3, 18}, DType::float32), {.n_head = 2, .causal = true});
   REQUIRE_THROWS_WITH(layer.attend(zeros({1, 2, 18}, DType::float32), {.n_head = 2, .causal = true}),
@@ -122,7 +123,7 @@ TEST_CASE("one layer of a cache by itself refuses more tokens than it has room f
   REQUIRE(layer.length() == 4);
 }
 
-TEST_CASE("a cache refuses what it cannot hold and stays as it was") {
+TEST_CASE("a cache refuses tokens that it cannot hold, and is unchanged by that") {
   SmallGpt gpt(kSmall);
   KvCache cache = gpt.model.make_cache(2);
   gpt.model.next_logits(random_ids(2, 7, 7, 28), cache);

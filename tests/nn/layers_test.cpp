@@ -1,4 +1,4 @@
-// Layers at values known by hand, and a whole Gpt against the formulas of the papers in plain loops.
+// Layers at values computed by hand, and a whole Gpt against the formulas of the papers in plain loops.
 #include "nn/layers.h"
 
 #include <cmath>
@@ -8,13 +8,13 @@
 #include "tests/nn/small_gpt.h"
 
 using namespace maki;
-using namespace maki::test;
+using namespace maki::tests;
 
 namespace {
 
 using Matrix = std::vector<std::vector<double>>;  // [rows][columns]
 
-// The model of nn/gpt.h for one sequence, written down again without a tensor.
+// The model of nn/gpt.h for one sequence, written with plain loops instead of tensors.
 class PlainGpt {
  public:
   explicit PlainGpt(const SmallGpt& gpt) : store_(gpt.store), c_(gpt.model.config) {}
@@ -164,7 +164,7 @@ TEST_CASE("a Gpt computes the formulas of the papers") {
   }
 }
 
-TEST_CASE("scopes build the paths of names") {
+TEST_CASE("scopes build the paths of parameter names") {
   ParameterStore store;
   const Scope scope(store);
   REQUIRE((scope / "h" / 3 / "attn").parameter("weight", {2}, init::constant(0)).name() == "h.3.attn.weight");
@@ -172,7 +172,7 @@ TEST_CASE("scopes build the paths of names") {
   REQUIRE_THROWS_WITH(scope.parameter("scale", {1}, init::constant(0)), ContainsSubstring("scale"));
 }
 
-TEST_CASE("a linear layer on its own begins as PyTorch's does") {
+TEST_CASE("by default a linear layer has PyTorch's initial values") {
   ParameterStore store;
   const Linear layer(Scope(store) / "layer", 16, 8), plain(Scope(store) / "plain", 16, 8, /*with_bias=*/false);
   store.seal(1);
@@ -192,7 +192,7 @@ TEST_CASE("activations have names") {
   REQUIRE_THROWS_WITH(activation_named("gelu_tan"), ContainsSubstring("gelu_tanh"));
 }
 
-TEST_CASE("dropout of nothing and outside a recording is the identity") {
+TEST_CASE("dropout with p 0 or outside a recording is the identity") {
   const Tensor x = full({4, 4}, DType::float32, 3);
   REQUIRE(same_bits(Dropout{0.5}(x), x));
   Tape tape;

@@ -31,7 +31,7 @@ TEST_CASE("samples follow the softmax of logits over temperature") {
   }
 }
 
-TEST_CASE("temperature 0 and top-k 1 take the largest logit, the lower id of equals") {
+TEST_CASE("temperature 0 and top-k 1 choose the largest logit, and the lowest id among equals") {
   for (const Sampling& options : {Sampling{.temperature = 0}, Sampling{.temperature = 1, .top_k = 1}}) {
     const auto seen = frequencies(options, kLogits, 100);
     REQUIRE(seen.size() == 1);
@@ -50,7 +50,7 @@ TEST_CASE("top-k keeps exactly k, top-p the smallest set that reaches p") {
   REQUIRE(frequencies({.temperature = 1, .top_k = 0, .top_p = 0.8}, kLogits).size() == 3);
 }
 
-TEST_CASE("of equal logits top-k and top-p keep the lowest ids, and no more than they must") {
+TEST_CASE("among equal logits top-k and top-p keep the lowest ids, and no more than necessary") {
   const auto ids = [](const Sampling& options, const Tensor& logits) {
     std::vector<std::int32_t> list;
     for (const auto& [id, frequency] : frequencies(options, logits, 1000)) list.push_back(id);
@@ -61,7 +61,8 @@ TEST_CASE("of equal logits top-k and top-p keep the lowest ids, and no more than
   REQUIRE(ids({.temperature = 1, .top_k = 2}, four) == Ids{0, 1});
   REQUIRE(ids({.temperature = 1, .top_p = 0.5}, four) == Ids{0, 1});
   REQUIRE(ids({.temperature = 1, .top_p = 0.51}, four) == Ids{0, 1, 2});
-  REQUIRE(ids({.temperature = 1, .top_k = 3, .top_p = 0.5}, four) == Ids{0, 1});  // half of three is reached by two
+  REQUIRE(ids({.temperature = 1, .top_k = 3, .top_p = 0.5}, four) ==
+          Ids{0, 1});  // two of the three reach a probability of 0.5
   REQUIRE(ids({.temperature = 1, .top_k = 2}, behind) == Ids{1, 2});
 }
 
@@ -77,7 +78,7 @@ TEST_CASE("a sample is a function of seed, sample and position") {
   REQUIRE(sequence(1, 0) != sequence(1, 1));
 }
 
-TEST_CASE("logits at the ends of the range, and options out of theirs") {
+TEST_CASE("logits that are infinite, huge or NaN, and options out of range") {
   const double infinity = std::numeric_limits<double>::infinity();
   Sampler sampler({.temperature = 1});
   REQUIRE(sampler(tensor<double>({-infinity, 3, -infinity}, {3}), 0, 0) == 1);
@@ -94,7 +95,7 @@ TEST_CASE("logits at the ends of the range, and options out of theirs") {
   REQUIRE_THROWS_AS(Sampler({.temperature = 1, .top_k = 0, .top_p = 0}), Error);
 }
 
-TEST_CASE("logits of +Inf take all the probability, in equal shares") {
+TEST_CASE("logits of +Inf share all the probability equally") {
   const float infinity = std::numeric_limits<float>::infinity();
   const Tensor one = tensor<float>({5, infinity, -infinity, 7}, {4});
   const Tensor two = tensor<float>({infinity, 100, infinity, -infinity}, {4});

@@ -1,4 +1,4 @@
-// A small model with its store, ids to feed it, and the comparisons that the tests of nn share.
+// Shared by the tests of nn: a small model with its store, random ids, and bitwise comparisons.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "autograd/tape.h"
 #include "nn/gpt.h"
 
-namespace maki::test {
+namespace maki::tests {
 
 inline constexpr GptConfig kSmall{.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7};
 
@@ -17,8 +17,8 @@ struct SmallGpt {
       : store(dtype), model(Scope(store), config) {
     store.seal(seed);
   }
-  /// Matrices N(0, 0.5), vectors about where they began: far from GPT-2's start, where attention is nearly uniform and
-  /// differences say little.
+  /// Draws matrices with a standard deviation of 0.5 and changes vectors by one of 0.1. At GPT-2's initial values
+  /// attention is nearly uniform, and comparisons would show little.
   void randomize(std::uint64_t seed) {
     for (const auto& parameter : store.parameters()) {
       const RandomStream stream(seed, Purpose::test, parameter->name());
@@ -37,7 +37,7 @@ struct SmallGpt {
   Gpt model;
 };
 
-/// ids [batch, tokens] below vocab_size, all different from run to run of `seed`.
+/// Random ids [batch, tokens] below vocab_size, a function of `seed`.
 inline Tensor random_ids(std::int64_t batch, std::int64_t tokens, std::int64_t vocab_size, std::uint64_t seed) {
   const RandomStream stream(seed, Purpose::test);
   Tensor ids = empty({batch, tokens}, DType::int32);
@@ -53,7 +53,7 @@ Tensor copy_of(const Tensor& x) {
   return tensor(x.values<T>(), x.shape());
 }
 
-/// Are `count` elements of a from `a_begin` and of b from `b_begin` on the same bits?
+/// Whether `count` elements of a from `a_begin` on have the same bits as those of b from `b_begin` on.
 inline bool same_bits(const Tensor& a, std::int64_t a_begin, const Tensor& b, std::int64_t b_begin,
                       std::int64_t count) {
   return a.dtype() == b.dtype() && a_begin + count <= a.numel() && b_begin + count <= b.numel() &&
@@ -66,4 +66,4 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && same_bits(a, 0, b, 0, a.numel());
 }
 
-}  // namespace maki::test
+}  // namespace maki::tests

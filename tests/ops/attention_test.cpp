@@ -1,5 +1,5 @@
-// Attention as an op: its Jacobian entry by entry, what a mask of tokens means, dropout, and what it refuses. Kernels
-// against a plain reference: tests/kernels/attention_test.cpp.
+// Attention as an op: its Jacobian entry by entry, the key mask, dropout, and the inputs that it refuses.
+// tests/kernels/attention_test.cpp compares the kernels with a plain reference.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -98,7 +98,7 @@ TEST_CASE("attention: the full causal Jacobian, entry by entry, and exact zeros 
   REQUIRE(compared > 1000);
 }
 
-TEST_CASE("attention: packed and separate projections are one function") {
+TEST_CASE("attention: packed and separate projections give the same result") {
   Draw draw(3);
   const std::int64_t batch = 2, tokens = 70, width = 24;
   const Tensor qkv = draw.normals({batch, tokens, 3 * width});
@@ -113,7 +113,7 @@ TEST_CASE("attention: packed and separate projections are one function") {
   for (std::int64_t i = 0; i < a.numel(); ++i) REQUIRE(a.at(i) == b.at(i));
 }
 
-TEST_CASE("attention: a scale of its own is that of queries that much longer, and 0 is one over the root of D") {
+TEST_CASE("attention: an explicit scale acts like queries scaled by it, and 0 means one over the root of D") {
   Draw draw(6);
   const Tensor q = draw.normals({2, 5, 8}), kv = draw.normals({2, 7, 16});
   const Tensor scaled = attention(q, kv, {.n_head = 2, .scale = 0.3}), plain = attention(q, kv, {.n_head = 2});
@@ -128,7 +128,7 @@ TEST_CASE("attention: a scale of its own is that of queries that much longer, an
   REQUIRE(difference > 0.1);
 }
 
-TEST_CASE("attention: a mask of ones is no mask, permuting the batch permutes the output") {
+TEST_CASE("attention: a mask of ones changes nothing, and permuting the batch permutes the output") {
   Draw draw(4);
   const Tensor qkv = draw.normals({2, 70, 36});
   Attention options{.n_head = 2};
@@ -147,8 +147,8 @@ TEST_CASE("attention: a mask of ones is no mask, permuting the batch permutes th
   }
 }
 
-TEST_CASE("attention: dropout drops its share of weights, only in a recording, alike in both precisions") {
-  // Values of one, so an output is the sum of the weights kept, over 1 − p.
+TEST_CASE("attention: dropout drops the given fraction of weights, only in a recording, the same in both precisions") {
+  // All values are 1, so an output is the sum of the weights kept, divided by 1 − p.
   const std::int64_t tokens = 200;
   Draw draw(5);
   const Tensor q = draw.normals({1, tokens, 8}, 0, 0.01);
@@ -171,15 +171,15 @@ TEST_CASE("attention: dropout drops its share of weights, only in a recording, a
     moved += std::abs(a.at(i) - b.at(i));
     REQUIRE(c.at(i) == Approx(a.at(i)).epsilon(1e-5));
   }
-  REQUIRE(std::abs(mean - 1) < 0.01);  // 40,000 draws: the deviation of the mean is 0.003
-  // The weights are nearly equal, so that a row's variance tells p: p / (1 − p) / tokens. Two hundred rows: ±10 %.
+  REQUIRE(std::abs(mean - 1) < 0.01);  // the standard deviation of the mean of 40,000 draws is 0.003
+  // The weights are nearly equal, so the variance of an output is p / (1 − p) / tokens. 200 rows estimate it to ±10 %.
   double variance = 0;
   for (std::int64_t t = 0; t < tokens; ++t) variance += std::pow(a.at(8 * t) - mean, 2) / static_cast<double>(tokens);
   REQUIRE(variance * static_cast<double>(tokens) == Approx(0.25 / 0.75).epsilon(0.4));
   REQUIRE(moved > 1);
 }
 
-TEST_CASE("attention: what it refuses, it says in a sentence") {
+TEST_CASE("attention: the messages for inputs that it refuses") {
   const Tensor qkv = zeros({2, 3, 12}, DType::float32), kv = zeros({2, 5, 8}, DType::float32);
   const Tensor q = zeros({2, 3, 4}, DType::float32);
   REQUIRE_THAT(refusal([&] { attention(qkv, {.n_head = 3}); }), ContainsSubstring("divide the width 4; got 3"));

@@ -1,5 +1,5 @@
-// Broadcasting against NumPy's rules written out plainly: forward and backward at hundreds of random shapes, exactly
-// where all numbers are small integers.
+// Broadcasting against NumPy's rules written out plainly: forward and backward at hundreds of random shapes, with small
+// integers, whose results are exact.
 #include <array>
 #include <cmath>
 #include <vector>
@@ -16,7 +16,7 @@ using namespace maki::tests;
 
 namespace {
 
-// Where element i of `y` finds its number in an input of shape x.
+// The index in an input of shape x that element i of the output, of shape y, is computed from.
 std::int64_t source(const Shape& x, const Shape& y, std::int64_t i) {
   std::int64_t at = 0, stride = 1;
   for (int axis = 1; axis <= y.rank(); ++axis) {
@@ -47,7 +47,7 @@ const std::array<Op, 4> kOps = {{
      [](double a, double b) { return -a / (b * b); }},
 }};
 
-// Numbers of which sums and products are exact: integers, and powers of two to divide by.
+// Numbers whose sums, products and quotients are exact: integers, and powers of two as divisors.
 Tensor exact(Draw& draw, const Shape& shape, bool divisor) {
   Tensor x = draw.uniforms(shape, -8, 8);
   for (double& value : x.values<double>()) {
@@ -56,7 +56,7 @@ Tensor exact(Draw& draw, const Shape& shape, bool divisor) {
   return x;
 }
 
-// y, da and db of one case, all exact; returns the number of elements compared.
+// Compares y, da and db of one case for equality; returns the number of elements compared.
 std::int64_t compare(const Op& op, const Tensor& a, const Tensor& b, DType dtype) {
   const Case drawn{{a, b}, [&](const std::vector<Tensor>& x) { return op.call(x[0], x[1]); }};
   Bound bound(drawn, dtype);
@@ -90,7 +90,7 @@ std::int64_t compare(const Op& op, const Tensor& a, const Tensor& b, DType dtype
 
 }  // namespace
 
-TEST_CASE("broadcasting agrees with its rules written out, at random shapes, on every target") {
+TEST_CASE("broadcasting agrees with the rules written out, at random shapes, on every target") {
   std::int64_t compared = 0;
   for (const std::string& target : kernels::available_targets()) {
     kernels::force_target(target);
@@ -108,7 +108,7 @@ TEST_CASE("broadcasting agrees with its rules written out, at random shapes, on 
   REQUIRE(compared > 20000);
 }
 
-TEST_CASE("broadcasting of shapes beyond every block: threads, many rows, sums of many blocks") {
+TEST_CASE("broadcasting of shapes beyond every block: several threads, many rows, sums over many blocks") {
   const std::pair<Shape, Shape> shapes[] = {
       {{700, 300}, {300}}, {{700, 300}, {700, 1}}, {{3, 40000}, {40000}},   {{3, 40000}, {3, 1}},
       {{50000}, {}},       {{70000, 3}, {3}},      {{40, 70, 50}, {70, 1}}, {{20, 1, 30, 1, 40}, {5, 1, 6, 1}}};
@@ -116,14 +116,14 @@ TEST_CASE("broadcasting of shapes beyond every block: threads, many rows, sums o
     Draw draw(3);
     const Tensor a = exact(draw, pair.first, false), b = exact(draw, pair.second, false);
     INFO(to_string(pair.first) << " " << to_string(pair.second));
-    // Integers throughout, below 2^24: float32 is exact too.
+    // All numbers are integers below 2^24, so float32 is exact, too.
     compare(kOps[0], a, b, DType::float32);
     compare(kOps[2], a, b, DType::float32);
     compare(kOps[2], b, a, DType::float64);
   }
 }
 
-TEST_CASE("the residual path copies nothing: add hands its gradient on") {
+TEST_CASE("the residual path copies nothing: add passes its gradient on") {
   const Case drawn{{full({64, 64}, DType::float32, 1), full({64, 64}, DType::float32, 2)},
                    [](const std::vector<Tensor>& x) { return add(scale(x[0], 1), scale(x[1], 1)); }};
   Bound bound(drawn, DType::float32);
@@ -144,7 +144,7 @@ TEST_CASE("the residual path copies nothing: add hands its gradient on") {
   for (const auto& parameter : bound.store().parameters()) REQUIRE(parameter->gradient().at(17) == 1);
 }
 
-TEST_CASE("shapes that do not broadcast, and mixed types, are refused with both") {
+TEST_CASE("shapes that do not broadcast and mixed types are refused with a message that names both") {
   const Tensor a = zeros({2, 3}, DType::float32), b = zeros({2}, DType::float32);
   REQUIRE_THROWS_WITH(add(a, b), ContainsSubstring("[2, 3] and [2]"));
   REQUIRE_THROWS_WITH(mul(a, zeros({3}, DType::float64)), ContainsSubstring("float32 and float64"));

@@ -1,4 +1,5 @@
-// What the drivers over the op table share: running a case in a type, with or without gradients, and comparing.
+// Shared by the drivers over the op table: running a case in either type, with or without gradients, and comparing
+// results.
 #pragma once
 
 #include <memory>
@@ -12,8 +13,8 @@ namespace maki::tests {
 
 inline constexpr std::uint64_t kSeeds = 25;
 
-/// A case whose floating inputs are parameters of a store of their own, in the type asked for. Inputs that `wanted`
-/// leaves out, and integers, stay plain tensors.
+/// A case whose floating-point inputs have become parameters of a store, in the given type. Inputs for which `wanted`
+/// is false, and integers, stay plain tensors.
 class Bound {
  public:
   Bound(
@@ -33,11 +34,11 @@ class Bound {
 /// Output and the gradients of all inputs for a fixed random cotangent, everything in the bound type.
 struct Evaluation {
   Tensor output;
-  std::vector<Tensor> gradients;  // one a parameter of the store, in birth order
+  std::vector<Tensor> gradients;  // one per parameter of the store, in the order of creation
 };
 Evaluation evaluate(Bound& bound);
 
-/// ‖a − b‖ / max(‖a‖, ‖b‖, floor) in long double; NaN where either holds one. Shapes must be equal.
+/// ‖a − b‖ / max(‖a‖, ‖b‖, floor) in long double; NaN if a or b contains NaN. Requires: equal shapes.
 double relative_error(const Tensor& a, const Tensor& b, double floor = 1e-300);
 bool same_bits(const Tensor& a, const Tensor& b);
 std::string describe(const Row& row, std::uint64_t seed, const Case& drawn);

@@ -1,4 +1,4 @@
-// Special values, saturation, and dropout: its statistics, and that its mask is a function of the index alone.
+// Special values, saturation, and dropout: its statistics, and its mask, which is a function of the index only.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -89,7 +89,7 @@ TEST_CASE("functions of one tensor at special values, and their derivatives ther
   }
 }
 
-TEST_CASE("far out, derivatives keep their digits") {
+TEST_CASE("derivatives keep their digits where the function saturates") {
   for (const double x : {-30.0, -12.0, -5.0, 3.0, 8.0, 15.0}) {
     const double e = std::exp(-std::abs(x));
     const double exact = e / ((1 + e) * (1 + e));  // of the sigmoid
@@ -108,7 +108,7 @@ TEST_CASE("far out, derivatives keep their digits") {
   }
 }
 
-TEST_CASE("the two forms of gelu differ, by no more than their authors say") {
+TEST_CASE("the two forms of gelu differ by less than 1e-3") {
   double largest = 0;
   for (double x = -5; x <= 5; x += 0.01) {
     const Tensor v = full({1}, DType::float64, x);
@@ -135,11 +135,11 @@ TEST_CASE("dropout drops a fraction p and keeps the mean") {
     }
     const double n = kCount, deviation = std::sqrt(p * (1 - p) / n);
     REQUIRE(std::abs(static_cast<double>(zeros_seen) / n - p) < 5 * deviation);
-    REQUIRE(std::abs(static_cast<double>(neighbours) / n - p * p) < 10 * deviation);  // neighbours know nothing
+    REQUIRE(std::abs(static_cast<double>(neighbours) / n - p * p) < 10 * deviation);  // neighbours are independent
   }
 }
 
-TEST_CASE("dropout's mask is a function of the index: of no size, type or target") {
+TEST_CASE("dropout's mask is a function of the index: not of the size, type or target") {
   const Tensor long_mask = dropped(full({5000}, DType::float64, 1), 0.4);
   for (const std::string& target : kernels::available_targets()) {
     kernels::force_target(target);
@@ -168,7 +168,7 @@ TEST_CASE("dropout drops element i where word i of its stream is below p") {
   }
 }
 
-TEST_CASE("dropout differs by seed, step, micro-batch and call, and repeats with them") {
+TEST_CASE("dropout is a function of seed, step, micro-batch and call") {
   const Tensor ones = full({256}, DType::float32, 1);
   const RandomContext base{.seed = 1, .step = 2, .micro_batch = 3};
   const Tensor first = dropped(ones, 0.5, base);
@@ -182,7 +182,7 @@ TEST_CASE("dropout differs by seed, step, micro-batch and call, and repeats with
   REQUIRE_FALSE(same_bits(first, dropout(ones, 0.5)));
 }
 
-TEST_CASE("dropout's backward has the forward's mask, and none is saved") {
+TEST_CASE("dropout's backward uses the mask of the forward, which is not saved") {
   const Case drawn{{full({3000}, DType::float64, 2)}, [](const std::vector<Tensor>& x) { return dropout(x[0], 0.3); }};
   Bound bound(drawn, DType::float32);
   Tape tape;
@@ -199,7 +199,7 @@ TEST_CASE("dropout's backward has the forward's mask, and none is saved") {
   }
 }
 
-TEST_CASE("dropout without a recording, or with p 0, is the identity, a p outside 0 to 1 is refused") {
+TEST_CASE("dropout without a recording or with p 0 is the identity, and a p below 0 or not below 1 is refused") {
   const Tensor x = full({4}, DType::float32, 3);
   REQUIRE(same_bits(dropout(x, 0.5), x));
   REQUIRE(same_bits(dropped(x, 0), x));

@@ -1,4 +1,4 @@
-// Fused ops against what they are made of: the same bits, also where the logits are too large to be kept.
+// Fused ops against the ops that they combine: the same bits, also where the logits are too large to be kept.
 #include "autograd/core/storage.h"
 #include "autograd/ops.h"
 #include "autograd/tape.h"
@@ -10,7 +10,7 @@ using namespace maki::tests;
 
 namespace {
 
-// The output may differ by `error`, relative to its norm; gradients may not.
+// Requires equal bits of all gradients. The output may differ by `error`, relative to its norm.
 void require_same_bits(const Case& fused, const Case& composed, DType dtype, double error = 0) {
   Bound one(fused, dtype), two(composed, dtype);
   const Evaluation a = evaluate(one), b = evaluate(two);
@@ -32,8 +32,8 @@ TEST_CASE("linear_gelu has the bits of gelu after linear") {
   }
 }
 
-TEST_CASE("linear_cross_entropy has the bits of cross_entropy after linear, kept and in chunks") {
-  // 64 MiB hold 16 Mi float32: 1,000 rows of 40,000 take three chunks, 100 rows one.
+TEST_CASE("linear_cross_entropy has the bits of cross_entropy after linear, with all logits kept and in chunks") {
+  // The limit of 64 MiB is 16 Mi float32 logits: 1,000 rows of 40,000 take three chunks, 100 rows one.
   for (const std::int64_t rows : {100, 1000}) {
     for (const DType dtype : {DType::float32, DType::float64}) {
       Draw draw(2);
@@ -41,12 +41,12 @@ TEST_CASE("linear_cross_entropy has the bits of cross_entropy after linear, kept
                                           draw.integers({rows}, -1, 39999)};
       require_same_bits({inputs, [](const auto& v) { return linear_cross_entropy(v[0], v[1], v[2]); }},
                         {inputs, [](const auto& v) { return cross_entropy(linear(v[0], v[1]), v[2]); }}, dtype,
-                        1e-15);  // sums of chunks are added
+                        1e-15);  // the loss is a sum of chunk sums
     }
   }
 }
 
-TEST_CASE("AsRecorded rounds as a Recording does, until its scope ends") {
+TEST_CASE("AsRecorded gives the rounding of a Recording until its scope ends") {
   Draw draw(3);
   const Tensor x = convert(draw.normals({70, 300}), DType::float32);
   const Tensor weight = convert(draw.normals({40, 300}), DType::float32);
@@ -73,5 +73,6 @@ TEST_CASE("the logits of linear_cross_entropy take no more than 64 MiB") {
   storage_pool::trim();
   storage_pool::reset_peak();
   linear_cross_entropy(x, weight, targets);
-  REQUIRE(storage_pool::statistics().peak_bytes - before < std::int64_t{80} << 20);  // 64 and scratch; whole: 305
+  REQUIRE(storage_pool::statistics().peak_bytes - before <
+          std::int64_t{80} << 20);  // 64 MiB and scratch; all logits would take 305 MiB
 }

@@ -1,4 +1,4 @@
-// Gradients of every op against four-point differences, in float64, through the production code.
+// The gradients of every op against four-point differences, in float64, through the production code.
 #include <fstream>
 #include <regex>
 #include <set>
@@ -12,18 +12,18 @@ using namespace maki::tests;
 
 namespace {
 
-// Checks one bound case; returns the number of inputs whose gradient was not zero, so that a driver can demand some.
+// Checks one bound case. Returns the number of inputs whose gradient is not zero, so that a driver can require some.
 int require_gradients(const Row& row, Bound& bound) {
-  int alive = 0;
+  int nonzero = 0;
   const GradcheckOptions options{.step = row.step, .floor = row.floor, .random = {.seed = 7}};
   for (const GradcheckResult& result : gradcheck(
            bound.store(), [&] { return bound.forward(); }, options)) {
     INFO(result.name << " " << to_string(result.shape) << ": error " << result.error << ", worst at " << result.worst
                      << ": backward " << result.worst_analytic << ", differences " << result.worst_numeric);
     REQUIRE(result.passed(row.bound));
-    if (result.numeric_norm > row.floor) ++alive;
+    if (result.numeric_norm > row.floor) ++nonzero;
   }
-  return alive;
+  return nonzero;
 }
 
 // Names of the functions in ops.h that return a Tensor.
@@ -40,7 +40,7 @@ std::set<std::string> declared_ops() {
 
 }  // namespace
 
-TEST_CASE("every op of ops.h has a row in the table, and every row an op") {
+TEST_CASE("every op of ops.h has a row in the table, and every row is of such an op") {
   const std::set<std::string> declared = declared_ops();
   REQUIRE(declared.size() >= 20);
   std::set<std::string> tested;
@@ -48,9 +48,9 @@ TEST_CASE("every op of ops.h has a row in the table, and every row an op") {
   REQUIRE(tested == declared);
 }
 
-TEST_CASE("the gradient of every op, all inputs together and each alone") {
+TEST_CASE("the gradient of every op, with all inputs together and with each alone") {
   for (const Row& row : op_table()) {
-    int alive = 0;
+    int nonzero = 0;
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
       Draw draw(seed);
       const Case drawn = row.draw(draw);
@@ -58,7 +58,7 @@ TEST_CASE("the gradient of every op, all inputs together and each alone") {
       Bound all(drawn, DType::float64);
       const std::size_t inputs = all.store().parameters().size();
       REQUIRE(inputs > 0);
-      alive += require_gradients(row, all);
+      nonzero += require_gradients(row, all);
       if (inputs == 1) continue;
       for (std::size_t only = 0; only < drawn.inputs.size(); ++only) {
         Bound alone(drawn, DType::float64, [&](std::size_t i) { return i == only; });
@@ -66,11 +66,11 @@ TEST_CASE("the gradient of every op, all inputs together and each alone") {
       }
     }
     INFO(row.op << " (" << row.name << ")");
-    REQUIRE(alive > 0);
+    REQUIRE(nonzero > 0);
   }
 }
 
-TEST_CASE("the gradient of every op that can take one tensor twice") {
+TEST_CASE("the gradient of every op whose inputs can be the same tensor") {
   int rows = 0;
   for (const Row& row : op_table()) {
     bool counted = false;
@@ -81,7 +81,7 @@ TEST_CASE("the gradient of every op that can take one tensor twice") {
         for (std::size_t j = i + 1; j < drawn.inputs.size(); ++j) {
           const Tensor &a = drawn.inputs[i], &b = drawn.inputs[j];
           if (!a || !b || a.dtype() == DType::int32 || b.dtype() == DType::int32 || a.shape() != b.shape()) continue;
-          // Input j becomes input i: same handle, same gradient.
+          // Input j is replaced by the handle of input i, so that both deliver to one gradient.
           Case twice{{}, [&, i, j](const std::vector<Tensor>& x) {
                        std::vector<Tensor> inputs = x;
                        inputs.insert(inputs.begin() + static_cast<std::ptrdiff_t>(j), x[i]);

@@ -38,7 +38,8 @@ Jacobian tape_jacobian(const Tensor& x, const OneInput& f) {
 }
 
 Jacobian difference_jacobian(const Tensor& x, const OneInput& f, double step) {
-  // Pairs of equal offset are subtracted first: an output that does not depend on an input has exactly 0.
+  // The two values at ±h are subtracted first, so that the entry of an output that does not depend on the input is
+  // exactly 0.
   Jacobian result;
   result.inputs = x.numel();
   const auto moved = [&](std::int64_t in, double by) {

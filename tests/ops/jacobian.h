@@ -1,5 +1,5 @@
-// Full Jacobians, entry by entry: by the tape (one backward an output) and by four-point differences (one column an
-// input), both through the production code in float64.
+// Full Jacobians, entry by entry: by the tape (one backward pass per output) and by four-point differences (one column
+// per input), both through the production code in float64.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,11 @@ using OneInput = std::function<Tensor(const Tensor&)>;
 Jacobian tape_jacobian(const Tensor& x, const OneInput& f);
 Jacobian difference_jacobian(const Tensor& x, const OneInput& f, double step = 1e-3);
 
-/// Where an entry must be exactly 0; every other is compared.
+/// Whether an entry must be exactly 0. All others are compared.
 using Masked = std::function<bool(std::int64_t out, std::int64_t in)>;
 
-/// Requires every entry to differ by less than `bound` (NaN fails), masked ones to be 0. Returns the tape's.
+/// Requires that the two Jacobians differ by less than `bound` in every entry (NaN fails), and that masked entries are
+/// 0 in both. Returns the tape's Jacobian.
 Jacobian require_jacobian(
     const Tensor& x, const OneInput& f, double bound = 1e-9,
     const Masked& masked = [](std::int64_t, std::int64_t) { return false; });

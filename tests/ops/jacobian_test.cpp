@@ -1,5 +1,5 @@
-// The full Jacobians of softmax, log_softmax, layer_norm and cross_entropy, every entry, in rows of up to 32.
-// Attention's: attention_test.cpp.
+// Every entry of the Jacobians of softmax, log_softmax, layer_norm and cross_entropy, for rows of up to 32 columns.
+// Attention's Jacobian is in attention_test.cpp.
 #include "tests/ops/jacobian.h"
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kWidths[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32};
 
-// With several rows, entries between different rows.
+// The entries between different rows.
 Masked other_rows(std::int64_t cols) {
   return [cols](std::int64_t out, std::int64_t in) { return out / cols != in / cols; };
 }
@@ -51,12 +51,13 @@ TEST_CASE("Jacobian of log_softmax: every entry") {
 
 TEST_CASE("Jacobian of layer_norm in x, weight and bias: every entry") {
   for (const std::int64_t cols : kWidths) {
-    if (cols < 4) continue;  // differences of narrower rows do not reach 1e-9: norm_test.cpp has their closed form
+    if (cols < 4) continue;  // differences are less exact than 1e-9 there: norm_test.cpp uses the closed form
     Draw draw(static_cast<std::uint64_t>(cols));
     INFO("columns " << cols);
     Tensor x = draw.normals({2, cols});
-    for (std::int64_t row = 0; row < 2; ++row) {  // 1 and −1 among at most 32: a deviation of at least 0.25
-      x.data<double>()[row * cols] = 1, x.data<double>()[row * cols + 1] = -1;
+    for (std::int64_t row = 0; row < 2; ++row) {  // 1 and −1 among at most 32 values give a deviation of at least 0.25
+      x.data<double>()[row * cols] = 1;
+      x.data<double>()[row * cols + 1] = -1;
     }
     const Tensor weight = draw.normals({cols}, 1, 0.5), bias = draw.normals({cols});
     require_jacobian(

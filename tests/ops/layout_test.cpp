@@ -1,4 +1,4 @@
-// Sums, means, transposition, concat and slice against plain loops, beyond every block size and on every target.
+// Sums, means, transposition, concat and slice against plain loops, beyond every block size, on every target.
 #include <array>
 #include <cmath>
 #include <vector>
@@ -15,14 +15,14 @@ using namespace maki::tests;
 
 namespace {
 
-// 0, 1, 2, … modulo a prime, less half of it: integers whose sums float32 holds.
+// Repeats the integers from −50 to 50, whose sums are exact in float32.
 Tensor counting(const Shape& shape, DType dtype = DType::float32) {
   Tensor x = empty(shape, DType::float64);
   for (std::int64_t i = 0; i < x.numel(); ++i) x.data<double>()[i] = static_cast<double>(i % 101 - 50);
   return convert(x, dtype);
 }
 
-// Index of element i of `shape` along each axis.
+// The index of element i along each axis of `shape`.
 std::array<std::int64_t, Shape::kMaxRank> places(const Shape& shape, std::int64_t i) {
   std::array<std::int64_t, Shape::kMaxRank> place{};
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
@@ -81,7 +81,7 @@ TEST_CASE("sums over every set of axes, on every target") {
   REQUIRE(compared > 1000);
 }
 
-TEST_CASE("sums of more elements than any block holds") {
+TEST_CASE("sums over more elements than any block holds") {
   for (const Shape& shape :
        {Shape{100003}, Shape{200, 500}, Shape{3, 20001}, Shape{20001, 3}, Shape{30, 40, 60}, Shape{9, 30, 11, 10, 5}}) {
     for (std::uint32_t mask = 1; mask < (1u << shape.rank()); ++mask) {
@@ -91,7 +91,7 @@ TEST_CASE("sums of more elements than any block holds") {
   }
 }
 
-TEST_CASE("a sum of a million float32 numbers is right to the last place") {
+TEST_CASE("a sum of a million float32 numbers is correctly rounded") {
   Tensor x = empty({1000, 1000}, DType::float32);
   const RandomStream stream(1, Purpose::test);
   double exact = 0;
@@ -103,7 +103,7 @@ TEST_CASE("a sum of a million float32 numbers is right to the last place") {
   REQUIRE(mean(x).item() == static_cast<double>(static_cast<float>(exact / 1e6)));
 }
 
-TEST_CASE("the number of threads changes no bit of a sum of many blocks") {
+TEST_CASE("a sum of many blocks has the same bits at every number of threads") {
   Draw draw(1);
   const Tensor x = convert(draw.normals({300, 700}), DType::float32);
   const int before = threads();
@@ -118,7 +118,7 @@ TEST_CASE("the number of threads changes no bit of a sum of many blocks") {
   set_threads(before);
 }
 
-TEST_CASE("the mean over nothing is NaN, the sum 0") {
+TEST_CASE("the mean of no elements is NaN, and their sum is 0") {
   REQUIRE(std::isnan(mean(zeros({0}, DType::float32)).item()));
   REQUIRE(sum(zeros({0}, DType::float32)).item() == 0);
   const Tensor columns = sum(zeros({0, 3}, DType::float64), {0});
@@ -126,7 +126,7 @@ TEST_CASE("the mean over nothing is NaN, the sum 0") {
   for (std::int64_t i = 0; i < 3; ++i) REQUIRE(columns.at(i) == 0);
 }
 
-TEST_CASE("axes of reductions: out of range, and twice") {
+TEST_CASE("axes of reductions: out of range and repeated axes are refused") {
   const Tensor x = zeros({2, 3}, DType::float32);
   REQUIRE_THROWS_WITH(sum(x, {2}), ContainsSubstring("[-2, 2)"));
   REQUIRE_THROWS_WITH(mean(x, {1, -1}), ContainsSubstring("once"));
@@ -153,7 +153,7 @@ TEST_CASE("transposition of any two axes") {
   REQUIRE_THROWS_WITH(transpose(zeros({3}, DType::float32)), ContainsSubstring("axis"));
 }
 
-TEST_CASE("concat undoes slices along every axis") {
+TEST_CASE("concat of slices gives the original along every axis") {
   for (const Shape& shape : {Shape{9}, Shape{7, 40}, Shape{5, 6, 33}, Shape{3, 4, 5, 6, 7}}) {
     const Tensor x = counting(shape);
     for (int axis = -shape.rank(); axis < shape.rank(); ++axis) {
@@ -170,7 +170,7 @@ TEST_CASE("concat undoes slices along every axis") {
   }
 }
 
-TEST_CASE("concat and slice refuse what does not fit") {
+TEST_CASE("concat and slice refuse shapes, types and ranges that do not fit") {
   const Tensor x = zeros({2, 3}, DType::float32);
   REQUIRE_THROWS_WITH(concat(std::span<const Tensor>(), 0), ContainsSubstring("got 0"));
   REQUIRE_THROWS_WITH(concat({x, zeros({2, 4}, DType::float32)}, 0), ContainsSubstring("[2, 3] and [2, 4]"));

@@ -1,4 +1,5 @@
-// cross_entropy and embedding as ops: their composed twins, what is counted and what is not, and what they refuse.
+// cross_entropy and embedding as ops: against compositions of simple ops, ignored targets, and the inputs that they
+// refuse.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -13,7 +14,7 @@ using namespace maki::tests;
 
 namespace {
 
-// −Σ weight · log_softmax over the rows counted, by simple ops.
+// cross_entropy composed of simple ops: −Σ weight · log_softmax over the rows whose target is not ignored.
 Tensor composed_cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options) {
   const std::int64_t rows = logits.shape().rows(), cols = logits.shape().cols();
   Tensor weight = zeros({rows, cols}, DType::float64);
@@ -31,7 +32,7 @@ Tensor composed_cross_entropy(const Tensor& logits, const Tensor& targets, const
   return scale(sum(mul(reshape(log_softmax(logits), {rows, cols}), weight)), -factor);
 }
 
-// A row of 0 and 1 for each id: a table times it is the lookup.
+// A one-hot row for each id. The product with a table is the lookup.
 Tensor one_hot(const Tensor& ids, std::int64_t vocabulary) {
   Tensor rows = zeros({ids.numel(), vocabulary}, DType::float64);
   for (std::int64_t i = 0; i < ids.numel(); ++i) {
@@ -40,7 +41,7 @@ Tensor one_hot(const Tensor& ids, std::int64_t vocabulary) {
   return rows;
 }
 
-void require_twins(const Case& a, const Case& b) {
+void require_equivalent(const Case& a, const Case& b) {
   Bound bound_a(a, DType::float64), bound_b(b, DType::float64);
   const Evaluation one = evaluate(bound_a), other = evaluate(bound_b);
   REQUIRE(one.output.shape() == other.output.shape());
@@ -60,29 +61,29 @@ std::string refusal(const std::function<void()>& call) {
 
 }  // namespace
 
-TEST_CASE("cross_entropy is what simple ops give") {
+TEST_CASE("cross_entropy agrees with a composition of simple ops") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Draw draw(seed);
     const Shape shape = draw.shape(3);
     const Tensor targets = draw.integers({shape[0], shape[1]}, -1, static_cast<std::int32_t>(shape.cols() - 1));
     const CrossEntropy options{.label_smoothing = draw.coin() ? 0.2 : 0, .sum = draw.coin()};
     const Tensor logits = draw.normals(shape, 0, 2);
-    require_twins(
+    require_equivalent(
         {{logits}, [&](const std::vector<Tensor>& v) { return cross_entropy(v[0], targets, options); }},
         {{logits}, [&](const std::vector<Tensor>& v) { return composed_cross_entropy(v[0], targets, options); }});
   }
 }
 
-TEST_CASE("embedding is a product with one-hot rows") {
+TEST_CASE("embedding agrees with a product with one-hot rows") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Draw draw(seed);
     const Tensor table = draw.normals({11, draw.extent()}), ids = draw.integers({draw.extent()}, 0, 10);
-    require_twins({{table}, [&](const std::vector<Tensor>& v) { return embedding(v[0], ids); }},
-                  {{table}, [&](const std::vector<Tensor>& v) { return matmul(one_hot(ids, 11), v[0]); }});
+    require_equivalent({{table}, [&](const std::vector<Tensor>& v) { return embedding(v[0], ids); }},
+                       {{table}, [&](const std::vector<Tensor>& v) { return matmul(one_hot(ids, 11), v[0]); }});
   }
 }
 
-TEST_CASE("cross_entropy: uniform logits cost log V, no target at all costs nothing") {
+TEST_CASE("cross_entropy: the loss of uniform logits is log V, and without any target it is 0") {
   for (const DType dtype : {DType::float32, DType::float64}) {
     const Tensor logits = full({4, 65}, dtype, 0.25);
     const Tensor targets = tensor(std::vector<std::int32_t>{0, 64, -1, 7}, {4});
@@ -111,7 +112,7 @@ TEST_CASE("embedding: rows that no id names have a gradient of exactly 0") {
   }
 }
 
-TEST_CASE("losses: what they refuse, they say in a sentence") {
+TEST_CASE("losses: the messages for inputs that they refuse") {
   const Tensor table = zeros({5, 3}, DType::float32), logits = zeros({2, 2, 5}, DType::float32);
   const auto ids = [](std::vector<std::int32_t> values) {
     const auto n = static_cast<std::int64_t>(values.size());

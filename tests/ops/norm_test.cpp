@@ -1,5 +1,5 @@
-// layer_norm where differences cannot judge it (narrow and nearly constant rows: the closed form does), the composed
-// twins of layer_norm and softmax, and what both refuse.
+// layer_norm against its closed form where differences are too inexact (narrow and nearly constant rows), layer_norm
+// and softmax against compositions of simple ops, and the inputs that they refuse.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -37,7 +37,7 @@ std::vector<long double> closed_form(const Tensor& x, const Tensor& weight, long
   return entries;
 }
 
-// Mean subtracted, divided by the deviation, scaled and shifted: layer_norm of simple ops.
+// layer_norm composed of simple ops: (x − mean) / √(variance + eps) · weight + bias.
 Tensor composed_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   const Tensor centred = sub(x, mean(x, {-1}, true));
   const Tensor variance = mean(mul(centred, centred), {-1}, true);
@@ -48,7 +48,7 @@ Tensor composed_softmax(const Tensor& x) {
   return div(e, sum(e, {-1}, true));
 }
 
-void require_twins(const Case& a, const Case& b, double bound) {
+void require_equivalent(const Case& a, const Case& b, double bound) {
   Bound bound_a(a, DType::float64), bound_b(b, DType::float64);
   const Evaluation one = evaluate(bound_a), other = evaluate(bound_b);
   REQUIRE(relative_error(one.output, other.output, 1e-3) < bound);
@@ -70,7 +70,7 @@ TEST_CASE("layer_norm of narrow and of nearly constant rows has the Jacobian of 
       const std::vector<long double> expected = closed_form(x, weight, 1e-5L);
       REQUIRE(j.entries.size() == expected.size());
       for (std::size_t i = 0; i < expected.size(); ++i) {
-        // 316 = 1/√eps is the largest factor; the mean of 3 rounds by 4e-16, which a deviation of 1 hides.
+        // 1e-11 is enough: the largest factor is 1/√eps = 316, and the mean of about 3 has a rounding error of 4e-16.
         const double gap = std::abs(j.entries[i] - static_cast<double>(expected[i]));
         REQUIRE(gap < 1e-11);
       }
@@ -93,22 +93,22 @@ TEST_CASE("layer_norm of a constant row gives the bias, and finite gradients") {
   }
 }
 
-TEST_CASE("layer_norm and softmax are what simple ops give") {
+TEST_CASE("layer_norm and softmax agree with compositions of simple ops") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Draw draw(seed);
     const Shape shape = draw.shape(3).with(-1, 9);
     const std::vector<Tensor> inputs = {draw.normals(shape), draw.normals({9}, 1, 0.5), draw.normals({9})};
-    require_twins({inputs, [](const std::vector<Tensor>& v) { return layer_norm(v[0], v[1], v[2], 1e-3); }},
-                  {inputs, [](const std::vector<Tensor>& v) { return composed_layer_norm(v[0], v[1], v[2], 1e-3); }},
-                  1e-12);
-    require_twins({{inputs[0]}, [](const std::vector<Tensor>& v) { return softmax(v[0]); }},
-                  {{inputs[0]}, [](const std::vector<Tensor>& v) { return composed_softmax(v[0]); }}, 1e-13);
-    require_twins({{inputs[0]}, [](const std::vector<Tensor>& v) { return log_softmax(v[0]); }},
-                  {{inputs[0]}, [](const std::vector<Tensor>& v) { return log(composed_softmax(v[0])); }}, 1e-13);
+    require_equivalent(
+        {inputs, [](const std::vector<Tensor>& v) { return layer_norm(v[0], v[1], v[2], 1e-3); }},
+        {inputs, [](const std::vector<Tensor>& v) { return composed_layer_norm(v[0], v[1], v[2], 1e-3); }}, 1e-12);
+    require_equivalent({{inputs[0]}, [](const std::vector<Tensor>& v) { return softmax(v[0]); }},
+                       {{inputs[0]}, [](const std::vector<Tensor>& v) { return composed_softmax(v[0]); }}, 1e-13);
+    require_equivalent({{inputs[0]}, [](const std::vector<Tensor>& v) { return log_softmax(v[0]); }},
+                       {{inputs[0]}, [](const std::vector<Tensor>& v) { return log(composed_softmax(v[0])); }}, 1e-13);
   }
 }
 
-TEST_CASE("softmax of −Inf alone is NaN, like 0/0") {
+TEST_CASE("softmax of a row of −Inf is NaN, like 0/0") {
   const Tensor x = full({2, 5}, DType::float32, -std::numeric_limits<double>::infinity());
   for (std::int64_t i = 0; i < 10; ++i) {
     REQUIRE(std::isnan(softmax(x).at(i)));
@@ -116,7 +116,7 @@ TEST_CASE("softmax of −Inf alone is NaN, like 0/0") {
   }
 }
 
-TEST_CASE("norms: what they refuse, they say in a sentence") {
+TEST_CASE("norms: the messages for inputs that they refuse") {
   const Tensor x = zeros({2, 6}, DType::float32), six = zeros({6}, DType::float32), two = zeros({2}, DType::float32);
   const auto refusal = [](const auto& call) -> std::string {
     try {

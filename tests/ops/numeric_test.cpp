@@ -1,5 +1,5 @@
-// What the table says of numbers beside gradients: float32 against float64, NaN and Inf, stale memory, thread counts,
-// sizes of zero.
+// Drivers over the op table other than gradients: float32 against float64, NaN and Inf, stale memory, thread counts,
+// sizes of 0.
 #include <cmath>
 #include <limits>
 #include <set>
@@ -49,7 +49,7 @@ Tensor forward(const Case& drawn, const std::vector<Tensor>& inputs) {
   return drawn.call(inputs);
 }
 
-// The output with element j of input i replaced.
+// The output after element j of input i is replaced by `value`.
 Tensor replaced(const Case& drawn, std::size_t i, std::int64_t j, double value) {
   std::vector<Tensor> inputs = drawn.inputs;
   inputs[i] = convert(inputs[i], inputs[i].dtype());
@@ -57,12 +57,8 @@ Tensor replaced(const Case& drawn, std::size_t i, std::int64_t j, double value) 
   return forward(drawn, inputs);
 }
 
-}  // namespace
-
-namespace {
-
-// Compares output and gradients; both sides start from the same numbers, those that float32 can hold. Returns how many
-// gradients were compared.
+// Compares output and gradients in float32 with those in float64, for inputs that float32 represents exactly. Returns
+// the number of gradients compared.
 int require_float32_agrees(const Row& row, Case drawn, double floor) {
   for (Tensor& x : drawn.inputs) {
     if (x && x.dtype() == DType::float64) x = convert(convert(x, DType::float32), DType::float64);
@@ -85,7 +81,7 @@ TEST_CASE("float32 agrees with float64 in every op, outputs and gradients") {
   REQUIRE(compared > 1000);
 }
 
-TEST_CASE("float32 agrees with float64 where the mean of the inputs is ten times their std") {
+TEST_CASE("float32 agrees with float64 where the mean of the inputs is ten standard deviations") {
   int compared = 0;
   for_each_case(50, [&](const Row& row, const Case& drawn) {
     Case shifted = drawn;
@@ -111,14 +107,14 @@ TEST_CASE("NaN in any input of any op reaches every output that depends on it") 
       const Tensor& x = drawn.inputs[i];
       if (!x || x.dtype() == DType::int32) continue;
       for (std::int64_t j = 0; j < x.numel(); j += 1 + x.numel() / 7) {
-        // An output depends on x[j] when a finite change of x[j] changes it.
+        // An output depends on x[j] if a finite change of x[j] changes it.
         const double value = x.data<double>()[j];
         const Tensor up = replaced(drawn, i, j, value + 0.1), down = replaced(drawn, i, j, value - 0.1);
-        const Tensor spoiled = replaced(drawn, i, j, std::numeric_limits<double>::quiet_NaN());
+        const Tensor corrupted = replaced(drawn, i, j, std::numeric_limits<double>::quiet_NaN());
         for (std::int64_t k = 0; k < before.numel(); ++k) {
           if (before.at(k) == up.at(k) && before.at(k) == down.at(k)) continue;
-          INFO("input " << i << " element " << j << " output " << k << ": " << spoiled.at(k));
-          REQUIRE(std::isnan(spoiled.at(k)));
+          INFO("input " << i << " element " << j << " output " << k << ": " << corrupted.at(k));
+          REQUIRE(std::isnan(corrupted.at(k)));
           ++dependent;
           ops.insert(row.op);
         }
@@ -129,8 +125,8 @@ TEST_CASE("NaN in any input of any op reaches every output that depends on it") 
   REQUIRE(ops.size() > 15);
 }
 
-TEST_CASE("Inf in any input of any op leaves an output finite only where that is the limit") {
-  int looked_at = 0;
+TEST_CASE("Inf in any input of any op leaves an output finite only if that is its limit") {
+  int compared = 0;
   for_each_case(4, [&](const Row& row, const Case& drawn) {
     if (!row.propagates) return;
     for (std::size_t i = 0; i < drawn.inputs.size(); ++i) {
@@ -145,13 +141,13 @@ TEST_CASE("Inf in any input of any op leaves an output finite only where that is
             INFO("input " << i << " element " << j << " output " << k << ": " << at_infinity.at(k) << ", at 1e12 "
                           << far.at(k));
             REQUIRE(at_infinity.at(k) == Approx(far.at(k)).margin(1e-9));
-            ++looked_at;
+            ++compared;
           }
         }
       }
     }
   });
-  REQUIRE(looked_at > 20);
+  REQUIRE(compared > 20);
 }
 
 TEST_CASE("stale memory in output buffers changes no bit of any op") {
@@ -181,11 +177,11 @@ TEST_CASE("the number of threads changes no bit of any op") {
   });
 }
 
-TEST_CASE("a gradient is added where there is one and written where there is none") {
+TEST_CASE("a gradient is added where one is present and written where none is") {
   for_each_case(4, [&](const Row&, const Case& drawn) {
     Bound bound(drawn, DType::float64);
     const Evaluation once = evaluate(bound);
-    // A second backward without clearing adds the same again: exactly twice, for every input.
+    // A second backward without clearing adds the same gradients again, so that every input has twice the first.
     Tape tape;
     Tensor y;
     {

@@ -10,16 +10,16 @@ std::int64_t Draw::integer(std::int64_t low, std::int64_t high) {
 }
 double Draw::uniform(double low, double high) { return low + (high - low) * stream_.uniform(calls_++); }
 double Draw::normal() {
-  calls_ += calls_ % 2;  // an even index: the pair of numbers behind one normal is not shared
+  calls_ += calls_ % 2;  // an even index, so that no two normal numbers are made from the same pair of words
   const double value = stream_.normal(calls_);
   calls_ += 2;
   return value;
 }
 
-std::int64_t Draw::extent(std::int64_t most) {
-  static constexpr std::array<std::int64_t, 12> kLiked = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33};
-  const std::int64_t liked = kLiked[static_cast<std::size_t>(integer(0, kLiked.size() - 1))];
-  return liked <= most && coin() ? liked : integer(1, most);
+std::int64_t Draw::extent(std::int64_t max) {
+  static constexpr std::array<std::int64_t, 12> kPreferred = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33};
+  const std::int64_t preferred = kPreferred[static_cast<std::size_t>(integer(0, kPreferred.size() - 1))];
+  return preferred <= max && coin() ? preferred : integer(1, max);
 }
 
 Shape Draw::shape(int rank, std::int64_t elements) {

@@ -1,7 +1,7 @@
-// The table that drives every test of an op. A row says how to draw a case (shapes and values from a seed) and how to
-// call the op; the drivers (tests/ops/*_test.cpp) do the rest: gradients against four-point differences, float32
-// against float64, NaN and Inf, garbage in the output buffers, thread counts, SIMD targets. Adding an op means adding
-// its row to the file of its family; a driver reads autograd/ops.h and fails for an op without one.
+// The table that drives the tests of all ops. A row says how to draw a case (shapes and values from a seed) and how to
+// call the op. The drivers (tests/ops/*_test.cpp) do the rest: gradients against four-point differences, float32
+// against float64, NaN and Inf, garbage in the output buffers, thread counts, SIMD targets. A new op needs a row in the
+// file of its family: a driver reads autograd/ops.h and fails for an op without one.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace maki::tests {
 
-/// Seeded draws for one case. Values are float64; drivers convert.
+/// Seeded random draws for one case. Values are float64; the drivers convert them.
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : stream_(seed, Purpose::test), seed_(seed) {}
@@ -24,11 +24,11 @@ class Draw {
   bool coin() { return integer(0, 1) == 1; }
   double uniform(double low, double high);
   double normal();
-  /// An extent of 1 … most that likes 1, vector widths and their neighbours.
-  std::int64_t extent(std::int64_t most = 20);
-  /// A shape of `rank` extents, at most about `elements` elements together.
+  /// An extent in [1, max]. In about half of the draws it is 1, a vector width or next to one.
+  std::int64_t extent(std::int64_t max = 20);
+  /// A shape of `rank` extents, with about `elements` elements at most.
   Shape shape(int rank, std::int64_t elements = 200);
-  /// `shape` with some leading axes dropped and some extents set to 1: broadcasts against it.
+  /// `shape` with some leading axes dropped and some extents set to 1, so that it broadcasts against `shape`.
   Shape broadcastable(const Shape& shape);
 
   Tensor normals(const Shape& shape, double mean = 0, double std = 1);
@@ -42,7 +42,7 @@ class Draw {
   std::uint64_t seed_, calls_ = 0;
 };
 
-/// One case: inputs (float64, or int32 for ids and masks) and the call. `call` takes the inputs in the type under test.
+/// One case: the inputs (float64, or int32 for ids and masks) and the call, which takes them in the type under test.
 struct Case {
   std::vector<Tensor> inputs;
   std::function<Tensor(const std::vector<Tensor>&)> call;
@@ -50,18 +50,19 @@ struct Case {
 
 struct Row {
   std::string op;    ///< the name in ops.h
-  std::string name;  ///< what tells rows of one op apart, e.g. "add, broadcast"
+  std::string name;  ///< distinguishes the rows of one op, e.g. "left stretched"
   std::function<Case(Draw&)> draw;
-  double step = 1e-3;   ///< h of the four-point differences
-  double floor = 1e-4;  ///< of max(‖a‖, ‖n‖): what a gradient that is zero by mathematics is measured against
-  double bound = 1e-9;
-  bool propagates = true;  ///< NaN in an input must reach every output that depends on it (not so for masked attention)
-  /// Where the float32 driver gives inputs a mean of ten std: that std, and the floor of the norms there. Small where
-  /// large arguments saturate an op: what is left of its gradient is then the rounding of a number near 1.
+  double step = 1e-3;      ///< h of the four-point differences
+  double floor = 1e-4;     ///< lower bound of the norm that errors are relative to, for gradients that are exactly 0
+  double bound = 1e-9;     ///< on the relative error of a gradient
+  bool propagates = true;  ///< NaN in an input must reach every output that depends on it (false for masked attention)
+  /// For the float32 driver that gives inputs a mean of ten standard deviations: that deviation, and the lower bound of
+  /// the norms. Small where large arguments saturate an op, because its gradient then is only the rounding of a number
+  /// near 1.
   double offset_std = 1, offset_floor = 1e-2;
-  /// Cases with a size of 0: right shapes, nothing read, no integer division by zero. May stay empty for ops without.
+  /// Cases with a size of 0: shapes must be right, nothing may be read or divided by zero. Empty for ops that have
+  /// none.
   std::vector<std::function<Case()>> empties = {};
-  /// Input and expected output pairs are for the families' own tests, not for the table.
 };
 
 std::vector<Row> elementwise_rows();  // op_table_elementwise.cpp

@@ -9,7 +9,7 @@ struct Variant {
   double dropout = 0;
 };
 
-// Scores stay moderate (width times scale), so that no weight is so small that differences see only noise.
+// Scores (head size times scale) stay moderate, so that no weight is so small that the differences are only noise.
 Attention options_of(Draw& draw, const Variant& variant) {
   Attention options;
   options.n_head = draw.integer(1, 3);
@@ -19,7 +19,7 @@ Attention options_of(Draw& draw, const Variant& variant) {
   return options;
 }
 
-// A mask with a hole or two; the first sequence's last key stays, so that something is seen.
+// A mask of which about a third is 0. The last key of the first sequence is visible, so that at least one is.
 Tensor mask_of(Draw& draw, std::int64_t batch, std::int64_t keys) {
   Tensor mask = draw.integers({batch, keys}, 0, 2);
   mask.data<std::int32_t>()[keys - 1] = 1;
@@ -77,8 +77,9 @@ Case empty_case(const Shape& q, const Shape& kv, bool causal) {
 
 }  // namespace
 
-// With a mean of ten std scores spread as ten std squared: at a std of 1 every weight is 0 or 1 (dq is then 2e-5 off at
-// 32 columns). Heads of one or two columns can have a dq of almost nothing: hence the floor.
+// With a mean of ten standard deviations, scores have a spread of ten deviations squared. At a deviation of 1 every
+// weight is 0 or 1 (the error of dq is then 2e-5 at 32 columns), hence offset_std. Heads of one or two columns can have
+// a dq close to 0, hence offset_floor.
 std::vector<Row> attention_rows() {
   std::vector<Row> rows = {
       packed_row("packed", {}),

@@ -13,7 +13,7 @@ Tensor divisor(Draw& draw, const Shape& shape) { return draw.away_from_zero(shap
 Tensor positive(Draw& draw, const Shape& shape) { return draw.uniforms(shape, 0.4, 3); }
 Tensor off_the_kink(Draw& draw, const Shape& shape) { return draw.away_from_zero(shape, 0.01, 2); }  // 4 h = 0.004
 
-// Beyond, 1 − y² of the kept output loses digits in float32, by cancellation.
+// For larger |x| the derivative, 1 − y² of the saved output, loses digits in float32 by cancellation.
 Tensor unsaturated(Draw& draw, const Shape& shape) { return draw.uniforms(shape, -1.5, 1.5); }
 
 enum class Stretched { neither, left, right, both };
@@ -45,7 +45,7 @@ void add_binary(std::vector<Row>& rows, const char* name, BinaryOp op, const Val
                                                      {"both stretched", Stretched::both}};
   for (const auto& kind : kinds) {
     const Stretched stretched = kind.second;
-    // Divided by itself, a tensor must stay away from 0 too.
+    // With equal shapes a driver passes one tensor as both inputs, so a must be as far from 0 as a divisor.
     const Values values_a = stretched == Stretched::neither ? values_b : Values(normal);
     rows.push_back({.op = name, .name = kind.first, .draw = [=](Draw& draw) {
                       const std::pair<Shape, Shape> s = shapes(draw, stretched);
@@ -53,7 +53,7 @@ void add_binary(std::vector<Row>& rows, const char* name, BinaryOp op, const Val
                       return two(op, a, b);
                     }});
   }
-  // The common ones at a size that vectors and their tails both see: bias row, column, scalar on either side.
+  // The common broadcasts (row of a bias, column, scalar on either side), at sizes with whole vectors and a tail.
   const std::pair<Shape, Shape> common[] = {{{9, 37}, {37}}, {{9, 37}, {9, 1}}, {{5, 33}, {}},
                                             {{}, {5, 33}},   {{37}, {9, 37}},   {{3, 1, 19}, {4, 1}}};
   rows.push_back({.op = name, .name = "row, column or scalar", .draw = [=](Draw& draw) {
@@ -113,7 +113,7 @@ std::vector<Row> elementwise_rows() {
   rows.push_back(unary_row("gelu", "tanh", normal, [](const Tensor& x) { return gelu(x, Gelu::tanh); }));
   rows.push_back(
       unary_row("convert", "to float64", normal, [](const Tensor& x) { return convert(x, DType::float64); }));
-  // Differences see the rounding to float32, so their step is wide; the op is linear.
+  // The differences contain the rounding to float32, so their step is wide. The op is linear, so that costs nothing.
   rows.push_back(unary_row("convert", "to float32 and back", normal,
                            [](const Tensor& x) { return convert(convert(x, DType::float32), DType::float64); }));
   rows.back().step = 1;

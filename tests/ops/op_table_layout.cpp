@@ -87,7 +87,8 @@ std::function<Case()> empty_of(const Shape& shape, const std::function<Tensor(co
 std::vector<Row> layout_rows() {
   std::vector<Row> rows;
   add_reduction(rows, "sum", sum);
-  // The mean over nothing is NaN, and so is the gradient's factor; the cases with a size of 0 are those of sum.
+  // A mean over no elements is NaN, and so is the factor of its gradient, so most cases with a size of 0 are those of
+  // sum.
   add_reduction(rows, "mean", mean);
   rows.back().empties = {[] {
                            return reduced(mean, zeros({0, 3}, DType::float64), {1}, false);

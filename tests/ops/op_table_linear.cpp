@@ -4,7 +4,8 @@
 namespace maki::tests {
 namespace {
 
-// a [… M, K] and b [… K, N] as stored, with `batch` leading axes on each side.
+// op(a) [… M, K] and op(b) [… K, N], where op transposes the last two axes if asked to. batch_a and batch_b are the
+// numbers of leading axes.
 Row matmul_row(const char* name, bool transpose_a, bool transpose_b, int batch_a, int batch_b) {
   return {.op = "matmul", .name = name, .draw = [=](Draw& draw) {
             const std::int64_t m = draw.extent(), n = draw.extent(35), k = draw.extent();
@@ -37,7 +38,7 @@ Row linear_row(const char* name, int rank, bool bias) {
           }};
 }
 
-// Small enough that the fifth derivative of gelu leaves differences their nine digits.
+// Inputs are small, so that the fifth derivative of gelu leaves the differences nine digits.
 Row linear_gelu_row(const char* name, int rank, bool bias, Gelu form) {
   return {.op = "linear_gelu", .name = name, .draw = [=](Draw& draw) {
             const Shape x = draw.shape(rank);

@@ -4,17 +4,17 @@
 namespace maki::tests {
 namespace {
 
-// Few table rows, so that ids repeat and some are never named.
-Row embedding_row(const char* name, int rank, std::int64_t most_rows) {
+// A table of few rows, so that some ids repeat and others never occur.
+Row embedding_row(const char* name, int rank, std::int64_t max_rows) {
   return {.op = "embedding", .name = name, .draw = [=](Draw& draw) {
-            const std::int64_t vocabulary = draw.extent(most_rows);
+            const std::int64_t vocabulary = draw.extent(max_rows);
             return Case{{draw.normals({vocabulary, draw.extent(35)}),
                          draw.integers(draw.shape(rank, 60), 0, static_cast<std::int32_t>(vocabulary - 1))},
                         [](const std::vector<Tensor>& x) { return embedding(x[0], x[1]); }};
           }};
 }
 
-// Logits […, V]; targets from -1 on where some are to be ignored.
+// Logits […, V]. Targets include -1 if options.ignored is -1.
 Row cross_entropy_row(const char* name, int rank, const CrossEntropy& options, double mean, double std) {
   return {.op = "cross_entropy", .name = name, .draw = [=](Draw& draw) {
             const Shape shape = draw.shape(rank);
@@ -25,7 +25,7 @@ Row cross_entropy_row(const char* name, int rank, const CrossEntropy& options, d
           }};
 }
 
-// x [… C], weight [V, C]; targets from -1 on where some are to be ignored.
+// x [… C], weight [V, C]. Targets include -1 if options.ignored is -1.
 Row linear_cross_entropy_row(const char* name, int rank, const CrossEntropy& options) {
   return {.op = "linear_cross_entropy",
           .name = name,

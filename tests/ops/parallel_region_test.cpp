@@ -1,5 +1,5 @@
-// Ops called by every thread of an OpenMP region of the caller's own. Loops of an op run serially there, and the number
-// of the calling thread in the caller's team, which may be larger than threads(), must not reach any op.
+// Ops called by every thread of an OpenMP region that the caller opened. The loops of an op run serially there. The
+// calling thread's number in the caller's team, which may be larger than threads(), must not be used by any op.
 #include <atomic>
 #include <exception>
 
@@ -27,7 +27,7 @@ bool same(const Evaluation& a, const Evaluation& b) {
   return true;
 }
 
-/// How many of eight threads of one region get the bits that the call outside has.
+/// The number of threads, of the eight in one region, that get the bits of a call outside of it.
 int threads_that_agree(const Case& drawn, DType dtype) {
   Bound outside(drawn, dtype);
   const Evaluation wanted = evaluate(outside);
@@ -43,7 +43,7 @@ int threads_that_agree(const Case& drawn, DType dtype) {
 
 }  // namespace
 
-TEST_CASE("parallel region: eight threads of the caller get the bits of a call outside from every op") {
+TEST_CASE("parallel region: from every op, eight threads of the caller get the bits of a call outside") {
   const ThreadsScope two(2);
   for (const Row& row : op_table()) {
     for (std::uint64_t seed = 2000; seed < 2002; ++seed) {
@@ -55,7 +55,7 @@ TEST_CASE("parallel region: eight threads of the caller get the bits of a call o
   }
 }
 
-TEST_CASE("parallel region: sizes whose loops would be shared out among threads, too") {
+TEST_CASE("parallel region: so do sizes whose loops would be distributed over threads") {
   const ThreadsScope two(2);
   Draw draw(3);
   const std::vector<Case> cases = {

@@ -1,4 +1,4 @@
-// Element types: convert, with its gradient, and the messages where types are mixed.
+// Element types: convert and its gradient, and the messages for mixed types.
 #include <vector>
 
 #include "autograd/ops.h"
@@ -10,7 +10,7 @@
 using namespace maki;
 using namespace maki::tests;
 
-TEST_CASE("convert sends the gradient back in the type of its input, whichever way it goes") {
+TEST_CASE("the gradient of convert has the type of its input, in both directions") {
   for (const auto& types : {std::pair{DType::float32, DType::float64},
                             {DType::float64, DType::float32},
                             {DType::float32, DType::float32},
@@ -37,7 +37,7 @@ TEST_CASE("convert sends the gradient back in the type of its input, whichever w
   }
 }
 
-TEST_CASE("convert rounds to the nearest float32 and copies, also where the type stays") {
+TEST_CASE("convert rounds to the nearest float32, and copies even if the type is the same") {
   const Tensor x = tensor<double>({0.1, 1 + 1e-8, 1e300, 16777217}, {4});
   const Tensor y = convert(x, DType::float32);
   for (std::int64_t i = 0; i < 4; ++i) REQUIRE(y.at(i) == static_cast<double>(static_cast<float>(x.at(i))));
@@ -49,7 +49,7 @@ TEST_CASE("convert rounds to the nearest float32 and copies, also where the type
   REQUIRE_THROWS_WITH(convert(Tensor(), DType::float32), ContainsSubstring("empty tensor"));
 }
 
-TEST_CASE("linear names the types of all its inputs where they differ") {
+TEST_CASE("if the types of its inputs differ, linear names all of them") {
   const Tensor x = zeros({2, 3}, DType::float32), weight = zeros({4, 3}, DType::float32);
   const Tensor bias = zeros({4}, DType::float64);
   REQUIRE_THROWS_WITH(linear(x, weight, bias), ContainsSubstring("linear: x, weight and bias must have one type; got "

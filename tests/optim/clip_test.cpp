@@ -1,4 +1,4 @@
-// The norm against a sum in long double, and the factor that it gives.
+// The gradient norm against a sum in long double, and the clipping factor that follows from it.
 #include "optim/clip.h"
 
 #include <cmath>
@@ -35,7 +35,7 @@ const std::vector<std::int64_t> kSizes = {0, 1, 2, 15, 16, 17, 63, 64, 65, 8191,
 
 }  // namespace
 
-TEST_CASE("the global norm is that of long double, on every target") {
+TEST_CASE("the global norm agrees with a sum in long double on every target") {
   for (const std::string& target : kernels::available_targets()) {
     kernels::force_target(target);
     for (const std::int64_t n : kSizes) {
@@ -64,7 +64,7 @@ TEST_CASE("one NaN or Inf anywhere makes the norm not finite") {
   }
 }
 
-TEST_CASE("the norm has equal bits at every number of threads") {
+TEST_CASE("the norm has the same bits at every number of threads") {
   const int before = threads();
   const Tensor x = random_flat<float>(123457, 1);
   set_threads(1);
@@ -87,7 +87,7 @@ TEST_CASE("the norm of a store counts every gradient once and nothing else") {
   REQUIRE(grad_norm(store) == 5);
 }
 
-TEST_CASE("clipping scales what is too long and nothing else") {
+TEST_CASE("clipping scales gradients whose norm exceeds the limit and no others") {
   REQUIRE(clip_factor(0.5, 1) == 1);
   REQUIRE(clip_factor(0, 1) == 1);
   REQUIRE(clip_factor(4, 1) == 1 / (4 + 1e-6));

@@ -1,5 +1,5 @@
-// Where a gradient stays 0, moments decay to exactly 0 and never pass through subnormal numbers, on which arithmetic is
-// slow.
+// Where a gradient stays 0, moments decay to exactly 0 without passing through the subnormal numbers, whose arithmetic
+// is slow.
 #include <cmath>
 #include <limits>
 
@@ -8,7 +8,7 @@
 #include "tests/optim/small_store.h"
 
 using namespace maki;
-using namespace maki::test;
+using namespace maki::tests;
 
 namespace {
 
@@ -18,7 +18,7 @@ const std::vector<OptimizerOptions> kWithMoments = {
     AdamW{.beta1 = 0.9, .beta2 = 0.95},
 };
 
-// Whether all moments are 0. None may be a nonzero number that is subnormal or close to it.
+// Whether all moments are 0. Fails the test if one is nonzero and subnormal, or close to that range.
 template <class T>
 bool all_zero(Optimizer& optimizer) {
   bool zero = true;
@@ -33,7 +33,7 @@ bool all_zero(Optimizer& optimizer) {
 }
 
 template <class T>
-void require_moments_end_in_zero(const OptimizerOptions& options, int most_steps) {
+void require_moments_end_in_zero(const OptimizerOptions& options, int max_steps) {
   ParameterStore store(dtype_of<T>());
   fill(store);
   Optimizer optimizer(store, options);
@@ -43,17 +43,17 @@ void require_moments_end_in_zero(const OptimizerOptions& options, int most_steps
   }
   REQUIRE_FALSE(all_zero<T>(optimizer));
   int steps = 0;
-  while (steps < most_steps && !all_zero<T>(optimizer)) {
+  while (steps < max_steps && !all_zero<T>(optimizer)) {
     optimizer.step(0);
     ++steps;
   }
   REQUIRE(steps > 100);
-  REQUIRE(steps < most_steps);
+  REQUIRE(steps < max_steps);
 }
 
 }  // namespace
 
-TEST_CASE("moments without a gradient end in exactly 0 on every target") {
+TEST_CASE("without a gradient, moments decay to exactly 0 on every target") {
   for (const std::string& target : kernels::available_targets()) {
     kernels::force_target(target);
     for (std::size_t i = 0; i < kWithMoments.size(); ++i) {
@@ -65,7 +65,7 @@ TEST_CASE("moments without a gradient end in exactly 0 on every target") {
   kernels::force_target("");
 }
 
-TEST_CASE("the smallest moments of float32 that are kept are 1e-30 and, of squares, 1e-36, and NaN is kept") {
+TEST_CASE("in float32, first moments below 1e-30 and second moments below 1e-36 become 0, and NaN stays NaN") {
   struct Case {
     float before;
     bool first, second;  // whether each moment is kept
@@ -88,7 +88,7 @@ TEST_CASE("the smallest moments of float32 that are kept are 1e-30 and, of squar
   }
 }
 
-TEST_CASE("tiny gradients beside a tiny eps move the values as far as large ones") {
+TEST_CASE("with a tiny eps, tiny gradients move the values as far as large ones") {
   ParameterStore store;
   Parameter& weight = store.add("weight", {8}, init::constant(0));
   store.seal();
@@ -99,7 +99,7 @@ TEST_CASE("tiny gradients beside a tiny eps move the values as far as large ones
     store.set_gradients(gradients);
     optimizer.step(0.01);
   }
-  REQUIRE(weight.value().at(0) == Approx(-0.1 / 1.1).epsilon(0.01));  // eps is a tenth of the root
+  REQUIRE(weight.value().at(0) == Approx(-0.1 / 1.1).epsilon(0.01));  // eps is a tenth of the root of the second moment
 }
 
 TEST_CASE("a run resumed while its moments decay has the bits of one that was never stopped") {
@@ -111,7 +111,7 @@ TEST_CASE("a run resumed while its moments decay has the bits of one that was ne
     Optimizer one(straight, kWithMoments[i]), two(resumed, kWithMoments[i]);
     draw_gradients<float>(straight, 1);
     one.step(0.01);
-    for (int s = 0; s < 650; ++s) one.step(0.01);  // of 0.9^n, 1e-30 lies among them for some elements
+    for (int s = 0; s < 650; ++s) one.step(0.01);  // 0.9^650 ≈ 2e-30: some moments are about to be flushed
     std::ranges::copy(straight.values().values<float>(), resumed.values().data<float>());
     for (std::size_t k = 0; k < one.moments().size(); ++k) {
       std::ranges::copy(one.moments()[k].values.values<float>(), two.moments()[k].values.data<float>());

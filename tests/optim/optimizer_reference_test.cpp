@@ -1,4 +1,4 @@
-// Optimizers against the textbook's loop in long double, on parameters of ragged sizes in all three groups.
+// Optimizers against a textbook loop in long double, on parameters of irregular sizes in all three groups.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -9,13 +9,13 @@
 #include "tests/optim/small_store.h"
 
 using namespace maki;
-using namespace maki::test;
+using namespace maki::tests;
 
 namespace {
 
 using Real = long double;
 
-// One element's update as the papers and PyTorch have it. a and b are its moments.
+// The update of one element as the papers and PyTorch define it. a and b are its moments.
 class Reference {
  public:
   Reference(const OptimizerOptions& options, int step) : options_(options) {
@@ -56,22 +56,23 @@ class Reference {
   Real correction1_ = 1, correction2_ = 1;
 };
 
-// Rounding errors of single steps: of the worst element, relative to the numbers that are added for it, and of values
-// and moments as a whole. The first is sharper; the second forgives a sum that cancels, as in float32 it may.
+// Rounding errors of single steps. `worst` is that of the worst element, relative to the size of the terms that are
+// added for it. whole() is the relative error of the array in the 2-norm. The first is stricter; the second tolerates
+// sums that cancel, which float32 needs.
 struct Errors {
   Real worst = 0, difference = 0, norm = 0;
 
   void add(Real expected, double got, Real size) {
     const Real d = std::abs(expected - got);
     const Real relative = d / std::max(size, std::numeric_limits<Real>::min());
-    worst = relative <= worst ? worst : relative;  // NaN stays
+    worst = relative <= worst ? worst : relative;  // keeps a NaN
     difference += d * d;
     norm += expected * expected;
   }
   double whole() const { return static_cast<double>(std::sqrt(difference / norm)); }
 };
 
-// Each step begins in the very state the optimizer is in, so that errors do not add up.
+// Each step of the reference begins with the state that the optimizer is in, so that errors do not accumulate.
 template <class T>
 std::array<Errors, 3> compare(const OptimizerOptions& options, int steps) {
   ParameterStore store(dtype_of<T>());
@@ -122,7 +123,7 @@ TEST_CASE("each optimizer follows the reference in long double") {
   kernels::force_target("");
 }
 
-TEST_CASE("a hundred steps of each optimizer end where the reference ends") {
+TEST_CASE("after a hundred steps each optimizer agrees with the reference") {
   for (std::size_t kind = 0; kind < kAll.size(); ++kind) {
     ParameterStore store(DType::float64);
     store.add("weight", {13, 3}, init::normal(1));

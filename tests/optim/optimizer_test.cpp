@@ -1,4 +1,4 @@
-// What an optimizer moves and what not, what a checkpoint must keep of it, and what it refuses.
+// Which values an optimizer updates, what a checkpoint must keep of it, and which options it refuses.
 #include "optim/optimizer.h"
 
 #include <cmath>
@@ -10,9 +10,9 @@
 #include "tests/optim/small_store.h"
 
 using namespace maki;
-using namespace maki::test;
+using namespace maki::tests;
 
-TEST_CASE("the moments are what a checkpoint needs: named, flat, and enough to go on from") {
+TEST_CASE("the moments are what a checkpoint needs: named, flat, and sufficient to resume from") {
   for (std::size_t kind = 0; kind < kAll.size(); ++kind) {
     INFO("optimizer " << kind);
     ParameterStore straight, resumed;
@@ -51,7 +51,7 @@ TEST_CASE("the moments are what a checkpoint needs: named, flat, and enough to g
   REQUIRE(Optimizer(store, Adam{}).moments().at(1).name == "exp_avg_sq");
 }
 
-TEST_CASE("at learning rate 0 nothing moves, frozen parameters and padding never do") {
+TEST_CASE("at learning rate 0 no value changes, and frozen parameters and padding never change") {
   for (std::size_t kind = 0; kind < kAll.size(); ++kind) {
     INFO("optimizer " << kind);
     ParameterStore store;
@@ -89,7 +89,7 @@ TEST_CASE("at learning rate 0 nothing moves, frozen parameters and padding never
   }
 }
 
-TEST_CASE("weight decay acts on matrices alone, and without a gradient") {
+TEST_CASE("weight decay applies to matrices only, and also without a gradient") {
   ParameterStore store(DType::float64);
   Parameter& matrix = store.add("matrix", {2, 2}, init::constant(1));
   Parameter& vector = store.add("vector", {2}, init::constant(1));
@@ -100,7 +100,7 @@ TEST_CASE("weight decay acts on matrices alone, and without a gradient") {
   REQUIRE(vector.value().at(1) == 1);
 }
 
-TEST_CASE("a step raises the version and leaves no gradient behind") {
+TEST_CASE("a step increments the store's version and clears the gradients") {
   ParameterStore store;
   Parameter& weight = store.add("weight", {4}, init::constant(1));
   store.seal();
@@ -110,12 +110,12 @@ TEST_CASE("a step raises the version and leaves no gradient behind") {
   optimizer.step(1);
   REQUIRE(store.version() > version);
   const Tensor after = copy<float>(store.values());
-  optimizer.step(1);  // nothing was written since
+  optimizer.step(1);  // no gradient was written since
   REQUIRE(same_bits(store.values(), after));
   REQUIRE(weight.gradient().at(0) == 0);
 }
 
-TEST_CASE("updates have equal bits at every number of threads") {
+TEST_CASE("updates have the same bits at every number of threads") {
   const int before = threads();
   for (std::size_t kind = 0; kind < kAll.size(); ++kind) {
     Tensor expected;
@@ -136,7 +136,7 @@ TEST_CASE("updates have equal bits at every number of threads") {
   set_threads(before);
 }
 
-TEST_CASE("optimizers refuse values out of range") {
+TEST_CASE("optimizers refuse options out of range") {
   ParameterStore store;
   fill(store);
   REQUIRE_THROWS_AS(Optimizer(store, Sgd{.momentum = 1}), Error);

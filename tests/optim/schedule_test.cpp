@@ -1,4 +1,4 @@
-// Schedules at points known by hand, and no jump anywhere.
+// Schedules at points computed by hand, and their continuity.
 #include "optim/schedule.h"
 
 #include <cmath>
@@ -27,7 +27,7 @@ TEST_CASE("every schedule warms up linearly and reaches its peak at the last ste
   }
 }
 
-TEST_CASE("schedules at golden points") {
+TEST_CASE("schedules at points computed by hand") {
   REQUIRE(of(Decay::constant)(10) == 1.0);
   REQUIRE(of(Decay::constant)(1000000) == 1.0);
 
@@ -39,7 +39,7 @@ TEST_CASE("schedules at golden points") {
   REQUIRE(of(Decay::cosine)(60) == Approx(0.55));
   REQUIRE(of(Decay::cosine)(35) == Approx(0.1 + 0.9 * 0.5 * (1 + std::sqrt(0.5))));
 
-  // d^-0.5 · min(n^-0.5, n · w^-1.5) with n = s + 1, scaled to 1 at its peak.
+  // d^-0.5 · min(n^-0.5, n · w^-1.5) with n = s + 1 and warm-up w (Vaswani et al. 2017), scaled to 1 at its peak.
   for (const int s : {0, 5, 9, 10, 39, 200}) {
     const double n = s + 1, original = std::sqrt(10.0) * std::min(1 / std::sqrt(n), n / std::pow(10.0, 1.5));
     REQUIRE(of(Decay::inverse_sqrt)(s) == Approx(original));
@@ -62,7 +62,8 @@ TEST_CASE("linear, cosine and wsd reach min_lr at the horizon and stay there") {
 
 TEST_CASE("no schedule jumps or rises after the warmup") {
   for (const Decay decay : kDecays) {
-    // At a fine step the curve is continuous: no two neighbours differ by more than the steepest slope allows.
+    // Over 100,000 steps the curve must look continuous: no two neighbouring steps differ by more than the steepest
+    // slope allows.
     const Schedule fine{.decay = decay, .learning_rate = 1, .min_lr = 0.1, .warmup_steps = 1000, .decay_steps = 100000};
     double largest = 0;
     for (std::int64_t s = 1; s < 100100; ++s) {
@@ -76,7 +77,7 @@ TEST_CASE("no schedule jumps or rises after the warmup") {
   }
 }
 
-TEST_CASE("horizons shorter than the warmup, and none") {
+TEST_CASE("horizons shorter than the warmup, and no horizon") {
   for (const Decay decay : {Decay::linear, Decay::cosine, Decay::wsd}) {
     const Schedule schedule{.decay = decay, .learning_rate = 1, .min_lr = 0.25, .warmup_steps = 8, .decay_steps = 4};
     REQUIRE(schedule(7) == 1);
@@ -89,7 +90,7 @@ TEST_CASE("horizons shorter than the warmup, and none") {
   }
 }
 
-TEST_CASE("schedules have names, and refuse what makes no sense") {
+TEST_CASE("schedules have names, and refuse values that make no sense") {
   for (const Decay decay : kDecays) REQUIRE(decay_named(to_string(decay)) == decay);
   REQUIRE_THROWS_WITH(decay_named("cosin"), ContainsSubstring("cosine"));
   REQUIRE_THROWS_AS(of(Decay::cosine)(-1), Error);

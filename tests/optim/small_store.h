@@ -1,4 +1,4 @@
-// A store of ragged parameters, gradients for it, and every optimizer: what the tests of optim share.
+// Shared by the tests of optim: a store of parameters of irregular sizes, gradients for it, and every optimizer.
 #pragma once
 
 #include <cmath>
@@ -8,9 +8,10 @@
 
 #include "optim/optimizer.h"
 
-namespace maki::test {
+namespace maki::tests {
 
-// Sizes around the vector widths, and one that spans several blocks of the kernel.
+// Fills the store with parameters whose sizes are close to the vector widths, and one that spans several blocks of the
+// kernel.
 inline void fill(ParameterStore& store) {
   for (const std::int64_t size : {1, 3, 7, 15, 17, 33}) {
     store.add("vector." + std::to_string(size), {size}, init::normal(1));
@@ -21,7 +22,7 @@ inline void fill(ParameterStore& store) {
   store.seal(7);
 }
 
-// Another gradient each step, of very different sizes; padding stays as the store made it.
+// Gradients that differ from step to step and span many orders of magnitude. Padding is left unchanged.
 template <class T>
 void draw_gradients(ParameterStore& store, std::uint64_t step) {
   T* const flat = store.gradients().data<T>();
@@ -58,4 +59,4 @@ Tensor copy(const Tensor& x) {
   return tensor(x.values<T>(), x.shape());
 }
 
-}  // namespace maki::test
+}  // namespace maki::tests

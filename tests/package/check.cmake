@@ -1,6 +1,6 @@
-# Installs maki into a fresh folder, builds the project beside this file against it, and runs it.
-# cmake -DBUILD=<maki build folder> -DSOURCE=<this folder> -DWORK=<scratch folder> -DCOMPILER=<what built maki: two
-# runtimes of OpenMP do not mix> -P check.cmake
+# Installs maki into a fresh folder, builds the project in this folder against it, and runs it.
+# cmake -DBUILD=<maki build folder> -DSOURCE=<this folder> -DWORK=<scratch folder> -DCOMPILER=<compiler> -P check.cmake
+# The compiler must be the one that built maki, because two OpenMP runtimes must not be mixed.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -16,6 +16,6 @@ run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" -G Ninja "-DCMAKE_PREFIX_
 run(${CMAKE_COMMAND} --build "${WORK}/build")
 run("${WORK}/build/uses_maki")
 if(NOT output MATCHES "loss fell")
-  message(FATAL_ERROR "uses_maki ran, but said: ${output}")
+  message(FATAL_ERROR "uses_maki ran, but printed: ${output}")
 endif()
 message(STATUS "${output}")

@@ -1,4 +1,4 @@
-// A run of a session inside the test's own process, with everything that it reported.
+// Runs a session inside the process of the test and captures what it reports on stderr.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ struct CapturedRun {
     directory.create();
   }
 
-  /// Continues from a step, as a resume does; returns what was reported on the way. The exit code must be 0.
+  /// Continues from a step, as a resume does, and returns what was reported. Requires exit code 0.
   std::string go_on(std::int64_t step, std::int64_t max_steps, FileSystem& fs = posix()) {
     config.max_steps = max_steps;
     Trainer trainer(config, data);

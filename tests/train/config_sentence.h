@@ -1,4 +1,4 @@
-// What the configuration says of a text, and what it makes of it.
+// The messages with which a configuration refuses a text, and the configuration read from a text.
 #pragma once
 
 #include <string>

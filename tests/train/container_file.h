@@ -1,4 +1,4 @@
-// Containers for tests: small ones, and forged ones whose hashes are right.
+// Containers for tests: small ones, and forged ones with valid hashes.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline std::string small(const Folder& folder) {
   return write(folder, {{"one", "first"}, {"two", std::string(70, 'b')}});
 }
 
-// What a reader of everything says of these bytes; empty when it finds no fault.
+// The message with which a reader of the whole container refuses these bytes; empty if it accepts them.
 inline std::string refusal(const Folder& folder, const std::string& bytes) {
   const std::string path = folder / "tried.maki";
   put(path, bytes);
@@ -49,7 +49,7 @@ void store(std::string& bytes, std::size_t at, Number number) {
   std::memcpy(bytes.data() + at, &number, sizeof number);
 }
 
-// Makes header and trailer hashes right again, as whoever forges a file would.
+// Recomputes the hashes of header and trailer, as somebody who forges a file would.
 inline std::string rehashed(std::string bytes, std::uint32_t sections) {
   const std::size_t front = std::min(kHeader + sections * kEntry, bytes.size() - kTrailer);
   store(bytes, 24, std::uint64_t{0});

@@ -1,10 +1,12 @@
-// A container that lies: hashes are right, or one of them, and still it is refused before anything is allocated.
+// Forged containers: some or all of the hashes are valid, and they are refused all the same, before anything is
+// allocated.
 #include "tests/train/container_file.h"
 
 using namespace maki;
 using namespace maki::tests;
 
-TEST_CASE("each hash does its own work: a section's for a reader of it, the last one for what no section holds") {
+TEST_CASE(
+    "each hash does its own work: that of a section for its readers, the last one for the bytes between sections") {
   const Folder folder;
   const std::string good = small(folder);
   const std::size_t first = kHeader + 2 * kEntry, second = first + 64;
@@ -12,7 +14,8 @@ TEST_CASE("each hash does its own work: a section's for a reader of it, the last
     put(folder / "tried.maki", bytes);
     return folder / "tried.maki";
   };
-  // A section changed and the last hash forged to fit: verify() sees nothing, so the reader of the section must.
+  // A section is changed and the last hash forged to match. verify() accepts that, so the reader of the section must
+  // notice.
   for (const std::size_t at : {first, first + 4, second, second + 69}) {
     std::string bytes = good;
     bytes[at] ^= 4;
@@ -24,7 +27,7 @@ TEST_CASE("each hash does its own work: a section's for a reader of it, the last
     REQUIRE(holds(sentence<CheckpointError>([&] { file.read(changed, into); }), "damaged"));
     REQUIRE(file.read(at < second ? "two" : "one") == (at < second ? std::string(70, 'b') : "first"));
   }
-  // The last hash itself changed: every section reads, and verify() refuses.
+  // The last hash itself is changed. Every section can be read, and verify() refuses.
   for (std::size_t at = good.size() - kTrailer; at < good.size(); ++at) {
     std::string bytes = good;
     bytes[at] ^= 4;
@@ -34,7 +37,7 @@ TEST_CASE("each hash does its own work: a section's for a reader of it, the last
   }
 }
 
-TEST_CASE("a forged size of the file is refused on opening, whatever else fits it") {
+TEST_CASE("a forged file size is refused on opening, even if everything else is consistent") {
   const Folder folder;
   const std::string good = small(folder);
   for (const std::uint64_t size :
@@ -53,7 +56,7 @@ TEST_CASE("a forged size of the file is refused on opening, whatever else fits i
 TEST_CASE("a forged table with valid hashes is refused before anything is allocated") {
   const Folder folder;
   const std::string good = small(folder);
-  REQUIRE(rehashed(good, 2) == good);  // the forger's hashes are the right ones
+  REQUIRE(rehashed(good, 2) == good);  // rehashed() computes valid hashes
   const std::size_t offset_at = kHeader + 32, length_at = kHeader + 40;
   for (const std::uint64_t lie :
        {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{6}, std::uint64_t{64}, std::uint64_t{4096},
@@ -81,10 +84,10 @@ TEST_CASE("a forged table with valid hashes is refused before anything is alloca
   require_refused(folder, rehashed(unended, 2));
 }
 
-TEST_CASE("a length that runs once round the end of all numbers is refused") {
+TEST_CASE("a length that overflows 64 bits is refused") {
   const Folder folder;
   const std::string good = small(folder);
-  // The first section ends where the table's last entry begins, 2^64 bytes later; the second goes on from there.
+  // Modulo 2^64 the first section ends where the last entry of the table begins. The second continues from there.
   std::string bytes = good;
   store(bytes, kHeader + 40, ~std::uint64_t{0} - 63);
   store(bytes, kHeader + kEntry + 32, std::uint64_t{kHeader + kEntry});
@@ -93,7 +96,7 @@ TEST_CASE("a length that runs once round the end of all numbers is refused") {
   REQUIRE(holds(sentence<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); }), "table"));
 }
 
-TEST_CASE("opening alone finds every flipped byte of header and table, and every cut and extension") {
+TEST_CASE("opening a file detects every flipped byte of header and table, and every truncation and extension") {
   const Folder folder;
   const std::string good = small(folder);
   const auto require_closed = [&](const std::string& bytes) {
@@ -113,11 +116,11 @@ TEST_CASE("opening alone finds every flipped byte of header and table, and every
   require_closed(rehashed(bytes, 2));
 }
 
-TEST_CASE("sections out of their order are refused, though every hash is right") {
+TEST_CASE("sections out of order are refused although every hash is valid") {
   const Folder folder;
   std::string bytes = write(folder, {{"one", "first"}, {"two", "other"}, {"three", "third"}});
   REQUIRE(rehashed(bytes, 3) == bytes);
-  // The first two change places: offset, length and hash, not the names.
+  // Swaps offset, length and hash of the first two sections, not their names.
   std::swap_ranges(bytes.begin() + kHeader + 32, bytes.begin() + kHeader + 64, bytes.begin() + kHeader + kEntry + 32);
   require_refused(folder, rehashed(bytes, 3));
 }
@@ -129,7 +132,8 @@ TEST_CASE("two sections of one name are refused") {
   require_refused(folder, rehashed(bytes, 2));
 }
 
-TEST_CASE("what must be zero is, though every hash is right: the end of the header, of names, of the table, and gaps") {
+TEST_CASE(
+    "what must be zero is, though every hash is right: the ends of header, names and table entries, and the gaps") {
   const Folder folder;
   const std::string good = small(folder);
   const std::size_t sections = kHeader + 2 * kEntry, second = sections + 64;
@@ -148,7 +152,7 @@ TEST_CASE("what must be zero is, though every hash is right: the end of the head
       INFO("byte " << at);
       const std::string forged = rehashed(bytes, 2);
       put(folder / "forged.maki", forged);
-      // Already to open it is refused: a reader of some sections meets every gap too.
+      // It is refused on opening, so a reader of some sections is protected from every gap, too.
       REQUIRE(holds(sentence<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); }), "forged"));
     }
     ++zeros;
@@ -156,7 +160,7 @@ TEST_CASE("what must be zero is, though every hash is right: the end of the head
   REQUIRE(zeros == 32 + 2 * (28 + 8) + (64 - 5) + (128 - 70));
 }
 
-TEST_CASE("a name that cannot be printed is refused, written or read") {
+TEST_CASE("a name that is not printable is refused, in writing and in reading") {
   const Folder folder;
   const std::string good = small(folder);
   for (const std::string& name : {std::string(), std::string("a b"), std::string("a\nb"), std::string("\x1b[2J"),

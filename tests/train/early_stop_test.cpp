@@ -10,7 +10,7 @@ namespace {
 
 constexpr Regular kTens{.interval = 10, .after = 0, .share = 1};
 
-// Evaluations at steps 10, 20, …: validation and training losses.
+// Evaluations at steps 10, 20, … with the given validation and training losses.
 std::vector<Measured> evaluations(const std::vector<std::pair<double, double>>& losses) {
   std::vector<Measured> list;
   for (const auto& [loss, train] : losses)
@@ -18,7 +18,7 @@ std::vector<Measured> evaluations(const std::vector<std::pair<double, double>>& 
   return list;
 }
 
-// Letters in no order: there is nothing to learn from them but the training text itself.
+// Random letters: a model can only memorize them.
 std::string random_letters() {
   const RandomStream stream(9, Purpose::test);
   std::string text;
@@ -42,7 +42,7 @@ Config overfitting_config() {
 
 }  // namespace
 
-TEST_CASE("a run is overfitting when its validation loss has no new best and its training loss falls") {
+TEST_CASE("a run is overfitting if its validation loss has no new best while its training loss falls") {
   const auto since = [](const std::vector<std::pair<double, double>>& losses, std::int64_t patience = 2) {
     return overfitting_since(evaluations(losses), kTens, patience).value_or(-1);
   };
@@ -52,9 +52,9 @@ TEST_CASE("a run is overfitting when its validation loss has no new best and its
   REQUIRE(since({{1, 3}, {2, 2}, {3, 1}}) == 10);
   REQUIRE(since({{1, 3}, {2, 2}, {3, 1}}, 3) == -1);
   REQUIRE(since({{2, 3}, {1, 2}, {1.5, 1}, {1.5, 0.5}}) == 20);
-  REQUIRE(since({{1, 3}, {1, 2}, {1, 1}}) == 10);              // equal is no new best
+  REQUIRE(since({{1, 3}, {1, 2}, {1, 1}}) == 10);              // an equal loss is not a new best
   REQUIRE(since({{1, 3}, {2, 3}, {3, 3}}) == -1);              // a plateau
-  REQUIRE(since({{1, 3}, {2, 2}, {3, 1}, {0.5, 0.5}}) == -1);  // it went on after all
+  REQUIRE(since({{1, 3}, {2, 2}, {3, 1}, {0.5, 0.5}}) == -1);  // a new best after all
   REQUIRE(since({{1, 3}, {2, 2}, {0.5, 2}, {3, 1}, {4, 0}}) == 30);
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("evaluations at other steps, before a phase and over another share do 
   REQUIRE_FALSE(overfitting_since(list, {.interval = 20, .after = 0, .share = 1}, 2));
 }
 
-TEST_CASE("an overfitting run ends early, says so with the best step, and its last evaluation covers the whole text") {
+TEST_CASE("an overfitting run ends early, reports the best step, and its last evaluation covers the whole text") {
   CapturedRun run(overfitting_config(), random_letters());
   const std::string said = run.go_on(0, 1000);
   INFO(said);
@@ -91,7 +91,7 @@ TEST_CASE("an overfitting run ends early, says so with the best step, and its la
       REQUIRE(get(resumed.directory.checkpoint_file(end)) == get(run.directory.checkpoint_file(end)));
     }
   }
-  SECTION("resumed as it is, it says how to continue; with early stopping off, it continues") {
+  SECTION("resumed unchanged, it reports how to continue, and with early stopping off it continues") {
     const std::string again = run.go_on(end, 1000);
     INFO(again);
     REQUIRE(holds(again, fmt::format("has not improved since step {}", best)));

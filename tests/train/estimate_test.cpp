@@ -1,4 +1,4 @@
-// What a run will need is told before memory is taken for it, and close to what it then takes.
+// The memory that a run will need is estimated before it is allocated, and the estimate is close to what the run takes.
 #include "train/estimate.h"
 
 #include "autograd/core/storage.h"
@@ -23,11 +23,18 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   shape.val_fraction = 0;
   shape.lr_decay_steps = 10;
   std::vector<Config> shapes(6, shape);
-  shapes[1].n_embd = 256, shapes[1].n_layer = 2;
-  shapes[2].dtype = "float64", shapes[2].optimizer = "sgd";
-  shapes[3].grad_accum = 5, shapes[3].batch_size = 4;
-  shapes[4].tokenizer = "byte", shapes[4].block_size = 256, shapes[4].n_layer = 1;
-  shapes[5].batch_size = 1, shapes[5].block_size = 16, shapes[5].n_embd = 384;
+  shapes[1].n_embd = 256;
+  shapes[1].n_layer = 2;
+  shapes[2].dtype = "float64";
+  shapes[2].optimizer = "sgd";
+  shapes[3].grad_accum = 5;
+  shapes[3].batch_size = 4;
+  shapes[4].tokenizer = "byte";
+  shapes[4].block_size = 256;
+  shapes[4].n_layer = 1;
+  shapes[5].batch_size = 1;
+  shapes[5].block_size = 16;
+  shapes[5].n_embd = 384;
   for (const Config& config : shapes) {
     const Dataset data = letters(config);
     const MemoryNeed need = memory_needed(config, data.tokenizer->vocab_size());
@@ -46,7 +53,7 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   }
 }
 
-TEST_CASE("sizes that no machine has are estimated without taking memory") {
+TEST_CASE("sizes beyond any machine are estimated without allocating memory") {
   Config config;
   config.n_layer = 1000;
   config.n_head = 1;
@@ -59,7 +66,7 @@ TEST_CASE("sizes that no machine has are estimated without taking memory") {
   REQUIRE(bytes_text(5'000) == "5 kB");
 }
 
-TEST_CASE("the memory that is left is the least of what the system and its control groups leave") {
+TEST_CASE("the available memory is the minimum over the system and its control groups") {
   const auto left = [](const std::vector<std::pair<std::string, std::string>>& files) {
     const Folder root;
     for (const auto& [name, text] : files) {
@@ -70,25 +77,25 @@ TEST_CASE("the memory that is left is the least of what the system and its contr
   };
   const std::pair<std::string, std::string> system = {"proc/meminfo", "MemTotal: 9 kB\nMemAvailable:   2000 kB\n"};
   const std::pair<std::string, std::string> group = {"proc/self/cgroup", "0::/user/one\n"};
-  const std::string two = "sys/fs/cgroup/";
+  const std::string v2 = "sys/fs/cgroup/";
   REQUIRE(left({}) == -1);
   REQUIRE(left({system}) == 2'048'000);
   REQUIRE(left({system, group}) == 2'048'000);
-  REQUIRE(left({system, group, {two + "user/one/memory.max", "max\n"}, {two + "user/one/memory.current", "5\n"}}) ==
+  REQUIRE(left({system, group, {v2 + "user/one/memory.max", "max\n"}, {v2 + "user/one/memory.current", "5\n"}}) ==
           2'048'000);
   const std::vector<std::pair<std::string, std::string>> limited = {
       system,
       group,
-      {two + "user/memory.max", "1000000\n"},
-      {two + "user/memory.current", "400000\n"},
-      {two + "user/memory.stat", "anon 3\ninactive_file 50000\n"}};
+      {v2 + "user/memory.max", "1000000\n"},
+      {v2 + "user/memory.current", "400000\n"},
+      {v2 + "user/memory.stat", "anon 3\ninactive_file 50000\n"}};
   REQUIRE(left(limited) == 650'000);
-  REQUIRE(left({group, {two + "memory.max", "10\n"}, {two + "memory.current", "30\n"}}) == 0);
-  const std::string one = "sys/fs/cgroup/memory/";
+  REQUIRE(left({group, {v2 + "memory.max", "10\n"}, {v2 + "memory.current", "30\n"}}) == 0);
+  const std::string v1 = "sys/fs/cgroup/memory/";
   REQUIRE(left({system,
                 {"proc/self/cgroup", "5:cpu:/x\n4:memory:/\n"},
-                {one + "memory.limit_in_bytes", "700000"},
-                {one + "memory.usage_in_bytes", "600000"},
-                {one + "memory.stat", "cache 1\ntotal_inactive_file 1000\n"}}) == 101'000);
-  REQUIRE(available_memory().value_or(1) > 0);  // of this machine
+                {v1 + "memory.limit_in_bytes", "700000"},
+                {v1 + "memory.usage_in_bytes", "600000"},
+                {v1 + "memory.stat", "cache 1\ntotal_inactive_file 1000\n"}}) == 101'000);
+  REQUIRE(available_memory().value_or(1) > 0);  // on this machine
 }

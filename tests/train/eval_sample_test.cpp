@@ -1,4 +1,5 @@
-// What an evaluation measures: batches spread evenly over a text, the same ones each time; the whole text at the end.
+// What an evaluation measures: batches spread evenly over a text, the same ones each time, and the whole text at the
+// end.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -29,7 +30,7 @@ std::vector<nlohmann::json> evaluations(const RunDirectory& run) {
   return lines;
 }
 
-// 60 steps on a text of 1,200 batches, 120 of them for validation; an evaluation every ten steps.
+// 60 steps on a text of 500 batches, 125 of them for validation, with an evaluation every ten steps.
 Config measured_config() {
   Config config = smallest_config();
   config.n_embd = 8;
@@ -46,7 +47,7 @@ Config measured_config() {
 
 }  // namespace
 
-TEST_CASE("samples are spread evenly over a text, ascending, each at most once, all of them where all are wanted") {
+TEST_CASE("samples are spread evenly over a text, ascending, each at most once, and all of them if all are requested") {
   for (const std::int64_t count : {1, 2, 3, 7, 10, 97, 1000}) {
     for (std::int64_t taken = 1; taken <= count; ++taken) {
       std::int64_t before = -1;
@@ -88,31 +89,32 @@ TEST_CASE("the automatic sample costs at most a tenth of the training between tw
   REQUIRE(eval_sample(config).val == 0);
 }
 
-TEST_CASE("a sample measures the whole text, not its beginning, and one pass gives the same bits as two") {
+TEST_CASE("a sample represents the whole text, not its beginning, and one pass gives the same bits as two") {
   Config config = measured_config();
   CapturedRun run(config, uneven_text() + uneven_text() + uneven_text() + uneven_text());
   Trainer trainer(run.config, run.data);
   for (int i = 0; i < 40; ++i) trainer.step();
   const EvalBatches batches(run.data.val, config.batch_size, config.block_size);
-  const auto loss = [&](std::int64_t most) {
-    return mean_loss(trainer.model(), batches, config.block_size, most, {})->mean;
+  const auto loss = [&](std::int64_t max_batches) {
+    return mean_loss(trainer.model(), batches, config.block_size, max_batches, {})->mean;
   };
   const auto both = whole_loss(trainer.model(), batches, config.block_size, 25, {});
   REQUIRE(both->whole.mean == loss(0));
   REQUIRE(both->whole.targets == batches.targets());
   REQUIRE(both->sample.mean == loss(25));
   REQUIRE(both->sample.targets == 25 * 8);
-  // The first 25 batches hold nothing but the easy half: their loss was less than half of the true one.
+  // The first 25 batches are all from the easy half. Their loss was less than half of the true one.
   REQUIRE(std::abs(loss(25) - loss(0)) < 0.1 * loss(0));
 }
 
-TEST_CASE("the share is stated, and the last evaluation covers the whole text and says what the sample gave") {
+TEST_CASE(
+    "the share is reported, and the last evaluation covers the whole text and also reports the loss of the sample") {
   CapturedRun run(measured_config(), uneven_text());
   const std::string said = run.go_on(0, 60);
   INFO(said);
   const auto lines = evaluations(run.directory);
   REQUIRE(lines.size() == 7);
-  // Three batches can be afforded, one of them of the training text; 1,000 validation tokens are 125 batches.
+  // The budget is three batches, one of them of the training text. The 1,000 validation tokens are 125 batches.
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
     REQUIRE(lines[i]["val_share"].get<double>() == 2.0 / 125);
     REQUIRE_FALSE(lines[i].contains("sampled_val_loss"));
@@ -121,19 +123,19 @@ TEST_CASE("the share is stated, and the last evaluation covers the whole text an
   REQUIRE(lines.back()["sampled_val_share"].get<double>() == 2.0 / 125);
   REQUIRE(holds(said, " on 1.6% of the text"));
   REQUIRE(holds(said, " on the whole text"));
-  // The last line's sampled loss decides about best, as every other line's loss did.
+  // In the last line, the loss of the sample decides about best, as the loss of every other line did.
   double least = 1e9;
   for (std::size_t i = 1; i < lines.size(); ++i)
     least = std::min(least, lines[i].value("sampled_val_loss", lines[i]["val_loss"].get<double>()));
   REQUIRE(run.directory.best()->loss == least);
-  // What is said of the best at the end is its loss over the whole text.
+  // The final report gives the loss of the best checkpoint over the whole text.
   Trainer trainer(run.config, run.data);
   load_values(ContainerReader(run.directory.checkpoint_file(run.directory.best()->step)), trainer.store());
   REQUIRE(holds(said, fmt::format("best validation loss {:.4f} at step {}", *trainer.validation_loss({}, true),
                                   run.directory.best()->step)));
 }
 
-TEST_CASE("training loss is measured all over the training text") {
+TEST_CASE("the training loss is measured all over the training text") {
   Config config = measured_config();
   config.eval_batches = 0;
   CapturedRun run(config, uneven_text());
@@ -147,7 +149,7 @@ TEST_CASE("training loss is measured all over the training text") {
   REQUIRE(std::abs(trainer.evaluate()->train_loss - whole) < 0.1 * whole);
 }
 
-TEST_CASE("with another share from here on, best is measured again before anything is compared with it") {
+TEST_CASE("after a change of the share, best is measured again before anything is compared with it") {
   CapturedRun run(measured_config(), uneven_text());
   run.go_on(0, 30);
   const std::int64_t step = run.directory.best()->step;
@@ -159,7 +161,7 @@ TEST_CASE("with another share from here on, best is measured again before anythi
   load_values(ContainerReader(run.directory.checkpoint_file(step)), trainer.store());
   REQUIRE(run.directory.best()->step == step);
   REQUIRE(run.directory.best()->loss == trainer.validation_loss().value());
-  // And the run goes on with its own weights.
+  // The run continues with its own weights, not with those of best.
   CapturedRun straight(measured_config(), uneven_text());
   straight.go_on(0, 60);
   run.go_on(30, 60);

@@ -1,4 +1,4 @@
-// The loss of an evaluation against one sum over every target of the text, each predicted from its own window alone.
+// The loss of an evaluation against a sum over every target of the text, each predicted from its own window only.
 #include "train/evaluate.h"
 
 #include <cmath>
@@ -18,8 +18,8 @@ Config small_config() {
   c.n_head = 2;
   c.n_embd = 8;
   c.block_size = 5;
-  c.dropout = 0.5;          // plays no part in an evaluation
-  c.label_smoothing = 0.3;  // neither does this
+  c.dropout = 0.5;          // must not affect an evaluation
+  c.label_smoothing = 0.3;  // nor must this
   c.dtype = "float64";
   c.batch_size = 3;
   c.val_fraction = 0.5;
@@ -31,7 +31,7 @@ Config small_config() {
   return c;
 }
 
-// −log softmax(logits of the position)[target], for one window of any length, summed over its targets.
+// Σ −log softmax(logits)[target] over the targets of one window of any length.
 double window_loss(const Gpt& model, const std::vector<std::int32_t>& tokens, std::size_t begin, std::size_t length) {
   Tensor ids = empty({1, static_cast<std::int64_t>(length)}, DType::int32);
   std::copy_n(tokens.begin() + static_cast<std::ptrdiff_t>(begin), length, ids.data<std::int32_t>());
@@ -47,8 +47,8 @@ double window_loss(const Gpt& model, const std::vector<std::int32_t>& tokens, st
   return sum;
 }
 
-// Nats per target over the whole text.
-double long_sum(const Gpt& model, const std::vector<std::int32_t>& tokens, std::size_t block_size) {
+// The mean over the whole text, in nats per target.
+double mean_of_windows(const Gpt& model, const std::vector<std::int32_t>& tokens, std::size_t block_size) {
   double sum = 0;
   for (std::size_t begin = 0; begin + 1 < tokens.size(); begin += block_size) {
     sum += window_loss(model, tokens, begin, std::min(block_size, tokens.size() - 1 - begin));
@@ -58,24 +58,24 @@ double long_sum(const Gpt& model, const std::vector<std::int32_t>& tokens, std::
 
 }  // namespace
 
-TEST_CASE("the mean loss is one long sum, with a short last window and a short last batch") {
+TEST_CASE("the mean loss equals the plain sum, also with a short last window and a short last batch") {
   const Config config = small_config();
   const std::string text = seeded_text(400, "abcdefg \n");
   const Dataset data = dataset_of(text, config);
   Trainer trainer(config, data);
   for (int i = 0; i < 10; ++i) trainer.step();
-  // Five is the length of a window, fifteen that of a batch: sizes around both, and one of a single target.
+  // A window has 5 targets and a batch 15: sizes around both, and one with a single target.
   for (const std::size_t size : {2, 5, 6, 7, 15, 16, 17, 21, 32, 33, 61, 80}) {
     INFO(size << " tokens");
     const std::vector<std::int32_t> tokens = data.tokenizer->encode(text.substr(0, size));
     const auto loss =
         mean_loss(trainer.model(), EvalBatches(tokens, config.batch_size, config.block_size), config.block_size, 0, {});
     REQUIRE(loss->targets == static_cast<std::int64_t>(size) - 1);
-    REQUIRE(loss->mean == Approx(long_sum(trainer.model(), tokens, 5)).epsilon(1e-12));
+    REQUIRE(loss->mean == Approx(mean_of_windows(trainer.model(), tokens, 5)).epsilon(1e-12));
   }
 }
 
-TEST_CASE("an evaluation measures the training text and the validation text, and takes neither for the other") {
+TEST_CASE("an evaluation measures the training text and the validation text, and does not confuse them") {
   const Config config = small_config();
   // The two halves have no letter in common.
   const std::string train = seeded_text(84, "abcd"), val = seeded_text(84, "efgh");
@@ -83,15 +83,15 @@ TEST_CASE("an evaluation measures the training text and the validation text, and
   Trainer trainer(config, data);
   for (int i = 0; i < 10; ++i) trainer.step();
   const EvalReport report = trainer.evaluate().value();
-  const double train_loss = long_sum(trainer.model(), data.tokenizer->encode(train), 5),
-               val_loss = long_sum(trainer.model(), data.tokenizer->encode(val), 5);
+  const double train_loss = mean_of_windows(trainer.model(), data.tokenizer->encode(train), 5),
+               val_loss = mean_of_windows(trainer.model(), data.tokenizer->encode(val), 5);
   REQUIRE(val_loss > train_loss + 0.5);
   REQUIRE(report.step == 10);
   REQUIRE(report.train_loss == Approx(train_loss).epsilon(1e-12));
   REQUIRE(report.val_loss.value() == Approx(val_loss).epsilon(1e-12));
 }
 
-TEST_CASE("an evaluation changes no weight and no draw of the steps after it") {
+TEST_CASE("an evaluation changes no weight and no random number of the following steps") {
   const Config config = small_config();
   const Dataset data = dataset_of(seeded_text(168, "abcdefg \n"), config);
   Trainer straight(config, data), evaluated(config, data);

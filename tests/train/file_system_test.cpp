@@ -1,5 +1,5 @@
-// The commit protocol: whatever call fails, however, the old file or the new one is there, whole, and a success is
-// true.
+// The commit protocol: whichever call fails in whatever way, the old or the new file is there and whole, and a reported
+// success is one.
 #include "train/file_system.h"
 
 #include <algorithm>
@@ -22,49 +22,49 @@ void commit(FileSystem& fs, const std::string& path, const std::string& text) {
   commit_file(fs, path, {as_bytes(text).first(7), as_bytes(text).subspan(7)});
 }
 
-// The process dies here: nothing after this call happens.
+// Thrown in place of a process that dies: no call after it has an effect.
 struct Crash {};
 
-// The real file system, with a hand in the n-th call.
+// The real file system, with a fault in the n-th call.
 class Faulty : public FileSystem {
  public:
   enum class Kind : std::uint8_t { none, error, crash };
   Kind kind = Kind::none;
   int at = -1, error = 0;
-  std::size_t most_written = SIZE_MAX;
-  bool bad_disk = false;  // reads back something else
+  std::size_t max_written = SIZE_MAX;
+  bool bad_disk = false;  // reads return other bytes than those written
   std::vector<std::string> calls;
 
   int open(const std::string& path, int flags, mode_t mode) override {
-    return strike(flags & O_DIRECTORY ? "open directory" : "open") ? -1 : FileSystem::open(path, flags, mode);
+    return fails(flags & O_DIRECTORY ? "open directory" : "open") ? -1 : FileSystem::open(path, flags, mode);
   }
   ssize_t read(int file, void* bytes, std::size_t size) override {
-    if (strike("read")) return -1;
+    if (fails("read")) return -1;
     const ssize_t n = FileSystem::read(file, bytes, size);
     if (bad_disk && n > 0) static_cast<char*>(bytes)[n - 1] ^= 1;
     return n;
   }
   ssize_t write(int file, const void* bytes, std::size_t size) override {
-    return strike("write") ? -1 : FileSystem::write(file, bytes, std::min(size, most_written));
+    return fails("write") ? -1 : FileSystem::write(file, bytes, std::min(size, max_written));
   }
-  int fsync(int file) override { return strike("fsync") ? -1 : FileSystem::fsync(file); }
+  int fsync(int file) override { return fails("fsync") ? -1 : FileSystem::fsync(file); }
   int close(int file) override {
     const int status = FileSystem::close(file);  // Linux closes even when it reports an error
-    return strike("close") ? -1 : status;
+    return fails("close") ? -1 : status;
   }
   int rename(const std::string& from, const std::string& to) override {
-    return strike("rename") ? -1 : FileSystem::rename(from, to);
+    return fails("rename") ? -1 : FileSystem::rename(from, to);
   }
-  int unlink(const std::string& path) override { return strike("unlink") ? -1 : FileSystem::unlink(path); }
+  int unlink(const std::string& path) override { return fails("unlink") ? -1 : FileSystem::unlink(path); }
 
  private:
-  bool strike(const char* call) {
+  bool fails(const char* call) {
     if (dead_) return true;
     calls.emplace_back(call);
     if (kind == Kind::none || static_cast<int>(calls.size()) - 1 != at) return false;
     if (kind == Kind::crash) {
       dead_ = true;
-      if (std::strcmp(call, "close") != 0) throw Crash{};  // a close may stand in a destructor
+      if (std::strcmp(call, "close") != 0) throw Crash{};  // a destructor may call close
     }
     errno = error;
     return true;
@@ -94,7 +94,7 @@ TEST_CASE("a commit writes, syncs, reads back, renames and syncs the directory, 
                                             "open directory", "fsync", "close"});
 }
 
-TEST_CASE("any call that fails leaves the old file, no temporary one, and a sentence with path and reason") {
+TEST_CASE("any call that fails leaves the old file, no temporary one, and gives an error with path and reason") {
   const int calls = calls_of_a_commit();
   REQUIRE(calls > 8);
   int refused = 0;
@@ -113,7 +113,7 @@ TEST_CASE("any call that fails leaves the old file, no temporary one, and a sent
       REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
       const std::string after = get(path);
       if (said.empty()) {
-        // Only a descriptor that was read from, or the directory's, may fail to close without harm.
+        // Only a descriptor that was read from, or that of the directory, may fail to close without an error.
         REQUIRE(call == "close");
         REQUIRE(after == kNew);
         continue;
@@ -128,9 +128,9 @@ TEST_CASE("any call that fails leaves the old file, no temporary one, and a sent
   REQUIRE(refused >= 5 * (calls - 2));
 }
 
-TEST_CASE("an interrupted call and a short write are carried on") {
+TEST_CASE("an interrupted call is repeated and a short write continued") {
   const int calls = calls_of_a_commit();
-  int carried_on = 0;
+  int continued = 0;
   for (int at = 0; at < calls; ++at) {
     const Folder folder;
     const std::string path = folder / "file";
@@ -142,23 +142,23 @@ TEST_CASE("an interrupted call and a short write are carried on") {
     const std::string said = sentence<CheckpointError>([&] { commit(fs, path, kNew); });
     const std::string call = fs.calls.at(static_cast<std::size_t>(at));
     INFO(call << ": " << said);
-    const bool must_go_on = call == "write" || call == "read" || call == "close";
-    REQUIRE((said.empty() || !must_go_on));
-    carried_on += must_go_on;
+    const bool must_continue = call == "write" || call == "read" || call == "close";
+    REQUIRE((said.empty() || !must_continue));
+    continued += must_continue;
     REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
     if (said.empty()) REQUIRE(get(path) == kNew);
   }
-  REQUIRE(carried_on >= 5);
+  REQUIRE(continued >= 5);
   for (const std::size_t most : {std::size_t{1}, std::size_t{5}, std::size_t{512}}) {
     const Folder folder;
     Faulty fs;
-    fs.most_written = most;
+    fs.max_written = most;
     commit(fs, folder / "file", kNew);
     REQUIRE(get(folder / "file") == kNew);
   }
 }
 
-TEST_CASE("a disk that reads back something else is not trusted") {
+TEST_CASE("a file that reads back with other bytes is not committed") {
   const Folder folder;
   const std::string path = folder / "file";
   put(path, kOld);
@@ -169,7 +169,7 @@ TEST_CASE("a disk that reads back something else is not trusted") {
   REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
 }
 
-TEST_CASE("a process that dies at any call leaves the old file or the new one, and the next commit works") {
+TEST_CASE("a process that dies in any call leaves the old file or the new one, and the next commit succeeds") {
   const int calls = calls_of_a_commit();
   int kept = 0, replaced = 0;
   for (int at = 0; at < calls; ++at) {
@@ -196,7 +196,7 @@ TEST_CASE("a process that dies at any call leaves the old file or the new one, a
   REQUIRE(replaced > 0);
 }
 
-TEST_CASE("a folder that is not there, and one in the place of the file, are refused") {
+TEST_CASE("a missing folder, and a folder in place of the file, are refused") {
   const Folder folder;
   REQUIRE(holds(sentence<CheckpointError>([&] { commit(posix(), folder / "none/file", kNew); }), "none/file"));
   std::filesystem::create_directory(folder / "place");
@@ -205,7 +205,7 @@ TEST_CASE("a folder that is not there, and one in the place of the file, are ref
   REQUIRE(holds(sentence<CheckpointError>([&] { read_whole(posix(), folder / "none"); }), "No such file"));
 }
 
-TEST_CASE("a failed commit speaks of the file before it where there was one, and only there") {
+TEST_CASE("the error of a failed commit mentions the previous file only if there was one") {
   const Folder folder;
   Faulty fs;
   fs.kind = Faulty::Kind::error;

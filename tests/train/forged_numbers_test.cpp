@@ -1,4 +1,4 @@
-// Checkpoints whose hashes are right and whose contents are not: sections, counts and numbers that no run writes.
+// Checkpoints with valid hashes and invalid contents: sections, counts and numbers that no run writes.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -25,7 +25,7 @@ void put_float(std::string& bytes, std::size_t element, float value) {
 
 }  // namespace
 
-TEST_CASE("sections out of their order, and sections that no checkpoint has, are refused though every hash is right") {
+TEST_CASE("sections out of order and unknown sections are refused although every hash is valid") {
   const Folder folder;
   const Sections good = sections_of(write_smallest(folder / "good.maki"));
   REQUIRE(good.size() == 7);
@@ -48,7 +48,7 @@ TEST_CASE("sections out of their order, and sections that no checkpoint has, are
   }
 }
 
-TEST_CASE("values and moments that no run has are refused: not finite, or a negative second moment") {
+TEST_CASE("values and moments that no run has are refused: those that are not finite, and negative second moments") {
   const Folder folder;
   const Sections good = sections_of(write_smallest(folder / "good.maki"));
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
@@ -56,7 +56,7 @@ TEST_CASE("values and moments that no run has are refused: not finite, or a nega
     Sections forged = good;
     const std::string before = section(forged, name);
     for (const float value : {nan, -nan, infinity, -infinity, -1e-30f, -0.0f, 1e38f}) {
-      // The first element and the last; no padding is there, or it would be refused for that.
+      // The first element and the last of the first tensor. Neither is padding, which is refused for other reasons.
       for (const std::size_t element : {std::size_t{0}, std::size_t{5}}) {
         put_float(section(forged, name), element, value);
         const std::string path = write_sections(folder / "forged.maki", forged), said = resume_says(path);
@@ -66,14 +66,14 @@ TEST_CASE("values and moments that no run has are refused: not finite, or a nega
         const bool good_number = std::isfinite(value) && (!second || value >= 0);
         REQUIRE(said.empty() == good_number);
         if (!good_number) REQUIRE(holds(said, std::string("section ") + name));
-        // Who reads the weights alone refuses those.
+        // A reader of the weights alone refuses only invalid values.
         REQUIRE(reader_says(path).empty() == (std::isfinite(value) || std::string(name) != "values"));
       }
     }
   }
 }
 
-TEST_CASE("numbers are looked at in every piece that a section is read in") {
+TEST_CASE("numbers are checked in every piece in which a section is read") {
   const Folder folder;
   Config config = smallest_config();
   config.dtype = "float64";
@@ -92,7 +92,7 @@ TEST_CASE("numbers are looked at in every piece that a section is read in") {
   }
 }
 
-TEST_CASE("counts that cannot be true of one text are refused") {
+TEST_CASE("counts that are impossible for one text are refused") {
   const Folder folder;
   const auto said = [&](auto change) { return resume_says(write_smallest(folder / "forged.maki", change)); };
   REQUIRE(said([](CheckpointState&) {}).empty());
@@ -107,7 +107,7 @@ TEST_CASE("counts that cannot be true of one text are refused") {
   REQUIRE_FALSE(said([](CheckpointState& s) { s.step = -1; }).empty());
 }
 
-TEST_CASE("a section whose own hash is wrong is found, though that of the file is right") {
+TEST_CASE("a section whose own hash is wrong is detected although that of the file is valid") {
   const Folder folder;
   const std::string path = write_smallest(folder / "a.maki");
   std::uint64_t at = 0;

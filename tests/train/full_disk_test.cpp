@@ -1,5 +1,5 @@
-// A disk that is full, a real one: a file system in memory with room for so many pages. Wherever the run is stopped by
-// it, it stops with exit 4, what it had stays whole, and with more room it ends as if there had always been enough.
+// A disk that is really full: a tmpfs of a limited number of pages. Wherever that stops the run, it ends with exit code
+// 4 and what it had saved is intact. With more space it ends as if there had always been enough.
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -22,18 +22,18 @@ constexpr int kSteps = 8;
 
 std::string size_option(long pages) { return fmt::format("size={}", pages * sysconf(_SC_PAGESIZE)); }
 
-// Mounts of this process and its children are nobody else's business, and go with them.
-bool alone() {
+// Moves this process into a mount namespace of its own: nobody else sees its mounts, and they end with it.
+bool isolate_mounts() {
   static const bool done = unshare(CLONE_NEWNS) == 0 && mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
   return done;
 }
 
-// A file system of so many pages, while this lives.
+// Mounts a file system of the given number of pages during its lifetime.
 class SmallDisk {
  public:
   SmallDisk(std::string path, long pages) : path_(std::move(path)) {
     std::filesystem::create_directories(path_);
-    mounted_ = alone() && mount("tmpfs", path_.c_str(), "tmpfs", 0, size_option(pages).c_str()) == 0;
+    mounted_ = isolate_mounts() && mount("tmpfs", path_.c_str(), "tmpfs", 0, size_option(pages).c_str()) == 0;
   }
   ~SmallDisk() {
     if (mounted_) umount2(path_.c_str(), MNT_DETACH);
@@ -53,7 +53,8 @@ class SmallDisk {
 
 }  // namespace
 
-TEST_CASE("a full disk, wherever it strikes: exit 4, what was saved is whole, and with more room the same end") {
+TEST_CASE(
+    "a full disk, wherever it strikes: exit 4, what was saved is intact, and with more space the run ends the same") {
   const TemporaryFolder folder;
   {
     const SmallDisk probe(folder / "probe", 8);
@@ -67,7 +68,7 @@ TEST_CASE("a full disk, wherever it strikes: exit 4, what was saved is whole, an
   const std::string expected = read_text(checkpoint(straight.path, kSteps));
   const long size = static_cast<long>(expected.size()) / sysconf(_SC_PAGESIZE) + 1;
   int full = 0, resumed = 0;
-  // From no room for a configuration to almost enough for the whole run, which holds three checkpoints at once.
+  // From no space for a configuration to almost enough for the whole run, which keeps three checkpoints at once.
   for (long pages = 1; pages < 4 * size; pages += 1 + pages / 8) {
     INFO(pages << " pages; a checkpoint has " << size);
     const std::string disk = folder / fmt::format("disk-{}", pages);

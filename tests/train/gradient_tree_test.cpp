@@ -1,4 +1,4 @@
-// The sum of the gradients of micro-batches: its order is that of a binary tree over their index, to the bit.
+// The sum of the gradients of micro-batches has the order of a binary tree over their indices, bit for bit.
 #include "train/gradient_tree.h"
 
 #include <bit>
@@ -20,7 +20,7 @@ std::vector<float> drawn(std::uint64_t micro_batch) {
   return values;
 }
 
-// The left half holds the largest power of two that is smaller than the whole.
+// The size of the left half is the largest power of two that is smaller than the whole.
 std::vector<float> pairwise_sum(const std::vector<std::vector<float>>& terms, std::size_t begin, std::size_t end) {
   if (end - begin == 1) return terms[begin];
   const std::size_t middle = begin + std::bit_floor(end - begin - 1);
@@ -33,7 +33,7 @@ std::vector<float> pairwise_sum(const std::vector<std::vector<float>>& terms, st
 }  // namespace
 
 TEST_CASE("the gradient tree is the pairwise sum of 1 to 9 gradients, bit for bit") {
-  GradientTree tree;  // one for all: it must be empty after each sum
+  GradientTree tree;  // used for all sums: it must be empty after each
   std::vector<std::vector<float>> terms;
   for (std::size_t n = 1; n <= 9; ++n) {
     INFO(n << " gradients");
@@ -42,15 +42,15 @@ TEST_CASE("the gradient tree is the pairwise sum of 1 to 9 gradients, bit for bi
     const Tensor sum = tree.take();
     const std::vector<float> expected = pairwise_sum(terms, 0, n);
     REQUIRE(std::vector<float>(sum.values<float>().begin(), sum.values<float>().end()) == expected);
-    std::vector<float> one_after_the_other(kElements);
+    std::vector<float> sequential(kElements);
     for (const std::vector<float>& term : terms) {
-      for (std::size_t i = 0; i < term.size(); ++i) one_after_the_other[i] += term[i];
+      for (std::size_t i = 0; i < term.size(); ++i) sequential[i] += term[i];
     }
-    if (n > 3) REQUIRE_FALSE(expected == one_after_the_other);
+    if (n > 3) REQUIRE_FALSE(expected == sequential);
   }
 }
 
-TEST_CASE("a gradient tree that was cleared holds nothing of before") {
+TEST_CASE("a cleared gradient tree contains nothing of before") {
   GradientTree tree;
   for (std::uint64_t i = 0; i < 5; ++i) tree.add(tensor(drawn(i), {kElements}));
   tree.clear();

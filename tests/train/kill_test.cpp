@@ -1,5 +1,5 @@
-// A run that is killed, SIGKILL, at seeded moments around its checkpoints goes on each time, and ends as the run that
-// was never touched: the same checkpoint, the same best, the same measurements, nothing left over.
+// A run that is killed (SIGKILL) at random moments around its checkpoints resumes each time, and ends like a run that
+// was never killed: the same checkpoint, the same best, the same measurements, no files left over.
 #include <filesystem>
 #include <fmt/format.h>
 #include <signal.h>
@@ -23,18 +23,18 @@ bool ended(pid_t process) {
   return waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
 }
 
-// Kills when the work on the checkpoint of this step has begun, and a moment more has passed.
+// Kills the process `moment` microseconds after it has begun to write the checkpoint of this step.
 std::function<void(pid_t)> killer(const TriedRun& run, int step, useconds_t moment) {
   return [&run, step, moment](pid_t process) {
     const std::string temporary = checkpoint(run.path, step) + ".tmp";
-    // Who looks too late finds a later one: files are pruned.
+    // A later checkpoint ends the wait, too, in case this one has been written or pruned in between.
     while (!ended(process) && access(temporary.c_str(), F_OK) != 0 && run.newest() < step) usleep(50);
     usleep(moment);
     kill(process, SIGKILL);
   };
 }
 
-// What a run measured, without how fast.
+// The measurements of a run, without its speed.
 std::string measured(const std::string& run) {
   std::string kept;
   std::istringstream lines(read_text(run + "/metrics.jsonl"));
@@ -44,20 +44,21 @@ std::string measured(const std::string& run) {
 
 }  // namespace
 
-TEST_CASE("a run killed around every checkpoint, at any moment, is the same run in the end") {
+TEST_CASE("a run killed around every checkpoint, at any moment, ends with the same bytes") {
   const TemporaryFolder folder;
   const TriedRun killed(folder, "killed", 1'000'000);
   const RandomStream stream(11, Purpose::test);
   std::uint64_t draw = 0;
   for (int life = 0; life < kLives; ++life) {
-    // One or two steps further each time; from a moment before the first byte to the middle of the next step.
+    // Each life is one or two steps longer, and ends between the first byte of a checkpoint and the middle of the next
+    // step.
     const int target = killed.newest() + 1 + static_cast<int>(stream.below(draw++, 2));
     RunOptions options;
     options.meanwhile = killer(killed, target, static_cast<useconds_t>(stream.below(draw++, 6000)));
     const Finished finished = killed.go_on(options);
     INFO("killed at step " << target << ": " << finished.err);
     REQUIRE(finished.exit_code == 128 + SIGKILL);
-    // Nothing was ever torn or missing: what is there is whole, and what is pointed to is there.
+    // Nothing was ever torn or missing: existing files are whole, and the files that pointers name exist.
     for (const char* trouble : {"falling back", "which is missing", "best points to"})
       REQUIRE(finished.err.find(trouble) == std::string::npos);
   }

@@ -1,5 +1,5 @@
-// A training step after the second takes no memory from anybody: operator new, malloc and its kin, and mmap are hooked
-// in this executable, on every thread. And what a process holds does not grow.
+// A training step after the second allocates no memory: operator new, malloc and its relatives, and mmap are hooked in
+// this executable, on every thread. Nor does the resident memory of the process grow.
 #include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ void count(std::atomic<int>& calls) {
 
 }  // namespace
 
-// glibc's own allocator under its public name for interposers.
+// glibc's allocator under the names that it exports for interposers.
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
@@ -106,10 +106,10 @@ std::int64_t resident_bytes() {
 
 }  // namespace
 
-TEST_CASE("the hooks see what they should") {
+TEST_CASE("the hooks count each kind of allocation") {
   counting = true;
   news = mallocs = mmaps = 0;
-  const auto seen = [](void* p) {  // or the compiler would leave out what nobody uses
+  const auto seen = [](void* p) {  // keeps the compiler from removing unused allocations
     void* volatile kept = p;
     return kept;
   };
@@ -123,7 +123,7 @@ TEST_CASE("the hooks see what they should") {
   REQUIRE(mmaps == 1);
 }
 
-TEST_CASE("after two steps a training step takes no memory") {
+TEST_CASE("after two steps a training step allocates no memory") {
   for (const auto& [n_embd, block_size, dtype] :
        {std::tuple{16, 16, "float32"}, std::tuple{272, 136, "float32"}, std::tuple{24, 40, "float64"}}) {
     Config config = config_of(n_embd, block_size);
@@ -142,7 +142,7 @@ TEST_CASE("after two steps a training step takes no memory") {
   }
 }
 
-TEST_CASE("resident memory is flat over a thousand steps") {
+TEST_CASE("resident memory is constant over a thousand steps") {
   const Config config = config_of(16, 16);
   const Dataset data = dataset_of(config);
   Trainer trainer(config, data);

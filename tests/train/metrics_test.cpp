@@ -1,4 +1,5 @@
-// metrics.jsonl: the two kinds of lines to the letter, all numbers finite, and cut back to the step a run goes on from.
+// metrics.jsonl: the exact text of both kinds of lines, only finite numbers, and truncation to the step from which a
+// run resumes.
 #include "train/metrics.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ EvalReport evaluation(std::int64_t n, double loss) { return {.step = n, .train_l
 
 std::string line(std::int64_t n) { return "{\"kind\":\"train\",\"step\":" + std::to_string(n) + "}\n"; }
 
-// What is left of `text` when a run goes on from `step`.
+// What is left of `text` when a run resumes at step `at`.
 std::string cut(const Folder& folder, const std::string& text, std::int64_t at) {
   put(folder / "metrics.jsonl", text);
   { const Metrics metrics(folder / "metrics.jsonl", at); }
@@ -33,7 +34,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = st
 
 }  // namespace
 
-TEST_CASE("a line of each kind, to the letter, there as soon as it is written") {
+TEST_CASE("the exact text of a line of each kind, in the file as soon as it is written") {
   const Folder folder;
   Metrics metrics(folder / "metrics.jsonl", 0);
   metrics.train(step(10), 12345.5, 0.125);
@@ -68,7 +69,7 @@ TEST_CASE("a number that is not finite is never written") {
   REQUIRE(get(folder / "metrics.jsonl").empty());
 }
 
-TEST_CASE("a clock that stands still is no divergence") {
+TEST_CASE("speeds and times that are not finite are written as 0") {
   const Folder folder;
   Metrics metrics(folder / "metrics.jsonl", 0);
   REQUIRE(per_second(768, 0) == 0);
@@ -82,7 +83,7 @@ TEST_CASE("a clock that stands still is no divergence") {
   REQUIRE(holds(lines, "\"tokens_per_second\":0.0,\"elapsed_seconds\":0.0}"));
 }
 
-TEST_CASE("lines past the step, torn lines and what is no line are cut") {
+TEST_CASE("lines after the step, torn lines and lines of another form are cut") {
   const Folder folder;
   REQUIRE(cut(folder, "", 5).empty());
   REQUIRE(cut(folder, line(1) + line(5) + line(6), 5) == line(1) + line(5));
@@ -97,7 +98,7 @@ TEST_CASE("lines past the step, torn lines and what is no line are cut") {
   REQUIRE(cut(folder, whole.substr(0, whole.size() - 1), 9) == whole);
 }
 
-TEST_CASE("a file that somebody else wrote into does no harm") {
+TEST_CASE("a file with lines of somebody else does no harm") {
   const Folder folder;
   for (const std::string& odd :
        {std::string("nonsense"), std::string("{}"), std::string("[1,2]"), std::string("{\"step\":\"3\"}"),
@@ -141,7 +142,7 @@ TEST_CASE("what the kept lines say is known: evaluated, elapsed, validation loss
   REQUIRE_FALSE(metrics.evaluated(10));
 }
 
-TEST_CASE("a line that finds no room is an error with the path, and its torn half is cut on the way back") {
+TEST_CASE("a line for which there is no space is an error with the path, and its torn half is cut by a resume") {
   const Folder folder;
   Metrics metrics(folder / "metrics.jsonl", 0);
   metrics.eval(evaluation(0, 4));
@@ -161,7 +162,7 @@ TEST_CASE("a line that finds no room is an error with the path, and its torn hal
   REQUIRE(holds(sentence<CheckpointError>([&] { Metrics(folder / "none/metrics.jsonl", 0); }), "none"));
 }
 
-TEST_CASE("lines are made durable on request, and the name of a new file at once, and what fails is an error") {
+TEST_CASE("lines are made durable on request, the name of a new file at once, and a failure is an error") {
   struct Watched : FileSystem {
     int fsync(int descriptor) override {
       ++syncs;

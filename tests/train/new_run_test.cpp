@@ -1,4 +1,4 @@
-// The start of a run: nothing of the user's is overwritten or deleted, and a failed start removes what it made.
+// The start of a run: no file of the user is overwritten or deleted, and a failed start removes what it created.
 #include "train/new_run.h"
 
 #include <cerrno>
@@ -25,7 +25,7 @@ std::vector<std::string> everything_in(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a directory that holds anything but maki's is refused by name, and stays as it is") {
+TEST_CASE("a directory that contains files that are not maki's is refused by name, and is unchanged") {
   for (const char* name : {"notes.txt", "config.toml", "metrics.jsonl", ".lock", "checkpoints/last", "checkpoints/best",
                            "checkpoints/model.bin", "checkpoints/notes.tmp", "config.toml.tmp", "sub/file", ".hidden",
                            "checkpoints/a/b"}) {
@@ -43,7 +43,7 @@ TEST_CASE("a directory that holds anything but maki's is refused by name, and st
   }
 }
 
-TEST_CASE("a link in the place of a file of the run, or of its checkpoints, is refused") {
+TEST_CASE("a link in place of a file of the run, or of its checkpoints, is refused") {
   const Folder folder;
   const RunDirectory run(folder / "run");
   const std::string elsewhere = folder.write("elsewhere/config.toml", kConfig);
@@ -57,7 +57,7 @@ TEST_CASE("a link in the place of a file of the run, or of its checkpoints, is r
   REQUIRE(get(elsewhere) == kConfig);
 }
 
-TEST_CASE("free are a directory that is missing, an empty one, and one with what a killed start left") {
+TEST_CASE("a directory is accepted if it is missing, empty, or holds only what a killed start left") {
   const Folder folder;
   { const NewRun missing(RunDirectory(folder / "a/b/run"), kConfig); }
   std::filesystem::create_directory(folder / "empty");
@@ -70,14 +70,14 @@ TEST_CASE("free are a directory that is missing, an empty one, and one with what
   put(run.checkpoint_file(0) + ".tmp", "torn");
   put(run.checkpoints_directory() + "/last.tmp", "torn");
   { const NewRun again(run, kConfig); }
-  // Another run would overwrite the configuration.
+  // A run with another configuration would overwrite this one.
   REQUIRE(holds(sentence<Error>([&] { NewRun(run, "seed = 2\n"); }), "config.toml"));
   REQUIRE(get(run.config_file()) == kConfig);
   put(run.checkpoint_file(10), "a checkpoint");
   REQUIRE(holds(sentence<Error>([&] { NewRun(run, kConfig); }), "--resume"));
 }
 
-TEST_CASE("a failed start takes back what it made, and nothing else") {
+TEST_CASE("a failed start removes what it created, and nothing else") {
   const Folder folder;
   const auto begin_and_fail = [](const RunDirectory& run) {
     NewRun claimed(run, kConfig);
@@ -91,7 +91,7 @@ TEST_CASE("a failed start takes back what it made, and nothing else") {
   begin_and_fail(RunDirectory(folder / "mine/run"));
   REQUIRE(everything_in(folder.path()) == std::vector<std::string>{folder / "mine", folder / "mine/run"});
 
-  // What was there before stays, and what somebody put there meanwhile.
+  // What was there before stays, and so does what somebody put there in the meantime.
   folder.write("mine/run/config.toml", kConfig);
   std::filesystem::create_directory(folder / "mine/run/checkpoints");
   begin_and_fail(RunDirectory(folder / "mine/run"));
@@ -106,7 +106,7 @@ TEST_CASE("a failed start takes back what it made, and nothing else") {
   }
 }
 
-TEST_CASE("of two starts in one directory the second is refused and takes nothing away") {
+TEST_CASE("of two starts in one directory the second is refused and removes nothing") {
   const Folder folder;
   const RunDirectory run(folder / "run");
   const NewRun first(run, kConfig);
@@ -115,7 +115,7 @@ TEST_CASE("of two starts in one directory the second is refused and takes nothin
   REQUIRE(everything_in(folder.path()) == before);
 }
 
-TEST_CASE("a directory that cannot be locked is another matter than one that is locked") {
+TEST_CASE("a directory that cannot be locked is not reported as locked") {
   struct NoLocks : FileSystem {
     int flock(int, int) override {
       errno = ENOLCK;
@@ -133,7 +133,7 @@ TEST_CASE("a directory that cannot be locked is another matter than one that is 
   REQUIRE(everything_in(folder.path()).empty());
 }
 
-TEST_CASE("every directory that is made is made durable, and one that cannot be is an error") {
+TEST_CASE("every new directory is made durable, and a failure of that is an error") {
   struct Watched : FileSystem {
     int open(const std::string& path, int flags, mode_t mode) override {
       const int descriptor = FileSystem::open(path, flags, mode);

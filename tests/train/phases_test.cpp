@@ -1,5 +1,5 @@
-// A finished run is continued under a new phase of its schedule, and a new run starts with the weights of another; both
-// remain exact.
+// A finished run continues under a new phase of its schedule, and a new run starts with the weights of another one.
+// Both stay exact.
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -35,7 +35,8 @@ Config config_of(const std::string& file) { return read_state(ContainerReader(fi
 
 }  // namespace
 
-TEST_CASE("a finished run says how it is continued, and without --rewarm stays at the rate that it ended with") {
+TEST_CASE(
+    "a finished run reports how to continue it, and without --rewarm keeps the learning rate that it ended with") {
   const TemporaryFolder folder;
   const std::string run = trained(folder, "run");
   const Finished reached = resumed(run, {});
@@ -49,7 +50,7 @@ TEST_CASE("a finished run says how it is continued, and without --rewarm stays a
   REQUIRE(holds(further.err, "--rewarm starts a new phase"));
   REQUIRE(learning_rate(run, 24) == 0.0003);
   REQUIRE(config_of(checkpoint(run, 24)).phases.empty());
-  // Without a horizon there is nothing to start anew.
+  // A schedule without a horizon needs no new phase.
   const std::string constant = trained(folder, "constant", {"--schedule", "constant"});
   REQUIRE_FALSE(holds(resumed(constant, {}).err, "--rewarm"));
   require_ok(resumed(constant, {"--max-steps", "22"}));
@@ -102,7 +103,7 @@ TEST_CASE("a new phase warms up and decays again, checkpoints before it keep the
   }
 }
 
-TEST_CASE("a new run starts with the weights of another, and is exact in its own right") {
+TEST_CASE("a new run starts with the weights of another, and is itself exact") {
   const TemporaryFolder folder;
   const std::string first = trained(folder, "first"), corpus = folder.write("other.txt", small_text() + "the maki.\n");
   const auto start = [&](const std::string& name, const Arguments& more) {

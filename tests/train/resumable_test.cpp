@@ -1,5 +1,5 @@
-// What a run may go on from: the file that was written and no other, and everything about it is known before memory for
-// a model is taken.
+// A run resumes only from the file that was written and from no other, and everything about it is checked before memory
+// for a model is allocated.
 #include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ using namespace maki::tests;
 
 namespace {
 
-// What a resume, and a verb that only reads the weights, say of a file.
+// The messages with which a resume, and a verb that reads only the weights, refuse a file.
 std::string resume_says(const std::string& path) {
   return sentence<CheckpointError>([&] { check_resumable(path); });
 }
@@ -21,7 +21,7 @@ std::string reader_says(const std::string& path) {
   return sentence<CheckpointError>([&] { LoadedModel{path}; });
 }
 
-// A checkpoint with one section changed, all hashes right.
+// A checkpoint with one section changed and all hashes valid.
 std::string forged(const Folder& folder, const std::string& name, const std::function<void(std::string&)>& change) {
   Sections sections = sections_of(write_smallest(folder / "good.maki"));
   change(section(sections, name));
@@ -39,7 +39,7 @@ void store(std::string& bytes, std::size_t at, Number number) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint with any byte changed, or cut anywhere, is not gone on from") {
+TEST_CASE("no run resumes from a checkpoint with any byte changed, or truncated anywhere") {
   const Folder folder;
   const std::string path = write_smallest(folder / "a.maki"), good = get(path);
   REQUIRE(good.size() > 4000);
@@ -47,24 +47,24 @@ TEST_CASE("a checkpoint with any byte changed, or cut anywhere, is not gone on f
   const int file = open(path.c_str(), O_RDWR);
   REQUIRE(file >= 0);
   const auto set = [&](std::size_t at, char byte) { return pwrite(file, &byte, 1, static_cast<off_t>(at)) == 1; };
-  std::size_t accepted = 0, nameless = 0, kept = 0;
+  std::size_t accepted = 0, nameless = 0, failed_writes = 0;
   for (std::size_t at = 0; at < good.size(); ++at) {
-    const int mask = 1 + static_cast<int>(at * 37 % 255);  // every bit gets its turn
-    kept += !set(at, static_cast<char>(good[at] ^ mask));
+    const int mask = 1 + static_cast<int>(at * 37 % 255);  // so that every bit is changed somewhere
+    failed_writes += !set(at, static_cast<char>(good[at] ^ mask));
     const std::string said = resume_says(path);
     accepted += said.empty();
     nameless += !said.starts_with(path);
-    kept += !set(at, good[at]);
+    failed_writes += !set(at, good[at]);
   }
   REQUIRE(get(path) == good);
   for (std::size_t size = good.size(); size-- > 0;) {
-    kept += ftruncate(file, static_cast<off_t>(size)) != 0;
+    failed_writes += ftruncate(file, static_cast<off_t>(size)) != 0;
     const std::string said = resume_says(path);
     accepted += said.empty();
     nameless += !said.starts_with(path);
   }
   close(file);
-  REQUIRE(kept == 0);
+  REQUIRE(failed_writes == 0);
   REQUIRE(accepted == 0);
   REQUIRE(nameless == 0);
 }
@@ -84,7 +84,7 @@ TEST_CASE("a damaged tokenizer is a damaged checkpoint, and so is a vocabulary o
   REQUIRE(holds(said, "3"));
 }
 
-TEST_CASE("a configuration in any form but the one that is written is refused") {
+TEST_CASE("a configuration in any form other than the canonical one is refused") {
   const Folder folder;
   const std::string canonical = training_toml(smallest_config());
   const std::string last = canonical.substr(canonical.rfind('\n', canonical.size() - 2) + 1);
@@ -108,7 +108,7 @@ TEST_CASE("a configuration that would overflow the parser's stack is refused by 
   REQUIRE(holds(reader_says(path), path));
 }
 
-TEST_CASE("a configuration of another model is refused by its tensors, before memory is taken for it") {
+TEST_CASE("a configuration of another model is refused by its tensors, before memory is allocated for it") {
   const Folder folder;
   const auto said = [&](auto change) {
     const std::string path = write_smallest(folder / "other.maki", [&](CheckpointState& s) { change(s.config); });
@@ -126,7 +126,7 @@ TEST_CASE("a configuration of another model is refused by its tensors, before me
   REQUIRE_FALSE(said([](Config& c) { c.dtype = "float64"; }).empty());
 }
 
-TEST_CASE("moments are looked for under the optimizer of the configuration") {
+TEST_CASE("the moments must be those of the configured optimizer") {
   const Folder folder;
   const auto said = [&](auto change) {
     return resume_says(write_smallest(folder / "other.maki", [&](CheckpointState& s) { change(s.config); }));
@@ -142,7 +142,7 @@ TEST_CASE("moments are looked for under the optimizer of the configuration") {
   }
 }
 
-TEST_CASE("forged lists of tensors are refused: places, names, groups, sizes, counts") {
+TEST_CASE("forged lists of tensors are refused: offsets, names, groups, sizes, counts") {
   const Folder folder;
   const auto said = [&](const std::function<void(std::string&)>& change) {
     const std::string path = forged(folder, "tensors", change);
@@ -151,7 +151,7 @@ TEST_CASE("forged lists of tensors are refused: places, names, groups, sizes, co
     REQUIRE(reader_says(path) == resumed);
     return resumed;
   };
-  // Two tensors of the same shape change places: nothing but the offsets differs, and the sentence says so.
+  // Two tensors of the same shape change places: only the offsets differ, and the message says so.
   const std::string places = said([](std::string& bytes) {
     // h.0.ln_1.weight and h.0.ln_1.bias, the third and the fourth.
     REQUIRE(bytes.substr(record(2), 15) == "h.0.ln_1.weight");
@@ -171,19 +171,19 @@ TEST_CASE("forged lists of tensors are refused: places, names, groups, sizes, co
     said([&](std::string& bytes) { store(bytes, record(0) + kExtents, extent); });
     said([&](std::string& bytes) { store(bytes, record(0) + kOffset, extent == 0 ? 16 : extent); });
   }
-  // What is unused is zero: after a name, after the last extent.
+  // Unused bytes are zero: after a name, after the last extent.
   said([](std::string& bytes) { bytes[record(0) + 127] = 'x'; });
   said([](std::string& bytes) { bytes[record(0) + 11] = 'x'; });
   said([](std::string& bytes) { bytes[record(0) + kExtents + 39] = 1; });
-  // What would be printed is printable.
+  // Names that would be printed are printable.
   for (const char byte : {'\n', ' ', '\x1b', '\x7f', '\xe5', '\0'}) {
     REQUIRE(holds(said([&](std::string& bytes) { bytes[record(0)] = byte; }), "list of tensors is damaged"));
   }
 }
 
-TEST_CASE("the same facts in another encoding are refused: there is one form") {
+TEST_CASE("the same facts in another encoding are refused: there is one canonical form") {
   const Folder folder;
-  // cereal's mark of big-endian numbers, and every number turned round: it reads as the same state.
+  // cereal's mark of big-endian numbers, and every number byte-swapped: cereal reads the same state from it.
   const std::string path = forged(folder, "state", [](std::string& bytes) {
     bytes[0] = 0;
     for (std::size_t at = kPreamble; at + 8 <= kPreamble + 48; at += 8) std::reverse(&bytes[at], &bytes[at + 8]);
@@ -211,7 +211,7 @@ TEST_CASE("the hash of a corpus is 32 hexadecimal digits, lower case") {
                 }).empty());
 }
 
-TEST_CASE("between the tensors there is nothing but zeros, in values and in moments") {
+TEST_CASE("the padding between tensors is zero, in values and in moments") {
   const Folder folder;
   // wte.weight has 3 · 2 elements; 16 fill 64 bytes.
   for (const char* name : {"values", "exp_avg", "exp_avg_sq"}) {

@@ -1,4 +1,5 @@
-// The binary takes up runs that are not as they were left: it falls back, says so, and ends where it would have.
+// The binary resumes runs whose files have been damaged or removed: it falls back, reports that, and ends with the same
+// bytes.
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ struct Done : TriedRun {
     expected = read_text(checkpoint(path, kSteps));
     REQUIRE(expected.size() > 10000);
   }
-  // Goes on, and must end as before; what it said.
+  // Resumes the run, requires that it ends as before, and returns what it reported.
   std::string again() const {
     const Finished finished = go_on();
     INFO(finished.err);
@@ -29,7 +30,7 @@ struct Done : TriedRun {
     REQUIRE(read_text(checkpoint(path, kSteps)) == expected);
     return finished.err;
   }
-  // The last checkpoint with one section changed, every hash right.
+  // Changes one section of the last checkpoint and keeps every hash valid.
   void forge(const std::string& name, const std::function<void(std::string&)>& change) const {
     Sections sections = sections_of(checkpoint(path, kSteps));
     change(section(sections, name));
@@ -40,7 +41,7 @@ struct Done : TriedRun {
 
 }  // namespace
 
-TEST_CASE("a last checkpoint that verifies but cannot be gone on from: the one before it serves, said aloud") {
+TEST_CASE("a last checkpoint that verifies but cannot be gone on from: the run falls back to the one before it") {
   const TemporaryFolder folder;
   const Done run(folder);
   const std::string file = checkpoint(run.path, kSteps);
@@ -83,7 +84,7 @@ TEST_CASE("a damaged tokenizer in a checkpoint is exit 4 with the path, in every
   REQUIRE(holds(finished.err, file));
 }
 
-TEST_CASE("a last that names a missing file is said aloud, and the newest that verifies serves") {
+TEST_CASE("a last that names a missing file is reported, and the newest checkpoint that verifies is used") {
   const TemporaryFolder folder;
   const Done run(folder);
   std::filesystem::remove(checkpoint(run.path, kSteps));
@@ -96,7 +97,7 @@ TEST_CASE("a last that names a missing file is said aloud, and the newest that v
 TEST_CASE("a checkpoint that cannot be read: exit 4, nothing changes, and once it can be read the run goes on") {
   const TemporaryFolder folder;
   const Done run(folder);
-  run.forge("tensors", [](std::string& bytes) { bytes[1] = 'v'; });  // damaged: the one before it must serve
+  run.forge("tensors", [](std::string& bytes) { bytes[1] = 'v'; });  // damaged: the one before it must be used
   for (const int step : {kSteps, kSteps - 1}) {
     const std::string file = checkpoint(run.path, step), away = folder / "away";
     std::filesystem::rename(file, away);
@@ -116,7 +117,7 @@ TEST_CASE("a checkpoint that cannot be read: exit 4, nothing changes, and once i
   REQUIRE(holds(run.again(), "resuming after step 5"));
 }
 
-TEST_CASE("a run that ended between its last save and its last evaluation has that to do") {
+TEST_CASE("a run that ended between its last save and its last evaluation evaluates when it is resumed") {
   const TemporaryFolder folder;
   const Done run(folder);
   const std::string metrics = read_text(run.path + "/metrics.jsonl");
@@ -143,11 +144,11 @@ TEST_CASE("a corpus whose path is not UTF-8 is refused before anything is writte
   };
   refused(3, {"train", odd, "--out", run});
   refused(2, {"train", plain, "--out", folder / "r\xfcn"});
-  // The name given is good, the folder it is in is not.
+  // The given name is valid UTF-8, the folder that contains it is not.
   std::filesystem::create_directory(folder / "d\xe9p");
   std::filesystem::copy_file(plain, folder / "d\xe9p/plain.txt");
   refused(3, {"train", "plain.txt", "--out", run}, {.working_directory = folder / "d\xe9p"});
-  // Its text can be given all the same.
+  // Its text can still be given on standard input.
   require_ok(run_maki(Arguments{"train", "-", "--out", run} + kSmall + Arguments{"--max-steps", "2"},
                       {.input = small_text()}));
 }
@@ -164,7 +165,7 @@ TEST_CASE("a run returns to an earlier checkpoint: the same end, and what came a
   REQUIRE(read_text(checkpoint(run.path, kSteps)) == run.expected);
   REQUIRE(read_text(run.path + "/abandoned-1/step-00000006.maki") == run.expected);
   REQUIRE(read_text(run.path + "/abandoned-1/metrics.jsonl") == metrics);
-  // Once more, with more steps to go, and its folder does not replace the first.
+  // Once more, with more steps to do. The new folder does not replace the first.
   require_ok(run_maki({"train", "--resume", run.path, "--checkpoint", "5", "--max-steps", "7"}));
   REQUIRE(read_text(checkpoint(run.path, kSteps)) == run.expected);
   REQUIRE(read_text(run.path + "/abandoned-2/step-00000006.maki") == run.expected);

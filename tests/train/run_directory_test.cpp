@@ -1,4 +1,5 @@
-// The run directory: never two runs in one, never two processes, and the checkpoints that last and best name stay.
+// The run directory: never two runs in one, never two processes, and the checkpoints that `last` and `best` name are
+// kept.
 #include "train/run_directory.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ void put_checkpoints(const RunDirectory& run, const Steps& steps) {
 
 }  // namespace
 
-TEST_CASE("a directory that holds a run is refused, naming --resume, an empty one is not") {
+TEST_CASE("a directory that contains a run is refused with a hint to --resume, an empty one is accepted") {
   const Folder folder;
   const RunDirectory run(folder / "a/b/run");
   REQUIRE_FALSE(run.exists());
@@ -33,7 +34,7 @@ TEST_CASE("a directory that holds a run is refused, naming --resume, an empty on
   REQUIRE(std::filesystem::is_directory(folder / "a/b/run/checkpoints"));
   REQUIRE_FALSE(run.exists());
   run.create();
-  // A run that died before its first checkpoint has nothing to resume and is begun anew.
+  // A run that died before its first checkpoint has nothing to resume and is started again.
   put(run.config_file(), "seed = 1\n");
   REQUIRE_FALSE(run.exists());
   put_checkpoints(run, {0});
@@ -48,13 +49,14 @@ TEST_CASE("checkpoints are found by their names alone") {
   run.create();
   REQUIRE(run.checkpoint_file(250).ends_with("/checkpoints/step-00000250.maki"));
   put_checkpoints(run, {250, 0, 1234567890, 30});
-  for (const char* name : {"last", "step-.maki", "step-x.maki", "step--1.maki", "step-1.maki", "step-1.maki.tmp", "other.maki"}) {
+  for (const char* name :
+       {"last", "step-.maki", "step-x.maki", "step--1.maki", "step-1.maki", "step-1.maki.tmp", "other.maki"}) {
     put(folder / "run/checkpoints/" + name, "");
   }
   REQUIRE(run.checkpoints() == Steps{0, 30, 250, 1234567890});
 }
 
-TEST_CASE("pointers hold what they were given, and a damaged one points nowhere") {
+TEST_CASE("pointers return what was written, and a damaged one points to nothing") {
   const Folder folder;
   const RunDirectory run(folder / "run");
   run.create();
@@ -81,7 +83,7 @@ TEST_CASE("pointers hold what they were given, and a damaged one points nowhere"
   }
 }
 
-TEST_CASE("a pointer that cannot be written stays as it was") {
+TEST_CASE("a pointer that cannot be written is unchanged") {
   const Folder folder;
   struct Full : FileSystem {
     ssize_t write(int, const void*, std::size_t) override {
@@ -109,7 +111,7 @@ TEST_CASE("pruning keeps the newest, and what last and best name") {
   REQUIRE(run.checkpoints() == Steps{10, 40, 50});
   REQUIRE(run.prune(1).empty());
   REQUIRE(run.checkpoints() == Steps{10, 50});
-  // After a fallback `last` may be older than files nobody trusts any more.
+  // After a fallback `last` may be older than files that are no longer trusted.
   run.set_last(10);
   run.set_best({50, 1.5});
   put_checkpoints(run, {60, 70});
@@ -117,7 +119,7 @@ TEST_CASE("pruning keeps the newest, and what last and best name") {
   REQUIRE(run.checkpoints() == Steps{10, 50, 70});
 }
 
-TEST_CASE("what an interrupted write left is removed, and nothing else") {
+TEST_CASE("what an interrupted write left behind is removed, and nothing else") {
   const Folder folder;
   const RunDirectory run(folder / "run");
   run.create();
@@ -134,7 +136,7 @@ TEST_CASE("what an interrupted write left is removed, and nothing else") {
   REQUIRE(std::filesystem::exists(folder / "run/notes.tmp"));
 }
 
-TEST_CASE("the newest checkpoint that verifies is taken, and the others are spoken of") {
+TEST_CASE("the newest checkpoint that verifies is used, and the others are reported") {
   const Folder folder;
   const RunDirectory run(folder / "run");
   run.create();
@@ -154,7 +156,7 @@ TEST_CASE("the newest checkpoint that verifies is taken, and the others are spok
   REQUIRE(notes.size() == 2);
   REQUIRE(holds(notes[0], "step-00000030.maki"));
   REQUIRE(holds(notes[1], "step-00000020.maki"));
-  // A pointer to a file that is gone is spoken of too.
+  // A pointer to a missing file is reported, too.
   notes.clear();
   run.set_last(40);
   good = {30};
@@ -170,7 +172,7 @@ TEST_CASE("the newest checkpoint that verifies is taken, and the others are spok
   REQUIRE(holds(sentence<CheckpointError>([&] { run.newest_verified(verifies, notes); }), "no intact checkpoint"));
 }
 
-TEST_CASE("a second process is kept out while the first one lives, and told who it is") {
+TEST_CASE("a second process is refused while the first one runs, and is told its process id") {
   const Folder folder;
   const RunDirectory run(folder / "run");
   run.create();
@@ -202,7 +204,7 @@ TEST_CASE("the default run directory is named after the first corpus, with the l
                                             "runs/run-1", "runs/吾輩-1"});
 }
 
-TEST_CASE("best, else last, or what is asked for") {
+TEST_CASE("choose_checkpoint returns best, else last, or the requested one") {
   const Folder folder;
   const RunDirectory run(folder / "run");
   std::vector<std::string> notes;
@@ -233,7 +235,7 @@ TEST_CASE("best, else last, or what is asked for") {
   REQUIRE_FALSE(sentence<Error>([&] { choose_checkpoint(run.checkpoint_file(10), "best", notes); }).empty());
 }
 
-TEST_CASE("a path that the system refuses to look at is a sentence, not another exception") {
+TEST_CASE("a path that cannot be accessed is reported as an error of maki, not as another exception") {
   const Folder folder;
   std::vector<std::string> notes;
   std::filesystem::create_symlink("loop", folder / "loop");
@@ -246,7 +248,7 @@ TEST_CASE("a path that the system refuses to look at is a sentence, not another 
   }
 }
 
-TEST_CASE("a run directory that cannot be looked into is no empty one") {
+TEST_CASE("a run directory that cannot be accessed is not treated as empty") {
   const Folder folder;
   const RunDirectory run(folder / "run");
   run.create();

@@ -1,4 +1,4 @@
-// A session that takes up a run: what counts as its best, and which files it trusts.
+// A session that resumes a run: which checkpoint is its best, and which files it trusts.
 #include "train/session.h"
 
 #include <cerrno>
@@ -36,7 +36,7 @@ std::string abc() {
 struct Run : CapturedRun {
   Run() : CapturedRun(tens(), abc()) {}
 
-  /// As if these had been the losses.
+  /// Replaces the measurements by evaluations with these losses.
   void measured(const std::vector<Best>& losses) {
     std::filesystem::remove(directory.metrics_file());
     Metrics metrics(directory.metrics_file(), 0);
@@ -46,7 +46,7 @@ struct Run : CapturedRun {
 
 }  // namespace
 
-TEST_CASE("a best from a future that is undone is said aloud, and the best up to here takes its place") {
+TEST_CASE("a best of a step after the one resumed from is reported, and the best up to that step replaces it") {
   Run run;
   REQUIRE(holds(run.go_on(0, 40), "done: 40 steps"));
   REQUIRE(run.directory.checkpoints() == std::vector<std::int64_t>{0, 10, 20, 30, 40});
@@ -60,14 +60,14 @@ TEST_CASE("a best from a future that is undone is said aloud, and the best up to
   REQUIRE(run.directory.best()->loss == 0.5);
 }
 
-TEST_CASE("a best whose checkpoint is damaged or gone is said aloud, and the best that can be read takes its place") {
+TEST_CASE("a best whose checkpoint is damaged or missing is reported, and the best that can be read replaces it") {
   for (const bool gone : {false, true}) {
     Run run;
     run.go_on(0, 30);
     if (gone) {
       std::filesystem::remove(run.directory.checkpoint_file(20));
     } else {
-      // A byte of a moment: who only opens the file sees nothing wrong.
+      // Changes a byte of a moment, which opening the file does not detect.
       std::string bytes = get(run.directory.checkpoint_file(20));
       bytes[bytes.size() - 100] ^= 1;
       put(run.directory.checkpoint_file(20), bytes);
@@ -82,7 +82,7 @@ TEST_CASE("a best whose checkpoint is damaged or gone is said aloud, and the bes
   }
 }
 
-TEST_CASE("a best whose checkpoint cannot be read stops the session, and the file and the pointer stay") {
+TEST_CASE("a best whose checkpoint cannot be read stops the session, and neither file nor pointer changes") {
   Run run;
   run.go_on(0, 30);
   run.measured({{0, 0.75}, {10, 0.5}, {20, 0.25}, {30, 0.625}});
@@ -102,7 +102,7 @@ TEST_CASE("a best whose checkpoint cannot be read stops the session, and the fil
   REQUIRE(run.directory.best()->step == 20);
 }
 
-TEST_CASE("an old checkpoint that cannot be deleted is reported once, and training goes on") {
+TEST_CASE("an old checkpoint that cannot be deleted is reported once, and training continues") {
   struct Sticky : Unsynced {
     int unlink(const std::string& path) override {
       if (!holds(path, "step-00000010")) return FileSystem::unlink(path);
@@ -148,7 +148,7 @@ TEST_CASE("measurements are made durable before the checkpoint that they belong 
   REQUIRE(fs.events.back() == "metrics");  // the last evaluation
 }
 
-TEST_CASE("with no evaluation left whose checkpoint can be read there is no best, and the next one is") {
+TEST_CASE("if no evaluated checkpoint can be read there is no best, until the next evaluation") {
   Run run;
   run.go_on(0, 20);
   run.measured({});
@@ -157,14 +157,14 @@ TEST_CASE("with no evaluation left whose checkpoint can be read there is no best
   INFO(said);
   REQUIRE(holds(said, "best points to step 5, whose checkpoint is missing or damaged; there is no best now"));
   REQUIRE(run.directory.best()->step >= 10);
-  // Nothing left to measure: the pointer goes.
+  // Nothing is left to measure, so the pointer is removed.
   put(run.directory.metrics_file(), "{\"kind\":\"eval\",\"step\":20,\"train_loss\":1.0}\n");
   run.directory.set_best({5, 0.125});
   REQUIRE(holds(run.go_on(20, 20), "there is no best now"));
   REQUIRE_FALSE(run.directory.best().has_value());
 }
 
-TEST_CASE("an evaluation that was written down before best was moved counts, and is no news") {
+TEST_CASE("an evaluation recorded before best was moved counts, without a report") {
   Run run;
   run.go_on(0, 20);
   run.measured({{10, 0.5}, {20, 0.25}});
@@ -176,7 +176,7 @@ TEST_CASE("an evaluation that was written down before best was moved counts, and
   REQUIRE(run.directory.best()->loss == 0.25);
 }
 
-TEST_CASE("an evaluation is written down when all that follows from it is done, and not before") {
+TEST_CASE("an evaluation is recorded only after everything that follows from it is done") {
   struct NoBest : FileSystem {
     int rename(const std::string& from, const std::string& to) override {
       if (!to.ends_with("/best")) return FileSystem::rename(from, to);
@@ -195,7 +195,7 @@ TEST_CASE("an evaluation is written down when all that follows from it is done, 
   REQUIRE(run.directory.best().has_value());
 }
 
-TEST_CASE("a file of this step that cannot be gone on from, or is another run's, is written anew") {
+TEST_CASE("a checkpoint of this step that is not resumable, or of another run, is written again") {
   Run run;
   run.go_on(0, 20);
   const std::string path = run.directory.checkpoint_file(20), good = get(path);
@@ -215,7 +215,7 @@ TEST_CASE("a file of this step that cannot be gone on from, or is another run's,
   }
 }
 
-TEST_CASE("a file that is there and good is not written again") {
+TEST_CASE("a valid checkpoint of this step is not written again") {
   Run run;
   run.go_on(0, 20);
   const auto before = std::filesystem::last_write_time(run.directory.checkpoint_file(20));
@@ -224,14 +224,14 @@ TEST_CASE("a file that is there and good is not written again") {
   REQUIRE(std::filesystem::last_write_time(run.directory.checkpoint_file(20)) == before - std::chrono::hours(1));
 }
 
-TEST_CASE("a new run begins with nothing measured, whatever lies in its directory") {
+TEST_CASE("a new run begins without measurements, whatever its directory contains") {
   Run run;
   run.measured({{0, 0.5}});
   run.go_on(0, 10);
   REQUIRE_FALSE(holds(get(run.directory.metrics_file()), ":0.5}"));
 }
 
-TEST_CASE("an evaluation that is only as good as the best so far leaves best where it is") {
+TEST_CASE("an evaluation that equals the best so far does not move best") {
   Run run;
   run.config.learning_rate = run.config.min_lr = 0;  // every evaluation measures the same weights
   run.go_on(0, 10);
@@ -241,7 +241,7 @@ TEST_CASE("an evaluation that is only as good as the best so far leaves best whe
   REQUIRE(run.directory.best()->loss == first.loss);
 }
 
-TEST_CASE("step 0 is never the best, whatever a file says") {
+TEST_CASE("step 0 is never the best, whatever the files contain") {
   Run run;
   run.config.learning_rate = run.config.min_lr = 0;  // no step is better than the first
   run.go_on(0, 0);
@@ -259,8 +259,8 @@ TEST_CASE("step 0 is never the best, whatever a file says") {
 
 TEST_CASE("values, moments or a loss that are not finite are never saved") {
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
-  using Spoil = std::function<void(Trainer&)>;
-  const std::vector<std::pair<const char*, Spoil>> spoils = {
+  using Corrupt = std::function<void(Trainer&)>;
+  const std::vector<std::pair<const char*, Corrupt>> corruptions = {
       {"values", [](Trainer& t) { t.store().values().data<float>()[3] = kNaN; }},
       {"exp_avg ", [](Trainer& t) { t.optimizer().moments()[0].values.data<float>()[1] = -kInfinity; }},
       {"exp_avg_sq", [](Trainer& t) { t.optimizer().moments()[1].values.data<float>()[1] = kNaN; }},
@@ -271,12 +271,12 @@ TEST_CASE("values, moments or a loss that are not finite are never saved") {
          for (std::int64_t i = 0; i < 2; ++i) values[t.store().find("ln_f.weight").offset() + i] = 1e30f;
          t.store().touch();
        }}};
-  for (const auto& [what, spoil] : spoils) {
+  for (const auto& [what, corrupt] : corruptions) {
     Run run;
     Trainer trainer(run.config, run.data);
     trainer.step();
     trainer.require_finite();
-    spoil(trainer);
+    corrupt(trainer);
     trainer.set_steps(10);  // a checkpoint is due
     const std::string said = sentence<Diverged>([&] { Session(run.config, run.data, trainer, run.directory).train(); });
     INFO(what << ": " << said);

@@ -1,4 +1,4 @@
-// A checkpoint of the smallest model there is, and its sections, to be changed and written again with the right hashes.
+// A checkpoint of the smallest possible model, and its sections, which tests change and write again with valid hashes.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace maki::tests {
 
-/// Files come and go without waiting for the disk.
+/// Does not wait for the disk.
 struct Unsynced : FileSystem {
   int fsync(int) override { return 0; }
 };
@@ -28,7 +28,7 @@ inline Config smallest_config() {
   return config;
 }
 
-/// Writes the checkpoint of two steps on "abcabc…"; `change` may spoil the state that is written.
+/// Writes the checkpoint after two steps on "abcabc…". `change` may corrupt the state that is written.
 inline std::string write_smallest(const std::string& path, const std::function<void(CheckpointState&)>& change = {},
                                   const Config& config = smallest_config()) {
   std::string text;

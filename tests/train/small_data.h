@@ -1,4 +1,4 @@
-// A dataset of a few hundred seeded characters for tests that train in process.
+// A dataset of a few hundred random characters, for tests that train inside their own process.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace maki::tests {
 
-/// `characters` letters out of `alphabet`, in an order that follows from the seed.
+/// `characters` random letters of `alphabet`, a function of the seed.
 inline std::string seeded_text(std::size_t characters, const std::string& alphabet, std::uint64_t seed = 11) {
   const RandomStream stream(seed, Purpose::test);
   std::string text;
@@ -18,7 +18,7 @@ inline std::string seeded_text(std::size_t characters, const std::string& alphab
   return text;
 }
 
-/// An ASCII text as the configuration splits and encodes it.
+/// An ASCII text, split and encoded as configured.
 inline Dataset dataset_of(const std::string& text, const Config& config) {
   Corpus corpus;
   corpus.text = text;

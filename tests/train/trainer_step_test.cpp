@@ -1,6 +1,6 @@
-// Steps of the trainer, in float64, against the same steps written out in this file: the data of each micro-batch, the
-// loss, the average over all targets, clipping, the learning rate and the update. Other tests compare maki with itself;
-// these notice when it does the same wrong thing everywhere.
+// Steps of the trainer in float64 against the same steps written out in this file: the data of each micro-batch, the
+// loss, the average over all targets, clipping, the learning rate and the update. Other tests compare maki with itself.
+// These also detect a mistake that it makes everywhere.
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -17,8 +17,8 @@ using namespace maki::tests;
 
 namespace {
 
-// Everything that a step can do at once: three micro-batches, dropout, label smoothing, clipping, weight decay, and a
-// schedule whose warmup, decay and end all lie within eight steps.
+// Everything that a step can do: three micro-batches, dropout, label smoothing, clipping, weight decay, and a schedule
+// whose warmup, decay and end all lie within eight steps.
 Config small_config() {
   Config c;
   c.n_layer = 1;
@@ -44,7 +44,7 @@ Config small_config() {
   return c;
 }
 
-// The same training, written out. `c` is read field by field, so that an option that the trainer drops shows.
+// The same training, written out. `c` is read field by field, so that an option that the trainer ignores is detected.
 class ByHand {
  public:
   ByHand(const Config& config, const Dataset& data)
@@ -97,7 +97,7 @@ class ByHand {
   ParameterStore store{DType::float64};
 
  private:
-  // The sum of the losses of one micro-batch; its gradient is added to `gradient`.
+  // Returns the sum of the losses of one micro-batch and adds its gradient to `gradient`.
   double add_micro_batch(std::int64_t micro) {
     const auto seed = static_cast<std::uint64_t>(c.seed);
     const Windows windows(static_cast<std::int64_t>(tokens.size()), c.block_size, seed);
@@ -164,7 +164,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
   double largest = 0;
   for (std::int64_t i = 0; i < a.numel(); ++i) {
     const double d = std::abs(a.at(i) - b.at(i));
-    largest = d <= largest ? largest : d;  // NaN stays
+    largest = d <= largest ? largest : d;  // keeps a NaN
   }
   return largest;
 }
@@ -216,7 +216,7 @@ TEST_CASE("eight steps of SGD, with momentum and with Nesterov's, are those writ
   }
 }
 
-TEST_CASE("a gradient below the limit is not clipped, and a limit of 0 is none") {
+TEST_CASE("a gradient below the limit is not clipped, and a limit of 0 means none") {
   Config c = small_config();
   c.grad_clip = 50;
   require_same_training(c, false);
@@ -231,8 +231,8 @@ TEST_CASE("a finite loss with a gradient that is not finite is refused before an
   c.dropout = 0;
   const Dataset data = dataset_of(seeded_text(200, "abcdefg \n"), c);
   Trainer trainer(c, data);
-  // The last norm gives zeros, so that every logit is 0 and the loss is log V; its gradient passes through the output
-  // layer, and the sum of squares leaves the range of float64.
+  // The last norm returns zeros, so every logit is 0 and the loss is log V. The gradient passes through the output
+  // layer, and its sum of squares overflows float64.
   const auto set = [&](const char* name, double value) {
     const Parameter& p = trainer.store().find(name);
     std::fill_n(trainer.store().values().data<double>() + p.offset(), p.shape().numel(), value);
@@ -252,13 +252,13 @@ TEST_CASE("a finite loss with a gradient that is not finite is refused before an
   REQUIRE(largest_difference(trainer.store().values(), before) == 0);
 }
 
-TEST_CASE("a step that is abandoned between two micro-batches changes nothing, nor does it show in the next step") {
+TEST_CASE("a step that is abandoned between two micro-batches changes nothing and does not affect the next step") {
   const Config c = small_config();
   const Dataset data = dataset_of(seeded_text(200, "abcdefg \n"), c);
   Trainer straight(c, data), stopped(c, data);
-  int asked = 0;
-  REQUIRE_FALSE(stopped.step([&] { return ++asked == 3; }).has_value());
-  REQUIRE(asked == 3);
+  int calls = 0;
+  REQUIRE_FALSE(stopped.step([&] { return ++calls == 3; }).has_value());
+  REQUIRE(calls == 3);
   REQUIRE(stopped.steps() == 0);
   REQUIRE(largest_difference(stopped.store().values(), straight.store().values()) == 0);
   for (int s = 0; s < 2; ++s) {

@@ -1,5 +1,5 @@
-// Every training field takes part in training: with another value, the weights that a checkpoint holds after a few
-// steps are others. A field that is parsed, echoed and stored, and then forgotten, shows here.
+// Every training field takes part in training: another value gives other weights in the checkpoint after a few steps.
+// This detects a field that is parsed, printed and stored, but not used.
 #include <map>
 #include <set>
 
@@ -17,7 +17,8 @@ void set(Config& config, const Settings& settings) {
   for (const auto& [name, text] : settings) set_field(config, find_field(name), text);
 }
 
-// One value different from small_config()'s, or all of them for a choice; `needs` is what the field acts under.
+// A value other than that of small_config(), or for a choice all other values. `needs` are the settings under which the
+// field has an effect.
 struct Row {
   std::string field;
   std::vector<std::string> values;
@@ -54,7 +55,7 @@ const std::vector<Row> kRows = {
     {"lr_decay_steps", {"7"}},
 };
 
-// The learning rate rises, falls and arrives at min_lr within the eight steps.
+// The learning rate rises, falls and reaches min_lr within the eight steps.
 Config small_config() {
   Config c;
   set(c, {{"n_layer", "1"},
@@ -95,7 +96,7 @@ std::string values_after_training(const Folder& folder, const Config& config) {
 
 }  // namespace
 
-TEST_CASE("another value of any training field gives other weights") {
+TEST_CASE("a different value of any training field gives different weights") {
   const Folder folder;
   std::map<std::string, const Row*> rows;
   for (const Row& row : kRows) rows[row.field] = &row;

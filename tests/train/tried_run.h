@@ -1,4 +1,4 @@
-// A small run of the binary that is hindered in one way or another and taken up again.
+// A small run of the binary that tests interrupt in various ways and resume.
 #pragma once
 
 #include <algorithm>
@@ -21,18 +21,18 @@ struct TriedRun {
   TriedRun(const TemporaryFolder& folder, const std::string& name, int max_steps)
       : path(folder / name), corpus(folder.write("corpus.txt", small_text())), steps(max_steps) {}
 
-  /// Begins the run where there is no checkpoint yet; else resumes it.
+  /// Starts the run if there is no checkpoint yet, else resumes it.
   Finished go_on(const RunOptions& options = {}) const {
     if (newest() >= 0) return run_maki({"train", "--resume", path}, options);
     return run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", std::to_string(steps)} + kSmall + kOften,
                     options);
   }
-  /// The step of the newest checkpoint, whatever state it is in; -1: none.
+  /// The step of the newest checkpoint, intact or not; -1 if there is none.
   int newest() const {
     const std::vector<std::int64_t> there = RunDirectory(path).checkpoints();
     return there.empty() ? -1 : static_cast<int>(there.back());
   }
-  /// Everything below the run directory.
+  /// The paths of all files and folders below the run directory, sorted.
   std::vector<std::string> files() const {
     std::vector<std::string> list;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
@@ -44,7 +44,7 @@ struct TriedRun {
   std::string path, corpus;
   int steps;
 
-  /// Every step is saved, measured and pruned.
+  /// Saves, logs and prunes at every step, and evaluates at every second.
   inline static const Arguments kOften = {"--checkpoint-interval", "1", "--log-interval", "1", "--eval-interval", "2",
                                           "--eval-batches",        "1", "--keep-last",    "2", "--grad-accum",    "1"};
 };

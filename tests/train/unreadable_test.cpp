@@ -1,4 +1,4 @@
-// A file that cannot be read is not a damaged one: nothing takes its place, and it is neither overwritten nor deleted.
+// A file that cannot be read is not a damaged one: nothing replaces it, and it is neither overwritten nor deleted.
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -14,26 +14,26 @@ using namespace maki::tests;
 
 namespace {
 
-// A file system on which some calls fail for files whose path holds `part`.
+// A file system in which one kind of call fails for files whose path contains `part`.
 struct Failing : Unsynced {
   enum class Call : std::uint8_t { open, fstat, pread, unlink };
   Failing(Call call_, int error_, std::string part_) : call(call_), error(error_), part(std::move(part_)) {}
 
   int open(const std::string& path, int flags, mode_t mode) override {
-    const bool meant = holds(path, part);
-    if (meant && strikes(Call::open)) return -1;
+    const bool matches = holds(path, part);
+    if (matches && fails(Call::open)) return -1;
     const int descriptor = FileSystem::open(path, flags, mode);
-    if (meant) file = descriptor;
+    if (matches) file = descriptor;
     return descriptor;
   }
   int fstat(int descriptor, struct stat& status) override {
-    return descriptor == file && strikes(Call::fstat) ? -1 : FileSystem::fstat(descriptor, status);
+    return descriptor == file && fails(Call::fstat) ? -1 : FileSystem::fstat(descriptor, status);
   }
   ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset) override {
-    return descriptor == file && strikes(Call::pread) ? -1 : FileSystem::pread(descriptor, bytes, size, offset);
+    return descriptor == file && fails(Call::pread) ? -1 : FileSystem::pread(descriptor, bytes, size, offset);
   }
   int unlink(const std::string& path) override {
-    return holds(path, part) && strikes(Call::unlink) ? -1 : FileSystem::unlink(path);
+    return holds(path, part) && fails(Call::unlink) ? -1 : FileSystem::unlink(path);
   }
 
   Call call;
@@ -41,7 +41,7 @@ struct Failing : Unsynced {
   std::string part;
 
  private:
-  bool strikes(Call made) const {
+  bool fails(Call made) const {
     if (made == call) errno = error;
     return made == call;
   }
@@ -76,7 +76,7 @@ struct Checkpoints {
 
 }  // namespace
 
-TEST_CASE("a checkpoint that cannot be opened or read is not called damaged, whatever the reason") {
+TEST_CASE("a checkpoint that cannot be opened or read is not reported as damaged, whatever the reason") {
   const Folder folder;
   const std::string path = write_smallest(folder / "a.maki");
   REQUIRE(verdict(path) == Verdict::intact);
@@ -95,7 +95,7 @@ TEST_CASE("a checkpoint that cannot be opened or read is not called damaged, wha
   REQUIRE(verdict(folder / "directory.maki") == Verdict::lost);
 }
 
-TEST_CASE("a checkpoint of another format version is not called damaged") {
+TEST_CASE("a checkpoint of another format version is not reported as damaged") {
   const Folder folder;
   std::string bytes = get(write_smallest(folder / "a.maki"));
   bytes[8] = 2;
@@ -114,11 +114,12 @@ TEST_CASE("resuming does not fall back from a checkpoint that cannot be read") {
   REQUIRE(holds(said, "step-00000030.maki"));
   REQUIRE(holds(said, std::strerror(EIO)));
   REQUIRE(notes.empty());
-  // Once it can be read it is the one.
+  // Once it can be read it is used.
   REQUIRE(checkpoints.run.newest_verified([](const std::string& file) { check_resumable(file); }, notes) == 30);
 }
 
-TEST_CASE("generate does not fall back from a best that cannot be opened, and does from one that is gone or damaged") {
+TEST_CASE(
+    "generate does not fall back from a best that cannot be opened, but does from one that is missing or damaged") {
   const Checkpoints checkpoints;
   const std::string best = checkpoints.run.checkpoint_file(20);
   checkpoints.run.set_best({20, 1.5});
@@ -136,7 +137,7 @@ TEST_CASE("generate does not fall back from a best that cannot be opened, and do
   REQUIRE(notes.size() == 2);
 }
 
-TEST_CASE("what cannot be deleted is reported, and the rest is deleted") {
+TEST_CASE("a file that cannot be deleted is reported, and the others are deleted") {
   const Checkpoints checkpoints;
   Failing fs(Failing::Call::unlink, EPERM, "step-00000010");
   const RunDirectory run(checkpoints.run.path(), fs);

@@ -6,7 +6,7 @@
 
 using namespace maki;
 
-TEST_CASE("the nearest name is one that may have been meant, or none") {
+TEST_CASE("nearest_name returns a name that may have been meant, or none") {
   const std::vector<std::string> verbs = {"train", "generate", "eval", "inspect", "gradcheck", "bench"};
   REQUIRE(nearest_name("trian", verbs) == "train");
   REQUIRE(nearest_name("gen", verbs) == "generate");
@@ -21,7 +21,7 @@ TEST_CASE("the nearest name is one that may have been meant, or none") {
   REQUIRE(nearest_hint("dropuot", options) == "; the nearest is dropout");
   REQUIRE(nearest_hint("epochs", options).empty());
   REQUIRE(nearest_name("a", {}).empty());
-  // A word that is too long to be one of them is not compared: this would take minutes.
+  // Words too long to match any name are rejected by their length. Comparing this one would take minutes.
   REQUIRE(nearest_name(std::string(100'000'000, 'x'), options).empty());
   REQUIRE(nearest_name("learning-rate" + std::string(1000, 'x'), options).empty());
 }

@@ -15,7 +15,8 @@ struct ThreadsScope {
   int before;
 };
 
-/// Whether a loop over n tasks calls each once, with workers below workers(n) that are never busy twice at a time.
+/// Whether a loop over n tasks runs each exactly once, with worker indices below workers(n), and never two tasks of the
+/// same worker at the same time.
 bool workers_are_exclusive(std::int64_t n) {
   const std::int64_t count = workers(n);
   std::vector<std::atomic<int>> busy(static_cast<std::size_t>(count)), called(static_cast<std::size_t>(n));
@@ -37,7 +38,7 @@ bool workers_are_exclusive(std::int64_t n) {
 
 }  // namespace
 
-TEST_CASE("parallel_for: no two bodies at work at the same time have the same worker") {
+TEST_CASE("parallel_for: no two tasks that run at the same time have the same worker") {
   for (const int team : {1, 2, 3, 8, 70}) {
     const ThreadsScope scope(team);
     for (const std::int64_t n : {0, 1, 2, 3, 7, 8, 9, 64, 200}) {

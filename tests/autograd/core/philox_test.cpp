@@ -8,7 +8,7 @@
 using namespace maki;
 
 TEST_CASE("Philox gives the known answers of its authors' test vectors") {
-  // Random123, kat_vectors, philox4x32 10.
+  // Source: Random123, file kat_vectors, the rows `philox4x32 10`.
   using Words = std::array<std::uint32_t, 4>;
   REQUIRE(philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   REQUIRE(philox({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}) == Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
@@ -16,7 +16,7 @@ TEST_CASE("Philox gives the known answers of its authors' test vectors") {
           Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("streams of different identities differ, streams of one identity agree") {
+TEST_CASE("streams of different identities differ, and those of one identity agree") {
   std::set<std::uint64_t> first;
   int streams = 0;
   for (const std::uint64_t seed : {0u, 1u}) {
@@ -39,7 +39,7 @@ TEST_CASE("streams of different identities differ, streams of one identity agree
   REQUIRE(first.size() == static_cast<std::size_t>(streams));
 }
 
-TEST_CASE("uniform and normal numbers have their moments") {
+TEST_CASE("uniform and normal numbers have the moments of their distributions") {
   const RandomStream stream(5, Purpose::test);
   constexpr int n = 200000;
   double uniform = 0, normal = 0, squares = 0, fourth = 0, neighbours = 0;

@@ -1,4 +1,5 @@
-// The pool: what it keeps while shapes change, what it does when the system refuses memory, and where large blocks lie.
+// The storage pool: how much it keeps while shapes change, what it does when the system refuses memory, and how large
+// blocks are aligned.
 #include "autograd/core/storage.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ std::int64_t address_space() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-// Lets the process map at most `bytes` more than it has.
+// Lets the process map at most `bytes` more than it has mapped so far.
 class AddressLimit {
  public:
   explicit AddressLimit(std::int64_t bytes) {
@@ -39,7 +40,8 @@ class AddressLimit {
   rlimit before_{};
 };
 
-// One training step on a batch of `rows`: activations pile up, then gradients of the same sizes replace them.
+// The allocations of one training step on a batch of `rows` rows: activations accumulate, then backward frees them one
+// by one while it allocates gradients and scratch.
 void ragged_step(std::int64_t rows) {
   std::vector<Storage> activations;
   for (const std::int64_t width : {3072, 1024, 1024, 4096, 4096, 1024, 8192}) {
@@ -53,30 +55,30 @@ void ragged_step(std::int64_t rows) {
 
 }  // namespace
 
-TEST_CASE("with other shapes at every step the pool reserves at most one and a half times what was in use") {
+TEST_CASE("when shapes change at every step the pool reserves at most 1.5 times the peak in use") {
   storage_pool::trim();
   const auto before = storage_pool::statistics();
   storage_pool::reset_peak();
   const RandomStream stream(1, Purpose::test);
-  std::int64_t most_reserved = 0;
+  std::int64_t max_reserved = 0;
   for (std::uint64_t step = 0; step < 300; ++step) {
     ragged_step(64 + static_cast<std::int64_t>(stream.below(step, 1200)));
-    most_reserved = std::max(most_reserved, storage_pool::statistics().bytes_reserved - before.bytes_reserved);
+    max_reserved = std::max(max_reserved, storage_pool::statistics().bytes_reserved - before.bytes_reserved);
   }
   const std::int64_t peak = storage_pool::statistics().peak_bytes - before.bytes_in_use;
-  INFO("peak " << peak / kMiB << " MiB, reserved " << most_reserved / kMiB << " MiB");
+  INFO("peak " << peak / kMiB << " MiB, reserved " << max_reserved / kMiB << " MiB");
   REQUIRE(peak > 100 * kMiB);
-  REQUIRE(2 * most_reserved <= 3 * peak);
+  REQUIRE(2 * max_reserved <= 3 * peak);
 }
 
-TEST_CASE("with the same shapes at every step the pool takes nothing from the system after the first") {
+TEST_CASE("with the same shapes at every step the pool takes no memory from the system after the first") {
   ragged_step(300);
   const std::int64_t reserved = storage_pool::statistics().bytes_reserved;
   for (int step = 0; step < 10; ++step) ragged_step(300);
   REQUIRE(storage_pool::statistics().bytes_reserved == reserved);
 }
 
-TEST_CASE("blocks of 4 MiB and more fill huge pages from their first byte") {
+TEST_CASE("blocks of 4 MiB and more begin at a huge page") {
   for (const std::int64_t bytes : {4 * kMiB, 4 * kMiB + 1, 6 * kMiB, 31 * kMiB}) {
     const Storage block(bytes);
     INFO(bytes << " bytes");
@@ -85,20 +87,20 @@ TEST_CASE("blocks of 4 MiB and more fill huge pages from their first byte") {
   }
 }
 
-TEST_CASE("a block of impossible size is refused with a sentence") {
+TEST_CASE("a block of impossible size is refused") {
   REQUIRE_THROWS_WITH(Storage(-1), ContainsSubstring("bytes; got -1"));
   REQUIRE_THROWS_WITH(Storage(std::int64_t{1} << 62), ContainsSubstring("bytes; got 4611686018427387904"));
   REQUIRE_THROWS_AS(Storage(std::int64_t{1} << 60), OutOfMemory);
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // whose shadow needs address space, too
+#if !defined(__SANITIZE_ADDRESS__)  // its shadow memory counts against the limit, too
 
 TEST_CASE("when the system refuses memory, free blocks are returned to it and it is asked once more") {
   storage_pool::trim();
   { const Storage a(150 * kMiB), b(150 * kMiB); }
   const std::int64_t free = storage_pool::statistics().bytes_reserved;
   const AddressLimit limit(50 * kMiB);
-  const Storage fits(130 * kMiB);  // only once a and b are gone
+  const Storage fits(130 * kMiB);  // only after a and b have been returned to the system
   fits.data()[0] = fits.data()[130 * kMiB - 1] = std::byte{1};
   REQUIRE(storage_pool::statistics().bytes_reserved < free);
   REQUIRE_THROWS_AS(Storage(400 * kMiB), OutOfMemory);

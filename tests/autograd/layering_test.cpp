@@ -1,4 +1,5 @@
-// The house: includes point one way, kernels know no tensor, and only train prints or exits.
+// Architecture rules, checked by reading the sources: includes point one way, kernels know no tensor, and only train
+// prints or exits.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -30,17 +31,17 @@ std::vector<Line> lines_below(const std::string& folder) {
   return lines;
 }
 
-// The room of a path: the longest of these that it begins with.
-const std::vector<std::string> kRooms = {"autograd/core", "autograd/kernels", "autograd", "nn", "optim", "data",
-                                         "train"};
-std::string room(const std::string& path) {
-  for (const std::string& name : kRooms) {
+// The layer of a path is the first of these folders that contains it.
+const std::vector<std::string> kLayers = {"autograd/core", "autograd/kernels", "autograd", "nn", "optim", "data",
+                                          "train"};
+std::string layer_of(const std::string& path) {
+  for (const std::string& name : kLayers) {
     if (path.starts_with(name + "/")) return name;
   }
   return "outside";
 }
 
-// Which rooms each may include from, beside itself.
+// The layers that each layer may include, besides itself.
 const std::map<std::string, std::set<std::string>> kAllowed = {
     {"autograd/core", {}},
     {"autograd/kernels", {"autograd/core"}},
@@ -60,7 +61,7 @@ TEST_CASE("includes point one way") {
     for (const Line& line : lines_below(folder)) {
       std::smatch match;
       if (!std::regex_search(line.text, match, include)) continue;
-      const std::string from = room(line.file), to = room(match[1]);
+      const std::string from = layer_of(line.file), to = layer_of(match[1]);
       INFO(line.file << ": " << line.text);
       REQUIRE((from == to || kAllowed.at(from).contains(to)));
       ++seen;
@@ -69,23 +70,23 @@ TEST_CASE("includes point one way") {
   REQUIRE(seen > 50);
 }
 
-TEST_CASE("libraries neither print nor exit, and nothing breaks the promises about bits") {
-  const std::regex speaks(R"(\b(std::cout|std::cerr|printf|fmt::print|std::exit|std::abort|_exit)\b)");
-  const std::regex breaks(R"(reduction\(\s*\+|omp atomic|ffast-math|march=native|omp_get_max_threads\(\)\s*[*/])");
+TEST_CASE("libraries neither print nor exit, and nothing makes bits depend on threads or the machine") {
+  const std::regex prints_or_exits(R"(\b(std::cout|std::cerr|printf|fmt::print|std::exit|std::abort|_exit)\b)");
+  const std::regex breaks_bits(R"(reduction\(\s*\+|omp atomic|ffast-math|march=native|omp_get_max_threads\(\)\s*[*/])");
   int lines = 0;
   for (const std::string folder : {"autograd", "nn", "optim", "data", "train"}) {
     for (const Line& line : lines_below(folder)) {
       INFO(line.file << ": " << line.text);
       const std::string code = line.text.substr(0, line.text.find("//"));
-      if (folder != "train") REQUIRE_FALSE(std::regex_search(code, speaks));
-      REQUIRE_FALSE(std::regex_search(code, breaks));
+      if (folder != "train") REQUIRE_FALSE(std::regex_search(code, prints_or_exits));
+      REQUIRE_FALSE(std::regex_search(code, breaks_bits));
       ++lines;
     }
   }
   REQUIRE(lines > 1000);
 }
 
-TEST_CASE("kernels compare with AVX3 by order, so that a better target is not taken for a lesser one") {
+TEST_CASE("kernels compare targets with AVX3 by order, so that a better target is not treated as a lesser one") {
   const std::regex exact(R"(HWY_TARGET\s*[!=]=\s*HWY_AVX(3|10))");
   int comparisons = 0;
   for (const Line& line : lines_below("autograd")) {
@@ -96,10 +97,10 @@ TEST_CASE("kernels compare with AVX3 by order, so that a better target is not ta
   REQUIRE(comparisons >= 3);
 }
 
-TEST_CASE("SIMD lives in the kernels only") {
+TEST_CASE("only kernels use SIMD") {
   for (const std::string folder : {"autograd", "nn", "optim", "data", "train"}) {
     for (const Line& line : lines_below(folder)) {
-      if (room(line.file) == "autograd/kernels") continue;
+      if (layer_of(line.file) == "autograd/kernels") continue;
       INFO(line.file << ": " << line.text);
       REQUIRE(line.text.find("#include <hwy") == std::string::npos);
       REQUIRE(line.text.find("immintrin") == std::string::npos);
