@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 #include <memory>
 
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/broadcast.h"
 #include "autograd/kernels/column_sum.h"
 #include "autograd/kernels/cross_entropy.h"
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/embedding.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/layout.h"
 #include "autograd/kernels/norm.h"
 #include "autograd/kernels/optimizer.h"

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "bench/report.h"
 
 namespace maki::bench {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "train/machine.h"
+#include "train/bench/machine.h"
 
 namespace maki::bench {
 

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "bench/report.h"
-#include "train/step_bench.h"
+#include "train/bench/step_bench.h"
 
 namespace maki::bench {
 

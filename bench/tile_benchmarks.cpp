@@ -8,7 +8,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/philox.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/tensor.h"
 #include "bench/report.h"
 

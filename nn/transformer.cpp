@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "autograd/core/check.h"
-#include "nn/kv_cache.h"
+#include "nn/generate/kv_cache.h"
 
 namespace maki {
 

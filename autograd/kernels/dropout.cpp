@@ -9,8 +9,8 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/dropout.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/partial-inl.h"
-#include "autograd/kernels/philox-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/philox-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {

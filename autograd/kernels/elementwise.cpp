@@ -8,8 +8,8 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/elementwise.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/activation-inl.h"
-#include "autograd/kernels/partial-inl.h"
+#include "autograd/kernels/simd/activation-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {

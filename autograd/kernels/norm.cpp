@@ -6,13 +6,13 @@
 #include <type_traits>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/norm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/row-inl.h"
+#include "autograd/kernels/simd/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {

@@ -4,8 +4,8 @@
 #include <type_traits>
 
 #include "autograd/core/check.h"
-#include "autograd/kernels/amx.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/gemm/amx.h"
+#include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/peak.cpp"
@@ -13,7 +13,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "autograd/kernels/unroll.h"
+#include "autograd/kernels/simd/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {

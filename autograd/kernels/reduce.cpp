@@ -9,7 +9,7 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/partial-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {

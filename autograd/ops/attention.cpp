@@ -1,6 +1,6 @@
 // Multi-head attention over packed projections. Saves the inputs, the output and one number per row and head (the
 // log-sum-exp of the scores); backward recomputes the attention weights and the dropout mask.
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 
 #include <cmath>
 

@@ -5,7 +5,7 @@
 
 #include "autograd/core/sink.h"
 #include "autograd/core/storage.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 
 namespace maki {
 

@@ -6,13 +6,13 @@
 #include <stdexcept>
 
 #include "autograd/kernels/peak.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
-#include "train/gemm_bench.h"
-#include "train/machine.h"
-#include "train/step_bench.h"
-#include "train/timing.h"
+#include "train/bench/gemm_bench.h"
+#include "train/bench/machine.h"
+#include "train/bench/step_bench.h"
+#include "train/bench/timing.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <unistd.h>
 
-#include "data/utf8.h"
+#include "data/text/utf8.h"
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/refused.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 using namespace maki::tests;
 

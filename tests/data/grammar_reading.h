@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/grammar.h"
+#include "data/stories/grammar.h"
 
 namespace maki {
 

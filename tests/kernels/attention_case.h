@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/kernels/attention.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/attention/attention.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 
 namespace maki::tests {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/gemm.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/kernels/amx_emulator.h"
 

@@ -12,7 +12,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/core/philox.h"
 #include "autograd/core/sink.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 
 namespace maki::tests {

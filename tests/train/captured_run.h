@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "tests/train/small_checkpoint.h"
-#include "train/session.h"
+#include "train/loop/session.h"
 
 namespace maki::tests {
 

@@ -1,6 +1,6 @@
 // The table of fields: every one reads back from its echo, refuses what is out of its range or type with a sentence,
 // and is known by its nearest name.
-#include "train/config.h"
+#include "train/config/config.h"
 
 #include <fmt/format.h>
 

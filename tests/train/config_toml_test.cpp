@@ -1,7 +1,7 @@
 // The configuration as TOML: types, lines in messages, and values that read back to the last bit and byte.
 #include <locale>
 
-#include "data/error.h"
+#include "data/text/error.h"
 #include "tests/train/config_sentence.h"
 
 using namespace maki;

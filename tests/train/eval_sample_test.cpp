@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "tests/train/captured_run.h"
-#include "train/evaluate.h"
+#include "train/loop/evaluate.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -4,9 +4,9 @@
 
 #include "tests/train/config_sentence.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/error.h"
-#include "train/loaded_model.h"
-#include "train/run_directory.h"
+#include "train/run/error.h"
+#include "train/loop/loaded_model.h"
+#include "train/run/run_directory.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -1,5 +1,5 @@
 // A session that resumes a run: which checkpoint is its best, and which files it trusts.
-#include "train/session.h"
+#include "train/loop/session.h"
 
 #include <cerrno>
 #include <functional>
@@ -7,7 +7,7 @@
 #include <map>
 
 #include "tests/train/captured_run.h"
-#include "train/error.h"
+#include "train/run/error.h"
 
 using namespace maki;
 using namespace maki::tests;

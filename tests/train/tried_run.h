@@ -8,7 +8,7 @@
 
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
-#include "train/run_directory.h"
+#include "train/run/run_directory.h"
 
 namespace maki::tests {
 
