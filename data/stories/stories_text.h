@@ -1,4 +1,5 @@
-// The grammars of the built-in stories, in the notation of data/stories/grammar.h.
+// The grammars of the built-in stories, in the notation of data/stories/grammar.h: en.txt and ja.txt, embedded by
+// cmake/embed_text.cmake.
 #pragma once
 
 #include <string_view>
