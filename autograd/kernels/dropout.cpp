@@ -81,6 +81,7 @@ template <class T>
 void dropout(std::int64_t n, const T* x, double p, const RandomStream& stream, Sink<T> y) {
   const auto threshold = static_cast<std::uint32_t>(p * 0x1p32);
   const T factor = static_cast<T>(1 / (1 - p));
+  // Threads share out blocks of 1024 elements, each worth about 4096 elementary operations.
   parallel_ranges(ceil_div(n, 1024), 4096, [&](std::int64_t begin, std::int64_t end) {
     if constexpr (std::is_same_v<T, float>) {
       HWY_DYNAMIC_DISPATCH(drop_f32)(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);

@@ -119,8 +119,8 @@ void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, co
                         std::int32_t* scratch) {
   require_target();
   const Places sorted = sort_by_id(shape, ids, scratch);
-  // Threads share out the rows of a large table, most of which are only zeroed. Of a small table they share out the
-  // columns, because a few frequent rows may have most of the work.
+  // Threads share out a table of kLargeTable rows or more in pieces of 64 whole rows, most of which are only zeroed.
+  // They share out a smaller one in strips of kStrip columns, because a few frequent rows may have most of the work.
   constexpr std::int64_t kLargeTable = 1024, kStrip = 32;
   const bool large = shape.vocabulary >= kLargeTable;
   const std::int64_t width = large ? std::max<std::int64_t>(shape.cols, 1) : kStrip;

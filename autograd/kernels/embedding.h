@@ -16,7 +16,7 @@ struct EmbeddingShape {
 template <class T>
 void embedding_forward(const EmbeddingShape& shape, const T* table, const std::int32_t* ids, T* y);
 
-/// 32-bit integers of scratch that backward needs.
+/// 32-bit integers of scratch that embedding_backward() needs.
 std::int64_t embedding_backward_scratch(const EmbeddingShape& shape);
 /// dtable[v] = Σ dy[i] over all i with ids[i] = v, added if the sink adds; otherwise rows that no id names are set to
 /// 0. dy [count, cols]; scratch: embedding_backward_scratch() elements. Each sum runs in the order of i, in blocks of

@@ -62,8 +62,8 @@ HWY_INLINE void sgd_vector(D d, const SgdStep& s, const T* gradient, T* value, T
 // The coefficients of an Adam step in the type of the arithmetic, computed once for all elements. Left to the loop,
 // they make it take 1.08 ns per element instead of 0.59 (AVX-512, one thread).
 template <class T>
-struct AdamNumbers {
-  explicit AdamNumbers(const AdamStep& s)
+struct AdamCoefficients {
+  explicit AdamCoefficients(const AdamStep& s)
       : grad_scale(static_cast<T>(s.grad_scale)),
         keep(static_cast<T>(s.decoupled ? 1 - s.learning_rate * s.weight_decay : 1)),
         l2(static_cast<T>(s.decoupled ? 0 : s.weight_decay)),
@@ -78,7 +78,7 @@ struct AdamNumbers {
 
 // One vector of Adam or AdamW, of which the first `count` elements exist.
 template <bool kWhole, class D, class T = hn::TFromD<D>>
-HWY_INLINE void adam_vector(D d, const AdamNumbers<T>& s, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq,
+HWY_INLINE void adam_vector(D d, const AdamCoefficients<T>& s, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq,
                             std::size_t count) {
   const auto p = load<kWhole>(d, value, count);
   auto m = load<kWhole>(d, exp_avg, count), v = load<kWhole>(d, exp_avg_sq, count);
@@ -105,7 +105,7 @@ HWY_INLINE void sgd(const SgdStep& s, std::int64_t n, const T* gradient, T* valu
 
 template <class T>
 HWY_INLINE void adam(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* m, T* v) {
-  const AdamNumbers<T> s(step);
+  const AdamCoefficients<T> s(step);
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;

@@ -26,14 +26,12 @@ void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, 
 struct AdamStep {
   double grad_scale = 1, learning_rate = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0;
-  /// AdamW: value is multiplied by 1 − learning_rate · weight_decay. If false, Adam: weight_decay · value is added to
-  /// g.
-  bool decoupled = true;
+  bool decoupled = true;                    ///< true: AdamW; false: Adam with L2 regularization; see adam_step()
   double correction1 = 1, correction2 = 1;  ///< 1 − beta1ᵗ and 1 − beta2ᵗ in step t, counted from 1
 };
 
-/// For each of n elements, with g = grad_scale · gradient (+ weight_decay · value) and with value shrunk as `decoupled`
-/// says, and with the moments m = exp_avg and v = exp_avg_sq:
+/// For each of n elements, with m = exp_avg, v = exp_avg_sq and g = grad_scale · gradient; if decoupled, value is first
+/// multiplied by 1 − learning_rate · weight_decay, otherwise weight_decay · value is added to g:
 ///   m ← m + (1 − beta1) (g − m)
 ///   v ← beta2 · v + (1 − beta2) g²
 ///   value ← value − (learning_rate / correction1) · m / (√v / √correction2 + eps)

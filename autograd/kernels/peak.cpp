@@ -61,6 +61,7 @@ void stream_f32(std::int64_t n, const float* x, float* y) {
   hwy::FlushStream();
 }
 
+// Reads kStreams streams one cache line (kLine floats) at a time, prefetching kAhead floats ahead in each.
 double sum_f32(std::int64_t n, const float* x) {
   const hn::ScalableTag<float> d;
   constexpr std::int64_t kStreams = 8, kAhead = 128, kLine = 16, kLanes = hn::MaxLanes(d);

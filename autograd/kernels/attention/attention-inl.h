@@ -87,9 +87,9 @@ HWY_NOINLINE void Product(std::int64_t cols, std::int64_t depth, const T* a, std
 }
 
 /// 2^x for x <= 0: exactly 1 at 0; 0 where the result is below the normal range, so also at −Inf; NaN stays NaN. 2^f on
-/// |f| <= 1/2 is a minimax polynomial with constant term 1 (Remez in 50 digits; relative error 2.6e-9 for float, 1.8e-17
-/// for double). The argument of a softmax is never positive, so the upper end of the range needs no care: 13
-/// operations, where Exp takes 19.
+/// |f| <= 1/2 is a minimax polynomial with constant term 1 (Remez in 50 digits; relative error 2.6e-9 for
+/// float, 1.8e-17 for double). The argument of a softmax is never positive, so the upper end of the range needs no
+/// care: 13 operations, where Exp takes 19.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp2Negative(D d, V x) {
   using T = hn::TFromD<D>;

@@ -70,6 +70,7 @@ struct AttentionTile {
   }
 };
 
+/// A tile of forward: up to kForwardTile queries of one head.
 template <class T>
 struct AttentionForwardTile : AttentionTile<T> {
   T* y;
