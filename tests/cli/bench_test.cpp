@@ -13,6 +13,7 @@
 #include "train/bench/machine.h"
 #include "train/bench/step_bench.h"
 #include "train/bench/timing.h"
+#include "train/config/models.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -140,7 +141,7 @@ TEST_CASE("the workloads of bench are those of the published comparisons") {
     Config config;
     const std::int64_t vocab_size = apply_workload(config, name);
     ParameterStore store;
-    parameters.push_back(counted_parameters(Gpt(Scope(store), gpt_config(config, vocab_size))));
+    parameters.push_back(make_model(config, vocab_size, Scope(store))->flop_parameter_count());
   }
   REQUIRE(workload_names() == std::vector<std::string>{"quickstart", "baby", "gpt2", "long"});
   REQUIRE(parameters == std::vector<std::int64_t>{795904, 10646784, 124439808 - 1024 * 768, 795904});
@@ -149,7 +150,7 @@ TEST_CASE("the workloads of bench are those of the published comparisons") {
   untied.tie_weights = false;
   ParameterStore store;
   const Gpt model(Scope(store), gpt_config(untied, 65));
-  REQUIRE(counted_parameters(model) == model.parameter_count() - 65 * 128);
+  REQUIRE(model.flop_parameter_count() == model.parameter_count() - 65 * 128);
 }
 
 TEST_CASE("bench gemm measures products") {

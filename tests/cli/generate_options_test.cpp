@@ -5,9 +5,9 @@
 
 #include "optim/optimizer.h"
 #include "tests/cli/refused.h"
-#include "train/run/checkpoint.h"
 #include "train/loop/loaded_model.h"
 #include "train/loop/trainer.h"
+#include "train/run/checkpoint.h"
 
 using namespace maki::tests;
 using nlohmann::json;

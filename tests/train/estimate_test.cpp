@@ -3,6 +3,7 @@
 
 #include "autograd/core/storage.h"
 #include "tests/train/small_checkpoint.h"
+#include "tests/train/text_trainer.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -41,7 +42,7 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
     storage_pool::trim();
     const std::int64_t before = storage_pool::statistics().bytes_in_use;
     storage_pool::reset_peak();
-    Trainer trainer(config, data);
+    TextTrainer trainer(config, data);
     trainer.step();
     trainer.step();
     const auto taken = static_cast<double>(storage_pool::statistics().peak_bytes - before);

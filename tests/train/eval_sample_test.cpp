@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tests/train/captured_run.h"
+#include "tests/train/text_trainer.h"
 #include "train/loop/evaluate.h"
 
 using namespace maki;
@@ -92,13 +93,13 @@ TEST_CASE("the automatic sample costs at most a tenth of the training between tw
 TEST_CASE("a sample represents the whole text, not its beginning, and one pass gives the same bits as two") {
   Config config = measured_config();
   CapturedRun run(config, uneven_text() + uneven_text() + uneven_text() + uneven_text());
-  Trainer trainer(run.config, run.data);
+  TextTrainer trainer(run.config, run.data);
   for (int i = 0; i < 40; ++i) trainer.step();
   const EvalBatches batches(run.data.val, config.batch_size, config.block_size);
   const auto loss = [&](std::int64_t max_batches) {
-    return mean_loss(trainer.model(), batches, config.block_size, max_batches, {})->mean;
+    return mean_loss(trainer.model(), trainer.task(), Part::val, max_batches, {})->mean;
   };
-  const auto both = whole_loss(trainer.model(), batches, config.block_size, 25, {});
+  const auto both = whole_loss(trainer.model(), trainer.task(), Part::val, 25, {});
   REQUIRE(both->whole.mean == loss(0));
   REQUIRE(both->whole.targets == batches.targets());
   REQUIRE(both->sample.mean == loss(25));
@@ -129,7 +130,7 @@ TEST_CASE(
     least = std::min(least, lines[i].value("sampled_val_loss", lines[i]["val_loss"].get<double>()));
   REQUIRE(run.directory.best()->loss == least);
   // The final report gives the loss of the best checkpoint over the whole text.
-  Trainer trainer(run.config, run.data);
+  TextTrainer trainer(run.config, run.data);
   load_values(ContainerReader(run.directory.checkpoint_file(run.directory.best()->step)), trainer.store());
   REQUIRE(holds(said, fmt::format("best validation loss {:.4f} at step {}", *trainer.validation_loss({}, true),
                                   run.directory.best()->step)));
@@ -139,13 +140,13 @@ TEST_CASE("the training loss is measured all over the training text") {
   Config config = measured_config();
   config.eval_batches = 0;
   CapturedRun run(config, uneven_text());
-  Trainer trainer(run.config, run.data);
+  TextTrainer trainer(run.config, run.data);
   for (int i = 0; i < 40; ++i) trainer.step();
   const EvalBatches batches(run.data.train, config.batch_size, config.block_size);
   REQUIRE(batches.count() > 60);
   REQUIRE(trainer.evaluate()->train_loss ==
-          mean_loss(trainer.model(), batches, config.block_size, eval_sample(config).train, {})->mean);
-  const double whole = mean_loss(trainer.model(), batches, config.block_size, 0, {})->mean;
+          mean_loss(trainer.model(), trainer.task(), Part::train, eval_sample(config).train, {})->mean);
+  const double whole = mean_loss(trainer.model(), trainer.task(), Part::train, 0, {})->mean;
   REQUIRE(std::abs(trainer.evaluate()->train_loss - whole) < 0.1 * whole);
 }
 
@@ -157,7 +158,7 @@ TEST_CASE("after a change of the share, best is measured again before anything i
   const std::string said = run.go_on(30, 30);
   INFO(said);
   REQUIRE(holds(said, fmt::format("measured the best checkpoint (step {}) again", step)));
-  Trainer trainer(run.config, run.data);
+  TextTrainer trainer(run.config, run.data);
   load_values(ContainerReader(run.directory.checkpoint_file(step)), trainer.store());
   REQUIRE(run.directory.best()->step == step);
   REQUIRE(run.directory.best()->loss == trainer.validation_loss().value());

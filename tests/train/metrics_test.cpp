@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 
 #include "tests/files.h"
+#include "train/cli/progress.h"
 #include "train/run/error.h"
-#include "train/loop/progress.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -37,20 +37,21 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = st
 TEST_CASE("the exact text of a line of each kind, in the file as soon as it is written") {
   const Folder folder;
   Metrics metrics(folder / "metrics.jsonl", 0);
-  metrics.train(step(10), 12345.5, 0.125);
+  metrics.on_log(step(10), 12345.5, 0.125);
   const std::string first =
       "{\"kind\":\"train\",\"step\":10,\"loss\":2.5,\"learning_rate\":0.1,\"grad_norm\":0.3333333333333333,"
       "\"tokens\":768,\"tokens_per_second\":12345.5,\"elapsed_seconds\":0.125}\n";
   REQUIRE(get(folder / "metrics.jsonl") == first);
-  metrics.eval(evaluation(10, 2.125));
+  metrics.on_eval(evaluation(10, 2.125), false);
   const std::string second =
       "{\"kind\":\"eval\",\"step\":10,\"train_loss\":2.25,\"val_loss\":2.125,\"val_share\":1.0}\n";
   REQUIRE(get(folder / "metrics.jsonl") == first + second);
   REQUIRE(metrics.evaluated(10));
   REQUIRE_FALSE(metrics.evaluated(20));
-  metrics.eval({.step = 20, .train_loss = 2, .val_loss = std::nullopt});
+  metrics.on_eval({.step = 20, .train_loss = 2, .val_loss = std::nullopt}, false);
   const std::string third = "{\"kind\":\"eval\",\"step\":20,\"train_loss\":2.0}\n";
-  metrics.eval({.step = 30, .train_loss = 2, .val_loss = 3, .sampled_val_loss = 2.5, .sampled_val_share = 0.25});
+  metrics.on_eval({.step = 30, .train_loss = 2, .val_loss = 3, .sampled_val_loss = 2.5, .sampled_val_share = 0.25},
+                  false);
   REQUIRE(get(folder / "metrics.jsonl") ==
           first + second + third +
               "{\"kind\":\"eval\",\"step\":30,\"train_loss\":2.0,\"val_loss\":3.0,"
@@ -63,8 +64,8 @@ TEST_CASE("a number that is not finite is never written") {
   for (const double bad : {kNaN, kInfinity, -kInfinity}) {
     StepReport report = step(10);
     report.loss = bad;
-    REQUIRE_FALSE(sentence<Error>([&] { metrics.train(report, 1, 1); }).empty());
-    REQUIRE_FALSE(sentence<Error>([&] { metrics.eval(evaluation(10, bad)); }).empty());
+    REQUIRE_FALSE(sentence<Error>([&] { metrics.on_log(report, 1, 1); }).empty());
+    REQUIRE_FALSE(sentence<Error>([&] { metrics.on_eval(evaluation(10, bad), false); }).empty());
   }
   REQUIRE(get(folder / "metrics.jsonl").empty());
 }
@@ -77,7 +78,7 @@ TEST_CASE("speeds and times that are not finite are written as 0") {
   REQUIRE(per_second(0, 0) == 0);
   REQUIRE(per_second(768, 1e-320) == 0);
   REQUIRE(per_second(768, 2) == 384);
-  for (const double bad : {kNaN, kInfinity, -kInfinity}) metrics.train(step(10), bad, bad);
+  for (const double bad : {kNaN, kInfinity, -kInfinity}) metrics.on_log(step(10), bad, bad);
   const std::string lines = get(folder / "metrics.jsonl");
   REQUIRE(std::ranges::count(lines, '\n') == 3);
   REQUIRE(holds(lines, "\"tokens_per_second\":0.0,\"elapsed_seconds\":0.0}"));
@@ -120,12 +121,12 @@ TEST_CASE("what the kept lines say is known: evaluated, elapsed, validation loss
     Metrics metrics(folder / "metrics.jsonl", 0);
     REQUIRE(metrics.validations().empty());
     REQUIRE(metrics.elapsed_before() == 0);
-    metrics.eval(evaluation(0, 4));
-    metrics.train(step(10), 1, 3.5);
-    metrics.eval(evaluation(10, 2));
-    metrics.train(step(20), 1, 7.5);
-    metrics.eval(evaluation(20, 3));
-    metrics.eval(evaluation(30, 1));
+    metrics.on_eval(evaluation(0, 4), false);
+    metrics.on_log(step(10), 1, 3.5);
+    metrics.on_eval(evaluation(10, 2), false);
+    metrics.on_log(step(20), 1, 7.5);
+    metrics.on_eval(evaluation(20, 3), false);
+    metrics.on_eval(evaluation(30, 1), false);
   }
   {
     const Metrics metrics(folder / "metrics.jsonl", 20);
@@ -145,14 +146,14 @@ TEST_CASE("what the kept lines say is known: evaluated, elapsed, validation loss
 TEST_CASE("a line for which there is no space is an error with the path, and its torn half is cut by a resume") {
   const Folder folder;
   Metrics metrics(folder / "metrics.jsonl", 0);
-  metrics.eval(evaluation(0, 4));
+  metrics.on_eval(evaluation(0, 4), false);
   const std::string before = get(folder / "metrics.jsonl");
   rlimit old{};
   REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit full{before.size() + 20, old.rlim_max};
   setrlimit(RLIMIT_FSIZE, &full);
-  const std::string said = sentence<CheckpointError>([&] { metrics.eval(evaluation(10, 3)); });
+  const std::string said = sentence<CheckpointError>([&] { metrics.on_eval(evaluation(10, 3), false); });
   setrlimit(RLIMIT_FSIZE, &old);
   std::signal(SIGXFSZ, handler);
   REQUIRE(holds(said, folder / "metrics.jsonl"));
@@ -176,12 +177,12 @@ TEST_CASE("lines are made durable on request, the name of a new file at once, an
   const std::string path = folder / "metrics.jsonl";
   Metrics metrics(path, 0, fs);
   REQUIRE(fs.syncs == 1);
-  metrics.sync();
+  metrics.on_sync();
   REQUIRE(fs.syncs == 2);
   REQUIRE(Metrics(path, 0, fs).validations().empty());
   REQUIRE(fs.syncs == 2);
   fs.fails = true;
-  REQUIRE(holds(sentence<CheckpointError>([&] { metrics.sync(); }), path));
+  REQUIRE(holds(sentence<CheckpointError>([&] { metrics.on_sync(); }), path));
   std::filesystem::remove(path);
   REQUIRE_FALSE(sentence<CheckpointError>([&] { Metrics(path, 0, fs); }).empty());
 }

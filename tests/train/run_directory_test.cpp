@@ -204,35 +204,35 @@ TEST_CASE("the default run directory is named after the first corpus, with the l
                                             "runs/run-1", "runs/吾輩-1"});
 }
 
-TEST_CASE("choose_checkpoint returns best, else last, or the requested one") {
+TEST_CASE("find_checkpoint returns best, else last, or the requested one") {
   const Folder folder;
   const RunDirectory run(folder / "run");
   std::vector<std::string> notes;
   const auto said = [&](const std::string& choice) {
-    return sentence<Error>([&] { choose_checkpoint(folder / "run", choice, notes); });
+    return sentence<Error>([&] { find_checkpoint(folder / "run", choice, notes); });
   };
   REQUIRE(holds(said(""), "no such run"));
   run.create();
   REQUIRE(holds(said(""), "no checkpoint"));
   for (const std::int64_t step : {10, 20, 30}) write_container(posix(), run.checkpoint_file(step), {});
   run.set_last(30);
-  REQUIRE(choose_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
+  REQUIRE(find_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
   REQUIRE(holds(said("best"), "best"));
   run.set_best({20, 1.0});
-  REQUIRE(choose_checkpoint(folder / "run", "", notes) == run.checkpoint_file(20));
-  REQUIRE(choose_checkpoint(folder / "run", "best", notes) == run.checkpoint_file(20));
-  REQUIRE(choose_checkpoint(folder / "run", "last", notes) == run.checkpoint_file(30));
-  REQUIRE(choose_checkpoint(folder / "run", "10", notes) == run.checkpoint_file(10));
-  REQUIRE(choose_checkpoint(run.checkpoint_file(10), "", notes) == run.checkpoint_file(10));
+  REQUIRE(find_checkpoint(folder / "run", "", notes) == run.checkpoint_file(20));
+  REQUIRE(find_checkpoint(folder / "run", "best", notes) == run.checkpoint_file(20));
+  REQUIRE(find_checkpoint(folder / "run", "last", notes) == run.checkpoint_file(30));
+  REQUIRE(find_checkpoint(folder / "run", "10", notes) == run.checkpoint_file(10));
+  REQUIRE(find_checkpoint(run.checkpoint_file(10), "", notes) == run.checkpoint_file(10));
   REQUIRE(notes.empty());
   std::filesystem::resize_file(run.checkpoint_file(20), 10);
-  REQUIRE(choose_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
+  REQUIRE(find_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
   REQUIRE((notes.size() == 1 && holds(notes[0], "step-00000020.maki")));
   for (const char* choice : {"11", "-10", "newest", "10x", "1e1"}) {
     INFO(choice);
     REQUIRE(holds(said(choice), choice));
   }
-  REQUIRE_FALSE(sentence<Error>([&] { choose_checkpoint(run.checkpoint_file(10), "best", notes); }).empty());
+  REQUIRE_FALSE(sentence<Error>([&] { find_checkpoint(run.checkpoint_file(10), "best", notes); }).empty());
 }
 
 TEST_CASE("a path that cannot be accessed is reported as an error of maki, not as another exception") {
@@ -241,7 +241,7 @@ TEST_CASE("a path that cannot be accessed is reported as an error of maki, not a
   std::filesystem::create_symlink("loop", folder / "loop");
   for (const std::string& path : {std::string(5000, 'x'), folder / std::string(300, 'x'), folder / "loop"}) {
     INFO(path.substr(0, 60));
-    REQUIRE_FALSE(sentence<Error>([&] { choose_checkpoint(path, "", notes); }).empty());
+    REQUIRE_FALSE(sentence<Error>([&] { find_checkpoint(path, "", notes); }).empty());
     REQUIRE_FALSE(sentence<Error>([&] { RunDirectory(path).create(); }).empty());
     REQUIRE_FALSE(sentence<Error>([&] { file_exists(path); }).empty());
     REQUIRE_FALSE(sentence<Error>([&] { Metrics(path, 0); }).empty());

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "tests/train/captured_run.h"
+#include "tests/train/text_trainer.h"
 #include "train/run/error.h"
 
 using namespace maki;
@@ -40,7 +41,7 @@ struct Run : CapturedRun {
   void measured(const std::vector<Best>& losses) {
     std::filesystem::remove(directory.metrics_file());
     Metrics metrics(directory.metrics_file(), 0);
-    for (const Best& best : losses) metrics.eval({.step = best.step, .train_loss = 1, .val_loss = best.loss});
+    for (const Best& best : losses) metrics.on_eval({.step = best.step, .train_loss = 1, .val_loss = best.loss}, false);
   }
 };
 
@@ -185,9 +186,10 @@ TEST_CASE("an evaluation is recorded only after everything that follows from it 
     }
   } no_best;
   Run run;
-  Trainer trainer(run.config, run.data);
+  TextTrainer trainer(run.config, run.data);
   const RunDirectory failing(run.directory.path(), no_best);
-  const std::string said = sentence<CheckpointError>([&] { Session(run.config, run.data, trainer, failing).train(); });
+  SessionListener silent;
+  const std::string said = sentence<CheckpointError>([&] { Session(run.config, trainer, failing, silent).train(); });
   REQUIRE(holds(said, "checkpoints/best"));
   REQUIRE_FALSE(holds(get(run.directory.metrics_file()), "{\"kind\":\"eval\",\"step\":10,"));
   run.go_on(0, 10);
@@ -273,12 +275,13 @@ TEST_CASE("values, moments or a loss that are not finite are never saved") {
        }}};
   for (const auto& [what, corrupt] : corruptions) {
     Run run;
-    Trainer trainer(run.config, run.data);
+    TextTrainer trainer(run.config, run.data);
     trainer.step();
     trainer.require_finite();
     corrupt(trainer);
     trainer.set_steps(10);  // a checkpoint is due
-    const std::string said = sentence<Diverged>([&] { Session(run.config, run.data, trainer, run.directory).train(); });
+    SessionListener silent;
+    const std::string said = sentence<Diverged>([&] { Session(run.config, trainer, run.directory, silent).train(); });
     INFO(what << ": " << said);
     REQUIRE(holds(said, what));
     REQUIRE(run.directory.checkpoints().empty());

@@ -9,8 +9,9 @@
 #include "nn/layers.h"
 #include "tests/files.h"
 #include "tests/train/small_data.h"
-#include "train/run/error.h"
+#include "tests/train/text_trainer.h"
 #include "train/loop/trainer.h"
+#include "train/run/error.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -171,7 +172,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 
 void require_same_training(const Config& config, bool clips = true) {
   const Dataset data = dataset_of(seeded_text(200, "abcdefg \n"), config);
-  Trainer trainer(config, data);
+  TextTrainer trainer(config, data);
   ByHand by_hand(config, data);
   REQUIRE(largest_difference(trainer.store().values(), by_hand.store.values()) == 0);
   for (int s = 0; s < 8; ++s) {
@@ -230,7 +231,7 @@ TEST_CASE("a finite loss with a gradient that is not finite is refused before an
   c.tie_weights = false;
   c.dropout = 0;
   const Dataset data = dataset_of(seeded_text(200, "abcdefg \n"), c);
-  Trainer trainer(c, data);
+  TextTrainer trainer(c, data);
   // The last norm returns zeros, so every logit is 0 and the loss is log V. The gradient passes through the output
   // layer, and its sum of squares overflows float64.
   const auto set = [&](const char* name, double value) {
@@ -255,7 +256,7 @@ TEST_CASE("a finite loss with a gradient that is not finite is refused before an
 TEST_CASE("a step that is abandoned between two micro-batches changes nothing and does not affect the next step") {
   const Config c = small_config();
   const Dataset data = dataset_of(seeded_text(200, "abcdefg \n"), c);
-  Trainer straight(c, data), stopped(c, data);
+  TextTrainer straight(c, data), stopped(c, data);
   int calls = 0;
   REQUIRE_FALSE(stopped.step([&] { return ++calls == 3; }).has_value());
   REQUIRE(calls == 3);

@@ -5,6 +5,7 @@
 
 #include "tests/train/small_checkpoint.h"
 #include "tests/train/small_data.h"
+#include "tests/train/text_trainer.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -79,7 +80,7 @@ Config small_config() {
 std::string values_after_training(const Folder& folder, const Config& config) {
   validate(config);
   const Dataset data = dataset_of(seeded_text(400, "abcdefg \n"), config);
-  Trainer trainer(config, data);
+  TextTrainer trainer(config, data);
   for (int i = 0; i < 8; ++i) trainer.step();
   CheckpointState state{.step = 8,
                         .vocab_size = data.tokenizer->vocab_size(),

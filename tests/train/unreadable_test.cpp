@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "tests/train/small_checkpoint.h"
-#include "train/run/error.h"
 #include "train/loop/loaded_model.h"
+#include "train/run/error.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;
@@ -124,7 +124,7 @@ TEST_CASE(
   const std::string best = checkpoints.run.checkpoint_file(20);
   checkpoints.run.set_best({20, 1.5});
   std::vector<std::string> notes;
-  const auto chosen = [&] { return choose_checkpoint(checkpoints.run.path(), "", notes); };
+  const auto chosen = [&] { return find_checkpoint(checkpoints.run.path(), "", notes); };
   REQUIRE(chosen() == best);
   std::filesystem::rename(best, best + ".away");
   std::filesystem::create_symlink(best, best);  // cannot be opened: too many levels of symbolic links

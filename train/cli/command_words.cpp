@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "autograd/core/nearest.h"
-#include "train/loop/progress.h"
+#include "train/cli/progress.h"
 
 namespace maki {
 namespace {

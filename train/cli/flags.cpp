@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/target.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "train/config/number.h"
@@ -128,6 +130,11 @@ std::vector<std::string> ConfigFlags::given() const {
     if (given->option->count() > 0) options.push_back(given->field->option());
   }
   return options;
+}
+
+void use_threads(Config& config) {
+  if (config.threads > 0) set_threads(config.threads);
+  config.target = kernels::target();
 }
 
 }  // namespace maki

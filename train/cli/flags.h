@@ -50,4 +50,7 @@ class ConfigFlags {
   std::string preset_, config_file_;
 };
 
+/// Sets the number of threads that the configuration asks for, and records the SIMD target in it.
+void use_threads(Config& config);
+
 }  // namespace maki

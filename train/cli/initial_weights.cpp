@@ -5,8 +5,9 @@
 
 #include "data/text/hash.h"
 #include "optim/clip.h"
-#include "train/run/error.h"
+#include "train/cli/choose_checkpoint.h"
 #include "train/loop/loaded_model.h"
+#include "train/run/error.h"
 
 namespace maki {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::array kModelFields = {"model", "n_layer",     "n_head",     "n_em
 }  // namespace
 
 InitialWeights::InitialWeights(const std::string& run_or_file)
-    : file_(chosen_checkpoint(run_or_file, "")), state_(read_state(file_)) {
+    : file_(choose_checkpoint(run_or_file, "")), state_(read_state(file_)) {
   check_model(file_, state_);
 }
 

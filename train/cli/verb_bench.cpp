@@ -9,10 +9,10 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/target.h"
-#include "train/config/number.h"
 #include "train/bench/profile.h"
-#include "train/loop/progress.h"
 #include "train/bench/timing.h"
+#include "train/cli/progress.h"
+#include "train/config/number.h"
 
 namespace maki {
 namespace {
@@ -58,7 +58,7 @@ StepResult measure(const Workload& workload, std::int64_t steps) {
   const std::int64_t memory = peak_memory_bytes();  // before measure_machine() allocates its arrays
   return {.times = times,
           .tokens = bench.tokens_per_step(),
-          .parameters = counted_parameters(bench.trainer().model()),
+          .parameters = bench.trainer().model().flop_parameter_count(),
           .memory_bytes = memory,
           .flop = bench.flop_per_step(),
           .profile = profile_steps(bench.trainer(), kProfiledSteps),

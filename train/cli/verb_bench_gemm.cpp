@@ -7,10 +7,10 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/target.h"
 #include "train/bench/gemm_bench.h"
-#include "train/config/number.h"
-#include "train/loop/progress.h"
 #include "train/bench/timing.h"
+#include "train/cli/progress.h"
 #include "train/cli/verb_bench.h"
+#include "train/config/number.h"
 
 namespace maki {
 namespace {

@@ -8,18 +8,19 @@
 #include <optional>
 
 #include "autograd/core/parallel.h"
-#include "data/dataset/batch.h"
 #include "data/dataset/dataset.h"
 #include "data/text/unknown.h"
-#include "train/run/error.h"
-#include "train/loop/evaluate.h"
+#include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
-#include "train/loop/loaded_model.h"
-#include "train/config/number.h"
-#include "train/loop/progress.h"
-#include "train/loop/run_corpus.h"
-#include "train/run/run_directory.h"
+#include "train/cli/progress.h"
+#include "train/cli/run_corpus.h"
 #include "train/cli/verbs.h"
+#include "train/config/number.h"
+#include "train/loop/evaluate.h"
+#include "train/loop/language_model_task.h"
+#include "train/loop/loaded_model.h"
+#include "train/run/error.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
@@ -57,7 +58,7 @@ Corpus corpus_of(const EvalOptions& o) {
 int evaluate_run(const EvalOptions& o) {
   const Unknown unknown = unknown_named(o.unknown);
   if (o.threads != 0) set_threads(o.threads);
-  const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
+  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   Corpus corpus = corpus_of(o);
   join_files_if_known_as(corpus, loaded.state.corpus_hash);
 
@@ -66,13 +67,15 @@ int evaluate_run(const EvalOptions& o) {
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
   const KnownText known =
       known_text(*loaded.tokenizer, own ? split_text(corpus, config.val_fraction).val : file_texts(corpus), unknown);
-  const Tokens tokens = encode_pieces(*loaded.tokenizer, known.pieces);
-  const EvalBatches batches(tokens, config.batch_size, config.block_size);
-  const std::int64_t taken = batches_taken(o.eval_batches, batches.count());
-  const auto loss = mean_loss(loaded.model, batches, config.block_size, o.eval_batches, {});
+  Dataset dataset;
+  dataset.tokenizer = loaded.tokenizer;
+  dataset.val = encode_pieces(*loaded.tokenizer, known.pieces);
+  const LanguageModelTask task(config, dataset);
+  const std::int64_t batches = task.eval_batches(Part::val), taken = batches_taken(o.eval_batches, batches);
+  const auto loss = mean_loss(*loaded.model, task, Part::val, o.eval_batches, {});
   check<Diverged>(std::isfinite(loss->mean), "{}: the loss of this model is {}; the model has diverged", loaded.path,
                   loss->mean);
-  const auto count = static_cast<double>(tokens.size());
+  const auto count = static_cast<double>(dataset.val.size());
   std::size_t bytes = 0;
   for (const std::string_view piece : known.pieces) bytes += piece.size();
   const double per_character = loss->mean * count / static_cast<double>(count_code_points(known.pieces));
@@ -84,7 +87,7 @@ int evaluate_run(const EvalOptions& o) {
                                  {"val_loss", loss->mean},
                                  {"targets", loss->targets},
                                  {"batches", taken},
-                                 {"batches_of_text", batches.count()},
+                                 {"batches_of_text", batches},
                                  {"perplexity", std::exp(loss->mean)},
                                  {"nats_per_character", per_character},
                                  {"bits_per_byte", bits_per_byte},
@@ -97,7 +100,7 @@ int evaluate_run(const EvalOptions& o) {
   fmt::print("checkpoint   {} (step {})\n", printable(loaded.path), loaded.state.step);
   fmt::print("text         {}, {}{}\n", own ? "validation part of the run's text" : "whole text",
              counted(loss->targets, "target"),
-             taken < batches.count() ? fmt::format(" ({} of {} batches, spread evenly)", taken, batches.count()) : "");
+             taken < batches ? fmt::format(" ({} of {} batches, spread evenly)", taken, batches) : "");
   if (known.unknown > 0) fmt::print("unknown      {}; the results below are for the rest\n", known.describe());
   fmt::print("loss         {:.4f} nats per token, {:.4f} per character\n", loss->mean, per_character);
   if (corpus.entropy_per_char)

@@ -8,12 +8,13 @@
 
 #include "data/text/file.h"
 #include "data/tokenizer/tokenizer.h"
+#include "train/cli/choose_checkpoint.h"
+#include "train/cli/progress.h"
+#include "train/cli/verbs.h"
+#include "train/loop/loaded_model.h"
 #include "train/run/checkpoint.h"
 #include "train/run/error.h"
-#include "train/loop/loaded_model.h"
-#include "train/loop/progress.h"
 #include "train/run/run_directory.h"
-#include "train/cli/verbs.h"
 
 namespace maki {
 namespace {
@@ -76,7 +77,7 @@ std::vector<Verdict> verdicts(const InspectOptions& o) {
     check(!list.empty(), "{}: contains no checkpoint", o.path);
     return list;
   }
-  const std::string path = chosen_checkpoint(o.path, o.checkpoint);
+  const std::string path = choose_checkpoint(o.path, o.checkpoint);
   return {verdict_on(path, [&] { check_resumable(path); })};
 }
 
@@ -145,7 +146,7 @@ void print_text(const ContainerReader& file, const CheckpointState& state, const
 int inspect(const InspectOptions& o) {
   const nlohmann::ordered_json verified = o.verify ? verify(o) : nlohmann::ordered_json();
   const bool newest = o.checkpoint.empty() && is_directory(o.path);
-  const ContainerReader file(chosen_checkpoint(o.path, newest ? "last" : o.checkpoint));
+  const ContainerReader file(choose_checkpoint(o.path, newest ? "last" : o.checkpoint));
   const CheckpointState state = read_state(file);
   const std::vector<TensorEntry> tensors = read_tensors(file);
   if (o.json) {

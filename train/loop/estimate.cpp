@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "nn/models/gpt.h"
+#include "train/config/models.h"
 #include "train/loop/trainer.h"
 
 namespace maki {
@@ -56,9 +56,8 @@ std::optional<std::int64_t> left_in_group(const std::string& root, const GroupFi
 }  // namespace
 
 MemoryNeed memory_needed(const Config& c, std::int64_t vocab_size) {
-  const GptConfig shape = gpt_config(c, vocab_size);
   ParameterStore planned(c.dtype == "float64" ? DType::float64 : DType::float32);
-  const Gpt model(Scope(planned), shape);
+  const std::unique_ptr<Model> model = make_model(c, vocab_size, Scope(planned));
   planned.lay_out();
   const std::int64_t size = size_of(planned.dtype()), trainable = planned.trainable().size() * size;
   MemoryNeed need;
@@ -68,15 +67,7 @@ MemoryNeed memory_needed(const Config& c, std::int64_t vocab_size) {
   const std::int64_t buffers = c.grad_accum == 1 ? 1 : 1 + std::bit_width(static_cast<std::uint64_t>(c.grad_accum));
   need.gradients = buffers * trainable;
   need.moments = static_cast<std::int64_t>(moment_names(optimizer_options(c)).size()) * trainable;
-  // Elements saved per token and block: two norms (2C), the packed q, k and v (3C), attention (C), the hidden layer and
-  // its derivative (8C), two residual sums (2C), one statistic per head and two per norm. Outside the blocks: embedding
-  // and final norm (2C). Alive at the same time in backward: the gradients of a hidden layer before and after its
-  // activation (8C), and of the residual stream (C).
-  const std::int64_t width = c.n_embd, saved = c.n_layer * (16 * width + c.n_head + 4) + 2 * width, passing = 9 * width;
-  const std::int64_t tokens = c.batch_size * c.block_size;
-  // Larger logits are computed in chunks (ops/loss.cpp).
-  const std::int64_t logits = std::min<std::int64_t>(tokens * vocab_size * size, std::int64_t{64} << 20);
-  need.activations = tokens * (saved + passing) * size + logits;
+  need.activations = model->activation_bytes(c.batch_size, c.block_size);
   return need;
 }
 

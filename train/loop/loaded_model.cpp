@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "autograd/ops.h"
-#include "train/run/error.h"
-#include "train/loop/progress.h"
-#include "train/run/run_directory.h"
+#include "train/config/models.h"
 #include "train/loop/trainer.h"
+#include "train/run/error.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
@@ -16,7 +16,7 @@ DType dtype_named(const std::string& name) { return name == "float64" ? DType::f
 // Lays out the parameters of the model that a checkpoint's configuration describes (names, shapes, offsets), without
 // allocating memory for them.
 void plan(ParameterStore& store, const CheckpointState& state) {
-  const Gpt model(Scope(store), gpt_config(state.config, state.vocab_size));
+  const auto model = make_model(state.config, state.vocab_size, Scope(store));
   store.lay_out();
 }
 
@@ -56,13 +56,6 @@ void verify_checkpoint(const RunDirectory& run, const std::string& path) {
                   path, step);
 }
 
-std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice) {
-  std::vector<std::string> notes;
-  std::string path = choose_checkpoint(run_or_file, choice, notes);
-  for (const std::string& note : notes) to_stderr("{}\n", note);
-  return path;
-}
-
 LoadedModel::LoadedModel(const std::string& file, const std::string& dtype)
     : LoadedModel(ContainerReader(file), dtype) {}
 
@@ -71,7 +64,7 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
       state(read_checked_state(file)),
       tokenizer(load_tokenizer(state.tokenizer)),
       store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
-      model(Scope(store), gpt_config(state.config, state.vocab_size)) {
+      model(make_model(state.config, state.vocab_size, Scope(store))) {
   store.seal_undrawn();
   if (dtype.empty() || dtype == state.config.dtype) {
     load_values(file, store);
@@ -79,7 +72,7 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
   }
   // Another type: loaded as it was written, then converted parameter by parameter, because the padding differs.
   ParameterStore written(dtype_named(state.config.dtype));
-  const Gpt same(Scope(written), gpt_config(state.config, state.vocab_size));
+  const auto same = make_model(state.config, state.vocab_size, Scope(written));
   written.seal_undrawn();
   load_values(file, written);
   for (std::size_t i = 0; i < written.parameters().size(); ++i) {
@@ -89,6 +82,12 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
     });
   }
   store.touch();
+}
+
+const Generator& LoadedModel::generator() const {
+  const auto* const generator = dynamic_cast<const Generator*>(model.get());
+  check(generator != nullptr, "{}: is a model of kind {}, which does not generate", path, model->kind());
+  return *generator;
 }
 
 }  // namespace maki

@@ -4,14 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "nn/models/gpt.h"
+#include "nn/model.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
-
-/// choose_checkpoint(), with its notes printed to stderr.
-std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice);
 
 /// Throws LostFile unless the sections and tensors of the file are those of the model and optimizer that its
 /// configuration describes. Allocates no memory for the model.
@@ -32,7 +29,10 @@ struct LoadedModel {
   CheckpointState state;
   std::shared_ptr<const Tokenizer> tokenizer;
   ParameterStore store;
-  Gpt model;
+  std::unique_ptr<Model> model;
+
+  /// The model, to generate with. Throws Error for a kind of model that does not generate.
+  const Generator& generator() const;
 
  private:
   LoadedModel(const ContainerReader& file, const std::string& dtype);

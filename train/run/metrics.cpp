@@ -70,7 +70,7 @@ double Metrics::finite(std::int64_t step, const char* name, double value) {
 // Times have no influence on a run, so a clock that stands still or jumps must not count as divergence.
 double Metrics::measured_time(double value) { return std::isfinite(value) ? value : 0; }
 
-void Metrics::train(const StepReport& report, double tokens_per_second, double elapsed_seconds) {
+void Metrics::on_log(const StepReport& report, double tokens_per_second, double elapsed_seconds) {
   append(ordered_json{{"kind", "train"},
                       {"step", report.step},
                       {"loss", finite(report.step, "loss", report.loss)},
@@ -82,7 +82,7 @@ void Metrics::train(const StepReport& report, double tokens_per_second, double e
              .dump());
 }
 
-void Metrics::eval(const EvalReport& report) {
+void Metrics::on_eval(const EvalReport& report, bool /*best*/) {
   ordered_json line{
       {"kind", "eval"}, {"step", report.step}, {"train_loss", finite(report.step, "train_loss", report.train_loss)}};
   if (report.val_loss) {
@@ -98,11 +98,11 @@ void Metrics::eval(const EvalReport& report) {
   if (report.val_loss) validations_.push_back(report.measured());
 }
 
-void Metrics::sync() {
+void Metrics::on_sync() {
   check<CheckpointError>(fs_.fsync(descriptor_) == 0, "{}: fsync failed: {}", path_, std::strerror(errno));
 }
 
-void Metrics::sample(std::int64_t step, const std::string& text) {
+void Metrics::on_sample(std::int64_t step, const std::string& text) {
   append(ordered_json{{"kind", "sample"}, {"step", step}, {"text", text}}.dump());
   last_sample_ = step;
 }

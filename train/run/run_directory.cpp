@@ -10,9 +10,9 @@
 #include <fmt/ranges.h>
 #include <sstream>
 
+#include "data/text/shell_word.h"
 #include "train/run/container.h"
 #include "train/run/error.h"
-#include "train/loop/progress.h"
 
 namespace maki {
 namespace {
@@ -175,8 +175,8 @@ std::string default_run_path(const std::string& first_corpus) {
   }
 }
 
-std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice,
-                              std::vector<std::string>& notes) {
+std::string find_checkpoint(const std::string& run_or_file, const std::string& choice,
+                            std::vector<std::string>& notes) {
   std::error_code error_code;
   const auto status = stdfs::status(run_or_file, error_code);
   check<CheckpointError>(!error_code || status.type() == stdfs::file_type::not_found, "{}: cannot be accessed: {}",

@@ -82,7 +82,6 @@ std::string default_run_path(const std::string& first_corpus);
 /// is `choice` ("best", "last" or a step) or, if that is empty, best, else last, else the newest; messages about those
 /// that are missing or damaged are appended to `notes`. Throws Error if there is no such checkpoint, CheckpointError if
 /// it cannot be read.
-std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice,
-                              std::vector<std::string>& notes);
+std::string find_checkpoint(const std::string& run_or_file, const std::string& choice, std::vector<std::string>& notes);
 
 }  // namespace maki

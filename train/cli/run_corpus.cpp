@@ -1,4 +1,4 @@
-#include "train/loop/run_corpus.h"
+#include "train/cli/run_corpus.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 #include "data/text/error.h"
 #include "data/text/file.h"
-#include "train/loop/progress.h"
+#include "train/cli/progress.h"
 #include "train/run/run_directory.h"
 
 namespace maki {

@@ -1,4 +1,4 @@
-#include "train/loop/progress.h"
+#include "train/cli/progress.h"
 
 #include <algorithm>
 #include <cmath>
