@@ -1,9 +1,9 @@
 // Batches for training and evaluation: ids [B, T] and targets [B, T], with B = batch_size sequences of T = block_size
 // tokens, written into the caller's memory. The target of a position is the token that follows it.
 //
-// If the tokens consist of several pieces (one per file), a sequence may continue from one piece into the next; otherwise
-// files shorter than a sequence could never be learned from. But a token is never the target of a token of another piece:
-// the last position of a piece has no target.
+// If the tokens consist of several pieces (one per file), a sequence may continue from one piece into the next;
+// otherwise files shorter than a sequence could never be learned from. But a token is never the target of a token of
+// another piece: the last position of a piece has no target.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace maki {
 /// Marks a position that has no target. It is the default of CrossEntropy::ignored, so the loss ignores the position.
 inline constexpr std::int32_t kIgnoredTarget = -1;
 
-/// Training batches: row r of micro-batch m of step s is sample (s · grad_accum + m) · batch_size + r of Windows, so the
-/// contents are a function of (seed, s, m).
+/// Training batches: row r of micro-batch m of step s is sample (s · grad_accum + m) · batch_size + r of Windows, so
+/// the contents are a function of (seed, s, m).
 ///
 /// Thread safety: immutable; may be used by several threads at once.
 class TrainBatches {

@@ -5,8 +5,8 @@
 //
 // Shapes: B sequences, T tokens, C = n_embd, V = vocab_size.
 //
-// Thread safety: the const member functions may be called on several threads at once while no value changes; each thread
-// needs its own tape and cache.
+// Thread safety: the const member functions may be called on several threads at once while no value changes; each
+// thread needs its own tape and cache.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct GptConfig {
   bool tie_weights = true;  ///< use wte as the output head: Press and Wolf 2017, arXiv:1608.05859
   Activation activation = Activation::gelu;
   NormOrder norm = NormOrder::pre;
-  /// 0: learned positions (wpe). Otherwise the base of sinusoidal positions; token embeddings are then multiplied by √C,
-  /// as in section 3.4 of Vaswani et al. 2017.
+  /// 0: learned positions (wpe). Otherwise the base of sinusoidal positions; token embeddings are then multiplied by
+  /// √C, as in section 3.4 of Vaswani et al. 2017.
   double sinusoidal_base = 0;
 };
 
@@ -41,7 +41,8 @@ struct Gpt {
 
   /// ids [B, T] int32 → logits [B, T, V]. Throws Error if T > block_size or an id is outside [0, V).
   Tensor logits(const Tensor& ids) const { return head(hidden(ids)); }
-  /// The cross-entropy of logits(ids) against targets [B, T] int32, in nats: []. `options` are those of cross_entropy().
+  /// The cross-entropy of logits(ids) against targets [B, T] int32, in nats: []. `options` are those of
+  /// cross_entropy().
   Tensor loss(const Tensor& ids, const Tensor& targets, const CrossEntropy& options = {}) const {
     return linear_cross_entropy(hidden(ids), head_weight(), targets, options);
   }
@@ -50,7 +51,8 @@ struct Gpt {
   KvCache make_cache(std::int64_t batch) const;
   /// Appends t >= 1 tokens to every sequence of the cache, ids [B, t], and returns the logits of the last one, [B, V].
   /// They are bit-identical to those of logits() over the whole sequence, outside a Recording. Throws Error, without
-  /// changing the cache, inside a Recording, if more than block_size tokens would be held, or if an id is outside [0, V).
+  /// changing the cache, inside a Recording, if more than block_size tokens would be held, or if an id is outside [0,
+  /// V).
   Tensor next_logits(const Tensor& ids, KvCache& cache) const;
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
@@ -62,8 +64,8 @@ struct Gpt {
 
   /// Number of parameters N without position embeddings, as nanoGPT counts them.
   std::int64_t parameter_count() const;
-  /// Floating-point operations per token of a training step, forward and backward, for sequences of T = `length` tokens:
-  /// 6N + 12·L·C·T, with L = n_layer. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
+  /// Floating-point operations per token of a training step, forward and backward, for sequences of T = `length`
+  /// tokens: 6N + 12·L·C·T, with L = n_layer. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
   double flop_per_token(std::int64_t length) const;
 
   GptConfig config;

@@ -38,7 +38,7 @@ TEST_CASE("a directory: every file below, by the bytes of the paths, nothing hid
   fs::create_directory_symlink(folder.path(), elsewhere / "given");
   REQUIRE(load_corpus({elsewhere / "given"}).text == "123456");  // a link that was asked for is followed
   REQUIRE(load_corpus({folder / "a", folder / "B"}).text == "21");
-  require_refused([&] { load_corpus({folder / "empty"}); }, {folder / "empty", "no files"});
+  require_refused([&] { load_corpus({folder / "empty"}); }, {folder / "empty", "no text files"});
   folder.write("a/bad", "ok\xFF");
   require_refused([&] { load_corpus({folder.path()}); }, {folder / "a/bad", "byte 2 "});
 }
@@ -60,7 +60,7 @@ TEST_CASE("what is no text is skipped and counted: binary, compressed, runs") {
   REQUIRE(corpus.notes.size() == 1);
   REQUIRE(corpus.notes[0] ==
           folder.path() + ": 2 files are read; skipped: 2 binary, 3 compressed, 2 directories of runs");
-  require_refused([&] { load_corpus({folder / "runs"}); }, {"no files"});
+  require_refused([&] { load_corpus({folder / "runs"}); }, {"no text files"});
 }
 
 TEST_CASE("patterns choose files by name, or by path where they hold a slash") {
@@ -79,7 +79,7 @@ TEST_CASE("patterns choose files by name, or by path where they hold a slash") {
   REQUIRE(text({"猫?.txt"}, {}) == "4");
   REQUIRE(text({}, {"*/*"}) == "12");
   REQUIRE(load_corpus({folder.path()}, {.exclude = {"drafts", "*.md"}}).notes.at(0).ends_with("skipped: 2 excluded"));
-  require_refused([&] { text({"*.tex"}, {}); }, {"no files", "4 excluded"});
+  require_refused([&] { text({"*.tex"}, {}); }, {"no text files", "4 excluded"});
   // A file that was named is read whatever the patterns say.
   REQUIRE(load_corpus({folder / "b.md", folder / "drafts"}, {.include = {"*.txt"}}).text == "23");
   REQUIRE(load_corpus({folder / "b.md"}, {.include = {"*.txt"}}).text == "2");
