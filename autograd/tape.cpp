@@ -106,11 +106,10 @@ void* Tape::Arena::allocate(std::size_t bytes, std::size_t alignment) {
 bool Tape::wants(const char* name, std::span<const Tensor* const> inputs) const {
   bool wanted = false;
   for (const Tensor* const x : inputs) {
-    check(
-        x->link().slot < 0 || x->link().epoch == epoch_,
-        "{}: an input of shape {} was recorded on another tape, or on this one before backward() or clear(); detach() "
-        "it first",
-        name, x->shape());
+    check(x->link().slot < 0 || x->link().epoch == epoch_,
+          "{}: an input of shape {} was recorded on another tape, or on this one before backward() or clear(); "
+          "detach() it first",
+          name, x->shape());
     wanted = wanted || x->requires_grad();
   }
   return wanted;

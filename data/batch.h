@@ -24,8 +24,8 @@ inline constexpr std::int32_t kIgnoredTarget = -1;
 /// Thread safety: immutable; may be used by several threads at once.
 class TrainBatches {
  public:
-  /// `grad_accum` is the number of micro-batches per step. Throws Error if a size is below 1, and CorpusError if there
-  /// are fewer than block_size + 1 tokens or no piece has two of them.
+  /// `grad_accum` is the number of micro-batches per step. Throws Error unless batch_size >= 1 and grad_accum >= 1, and
+  /// CorpusError unless block_size >= 1, there are at least block_size + 1 tokens and a piece has two of them.
   ///
   /// Requires: the tokens outlive the object.
   TrainBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, std::int64_t grad_accum,

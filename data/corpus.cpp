@@ -28,8 +28,8 @@ Corpus load_stories(const std::string& source) {
   const std::string name = source.substr(0, colon);
   check<CorpusError>(
       name == "@stories" || name == "@stories-ja",
-      "{0}: the built-in corpora are @stories and @stories-ja, optionally followed by :CHARS for a size; "
-      "for a file of this name, give ./{0}",
+      "{0}: the built-in corpora are @stories and @stories-ja, optionally followed by :CHARS for a size; for a file of "
+      "this name, give ./{0}",
       source);
   std::int64_t characters = kDefaultStoryCharacters;
   if (colon != std::string::npos) {

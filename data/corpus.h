@@ -40,7 +40,8 @@ struct Corpus {
 /// "@stories-ja[:CHARS]" alone. Nothing is stripped or normalised, not even a UTF-8 byte-order mark.
 ///
 /// Throws CorpusError if a source is missing, unreadable, compressed or not UTF-8 (with the offset of the first invalid
-/// byte and the encoding, if it is recognised), or if the text is empty; Error if iconv does not know the encoding.
+/// byte and the encoding, if it is recognised), or if the text is empty; Error if iconv does not know the encoding, or
+/// if one is given for the built-in stories.
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options = {});
 
 /// The text of each file, as views of corpus.text, which must outlive them.

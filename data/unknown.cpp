@@ -17,8 +17,7 @@ std::string replacement_in(const Tokenizer& tokenizer) {
   }
   fail<CorpusError>(
       "tokenizer: the vocabulary has none of U+FFFD, space and ? to replace unknown characters with; leave them out "
-      "with "
-      "--unknown skip");
+      "with --unknown skip");
 }
 
 std::string without(std::string_view text, const Counts& unknown, const std::string& replacement) {

@@ -19,8 +19,8 @@ class Windows {
   Windows(std::int64_t tokens, std::int64_t block_size, std::uint64_t seed);
 
   std::int64_t per_epoch() const { return per_epoch_; }  ///< N
-  /// The first token of a sample >= 0. Its inputs are tokens [start, start + T), its targets [start + 1, start + T +
-  /// 1).
+  /// The first token of a sample >= 0. The inputs of the sample are the T tokens from start on, its targets the T
+  /// tokens from start + 1 on.
   std::int64_t start(std::int64_t sample) const;
   /// How many times the text has been read after this number of samples.
   double epochs(std::int64_t samples) const { return static_cast<double>(samples) / static_cast<double>(per_epoch_); }

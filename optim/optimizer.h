@@ -32,8 +32,9 @@ struct Adam {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
 };
 
-/// Adam with decoupled weight decay, as PyTorch's AdamW: the decay is not added to g; instead, value ← value · (1 − lr
-/// · weight_decay) before the update. Loshchilov and Hutter 2019, arXiv:1711.05101.
+/// Adam with decoupled weight decay, as PyTorch's AdamW. The decay is not added to g but applied before the update:
+///   value ← value · (1 − lr · weight_decay).
+/// Loshchilov and Hutter 2019, arXiv:1711.05101.
 struct AdamW {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
 };
