@@ -11,8 +11,8 @@
 namespace maki {
 namespace {
 
-// Difference quotients of two step sizes agree if their relative difference is at most kAgreement, or if it is explained
-// by the rounding of the forward pass, estimated as kNoise times the magnitude of its result.
+// Difference quotients of two step sizes agree if their relative difference is at most kAgreement, or if it is
+// explained by the rounding of the forward pass, estimated as kNoise times the magnitude of its result.
 constexpr double kAgreement = 1e-8, kNoise = 1e-15;
 
 // One derivative to compare: with respect to one entry (`direction` is empty) or along a direction.

@@ -22,7 +22,8 @@ void clear(Tensor& flat, std::int64_t begin, std::int64_t end) {
   dispatch(flat.dtype(), [&]<class T>() { std::fill(flat.data<T>() + begin, flat.data<T>() + end, T{0}); });
 }
 
-// A parameter's part of a flat tensor. Sets the padding behind it to zero, because blocks from the pool are uninitialised.
+// A parameter's part of a flat tensor. Sets the padding behind it to zero, because blocks from the pool are
+// uninitialised.
 Tensor part_of(Tensor& flat, std::int64_t offset, const Shape& shape) {
   const std::int64_t end = offset + shape.numel();
   clear(flat, end, offset + aligned(shape.numel(), flat.dtype()));

@@ -1,10 +1,10 @@
-// Parameters and their store. Parameters are created only by a store, each with a name. The store owns names, values and
-// gradients; seal() lays out all values in one flat block and all gradients in another, in order of creation within each
-// group. Every parameter starts at a multiple of 64 bytes and is padded with zeros, so that optimizers, norms and
+// Parameters and their store. Parameters are created only by a store, each with a name. The store owns names, values
+// and gradients; seal() lays out all values in one flat block and all gradients in another, in order of creation within
+// each group. Every parameter starts at a multiple of 64 bytes and is padded with zeros, so that optimizers, norms and
 // checkpoints are loops over flat memory.
 //
-// Thread safety: none, except that several threads may read values as long as none changes them. A store, its parameters
-// and the tapes on which they are recorded must be used by one thread at a time.
+// Thread safety: none, except that several threads may read values as long as none changes them. A store, its
+// parameters and the tapes on which they are recorded must be used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@
 
 namespace maki {
 
-/// Computes the initial value of element `index`. `stream` belongs to the parameter, so a value drawn from it at `index`
-/// depends on (seed, name, index) alone. Called concurrently by several threads, so it must be thread-safe.
+/// Computes the initial value of element `index`. `stream` belongs to the parameter, so a value drawn from it at
+/// `index` depends on (seed, name, index) alone. Called concurrently by several threads, so it must be thread-safe.
 using Init = std::function<double(const RandomStream& stream, std::uint64_t index)>;
 namespace init {
 Init constant(double value);
@@ -60,10 +60,12 @@ class Parameter {
   const Tensor& value() const;
   operator const Tensor&() const { return value(); }  // NOLINT: a parameter is used as the tensor it holds
 
-  /// The gradient accumulated since ParameterStore::clear_gradients(), with the shape of the value; zeros if no backward
-  /// pass wrote one. It may share the store's memory, which later steps overwrite. Throws Error for a frozen parameter.
+  /// The gradient accumulated since ParameterStore::clear_gradients(), with the shape of the value; zeros if no
+  /// backward pass wrote one. It may share the store's memory, which later steps overwrite. Throws Error for a frozen
+  /// parameter.
   Tensor gradient() const;
-  /// ParameterStore::version(): changes whenever values of the store change, so it identifies data derived from a value.
+  /// ParameterStore::version(): changes whenever values of the store change, so it identifies data derived from a
+  /// value.
   std::uint64_t version() const;
 
   /// For the tape: the memory of the gradient, and whether it was written since the gradients were cleared.
@@ -102,8 +104,8 @@ class ParameterStore {
   DType dtype() const { return dtype_; }
 
   /// Creates a parameter; the reference stays valid as long as the store. Without a group, parameters of two or more
-  /// dimensions are put in Group::decay, others in Group::no_decay. Throws Error if the name is empty or taken or if the
-  /// store is sealed.
+  /// dimensions are put in Group::decay, others in Group::no_decay. Throws Error if the name is empty or taken or if
+  /// the store is sealed.
   Parameter& add(const std::string& name, const Shape& shape, Init init, std::optional<Group> group = std::nullopt);
   /// Assigns every parameter its offset and every group its range without allocating memory; seal() calls it. Throws
   /// Error unless all parameters together, padding included, have fewer than 2^58 elements.

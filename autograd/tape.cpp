@@ -107,8 +107,8 @@ bool Tape::wants(const char* name, std::span<const Tensor* const> inputs) const 
   bool wanted = false;
   for (const Tensor* const x : inputs) {
     check(x->link().slot < 0 || x->link().epoch == epoch_,
-          "{}: an input of shape {} was recorded on another tape, or on this one before backward() or clear(); detach() "
-          "it first",
+          "{}: an input of shape {} was recorded on another tape, or on this one before backward() or clear(); "
+          "detach() it first",
           name, x->shape());
     wanted = wanted || x->requires_grad();
   }
@@ -231,8 +231,7 @@ void Tape::settle(const Node& node) {
     Delivery delivery{.repeat = false, .add = false, .delivered = !input.wanted(), .scratch = {}};
     if (input.parameter != nullptr) {
       check(input.parameter->version() == input.version,
-            "backward: parameter {} was updated after it was recorded; record the step again",
-            input.parameter->name());
+            "backward: parameter {} was updated after it was recorded; record the step again", input.parameter->name());
       delivery.add = input.parameter->gradient_written();
     } else if (input.slot >= 0) {
       delivery.add = static_cast<bool>(slots_[static_cast<std::size_t>(input.slot)].gradient);
@@ -263,7 +262,8 @@ void Tape::finish(const Node& node) {
   }
 }
 
-// Adds a gradient to that of an input. Blocks that other handles share, as Grads::pass() makes them, are never modified.
+// Adds a gradient to that of an input. Blocks that other handles share, as Grads::pass() makes them, are never
+// modified.
 void Tape::accumulate(const Input& input, const Tensor& gradient) {
   if (input.parameter != nullptr) {
     bool& written = input.parameter->gradient_written();

@@ -32,8 +32,8 @@ namespace maki {
 
 class Tape;
 
-/// Determines, together with the number of random ops called before it, what a random op of a recording draws. The count
-/// starts at 0 when a recording begins on an empty tape; a recording that appends to a tape continues it.
+/// Determines, together with the number of random ops called before it, what a random op of a recording draws. The
+/// count starts at 0 when a recording begins on an empty tape; a recording that appends to a tape continues it.
 struct RandomContext {
   std::uint64_t seed = 0, step = 0, micro_batch = 0;
 };
@@ -62,8 +62,8 @@ class Recording {
 
 /// While it exists, ops called on this thread round as they do in a Recording, although nothing is recorded: an
 /// evaluation computes the same loss as training, at the same speed. It makes a difference only on CPUs with AMX, where
-/// recorded float32 products are summed in another order (kernels/gemm.h). Without Recording and AsRecorded, products use
-/// the order of all other CPUs, which is as fast for the few rows of generation.
+/// recorded float32 products use another algorithm (kernels/gemm.h). Without Recording and AsRecorded, products use
+/// that of all other CPUs, which is as fast for the few rows of generation.
 class AsRecorded {
  public:
   AsRecorded();
@@ -85,8 +85,9 @@ class Grads {
  public:
   /// Whether a gradient of input i is wanted.
   bool wants(int i) const;
-  /// Where to put the gradient of input i; null if it is not wanted. Calling it counts as delivery: the closure must then
-  /// write (or, if `add` is set, add to) every element. Whether to write or to add was decided before the closure ran.
+  /// Where to put the gradient of input i; null if it is not wanted. Calling it counts as delivery: the closure must
+  /// then write (or, if `add` is set, add to) every element. Whether to write or to add was decided before the closure
+  /// ran.
   template <class T>
   Sink<T> in(int i) {
     const auto [data, add] = open(i, dtype_of<T>());
@@ -119,13 +120,13 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
 
   /// Computes the gradients of scale · loss with respect to the parameters that it was computed from. They are added to
-  /// gradients written since ParameterStore::clear_gradients(), and written otherwise. The loss must have one element and
-  /// have been recorded on this tape; no parameter's store may have changed since (ParameterStore::touch()). Otherwise
-  /// throws Error.
+  /// gradients written since ParameterStore::clear_gradients(), and written otherwise. The loss must have one element
+  /// and have been recorded on this tape; no parameter's store may have changed since (ParameterStore::touch()).
+  /// Otherwise throws Error.
   ///
   /// Empties the tape, whether it returns or throws, but keeps its capacity. After an error in the middle of the pass,
-  /// sums would be incomplete, so all gradients of the parameter stores involved are cleared, including those of earlier
-  /// passes.
+  /// sums would be incomplete, so all gradients of the parameter stores involved are cleared, including those of
+  /// earlier passes.
   void backward(const Tensor& loss, double scale = 1);
   /// The same for an output of any shape: computes the vector–Jacobian product of `cotangent`, which must have the
   /// output's type and number of elements.
@@ -183,8 +184,8 @@ class Tape {
   };
   // The state of one input of a node while its closure runs.
   struct Delivery {
-    bool repeat;     // the same tensor as an earlier input of this node: its gradient goes to scratch and is added later
-    bool add;        // a gradient exists already
+    bool repeat;  // the same tensor as an earlier input of this node: its gradient goes to scratch and is added later
+    bool add;     // a gradient exists already
     bool delivered;  // or not wanted
     Tensor scratch;
   };

@@ -36,8 +36,9 @@ class Tensor {
   DType dtype() const { return dtype_; }
   std::int64_t numel() const { return shape_.numel(); }
 
-  /// The elements in row-major order, valid as long as any handle holds the block. Throws Error unless T is the tensor's
-  /// type. Elements may be written only by the code that created the tensor, before other handles or ops use it.
+  /// The elements in row-major order, valid as long as any handle holds the block. Throws Error unless T is the
+  /// tensor's type. Elements may be written only by the code that created the tensor, before other handles or ops use
+  /// it.
   template <class T>
   const T* data() const {
     require_dtype(dtype_of<T>());
@@ -62,8 +63,8 @@ class Tensor {
   /// The only element. Throws Error unless numel() is 1.
   double item() const;
 
-  /// Elements [begin, begin + shape.numel()) as a tensor that shares the block and has no gradient link. Throws Error if
-  /// they are out of range.
+  /// Elements [begin, begin + shape.numel()) as a tensor that shares the block and has no gradient link. Throws Error
+  /// if they are out of range.
   Tensor slice_flat(std::int64_t begin, const Shape& shape) const;
 
   /// A handle to the same elements without a gradient link: gradients do not flow through it.

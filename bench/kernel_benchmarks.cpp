@@ -1,5 +1,5 @@
-// Every kernel except GEMM, with the sizes of the baby GPT (4096 tokens of width 384) unless its name gives others. Before
-// it is timed in float32, its results are compared with those in float64 on the same operands.
+// Every kernel except GEMM, with the sizes of the baby GPT (4096 tokens of width 384) unless its name gives others.
+// Before it is timed in float32, its results are compared with those in float64 on the same operands.
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>

@@ -1,5 +1,5 @@
-// Operands of a kernel in one type. They hold the same numbers in float32 and float64, so that a run in float64 verifies
-// the run in float32.
+// Operands of a kernel in one type. They hold the same numbers in float32 and float64, so that a run in float64
+// verifies the run in float32.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Recorded products of many sizes, single and batched, as ops run them ("maki") and on the vector units alone ("vector"):
-// where ops choose AMX tiles, they must not be slower. On a CPU without AMX, the two are the same.
+// Recorded products of many sizes, single and batched, as ops run them ("maki") and on the vector units alone
+// ("vector"): where ops choose AMX tiles, they must not be slower. On a CPU without AMX, the two are the same.
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>

@@ -96,10 +96,10 @@ inline std::int64_t workers(std::int64_t n) {
   return omp_in_parallel() ? std::min<std::int64_t>(n, 1) : std::min<std::int64_t>(n, threads());
 }
 
-/// Calls body(i) or body(i, worker) once for every i in [0, n), for bodies that each do a whole block of work. `work` is
-/// the cost of one call in elementary operations. 0 <= worker < workers(n), and concurrent calls have different workers,
-/// so `worker` can index per-thread scratch. omp_get_thread_num() cannot: if the caller is already in a parallel region,
-/// the loop runs serially, and that function still returns the thread's number in the caller's team.
+/// Calls body(i) or body(i, worker) once for every i in [0, n), for bodies that each do a whole block of work. `work`
+/// is the cost of one call in elementary operations. 0 <= worker < workers(n), and concurrent calls have different
+/// workers, so `worker` can index per-thread scratch. omp_get_thread_num() cannot: if the caller is already in a
+/// parallel region, the loop runs serially, and that function still returns the thread's number in the caller's team.
 template <class Body>
 void parallel_for(std::int64_t n, std::int64_t work, const Body& body) {
   const auto call = [&](std::int64_t i, std::int64_t worker) {

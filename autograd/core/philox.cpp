@@ -19,8 +19,8 @@ std::uint64_t fnv1a(std::string_view name) {
 
 }  // namespace
 
-// Three chained Philox blocks, with the seed as key, absorb (purpose, a), b and c. The 128 bits of the last block become
-// the stream's key and the upper half of its counter (salt).
+// Three chained Philox blocks, with the seed as key, absorb (purpose, a), b and c. The 128 bits of the last block
+// become the stream's key and the upper half of its counter (salt).
 RandomStream::RandomStream(std::uint64_t seed, Purpose purpose, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   const std::array<std::uint32_t, 2> key = words(seed);
   std::array<std::uint32_t, 4> state = philox({static_cast<std::uint32_t>(purpose), 0, words(a)[0], words(a)[1]}, key);

@@ -65,8 +65,8 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
   return problem;
 }
 
-// Where q, k and v are, C = width columns each: q in columns [0, C) of rows of q_width columns; k and v from columns k_at
-// and v_at on, in rows of kv_width columns.
+// Where q, k and v are, C = width columns each: q in columns [0, C) of rows of q_width columns; k and v from columns
+// k_at and v_at on, in rows of kv_width columns.
 struct Layout {
   std::int64_t width, q_width, kv_width, k_at, v_at;
 };

@@ -59,8 +59,8 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
 
 namespace {
 
-// A cross-entropy without its logits. The loss is `factor` times the sum over the rows. `rows` points to the elements of
-// the targets, which must stay alive.
+// A cross-entropy without its logits. The loss is `factor` times the sum over the rows. `rows` points to the elements
+// of the targets, which must stay alive.
 struct CrossEntropyProblem {
   kernels::CrossEntropyRows rows;
   double factor;
@@ -128,8 +128,8 @@ constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20;
 
 // The part [rows, columns] of the logits that is processed at once. Forward uses whole rows. Backward uses as many rows
 // as it can with at least kGemmChain columns, usually all, so that the weight's gradient takes one product per chunk of
-// columns. Sums over rows or columns are cut only at multiples of kGemmChain, between two chains of the product, so that
-// both gradients are bit-identical to those without chunks.
+// columns. Sums over rows or columns are cut only at multiples of kGemmChain, between two chains of the product, so
+// that both gradients are bit-identical to those without chunks.
 struct Chunk {
   std::int64_t rows, columns;
 };

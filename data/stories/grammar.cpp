@@ -42,8 +42,8 @@ struct Teller {
 //   E[literal]     = (0, its length)
 //   E[draw of R]   = (ln n, 0) + Σ_i E[alternative i] / n
 //   E[use of v]    = Σ_i E[alternative i | v = i] / n
-// The last line holds because all choices are independent, so that reaching a use says nothing about the value of v. The
-// exception is a use inside a field of v itself: there `values` holds the alternative.
+// The last line holds because all choices are independent, so that reaching a use says nothing about the value of v.
+// The exception is a use inside a field of v itself: there `values` holds the alternative.
 GrammarExpectation expect(const Grammar& grammar, const GrammarBody& body, Values& values) {
   GrammarExpectation sum;
   for (const GrammarPart& part : body) {

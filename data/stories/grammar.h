@@ -10,9 +10,9 @@
 //   {weather}                    draws an alternative and inserts its text
 //   {hero=child.name}            draws a child, remembers it as `hero`, and inserts its name
 //   {hero.he}                    inserts another field of the remembered child, without a further choice
-// A reference without a field means the first one. A line that begins with two spaces continues the alternative above it
-// on a new line of text. The first rule is the root. No field of a rule may contain itself. A variable is drawn exactly
-// once, before it is used, and always from the same rule.
+// A reference without a field means the first one. A line that begins with two spaces continues the alternative above
+// it on a new line of text. The first rule is the root. No field of a rule may contain itself. A variable is drawn
+// exactly once, before it is used, and always from the same rule.
 //
 // Entropy: a derivation is a sequence of independent choices, each uniform over the n alternatives of a rule, so its
 // information is the sum of their ln n. If no two derivations give the same text (which the tests prove), this is also

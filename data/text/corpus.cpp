@@ -26,10 +26,11 @@ std::string hash_of_files(const Corpus& corpus) {
 Corpus load_stories(const std::string& source) {
   const std::size_t colon = source.find(':');
   const std::string name = source.substr(0, colon);
-  check<CorpusError>(name == "@stories" || name == "@stories-ja",
-                     "{0}: the built-in corpora are @stories and @stories-ja, optionally followed by :CHARS for a size; "
-                     "for a file of this name, give ./{0}",
-                     source);
+  check<CorpusError>(
+      name == "@stories" || name == "@stories-ja",
+      "{0}: the built-in corpora are @stories and @stories-ja, optionally followed by :CHARS for a size; for a file of "
+      "this name, give ./{0}",
+      source);
   std::int64_t characters = kDefaultStoryCharacters;
   if (colon != std::string::npos) {
     const char* const end = source.data() + source.size();

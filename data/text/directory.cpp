@@ -92,8 +92,9 @@ DirectoryListing list_directory(const std::string& directory, const DirectoryFil
   }
   check<CorpusError>(!error, "{}: cannot be listed: {}", path.string(), error.message());
   const std::string skipped = listing.describe_skipped();
-  check<CorpusError>(!listing.files.empty(), "{}: contains no text files{}; give a directory with text files in it",
-                     directory, skipped.empty() ? "" : " (skipped: " + skipped + ")");
+  check<CorpusError>(!listing.files.empty(),
+                     "{}: contains no text files to read{}; give a directory with text files in it", directory,
+                     skipped.empty() ? "" : " (skipped: " + skipped + ")");
   std::ranges::sort(listing.files);
   return listing;
 }

@@ -15,8 +15,8 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 unsigned char byte_at(std::string_view bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
 
-// At most 1 MiB, which is enough to recognise an encoding. Cut after a line end, which does not split a character in any
-// encoding whose line ends are one byte.
+// At most 1 MiB, which is enough to recognise an encoding. Cut after a line end, which does not split a character in
+// any encoding whose line ends are one byte.
 std::string_view sample_of(std::string_view bytes) {
   constexpr std::size_t kSample = 1 << 20;
   if (bytes.size() <= kSample) return bytes;

@@ -26,8 +26,8 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  /// Decodes `bytes` and appends the result to `text`. An incomplete character at their end is held until the next call.
-  /// Each invalid byte becomes U+FFFD or, with InvalidUtf8::error, throws CorpusError with its offset.
+  /// Decodes `bytes` and appends the result to `text`. An incomplete character at their end is held until the next
+  /// call. Each invalid byte becomes U+FFFD or, with InvalidUtf8::error, throws CorpusError with its offset.
   void push(std::string_view bytes, std::string& text);
   /// Must be called after the last push(): what is then incomplete is invalid.
   void finish(std::string& text);

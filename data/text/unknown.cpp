@@ -16,8 +16,8 @@ std::string replacement_in(const Tokenizer& tokenizer) {
     if (tokenizer.unknown(candidate).empty()) return candidate;
   }
   fail<CorpusError>(
-      "tokenizer: the vocabulary has none of U+FFFD, space and ? to replace unknown characters with; leave them out with "
-      "--unknown skip");
+      "tokenizer: the vocabulary has none of U+FFFD, space and ? to replace unknown characters with; leave them out "
+      "with --unknown skip");
 }
 
 std::string without(std::string_view text, const Counts& unknown, const std::string& replacement) {

@@ -32,8 +32,8 @@ class Tokenizer {
   virtual std::string_view bytes(std::int32_t id) const = 0;
   /// The concatenated bytes of the ids. Throws as bytes() does.
   std::string decode(TokenSpan ids) const;
-  /// Appends the ids of a text to `ids`. Encodes blocks of whole characters, so that a long text needs hardly any memory
-  /// beyond that of `ids`.
+  /// Appends the ids of a text to `ids`. Encodes blocks of whole characters, so that a long text needs hardly any
+  /// memory beyond that of `ids`.
   void encode(std::string_view text, Tokens& ids) const;
 
   /// Canonical bytes from which load_tokenizer() restores the same tokenizer.

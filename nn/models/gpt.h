@@ -35,7 +35,8 @@ struct GptConfig {
 struct Gpt {
   /// Creates the parameters below `scope`. Weights are drawn from N(0, 0.02²), those of projections that end in the
   /// residual path from N(0, (0.02/√(2 n_layer))²); biases are 0, the weights of layer norms 1. Throws Error for sizes
-  /// below 1, if n_head does not divide n_embd, or for a dropout outside [0, 1).
+  /// below 1, if n_head does not divide n_embd, for a dropout outside [0, 1), or for a sinusoidal_base that is neither
+  /// 0 nor above 1.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   Gpt(const Scope& scope, const GptConfig& config);
@@ -52,8 +53,8 @@ struct Gpt {
   KvCache make_cache(std::int64_t batch) const;
   /// Appends t >= 1 tokens to every sequence of the cache, ids [B, t], and returns the logits of the last one, [B, V].
   /// They are bit-identical to those of logits() over the whole sequence, outside a Recording. Throws Error, without
-  /// changing the cache, inside a Recording, if more than block_size tokens would be held, or if an id is outside [0,
-  /// V).
+  /// changing the cache, if an id is outside [0, V), if more than block_size tokens would be held, or inside a
+  /// Recording.
   Tensor next_logits(const Tensor& ids, KvCache& cache) const;
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.

@@ -110,7 +110,7 @@ TEST_CASE("a few ill-formed bytes are replaced on request, file by file, and cou
   const Corpus corpus = load_corpus({first, second}, replace);
   REQUIRE(corpus.text == fine + "\uFFFD\uFFFD z" + fine);
   REQUIRE(corpus.notes.size() == 2);
-  REQUIRE(corpus.notes[0] == first + ": replaced 2 of " + bytes + " bytes, which were not UTF-8, by U+FFFD");
+  REQUIRE(corpus.notes[0] == first + ": replaced 2 of " + bytes + " bytes, which were not UTF-8, with U+FFFD");
   const Corpus untouched = load_corpus({folder.write("4", "fine 猫")}, replace);
   REQUIRE(untouched.text == "fine 猫");
   REQUIRE(untouched.notes.empty());
@@ -225,8 +225,12 @@ TEST_CASE("built-in corpora that do not exist are refused") {
   require_refused([] { load_corpus({"@"}); }, {"@stories"});
   const Folder folder;
   const std::string file = folder.write("a", "x");
-  require_refused([&] { load_corpus({file, "@stories"}); }, {"@stories", "alone"});
-  require_refused([&] { load_corpus({"@stories", "@stories-ja"}); }, {"@stories", "alone"});
+  require_refused([&] { load_corpus({file, "@stories"}); }, {"@stories", "cannot be combined with other sources"});
+  require_refused(
+      [&] {
+        load_corpus({"@stories", "@stories-ja"});
+      },
+      {"@stories", "cannot be combined with other sources"});
 }
 
 TEST_CASE("the corpora that maki is developed with") {

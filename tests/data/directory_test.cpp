@@ -38,7 +38,7 @@ TEST_CASE("a directory: every file below it, in the order of path bytes, except 
   fs::create_directory_symlink(folder.path(), elsewhere / "given");
   REQUIRE(load_corpus({elsewhere / "given"}).text == "123456");  // a link given as a source is followed
   REQUIRE(load_corpus({folder / "a", folder / "B"}).text == "21");
-  require_refused([&] { load_corpus({folder / "empty"}); }, {folder / "empty", "no files"});
+  require_refused([&] { load_corpus({folder / "empty"}); }, {folder / "empty", "no text files"});
   folder.write("a/bad", "ok\xFF");
   require_refused([&] { load_corpus({folder.path()}); }, {folder / "a/bad", "byte 2 "});
 }
@@ -60,7 +60,7 @@ TEST_CASE("what is no text is skipped and counted: binary, compressed, runs") {
   REQUIRE(corpus.notes.size() == 1);
   REQUIRE(corpus.notes[0] ==
           folder.path() + ": 2 files are read; skipped: 2 binary, 3 compressed, 2 directories of runs");
-  require_refused([&] { load_corpus({folder / "runs"}); }, {"no files"});
+  require_refused([&] { load_corpus({folder / "runs"}); }, {"no text files"});
 }
 
 TEST_CASE("patterns select files by name, or by path if they contain a slash") {
@@ -79,8 +79,8 @@ TEST_CASE("patterns select files by name, or by path if they contain a slash") {
   REQUIRE(text({"猫?.txt"}, {}) == "4");
   REQUIRE(text({}, {"*/*"}) == "12");
   REQUIRE(load_corpus({folder.path()}, {.exclude = {"drafts", "*.md"}}).notes.at(0).ends_with("skipped: 2 excluded"));
-  require_refused([&] { text({"*.tex"}, {}); }, {"no files", "4 excluded"});
-  // A file given as a source is read whatever the patterns say.
+  require_refused([&] { text({"*.tex"}, {}); }, {"no text files", "4 excluded"});
+  // A file that was named is read whatever the patterns say.
   REQUIRE(load_corpus({folder / "b.md", folder / "drafts"}, {.include = {"*.txt"}}).text == "23");
   REQUIRE(load_corpus({folder / "b.md"}, {.include = {"*.txt"}}).text == "2");
   REQUIRE_THROWS_WITH(load_corpus({"@stories:10"}, {.encoding = "EUC-JP"}), ContainsSubstring("stories"));

@@ -119,7 +119,7 @@ TEST_CASE("characters that the vocabulary lacks are named, invisible ones by num
   require_refused([&] { tokenizer.encode("😀"); }, {"😀 (U+1F600)"});
   require_refused([&] { tokenizer.encode("0123456789AB"); }, {"0 (U+0030)", ", B (U+0042)"});
   require_refused([&] { tokenizer.encode("0123456789ABCDE"); }, {"B (U+0042) and 3 more"});
-  require_refused([&] { tokenizer.encode("猫x猫 xx猫x猫猫"); }, {"them: 猫 (U+732B) 5 times, x (U+0078) 4 times"});
+  require_refused([&] { tokenizer.encode("猫x猫 xx猫x猫猫"); }, {"these: 猫 (U+732B) 5 times, x (U+0078) 4 times"});
   require_refused([&] { tokenizer.encode("ab\xFF"); }, {"UTF-8", "byte 2"});
   require_refused([&] { tokenizer.bytes(4); }, {"[0, 4)", "got 4"});
   require_refused([&] { tokenizer.bytes(-1); }, {"-1"});
@@ -137,7 +137,7 @@ TEST_CASE("characters that the vocabulary lacks are left out or replaced on requ
   REQUIRE(known(tokenizer, Unknown::skip).unknown == 3);
   REQUIRE(known(tokenizer, Unknown::skip).describe() == "3 characters that the vocabulary lacks were left out");
   REQUIRE(known(tokenizer, Unknown::replace).describe() ==
-          "3 characters that the vocabulary lacks were replaced by a space");
+          "3 characters that the vocabulary lacks were replaced with a space");
   require_refused([&] { known(tokenizer, Unknown::error); }, {"犬 (U+72AC) 2 times, Ω (U+03A9);", "--unknown skip"});
   REQUIRE(known(CharTokenizer("ab猫? \uFFFD"), Unknown::replace).pieces.at(0) == "a\uFFFDb\uFFFD");
   REQUIRE(known(CharTokenizer("ab猫?"), Unknown::replace).pieces.at(0) == "a?b?");

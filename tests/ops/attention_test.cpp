@@ -194,5 +194,5 @@ TEST_CASE("attention: the messages for inputs that it refuses") {
   REQUIRE_THAT(refusal([&] {
                  attention(q, kv, {.n_head = 1, .key_mask = zeros({2, 3}, DType::int32)});
                }),
-               ContainsSubstring("int32 [2, 5], batch and keys; got int32 [2, 3]"));
+               ContainsSubstring("int32 [2, 5], one entry per sequence and key; got int32 [2, 3]"));
 }

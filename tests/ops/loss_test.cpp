@@ -121,8 +121,8 @@ TEST_CASE("losses: the messages for inputs that they refuse") {
   REQUIRE_THAT(refusal([&] {
                  embedding(table, ids({4, 5}));
                }),
-               ContainsSubstring("ids must be in [0, 5), the rows of the table; got 5 at place 1 of ids [2]"));
-  REQUIRE_THAT(refusal([&] { embedding(table, ids({-1})); }), ContainsSubstring("got -1 at place 0"));
+               ContainsSubstring("ids must be in [0, 5), the rows of the table; got 5 at index 1 of ids of shape [2]"));
+  REQUIRE_THAT(refusal([&] { embedding(table, ids({-1})); }), ContainsSubstring("got -1 at index 0"));
   REQUIRE_THAT(refusal([&] { embedding(table, table); }), ContainsSubstring("ids must be int32; got float32"));
   REQUIRE_THAT(refusal([&] { embedding(logits, ids({0})); }), ContainsSubstring("[V, C]; got [2, 2, 5]"));
   REQUIRE_THAT(refusal([&] { embedding(table, Tensor()); }), ContainsSubstring("empty tensor"));
@@ -135,10 +135,11 @@ TEST_CASE("losses: the messages for inputs that they refuse") {
                  cross_entropy(logits, ids({1, 2}));
                }),
                ContainsSubstring("got logits [2, 2, 5] and targets [2]"));
-  REQUIRE_THAT(refusal([&] {
-                 cross_entropy(logits, full({2, 2}, DType::int32, 5));
-               }),
-               ContainsSubstring("targets must be in [0, 5), or -1 to be ignored; got 5 at place 0 of targets [2, 2]"));
+  REQUIRE_THAT(
+      refusal([&] {
+        cross_entropy(logits, full({2, 2}, DType::int32, 5));
+      }),
+      ContainsSubstring("targets must be in [0, 5), or -1 to be ignored; got 5 at index 0 of targets of shape [2, 2]"));
   REQUIRE_THAT(refusal([&] {
                  cross_entropy(logits, full({2, 2}, DType::int32, -1), {.ignored = -100});
                }),
