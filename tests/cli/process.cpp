@@ -28,21 +28,6 @@ std::string read_text(const std::string& path) {
   return text.str();
 }
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "maki-test-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-std::string TemporaryFolder::write(const std::string& name, const std::string& content) const {
-  const std::string path = *this / name;
-  std::ofstream(path, std::ios::binary) << content;
-  return path;
-}
-
 namespace {
 
 // A named pipe that contains `input` and whose writing end stays open.

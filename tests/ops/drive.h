@@ -8,6 +8,7 @@
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "tests/ops/op_table.h"
+#include "tests/tensors.h"
 
 namespace maki::tests {
 
@@ -40,7 +41,8 @@ Evaluation evaluate(Bound& bound);
 
 /// ‖a − b‖ / max(‖a‖, ‖b‖, floor) in long double; NaN if a or b contains NaN. Requires: equal shapes.
 double relative_error(const Tensor& a, const Tensor& b, double floor = 1e-300);
-bool same_bits(const Tensor& a, const Tensor& b);
+/// The message with which `call` is refused; "nothing was refused" if it throws no Error.
+std::string refusal(const std::function<void()>& call);
 std::string describe(const Row& row, std::uint64_t seed, const Case& drawn);
 
 }  // namespace maki::tests

@@ -1,10 +1,7 @@
 // cross_entropy and embedding as ops: against compositions of simple ops, ignored targets, and the inputs that they
 // refuse.
 #include <cmath>
-#include <functional>
-#include <string>
 
-#include "autograd/core/check.h"
 #include "autograd/ops.h"
 #include "tests/catch.h"
 #include "tests/ops/drive.h"
@@ -48,15 +45,6 @@ void require_equivalent(const Case& a, const Case& b) {
   REQUIRE(relative_error(one.output, other.output, 1e-3) < 1e-13);
   REQUIRE(one.gradients.size() == 1);
   REQUIRE(relative_error(one.gradients[0], other.gradients[0], 1e-3) < 1e-13);
-}
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was refused";
 }
 
 }  // namespace

@@ -8,17 +8,12 @@
 #include "autograd/ops.h"
 #include "tests/catch.h"
 #include "tests/ops/drive.h"
+#include "tests/threads.h"
 
 using namespace maki;
 using namespace maki::tests;
 
 namespace {
-
-struct ThreadsScope {
-  explicit ThreadsScope(int n) : before(threads()) { set_threads(n); }
-  ~ThreadsScope() { set_threads(before); }
-  int before;
-};
 
 struct FillScope {
   explicit FillScope(std::uint8_t pattern) { storage_pool::fill_new_blocks(pattern); }

@@ -7,17 +7,12 @@
 #include "autograd/ops.h"
 #include "tests/catch.h"
 #include "tests/ops/drive.h"
+#include "tests/threads.h"
 
 using namespace maki;
 using namespace maki::tests;
 
 namespace {
-
-struct ThreadsScope {
-  explicit ThreadsScope(int n) : before(threads()) { set_threads(n); }
-  ~ThreadsScope() { set_threads(before); }
-  int before;
-};
 
 bool same(const Evaluation& a, const Evaluation& b) {
   if (!same_bits(a.output, b.output) || a.gradients.size() != b.gradients.size()) return false;

@@ -82,9 +82,9 @@ std::array<Errors, 3> compare(const OptimizerOptions& options, int steps) {
   std::array<Errors, 3> errors;
   for (int s = 0; s < steps; ++s) {
     draw_gradients<T>(store, static_cast<std::uint64_t>(s));
-    const Tensor gradients = copy<T>(store.gradients()), values = copy<T>(store.values());
-    const Tensor a0 = moments.size() > 0 ? copy<T>(moments[0].values) : zeros(gradients.shape(), store.dtype());
-    const Tensor b0 = moments.size() > 1 ? copy<T>(moments[1].values) : zeros(gradients.shape(), store.dtype());
+    const Tensor gradients = copy_of<T>(store.gradients()), values = copy_of<T>(store.values());
+    const Tensor a0 = moments.size() > 0 ? copy_of<T>(moments[0].values) : zeros(gradients.shape(), store.dtype());
+    const Tensor b0 = moments.size() > 1 ? copy_of<T>(moments[1].values) : zeros(gradients.shape(), store.dtype());
     const double lr = 0.01 / (1 + s), scale = s % 3 == 0 ? 1 : 0.37;
     optimizer.step(lr, scale);
     const Reference reference(options, s + 1);

@@ -57,7 +57,7 @@ TEST_CASE("at learning rate 0 no value changes, and frozen parameters and paddin
     ParameterStore store;
     fill(store);
     Optimizer optimizer(store, kAll[kind]);
-    const Tensor before = copy<float>(store.values());
+    const Tensor before = copy_of<float>(store.values());
     draw_gradients<float>(store, 1);
     optimizer.step(0);
     REQUIRE(same_bits(store.values(), before));
@@ -109,7 +109,7 @@ TEST_CASE("a step increments the store's version and clears the gradients") {
   draw_gradients<float>(store, 1);
   optimizer.step(1);
   REQUIRE(store.version() > version);
-  const Tensor after = copy<float>(store.values());
+  const Tensor after = copy_of<float>(store.values());
   optimizer.step(1);  // no gradient was written since
   REQUIRE(same_bits(store.values(), after));
   REQUIRE(weight.gradient().at(0) == 0);

@@ -6,17 +6,13 @@
 #include <unistd.h>
 
 #include "tests/train/small_checkpoint.h"
+#include "tests/train/small_data.h"
 #include "train/session.h"
 
 namespace maki::tests {
 
 struct CapturedRun {
-  CapturedRun(const Config& with, std::string text) : config(with) {
-    Corpus corpus;
-    corpus.text = std::move(text);
-    corpus.characters = static_cast<std::int64_t>(corpus.text.size());  // ASCII
-    corpus.hash = "0123456789abcdef0123456789abcdef";
-    data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer);
+  CapturedRun(const Config& with, const std::string& text) : config(with), data(dataset_of(text, with)) {
     directory.create();
   }
 

@@ -19,12 +19,7 @@ std::vector<Measured> evaluations(const std::vector<std::pair<double, double>>& 
 }
 
 // Random letters: a model can only memorize them.
-std::string random_letters() {
-  const RandomStream stream(9, Purpose::test);
-  std::string text;
-  for (std::uint64_t i = 0; i < 400; ++i) text += static_cast<char>('a' + stream.below(i, 8));
-  return text;
-}
+std::string random_letters() { return seeded_text(400, "abcdefgh", 9); }
 
 Config overfitting_config() {
   Config config = smallest_config();

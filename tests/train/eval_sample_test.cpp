@@ -1,10 +1,10 @@
 // What an evaluation measures: batches spread evenly over a text, the same ones each time, and the whole text at the
 // end.
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "tests/metrics_lines.h"
 #include "tests/train/captured_run.h"
+#include "tests/train/small_data.h"
 #include "train/evaluate.h"
 
 using namespace maki;
@@ -13,22 +13,7 @@ using namespace maki::tests;
 namespace {
 
 // A text whose first half is much easier than its second.
-std::string uneven_text() {
-  const RandomStream stream(5, Purpose::test);
-  std::string text(2000, 'a');
-  for (std::uint64_t i = 0; i < 2000; ++i) text += static_cast<char>('a' + stream.below(i, 20));
-  return text;
-}
-
-std::vector<nlohmann::json> evaluations(const RunDirectory& run) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream text(get(run.metrics_file()));
-  for (std::string line; std::getline(text, line);) {
-    nlohmann::json object = nlohmann::json::parse(line);
-    if (object["kind"] == "eval") lines.push_back(std::move(object));
-  }
-  return lines;
-}
+std::string uneven_text() { return std::string(2000, 'a') + seeded_text(2000, "abcdefghijklmnopqrst", 5); }
 
 // 60 steps on a text of 500 batches, 125 of them for validation, with an evaluation every ten steps.
 Config measured_config() {
@@ -112,7 +97,7 @@ TEST_CASE(
   CapturedRun run(measured_config(), uneven_text());
   const std::string said = run.go_on(0, 60);
   INFO(said);
-  const auto lines = evaluations(run.directory);
+  const auto lines = metrics_lines(run.directory.metrics_file(), "eval");
   REQUIRE(lines.size() == 7);
   // The budget is three batches, one of them of the training text. The 1,000 validation tokens are 125 batches.
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) {

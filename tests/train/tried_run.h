@@ -6,16 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/catch.h"
 #include "tests/cli/small_run.h"
 #include "train/run_directory.h"
 
 namespace maki::tests {
-
-inline void require_ok(const Finished& finished) {
-  INFO(finished.err);
-  REQUIRE(finished.exit_code == 0);
-}
 
 struct TriedRun {
   TriedRun(const TemporaryFolder& folder, const std::string& name, int max_steps)
