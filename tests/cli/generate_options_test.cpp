@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "optim/optimizer.h"
-#include "tests/cli/refused.h"
+#include "tests/cli/require_refused.h"
 #include "train/checkpoint.h"
 #include "train/loaded_model.h"
 #include "train/trainer.h"

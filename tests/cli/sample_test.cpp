@@ -1,5 +1,5 @@
 // The sample texts of a training run: on the terminal, in metrics.jsonl, and without influence on the run.
-#include "tests/cli/refused.h"
+#include "tests/cli/require_refused.h"
 #include "tests/metrics_lines.h"
 
 using namespace maki::tests;

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <sys/wait.h>
 
-#include "tests/cli/refused.h"
+#include "tests/cli/require_refused.h"
 
 using namespace maki::tests;
 

@@ -11,8 +11,8 @@
 #include "data/file.h"
 #include "data/hash.h"
 #include "data/utf8.h"
-#include "tests/data/refusal.h"
-#include "tests/data/surroundings.h"
+#include "tests/data/process_scopes.h"
+#include "tests/data/require_refused.h"
 #include "tests/files.h"
 
 using namespace maki;
@@ -155,7 +155,7 @@ TEST_CASE("a source that cannot be read is named, with the system's reason") {
   const std::string secret = folder.write("closed/secret", "x");
   fs::permissions(folder.path(), fs::perms::all);
   fs::permissions(secret, fs::perms::none);
-  const AsNobody nobody;
+  const DroppedPrivileges nobody;
   require_refused([&] { load_corpus({secret}); }, {secret, "Permission denied"});
 }
 
@@ -170,10 +170,10 @@ TEST_CASE("pipes and standard input") {
 
   const std::string a = folder.write("a", "before "), b = folder.write("b", " after");
   {
-    const InputFrom input(folder.write("in", "within"));
+    const StandardInputFrom input(folder.write("in", "within"));
     REQUIRE(load_corpus({a, "-", b}).text == "before within after");
   }
-  const InputFrom input(folder.write("bad", "x\xFF"));
+  const StandardInputFrom input(folder.write("bad", "x\xFF"));
   require_refused([] { load_corpus({"-"}); }, {"standard input", "byte 1 "});
 }
 

@@ -5,8 +5,8 @@
 
 #include "data/corpus.h"
 #include "data/glob.h"
-#include "tests/data/refusal.h"
-#include "tests/data/surroundings.h"
+#include "tests/data/process_scopes.h"
+#include "tests/data/require_refused.h"
 #include "tests/files.h"
 
 using namespace maki;
@@ -109,7 +109,7 @@ TEST_CASE("a directory that contains one that cannot be listed is refused, and t
   fs::permissions(folder.path(), fs::perms::all);
   fs::permissions(folder / "closed", fs::perms::none);
   {
-    const AsNobody nobody;
+    const DroppedPrivileges nobody;
     require_refused([&] { load_corpus({folder.path()}); }, {folder / "closed", "Permission denied"});
   }
   fs::permissions(folder / "closed", fs::perms::all);

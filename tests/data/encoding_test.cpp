@@ -5,8 +5,8 @@
 
 #include "data/corpus.h"
 #include "data/corpus_file.h"
-#include "tests/data/refusal.h"
-#include "tests/data/surroundings.h"
+#include "tests/data/process_scopes.h"
+#include "tests/data/require_refused.h"
 #include "tests/files.h"
 
 using namespace maki;
@@ -66,7 +66,7 @@ TEST_CASE("each encoding is recognised, refused with the command that converts i
     REQUIRE(corpus.notes.empty());
     // The identity of a corpus is that of its text, whatever the encoding.
     REQUIRE(corpus.hash == load_corpus({folder.write("utf8.txt", sample.text)}).hash);
-    const InputFrom input(path);
+    const StandardInputFrom input(path);
     REQUIRE(load_corpus({"-"}, {.encoding = sample.recognised}).text == sample.text);
   }
 }
@@ -145,6 +145,6 @@ TEST_CASE("the error for a compressed file names the commands that unpack it") {
   require_refused([&] { load_corpus({path}); },
                   {path, "gzip", "gunzip --keep " + path, "zcat " + path + " | maki train -"});
   require_refused([&] { load_corpus({path}, {.encoding = "SHIFT_JIS"}); }, {"gzip"});
-  const InputFrom input(path);
+  const StandardInputFrom input(path);
   require_refused([] { load_corpus({"-"}); }, {"standard input", "gzip"});
 }

@@ -5,8 +5,8 @@
 #include "autograd/ops.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
 #include "tests/ops/jacobian.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -37,7 +37,7 @@ void draw_gradients(ParameterStore& store, std::uint64_t step) {
   }
 }
 
-inline const std::vector<OptimizerOptions> kAll = {
+inline const std::vector<OptimizerOptions> kAllOptimizers = {
     Sgd{},
     Sgd{.weight_decay = 0.1},
     Sgd{.momentum = 0.9, .weight_decay = 0.01},

@@ -10,7 +10,7 @@
 
 #include "tests/catch.h"
 #include "tests/files.h"
-#include "tests/train/tried_run.h"
+#include "tests/train/resumable_run.h"
 #include "train/loaded_model.h"
 
 using namespace maki;
@@ -63,7 +63,7 @@ TEST_CASE(
       return;
     }
   }
-  const TriedRun straight(folder, "straight", kSteps);
+  const ResumableRun straight(folder, "straight", kSteps);
   require_ok(straight.go_on());
   const std::string expected = read_text(checkpoint(straight.path, kSteps));
   const long size = static_cast<long>(expected.size()) / sysconf(_SC_PAGESIZE) + 1;
@@ -74,7 +74,7 @@ TEST_CASE(
     const std::string disk = folder / fmt::format("disk-{}", pages);
     const SmallDisk small(disk, pages);
     REQUIRE(small.mounted());
-    const TriedRun run(folder, fmt::format("disk-{}/run", pages), kSteps);
+    const ResumableRun run(folder, fmt::format("disk-{}/run", pages), kSteps);
     const Finished finished = run.go_on();
     INFO(finished.err);
     REQUIRE((finished.exit_code == 4 || finished.exit_code == 0));

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "tests/files.h"
-#include "tests/train/tried_run.h"
+#include "tests/train/resumable_run.h"
 #include "train/checkpoint.h"
 
 using namespace maki;

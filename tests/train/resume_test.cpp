@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "tests/files.h"
+#include "tests/train/resumable_run.h"
 #include "tests/train/small_checkpoint.h"
-#include "tests/train/tried_run.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -16,8 +16,8 @@ namespace {
 constexpr int kSteps = 6;
 
 // A finished run, and the bytes of its last checkpoint.
-struct Done : TriedRun {
-  explicit Done(const TemporaryFolder& folder) : TriedRun(folder, "run", kSteps) {
+struct Done : ResumableRun {
+  explicit Done(const TemporaryFolder& folder) : ResumableRun(folder, "run", kSteps) {
     require_ok(go_on());
     expected = read_text(checkpoint(path, kSteps));
     REQUIRE(expected.size() > 10000);

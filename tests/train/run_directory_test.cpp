@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <unistd.h>
 
-#include "tests/data/surroundings.h"
+#include "tests/data/process_scopes.h"
 #include "tests/files.h"
 #include "train/container.h"
 #include "train/error.h"
@@ -257,7 +257,7 @@ TEST_CASE("a run directory that cannot be accessed is not treated as empty") {
   std::filesystem::permissions(folder / "run/checkpoints", std::filesystem::perms::none);
   std::vector<std::string> said;
   {
-    const AsNobody nobody;
+    const DroppedPrivileges nobody;
     said = {sentence<CheckpointError>([&] { run.exists(); }), sentence<CheckpointError>([&] { run.last(); }),
             sentence<CheckpointError>([&] { (void)run.remove_temporary_files(); })};
   }

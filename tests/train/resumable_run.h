@@ -11,8 +11,8 @@
 
 namespace maki::tests {
 
-struct TriedRun {
-  TriedRun(const TemporaryFolder& folder, const std::string& name, int max_steps)
+struct ResumableRun {
+  ResumableRun(const TemporaryFolder& folder, const std::string& name, int max_steps)
       : path(folder / name), corpus(folder.write("corpus.txt", small_text())), steps(max_steps) {}
 
   /// Starts the run if there is no checkpoint yet, else resumes it.

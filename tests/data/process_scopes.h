@@ -10,35 +10,35 @@
 namespace maki::tests {
 
 /// Redirects standard input from a file during its lifetime.
-class InputFrom {
+class StandardInputFrom {
  public:
-  explicit InputFrom(const std::string& path) : before_(dup(STDIN_FILENO)) {
+  explicit StandardInputFrom(const std::string& path) : before_(dup(STDIN_FILENO)) {
     const int file = open(path.c_str(), O_RDONLY);
     if (before_ < 0 || file < 0 || dup2(file, STDIN_FILENO) < 0) throw std::runtime_error("no standard input");
     close(file);
   }
-  ~InputFrom() {
+  ~StandardInputFrom() {
     dup2(before_, STDIN_FILENO);
     close(before_);
   }
-  InputFrom(const InputFrom&) = delete;
-  InputFrom& operator=(const InputFrom&) = delete;
+  StandardInputFrom(const StandardInputFrom&) = delete;
+  StandardInputFrom& operator=(const StandardInputFrom&) = delete;
 
  private:
   int before_;
 };
 
 /// Gives up the privileges of root during its lifetime, so that file permissions take effect.
-class AsNobody {
+class DroppedPrivileges {
  public:
-  AsNobody() : before_(geteuid()) {
+  DroppedPrivileges() : before_(geteuid()) {
     if (before_ == 0 && seteuid(65534) != 0) throw std::runtime_error("root cannot be given up");
   }
-  ~AsNobody() {
+  ~DroppedPrivileges() {
     if (geteuid() != before_ && seteuid(before_) != 0) std::abort();
   }
-  AsNobody(const AsNobody&) = delete;
-  AsNobody& operator=(const AsNobody&) = delete;
+  DroppedPrivileges(const DroppedPrivileges&) = delete;
+  DroppedPrivileges& operator=(const DroppedPrivileges&) = delete;
 
  private:
   uid_t before_;

@@ -1,4 +1,4 @@
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 
 namespace maki::tests {
 
-Bound::Bound(const Case& source, DType dtype, const std::function<bool(std::size_t)>& wanted)
+BoundCase::BoundCase(const Case& source, DType dtype, const std::function<bool(std::size_t)>& wanted)
     : store_(std::make_unique<ParameterStore>(dtype)), call_(source.call) {
   std::vector<Parameter*> parameters;
   for (std::size_t i = 0; i < source.inputs.size(); ++i) {
@@ -26,7 +26,7 @@ Bound::Bound(const Case& source, DType dtype, const std::function<bool(std::size
   }
 }
 
-Evaluation evaluate(Bound& bound) {
+Evaluation evaluate(BoundCase& bound) {
   Tape tape;
   Evaluation result;
   bound.store().clear_gradients();

@@ -16,9 +16,9 @@ inline constexpr std::uint64_t kSeeds = 25;
 
 /// A case whose floating-point inputs have become parameters of a store, in the given type. Inputs for which `wanted`
 /// is false, and integers, stay plain tensors.
-class Bound {
+class BoundCase {
  public:
-  Bound(
+  BoundCase(
       const Case& source, DType dtype,
       const std::function<bool(std::size_t)>& wanted = [](std::size_t) { return true; });
 
@@ -37,7 +37,7 @@ struct Evaluation {
   Tensor output;
   std::vector<Tensor> gradients;  // one per parameter of the store, in the order of creation
 };
-Evaluation evaluate(Bound& bound);
+Evaluation evaluate(BoundCase& bound);
 
 /// ‖a − b‖ / max(‖a‖, ‖b‖, floor) in long double; NaN if a or b contains NaN. Requires: equal shapes.
 double relative_error(const Tensor& a, const Tensor& b, double floor = 1e-300);
