@@ -23,14 +23,14 @@ const std::string kEnglish = "The quick brown fox jumps over the lazy dog.\r\n";
 
 std::string encoded(const std::string& text, const std::string& encoding) {
   const iconv_t converter = iconv_open(encoding.c_str(), "UTF-8");
-  if (converter == reinterpret_cast<iconv_t>(-1)) throw std::runtime_error("no " + encoding);
+  if (converter == reinterpret_cast<iconv_t>(-1)) throw std::runtime_error("iconv does not know " + encoding);
   std::string from = text, to(4 * text.size() + 16, '\0');
   char *in = from.data(), *out = to.data();
   std::size_t left = from.size(), room = to.size();
   const bool done = iconv(converter, &in, &left, &out, &room) != static_cast<std::size_t>(-1) &&
                     iconv(converter, nullptr, nullptr, &out, &room) != static_cast<std::size_t>(-1);
   iconv_close(converter);
-  if (!done) throw std::runtime_error("not in " + encoding);
+  if (!done) throw std::runtime_error("cannot be encoded in " + encoding);
   to.resize(to.size() - room);
   return to;
 }

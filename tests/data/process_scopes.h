@@ -14,7 +14,8 @@ class StandardInputFrom {
  public:
   explicit StandardInputFrom(const std::string& path) : before_(dup(STDIN_FILENO)) {
     const int file = open(path.c_str(), O_RDONLY);
-    if (before_ < 0 || file < 0 || dup2(file, STDIN_FILENO) < 0) throw std::runtime_error("no standard input");
+    if (before_ < 0 || file < 0 || dup2(file, STDIN_FILENO) < 0)
+      throw std::runtime_error("cannot redirect standard input");
     close(file);
   }
   ~StandardInputFrom() {
@@ -32,7 +33,7 @@ class StandardInputFrom {
 class DroppedPrivileges {
  public:
   DroppedPrivileges() : before_(geteuid()) {
-    if (before_ == 0 && seteuid(65534) != 0) throw std::runtime_error("root cannot be given up");
+    if (before_ == 0 && seteuid(65534) != 0) throw std::runtime_error("cannot drop the privileges of root");
   }
   ~DroppedPrivileges() {
     if (geteuid() != before_ && seteuid(before_) != 0) std::abort();

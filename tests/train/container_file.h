@@ -41,7 +41,7 @@ inline std::string refusal(const Folder& folder, const std::string& bytes) {
 
 inline void require_refused(const Folder& folder, const std::string& bytes) {
   const std::string said = refusal(folder, bytes);
-  if (!holds(said, "tried.maki")) FAIL("accepted, or the sentence names no file: " << said);
+  if (!holds(said, "tried.maki")) FAIL("accepted, or the message does not name the file: " << said);
 }
 
 template <class Number>
