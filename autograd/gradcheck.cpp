@@ -11,11 +11,11 @@
 namespace maki {
 namespace {
 
-// Differences of two steps agree when they are as close as this, relatively, or as the rounding of the forward pass,
-// kNoise of its result, lets them be.
+// Difference quotients of two step sizes agree if their relative difference is at most kAgreement, or if it is explained
+// by the rounding of the forward pass, estimated as kNoise times the magnitude of its result.
 constexpr double kAgreement = 1e-8, kNoise = 1e-15;
 
-// One derivative to compare: along one entry (weights empty) or along a direction.
+// One derivative to compare: with respect to one entry (`direction` is empty) or along a direction.
 struct Probe {
   std::string name;
   std::int64_t entry;
@@ -42,7 +42,7 @@ class Checker {
     const double floor = std::max(options_.floor, options_.relative_floor * largest);
     for (GradcheckResult& result : results) {
       const double scale = std::max({result.analytic_norm, result.numeric_norm, floor});
-      // 0/0 is a pass only where a floor says how small is zero: without one it is NaN, and NaN fails.
+      // 0/0 is NaN, which fails: gradients that are all zero pass only if the caller gave a floor.
       result.error /= scale;
     }
     store_.clear_gradients();
@@ -68,7 +68,7 @@ class Checker {
     tape_.backward(y, cotangent_);
   }
 
-  // ⟨cotangent, forward()⟩, summed in long double: the differences below cancel most of its digits.
+  // ⟨cotangent, forward()⟩, summed in long double because the difference quotients cancel most of its digits.
   long double evaluate() {
     store_.touch();
     const Tensor y = record_forward();

@@ -1,7 +1,15 @@
-// Every op of the engine: its contract here, forward and backward side by side in ops/<family>.cpp, its row in
-// tests/op_table. All take float32 or float64, all inputs of one op alike, and throw Error on anything else; ids,
-// targets and masks are int32. An empty Tensor() stands for an optional input that is not there. Shapes stand in
-// brackets; "…" is any number of leading axes. Broadcasting is NumPy's.
+// Every op of the engine. The contracts are here, forward and backward side by side in ops/<family>.cpp, the tests of
+// each op in its row of tests/ops/op_table*.cpp.
+//
+// Inputs are float32 or float64, all inputs of one op of the same type, and the result has that type; ids, targets and
+// masks are int32. Ops throw Error for any other type and for shapes that do not fit. An empty Tensor() stands for an
+// optional input that is absent. Shapes are written in brackets, with "…" for any number of leading axes.
+//
+// Inside a Recording (tape.h), an op with an input that requires a gradient records its backward; otherwise it only
+// computes. Results are new dense tensors, except where an op is the identity.
+//
+// Thread safety: ops may be called on several threads at once, also with shared inputs. A Recording belongs to the thread
+// that opened it, and each thread must record on a tape of its own.
 #pragma once
 
 #include <cstdint>
@@ -12,111 +20,115 @@
 
 namespace maki {
 
-// --- elementwise (ops/elementwise.cpp)
-// ---------------------------------------------------------------------------------
+// --- elementwise (ops/elementwise.cpp) ---
 
+/// a + b, a − b, a · b and a / b, element by element. The shapes are broadcast as in NumPy: aligned at the last axis, an
+/// extent of 1 is repeated.
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
 
+/// Functions of one tensor, element by element: […] → […].
 Tensor neg(const Tensor& x);
 Tensor scale(const Tensor& x, double factor);
 Tensor exp(const Tensor& x);
-Tensor log(const Tensor& x);
+Tensor log(const Tensor& x);  ///< the natural logarithm
 Tensor sqrt(const Tensor& x);
 Tensor tanh(const Tensor& x);
 Tensor sigmoid(const Tensor& x);
-Tensor relu(const Tensor& x);  ///< gradient 0 at 0
+Tensor relu(const Tensor& x);  ///< max(x, 0); its derivative at 0 is taken to be 0
 Tensor silu(const Tensor& x);  ///< x · sigmoid(x)
 
 enum class Gelu : std::uint8_t {
-  erf,  ///< x · Φ(x), Hendrycks and Gimpel 2016, arXiv:1606.08415; nanoGPT, BERT
-  tanh  ///< its tanh approximation; GPT-2, llm.c
+  erf,  ///< x · Φ(x): Hendrycks and Gimpel 2016, arXiv:1606.08415; used by nanoGPT and BERT
+  tanh  ///< the tanh approximation of it; used by GPT-2 and llm.c
 };
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
 
-/// A copy in the given floating type, which may be that of x; the gradient is converted back. No other op mixes types.
+/// A copy of x converted to float32 or float64, even if it has that type already; the gradient is converted back. This
+/// is the only op whose output may differ in type from its input.
 Tensor convert(const Tensor& x, DType dtype);
 
-/// Each element is 0 with probability p, else x / (1 − p). Identity without a Recording or with p = 0. 0 <= p < 1.
+/// Sets each element to 0 with probability p and divides the others by 1 − p. Outside a Recording, or with p = 0, the
+/// identity. The mask is determined by the Recording's context and the number of random ops before it. Throws Error
+/// unless 0 <= p < 1. Srivastava et al. 2014.
 Tensor dropout(const Tensor& x, double p);
 
-// --- products (ops/linear.cpp)
-// -----------------------------------------------------------------------------------------
+// --- products (ops/linear.cpp) ---
 
-/// op(a) · op(b) over the last two axes: [… M, K] · [… K, N] → [… M, N]; the leading axes are equal, or one side is
-/// 2-D. A transposed side is given as [… K, M], [… N, K].
+/// op(a) · op(b) over the last two axes: [… M, K] · [… K, N] → [… M, N]. The leading axes must be equal, or one operand
+/// must have only two axes and is then used for every item of the batch. With transpose_a, a is given as [… K, M]; with
+/// transpose_b, b is given as [… N, K].
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool transpose_b = false);
-/// x · weightᵀ + bias: [… in], [out, in], [out] or none → [… out].
+/// x · weightᵀ + bias: x [… in], weight [out, in], bias [out] or none → [… out].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-/// gelu(linear(x, weight, bias), form) in one pass over the product: the same bits.
+/// gelu(linear(x, weight, bias), form), bit for bit, computed in one pass over the product.
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, Gelu form = Gelu::erf);
 
-// --- reductions and layout (ops/reduce.cpp, ops/layout.cpp)
-// ------------------------------------------------------------
+// --- reductions and layout (ops/reduce.cpp, ops/layout.cpp) ---
 
-/// Over the given axes (negative ones count from the end; none given: all), which disappear, or stay with extent 1.
+/// Sums over the given axes; negative axes count from the end, and an empty list means all axes. The axes are removed
+/// from the shape or, with keep_axes, kept with extent 1. Throws Error if an axis is out of range or listed twice.
 Tensor sum(const Tensor& x, std::span<const int> axes, bool keep_axes = false);
 Tensor sum(const Tensor& x, std::initializer_list<int> axes = {}, bool keep_axes = false);
-/// Sum over count; NaN over nothing.
+/// The sum divided by the number of elements summed; NaN if there are none.
 Tensor mean(const Tensor& x, std::span<const int> axes, bool keep_axes = false);
 Tensor mean(const Tensor& x, std::initializer_list<int> axes = {}, bool keep_axes = false);
 
-/// Swaps two axes: a copy.
+/// A copy of x with two axes swapped.
 Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
-/// Joins along an axis; all other extents equal. At least one tensor.
+/// Concatenates 1 to 64 tensors along an axis; all other extents must be equal.
 Tensor concat(std::span<const Tensor> parts, int axis);
 Tensor concat(std::initializer_list<Tensor> parts, int axis);
-/// Elements [begin, end) of an axis: a copy.
+/// A copy of the elements [begin, end) along an axis, 0 <= begin <= end <= extent.
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
-// reshape() is no op: it is a property of the handle (tensor.h).
+// reshape() is declared in tensor.h: it makes a new handle to the same elements and records nothing.
 
-// --- normalisation (ops/norm.cpp)
-// --------------------------------------------------------------------------------------
+// --- normalisation (ops/norm.cpp) ---
 
-/// Over the last axis. A row of −Inf alone is NaN, like 0/0.
+/// Softmax and its logarithm over the last axis: [… C] → [… C]. A row in which every element is −Inf becomes NaN.
 Tensor softmax(const Tensor& x);
 Tensor log_softmax(const Tensor& x);
-/// (x − mean) / sqrt(var + eps) · weight + bias over the last axis C: [… C], [C] or none, [C] or none → [… C]. The
-/// variance is the biased one. Ba, Kiros and Hinton 2016, arXiv:1607.06450.
+/// (x − mean) / sqrt(var + eps) · weight + bias over the last axis: x [… C], weight [C] or none, bias [C] or none →
+/// [… C]. var is the biased variance. Throws Error unless 0 <= eps <= 1. Ba, Kiros and Hinton 2016, arXiv:1607.06450.
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
 
-// --- tokens and losses (ops/loss.cpp)
-// ----------------------------------------------------------------------------------
+// --- tokens and losses (ops/loss.cpp) ---
 
-/// Rows of a table: [V, C], ids […] int32 → [… C]. Throws when an id is outside [0, V).
+/// Looks up rows of a table: table [V, C], ids […] int32 → [… C]. Throws Error if an id is outside [0, V).
 Tensor embedding(const Tensor& table, const Tensor& ids);
 
 struct CrossEntropy {
-  std::int32_t ignored = -1;   ///< targets of this id count for nothing
-  double label_smoothing = 0;  ///< ε: the target's weight is 1 − ε + ε/V, every other's ε/V
-  bool sum = false;            ///< the sum over targets in place of the mean
+  std::int32_t ignored = -1;   ///< positions with this target contribute neither to the loss nor to the count
+  double label_smoothing = 0;  ///< ε in [0, 1]: the target has weight 1 − ε + ε/V, every other id ε/V
+  bool sum = false;            ///< return the sum over the targets instead of the mean
 };
-/// −Σ weight · log softmax(logits), mean over the targets that are not ignored (0 when there are none): [… V], […]
-/// int32 → [].
+/// −Σ weight · log softmax(logits) in nats, averaged over the targets that are not ignored (0 if all are): logits
+/// [… V], targets […] int32 → []. Throws Error if a target is neither `ignored` nor in [0, V).
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options = {});
-/// cross_entropy(linear(x, weight), targets, options): [… C], [V, C], […] int32 → []. Logits up to 64 MiB are kept for
-/// backward, which turns them into their gradient where they stand; larger ones are made chunk by chunk of rows, in
-/// forward and once more in backward. The gradients have the same bits either way.
+/// cross_entropy(linear(x, weight), targets, options): x [… C], weight [V, C], targets […] int32 → []. Up to 64 MiB of
+/// logits are kept for backward, which overwrites them with their gradient. If they are larger, they are computed in
+/// chunks of rows, and again in backward. The gradients are bit-identical either way.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
                             const CrossEntropy& options = {});
 
-// --- attention (ops/attention.cpp)
-// -------------------------------------------------------------------------------------
+// --- attention (ops/attention.cpp) ---
 
+/// Options of attention() over T queries and S keys.
 struct Attention {
-  std::int64_t n_head = 1;
-  bool causal = false;   ///< query t of T sees keys 0 … t + S − T: the last query sees all
-  Tensor key_mask = {};  ///< [B, S] int32, 0 where a key must not be seen; none: all may be
-  double dropout = 0;    ///< of the attention weights, in a Recording
-  double scale = 0;      ///< of q·k; 0 means 1/√(C / n_head)
+  std::int64_t n_head = 1;  ///< must divide C
+  bool causal = false;      ///< query t attends only to keys 0 … t + S − T, so the last query attends to all of them
+  Tensor key_mask = {};     ///< [B, S] int32, 0 where a key must be ignored; empty: no key is masked
+  double dropout = 0;       ///< probability in [0, 1) of dropping an attention weight; only inside a Recording
+  double scale = 0;         ///< factor of q·k; 0: 1/√(C / n_head)
 };
-/// softmax(scale · q kᵀ) v for each head, a head being a range of D = C / n_head columns. Vaswani et al. 2017,
-/// arXiv:1706.03762, eq. 1; tiled with an online softmax (Dao et al. 2022, arXiv:2205.14135): memory O(T). A query that
-/// sees no key gives zeros and sends no gradient. The packed projection q‖k‖v: [B, T, 3C] → [B, T, C].
+/// softmax(scale · q kᵀ) v for each head; head h is columns h·D … (h+1)·D of q, k and v, with D = C / n_head. Vaswani et
+/// al. 2017, arXiv:1706.03762, eq. 1; computed in tiles with an online softmax (Dao et al. 2022, arXiv:2205.14135), so
+/// that memory is O(T). A query that attends to no key gives zeros and no gradient. This overload is self-attention over
+/// the packed projection q‖k‖v: [B, T, 3C] → [B, T, C].
 Tensor attention(const Tensor& qkv, const Attention& options);
-/// Queries [B, T, C] and packed k‖v [B, S, 2C] → [B, T, C].
+/// Attention of queries q [B, T, C] to packed keys and values k‖v [B, S, 2C] → [B, T, C].
 Tensor attention(const Tensor& q, const Tensor& kv, const Attention& options);
 
 }  // namespace maki

@@ -17,12 +17,12 @@ std::int64_t aligned(std::int64_t elements, DType dtype) {
   return ceil_div(elements, line) * line;
 }
 
-// Writes zeros into elements [begin, end) of a flat tensor.
+// Sets elements [begin, end) of a flat tensor to zero.
 void clear(Tensor& flat, std::int64_t begin, std::int64_t end) {
   dispatch(flat.dtype(), [&]<class T>() { std::fill(flat.data<T>() + begin, flat.data<T>() + end, T{0}); });
 }
 
-// The part of a parameter in a flat tensor, whose padding becomes zero: a buffer from the pool holds anything.
+// A parameter's part of a flat tensor. Sets the padding behind it to zero, because blocks from the pool are uninitialised.
 Tensor part_of(Tensor& flat, std::int64_t offset, const Shape& shape) {
   const std::int64_t end = offset + shape.numel();
   clear(flat, end, offset + aligned(shape.numel(), flat.dtype()));
@@ -69,8 +69,8 @@ void ParameterStore::require_sealed() const { check(sealed(), "parameters: the s
 
 Parameter& ParameterStore::add(const std::string& name, const Shape& shape, Init init, std::optional<Group> group) {
   check(!sealed(), "parameters: no parameter can be added to a sealed store; got {}", name);
-  check(!name.empty(), "parameters: a parameter needs a name");
-  check(!by_name_.contains(name), "parameters: names must differ; got {} twice", name);
+  check(!name.empty(), "parameters: a name must not be empty");
+  check(!by_name_.contains(name), "parameters: names must be unique; got {} twice", name);
   const Group by_rank = shape.rank() >= 2 ? Group::decay : Group::no_decay;
   parameters_.push_back(
       std::unique_ptr<Parameter>(new Parameter(*this, name, shape, group.value_or(by_rank), std::move(init))));
@@ -88,7 +88,7 @@ void ParameterStore::lay_out() {
       parameter->offset_ = size;
       size += aligned(parameter->shape_.numel(), dtype_);
       check(size < Shape::kMaxElements,
-            "parameters: all together must have fewer than 2^58 elements; got more with {} of shape {}",
+            "parameters: a store must hold fewer than 2^58 elements; this is exceeded by parameter {} of shape {}",
             parameter->name_, parameter->shape_);
     }
     range.end = size;
@@ -103,7 +103,7 @@ void ParameterStore::seal_undrawn() {
   seal_with([](Parameter&) {});
 }
 
-// All or nothing: what throws on the way leaves the store unsealed.
+// All or nothing: if anything throws, the store stays unsealed.
 void ParameterStore::seal_with(const std::function<void(Parameter&)>& draw) {
   check(!sealed(), "parameters: the store is sealed already");
   try {
@@ -117,7 +117,7 @@ void ParameterStore::seal_with(const std::function<void(Parameter&)>& draw) {
   for (const auto& parameter : parameters_) parameter->init_ = nullptr;
 }
 
-// An exception must not leave a parallel region: the first one met is thrown again behind it.
+// An exception must not leave a parallel region, so the first one is caught and rethrown after it.
 void ParameterStore::draw(Parameter& parameter, std::uint64_t seed) {
   const RandomStream stream(seed, Purpose::initialize, parameter.name_);
   std::exception_ptr failure;
@@ -138,7 +138,7 @@ void ParameterStore::draw(Parameter& parameter, std::uint64_t seed) {
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-// Places for all values and gradients, the padding zero.
+// Allocates values and gradients, uninitialised but for the padding, and points the parameters at their parts.
 void ParameterStore::take_memory() {
   lay_out();
   values_ = empty(Shape{range(Group::frozen).end}, dtype_);
@@ -155,7 +155,7 @@ Parameter& ParameterStore::find(std::string_view name) const {
   if (found != by_name_.end()) return *found->second;
   std::vector<std::string> names;
   for (const auto& parameter : parameters_) names.push_back(parameter->name_);
-  fail("parameters: there is no {}{}", name, nearest_hint(name, names));
+  fail("parameters: there is no parameter {}{}", name, nearest_hint(name, names));
 }
 
 std::int64_t ParameterStore::numel() const {
@@ -169,7 +169,7 @@ Tensor& ParameterStore::values() {
   return values_;
 }
 
-// Points every parameter at its part of `flat`.
+// Makes `flat` the gradients of the store, of which none counts as written.
 void ParameterStore::bind_gradients(Tensor flat) {
   gradients_ = std::move(flat);
   for (const auto& parameter : parameters_) {

@@ -1,6 +1,10 @@
-// Parameters and their store. A parameter can only be born with a name, in a store. The store owns values, gradients
-// and names; seal() lays all of them out in one flat block, in birth order within each group, 64-byte aligned with zero
-// padding, so that the optimizer, the norm and the checkpoint are loops over flat memory.
+// Parameters and their store. Parameters are created only by a store, each with a name. The store owns names, values and
+// gradients; seal() lays out all values in one flat block and all gradients in another, in order of creation within each
+// group. Every parameter starts at a multiple of 64 bytes and is padded with zeros, so that optimizers, norms and
+// checkpoints are loops over flat memory.
+//
+// Thread safety: none, except that several threads may read values as long as none changes them. A store, its parameters
+// and the tapes on which they are recorded must be used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +21,18 @@
 
 namespace maki {
 
-/// Initial value of element `index`, drawn from the parameter's own stream: a function of (seed, name, index) alone.
+/// Computes the initial value of element `index`. `stream` belongs to the parameter, so a value drawn from it at `index`
+/// depends on (seed, name, index) alone. Called concurrently by several threads, so it must be thread-safe.
 using Init = std::function<double(const RandomStream& stream, std::uint64_t index)>;
 namespace init {
 Init constant(double value);
-Init normal(double std);
-Init uniform(double bound);  ///< [-bound, bound)
-Init values(const Tensor& source);
+Init normal(double std);            ///< normally distributed with mean 0
+Init uniform(double bound);         ///< uniform in [-bound, bound)
+Init values(const Tensor& source);  ///< copies the elements of `source`, in order
 }  // namespace init
 
-/// Weight decay acts on `decay`; `frozen` has no gradient and no moments.
+/// How the optimizer treats a parameter: weight decay applies to `decay` only; `frozen` parameters are not trained and
+/// have neither gradients nor moments.
 enum class Group : std::uint8_t { decay, no_decay, frozen };
 inline constexpr std::array kGroups = {Group::decay, Group::no_decay, Group::frozen};
 constexpr const char* to_string(Group group) {
@@ -35,6 +41,8 @@ constexpr const char* to_string(Group group) {
 
 class ParameterStore;
 
+/// A named tensor of a model. It is part of its store and refers to it, so it must not be used after the store is
+/// destroyed.
 class Parameter {
  public:
   Parameter(const Parameter&) = delete;
@@ -44,22 +52,24 @@ class Parameter {
   const Shape& shape() const { return shape_; }
   Group group() const { return group_; }
   bool trainable() const { return group_ != Group::frozen; }
-  /// First element in the store's flat block.
+  /// Index of its first element in the store's flat block of values; 0 before ParameterStore::lay_out().
   std::int64_t offset() const { return offset_; }
 
-  /// The value, linked so that ops send its gradient here. Throws before seal().
+  /// The value. Unless the parameter is frozen, ops that are recorded with this tensor send its gradient here. Throws
+  /// Error before seal().
   const Tensor& value() const;
   operator const Tensor&() const { return value(); }  // NOLINT: a parameter is used as the tensor it holds
 
-  /// The gradient of the last backward pass; zeros where nothing was written. Throws for a frozen parameter.
+  /// The gradient accumulated since ParameterStore::clear_gradients(), with the shape of the value; zeros if no backward
+  /// pass wrote one. It may share the store's memory, which later steps overwrite. Throws Error for a frozen parameter.
   Tensor gradient() const;
-  /// Counts every change of the store's values: what is derived from a value (a packed copy) is keyed by it.
+  /// ParameterStore::version(): changes whenever values of the store change, so it identifies data derived from a value.
   std::uint64_t version() const;
 
-  /// For the tape: the gradient's memory, and whether this step wrote to it already.
+  /// For the tape: the memory of the gradient, and whether it was written since the gradients were cleared.
   Tensor& gradient_buffer() const { return gradient_; }
   bool& gradient_written() const { return written_; }
-  /// For the tape: after a backward pass that failed, no gradient of the store is to be believed.
+  /// For the tape: discards all gradients of the store after a backward pass that failed.
   void clear_store_gradients() const noexcept;
 
  private:
@@ -77,7 +87,7 @@ class Parameter {
   mutable bool written_ = false;
 };
 
-/// A range of elements in the flat block.
+/// Elements [begin, end) of the flat block.
 struct FlatRange {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }
@@ -91,41 +101,50 @@ class ParameterStore {
 
   DType dtype() const { return dtype_; }
 
-  /// A new parameter; the reference stays valid as long as the store. Without a group, tensors of two dimensions and
-  /// more decay. Throws when the name is empty or taken, or the store is sealed.
+  /// Creates a parameter; the reference stays valid as long as the store. Without a group, parameters of two or more
+  /// dimensions are put in Group::decay, others in Group::no_decay. Throws Error if the name is empty or taken or if the
+  /// store is sealed.
   Parameter& add(const std::string& name, const Shape& shape, Init init, std::optional<Group> group = std::nullopt);
-  /// Gives every parameter its place and every group its range; takes no memory. seal() does it too. Throws when all
-  /// parameters together have too many elements.
+  /// Assigns every parameter its offset and every group its range without allocating memory; seal() calls it. Throws
+  /// Error unless all parameters together, padding included, have fewer than 2^58 elements.
   void lay_out();
-  /// Lays out and draws everything. Once. When it throws (no memory, an initial value that cannot be drawn), the store
-  /// is not sealed.
+  /// Allocates values and gradients and draws the initial values; no parameter can be added afterwards. Throws Error if
+  /// the store is sealed already, OutOfMemory, and whatever an Init throws; the store is then left unsealed.
   void seal(std::uint64_t seed = 0);
-  /// Lays out and draws nothing, for a load that writes all values: until then they are anything.
+  /// Like seal(), but leaves the values uninitialised, for a load that writes all of them.
   void seal_undrawn();
   bool sealed() const { return static_cast<bool>(values_); }
 
-  /// In birth order.
+  /// In order of creation.
   const std::vector<std::unique_ptr<Parameter>>& parameters() const { return parameters_; }
-  /// Throws, naming the nearest, when there is none.
+  /// The parameter of this name. Throws Error, naming the most similar parameter, if there is none.
   Parameter& find(std::string_view name) const;
-  std::int64_t numel() const;  ///< elements of all parameters, padding not counted
+  std::int64_t numel() const;  ///< elements of all parameters without the padding
 
-  /// The flat block of values: groups in the order of kGroups.
+  /// The flat block of values, one axis, groups in the order of kGroups. Call touch() after writing to it. Throws Error
+  /// before seal().
   Tensor& values();
+  /// Where the parameters of a group are in values(), padding included.
   FlatRange range(Group group) const { return ranges_[static_cast<std::size_t>(group)]; }
+  /// Where all parameters that are not frozen are.
   FlatRange trainable() const { return {0, range(Group::no_decay).end}; }
 
-  /// The flat gradients of range trainable(), finished: what nobody wrote since clear_gradients() is zero.
+  /// The flat gradients of the range trainable(). Fills gradients that were not written since clear_gradients() with
+  /// zeros first. Throws Error before seal().
   Tensor& gradients();
-  /// Nothing is written from here on; costs nothing.
+  /// Marks all gradients as unwritten, so that the next backward pass overwrites them; touches no gradient memory.
   void clear_gradients() noexcept;
-  /// Hands the finished gradients over and continues with another buffer, nothing written.
+  /// Returns gradients() and continues with another buffer in which nothing is written. Throws as gradients() does, and
+  /// OutOfMemory.
   Tensor take_gradients();
-  /// Puts a flat gradient in the place of the store's own, as if it had just been written.
+  /// Replaces the flat gradients, all of which count as written. The store keeps the given block, without copying it,
+  /// and sets its padding to zero. Throws Error unless type and shape are those of gradients().
   void set_gradients(const Tensor& gradients);
 
-  /// Raised by whoever changes values: an optimizer's step, a load, a test. One counter for the whole store.
+  /// Must be called by whatever changes values: an optimizer's step, a load, a test. A tape refuses to run backward
+  /// through a parameter that has changed since it was recorded.
   void touch() { ++version_; }
+  /// The number of changes to values so far, plus 1; one counter for the whole store.
   std::uint64_t version() const { return version_; }
 
  private:

@@ -22,7 +22,7 @@ std::uint64_t next_epoch() {
   return ++counter;
 }
 
-// to += from, or to = from.
+// to += from or, without `add`, to = from.
 void add_into(const Tensor& from, void* to, bool add) {
   dispatch(from.dtype(), [&]<class T>() {
     const T* const source = from.data<T>();
@@ -51,7 +51,7 @@ Recording::Recording(Tape& tape) : Recording(tape, {.step = tape.recordings_}) {
 
 Recording::Recording(Tape& tape, const RandomContext& random)
     : tape_(tape), previous_(current_tape), outer_random_(tape.random_), exceptions_(std::uncaught_exceptions()) {
-  check(!tape.running_, "recording: the tape is running backward; record on another one");
+  check(!tape.running_, "recording: the tape is running backward; record on another tape");
   if (tape.open_recordings_++ == 0 && tape.nodes_.empty()) tape.random_calls_ = 0;
   current_tape = &tape;
   tape.random_ = random;
@@ -107,8 +107,8 @@ bool Tape::wants(const char* name, std::span<const Tensor* const> inputs) const 
   bool wanted = false;
   for (const Tensor* const x : inputs) {
     check(x->link().slot < 0 || x->link().epoch == epoch_,
-          "{}: an input of shape {} was recorded on another tape, or on this one before its backward() or clear(); "
-          "detach() it first",
+          "{}: an input of shape {} was recorded on another tape, or on this one before backward() or clear(); detach() "
+          "it first",
           name, x->shape());
     wanted = wanted || x->requires_grad();
   }
@@ -117,7 +117,7 @@ bool Tape::wants(const char* name, std::span<const Tensor* const> inputs) const 
 
 namespace {
 
-// Room for n more elements, growing geometrically as push_back does.
+// Reserves room for n more elements. Grows geometrically, as push_back() does; a plain reserve() might not.
 template <class Vector>
 void reserve_more(Vector& v, std::size_t n) {
   if (v.capacity() - v.size() < n) v.reserve(std::max(2 * v.capacity(), v.size() + n));
@@ -151,7 +151,8 @@ void Tape::clear() {
   release();
 }
 
-// Last to first, like backward: activations return to the pool in the same order.
+// Destroys closures from the last to the first, so that activations return to the pool in the same order as in
+// backward().
 void Tape::release() noexcept {
   while (!nodes_.empty()) {
     const Closure closure = nodes_.back().closure;
@@ -166,7 +167,7 @@ void Tape::release() noexcept {
   epoch_ = next_epoch();
 }
 
-// Every store that an input belongs to loses the gradients of all its parameters, not only of those on this tape.
+// Clears the gradients of every store involved: of all its parameters, not only of those on this tape.
 void Tape::drop_gradients() noexcept {
   for (const Input& input : inputs_) {
     if (input.parameter != nullptr && input.parameter->gradient_written()) input.parameter->clear_store_gradients();
@@ -174,7 +175,7 @@ void Tape::drop_gradients() noexcept {
 }
 
 Tape::Unwinding::Unwinding(Tape& of) : tape(of) {
-  check(!tape.running_, "backward: the tape is running backward already");
+  check(!tape.running_, "backward: the tape is already running backward");
 }
 Tape::Unwinding::~Unwinding() {
   if (!succeeded && tape.running_) tape.drop_gradients();
@@ -190,14 +191,14 @@ void Tape::backward(const Tensor& loss, double scale) {
 void Tape::backward(const Tensor& output, const Tensor& cotangent) {
   Unwinding unwinding(*this);
   check(output.link().slot >= 0,
-        "backward: the loss is not recorded; compute it inside a Recording, from at least one parameter that is not "
+        "backward: the loss was not recorded; compute it inside a Recording, from at least one parameter that is not "
         "frozen");
   check(output.link().epoch == epoch_,
         "backward: the loss was recorded on another tape, or this tape was cleared or consumed by backward() since; "
         "record it again");
   check(cotangent.numel() == output.numel() && cotangent.dtype() == output.dtype(),
-        "backward: the cotangent must be like the output, {} {}; got {} {}", to_string(output.dtype()), output.shape(),
-        to_string(cotangent.dtype()), cotangent.shape());
+        "backward: the cotangent must have the type and size of the output, {} {}; got {} {}",
+        to_string(output.dtype()), output.shape(), to_string(cotangent.dtype()), cotangent.shape());
 
   running_ = true;
   slots_[static_cast<std::size_t>(output.link().slot)].gradient = cotangent.detach();
@@ -220,7 +221,8 @@ void Tape::run(std::size_t index) {
   for (Slot& slot : outputs) slot.gradient = {};
 }
 
-// Decides, for every input at once and before the closure runs, who overwrites, who adds and who collects in scratch.
+// Decides for all inputs, before the closure runs, whether their gradients are written, added or collected in scratch.
+// The result then does not depend on the order in which the closure delivers them.
 void Tape::settle(const Node& node) {
   deliveries_.clear();
   const std::span<const Input> inputs(inputs_.data() + node.first_input, node.inputs);
@@ -229,7 +231,8 @@ void Tape::settle(const Node& node) {
     Delivery delivery{.repeat = false, .add = false, .delivered = !input.wanted(), .scratch = {}};
     if (input.parameter != nullptr) {
       check(input.parameter->version() == input.version,
-            "backward: parameter {} was updated after it was recorded; record the step again", input.parameter->name());
+            "backward: parameter {} was updated after it was recorded; record the step again",
+            input.parameter->name());
       delivery.add = input.parameter->gradient_written();
     } else if (input.slot >= 0) {
       delivery.add = static_cast<bool>(slots_[static_cast<std::size_t>(input.slot)].gradient);
@@ -245,8 +248,8 @@ void Tape::finish(const Node& node) {
   for (std::uint32_t i = 0; i < node.inputs; ++i) {
     const Input& input = inputs_[node.first_input + i];
     Delivery& delivery = deliveries_[i];
-    check(delivery.delivered, "{}: its backward delivered no gradient for input {}; that is a defect of the op",
-          node.name, i);
+    check(delivery.delivered, "{}: its backward delivered no gradient for input {}; this is a bug in the op", node.name,
+          i);
     if (delivery.scratch) accumulate(input, std::exchange(delivery.scratch, Tensor()));
   }
   if (!inspecting_) return;
@@ -260,7 +263,7 @@ void Tape::finish(const Node& node) {
   }
 }
 
-// Adds a whole gradient to what an input has. Blocks that others hold too (pass) are never written to.
+// Adds a gradient to that of an input. Blocks that other handles share, as Grads::pass() makes them, are never modified.
 void Tape::accumulate(const Input& input, const Tensor& gradient) {
   if (input.parameter != nullptr) {
     bool& written = input.parameter->gradient_written();
@@ -287,8 +290,8 @@ void Tape::Slot::make_unique() {
 
 bool Grads::wants(int i) const {
   const Tape::Node& node = tape_.nodes_[node_];
-  check(i >= 0 && static_cast<std::uint32_t>(i) < node.inputs, "{}: its backward asked for input {} of {}", node.name,
-        i, node.inputs);
+  check(i >= 0 && static_cast<std::uint32_t>(i) < node.inputs,
+        "{}: its backward asked for input {} of {}; this is a bug in the op", node.name, i, node.inputs);
   return tape_.inputs_[node.first_input + static_cast<std::uint32_t>(i)].wanted();
 }
 
@@ -297,9 +300,9 @@ std::pair<void*, bool> Grads::open(int i, DType dtype) {
   const Tape::Node& node = tape_.nodes_[node_];
   const Tape::Input& input = tape_.inputs_[node.first_input + static_cast<std::uint32_t>(i)];
   Tape::Delivery& delivery = tape_.deliveries_[static_cast<std::size_t>(i)];
-  check(dtype == input.dtype, "{}: its backward took input {} for {}; it is {}", node.name, i, to_string(dtype),
+  check(dtype == input.dtype, "{}: its backward treats input {} as {}; it is {}", node.name, i, to_string(dtype),
         to_string(input.dtype));
-  check(!delivery.delivered, "{}: its backward opened input {} twice; that is a defect of the op", node.name, i);
+  check(!delivery.delivered, "{}: its backward delivered input {} twice; this is a bug in the op", node.name, i);
   delivery.delivered = true;
   return dispatch(dtype, [&]<class T>() -> std::pair<void*, bool> {
     if (delivery.repeat) {
@@ -322,8 +325,8 @@ std::pair<void*, bool> Grads::open(int i, DType dtype) {
 
 const void* Grads::output(int k, DType dtype) const {
   const Tape::Node& node = tape_.nodes_[node_];
-  check(k >= 0 && static_cast<std::uint32_t>(k) < node.slots, "{}: its backward asked for output {} of {}", node.name,
-        k, node.slots);
+  check(k >= 0 && static_cast<std::uint32_t>(k) < node.slots,
+        "{}: its backward asked for output {} of {}; this is a bug in the op", node.name, k, node.slots);
   const Tape::Slot& slot = tape_.slots_[node.first_slot + static_cast<std::uint32_t>(k)];
   if (!slot.gradient) return nullptr;
   return dispatch(dtype, [&]<class T>() -> const void* { return std::as_const(slot.gradient).template data<T>(); });
@@ -333,10 +336,11 @@ void Grads::pass(int i, int k) {
   if (!wants(i)) return;
   const Tape::Node& node = tape_.nodes_[node_];
   Tape::Delivery& delivery = tape_.deliveries_[static_cast<std::size_t>(i)];
-  check(!delivery.delivered, "{}: its backward opened input {} twice; that is a defect of the op", node.name, i);
+  check(!delivery.delivered, "{}: its backward delivered input {} twice; this is a bug in the op", node.name, i);
   delivery.delivered = true;
   const Tensor gradient = tape_.slots_[node.first_slot + static_cast<std::uint32_t>(k)].gradient;
-  check(static_cast<bool>(gradient), "{}: its backward passed on output {}, to which no gradient came", node.name, k);
+  check(static_cast<bool>(gradient), "{}: its backward passed on the gradient of output {}, which has none", node.name,
+        k);
   if (delivery.repeat) {
     delivery.scratch = gradient;
     return;

@@ -1,11 +1,14 @@
-// The tape: one vector of nodes in the order they ran, so reverse order is the schedule. No sort, no recursion, no hash
-// set.
+// The tape: a vector of nodes in the order in which the ops ran. Backward visits them in reverse order, so it needs no
+// topological sort, no recursion and no set of visited nodes.
 //
-//   Tape tape;                                               // one for the run
+//   Tape tape;                                               // reused for all steps
 //   Tensor loss = [&] { Recording on(tape); return model.loss(batch); }();
-//   tape.backward(loss);                                     // consumes the tape, last node to first
+//   tape.backward(loss);                                     // from the last node to the first; empties the tape
 //
-// Recording is opt-in by scope: without it there is no graph, no saved activation and no dropout.
+// Ops record only inside the scope of a Recording. Outside, nothing is saved for backward and dropout is the identity.
+//
+// Thread safety: a tape must be used by one thread at a time; Recording and AsRecorded apply to the thread that created
+// them and must be destroyed on it. Different threads may use different tapes at once.
 #pragma once
 
 #include <cstddef>
@@ -29,20 +32,22 @@ namespace maki {
 
 class Tape;
 
-/// What the random ops of a recording draw from, together with their call number: a recording that begins on an empty
-/// tape counts its calls from 0, one that adds to what is on the tape continues the count.
+/// Determines, together with the number of random ops called before it, what a random op of a recording draws. The count
+/// starts at 0 when a recording begins on an empty tape; a recording that appends to a tape continues it.
 struct RandomContext {
   std::uint64_t seed = 0, step = 0, micro_batch = 0;
 };
 
-/// Ops called on this thread are recorded on `tape` until the scope ends. Scopes may nest; the innermost one holds. A
-/// scope that is left by an exception clears the tape, so that nothing of a failed step stays in memory.
+/// While it exists, ops called on this thread are recorded on `tape`. Recordings may be nested; the innermost one
+/// applies. If an exception ends its scope, it clears the tape, so that nothing of a failed step stays in memory.
+///
+/// Requires: the tape outlives the Recording. Throws Error if the tape is running backward.
 class Recording {
  public:
-  /// Every recording of a tape draws random numbers of its own: `step` of its context is the number of such recordings
-  /// before it on this tape. A run that must continue exactly after a restart gives its own context instead.
+  /// Uses a context whose `step` is the number of recordings begun this way on this tape, so that each draws different
+  /// random numbers. A run that must continue exactly after a restart passes its own context instead.
   explicit Recording(Tape& tape);
-  /// Draws from the given context; the same context on an empty tape gives the same dropout masks.
+  /// Uses the given context; the same context on an empty tape gives the same dropout masks.
   Recording(Tape& tape, const RandomContext& random);
   ~Recording();
   Recording(const Recording&) = delete;
@@ -55,9 +60,10 @@ class Recording {
   const int exceptions_;  // in flight when the scope began
 };
 
-/// Ops called on this thread round as they do in a Recording, though nothing is recorded: an evaluation sees the loss
-/// that training sees, at its speed. Outside of both, where AMX has a faster chain for products of float32 (gemm.h),
-/// they keep to the plain one, which is as fast for the few rows of generation.
+/// While it exists, ops called on this thread round as they do in a Recording, although nothing is recorded: an
+/// evaluation computes the same loss as training, at the same speed. It makes a difference only on CPUs with AMX, where
+/// recorded float32 products are summed in another order (kernels/gemm.h). Without Recording and AsRecorded, products use
+/// the order of all other CPUs, which is as fast for the few rows of generation.
 class AsRecorded {
  public:
   AsRecorded();
@@ -69,27 +75,30 @@ class AsRecorded {
   bool before_;
 };
 
-/// Whether a Recording or an AsRecorded is on.
+/// Whether a Recording or an AsRecorded exists on this thread.
 bool rounds_as_recorded();
 
-/// What a node's backward closure sees: its outputs' gradients and its inputs' sinks. A closure must deliver the
-/// gradient of every wanted input exactly once, by writing the sink or by pass().
+/// The view that a node's backward closure has of its gradients: those of the outputs to read, those of the inputs to
+/// deliver. For every input that wants a gradient, the closure must deliver it exactly once, through in() or pass();
+/// otherwise backward() throws Error. Valid only during the call of the closure.
 class Grads {
  public:
-  /// Is the gradient of input i wanted?
+  /// Whether a gradient of input i is wanted.
   bool wants(int i) const;
-  /// The sink of input i, null where nobody wants it. Every beta was settled before the closure ran.
+  /// Where to put the gradient of input i; null if it is not wanted. Calling it counts as delivery: the closure must then
+  /// write (or, if `add` is set, add to) every element. Whether to write or to add was decided before the closure ran.
   template <class T>
   Sink<T> in(int i) {
     const auto [data, add] = open(i, dtype_of<T>());
     return {static_cast<T*>(data), add};
   }
-  /// The gradient of output k; null when none came (a node runs only if at least one of its outputs has one).
+  /// The gradient of output k, or null if there is none; closures run only if at least one output has a gradient.
   template <class T>
   const T* out(int k = 0) const {
     return static_cast<const T*>(output(k, dtype_of<T>()));
   }
-  /// The gradient of input i is the gradient of output k, element by element: no copy where the sink is still empty.
+  /// Delivers the gradient of output k, element by element, as that of input i. Shares its memory instead of copying if
+  /// no gradient of input i exists yet. Requires: output k has a gradient and as many elements as input i.
   void pass(int i, int k = 0);
 
  private:
@@ -109,35 +118,41 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// Gradients of scale · loss, into the parameters it was computed from: added where this step wrote before, written
-  /// otherwise. The loss has one element and was recorded here. Leaves the tape empty, with its capacity, also on an
-  /// error. An error halfway leaves sums that are half added, so it also clears all gradients of the parameter stores
-  /// involved, those of earlier backward passes included.
+  /// Computes the gradients of scale · loss with respect to the parameters that it was computed from. They are added to
+  /// gradients written since ParameterStore::clear_gradients(), and written otherwise. The loss must have one element and
+  /// have been recorded on this tape; no parameter's store may have changed since (ParameterStore::touch()). Otherwise
+  /// throws Error.
+  ///
+  /// Empties the tape, whether it returns or throws, but keeps its capacity. After an error in the middle of the pass,
+  /// sums would be incomplete, so all gradients of the parameter stores involved are cleared, including those of earlier
+  /// passes.
   void backward(const Tensor& loss, double scale = 1);
-  /// The same for any output and its cotangent, of equal shape: the product cotangent · Jacobian.
+  /// The same for an output of any shape: computes the vector–Jacobian product of `cotangent`, which must have the
+  /// output's type and number of elements.
   void backward(const Tensor& output, const Tensor& cotangent);
-  /// Forgets everything recorded. Throws while backward runs.
+  /// Removes everything recorded. Tensors that were recorded can no longer be used in a Recording without detach().
+  /// Throws Error while backward() runs.
   void clear();
-  std::size_t size() const { return nodes_.size(); }
+  std::size_t size() const { return nodes_.size(); }  ///< number of recorded nodes
 
-  /// The tape that ops on this thread record on, or null.
+  /// The tape on which ops called on this thread are recorded, or null.
   static Tape* current();
-  /// The stream of the next random op: a function of the recording's context and the number of such calls before it.
+  /// For random ops: a stream determined by the recording's context and the number of calls before this one.
   RandomStream next_stream(Purpose purpose);
 
-  /// While on, every recorded output and every gradient is searched for NaN and Inf; first_bad() then names the first
-  /// one found, or is empty. For finding the culprit by running a step again.
+  /// Debugging aid. While on, searches every recorded output and every gradient for NaN and Inf; first_bad() describes
+  /// the first tensor found since it was switched on, or is empty.
   void inspect(bool on);
   const std::string& first_bad() const { return first_bad_; }
-  /// An op that was just called on a recording, or a node whose backward just ran.
+  /// Describes an op that was called inside a recording, or a node whose backward closure ran.
   struct Observed {
     const char* name;
     bool backward;
-    std::size_t node;  ///< its number on the tape; an op that records nothing has that of the next that does
-    std::span<const Tensor* const> inputs;  ///< of a call; none in backward
-    std::span<Tensor* const> outputs;
+    std::size_t node;  ///< index on the tape; for an op that records nothing, that of the next node to be recorded
+    std::span<const Tensor* const> inputs;  ///< of an op; empty in backward
+    std::span<Tensor* const> outputs;       ///< of an op; empty in backward
   };
-  /// Called after every op and after every node's backward: for profiles and tests.
+  /// Called after every op and after every node's backward closure, for profilers and tests.
   using Observer = std::function<void(const Observed& op)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 
@@ -157,28 +172,30 @@ class Tape {
     std::uint32_t first_input, inputs, first_slot, slots;
     Closure closure;
   };
-  // An input is wanted when it has a slot or a parameter. Repeats of an earlier input of the same node collect in
-  // scratch.
+  // Its gradient is wanted if it goes to a slot or to a parameter.
   struct Input {
     std::int32_t slot;
     const Parameter* parameter;
-    std::uint64_t version;
+    std::uint64_t version;  // of the parameter's store when the node was recorded
     std::int64_t numel;
     DType dtype;
     bool wanted() const { return slot >= 0 || parameter != nullptr; }
   };
-  // The state of a node's input while its closure runs.
+  // The state of one input of a node while its closure runs.
   struct Delivery {
-    bool repeat, add, delivered;
+    bool repeat;     // the same tensor as an earlier input of this node: its gradient goes to scratch and is added later
+    bool add;        // a gradient exists already
+    bool delivered;  // or not wanted
     Tensor scratch;
   };
+  // The gradient of one output of a node.
   struct Slot {
-    Tensor gradient;  // none until somebody sends one
+    Tensor gradient;  // empty until one is delivered
     Shape shape;
     DType dtype;
-    void make_unique();  // copies a block that others hold too, before it is added to
+    void make_unique();  // copies a gradient whose block is shared, so that it can be added to
   };
-  // Bump allocator for closures: chunks are kept from step to step.
+  // Bump allocator for closures. Its chunks are reused from step to step.
   class Arena {
    public:
     void* allocate(std::size_t bytes, std::size_t alignment);
@@ -193,7 +210,7 @@ class Tape {
     std::size_t chunk_ = 0, used_ = 0;
   };
 
-  // What backward leaves behind, however it ends: an empty tape and, unless it succeeded, no gradients.
+  // Scope guard of backward(): empties the tape at its end and, unless it succeeded, clears the gradients.
   struct Unwinding {
     explicit Unwinding(Tape& tape);
     ~Unwinding();
@@ -226,7 +243,7 @@ class Tape {
   Observer observer_;
 };
 
-/// The only door through which ops reach the tape's internals.
+/// Gives record() access to the tape's internals; not for other use.
 struct RecordAccess {
   template <class F>
   static void record(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,
@@ -240,8 +257,8 @@ struct RecordAccess {
     if (tape->observer_) tape->observer_({name, false, tape->size(), inputs, outputs});
     if (!tape->wants(name, inputs)) return;
     using Stored = std::remove_cvref_t<F>;
-    static_assert(!std::is_lvalue_reference_v<F>, "record: give the closure as a temporary");
-    tape->make_room(inputs.size(), outputs.size());  // push() must not throw: it would leak the closure
+    static_assert(!std::is_lvalue_reference_v<F>, "record: pass the closure as a temporary");
+    tape->make_room(inputs.size(), outputs.size());  // so that push() cannot throw, which would leak the closure
     void* const object = tape->arena_.allocate(sizeof(Stored), alignof(Stored));
     new (object) Stored(std::forward<F>(closure));
     tape->push(name, outputs, inputs,
@@ -250,15 +267,18 @@ struct RecordAccess {
   }
 };
 
-/// Records an op of one output and returns it, now linked to the tape. `closure(Grads&)` runs in backward, at most
-/// once; it saves exactly what it captures. Without a recording, or when no input requires a gradient, the closure is
-/// dropped unused.
+/// Records an op with one output, already computed, and returns the output, now linked to the tape. backward() calls
+/// `closure(Grads&)` at most once; what the closure captures is what the op saves for backward. Without a Recording, or
+/// if no input requires a gradient, the closure is dropped and y is returned unchanged.
+///
+/// Requires: `name` is a string literal or outlives the tape. Throws Error if an input was recorded on another tape or
+/// before this tape was last emptied, if the tape is running backward, or for more than 8 inputs.
 template <class F>
 Tensor record(const char* name, Tensor y, std::initializer_list<std::reference_wrapper<const Tensor>> inputs,
               F&& closure) {
-  static constexpr std::size_t kMost = 8;
-  check(inputs.size() <= kMost, "{}: at most {} inputs in a list; got {}", name, kMost, inputs.size());
-  const Tensor* list[kMost];
+  static constexpr std::size_t kMaxInputs = 8;
+  check(inputs.size() <= kMaxInputs, "{}: at most {} inputs can be listed; got {}", name, kMaxInputs, inputs.size());
+  const Tensor* list[kMaxInputs];
   std::size_t n = 0;
   for (const Tensor& x : inputs) list[n++] = &x;
   Tensor* const outputs[] = {&y};
@@ -266,7 +286,7 @@ Tensor record(const char* name, Tensor y, std::initializer_list<std::reference_w
   return y;
 }
 
-/// The same for any number of outputs and inputs.
+/// The same for any number of outputs and inputs. The outputs are linked in place.
 template <class F>
 void record(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs, F&& closure) {
   RecordAccess::record(name, outputs, inputs, std::forward<F>(closure));

@@ -12,18 +12,18 @@ Tensor::Tensor(Storage storage, std::int64_t offset, const Shape& shape, DType d
     : storage_(std::move(storage)), data_(storage_.data() + offset), shape_(shape), dtype_(dtype) {}
 
 void Tensor::require_dtype(DType dtype) const {
-  check(dtype == dtype_ && storage_, "tensor: elements are {}; asked for {}", storage_ ? to_string(dtype_) : "nowhere",
-        to_string(dtype));
+  check(dtype == dtype_ && storage_, "tensor: elements must be accessed by their type, {}; got {}",
+        storage_ ? to_string(dtype_) : "none (the tensor is empty)", to_string(dtype));
 }
 
 double Tensor::at(std::int64_t i) const {
-  check(i >= 0 && i < numel(), "tensor: element must be in [0, {}); got {}", numel(), i);
+  check(i >= 0 && i < numel(), "tensor: the index must be in [0, {}); got {}", numel(), i);
   if (dtype_ == DType::int32) return data<std::int32_t>()[i];
   return dispatch(dtype_, [&]<class T>() { return static_cast<double>(data<T>()[i]); });
 }
 
 double Tensor::item() const {
-  check(numel() == 1, "item: needs exactly one element; got shape {}", shape_);
+  check(numel() == 1, "item: the tensor must have exactly one element; got shape {}", shape_);
   return at(0);
 }
 
@@ -43,7 +43,8 @@ Tensor Tensor::detach() const {
 }
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
-  check(shape.numel() == x.numel(), "reshape: the number of elements must stay; got {} to {}", x.shape(), shape);
+  check(shape.numel() == x.numel(), "reshape: the number of elements must stay the same; got {} to {}", x.shape(),
+        shape);
   Tensor y = x;
   y.shape_ = shape;
   return y;
@@ -60,8 +61,9 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
   *hole = 1;
   const std::span<const std::int64_t> all(filled.data(), extents.size());
   const std::int64_t others = Shape(all).numel();
-  check(others > 0, "reshape: the extent -1 cannot be computed beside an extent of 0; give all extents");
-  check(x.numel() % others == 0, "reshape: {} elements do not divide into rows of {}", x.numel(), others);
+  check(others > 0, "reshape: an extent of -1 cannot be inferred next to an extent of 0; give all extents");
+  check(x.numel() % others == 0, "reshape: {} elements are not divisible by {}, the product of the other extents",
+        x.numel(), others);
   *hole = x.numel() / others;
   return reshape(x, Shape(all));
 }
@@ -85,7 +87,7 @@ Tensor full(const Shape& shape, DType dtype, double value) {
 
 template <class T>
 Tensor tensor(std::span<const T> values, const Shape& shape) {
-  check(static_cast<std::int64_t>(values.size()) == shape.numel(), "tensor: shape {} holds {} elements; got {}", shape,
+  check(static_cast<std::int64_t>(values.size()) == shape.numel(), "tensor: shape {} has {} elements; got {}", shape,
         shape.numel(), values.size());
   Tensor y = empty(shape, dtype_of<T>());
   std::ranges::copy(values, y.data<T>());

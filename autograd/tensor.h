@@ -1,6 +1,8 @@
-// Tensor: a value handle over a refcounted block, dense and row-major. Copying one copies the handle; nothing in the
-// engine writes to a tensor after the op that made it (there are no in-place ops and no strided views). The handle also
-// carries where its gradient goes: to a parameter, to a slot of a tape, or nowhere.
+// Tensor: a handle to dense, row-major elements in a reference-counted block. Copying a Tensor copies the handle, not
+// the elements. No op writes to a tensor that another op has made: there are no in-place ops and no strided views. The
+// handle also says where the tensor's gradient goes: to a parameter, to a slot of a tape, or nowhere.
+//
+// Thread safety: handles of one block may be read, copied and dropped on several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +17,18 @@ namespace maki {
 
 class Parameter;
 
-/// Where a gradient goes. A number in the handle, not in the block: handles of one block may differ (reshape, detach).
+/// Where a gradient goes: to a parameter, to a tape slot, or (by default) nowhere. It belongs to the handle and not to
+/// the block, because handles of one block may differ in it (detach).
 struct GradientLink {
   const Parameter* parameter = nullptr;
-  std::uint64_t epoch = 0;  ///< which recording of which tape the slot belongs to
+  std::uint64_t epoch = 0;  ///< identifies the tape, and its contents between two calls of backward() or clear()
   std::int32_t slot = -1;
 };
 
 class Tensor {
  public:
-  Tensor() = default;  ///< no tensor at all: `if (tensor)` is false
-  /// A part of a block: `offset` bytes in. The caller vouches that the block is large enough.
+  Tensor() = default;  ///< an empty handle, for which `if (tensor)` is false
+  /// The elements that begin `offset` bytes into a block. Requires: the block is large enough for them.
   Tensor(Storage storage, std::int64_t offset, const Shape& shape, DType dtype);
 
   explicit operator bool() const { return static_cast<bool>(storage_); }
@@ -33,7 +36,8 @@ class Tensor {
   DType dtype() const { return dtype_; }
   std::int64_t numel() const { return shape_.numel(); }
 
-  /// The elements. T must be the tensor's type. Writing is for whoever made the tensor, before anybody else sees it.
+  /// The elements in row-major order, valid as long as any handle holds the block. Throws Error unless T is the tensor's
+  /// type. Elements may be written only by the code that created the tensor, before other handles or ops use it.
   template <class T>
   const T* data() const {
     require_dtype(dtype_of<T>());
@@ -52,24 +56,28 @@ class Tensor {
   std::span<T> values() {
     return {data<T>(), static_cast<std::size_t>(numel())};
   }
-  /// Element i as a double, whatever the type. Not for loops.
+  /// Element i in row-major order, converted to double from any type. Throws Error if i is out of range. Slow; loops
+  /// should use values().
   double at(std::int64_t i) const;
-  /// The only element. Throws unless numel() is 1.
+  /// The only element. Throws Error unless numel() is 1.
   double item() const;
 
-  /// Elements [begin, begin + shape.numel()) of the flat block as a tensor of their own, without a gradient.
+  /// Elements [begin, begin + shape.numel()) as a tensor that shares the block and has no gradient link. Throws Error if
+  /// they are out of range.
   Tensor slice_flat(std::int64_t begin, const Shape& shape) const;
 
-  /// The same block without a gradient.
+  /// A handle to the same elements without a gradient link: gradients do not flow through it.
   Tensor detach() const;
-  /// Will a recorded op on this handle send a gradient anywhere?
+  /// Whether a recorded op with this tensor as input will send a gradient to it.
   bool requires_grad() const { return link_.parameter != nullptr || link_.slot >= 0; }
-  bool shared() const { return storage_.shared(); }  ///< another handle holds the block too
+  /// Whether another handle holds the block too. Requires: the handle is not empty.
+  bool shared() const { return storage_.shared(); }
+  /// For the tape and the parameter store.
   const GradientLink& link() const { return link_; }
   void set_link(const GradientLink& link) { link_ = link; }
 
-  /// The same elements in another shape; free, and the gradient goes where it went. At most one extent may be -1: it is
-  /// computed. Throws unless the number of elements stays.
+  /// A handle to the same elements in another shape, with the same gradient link; no elements are copied. At most one
+  /// extent may be -1 and is then inferred. Throws Error unless the number of elements stays the same.
   friend Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents);
   friend Tensor reshape(const Tensor& x, const Shape& shape);
 
@@ -83,12 +91,14 @@ class Tensor {
   GradientLink link_;
 };
 
-/// Uninitialised: every element is to be written by whoever asked.
+/// A new tensor with uninitialised elements. All functions below that create tensors throw OutOfMemory if the system
+/// refuses the memory.
 Tensor empty(const Shape& shape, DType dtype);
-Tensor empty_like(const Tensor& x);
+Tensor empty_like(const Tensor& x);  ///< uninitialised, with the shape and type of x
 Tensor zeros(const Shape& shape, DType dtype);
-Tensor full(const Shape& shape, DType dtype, double value);
-/// Copies the values; throws unless there are as many as the shape holds.
+Tensor full(const Shape& shape, DType dtype, double value);  ///< every element is `value`, converted to the type
+/// A tensor of float, double or std::int32_t with a copy of the values, given in row-major order. Throws Error unless
+/// their number is that of the shape's elements.
 template <class T>
 Tensor tensor(std::span<const T> values, const Shape& shape);
 template <class T>

@@ -1,11 +1,12 @@
-// Products as training makes them, by maki and by the libraries that there are, all on the same memory.
+// Matrix products with the shapes of training and generation, by maki and by the other libraries that were found at build
+// time, all on the same operands.
 #include <fmt/format.h>
 #include <memory>
 #include <unordered_map>
 
 #include "autograd/core/parallel.h"
 #include "bench/report.h"
-#include "train/gemm_bench.h"
+#include "train/bench/gemm_bench.h"
 
 #ifdef MAKI_HAS_OPENBLAS
 #include <cblas.h>
@@ -17,7 +18,8 @@
 namespace maki::bench {
 namespace {
 
-// x · weightᵀ (NT), dy · weight (NN) and dyᵀ · x (TN) of the quick start, the baby GPT and GPT-2's head, and a square.
+// x · weightᵀ (NT), dy · weight (NN) and dyᵀ · x (TN) of the quickstart model, the baby GPT and GPT-2's head, products with
+// few rows as in generation, and a square product. Shapes are M,N,K.
 struct Product {
   const char *shape, *transpose;
 };
@@ -29,7 +31,7 @@ constexpr Product kProducts[] = {
     {"50257,768,256", "TN"}, {"1,3072,768", "NT"},    {"1,768,768", "NT"},     {"13,384,384", "NT"},
     {"512,128,768", "TN"},   {"2048,2048,2048", "NN"}};
 
-// Verifies one run of `multiply`, which writes the product's C.
+// Runs `multiply`, which writes the product's C, once and verifies the result.
 Prepared verified(const std::shared_ptr<GemmBench>& product, const char* who, std::function<void()> multiply) {
   multiply();
   product->verify(who);
@@ -70,7 +72,7 @@ void add_onednn(const std::string& name, const GemmShape& shape) {
   });
 }
 
-// The matmul primitive, with B packed before in the form that it likes best. (With B as it lies it is slower than
+// The matmul primitive with B prepacked in the format that it prefers. (With B in plain row-major order, it is slower than
 // dnnl_sgemm.)
 void add_onednn_packed(const std::string& name, const GemmShape& shape) {
   add("gemm/onednn-packed/" + name, [s = shape] {

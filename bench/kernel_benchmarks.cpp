@@ -1,17 +1,17 @@
-// Every kernel but GEMM, at sizes of the baby GPT (4096 tokens, 384 wide) unless its name says others. Each runs in
-// float32 and float64 on the same numbers and is compared before it is timed in float32.
+// Every kernel except GEMM, with the sizes of the baby GPT (4096 tokens of width 384) unless its name gives others. Before
+// it is timed in float32, its results are compared with those in float64 on the same operands.
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
 
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/broadcast.h"
 #include "autograd/kernels/column_sum.h"
 #include "autograd/kernels/cross_entropy.h"
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/embedding.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/layout.h"
 #include "autograd/kernels/norm.h"
 #include "autograd/kernels/optimizer.h"
@@ -26,7 +26,7 @@ namespace {
 constexpr std::int64_t kRows = 4096, kCols = 384, kNarrow = kRows * kCols, kParameters = 10'646'784;
 constexpr std::int64_t kWideCols = 4 * kCols, kWide = kRows * kWideCols;
 
-/// `make(operands)` takes operands and returns what runs the kernel on them.
+// Registers a benchmark. `make(operands)` creates the operands and returns a function that runs the kernel on them.
 template <class Make>
 void kernel(const std::string& name, const Make& make, double flop = 0) {
   add("kernel/" + name, [name, make, flop] {
@@ -166,7 +166,7 @@ void add_embedding(std::int64_t vocabulary) {
   });
 }
 
-/// Packed q‖k‖v, causal; FLOP as if it were not, by the convention.
+// Causal self-attention over the packed projection q‖k‖v. By convention, FLOP are counted as if it were not causal.
 void add_attention(std::int64_t batch, std::int64_t tokens, std::int64_t heads, std::int64_t head_size) {
   const std::int64_t width = heads * head_size, n = batch * tokens * width;
   const kernels::AttentionShape shape{.batch = batch,
@@ -227,7 +227,7 @@ void add_layout() {
   kernel("copy_rows", [](auto& o) {
     return [x = o.in(kNarrow), y = o.sink(kNarrow)] { kernels::copy_rows(kRows, kCols, x, kCols, y, kCols); };
   });
-  kernel("pack_b", [](auto& o) {  // the bytes of packing; the result is seen in the product of an identity
+  kernel("pack_b", [](auto& o) {  // the packed form is verified through a product with row 7 of the identity matrix
     using T = TypeOf<decltype(o)>;
     const T* const b = o.in(kWideCols * kCols);
     T* const packed = o.scratch(kernels::packed_size<T>(kWideCols, kCols));

@@ -1,4 +1,4 @@
-// maki_benchmarks [--benchmark_filter=REGEX] [--benchmark_format=json] …
+// Usage: maki_benchmarks [--benchmark_filter=REGEX] [--benchmark_format=json] …
 #include <benchmark/benchmark.h>
 #include <cstdio>
 #include <exception>
@@ -6,7 +6,7 @@
 #include <map>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "bench/report.h"
 
 namespace maki::bench {
@@ -30,8 +30,8 @@ void report(benchmark::State& state, const Prepared& prepared) {
   }
 }
 
-// One registered name. The library calls it several times with growing counts; what was prepared is kept until another
-// name's turn, so that only one set of operands is held.
+// Runs one registered benchmark. google-benchmark calls it several times with increasing iteration counts, so the operands
+// are kept until another benchmark runs; only one set of operands is in memory at a time.
 void run(const std::string& name, const std::function<Prepared()>& prepare, benchmark::State& state) {
   static std::string prepared_name;
   static Prepared prepared;
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     maki::bench::add_step_benchmarks();
     maki::bench::add_tile_benchmarks();
     const std::size_t run = benchmark::RunSpecifiedBenchmarks();
-    if (run == 0) std::fputs("maki_benchmarks: the filter leaves nothing to run\n", stderr);
+    if (run == 0) std::fputs("maki_benchmarks: --benchmark_filter matches no benchmark\n", stderr);
     return run == 0 ? 2 : maki::bench::anything_failed() ? 1 : 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "maki_benchmarks: %s\n", error.what());

@@ -1,5 +1,5 @@
-// Operands of a kernel for one type: the same numbers in float32 and float64, so that a run in the one checks the
-// other.
+// Operands of a kernel in one type. They hold the same numbers in float32 and float64, so that a run in float64 verifies
+// the run in float32.
 #pragma once
 
 #include <cmath>
@@ -15,33 +15,34 @@
 
 namespace maki::bench {
 
+/// Creates and owns the operands of a benchmark and counts the bytes that one run must move.
 template <class T>
 class Operands {
  public:
   using Type = T;
 
-  /// n numbers, uniform in [low, high).
+  /// n numbers that the kernel reads, uniform in [low, high).
   const T* in(std::int64_t n, double low = -2, double high = 2) {
     bytes_ += bytes(n);
     return random(n, low, high);
   }
-  /// The same for a table of which a run reads only some rows: its bytes are not counted.
+  /// The same for a table of which a run reads only some rows, so that its bytes are not counted.
   const T* table(std::int64_t n) { return random(n, -2, 2); }
-  /// n elements that the kernel writes.
+  /// n elements that the kernel writes and verify() compares.
   T* out(std::int64_t n) {
     bytes_ += bytes(n);
     outputs_.push_back(zeros({n}, dtype_of<T>()));
     return outputs_.back().template data<T>();
   }
   Sink<T> sink(std::int64_t n) { return {out(n), false}; }
-  /// n numbers that the kernel reads and writes.
+  /// n numbers that the kernel reads and overwrites and verify() compares.
   T* inout(std::int64_t n, double low = -2, double high = 2) {
     bytes_ += 2 * bytes(n);
     T* const data = random(n, low, high);
     outputs_.push_back(held_.back());
     return data;
   }
-  /// n numbers in [0, bound).
+  /// n random ids in [0, bound).
   const std::int32_t* ids(std::int64_t n, std::int64_t bound) {
     held_.push_back(empty({n}, DType::int32));
     const RandomStream stream(++seed_, Purpose::test, "ids");
@@ -50,13 +51,14 @@ class Operands {
       id = static_cast<std::int32_t>(stream.below(i++, static_cast<std::uint64_t>(bound)));
     return held_.back().data<std::int32_t>();
   }
+  /// n zeros that are neither counted nor compared.
   template <class U = T>
   U* scratch(std::int64_t n) {
     held_.push_back(zeros({n}, dtype_of<U>()));
     return held_.back().template data<U>();
   }
 
-  /// What must move in one run at least: each operand once.
+  /// The minimum number of bytes that one run moves: each operand is read once and written once, as applicable.
   double bytes() const { return bytes_; }
   const std::vector<Tensor>& outputs() const { return outputs_; }
 
@@ -66,7 +68,7 @@ class Operands {
     held_.push_back(empty({n}, dtype_of<T>()));
     const RandomStream stream(++seed_, Purpose::test, "operand");
     std::uint64_t i = 0;
-    // Rounded to float32 in both types: the kernels read the same numbers.
+    // Rounded to float32 in both types, so that both runs read the same numbers.
     for (T& x : held_.back().values<T>()) {
       const double unit = 0x1p-32 * static_cast<double>(stream.bits(i++));
       x = static_cast<T>(static_cast<float>(low + (high - low) * unit));
@@ -79,8 +81,8 @@ class Operands {
   std::uint64_t seed_ = 0;
 };
 
-/// Throws std::logic_error where an output is further from its float64 twin than 2e-5 of that one's norm, or not
-/// finite.
+/// Throws std::logic_error if an output (float32) is not finite or differs from the expected one (float64) by more than
+/// 2e-5 of its norm.
 inline void verify(const std::string& name, const std::vector<Tensor>& outputs, const std::vector<Tensor>& expected) {
   check<std::logic_error>(!outputs.empty(), "{}: has no output to verify", name);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
@@ -92,7 +94,8 @@ inline void verify(const std::string& name, const std::vector<Tensor>& outputs, 
       norm += right * right;
     }
     check<std::logic_error>(norm > 0 && std::sqrt(gap) <= 2e-5 * std::sqrt(norm),
-                            "{}: output {} is off by {:.2g} of its norm", name, k, std::sqrt(gap / norm));
+                            "{}: output {} differs from its float64 result by {:.2g} of the norm", name, k,
+                            std::sqrt(gap / norm));
   }
 }
 

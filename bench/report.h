@@ -1,28 +1,29 @@
-// What the benchmarks share: verification before timing, and speeds as shares of what the machine can do.
+// Shared by all benchmarks: results are verified before they are timed, and speeds are reported as fractions of the
+// machine's limits.
 #pragma once
 
 #include <functional>
 #include <string>
 
-#include "train/machine.h"
+#include "train/bench/machine.h"
 
 namespace maki::bench {
 
-/// Of this number of threads; measured at the first call.
+/// The limits of the machine with this number of threads, measured at the first call.
 const Machine& machine(std::int64_t threads);
 
-/// Something that was verified and is ready to be timed.
+/// A benchmark whose result was verified and which is ready to be timed.
 struct Prepared {
   std::function<void()> run;
-  double flop = 0, bytes = 0;  ///< of one run; 0: not counted
-  bool products = false;       ///< the limit of its flop is that of products (tiles of AMX), not of multiply-adds
+  double flop = 0, bytes = 0;  ///< per run; 0: not counted
+  bool products = false;       ///< compare FLOP with the peak of matrix products (AMX tiles) instead of multiply-adds
 };
 
-/// Registers `name/threads:N` for one thread and for all. `prepare` runs once and verifies; what it throws is shown in
-/// place of a time, and makes the program fail. Reported are GFLOP/s with their share of the peak, and GB/s with their
-/// share of the bandwidth of a copy (above 1 where the caches serve).
+/// Registers `name/threads:N` for N = 1 and for all threads. `prepare` verifies the result before the first run. If it
+/// throws, the message is shown instead of a time and the program fails. Reports GFLOP/s with their fraction of the peak,
+/// and GB/s with their fraction of the bandwidth of a copy (above 1 if caches serve the data).
 void add(const std::string& name, std::function<Prepared()> prepare);
-/// Did anything throw?
+/// Whether any benchmark threw an exception.
 bool anything_failed();
 
 void add_gemm_benchmarks();

@@ -1,8 +1,8 @@
-// Whole training steps: batch, forward, backward, norm, clip, update.
+// Whole training steps: filling the batch, forward, backward, gradient norm, clipping, update.
 #include <memory>
 
 #include "bench/report.h"
-#include "train/step_bench.h"
+#include "train/bench/step_bench.h"
 
 namespace maki::bench {
 

@@ -1,5 +1,5 @@
-// Recorded products of many sizes, single and in batches, the way ops make them and on the vector units alone: where
-// tiles are used they must not be slower. On a CPU without AMX both are the same.
+// Recorded products of many sizes, single and batched, as ops run them ("maki") and on the vector units alone ("vector"):
+// where ops choose AMX tiles, they must not be slower. On a CPU without AMX, the two are the same.
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
@@ -8,7 +8,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/philox.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/tensor.h"
 #include "bench/report.h"
 
@@ -42,17 +42,24 @@ struct BatchedProduct {
         b(random_numbers(s.batch * s.k * s.n, 2)),
         c(empty({s.batch * s.m * s.n}, DType::float32)) {
     g = {.m = s.m, .n = s.n, .k = s.k, .a = a.data<float>()};
-    g.a_transposed = layout[0] == 'T', g.lda = g.a_transposed ? s.m : s.k;
-    g.b = b.data<float>(), g.b_transposed = layout[1] == 'T', g.ldb = g.b_transposed ? s.k : s.n;
-    g.c = c.data<float>(), g.ldc = s.n;
-    g.batch = s.batch, g.stride_a = s.m * s.k, g.stride_b = s.k * s.n, g.stride_c = s.m * s.n;
+    g.a_transposed = layout[0] == 'T';
+    g.lda = g.a_transposed ? s.m : s.k;
+    g.b = b.data<float>();
+    g.b_transposed = layout[1] == 'T';
+    g.ldb = g.b_transposed ? s.k : s.n;
+    g.c = c.data<float>();
+    g.ldc = s.n;
+    g.batch = s.batch;
+    g.stride_a = s.m * s.k;
+    g.stride_b = s.k * s.n;
+    g.stride_c = s.m * s.n;
     g.tiles = chosen && kernels::tiles_pay(s.m, s.n, s.k);
     scratch_bytes = kernels::gemm_scratch_bytes(g);
     scratch = Storage(scratch_bytes);
   }
   void run() { kernels::gemm(g, std::span(scratch.data(), static_cast<std::size_t>(scratch_bytes))); }
 
-  /// The corners of the first and the last item against sums in double.
+  /// Compares the corners of the first and the last item with sums in double.
   void verify() const {
     for (const std::int64_t item : {std::int64_t{0}, g.batch - 1}) {
       for (const std::int64_t i : {std::int64_t{0}, g.m - 1}) {
@@ -70,8 +77,8 @@ struct BatchedProduct {
     }
     const double got = g.c[item * g.stride_c + i * g.ldc + j];
     check<std::logic_error>(std::abs(got - sum) <= 1e-6 * magnitude,
-                            "tiles: {:.9g} in item {}, row {}, column {} of a product; it is {:.9g}", got, item, i, j,
-                            sum);
+                            "tiles: got {:.9g} in item {}, row {}, column {} of a product; expected {:.9g}", got, item,
+                            i, j, sum);
   }
 
   Tensor a, b, c;

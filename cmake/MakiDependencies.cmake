@@ -1,10 +1,10 @@
-# Everything maki links, found here and nowhere else. A missing one is an error that names the Debian package.
+# Finds all libraries that maki links. A missing one is an error that names its Debian package.
 
 function(maki_missing name package)
   message(FATAL_ERROR "maki needs ${name}, which was not found. On Debian or Ubuntu: apt-get install ${package}")
 endfunction()
 
-# find_package, with a message that helps. Usage: maki_find(<Name> <debian package> [components...])
+# find_package() that reports a missing package by its Debian name. Usage: maki_find(<Name> <debian package> [components...])
 macro(maki_find name package)
   find_package(${name} QUIET ${ARGN})
   if(NOT ${name}_FOUND)
@@ -12,7 +12,7 @@ macro(maki_find name package)
   endif()
 endmacro()
 
-# A library that only pkg-config knows, as PkgConfig::<target>.
+# Finds a library through pkg-config and provides it as PkgConfig::<target>.
 macro(maki_pkg_config target module package)
   pkg_check_modules(${target} QUIET IMPORTED_TARGET ${module})
   if(NOT ${target}_FOUND)

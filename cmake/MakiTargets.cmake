@@ -1,6 +1,6 @@
-# How a target of ours is compiled. C++20, warnings are errors, no contraction that the source does not ask for
-# (-ffp-contract=off: what is to be fused says MulAdd), never -ffast-math, never -march=native.
-set(MAKI_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them")
+# How maki's own targets are compiled: C++20, warnings as errors, never -ffast-math, never -march=native. With
+# -ffp-contract=off, the compiler fuses no multiplications and additions by itself; code that wants fusion calls MulAdd.
+set(MAKI_SANITIZE "" CACHE STRING "Comma-separated list of sanitizers, as for -fsanitize=")
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer") # -O0 is 46 times slower with Highway
 if(NOT CMAKE_BUILD_TYPE)
@@ -13,10 +13,10 @@ function(maki_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Werror -ffp-contract=off -fno-math-errno)
   if(MAKI_SANITIZE)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      # GCC 12 sees uninitialised members in its own <regex> under sanitizers (bug 105562).
+      # Under sanitizers, GCC 12 wrongly reports uninitialised members in its own <regex> (GCC bug 105562).
       target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
     else()
-      # Clang defines no macros that say which sanitizer is on; the sources ask for GCC's.
+      # The sources test the macros with which GCC tells which sanitizers are enabled; Clang does not define them.
       foreach(sanitizer address thread)
         if(MAKI_SANITIZE MATCHES ${sanitizer})
           string(TOUPPER ${sanitizer} name)
@@ -29,7 +29,7 @@ function(maki_compile_options target)
   endif()
 endfunction()
 
-# One static library a folder: maki_library(<folder> <sources>…) makes maki_<folder>, exported as maki::<folder>.
+# One static library per folder: maki_library(<folder> <sources>…) adds maki_<folder>, exported as maki::<folder>.
 function(maki_library folder)
   set(target maki_${folder})
   add_library(${target} STATIC ${ARGN})

@@ -1,12 +1,12 @@
-// A character language model in about thirty lines: text, tokenizer, model, training, generated text.
+// A character-level language model in about thirty lines: text, tokenizer, model, training, generation.
 #include <fmt/core.h>
 
 #include "autograd/tape.h"
-#include "data/batch.h"
-#include "data/stories.h"
-#include "data/tokenizer.h"
-#include "nn/gpt.h"
-#include "nn/sampler.h"
+#include "data/dataset/batch.h"
+#include "data/stories/stories.h"
+#include "data/tokenizer/tokenizer.h"
+#include "nn/models/gpt.h"
+#include "nn/generate/sampler.h"
 #include "optim/optimizer.h"
 
 int main() {

@@ -1,5 +1,5 @@
-// XOR, the smallest problem that needs a hidden layer (Rumelhart, Hinton and Williams 1986): tensors, a tape, an
-// optimizer.
+// Learns XOR, the smallest problem that needs a hidden layer (Rumelhart, Hinton and Williams 1986), with tensors, a tape
+// and an optimizer.
 #include <fmt/core.h>
 
 #include "autograd/ops.h"

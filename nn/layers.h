@@ -1,5 +1,6 @@
-// The layers a Transformer is made of: plain structs with a const call operator. Shapes: B sequences of T tokens, C
-// wide; "…" is any number of leading axes.
+// The layers of a Transformer: plain structs with a const call operator. Each creates its parameters below the scope
+// that it is given and refers to them, so the scope's store must outlive it and must be sealed before a layer is called.
+// Shapes: B sequences of T tokens of width C; "…" is any number of leading axes.
 #pragma once
 
 #include <array>
@@ -10,11 +11,11 @@
 
 namespace maki {
 
-/// GPT-2's deviation of initial weights.
+/// The standard deviation of initial weights in GPT-2.
 inline constexpr double kInitStd = 0.02;
 
-/// y = x · weightᵀ + bias: [… in] → [… out]. weight [out, in], bias [out] or none. Initial weights are N(0, std);
-/// without a deviation uniform in ±1/√in, PyTorch's default for a linear layer on its own. Biases begin at 0.
+/// y = x · weightᵀ + bias: [… in] → [… out], with weight [out, in] and bias [out] or none. Initial weights are drawn from
+/// N(0, std²) or, if std is 0, uniformly from ±1/√in, PyTorch's default for a linear layer. Initial biases are 0.
 struct Linear {
   Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias = true, double std = 0);
   Tensor operator()(const Tensor& x) const;
@@ -23,7 +24,8 @@ struct Linear {
   Parameter* bias;
 };
 
-/// Rows of a table: ids […] int32 → [… C]. weight [V, C], at first N(0, std).
+/// Looks up rows of a table: ids […] int32 → [… C], with weight [V, C], initially drawn from N(0, std²). Throws Error if
+/// an id is outside [0, V).
 struct Embedding {
   Embedding(const Scope& scope, std::int64_t rows, std::int64_t cols, double std = kInitStd);
   Tensor operator()(const Tensor& ids) const { return embedding(weight, ids); }
@@ -31,8 +33,8 @@ struct Embedding {
   Parameter& weight;
 };
 
-/// (x − mean) / √(var + eps) · weight + bias over the last axis: [… C] → [… C]. weight [C], at first 1; bias [C], at
-/// first 0, or none. Ba, Kiros and Hinton 2016, arXiv:1607.06450.
+/// (x − mean) / √(var + eps) · weight + bias over the last axis: [… C] → [… C], with weight [C], initially 1, and bias
+/// [C], initially 0, or none. Ba, Kiros and Hinton 2016, arXiv:1607.06450.
 struct LayerNorm {
   LayerNorm(const Scope& scope, std::int64_t cols, bool with_bias = true, double epsilon = 1e-5);
   Tensor operator()(const Tensor& x) const;
@@ -42,21 +44,22 @@ struct LayerNorm {
   double eps;
 };
 
-/// In a Recording, zeroes each element with probability p and divides the rest by 1 − p; identity otherwise. Srivastava
-/// et al. 2014.
+/// Inside a Recording, sets each element to 0 with probability p and divides the others by 1 − p; elsewhere the identity.
+/// Srivastava et al. 2014.
 struct Dropout {
   double p = 0;
   Tensor operator()(const Tensor& x) const { return p > 0 ? dropout(x, p) : x; }
 };
 
-/// The nonlinearity inside a feed-forward network: […] → […], element by element. Formulas in autograd/ops.h.
+/// The nonlinearity of a feed-forward network, applied element by element. Formulas: autograd/ops.h.
 enum class Activation : std::uint8_t { gelu, gelu_tanh, relu, silu };
 inline constexpr std::array kActivations = {Activation::gelu, Activation::gelu_tanh, Activation::relu,
                                             Activation::silu};
+/// "gelu", "gelu_tanh", "relu" or "silu".
 const char* to_string(Activation activation);
-/// Throws, naming the nearest, for another word.
+/// The inverse of to_string(). Throws Error, suggesting the most similar name, for any other word.
 Activation activation_named(std::string_view name);
-/// activation(layer(x)): what gelu is needed for is done while the product is at hand.
+/// activation(layer(x)). Both forms of gelu are computed in one pass with the product (linear_gelu()).
 Tensor activate(const Tensor& x, const Linear& layer, Activation activation);
 
 }  // namespace maki

@@ -1,4 +1,5 @@
-// Scope: where a layer's parameters are born. `scope / "h" / 3 / "attn"` builds the path h.3.attn.
+// Scope: a name prefix in a parameter store, below which a layer creates its parameters. `scope / "h" / 3 / "attn"` has
+// the path h.3.attn.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 
 namespace maki {
 
+/// A small value; copies refer to the same store, which must outlive them.
 class Scope {
  public:
   explicit Scope(ParameterStore& store, std::string path = {}) : store_(&store), path_(std::move(path)) {}
@@ -15,6 +17,7 @@ class Scope {
   Scope operator/(const std::string& name) const { return Scope(*store_, path_.empty() ? name : path_ + "." + name); }
   Scope operator/(std::int64_t index) const { return *this / fmt::format("{}", index); }
 
+  /// Creates the parameter `path.name` (ParameterStore::add()).
   Parameter& parameter(const std::string& name, const Shape& shape, Init init) const {
     return store_->add((*this / name).path_, shape, std::move(init));
   }

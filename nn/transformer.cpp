@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "autograd/core/check.h"
-#include "nn/kv_cache.h"
+#include "nn/generate/kv_cache.h"
 
 namespace maki {
 
@@ -34,7 +34,7 @@ Block::Block(const Scope& scope, const BlockOptions& o)
       drop{o.dropout} {}
 
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double base, DType dtype) {
-  check(base > 1, "positions: the base must be above 1; got {}", base);
+  check(base > 1, "positions: the base of sinusoidal positions must be above 1; got {}", base);
   Tensor table = empty({length, n_embd}, dtype);
   dispatch(dtype, [&]<class T>() {
     for (std::int64_t t = 0; t < length; ++t) {

@@ -19,7 +19,7 @@ double global_norm(const Tensor& flat) {
 double grad_norm(ParameterStore& store) { return global_norm(store.gradients()); }
 
 double clip_factor(double norm, double max_norm) {
-  check(max_norm >= 0, "clip: the largest norm cannot be negative, 0 for no clipping; got {}", max_norm);
+  check(max_norm >= 0, "clip: the maximum norm must not be negative (0: no clipping); got {}", max_norm);
   return max_norm == 0 ? 1 : std::min(1.0, max_norm / (norm + 1e-6));
 }
 

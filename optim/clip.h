@@ -6,14 +6,15 @@
 
 namespace maki {
 
-/// The Euclidean norm of all elements, summed in double in a fixed order: the same bits at any number of threads. Not
-/// finite exactly when an element is not (or, in float64, beyond 1e154).
+/// The Euclidean norm of all elements, summed in double in a fixed order, so that it is bit-identical for any number of
+/// threads. It is finite if and only if all elements are (in float64: and are below about 1e154 in magnitude).
 double global_norm(const Tensor& flat);
-/// Of the store's gradients; what nobody wrote is zero.
+/// The norm of all gradients of the store; gradients that were not written count as zero.
 double grad_norm(ParameterStore& store);
 
-/// min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_; 1 when max_norm is 0: no clipping. Hand it to
-/// Optimizer::step(). Throws for a negative max_norm; look at a norm that is not finite before.
+/// The factor by which clipping multiplies gradients, for Optimizer::step(): min(1, max_norm / (norm + 1e-6)), as in
+/// PyTorch's clip_grad_norm_, or 1 if max_norm is 0 (no clipping). Throws Error if max_norm is negative. The caller must
+/// check before that the norm is finite.
 double clip_factor(double norm, double max_norm);
 
 }  // namespace maki

@@ -17,7 +17,7 @@ void check_decay(const char* op, double weight_decay) {
 
 void check_options(const Sgd& o) {
   check(is_fraction(o.momentum), "sgd: momentum must be in [0, 1); got {}", o.momentum);
-  check(!o.nesterov || o.momentum > 0, "sgd: nesterov needs a momentum above 0; got {}", o.momentum);
+  check(!o.nesterov || o.momentum > 0, "sgd: nesterov requires a momentum above 0; got {}", o.momentum);
   check_decay("sgd", o.weight_decay);
 }
 
@@ -62,7 +62,7 @@ std::vector<Optimizer::Moment>& Optimizer::moments() {
 }
 
 void Optimizer::set_steps(std::int64_t steps) {
-  check(steps >= 0, "optimizer: the number of steps cannot be negative; got {}", steps);
+  check(steps >= 0, "optimizer: the number of steps must not be negative; got {}", steps);
   steps_ = steps;
 }
 
@@ -97,7 +97,7 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   check(std::isfinite(learning_rate) && learning_rate >= 0,
         "optimizer: the learning rate must be finite and not negative; got {}", learning_rate);
   check(std::isfinite(grad_scale) && grad_scale >= 0,
-        "optimizer: the factor of the gradient must be finite and not negative; got {}", grad_scale);
+        "optimizer: the gradient scale must be finite and not negative; got {}", grad_scale);
   moments();
   dispatch(store_.dtype(), [&]<class T>() {
     update<T>(store_.range(Group::decay), learning_rate, grad_scale, true);

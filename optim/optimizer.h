@@ -1,8 +1,8 @@
-// Optimizers over a store's flat storage: one pass for clipping, decay and update together.
+// Optimizers over the flat memory of a parameter store: gradient scaling, weight decay and update in one pass.
 //
 //   Optimizer optimizer(store, AdamW{.weight_decay = 0.1});
 //   const double norm = grad_norm(store);                       // optim/clip.h
-//   optimizer.step(schedule(s), clip_factor(norm, 1.0));
+//   optimizer.step(schedule(s), clip_factor(norm, 1.0));        // optim/schedule.h
 #pragma once
 
 #include <cstdint>
@@ -15,52 +15,59 @@
 
 namespace maki {
 
-/// g ← g + weight_decay · value;  u ← momentum · u + g;  value ← value − lr · u, with Nesterov's momentum − lr · (g +
-/// momentum · u). Sutskever et al. 2013, as PyTorch's SGD with dampening 0.
+/// Stochastic gradient descent, as PyTorch's SGD with dampening 0:
+///   g ← g + weight_decay · value;   u ← momentum · u + g;   value ← value − lr · u,
+/// with Nesterov's momentum value ← value − lr · (g + momentum · u) instead. Sutskever et al. 2013.
 struct Sgd {
-  double momentum = 0;
-  bool nesterov = false;  ///< needs momentum > 0
+  double momentum = 0;    ///< in [0, 1)
+  bool nesterov = false;  ///< requires momentum > 0
   double weight_decay = 0;
 };
 
-/// m, v: running means of g and g²;  value ← value − lr · m̂ / (√v̂ + eps), m̂ and v̂ corrected for their start at 0.
-/// Weight decay is added to g (L2). Kingma and Ba 2015, arXiv:1412.6980, as PyTorch's Adam.
+/// Adam, as PyTorch's:
+///   g ← g + weight_decay · value;   m ← beta1 · m + (1 − beta1) · g;   v ← beta2 · v + (1 − beta2) · g²;
+///   value ← value − lr · m̂ / (√v̂ + eps),   m̂ = m / (1 − beta1^t), v̂ = v / (1 − beta2^t) at step t = 1, 2, ….
+/// Kingma and Ba 2015, arXiv:1412.6980.
 struct Adam {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
 };
 
-/// Adam whose decay stays out of the moments: value ← value · (1 − lr · weight_decay) before the update. Loshchilov and
-/// Hutter 2019, arXiv:1711.05101, as PyTorch's AdamW.
+/// Adam with decoupled weight decay, as PyTorch's AdamW: the decay is not added to g; instead, value ← value · (1 − lr ·
+/// weight_decay) before the update. Loshchilov and Hutter 2019, arXiv:1711.05101.
 struct AdamW {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
 };
 
 using OptimizerOptions = std::variant<Sgd, Adam, AdamW>;
 
-/// Of the moments that an optimizer with these options keeps.
+/// The names of the moments that an optimizer with these options keeps, in the order of Optimizer::moments().
 std::vector<std::string> moment_names(const OptimizerOptions& options);
 
+/// Thread safety: none; an optimizer and its store must be used by one thread at a time.
 class Optimizer {
  public:
-  /// A running average that training needs to go on exactly: flat, over store.trainable(), zero at the start.
+  /// A running average that is part of the training state: flat, over the range store.trainable(), initially zero.
   struct Moment {
-    std::string name;  ///< "momentum"; "exp_avg", "exp_avg_sq"
+    std::string name;  ///< "momentum" (Sgd); "exp_avg", "exp_avg_sq" (Adam and AdamW)
     Tensor values;
   };
 
-  /// The store must outlive the optimizer; it need not be sealed yet. Throws, naming the rule, for values out of range.
+  /// The store need not be sealed yet. Throws Error for options that are out of range.
+  ///
+  /// Requires: the store outlives the optimizer.
   Optimizer(ParameterStore& store, const OptimizerOptions& options);
 
-  /// One update with gradients of `grad_scale` times what the store holds (what nobody wrote counts as zero). Weight
-  /// decay acts on Group::decay alone. Afterwards the store's version is raised and its gradients are cleared. With a
-  /// learning rate of 0 no value moves. Throws unless both numbers are finite and not negative.
+  /// Updates all trainable parameters with `grad_scale` times the gradients of the store; gradients that were not written
+  /// count as zero. Weight decay applies to Group::decay only. Then calls touch() and clear_gradients() of the store. A
+  /// learning rate of 0 changes moments but no values. Throws Error unless both numbers are finite and not negative and
+  /// the store is sealed.
   void step(double learning_rate, double grad_scale = 1);
 
-  /// The state between two steps, for a checkpoint: it is all there is. Sgd without momentum has no moments, with
-  /// momentum one, Adam and AdamW two. The tensors are the optimizer's own: a load writes into them.
+  /// Together with steps(), the complete state between two steps, for checkpoints. Sgd has no moments without momentum
+  /// and one with it; Adam and AdamW have two. A load writes into these tensors. Throws Error if the store is not sealed.
   std::vector<Moment>& moments();
-  std::int64_t steps() const { return steps_; }  ///< finished; bias correction depends on it
-  void set_steps(std::int64_t steps);
+  std::int64_t steps() const { return steps_; }  ///< number of steps taken; bias correction depends on it
+  void set_steps(std::int64_t steps);            ///< for a load; throws Error if negative
 
  private:
   template <class T>

@@ -44,11 +44,12 @@ void Schedule::validate() const {
   check(min_lr >= 0 && min_lr <= learning_rate, "schedule: min_lr must be between 0 and learning_rate {}; got {}",
         learning_rate, min_lr);
   check(warmup_steps >= 0 && decay_steps >= 0,
-        "schedule: steps cannot be negative; got warmup_steps {}, decay_steps {}", warmup_steps, decay_steps);
+        "schedule: numbers of steps must not be negative; got warmup_steps {}, decay_steps {}", warmup_steps,
+        decay_steps);
 }
 
 double Schedule::operator()(std::int64_t s) const {
-  check(s >= 0, "schedule: steps count from 0; got {}", s);
+  check(s >= 0, "schedule: the step must not be negative; got {}", s);
   const auto step = static_cast<double>(s), warmup = static_cast<double>(warmup_steps);
   if (s < warmup_steps) return learning_rate * (step + 1) / warmup;
   if (decay == Decay::constant) return learning_rate;
@@ -57,7 +58,7 @@ double Schedule::operator()(std::int64_t s) const {
   }
   if (s >= decay_steps) return min_lr;
 
-  // The fall begins after the warmup, of wsd in the last fifth.
+  // The decay begins after the warmup; that of wsd not before the last fifth of decay_steps.
   const std::int64_t stable = decay == Decay::wsd ? decay_steps - decay_steps / 5 : 0;
   const std::int64_t begin = std::max(warmup_steps, stable);
   if (s < begin) return learning_rate;
@@ -69,7 +70,8 @@ double Schedule::operator()(std::int64_t s) const {
 }
 
 double learning_rate_at(std::span<const SchedulePhase> phases, std::int64_t s) {
-  check(!phases.empty() && phases.front().start == 0 && s >= 0, "schedule: phases must begin at step 0");
+  check(!phases.empty() && phases.front().start == 0 && s >= 0,
+        "schedule: the first phase must start at step 0, and the step must not be negative; got step {}", s);
   const auto next = std::ranges::upper_bound(phases, s, {}, &SchedulePhase::start);
   const SchedulePhase& phase = *std::prev(next);
   return phase.schedule(s - phase.start);

@@ -1,6 +1,6 @@
-// Errors: every mistake a caller can make throws maki::Error through check(). Nothing in the libraries prints, exits or
-// aborts; only the command line's main() catches. Folders that need a kind of their own (a bad corpus, a bad
-// checkpoint) derive from Error.
+// Errors: every mistake a caller can make throws maki::Error through check(). The libraries never print, exit or abort;
+// only main() of the command line catches. Folders that need an exception type of their own (a bad corpus, a bad
+// checkpoint) derive it from Error.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,13 +10,15 @@
 
 namespace maki {
 
+/// Base class of all exceptions that maki throws on purpose. what() is one sentence: the rule that was broken, the
+/// value received and, where it helps, what to do.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Throws E with the formatted sentence: "op: rule; got values". The arguments are formatted only when the rule is
-/// broken.
+/// Throws E with the formatted sentence unless `condition` holds. Sentences have the form "op: rule; got values"; they
+/// are formatted only when the check fails, but the arguments themselves are always evaluated.
 template <class E = Error, class... Args>
 void check(bool condition, fmt::format_string<Args...> sentence, Args&&... args) {
   if (condition) [[likely]]
@@ -24,6 +26,7 @@ void check(bool condition, fmt::format_string<Args...> sentence, Args&&... args)
   throw E(fmt::format(sentence, std::forward<Args>(args)...));
 }
 
+/// Throws E with the formatted sentence.
 template <class E = Error, class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> sentence, Args&&... args) {
   throw E(fmt::format(sentence, std::forward<Args>(args)...));

@@ -8,8 +8,8 @@
 namespace maki {
 namespace {
 
-// No name is nearly as long; the time of a search grows with the length of the word.
-constexpr std::size_t kLongest = 64;
+// Longer words are not compared: no known name is nearly that long, and the cost of a search grows with their length.
+constexpr std::size_t kMaxWordBytes = 64;
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -26,15 +26,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 bool is_near(std::string_view a, std::string_view b) {
   const auto [least, most] = std::minmax({a.size(), b.size()});
-  const bool cut = least >= 3 && a.substr(0, least) == b.substr(0, least);
-  return cut || edit_distance(a, b) <= 1 + most / 3;
+  const bool is_prefix = least >= 3 && a.substr(0, least) == b.substr(0, least);
+  return is_prefix || edit_distance(a, b) <= 1 + most / 3;
 }
 
 }  // namespace
 
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
   std::string nearest;
-  if (word.size() > kLongest) return nearest;
+  if (word.size() > kMaxWordBytes) return nearest;
   for (const std::string& candidate : candidates) {
     if (!is_near(word, candidate)) continue;
     if (nearest.empty() || edit_distance(word, candidate) < edit_distance(word, nearest)) nearest = candidate;

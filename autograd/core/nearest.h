@@ -1,4 +1,4 @@
-// The nearest of several names, for messages about a word that is none of them.
+// Finds the known name that an unknown word was probably meant to be, for error messages.
 #pragma once
 
 #include <span>
@@ -7,12 +7,13 @@
 
 namespace maki {
 
-/// The candidate that `word` may have been meant for: with the smallest edit distance (Levenshtein 1966), the first of
-/// several, among those that differ in little (a third of their length and one) or by what is missing at the end. Empty
-/// when there is none, and for a word of more than 64 bytes.
+/// The candidate with the smallest edit distance to `word` (Levenshtein 1966), the first of them if several are equally
+/// near. Considered are candidates at a distance of at most 1 + n/3, where n is the length of the longer of the two, and
+/// those of which one is a prefix of the other, at least three bytes long. Returns an empty string if there are none or
+/// if `word` has more than 64 bytes.
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);
 
-/// "; the nearest is NAME", or nothing: the end of a sentence.
+/// "; the nearest is NAME", to be appended to an error message, or an empty string if no candidate is near.
 std::string nearest_hint(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace maki

@@ -8,7 +8,7 @@ namespace maki {
 namespace {
 
 std::atomic<int>& team() {
-  static std::atomic<int> size = std::max(1, omp_get_max_threads());  // honours OMP_NUM_THREADS and the affinity mask
+  static std::atomic<int> size = std::max(1, omp_get_max_threads());  // respects OMP_NUM_THREADS and the affinity mask
   return size;
 }
 

@@ -1,6 +1,8 @@
-// Parallel loops. The one rule: bits never depend on the number of threads. A loop is shared out over outputs; a
-// reduction works on blocks of a fixed size whose partial results are combined in index order. One team size serves the
-// whole run.
+// Parallel loops. The one rule: results are bit-identical for any number of threads. Loops are partitioned over their
+// outputs; a reduction works on blocks of a fixed size whose partial results are combined in index order. All parallel
+// regions of the process use the same team size.
+//
+// Requires: the body of a parallel loop must not throw; an exception that leaves an OpenMP region ends the program.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +14,23 @@
 
 namespace maki {
 
-/// The team size of every parallel region. At start: OMP_NUM_THREADS, else the processors this process may use.
+/// The team size of every parallel region. Initially OMP_NUM_THREADS or, if that is not set, the number of processors
+/// that this process may run on.
+///
+/// Thread safety: may be called from any thread.
 int threads();
-/// Sets it. Throws unless 1 <= n <= 1024.
+/// Sets the team size. Throws Error unless 1 <= n <= 1024.
+///
+/// Thread safety: the value is atomic, but no op may run at the same time: sizes of scratch memory depend on it.
 void set_threads(std::int64_t n);
 
-/// Below this many elementary operations (about 5 microseconds of one core) a region costs more than it brings.
+/// Loops of fewer elementary operations than this (about 5 µs on one core) run serially, because a parallel region
+/// would cost more than it saves.
 inline constexpr std::int64_t kParallelWork = 32768;
 
-/// body(begin, end) over [0, n) in contiguous pieces, one a thread; `work` is the cost of one index in elementary
-/// operations. Where a piece ends depends on the number of threads, so body must treat every index by itself.
+/// Calls body(begin, end) on contiguous parts of [0, n), one per thread. `work` is the cost of one index in elementary
+/// operations. Where the parts begin and end depends on the number of threads, so the body must process each index
+/// independently of the others. Serial if there is too little work or the caller is already in a parallel region.
 template <class Body>
 void parallel_ranges(std::int64_t n, std::int64_t work, const Body& body) {
   const int team = threads();
@@ -37,18 +46,18 @@ void parallel_ranges(std::int64_t n, std::int64_t work, const Body& body) {
   }
 }
 
-/// The tasks 0 … n - 1 of a team: a contiguous part for each thread, and who is done helps the others. The parts are
-/// those of parallel_ranges, so that one op after another finds a row in the cache of the core that wrote it: reading
-/// 0.4 MB that the other of two cores has just written takes 18 µs, one's own 6. Helping keeps a team together when a
-/// core is taken away or tasks are of different size.
+/// Distributes tasks 0 … n - 1 over a team: each thread first runs its own contiguous part, then takes tasks that other
+/// threads have not begun. The parts are those of parallel_ranges(), so that consecutive ops find a row in the cache of
+/// the core that wrote it: reading 0.4 MB that the other of two cores has just written takes 18 µs, reading one's own
+/// data 6 µs. Taking over tasks keeps the threads together when a core is preempted or tasks differ in size.
 class TaskQueue {
  public:
   TaskQueue() = default;
   TaskQueue(std::int64_t n, int team) { reset(n, team); }
 
-  /// By one thread, while no other takes.
+  /// Requires: no thread is in run().
   void reset(std::int64_t n, int team) {
-    parts_ = std::min<std::int64_t>(team, kMostParts);
+    parts_ = std::min<std::int64_t>(team, kMaxParts);
     for (std::int64_t p = 0; p < parts_; ++p) {
       Part& part = part_[static_cast<std::size_t>(p)];
       part.next.store(n * p / parts_, std::memory_order_relaxed);
@@ -56,7 +65,9 @@ class TaskQueue {
     }
   }
 
-  /// body(i) for tasks of one's own part, then for those of the others that nobody has begun.
+  /// Calls body(i) for the tasks of this thread's part and then for tasks of the other parts that are still unclaimed.
+  ///
+  /// Thread safety: called concurrently by all threads of the team, each with its own number.
   template <class Body>
   void run(int thread, const Body& body) {
     for (std::int64_t p = 0; p < parts_; ++p) {
@@ -70,26 +81,25 @@ class TaskQueue {
   }
 
  private:
-  static constexpr std::int64_t kMostParts = 64;  // larger teams share parts
+  static constexpr std::int64_t kMaxParts = 64;  // in larger teams, several threads share a part
   struct alignas(64) Part {
     std::atomic<std::int64_t> next = 0;
     std::int64_t end = 0;
   };
   std::int64_t parts_ = 0;
-  std::array<Part, kMostParts> part_;
+  std::array<Part, kMaxParts> part_;
 };
 
-/// How many different worker numbers parallel_for passes to its body over [0, n), when called from where this is
-/// called.
+/// An upper bound on the number of distinct worker indices that parallel_for() over [0, n) passes to its body if it is
+/// called in the same context: the number of scratch areas to allocate.
 inline std::int64_t workers(std::int64_t n) {
   return omp_in_parallel() ? std::min<std::int64_t>(n, 1) : std::min<std::int64_t>(n, threads());
 }
 
-/// Calls body(i) or body(i, worker) once for every i in [0, n), for bodies that do a whole block of work each; `work`
-/// is the cost of one call in elementary operations. 0 <= worker < workers(n), and two calls that run at the same time
-/// never have the same worker, so it is the index of a body's scratch. omp_get_thread_num() is not: inside a parallel
-/// region of the caller the loop runs serially, and that function still returns the thread's number in the caller's
-/// team.
+/// Calls body(i) or body(i, worker) once for every i in [0, n), for bodies that each do a whole block of work. `work` is
+/// the cost of one call in elementary operations. 0 <= worker < workers(n), and concurrent calls have different workers,
+/// so `worker` can index per-thread scratch. omp_get_thread_num() cannot: if the caller is already in a parallel region,
+/// the loop runs serially, and that function still returns the thread's number in the caller's team.
 template <class Body>
 void parallel_for(std::int64_t n, std::int64_t work, const Body& body) {
   const auto call = [&](std::int64_t i, std::int64_t worker) {

@@ -10,7 +10,7 @@ std::array<std::uint32_t, 2> words(std::uint64_t x) {
   return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(x >> 32)};
 }
 
-// FNV-1a, 64 bits: a stable name for a name. Philox does the mixing.
+// FNV-1a, 64 bits: the same number for a name on every machine. Its weak mixing does not matter, because Philox mixes.
 std::uint64_t fnv1a(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -19,7 +19,8 @@ std::uint64_t fnv1a(std::string_view name) {
 
 }  // namespace
 
-// Three chained blocks absorb (purpose, a), b and c under the seed's key; the last one's 128 bits are key and salt.
+// Three chained Philox blocks, with the seed as key, absorb (purpose, a), b and c. The 128 bits of the last block become
+// the stream's key and the upper half of its counter (salt).
 RandomStream::RandomStream(std::uint64_t seed, Purpose purpose, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   const std::array<std::uint32_t, 2> key = words(seed);
   std::array<std::uint32_t, 4> state = philox({static_cast<std::uint32_t>(purpose), 0, words(a)[0], words(a)[1]}, key);

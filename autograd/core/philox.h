@@ -1,6 +1,6 @@
 // Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as
-// 1, 2, 3" (SC 2011). A bit is a pure function of (key, counter): nothing to save, nothing to lose, any order, any
-// thread.
+// 1, 2, 3" (SC 2011). Every random bit is a pure function of (key, counter): there is no generator state to save, and
+// numbers can be drawn in any order on any thread.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace maki {
 
-/// One block: 128 random bits for a 128-bit counter and a 64-bit key.
+/// The Philox4x32-10 function: 128 random bits from a 128-bit counter and a 64-bit key.
 constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * counter[0];
@@ -21,7 +21,8 @@ constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> count
   return counter;
 }
 
-/// What a stream is drawn for. Streams of different purposes never meet. The numbers are part of every run's identity.
+/// What a stream is used for. Streams of different purposes are independent. The numeric values enter every stream, so
+/// changing one changes the results of existing runs.
 enum class Purpose : std::uint32_t {
   initialize = 1,
   shuffle = 2,
@@ -32,28 +33,33 @@ enum class Purpose : std::uint32_t {
   test = 7
 };
 
-/// An endless, randomly accessible sequence that is a function of (seed, purpose, a, b, c) alone: 32 bits at each
-/// index. A small value: copy it freely, share it between threads.
+/// An unbounded sequence of 32-bit words with random access, determined by (seed, purpose, a, b, c) alone. All
+/// functions draw from the same words, so their results are independent only if a stream is read through one of them.
+///
+/// Thread safety: immutable and cheap to copy.
 class RandomStream {
  public:
   RandomStream(std::uint64_t seed, Purpose purpose, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0);
-  /// A stream that belongs to a name (a parameter's initial values).
+  /// The stream of a name, for a parameter's initial values.
   RandomStream(std::uint64_t seed, Purpose purpose, std::string_view name);
 
-  /// The four words at indices 4·block … 4·block + 3. Kernels fill rows block by block.
+  /// The four words at indices 4·block … 4·block + 3: what kernels draw, one block at a time.
   std::array<std::uint32_t, 4> block(std::uint64_t block) const {
     return philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), salt_[0], salt_[1]},
                   key_);
   }
-  /// What block() puts into philox(), for kernels that run many blocks at once.
+  /// The inputs that block() passes to philox(): the key, and the upper half of the counter. For SIMD kernels, which
+  /// compute many blocks at once.
   std::array<std::uint32_t, 2> key() const { return key_; }
   std::array<std::uint32_t, 2> salt() const { return salt_; }
+  /// Word `index` of the sequence.
   std::uint32_t bits(std::uint64_t index) const { return this->block(index / 4)[index % 4]; }
+  /// Words 2·index (low half) and 2·index + 1.
   std::uint64_t bits64(std::uint64_t index) const;
 
-  double uniform(std::uint64_t index) const;  ///< [0, 1), 53 bits
-  double normal(std::uint64_t index) const;   ///< mean 0, deviation 1 (Box and Muller 1958)
-  /// An integer in [0, bound), unbiased to within bound/2^64. bound > 0.
+  double uniform(std::uint64_t index) const;  ///< uniform in [0, 1), 53 random bits
+  double normal(std::uint64_t index) const;   ///< standard normal (Box and Muller 1958)
+  /// An integer in [0, bound); the probability of each is off by at most 2^-64. Requires: bound > 0.
   std::uint64_t below(std::uint64_t index, std::uint64_t bound) const;
 
  private:

@@ -13,12 +13,12 @@ Shape::Shape(std::span<const std::int64_t> extents) {
     check(extent >= 0, "shape: extents must not be negative; got {}", extent);
     extents_[static_cast<std::size_t>(rank_++)] = extent;
   }
-  // Overflow is looked for among the non-zero extents, so that [0, 2^62, 2^62] is refused like [1, 2^62, 2^62].
+  // The limit applies to the product of the non-zero extents, so that [0, 2^62, 2^62] is rejected like [1, 2^62, 2^62].
   std::int64_t product = 1;
   for (const std::int64_t extent : extents) {
     if (extent == 0) continue;
     check(!__builtin_mul_overflow(product, extent, &product) && product < kMaxElements,
-          "shape: too many elements; got [{}]", fmt::join(extents, ", "));
+          "shape: the product of the non-zero extents must be below 2^58; got [{}]", fmt::join(extents, ", "));
   }
   numel_ = std::find(extents.begin(), extents.end(), 0) == extents.end() ? product : 0;
 }
@@ -49,7 +49,7 @@ Shape broadcast(const char* op, const Shape& a, const Shape& b) {
   for (int axis = 1; axis <= rank; ++axis) {
     const std::int64_t m = axis <= a.rank() ? a[-axis] : 1;
     const std::int64_t n = axis <= b.rank() ? b[-axis] : 1;
-    check(m == n || m == 1 || n == 1, "{}: extents must be equal or 1 from the last axis on; got {} and {}", op, a, b);
+    check(m == n || m == 1 || n == 1, "{}: shapes aligned at the last axis must have extents that are equal or 1; got {} and {}", op, a, b);
     extents[static_cast<std::size_t>(rank - axis)] = m == 1 ? n : m;
   }
   return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(rank)));

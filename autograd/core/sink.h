@@ -1,10 +1,11 @@
-// Sink: where a backward kernel puts the gradient of one input. `add` false: every element is written and none is read
-// (the memory is stale, and 0 · NaN is NaN); `add` true: every element is added to. A null sink is a gradient nobody
-// wants.
+// Sink: where a backward kernel puts the gradient of one input.
 #pragma once
 
 namespace maki {
 
+/// Memory for a gradient of type T, not owned. With `add` false, a kernel writes every element and reads none: the
+/// memory is uninitialised, and multiplying stale contents by 0 would keep a NaN. With `add` true, it adds to every
+/// element. A null sink means that the gradient is not wanted.
 template <class T>
 struct Sink {
   T* data = nullptr;

@@ -26,15 +26,16 @@ struct detail::Block {
   int size_class = 0;
   std::int64_t capacity = 0;  // bytes at `memory`
   std::byte* memory = nullptr;
-  Block *newer = nullptr, *older = nullptr;              // among all free blocks, by when they were freed
-  Block *newer_alike = nullptr, *older_alike = nullptr;  // among those of its size
+  Block *newer = nullptr, *older = nullptr;              // neighbours in the list of all free blocks
+  Block *newer_alike = nullptr, *older_alike = nullptr;  // neighbours in the list of free blocks of the same size
 };
 
 namespace {
 
 using detail::Block;
 
-// Sizes are rounded up to eight steps an octave (at most 12.5 % waste): 64, 128, … 512, 576, 640, … 1024, 1152, …
+// Sizes are rounded up to one of eight size classes per power of two, which wastes at most 12.5 % (at least 64 bytes are
+// taken): 64, 128, … 512, 576, 640, … 1024, 1152, …
 struct SizeClass {
   int index;
   std::int64_t capacity;
@@ -45,7 +46,7 @@ SizeClass size_class(std::int64_t bytes) {
   const int octave =
       std::max(9, static_cast<int>(std::bit_width(wanted - 1)));  // wanted is in (2^(octave-1), 2^octave]
   const std::uint64_t step = std::uint64_t{1} << (octave - 4), steps = (wanted + step - 1) / step;
-  // 64-byte alignment holds in every class because the smallest step is 32 and odd steps start at 512.
+  // aligned_alloc() wants a multiple of 64, which the smallest step, 32, does not ensure.
   const std::uint64_t capacity = (steps * step + 63) / 64 * 64;
   return {(octave - 9) * 16 + static_cast<int>(capacity / step) - 1, static_cast<std::int64_t>(capacity)};
 }
@@ -53,12 +54,12 @@ SizeClass size_class(std::int64_t bytes) {
 constexpr std::size_t kHeader = 64, kHugePage = 2 << 20;
 static_assert(sizeof(Block) <= kHeader);
 
-// Blocks of 4 MiB and more begin at a huge page, and their header lies elsewhere: in front of the data it would push
-// the data's end into one page more.
+// Blocks of 4 MiB and more begin at a huge-page boundary. Their header is allocated separately: in front of the data, it
+// would make the block extend into one more page.
 bool is_large(std::int64_t capacity) { return capacity >= static_cast<std::int64_t>(2 * kHugePage); }
 
-// Memory at a multiple of a huge page, on transparent huge pages where the kernel gives them; null when there is none.
-// The part of the last huge page that is not asked for is not mapped.
+// Maps memory at a huge-page boundary, backed by transparent huge pages if the operating system provides them. Null if
+// the system refuses. What `bytes` leaves of the last huge page is not mapped.
 std::byte* map_huge(std::size_t bytes) {
   void* const whole = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (whole == MAP_FAILED) return nullptr;
@@ -70,7 +71,7 @@ std::byte* map_huge(std::size_t bytes) {
   return begin + before;
 }
 
-// Null when the system has no memory.
+// Null if the system refuses the memory.
 Block* allocate(SizeClass size) {
   const auto bytes = static_cast<std::size_t>(size.capacity);
   Block* block = nullptr;
@@ -103,7 +104,7 @@ void release(Block* block) {
   }
 }
 
-// Free blocks in the order in which they were freed; the links lie in the blocks.
+// An intrusive doubly linked list of free blocks, in the order in which they were freed.
 template <Block* Block::*kNewer, Block* Block::*kOlder>
 class FreeList {
  public:
@@ -124,13 +125,13 @@ class FreeList {
   Block *newest_ = nullptr, *oldest_ = nullptr;
 };
 
-// Free blocks are kept for requests of the same size. When the shapes change from step to step, blocks of sizes that do
-// not come back would pile up; so before memory is taken from the system, the blocks that have been free for longest go
-// back to it until reserved memory is at most half above the most that was ever in use.
+// Free blocks are kept for requests of the same size. If shapes change from step to step, blocks of sizes that are never
+// requested again would accumulate. Before the pool takes memory from the system, it therefore returns the blocks that
+// have been free for longest, until it holds at most 1.5 times the memory that was ever in use at once.
 class Pool {
  public:
   Block* take(std::int64_t bytes) {
-    check(bytes >= 0 && bytes <= kMostBytes, "memory: a block must have 0 to {} bytes; got {}", kMostBytes, bytes);
+    check(bytes >= 0 && bytes <= kMaxBytes, "memory: a block must have 0 to {} bytes; got {}", kMaxBytes, bytes);
     Block* const block = take(size_class(bytes));
     ASAN_UNPOISON_MEMORY_REGION(block->memory, static_cast<std::size_t>(block->capacity));
     block->references.store(1, std::memory_order_relaxed);
@@ -166,8 +167,8 @@ class Pool {
   void fill_new_blocks(std::optional<std::uint8_t> pattern) { fill_ = pattern; }
 
  private:
-  static constexpr std::int64_t kMostBytes = std::int64_t{1} << 61;
-  static constexpr std::int64_t kAlwaysKept = 8 << 20;  // in free blocks: small programs should not call the system
+  static constexpr std::int64_t kMaxBytes = std::int64_t{1} << 61;
+  static constexpr std::int64_t kAlwaysKept = 8 << 20;  // bytes of free blocks that spare small programs system calls
   using SameSize = FreeList<&Block::newer_alike, &Block::older_alike>;
 
   SameSize& of_size(int index) { return by_size_[static_cast<std::size_t>(index)]; }
@@ -195,12 +196,14 @@ class Pool {
       block = allocate(size);
     }
     check<OutOfMemory>(block != nullptr,
-                       "memory: the machine has no {} bytes left; use a smaller model, batch or block", size.capacity);
+                       "memory: {} bytes could not be allocated; use a smaller model, batch_size or block_size",
+                       size.capacity);
     reserved_ += size.capacity;
     return block;
   }
 
-  // Frees the oldest free blocks until at most `most` bytes are reserved, or no block is free.
+  // Returns the blocks that have been free for longest to the system until at most `most` bytes are reserved, or none
+  // is free.
   void release_to(std::int64_t most) {
     while (reserved_ > most && free_.oldest() != nullptr) {
       Block* const block = free_.oldest();
@@ -224,7 +227,7 @@ class Pool {
   std::optional<std::uint8_t> fill_;
 };
 
-// Never destroyed: a handle in another static object may outlive it.
+// Never destroyed, because handles in other static objects may be destroyed later.
 Pool& pool() {
   static Pool* const instance = new Pool;
   return *instance;

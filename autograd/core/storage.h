@@ -1,8 +1,13 @@
-// Storage: a refcounted block of memory from a pool. Freed blocks go to free lists by size, so a training step that
-// repeats its shapes allocates nothing after the first. Where shapes keep changing, the pool holds at most one and a half
-// times the memory that was ever in use at once (and 8 MiB): it returns the blocks that have been free for longest.
-// Blocks are 64-byte aligned and uninitialised; debug builds fill freed ones with 0xFF (NaN in either precision),
-// address-sanitizer builds poison them. Handles may be dropped on any thread.
+// Storage: a reference-counted block of memory from a pool. Freed blocks go to free lists by size, so training steps
+// with constant shapes allocate nothing after the first ones. If shapes keep changing, the pool holds at most 1.5 times
+// the memory that was ever in use at once, or what is in use and 8 MiB if that is more: before it takes memory from the
+// system, it returns the blocks that have been free for longest.
+//
+// Blocks are 64-byte aligned and uninitialised. Debug builds fill freed blocks with 0xFF (a NaN in either precision);
+// address-sanitizer builds poison them.
+//
+// Thread safety: the pool may be used from any thread, and handles of one block may be copied and dropped on different
+// threads. One handle, like any object, must not be modified by two threads at once.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +19,7 @@
 
 namespace maki {
 
-/// The machine has no memory left for a tensor.
+/// The system refused the memory for a tensor.
 class OutOfMemory : public Error {
  public:
   using Error::Error;
@@ -27,8 +32,8 @@ struct Block;
 class Storage {
  public:
   Storage() = default;
-  /// At least `bytes` bytes, from 0 to 2^61. Throws OutOfMemory when the machine has none left even after all free
-  /// blocks were returned to it.
+  /// Takes a block of at least `bytes` bytes. Throws Error unless 0 <= bytes <= 2^61, and OutOfMemory if the system
+  /// refuses the memory even after all free blocks were returned to it.
   explicit Storage(std::int64_t bytes);
   Storage(const Storage& other) noexcept;
   Storage(Storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
@@ -39,8 +44,10 @@ class Storage {
   ~Storage();
 
   explicit operator bool() const { return block_ != nullptr; }
+  /// Start of the block, valid as long as any handle holds it. Requires: the handle is not empty.
   std::byte* data() const;
-  bool shared() const;  ///< another handle holds the block too
+  /// Whether another handle holds the block too. Requires: the handle is not empty.
+  bool shared() const;
   friend bool operator==(const Storage&, const Storage&) = default;
 
  private:
@@ -51,15 +58,15 @@ namespace storage_pool {
 
 struct Statistics {
   std::int64_t bytes_in_use;    ///< held by live handles
-  std::int64_t peak_bytes;      ///< the most ever held, since reset_peak()
+  std::int64_t peak_bytes;      ///< maximum of bytes_in_use since reset_peak()
   std::int64_t bytes_reserved;  ///< taken from the operating system, free lists included
 };
 Statistics statistics();
 void reset_peak();
-/// Gives the free lists back to the operating system; how much is kept from then on is counted anew.
+/// Returns all free blocks to the operating system and restarts the high-water mark that limits how much is kept.
 void trim();
-/// For tests: every block handed out is filled with this byte first, so that a kernel that reads what it should write
-/// shows.
+/// For tests: fills every block with this byte before handing it out, which exposes kernels that read uninitialised
+/// output. nullopt turns it off. Thread safety: no other thread may take blocks meanwhile.
 void fill_new_blocks(std::optional<std::uint8_t> pattern);
 
 }  // namespace storage_pool

@@ -10,12 +10,13 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "autograd/kernels/partial-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// y (+)= op(a, b) for the rows of r; see BroadcastRows.
 template <class T, class F>
 HWY_INLINE void combine(const BroadcastRows& r, const T* a, const T* b, Sink<T> y, F op) {
   const hn::ScalableTag<T> d;
@@ -71,7 +72,8 @@ HWY_EXPORT(combine_rows_f64);
 
 Broadcast plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
   Broadcast plan;
-  // From the last axis on, innermost first; reversed at the end.
+  // From the last axis to the first, so the plan is built innermost axis first and reversed at the end. An axis that
+  // continues the previous one in both inputs is merged into it.
   std::int64_t size_a = 1, size_b = 1;
   for (int axis = 1; axis <= y.rank(); ++axis) {
     const std::int64_t extent = y[-axis];
@@ -93,8 +95,9 @@ Broadcast plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
     plan.stride_b[next] = stride_b;
   }
   if (plan.rank == 0) plan.extent[static_cast<std::size_t>(plan.rank++)] = 1;
-  for (auto* list : {&plan.extent, &plan.stride_a, &plan.stride_b})
+  for (auto* list : {&plan.extent, &plan.stride_a, &plan.stride_b}) {
     std::reverse(list->begin(), list->begin() + plan.rank);
+  }
   return plan;
 }
 
@@ -124,7 +127,7 @@ void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y)
   for (int axis = 0; axis + 2 < plan.rank; ++axis) outer *= plan.extent[static_cast<std::size_t>(axis)];
   if (rows * outer * inner.cols == 0) return;
 
-  // Rows [begin, end) of the flat list of rows, columns [left, right).
+  // Computes columns [left, right) of rows [begin, end), counted over all axes but the last.
   const auto piece = [&](std::int64_t begin, std::int64_t end, std::int64_t left, std::int64_t right) {
     while (begin < end) {
       const std::int64_t item = begin / rows, row = begin % rows, count = std::min(rows - row, end - begin);
@@ -143,6 +146,7 @@ void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y)
       begin += count;
     }
   };
+  // From this many rows on, threads share out the rows; the columns of fewer, longer rows are shared out instead.
   constexpr std::int64_t kManyRows = 64;
   if (rows * outer >= kManyRows) {
     parallel_ranges(rows * outer, inner.cols,

@@ -1,5 +1,6 @@
-// NumPy broadcasting: its one place forward. A plan merges axes that lie alike in both inputs, so that equal shapes,
-// a scalar, a row and a column all become at most two loops.
+// Elementwise binary operations with NumPy broadcasting; the only place where inputs are stretched. (reduce.h undoes it
+// for gradients.) A plan merges neighbouring axes that can be one axis in both inputs, so that equal
+// shapes, a scalar, a row and a column all need at most two loops.
 #pragma once
 
 #include <array>
@@ -10,23 +11,25 @@
 
 namespace maki::kernels {
 
-enum class Binary : std::uint8_t { add, sub, mul, div, negative_mul };
+enum class Binary : std::uint8_t { add, sub, mul, div, negative_mul };  // negative_mul: −(a · b)
 
-/// Strides are in elements, 0 where an input is stretched. The output is dense; its last axis is the last here.
+/// The merged axes of the output, outermost first, and the strides of both inputs along them, in elements; 0 if the
+/// input is stretched along the axis. The output is dense and row-major.
 struct Broadcast {
   int rank = 0;
   std::array<std::int64_t, Shape::kMaxRank> extent{}, stride_a{}, stride_b{};
 };
 
-/// The inner two loops of a plan. A column stride is 0 or 1; y's rows are `cols` apart.
+/// The two innermost loops of a plan: element (r, c) of a is a[r * row_a + c * col_a], likewise of b. col_a and col_b
+/// are 0 or 1.
 struct BroadcastRows {
   std::int64_t rows, cols, row_a, col_a, row_b, col_b;
 };
 
-/// For inputs of shapes a and b that broadcast to (a part of) y's shape. At least one axis comes out.
+/// Plans y = a ∘ b. Requires: the shapes a and b both broadcast to y. The plan has at least one axis.
 Broadcast plan_broadcast(const Shape& a, const Shape& b, const Shape& y);
 
-/// y = a ∘ b, laid out by the plan. y may be a or b where that one is not stretched.
+/// y = a ∘ b, or y += a ∘ b if the sink adds. y may be the same array as an input that is not stretched.
 template <class T>
 void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y);
 

@@ -4,19 +4,19 @@
 #include <type_traits>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/cross_entropy.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/row-inl.h"
+#include "autograd/kernels/simd/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Σ e^(x − max)
+// Σ e^(x − max) over n elements.
 template <class T>
 HWY_INLINE double sum_of_exp(std::int64_t n, const T* x, T max) {
   const hn::ScalableTag<T> d;
@@ -25,6 +25,9 @@ HWY_INLINE double sum_of_exp(std::int64_t n, const T* x, T max) {
                    [=](const auto& at, std::int64_t i) HWY_ATTR { return Exp(at.d, hn::Sub(at.Load(x + i), shift)); });
 }
 
+// The loss of one row:
+//   loss = −(1 − ε) log p_t − ε/V Σ_j log p_j = log Σ_j e^(x_j − max) + (1 − ε) (max − x_t) + ε (max − mean x).
+// The term of the target stays apart from the other exponentials, so that the loss is exact where p_t is nearly 1.
 template <class T>
 HWY_INLINE double cross_entropy_row(std::int64_t vocabulary, std::int64_t target, double smoothing, const T* x,
                                     T* stats) {
@@ -34,13 +37,14 @@ HWY_INLINE double cross_entropy_row(std::int64_t vocabulary, std::int64_t target
   stats[1] = static_cast<T>(others);
   stats[2] = x[target];
   const double below = static_cast<double>(max) - static_cast<double>(x[target]);
-  const double loss = LogOne(others + ExpOne(-below));  // so far −log p of a logit that equals the maximum
+  const double loss = LogOne(others + ExpOne(-below));  // −log p of a logit that equals the maximum
   if (smoothing == 0) return loss + below;
   const double mean = RowTotal(vocabulary, x) / static_cast<double>(vocabulary);
   return loss + (1 - smoothing) * below + smoothing * (static_cast<double>(max) - mean);
 }
 
-// x and dx: `columns` of the row, among which the target is the one of that number, if it is one of them.
+// The gradient of one row, or of some columns of it: dx_j (+)= scale · (p_j − ε/V − (1 − ε) [j = t]). x and dx are
+// [columns]; `target` is counted from the first of them and may lie outside.
 template <class T>
 HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t columns, std::int64_t target,
                                            double smoothing, const T* x, const T* stats, double scale, Sink<T> dx) {
@@ -50,7 +54,7 @@ HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t
   const double uniform = smoothing / static_cast<double>(vocabulary);
   const auto max = hn::Set(d, stats[0]), factor = hn::Set(d, static_cast<T>(scale / sum));
   const auto share = hn::Set(d, static_cast<T>(scale * uniform));
-  // p_t − 1 = −others / sum, without cancellation.
+  // At the target, p_t − 1 is computed as −others / sum, without cancellation.
   const T at_target = static_cast<T>(scale * (smoothing - uniform - others / sum));
   const bool has_target = target >= 0 && target < columns;
   const T before = dx.add && has_target ? dx.data[target] : T{0};
@@ -119,11 +123,11 @@ HWY_EXPORT(cross_entropy_forward_f64);
 HWY_EXPORT(cross_entropy_backward_f32);
 HWY_EXPORT(cross_entropy_backward_f64);
 
-constexpr std::int64_t kRowWork = 64;  // of a row's own numbers, in elementary operations
+constexpr std::int64_t kRowWork = 64;  // cost per row besides its elements, in elementary operations
 
-// Rows whose losses one task sums, in order; the tasks' sums are then added in order. One row where rows are long.
+// Rows per task. A task sums the losses of its rows in order, and the tasks' sums are then added in order.
 std::int64_t block_rows(const CrossEntropyRows& all) {
-  constexpr std::int64_t kBlock = 8192;  // elements: about 3 microseconds
+  constexpr std::int64_t kBlock = 8192;  // elements per task, about 3 µs of work; a longer row is a task of its own
   return std::max<std::int64_t>(1, kBlock / (all.vocabulary + kRowWork));
 }
 
@@ -157,11 +161,11 @@ void cross_entropy_backward(const CrossEntropyRows& all, std::int64_t begin, std
   const std::int64_t columns = end - begin;
   parallel_ranges(all.rows, 8 * (columns + kRowWork), [&](std::int64_t first, std::int64_t last) {
     if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f32)
-      (all, first, last, begin, columns, logits, stats, scale, dlogits);
+      const auto kernel = HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f32);
+      kernel(all, first, last, begin, columns, logits, stats, scale, dlogits);
     } else {
-      HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f64)
-      (all, first, last, begin, columns, logits, stats, scale, dlogits);
+      const auto kernel = HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f64);
+      kernel(all, first, last, begin, columns, logits, stats, scale, dlogits);
     }
   });
 }

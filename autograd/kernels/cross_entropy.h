@@ -1,4 +1,4 @@
-// Softmax and cross-entropy in one: with p = softmax(x) over each row of logits, target t and label smoothing ε,
+// Fused softmax and cross-entropy. With p = softmax(x) over each row of V logits, target t and label smoothing ε:
 //   loss = −(1 − ε) log p_t − ε/V Σ_j log p_j,   d loss / d x_j = p_j − ε/V − (1 − ε) [j = t].
 // Neither p nor its logarithm is ever stored. Label smoothing: Szegedy et al. 2015, arXiv:1512.00567.
 #pragma once
@@ -16,21 +16,21 @@ struct CrossEntropyRows {
   double label_smoothing;
 };
 
-/// Numbers a row that forward saves for backward: the maximum m, Σ e^(x_j − m) over all j but the target, and the
-/// target's logit. Together they are the log-sum-exp, and they keep 1 − p_t exact where p_t is all but 1.
+/// Numbers per row that forward saves for backward: the maximum m, Σ e^(x_j − m) over all j but the target, and the
+/// target's logit. Together they give the log-sum-exp, and keep 1 − p_t exact where p_t is nearly 1.
 inline constexpr std::int64_t kCrossEntropyStats = 3;
 
-/// Doubles of scratch that forward needs.
+/// Doubles of scratch that cross_entropy_forward() needs.
 std::int64_t cross_entropy_scratch(const CrossEntropyRows& rows);
-/// The sum of the losses of all rows that are not ignored, in double. logits [rows, vocabulary]; stats
-/// [rows, kCrossEntropyStats], not written for ignored rows.
+/// Returns the sum of the losses, in nats and in double, of all rows that are not ignored. logits [rows, vocabulary];
+/// stats [rows, kCrossEntropyStats] is not written for ignored rows.
 template <class T>
 double cross_entropy_forward(const CrossEntropyRows& rows, const T* logits, T* stats, double* scratch);
-/// dlogits [rows, vocabulary] takes `scale` times the gradient of that sum: zeros for ignored rows.
+/// dlogits [rows, vocabulary] = `scale` times the gradient of that sum, 0 for ignored rows; added if the sink adds.
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& rows, const T* logits, const T* stats, double scale,
                             Sink<T> dlogits);
-/// The same for the columns [begin, end) of the vocabulary alone: logits and dlogits are [rows, end - begin].
+/// The same for columns [begin, end) of the vocabulary: logits and dlogits are [rows, end - begin].
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& rows, std::int64_t begin, std::int64_t end, const T* logits,
                             const T* stats, double scale, Sink<T> dlogits);

@@ -9,16 +9,16 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/dropout.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/partial-inl.h"
-#include "autograd/kernels/philox-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/philox-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::int64_t kWords = 1024;  // drawn at a time: 4 KiB, which stays in the first cache
+constexpr std::int64_t kWords = 1024;  // random words drawn at a time: 4 KiB, which stays in the level-1 cache
 
-// 0 where a word is below `threshold`, else `factor`, for the lanes of d.
+// One vector of the mask: 0 where the random word is below `threshold`, else `factor`.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> Mask(D d, const std::uint32_t* words, std::uint32_t threshold, T factor) {
   const hn::Rebind<std::uint32_t, D> d32;
@@ -26,14 +26,14 @@ HWY_INLINE hn::Vec<D> Mask(D d, const std::uint32_t* words, std::uint32_t thresh
   if constexpr (sizeof(T) == 4) {
     return hn::IfThenZeroElse(hn::RebindMask(d, hn::Lt(drawn, hn::Set(d32, threshold))), hn::Set(d, factor));
   } else {
-    const hn::RebindToSigned<D> d64;  // signed: words of 32 bits are never negative here
+    const hn::RebindToSigned<D> d64;  // a signed comparison is right, because zero-extended words are not negative
     const auto wide = hn::BitCast(d64, hn::PromoteTo(hn::RebindToUnsigned<D>(), drawn));
     const auto below = hn::Lt(wide, hn::Set(d64, static_cast<std::int64_t>(threshold)));
     return hn::IfThenZeroElse(hn::RebindMask(d, below), hn::Set(d, factor));
   }
 }
 
-// Elements [begin, end), `begin` a multiple of 4.
+// y (+)= x · mask for the elements [begin, end), where `begin` is a multiple of 4.
 template <class T>
 HWY_INLINE void drop(std::int64_t begin, std::int64_t end, const T* x, std::uint32_t threshold, T factor,
                      const RandomStream& stream, Sink<T> y) {
@@ -81,6 +81,7 @@ template <class T>
 void dropout(std::int64_t n, const T* x, double p, const RandomStream& stream, Sink<T> y) {
   const auto threshold = static_cast<std::uint32_t>(p * 0x1p32);
   const T factor = static_cast<T>(1 / (1 - p));
+  // Threads share out blocks of 1024 elements, each worth about 4096 elementary operations.
   parallel_ranges(ceil_div(n, 1024), 4096, [&](std::int64_t begin, std::int64_t end) {
     if constexpr (std::is_same_v<T, float>) {
       HWY_DYNAMIC_DISPATCH(drop_f32)(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);

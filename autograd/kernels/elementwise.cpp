@@ -8,8 +8,8 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/elementwise.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/activation-inl.h"
-#include "autograd/kernels/partial-inl.h"
+#include "autograd/kernels/simd/activation-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -27,7 +27,7 @@ HWY_INLINE void map(std::int64_t n, const T* x, T* y, F function) {
   StorePartial(function(d, LoadPartial(d, x + i, rest)), d, y + i, rest);
 }
 
-// dx = dy · derivative(d, kept)
+// dx (+)= dy · derivative(d, kept)
 template <class T, class F>
 HWY_INLINE void map_backward(std::int64_t n, const T* kept, const T* dy, Sink<T> dx, F derivative) {
   const hn::ScalableTag<T> d;
@@ -45,6 +45,7 @@ HWY_INLINE void map_backward(std::int64_t n, const T* kept, const T* dy, Sink<T>
   StorePartial(v, d, dx.data + i, rest);
 }
 
+// y = f(x)
 template <class T>
 HWY_INLINE void forward(Unary f, std::int64_t n, const T* x, T* y) {
   switch (f) {
@@ -58,7 +59,7 @@ HWY_INLINE void forward(Unary f, std::int64_t n, const T* x, T* y) {
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Tanh(d, v); });
     case Unary::sigmoid:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Sigmoid(d, v); });
-    case Unary::relu:  // a comparison, not a maximum: NaN stays
+    case Unary::relu:  // by comparison, because Max would turn NaN into 0
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return hn::IfThenZeroElse(hn::Le(v, hn::Zero(d)), v); });
     case Unary::silu:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Silu(d, v); });
@@ -69,9 +70,10 @@ HWY_INLINE void forward(Unary f, std::int64_t n, const T* x, T* y) {
   }
 }
 
+// dx (+)= dy · f′, for y = f(x)
 template <class T>
 HWY_INLINE void backward(Unary f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx) {
-  // What the lambdas get is y where keeps_output(f), else x.
+  // The argument of the lambdas is y = f(x) if keeps_output(f), else x; it is named accordingly.
   switch (f) {
     case Unary::exp:
       return map_backward(n, kept, dy, dx, [](auto, auto y) HWY_ATTR { return y; });
@@ -131,7 +133,7 @@ HWY_EXPORT(scale_f32);
 HWY_EXPORT(scale_f64);
 
 namespace {
-// Elementary operations an element, for the decision whether a team is worth waking.
+// Elementary operations per element, which decide whether a parallel region pays.
 constexpr std::int64_t work(Unary f) { return f == Unary::relu || f == Unary::sqrt ? 1 : 8; }
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Functions of one tensor, element by element, and their derivatives. A new one is a word in Unary and a line in each
-// of the two lists of elementwise.cpp.
+// Elementwise functions of one tensor and their derivatives. To add one, add a word to Unary, a case to each of the two
+// lists in elementwise.cpp, and say in keeps_output() what its derivative is computed from.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace maki::kernels {
 
 enum class Unary : std::uint8_t { exp, log, sqrt, tanh, sigmoid, relu, silu, gelu, gelu_tanh };
 
-/// What a derivative is computed from, and so what an op keeps: its output where that is enough (the next op keeps it
-/// as its input anyway), else its input.
+/// Whether the derivative is computed from the output y = f(x), which an op then saves for backward, instead of the
+/// input x. Where the output suffices it costs no memory, because the next op usually saves it as its own input.
 constexpr bool keeps_output(Unary f) {
   return f == Unary::exp || f == Unary::sqrt || f == Unary::tanh || f == Unary::sigmoid || f == Unary::relu;
 }
@@ -20,11 +20,11 @@ constexpr bool keeps_output(Unary f) {
 template <class T>
 void unary_forward(Unary f, std::int64_t n, const T* x, T* y);
 
-/// dx = dy f′; kept: y where keeps_output(f), else x; all [n].
+/// dx = dy · f′, added if the sink adds. `kept` is y if keeps_output(f), else x. All are [n].
 template <class T>
 void unary_backward(Unary f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx);
 
-/// y = factor x; x, y [n].
+/// y = factor · x, added if the sink adds; x, y [n].
 template <class T>
 void scale(std::int64_t n, const T* x, T factor, Sink<T> y);
 

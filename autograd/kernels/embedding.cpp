@@ -5,20 +5,20 @@
 #include <type_traits>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/embedding.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/row-inl.h"
+#include "autograd/kernels/simd/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// into[0 … width) takes the sum of columns [0, width) of those rows of dy that `places` lists. By blocks of 256 rows:
-// thousands of gradients of one frequent id in a single chain would drift.
+// into[0 … width) (+)= Σ over the rows i of dy that `places` lists, of dy[i, 0 … width). It sums in blocks of 256 rows:
+// in a single chain, the rounding errors of the thousands of gradients of a frequent id would add up.
 template <class T>
 HWY_INLINE void gather_sum(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols,
                            const T* dy, Sink<T> into) {
@@ -54,15 +54,17 @@ namespace {
 HWY_EXPORT(embedding_gather_sum_f32);
 HWY_EXPORT(embedding_gather_sum_f64);
 
-// Which places of `ids` name v: places[first[v] … first[v + 1]), ascending.
+// The positions at which ids[i] = v: places[first[v] … first[v + 1]), in ascending order.
 struct Places {
   const std::int32_t* first;   // [vocabulary + 1]
   const std::int32_t* places;  // [count]
   std::int64_t count(std::int64_t v) const { return first[v + 1] - first[v]; }
 };
 
+// A counting sort. scratch: embedding_backward_scratch() elements.
 Places sort_by_id(const EmbeddingShape& shape, const std::int32_t* ids, std::int32_t* scratch) {
-  // first[v + 2] counts v; then first[v + 1] is where v begins, and moves to where v + 1 begins as places are filled.
+  // First first[v + 2] is the count of v. After the prefix sum, first[v + 1] is where the places of v begin; filling
+  // them moves it to their end, which is where those of v + 1 begin.
   std::int32_t* const first = scratch;
   std::int32_t* const places = scratch + shape.vocabulary + 2;
   std::fill(first, first + shape.vocabulary + 2, 0);
@@ -72,8 +74,8 @@ Places sort_by_id(const EmbeddingShape& shape, const std::int32_t* ids, std::int
   return {first, places};
 }
 
-// Columns [left, left + width) of rows [begin, end) of the table. Runs of rows that no id names are zeroed in one go:
-// a large memset writes without reading what was there.
+// The gradient of columns [left, left + width) of rows [begin, end) of the table. Consecutive rows that no id names are
+// zeroed together, because a large memset does not read memory before writing it.
 template <class T>
 void scatter(const EmbeddingShape& shape, const Places& sorted, std::int64_t begin, std::int64_t end, std::int64_t left,
              std::int64_t width, const T* dy, Sink<T> dtable) {
@@ -117,8 +119,8 @@ void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, co
                         std::int32_t* scratch) {
   require_target();
   const Places sorted = sort_by_id(shape, ids, scratch);
-  // A large table is shared out by rows, whole ones, most of which are only zeroed. A small one, some of whose rows
-  // have most of the work, by columns.
+  // Threads share out a table of kLargeTable rows or more in pieces of 64 whole rows, most of which are only zeroed.
+  // They share out a smaller one in strips of kStrip columns, because a few frequent rows may have most of the work.
   constexpr std::int64_t kLargeTable = 1024, kStrip = 32;
   const bool large = shape.vocabulary >= kLargeTable;
   const std::int64_t width = large ? std::max<std::int64_t>(shape.cols, 1) : kStrip;

@@ -1,4 +1,4 @@
-// Rows of a table by number, and the sum of their gradients.
+// Embedding: looks up rows of a table by index, and sums their gradients.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ struct EmbeddingShape {
 template <class T>
 void embedding_forward(const EmbeddingShape& shape, const T* table, const std::int32_t* ids, T* y);
 
-/// 32-bit integers of scratch that backward needs.
+/// 32-bit integers of scratch that embedding_backward() needs.
 std::int64_t embedding_backward_scratch(const EmbeddingShape& shape);
-/// dtable[v] takes Σ dy[i] over the i with ids[i] = v, in the order of i by blocks of 64: a counting sort of the ids
-/// says which, and threads share out the table. dy [count, cols]. Where the sink does not add, rows that no id names
-/// are zeroed.
+/// dtable[v] = Σ dy[i] over all i with ids[i] = v, added if the sink adds; otherwise rows that no id names are set to
+/// 0. dy [count, cols]; scratch: embedding_backward_scratch() elements. Each sum runs in the order of i, in blocks of
+/// 256 rows, and threads share out the table, so no bit depends on their number.
 template <class T>
 void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, const T* dy, Sink<T> dtable,
                         std::int32_t* scratch);

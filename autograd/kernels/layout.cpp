@@ -7,10 +7,11 @@
 namespace maki::kernels {
 namespace {
 
-// A tile of 32 × 32 floats reads and writes whole cache lines and stays in the first cache: 2.4 Gelem/s on one core in
-// cache, 1.5 from memory, where a plain copy reaches 3.6.
+// Transposition works on tiles of 32 × 32 elements, which read and write whole cache lines and stay in the level-1
+// cache: 2.4 billion floats per second on one core from the cache and 1.5 from memory, where a plain copy reaches 3.6.
 constexpr std::int64_t kTile = 32;
 
+// to [n] (+)= from [n]
 template <class T>
 void move(std::int64_t n, const T* from, T* to, bool add) {
   if (add) {
@@ -20,7 +21,7 @@ void move(std::int64_t n, const T* from, T* to, bool add) {
   }
 }
 
-// y[b, a] = x[a, b] for a < rows, b < cols.
+// y[b, a] (+)= x[a, b] for a < rows, b < cols.
 template <class T>
 void transpose_tile(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t stride_x, T* y,
                     std::int64_t stride_y, bool add) {
@@ -40,9 +41,9 @@ template <class T>
 void transpose(const Transposition& s, const T* x, Sink<T> y) {
   const std::int64_t row_x = s.middle * s.cols * s.inner, row_y = s.middle * s.rows * s.inner;
   const std::int64_t item = s.rows * row_x;
-  if (s.inner != 1) {  // whole runs of `inner` elements move together
+  if (s.inner != 1) {  // runs of `inner` consecutive elements are moved as a whole
     parallel_ranges(s.outer * s.cols * s.middle * s.rows, s.inner, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {  // i: the place of a run in y
+      for (std::int64_t i = begin; i < end; ++i) {  // i: index of the run in y
         const std::int64_t a = i % s.rows, m = i / s.rows % s.middle, b = i / (s.rows * s.middle) % s.cols;
         const std::int64_t o = i / (s.rows * s.middle * s.cols);
         move(s.inner, x + o * item + a * row_x + (m * s.cols + b) * s.inner, y.data + i * s.inner, y.add);

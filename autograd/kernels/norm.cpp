@@ -6,18 +6,19 @@
 #include <type_traits>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/norm.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/row-inl.h"
+#include "autograd/kernels/simd/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// One row of y = (x − mean) · rstd · weight + bias.
 template <class T>
 HWY_INLINE void layer_norm_forward_row(std::int64_t cols, const T* x, const T* weight, const T* bias, double eps, T* y,
                                        T* stats) {
@@ -43,7 +44,8 @@ HWY_INLINE void layer_norm_forward_row(std::int64_t cols, const T* x, const T* w
   });
 }
 
-// partial [2, cols]: Σ dy · x̂ and Σ dy so far, or null.
+// The gradient of one row of y = x̂ · weight + bias with x̂ = (x − mean) · rstd, see norm.h. partial [2, cols], or null,
+// accumulates Σ dy · x̂ and Σ dy over the rows of a block.
 template <class T>
 HWY_INLINE void layer_norm_backward_row(std::int64_t cols, const T* x, const T* weight, const T* stats, const T* dy,
                                         Sink<T> dx, T* partial) {
@@ -117,14 +119,14 @@ HWY_EXPORT(layer_norm_forward_f64);
 HWY_EXPORT(layer_norm_backward_f32);
 HWY_EXPORT(layer_norm_backward_f64);
 
-// Rows whose share of dweight and dbias is summed in one go, the shares then in order: a task of backward.
+// Rows per task of backward. Each task sums its rows' share of dweight and dbias, and the shares are added in order.
 constexpr std::int64_t kBlockRows = 32;
-constexpr std::int64_t kRowWork = 32;  // of a row's own numbers, in elementary operations
+constexpr std::int64_t kRowWork = 32;  // cost per row besides its elements, in elementary operations
 
-// sums[j] takes Σ_block shares[block · 2 cols + j], the blocks in order.
+// sums[j] (+)= Σ_block shares[block · 2 cols + j], in the order of the blocks.
 template <class T>
 void combine(std::int64_t blocks, std::int64_t cols, const T* shares, Sink<T> sums) {
-  constexpr std::int64_t kColumns = 64;
+  constexpr std::int64_t kColumns = 64;  // columns per task: whole cache lines of the result
   parallel_for(ceil_div(cols, kColumns), blocks * kColumns, [&](std::int64_t tile) {
     const std::int64_t begin = tile * kColumns, n = std::min(kColumns, cols - begin);
     double totals[kColumns] = {};

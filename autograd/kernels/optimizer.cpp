@@ -11,13 +11,13 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "autograd/kernels/partial-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Elements p[0 … count); all lanes of a vector where kWhole.
+// Elements p[0 … count); with kWhole, a whole vector.
 template <bool kWhole, class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load(D d, const T* p, std::size_t count) {
   if constexpr (kWhole) return hn::LoadU(d, p);
@@ -29,22 +29,22 @@ HWY_INLINE void store(hn::Vec<D> v, D d, T* p, std::size_t count) {
   StorePartial(v, d, p, count);
 }
 
-// Without gradients a moment decays through the subnormal numbers, on which arithmetic is up to a hundred times slower;
-// it is flushed to 0 before that. The bound of the second moment is lower because it averages squares: a gradient of
-// 1e-14, large beside an eps of 1e-15, has a square of 1e-28, of which one step adds a thousandth. In float64 the
-// bounds are far below whatever a test of gradients can see.
+// Moments below these bounds are flushed to 0. A moment that receives no gradient would otherwise decay through the
+// subnormal numbers, on which arithmetic is up to a hundred times slower. The bound of the second moment is lower
+// because it averages squares: a gradient of 1e-14, which is large compared to an eps of 1e-15, has a square of 1e-28,
+// of which one step adds a thousandth. In float64 the bounds are far below anything that a gradient test can detect.
 template <class T>
 constexpr T kSmallestMoment = static_cast<T>(sizeof(T) == 4 ? 1e-30 : 1e-290);
 template <class T>
 constexpr T kSmallestSquare = static_cast<T>(sizeof(T) == 4 ? 1e-36 : 1e-290);
 
-// x, or 0 where |x| < smallest. NaN stays.
+// x, or 0 where |x| < smallest. NaN stays NaN.
 template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
 HWY_INLINE V flush(D d, V x, T smallest) {
   return hn::IfThenZeroElse(hn::Lt(hn::Abs(x), hn::Set(d, smallest)), x);
 }
 
-// One vector of SGD; `count` elements are there.
+// One vector of SGD, of which the first `count` elements exist.
 template <bool kWhole, class D, class T = hn::TFromD<D>>
 HWY_INLINE void sgd_vector(D d, const SgdStep& s, const T* gradient, T* value, T* velocity, std::size_t count) {
   const auto rate = hn::Set(d, static_cast<T>(s.learning_rate)), momentum = hn::Set(d, static_cast<T>(s.momentum));
@@ -59,11 +59,11 @@ HWY_INLINE void sgd_vector(D d, const SgdStep& s, const T* gradient, T* value, T
   store<kWhole>(hn::NegMulAdd(rate, g, p), d, value, count);
 }
 
-// The numbers of a step in the type that is computed in, worked out once for all elements: left to the loop they cost
-// 1.08 ns an element in place of 0.59 (AVX-512, one thread).
+// The coefficients of an Adam step in the type of the arithmetic, computed once for all elements. Left to the loop,
+// they make it take 1.08 ns per element instead of 0.59 (AVX-512, one thread).
 template <class T>
-struct AdamNumbers {
-  explicit AdamNumbers(const AdamStep& s)
+struct AdamCoefficients {
+  explicit AdamCoefficients(const AdamStep& s)
       : grad_scale(static_cast<T>(s.grad_scale)),
         keep(static_cast<T>(s.decoupled ? 1 - s.learning_rate * s.weight_decay : 1)),
         l2(static_cast<T>(s.decoupled ? 0 : s.weight_decay)),
@@ -76,9 +76,9 @@ struct AdamNumbers {
   T grad_scale, keep, l2, beta2, new1, new2, root_scale, eps, rate;
 };
 
-// One vector of Adam or AdamW.
+// One vector of Adam or AdamW, of which the first `count` elements exist.
 template <bool kWhole, class D, class T = hn::TFromD<D>>
-HWY_INLINE void adam_vector(D d, const AdamNumbers<T>& s, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq,
+HWY_INLINE void adam_vector(D d, const AdamCoefficients<T>& s, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq,
                             std::size_t count) {
   const auto p = load<kWhole>(d, value, count);
   auto m = load<kWhole>(d, exp_avg, count), v = load<kWhole>(d, exp_avg_sq, count);
@@ -105,7 +105,7 @@ HWY_INLINE void sgd(const SgdStep& s, std::int64_t n, const T* gradient, T* valu
 
 template <class T>
 HWY_INLINE void adam(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* m, T* v) {
-  const AdamNumbers<T> s(step);
+  const AdamCoefficients<T> s(step);
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
@@ -113,7 +113,7 @@ HWY_INLINE void adam(const AdamStep& step, std::int64_t n, const T* gradient, T*
   if (i < n) adam_vector<false>(d, s, gradient + i, value + i, m + i, v + i, static_cast<std::size_t>(n - i));
 }
 
-// `lanes` elements as doubles.
+// One vector of doubles from floats or doubles.
 template <class D>
 HWY_INLINE hn::Vec<D> load_wide(D d, const float* x) {
   const hn::Rebind<float, D> narrow;
@@ -124,7 +124,7 @@ HWY_INLINE hn::Vec<D> load_wide(D d, const double* x) {
   return hn::LoadU(d, x);
 }
 
-// Four chains hide the latency of the sum.
+// Σ x² in double, by four reduction chains, which hide the latency of the multiply-adds.
 template <class T>
 HWY_INLINE double squares(std::int64_t n, const T* x) {
   const hn::ScalableTag<double> d;
@@ -177,9 +177,9 @@ HWY_EXPORT(squares_f64);
 
 namespace {
 
-constexpr std::int64_t kBlock = 8192;  // elements: a block's arrays fit in the second cache
+constexpr std::int64_t kBlock = 8192;  // elements per task: the arrays of a block fit in the level-2 cache
 
-// body(begin, size) for every block of n elements.
+// Calls body(begin, size) for every block of n elements; `work` is the cost of an element in elementary operations.
 template <class Body>
 void for_blocks(std::int64_t n, std::int64_t work, const Body& body) {
   parallel_for(ceil_div(n, kBlock), kBlock * work, [&](std::int64_t block) {

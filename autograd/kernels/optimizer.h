@@ -1,8 +1,9 @@
-// Updates over flat parameter storage, one pass each, and the sum of squares that the gradient norm is taken from. The
-// gradient is scaled on the way (clipping costs no pass of its own). Moments (velocity, m, v) whose absolute value falls
-// below 1e-30 (second moments: 1e-36; float64: 1e-290) are set to 0, so that they never become subnormal, which is slow.
-//   SGD: Sutskever, Martens, Dahl and Hinton 2013, in the form of PyTorch (the velocity is not scaled by the rate).
-//   Adam: Kingma and Ba 2015, arXiv:1412.6980, algorithm 1, with PyTorch's place of eps.
+// Optimizer updates over flat parameter storage, one pass each, and the sum of squares for the gradient norm. Updates
+// scale the gradient as they read it, so clipping needs no pass of its own. Moments (velocity, m, v) whose absolute
+// value falls below 1e-30 (second moments: 1e-36; in float64 both: 1e-290) are set to 0, so that they never become
+// subnormal, which would be slow.
+//   SGD: Sutskever, Martens, Dahl and Hinton 2013, in PyTorch's form (the velocity is not scaled by the learning rate).
+//   Adam: Kingma and Ba 2015, arXiv:1412.6980, algorithm 1, with eps added where PyTorch adds it.
 //   AdamW: Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2.
 #pragma once
 
@@ -16,29 +17,31 @@ struct SgdStep {
 };
 
 /// For each of n elements, with g = grad_scale · gradient + weight_decay · value:
-///   velocity ← momentum · velocity + g;   value ← value − learning_rate · (nesterov ? g + momentum · velocity :
-///   velocity).
-/// velocity may be null when momentum is 0: then value ← value − learning_rate · g.
+///   velocity ← momentum · velocity + g
+///   value ← value − learning_rate · (nesterov ? g + momentum · velocity : velocity)
+/// If momentum is 0, velocity may be null; then value ← value − learning_rate · g.
 template <class T>
 void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, T* velocity);
 
 struct AdamStep {
   double grad_scale = 1, learning_rate = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double weight_decay = 0;
-  bool decoupled = true;  ///< AdamW: value shrinks by 1 − learning_rate · weight_decay; else decay · value joins g
-  double correction1 = 1, correction2 = 1;  ///< 1 − beta1ᵗ and 1 − beta2ᵗ for the t-th step, from 1
+  bool decoupled = true;                    ///< true: AdamW; false: Adam with L2 regularization; see adam_step()
+  double correction1 = 1, correction2 = 1;  ///< 1 − beta1ᵗ and 1 − beta2ᵗ in step t, counted from 1
 };
 
-/// For each of n elements:
-///   m ← m + (1 − beta1)(g − m);   v ← beta2 · v + (1 − beta2) g²;
-///   value ← value − (learning_rate / correction1) · m / (√v / √correction2 + eps).
+/// For each of n elements, with m = exp_avg, v = exp_avg_sq and g = grad_scale · gradient; if decoupled, value is first
+/// multiplied by 1 − learning_rate · weight_decay, otherwise weight_decay · value is added to g:
+///   m ← m + (1 − beta1) (g − m)
+///   v ← beta2 · v + (1 − beta2) g²
+///   value ← value − (learning_rate / correction1) · m / (√v / √correction2 + eps)
 template <class T>
 void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq);
 
-/// Elements of double that sum_of_squares() needs as scratch.
+/// Doubles of scratch that sum_of_squares() needs.
 std::int64_t sum_of_squares_scratch(std::int64_t n);
-/// Σ x², every product and sum in double; blocks of a fixed size, combined in index order. NaN and Inf come through, so
-/// that a finite result proves n finite elements.
+/// Returns Σ x² over x [n], with every product and sum in double, in blocks of a fixed size that are added in index
+/// order. NaN and Inf propagate, so a finite result proves that all n elements are finite.
 template <class T>
 double sum_of_squares(std::int64_t n, const T* x, double* scratch);
 

@@ -4,8 +4,8 @@
 #include <type_traits>
 
 #include "autograd/core/check.h"
-#include "autograd/kernels/amx.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/gemm/amx.h"
+#include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/peak.cpp"
@@ -13,14 +13,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "autograd/kernels/unroll.h"
+#include "autograd/kernels/simd/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A multiply-add takes 4 cycles and a core begins two in each: 8 chains at least, and registers for 12 where there are
-// 16. Cores that begin four in a cycle have 32.
+// A multiply-add takes 4 cycles and an x86 core starts two per cycle, so at least 8 independent chains are needed, and
+// 16 registers have room for 12. Other cores, which may start four per cycle, have 32 registers.
 inline constexpr int kChains = HWY_ARCH_X86 ? 12 : 16;
 
 template <class T>
@@ -33,7 +33,7 @@ HWY_INLINE double chains(std::int64_t rounds) {
   const hn::ScalableTag<T> d;
   const auto half = hn::Set(d, T{0.5});
   hn::Vec<decltype(d)> x[kChains];
-  // Different beginnings, or the compiler would run one chain for all.
+  // Each chain starts from another value, or the compiler would compute one chain for all.
   MAKI_UNROLL for (int i = 0; i < kChains; ++i) x[i] = hn::Set(d, static_cast<T>(i));
   for (std::int64_t round = 0; round < rounds; ++round) {
     MAKI_UNROLL for (int i = 0; i < kChains; ++i) x[i] = hn::MulAdd(x[i], half, half);
@@ -61,6 +61,7 @@ void stream_f32(std::int64_t n, const float* x, float* y) {
   hwy::FlushStream();
 }
 
+// Reads kStreams streams one cache line (kLine floats) at a time, prefetching kAhead floats ahead in each.
 double sum_f32(std::int64_t n, const float* x) {
   const hn::ScalableTag<float> d;
   constexpr std::int64_t kStreams = 8, kAhead = 128, kLine = 16, kLanes = hn::MaxLanes(d);
@@ -116,9 +117,9 @@ constexpr std::int64_t kTileSide = 16, kTileDepth = 32, kTileProducts = 6;  // s
 
 std::int64_t tile_flop() { return 2 * (2 * kTileSide) * (2 * kTileSide) * kTileDepth; }
 
-double tile_chains(std::int64_t rounds) {
-  check(uses_amx(), "tile_chains: this CPU or target has no tiles");
+double tile_chains([[maybe_unused]] std::int64_t rounds) {
 #if defined(__x86_64__)
+  check(uses_amx(), "tile_chains: needs the target amx, which this CPU lacks or MAKI_TARGET excludes; ask uses_amx()");
   alignas(64) std::uint16_t ones[kTileSide * kTileDepth];
   std::ranges::fill(ones, std::uint16_t{0x3F80});  // 1 in bfloat16
   alignas(64) float sums[4][kTileSide * kTileSide];
@@ -148,7 +149,7 @@ double tile_chains(std::int64_t rounds) {
   const auto each = static_cast<double>(kTileProducts * kTileDepth * rounds);
   return total / (each * 4 * kTileSide * kTileSide);
 #else
-  return rounds > 0 ? 1 : 0;
+  fail("tile_chains: needs the target amx, which only x86-64 CPUs have; ask uses_amx()");
 #endif
 }
 

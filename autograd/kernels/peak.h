@@ -1,31 +1,32 @@
-// Loops that measure a machine with the instructions that the kernels use: the most multiply-adds, and the most bytes.
-// Each runs on the calling thread alone.
+// Loops that measure what a machine can do at most, with the instructions that the kernels use: multiply-adds per
+// second and bytes per second. Each runs on the calling thread alone.
 #pragma once
 
 #include <cstdint>
 
 namespace maki::kernels {
 
-/// Floating-point operations of one round of multiply_add_chains: two for every lane of every chain.
+/// Floating-point operations of one round of multiply_add_chains(): two for every lane of every chain.
 template <class T>
 std::int64_t multiply_add_flop();
-/// So many rounds of independent chains x ← MulAdd(x, ½, ½), in registers alone. Returns the sum of their ends divided
-/// by their number: exactly 1 after 64 rounds and more, whatever the chains began with.
+/// Runs `rounds` steps of independent chains x ← MulAdd(x, ½, ½), in registers alone. Returns the mean of their final
+/// values: exactly 1 after 64 rounds or more, whatever the chains started from.
 template <class T>
 double multiply_add_chains(std::int64_t rounds);
 
-/// Floating-point operations of float32 that one round of tile_chains() stands for.
+/// Floating-point operations in float32 that one round of tile_chains() is worth.
 std::int64_t tile_flop();
-/// Where uses_amx(): so many rounds of the multiplications of tiles that the product of two float32 matrices of 32 by
-/// 32 takes, six of bfloat16 for one of float32, in tile registers alone. Returns the mean of the sums divided by what
-/// they must be: exactly 1, for at most 2^21 rounds.
+/// Runs `rounds` times the tile multiplications that a product of two 32 × 32 float32 matrices takes, six in bfloat16
+/// for one in float32, in tile registers alone. Returns the mean of the sums divided by its expected value: exactly 1,
+/// for at most 2^21 rounds. Throws Error unless uses_amx().
 double tile_chains(std::int64_t rounds);
 
-/// y = x, both [n] and aligned to 64 bytes, with stores that pass the caches by: what is counted is what moves.
+/// y = x, both [n] and aligned to 64 bytes, with stores that bypass the caches, so that no bytes move but those
+/// counted.
 void stream_copy(std::int64_t n, const float* x, float* y);
 
-/// The sum of x [n], aligned to 64 bytes, in the order in which memory gives most: eight streams, each looking ahead.
-/// Exact for integers whose partial sums, over every 128th of x, stay below 2^24.
+/// The sum of x [n], aligned to 64 bytes, read in the order in which memory is fastest: eight streams, each prefetched.
+/// Exact for integers whose partial sums, one for each lane of each stream, stay below 2^24.
 double stream_sum(std::int64_t n, const float* x);
 
 }  // namespace maki::kernels

@@ -9,13 +9,13 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/partial-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A full or partial vector of doubles from floats or doubles.
+// A whole or partial vector of doubles from floats or doubles.
 template <class D>
 HWY_INLINE hn::Vec<D> LoadWide(D d, const float* p) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), p));
@@ -33,7 +33,7 @@ HWY_INLINE hn::Vec<D> LoadWidePartial(D d, const double* p, std::size_t count) {
   return LoadPartial(d, p, count);
 }
 
-// Σ x[i], i < n: four chains, so that the additions overlap.
+// Σ x[i], i < n, by four reduction chains, which hide the latency of the additions.
 template <class T>
 HWY_INLINE double sum_row(const T* x, std::int64_t n) {
   const hn::ScalableTag<double> d;
@@ -51,7 +51,8 @@ HWY_INLINE double sum_row(const T* x, std::int64_t n) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
 }
 
-// Segments [begin, end) of one output, `size` elements each but the last of a row, rows one after another.
+// The sum of segments [begin, end) of one output. Rows are cut into segments of `size` elements (the last of a row may
+// be shorter), and segments are counted row by row.
 template <class T>
 HWY_INLINE double sum_segments(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end,
                                const T* x) {
@@ -113,11 +114,11 @@ HWY_EXPORT(sum_rows_f64);
 
 namespace {
 
-constexpr std::int64_t kBlock = 16384;   // elements a task sums: about 5 microseconds
-constexpr std::int64_t kSegment = 4096;  // of a long dense row
-constexpr std::int64_t kColumns = 256;   // totals of one task, 2 KiB
+constexpr std::int64_t kBlock = 16384;   // elements that one task sums, about 5 µs of work
+constexpr std::int64_t kSegment = 4096;  // elements of a segment, if rows themselves are summed
+constexpr std::int64_t kColumns = 256;   // columns per task, if rows are added to each other: 2 KiB of totals
 
-// How an output's sum is cut up: pieces (segments of dense rows, or rows) in blocks of `step`.
+// How the sum of an output is cut into tasks: its pieces (segments or rows) in blocks of `step` pieces.
 struct Cut {
   std::int64_t pieces, step, blocks;
 };
@@ -128,7 +129,7 @@ Cut cut(const Reduction& plan) {
   return {pieces, step, ceil_div(pieces, step)};
 }
 
-// sums[k] = scale Σ_block partial[block, k]
+// sums[k] (+)= scale · Σ_block partial[block, k]
 template <class T>
 void combine(std::int64_t blocks, std::int64_t outputs, const double* partial, double scale, Sink<T> sums) {
   parallel_ranges(outputs, blocks, [&](std::int64_t begin, std::int64_t end) {
@@ -140,6 +141,7 @@ void combine(std::int64_t blocks, std::int64_t outputs, const double* partial, d
   });
 }
 
+// Sums over the inner axis, which is dense, and over the summed axes.
 template <class T>
 void sum_dense(const Reduction& plan, const T* x, double scale, double* partial, Sink<T> sums) {
   const Cut c = cut(plan);
@@ -162,6 +164,7 @@ void sum_dense(const Reduction& plan, const T* x, double scale, double* partial,
   combine(c.blocks, outputs, partial, scale, sums);
 }
 
+// Sums over the summed axes alone; the inner axis is kept, so rows are added to each other.
 template <class T>
 void sum_columns(const Reduction& plan, const T* x, double scale, double* partial, Sink<T> sums) {
   const Cut c = cut(plan);
@@ -194,7 +197,8 @@ Reduction plan_reduction(const Shape& shape, std::uint32_t axes) {
   Reduction plan;
   bool first = true, last_summed = false;
   std::int64_t stride = 1, kept_axes = 0, summed_axes = 0;
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {  // the last axis first
+  // From the last axis to the first. The first one seen becomes `inner`; neighbours of the same kind are merged.
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     const std::int64_t extent = shape[axis];
     if (extent == 1) continue;
     const bool summed = (axes >> axis & 1) != 0;

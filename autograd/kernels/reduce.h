@@ -1,6 +1,7 @@
-// Sums over any axes: the reductions, and the one place where broadcasting is undone. All sums run in double, over
-// blocks of a fixed number of elements whose partial sums are combined in index order: no bit depends on the threads.
-// A plan merges neighbouring axes that share a fate, so that at most five remain and kept and summed ones alternate.
+// Sums over any axes: the reduction ops, and the only place where broadcasting is undone for gradients. All sums are in
+// double, over blocks of a fixed number of elements whose partial sums are added in index order, so no bit depends on
+// the number of threads. A plan merges neighbouring axes that are both kept or both summed, so that at most five remain
+// and kept and summed axes alternate.
 #pragma once
 
 #include <array>
@@ -11,8 +12,9 @@
 
 namespace maki::kernels {
 
-/// x as [kept, summed, inner] with strides in elements; `inner` is dense and itself summed or kept. Kept and summed
-/// indices run over up to two axes each: index i is at (i / extent[1]) stride[0] + (i % extent[1]) stride[1].
+/// x seen as [kept, summed, inner], with strides in elements. `inner` is dense; inner_summed says whether it is summed
+/// or kept. The other kept axes, and the other summed ones, are at most two each: index i of them is at offset (i /
+/// extent[1]) · stride[0] + (i % extent[1]) · stride[1].
 struct Reduction {
   struct Axes {
     std::int64_t count = 1;
@@ -26,14 +28,14 @@ struct Reduction {
   std::int64_t outputs() const { return kept.count * (inner_summed ? 1 : inner); }
 };
 
-/// Bit i of `axes` says that axis i of `shape` is summed. The sums stand in the order of the kept axes.
+/// Plans a sum over the axes i of `shape` for which bit i of `axes` is set. The sums are in the order of the kept axes.
 Reduction plan_reduction(const Shape& shape, std::uint32_t axes);
-/// The axes of `y` along which an input of shape `x` was stretched to it.
+/// The axes of `y`, as such a set of bits, along which an input of shape `x` was stretched by broadcasting.
 std::uint32_t stretched_axes(const Shape& x, const Shape& y);
 
 /// Doubles of scratch that sum() needs.
 std::int64_t reduction_scratch(const Reduction& plan);
-/// sums[k] = scale Σ x over the summed axes. A sum of nothing is scale · 0.
+/// sums[k] = scale · Σ x over the summed axes, added if the sink adds. An empty sum is scale · 0.
 template <class T>
 void sum(const Reduction& plan, const T* x, double scale, double* scratch, Sink<T> sums);
 

@@ -3,18 +3,19 @@
 #include <type_traits>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/softmax.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/row-inl.h"
+#include "autograd/kernels/simd/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// y = e^(x − max) / Σ e^(x − max)
 template <class T>
 HWY_INLINE void softmax_row(std::int64_t cols, const T* x, T* y) {
   const hn::ScalableTag<T> d;
@@ -29,6 +30,7 @@ HWY_INLINE void softmax_row(std::int64_t cols, const T* x, T* y) {
                 [=](const auto& at, std::int64_t i) HWY_ATTR { at.Store(hn::Mul(at.Load(y + i), factor), y + i); });
 }
 
+// y = (x − max) − log Σ e^(x − max)
 template <class T>
 HWY_INLINE void log_softmax_row(std::int64_t cols, const T* x, T* y) {
   const hn::ScalableTag<T> d;
@@ -40,16 +42,18 @@ HWY_INLINE void log_softmax_row(std::int64_t cols, const T* x, T* y) {
                           HWY_ATTR { at.Store(hn::Sub(hn::Sub(at.Load(x + i), max), log_sum), y + i); });
 }
 
+// y = softmax(x): dx (+)= y · (dy − Σ dy · y)
 template <class T>
 HWY_INLINE void softmax_backward_row(std::int64_t cols, const T* y, const T* dy, Sink<T> dx) {
   const hn::ScalableTag<T> d;
   const double sum = SumRow<T>(
       cols, [=](const auto& at, std::int64_t i) HWY_ATTR { return hn::Mul(at.Load(dy + i), at.Load(y + i)); });
-  const auto mean = hn::Set(d, static_cast<T>(sum));  // of dy under y
+  const auto mean = hn::Set(d, static_cast<T>(sum));  // the mean of dy under the distribution y
   EachVector<T>(cols, [=](const auto& at, std::int64_t i)
                           HWY_ATTR { PutVector(at, dx, i, hn::Mul(at.Load(y + i), hn::Sub(at.Load(dy + i), mean))); });
 }
 
+// y = log softmax(x): dx (+)= dy − e^y · Σ dy
 template <class T>
 HWY_INLINE void log_softmax_backward_row(std::int64_t cols, const T* y, const T* dy, Sink<T> dx) {
   const hn::ScalableTag<T> d;
@@ -109,7 +113,7 @@ HWY_EXPORT(softmax_forward_f64);
 HWY_EXPORT(softmax_backward_f32);
 HWY_EXPORT(softmax_backward_f64);
 
-constexpr std::int64_t kRowWork = 32;  // of a row's own numbers, in elementary operations
+constexpr std::int64_t kRowWork = 32;  // cost per row besides its elements, in elementary operations
 
 template <class T>
 void forward(bool log, std::int64_t rows, std::int64_t cols, const T* x, T* y) {

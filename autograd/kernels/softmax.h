@@ -1,5 +1,5 @@
 // softmax and log_softmax over each row, shifted by the row's maximum so that nothing overflows:
-//   y = e^(x − max) / Σ e^(x − max),   log y = (x − max) − log Σ e^(x − max).
+//   softmax x = e^(x − max) / Σ e^(x − max),   log softmax x = (x − max) − log Σ e^(x − max).
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,17 @@
 
 namespace maki::kernels {
 
-/// x, y [rows, cols]. NaN anywhere in a row, +Inf, or −Inf alone make the whole row NaN.
+/// y = softmax(x) or log softmax(x) over each row; x, y [rows, cols]. A row that contains NaN or +Inf, or nothing but
+/// −Inf, becomes NaN throughout.
 template <class T>
 void softmax_forward(std::int64_t rows, std::int64_t cols, const T* x, T* y);
 template <class T>
 void log_softmax_forward(std::int64_t rows, std::int64_t cols, const T* x, T* y);
 
-/// dx = y · (dy − Σ dy · y); y is forward's output. All [rows, cols].
+/// For y = softmax(x): dx = y · (dy − Σ dy · y), added if the sink adds. y is forward's output; all are [rows, cols].
 template <class T>
 void softmax_backward(std::int64_t rows, std::int64_t cols, const T* y, const T* dy, Sink<T> dx);
-/// dx = dy − e^y · Σ dy; y is forward's output.
+/// For y = log softmax(x): dx = dy − e^y · Σ dy, likewise.
 template <class T>
 void log_softmax_backward(std::int64_t rows, std::int64_t cols, const T* y, const T* dy, Sink<T> dx);
 

@@ -1,6 +1,6 @@
-// Multi-head attention over packed projections. Saves the inputs, the output and one number a row (the log-sum-exp);
-// backward recomputes the weights and the dropout mask.
-#include "autograd/kernels/attention.h"
+// Multi-head attention over packed projections. Saves the inputs, the output and one number per row and head (the
+// log-sum-exp of the scores); backward recomputes the attention weights and the dropout mask.
+#include "autograd/kernels/attention/attention.h"
 
 #include <cmath>
 
@@ -12,13 +12,13 @@
 namespace maki {
 namespace {
 
-// One call: the sizes, and the mask and the stream that the closure keeps alive.
+// One call of attention(): its sizes, and the mask and random stream that it saves for backward.
 struct Problem {
   kernels::AttentionShape shape;
   Tensor key_mask;
   RandomStream stream{0, Purpose::dropout};
 
-  // The pointers of a shape point into this very object.
+  // The shape as kernels take it. Its pointers refer to this object, which must outlive it.
   kernels::AttentionShape bound() const {
     kernels::AttentionShape result = shape;
     if (key_mask) result.key_mask = key_mask.data<std::int32_t>();
@@ -27,7 +27,7 @@ struct Problem {
   }
 };
 
-// Rows of `width` columns a token, from column `at` on.
+// The columns from `at` on, of a tensor with `tokens` rows of `width` columns per sequence.
 template <class T>
 kernels::HeadRows<T> rows_of(T* data, std::int64_t tokens, std::int64_t width, std::int64_t at) {
   return {.data = data + at, .row_stride = width, .batch_stride = tokens * width};
@@ -40,12 +40,13 @@ kernels::HeadSink<T> sink_of(const Sink<T>& sink, std::int64_t tokens, std::int6
 
 Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const Attention& options) {
   const std::int64_t heads = options.n_head, batch = q.shape()[0];
-  check(heads >= 1 && width % heads == 0, "attention: n_head must divide the width {}; got {}", width, heads);
+  check(heads >= 1 && width % heads == 0, "attention: n_head must be at least 1 and divide the width {}; got {}", width,
+        heads);
   check(options.dropout >= 0 && options.dropout < 1, "attention: dropout must be in [0, 1); got {}", options.dropout);
-  check(std::isfinite(options.scale), "attention: scale must be finite, 0 for the default; got {}", options.scale);
+  check(std::isfinite(options.scale), "attention: scale must be finite (0: the default); got {}", options.scale);
   const Tensor& mask = options.key_mask;
   check(!mask || (mask.dtype() == DType::int32 && mask.shape() == Shape{batch, keys}),
-        "attention: key_mask must be int32 [{}, {}], batch and keys; got {} {}", batch, keys,
+        "attention: key_mask must be int32 [{}, {}], one entry per sequence and key; got {} {}", batch, keys,
         mask ? to_string(mask.dtype()) : "", mask ? mask.shape() : Shape{});
   const std::int64_t head_size = width / heads;
   const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(head_size));
@@ -64,7 +65,8 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
   return problem;
 }
 
-// Where q, k and v stand: q in columns [0, C) of rows of q_width, k and v in C columns each of rows of kv_width.
+// Where q, k and v are, C = width columns each: q in columns [0, C) of rows of q_width columns; k and v from columns k_at
+// and v_at on, in rows of kv_width columns.
 struct Layout {
   std::int64_t width, q_width, kv_width, k_at, v_at;
 };
@@ -97,7 +99,7 @@ void backward(const Problem& problem, const Layout& at, const Tensor& q, const T
 Tensor attention(const Tensor& qkv, const Attention& options) {
   check_floating("attention", qkv);
   const Shape& s = qkv.shape();
-  check(s.rank() == 3 && s[2] % 3 == 0, "attention: q, k and v packed must be [B, T, 3C]; got {}", s);
+  check(s.rank() == 3 && s[2] % 3 == 0, "attention: packed q, k and v must be [B, T, 3C]; got {}", s);
   const std::int64_t width = s[2] / 3;
   const Problem problem = checked(qkv, width, s[1], options);
   const Layout at{.width = width, .q_width = 3 * width, .kv_width = 3 * width, .k_at = width, .v_at = 2 * width};

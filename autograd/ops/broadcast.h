@@ -1,5 +1,5 @@
-// Broadcasting between ops and kernels: forward y = a ∘ b, and back, where the gradient of a stretched input is the sum
-// over the axes it was stretched along.
+// Broadcasting for elementwise ops. Forward: y = a ∘ b. Backward: the gradient of an input that was broadcast is summed
+// over the axes along which it was repeated.
 #pragma once
 
 #include "autograd/core/sink.h"
@@ -8,20 +8,21 @@
 
 namespace maki {
 
-/// a ∘ b in the shape both broadcast to, without a gradient.
+/// a ∘ b in the shape that both broadcast to; records nothing. Throws Error, naming the op, if types differ or shapes do
+/// not broadcast.
 Tensor broadcast_binary(const char* name, kernels::Binary op, const Tensor& a, const Tensor& b);
 
-/// A gradient as a backward closure sees it: its elements, and the shape of the op's output.
+/// The gradient of an op's output: its elements and its shape.
 template <class T>
 struct OutputGradient {
   const T* data;
   Shape shape;
 };
 
-/// The gradient of an input of shape `to` that entered by addition: factor · dy, summed over what was stretched.
+/// Delivers factor · dy as the gradient of an input of shape `to`, summed over the axes along which it was repeated.
 template <class T>
 void send_broadcast(const OutputGradient<T>& dy, double factor, const Shape& to, Sink<T> sink);
-/// The same for dy ∘ other, where `other` broadcasts to dy's shape.
+/// Delivers dy ∘ other in the same way. `other` must broadcast to the shape of dy.
 template <class T>
 void send_broadcast(kernels::Binary op, const OutputGradient<T>& dy, const Tensor& other, const Shape& to,
                     Sink<T> sink);

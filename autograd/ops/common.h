@@ -1,4 +1,4 @@
-// What several families of ops check in the same words.
+// Checks that several families of ops share.
 #pragma once
 
 #include "autograd/core/check.h"
@@ -6,15 +6,15 @@
 
 namespace maki {
 
-/// Both there, floating, and of one type.
+/// Throws Error unless both tensors are non-empty and have the same floating-point type.
 inline void check_same_type(const char* op, const Tensor& a, const Tensor& b) {
   check(a && b, "{}: an input is an empty tensor; every input must hold values", op);
   check(a.dtype() == b.dtype() && a.dtype() != DType::int32,
-        "{}: inputs must have one type, float32 or float64; got {} and {}", op, to_string(a.dtype()),
+        "{}: inputs must have the same type, float32 or float64; got {} and {}", op, to_string(a.dtype()),
         to_string(b.dtype()));
 }
 
-/// There, and floating.
+/// Throws Error unless the tensor is non-empty and has a floating-point type.
 inline void check_floating(const char* op, const Tensor& x) { check_same_type(op, x, x); }
 
 }  // namespace maki

@@ -1,5 +1,5 @@
-// Arithmetic with broadcasting, functions of one tensor, dropout. Formulas of the derivatives: kernels/elementwise.cpp,
-// kernels/activation-inl.h.
+// Arithmetic with broadcasting, functions of one tensor, dropout. The formulas of the derivatives are in
+// kernels/elementwise.cpp and kernels/activation-inl.h.
 #include "autograd/kernels/elementwise.h"
 
 #include "autograd/core/parallel.h"
@@ -49,7 +49,7 @@ Tensor sub(const Tensor& a, const Tensor& b) {
   });
 }
 
-// Each factor is kept only for the other one's gradient.
+// da = dy · b, db = dy · a: each factor is saved only if the other one needs a gradient.
 Tensor mul(const Tensor& a, const Tensor& b) {
   const Tensor y = broadcast_binary("mul", Binary::mul, a, b);
   const Tensor for_a = a.requires_grad() ? b.detach() : Tensor(), for_b = b.requires_grad() ? a.detach() : Tensor();
@@ -63,7 +63,7 @@ Tensor mul(const Tensor& a, const Tensor& b) {
   });
 }
 
-// da = dy / b, db = −(dy / b) · y: the quotient y serves in place of a / b.
+// da = dy / b, db = −dy · a / b² = −(dy / b) · y.
 Tensor div(const Tensor& a, const Tensor& b) {
   const Tensor y = broadcast_binary("div", Binary::div, a, b);
   const Tensor quotient = b.requires_grad() ? y : Tensor();

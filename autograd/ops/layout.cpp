@@ -1,4 +1,4 @@
-// Transposition, joining and cutting: copies, whose gradients are the copies back.
+// Transposition, concatenation and slicing: copies, whose backward copies the gradient back.
 #include "autograd/kernels/layout.h"
 
 #include <array>
@@ -18,8 +18,9 @@ std::int64_t product(const Shape& shape, int begin, int end) {
   return n;
 }
 
-// concat() keeps the widths of its parts in the closure: a fixed number of them, so that nothing is allocated.
-constexpr std::size_t kMostParts = 64;
+// The number of parts of concat() is limited because its closure keeps their widths in an array of fixed size, so that
+// recording allocates nothing.
+constexpr std::size_t kMaxParts = 64;
 
 }  // namespace
 
@@ -44,7 +45,7 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
 }
 
 Tensor concat(std::span<const Tensor> parts, int axis) {
-  check(!parts.empty() && parts.size() <= kMostParts, "concat: takes 1 to {} parts; got {}", kMostParts, parts.size());
+  check(!parts.empty() && parts.size() <= kMaxParts, "concat: takes 1 to {} parts; got {}", kMaxParts, parts.size());
   check_floating("concat", parts[0]);
   const Shape& first = parts[0].shape();
   const int along = first.normalize(axis);
@@ -52,15 +53,15 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
   for (const Tensor& part : parts) {
     check_same_type("concat", parts[0], part);
     check(part.shape().rank() == first.rank() && part.shape().with(along, 0) == first.with(along, 0),
-          "concat: all extents but that of axis {} must be equal; got {} and {}", along, first, part.shape());
+          "concat: all extents except that of axis {} must be equal; got {} and {}", along, first, part.shape());
     extent += part.shape()[along];
   }
   Tensor y = empty(first.with(along, extent), parts[0].dtype());
   const std::int64_t rows = product(first, 0, along), inner = product(first, along + 1, first.rank());
   const std::int64_t stride = extent * inner;
 
-  std::array<std::int64_t, kMostParts> widths{};
-  std::array<const Tensor*, kMostParts> inputs{};
+  std::array<std::int64_t, kMaxParts> widths{};
+  std::array<const Tensor*, kMaxParts> inputs{};
   std::int64_t at = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     inputs[i] = &parts[i];
@@ -93,7 +94,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
   const int along = from.normalize(axis);
   const std::int64_t extent = from[along];
   check(0 <= begin && begin <= end && end <= extent,
-        "slice: needs 0 <= begin <= end <= {}; got [{}, {}) of axis {} of {}", extent, begin, end, along, from);
+        "slice: must have 0 <= begin <= end <= {}; got [{}, {}) of axis {} of {}", extent, begin, end, along, from);
   Tensor y = empty(from.with(along, end - begin), x.dtype());
   const std::int64_t rows = product(from, 0, along), inner = product(from, along + 1, from.rank());
   const std::int64_t width = (end - begin) * inner, before = begin * inner, stride = extent * inner;
@@ -104,7 +105,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
     dispatch(dtype, [&]<class T>() {
       const Sink<T> dx = g.in<T>(0);
       if (!dx) return;
-      if (!dx.add) {  // what was cut off gets 0
+      if (!dx.add) {  // elements outside the slice have gradient 0
         kernels::zero_rows(rows, before, dx.data, stride);
         kernels::zero_rows(rows, stride - before - width, dx.data + before + width, stride);
       }

@@ -1,4 +1,4 @@
-// Matrix products. Gradients of C = op(A) op(B): d op(A) = dC op(B)ᵀ, d op(B) = op(A)ᵀ dC.
+// Matrix products. The gradients of C = op(A) op(B) are d op(A) = dC op(B)ᵀ and d op(B) = op(A)ᵀ dC.
 #include "autograd/core/check.h"
 #include "autograd/kernels/broadcast.h"
 #include "autograd/kernels/column_sum.h"
@@ -9,7 +9,8 @@
 namespace maki {
 namespace {
 
-// The sizes of one matmul. A side that every item of the batch shares has stride 0.
+// The sizes of a matmul: [m, n] = op(A) [m, k] · op(B) [k, n] for each item of the batch. An operand that all items share
+// has stride 0.
 struct Product {
   std::int64_t batch, m, n, k;
   bool transpose_a, transpose_b;
@@ -20,7 +21,8 @@ struct Product {
   std::int64_t ldb() const { return transpose_b ? k : n; }
 };
 
-// out [rows, cols] of each item = one product; where all items share `out`, they are added in the order of the batch.
+// Runs the product g for each item of the batch. If all items share one output, their products are added to it in the
+// order of the batch.
 template <class T>
 void run_items(kernels::Gemm<T> g, std::int64_t batch, bool shared_output, Sink<T> out) {
   g.c = out.data;
@@ -43,11 +45,11 @@ void run_items(kernels::Gemm<T> g, std::int64_t batch, bool shared_output, Sink<
 template <class T>
 void matmul_backward_a(const Product& p, const T* b, const T* dc, Sink<T> da) {
   kernels::Gemm<T> g;
-  if (!p.transpose_a) {  // dA [m, k] = dC [m, n] · op(B)ᵀ [n, k]
+  if (!p.transpose_a) {  // C = A op(B): dA [m, k] = dC [m, n] · op(B)ᵀ [n, k]
     g = {.m = p.m, .n = p.k, .k = p.n, .a = dc, .lda = p.n, .b = b, .ldb = p.ldb(), .b_transposed = !p.transpose_b};
     g.stride_a = p.m * p.n;
     g.stride_b = p.stride_b;
-  } else {  // A is stored [k, m]: dA = op(B) [k, n] · dCᵀ [n, m]
+  } else {  // C = Aᵀ op(B), A is [k, m]: dA = op(B) [k, n] · dCᵀ [n, m]
     g = {.m = p.k, .n = p.m, .k = p.n, .a = b, .lda = p.ldb(), .a_transposed = p.transpose_b};
     g.b = dc;
     g.ldb = p.n;
@@ -63,11 +65,11 @@ void matmul_backward_a(const Product& p, const T* b, const T* dc, Sink<T> da) {
 template <class T>
 void matmul_backward_b(const Product& p, const T* a, const T* dc, Sink<T> db) {
   kernels::Gemm<T> g;
-  if (!p.transpose_b) {  // dB [k, n] = op(A)ᵀ [k, m] · dC [m, n]
+  if (!p.transpose_b) {  // C = op(A) B: dB [k, n] = op(A)ᵀ [k, m] · dC [m, n]
     g = {.m = p.k, .n = p.n, .k = p.m, .a = a, .lda = p.lda(), .a_transposed = !p.transpose_a, .b = dc, .ldb = p.n};
     g.stride_a = p.stride_a;
     g.stride_b = p.m * p.n;
-  } else {  // B is stored [n, k]: dB = dCᵀ [n, m] · op(A) [m, k]
+  } else {  // C = op(A) Bᵀ, B is [n, k]: dB = dCᵀ [n, m] · op(A) [m, k]
     g = {.m = p.n, .n = p.k, .k = p.m, .a = dc, .lda = p.n, .a_transposed = true};
     g.b = a;
     g.ldb = p.lda();
@@ -89,11 +91,11 @@ bool same_batch(const Shape& a, const Shape& b) {
 
 Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {
   const Shape &sa = a.shape(), &sb = b.shape();
-  check(a.dtype() == b.dtype(), "matmul: both sides must have one type; got {} and {}", to_string(a.dtype()),
+  check(a.dtype() == b.dtype(), "matmul: both operands must have the same type; got {} and {}", to_string(a.dtype()),
         to_string(b.dtype()));
-  check(sa.rank() >= 2 && sb.rank() >= 2, "matmul: both sides need two axes or more; got {} and {}", sa, sb);
+  check(sa.rank() >= 2 && sb.rank() >= 2, "matmul: both operands must have at least two axes; got {} and {}", sa, sb);
   check(sa.rank() == 2 || sb.rank() == 2 || same_batch(sa, sb),
-        "matmul: leading axes must be equal, or one side 2-D; got {} and {}", sa, sb);
+        "matmul: leading axes must be equal, or one operand must have only two axes; got {} and {}", sa, sb);
   const std::int64_t k = sa[transpose_a ? -2 : -1];
   check(sb[transpose_b ? -1 : -2] == k, "matmul: inner extents must be equal; got {}{} and {}{}", sa,
         transpose_a ? " transposed" : "", sb, transpose_b ? " transposed" : "");
@@ -109,7 +111,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
             .stride_b = sb.rank() == 2 && sa.rank() > 2 ? 0 : sb[-1] * sb[-2]};
   for (int axis = 0; axis + 2 < batched.rank(); ++axis) p.batch *= batched[axis];
   Tensor y = empty(batched.with(-2, p.m).with(-1, p.n), a.dtype());
-  if (p.stride_b == 0 && !transpose_a) {  // one product of batch · m rows is larger and so faster
+  if (p.stride_b == 0 && !transpose_a) {  // B is shared: one product of batch · m rows is faster than many small ones
     p.m *= p.batch;
     p.batch = 1;
     p.stride_b = k * p.n;
@@ -143,12 +145,12 @@ LinearShape checked_linear(const char* op, const Tensor& x, const Tensor& weight
         "{}: weight must be [out, in] with in the last extent of x; got x {}, weight {}", op, sx, sw);
   check(!bias || bias.shape() == Shape{sw[0]}, "{}: bias must be [{}]; got {}", op, sw[0], bias.shape());
   check(x.dtype() == weight.dtype() && (!bias || bias.dtype() == x.dtype()),
-        "{}: x, weight and bias must have one type; got {}, {} and {}", op, to_string(x.dtype()),
+        "{}: x, weight and bias must have the same type; got {}, {} and {}", op, to_string(x.dtype()),
         to_string(weight.dtype()), bias ? to_string(bias.dtype()) : "no bias");
   return {.rows = sx.rows(), .in = sw.cols(), .out = sw[0]};
 }
 
-// The gradients of x, weight and, where there is one, bias, from that of y.
+// y = x · weightᵀ + bias: dx = dy · weight, dweight = dyᵀ · x, dbias = the column sums of dy.
 template <class T>
 void linear_backward(const LinearShape& s, const Tensor& x, const Tensor& weight, bool has_bias, const T* dy,
                      Grads& grads) {
@@ -183,7 +185,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form) {
   const LinearShape s = checked_linear("linear_gelu", x, weight, bias);
   Tensor y = empty(x.shape().with(-1, s.out), x.dtype());
-  // Made in forward, where it costs next to nothing beside the value.
+  // gelu'(x · weightᵀ + bias), computed together with the value, when it costs almost nothing.
   Tensor derivative = Tape::current() != nullptr ? empty(y.shape(), y.dtype()) : Tensor();
   dispatch(x.dtype(), [&]<class T>() {
     kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded() && s.tiles_pay());
@@ -196,7 +198,7 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
   return record_linear("linear_gelu", y, x, weight, bias,
                        [x, weight, derivative, s, has_bias = static_cast<bool>(bias)](Grads& grads) mutable {
                          dispatch(x.dtype(), [&]<class T>() {
-                           // Nobody else sees it and nobody needs it again: the gradient takes its place.
+                           // d = dy · gelu'. The derivative is not needed again, so d overwrites it.
                            T* const d = derivative.data<T>();
                            const Shape& shape = derivative.shape();
                            kernels::binary(kernels::Binary::mul, kernels::plan_broadcast(shape, shape, shape),

@@ -1,4 +1,5 @@
-// Token embeddings and the cross-entropy of their prediction. Formulas: kernels/embedding.h, kernels/cross_entropy.h.
+// Token embeddings, and the cross-entropy of predicted tokens. The formulas are in kernels/embedding.h and
+// kernels/cross_entropy.h.
 #include <algorithm>
 #include <optional>
 
@@ -13,11 +14,11 @@ namespace maki {
 namespace {
 
 void check_integers(const char* op, const char* what, const Tensor& x) {
-  check(static_cast<bool>(x), "{}: {} are an empty tensor; they must hold values", op, what);
+  check(static_cast<bool>(x), "{}: {} must hold values; got an empty tensor", op, what);
   check(x.dtype() == DType::int32, "{}: {} must be int32; got {}", op, what, to_string(x.dtype()));
 }
 
-// The first place whose id is neither in [0, n) nor `allowed`.
+// The index of the first id that is neither in [0, n) nor `allowed`.
 std::optional<std::int64_t> first_outside(const Tensor& ids, std::int64_t n, std::optional<std::int32_t> allowed) {
   const auto values = ids.values<std::int32_t>();
   const auto bad = std::ranges::find_if(
@@ -36,8 +37,8 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
         ids.shape());
   const kernels::EmbeddingShape shape{.vocabulary = table.shape()[0], .cols = table.shape()[1], .count = ids.numel()};
   if (const auto bad = first_outside(ids, shape.vocabulary, std::nullopt)) {
-    fail("embedding: ids must be in [0, {}), the rows of the table; got {} at place {} of ids {}", shape.vocabulary,
-         ids.data<std::int32_t>()[*bad], *bad, ids.shape());
+    fail("embedding: ids must be in [0, {}), the rows of the table; got {} at index {} of ids of shape {}",
+         shape.vocabulary, ids.data<std::int32_t>()[*bad], *bad, ids.shape());
   }
   std::int64_t extents[Shape::kMaxRank];
   const auto end = std::ranges::copy(ids.shape().extents(), extents).out;
@@ -58,25 +59,27 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
 
 namespace {
 
-// The problem but for the logits; `factor` makes the mean of the sum. Points into the block of `targets`.
+// A cross-entropy without its logits. The loss is `factor` times the sum over the rows. `rows` points to the elements of
+// the targets, which must stay alive.
 struct CrossEntropyProblem {
   kernels::CrossEntropyRows rows;
   double factor;
 };
 
-// `shape`: of the logits.
+// `shape` is that of the logits.
 CrossEntropyProblem checked_targets(const char* op, const Shape& shape, const Tensor& targets,
                                     const CrossEntropy& options) {
   check_integers(op, "targets", targets);
   const Shape& st = targets.shape();
   check(shape.rank() >= 1 &&
             std::ranges::equal(shape.extents().first(static_cast<std::size_t>(shape.rank() - 1)), st.extents()),
-        "{}: targets must have the shape of logits without its last axis; got logits {} and targets {}", op, shape, st);
+        "{}: targets must have the shape of the logits without the last axis; got logits {} and targets {}", op, shape,
+        st);
   const double smoothing = options.label_smoothing;
   check(smoothing >= 0 && smoothing <= 1, "{}: label_smoothing must be between 0 and 1; got {}", op, smoothing);
   if (const auto bad = first_outside(targets, shape.cols(), options.ignored)) {
-    fail("{}: targets must be in [0, {}), or {} to be ignored; got {} at place {} of targets {}", op, shape.cols(),
-         options.ignored, targets.data<std::int32_t>()[*bad], *bad, st);
+    fail("{}: targets must be in [0, {}), or {} to be ignored; got {} at index {} of targets of shape {}", op,
+         shape.cols(), options.ignored, targets.data<std::int32_t>()[*bad], *bad, st);
   }
   const auto ids = targets.values<std::int32_t>();
   const auto counted = static_cast<double>(targets.numel() - std::ranges::count(ids, options.ignored));
@@ -120,28 +123,30 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 
 namespace {
 
-constexpr std::int64_t kLogitsBytes = std::int64_t{64} << 20;
+// linear_cross_entropy() processes larger logits in chunks of at most this size, but of at least 128 rows in forward.
+constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20;
 
-// Logits [rows, columns] that are there at once. Forward takes whole rows. Backward takes columns, so that a gradient
-// of the weight is made in one product; where products are cut, it is between two chains of their sums, so that both
-// gradients have the bits of the whole.
+// The part [rows, columns] of the logits that is processed at once. Forward uses whole rows. Backward uses as many rows
+// as it can with at least kGemmChain columns, usually all, so that the weight's gradient takes one product per chunk of
+// columns. Sums over rows or columns are cut only at multiples of kGemmChain, between two chains of the product, so that
+// both gradients are bit-identical to those without chunks.
 struct Chunk {
   std::int64_t rows, columns;
 };
 Chunk forward_chunk(const kernels::CrossEntropyRows& all, DType dtype) {
   constexpr std::int64_t kUnit = 128;
   const std::int64_t row_bytes = std::max<std::int64_t>(1, all.vocabulary * size_of(dtype));
-  const std::int64_t most = std::max(kUnit, kLogitsBytes / row_bytes / kUnit * kUnit);
+  const std::int64_t most = std::max(kUnit, kMaxLogitsBytes / row_bytes / kUnit * kUnit);
   return {std::max<std::int64_t>(1, std::min(all.rows, most)), all.vocabulary};
 }
 Chunk backward_chunk(const kernels::CrossEntropyRows& all, DType dtype) {
   constexpr std::int64_t kUnit = kernels::kGemmChain;
-  const std::int64_t logits = kLogitsBytes / size_of(dtype);
+  const std::int64_t logits = kMaxLogitsBytes / size_of(dtype);
   const std::int64_t rows = std::max<std::int64_t>(1, std::min(all.rows, logits / kUnit));
   return {rows, std::min(all.vocabulary, logits / rows / kUnit * kUnit)};
 }
 
-// body(first row, the rows of the chunk) for every chunk.
+// Calls body(index of the chunk's first row, rows of the chunk) for every chunk of `step` rows.
 template <class Body>
 void for_each_chunk(const kernels::CrossEntropyRows& all, std::int64_t step, const Body& body) {
   for (std::int64_t at = 0; at < all.rows; at += step) {
@@ -152,6 +157,7 @@ void for_each_chunk(const kernels::CrossEntropyRows& all, std::int64_t step, con
   }
 }
 
+// logits = x · weightᵀ.
 template <class T>
 void make_logits(const LinearShape& s, const T* x, const T* weight, T* logits, bool tiles) {
   kernels::Gemm<T> g = linear_product(s, x, weight, tiles);
@@ -170,7 +176,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   const auto [all, factor] = checked_targets(op, sx.with(-1, sw[0]), targets, options);
   const std::int64_t in = sx.cols(), out = sw[0];
   const Chunk chunk = forward_chunk(all, x.dtype());
-  const bool tiles = LinearShape{all.rows, in, out}.tiles_pay();  // what is chosen for all rows holds for a chunk
+  const bool tiles = LinearShape{all.rows, in, out}.tiles_pay();  // by the whole product, so that all chunks agree
   Tensor loss = empty({}, x.dtype()), stats = stats_of(all, x.dtype()), scratch = scratch_of(all);
   Tensor logits = empty({chunk.rows, out}, x.dtype());
   dispatch(x.dtype(), [&, all = all, factor = factor]<class T>() {
@@ -193,13 +199,13 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
         dispatch(x.dtype(), [&]<class T>() {
           const double scale = static_cast<double>(*g.out<T>()) * factor;
           const Sink<T> dx = g.in<T>(0), dweight = g.in<T>(1);
-          T* const d = logits.data<T>();  // the logits, then their gradient
+          T* const d = logits.data<T>();  // the logits, overwritten by their gradient
           if (all.rows == 0 && dweight && !dweight.add) std::fill(dweight.data, dweight.data + out * in, T{0});
           for_each_chunk(all, step.rows, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
             const T* const x_rows = x.data<T>() + at * in;
             const T* const row_stats = stats.data<T>() + at * kernels::kCrossEntropyStats;
             std::int64_t begin = 0;
-            do {  // once at least: without a vocabulary, dx is zero
+            do {  // at least once, because dx must be set to zero even if the vocabulary is empty
               const std::int64_t end = std::min(out, begin + step.columns);
               const LinearShape s{rows.rows, in, end - begin};
               const T* const w = weight.data<T>() + begin * in;

@@ -1,4 +1,5 @@
-// Softmax, log-softmax and layer normalisation over the last axis. Formulas: kernels/softmax.h, kernels/norm.h.
+// Softmax, log-softmax and layer normalisation over the last axis. The formulas are in kernels/softmax.h and
+// kernels/norm.h.
 #include "autograd/kernels/norm.h"
 
 #include "autograd/kernels/softmax.h"

@@ -1,14 +1,15 @@
-// Matrix products with their scratch from the pool, and the three of a linear layer that several ops share.
+// Matrix products with scratch memory from the pool, and the three products of a linear layer, which several ops share.
 #pragma once
 
 #include <span>
 
 #include "autograd/core/sink.h"
 #include "autograd/core/storage.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 
 namespace maki {
 
+/// Runs a product (kernels/gemm.h) and allocates the scratch memory that it needs.
 template <class T>
 void run(const kernels::Gemm<T>& g) {
   const std::int64_t bytes = kernels::gemm_scratch_bytes(g);
@@ -16,15 +17,16 @@ void run(const kernels::Gemm<T>& g) {
   kernels::gemm(g, std::span(scratch.data(), static_cast<std::size_t>(bytes)));
 }
 
-/// y [rows, out] = x [rows, in] · weight [out, in]ᵀ.
+/// The sizes of y [rows, out] = x [rows, in] · weight [out, in]ᵀ.
 struct LinearShape {
   std::int64_t rows, in, out;
 
-  /// Whether its products are recorded on tiles: in forward and in backward, which have the same three sizes.
+  /// Whether AMX tiles are faster for its products. The answer is the same for forward and backward, whose products have
+  /// the same three sizes.
   bool tiles_pay() const { return kernels::tiles_pay(rows, in, out); }
 };
 
-/// What is still to be given: where y goes, bias, activation.
+/// The product x · weightᵀ. The caller still has to set the output `c` and, if wanted, bias and activation.
 template <class T>
 kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weight, bool tiles) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.out, .k = s.in, .a = x, .lda = s.in, .b = weight, .ldb = s.in};

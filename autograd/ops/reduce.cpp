@@ -1,4 +1,4 @@
-// Sums and means. Back, the gradient is stretched over the axes that were summed: broadcasting forward.
+// Sums and means. Backward broadcasts the gradient along the axes that were summed.
 #include "autograd/kernels/reduce.h"
 
 #include <array>
@@ -11,19 +11,19 @@
 namespace maki {
 namespace {
 
-// Bit i: axis i is summed. No axes: all.
+// A bit mask: bit i is set if axis i is summed. An empty list means all axes.
 std::uint32_t axes_to_sum(const char* name, const Shape& shape, std::span<const int> axes) {
   if (axes.empty()) return (1u << shape.rank()) - 1;
   std::uint32_t mask = 0;
   for (const int axis : axes) {
     const std::uint32_t bit = 1u << shape.normalize(axis);
-    check((mask & bit) == 0, "{}: each axis may be named once; got {} twice for shape {}", name, axis, shape);
+    check((mask & bit) == 0, "{}: each axis may be listed only once; got {} twice for shape {}", name, axis, shape);
     mask |= bit;
   }
   return mask;
 }
 
-// The shape with summed axes gone, or with extent 1.
+// The shape after summing: the summed axes are removed or, with `keep`, have extent 1.
 Shape without(const Shape& shape, std::uint32_t summed, bool keep) {
   std::array<std::int64_t, Shape::kMaxRank> extents{};
   std::size_t rank = 0;

@@ -1,5 +1,5 @@
 // A program may use the library in its own static initialisers, before main().
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "autograd/ops.h"
 #include "autograd/parameter.h"
 #include "autograd/tape.h"

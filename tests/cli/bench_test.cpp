@@ -6,13 +6,13 @@
 #include <stdexcept>
 
 #include "autograd/kernels/peak.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
-#include "train/gemm_bench.h"
-#include "train/machine.h"
-#include "train/step_bench.h"
-#include "train/timing.h"
+#include "train/bench/gemm_bench.h"
+#include "train/bench/machine.h"
+#include "train/bench/step_bench.h"
+#include "train/bench/timing.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -129,7 +129,7 @@ TEST_CASE("bench measures the described model, and prints the result as text") {
   const Finished text = run_maki(Arguments{"bench"} + Arguments(kTiny.begin(), kTiny.end() - 1));
   INFO(text.err);
   REQUIRE(text.exit_code == 0);
-  REQUIRE_THAT(text.err, ContainsSubstring("2 layers, 2 heads, 16 wide, 3 x 8 tokens, vocabulary of 19"));
+  REQUIRE_THAT(text.err, ContainsSubstring("2 layers, 2 heads, width 16, 3 x 8 tokens, vocabulary of 19"));
   for (const char* word : {"GFLOP/s", "of the peak", "tokens per second", "attention", "update"})
     REQUIRE_THAT(text.out, ContainsSubstring(word));
 }

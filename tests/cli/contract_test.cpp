@@ -9,7 +9,7 @@
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
 #include "tests/metrics_lines.h"
-#include "train/run_directory.h"
+#include "train/run/run_directory.h"
 
 using namespace maki::tests;
 using nlohmann::json;

@@ -5,9 +5,9 @@
 
 #include "optim/optimizer.h"
 #include "tests/cli/require_refused.h"
-#include "train/checkpoint.h"
-#include "train/loaded_model.h"
-#include "train/trainer.h"
+#include "train/loop/loaded_model.h"
+#include "train/loop/trainer.h"
+#include "train/run/checkpoint.h"
 
 using namespace maki::tests;
 using nlohmann::json;
@@ -66,7 +66,7 @@ TEST_CASE("a user at a terminal is told how to end a prompt") {
   typed.typed = "the maki\n\x04";
   const Arguments rest = {"--max-tokens", "20", "--seed", "1"};
   const Finished finished = run.generate(Arguments{"-"} + rest, typed);
-  REQUIRE_THAT(finished.err, ContainsSubstring("type the prompt; Enter and then Ctrl-D end it"));
+  REQUIRE_THAT(finished.err, ContainsSubstring("type the prompt, then press Enter and Ctrl-D"));
   REQUIRE(finished.out == run.generate(Arguments{"--prompt", "the maki"} + rest).out);
 }
 

@@ -1,10 +1,10 @@
 // The output of `maki generate` against direct calls of the model and the sampler.
 #include <fmt/format.h>
 
-#include "nn/sampler.h"
+#include "nn/generate/sampler.h"
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
-#include "train/loaded_model.h"
+#include "train/loop/loaded_model.h"
 
 using namespace maki::tests;
 

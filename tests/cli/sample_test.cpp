@@ -33,11 +33,12 @@ TEST_CASE("a training run writes sample texts, which do not affect it and are th
   for (std::size_t i = 0; i < 3; ++i) {
     REQUIRE(samples[i].at("step") == 10 * (i + 1));
     REQUIRE(samples[i].at("text").get<std::string>().size() >= 50);
-    REQUIRE_THAT(shown.err, ContainsSubstring("step " + std::to_string(10 * (i + 1)) + ": the model writes\n  | "));
+    REQUIRE_THAT(shown.err,
+                 ContainsSubstring("step " + std::to_string(10 * (i + 1)) + ": sample of generated text:\n  | "));
   }
   REQUIRE(samples[0].at("text") != samples[1].at("text"));
   REQUIRE(samples_of(silent).empty());
-  REQUIRE_THAT(none.err, !ContainsSubstring("the model writes"));
+  REQUIRE_THAT(none.err, !ContainsSubstring("sample of generated text"));
   REQUIRE(samples_of(resumed) == samples);
   REQUIRE(read_text(checkpoint(silent, 30)) == read_text(checkpoint(with, 30)));
   REQUIRE(read_text(checkpoint(resumed, 30)) == read_text(checkpoint(with, 30)));

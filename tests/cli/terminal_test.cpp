@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "data/utf8.h"
+#include "data/text/utf8.h"
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
 
@@ -103,7 +103,7 @@ TEST_CASE("reports use singular and plural correctly, and printed commands can b
   const Finished single = run_maki(Arguments{"train", corpus, "--out", folder / "one", "--max-steps", "1"} + one);
   INFO(single.err);
   REQUIRE(single.exit_code == 0);
-  for (const char* words : {"1 layer,", "1 head,", "1 token at once", "1 step of 1 token on 1 thread (",
+  for (const char* words : {"1 layer,", "1 head,", "context of 1 token:", "1 step of 1 token on 1 thread (",
                             "done: 1 step in", "the warmup of 100 steps does not end within 1 step"}) {
     REQUIRE_THAT(single.err, ContainsSubstring(words));
   }
@@ -114,7 +114,7 @@ TEST_CASE("reports use singular and plural correctly, and printed commands can b
   REQUIRE(first.exit_code == 0);
   REQUIRE_THAT(first.err, !ContainsSubstring("warmup") && ContainsSubstring("2 steps of 1 token"));
   const std::string typed = "'" + (folder / "it'\\''s my run") + "'";
-  REQUIRE_THAT(first.err, ContainsSubstring("now: maki generate " + typed));
+  REQUIRE_THAT(first.err, ContainsSubstring("to generate text: maki generate " + typed));
   REQUIRE_THAT(run_maki(train + one).err, ContainsSubstring("continue it with --resume " + typed));
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("the memory that a run needs is reported before it is allocated, and i
   REQUIRE(huge.exit_code == 2);
   REQUIRE_THAT(huge.err, ContainsSubstring("12,000,") && ContainsSubstring("parameters\n") &&
                              ContainsSubstring(" passes over the text\n") && ContainsSubstring("memory about ") &&
-                             ContainsSubstring("warning: about "));
+                             ContainsSubstring("warning: the run needs about "));
   RunOptions options;
   options.error_file = log;
   options.meanwhile = [&](pid_t process) {
@@ -137,5 +137,5 @@ TEST_CASE("the memory that a run needs is reported before it is allocated, and i
   const Finished slow = run_maki(
       Arguments{"train", corpus, "--out", folder / "slow"} + kSmall + Arguments{"--max-steps", "1000000000"}, options);
   REQUIRE(slow.exit_code == 130);
-  REQUIRE_THAT(read_text(log), ContainsSubstring(" ms per step: about ") && !ContainsSubstring("of memory are needed"));
+  REQUIRE_THAT(read_text(log), ContainsSubstring(" ms per step: about ") && !ContainsSubstring("the run needs about "));
 }

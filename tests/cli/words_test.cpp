@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/require_refused.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 using namespace maki::tests;
 
@@ -24,17 +24,17 @@ const std::string kVerbs = "train, generate, eval, inspect, gradcheck, bench";
 }  // namespace
 
 TEST_CASE("a word that is not understood: the error names the nearest one, if any, and where to find help") {
-  REQUIRE(said({}) == "maki: a verb is needed: " + kVerbs + "; see maki --help\n");
-  REQUIRE(said({"trian"}) == "maki: trian: there is no such verb among " + kVerbs + "; the nearest is train\n");
-  REQUIRE(said({"fly"}) == "maki: fly: there is no such verb among " + kVerbs + "\n");
+  REQUIRE(said({}) == "maki: needs a verb: " + kVerbs + "; see maki --help\n");
+  REQUIRE(said({"trian"}) == "maki: trian: unknown verb; must be one of " + kVerbs + "; the nearest is train\n");
+  REQUIRE(said({"fly"}) == "maki: fly: unknown verb; must be one of " + kVerbs + "\n");
   REQUIRE(said({"train", "--learning-rte=3"}) ==
-          "maki: --learning-rte: there is no such option; the nearest is --learning-rate; see maki train --help\n");
-  REQUIRE(said({"train", "x", "--gpu"}) == "maki: --gpu: there is no such option; see maki train --help\n");
+          "maki: --learning-rte: unknown option; the nearest is --learning-rate; see maki train --help\n");
+  REQUIRE(said({"train", "x", "--gpu"}) == "maki: --gpu: unknown option; see maki train --help\n");
   REQUIRE(said({"train", "x", "--max-steps"}) == "maki: --max-steps: needs a value; see maki train --help\n");
   REQUIRE(said({"eval", "x", "--json=x"}) == "maki: --json: takes no value; see maki eval --help\n");
   REQUIRE(said({"bench", "gemm", "1,1,1", "--thread", "1"}) ==
-          "maki: --thread: there is no such option; the nearest is --threads; see maki bench gemm --help\n");
-  REQUIRE(said({"inspect", "a", "b"}) == "maki: b: nothing more is expected here; see maki inspect --help\n");
+          "maki: --thread: unknown option; the nearest is --threads; see maki bench gemm --help\n");
+  REQUIRE(said({"inspect", "a", "b"}) == "maki: b: unexpected argument; see maki inspect --help\n");
   REQUIRE_THAT(said({"train", "x", "--schedule", "quadratic"}), !ContainsSubstring("nearest"));
   REQUIRE_THAT(said({"generate"}), ContainsSubstring("RUN") && ContainsSubstring("see maki generate --help"));
 }
@@ -46,7 +46,7 @@ TEST_CASE("the error for an option of another verb names that verb") {
           "maki: --batch_size: is an option of maki train and maki bench, not of maki generate; see maki generate "
           "--help\n");
   REQUIRE(said({"train", "x", "--temperatur", "1"}) ==
-          "maki: --temperatur: there is no such option; the nearest is --temperature of maki generate; see maki train "
+          "maki: --temperatur: unknown option; the nearest is --temperature of maki generate; see maki train "
           "--help\n");
   for (const Arguments& early : {Arguments{"--batch-size", "3"}, Arguments{"--batch-size", "3", "train", "x"}}) {
     REQUIRE_THAT(said(early),
@@ -64,11 +64,11 @@ TEST_CASE("the error for another name of a verb names the verb") {
                                    {"test", "eval"},
                                    {"evaluate", "eval"},
                                    {"benchmark", "bench"}}) {
-    const std::string message =
-        std::string("maki: ") + word + ": there is no such verb among " + kVerbs + "; the nearest is " + verb + "\n";
-    REQUIRE(said({word}) == message);
-    REQUIRE(said({word, "--help"}) == message);
-    REQUIRE(said({"help", word}) == message);
+    const std::string sentence =
+        std::string("maki: ") + word + ": unknown verb; must be one of " + kVerbs + "; the nearest is " + verb + "\n";
+    REQUIRE(said({word}) == sentence);
+    REQUIRE(said({word, "--help"}) == sentence);
+    REQUIRE(said({"help", word}) == sentence);
   }
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
@@ -147,7 +147,7 @@ TEST_CASE("bench and gradcheck list and accept only options that they use") {
   }
   // An option before a verb of bench would have no effect.
   REQUIRE_THAT(said({"bench", "--n-layer", "2", "generate"}),
-               ContainsSubstring("--n-layer stands before generate, which it does not apply to"));
+               ContainsSubstring("--n-layer was given before generate, which it does not apply to"));
 }
 
 TEST_CASE("a preset of bench is the preset of train") {

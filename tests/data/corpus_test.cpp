@@ -1,16 +1,16 @@
 // Exotic corpora: each either gives exactly its bytes, and batches of them, or an error of one sentence. Splits by
 // characters.
-#include "data/corpus.h"
+#include "data/text/corpus.h"
 
 #include <cmath>
 #include <sys/stat.h>
 #include <thread>
 
-#include "data/batch.h"
-#include "data/dataset.h"
-#include "data/file.h"
-#include "data/hash.h"
-#include "data/utf8.h"
+#include "data/dataset/batch.h"
+#include "data/dataset/dataset.h"
+#include "data/text/file.h"
+#include "data/text/hash.h"
+#include "data/text/utf8.h"
 #include "tests/data/process_scopes.h"
 #include "tests/data/require_refused.h"
 #include "tests/files.h"

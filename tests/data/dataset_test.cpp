@@ -1,10 +1,10 @@
 // The split is exact, a part that is too short is named, and the best possible loss is that of the validation tokens.
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 
 #include <cmath>
 
-#include "data/hash.h"
-#include "data/utf8.h"
+#include "data/text/hash.h"
+#include "data/text/utf8.h"
 #include "tests/catch.h"
 #include "tests/data/require_refused.h"
 

@@ -1,10 +1,10 @@
 // Directories as corpora: which files are read, in which order, and how the others are reported.
-#include "data/directory.h"
+#include "data/text/directory.h"
 
 #include <sys/stat.h>
 
-#include "data/corpus.h"
-#include "data/glob.h"
+#include "data/text/corpus.h"
+#include "data/text/glob.h"
 #include "tests/data/process_scopes.h"
 #include "tests/data/require_refused.h"
 #include "tests/files.h"

@@ -1,10 +1,10 @@
 // Texts in other encodings: the error names the command that converts them, and --encoding reads them.
-#include "data/encoding.h"
+#include "data/text/encoding.h"
 
 #include <iconv.h>
 
-#include "data/corpus.h"
-#include "data/corpus_file.h"
+#include "data/text/corpus.h"
+#include "data/text/corpus_file.h"
 #include "tests/data/process_scopes.h"
 #include "tests/data/require_refused.h"
 #include "tests/files.h"

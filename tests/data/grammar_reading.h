@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/grammar.h"
+#include "data/stories/grammar.h"
 
 namespace maki {
 

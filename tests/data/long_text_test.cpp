@@ -1,8 +1,8 @@
 // A long text: the peak memory of reading and encoding it, and what is held afterwards.
 #include <fmt/format.h>
 
-#include "data/dataset.h"
-#include "data/utf8.h"
+#include "data/dataset/dataset.h"
+#include "data/text/utf8.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
 #include "tests/files.h"

@@ -1,7 +1,7 @@
 // How text from outside is displayed: nothing in it can control the terminal or imitate a line that maki prints.
-#include "data/printable.h"
+#include "data/text/printable.h"
 
-#include "data/shell_word.h"
+#include "data/text/shell_word.h"
 #include "tests/catch.h"
 
 using namespace maki;

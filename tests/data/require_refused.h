@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/error.h"
+#include "data/text/error.h"
 #include "tests/catch.h"
 
 namespace maki::tests {

@@ -1,13 +1,13 @@
 // The built-in stories: the grammars are proven unambiguous, so that their entropy is that of the texts; and the
 // language mistakes that a reader would notice.
-#include "data/stories.h"
+#include "data/stories/stories.h"
 
 #include <algorithm>
 #include <set>
 
 #include "autograd/core/check.h"
-#include "data/hash.h"
-#include "data/stories_text.h"
+#include "data/stories/stories_text.h"
+#include "data/text/hash.h"
 #include "tests/catch.h"
 #include "tests/data/grammar_reading.h"
 

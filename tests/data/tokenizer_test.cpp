@@ -1,15 +1,15 @@
 // Decoding returns the bytes that were encoded, errors name characters that the vocabulary lacks, and a saved tokenizer
 // is either read back exactly or refused.
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 #include <numeric>
 #include <random>
 #include <rapidcheck.h>
 #include <set>
 
-#include "data/hash.h"
-#include "data/unknown.h"
-#include "data/utf8.h"
+#include "data/text/hash.h"
+#include "data/text/unknown.h"
+#include "data/text/utf8.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
 #include "tests/data/require_refused.h"

@@ -1,6 +1,6 @@
 // The order of training windows: every window once per epoch, another order and phase in each epoch, and the order is
 // fixed forever.
-#include "data/windows.h"
+#include "data/dataset/windows.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "tests/kernels/amx_emulator.h"
 
-#include "autograd/kernels/amx.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/gemm/amx.h"
+#include "autograd/kernels/simd/target.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/kernels/attention.h"
+#include "autograd/kernels/attention/attention.h"
 #include "tests/catch.h"
 #include "tests/kernels/targets.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/kernels/attention_case.h"
 

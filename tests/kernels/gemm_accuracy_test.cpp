@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "tests/catch.h"
 #include "tests/kernels/gemm_case.h"
 

@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "autograd/kernels/gemm.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/kernels/amx_emulator.h"
 #include "tests/threads.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <type_traits>
 
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 
 namespace maki::kernels {
 

@@ -7,7 +7,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "tests/catch.h"
 #include "tests/kernels/gemm_case.h"
 #include "tests/kernels/gemm_chain.h"

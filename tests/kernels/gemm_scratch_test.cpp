@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "tests/catch.h"
 #include "tests/kernels/gemm_case.h"
 #include "tests/kernels/gemm_chain.h"

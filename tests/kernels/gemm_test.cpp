@@ -1,6 +1,6 @@
 // GEMM against the plain chains of tests/kernels/gemm_chain.h, bit for bit, on every target, in every layout and with
 // every number of threads.
-#include "autograd/kernels/gemm.h"
+#include "autograd/kernels/gemm/gemm.h"
 
 #include <algorithm>
 #include <cmath>

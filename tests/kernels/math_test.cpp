@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "autograd/core/philox.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/kernels/math_test.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/activation-inl.h"
-#include "autograd/kernels/partial-inl.h"
-#include "autograd/kernels/philox-inl.h"
+#include "autograd/kernels/simd/activation-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/philox-inl.h"
 
 #ifndef MAKI_TESTS_MATH_FUNCTION_
 #define MAKI_TESTS_MATH_FUNCTION_

@@ -1,4 +1,4 @@
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 
 namespace maki::tests {

@@ -1,10 +1,10 @@
 // Cached generation has the bits of the full forward pass, however the tokens are split into calls.
-#include "nn/kv_cache.h"
+#include "nn/generate/kv_cache.h"
 
 #include <cmath>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/nn/small_gpt.h"
 

@@ -14,7 +14,7 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;  // [rows][columns]
 
-// The model of nn/gpt.h for one sequence, written with plain loops instead of tensors.
+// The model of nn/models/gpt.h for one sequence, written with plain loops instead of tensors.
 class PlainGpt {
  public:
   explicit PlainGpt(const SmallGpt& gpt) : store_(gpt.store), c_(gpt.model.config) {}

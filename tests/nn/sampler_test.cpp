@@ -1,4 +1,4 @@
-#include "nn/sampler.h"
+#include "nn/generate/sampler.h"
 
 #include <cmath>
 #include <limits>

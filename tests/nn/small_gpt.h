@@ -6,7 +6,7 @@
 #include <string>
 
 #include "autograd/tape.h"
-#include "nn/gpt.h"
+#include "nn/models/gpt.h"
 #include "tests/tensors.h"
 
 namespace maki::tests {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "autograd/ops.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"

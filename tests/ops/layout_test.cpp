@@ -5,7 +5,7 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/reduce.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "autograd/ops.h"
 #include "tests/catch.h"
 #include "tests/ops/op_case.h"

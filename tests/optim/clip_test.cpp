@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 
 using namespace maki;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/optim/small_store.h"
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "autograd/kernels/target.h"
+#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/optim/small_store.h"
 

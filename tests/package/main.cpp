@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
 #include "autograd/tape.h"
-#include "nn/gpt.h"
+#include "nn/models/gpt.h"
 #include "optim/optimizer.h"
 
 int main() {

@@ -7,7 +7,7 @@
 
 #include "tests/train/small_checkpoint.h"
 #include "tests/train/small_data.h"
-#include "train/session.h"
+#include "train/loop/session.h"
 
 namespace maki::tests {
 

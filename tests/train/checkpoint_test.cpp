@@ -1,12 +1,12 @@
 // What a checkpoint holds: it comes back to the last bit, weights need no optimizer, what does not fit is named, and a
 // section forged with a valid hash does no harm.
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 
 #include <cmath>
 
 #include "tests/files.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/error.h"
+#include "train/run/error.h"
 
 using namespace maki;
 using namespace maki::tests;

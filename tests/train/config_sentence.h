@@ -5,7 +5,7 @@
 
 #include "autograd/core/check.h"
 #include "tests/files.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 namespace maki::tests {
 

@@ -1,6 +1,6 @@
 // The table of fields: every one reads back from its echo, refuses what is out of its range or type with a sentence,
 // and is known by its nearest name.
-#include "train/config.h"
+#include "train/config/config.h"
 
 #include <fmt/format.h>
 
@@ -74,6 +74,7 @@ TEST_CASE("training fields are fixed, run fields are free") {
 TEST_CASE("each field alone, set to another value, is told apart and reads back from the echo") {
   REQUIRE(fields().size() > 30);
   for (const Field& field : fields()) {
+    if (field.choices.size() == 1) continue;  // has no other value
     INFO(field.name);
     Config config;
     set_field(config, field, another_value(field));
@@ -91,7 +92,7 @@ TEST_CASE("each field alone, set to another value, is told apart and reads back 
       REQUIRE(differences[0].name == field.name);
       REQUIRE(differences[0].first == field_text(Config(), field));
       REQUIRE(differences[0].second == field_text(config, field));
-      const Config trained = read_back(training_toml(config));
+      const Config trained = read_training_toml(training_toml(config));
       REQUIRE(training_differences(trained, config).empty());
       REQUIRE(training_toml(trained) == training_toml(config));
     }

@@ -1,7 +1,7 @@
 // The configuration as TOML: types, lines in messages, and values that read back to the last bit and byte.
 #include <locale>
 
-#include "data/error.h"
+#include "data/text/error.h"
 #include "tests/train/config_sentence.h"
 
 using namespace maki;
@@ -80,7 +80,7 @@ TEST_CASE("doubles read back to the last bit, and names of any kind read back") 
   for (const double value : {0.1, 1.0 / 3, 1e-3, 5e-324, 123.456789, 6.02e-23, 0.30000000000000004}) {
     Config config;
     config.learning_rate = value;
-    REQUIRE(read_back(training_toml(config)).learning_rate == value);
+    REQUIRE(read_training_toml(training_toml(config)).learning_rate == value);
   }
   for (const std::string& name :
        {std::string("plain"), std::string("two words"), std::string("quote\"quote"), std::string("it's"),
@@ -102,8 +102,7 @@ TEST_CASE("phases and the hash of initial weights stand in the text only where t
   REQUIRE_FALSE(holds(training_toml(config), "init_from"));
   config.phases = {{100, 200, 0.1, 1.0 / 3 / 10, 5}, {200, 300, 2, 0, 0}};
   config.init_from = "0123456789abcdef0123456789abcdef";
-  for (const std::string& text : {to_toml(config), training_toml(config)}) {
-    const Config again = read_back(text);
+  for (const Config& again : {read_back(to_toml(config)), read_training_toml(training_toml(config))}) {
     REQUIRE(again.phases == config.phases);
     REQUIRE(again.init_from == config.init_from);
   }

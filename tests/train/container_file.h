@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "data/hash.h"
+#include "data/text/hash.h"
 #include "tests/files.h"
-#include "train/container.h"
-#include "train/error.h"
+#include "train/run/container.h"
+#include "train/run/error.h"
 
 namespace maki::tests {
 

@@ -1,5 +1,5 @@
 // The container: every flipped byte, every cut, every extension and every splice is refused with a sentence.
-#include "train/container.h"
+#include "train/run/container.h"
 
 #include "tests/train/container_file.h"
 

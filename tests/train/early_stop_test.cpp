@@ -1,5 +1,5 @@
 // A run that is overfitting ends early, at the same step whether or not it was stopped and resumed on the way.
-#include "train/early_stop.h"
+#include "train/run/early_stop.h"
 
 #include "tests/train/captured_run.h"
 

@@ -1,5 +1,5 @@
 // The memory that a run will need is estimated before it is allocated, and the estimate is close to what the run takes.
-#include "train/estimate.h"
+#include "train/loop/estimate.h"
 
 #include "autograd/core/storage.h"
 #include "tests/train/small_checkpoint.h"

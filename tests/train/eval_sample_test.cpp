@@ -5,7 +5,7 @@
 #include "tests/metrics_lines.h"
 #include "tests/train/captured_run.h"
 #include "tests/train/small_data.h"
-#include "train/evaluate.h"
+#include "train/loop/evaluate.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -141,7 +141,7 @@ TEST_CASE("after a change of the share, best is measured again before anything i
   run.config.eval_batches = 40;
   const std::string said = run.go_on(30, 30);
   INFO(said);
-  REQUIRE(holds(said, fmt::format("best (step {}) is measured again", step)));
+  REQUIRE(holds(said, fmt::format("measured the best checkpoint (step {}) again", step)));
   Trainer trainer(run.config, run.data);
   load_values(ContainerReader(run.directory.checkpoint_file(step)), trainer.store());
   REQUIRE(run.directory.best()->step == step);

@@ -1,11 +1,11 @@
 // The loss of an evaluation against a sum over every target of the text, each predicted from its own window only.
-#include "train/evaluate.h"
+#include "train/loop/evaluate.h"
 
 #include <cmath>
 
 #include "tests/catch.h"
 #include "tests/train/small_data.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -1,6 +1,6 @@
 // The commit protocol: whichever call fails in whatever way, the old or the new file is there and whole, and a reported
 // success is one.
-#include "train/file_system.h"
+#include "train/run/file_system.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/files.h"
-#include "train/error.h"
+#include "train/run/error.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -216,7 +216,7 @@ TEST_CASE("the error of a failed commit mentions the previous file only if there
   REQUIRE_FALSE(holds(first, "intact"));
   put(folder / "file", kOld);
   fs.calls.clear();
-  REQUIRE(holds(sentence<CheckpointError>([&] { commit(fs, folder / "file", kNew); }), "before is intact"));
+  REQUIRE(holds(sentence<CheckpointError>([&] { commit(fs, folder / "file", kNew); }), "previous file is intact"));
   REQUIRE(get(folder / "file") == kOld);
 }
 

@@ -1,5 +1,5 @@
 // The sum of the gradients of micro-batches has the order of a binary tree over their indices, bit for bit.
-#include "train/gradient_tree.h"
+#include "train/loop/gradient_tree.h"
 
 #include <bit>
 #include <vector>

@@ -59,7 +59,7 @@ TEST_CASE("a run killed around every checkpoint, at any moment, ends with the sa
     INFO("killed at step " << target << ": " << finished.err);
     REQUIRE(finished.exit_code == 128 + SIGKILL);
     // Nothing was ever torn or missing: existing files are whole, and the files that pointers name exist.
-    for (const char* trouble : {"falling back", "which is missing", "best names"})
+    for (const char* trouble : {"falling back", "which is missing", "best points to"})
       REQUIRE(finished.err.find(trouble) == std::string::npos);
   }
   const int steps = killed.newest() + 3;

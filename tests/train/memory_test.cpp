@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "data/corpus.h"
+#include "data/text/corpus.h"
 #include "tests/catch.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // metrics.jsonl: the exact text of both kinds of lines, only finite numbers, and truncation to the step from which a
 // run resumes.
-#include "train/metrics.h"
+#include "train/run/metrics.h"
 
 #include <algorithm>
 #include <csignal>
@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 
 #include "tests/files.h"
-#include "train/error.h"
-#include "train/progress.h"
+#include "train/loop/progress.h"
+#include "train/run/error.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -1,12 +1,12 @@
 // The start of a run: no file of the user is overwritten or deleted, and a failed start removes what it created.
-#include "train/new_run.h"
+#include "train/run/new_run.h"
 
 #include <cerrno>
 #include <cstring>
 #include <sys/file.h>
 
 #include "tests/files.h"
-#include "train/error.h"
+#include "train/run/error.h"
 
 using namespace maki;
 using namespace maki::tests;

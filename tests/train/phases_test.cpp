@@ -5,7 +5,7 @@
 
 #include "tests/files.h"
 #include "tests/train/resumable_run.h"
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;

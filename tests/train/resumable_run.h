@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/cli/small_run.h"
-#include "train/run_directory.h"
+#include "train/run/run_directory.h"
 
 namespace maki::tests {
 

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "tests/train/small_checkpoint.h"
-#include "train/error.h"
-#include "train/loaded_model.h"
+#include "train/loop/loaded_model.h"
+#include "train/run/error.h"
 
 using namespace maki;
 using namespace maki::tests;

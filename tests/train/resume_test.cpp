@@ -60,7 +60,7 @@ TEST_CASE("a last checkpoint that verifies but cannot be gone on from: the run f
     INFO(name << ": " << said);
     REQUIRE(said.starts_with(file));
     REQUIRE(holds(said, "falling back"));
-    REQUIRE(holds(said, "resumes after step 5"));
+    REQUIRE(holds(said, "resuming after step 5"));
   }
 }
 
@@ -90,8 +90,8 @@ TEST_CASE("a last that names a missing file is reported, and the newest checkpoi
   std::filesystem::remove(checkpoint(run.path, kSteps));
   const std::string said = run.again();
   INFO(said);
-  REQUIRE(holds(said, "checkpoints/last: names step-00000006.maki, which is missing"));
-  REQUIRE(holds(said, "resumes after step 5"));
+  REQUIRE(holds(said, "checkpoints/last: points to step-00000006.maki, which is missing"));
+  REQUIRE(holds(said, "resuming after step 5"));
 }
 
 TEST_CASE("a checkpoint that cannot be read: exit 4, nothing changes, and once it can be read the run goes on") {
@@ -114,7 +114,7 @@ TEST_CASE("a checkpoint that cannot be read: exit 4, nothing changes, and once i
     REQUIRE(state() == before);
     std::filesystem::rename(away, file);
   }
-  REQUIRE(holds(run.again(), "resumes after step 5"));
+  REQUIRE(holds(run.again(), "resuming after step 5"));
 }
 
 TEST_CASE("a run that ended between its last save and its last evaluation evaluates when it is resumed") {
@@ -160,7 +160,7 @@ TEST_CASE("a run returns to an earlier checkpoint: the same end, and what came a
   const Finished finished = run_maki({"train", "--resume", run.path, "--checkpoint", "5"});
   INFO(finished.err);
   REQUIRE(finished.exit_code == 0);
-  REQUIRE(holds(finished.err, "resumes after step 5"));
+  REQUIRE(holds(finished.err, "resuming after step 5"));
   REQUIRE(holds(finished.err, run.path + "/abandoned-1"));
   REQUIRE(read_text(checkpoint(run.path, kSteps)) == run.expected);
   REQUIRE(read_text(run.path + "/abandoned-1/step-00000006.maki") == run.expected);

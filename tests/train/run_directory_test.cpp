@@ -1,6 +1,6 @@
 // The run directory: never two runs in one, never two processes, and the checkpoints that `last` and `best` name are
 // kept.
-#include "train/run_directory.h"
+#include "train/run/run_directory.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,10 +8,10 @@
 
 #include "tests/data/process_scopes.h"
 #include "tests/files.h"
-#include "train/container.h"
-#include "train/error.h"
-#include "train/metrics.h"
-#include "train/run_lock.h"
+#include "train/run/container.h"
+#include "train/run/error.h"
+#include "train/run/metrics.h"
+#include "train/run/run_lock.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -1,5 +1,5 @@
 // A session that resumes a run: which checkpoint is its best, and which files it trusts.
-#include "train/session.h"
+#include "train/loop/session.h"
 
 #include <cerrno>
 #include <functional>
@@ -7,7 +7,7 @@
 #include <map>
 
 #include "tests/train/captured_run.h"
-#include "train/error.h"
+#include "train/run/error.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -55,7 +55,7 @@ TEST_CASE("a best of a step after the one resumed from is reported, and the best
   run.directory.set_best({30, 0.25});
   const std::string said = run.go_on(20, 20);
   INFO(said);
-  REQUIRE(holds(said, "best names step 30, which this run has not reached; the best is now step 10"));
+  REQUIRE(holds(said, "best points to step 30, which this run has not reached; the best is now step 10"));
   REQUIRE(run.directory.best()->step == 10);
   REQUIRE(run.directory.best()->loss == 0.5);
 }
@@ -76,7 +76,7 @@ TEST_CASE("a best whose checkpoint is damaged or missing is reported, and the be
     run.directory.set_best({20, 0.25});
     const std::string said = run.go_on(30, 30);
     INFO(said);
-    REQUIRE(holds(said, "best names step 20, whose checkpoint is missing or damaged; the best is now step 10"));
+    REQUIRE(holds(said, "best points to step 20, whose checkpoint is missing or damaged; the best is now step 10"));
     REQUIRE(run.directory.best()->step == 10);
     REQUIRE(run.directory.best()->loss == 0.5);
   }
@@ -98,7 +98,7 @@ TEST_CASE("a best whose checkpoint cannot be read stops the session, and neither
   std::filesystem::rename(away, best);
   const std::string said = run.go_on(30, 30);
   INFO(said);
-  REQUIRE_FALSE(holds(said, "best names"));
+  REQUIRE_FALSE(holds(said, "best points to"));
   REQUIRE(run.directory.best()->step == 20);
 }
 
@@ -155,12 +155,12 @@ TEST_CASE("if no evaluated checkpoint can be read there is no best, until the ne
   run.directory.set_best({5, 0.125});
   const std::string said = run.go_on(10, 20);
   INFO(said);
-  REQUIRE(holds(said, "best names step 5, whose checkpoint is missing or damaged; there is none now"));
+  REQUIRE(holds(said, "best points to step 5, whose checkpoint is missing or damaged; there is no best now"));
   REQUIRE(run.directory.best()->step >= 10);
   // Nothing is left to measure, so the pointer is removed.
   put(run.directory.metrics_file(), "{\"kind\":\"eval\",\"step\":20,\"train_loss\":1.0}\n");
   run.directory.set_best({5, 0.125});
-  REQUIRE(holds(run.go_on(20, 20), "there is none now"));
+  REQUIRE(holds(run.go_on(20, 20), "there is no best now"));
   REQUIRE_FALSE(run.directory.best().has_value());
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("an evaluation recorded before best was moved counts, without a report
   run.directory.set_best({10, 0.5});
   const std::string said = run.go_on(20, 20);
   INFO(said);
-  REQUIRE_FALSE(holds(said, "best names"));
+  REQUIRE_FALSE(holds(said, "best points to"));
   REQUIRE(run.directory.best()->step == 20);
   REQUIRE(run.directory.best()->loss == 0.25);
 }
@@ -253,7 +253,7 @@ TEST_CASE("step 0 is never the best, whatever the files contain") {
   REQUIRE(run.directory.best()->step == 10);
   run.measured({{0, 0.25}, {10, 0.75}, {20, 0.5}});
   run.directory.set_best({0, 0.25});
-  REQUIRE(holds(run.go_on(20, 20), "best names step 0, whose weights are untrained; the best is now step 20"));
+  REQUIRE(holds(run.go_on(20, 20), "best points to step 0, whose weights are untrained; the best is now step 20"));
   REQUIRE(run.directory.best()->step == 20);
 }
 

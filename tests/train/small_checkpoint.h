@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tests/files.h"
-#include "train/checkpoint.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
+#include "train/run/checkpoint.h"
 
 namespace maki::tests {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "autograd/core/philox.h"
-#include "data/dataset.h"
-#include "train/config.h"
+#include "data/dataset/dataset.h"
+#include "train/config/config.h"
 
 namespace maki::tests {
 

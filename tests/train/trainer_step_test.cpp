@@ -5,12 +5,12 @@
 #include <numbers>
 #include <vector>
 
-#include "data/windows.h"
+#include "data/dataset/windows.h"
 #include "nn/layers.h"
 #include "tests/files.h"
 #include "tests/train/small_data.h"
-#include "train/error.h"
-#include "train/trainer.h"
+#include "train/loop/trainer.h"
+#include "train/run/error.h"
 
 using namespace maki;
 using namespace maki::tests;

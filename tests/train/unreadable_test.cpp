@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "tests/train/small_checkpoint.h"
-#include "train/error.h"
-#include "train/loaded_model.h"
-#include "train/run_directory.h"
+#include "train/loop/loaded_model.h"
+#include "train/run/error.h"
+#include "train/run/run_directory.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -1,0 +1,188 @@
+// What forward and backward attention share, for one SIMD target: the register-tiled product that does all matrix
+// arithmetic, 2^x, the online softmax of a row, and dropout of a row of weights.
+//
+// All products of attention are C[r][c] (+)= Σ_i A(r, i) · B[i][c], vectorized over c. For the scores and dp, c runs
+// over keys (B is kᵀ or vᵀ, packed once per block); for y, dq, dk and dv it runs over columns of the head. Every
+// element is one reduction chain over i in order, whatever register tile it falls into.
+//
+// Included by kernel files between foreach_target and their HWY_BEFORE_NAMESPACE; compiled once per target.
+#if defined(MAKI_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_ATTENTION_INL_H_
+#undef MAKI_KERNELS_ATTENTION_INL_H_
+#else
+#define MAKI_KERNELS_ATTENTION_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "autograd/kernels/attention/pack-inl.h"
+#include "autograd/kernels/attention/tile.h"
+#include "autograd/kernels/simd/math-inl.h"
+#include "autograd/kernels/simd/philox-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Rows of a register tile. 8 × 2 vectors make 16 accumulators, twice what hides the latency of fused multiply-adds;
+// where there are only 16 registers, 4 × 2 leaves room for the operands.
+#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // in Highway, lower numbers are better targets
+inline constexpr int kTileRows = 8;
+#else
+inline constexpr int kTileRows = 4;
+#endif
+
+enum class Store { set, add, scale_add };  // C = sum, C += sum, C = C · alpha[row] + sum
+
+/// One register tile: C [R, V vectors] = A B, combined with C as kStore says. A is [R, depth] with rows lda apart or,
+/// with kAcross, transposed: [depth, R]. B is [depth, V vectors]; the rows of B and C are ldb and ldc apart.
+template <int R, int V, bool kAcross, Store kStore, class T>
+HWY_INLINE void Tile(std::int64_t depth, const T* HWY_RESTRICT a, std::int64_t lda, const T* HWY_RESTRICT b,
+                     std::int64_t ldb, T* HWY_RESTRICT c, std::int64_t ldc, const T* alpha) {
+  const hn::ScalableTag<T> d;
+  using Vec = hn::Vec<decltype(d)>;
+  constexpr std::int64_t kN = Lanes<T>();
+  Vec sum[R][V];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(d);
+  }
+  for (std::int64_t i = 0; i < depth; ++i) {
+    Vec row[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) row[v] = hn::LoadU(d, b + i * ldb + v * kN);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const Vec factor = hn::Set(d, kAcross ? a[i * lda + r] : a[r * lda + i]);
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) {
+      T* const at = c + r * ldc + v * kN;
+      if constexpr (kStore == Store::add) sum[r][v] = hn::Add(hn::LoadU(d, at), sum[r][v]);
+      if constexpr (kStore == Store::scale_add) {
+        sum[r][v] = hn::MulAdd(hn::LoadU(d, at), hn::Set(d, alpha[r]), sum[r][v]);
+      }
+      hn::StoreU(sum[r][v], d, at);
+    }
+  }
+}
+
+/// The same for C [R, cols], where cols is a multiple of the vector size.
+template <int R, bool kAcross, Store kStore, class T>
+HWY_NOINLINE void Product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
+                          std::int64_t ldb, T* c, std::int64_t ldc, const T* alpha = nullptr) {
+  constexpr std::int64_t kN = Lanes<T>();
+  constexpr int kWide = R == 1 ? 4 : 2;  // with a single row, only its columns give independent accumulators
+  std::int64_t at = 0;
+  for (; at + kWide * kN <= cols; at += kWide * kN) {
+    Tile<R, kWide, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
+  }
+  for (; at < cols; at += kN) Tile<R, 1, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
+}
+
+/// 2^x for x <= 0: exactly 1 at 0; 0 where the result is below the normal range, so also at −Inf; NaN stays NaN. 2^f on
+/// |f| <= 1/2 is a minimax polynomial with constant term 1 (Remez in 50 digits; relative error 2.6e-9 for
+/// float, 1.8e-17 for double). The argument of a softmax is never positive, so the upper end of the range needs no
+/// care: 13 operations, where Exp takes 19.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Exp2Negative(D d, V x) {
+  using T = hn::TFromD<D>;
+  constexpr bool kFloat = sizeof(T) == 4;
+  const hn::RebindToUnsigned<D> du;
+  // Adding 1.5·2^23 (float64: 1.5·2^52) leaves the nearest integer, plus the exponent bias, in the low bits.
+  const V magic = hn::Set(d, static_cast<T>(kFloat ? 12582912.0 + 127 : 6755399441055744.0 + 1023));
+  const V shifted = hn::Add(x, magic);
+  const V f = hn::Sub(x, hn::Sub(shifted, magic));
+  V p;
+  if constexpr (kFloat) {
+    p = Polynomial(d, f, 1, 0.693147214968027899, 0.240226527828877374, 0.0555031055101379717, 0.00961769297299306232,
+                   0.00134066439023517592, 0.000155946781613266193);
+  } else {
+    p = Polynomial(d, f, 1, 0.693147180559945697, 0.24022650695910098, 0.0555041086647903946, 0.00961812910760700238,
+                   0.00133335581534399647, 0.000154035304415721303, 1.52527273851938682e-05, 1.32154426753298221e-06,
+                   1.01806476592341389e-07, 7.07257041281442351e-09, 4.07807192958833667e-10);
+  }
+  constexpr int kMantissa = kFloat ? 23 : 52;
+  const V power = hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::BitCast(du, shifted)));
+  const auto tiny = hn::Lt(x, hn::Set(d, static_cast<T>(kFloat ? -125.5 : -1021.5)));
+  return hn::IfThenZeroElse(tiny, hn::Mul(p, power));
+}
+
+/// The running maximum of one row after a block: the larger of `old` and its scores s of the `visible` keys.
+template <class T>
+HWY_INLINE T RowMax(const T* s, std::int64_t visible, T old) {
+  const hn::ScalableTag<T> d;
+  constexpr std::int64_t kN = Lanes<T>();
+  auto most = hn::Set(d, old);
+  std::int64_t j = 0;
+  for (; j + kN <= visible; j += kN) most = hn::Max(most, hn::LoadU(d, s + j));
+  if (j < visible) {
+    const auto seen = hn::FirstN(d, static_cast<std::size_t>(visible - j));
+    most = hn::Max(most, hn::IfThenElse(seen, hn::LoadU(d, s + j), most));
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+/// Replaces the scores s of one row by weights p = 2^(s − max), with zeros from `visible` to `width`, and updates the
+/// row's sums by lane: lane_sum = lane_sum · alpha + p.
+template <class T>
+HWY_INLINE void RowWeights(T* s, std::int64_t visible, std::int64_t width, T max, T alpha, T* lane_sum) {
+  const hn::ScalableTag<T> d;
+  constexpr std::int64_t kN = Lanes<T>();
+  const auto shift = hn::Set(d, max);
+  auto sum = hn::Zero(d);
+  std::int64_t j = 0;
+  for (; j + kN <= visible; j += kN) {
+    const auto p = Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift));
+    sum = hn::Add(sum, p);
+    hn::StoreU(p, d, s + j);
+  }
+  if (j < visible) {
+    const auto seen = hn::FirstN(d, static_cast<std::size_t>(visible - j));
+    const auto p = hn::IfThenElseZero(seen, Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift)));
+    sum = hn::Add(sum, p);
+    hn::StoreU(p, d, s + j);
+    j += kN;
+  }
+  for (; j < width; j += kN) hn::StoreU(hn::Zero(d), d, s + j);
+  hn::StoreU(hn::MulAdd(hn::LoadU(d, lane_sum), hn::Set(d, alpha), sum), d, lane_sum);
+}
+
+/// y [n] = 2^(x − shift) for x <= shift, n rounded up to whole vectors.
+template <class T>
+HWY_INLINE void Exp2Of(const T* x, const T* shift, std::int64_t n, T* y) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t i = 0; i < n; i += Lanes<T>()) {
+    hn::StoreU(Exp2Negative(d, hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, shift + i))), d, y + i);
+  }
+}
+
+/// keep [count] = 1 / (1 − p), or 0 where the weight is dropped, for the first `count` picked keys of a block. `row` is
+/// the index of the row's key 0 in the random stream.
+template <class T>
+HWY_NOINLINE void DropoutRow(const DropoutRule& rule, std::uint64_t row, const KeyBlock& keys, std::int64_t count,
+                             T* HWY_RESTRICT keep) {
+  if (count == 0) return;
+  HWY_ALIGN std::uint32_t words[256];  // 64 keys lie in at most 17 blocks of four words; PhiloxWords() wants 64 blocks
+  const std::uint64_t first = row + static_cast<std::uint64_t>(keys.first);
+  const std::int64_t extent = keys.pick == nullptr ? count : keys.pick[count - 1] + 1;
+  const std::uint32_t* const own = words + first % 4;
+  PhiloxWords(*rule.stream, first / 4, (first % 4 + static_cast<std::uint64_t>(extent) + 3) / 4, words);
+  const T kept = static_cast<T>(rule.factor);
+  if (keys.pick == nullptr) {
+    for (std::int64_t j = 0; j < count; ++j) keep[j] = own[j] < rule.threshold ? T{0} : kept;
+  } else {
+    for (std::int64_t j = 0; j < count; ++j) keep[j] = own[keys.pick[j]] < rule.threshold ? T{0} : kept;
+  }
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // MAKI_KERNELS_ATTENTION_INL_H_

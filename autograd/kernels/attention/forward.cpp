@@ -1,0 +1,271 @@
+// Forward attention (see attention.h). A tile of queries takes one block of keys after the other:
+//
+//   s = (q · scale · log₂ e) kᵀ      m' = max(m, max s)      α = 2^(m − m')      p = 2^(s − m')
+//   l = l · α + Σ p                  y = y · α + (p ∘ keep) v
+//
+// with the dropout factors keep. At the end y is divided by l, and lse = m + log₂ l. Scores are logarithms to base 2,
+// which saves a multiplication in every exponential. l is summed lane by lane; the lanes are added once, at the end.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/attention/attention.h"
+#include "autograd/kernels/attention/tile.h"
+#include "autograd/kernels/simd/target.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/attention/forward.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/attention/attention-inl.h"
+#include "autograd/kernels/attention/origin-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+
+/// The scratch of a tile; see forward_tile_scratch(). d = padded(head_size), tile = kForwardTile.
+template <class T>
+struct ForwardScratch {
+  T *q, *y, *lane_sum, *max, *sum;  // [tile, d] twice, [tile, kPadding], [tile] twice
+  T *kt, *v;                        // [d, kKeyBlock], [kKeyBlock, d]
+  T *p, *new_max, *alpha, *keep;    // of one group of rows: [kPadding, kKeyBlock], [kPadding] twice; [kKeyBlock]
+  T* origins;                       // [3, d]
+
+  ForwardScratch(T* at, std::int64_t d)
+      : q(at),
+        y(q + kForwardTile * d),
+        lane_sum(y + kForwardTile * d),
+        max(lane_sum + kForwardTile * kPadding),
+        sum(max + kForwardTile),
+        kt(sum + kForwardTile),
+        v(kt + kKeyBlock * d),
+        p(v + kKeyBlock * d),
+        new_max(p + kPadding * kKeyBlock),
+        alpha(new_max + kPadding),
+        keep(alpha + kPadding),
+        origins(keep + kKeyBlock) {}
+};
+
+/// The values of one block of keys: packed or, for a single query, in place.
+template <class T>
+struct Values {
+  const T* data;
+  std::int64_t ld;
+  bool finite;
+};
+
+/// Online softmax of R rows of the tile, from `row` on, over one block of keys whose scores are in s.p; `first` says
+/// that it is the rows' first block. visible [R], the number of picked keys that each row sees, never decreases.
+template <int R, class T>
+HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t row,
+                               const KeyBlock& keys, const std::int64_t* visible, const Values<T>& values, bool first) {
+  constexpr std::int64_t kN = Lanes<T>();
+  const std::int64_t d = padded(tile.head_size), most = visible[R - 1], width = (most + kN - 1) / kN * kN;
+  const std::int64_t columns = (tile.head_size + kN - 1) / kN * kN;
+  T* const max = s.max + row;
+  T* const y = s.y + row * d;
+  if (first) {
+    std::fill(max, max + R, std::numeric_limits<T>::lowest());
+    std::fill(s.lane_sum + row * kPadding, s.lane_sum + (row + R) * kPadding, T{0});
+  }
+
+  for (int r = 0; r < R; ++r) s.new_max[r] = RowMax(s.p + r * kKeyBlock, visible[r], max[r]);
+  Exp2Of(max, s.new_max, R, s.alpha);
+  for (int r = 0; r < R; ++r) {
+    T* const p = s.p + r * kKeyBlock;
+    max[r] = s.new_max[r];
+    RowWeights(p, visible[r], width, s.new_max[r], s.alpha[r], s.lane_sum + (row + r) * kPadding);
+    if (tile.dropout.stream != nullptr && row + r < tile.queries) {
+      const auto number = tile.first_weight + static_cast<std::uint64_t>((row + r) * tile.keys);
+      DropoutRow(tile.dropout, number, keys, visible[r], s.keep);
+      for (std::int64_t j = 0; j < visible[r]; ++j) p[j] *= s.keep[j];
+    }
+  }
+  if (values.finite || visible[0] == most) {
+    if (first) {
+      Product<R, false, Store::set>(columns, most, s.p, kKeyBlock, values.data, values.ld, y, d);
+    } else {
+      Product<R, false, Store::scale_add>(columns, most, s.p, kKeyBlock, values.data, values.ld, y, d, s.alpha);
+    }
+    return;
+  }
+  if (first) std::fill(y, y + R * d, T{0});
+  for (int r = 0; r < R; ++r) {  // row by row: only some of the rows see a value that is not finite
+    Product<1, false, Store::scale_add>(columns, visible[r], s.p + r * kKeyBlock, kKeyBlock, values.data, values.ld,
+                                        y + r * d, d, s.alpha + r);
+  }
+}
+
+/// s.p = the scores of R rows of the tile, from `row` on, for one block of keys. Early rows, whose origin differs from
+/// that of the packed keys, use the keys in place.
+template <int R, class T>
+HWY_INLINE void Scores(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, const Origins<T>& origins,
+                       std::int64_t row, const KeyBlock& keys, const std::int64_t* visible) {
+  constexpr std::int64_t kN = Lanes<T>();
+  const std::int64_t d = padded(tile.head_size), width = (visible[R - 1] + kN - 1) / kN * kN;
+  if (row + R > origins.seven_from && origins.seven_from < tile.queries) {
+    Product<R, false, Store::set>(width, tile.head_size, s.q + row * d, d, s.kt, kKeyBlock, s.p, kKeyBlock);
+  }
+  const T* const k = tile.k + keys.first * tile.k_stride;
+  for (std::int64_t r = 0; r < R && row + r < origins.seven_from; ++r) {
+    DotsLessOrigin<T>(s.q + (row + r) * d, {k, tile.k_stride, keys.pick, origins.OfRow(row + r)}, visible[r],
+                      tile.head_size, s.p + r * kKeyBlock);
+  }
+}
+
+/// Applies one block of keys to all rows of the tile. `first` says that no earlier block had picked keys; every row
+/// that sees any key sees one in that first block.
+template <class T>
+HWY_INLINE void ForwardBlock(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, const Origins<T>& origins,
+                             const KeyBlock& keys, bool first) {
+  const std::int64_t d = padded(tile.head_size);
+  const T* const k = tile.k + keys.first * tile.k_stride;
+  const T* const v = tile.v + keys.first * tile.v_stride;
+  if (origins.seven_from < tile.queries) {
+    PackTransposed<T>({k, tile.k_stride, keys.pick, origins.of_seven}, keys.count, tile.head_size, s.kt);
+  }
+  Values<T> values{v, tile.v_stride, true};
+  if (tile.queries > 1 || keys.pick != nullptr || tile.head_size % Lanes<T>() != 0) {
+    values = {s.v, d, PackRows<T>({v, tile.v_stride, keys.pick}, keys.count, tile.head_size, T{1}, s.v, d)};
+  }
+  for (std::int64_t row = 0; row < tile.queries; row += kTileRows) {
+    std::int64_t visible[kTileRows];
+    for (int r = 0; r < kTileRows; ++r) {  // rows beyond the last one see what it sees
+      const std::int64_t t = std::min(row + r, tile.queries - 1);
+      visible[r] = keys.visible(tile.last_key + t * tile.last_key_step);
+    }
+    if (visible[kTileRows - 1] == 0) continue;
+    if (row + 1 == tile.queries) {
+      Scores<1>(tile, s, origins, row, keys, visible);
+      ForwardGroup<1>(tile, s, row, keys, visible, values, first);
+    } else {
+      Scores<kTileRows>(tile, s, origins, row, keys, visible);
+      ForwardGroup<kTileRows>(tile, s, row, keys, visible, values, first);
+    }
+  }
+}
+
+/// Delivers y / l and lse, and zeros for the rows before seen_from, which see no key. Adding 0 turns −0, which an
+/// underflowing sum can leave, into 0.
+template <class T>
+HWY_INLINE void ForwardFinish(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t seen_from) {
+  const hn::ScalableTag<T> d;
+  constexpr std::int64_t kN = Lanes<T>();
+  for (std::int64_t t = 0; t < tile.queries; ++t) {
+    const auto l = hn::SumOfLanes(d, hn::LoadU(d, s.lane_sum + t * kPadding));
+    s.sum[t] = hn::GetLane(l);
+    const auto factor = hn::Div(hn::Set(d, T{1}), l);
+    for (std::int64_t c = 0; c < tile.head_size; c += kN) {
+      const auto y = hn::MulAdd(hn::LoadU(d, s.y + t * padded(tile.head_size) + c), factor, hn::Zero(d));
+      StoreFirst(d, t < seen_from ? hn::Zero(d) : y, tile.y + t * tile.y_stride + c, tile.head_size - c);
+    }
+  }
+  if (tile.lse == nullptr) return;
+  const auto log2_e = hn::Set(d, static_cast<T>(std::numbers::log2e));
+  for (std::int64_t t = 0; t < tile.queries; t += kN) {
+    const auto lse = hn::MulAdd(Log(d, hn::LoadU(d, s.sum + t)), log2_e, hn::LoadU(d, s.max + t));
+    StoreFirst(d, lse, tile.lse + t, tile.queries - t);
+  }
+  for (std::int64_t t = 0; t < std::min(seen_from, tile.queries); ++t) tile.lse[t] = 0;
+}
+
+/// Computes y and lse of one tile.
+template <class T>
+HWY_INLINE void ForwardTile(const AttentionForwardTile<T>& tile, T* scratch) {
+  const std::int64_t d = padded(tile.head_size), rows = padded(tile.queries);
+  const ForwardScratch<T> s(scratch, d);
+  PackRows<T>({tile.q, tile.q_stride}, tile.queries, tile.head_size, static_cast<T>(tile.scale * std::numbers::log2e),
+              s.q, d);
+  std::fill(s.q + tile.queries * d, s.q + rows * d, T{0});
+
+  Origins<T> origins(tile, s.origins);
+  origins.Compute(tile, tile.k, tile.k_stride);
+  const std::int64_t last = tile.last_key + (tile.queries - 1) * tile.last_key_step;
+  bool first = true;
+  for (std::int64_t at = 0; at <= std::min(last, tile.keys - 1); at += kKeyBlock) {
+    const KeyBlock keys(tile.key_mask, at, std::min(last + 1, tile.keys));
+    if (keys.count == 0) continue;
+    ForwardBlock(tile, s, origins, keys, first);
+    first = false;
+  }
+  ForwardFinish(tile, s, tile.first_row_that_sees(1));
+}
+
+void attention_forward_tile_f32(const AttentionForwardTile<float>& tile, float* scratch) { ForwardTile(tile, scratch); }
+void attention_forward_tile_f64(const AttentionForwardTile<double>& tile, double* scratch) {
+  ForwardTile(tile, scratch);
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+namespace {
+HWY_EXPORT(attention_forward_tile_f32);
+HWY_EXPORT(attention_forward_tile_f64);
+
+void forward_tile(const AttentionForwardTile<float>& tile, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(attention_forward_tile_f32)(tile, scratch);
+}
+void forward_tile(const AttentionForwardTile<double>& tile, double* scratch) {
+  HWY_DYNAMIC_DISPATCH(attention_forward_tile_f64)(tile, scratch);
+}
+
+std::int64_t forward_tiles(const AttentionShape& shape) {
+  return shape.batch * shape.heads * ceil_div(shape.queries, kForwardTile);
+}
+}  // namespace
+
+template <class T>
+std::int64_t attention_forward_scratch(const AttentionShape& shape) {
+  return workers(forward_tiles(shape)) * forward_tile_scratch(shape.head_size);
+}
+
+template <class T>
+void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
+                       HeadRows<T> y, T* lse, T* scratch) {
+  require_target();
+  const std::int64_t t_size = shape.queries, s_size = shape.keys, tiles = ceil_div(t_size, kForwardTile);
+  const std::int64_t work = std::min(t_size, kForwardTile) * (s_size + 1) * (shape.head_size + 8) / 8;
+  parallel_for(forward_tiles(shape), work, [&](std::int64_t i, std::int64_t worker) {
+    // In a causal head, later tiles cost more. The order first, last, second, … makes contiguous shares cost the same.
+    const std::int64_t order = i % tiles, b = i / tiles / shape.heads, h = i / tiles % shape.heads;
+    const std::int64_t t = (order % 2 == 0 ? order / 2 : tiles - 1 - order / 2) * kForwardTile;
+    AttentionForwardTile<T> tile{};
+    tile.q = q.data + b * q.batch_stride + t * q.row_stride + h * shape.head_size;
+    tile.k = k.data + b * k.batch_stride + h * shape.head_size;
+    tile.v = v.data + b * v.batch_stride + h * shape.head_size;
+    tile.q_stride = q.row_stride;
+    tile.k_stride = k.row_stride;
+    tile.v_stride = v.row_stride;
+    tile.queries = std::min(kForwardTile, t_size - t);
+    tile.keys = s_size;
+    tile.head_size = shape.head_size;
+    tile.last_key = shape.causal ? t + s_size - t_size : s_size - 1;
+    tile.last_key_step = shape.causal ? 1 : 0;
+    tile.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * s_size;
+    tile.first_keys = first_keys(tile.key_mask, s_size);
+    tile.scale = shape.scale;
+    tile.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
+    tile.first_weight = static_cast<std::uint64_t>(((b * shape.heads + h) * t_size + t) * s_size);
+    tile.y = y.data + b * y.batch_stride + t * y.row_stride + h * shape.head_size;
+    tile.y_stride = y.row_stride;
+    tile.lse = lse == nullptr ? nullptr : lse + (b * shape.heads + h) * t_size + t;
+    forward_tile(tile, scratch + worker * forward_tile_scratch(shape.head_size));
+  });
+}
+
+template std::int64_t attention_forward_scratch<float>(const AttentionShape&);
+template std::int64_t attention_forward_scratch<double>(const AttentionShape&);
+template void attention_forward(const AttentionShape&, HeadRows<const float>, HeadRows<const float>,
+                                HeadRows<const float>, HeadRows<float>, float*, float*);
+template void attention_forward(const AttentionShape&, HeadRows<const double>, HeadRows<const double>,
+                                HeadRows<const double>, HeadRows<double>, double*, double*);
+
+}  // namespace maki::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,112 @@
+// The origins that attention subtracts from keys and values (attention.h gives the reason), and the products of the
+// early rows, whose origin differs from that of the packed blocks. For one SIMD target.
+#if defined(MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_
+#undef MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_
+#else
+#define MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "autograd/kernels/attention/pack-inl.h"
+#include "autograd/kernels/attention/tile.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// to [padded(cols)] = the median of each column over kCount picked rows. It is 0 beyond the last column, where it is
+/// not finite, and, of seven values, where the middle three differ by more than half of the median: outliers may then
+/// be the majority and the median one of them. Sorts by odd-even transposition.
+template <int kCount, class T>
+HWY_NOINLINE void Median(const PackSource<T>& from, const std::int64_t* picked, std::int64_t cols, T* to) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t c = 0; c < padded(cols); c += Lanes<T>()) {
+    hn::Vec<decltype(d)> x[kCount];
+    for (int i = 0; i < kCount; ++i) x[i] = LoadFirst(d, from.rows + picked[i] * from.stride + c, cols - c);
+#pragma GCC unroll 8
+    for (int pass = 0; pass < kCount; ++pass) {
+#pragma GCC unroll 8
+      for (int i = pass % 2; i + 1 < kCount; i += 2) {
+        const auto low = hn::Min(x[i], x[i + 1]);
+        x[i + 1] = hn::Max(x[i], x[i + 1]);
+        x[i] = low;
+      }
+    }
+    const auto median = x[kCount / 2];
+    auto useful = hn::Eq(hn::Sub(median, median), hn::Zero(d));
+    if constexpr (kCount >= 7) {
+      const auto spread = hn::Sub(x[kCount / 2 + 1], x[kCount / 2 - 1]);
+      useful = hn::And(useful, hn::Le(hn::Add(spread, spread), hn::Abs(median)));
+    }
+    hn::StoreU(hn::IfThenElseZero(useful, median), d, to + c);
+  }
+}
+
+/// The three origins of a head's keys or values (see attention.h). Those that no row of the tile uses are left
+/// uninitialized.
+template <class T>
+struct Origins {
+  T *first, *of_three, *of_seven;       // [padded(head_size)]
+  std::int64_t three_from, seven_from;  // the first rows whose origin is of_three, of_seven
+
+  /// `at`: 3 · padded(head_size) elements of scratch.
+  Origins(const AttentionTile<T>& tile, T* at)
+      : first(at),
+        of_three(first + padded(tile.head_size)),
+        of_seven(of_three + padded(tile.head_size)),
+        three_from(tile.first_row_that_sees(3)),
+        seven_from(tile.first_row_that_sees(kOriginKeys)) {}
+
+  /// Computes the origins from the tile's keys or values.
+  void Compute(const AttentionTile<T>& tile, const T* rows, std::int64_t stride) {
+    const std::int64_t* const picked = tile.first_keys.at.data();
+    const PackSource<T> from{rows, stride};
+    if (three_from > 0 && tile.first_keys.count >= 1) Median<1>(from, picked, tile.head_size, first);
+    if (seven_from > three_from) Median<3>(from, picked, tile.head_size, of_three);
+    if (seven_from < tile.queries) Median<kOriginKeys>(from, picked, tile.head_size, of_seven);
+  }
+  void Clear(std::int64_t head_size) { std::fill(first, first + 3 * padded(head_size), T{0}); }
+
+  const T* OfRow(std::int64_t row) const { return row < three_from ? first : row < seven_from ? of_three : of_seven; }
+};
+
+/// Σ_c a[c] · (row[c] − origin[c]), summed lane by lane. Reads exactly cols elements of `row`, but whole vectors of a
+/// and the origin, which are padded.
+template <class T>
+HWY_INLINE T DotLessOrigin(const T* a, const T* row, const T* origin, std::int64_t cols) {
+  const hn::ScalableTag<T> d;
+  auto sum = hn::Zero(d);
+  for (std::int64_t c = 0; c < cols; c += Lanes<T>()) {
+    const auto x = hn::Sub(LoadFirst(d, row + c, cols - c), hn::LoadU(d, origin + c));
+    sum = hn::MulAdd(hn::LoadU(d, a + c), x, sum);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+/// to[j] = a · (row j of the block − its origin) for the first `count` picked rows.
+template <class T>
+HWY_NOINLINE void DotsLessOrigin(const T* a, const PackSource<T>& block, std::int64_t count, std::int64_t cols, T* to) {
+  for (std::int64_t j = 0; j < count; ++j) to[j] = DotLessOrigin(a, block.row(j), block.origin, cols);
+}
+
+/// to [padded(cols)] += Σ_j factors[j] · (row j of the block − its origin) over the first `count` picked rows.
+template <class T>
+HWY_NOINLINE void AddLessOrigin(const T* factors, const PackSource<T>& block, std::int64_t count, std::int64_t cols,
+                                T* to) {
+  const hn::ScalableTag<T> d;
+  for (std::int64_t c = 0; c < cols; c += Lanes<T>()) {
+    auto sum = hn::LoadU(d, to + c);
+    for (std::int64_t j = 0; j < count; ++j) {
+      const auto x = hn::Sub(LoadFirst(d, block.row(j) + c, cols - c), hn::LoadU(d, block.origin + c));
+      sum = hn::MulAdd(hn::Set(d, factors[j]), x, sum);
+    }
+    hn::StoreU(sum, d, to + c);
+  }
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_

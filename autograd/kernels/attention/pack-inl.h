@@ -1,0 +1,225 @@
+// Moves rows of heads into packed scratch and gradients back, for one SIMD target: which keys of a block may be seen,
+// their copies and transposed copies, and the delivery of their gradients.
+#if defined(MAKI_KERNELS_ATTENTION_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_ATTENTION_PACK_INL_H_
+#undef MAKI_KERNELS_ATTENTION_PACK_INL_H_
+#else
+#define MAKI_KERNELS_ATTENTION_PACK_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "autograd/kernels/attention/tile.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+constexpr std::int64_t Lanes() {
+  return static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
+}
+
+/// The keys of one block that the mask lets through: the picked keys.
+struct KeyBlock {
+  std::int64_t first, count;                              // position of the block's first key; number of picked keys
+  const std::int32_t* pick;                               // [count] their offsets in the block; null: all keys
+  std::int32_t picked[kKeyBlock], before[kKeyBlock + 1];  // before[i]: number of picked keys before offset i
+
+  KeyBlock(const std::int32_t* mask, std::int64_t begin, std::int64_t keys) : first(begin), pick(nullptr) {
+    const std::int64_t extent = std::min<std::int64_t>(kKeyBlock, keys - begin);
+    count = extent;
+    if (mask == nullptr) return;
+    std::int32_t n = 0;
+    for (std::int32_t i = 0; i < extent; ++i) {
+      before[i] = n;
+      if (mask[begin + i] != 0) picked[n++] = i;
+    }
+    before[extent] = n;
+    count = n;
+    pick = picked;
+    size_ = extent;
+  }
+
+  /// The number of picked keys at positions up to `last`: those that a row sees whose last key is `last`.
+  std::int64_t visible(std::int64_t last) const {
+    if (pick == nullptr) return std::clamp<std::int64_t>(last - first + 1, 0, count);
+    return before[std::clamp<std::int64_t>(last - first + 1, 0, size_)];
+  }
+
+ private:
+  std::int64_t size_ = 0;
+};
+
+/// p[0 … n) in the first lanes, zeros in the others; reads nothing else. n may exceed the vector size.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* p, std::int64_t n) {
+  if (n >= Lanes<T>()) return hn::LoadU(d, p);
+  HWY_ALIGN T part[Lanes<T>()] = {};
+  for (std::int64_t i = 0; i < n; ++i) part[i] = p[i];
+  return hn::Load(d, part);
+}
+/// p[0 … n) = the first lanes of x; writes nothing else. n may exceed the vector size.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void StoreFirst(D d, hn::Vec<D> x, T* p, std::int64_t n) {
+  if (n >= Lanes<T>()) {
+    hn::StoreU(x, d, p);
+    return;
+  }
+  HWY_ALIGN T part[Lanes<T>()];
+  hn::Store(x, d, part);
+  for (std::int64_t i = 0; i < n; ++i) p[i] = part[i];
+}
+
+/// The rows of a matrix to pack, and what to subtract from each.
+template <class T>
+struct PackSource {
+  const T* rows;
+  std::int64_t stride;
+  const std::int32_t* pick = nullptr;  ///< row r of the source is row pick[r] of the matrix; null: row r
+  const T* origin = nullptr;           ///< [cols]; null: nothing is subtracted
+
+  const T* row(std::int64_t r) const { return rows + (pick == nullptr ? r : pick[r]) * stride; }
+};
+
+/// Up to one vector of `row` from column c on, minus the origin; zeros beyond the last column.
+template <bool kOrigin, class D, class T>
+HWY_INLINE hn::Vec<D> LoadPart(D d, const PackSource<T>& from, const T* row, std::int64_t c, std::int64_t cols) {
+  const auto x = LoadFirst(d, row + c, cols - c);
+  if constexpr (!kOrigin) return x;
+  return hn::Sub(x, LoadFirst(d, from.origin + c, cols - c));
+}
+
+template <bool kOrigin, class T>
+HWY_INLINE bool PackRowsFrom(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor,
+                             T* HWY_RESTRICT to, std::int64_t ld) {
+  const hn::ScalableTag<T> d;
+  constexpr std::int64_t kN = Lanes<T>();
+  const auto times = hn::Set(d, factor);
+  // x − x is 0 for finite x and NaN otherwise; collecting it by Or makes the dependency chain one cycle per vector.
+  auto bad = hn::Zero(d);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T* const row = from.row(r);
+    T* const out = to + r * ld;
+    std::int64_t c = 0;
+    for (; c + kN <= cols; c += kN) {
+      auto x = hn::LoadU(d, row + c);
+      if constexpr (kOrigin) x = hn::Sub(x, hn::LoadU(d, from.origin + c));
+      bad = hn::Or(bad, hn::Sub(x, x));
+      hn::StoreU(hn::Mul(x, times), d, out + c);
+    }
+    for (; c < ld; c += kN) {
+      const auto x = LoadPart<kOrigin>(d, from, row, c, cols);
+      bad = hn::Or(bad, hn::Sub(x, x));
+      hn::StoreU(hn::Mul(x, times), d, out + c);
+    }
+  }
+  return hn::AllTrue(d, hn::Eq(bad, hn::Zero(d)));
+}
+
+/// to [rows, ld] = factor · (from [rows, cols] − origin), with zeros in the columns from cols to ld. Returns whether
+/// all elements of from − origin are finite.
+template <class T>
+HWY_NOINLINE bool PackRows(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor, T* to,
+                           std::int64_t ld) {
+  return from.origin == nullptr ? PackRowsFrom<false>(from, rows, cols, factor, to, ld)
+                                : PackRowsFrom<true>(from, rows, cols, factor, to, ld);
+}
+
+/// Transposes the N × N matrix in N vectors of N lanes, in place, in log2 N steps. A step takes all pairs of vectors
+/// whose indices differ in one bit and separates their even and odd lanes: the lowest bit of the lane index becomes
+/// that bit of the vector index, which becomes the highest bit of the lane index. After all steps the two indices are
+/// swapped.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void TransposeSquare([[maybe_unused]] D d, [[maybe_unused]] V* x) {
+#if HWY_TARGET != HWY_SCALAR
+  constexpr int kN = static_cast<int>(Lanes<hn::TFromD<D>>());
+#pragma GCC unroll 4
+  for (int bit = 1; bit < kN; bit *= 2) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kN; ++i) {
+      if ((i & bit) != 0) continue;
+      const V low = x[i], high = x[i | bit];
+      x[i] = hn::ConcatEven(d, high, low);
+      x[i | bit] = hn::ConcatOdd(d, high, low);
+    }
+  }
+#endif
+}
+
+template <bool kOrigin, class T>
+HWY_INLINE void PackTransposedFrom(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr std::int64_t kN = Lanes<T>();
+  for (std::int64_t r = 0; r < rows; r += kN) {
+    for (std::int64_t c = 0; c < cols; c += kN) {
+      T* const out = to + c * kKeyBlock + r;
+      V x[kN];
+      if (from.pick == nullptr && r + kN <= rows && c + kN <= cols) {
+        const T* const in = from.rows + r * from.stride + c;
+        V origin = hn::Zero(d);
+        if constexpr (kOrigin) origin = hn::LoadU(d, from.origin + c);
+#pragma GCC unroll 16
+        for (std::int64_t i = 0; i < kN; ++i) {
+          x[i] = hn::LoadU(d, in + i * from.stride);
+          if constexpr (kOrigin) x[i] = hn::Sub(x[i], origin);
+        }
+        TransposeSquare(d, x);
+#pragma GCC unroll 16
+        for (std::int64_t i = 0; i < kN; ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
+        continue;
+      }
+      for (std::int64_t i = 0; i < kN; ++i) {
+        x[i] = hn::Zero(d);
+        if (r + i < rows) x[i] = LoadPart<kOrigin>(d, from, from.row(r + i), c, cols);
+      }
+      TransposeSquare(d, x);
+      for (std::int64_t i = 0; i < std::min(kN, cols - c); ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
+    }
+  }
+}
+
+/// to [cols, kKeyBlock] = (from [rows, cols] − origin)ᵀ, with zeros from `rows` up to the next whole vector.
+template <class T>
+HWY_NOINLINE void PackTransposed(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
+  if (from.origin == nullptr) return PackTransposedFrom<false>(from, rows, cols, to);
+  PackTransposedFrom<true>(from, rows, cols, to);
+}
+
+/// to [cols] (+)= factor · from [cols].
+template <bool kAdd, class T>
+HWY_INLINE void DeliverRow(const T* from, std::int64_t cols, T factor, T* to) {
+  const hn::ScalableTag<T> d;
+  constexpr std::int64_t kN = Lanes<T>();
+  const auto times = hn::Set(d, factor);
+  std::int64_t c = 0;
+  for (; c + kN <= cols; c += kN) {
+    auto x = hn::Mul(hn::LoadU(d, from + c), times);
+    if constexpr (kAdd) x = hn::Add(hn::LoadU(d, to + c), x);
+    hn::StoreU(x, d, to + c);
+  }
+  for (; c < cols; ++c) to[c] = (kAdd ? to[c] : T{0}) + from[c] * factor;
+}
+
+/// to [rows, cols] (+)= factor · from, whose rows are ld apart. If `keys` has a mask, `from` holds the picked rows
+/// only, and the gradient of the others is 0.
+template <class T>
+HWY_NOINLINE void Deliver(const T* from, std::int64_t ld, const KeyBlock* keys, std::int64_t rows, std::int64_t cols,
+                          T factor, bool add, T* to, std::int64_t stride) {
+  for (std::int64_t r = 0, next = 0; r < rows; ++r) {
+    T* const row = to + r * stride;
+    if (keys != nullptr && keys->pick != nullptr && (next == keys->count || keys->pick[next] != r)) {
+      if (!add) std::fill(row, row + cols, T{0});
+    } else if (add) {
+      DeliverRow<true>(from + next++ * ld, cols, factor, row);
+    } else {
+      DeliverRow<false>(from + next++ * ld, cols, factor, row);
+    }
+  }
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // MAKI_KERNELS_ATTENTION_PACK_INL_H_

@@ -1,0 +1,145 @@
+// One tile of work of the attention kernels, as plain pointers, and the layout of its scratch: the interface between
+// the portable code and the code that is compiled once per SIMD target.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "autograd/core/philox.h"
+
+namespace maki::kernels {
+
+/// Keys per block of the online softmax. The result's bits depend on it, so it must not change.
+inline constexpr std::int64_t kKeyBlock = 64;
+/// The most queries of one head in a tile of forward and of backward; they share the packing of each key block.
+inline constexpr std::int64_t kForwardTile = 128, kBackwardTile = 64;
+/// Rows and columns of scratch are padded to a multiple of this, which every register tile and vector size divides.
+inline constexpr std::int64_t kPadding = 16;
+
+struct DropoutRule {
+  const RandomStream* stream = nullptr;  ///< null: no dropout
+  std::uint32_t threshold = 0;           ///< weights whose random word is below this are dropped
+  double factor = 1;                     ///< multiplies the weights that are kept
+};
+
+inline DropoutRule dropout_rule(const RandomStream* stream, double p) {
+  return {stream, static_cast<std::uint32_t>(p * 4294967296.0), 1 / (1 - p)};
+}
+
+/// How many of the first keys determine the origin of a row that sees at least as many. The result's bits depend on it,
+/// so it must not change.
+inline constexpr int kOriginKeys = 7;
+
+/// The positions of the first keys, at most kOriginKeys, that a mask [keys] lets through (a null mask: all of them).
+struct FirstKeys {
+  int count = 0;
+  std::array<std::int64_t, kOriginKeys> at{};
+};
+
+inline FirstKeys first_keys(const std::int32_t* mask, std::int64_t keys) {
+  FirstKeys found;
+  for (std::int64_t s = 0; s < keys && found.count < kOriginKeys; ++s) {
+    if (mask == nullptr || mask[s] != 0) found.at[static_cast<std::size_t>(found.count++)] = s;
+  }
+  return found;
+}
+
+/// One head of one sequence, and a range of its queries.
+template <class T>
+struct AttentionTile {
+  const T* q;  ///< the first query of the tile
+  const T* k;  ///< key 0
+  const T* v;
+  std::int64_t q_stride, k_stride, v_stride;
+  std::int64_t queries, keys, head_size;
+  std::int64_t last_key;         ///< the last key that the first query sees
+  std::int64_t last_key_step;    ///< 1 if causal, where each query sees one key more than the one before; else 0
+  const std::int32_t* key_mask;  ///< [keys] or null
+  FirstKeys first_keys;          ///< of key_mask
+  double scale;
+  DropoutRule dropout;
+  std::uint64_t first_weight;  ///< index of weight (first query, key 0) in the dropout stream
+
+  /// The first query that sees at least `count` keys, 1 <= count <= kOriginKeys; `queries` if none does.
+  std::int64_t first_row_that_sees(int count) const {
+    if (first_keys.count < count) return queries;
+    const std::int64_t missing = first_keys.at[static_cast<std::size_t>(count - 1)] - last_key;
+    if (last_key_step == 0) return missing <= 0 ? 0 : queries;
+    return std::clamp<std::int64_t>(missing, 0, queries);
+  }
+};
+
+/// A tile of forward: up to kForwardTile queries of one head.
+template <class T>
+struct AttentionForwardTile : AttentionTile<T> {
+  T* y;
+  std::int64_t y_stride;
+  T* lse;  ///< [queries] or null
+};
+
+/// A whole head of one sequence, with all its queries.
+template <class T>
+struct AttentionBackwardHead : AttentionTile<T> {
+  const T *y, *dy, *lse;
+  T *dq, *dk, *dv;  ///< null if not wanted
+  std::int64_t y_stride, dy_stride, dq_stride, dk_stride, dv_stride;
+  bool add_dq, add_dk, add_dv;
+};
+
+constexpr std::int64_t padded(std::int64_t n) { return (n + kPadding - 1) / kPadding * kPadding; }
+
+/// Elements of scratch for one tile of forward, every part starting on a cache line.
+constexpr std::int64_t forward_tile_scratch(std::int64_t head_size) {
+  const std::int64_t d = padded(head_size);
+  return 2 * kForwardTile * d + kForwardTile * (kPadding + 2)  // q and y; per row: sums by lane, maximum, sum
+         + kKeyBlock * (2 * d)                                 // kᵀ, v
+         + kPadding * (kKeyBlock + 2) + kKeyBlock              // p, new maxima, α of a group of rows; keep of one
+         + 3 * d;                                              // origins
+}
+
+/// The queries and keys of a head that one piece of backward's work covers; both begin at multiples of kKeyBlock.
+struct AttentionPiece {
+  std::int64_t query_begin, query_end, key_begin, key_end;
+};
+
+/// What to do with a piece: start packs its rows, sweep computes its pairs of queries and keys, finish delivers the
+/// gradients of its rows; all does the three in turn.
+enum class BackwardPhase : std::uint8_t { start, sweep, finish, all };
+
+/// The scratch of one head in backward: packed copies of its rows, and its gradients while they are being summed.
+/// d = padded(head_size); t and s are queries and keys rounded up to multiples of kKeyBlock.
+template <class T>
+struct AttentionPanel {
+  T *q, *dy, *dq, *row_sum;            // [t, d] three times; [t]
+  T *k, *dk, *dv, *kt, *vt;            // [s, d] three times; kᵀ and vᵀ of each block, [s / kKeyBlock, d, kKeyBlock]
+  T *q_finite, *dy_finite, *k_finite;  // 1 if the tile of queries or block of keys is finite, else 0
+
+  AttentionPanel(T* at, std::int64_t queries, std::int64_t keys, std::int64_t head_size)
+      : q(at),
+        dy(q + rows(queries) * padded(head_size)),
+        dq(dy + rows(queries) * padded(head_size)),
+        row_sum(dq + rows(queries) * padded(head_size)),
+        k(row_sum + rows(queries)),
+        dk(k + rows(keys) * padded(head_size)),
+        dv(dk + rows(keys) * padded(head_size)),
+        kt(dv + rows(keys) * padded(head_size)),
+        vt(kt + rows(keys) * padded(head_size)),
+        q_finite(vt + rows(keys) * padded(head_size)),
+        dy_finite(q_finite + rows(queries) / kBackwardTile),
+        k_finite(dy_finite + rows(queries) / kBackwardTile) {}
+
+  static constexpr std::int64_t rows(std::int64_t n) { return (n + kKeyBlock - 1) / kKeyBlock * kKeyBlock; }
+  static constexpr std::int64_t size(std::int64_t queries, std::int64_t keys, std::int64_t head_size) {
+    return rows(queries) * (3 * padded(head_size) + 1) + rows(keys) * 5 * padded(head_size) +
+           padded(2 * rows(queries) / kBackwardTile + rows(keys) / kKeyBlock);
+  }
+};
+
+/// Elements of scratch for one worker of backward: weights and their gradients, [kBackwardTile, kKeyBlock] each, one
+/// row of dropout factors [kKeyBlock], and the three origins of the keys and of the values.
+constexpr std::int64_t backward_scratch(std::int64_t head_size) {
+  return 2 * kBackwardTile * kKeyBlock + kKeyBlock + 6 * padded(head_size);
+}
+
+}  // namespace maki::kernels

@@ -1,0 +1,57 @@
+#include "autograd/kernels/gemm/amx.h"
+
+#include <cstdint>
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace maki::kernels::amx {
+
+#if defined(__x86_64__)
+
+Tiles::Tiles() {
+  struct alignas(64) Palette {
+    std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  };
+  static_assert(sizeof(Palette) == 64);
+  static constexpr Palette kPalette;
+  asm volatile("ldtilecfg %0" : : "m"(kPalette));
+}
+Tiles::~Tiles() { asm volatile("tilerelease"); }
+
+#else
+
+Tiles::Tiles() = default;
+Tiles::~Tiles() = default;
+
+#endif
+
+namespace {
+
+bool pretended = false;
+
+}  // namespace
+
+void pretend_available(bool available) { pretended = available; }
+
+bool available() {
+#if defined(__x86_64__) && defined(__linux__)
+  static const bool has_tiles = [] {
+    constexpr unsigned kBf16 = 1U << 22, kTile = 1U << 24;
+    constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kBf16) == 0 || (d & kTile) == 0) return false;
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  }();
+  return has_tiles || pretended;
+#else
+  return false;
+#endif
+}
+
+}  // namespace maki::kernels::amx

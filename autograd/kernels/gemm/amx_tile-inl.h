@@ -1,0 +1,210 @@
+// Float32 products on AMX tiles. Every number is split into the sum of three bfloat16 numbers, high + middle + low
+// (Henry, Tang, Heinecke 2019, arXiv:1904.06376). Of the nine products of two such sums, six are computed; the other
+// three together are below 2^-24 of the product. Of every 128 steps of a chain, the five small products are added
+// before the large one (high · high): a sum of 128 is then rounded four times at its full size, where a chain of fused
+// multiply-adds rounds 128 times, so the elements of C are closer to the exact values.
+//
+// Included once for every SIMD target; empty on targets without AMX.
+#if defined(MAKI_KERNELS_GEMM_AMX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_GEMM_AMX_INL_H_
+#undef MAKI_KERNELS_GEMM_AMX_INL_H_
+#else
+#define MAKI_KERNELS_GEMM_AMX_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <hwy/highway.h>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm/amx.h"
+#include "autograd/kernels/gemm/amx_pack-inl.h"
+#include "autograd/kernels/gemm/block-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
+
+#if MAKI_HAVE_AMX
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// One register tile of up to 2 × 2 AMX tiles: sum [16 kTall, 16 kWide] = (first in every row, or 0) + A B.
+struct AmxTileCall {
+  std::int64_t groups;         // length of the chain in groups of kAmxGroup steps
+  const std::uint16_t *a, *b;  // packed panels
+  float* sum;                  // where the sum is stored: C itself or a buffer
+  std::ptrdiff_t stride;       // elements between rows of sum
+  const float* first;          // a row (the bias) that every row of the sum starts at; null: zeros
+  const float* c;              // the rows of C that will be written in the end, to prefetch them
+  std::int64_t rows;
+  std::ptrdiff_t ldc;
+};
+
+// Tile registers 0 to 3 hold the sums, 4 and 5 hold A, 6 and 7 hold B.
+
+template <int kTall, int kWide>
+HWY_INLINE void amx_multiply() {
+  amx::multiply<0, 4, 6>();
+  if constexpr (kWide == 2) amx::multiply<1, 4, 7>();
+  if constexpr (kTall == 2) amx::multiply<2, 5, 6>();
+  if constexpr (kTall == 2 && kWide == 2) amx::multiply<3, 5, 7>();
+}
+template <int kTall>
+HWY_INLINE void amx_load_a(const std::uint16_t* piece) {
+  amx::load<4>(piece, 64);
+  if constexpr (kTall == 2) amx::load<5>(piece + kAmxPieces, 64);
+}
+template <int kWide>
+HWY_INLINE void amx_load_b(const std::uint16_t* piece) {
+  amx::load<6>(piece, 64);
+  if constexpr (kWide == 2) amx::load<7>(piece + kAmxPieces, 64);
+}
+
+/// The five small products of a group: high · low, high · middle, middle · middle, middle · high, low · high. Other
+/// orders of loads and multiplications were no faster.
+template <int kTall, int kWide>
+HWY_INLINE void amx_small(const std::uint16_t* a, const std::uint16_t* b) {
+  amx_load_a<kTall>(a + kAmxHigh);
+  amx_load_b<kWide>(b + kAmxLow);
+  amx_multiply<kTall, kWide>();
+  amx_load_b<kWide>(b + kAmxMiddle);
+  amx_multiply<kTall, kWide>();
+  amx_load_a<kTall>(a + kAmxMiddle);
+  amx_multiply<kTall, kWide>();
+  amx_load_b<kWide>(b + kAmxHigh);
+  amx_multiply<kTall, kWide>();
+  amx_load_a<kTall>(a + kAmxLow);
+  amx_multiply<kTall, kWide>();
+}
+
+/// The large product of a group: high · high.
+template <int kTall, int kWide>
+HWY_INLINE void amx_large(const std::uint16_t* a, const std::uint16_t* b) {
+  amx_load_a<kTall>(a + kAmxHigh);
+  amx_load_b<kWide>(b + kAmxHigh);
+  amx_multiply<kTall, kWide>();
+}
+
+/// Prefetches some of the rows of C that a tile will write; called a few times while the tile multiplies. Without it, a
+/// tile of K = 256 takes three times as long if its lines of C are in memory.
+template <int kWide>
+HWY_INLINE void amx_prefetch(std::int64_t rows, const float* end, std::ptrdiff_t ldc, const float*& row) {
+  for (std::int64_t i = 0; i < rows && row != end; ++i, row += ldc) {
+    MAKI_UNROLL for (int t = 0; t < kWide; ++t) __builtin_prefetch(row + t * kAmxSide, 1);
+    __builtin_prefetch(row + kWide * kAmxSide - 1, 1);
+  }
+}
+
+/// Computes the tile of a call: kTall by kWide AMX tiles of 16 × 16 sums.
+template <int kTall, int kWide>
+HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
+  const std::ptrdiff_t stride = call.stride * std::ptrdiff_t{sizeof(float)}, half = kAmxSide * call.stride;
+  if (call.first != nullptr) {
+    amx::load<0>(call.first, 0);
+    if constexpr (kWide == 2) amx::load<1>(call.first + kAmxSide, 0);
+    if constexpr (kTall == 2) amx::load<2>(call.first, 0);
+    if constexpr (kTall == 2 && kWide == 2) amx::load<3>(call.first + kAmxSide, 0);
+  } else {
+    amx::zero<0>();
+    if constexpr (kWide == 2) amx::zero<1>();
+    if constexpr (kTall == 2) amx::zero<2>();
+    if constexpr (kTall == 2 && kWide == 2) amx::zero<3>();
+  }
+  constexpr std::int64_t kPass = kAmxDepth / kAmxGroup;
+  const std::int64_t rows_ahead = ceil_div(kTall * kAmxSide, std::clamp<std::int64_t>(call.groups, 1, 2 * kPass));
+  const float *ahead = call.c, *const ahead_end = ahead + call.rows * call.ldc;
+  for (std::int64_t begin = 0; begin < call.groups; begin += kPass) {
+    const std::int64_t end = std::min(call.groups, begin + kPass);
+    for (std::int64_t g = begin; g < end; ++g) {
+      if (ahead != ahead_end) amx_prefetch<kWide>(rows_ahead, ahead_end, call.ldc, ahead);
+      amx_small<kTall, kWide>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
+    }
+    for (std::int64_t g = begin; g < end; ++g) {
+      amx_large<kTall, kWide>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
+    }
+  }
+  amx::store<0>(call.sum, stride);
+  if constexpr (kWide == 2) amx::store<1>(call.sum + kAmxSide, stride);
+  if constexpr (kTall == 2) amx::store<2>(call.sum + half, stride);
+  if constexpr (kTall == 2 && kWide == 2) amx::store<3>(call.sum + half + kAmxSide, stride);
+}
+
+/// Computes a tile of up to 32 rows and 32 columns.
+inline void amx_tile_of(std::int64_t rows, std::int64_t columns, const AmxTileCall& call) {
+  if (rows > kAmxSide) {
+    columns > kAmxSide ? amx_tile<2, 2>(call) : amx_tile<2, 1>(call);
+  } else {
+    columns > kAmxSide ? amx_tile<1, 2>(call) : amx_tile<1, 1>(call);
+  }
+}
+
+/// A tile that is added to C or extends beyond its edge: computed in a buffer, then added or copied to C.
+inline HWY_NOINLINE void amx_buffered(std::int64_t rows, std::int64_t columns, bool accumulate, float* c,
+                                      AmxTileCall call) {
+  const AmxFloats d;
+  HWY_ALIGN float buffer[kAmxWide * kAmxWide];
+  HWY_ALIGN float first[kAmxWide] = {};
+  if (call.first != nullptr) {
+    std::copy_n(call.first, columns, first);
+    call.first = first;
+  }
+  call.sum = buffer;
+  call.stride = kAmxWide;
+  amx_tile_of(rows, columns, call);
+  for (std::int64_t j = 0; j < columns; j += kAmxSide) {
+    const auto count = static_cast<std::size_t>(std::min(kAmxSide, columns - j));
+    for (std::int64_t i = 0; i < rows; ++i) {
+      float* const to = c + i * call.ldc + j;
+      AmxVec sum = hn::Load(d, buffer + i * kAmxWide + j);
+      if (accumulate) sum = hn::Add(LoadPartial(d, to, count), sum);
+      StorePartial(sum, d, to, count);
+    }
+  }
+}
+
+/// C = A B for one block (see gemm_block.h), 32 rows at a time.
+inline void amx_block(const GemmBlock<float>& g) {
+  AmxTileCall call{};
+  call.groups = ceil_div(g.k, kAmxGroup);
+  call.ldc = g.ldc;
+  auto* const own_a = reinterpret_cast<std::uint16_t*>(g.a_buffer);
+  const auto* b = reinterpret_cast<const std::uint16_t*>(g.b);
+  std::int64_t panel = 2 * g.ldb;
+  if (g.b_layout != GemmB::packed) {
+    auto* const own = reinterpret_cast<std::uint16_t*>(g.b_buffer);
+    panel = call.groups * kAmxPanelGroup;
+    amx_pack_b(g.k, g.n, g.b, g.ldb, g.b_layout == GemmB::columns, own, panel);
+    b = own;
+  }
+  for (std::int64_t i = 0; i < g.m; i += kAmxWide) {
+    const std::int64_t rows = std::min(kAmxWide, g.m - i);
+    call.rows = rows;
+    if (g.a_packed) {
+      call.a = reinterpret_cast<const std::uint16_t*>(g.a) + i / kAmxWide * 2 * g.lda;
+    } else {
+      amx_pack_a(rows, g.k, g.a_transposed ? g.a + i : g.a + i * g.lda, g.lda, g.a_transposed, own_a);
+      call.a = own_a;
+    }
+    for (std::int64_t j = 0; j < g.n; j += kAmxWide) {
+      const std::int64_t columns = std::min(kAmxWide, g.n - j);
+      float* const c = g.c + i * g.ldc + j;
+      call.b = b + j / kAmxWide * panel;
+      call.first = g.bias != nullptr ? g.bias + j : nullptr;
+      call.c = c;
+      if (g.accumulate || rows % kAmxSide != 0 || columns % kAmxSide != 0) {
+        amx_buffered(rows, columns, g.accumulate, c, call);
+      } else {
+        call.sum = c;
+        call.stride = g.ldc;
+        amx_tile_of(rows, columns, call);
+      }
+    }
+    if (g.activation != Activation::none) activate_rows(g, i, i + rows);
+  }
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // MAKI_HAVE_AMX
+
+#endif  // MAKI_KERNELS_GEMM_AMX_INL_H_

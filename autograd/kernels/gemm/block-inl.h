@@ -1,0 +1,147 @@
+// The loop over the register tiles of one block of GEMM. Included once for every SIMD target.
+#if defined(MAKI_KERNELS_GEMM_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_GEMM_BLOCK_INL_H_
+#undef MAKI_KERNELS_GEMM_BLOCK_INL_H_
+#else
+#define MAKI_KERNELS_GEMM_BLOCK_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/simd/activation-inl.h"
+#include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/gemm/pack-inl.h"
+#include "autograd/kernels/gemm/tile-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Cuts m rows into tiles of nearly equal height, each of at most kTileRows rows.
+struct RowTiles {
+  explicit RowTiles(std::int64_t m) : count((m + kTileRows - 1) / kTileRows), rows(m) {}
+  std::int64_t begin(std::int64_t t) const { return rows * t / count; }
+  std::int64_t count, rows;
+};
+
+/// Packs what cannot be read in place: all of a column-major B; of a row-major B its last panel, if that is narrower
+/// than the others.
+template <class T>
+void prepare_panels(const GemmBlock<T>& g) {
+  constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
+  const std::int64_t rest = g.n % kPanel, whole = g.n - rest;
+  if (g.b_layout == GemmB::columns) pack_panels(g.k, g.n, g.b, g.ldb, true, g.b_buffer, g.k * kPanel);
+  if (g.b_layout == GemmB::rows && rest != 0) {
+    pack_panels(g.k, rest, g.b + whole, g.ldb, false, g.b_buffer + whole * g.k, g.k * kPanel);
+  }
+}
+
+/// Sets where a row tile reads the panel of columns from j on. Of a row-major B, the first row tile reads the panel in
+/// place and packs it for the row tiles below.
+template <class T>
+HWY_INLINE void choose_b(const GemmBlock<T>& g, bool first, bool last, std::int64_t j, GemmTileCall<T>& call) {
+  constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
+  call.b_copy = nullptr;
+  call.ldb = kPanel;
+  if (g.b_layout == GemmB::packed) {
+    call.b = g.b + j / kPanel * g.ldb;
+  } else if (g.b_layout == GemmB::rows && first && g.n - j >= kPanel) {
+    call.b = g.b + j;
+    call.ldb = g.ldb;
+    call.b_copy = last ? nullptr : g.b_buffer + j * g.k;
+  } else {
+    call.b = g.b_buffer + j * g.k;
+  }
+}
+
+/// Sets where a tile reads its rows of A, from row i on. Of a transposed A, the first panel of columns reads the rows
+/// in place and packs them for the panels to the right.
+template <class T>
+HWY_INLINE void choose_a(const GemmBlock<T>& g, std::int64_t i, bool first, bool last, GemmTileCall<T>& call) {
+  call.a = g.a_transposed ? g.a + i : g.a + i * g.lda;
+  call.lda = g.lda;
+  call.a_copy = g.a_transposed && !last ? g.a_buffer : nullptr;
+  if (g.a_transposed && !first) {
+    call.a = g.a_buffer;
+    call.lda = kPackedRows<T>;
+    call.a_copy = nullptr;
+  }
+}
+
+/// y = value(d, y) in place. If `kept` is not null, it receives the derivatives.
+template <class T, class F, class G>
+HWY_INLINE void activate_row(std::int64_t n, T* y, T* kept, F value, G value_and_derivative) {
+  const GemmVec<T> d;
+  using V = hn::Vec<GemmVec<T>>;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d);
+  for (std::int64_t j = 0; j < n; j += kLanes) {
+    const auto count = static_cast<std::size_t>(std::min(kLanes, n - j));
+    const bool whole = count == hn::Lanes(d);
+    const V x = whole ? hn::LoadU(d, y + j) : LoadPartial(d, y + j, count);
+    V result;
+    if (kept == nullptr) {
+      result = value(d, x);
+    } else {
+      V derivative;
+      result = value_and_derivative(d, x, derivative);
+      whole ? hn::StoreU(derivative, d, kept + j) : StorePartial(derivative, d, kept + j, count);
+    }
+    whole ? hn::StoreU(result, d, y + j) : StorePartial(result, d, y + j, count);
+  }
+}
+
+/// Applies the activation to finished rows [begin, end) while they are in the level-1 cache.
+template <class T>
+HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    T* c = g.c + i * g.ldc;
+    T* kept = g.derivative != nullptr ? g.derivative + i * g.ldc : nullptr;
+    if (g.activation == Activation::gelu_erf) {
+      activate_row(
+          g.n, c, kept, [](auto d, auto x) HWY_ATTR { return Gelu(d, x); },
+          [](auto d, auto x, auto& derivative) HWY_ATTR { return GeluAndDerivative(d, x, derivative); });
+    } else {
+      activate_row(
+          g.n, c, kept, [](auto d, auto x) HWY_ATTR { return GeluTanh(d, x); },
+          [](auto d, auto x, auto& derivative) HWY_ATTR { return GeluTanhAndDerivative(d, x, derivative); });
+    }
+  }
+}
+
+/// C = A B for one block. Row tiles are the outer loop: the rows of A of one tile stay in the level-1 cache while the
+/// panels of B stream past them from the level-2 cache.
+template <class T>
+HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
+  constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kPanel = 2 * kLanes;
+  const RowTiles tiles(g.m);
+  prepare_panels(g);
+  GemmTileCall<T> call{};
+  call.k = g.k;
+  call.ldc = g.ldc;
+  call.accumulate = g.accumulate;
+  for (std::int64_t t = 0; t < tiles.count; ++t) {
+    const std::int64_t i = tiles.begin(t), rows = tiles.begin(t + 1) - i;
+    for (std::int64_t j = 0; j < g.n; j += kPanel) {
+      const std::int64_t columns = std::min(kPanel, g.n - j), vecs = columns <= kLanes ? 1 : 2;
+      const GemmTileFunction<T> tile = gemm_tile_of<T>(rows, vecs, g.a_transposed);
+      choose_a(g, i, j == 0, columns == g.n, call);
+      choose_b(g, t == 0, tiles.count == 1, j, call);
+      call.c = g.c + i * g.ldc + j;
+      call.bias = g.bias != nullptr ? g.bias + j : nullptr;
+      if (columns == vecs * kLanes) {
+        tile(call);
+      } else {
+        gemm_edge(tile, rows, columns, call);
+      }
+    }
+    if (g.activation != Activation::none) activate_rows(g, i, i + rows);
+  }
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // MAKI_KERNELS_GEMM_BLOCK_INL_H_

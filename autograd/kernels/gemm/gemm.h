@@ -1,0 +1,87 @@
+// GEMM: C = activation(beta C + op(A) op(B) + bias); row-major, float32 and float64.
+//
+// The promise about bits: the K products of an element of C are summed in reduction chains of 512. A chain starts at 0
+// and continues with x = MulAdd(a[i,k], b[k,j], x) in ascending order of k; the element is beta C, plus the chains in
+// order, plus bias[j]. Its bits depend on nothing else: not on M, N, its position, the register tile, transposition,
+// packing, the batch or the number of threads. So a row multiplied alone (generation) gets the bits that it has in the
+// whole product. MulAdd is fused on AVX3 and AVX2 and a rounded product plus a sum on lower targets, so the promise
+// holds within one target. With `tiles`, on AMX, a chain of float32 is summed 128 steps at a time (gemm_amx-inl.h) and
+// the first chain starts at the bias; the promise is the same among products with `tiles`.
+//
+// Chains of a fixed length keep long sums accurate: the rounding error of one chain of random numbers grows as √K, that
+// of chains of length L as √(L + K/L). At K = 65,536 that is 4.5e-7 of the result instead of 4.6e-6.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace maki::kernels {
+
+/// The length of a reduction chain. A product may be cut along K at multiples of it, each part adding to C with beta 1,
+/// without changing a bit.
+inline constexpr std::int64_t kGemmChain = 512;
+
+/// Whether a product of these three sizes, in any order, is faster on AMX tiles. This is estimated by counting work,
+/// not measured: packing an operand costs about as much as multiplying it by 20 columns, and partial tiles are padded
+/// to whole ones. Decide once for the whole product: its parts and the products of its backward take the same `tiles`.
+constexpr bool tiles_pay(std::int64_t m, std::int64_t n, std::int64_t k) {
+  const std::int64_t least = std::min({m, n, k}), most = std::max({m, n, k}), middle = m + n + k - least - most;
+  return least >= 32 && middle >= 64;
+}
+
+enum class Activation : std::uint8_t { none, gelu_erf, gelu_tanh };
+
+/// One product, or `batch` of them at constant strides. op(A) is [m, k]: element (i, p) is a[i * lda + p], or
+/// a[p * lda + i] with a_transposed. op(B) is [k, n]: element (p, j) is b[p * ldb + j], or b[j * ldb + p] with
+/// b_transposed. C is [m, n], its rows ldc apart, and overlaps no other array. Leading dimensions and strides count
+/// elements.
+template <class T>
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0;
+  const T* a = nullptr;
+  std::int64_t lda = 0;
+  bool a_transposed = false;
+  const T* b = nullptr;
+  std::int64_t ldb = 0;
+  bool b_transposed = false;
+  T* c = nullptr;
+  std::int64_t ldc = 0;
+  int beta = 0;             // 0: C is overwritten, never read (k = 0 writes the bias or zeros); 1: C is added to
+  const T* bias = nullptr;  // [n], added to every row; null: none
+  /// op(B) from pack_b(), shared by all items of the batch; if not null, b, ldb and b_transposed are ignored.
+  const T* b_packed = nullptr;
+  bool tiles = false;                        // sum float32 on AMX tiles if the target is amx; otherwise no effect
+  Activation activation = Activation::none;  // applied to finished elements, with the bits of kernels/elementwise
+  T* derivative = nullptr;  // output, laid out like C: derivative of the activation, for the backward pass; null: none
+  std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;  // stride_a or stride_b 0: shared by all items
+};
+
+/// Bytes of scratch that gemm(g) needs: a function of the sizes and flags of g, the target, threads(), and whether the
+/// caller is inside a parallel region, where a product runs on the calling thread alone. Of the pointers only b_packed
+/// matters: a prepacked B makes it less.
+/// Requires: call it from the same parallel context (inside or outside a parallel region) as gemm(), with the same
+/// target and threads(). What it returns outside a region is enough inside one as well; what it returns inside may be
+/// too little outside, and gemm() then throws.
+template <class T>
+std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
+
+/// Computes the product. `scratch`: at least gemm_scratch_bytes(g) bytes, aligned to 64 bytes; its contents are
+/// meaningless before and after. Throws Error if a size, leading dimension, stride or the scratch breaks its rule.
+/// Thread safety: may be called from several threads at once, each with its own scratch and C.
+template <class T>
+void gemm(const Gemm<T>& g, std::span<std::byte> scratch);
+
+/// Elements of T in the packed form of op(B) [k, n]. The packed form must be aligned to 64 bytes and is valid only for
+/// the target that packed it and for products with the same `tiles`.
+template <class T>
+std::int64_t packed_size(std::int64_t n, std::int64_t k, bool tiles = false);
+
+/// Packs op(B) [k, n], laid out as in Gemm, into `packed`, packed_size(n, k, tiles) elements. It pays if B serves more
+/// than one product, as weights do within a step. Throws Error if a size is negative or ldb is too small.
+template <class T>
+void pack_b(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, bool b_transposed, T* packed,
+            bool tiles = false);
+
+}  // namespace maki::kernels

@@ -1,0 +1,120 @@
+#include "autograd/kernels/simd/target.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <cstdlib>
+#include <fmt/ranges.h>
+#include <hwy/highway.h>
+
+#include "autograd/core/check.h"
+#include "autograd/kernels/gemm/amx.h"
+
+namespace maki::kernels {
+namespace {
+
+constexpr std::int64_t kFloor = HWY_SCALAR | HWY_EMU128;  // the target without SIMD: whichever the compiler can build
+
+constexpr std::string_view kAmx = "amx";
+
+std::string name_of(std::int64_t bit) {
+  std::string name = (bit & kFloor) != 0 ? "floor" : hwy::TargetName(bit);
+  std::ranges::transform(name, name.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+/// The targets that were built and that this CPU can run, as a mask. In Highway's masks a lower bit is a better target.
+std::int64_t available_mask() {
+  static const std::int64_t mask = [] {
+    hwy::SetSupportedTargetsForTest(0);
+    return (hwy::SupportedTargets() & HWY_TARGETS) | (HWY_TARGETS & kFloor);
+  }();
+  return mask;
+}
+
+bool has_amx() {
+#if HWY_ARCH_X86_64
+  return (available_mask() & (HWY_AVX3 | (HWY_AVX3 - 1))) != 0 && amx::available();
+#else
+  return false;
+#endif
+}
+
+bool amx_in_use = false;
+
+/// The mask of the target called `name` and of all lower ones; 0 if there is none of that name.
+std::int64_t mask_from(std::string_view name) {
+  const std::int64_t all = available_mask();
+  if (name == kAmx && has_amx()) return all;
+  for (std::int64_t rest = all; rest != 0; rest &= rest - 1) {
+    const std::int64_t best = rest & -rest;
+    if (name_of(best) == name) return rest;
+  }
+  return 0;
+}
+
+std::string& environment() {
+  static std::string value = [] {
+    const char* text = std::getenv("MAKI_TARGET");
+    return std::string(text != nullptr ? text : "");
+  }();
+  return value;
+}
+
+/// Selects the target called `name`, or the best one if there is none of that name. Returns whether there is.
+bool apply(std::string_view name) {
+  const std::int64_t mask = mask_from(name);
+  hwy::SetSupportedTargetsForTest(mask != 0 ? mask : available_mask());
+  amx_in_use = mask == 0 ? has_amx() : name == kAmx;
+  return mask != 0;
+}
+
+/// Applies MAKI_TARGET and returns whether it is valid. It must not throw, because it runs before main(): target() and
+/// require_target() report a bad value.
+bool apply_environment() { return apply(environment()) || environment().empty(); }
+
+/// Applies MAKI_TARGET before main() and before the static initializers of the program, which may use the library:
+/// priority 101 is the earliest that a program may ask for.
+struct AtStart {
+  bool environment_is_good = apply_environment();
+};
+__attribute__((init_priority(101))) AtStart at_start;
+
+void check_known(bool known, std::string_view what, std::string_view name) {
+  check(known, "{}: must be one of amx, avx3, avx2, sse4, floor, and this CPU supports only {}; got \"{}\"", what,
+        fmt::join(available_targets(), ", "), name);
+}
+
+}  // namespace
+
+void require_target() {
+  if (!at_start.environment_is_good) [[unlikely]]
+    check_known(false, "MAKI_TARGET", environment());
+}
+
+std::string target() {
+  require_target();
+  if (amx_in_use) return std::string(kAmx);
+  const std::int64_t usable = hwy::SupportedTargets() & available_mask();
+  return name_of(usable & -usable);
+}
+
+bool uses_amx() { return amx_in_use; }
+
+std::vector<std::string> available_targets() {
+  std::vector<std::string> names;
+  if (has_amx()) names.emplace_back(kAmx);
+  for (std::int64_t rest = available_mask(); rest != 0; rest &= rest - 1) names.push_back(name_of(rest & -rest));
+  return names;
+}
+
+void force_target(std::string_view name) {
+  if (name.empty()) {
+    at_start.environment_is_good = apply_environment();
+    return;
+  }
+  check_known(mask_from(name) != 0, "force_target", name);
+  apply(name);
+}
+
+}  // namespace maki::kernels

@@ -1,0 +1,30 @@
+// The SIMD target that the kernels run on: the best one that the CPU supports, or one forced by the environment
+// variable MAKI_TARGET=amx|avx3|avx2|sse4|floor or by force_target(). Bits are promised within one target. "amx" is
+// avx3 with float32 products on AMX tiles; "floor" uses no SIMD instructions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace maki::kernels {
+
+/// The target in use: "amx", "avx3", "avx2", "sse4" or "floor" ("neon", … on other CPUs). Throws Error if MAKI_TARGET
+/// is set to anything else or to a target that this CPU or this build lacks.
+std::string target();
+
+/// Throws if target() would. For the entry of a kernel; it costs one load.
+void require_target();
+
+/// Whether the target in use is "amx". It costs one load.
+bool uses_amx();
+
+/// The targets that this CPU and this build can run, best first; independent of the target in use.
+std::vector<std::string> available_targets();
+
+/// Makes every kernel use the target `name` from its next call on; "" restores the choice of MAKI_TARGET or else the
+/// best target. Throws Error if `name` is not among available_targets(). Thread safety: must not be called while a
+/// kernel runs.
+void force_target(std::string_view name);
+
+}  // namespace maki::kernels

@@ -1,0 +1,12 @@
+// The grammars of the built-in stories, in the notation of data/stories/grammar.h: en.txt and ja.txt, embedded by
+// cmake/embed_text.cmake.
+#pragma once
+
+#include <string_view>
+
+namespace maki {
+
+extern const std::string_view kStoriesEnglish;
+extern const std::string_view kStoriesJapanese;
+
+}  // namespace maki

@@ -1,0 +1,135 @@
+#include "data/text/corpus.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fmt/ranges.h>
+
+#include "data/text/corpus_file.h"
+#include "data/text/directory.h"
+#include "data/text/error.h"
+#include "data/text/file.h"
+#include "data/text/hash.h"
+#include "data/stories/stories.h"
+#include "data/text/utf8.h"
+
+namespace maki {
+namespace {
+
+constexpr std::int64_t kDefaultStoryCharacters = 2'000'000, kMaxStoryCharacters = 1'000'000'000;
+
+std::string hash_of_files(const Corpus& corpus) {
+  return hash_hex(fmt::format("{} {}", corpus.text_hash, fmt::join(corpus.joins, " ")));
+}
+
+// `source` is, for example, "@stories-ja:50000".
+Corpus load_stories(const std::string& source) {
+  const std::size_t colon = source.find(':');
+  const std::string name = source.substr(0, colon);
+  check<CorpusError>(name == "@stories" || name == "@stories-ja",
+                     "{0}: the built-in corpora are @stories and @stories-ja, optionally followed by :CHARS for a size; "
+                     "for a file of this name, give ./{0}",
+                     source);
+  std::int64_t characters = kDefaultStoryCharacters;
+  if (colon != std::string::npos) {
+    const char* const end = source.data() + source.size();
+    const auto [stop, error] = std::from_chars(source.data() + colon + 1, end, characters);
+    check<CorpusError>(error == std::errc() && stop == end && characters >= 1 && characters <= kMaxStoryCharacters,
+                       "{}: the number of characters must be between 1 and {}", source, kMaxStoryCharacters);
+  }
+  StoryCorpus stories = make_stories(name == "@stories" ? StoryLanguage::english : StoryLanguage::japanese, characters);
+  Corpus corpus;
+  corpus.text = std::move(stories.text);
+  corpus.story_starts = std::move(stories.story_starts);
+  corpus.entropy_per_char = stories.entropy_per_char;
+  return corpus;
+}
+
+// The files that the sources denote; "-" is standard input.
+std::vector<std::string> list_files(const std::vector<std::string>& sources, const CorpusOptions& options,
+                                    std::vector<std::string>& notes) {
+  std::vector<std::string> files;
+  for (const std::string& source : sources) {
+    check<CorpusError>(!source.starts_with("@"),
+                       "{}: the built-in stories cannot be combined with other sources; got {} sources", source,
+                       sources.size());
+    if (source == "-" || !is_directory(source)) {
+      files.push_back(source);
+      continue;
+    }
+    const DirectoryListing below = list_directory(
+        source, {.include = options.include, .exclude = options.exclude, .binary = has_zero_bytes(options.encoding)});
+    const std::string skipped = below.describe_skipped();
+    if (!skipped.empty()) {
+      notes.push_back(fmt::format("{}: {} {} read; skipped: {}", source, below.files.size(),
+                                  below.files.size() == 1 ? "file is" : "files are", skipped));
+    }
+    files.insert(files.end(), below.files.begin(), below.files.end());
+  }
+  return files;
+}
+
+Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& options) {
+  Corpus corpus;
+  const std::vector<std::string> files = list_files(sources, options, corpus.notes);
+  std::size_t size = 0;
+  for (const std::string& file : files) size += file_size(file);
+  corpus.text.reserve(size);
+  for (const std::string& file : files) append_corpus_file(corpus, file, options);
+  return corpus;
+}
+
+}  // namespace
+
+Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
+  check<CorpusError>(!sources.empty(), "corpus: give a file, a directory, - or @stories");
+  const bool stories = sources.size() == 1 && sources[0].starts_with("@");
+  check(options.encoding.empty() || !stories, "encoding: applies to files only; the built-in stories need none");
+  Corpus corpus = stories ? load_stories(sources[0]) : load_files(sources, options);
+  corpus.sources = sources;
+  check<CorpusError>(!corpus.text.empty(), "{}: is empty; there is nothing to train on", fmt::join(sources, " "));
+  corpus.characters = count_code_points(corpus.text);
+  corpus.text_hash = hash_hex(corpus.text);
+  corpus.hash = corpus.joins.empty() ? corpus.text_hash : hash_of_files(corpus);
+  return corpus;
+}
+
+std::vector<std::string_view> file_texts(const Corpus& corpus) {
+  std::vector<std::string_view> texts;
+  std::size_t begin = 0;
+  const auto add = [&](std::size_t end) {
+    texts.push_back(std::string_view(corpus.text).substr(begin, end - begin));
+    begin = end;
+  };
+  for (const std::size_t join : corpus.joins) add(join);
+  add(corpus.text.size());
+  return texts;
+}
+
+SplitText split_text(const Corpus& corpus, double val_fraction) {
+  check(val_fraction >= 0 && val_fraction < 1, "val_fraction: must be in [0, 1); got {}", val_fraction);
+  SplitText split;
+  std::int64_t characters = 0, validating = 0;  // of the files so far: all characters, and those for validation
+  for (const std::string_view text : file_texts(corpus)) {
+    const std::int64_t own = count_code_points(text);
+    characters += own;
+    const auto share = static_cast<std::int64_t>(std::llround(static_cast<double>(characters) * val_fraction));
+    std::size_t at = val_fraction == 0 ? text.size() : byte_offset(text, own - (share - validating));
+    validating = share;
+    if (val_fraction > 0 && !corpus.story_starts.empty()) {
+      const auto next = std::ranges::lower_bound(corpus.story_starts, at);
+      at = next == corpus.story_starts.end() ? corpus.story_starts.back() : *next;
+    }
+    if (at > 0) split.train.push_back(text.substr(0, at));
+    if (at < text.size()) split.val.push_back(text.substr(at));
+  }
+  return split;
+}
+
+void join_files_if_known_as(Corpus& corpus, const std::string& hash) {
+  if (corpus.hash == hash || corpus.text_hash != hash) return;
+  corpus.joins.clear();
+  corpus.hash = corpus.text_hash;
+}
+
+}  // namespace maki

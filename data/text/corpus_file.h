@@ -1,0 +1,17 @@
+// Reads and decodes one file of a corpus.
+#pragma once
+
+#include <string>
+
+#include "data/text/corpus.h"
+
+namespace maki {
+
+/// Appends the text of a file, or of standard input ("-"), to corpus.text and messages for the user to corpus.notes.
+/// Throws CorpusError, naming the file, if it cannot be read, is compressed or is not text in the given encoding.
+void append_corpus_file(Corpus& corpus, const std::string& path, const CorpusOptions& options);
+
+/// Whether text in this encoding, by its name in iconv, contains zero bytes: UTF-16 and UTF-32 in all their variants.
+bool has_zero_bytes(const std::string& encoding);
+
+}  // namespace maki

@@ -1,0 +1,101 @@
+#include "data/text/directory.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/ranges.h>
+#include <optional>
+
+#include "data/text/error.h"
+#include "data/text/file.h"
+#include "data/text/file_kind.h"
+#include "data/text/glob.h"
+
+namespace maki {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The number of bytes at the beginning of a file that decide whether it is text. Like git, maki does not read large
+// files only to reject them.
+constexpr std::size_t kBeginning = 1 << 14;
+
+struct Words {
+  const char *one, *many;
+};
+constexpr std::array<Words, kSkippedKinds> kWords = {{{"hidden", "hidden"},
+                                                      {"binary", "binary"},
+                                                      {"compressed", "compressed"},
+                                                      {"excluded", "excluded"},
+                                                      {"directory of runs", "directories of runs"},
+                                                      {"link", "links"},
+                                                      {"pipe or device", "pipes or devices"}}};
+
+bool holds_checkpoints(const fs::path& directory) {
+  std::error_code error;
+  for (fs::directory_iterator at(directory / "checkpoints", error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".maki") return true;
+  }
+  return false;
+}
+
+bool any_matches(const std::vector<std::string>& patterns, const fs::path& relative) {
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+    const bool path = pattern.find('/') != std::string::npos;
+    return matches_glob(pattern, path ? relative.string() : relative.filename().string());
+  });
+}
+
+// Why an entry is skipped; nullopt if it is a file to be read or a directory to descend into.
+std::optional<Skipped> why_skipped(const fs::directory_entry& entry, const fs::path& relative,
+                                   const DirectoryFilter& filter) {
+  std::error_code ignored;
+  if (relative.filename().string().starts_with(".")) return Skipped::hidden;
+  if (any_matches(filter.exclude, relative)) return Skipped::excluded;
+  const bool link = entry.is_symlink(ignored);
+  if (entry.is_directory(ignored)) {
+    if (link) return Skipped::link;
+    const bool runs = relative.filename() == "runs" || holds_checkpoints(entry.path());
+    return runs ? std::optional(Skipped::run) : std::nullopt;
+  }
+  if (!entry.is_regular_file(ignored)) return link ? Skipped::link : Skipped::special;
+  if (!filter.include.empty() && !any_matches(filter.include, relative)) return Skipped::excluded;
+  const std::string beginning = read_beginning(entry.path().string(), kBeginning);
+  if (compression_of(beginning) != nullptr) return Skipped::compressed;
+  if (!filter.binary && is_binary(beginning)) return Skipped::binary;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string DirectoryListing::describe_skipped() const {
+  std::vector<std::string> parts;
+  for (std::size_t kind = 0; kind < kSkippedKinds; ++kind) {
+    if (skipped[kind] > 0)
+      parts.push_back(fmt::format("{} {}", skipped[kind], skipped[kind] == 1 ? kWords[kind].one : kWords[kind].many));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+DirectoryListing list_directory(const std::string& directory, const DirectoryFilter& filter) {
+  DirectoryListing listing;
+  std::error_code error, ignored;
+  fs::path path = directory;
+  for (fs::recursive_directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    path = at->path();
+    const auto why = why_skipped(*at, path.lexically_relative(directory), filter);
+    if (why) {
+      at.disable_recursion_pending();
+      ++listing.skipped[static_cast<std::size_t>(*why)];
+    } else if (at->is_regular_file(ignored)) {
+      listing.files.push_back(path.string());
+    }
+  }
+  check<CorpusError>(!error, "{}: cannot be listed: {}", path.string(), error.message());
+  const std::string skipped = listing.describe_skipped();
+  check<CorpusError>(!listing.files.empty(), "{}: contains no text files{}; give a directory with text files in it",
+                     directory, skipped.empty() ? "" : " (skipped: " + skipped + ")");
+  std::ranges::sort(listing.files);
+  return listing;
+}
+
+}  // namespace maki

@@ -1,0 +1,207 @@
+#include "data/text/encoding.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <iconv.h>
+
+#include "data/text/error.h"
+#include "data/text/utf8.h"
+
+namespace maki {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+unsigned char byte_at(std::string_view bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
+
+// At most 1 MiB, which is enough to recognise an encoding. Cut after a line end, which does not split a character in any
+// encoding whose line ends are one byte.
+std::string_view sample_of(std::string_view bytes) {
+  constexpr std::size_t kSample = 1 << 20;
+  if (bytes.size() <= kSample) return bytes;
+  const std::size_t line_end = bytes.substr(0, kSample).rfind('\n');
+  return bytes.substr(0, line_end == std::string_view::npos ? kSample : line_end + 1);
+}
+
+// Decodes bytes to UTF-8; nullopt if some are invalid in the encoding.
+std::optional<std::string> decode_strictly(std::string_view bytes, const std::string& encoding) {
+  try {
+    Decoder decoder(encoding, "", InvalidUtf8::error);
+    std::string text;
+    decoder.push(bytes, text);
+    return text;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<std::string> byte_order_mark(std::string_view bytes) {
+  using namespace std::string_view_literals;
+  if (bytes.starts_with("\xFF\xFE\0\0"sv) || bytes.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32";
+  if (bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF")) return "UTF-16";
+  return std::nullopt;
+}
+
+// The share of units of `width` bytes that are printable ASCII, a line end, a tab or in the Unicode blocks of Japanese
+// punctuation and kana. In the wrong byte order, hardly any unit is. 0 if a unit is zero, which no text contains.
+double plausible_share(std::string_view bytes, std::size_t width, bool big_endian) {
+  std::size_t plausible = 0;
+  const std::size_t units = bytes.size() / width;
+  for (std::size_t unit = 0; unit < units; ++unit) {
+    std::uint32_t c = 0;
+    for (std::size_t i = 0; i < width; ++i)
+      c = c << 8 | byte_at(bytes, unit * width + (big_endian ? i : width - 1 - i));
+    if (c == 0) return 0;
+    const bool ascii = (c >= 0x20 && c < 0x7F) || c == '\n' || c == '\r' || c == '\t';
+    if (ascii || (c >= 0x3001 && c <= 0x30FF)) ++plausible;
+  }
+  return units == 0 ? 0 : static_cast<double>(plausible) / static_cast<double>(units);
+}
+
+std::optional<std::string> wide_encoding(std::string_view bytes) {
+  constexpr std::size_t kFewUnits = 4;
+  for (const std::size_t width : {std::size_t{4}, std::size_t{2}}) {
+    if (bytes.size() % width != 0 || bytes.size() < kFewUnits * width) continue;
+    const double little = plausible_share(bytes, width, false), big = plausible_share(bytes, width, true);
+    if (std::max(little, big) < 0.3 || std::min(little, big) > 0.1) continue;
+    const std::string name = width == 4 ? "UTF-32" : "UTF-16";
+    return name + (big > little ? "BE" : "LE");
+  }
+  return std::nullopt;
+}
+
+bool has_iso_2022_jp_escape(std::string_view bytes) {
+  return bytes.find("\x1B$B") != std::string_view::npos || bytes.find("\x1B$@") != std::string_view::npos;
+}
+
+// The share of full-width kana among the characters that are not ASCII: about half in Japanese text, almost 0 in other
+// text that is decoded as Japanese by mistake.
+double kana_share(std::string_view text) {
+  std::size_t kana = 0, others = 0;
+  while (!text.empty()) {
+    const char32_t c = next_code_point(text);
+    if (c < 0x80) continue;
+    ++(c >= 0x3041 && c <= 0x30FE ? kana : others);
+  }
+  return kana + others == 0 ? 0 : static_cast<double>(kana) / static_cast<double>(kana + others);
+}
+
+std::optional<std::string> japanese_encoding(std::string_view bytes) {
+  std::optional<std::string> found;
+  double best = 0.1;
+  for (const char* const encoding : {"EUC-JP", "SHIFT_JIS", "CP932"}) {
+    const auto text = decode_strictly(bytes, encoding);
+    const double share = text ? kana_share(*text) : 0;
+    if (share <= best) continue;
+    best = share;
+    found = encoding;
+  }
+  return found;
+}
+
+// Recognises text in the Latin alphabet: at most a third of the bytes are above 127, and most of those are letters next
+// to an ASCII letter.
+std::optional<std::string> latin_encoding(std::string_view bytes) {
+  const auto ascii_letter = [&](std::size_t i) {
+    return i < bytes.size() && ((bytes[i] >= 'a' && bytes[i] <= 'z') || (bytes[i] >= 'A' && bytes[i] <= 'Z'));
+  };
+  std::size_t high = 0, letters = 0;
+  bool c1 = false;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const unsigned char c = byte_at(bytes, i);
+    if (c == 0 || c == 0x81 || c == 0x8D || c == 0x8F || c == 0x90 || c == 0x9D) return std::nullopt;
+    if (c < 0x80) continue;
+    ++high;
+    c1 = c1 || c < 0xA0;
+    const bool letter = c >= 0xC0 && c != 0xD7 && c != 0xF7 && c != 0xFF;
+    if (letter && ((i > 0 && ascii_letter(i - 1)) || ascii_letter(i + 1))) ++letters;
+  }
+  if (high * 3 > bytes.size() || letters * 2 <= high) return std::nullopt;
+  return c1 ? "WINDOWS-1252" : "ISO-8859-1";
+}
+
+// Whether more than half of the bytes above 127 are part of well-formed UTF-8 characters.
+bool is_damaged_utf8(std::string_view bytes) {
+  std::size_t high = 0, bad = 0;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t size = well_formed_size(bytes.substr(at));
+    if (size != 1) high += std::max<std::size_t>(size, 1);
+    if (size == 0) ++bad;
+    at += std::max<std::size_t>(size, 1);
+  }
+  return bad * 2 < high;
+}
+
+}  // namespace
+
+std::optional<std::string> recognise_encoding(std::string_view bytes) {
+  if (auto named = byte_order_mark(bytes)) return named;
+  bytes = sample_of(bytes);
+  const bool utf8 = !invalid_utf8(bytes);
+  const bool nul = bytes.find('\0') != std::string_view::npos;
+  if (nul || !utf8) {
+    if (auto wide = wide_encoding(bytes)) return wide;
+  }
+  if (utf8) {
+    if (has_iso_2022_jp_escape(bytes) && decode_strictly(bytes, "ISO-2022-JP")) return "ISO-2022-JP";
+    return std::nullopt;
+  }
+  if (nul || is_damaged_utf8(bytes)) return std::nullopt;
+  if (auto japanese = japanese_encoding(bytes)) return japanese;
+  return latin_encoding(bytes);
+}
+
+Decoder::Decoder(const std::string& encoding, std::string name, InvalidUtf8 invalid)
+    : encoding_(encoding), name_(std::move(name)), policy_(invalid), iconv_(iconv_open("UTF-8", encoding.c_str())) {
+  check(iconv_ != reinterpret_cast<iconv_t>(-1),
+        "encoding: must be one that iconv knows, such as SHIFT_JIS or UTF-16 (iconv -l lists them); got {}", encoding);
+}
+
+Decoder::~Decoder() { iconv_close(iconv_); }
+
+// Handles the first pending byte, which is invalid: throws or replaces it.
+void Decoder::invalid(std::string& text) {
+  check<CorpusError>(policy_ == InvalidUtf8::replace,
+                     "{}: is not text in {}: byte {} is invalid; name another --encoding, or replace such bytes with "
+                     "--invalid-utf8 replace",
+                     name_, encoding_, offset_);
+  text += kReplacement;
+  pending_.erase(0, 1);
+  ++offset_;
+  ++replaced_;
+}
+
+void Decoder::push(std::string_view bytes, std::string& text) {
+  constexpr std::size_t kBlock = 1 << 16;
+  std::array<char, 2 * kBlock> buffer;
+  while (!bytes.empty()) {
+    const std::size_t taken = std::min(bytes.size(), kBlock);
+    pending_.append(bytes.substr(0, taken));
+    bytes.remove_prefix(taken);
+    while (!pending_.empty()) {
+      char* from = pending_.data();
+      char* to = buffer.data();
+      std::size_t left = pending_.size(), room = buffer.size();
+      const bool stopped = iconv(iconv_, &from, &left, &to, &room) == static_cast<std::size_t>(-1);
+      const int error = stopped ? errno : 0;
+      text.append(buffer.data(), buffer.size() - room);
+      offset_ += pending_.size() - left;
+      pending_.erase(0, pending_.size() - left);
+      if (error == EINVAL) break;  // an incomplete character, continued by the next bytes
+      if (error == EILSEQ) invalid(text);
+    }
+  }
+}
+
+void Decoder::finish(std::string& text) {
+  // For encodings with combining marks (CP1258), iconv holds back the last letter until it knows what follows.
+  std::array<char, 64> buffer;
+  char* to = buffer.data();
+  std::size_t room = buffer.size();
+  iconv(iconv_, nullptr, nullptr, &to, &room);
+  text.append(buffer.data(), buffer.size() - room);
+  while (!pending_.empty()) invalid(text);
+}
+
+}  // namespace maki

@@ -1,0 +1,13 @@
+// The exception for bad input data: corpora, prompts, tokenizers.
+#pragma once
+
+#include "autograd/core/check.h"
+
+namespace maki {
+
+class CorpusError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace maki

@@ -1,0 +1,30 @@
+// Reads whole files. Error messages name the path and the reason that the system gives.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace maki {
+
+/// A callback that receives the bytes of a file in consecutive parts; a part is valid only during the call.
+using ByteSink = std::function<void(std::string_view)>;
+
+/// Reads all bytes of a regular file or a named pipe; blocks until a pipe is closed. Throws CorpusError if the path is
+/// anything else or cannot be opened or read.
+std::string read_file(const std::string& path);
+void read_file(const std::string& path, const ByteSink& sink);
+/// The same, appending to `bytes` without an intermediate copy.
+void append_file(const std::string& path, std::string& bytes);
+/// Reads standard input to its end. Throws CorpusError if it cannot be read.
+std::string read_standard_input();
+void read_standard_input(const ByteSink& sink);
+void append_standard_input(std::string& bytes);
+/// Size in bytes of a regular file; 0 for anything else.
+std::size_t file_size(const std::string& path);
+/// At most the first `most` bytes of a regular file; empty if it cannot be read. Does not wait for pipes.
+std::string read_beginning(const std::string& path, std::size_t most);
+/// Whether the path is a directory or a symbolic link to one; false if it cannot be accessed.
+bool is_directory(const std::string& path);
+
+}  // namespace maki

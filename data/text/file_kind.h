@@ -1,0 +1,21 @@
+// Recognises compressed and binary files by their first bytes.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace maki {
+
+/// A compression format with two commands: one that unpacks a file, one that prints its contents to standard output.
+struct Compression {
+  std::string_view name, unpack, print;
+};
+
+/// The format of a compressed file that begins with these bytes; null if it is not a known one. The object is static.
+const Compression* compression_of(std::string_view beginning);
+
+/// Whether a file that begins with these bytes is certainly not text: it is a PDF file, or it contains a zero byte and is
+/// not recognised as UTF-16 or UTF-32.
+bool is_binary(std::string_view beginning);
+
+}  // namespace maki

@@ -1,0 +1,13 @@
+// Glob patterns for file names: * matches any characters (a / too), ? any single one, [a-z] one in the set, [!a-z] or
+// [^a-z] one that is not in it.
+#pragma once
+
+#include <string_view>
+
+namespace maki {
+
+/// Whether the whole name matches the pattern. Both are UTF-8 and are compared character by character; invalid bytes
+/// count as U+FFFD.
+bool matches_glob(std::string_view pattern, std::string_view name);
+
+}  // namespace maki

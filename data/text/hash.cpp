@@ -1,0 +1,25 @@
+#include "data/text/hash.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <xxhash.h>
+
+namespace maki {
+
+std::array<std::uint8_t, 16> hash128(std::string_view bytes) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
+  std::array<std::uint8_t, 16> hash;
+  std::copy_n(canonical.digest, hash.size(), hash.begin());
+  return hash;
+}
+
+std::string hash_hex(std::string_view bytes) {
+  std::string text;
+  for (const std::uint8_t byte : hash128(bytes)) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+std::uint64_t hash64(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+}  // namespace maki

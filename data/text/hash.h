@@ -1,0 +1,17 @@
+// XXH3 (Collet), the hash that identifies corpora, tokenizers and checkpoints.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace maki {
+
+/// XXH3-128 in its canonical, big-endian form, which is the same on every machine.
+std::array<std::uint8_t, 16> hash128(std::string_view bytes);
+/// hash128() as 32 hexadecimal digits.
+std::string hash_hex(std::string_view bytes);
+std::uint64_t hash64(std::string_view bytes);  ///< XXH3-64
+
+}  // namespace maki

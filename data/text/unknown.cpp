@@ -1,0 +1,72 @@
+#include "data/text/unknown.h"
+
+#include <map>
+
+#include "autograd/core/nearest.h"
+#include "data/text/error.h"
+#include "data/text/utf8.h"
+
+namespace maki {
+namespace {
+
+using Counts = std::map<char32_t, std::int64_t>;
+
+std::string replacement_in(const Tokenizer& tokenizer) {
+  for (const char* const candidate : {"\uFFFD", " ", "?"}) {
+    if (tokenizer.unknown(candidate).empty()) return candidate;
+  }
+  fail<CorpusError>(
+      "tokenizer: the vocabulary has none of U+FFFD, space and ? to replace unknown characters with; leave them out with "
+      "--unknown skip");
+}
+
+std::string without(std::string_view text, const Counts& unknown, const std::string& replacement) {
+  std::string known;
+  known.reserve(text.size());
+  while (!text.empty()) {
+    const std::string_view before = text;
+    const bool lacks = unknown.contains(next_code_point(text));
+    known += lacks ? std::string_view(replacement) : before.substr(0, before.size() - text.size());
+  }
+  return known;
+}
+
+}  // namespace
+
+Unknown unknown_named(const std::string& name) {
+  if (name == "error") return Unknown::error;
+  if (name == "skip") return Unknown::skip;
+  check(name == "replace", "unknown: must be error, skip or replace; got {}{}", name,
+        nearest_hint(name, std::vector<std::string>{"error", "skip", "replace"}));
+  return Unknown::replace;
+}
+
+std::string KnownText::describe() const {
+  if (unknown == 0) return {};
+  const std::string by = replacement == " " ? "a space" : replacement == "?" ? "?" : "U+FFFD";
+  return fmt::format("{} that the vocabulary lacks {} {}",
+                     unknown == 1 ? "1 character" : fmt::format("{} characters", unknown),
+                     unknown == 1 ? "was" : "were", replacement.empty() ? "left out" : "replaced with " + by);
+}
+
+KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> pieces, Unknown policy) {
+  KnownText known{.pieces = std::move(pieces), .changed = {}, .unknown = 0, .replacement = {}};
+  Counts unknown;
+  for (const std::string_view piece : known.pieces) {
+    for (const auto& [c, count] : tokenizer.unknown(piece)) {
+      unknown[c] += count;
+      known.unknown += count;
+    }
+  }
+  if (unknown.empty()) return known;
+  check<CorpusError>(policy != Unknown::error,
+                     "{}; leave them out with --unknown skip, or replace them with --unknown replace",
+                     unknown_sentence(tokenizer.vocab_size(), unknown));
+  if (policy == Unknown::replace) known.replacement = replacement_in(tokenizer);
+  known.changed.reserve(known.pieces.size());
+  for (std::string_view& piece : known.pieces)
+    piece = known.changed.emplace_back(without(piece, unknown, known.replacement));
+  return known;
+}
+
+}  // namespace maki

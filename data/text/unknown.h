@@ -1,0 +1,36 @@
+// Handles texts with characters that a vocabulary lacks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizer/tokenizer.h"
+
+namespace maki {
+
+/// What to do with characters that the vocabulary lacks: reject the text, leave them out, or replace each of them.
+enum class Unknown : std::uint8_t { error, skip, replace };
+
+/// The policy named "error", "skip" or "replace". Throws Error for any other name.
+Unknown unknown_named(const std::string& name);
+
+/// Text that a tokenizer can encode. It may be moved, but not copied: `pieces` of a copy would refer to `changed` of the
+/// original.
+struct KnownText {
+  std::vector<std::string_view> pieces;  ///< the given pieces if all characters are known, else views of `changed`
+  std::vector<std::string> changed;
+  std::int64_t unknown = 0;  ///< number of characters that were left out or replaced
+  std::string replacement;   ///< what replaces them; empty if they were left out
+
+  /// A message such as "3 characters that the vocabulary lacks were left out"; empty if there were none.
+  std::string describe() const;
+};
+
+/// Prepares pieces of well-formed text for the tokenizer. Unknown::replace replaces each unknown character with the first
+/// of U+FFFD, space and ? that is in the vocabulary. Throws CorpusError, listing the characters, if there are unknown
+/// ones and the policy is Unknown::error, or if they are to be replaced and the vocabulary has none of the three.
+KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> pieces, Unknown policy);
+
+}  // namespace maki

@@ -1,0 +1,71 @@
+// Sequences of token ids, stored in 1, 2 or 4 bytes per id, whichever is enough for the vocabulary: tokens take most of
+// the memory of a long text, and most vocabularies are small.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace maki {
+
+/// A read-only view of token ids of any width. The ids may consist of several pieces (one per file of a corpus), which
+/// are stored one after the other but are not one text: the first id of a piece does not continue the piece before it.
+///
+/// Requires: the viewed ids and joins outlive the view.
+class TokenSpan {
+ public:
+  template <class Id>
+  using Ids = std::span<const Id>;
+
+  TokenSpan() = default;
+  TokenSpan(std::span<const std::int32_t> ids) : ids_(ids) {}
+  TokenSpan(const std::vector<std::int32_t>& ids) : ids_(std::span(ids)) {}
+  template <class Id>
+  TokenSpan(Ids<Id> ids, std::span<const std::int64_t> joins) : ids_(ids), joins_(joins) {}
+
+  std::size_t size() const;
+  bool empty() const { return size() == 0; }
+  std::int32_t operator[](std::size_t i) const;
+  /// Copies ids [begin, begin + to.size()) to `to`. Requires: they exist.
+  void copy(std::int64_t begin, std::span<std::int32_t> to) const;
+  /// A copy of the ids [begin, begin + count), truncated at the end of the view.
+  std::vector<std::int32_t> ids(std::size_t begin = 0, std::size_t count = SIZE_MAX) const;
+  /// The indices at which the second and all later pieces begin, ascending.
+  std::span<const std::int64_t> joins() const { return joins_; }
+  /// The joins j with begin <= j < end, as a half-open range of indices into joins().
+  std::pair<std::size_t, std::size_t> joins_between(std::int64_t begin, std::int64_t end) const;
+
+ private:
+  std::variant<Ids<std::int32_t>, Ids<std::uint16_t>, Ids<std::uint8_t>> ids_;
+  std::span<const std::int64_t> joins_;
+};
+
+/// Owns token ids.
+class Tokens {
+ public:
+  Tokens() = default;
+  /// Empty, for ids in [0, vocab_size).
+  explicit Tokens(std::int64_t vocab_size);
+
+  void reserve(std::size_t ids);
+  /// Requires: the ids are in [0, vocab_size).
+  void append(std::span<const std::int32_t> ids);
+  /// Starts a new piece, to which the following ids belong. Has no effect if the current piece is empty.
+  void begin_piece();
+
+  std::size_t size() const { return view().size(); }
+  bool empty() const { return size() == 0; }
+  std::int32_t operator[](std::size_t i) const { return view()[i]; }
+  std::vector<std::int32_t> ids() const { return view().ids(); }
+  /// A view that is valid until the tokens are changed or destroyed.
+  TokenSpan view() const;
+  operator TokenSpan() const { return view(); }
+
+ private:
+  std::variant<std::vector<std::int32_t>, std::vector<std::uint16_t>, std::vector<std::uint8_t>> ids_;
+  std::vector<std::int64_t> joins_;
+};
+
+}  // namespace maki

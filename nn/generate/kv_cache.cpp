@@ -1,0 +1,59 @@
+#include "nn/generate/kv_cache.h"
+
+#include <algorithm>
+
+#include "autograd/core/check.h"
+#include "autograd/tape.h"
+
+namespace maki {
+namespace {
+
+// Copies columns [begin, end) of x [rows, width] to `to` [rows, end − begin].
+template <class T>
+void copy_columns(const T* x, std::int64_t rows, std::int64_t width, std::int64_t begin, std::int64_t end, T* to) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::copy(x + row * width + begin, x + row * width + end, to + row * (end - begin));
+  }
+}
+
+}  // namespace
+
+KvLayer::KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype)
+    : capacity_(capacity), kv_(empty({batch, capacity, 2 * n_embd}, dtype)) {}
+
+Tensor KvLayer::attend(const Tensor& qkv, const Attention& options) {
+  const std::int64_t batch = kv_.shape()[0], c = kv_.shape()[2] / 2;
+  check(Tape::current() == nullptr,
+        "kv cache: attention with a cache has no gradient; end the Recording before generating");
+  check(qkv.shape().rank() == 3 && qkv.shape()[0] == batch && qkv.shape()[2] == 3 * c,
+        "kv cache: packed q, k and v must be [{}, t, {}]; got {}", batch, 3 * c, qkv.shape());
+  const std::int64_t tokens = qkv.shape()[1], total = length_ + tokens;
+  check(total <= capacity_, "kv cache: holds at most {} tokens per sequence; got {}", capacity_, total);
+  // One sequence at a time, because only the rows of one sequence are contiguous in the cache.
+  Tensor y = empty({batch, tokens, c}, qkv.dtype()), q = empty({1, tokens, c}, qkv.dtype());
+  dispatch(qkv.dtype(), [&]<class T>() {
+    for (std::int64_t b = 0; b < batch; ++b) {
+      const T* const rows = qkv.data<T>() + b * tokens * 3 * c;
+      const std::int64_t begin = b * capacity_ * 2 * c;
+      copy_columns(rows, tokens, 3 * c, 0, c, q.data<T>());
+      copy_columns(rows, tokens, 3 * c, c, 3 * c, kv_.data<T>() + begin + length_ * 2 * c);
+      const Tensor out = attention(q, kv_.slice_flat(begin, {1, total, 2 * c}), options);
+      std::copy_n(out.data<T>(), tokens * c, y.data<T>() + b * tokens * c);
+    }
+  });
+  length_ = total;
+  return y;
+}
+
+KvCache::KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype)
+    : batch_(batch), capacity_(capacity) {
+  check(n_layer >= 1 && batch >= 1 && capacity >= 1,
+        "kv cache: layers, batch and capacity must be at least 1; got {}, {}, {}", n_layer, batch, capacity);
+  for (std::int64_t i = 0; i < n_layer; ++i) layers_.emplace_back(batch, capacity, n_embd, dtype);
+}
+
+void KvCache::clear() {
+  for (KvLayer& layer : layers_) layer.length_ = 0;
+}
+
+}  // namespace maki

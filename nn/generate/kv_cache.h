@@ -1,0 +1,51 @@
+// Key–value cache: keeps the keys and values of the tokens that a model has read, so that the next token costs a forward
+// pass over one row instead of over the whole sequence.
+//
+// Thread safety: none; a cache is used by one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "autograd/ops.h"
+
+namespace maki {
+
+/// The part of the cache that belongs to one layer: k‖v of up to `capacity` tokens per sequence.
+class KvLayer {
+ public:
+  KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
+
+  /// Appends the keys and values of t new tokens, packed q‖k‖v [B, t, 3C], and attends from the new tokens to all tokens
+  /// held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. Throws Error in a Recording,
+  /// if B or C are not those of the cache, or if more than `capacity` tokens would be held.
+  Tensor attend(const Tensor& qkv, const Attention& options);
+  std::int64_t length() const { return length_; }
+
+ private:
+  friend class KvCache;
+  std::int64_t capacity_, length_ = 0;
+  Tensor kv_;  // [B, capacity, 2C]; rows from length_ on are uninitialised or stale
+};
+
+/// The cache of all layers of a model, for a batch of sequences of equal length. Created by Gpt::make_cache().
+class KvCache {
+ public:
+  /// Takes batch · capacity · 2 · n_embd elements of memory per layer. Throws Error unless all sizes are at least 1.
+  KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
+
+  std::int64_t batch() const { return batch_; }
+  /// Tokens held per sequence.
+  std::int64_t length() const { return layers_.back().length(); }
+  std::int64_t capacity() const { return capacity_; }
+  KvLayer& layer(std::size_t i) { return layers_[i]; }
+  /// Removes all tokens. Must be called if a forward pass throws halfway, because some layers have then appended its
+  /// tokens and others have not.
+  void clear();
+
+ private:
+  std::int64_t batch_, capacity_;
+  std::vector<KvLayer> layers_;
+};
+
+}  // namespace maki

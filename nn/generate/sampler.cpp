@@ -1,0 +1,79 @@
+#include "nn/generate/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autograd/core/check.h"
+
+namespace maki {
+
+Sampler::Sampler(const Sampling& options) : options_(options) {
+  check(std::isfinite(options.temperature) && options.temperature >= 0,
+        "temperature: must be finite and at least 0; got {}", options.temperature);
+  check(options.top_k >= 0, "top-k: must be at least 1, or 0 to keep all tokens; got {}", options.top_k);
+  check(options.top_p > 0 && options.top_p <= 1, "top-p: must be in (0, 1]; got {}", options.top_p);
+}
+
+std::int32_t Sampler::operator()(const Tensor& logits, std::uint64_t sample, std::uint64_t position) {
+  check(logits.numel() > 0, "sampler: needs at least one logit");
+  candidates_.clear();
+  bool possible = false, nan = false;
+  dispatch(logits.dtype(), [&]<class T>() {
+    std::int32_t id = 0;
+    for (const T logit : logits.values<T>()) {
+      nan = nan || std::isnan(logit);
+      possible = possible || logit > -std::numeric_limits<T>::infinity();
+      candidates_.push_back({id++, static_cast<double>(logit)});
+    }
+  });
+  check<BadLogits>(!nan && possible, "sampler: the logits {}; the model has diverged, use an earlier checkpoint",
+                   nan ? "contain NaN" : "are all -Inf");
+
+  const double largest = std::ranges::max_element(candidates_, {}, &Candidate::weight)->weight;
+  if (options_.temperature == 0 || options_.top_k == 1) {
+    return std::ranges::find(candidates_, largest, &Candidate::weight)->id;
+  }
+  if (options_.top_k > 0) keep_most_likely(options_.top_k);
+  for (Candidate& candidate : candidates_) {
+    const bool is_largest = candidate.weight == largest;  // Inf − Inf would be NaN
+    candidate.weight = is_largest ? 1 : std::exp((candidate.weight - largest) / options_.temperature);
+  }
+  if (options_.top_p < 1) {
+    keep_most_likely(static_cast<std::int64_t>(candidates_.size()));
+    double total = 0, reached = 0;
+    for (const Candidate& candidate : candidates_) total += candidate.weight;
+    std::size_t kept = 0;
+    while (kept < candidates_.size() && reached < options_.top_p * total) reached += candidates_[kept++].weight;
+    candidates_.resize(std::max<std::size_t>(kept, 1));
+  }
+  return draw(RandomStream(options_.seed, Purpose::sample, sample).uniform(position));
+}
+
+// Keeps the n candidates of largest weight, in descending order; among equals, the lower id comes first.
+void Sampler::keep_most_likely(std::int64_t n) {
+  const auto kept = std::min(n, static_cast<std::int64_t>(candidates_.size()));
+  const auto before = [](const Candidate& a, const Candidate& b) {
+    return a.weight != b.weight ? a.weight > b.weight : a.id < b.id;
+  };
+  std::ranges::partial_sort(candidates_, candidates_.begin() + kept, before);
+  candidates_.resize(static_cast<std::size_t>(kept));
+}
+
+// Inverts the cumulative distribution. If rounding leaves a remainder at its end, the last candidate of non-zero weight
+// is chosen.
+std::int32_t Sampler::draw(double uniform) const {
+  double total = 0;
+  for (const Candidate& candidate : candidates_) total += candidate.weight;
+  double left = uniform * total;
+  std::int32_t chosen = candidates_.front().id;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.weight == 0) continue;
+    chosen = candidate.id;
+    left -= candidate.weight;
+    if (left < 0) break;
+  }
+  return chosen;
+}
+
+}  // namespace maki

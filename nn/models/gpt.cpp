@@ -1,0 +1,85 @@
+#include "nn/models/gpt.h"
+
+#include <cmath>
+
+#include "autograd/core/check.h"
+
+namespace maki {
+namespace {
+
+const GptConfig& checked(const GptConfig& c) {
+  check(c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.vocab_size >= 1,
+        "gpt: n_layer, n_head, n_embd, block_size and vocab_size must be at least 1; got {}, {}, {}, {}, {}", c.n_layer,
+        c.n_head, c.n_embd, c.block_size, c.vocab_size);
+  check(c.n_embd % c.n_head == 0, "gpt: n_embd must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
+  check(c.dropout >= 0 && c.dropout < 1, "gpt: dropout must be in [0, 1); got {}", c.dropout);
+  return c;
+}
+
+BlockOptions block_options(const GptConfig& c) {
+  return {.n_embd = c.n_embd,
+          .n_head = c.n_head,
+          .causal = true,
+          .bias = c.bias,
+          .dropout = c.dropout,
+          .activation = c.activation,
+          .norm = c.norm,
+          .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer))};
+}
+
+}  // namespace
+
+Gpt::Gpt(const Scope& scope, const GptConfig& c)
+    : config(checked(c)), wte(scope / "wte", c.vocab_size, c.n_embd), drop{c.dropout} {
+  if (c.sinusoidal_base == 0) {
+    wpe.emplace(scope / "wpe", c.block_size, c.n_embd);
+  } else {
+    sinusoids = sinusoidal_positions(c.block_size, c.n_embd, c.sinusoidal_base, scope.dtype());
+  }
+  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, block_options(c));
+  if (c.norm == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.bias);
+  if (!c.tie_weights) lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd);
+}
+
+// Embeds tokens at positions start … start + T − 1: [B, T] → [B, T, C].
+Tensor Gpt::embed(const Tensor& ids, std::int64_t start) const {
+  check(ids.dtype() == DType::int32 && ids.shape().rank() == 2, "gpt: ids must be int32 [B, T]; got {} {}",
+        to_string(ids.dtype()), ids.shape());
+  const std::int64_t end = start + ids.shape()[1];
+  check(end <= config.block_size, "gpt: a sequence has at most block_size = {} tokens; got {}", config.block_size, end);
+  const Tensor tokens = wte(ids);
+  if (wpe) return drop(add(tokens, slice(wpe->weight, 0, start, end)));
+  return drop(add(scale(tokens, std::sqrt(static_cast<double>(config.n_embd))), slice(sinusoids, 0, start, end)));
+}
+
+Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
+  Tensor x = embed(ids, cache != nullptr ? cache->length() : 0);
+  for (std::size_t i = 0; i < h.size(); ++i) x = h[i](x, cache != nullptr ? &cache->layer(i) : nullptr);
+  return ln_f ? (*ln_f)(x) : x;
+}
+
+KvCache Gpt::make_cache(std::int64_t batch) const {
+  return KvCache(config.n_layer, batch, config.block_size, config.n_embd, wte.weight.value().dtype());
+}
+
+Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache) const {
+  check(ids.shape().rank() == 2 && ids.shape()[0] == cache.batch() && ids.shape()[1] >= 1,
+        "gpt: the next ids must be [{}, t], the batch of the cache and t >= 1; got {}", cache.batch(), ids.shape());
+  const Tensor x = hidden(ids, &cache);
+  const std::int64_t tokens = ids.shape()[1];
+  return reshape(head(slice(x, 1, tokens - 1, tokens)), {cache.batch(), config.vocab_size});
+}
+
+std::int64_t Gpt::parameter_count() const {
+  const std::int64_t c = config.n_embd, bias = config.bias ? 1 : 0, norm = (1 + bias) * c;
+  const std::int64_t block = (3 + 1 + 4 + 4) * c * c + bias * (3 + 1 + 4 + 1) * c + 2 * norm;
+  const std::int64_t tables = config.vocab_size * c * (config.tie_weights ? 1 : 2);
+  return tables + config.n_layer * block + (ln_f ? norm : 0);
+}
+
+double Gpt::flop_per_token(std::int64_t length) const {
+  return 6 * static_cast<double>(parameter_count()) +
+         12 * static_cast<double>(config.n_layer * config.n_embd) * static_cast<double>(length);
+}
+
+}  // namespace maki

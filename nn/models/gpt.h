@@ -1,0 +1,82 @@
+// The decoder-only Transformer of GPT-2: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
+// Parameters have the names of GPT-2 and nanoGPT; weights of linear layers are [out, in].
+//
+//   x = wte(ids) + wpe(positions);   for each block: x += attn(ln_1(x)); x += mlp(ln_2(x));   logits = lm_head(ln_f(x))
+//
+// Shapes: B sequences, T tokens, C = n_embd, V = vocab_size.
+//
+// Thread safety: the const member functions may be called on several threads at once while no value changes; each thread
+// needs its own tape and cache.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "nn/generate/kv_cache.h"
+#include "nn/transformer.h"
+
+namespace maki {
+
+/// The defaults are those of the smallest GPT-2, with 124 million parameters.
+struct GptConfig {
+  std::int64_t n_layer = 12, n_head = 12, n_embd = 768, block_size = 1024, vocab_size = 50257;
+  double dropout = 0;       ///< probability in [0, 1); for embeddings, attention weights and residual branches
+  bool bias = true;         ///< whether linear layers and layer norms have biases
+  bool tie_weights = true;  ///< use wte as the output head: Press and Wolf 2017, arXiv:1608.05859
+  Activation activation = Activation::gelu;
+  NormOrder norm = NormOrder::pre;
+  /// 0: learned positions (wpe). Otherwise the base of sinusoidal positions; token embeddings are then multiplied by √C,
+  /// as in section 3.4 of Vaswani et al. 2017.
+  double sinusoidal_base = 0;
+};
+
+struct Gpt {
+  /// Creates the parameters below `scope`. Weights are drawn from N(0, 0.02²), those of projections that end in the
+  /// residual path from N(0, (0.02/√(2 n_layer))²); biases are 0, the weights of layer norms 1. Throws Error for sizes
+  /// below 1, if n_head does not divide n_embd, or for a dropout outside [0, 1).
+  ///
+  /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
+  Gpt(const Scope& scope, const GptConfig& config);
+
+  /// ids [B, T] int32 → logits [B, T, V]. Throws Error if T > block_size or an id is outside [0, V).
+  Tensor logits(const Tensor& ids) const { return head(hidden(ids)); }
+  /// The cross-entropy of logits(ids) against targets [B, T] int32, in nats: []. `options` are those of cross_entropy().
+  Tensor loss(const Tensor& ids, const Tensor& targets, const CrossEntropy& options = {}) const {
+    return linear_cross_entropy(hidden(ids), head_weight(), targets, options);
+  }
+
+  /// An empty cache with room for block_size tokens in each of `batch` sequences.
+  KvCache make_cache(std::int64_t batch) const;
+  /// Appends t >= 1 tokens to every sequence of the cache, ids [B, t], and returns the logits of the last one, [B, V].
+  /// They are bit-identical to those of logits() over the whole sequence, outside a Recording. Throws Error, without
+  /// changing the cache, inside a Recording, if more than block_size tokens would be held, or if an id is outside [0, V).
+  Tensor next_logits(const Tensor& ids, KvCache& cache) const;
+
+  /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
+  Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
+  /// The output head: [… C] → [… V].
+  Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
+  /// Its weight, [V, C].
+  const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
+
+  /// Number of parameters N without position embeddings, as nanoGPT counts them.
+  std::int64_t parameter_count() const;
+  /// Floating-point operations per token of a training step, forward and backward, for sequences of T = `length` tokens:
+  /// 6N + 12·L·C·T, with L = n_layer. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
+  double flop_per_token(std::int64_t length) const;
+
+  GptConfig config;
+  Embedding wte;                 // tokens
+  std::optional<Embedding> wpe;  // learned positions
+  Tensor sinusoids;              // sinusoidal positions [block_size, C], or empty
+  std::vector<Block> h;
+  std::optional<LayerNorm> ln_f;  // absent in post-norm order, where the last block ends in a norm
+  std::optional<Linear> lm_head;  // absent if the weights are tied
+  Dropout drop;
+
+ private:
+  Tensor embed(const Tensor& ids, std::int64_t start) const;
+};
+
+}  // namespace maki

@@ -1,0 +1,57 @@
+// One float32 matrix product of random operands, to be timed: computed by maki's kernel or, in bench/, by another
+// library on the same memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/tensor.h"
+
+namespace maki {
+
+/// The shapes of C [m, n] = op(A) [m, k] · op(B) [k, n], where op transposes or not.
+struct GemmShape {
+  std::int64_t m = 0, n = 0, k = 0;
+  bool a_transposed = false, b_transposed = false;
+
+  double flop() const { return 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
+  /// "NN", "NT", "TN" or "TT": T if the operand is stored transposed.
+  std::string transpose() const;
+};
+/// Parses a shape "M,N,K", such as "768,128,128", and a transpose, such as "NT". Throws Error for anything else.
+GemmShape parse_gemm_shape(const std::string& text, const std::string& transpose);
+
+class GemmBench {
+ public:
+  /// packed: op(B) is prepacked, as weights are that are used in many products.
+  explicit GemmBench(const GemmShape& shape, bool packed = false);
+
+  /// Computes C = op(A) · op(B).
+  void run();
+  /// Compares entries of C with sums in double precision: all entries of a small product, otherwise the corners and a
+  /// random sample. Throws std::logic_error, naming `who`, at the first whose error exceeds what rounding allows.
+  void verify(const char* who = "maki") const;
+  /// Fills C with NaN, so that verify() cannot pass on the result of an earlier run().
+  void spoil();
+
+  const GemmShape& shape() const { return shape_; }
+  /// Whether the kernels compute this product on AMX tiles.
+  bool on_tiles() const;
+  const float* a() const { return a_.data<float>(); }
+  const float* b() const { return b_.data<float>(); }
+  float* c() { return c_.data<float>(); }
+  std::int64_t lda() const { return shape_.a_transposed ? shape_.m : shape_.k; }
+  std::int64_t ldb() const { return shape_.b_transposed ? shape_.k : shape_.n; }
+
+ private:
+  void verify_entry(const char* who, std::int64_t i, std::int64_t j) const;
+
+  GemmShape shape_;
+  Tensor a_, b_, c_, packed_;
+  kernels::Gemm<float> gemm_;
+  Storage scratch_;
+  std::int64_t scratch_bytes_;
+};
+
+}  // namespace maki

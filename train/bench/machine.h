@@ -1,0 +1,56 @@
+// The measured limits of this machine, arithmetic and bandwidth, against which speeds are compared (Williams, Waterman
+// and Patterson 2009, "Roofline").
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "autograd/core/dtype.h"
+
+namespace maki {
+
+/// Sets the number of threads for a scope, and restores the previous number at its end.
+class Team {
+ public:
+  explicit Team(std::int64_t size);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+ private:
+  int before_;
+};
+
+/// The peak rate of threads() threads in floating-point operations per second: independent chains of multiply-adds in
+/// registers, on the SIMD target in use. The best of the repetitions that fit into a third of a second.
+double measure_peak_flop_per_second(DType dtype);
+
+/// The same for float32 products on AMX tiles, where each float32 multiplication takes six of bfloat16. Throws unless
+/// kernels::uses_amx().
+double measure_tile_flop_per_second();
+
+/// The peak rate in bytes per second, read and written together, at which threads() threads copy from one array to
+/// another. Both together are at least twice as large as the last-level cache (less if memory is short). The best of
+/// five.
+double measure_copy_bytes_per_second();
+
+/// The peak rate in bytes per second at which threads() threads read such an array. Lower than that of a copy, whose
+/// stores wait for nothing. The best of five.
+double measure_read_bytes_per_second();
+
+/// The peak resident memory of this process, in bytes.
+std::int64_t peak_memory_bytes();
+
+struct Machine {
+  double multiply_add_flop_per_second;  ///< of the vector units
+  double tile_flop_per_second;          ///< of AMX tiles; 0: products of this type do not use them
+  double peak_flop_per_second_of_one;   ///< the limit of products on one thread: of the tiles if products use them
+  double copy_bytes_per_second;
+
+  /// The limit of matrix products, and therefore of a training step.
+  double peak_flop_per_second() const { return std::max(multiply_add_flop_per_second, tile_flop_per_second); }
+};
+/// Measures all limits, for threads() threads.
+Machine measure_machine(DType dtype);
+
+}  // namespace maki

@@ -1,0 +1,56 @@
+// A complete training step to be timed (batch, forward, backward, norm, clip, update), as Trainer does it, on random
+// tokens.
+//
+// Floating-point operations are counted by convention: 6N + 12·L·C·T per token for L layers of width C, a context of T
+// tokens, and N parameters without the embeddings that are only looked up (a tied output layer counts once, position
+// embeddings do not count). Attention counts as if it were not causal. Chowdhery et al. 2022, arXiv:2204.02311,
+// appendix B.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/config/config.h"
+#include "train/loop/trainer.h"
+
+namespace maki {
+
+/// The model, batch and vocabulary size to train with.
+struct Workload {
+  Config config;
+  std::int64_t vocab_size = 65;
+};
+
+/// The names of the workloads: nanoGPT's CPU quick start ("quickstart"), its "baby GPT" with a batch for a CPU
+/// ("baby"), GPT-2 with 124 million parameters and the batch of llm.c ("gpt2"), and a long context ("long").
+std::vector<std::string> workload_names();
+/// Overwrites the fields that the workload of this name sets, and returns the size of its vocabulary. Throws Error,
+/// naming the nearest, for an unknown name.
+std::int64_t apply_workload(Config& config, const std::string& name);
+
+/// N in the formula above.
+std::int64_t counted_parameters(const Gpt& model);
+/// 6N + 12·L·C·T: the floating-point operations of training per token, with a context of T = block_size tokens.
+double flop_per_token(const Gpt& model);
+
+class StepBench {
+ public:
+  explicit StepBench(const Workload& workload);
+
+  void step() { trainer_.step(); }
+  /// Checks the gradient g of the loss L of the whole model against a finite difference: (L(θ + hg) − L(θ − hg)) / 2h
+  /// must be |g|². Throws std::logic_error if it differs by more than 1 %.
+  void verify();
+
+  Trainer& trainer() { return trainer_; }
+  std::int64_t tokens_per_step() const { return tokens_per_step_; }
+  double flop_per_step() const { return flop_per_token(trainer_.model()) * static_cast<double>(tokens_per_step_); }
+
+ private:
+  std::int64_t tokens_per_step_;
+  Dataset dataset_;
+  Trainer trainer_;
+};
+
+}  // namespace maki

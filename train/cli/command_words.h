@@ -1,0 +1,27 @@
+// The words of a command line: accepts other spellings of options, and explains words that maki does not recognize.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace maki {
+
+/// Returns the arguments in maki's own spelling: options of the verb may be written with underscores (--batch_size) or
+/// as a common alias (--lr for --learning-rate), and "help VERB" means "VERB --help". Values of options are not
+/// changed.
+std::vector<std::string> canonical_arguments(const CLI::App& app, std::vector<std::string> arguments);
+
+/// The innermost verb that `app` has parsed, as the user types it: "maki bench gemm".
+std::string command_path(const CLI::App& app);
+
+/// The names of all verbs, in the order of the help.
+std::vector<std::string> verb_names(const CLI::App& app);
+
+/// The error message for a word that `app` could not parse: what may have been meant, and which help to read.
+std::string unknown_word(const CLI::App& app, const std::string& word);
+
+}  // namespace maki

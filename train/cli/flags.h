@@ -1,0 +1,53 @@
+// The configuration on the command line: an option for every field, plus --preset and --config. A flag overrides the
+// file, and the file overrides the preset.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/config/config.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace maki {
+
+/// Adds an option that takes a number in [low, high], parsed by number.h like the fields of the configuration. The
+/// current `value` is the default, which is appended to `help`.
+CLI::Option* add_number(CLI::App& command, const std::string& option, std::int64_t& value, double low, double high,
+                        const std::string& help);
+/// The same without a default: `help` must say what happens if the option is not given.
+CLI::Option* add_number(CLI::App& command, const std::string& option, std::optional<std::int64_t>& value, double low,
+                        double high, const std::string& help);
+CLI::Option* add_number(CLI::App& command, const std::string& option, double& value, double low, double high,
+                        const std::string& help);
+
+class ConfigFlags {
+ public:
+  /// Adds to a subcommand the options of the fields in `names`, or of all fields if `names` is empty, as the table of
+  /// fields (config.h) describes them.
+  explicit ConfigFlags(CLI::App& command, const std::vector<std::string>& names = {});
+
+  /// Applies what was given to `config`: the preset, then the file, then the flags. `default_preset` is used if there
+  /// was no --preset; empty: no preset.
+  void apply(Config& config, const std::string& default_preset) const;
+  /// The names of the options that were given, such as "--n-layer"; "--bias" also for --no-bias.
+  std::vector<std::string> given() const;
+  bool has_preset() const { return !preset_.empty(); }
+
+ private:
+  struct Given {
+    const Field* field;
+    std::string text;
+    std::vector<std::string> list;
+    CLI::Option* option = nullptr;
+  };
+  std::vector<std::unique_ptr<Given>> given_;
+  std::string preset_, config_file_;
+};
+
+}  // namespace maki

@@ -1,0 +1,31 @@
+// `maki train CORPUS --init-from RUN`: a new run that starts with the weights of another.
+#pragma once
+
+#include <string>
+
+#include "train/run/checkpoint.h"
+#include "train/cli/flags.h"
+
+namespace maki {
+
+/// The weights of a checkpoint. The new run adopts its model and its tokenizer as well.
+class InitialWeights {
+ public:
+  /// Opens a .maki file, or the best checkpoint of a run directory (else the last). Throws CheckpointError if it cannot
+  /// be read or is damaged.
+  explicit InitialWeights(const std::string& run_or_file);
+
+  /// The configuration of the new run: the fields of the model come from the checkpoint, everything else from the
+  /// quickstart preset and the options. Throws Error for an option that contradicts the model.
+  Config configure(const ConfigFlags& flags) const;
+  std::shared_ptr<const Tokenizer> tokenizer() const { return load_tokenizer(state_.tokenizer); }
+  /// Loads the values into a sealed store of the same model. Returns their hash, which the new run records as
+  /// init_from. Throws CheckpointError if a value is not finite.
+  std::string load(ParameterStore& store) const;
+
+ private:
+  ContainerReader file_;
+  CheckpointState state_;
+};
+
+}  // namespace maki

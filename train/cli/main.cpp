@@ -1,0 +1,152 @@
+// The maki program. The only place that turns exceptions into an error message and an exit code.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <fmt/ranges.h>
+#include <memory>
+#include <new>
+#include <sstream>
+#include <sys/prctl.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "autograd/core/check.h"
+#include "data/text/error.h"
+#include "nn/generate/sampler.h"
+#include "train/cli/command_words.h"
+#include "train/run/error.h"
+#include "train/loop/interrupt.h"
+#include "train/loop/progress.h"
+#include "train/cli/verbs.h"
+
+namespace {
+
+using namespace maki;
+
+// The exit codes that README.md documents.
+enum : int { kDone = 0, kDefect = 1, kUsage = 2, kCorpus = 3, kCheckpoint = 4, kDiverged = 5 };
+
+int refuse(int code, const std::string& sentence) {
+  to_stderr("maki: {}\n", sentence);
+  return code;
+}
+
+// The message for a parse error, in our words where CLI11's are unclear: "--stop: 1 required TEXT missing", "Could not
+// convert: --json = x". "RUN is required" stays.
+std::string parse_error_text(const CLI::ParseError& error) {
+  const std::string words = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    return words.substr(0, words.find(':')) + ": needs a value";
+  const std::size_t option = words.find("--");
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr && option != std::string::npos) {
+    return words.substr(option, words.find_first_of(" =", option) - option) + ": takes no value";
+  }
+  return words;
+}
+
+// At the end of every parallel region a libgomp thread spins for 300,000 pause instructions, 13 ms on a CPU whose pause
+// takes 140 cycles, before it yields its core. With other work on the machine, speed collapses: at load 6 on two cores
+// the quick start trained on 1,600 tokens per second, and with short spinning on 10,000. libgomp reads the variable
+// when it is loaded, so the program sets it and executes itself again. It does not if the user has chosen how to wait,
+// nor if threads are bound to cores: this thread is bound already, and the new process would see no other core.
+void limit_spinning(char** argv) {
+  prctl(PR_SET_NAME, "maki");  // after execv() below the process would be called "exe"
+  for (const char* name : {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"}) {
+    if (std::getenv(name) != nullptr) return;
+  }
+  setenv("GOMP_SPINCOUNT", "1000", 1);
+  execv("/proc/self/exe", argv);
+}
+
+// Opens /dev/null for every standard stream that is closed, so that no file opened later gets its descriptor.
+void fill_standard_streams() {
+  int descriptor = open("/dev/null", O_RDWR);
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = dup(descriptor);
+  if (descriptor > STDERR_FILENO) close(descriptor);
+}
+
+// CLI11's help, without the mark {false} of options such as --no-bias and without the types of positional arguments.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    constexpr std::string_view kMark = "{false}";
+    if (const std::size_t at = name.find(kMark); at != std::string::npos) name.erase(at, kMark.size());
+    return name;
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_positional()) return option->get_expected_max() > 1 ? " ..." : "";
+    return CLI::Formatter::make_option_opts(option);
+  }
+};
+
+int flushed(int code) {
+  if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
+  return code;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("maki trains Transformer language models on a CPU, from a text file.", "maki");
+  app.set_version_flag("--version", MAKI_VERSION, "Print the version");
+  app.set_help_flag("-h,--help", "Print this help");
+  app.formatter(std::make_shared<Help>());
+  app.get_formatter()->column_width(42);
+  app.get_formatter()->label("SUBCOMMAND", "VERB");
+  app.footer(
+      "To begin:  maki train @stories   (or your own text file), then:  maki generate runs/stories-1\n"
+      "Options of a verb:  maki VERB --help   (or: maki help VERB)");
+  Verb verb;
+  for (const auto add : {add_train, add_generate, add_eval, add_inspect, add_gradcheck, add_bench}) add(app, verb);
+  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) command->group("Verbs");
+  try {
+    std::vector<std::string> arguments = canonical_arguments(app, {argv + 1, argv + argc});
+    std::ranges::reverse(arguments);  // CLI11 expects them in reverse order
+    app.parse(arguments);
+  } catch (const CLI::Success& success) {
+    const std::vector<std::string> extras = app.remaining();
+    if (!extras.empty() && !extras.front().starts_with('-')) return refuse(kUsage, unknown_word(app, extras.front()));
+    std::ostringstream text;  // --help and --version are results, which go to stdout
+    app.exit(success, text, text);
+    fmt::print("{}", text.str());
+    return flushed(kDone);
+  } catch (const CLI::ParseError& error) {
+    const std::vector<std::string> extras = app.remaining(true);
+    if (!extras.empty()) return refuse(kUsage, unknown_word(app, extras.front()));
+    return refuse(kUsage, fmt::format("{}; see {} --help", parse_error_text(error), command_path(app)));
+  }
+  if (!verb) return refuse(kUsage, fmt::format("needs a verb: {}; see maki --help", fmt::join(verb_names(app), ", ")));
+  return flushed(verb());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ignore_signals_of_writes();
+  fill_standard_streams();
+  limit_spinning(argv);
+  install_interrupt_handlers();
+  try {
+    return run(argc, argv);
+  } catch (const CorpusError& error) {
+    return refuse(kCorpus, error.what());
+  } catch (const CheckpointError& error) {
+    return refuse(kCheckpoint, error.what());
+  } catch (const BadLogits& error) {  // from a model that was loaded from a file
+    return refuse(kCheckpoint, error.what());
+  } catch (const Diverged& error) {
+    return refuse(kDiverged, error.what());
+  } catch (const Error& error) {
+    return refuse(kUsage, error.what());
+  } catch (const std::system_error& error) {
+    // Thrown where results are written to stdout. A reader that closes the pipe early, such as head, is not an error.
+    if (error.code() == std::errc::broken_pipe) return 128 + SIGPIPE;
+    return refuse(kCheckpoint, fmt::format("cannot write to standard output: {}", error.code().message()));
+  } catch (const std::bad_alloc&) {
+    return refuse(kUsage, "out of memory; use a smaller model, batch or text");
+  } catch (const std::exception& error) {
+    return refuse(kDefect, fmt::format("internal error, which is a bug in maki: {}", error.what()));
+  }
+}

@@ -1,0 +1,57 @@
+#include "train/cli/resumed_config.h"
+
+#include "autograd/core/check.h"
+
+namespace maki {
+namespace {
+
+// The phase that the options describe. What they leave out is as in the current phase, except that the schedule ends at
+// max_steps unless they say otherwise.
+Phase new_phase(const ConfigFlags& flags, Config config, std::int64_t step) {
+  const Phase current = last_phase(config);
+  config.learning_rate = current.learning_rate;
+  config.min_lr = current.min_lr;
+  config.warmup_steps = current.warmup_steps;
+  config.lr_decay_steps = 0;
+  flags.apply(config, "");
+  resolve(config);
+  check(config.lr_decay_steps > step,
+        "rewarm: the new phase of the schedule starts at step {} and must end later; got {}; raise --max-steps", step,
+        config.lr_decay_steps);
+  return {step, config.lr_decay_steps, config.learning_rate, config.min_lr, config.warmup_steps};
+}
+
+}  // namespace
+
+Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
+                      std::string& ran_on) {
+  Config config = state.config;
+  if (file_exists(run.config_file()))
+    apply_toml(config, read_whole(posix(), run.config_file(), kMostConfigBytes), run.config_file());
+  ran_on = config.target;
+  std::vector<Phase> phases = state.config.phases;
+  for (const Phase& phase : config.phases) {
+    if (phase.start >= state.step && !options.rewarm) phases.push_back(phase);
+  }
+  for (const Field& field : fields()) {
+    if (field.kind == FieldClass::training) copy_field(field, state.config, config);
+  }
+  config.init_from = state.config.init_from;
+  config.phases = state.config.phases;
+  const Config before = config;
+  options.flags.apply(config, "");
+  if (options.rewarm) {
+    phases.push_back(new_phase(options.flags, before, state.step));
+    for (const char* name : {"learning_rate", "min_lr", "warmup_steps", "lr_decay_steps"})
+      copy_field(find_field(name), state.config, config);
+  }
+  config.out = options.run;
+  for (const Difference& difference : training_differences(state.config, config)) {
+    fail("{}: is fixed for this run at {}; got {}; start a new run to change it", difference.name, difference.first,
+         difference.second);
+  }
+  config.phases = phases;
+  return config;
+}
+
+}  // namespace maki

@@ -1,0 +1,24 @@
+// The configuration of a run that is resumed.
+#pragma once
+
+#include <string>
+
+#include "train/run/checkpoint.h"
+#include "train/cli/flags.h"
+#include "train/run/run_directory.h"
+
+namespace maki {
+
+struct ResumeOptions {
+  const ConfigFlags& flags;
+  std::string run;
+  bool rewarm;  ///< start a new phase of the learning-rate schedule at the step of the checkpoint
+};
+
+/// Training fields come from the checkpoint; run fields come from config.toml, and then from the command line. Phases
+/// of the schedule that the checkpoint has not reached are recorded in config.toml only, and a new phase replaces them.
+/// Throws Error if an option would change a training field. `ran_on` receives the SIMD target that config.toml records.
+Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
+                      std::string& ran_on);
+
+}  // namespace maki

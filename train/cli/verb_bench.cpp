@@ -1,0 +1,215 @@
+// maki bench [options]      maki bench gemm M,N,K…      maki bench generate [options]
+#include "train/cli/verb_bench.h"
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <fmt/ranges.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/target.h"
+#include "train/config/number.h"
+#include "train/bench/profile.h"
+#include "train/loop/progress.h"
+#include "train/bench/timing.h"
+
+namespace maki {
+namespace {
+
+constexpr std::int64_t kProfiledSteps = 5;
+
+constexpr const char* kConventions =
+    "The floating-point operations of a step are counted as 6N + 12LCT per token, with L layers of width C, a\n"
+    "context of T tokens, and N parameters without embeddings that are only looked up (a tied output layer counts\n"
+    "once, position embeddings do not count). Attention counts as if it were not causal. The peak is that of\n"
+    "independent multiply-adds in registers (on AMX tiles, where products use them), the bandwidth that of a copy\n"
+    "far larger than the caches. Each benchmark verifies its result before it is timed. Workloads are models of\n"
+    "published comparisons; presets are those of maki train.";
+
+// The fields that change the work of a step; the length, learning rate and text of a run do not.
+const std::vector<std::string> kStepFields = {
+    "n_layer",         "n_head",     "n_embd",   "block_size", "dropout",    "bias",
+    "tie_weights",     "activation", "dtype",    "batch_size", "grad_accum", "seed",
+    "label_smoothing", "optimizer",  "momentum", "nesterov",   "threads"};
+
+struct BenchOptions {
+  explicit BenchOptions(CLI::App& command) : model(command, kStepFields) {}
+  WorkloadFlags model;
+  std::int64_t steps = 0;
+  bool json = false;
+};
+
+struct StepResult {
+  Timings times;
+  std::int64_t tokens, parameters, memory_bytes;
+  double flop;  // of a step
+  std::vector<ProfileRow> profile;
+  Machine machine;
+
+  double flop_per_second() const { return flop / times.median(); }
+  double tokens_per_second() const { return static_cast<double>(tokens) / times.median(); }
+};
+
+StepResult measure(const Workload& workload, std::int64_t steps) {
+  StepBench bench(workload);
+  bench.verify();
+  const Timings times = time_calls([&] { bench.step(); }, {.calls = steps});
+  const std::int64_t memory = peak_memory_bytes();  // before measure_machine() allocates its arrays
+  return {.times = times,
+          .tokens = bench.tokens_per_step(),
+          .parameters = counted_parameters(bench.trainer().model()),
+          .memory_bytes = memory,
+          .flop = bench.flop_per_step(),
+          .profile = profile_steps(bench.trainer(), kProfiledSteps),
+          .machine = measure_machine(bench.trainer().store().dtype())};
+}
+
+nlohmann::ordered_json facts_of(const Workload& workload, const StepResult& r) {
+  const Config& c = workload.config;
+  const double peak = 1e-9 * r.machine.peak_flop_per_second(), speed = 1e-9 * r.flop_per_second();
+  nlohmann::ordered_json facts{{"target", kernels::target()},
+                               {"threads", threads()},
+                               {"dtype", c.dtype},
+                               {"n_layer", c.n_layer},
+                               {"n_head", c.n_head},
+                               {"n_embd", c.n_embd},
+                               {"block_size", c.block_size},
+                               {"batch_size", c.batch_size * c.grad_accum},
+                               {"vocab_size", workload.vocab_size},
+                               {"parameters", r.parameters},
+                               {"peak_gflop_per_second_of_one", 1e-9 * r.machine.peak_flop_per_second_of_one},
+                               {"peak_gflop_per_second", peak},
+                               {"multiply_add_gflop_per_second", 1e-9 * r.machine.multiply_add_flop_per_second},
+                               {"tile_gflop_per_second", 1e-9 * r.machine.tile_flop_per_second},
+                               {"copy_gigabytes_per_second", 1e-9 * r.machine.copy_bytes_per_second},
+                               {"gflop_per_step", 1e-9 * r.flop},
+                               {"gflop_per_second", speed},
+                               {"share_of_peak", speed / peak},
+                               {"steps", r.times.count()},
+                               {"ms_per_step", 1e3 * r.times.median()},
+                               {"ms_per_step_quartiles", {1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75)}},
+                               {"tokens_per_second", r.tokens_per_second()},
+                               {"peak_memory_bytes", r.memory_bytes}};
+  for (const ProfileRow& row : r.profile) {
+    facts["profile"].push_back({{"op", row.op},
+                                {"pass", row.pass},
+                                {"calls", row.calls},
+                                {"ms", 1e3 * row.seconds},
+                                {"flop", row.flop},
+                                {"bytes", row.bytes}});
+  }
+  return facts;
+}
+
+// A rate in units of 1e9 per second; empty if there is no amount or no time.
+std::string rate(double amount, double seconds) {
+  return amount > 0 && seconds > 0 ? fmt::format("{:.1f}", 1e-9 * amount / seconds) : "";
+}
+
+void print_profile(const std::vector<ProfileRow>& rows) {
+  double all = 0;
+  for (const ProfileRow& row : rows) all += row.seconds;
+  fmt::print("\n{:18} {:9} {:>5} {:>10} {:>6} {:>9} {:>8}\n", "op", "pass", "calls", "ms", "%", "GFLOP/s", "GB/s");
+  for (const ProfileRow& row : rows) {
+    fmt::print("{:18} {:9} {:5} {:10.3f} {:6.1f} {:>9} {:>8}\n", row.op, row.pass, row.calls, 1e3 * row.seconds,
+               100 * row.seconds / all, rate(row.flop, row.seconds), rate(row.bytes, row.seconds));
+  }
+}
+
+int bench_step(const BenchOptions& o) {
+  end_at_interrupts();
+  const Workload workload = o.model.workload();
+  to_stderr("{}; random tokens\n", describe(workload));
+  const StepResult r = measure(workload, o.steps);
+  if (o.json) {
+    fmt::print("{}\n", facts_of(workload, r).dump(2));
+    return 0;
+  }
+  fmt::print("{}\n", describe(r.machine));
+  fmt::print("step     {:.2f} ms (median of {} steps; the middle half: {:.2f} to {:.2f})\n", 1e3 * r.times.median(),
+             r.times.count(), 1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75));
+  fmt::print("         {:.2f} GFLOP for {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f}% of the peak\n",
+             1e-9 * r.flop, grouped(r.parameters), grouped(r.tokens), 1e-9 * r.flop_per_second(),
+             100 * r.flop_per_second() / r.machine.peak_flop_per_second());
+  fmt::print("         {} tokens per second, peak memory {:.0f} MB\n",
+             grouped(static_cast<std::int64_t>(r.tokens_per_second())), 1e-6 * static_cast<double>(r.memory_bytes));
+  print_profile(r.profile);
+  if (r.times.unsteady()) to_stderr("{}\n", r.times.caveat());
+  return 0;
+}
+
+}  // namespace
+
+WorkloadFlags::WorkloadFlags(CLI::App& command, const std::vector<std::string>& fields) : flags_(command, fields) {
+  command
+      .add_option(
+          "--workload", name_,
+          fmt::format("model of a published comparison, in place of a preset: {}", fmt::join(workload_names(), ", ")))
+      ->type_name("NAME")
+      ->take_last();
+  add_number(command, "--vocab-size", vocab_size_, 0, kMostCount,
+             "size of the vocabulary; 0: that of the workload, else 65");
+}
+
+Workload WorkloadFlags::workload() const {
+  Workload workload;
+  Config& config = workload.config;
+  check(name_.empty() || !flags_.has_preset(),
+        "bench: --workload and --preset both describe a model; give only one of them");
+  if (!name_.empty()) workload.vocab_size = apply_workload(config, name_);
+  flags_.apply(config, "");
+  resolve(config);
+  validate(config);
+  if (vocab_size_ > 0) workload.vocab_size = vocab_size_;
+  if (config.threads > 0) set_threads(config.threads);
+  return workload;
+}
+
+void end_at_interrupts() {
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+}
+
+std::string describe(const Workload& workload) {
+  const Config& c = workload.config;
+  return fmt::format("{}, {}, width {}, {} x {}, vocabulary of {}", counted(c.n_layer, "layer"),
+                     counted(c.n_head, "head"), c.n_embd, c.batch_size * c.grad_accum, counted(c.block_size, "token"),
+                     grouped(workload.vocab_size));
+}
+
+std::string describe(const Machine& m) {
+  const std::string vectors = fmt::format("{:.0f} GFLOP/s", 1e-9 * m.multiply_add_flop_per_second),
+                    one = fmt::format(" ({:.0f} on one thread)", 1e-9 * m.peak_flop_per_second_of_one);
+  const std::string limits =
+      m.tile_flop_per_second > 0
+          ? fmt::format("peak {:.0f} GFLOP/s of products on AMX tiles{}, {} of other multiply-adds",
+                        1e-9 * m.tile_flop_per_second, one, vectors)
+          : fmt::format("peak {} of multiply-adds{}", vectors, one);
+  return fmt::format("machine  {}, {}: {}, copies at {:.1f} GB/s", kernels::target(), counted(threads(), "thread"),
+                     limits, 1e-9 * m.copy_bytes_per_second);
+}
+
+void add_bench(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand(
+      "bench", "Measure training steps, matrix products or generation, and the limits of this machine");
+  command->footer(kConventions);
+  const auto o = std::make_shared<BenchOptions>(*command);
+  add_number(*command, "--steps", o->steps, 0, kMostCount,
+             "steps to time; 0: as many as fit into three seconds, from 10 to 1000");
+  command->add_flag("--json", o->json, "print the results as JSON");
+  add_bench_gemm(*command, chosen);
+  add_bench_generate(*command, chosen);
+  command->callback([o, command, &chosen] {
+    if (command->get_subcommands().empty()) {
+      chosen = [o] { return bench_step(*o); };
+      return;
+    }
+    for (const CLI::Option* option : command->get_options()) {
+      check(option->count() == 0,
+            "bench: --{0} was given before {1}, which it does not apply to; put the options of {1} after it",
+            option->get_single_name(), command->get_subcommands().front()->get_name());
+    }
+  });
+}
+
+}  // namespace maki

@@ -1,0 +1,41 @@
+// Shared by the three forms of `maki bench`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/cli/flags.h"
+#include "train/bench/machine.h"
+#include "train/bench/step_bench.h"
+#include "train/cli/verbs.h"
+
+namespace maki {
+
+/// The options that describe the model to be measured: a --preset of train or a --workload, the options of the given
+/// configuration fields, and --vocab-size.
+class WorkloadFlags {
+ public:
+  WorkloadFlags(CLI::App& command, const std::vector<std::string>& fields);
+
+  /// Returns the validated workload, and sets the number of threads that it asks for. Throws Error for wrong options.
+  Workload workload() const;
+
+ private:
+  std::string name_;
+  std::int64_t vocab_size_ = 0;  // 0: that of the workload
+  ConfigFlags flags_;
+};
+
+/// Restores the default handling of SIGINT and SIGTERM: a benchmark has nothing to save, so a signal ends it at once.
+void end_at_interrupts();
+
+/// "4 layers, 4 heads, width 128, 12 x 64 tokens, vocabulary of 65"
+std::string describe(const Workload& workload);
+/// "machine  avx3, 2 threads: peak 456 GFLOP/s of multiply-adds (228 on one thread), copies at 21.0 GB/s"
+std::string describe(const Machine& machine);
+
+void add_bench_gemm(CLI::App& bench, Verb& chosen);
+void add_bench_generate(CLI::App& bench, Verb& chosen);
+
+}  // namespace maki

@@ -1,0 +1,116 @@
+// maki bench gemm M,N,K… [--transpose NN|NT|TN|TT] [--packed] [--threads N] [--json]
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/target.h"
+#include "train/bench/gemm_bench.h"
+#include "train/config/number.h"
+#include "train/loop/progress.h"
+#include "train/bench/timing.h"
+#include "train/cli/verb_bench.h"
+
+namespace maki {
+namespace {
+
+struct GemmOptions {
+  std::vector<std::string> shapes;
+  std::string transpose = "NN";
+  std::int64_t threads = 0;
+  bool packed = false, json = false;
+};
+
+struct GemmTime {
+  GemmShape shape;
+  bool on_tiles;
+  Timings times;
+  double flop_per_second() const { return shape.flop() / times.median(); }
+};
+
+GemmTime measure(const GemmShape& shape, bool packed) {
+  GemmBench bench(shape, packed);
+  bench.run();
+  bench.verify();
+  return {shape, bench.on_tiles(), time_calls([&] { bench.run(); }, {.seconds = 0.5})};
+}
+
+// The peak rates on threads() threads. That of a product is the peak of the units that compute it.
+struct Limits {
+  double multiply_add = measure_peak_flop_per_second(DType::float32);
+  double tile = kernels::uses_amx() ? measure_tile_flop_per_second() : 0;
+
+  double of(const GemmTime& product) const { return product.on_tiles ? tile : multiply_add; }
+};
+
+void print_facts(const GemmOptions& o, const std::vector<GemmTime>& products, const Limits& limits) {
+  nlohmann::ordered_json facts{{"target", kernels::target()},
+                               {"threads", threads()},
+                               {"multiply_add_gflop_per_second", 1e-9 * limits.multiply_add},
+                               {"tile_gflop_per_second", 1e-9 * limits.tile}};
+  for (const GemmTime& p : products) {
+    const double speed = 1e-9 * p.flop_per_second(), peak = 1e-9 * limits.of(p);
+    facts["products"].push_back({{"m", p.shape.m},
+                                 {"n", p.shape.n},
+                                 {"k", p.shape.k},
+                                 {"transpose", p.shape.transpose()},
+                                 {"packed", o.packed},
+                                 {"on_tiles", p.on_tiles},
+                                 {"ms", 1e3 * p.times.median()},
+                                 {"gflop_per_second", speed},
+                                 {"peak_gflop_per_second", peak},
+                                 {"share_of_peak", speed / peak}});
+  }
+  fmt::print("{}\n", facts.dump(2));
+}
+
+int bench_gemm(const GemmOptions& o) {
+  end_at_interrupts();
+  if (o.threads != 0) set_threads(o.threads);
+  std::vector<GemmShape> shapes;
+  for (const std::string& text : o.shapes) shapes.push_back(parse_gemm_shape(text, o.transpose));
+  std::vector<GemmTime> products;
+  for (const GemmShape& shape : shapes) products.push_back(measure(shape, o.packed));
+  const Limits limits;
+  if (o.json) {
+    print_facts(o, products, limits);
+    return 0;
+  }
+  fmt::print("{}, {}: peak {:.0f} GFLOP/s of multiply-adds{}\n\n", kernels::target(), counted(threads(), "thread"),
+             1e-9 * limits.multiply_add,
+             limits.tile > 0 ? fmt::format(", {:.0f} on AMX tiles (products marked *)", 1e-9 * limits.tile) : "");
+  fmt::print("{:20} {:>5} {:>10} {:>19} {:>9} {:>9}\n", "M,N,K", "", "ms", "middle half", "GFLOP/s", "% of peak");
+  for (const GemmTime& p : products) {
+    fmt::print("{:20} {:>5} {:10.4f} {:9.4f}-{:9.4f} {:9.1f} {:9.1f}{}\n",
+               fmt::format("{},{},{}", p.shape.m, p.shape.n, p.shape.k), p.shape.transpose(), 1e3 * p.times.median(),
+               1e3 * p.times.quantile(0.25), 1e3 * p.times.quantile(0.75), 1e-9 * p.flop_per_second(),
+               100 * p.flop_per_second() / limits.of(p), p.on_tiles ? "*" : "");
+  }
+  for (const GemmTime& p : products) {
+    if (!p.times.unsteady()) continue;
+    to_stderr("{}\n", p.times.caveat());
+    break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_bench_gemm(CLI::App& bench, Verb& chosen) {
+  CLI::App* const command = bench.add_subcommand("gemm", "Measure matrix products, each verified before it is timed");
+  const auto o = std::make_shared<GemmOptions>();
+  command->add_option("PRODUCT", o->shapes, "shapes M,N,K: [M, K] times [K, N], in float32")->required();
+  command
+      ->add_option("--transpose", o->transpose,
+                   "T for an operand that is stored transposed, else N: NN, NT, TN or TT [NN]")
+      ->take_last();
+  command->add_flag("--packed", o->packed,
+                    "prepack the right operand, as is done for weights that are used many times");
+  add_number(*command, "--threads", o->threads, 0, kMostThreads,
+             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  command->add_flag("--json", o->json, "print the results as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return bench_gemm(*o); }; });
+}
+
+}  // namespace maki

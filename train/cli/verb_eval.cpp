@@ -1,0 +1,139 @@
+// maki eval RUN [CORPUS…] [options]
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <optional>
+
+#include "autograd/core/parallel.h"
+#include "data/dataset/batch.h"
+#include "data/dataset/dataset.h"
+#include "data/text/unknown.h"
+#include "train/run/error.h"
+#include "train/loop/evaluate.h"
+#include "train/cli/flags.h"
+#include "train/loop/loaded_model.h"
+#include "train/config/number.h"
+#include "train/loop/progress.h"
+#include "train/loop/run_corpus.h"
+#include "train/run/run_directory.h"
+#include "train/cli/verbs.h"
+
+namespace maki {
+namespace {
+
+struct EvalOptions {
+  std::string run, checkpoint, unknown = "error";
+  std::vector<std::string> corpus;
+  std::optional<std::string> invalid_utf8, encoding;
+  std::vector<std::string> include, exclude;
+  std::int64_t eval_batches = 0, threads = 0;
+  bool json = false;
+};
+
+// The configuration that a run directory stores, which names the corpus of the run.
+Config stored_config(const std::string& run) {
+  Config config;
+  const std::string file = RunDirectory(run).config_file();
+  check(file_exists(file),
+        "eval: needs a CORPUS, because {} is not a run directory with a configuration that names one", run);
+  apply_toml(config, read_whole(posix(), file, kMostConfigBytes), file);
+  return config;
+}
+
+// The given text, else that of the run, read with the run's options.
+Corpus corpus_of(const EvalOptions& o) {
+  Config config = o.corpus.empty() ? stored_config(o.run) : Config();
+  config.corpus = o.corpus.empty() ? sources_again(o.run, {}, config.corpus) : o.corpus;
+  if (o.invalid_utf8) set_field(config, find_field("invalid_utf8"), *o.invalid_utf8);
+  if (o.encoding) config.encoding = *o.encoding;
+  if (!o.include.empty()) config.include = o.include;
+  if (!o.exclude.empty()) config.exclude = o.exclude;
+  return read_corpus(config.corpus, corpus_options(config));
+}
+
+int evaluate_run(const EvalOptions& o) {
+  const Unknown unknown = unknown_named(o.unknown);
+  if (o.threads != 0) set_threads(o.threads);
+  const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
+  Corpus corpus = corpus_of(o);
+  join_files_if_known_as(corpus, loaded.state.corpus_hash);
+
+  // Of its own text a run is evaluated on the part that it was not trained on, of any other text on all of it.
+  const Config& config = loaded.state.config;
+  const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
+  const KnownText known =
+      known_text(*loaded.tokenizer, own ? split_text(corpus, config.val_fraction).val : file_texts(corpus), unknown);
+  const Tokens tokens = encode_pieces(*loaded.tokenizer, known.pieces);
+  const EvalBatches batches(tokens, config.batch_size, config.block_size);
+  const std::int64_t taken = batches_taken(o.eval_batches, batches.count());
+  const auto loss = mean_loss(loaded.model, batches, config.block_size, o.eval_batches, {});
+  check<Diverged>(std::isfinite(loss->mean), "{}: the loss of this model is {}; the model has diverged", loaded.path,
+                  loss->mean);
+  const auto count = static_cast<double>(tokens.size());
+  std::size_t bytes = 0;
+  for (const std::string_view piece : known.pieces) bytes += piece.size();
+  const double per_character = loss->mean * count / static_cast<double>(count_code_points(known.pieces));
+  const double bits_per_byte = loss->mean * count / static_cast<double>(bytes) / std::numbers::ln2;
+  if (o.json) {
+    nlohmann::ordered_json facts{{"checkpoint", loaded.path},
+                                 {"step", loaded.state.step},
+                                 {"part", own ? "validation" : "whole"},
+                                 {"val_loss", loss->mean},
+                                 {"targets", loss->targets},
+                                 {"batches", taken},
+                                 {"batches_of_text", batches.count()},
+                                 {"perplexity", std::exp(loss->mean)},
+                                 {"nats_per_character", per_character},
+                                 {"bits_per_byte", bits_per_byte},
+                                 {"unknown", o.unknown},
+                                 {"unknown_characters", known.unknown}};
+    if (corpus.entropy_per_char) facts["best_possible_nats_per_character"] = *corpus.entropy_per_char;
+    fmt::print("{}\n", facts.dump(2));
+    return 0;
+  }
+  fmt::print("checkpoint   {} (step {})\n", printable(loaded.path), loaded.state.step);
+  fmt::print("text         {}, {}{}\n", own ? "validation part of the run's text" : "whole text",
+             counted(loss->targets, "target"),
+             taken < batches.count() ? fmt::format(" ({} of {} batches, spread evenly)", taken, batches.count()) : "");
+  if (known.unknown > 0) fmt::print("unknown      {}; the results below are for the rest\n", known.describe());
+  fmt::print("loss         {:.4f} nats per token, {:.4f} per character\n", loss->mean, per_character);
+  if (corpus.entropy_per_char)
+    fmt::print("best         {:.4f} nats per character is the lowest possible loss\n", *corpus.entropy_per_char);
+  fmt::print("perplexity   {:.3f}\nbits/byte    {:.4f}\n", std::exp(loss->mean), bits_per_byte);
+  return 0;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand("eval", "Measure the loss of a model on a text");
+  const auto o = std::make_shared<EvalOptions>();
+  command->add_option("RUN", o->run, "run directory or .maki file")->required();
+  command->add_option("CORPUS", o->corpus, "files, directories, - or @stories [the corpus of the run]");
+  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
+      ->type_name("WHICH")
+      ->take_last();
+  add_number(*command, "--eval-batches", o->eval_batches, 0, kMostCount,
+             "batches to evaluate, spread evenly over the text; 0: all");
+  command
+      ->add_option("--unknown", o->unknown,
+                   "characters that are not in the vocabulary: refuse, leave out or replace them [error]")
+      ->type_name("error|skip|replace")
+      ->take_last();
+  const auto reading = [&](const char* name, auto& value) {
+    return command->add_option(find_field(name).option(), value, find_field(name).help);
+  };
+  reading("invalid_utf8", o->invalid_utf8)->type_name("error|replace")->take_last();
+  reading("encoding", o->encoding)->type_name("NAME")->take_last();
+  for (CLI::Option* const globs : {reading("include", o->include), reading("exclude", o->exclude)})
+    globs->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("GLOB");
+  add_number(*command, "--threads", o->threads, 0, kMostThreads,
+             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  command->add_flag("--json", o->json, "print the results as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return evaluate_run(*o); }; });
+}
+
+}  // namespace maki

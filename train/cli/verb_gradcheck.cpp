@@ -1,0 +1,145 @@
+// maki gradcheck [RUN | options]: checks the gradient of a whole model, for every parameter, against finite differences
+// in float64.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/parallel.h"
+#include "autograd/gradcheck.h"
+#include "train/cli/flags.h"
+#include "train/loop/loaded_model.h"
+#include "train/run/run_directory.h"
+#include "train/loop/trainer.h"
+#include "train/cli/verbs.h"
+
+namespace maki {
+namespace {
+
+// The largest relative error of a tensor's gradient that passes.
+constexpr double kBound = 1e-6;
+// At a step of 1e-3 the error of the differences themselves reaches 5e-7; it falls 16-fold each time the step is
+// halved. Twelve halvings, to 6e-8, find a step without kinks even among the ten thousand or so units of a relu model.
+constexpr double kStep = 2.5e-4;
+constexpr int kHalvings = 12;
+// Differences of a loss near 1 are only exact to a few roundings divided by the step, which must not fail the bound:
+// for gradients with a norm below 1e-5 the error is relative to 1e-5. A model whose gradient is zero (a vocabulary of
+// one) therefore passes.
+constexpr double kFloor = 1e-5;
+constexpr std::int64_t kBatch = 2, kMaxTokens = 16, kVocabulary = 65;
+
+struct GradcheckFlags {
+  explicit GradcheckFlags(CLI::App& command)
+      : flags(command, {"n_layer", "n_head", "n_embd", "block_size", "dropout", "bias", "tie_weights", "activation",
+                        "label_smoothing", "seed", "threads"}) {}
+  ConfigFlags flags;
+  std::string run, checkpoint;
+  bool json = false;
+};
+
+std::vector<GradcheckResult> check_model(const Gpt& model, ParameterStore& store, const Config& config) {
+  const std::int64_t length = std::min(config.block_size, kMaxTokens);
+  const RandomStream stream(static_cast<std::uint64_t>(config.seed), Purpose::gradcheck, "tokens");
+  Tensor ids = empty({kBatch, length}, DType::int32), targets = empty_like(ids);
+  for (std::int64_t i = 0; i < ids.numel(); ++i) {
+    const auto at = static_cast<std::uint64_t>(2 * i), vocabulary = static_cast<std::uint64_t>(model.config.vocab_size);
+    ids.data<std::int32_t>()[i] = static_cast<std::int32_t>(stream.below(at, vocabulary));
+    targets.data<std::int32_t>()[i] = static_cast<std::int32_t>(stream.below(at + 1, vocabulary));
+  }
+  GradcheckOptions options;
+  options.step = kStep;
+  options.halvings = kHalvings;
+  options.floor = kFloor;
+  options.relative_floor = 1e-3;  // an exactly zero gradient is compared with the largest one of the model
+  options.directions = 3;
+  options.entries = 16;
+  options.random = {.seed = static_cast<std::uint64_t>(config.seed)};
+  return gradcheck(
+      store, [&] { return model.loss(ids, targets, {.label_smoothing = config.label_smoothing}); }, options);
+}
+
+int report(const std::vector<GradcheckResult>& results, bool json) {
+  const bool passed = !results.empty() && std::ranges::all_of(results, [](const auto& r) { return r.passed(kBound); });
+  std::int64_t compared = 0, halved = 0;
+  for (const GradcheckResult& r : results) {
+    compared += r.compared;
+    halved += r.halved;
+  }
+  if (json) {
+    nlohmann::ordered_json facts{{"passed", passed}, {"bound", kBound}, {"compared", compared}, {"halved", halved}};
+    for (const GradcheckResult& r : results) {
+      facts["tensors"].push_back({{"name", r.name},
+                                  {"compared", r.compared},
+                                  {"halved", r.halved},
+                                  {"error", r.error},
+                                  {"worst", r.worst},
+                                  {"backward", r.worst_analytic},
+                                  {"differences", r.worst_numeric},
+                                  {"passed", r.passed(kBound)}});
+    }
+    fmt::print("{}\n", facts.dump(2));
+    return passed ? 0 : 1;
+  }
+  fmt::print("{:28} {:14} {:>9}  {}\n", "tensor", "shape", "error", "worst: by backward, by finite differences");
+  for (const GradcheckResult& r : results) {
+    fmt::print("{:28} {:14} {:9.1e}  {}: {:.9g}, {:.9g}{}\n", r.name, to_string(r.shape), r.error, r.worst,
+               r.worst_analytic, r.worst_numeric, r.passed(kBound) ? "" : "   WRONG");
+  }
+  fmt::print("{}: {} tensors, {} derivatives, bound {:.0e}\n",
+             passed ? "every gradient is correct" : "a gradient is WRONG", results.size(), compared, kBound);
+  if (halved > 0) fmt::print("{} of the differences needed a smaller step because of a kink or a sharp bend\n", halved);
+  return passed ? 0 : 1;
+}
+
+// Adds noise to the initial values of a new model: biases of 0 and gains of 1 hide mistakes, and a relu may have its
+// argument exactly at the kink.
+void perturb(ParameterStore& store, std::uint64_t seed) {
+  for (const auto& parameter : store.parameters()) {
+    const RandomStream stream(seed, Purpose::gradcheck, parameter->name() + " moved");
+    const auto values = store.values().values<double>().subspan(static_cast<std::size_t>(parameter->offset()),
+                                                                static_cast<std::size_t>(parameter->shape().numel()));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.1 * stream.normal(i);
+  }
+  store.touch();
+}
+
+int run_gradcheck(const GradcheckFlags& o) {
+  if (!o.run.empty()) {
+    for (const std::string& option : o.flags.given()) {
+      check(option == "--threads", "gradcheck: {} describes a model, and so does {}; give only one of them", option,
+            o.run);
+    }
+    Config config;
+    o.flags.apply(config, "");
+    if (config.threads > 0) set_threads(config.threads);
+    LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint), "float64");
+    return report(check_model(loaded.model, loaded.store, loaded.state.config), o.json);
+  }
+  check(o.checkpoint.empty(), "gradcheck: --checkpoint chooses among the checkpoints of a RUN; give a RUN");
+  Config config;
+  o.flags.apply(config, "quickstart");
+  validate(config);
+  if (config.threads > 0) set_threads(config.threads);
+  ParameterStore store(DType::float64);
+  const Gpt model(Scope(store), gpt_config(config, kVocabulary));
+  store.seal(static_cast<std::uint64_t>(config.seed));
+  perturb(store, static_cast<std::uint64_t>(config.seed));
+  return report(check_model(model, store, config), o.json);
+}
+
+}  // namespace
+
+void add_gradcheck(CLI::App& app, Verb& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("gradcheck", "Check the gradients of a model against finite differences in float64");
+  const auto o = std::make_shared<GradcheckFlags>(*command);
+  command->add_option("RUN", o->run, "run directory or .maki file; without one, the options describe the model");
+  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
+      ->type_name("WHICH")
+      ->take_last();
+  command->add_flag("--json", o->json, "print the results as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return run_gradcheck(*o); }; });
+}
+
+}  // namespace maki

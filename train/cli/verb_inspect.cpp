@@ -1,0 +1,173 @@
+// maki inspect PATH [--verify]
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fmt/core.h>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "data/text/file.h"
+#include "data/tokenizer/tokenizer.h"
+#include "train/run/checkpoint.h"
+#include "train/run/error.h"
+#include "train/loop/loaded_model.h"
+#include "train/loop/progress.h"
+#include "train/run/run_directory.h"
+#include "train/cli/verbs.h"
+
+namespace maki {
+namespace {
+
+struct InspectOptions {
+  std::string path, checkpoint;
+  bool verify = false, json = false;
+};
+
+nlohmann::ordered_json training_json(const Config& config) {
+  nlohmann::ordered_json facts;
+  for (const Field& field : fields()) {
+    if (field.kind != FieldClass::training) continue;
+    std::visit([&](auto member) { facts[field.name] = config.*member; }, field.member);
+  }
+  if (!config.init_from.empty()) facts["init_from"] = config.init_from;
+  for (const Phase& phase : config.phases) {
+    facts["phases"].push_back({{"start", phase.start},
+                               {"end", phase.end},
+                               {"learning_rate", phase.learning_rate},
+                               {"min_lr", phase.min_lr},
+                               {"warmup_steps", phase.warmup_steps}});
+  }
+  return facts;
+}
+
+// Bytes of a path that are not UTF-8 are replaced, because JSON must be.
+std::string json_text(const nlohmann::ordered_json& facts) {
+  return facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::int64_t parameters_of(const std::vector<TensorEntry>& tensors) {
+  std::int64_t sum = 0;
+  for (const TensorEntry& entry : tensors) sum += entry.shape.numel();
+  return sum;
+}
+
+struct Verdict {
+  std::string path, fault;  // the checkpoint, and why training cannot resume from it (empty: it can)
+};
+
+Verdict verdict_on(const std::string& path, const std::function<void()>& verify) {
+  try {
+    verify();
+    return {path, ""};
+  } catch (const CheckpointError& error) {
+    return {path, error.what()};
+  }
+}
+
+// Verdicts on every checkpoint of a run directory, or on the chosen one.
+std::vector<Verdict> verdicts(const InspectOptions& o) {
+  if (o.checkpoint.empty() && is_directory(o.path)) {
+    const RunDirectory run(o.path);
+    std::vector<Verdict> list;
+    for (const std::int64_t step : run.checkpoints()) {
+      const std::string path = run.checkpoint_file(step);
+      list.push_back(verdict_on(path, [&] { verify_checkpoint(run, path); }));
+    }
+    check(!list.empty(), "{}: contains no checkpoint", o.path);
+    return list;
+  }
+  const std::string path = chosen_checkpoint(o.path, o.checkpoint);
+  return {verdict_on(path, [&] { check_resumable(path); })};
+}
+
+// Prints for every checkpoint whether training can resume from it. Throws CheckpointError if it cannot from one.
+nlohmann::ordered_json verify(const InspectOptions& o) {
+  nlohmann::ordered_json facts = nlohmann::ordered_json::array();
+  const std::vector<Verdict> list = verdicts(o);
+  std::vector<std::string> faults;
+  for (const Verdict& verdict : list) {
+    const bool good = verdict.fault.empty();
+    if (!good) faults.push_back(verdict.fault);
+    facts.push_back({{"path", verdict.path}, {"resumable", good}});
+    if (!good) facts.back()["fault"] = verdict.fault;
+    if (o.json || (!good && list.size() == 1)) continue;
+    fmt::print("{}\n",
+               good ? printable(verdict.path) + ": can be resumed" : "cannot be resumed: " + printable(verdict.fault));
+  }
+  if (faults.empty()) return facts;
+  if (o.json) fmt::print("{}\n", json_text({{"verified", false}, {"checkpoints", facts}}));
+  std::fflush(stdout);
+  fail<CheckpointError>(
+      "{}{}", faults.front(),
+      list.size() == 1 ? "" : fmt::format(" ({} of {} checkpoints cannot be resumed)", faults.size(), list.size()));
+}
+
+void print_json(const InspectOptions& o, const ContainerReader& file, const CheckpointState& state,
+                const std::vector<TensorEntry>& tensors, const nlohmann::ordered_json& verified) {
+  nlohmann::ordered_json facts{{"path", file.path()},
+                               {"step", state.step},
+                               {"verified", o.verify},
+                               {"parameters", parameters_of(tensors)},
+                               {"tokenizer", load_tokenizer(state.tokenizer)->kind()},
+                               {"vocab_size", state.vocab_size},
+                               {"characters", state.characters},
+                               {"corpus_hash", state.corpus_hash},
+                               {"schema", state.config.schema},
+                               {"train_tokens", state.train_tokens},
+                               {"val_tokens", state.val_tokens},
+                               {"config", training_json(state.config)}};
+  for (const TensorEntry& entry : tensors) {
+    facts["tensors"].push_back(
+        {{"name", entry.name},
+         {"shape", std::vector<std::int64_t>(entry.shape.extents().begin(), entry.shape.extents().end())},
+         {"group", to_string(entry.group)}});
+  }
+  for (const auto& section : file.entries())
+    facts["sections"].push_back({{"name", section.name}, {"bytes", section.length}});
+  if (o.verify) facts["checkpoints"] = verified;
+  fmt::print("{}\n", json_text(facts));
+}
+
+void print_text(const ContainerReader& file, const CheckpointState& state, const std::vector<TensorEntry>& tensors,
+                bool verified) {
+  fmt::print("{}\nstep         {}\nbytes        {}{}\n", printable(file.path()), state.step,
+             grouped(static_cast<std::int64_t>(file.file_size())), verified ? ", all verified" : "");
+  fmt::print("text         {} characters, {} training tokens, {} validation tokens, hash {}\n",
+             grouped(state.characters), grouped(state.train_tokens), grouped(state.val_tokens), state.corpus_hash);
+  fmt::print("tokenizer    {}, vocabulary of {}\nparameters   {}\n\n", load_tokenizer(state.tokenizer)->kind(),
+             state.vocab_size, grouped(parameters_of(tensors)));
+  for (const TensorEntry& entry : tensors) {
+    fmt::print("  {:28} {:14} {}\n", entry.name, to_string(entry.shape), to_string(entry.group));
+  }
+  fmt::print("\n{}", training_toml(state.config));
+}
+
+int inspect(const InspectOptions& o) {
+  const nlohmann::ordered_json verified = o.verify ? verify(o) : nlohmann::ordered_json();
+  const bool newest = o.checkpoint.empty() && is_directory(o.path);
+  const ContainerReader file(chosen_checkpoint(o.path, newest ? "last" : o.checkpoint));
+  const CheckpointState state = read_state(file);
+  const std::vector<TensorEntry> tensors = read_tensors(file);
+  if (o.json) {
+    print_json(o, file, state, tensors, verified);
+  } else {
+    print_text(file, state, tensors, o.verify);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand("inspect", "Show what a run or checkpoint contains");
+  const auto o = std::make_shared<InspectOptions>();
+  command->add_option("PATH", o->path, "run directory or .maki file")->required();
+  command->add_option("--checkpoint", o->checkpoint, "checkpoint to show: last, best or a step [last]")
+      ->type_name("WHICH")
+      ->take_last();
+  command->add_flag("--verify", o->verify, "verify everything that --resume verifies, in every checkpoint of a run");
+  command->add_flag("--json", o->json, "print the results as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return inspect(*o); }; });
+}
+
+}  // namespace maki

@@ -1,0 +1,169 @@
+// Setting a field, the presets, and the rules between fields.
+#include "train/config/config.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "autograd/core/check.h"
+#include "autograd/core/nearest.h"
+#include "data/text/error.h"
+#include "data/text/printable.h"
+#include "data/text/utf8.h"
+#include "train/config/number.h"
+
+namespace maki {
+namespace {
+
+struct Preset {
+  const char* name;
+  void (*apply)(Config&);
+};
+// quickstart is what Config's own defaults say; nanoGPT's CPU quick start. baby: nanoGPT's train_shakespeare_char.
+constexpr Preset kPresets[] = {
+    {"quickstart",
+     [](Config& c) {
+       const Config defaults;
+       for (const Field& field : fields()) {
+         if (field.kind == FieldClass::training || field.name == "max_steps") {
+           std::visit([&](auto member) { c.*member = defaults.*member; }, field.member);
+         }
+       }
+     }},
+    {"baby",
+     [](Config& c) {
+       c.n_layer = c.n_head = 6;
+       c.n_embd = 384;
+       c.block_size = 256;
+       c.batch_size = 64;
+       c.dropout = 0.2;
+       c.max_steps = 5000;
+       c.learning_rate = 1e-3;
+       c.min_lr = 1e-4;
+       c.warmup_steps = 100;
+       c.beta2 = 0.99;
+     }},
+};
+
+void check_choice(const Field& field, const std::string& value) {
+  if (field.choices.empty() || std::ranges::find(field.choices, value) != field.choices.end()) return;
+  fail("{}: must be one of {}; got {}{}", field.name, fmt::join(field.choices, ", "), shortened(value),
+       nearest_hint(value, field.choices));
+}
+
+struct SetFromText {
+  Config& config;
+  const Field& field;
+  std::string_view text;
+
+  void operator()(std::int64_t Config::*member) const {
+    config.*member = whole_number(field.name, text, field.low, field.high);
+  }
+  void operator()(double Config::*member) const {
+    config.*member = decimal_number(field.name, text, field.low, field.high);
+  }
+  void operator()(bool Config::*member) const {
+    check(text == "true" || text == "false", "{}: must be true or false; got {}", field.name, shortened(text));
+    config.*member = text == "true";
+  }
+  void operator()(std::string Config::*member) const {
+    config.*member = std::string(text);
+    check_choice(field, config.*member);
+  }
+  void operator()(std::vector<std::string> Config::*member) const { config.*member = {std::string(text)}; }
+};
+
+}  // namespace
+
+void set_field(Config& config, const Field& field, std::string_view text) {
+  std::visit(SetFromText{config, field, text}, field.member);
+}
+
+void copy_field(const Field& field, const Config& from, Config& to) {
+  std::visit([&](auto member) { to.*member = from.*member; }, field.member);
+}
+
+void set_list(Config& config, const Field& field, std::vector<std::string> entries) {
+  config.*std::get<std::vector<std::string> Config::*>(field.member) = std::move(entries);
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const Preset& preset : kPresets) names.emplace_back(preset.name);
+  return names;
+}
+
+void apply_preset(Config& config, const std::string& name) {
+  for (const Preset& preset : kPresets) {
+    if (preset.name == name) return preset.apply(config);
+  }
+  fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), shortened(name),
+       nearest_hint(name, preset_names()));
+}
+
+void resolve(Config& config) {
+  if (config.lr_decay_steps != 0) return;
+  check(config.max_steps > 0, "lr_decay_steps: must be given where max_steps is 0: it is the horizon of the schedule");
+  config.lr_decay_steps = config.max_steps;
+}
+
+void validate(const Config& c) {
+  check(c.n_embd % c.n_head == 0, "n_embd: must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
+  check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
+  check(!c.nesterov || c.momentum > 0, "nesterov: needs a momentum above 0");
+  for (std::size_t i = 0; i < c.phases.size(); ++i) {
+    const Phase& phase = c.phases[i];
+    check(i == 0 || phase.start > c.phases[i - 1].start, "phases: must begin one after another; got steps {} and {}",
+          i == 0 ? 0 : c.phases[i - 1].start, phase.start);
+    check(phase.end > phase.start, "phases: must end after they begin; got steps {} to {}", phase.start, phase.end);
+    check(phase.min_lr <= phase.learning_rate, "phases: min_lr must not exceed learning_rate; got {} and {}",
+          phase.min_lr, phase.learning_rate);
+  }
+  check(c.init_from.empty() ||
+            (c.init_from.size() == 32 && c.init_from.find_first_not_of("0123456789abcdef") == std::string::npos),
+        "init_from: must be a hash of 32 hexadecimal digits; got {}", c.init_from);
+  check_paths(c);
+}
+
+void check_paths(const Config& c) {
+  check(!invalid_utf8(c.out), "out: must be UTF-8, as config.toml is; got {}; choose another name",
+        replace_invalid_utf8(c.out));
+  for (const std::vector<std::string>& texts : {c.include, c.exclude, {c.encoding}}) {
+    for (const std::string& text : texts) {
+      check(!invalid_utf8(text), "{}: patterns and encodings must be UTF-8, as config.toml is, which keeps them",
+            replace_invalid_utf8(text));
+    }
+  }
+  for (const std::string& source : c.corpus) {
+    check<CorpusError>(!invalid_utf8(source),
+                       "{}: the path of a corpus must be UTF-8, as config.toml is, which keeps it; rename it, or give "
+                       "the text through -",
+                       replace_invalid_utf8(source));
+  }
+}
+
+std::vector<Difference> training_differences(const Config& a, const Config& b) {
+  std::vector<Difference> list;
+  for (const Field& field : fields()) {
+    if (field.kind != FieldClass::training) continue;
+    const std::string first = field_text(a, field), second = field_text(b, field);
+    if (first != second) list.push_back({field.name, first, second});
+  }
+  if (a.init_from != b.init_from) list.push_back({"init_from", a.init_from, b.init_from});
+  if (a.phases != b.phases) list.push_back({"phases", phases_text(a), phases_text(b)});
+  return list;
+}
+
+std::vector<Phase> phases_before(const Config& config, std::int64_t step) {
+  std::vector<Phase> begun = config.phases;
+  std::erase_if(begun, [step](const Phase& phase) { return phase.start >= step; });
+  return begun;
+}
+
+Phase last_phase(const Config& c) {
+  if (!c.phases.empty()) return c.phases.back();
+  return {0, c.lr_decay_steps, c.learning_rate, c.min_lr, c.warmup_steps};
+}
+
+bool schedule_ends(const Config& config) { return config.schedule != "constant" && config.schedule != "inverse_sqrt"; }
+
+}  // namespace maki

@@ -1,0 +1,32 @@
+#include "train/config/number.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "autograd/core/check.h"
+#include "data/text/printable.h"
+
+namespace maki {
+namespace {
+
+template <class Number>
+Number parse(std::string_view name, std::string_view text, Number low, Number high, const char* what) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  check(whole && std::isfinite(static_cast<double>(value)), "{}: must be {}; got {}", name, what, shortened(text));
+  check(value >= low && value <= high, "{}: must be between {} and {}; got {}", name, low, high, shortened(text));
+  return value;
+}
+
+}  // namespace
+
+std::int64_t whole_number(std::string_view name, std::string_view text, double low, double high) {
+  return parse(name, text, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high), "a whole number");
+}
+
+double decimal_number(std::string_view name, std::string_view text, double low, double high) {
+  return parse(name, text, low, high, "a finite decimal number");
+}
+
+}  // namespace maki

@@ -1,0 +1,107 @@
+#include "train/loop/estimate.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+#include "nn/models/gpt.h"
+#include "train/loop/trainer.h"
+
+namespace maki {
+namespace {
+
+// The number after `key` in a file with lines such as "MemAvailable:  123 kB"; without a key, the first word of the
+// file. nullopt if it is missing or not a number.
+std::optional<std::int64_t> number_in(const std::string& path, const std::string& key = "") {
+  std::ifstream file(path);
+  std::string word;
+  while (file >> word) {
+    if (!key.empty() && word != key) continue;
+    if (!key.empty() && !(file >> word)) break;
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;  // "max": no limit
+    return number;
+  }
+  return std::nullopt;
+}
+
+struct GroupFiles {
+  const char *folder, *limit, *usage, *inactive;
+};
+constexpr GroupFiles kVersion1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                               "total_inactive_file"};
+constexpr GroupFiles kVersion2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+
+// Bytes left under the limits of a control group and of all its ancestors. Inactive page cache counts as free, because
+// the kernel reclaims it when memory is short.
+std::optional<std::int64_t> left_in_group(const std::string& root, const GroupFiles& files, std::string group) {
+  std::optional<std::int64_t> least;
+  for (;;) {
+    const std::string folder = root + files.folder + group + "/";
+    const auto limit = number_in(folder + files.limit), usage = number_in(folder + files.usage);
+    if (limit && usage) {
+      const std::int64_t cached = number_in(folder + "memory.stat", files.inactive).value_or(0);
+      const std::int64_t left = std::max<std::int64_t>(0, *limit - *usage + cached);
+      least = std::min(left, least.value_or(left));
+    }
+    if (group.empty() || group == "/") return least;
+    group.erase(group.rfind('/'));
+  }
+}
+
+}  // namespace
+
+MemoryNeed memory_needed(const Config& c, std::int64_t vocab_size) {
+  const GptConfig shape = gpt_config(c, vocab_size);
+  ParameterStore planned(c.dtype == "float64" ? DType::float64 : DType::float32);
+  const Gpt model(Scope(planned), shape);
+  planned.lay_out();
+  const std::int64_t size = size_of(planned.dtype()), trainable = planned.trainable().size() * size;
+  MemoryNeed need;
+  need.parameters = planned.numel();
+  need.values = planned.range(Group::frozen).end * size;
+  // With gradient accumulation, GradientTree keeps the sums of 1, 2, 4, … consecutive micro-batches.
+  const std::int64_t buffers = c.grad_accum == 1 ? 1 : 1 + std::bit_width(static_cast<std::uint64_t>(c.grad_accum));
+  need.gradients = buffers * trainable;
+  need.moments = static_cast<std::int64_t>(moment_names(optimizer_options(c)).size()) * trainable;
+  // Elements saved per token and block: two norms (2C), the packed q, k and v (3C), attention (C), the hidden layer and
+  // its derivative (8C), two residual sums (2C), one statistic per head and two per norm. Outside the blocks: embedding
+  // and final norm (2C). Alive at the same time in backward: the gradients of a hidden layer before and after its
+  // activation (8C), and of the residual stream (C).
+  const std::int64_t width = c.n_embd, saved = c.n_layer * (16 * width + c.n_head + 4) + 2 * width, passing = 9 * width;
+  const std::int64_t tokens = c.batch_size * c.block_size;
+  // Larger logits are computed in chunks (ops/loss.cpp).
+  const std::int64_t logits = std::min<std::int64_t>(tokens * vocab_size * size, std::int64_t{64} << 20);
+  need.activations = tokens * (saved + passing) * size + logits;
+  return need;
+}
+
+std::optional<std::int64_t> available_memory(const std::string& root) {
+  std::optional<std::int64_t> least = number_in(root + "/proc/meminfo", "MemAvailable:");
+  if (least) *least *= 1024;
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    // A line is "0::/path" in version 2, and "4:memory:/path", among others, in version 1.
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
+    const bool unified = controllers == ",,";
+    if (!unified && controllers.find(",memory,") == std::string::npos) continue;
+    const auto left = left_in_group(root, unified ? kVersion2 : kVersion1, line.substr(second + 1));
+    if (left) least = std::min(*left, least.value_or(*left));
+  }
+  return least;
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  const auto number = static_cast<double>(bytes);
+  if (bytes >= 1'000'000'000) return fmt::format("{:.1f} GB", number / 1e9);
+  if (bytes >= 1'000'000) return fmt::format("{:.0f} MB", number / 1e6);
+  return fmt::format("{:.0f} kB", number / 1e3);
+}
+
+}  // namespace maki

@@ -1,0 +1,29 @@
+// Handling of SIGINT, SIGTERM and SIGHUP. While there is nothing to save, a signal ends the program at once, whatever
+// it is waiting for. While there is (see DeferInterrupts), the first signal asks the program to save and stop, and the
+// second ends it at once.
+#pragma once
+
+namespace maki {
+
+/// Ignores SIGPIPE and SIGXFSZ, so that writing to a closed pipe or beyond the file size limit returns an error, which
+/// leads to a message and an exit code. Called by main() before anything is written.
+void ignore_signals_of_writes();
+/// Installs the handlers. Called once, by main(). If SIGHUP is ignored already (under nohup), it stays ignored.
+void install_interrupt_handlers();
+
+/// While an object of this class exists, the first signal only requests a stop, which interrupted() reports.
+class DeferInterrupts {
+ public:
+  DeferInterrupts();
+  ~DeferInterrupts();
+  DeferInterrupts(const DeferInterrupts&) = delete;
+  DeferInterrupts& operator=(const DeferInterrupts&) = delete;
+};
+
+/// The signal that requested a stop, or 0. Cheap enough to be called between micro-batches, evaluation batches and
+/// tokens.
+int interrupted();
+/// The exit code for that signal: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
+int interrupt_exit_code();
+
+}  // namespace maki

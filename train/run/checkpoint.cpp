@@ -1,0 +1,332 @@
+#include "train/run/checkpoint.h"
+
+#include <algorithm>
+#include <cereal/archives/portable_binary.hpp>
+#include <cereal/types/array.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <sstream>
+
+#include "autograd/core/storage.h"
+#include "train/run/error.h"
+
+namespace maki {
+namespace {
+
+constexpr std::int64_t kMostSteps = 1'000'000'000;  // as max_steps
+constexpr std::int64_t kMostCharacters = std::int64_t{1} << 50;
+
+// cereal trusts the sizes it reads, so nothing it reads here has one: every struct is of fixed size, and how many there
+// are follows from the length of the section, which was verified.
+struct StateRecord {
+  std::int64_t step, vocab_size, characters, train_tokens, val_tokens;
+  double best_loss;
+  std::array<char, 32> corpus_hash;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(step, vocab_size, characters, train_tokens, val_tokens, best_loss, corpus_hash);
+  }
+};
+
+constexpr std::size_t kNameSize = 128;
+struct TensorRecord {
+  std::array<char, kNameSize> name;
+  std::array<std::int64_t, Shape::kMaxRank> extents;
+  std::int64_t offset;
+  std::uint8_t rank, group;
+
+  bool operator==(const TensorRecord&) const = default;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(name, extents, offset, rank, group);
+  }
+};
+
+template <class Record>
+std::string encode(std::vector<Record> records) {
+  std::ostringstream bytes;
+  {
+    cereal::PortableBinaryOutputArchive archive(bytes);
+    for (Record& record : records) archive(record);
+  }
+  return bytes.str();
+}
+
+template <class Record>
+std::vector<Record> decode(const ContainerReader& file, const char* section) {
+  static const std::size_t kPreamble = encode<Record>({}).size();
+  static const std::size_t kSize = encode<Record>({Record{}}).size() - kPreamble;
+  const std::string bytes = file.read(section);
+  check<LostFile>(bytes.size() >= kPreamble && (bytes.size() - kPreamble) % kSize == 0,
+                  "{}: section {} has a size that fits no number of records", file.path(), section);
+  std::vector<Record> records((bytes.size() - kPreamble) / kSize);
+  try {
+    std::istringstream stream(bytes);
+    cereal::PortableBinaryInputArchive archive(stream);
+    for (Record& record : records) archive(record);
+  } catch (const cereal::Exception& error) {
+    fail<LostFile>("{}: section {} cannot be read: {}", file.path(), section, error.what());
+  }
+  check<LostFile>(encode(records) == bytes, "{}: section {} is not in the form it was written in", file.path(),
+                  section);
+  return records;
+}
+
+Bytes flat_bytes(const Tensor& x) {
+  return dispatch(x.dtype(), [&]<class T>() { return Bytes(std::as_bytes(x.values<T>())); });
+}
+std::span<std::byte> writable_bytes(Tensor& x) {
+  return dispatch(x.dtype(), [&]<class T>() { return std::span<std::byte>(std::as_writable_bytes(x.values<T>())); });
+}
+
+TensorRecord to_record(const TensorEntry& entry) {
+  TensorRecord record{};
+  std::ranges::copy(entry.name, record.name.begin());
+  std::ranges::copy(entry.shape.extents(), record.extents.begin());
+  record.offset = entry.offset;
+  record.rank = static_cast<std::uint8_t>(entry.shape.rank());
+  record.group = static_cast<std::uint8_t>(entry.group);
+  return record;
+}
+
+TensorEntry to_entry(const Parameter& p) { return {p.name(), p.shape(), p.group(), p.offset()}; }
+
+void check_length(const ContainerReader& file, const std::string& section, std::int64_t elements, DType dtype) {
+  const auto bytes = static_cast<std::uint64_t>(elements * size_of(dtype));
+  check<LostFile>(file.length(section) == bytes, "{}: section {} has {} bytes where {} are needed", file.path(),
+                  section, file.length(section), bytes);
+}
+
+bool is_hash(std::string_view text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// Runs what reads verified bytes: an error means that the file is damaged, unless it says nothing about the file (no
+// memory) or says that a newer version wrote it.
+template <class Action>
+void as_proof_of_damage(const ContainerReader& file, const Action& action) {
+  try {
+    action();
+  } catch (const CheckpointError& error) {
+    fail<CheckpointError>("{}: {}", file.path(), error.what());
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const Error& error) {
+    fail<LostFile>("{}: {}", file.path(), error.what());
+  }
+}
+
+Config read_config(const ContainerReader& file) {
+  check<LostFile>(file.length("config") <= kMostConfigBytes, "{}: its configuration has {} bytes; at most {} are read",
+                  file.path(), file.length("config"), kMostConfigBytes);
+  const std::string text = file.read("config");
+  Config config;
+  as_proof_of_damage(file, [&] {
+    config = read_training_toml(text);
+    validate(config);
+  });
+  return config;
+}
+
+// The tokenizer has as many ids as the model, and the counts of characters and tokens are possible for one text.
+void check_vocabulary(const CheckpointState& state) {
+  const std::unique_ptr<const Tokenizer> tokenizer = load_tokenizer(state.tokenizer);
+  const std::int64_t ids = tokenizer->vocab_size(), tokens = state.train_tokens + state.val_tokens;
+  check(ids == state.vocab_size, "its tokenizer has {} ids where its model has {}", ids, state.vocab_size);
+  const bool by_character = tokenizer->kind() == "char";  // else a token is at least a byte
+  check(by_character ? tokens == state.characters : tokens <= 4 * state.characters,
+        "its text has {} characters, which cannot be {} tokens", state.characters, tokens);
+}
+
+// Looks at the numbers of a flat section, piece by piece. All are finite and second moments not negative. What stands
+// between tensors is zero, as it was born: nothing can hide there, and the next save is canonical.
+class NumberCheck {
+ public:
+  NumberCheck(const ContainerReader& file, std::string section, DType dtype)
+      : file_(file), section_(std::move(section)), dtype_(dtype), may_be_negative_(section_ != "exp_avg_sq") {
+    const auto size = static_cast<std::size_t>(size_of(dtype));
+    for (const TensorEntry& entry : read_tensors(file)) {
+      const std::size_t begin = static_cast<std::size_t>(entry.offset + entry.shape.numel()) * size;
+      gaps_.push_back({entry.name, begin, (begin + kAlignment - 1) / kAlignment * kAlignment});
+    }
+  }
+
+  void add(Bytes piece) {
+    check<LostFile>(dispatch(dtype_, [&]<class T>() { return numbers_are_good<T>(piece); }), "{}: section {} holds {}",
+                    file_.path(), section_,
+                    may_be_negative_ ? "a number that is not finite" : "a number that is negative or not finite");
+    for (const Gap& gap : gaps_) {
+      const std::size_t begin = std::max(gap.begin, at_), end = std::min(gap.end, at_ + piece.size());
+      if (begin >= end) continue;
+      const Bytes bytes = piece.subspan(begin - at_, end - begin);
+      const bool zero = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
+      check<LostFile>(zero, "{}: section {}: what follows {} must be zero", file_.path(), section_, gap.tensor);
+    }
+    at_ += piece.size();
+  }
+
+ private:
+  static constexpr std::size_t kAlignment = 64;
+  struct Gap {
+    std::string tensor;
+    std::size_t begin, end;  // in bytes
+  };
+
+  template <class T>
+  bool numbers_are_good(Bytes piece) const {
+    const T least = may_be_negative_ ? std::numeric_limits<T>::lowest() : T{0}, most = std::numeric_limits<T>::max();
+    bool good = true;
+    for (std::size_t i = 0; i + sizeof(T) <= piece.size(); i += sizeof(T)) {
+      T number;
+      std::memcpy(&number, piece.data() + i, sizeof(T));
+      good &= number >= least && number <= most;  // false for NaN
+    }
+    return good;
+  }
+
+  const ContainerReader& file_;
+  std::string section_;
+  DType dtype_;
+  bool may_be_negative_;
+  std::vector<Gap> gaps_;
+  std::size_t at_ = 0;
+};
+
+// Reads a flat section into memory, and looks at it.
+void read_numbers(const ContainerReader& file, const std::string& section, Tensor& into) {
+  file.read(section, writable_bytes(into));
+  NumberCheck(file, section, into.dtype()).add(flat_bytes(into));
+}
+
+}  // namespace
+
+void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state, ParameterStore& store,
+                      Optimizer& optimizer) {
+  StateRecord record{
+      state.step, state.vocab_size, state.characters, state.train_tokens, state.val_tokens, state.best_loss, {}};
+  check<CheckpointError>(is_hash(state.corpus_hash),
+                         "checkpoint: a corpus hash has 32 hexadecimal digits, lower case; got {}", state.corpus_hash);
+  std::ranges::copy(state.corpus_hash, record.corpus_hash.begin());
+  std::vector<TensorRecord> tensors;
+  for (const auto& parameter : store.parameters()) {
+    check<CheckpointError>(is_name(parameter->name(), kNameSize),
+                           "checkpoint: a tensor's name must be printable ASCII of at most {} bytes; got {}",
+                           kNameSize - 1, parameter->name());
+    tensors.push_back(to_record(to_entry(*parameter)));
+  }
+
+  const std::string config = training_toml(state.config), encoded_state = encode<StateRecord>({record}),
+                    encoded_tensors = encode(tensors);
+  std::vector<Section> sections = {{"config", as_bytes(config)},
+                                   {"state", as_bytes(encoded_state)},
+                                   {"tokenizer", as_bytes(state.tokenizer)},
+                                   {"tensors", as_bytes(encoded_tensors)},
+                                   {"values", flat_bytes(store.values())}};
+  for (const Optimizer::Moment& moment : optimizer.moments())
+    sections.push_back({moment.name, flat_bytes(moment.values)});
+  write_container(fs, path, sections);
+}
+
+CheckpointState read_state(const ContainerReader& file) {
+  // The configuration comes first: a newer schema may have another form of everything else.
+  CheckpointState state;
+  state.config = read_config(file);
+  const std::vector<StateRecord> records = decode<StateRecord>(file, "state");
+  check<LostFile>(records.size() == 1, "{}: section state must hold one record; it holds {}", file.path(),
+                  records.size());
+  const StateRecord& record = records[0];
+  state.step = record.step;
+  state.vocab_size = record.vocab_size;
+  state.characters = record.characters;
+  state.train_tokens = record.train_tokens;
+  state.val_tokens = record.val_tokens;
+  state.corpus_hash.assign(record.corpus_hash.begin(), record.corpus_hash.end());
+  state.best_loss = record.best_loss;
+  state.tokenizer = file.read("tokenizer");
+  const bool sane = state.step >= 0 && state.step <= kMostSteps && state.vocab_size >= 1 && state.characters >= 0 &&
+                    state.train_tokens >= 0 && state.val_tokens >= 0 && std::isfinite(state.best_loss) &&
+                    state.best_loss >= 0 && state.characters <= kMostCharacters &&
+                    state.train_tokens <= 4 * kMostCharacters && state.val_tokens <= 4 * kMostCharacters;
+  check<LostFile>(sane, "{}: a number in section state is out of range", file.path());
+  check<LostFile>(is_hash(state.corpus_hash), "{}: its corpus hash is not 32 hexadecimal digits", file.path());
+  check<LostFile>(phases_before(state.config, state.step) == state.config.phases,
+                  "{}: its configuration has a phase that begins after its step {}", file.path(), state.step);
+  as_proof_of_damage(file, [&] { check_vocabulary(state); });
+  return state;
+}
+
+std::vector<TensorEntry> read_tensors(const ContainerReader& file) {
+  std::vector<TensorEntry> entries;
+  for (const TensorRecord& record : decode<TensorRecord>(file, "tensors")) {
+    const std::string name(record.name.begin(), std::ranges::find(record.name, '\0'));
+    const bool sane = record.rank <= Shape::kMaxRank && record.group < kGroups.size() && is_name(name, kNameSize) &&
+                      record.offset >= 0 && record.offset < (std::int64_t{1} << 58);
+    check<LostFile>(sane, "{}: its list of tensors is damaged", file.path());
+    try {
+      entries.push_back(
+          {name, Shape(std::span(record.extents).first(record.rank)), static_cast<Group>(record.group), record.offset});
+    } catch (const Error& error) {
+      fail<LostFile>("{}: {}", file.path(), error.what());
+    }
+    check<LostFile>(to_record(entries.back()) == record, "{}: tensor {}: what is unused must be zero", file.path(),
+                    name);
+  }
+  return entries;
+}
+
+void check_tensors(const ContainerReader& file, const ParameterStore& store) {
+  const std::vector<TensorEntry> entries = read_tensors(file);
+  check<LostFile>(entries.size() == store.parameters().size(), "{}: holds {} tensors where the model has {}",
+                  file.path(), entries.size(), store.parameters().size());
+  const auto told = [](const TensorEntry& e) {
+    return fmt::format("{} {} ({}, from element {})", e.name, e.shape, to_string(e.group), e.offset);
+  };
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const TensorEntry wanted = to_entry(*store.parameters()[i]);
+    check<LostFile>(entries[i] == wanted, "{}: holds {} where the model has {}", file.path(), told(entries[i]),
+                    told(wanted));
+  }
+  check_length(file, "values", store.range(Group::frozen).end, store.dtype());
+}
+
+void check_moments(const ContainerReader& file, const ParameterStore& store, const OptimizerOptions& options) {
+  for (const std::string& name : moment_names(options))
+    check_length(file, name, store.trainable().size(), store.dtype());
+}
+
+void check_sections(const ContainerReader& file, const OptimizerOptions& options) {
+  std::vector<std::string> wanted = {"config", "state", "tokenizer", "tensors", "values"};
+  for (const std::string& moment : moment_names(options)) wanted.push_back(moment);
+  const auto& there = file.entries();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    check<LostFile>(i < there.size(), "{}: has no section {}", file.path(), wanted[i]);
+    check<LostFile>(there[i].name == wanted[i], "{}: has section {} where {} belongs", file.path(), there[i].name,
+                    wanted[i]);
+  }
+  check<LostFile>(there.size() == wanted.size(), "{}: has a section {} that no checkpoint has", file.path(),
+                  there[std::min(wanted.size(), there.size() - 1)].name);
+}
+
+void check_numbers(const ContainerReader& file, DType dtype, const OptimizerOptions& options) {
+  std::vector<std::string> sections = {"values"};
+  for (const std::string& moment : moment_names(options)) sections.push_back(moment);
+  for (const std::string& section : sections) {
+    NumberCheck numbers(file, section, dtype);
+    file.scan(section, [&](Bytes piece) { numbers.add(piece); });
+  }
+}
+
+void load_values(const ContainerReader& file, ParameterStore& store) {
+  check_tensors(file, store);
+  read_numbers(file, "values", store.values());
+  store.touch();
+}
+
+void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer) {
+  for (Optimizer::Moment& moment : optimizer.moments()) read_numbers(file, moment.name, moment.values);
+  optimizer.set_steps(steps);
+}
+
+}  // namespace maki

@@ -1,0 +1,31 @@
+// Early stopping: detects that a run is overfitting, so that its best checkpoint already exists.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace maki {
+
+/// One evaluation as recorded in metrics.jsonl. `loss` is the validation loss, `share` the fraction of the validation
+/// text that it covers (0: not recorded).
+struct Measured {
+  std::int64_t step;
+  double loss, share, train_loss;
+};
+
+/// Which evaluations count: those at multiples of `interval` after step `after` that cover the same share. Evaluations
+/// at other steps come from interruptions; they are ignored so that a run that was stopped and resumed ends at the same
+/// step as one that was not.
+struct Regular {
+  std::int64_t interval, after;
+  double share;
+};
+
+/// Returns the step of the best evaluation if the run is overfitting, else nullopt. A run is overfitting if at least
+/// `patience` evaluations have followed the best one and the training loss of the newest is below that of the best. (If
+/// the training loss does not fall either, the run has reached a plateau.)
+std::optional<std::int64_t> overfitting_since(std::span<const Measured> evaluations, const Regular& regular,
+                                              std::int64_t patience);
+
+}  // namespace maki

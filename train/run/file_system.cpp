@@ -1,0 +1,224 @@
+#include "train/run/file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <utility>
+
+#include "train/run/error.h"
+
+namespace maki {
+
+int FileSystem::open(const std::string& path, int flags, mode_t mode) {
+  return ::open(path.c_str(), flags | O_CLOEXEC, mode);
+}
+ssize_t FileSystem::read(int descriptor, void* bytes, std::size_t size) { return ::read(descriptor, bytes, size); }
+ssize_t FileSystem::write(int descriptor, const void* bytes, std::size_t size) {
+  return ::write(descriptor, bytes, size);
+}
+int FileSystem::fsync(int descriptor) { return ::fsync(descriptor); }
+int FileSystem::close(int descriptor) { return ::close(descriptor); }
+int FileSystem::rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()); }
+int FileSystem::unlink(const std::string& path) { return ::unlink(path.c_str()); }
+ssize_t FileSystem::pread(int descriptor, void* bytes, std::size_t size, off_t offset) {
+  return ::pread(descriptor, bytes, size, offset);
+}
+int FileSystem::fstat(int descriptor, struct stat& status) { return ::fstat(descriptor, &status); }
+int FileSystem::flock(int descriptor, int operation) { return ::flock(descriptor, operation); }
+int FileSystem::mkdir(const std::string& path, mode_t mode) { return ::mkdir(path.c_str(), mode); }
+int FileSystem::rmdir(const std::string& path) { return ::rmdir(path.c_str()); }
+
+FileSystem& posix() {
+  static FileSystem system;
+  return system;
+}
+
+std::string parent_directory(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+bool file_exists(const std::string& path) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(path, error);
+  check<CheckpointError>(!error, "{}: cannot be accessed: {}", path, error.message());
+  return there;
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator at(directory, error), end;
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) return names;
+  for (; !error && at != end; at.increment(error)) names.push_back(at->path().filename().string());
+  check<CheckpointError>(!error, "{}: cannot be listed: {}", directory, error.message());
+  std::ranges::sort(names);
+  return names;
+}
+
+namespace {
+
+// Owns an open file descriptor. The destructor closes it when an error prevented close(), which reports failures.
+class Descriptor {
+ public:
+  Descriptor(FileSystem& fs, const std::string& path, int flags)
+      : fs_(fs), path_(path), number_(fs.open(path, flags, 0644)) {
+    require(number_ >= 0, "open");
+  }
+  ~Descriptor() {
+    if (number_ >= 0) fs_.close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  void write_all(Bytes bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = fs_.write(number_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n == 0) errno = ENOSPC;
+      require(n > 0, "write");
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    }
+  }
+  /// Reads until `bytes` is full or the file ends; returns the number of bytes read.
+  std::size_t read_some(std::span<std::byte> bytes) {
+    std::size_t filled = 0;
+    while (filled < bytes.size()) {
+      const ssize_t n = fs_.read(number_, bytes.data() + filled, bytes.size() - filled);
+      if (n < 0 && errno == EINTR) continue;
+      require(n >= 0, "read");
+      if (n == 0) break;
+      filled += static_cast<std::size_t>(n);
+    }
+    return filled;
+  }
+  // Not retried: after a failed fsync the kernel may have dropped the unwritten pages, and another call would succeed.
+  void sync() { require(fs_.fsync(number_) == 0, "fsync"); }
+  void close() {
+    const int status = fs_.close(std::exchange(number_, -1));
+    require(status == 0 || errno == EINTR, "close");
+  }
+
+ private:
+  void require(bool good, const char* call) const {
+    check<CheckpointError>(good, "{}: {} failed: {}", path_, call, std::strerror(errno));
+  }
+
+  FileSystem& fs_;
+  std::string path_;
+  int number_;
+};
+
+void write_temporary(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
+  Descriptor file(fs, path, O_WRONLY | O_CREAT | O_TRUNC);
+  for (const Bytes piece : pieces) file.write_all(piece);
+  file.sync();
+  file.close();
+}
+
+void verify_temporary(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
+  Descriptor file(fs, path, O_RDONLY);
+  std::vector<std::byte> buffer(1 << 20);
+  for (Bytes piece : pieces) {
+    while (!piece.empty()) {
+      const std::size_t n = std::min(buffer.size(), piece.size());
+      const std::size_t got = file.read_some(std::span(buffer).first(n));
+      check<CheckpointError>(got == n && std::memcmp(buffer.data(), piece.data(), n) == 0,
+                             "{}: what was read back differs from what was written; the disk may be failing", path);
+      piece = piece.subspan(n);
+    }
+  }
+  check<CheckpointError>(file.read_some(std::span(buffer).first(1)) == 0, "{}: is longer than what was written", path);
+}
+
+}  // namespace
+
+void commit_file(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
+  const std::string temporary = path + ".tmp";
+  try {
+    write_temporary(fs, temporary, pieces);
+    verify_temporary(fs, temporary, pieces);
+    // In a statement of its own: arguments are evaluated in no fixed order, and errno must be read after the call.
+    const int renamed = fs.rename(temporary, path);
+    check<CheckpointError>(renamed == 0, "{}: rename failed: {}", temporary, std::strerror(errno));
+  } catch (const CheckpointError& error) {
+    const bool left = fs.unlink(temporary) != 0 && errno != ENOENT;
+    std::error_code ignored;
+    const bool before = std::filesystem::exists(path, ignored);
+    fail<CheckpointError>("{}: could not be written{} ({}){}", path, before ? "; the previous file is intact" : "",
+                          error.what(), left ? "; " + temporary + " could not be removed" : "");
+  }
+  sync_directory(fs, parent_directory(path));
+}
+
+void sync_directory(FileSystem& fs, const std::string& path) {
+  Descriptor directory(fs, path, O_RDONLY | O_DIRECTORY);
+  directory.sync();
+}
+
+void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made) {
+  std::filesystem::path prefix;
+  for (const std::filesystem::path& part : std::filesystem::path(path).lexically_normal()) {
+    prefix /= part;
+    std::error_code ignored;
+    if (std::filesystem::is_directory(prefix, ignored)) continue;
+    const std::string directory = prefix.string();
+    if (fs.mkdir(directory, 0777) != 0) {
+      const int error = errno;
+      // Another process may have created it. Anything but a directory makes the next component of the path fail.
+      check<CheckpointError>(error == EEXIST, "{}: cannot be created: {}", directory, std::strerror(error));
+      continue;
+    }
+    made.push_back(directory);
+    sync_directory(fs, parent_directory(directory));
+  }
+}
+
+std::string file_system_type(int descriptor) {
+  struct statfs status = {};
+  if (fstatfs(descriptor, &status) != 0) return "unknown";
+  const auto type = static_cast<std::uint32_t>(status.f_type);
+  static constexpr std::pair<std::uint32_t, const char*> kNames[] = {
+      {EXT4_SUPER_MAGIC, "ext4"},
+      {XFS_SUPER_MAGIC, "xfs"},
+      {BTRFS_SUPER_MAGIC, "btrfs"},
+      {TMPFS_MAGIC, "tmpfs"},
+      {OVERLAYFS_SUPER_MAGIC, "overlay"},
+      {NFS_SUPER_MAGIC, "nfs"},
+      {CIFS_SUPER_MAGIC, "cifs"},
+      {SMB2_SUPER_MAGIC, "smb"},
+      {FUSE_SUPER_MAGIC, "fuse"},
+      {V9FS_MAGIC, "9p"},
+      {MSDOS_SUPER_MAGIC, "vfat"},
+      {EXFAT_SUPER_MAGIC, "exfat"},
+      {0x0BD00BD0, "lustre"},
+      {0x47504653, "gpfs"},
+      {AFS_SUPER_MAGIC, "afs"},
+  };
+  for (const auto& [magic, name] : kNames) {
+    if (type == magic) return name;
+  }
+  return fmt::format("type {:#x}", type);
+}
+
+std::string read_whole(FileSystem& fs, const std::string& path, std::size_t most) {
+  Descriptor file(fs, path, O_RDONLY);
+  std::string bytes;
+  for (;;) {
+    const std::size_t size = bytes.size();
+    bytes.resize(size + (1 << 16));
+    const std::size_t got = file.read_some(std::as_writable_bytes(std::span(bytes)).subspan(size));
+    bytes.resize(size + got);
+    check<CheckpointError>(bytes.size() <= most, "{}: must have at most {} bytes, but is larger", path, most);
+    if (got < (1 << 16)) return bytes;
+  }
+}
+
+}  // namespace maki

@@ -1,0 +1,64 @@
+// The system calls behind every file that a run writes, in one virtual class, so that tests can make any of them fail;
+// and the one way in which files are replaced: atomically and durably.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <vector>
+
+namespace maki {
+
+/// Each function returns what the system call returns, and leaves errno as the call set it.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  virtual int open(const std::string& path, int flags, mode_t mode);
+  virtual ssize_t read(int descriptor, void* bytes, std::size_t size);
+  virtual ssize_t write(int descriptor, const void* bytes, std::size_t size);
+  virtual int fsync(int descriptor);
+  virtual int close(int descriptor);
+  virtual int rename(const std::string& from, const std::string& to);
+  virtual int unlink(const std::string& path);
+  virtual ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset);
+  virtual int fstat(int descriptor, struct stat& status);
+  virtual int flock(int descriptor, int operation);
+  virtual int mkdir(const std::string& path, mode_t mode);
+  virtual int rmdir(const std::string& path);
+};
+
+/// The real file system: every function makes its system call. Lives until the program ends.
+FileSystem& posix();
+
+using Bytes = std::span<const std::byte>;
+inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+/// Replaces `path` atomically with the concatenation of the pieces: writes path.tmp, fsyncs it, reads it back and
+/// compares, renames it, and fsyncs the directory. Throws CheckpointError with the path and the reason. If any step up
+/// to the rename fails, the old file is untouched and the temporary one is removed; if the last fsync fails, the new
+/// file is in place but may not survive a power failure.
+void commit_file(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces);
+
+/// Creates a directory and its missing parents, and makes each durable (fsync of its parent). Every directory is
+/// appended to `made` as soon as it is created, the outermost first. Throws CheckpointError.
+void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made);
+/// Makes the entries of a directory durable (fsync). Throws CheckpointError.
+void sync_directory(FileSystem& fs, const std::string& path);
+/// The type of the file system that holds an open file: "ext4", "nfs", …, or the number that statfs(2) reports.
+std::string file_system_type(int descriptor);
+
+/// All bytes of a file. Throws CheckpointError if it cannot be read or has more than `most` bytes.
+std::string read_whole(FileSystem& fs, const std::string& path, std::size_t most = SIZE_MAX);
+/// The directory part of a path; "." if it has none.
+std::string parent_directory(const std::string& path);
+/// Throws CheckpointError if the system cannot tell (permissions, a loop of symbolic links, …).
+bool file_exists(const std::string& path);
+/// The names of a directory's entries, sorted; empty if there is no such directory. Throws CheckpointError if it cannot
+/// be listed.
+std::vector<std::string> names_in(const std::string& directory);
+
+}  // namespace maki

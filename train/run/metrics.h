@@ -1,0 +1,57 @@
+// metrics.jsonl: the measurements of a run, one JSON object per line, all numbers finite.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/run/early_stop.h"
+#include "train/run/file_system.h"
+#include "train/loop/trainer.h"
+
+namespace maki {
+
+class Metrics {
+ public:
+  /// Opens the file for appending, after removing every line of a later step than `step` (-1: all lines) and every line
+  /// that is incomplete or not of this format. Throws CheckpointError.
+  Metrics(std::string path, std::int64_t step, FileSystem& fs = posix());
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  /// Each appends a line. They throw Diverged, and write nothing, if a number of the report is not finite, and
+  /// CheckpointError if the line cannot be written. A measured time that is not finite is written as 0.
+  void train(const StepReport& report, double tokens_per_second, double elapsed_seconds);
+  void eval(const EvalReport& report);
+  /// Appends a text that the model generated after `step` steps.
+  void sample(std::int64_t step, const std::string& text);
+
+  /// Makes all lines durable (fsync). Throws CheckpointError.
+  void sync();
+
+  /// Whether the file's newest evaluation is that of this step.
+  bool evaluated(std::int64_t step) const { return last_eval_ == step; }
+  /// Whether its newest generated text is that of this step.
+  bool sampled(std::int64_t step) const { return last_sample_ == step; }
+  /// Seconds of training before the file was opened, according to the lines that were kept.
+  double elapsed_before() const { return elapsed_; }
+  /// All evaluations with a validation loss, from the lines kept on opening and those written since. Of the one that
+  /// covers the whole text, the loss over the share that the other evaluations cover.
+  const std::vector<Measured>& validations() const { return validations_; }
+
+ private:
+  void append(const std::string& line);
+  static double finite(std::int64_t step, const char* name, double value);
+  static double measured_time(double value);
+  std::string keep(const std::string& text, std::int64_t step);
+
+  std::string path_;
+  FileSystem& fs_;
+  int descriptor_;
+  std::int64_t last_eval_ = -1, last_sample_ = -1;
+  double elapsed_ = 0;
+  std::vector<Measured> validations_;
+};
+
+}  // namespace maki

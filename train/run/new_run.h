@@ -1,0 +1,36 @@
+// The start of a run: claims its directory without touching anything that maki did not create, and rolls back if the
+// start fails.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/run/run_lock.h"
+
+namespace maki {
+
+/// Throws Error if the directory of a new run contains another run, or anything that maki did not create. A directory
+/// that is missing or empty is free. So is one that contains only what a start leaves behind when it is killed before
+/// its first checkpoint: the lock file, a config.toml with exactly the bytes that this run would write (`config_toml`;
+/// empty: not compared), an empty metrics.jsonl, and temporary files.
+void require_free(const RunDirectory& run, std::string_view config_toml = {});
+
+/// Claims a run directory: creates it, locks it as long as this object exists, and requires that it is free (see
+/// require_free()). If the constructor throws, nothing that it created remains.
+class NewRun {
+ public:
+  NewRun(const RunDirectory& run, std::string_view config_toml);
+
+  /// Removes the files and directories of the run that did not exist before, and nothing else.
+  void take_back();
+
+ private:
+  RunDirectory run_;
+  std::vector<std::string> directories_;  ///< created here, the outermost first
+  std::optional<RunLock> lock_;
+  std::vector<std::string> files_;  ///< those of the run that did not exist before
+};
+
+}  // namespace maki

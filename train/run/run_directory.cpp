@@ -1,0 +1,220 @@
+#include "train/run/run_directory.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sstream>
+
+#include "train/run/container.h"
+#include "train/run/error.h"
+#include "train/loop/progress.h"
+
+namespace maki {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-", kSuffix = ".maki";
+
+std::string file_name(std::int64_t step) { return fmt::format("step-{:08}.maki", step); }
+
+std::optional<std::int64_t> step_of(const std::string_view whole) {
+  std::string_view name = whole;
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  name.remove_suffix(kSuffix.size());
+  std::int64_t step = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size() || step < 0) return std::nullopt;
+  if (file_name(step) != whole) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+bool is_temporary_checkpoint(std::string_view name) {
+  if (!name.ends_with(".tmp")) return false;
+  name.remove_suffix(4);
+  return name == "last" || name == "best" || step_of(name);
+}
+
+std::string RunDirectory::checkpoint_file(std::int64_t step) const {
+  return checkpoints_directory() + "/" + file_name(step);
+}
+
+bool RunDirectory::exists() const { return !checkpoints().empty(); }
+
+void RunDirectory::require_no_run() const {
+  check(!exists(), "{}: already contains a run; continue it with --resume {}, or choose another --out", path_,
+        shell_word(path_));
+}
+
+void RunDirectory::create(std::vector<std::string>& made) const {
+  require_no_run();
+  make_directories(fs_, checkpoints_directory(), made);
+}
+
+std::vector<std::string> RunDirectory::first_files() const {
+  return {config_file(), metrics_file(), checkpoint_file(0), pointer_file("last"), pointer_file("best")};
+}
+
+std::vector<std::int64_t> RunDirectory::checkpoints() const {
+  std::vector<std::int64_t> steps;
+  for (const std::string& name : names_in(checkpoints_directory())) {
+    if (const auto step = step_of(name)) steps.push_back(*step);
+  }
+  std::ranges::sort(steps);
+  return steps;
+}
+
+std::optional<std::string> RunDirectory::read_pointer(const char* name) const {
+  if (!file_exists(pointer_file(name))) return std::nullopt;
+  return read_whole(fs_, pointer_file(name));
+}
+
+std::optional<std::int64_t> RunDirectory::last() const {
+  const auto text = read_pointer("last");
+  if (!text) return std::nullopt;
+  return step_of(text->substr(0, text->find('\n')));
+}
+
+std::optional<Best> RunDirectory::best() const {
+  const auto text = read_pointer("best");
+  if (!text) return std::nullopt;
+  std::istringstream words(*text);
+  words.imbue(std::locale::classic());
+  std::string name;
+  Best best{};
+  words >> name >> best.step >> best.loss;
+  if (!words || step_of(name) != best.step || !std::isfinite(best.loss)) return std::nullopt;
+  return best;
+}
+
+void RunDirectory::set_last(std::int64_t step) const {
+  const std::string text = file_name(step) + "\n";
+  commit_file(fs_, pointer_file("last"), {as_bytes(text)});
+}
+
+void RunDirectory::set_best(const Best& best) const {
+  const std::string text = fmt::format("{} {} {}\n", file_name(best.step), best.step, best.loss);
+  commit_file(fs_, pointer_file("best"), {as_bytes(text)});
+}
+
+void RunDirectory::clear_best() const {
+  std::vector<std::string> notes;
+  remove(pointer_file("best"), notes);
+  check<CheckpointError>(notes.empty(), "{}", fmt::join(notes, ""));
+}
+
+void RunDirectory::remove(const std::string& file, std::vector<std::string>& notes) const {
+  if (fs_.unlink(file) == 0 || errno == ENOENT) return;
+  notes.push_back(fmt::format("{}: cannot be deleted: {}", file, std::strerror(errno)));
+}
+
+std::vector<std::string> RunDirectory::prune(std::int64_t keep) const {
+  std::vector<std::string> notes;
+  const auto newest = last();
+  const auto chosen = best();
+  std::vector<std::int64_t> steps = checkpoints();
+  const auto surplus = static_cast<std::int64_t>(steps.size()) - keep;
+  for (std::int64_t i = 0; i < surplus; ++i) {
+    const std::int64_t step = steps[static_cast<std::size_t>(i)];
+    if (step == newest || (chosen && step == chosen->step)) continue;
+    remove(checkpoint_file(step), notes);
+  }
+  return notes;
+}
+
+std::vector<std::string> RunDirectory::remove_temporary_files() const {
+  std::vector<std::string> notes;
+  for (const std::string& file : {config_file(), metrics_file()}) remove(file + ".tmp", notes);
+  for (const std::string& name : names_in(checkpoints_directory())) {
+    if (is_temporary_checkpoint(name)) remove(checkpoints_directory() + "/" + name, notes);
+  }
+  return notes;
+}
+
+std::int64_t RunDirectory::newest_verified(const std::function<void(const std::string&)>& verifies,
+                                           std::vector<std::string>& notes) const {
+  std::vector<std::int64_t> steps = checkpoints();
+  if (const auto named = last(); named && std::ranges::find(steps, *named) == steps.end()) {
+    notes.push_back(fmt::format("{}: points to {}, which is missing; using the newest intact checkpoint",
+                                pointer_file("last"), file_name(*named)));
+  }
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    try {
+      verifies(checkpoint_file(*step));
+      return *step;
+    } catch (const LostFile& error) {
+      notes.push_back(fmt::format("{}; falling back to the previous checkpoint", error.what()));
+    } catch (const CheckpointError& error) {
+      fail<CheckpointError>("{}; it may be intact, so no older checkpoint was used and nothing was changed",
+                            error.what());
+    }
+  }
+  fail<CheckpointError>("{}: contains no intact checkpoint{}", path_, notes.empty() ? "" : " (" + notes.front() + ")");
+}
+
+std::string default_run_path(const std::string& first_corpus) {
+  std::string stem = stdfs::path(first_corpus).lexically_normal().stem().string();
+  if (first_corpus.ends_with("/")) stem = stdfs::path(first_corpus).parent_path().filename().string();
+  if (first_corpus == "-") stem = "stdin";
+  if (stem.starts_with("@")) stem = stem.substr(1, stem.find(':') - 1);
+  if (stem.empty() || stem == "." || stem == "..") stem = "run";
+  for (int n = 1;; ++n) {
+    const std::string path = fmt::format("runs/{}-{}", stem, n);
+    std::error_code error;
+    const bool taken = stdfs::exists(path, error);
+    check(!error, "{}: cannot be used as the run directory: {}; choose one with --out", path, error.message());
+    if (!taken) return path;
+  }
+}
+
+std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice,
+                              std::vector<std::string>& notes) {
+  std::error_code error_code;
+  const auto status = stdfs::status(run_or_file, error_code);
+  check<CheckpointError>(!error_code || status.type() == stdfs::file_type::not_found, "{}: cannot be accessed: {}",
+                         run_or_file, error_code.message());
+  check(stdfs::exists(status), "{}: there is no such run directory or checkpoint", run_or_file);
+  if (!stdfs::is_directory(status)) {
+    check(choice.empty(), "{}: is a file, and --checkpoint chooses within a run directory; leave --checkpoint out",
+          run_or_file);
+    return run_or_file;
+  }
+  const RunDirectory run(run_or_file);
+  if (!choice.empty() && choice != "best" && choice != "last") {
+    std::int64_t step = 0;
+    const auto [end, error] = std::from_chars(choice.data(), choice.data() + choice.size(), step);
+    check(error == std::errc() && end == choice.data() + choice.size(),
+          "checkpoint: must be last, best or a step; got {}", choice);
+    const std::string file = run.checkpoint_file(step);
+    check(file_exists(file), "{}: contains no checkpoint of step {}", run_or_file, step);
+    return file;
+  }
+  // Without a choice: best, else last, else the newest, skipping those whose files are missing or damaged.
+  std::vector<std::int64_t> candidates;
+  if (const auto best = run.best(); best && choice != "last") candidates.push_back(best->step);
+  if (const auto last = run.last(); last && choice != "best") candidates.push_back(*last);
+  if (choice.empty()) {
+    const std::vector<std::int64_t> steps = run.checkpoints();
+    candidates.insert(candidates.end(), steps.rbegin(), steps.rend());
+  }
+  check(!candidates.empty(), "{}: contains no checkpoint{}{}", run_or_file, choice.empty() ? "" : " named ", choice);
+  for (const std::int64_t step : candidates) {
+    try {
+      return ContainerReader(run.checkpoint_file(step)).path();
+    } catch (const LostFile& error) {
+      if (step == candidates.back()) throw;
+      notes.push_back(fmt::format("{}; using another checkpoint", error.what()));
+    }
+  }
+  fail("{}: contains no checkpoint", run_or_file);
+}
+
+}  // namespace maki

@@ -1,0 +1,88 @@
+// A run directory: config.toml, metrics.jsonl, checkpoints/step-00000250.maki, and the pointers last and best.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/run/file_system.h"
+
+namespace maki {
+
+/// Whether a file of this name in the directory of checkpoints is a temporary file of commit_file().
+bool is_temporary_checkpoint(std::string_view name);
+
+/// What the pointer `best` contains: the step of the best checkpoint and its validation loss.
+struct Best {
+  std::int64_t step;
+  double loss;
+};
+
+class RunDirectory {
+ public:
+  explicit RunDirectory(std::string path, FileSystem& fs = posix()) : path_(std::move(path)), fs_(fs) {}
+
+  const std::string& path() const { return path_; }
+  FileSystem& file_system() const { return fs_; }
+  std::string config_file() const { return path_ + "/config.toml"; }
+  std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
+  std::string checkpoints_directory() const { return path_ + "/checkpoints"; }
+  std::string checkpoint_file(std::int64_t step) const;
+  /// The files that a run writes before its first step.
+  std::vector<std::string> first_files() const;
+
+  /// Whether the directory contains a run, which is at least one checkpoint.
+  bool exists() const;
+  /// Throws Error, naming --resume, if it contains a run.
+  void require_no_run() const;
+  /// Creates the directories, and appends those that did not exist to `made`. Throws Error, naming --resume, if there
+  /// is a run already; CheckpointError if a directory cannot be created.
+  void create(std::vector<std::string>& made) const;
+  void create() const {
+    std::vector<std::string> made;
+    create(made);
+  }
+
+  /// The steps of the existing checkpoints, ascending. The files are not verified.
+  std::vector<std::int64_t> checkpoints() const;
+  /// What the pointers contain; nullopt if they are missing or damaged. The checkpoint may not exist.
+  std::optional<std::int64_t> last() const;
+  std::optional<Best> best() const;
+  void set_last(std::int64_t step) const;
+  void set_best(const Best& best) const;
+  void clear_best() const;
+  /// Deletes all but the newest `keep` checkpoints, but never those that last and best point to; set these first.
+  /// Returns a message for each file that cannot be deleted.
+  [[nodiscard]] std::vector<std::string> prune(std::int64_t keep) const;
+  /// Removes the temporary files of interrupted writes. Returns a message for each that cannot be removed.
+  [[nodiscard]] std::vector<std::string> remove_temporary_files() const;
+
+  /// The step of the newest checkpoint that is intact. `verifies` throws LostFile for one that is damaged, and the
+  /// messages about those are appended to `notes`. Throws CheckpointError if there is no intact one, and if one cannot
+  /// be read: it may be intact, and continuing from an older one would overwrite it.
+  std::int64_t newest_verified(const std::function<void(const std::string& file)>& verifies,
+                               std::vector<std::string>& notes) const;
+
+ private:
+  std::string pointer_file(const char* name) const { return checkpoints_directory() + "/" + name; }
+  void remove(const std::string& file, std::vector<std::string>& notes) const;
+  std::optional<std::string> read_pointer(const char* name) const;
+
+  std::string path_;
+  FileSystem& fs_;
+};
+
+/// The default for --out: runs/<stem of the first corpus>-<n>, with the lowest n for which there is no such path.
+std::string default_run_path(const std::string& first_corpus);
+
+/// The checkpoint that `generate`, `eval` and `inspect` read. A .maki file is itself the choice. Of a run directory it
+/// is `choice` ("best", "last" or a step) or, if that is empty, best, else last, else the newest; messages about those
+/// that are missing or damaged are appended to `notes`. Throws Error if there is no such checkpoint, CheckpointError if
+/// it cannot be read.
+std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice,
+                              std::vector<std::string>& notes);
+
+}  // namespace maki

@@ -1,0 +1,46 @@
+#include "train/run/set_aside.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "train/run/error.h"
+
+namespace maki {
+namespace {
+
+std::string new_folder(const std::string& run) {
+  for (int n = 1;; ++n) {
+    const std::string path = fmt::format("{}/abandoned-{}", run, n);
+    std::error_code error;
+    if (std::filesystem::create_directory(path, error)) return path;
+    check<CheckpointError>(!error, "{}: cannot be created: {}", path, error.message());
+  }
+}
+
+}  // namespace
+
+std::string set_aside_after(const RunDirectory& run, std::int64_t step, FileSystem& fs) {
+  std::vector<std::int64_t> later = run.checkpoints();
+  std::erase_if(later, [step](std::int64_t other) { return other <= step; });
+  if (later.empty()) return "";
+  const std::string folder = new_folder(run.path());
+  sync_directory(fs, run.path());
+  if (file_exists(run.metrics_file())) {
+    const std::string metrics = read_whole(fs, run.metrics_file());
+    commit_file(fs, folder + "/metrics.jsonl", {as_bytes(metrics)});
+  }
+  // The latest first: wherever this is interrupted, the checkpoints that remain have no gap.
+  for (auto other = later.rbegin(); other != later.rend(); ++other) {
+    const std::string from = run.checkpoint_file(*other);
+    const std::string to = folder + "/" + std::filesystem::path(from).filename().string();
+    check<CheckpointError>(fs.rename(from, to) == 0, "{}: cannot be moved to {}: {}", from, to, std::strerror(errno));
+  }
+  sync_directory(fs, folder);
+  run.set_last(step);
+  return folder;
+}
+
+}  // namespace maki

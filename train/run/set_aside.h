@@ -1,0 +1,16 @@
+// Returning to an earlier checkpoint of a run: later checkpoints are moved aside, not deleted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "train/run/run_directory.h"
+
+namespace maki {
+
+/// Moves every checkpoint later than `step` into a new folder RUN/abandoned-<n>, together with a copy of metrics.jsonl,
+/// and points `last` to `step`. Returns the folder, or "" if there is no later checkpoint. If the process is killed
+/// halfway, the run can still be resumed. Throws CheckpointError if something cannot be moved.
+std::string set_aside_after(const RunDirectory& run, std::int64_t step, FileSystem& fs = posix());
+
+}  // namespace maki
