@@ -100,7 +100,7 @@ TEST_CASE("gradients that nothing has written are zero, also in a fresh buffer, 
 namespace {
 
 // Requires that seal() throws (it must not abort) and that the store is still unsealed afterwards.
-void require_unsealed_after(ParameterStore& store, const std::string& message) {
+void require_seal_fails(ParameterStore& store, const std::string& message) {
   REQUIRE_THROWS_WITH(store.seal(), ContainsSubstring(message));
   REQUIRE_FALSE(store.sealed());
   REQUIRE_THROWS_WITH(store.parameters().front()->value(), ContainsSubstring("seal"));
@@ -117,7 +117,7 @@ TEST_CASE("a store whose initial values cannot be drawn stays unsealed and can b
     check(!failing || index < 50000, "element {} cannot be drawn", index);
     return 2.0;
   });
-  require_unsealed_after(store, "cannot be drawn");
+  require_seal_fails(store, "cannot be drawn");
   store.add("late", {4}, init::constant(3));
   failing = false;
   store.seal();
@@ -129,8 +129,8 @@ TEST_CASE("a store whose initial values cannot be drawn stays unsealed and can b
 TEST_CASE("a store without memory for its values, or with too many of them, stays unsealed") {
   ParameterStore large;
   large.add("large", {std::int64_t{1} << 50}, init::constant(1));
-  require_unsealed_after(large, "no 4503599627370496 bytes left");
+  require_seal_fails(large, "no 4503599627370496 bytes left");
   ParameterStore larger;
   for (int i = 0; i < 40; ++i) larger.add("part." + std::to_string(i), {std::int64_t{1} << 57}, init::constant(1));
-  require_unsealed_after(larger, "part.1 of shape [144115188075855872]");
+  require_seal_fails(larger, "part.1 of shape [144115188075855872]");
 }

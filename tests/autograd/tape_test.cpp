@@ -227,11 +227,11 @@ TEST_CASE_METHOD(Fixture, "inspection names the first tensor that is not finite"
   store.clear_gradients();
   backward(on_tape([&] {
     const Tensor u = weighted({{1, b}});
-    return record("corrupts", Tensor(u.detach()), {u}, [](Grads& g) {
+    return record("spoils", Tensor(u.detach()), {u}, [](Grads& g) {
       const Sink<double> dx = g.in<double>(0);
       dx.put(0, 1);
       dx.put(1, std::nan(""));
     });
   }));
-  REQUIRE_THAT(tape.first_bad(), ContainsSubstring("input gradient of corrupts"));
+  REQUIRE_THAT(tape.first_bad(), ContainsSubstring("input gradient of spoils"));
 }

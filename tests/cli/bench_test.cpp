@@ -190,8 +190,7 @@ TEST_CASE("a wrong product is refused") {
   GemmBench large(parse_gemm_shape("300,200,50", "NT"));
   large.run();
   large.verify();
-  for (std::int64_t i = 0; i < 300; ++i)
-    large.c()[i * 200 + i % 7] += 0.5f;  // one entry per row, in 7 of the 200 columns
+  for (std::int64_t i = 0; i < 300; ++i) large.c()[i * 200 + i % 7] += 0.5f;  // in 7 of the 200 columns
   REQUIRE_THROWS_AS(large.verify(), std::logic_error);
 }
 

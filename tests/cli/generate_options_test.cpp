@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "optim/optimizer.h"
-#include "tests/cli/refused.h"
+#include "tests/cli/require_refused.h"
 #include "train/loop/loaded_model.h"
 #include "train/loop/trainer.h"
 #include "train/run/checkpoint.h"

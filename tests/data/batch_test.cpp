@@ -8,7 +8,7 @@
 #include "autograd/core/philox.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
-#include "tests/data/refusal.h"
+#include "tests/data/require_refused.h"
 
 using namespace maki;
 using namespace maki::tests;

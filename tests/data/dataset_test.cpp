@@ -6,7 +6,7 @@
 #include "data/text/hash.h"
 #include "data/text/utf8.h"
 #include "tests/catch.h"
-#include "tests/data/refusal.h"
+#include "tests/data/require_refused.h"
 
 using namespace maki;
 using maki::tests::require_refused;

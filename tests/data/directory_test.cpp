@@ -5,8 +5,8 @@
 
 #include "data/text/corpus.h"
 #include "data/text/glob.h"
-#include "tests/data/refusal.h"
-#include "tests/data/surroundings.h"
+#include "tests/data/process_scopes.h"
+#include "tests/data/require_refused.h"
 #include "tests/files.h"
 
 using namespace maki;
@@ -14,7 +14,7 @@ using namespace maki::tests;
 namespace fs = std::filesystem;
 
 TEST_CASE("a directory: every file below it, in the order of path bytes, except hidden ones, without link loops") {
-  const Folder folder;
+  const TemporaryFolder folder;
   folder.write("b/2", "4");
   folder.write("b.txt", "3");  // '.' sorts before '/'
   folder.write("B", "1");
@@ -23,7 +23,7 @@ TEST_CASE("a directory: every file below it, in the order of path bytes, except 
   folder.write(".hidden", "x");
   folder.write(".git/config", "x");
   fs::create_directory(folder / "empty");
-  const Folder elsewhere;
+  const TemporaryFolder elsewhere;
   fs::create_symlink(elsewhere.write("linked", "6"), folder / "𠮷");  // a link to a file is read
   fs::create_directory_symlink(folder.path(), folder / "a/loop");
   fs::create_symlink(folder / "self", folder / "self");
@@ -44,7 +44,7 @@ TEST_CASE("a directory: every file below it, in the order of path bytes, except 
 }
 
 TEST_CASE("what is no text is skipped and counted: binary, compressed, runs") {
-  const Folder folder;
+  const TemporaryFolder folder;
   folder.write("text.txt", "吾輩は猫である。");
   folder.write("image.png", std::string("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16));
   folder.write("paper.pdf", "%PDF-1.7 and so on");
@@ -64,7 +64,7 @@ TEST_CASE("what is no text is skipped and counted: binary, compressed, runs") {
 }
 
 TEST_CASE("patterns select files by name, or by path if they contain a slash") {
-  const Folder folder;
+  const TemporaryFolder folder;
   folder.write("a.txt", "1");
   folder.write("b.md", "2");
   folder.write("drafts/c.txt", "3");
@@ -103,13 +103,13 @@ TEST_CASE("globs") {
 }
 
 TEST_CASE("a directory that contains one that cannot be listed is refused, and the error names that one") {
-  const Folder folder;
+  const TemporaryFolder folder;
   folder.write("a", "x");
   folder.write("closed/b", "y");
   fs::permissions(folder.path(), fs::perms::all);
   fs::permissions(folder / "closed", fs::perms::none);
   {
-    const AsNobody nobody;
+    const DroppedPrivileges nobody;
     require_refused([&] { load_corpus({folder.path()}); }, {folder / "closed", "Permission denied"});
   }
   fs::permissions(folder / "closed", fs::perms::all);

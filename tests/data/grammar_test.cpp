@@ -15,13 +15,13 @@ struct Derivation {
   double nats;
 };
 
-void derive(const Grammar& grammar, ToCome rest, DrawnValues& values, const Derivation& so_far,
+void derive(const Grammar& grammar, Rest rest, DrawnValues& values, const Derivation& so_far,
             std::vector<Derivation>& all) {
-  rest = ToCome::skip_ended(rest);
+  rest = Rest::skip_ended(rest);
   if (rest.ended()) return all.push_back(so_far);
   const GrammarPart& part = rest.front();
-  const ToCome behind = rest.behind_front();
-  if (part.rule < 0) return derive(grammar, behind, values, {so_far.text + part.text, so_far.nats}, all);
+  const Rest after = rest.after_front();
+  if (part.rule < 0) return derive(grammar, after, values, {so_far.text + part.text, so_far.nats}, all);
   const auto& alternatives = alternatives_of(grammar, part);
   const DrawnValues before = values;
   const std::size_t variable = static_cast<std::size_t>(part.variable);
@@ -29,7 +29,7 @@ void derive(const Grammar& grammar, ToCome rest, DrawnValues& values, const Deri
     if (!part.draws && before[variable] != i) continue;
     if (part.variable >= 0) values[variable] = i;
     const double nats = part.draws ? std::log(static_cast<double>(alternatives.size())) : 0;
-    derive(grammar, {&alternatives[i][static_cast<std::size_t>(part.field)], 0, 0, &behind}, values,
+    derive(grammar, {&alternatives[i][static_cast<std::size_t>(part.field)], 0, 0, &after}, values,
            {so_far.text, so_far.nats + nats}, all);
     values = before;
   }

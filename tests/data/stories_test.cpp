@@ -6,8 +6,8 @@
 #include <set>
 
 #include "autograd/core/check.h"
-#include "data/text/hash.h"
 #include "data/stories/stories_text.h"
+#include "data/text/hash.h"
 #include "tests/catch.h"
 #include "tests/data/grammar_reading.h"
 

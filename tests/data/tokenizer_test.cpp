@@ -12,7 +12,7 @@
 #include "data/text/utf8.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
-#include "tests/data/refusal.h"
+#include "tests/data/require_refused.h"
 
 using namespace maki;
 using namespace maki::tests;

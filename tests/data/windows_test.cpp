@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/catch.h"
-#include "tests/data/refusal.h"
+#include "tests/data/require_refused.h"
 
 using namespace maki;
 using maki::tests::require_refused;

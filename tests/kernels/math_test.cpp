@@ -89,6 +89,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "tests/catch.h"
+#include "tests/kernels/targets.h"
 
 namespace maki::kernels {
 HWY_EXPORT(apply_f32);
@@ -118,18 +119,7 @@ T larger_of(T a, T b) {
   }
 }
 
-template <class Body>
-void on_every_target(const Body& body) {
-  int targets = 0;
-  for (const std::string& name : available_targets()) {
-    force_target(name);
-    INFO("target " << name);
-    body();
-    ++targets;
-  }
-  force_target("");
-  REQUIRE(targets >= 1);
-}
+using tests::on_every_target;
 
 constexpr long double kPi = std::numbers::pi_v<long double>;
 

@@ -12,22 +12,12 @@
 #include "autograd/core/parallel.h"
 #include "autograd/core/philox.h"
 #include "autograd/core/sink.h"
-#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
+#include "tests/kernels/targets.h"
 
 namespace maki::tests {
 
 using Reference = std::vector<long double>;
-
-template <class Body>
-void on_every_target(const Body& body) {
-  for (const std::string& name : kernels::available_targets()) {
-    kernels::force_target(name);
-    INFO("target " << kernels::target());
-    body();
-  }
-  kernels::force_target("");
-}
 
 template <class T>
 std::vector<T> random_values(std::int64_t n, std::uint64_t seed, double mean = 0, double std = 1) {

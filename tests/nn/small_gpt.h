@@ -7,6 +7,7 @@
 
 #include "autograd/tape.h"
 #include "nn/models/gpt.h"
+#include "tests/tensors.h"
 
 namespace maki::tests {
 
@@ -48,11 +49,6 @@ inline Tensor random_ids(std::int64_t batch, std::int64_t tokens, std::int64_t v
   return ids;
 }
 
-template <class T>
-Tensor copy_of(const Tensor& x) {
-  return tensor(x.values<T>(), x.shape());
-}
-
 /// Whether `count` elements of a from `a_begin` on have the same bits as those of b from `b_begin` on.
 inline bool same_bits(const Tensor& a, std::int64_t a_begin, const Tensor& b, std::int64_t b_begin,
                       std::int64_t count) {
@@ -61,9 +57,6 @@ inline bool same_bits(const Tensor& a, std::int64_t a_begin, const Tensor& b, st
            return std::memcmp(a.data<T>() + a_begin, b.data<T>() + b_begin,
                               sizeof(T) * static_cast<std::size_t>(count)) == 0;
          });
-}
-inline bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && same_bits(a, 0, b, 0, a.numel());
 }
 
 }  // namespace maki::tests

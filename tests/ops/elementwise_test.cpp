@@ -8,7 +8,7 @@
 #include "autograd/ops.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -21,7 +21,7 @@ using UnaryOp = Tensor (*)(const Tensor&);
 
 // y and dx (for dy = 1) of one number.
 std::pair<double, double> evaluate_at(const std::function<Tensor(const Tensor&)>& op, double x, DType dtype) {
-  Bound bound({{full({1}, DType::float64, x)}, [&](const std::vector<Tensor>& v) { return op(v[0]); }}, dtype);
+  BoundCase bound({{full({1}, DType::float64, x)}, [&](const std::vector<Tensor>& v) { return op(v[0]); }}, dtype);
   Tape tape;
   const Tensor y = [&] {
     const Recording on(tape);
@@ -184,7 +184,7 @@ TEST_CASE("dropout is a function of seed, step, micro-batch and call") {
 
 TEST_CASE("dropout's backward uses the mask of the forward, which is not saved") {
   const Case drawn{{full({3000}, DType::float64, 2)}, [](const std::vector<Tensor>& x) { return dropout(x[0], 0.3); }};
-  Bound bound(drawn, DType::float32);
+  BoundCase bound(drawn, DType::float32);
   Tape tape;
   const Tensor y = [&] {
     const Recording on(tape);

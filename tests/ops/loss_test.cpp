@@ -1,13 +1,10 @@
 // cross_entropy and embedding as ops: against compositions of simple ops, ignored targets, and the inputs that they
 // refuse.
 #include <cmath>
-#include <functional>
-#include <string>
 
-#include "autograd/core/check.h"
 #include "autograd/ops.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -42,21 +39,12 @@ Tensor one_hot(const Tensor& ids, std::int64_t vocabulary) {
 }
 
 void require_equivalent(const Case& a, const Case& b) {
-  Bound bound_a(a, DType::float64), bound_b(b, DType::float64);
+  BoundCase bound_a(a, DType::float64), bound_b(b, DType::float64);
   const Evaluation one = evaluate(bound_a), other = evaluate(bound_b);
   REQUIRE(one.output.shape() == other.output.shape());
   REQUIRE(relative_error(one.output, other.output, 1e-3) < 1e-13);
   REQUIRE(one.gradients.size() == 1);
   REQUIRE(relative_error(one.gradients[0], other.gradients[0], 1e-3) < 1e-13);
-}
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was refused";
 }
 
 }  // namespace
@@ -92,7 +80,7 @@ TEST_CASE("cross_entropy: the loss of uniform logits is log V, and without any t
     const Tensor none = full({4}, DType::int32, -1);
     const Case drawn{{full({4, 65}, DType::float64, std::nan(""))},
                      [&](const std::vector<Tensor>& v) { return cross_entropy(v[0], none); }};
-    Bound bound(drawn, dtype);
+    BoundCase bound(drawn, dtype);
     const Evaluation result = evaluate(bound);
     REQUIRE(result.output.item() == 0);
     for (std::int64_t i = 0; i < 4 * 65; ++i) REQUIRE(result.gradients[0].at(i) == 0);
@@ -104,7 +92,7 @@ TEST_CASE("embedding: rows that no id names have a gradient of exactly 0") {
     const Tensor ids = tensor(std::vector<std::int32_t>{3, 1, 3}, {3});
     const Case drawn{{full({vocabulary, 6}, DType::float64, 1)},
                      [&](const std::vector<Tensor>& v) { return embedding(v[0], ids); }};
-    Bound bound(drawn, DType::float32);
+    BoundCase bound(drawn, DType::float32);
     const Evaluation result = evaluate(bound);
     for (std::int64_t i = 0; i < vocabulary * 6; ++i) {
       REQUIRE((result.gradients[0].at(i) != 0) == (i / 6 == 1 || i / 6 == 3));

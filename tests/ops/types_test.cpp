@@ -5,7 +5,7 @@
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "optim/optimizer.h"
+#include "tests/tensors.h"
 
 namespace maki::tests {
 
@@ -37,7 +37,7 @@ void draw_gradients(ParameterStore& store, std::uint64_t step) {
   }
 }
 
-inline const std::vector<OptimizerOptions> kAll = {
+inline const std::vector<OptimizerOptions> kAllOptimizers = {
     Sgd{},
     Sgd{.weight_decay = 0.1},
     Sgd{.momentum = 0.9, .weight_decay = 0.01},
@@ -47,16 +47,5 @@ inline const std::vector<OptimizerOptions> kAll = {
     AdamW{},
     AdamW{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1},
 };
-
-inline bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype() && dispatch(a.dtype(), [&]<class T>() {
-           return std::memcmp(a.data<T>(), b.data<T>(), sizeof(T) * static_cast<std::size_t>(a.numel())) == 0;
-         });
-}
-
-template <class T>
-Tensor copy(const Tensor& x) {
-  return tensor(x.values<T>(), x.shape());
-}
 
 }  // namespace maki::tests

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/train/small_checkpoint.h"
+#include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
 #include "train/cli/console.h"
 #include "train/loop/restore.h"
@@ -14,12 +15,7 @@
 namespace maki::tests {
 
 struct CapturedRun {
-  CapturedRun(const Config& with, std::string text) : config(with) {
-    Corpus corpus;
-    corpus.text = std::move(text);
-    corpus.characters = static_cast<std::int64_t>(corpus.text.size());  // ASCII
-    corpus.hash = "0123456789abcdef0123456789abcdef";
-    data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer);
+  CapturedRun(const Config& with, const std::string& text) : config(with), data(dataset_of(text, with)) {
     directory.create();
   }
 
@@ -51,10 +47,10 @@ struct CapturedRun {
     }
     restore();
     REQUIRE(end != SessionEnd::interrupted);
-    return get(log);
+    return read_bytes(log);
   }
 
-  Folder folder;
+  TemporaryFolder folder;
   Config config;
   Dataset data;
   RunDirectory directory{folder / "run"};

@@ -68,7 +68,8 @@ CheckpointState some_state() {
   return state;
 }
 
-std::string save(const Folder& folder, Model& model, const CheckpointState& state, const char* name = "a.maki") {
+std::string save(const TemporaryFolder& folder, Model& model, const CheckpointState& state,
+                 const char* name = "a.maki") {
   write_checkpoint(posix(), folder / name, state, model.store, model.optimizer);
   return folder / name;
 }
@@ -86,7 +87,7 @@ void load_everything(const std::string& path, Model& model) {
 }  // namespace
 
 TEST_CASE("a checkpoint comes back to the last bit: state, values, moments, steps") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const OptimizerOptions& options : {OptimizerOptions(AdamW{}), OptimizerOptions(Adam{}),
                                           OptimizerOptions(Sgd{.momentum = 0.9}), OptimizerOptions(Sgd{})}) {
     for (const DType dtype : {DType::float32, DType::float64}) {
@@ -119,10 +120,10 @@ TEST_CASE("a checkpoint comes back to the last bit: state, values, moments, step
 }
 
 TEST_CASE("the same state is the same bytes, run fields are not in it, training fields are") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Model model;
   CheckpointState state = some_state();
-  const std::string bytes = get(save(folder, model, state));
+  const std::string bytes = read_bytes(save(folder, model, state));
   state.config.out = "elsewhere";
   state.config.corpus = {"another path"};
   state.config.threads = 3;
@@ -130,15 +131,15 @@ TEST_CASE("the same state is the same bytes, run fields are not in it, training 
   state.config.eval_interval = 1;
   state.config.keep_last = 9;
   state.config.target = "sse4";
-  REQUIRE(get(save(folder, model, state)) == bytes);
+  REQUIRE(read_bytes(save(folder, model, state)) == bytes);
   state.config.seed += 1;
-  REQUIRE(get(save(folder, model, state)) != bytes);
+  REQUIRE(read_bytes(save(folder, model, state)) != bytes);
   model.step();
-  REQUIRE(get(save(folder, model, some_state())) != bytes);
+  REQUIRE(read_bytes(save(folder, model, some_state())) != bytes);
 }
 
 TEST_CASE("weights load without the optimizer, whatever is left of its sections") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Model model;
   model.step();
   const std::string path = save(folder, model, some_state());
@@ -150,19 +151,19 @@ TEST_CASE("weights load without the optimizer, whatever is left of its sections"
     }
   }
   REQUIRE(moments > 0);
-  std::string bytes = get(path);
+  std::string bytes = read_bytes(path);
   bytes[moments] ^= 1;
-  put(path, bytes);
+  write_bytes(path, bytes);
   Model other(AdamW{}, DType::float32, 3, "ln.bias", 2);
   const ContainerReader file(path);
   read_state(file);
   load_values(file, other.store);
   REQUIRE(other.values() == model.values());
-  REQUIRE(holds(sentence<CheckpointError>([&] { load_optimizer(file, 7, other.optimizer); }), "exp_avg"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { load_optimizer(file, 7, other.optimizer); }), "exp_avg"));
 }
 
 TEST_CASE("loading raises the version that packed copies are keyed by") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Model model;
   const std::string path = save(folder, model, some_state());
   const std::uint64_t before = model.store.version();
@@ -171,32 +172,32 @@ TEST_CASE("loading raises the version that packed copies are keyed by") {
 }
 
 TEST_CASE("a model of another shape, name, type or optimizer is refused by name") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Model model;
   const std::string path = save(folder, model, some_state());
   const ContainerReader file(path);
-  REQUIRE(holds(sentence<CheckpointError>([&] {
-                  Model wide(AdamW{}, DType::float32, 4);
-                  load_values(file, wide.store);
-                }),
-                "wte.weight [5, 3]"));
-  REQUIRE(holds(sentence<CheckpointError>([&] {
-                  Model renamed(AdamW{}, DType::float32, 3, "ln.other");
-                  load_values(file, renamed.store);
-                }),
-                "ln.other"));
+  REQUIRE(contains(error_message<CheckpointError>([&] {
+                     Model wide(AdamW{}, DType::float32, 4);
+                     load_values(file, wide.store);
+                   }),
+                   "wte.weight [5, 3]"));
+  REQUIRE(contains(error_message<CheckpointError>([&] {
+                     Model renamed(AdamW{}, DType::float32, 3, "ln.other");
+                     load_values(file, renamed.store);
+                   }),
+                   "ln.other"));
   Model wider(AdamW{}, DType::float64);
-  REQUIRE(holds(sentence<CheckpointError>([&] { load_values(file, wider.store); }), path));
+  REQUIRE(contains(error_message<CheckpointError>([&] { load_values(file, wider.store); }), path));
   ParameterStore fewer;
   fewer.add("wte.weight", {5, 3}, init::constant(0));
   fewer.seal();
-  REQUIRE(holds(sentence<CheckpointError>([&] { load_values(file, fewer); }), "3 tensors"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { load_values(file, fewer); }), "3 tensors"));
   Model sgd(Sgd{.momentum = 0.9});
-  REQUIRE(holds(sentence<CheckpointError>([&] { load_optimizer(file, 7, sgd.optimizer); }), "momentum"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { load_optimizer(file, 7, sgd.optimizer); }), "momentum"));
 }
 
 TEST_CASE("a checkpoint without one of its sections is refused, naming it") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Model model;
   const Sections all = sections_of(save(folder, model, some_state()));
   REQUIRE(all.size() == 7);
@@ -204,12 +205,13 @@ TEST_CASE("a checkpoint without one of its sections is refused, naming it") {
     Sections fewer = all;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
     write_sections(folder / "fewer.maki", fewer);
-    REQUIRE(holds(sentence<CheckpointError>([&] { load_everything(folder / "fewer.maki", model); }), all[i].first));
+    REQUIRE(
+        contains(error_message<CheckpointError>([&] { load_everything(folder / "fewer.maki", model); }), all[i].first));
   }
 }
 
 TEST_CASE("sections forged with valid hashes end in a CheckpointError or in nothing worse than other numbers") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Model model;
   const Sections good = sections_of(save(folder, model, some_state()));
   int refused = 0, tried = 0;
@@ -219,7 +221,7 @@ TEST_CASE("sections forged with valid hashes end in a CheckpointError or in noth
     std::filesystem::remove(folder / "forged.maki");
     write_sections(folder / "forged.maki", forged);
     ++tried;
-    refused += !sentence<CheckpointError>([&] { load_everything(folder / "forged.maki", model); }).empty();
+    refused += !error_message<CheckpointError>([&] { load_everything(folder / "forged.maki", model); }).empty();
   };
   for (std::size_t section = 0; section < good.size(); ++section) {
     const std::string& name = good[section].first;
@@ -246,13 +248,13 @@ TEST_CASE("sections forged with valid hashes end in a CheckpointError or in noth
 }
 
 TEST_CASE("a state that no run can have is refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Model model;
   const auto said = [&](auto change) {
     CheckpointState state = some_state();
     change(state);
     const std::string path = save(folder, model, state, "odd.maki");
-    return sentence<CheckpointError>([&] { read_state(ContainerReader(path)); });
+    return error_message<CheckpointError>([&] { read_state(ContainerReader(path)); });
   };
   REQUIRE(said([](CheckpointState&) {}).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.step = -1; }).empty());
@@ -264,12 +266,12 @@ TEST_CASE("a state that no run can have is refused") {
 }
 
 TEST_CASE("a corpus hash that is none, and a name that does not fit, are refused when writing") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Model model;
   CheckpointState state = some_state();
   state.corpus_hash = "short";
-  REQUIRE(holds(sentence<CheckpointError>([&] { save(folder, model, state); }), "short"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { save(folder, model, state); }), "short"));
   Model named(AdamW{}, DType::float32, 3, std::string(128, 'n'));
-  REQUIRE(holds(sentence<CheckpointError>([&] { save(folder, named, some_state()); }), "nnn"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { save(folder, named, some_state()); }), "nnn"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "a.maki"));
 }

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/train/config_sentence.h"
+#include "tests/train/config_messages.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -86,7 +86,7 @@ TEST_CASE("each field alone, set to another value, is told apart and reads back 
     const std::vector<Difference> differences = training_differences(Config(), config);
     if (field.kind == FieldClass::run) {
       REQUIRE(differences.empty());
-      REQUIRE_FALSE(holds("\n" + training_toml(config), "\n" + field.name + " ="));
+      REQUIRE_FALSE(contains("\n" + training_toml(config), "\n" + field.name + " ="));
     } else {
       REQUIRE(differences.size() == 1);
       REQUIRE(differences[0].name == field.name);
@@ -104,8 +104,8 @@ TEST_CASE("lists keep their entries and their order, whatever is in them") {
   config.include = {"*.txt", "猫 'and' \"quotes\"", ""};
   REQUIRE(read_back(to_toml(config)).include == config.include);
   REQUIRE(read_back(to_toml(config)).exclude.empty());
-  REQUIRE(holds(toml("include = \"*.txt\""), "list of strings"));
-  REQUIRE(holds(toml("exclude = [1]"), "list of strings"));
+  REQUIRE(contains(toml("include = \"*.txt\""), "list of strings"));
+  REQUIRE(contains(toml("exclude = [1]"), "list of strings"));
 }
 
 TEST_CASE("numbers out of their range are refused with rule, value and key") {
@@ -121,8 +121,8 @@ TEST_CASE("numbers out of their range are refused with rule, value and key") {
           whole ? std::to_string(static_cast<std::int64_t>(field.high) + 1) : std::string("1e300")}) {
       const std::string said = set(field.name, text);
       INFO(field.name << " " << text << ": " << said);
-      REQUIRE(holds(said, field.name));
-      REQUIRE(holds(said, text));
+      REQUIRE(contains(said, field.name));
+      REQUIRE(contains(said, text));
       ++numbers;
     }
   }
@@ -133,25 +133,25 @@ TEST_CASE("numbers are decimal and finite") {
   for (const char* text :
        {"", " 1", "1 ", "one", "0x10", "1e", "1,5", "nan", "inf", "-inf", "infinity", "1e400", "1.5.2", "٣", "true"}) {
     INFO(text);
-    REQUIRE(holds(set("learning_rate", text), "learning_rate"));
-    REQUIRE(holds(set("n_layer", text), "n_layer"));
+    REQUIRE(contains(set("learning_rate", text), "learning_rate"));
+    REQUIRE(contains(set("n_layer", text), "n_layer"));
   }
-  for (const char* text : {"2.0", "2.5", "1e2", "99999999999999999999"}) REQUIRE(holds(set("n_layer", text), text));
+  for (const char* text : {"2.0", "2.5", "1e2", "99999999999999999999"}) REQUIRE(contains(set("n_layer", text), text));
   for (const char* text : {"1", "0", "1e-3", ".5", "5e-4", "0.001"}) REQUIRE(set("learning_rate", text).empty());
-  for (const char* text : {"yes", "1", "True", ""}) REQUIRE(holds(set("bias", text), "true or false"));
+  for (const char* text : {"yes", "1", "True", ""}) REQUIRE(contains(set("bias", text), "true or false"));
 }
 
 TEST_CASE("unknown names and choices are answered with the nearest") {
-  REQUIRE(holds(toml("\nn_layr = 2\n"), "some.toml: line 2"));
-  REQUIRE(holds(toml("n_layr = 2"), "n_layer"));
-  REQUIRE(holds(toml("[model]\nn_layer = 2"), "model"));
-  REQUIRE(holds(toml("learning_rte = 2"), "learning_rate"));
-  REQUIRE(holds(set("schedule", "cosin"), "nearest is cosine"));
-  REQUIRE(holds(set("optimizer", "adamW"), "nearest is adamw"));
-  REQUIRE(holds(sentence<Error>([] { find_field("lerning_rate"); }), "nearest is learning_rate"));
+  REQUIRE(contains(toml("\nn_layr = 2\n"), "some.toml: line 2"));
+  REQUIRE(contains(toml("n_layr = 2"), "n_layer"));
+  REQUIRE(contains(toml("[model]\nn_layer = 2"), "model"));
+  REQUIRE(contains(toml("learning_rte = 2"), "learning_rate"));
+  REQUIRE(contains(set("schedule", "cosin"), "nearest is cosine"));
+  REQUIRE(contains(set("optimizer", "adamW"), "nearest is adamw"));
+  REQUIRE(contains(error_message<Error>([] { find_field("lerning_rate"); }), "nearest is learning_rate"));
   Config config;
-  REQUIRE(holds(sentence<Error>([&] { apply_preset(config, "babby"); }),
-                "one of quickstart, baby; got babby; the nearest is baby"));
+  REQUIRE(contains(error_message<Error>([&] { apply_preset(config, "babby"); }),
+                   "one of quickstart, baby; got babby; the nearest is baby"));
 }
 
 TEST_CASE("the presets are what they are called after") {
@@ -197,15 +197,15 @@ TEST_CASE("the rules between fields") {
   const auto said = [](auto change) {
     Config config;
     change(config);
-    return sentence<Error>([&] { validate(config); });
+    return error_message<Error>([&] { validate(config); });
   };
   REQUIRE(said([](Config&) {}).empty());
   const std::string heads = said([](Config& c) { c.n_head = 3; });
-  REQUIRE(holds(heads, "128"));
-  REQUIRE(holds(heads, "3"));
+  REQUIRE(contains(heads, "128"));
+  REQUIRE(contains(heads, "3"));
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
-  REQUIRE(holds(rates, "min_lr"));
-  REQUIRE(holds(rates, "0.5"));
-  REQUIRE(holds(said([](Config& c) { c.nesterov = true; }), "momentum"));
+  REQUIRE(contains(rates, "min_lr"));
+  REQUIRE(contains(rates, "0.5"));
+  REQUIRE(contains(said([](Config& c) { c.nesterov = true; }), "momentum"));
   REQUIRE(said([](Config& c) { c.nesterov = true, c.momentum = 0.9; }).empty());
 }

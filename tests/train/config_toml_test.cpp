@@ -2,7 +2,7 @@
 #include <locale>
 
 #include "data/text/error.h"
-#include "tests/train/config_sentence.h"
+#include "tests/train/config_messages.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -20,8 +20,8 @@ TEST_CASE("an integer literal is a float, a float is no integer, and types are n
         "schedule = 3", "schedule = true", "n_layer = 1979-05-27", "corpus = \"a.txt\"", "corpus = [1]"}) {
     const std::string said = toml(text);
     INFO(text << ": " << said);
-    REQUIRE(holds(said, "some.toml: line 1"));
-    REQUIRE(holds(said, std::string(text).substr(0, std::string(text).find(' '))));
+    REQUIRE(contains(said, "some.toml: line 1"));
+    REQUIRE(contains(said, std::string(text).substr(0, std::string(text).find(' '))));
   }
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("a decimal number without a fraction is written as one, so that it sta
 TEST_CASE("text that is no TOML is refused with its line") {
   for (const char* text : {"n_layer = = 2", "n_layer 2", "n_layer = 2\nn_layer = 3", "x = \"", "\xff\xfe = 1", "="}) {
     INFO(text);
-    REQUIRE(holds(toml(text), "some.toml: line "));
+    REQUIRE(contains(toml(text), "some.toml: line "));
   }
   REQUIRE_FALSE(toml("n_layer = " + std::string(100000, '[')).empty());
 }
@@ -46,25 +46,25 @@ TEST_CASE("text that is no TOML is refused with its line") {
 TEST_CASE("a configuration that is too large, or could be nested too deeply, is refused before it is parsed") {
   std::string quoted_dots = "a";
   while (quoted_dots.size() < 200'000) quoted_dots += ".\".\".\"=\"";
-  REQUIRE(holds(toml(quoted_dots + " = 1\n"), "at most 65536"));
-  REQUIRE(holds(toml(quoted_dots.substr(0, 60'000) + " = 1\n"), "dots"));
+  REQUIRE(contains(toml(quoted_dots + " = 1\n"), "at most 65536"));
+  REQUIRE(contains(toml(quoted_dots.substr(0, 60'000) + " = 1\n"), "dots"));
   std::string nested;  // keys of many tables, one in another
   while (nested.size() < 60'000) nested += "a={" + std::string(1000, 'a') + ".a.a.a.a.a.a.a.a.a.a=[\n{";
   for (int i = 0; i < 20'000; ++i) nested += "a.";
   REQUIRE_FALSE(toml(nested.substr(0, 65'000)).empty());
   std::string dotted;
   for (int i = 0; i < 2'000; ++i) dotted += "a.";
-  REQUIRE(holds(toml(dotted + "a = 1\n"), "there is no a"));
-  REQUIRE(holds(toml(std::string(3'000'000, 'k') + " = 1\n"), "at most 65536"));
+  REQUIRE(contains(toml(dotted + "a = 1\n"), "there is no a"));
+  REQUIRE(contains(toml(std::string(3'000'000, 'k') + " = 1\n"), "at most 65536"));
 }
 
 TEST_CASE("a long key or value is repeated in part, and no nearest name is looked for") {
   const std::string key = toml(std::string(60'000, 'k') + " = 1\n");
   REQUIRE(key.size() < 300);
-  REQUIRE(holds(key, "kkk… (60000 bytes)"));
+  REQUIRE(contains(key, "kkk… (60000 bytes)"));
   const std::string value = toml("schedule = \"" + std::string(60'000, 'v') + "\"\n");
   REQUIRE(value.size() < 300);
-  REQUIRE(holds(value, "vvv… (60000 bytes)"));
+  REQUIRE(contains(value, "vvv… (60000 bytes)"));
   REQUIRE(toml(std::string(1'000, 'k') + " = 1\n" + std::string(1'000, 'k') + " = 1\n").size() < 1'000);
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("a list of sources that is too long to be read again is refused, not w
   for (int i = 0; i < 700; ++i) config.corpus.push_back("/a/folder/with/a/long/name/" + std::to_string(i) + ".txt");
   REQUIRE(read_back(to_toml(config)).corpus == config.corpus);
   for (int i = 0; i < 3000; ++i) config.corpus.push_back("/a/folder/with/a/long/name/" + std::to_string(i) + ".txt");
-  REQUIRE(holds(sentence<Error>([&] { to_toml(config); }), "give a directory"));
+  REQUIRE(contains(error_message<Error>([&] { to_toml(config); }), "give a directory"));
 }
 
 TEST_CASE("doubles read back to the last bit, and names of any kind read back") {
@@ -98,8 +98,8 @@ TEST_CASE("doubles read back to the last bit, and names of any kind read back") 
 
 TEST_CASE("phases and the hash of initial weights stand in the text only where there are any, and read back") {
   Config config;
-  REQUIRE_FALSE(holds(to_toml(config), "phases"));
-  REQUIRE_FALSE(holds(training_toml(config), "init_from"));
+  REQUIRE_FALSE(contains(to_toml(config), "phases"));
+  REQUIRE_FALSE(contains(training_toml(config), "init_from"));
   config.phases = {{100, 200, 0.1, 1.0 / 3 / 10, 5}, {200, 300, 2, 0, 0}};
   config.init_from = "0123456789abcdef0123456789abcdef";
   for (const Config& again : {read_back(to_toml(config)), read_training_toml(training_toml(config))}) {
@@ -116,29 +116,29 @@ TEST_CASE("phases and the hash of initial weights stand in the text only where t
         "phases = [{start = 1, end = 2, learning_rate = nan, min_lr = 1, warmup_steps = 1}]",
         "phases = [{start = 1, end = 2, learning_rate = 1, min_lr = 1, seed = 1}]", "init_from = 3"}) {
     INFO(text);
-    REQUIRE(holds(toml(text), "some.toml: line 1"));
+    REQUIRE(contains(toml(text), "some.toml: line 1"));
   }
   const auto said = [&](auto change) {
     Config changed = config;
     change(changed);
-    return sentence<Error>([&] { validate(changed); });
+    return error_message<Error>([&] { validate(changed); });
   };
-  REQUIRE(holds(said([](Config& c) { c.phases[1].start = 100; }), "100"));
-  REQUIRE(holds(said([](Config& c) { c.phases[1].end = 200; }), "200 to 200"));
-  REQUIRE(holds(said([](Config& c) { c.phases[0].min_lr = 1; }), "min_lr"));
-  REQUIRE(holds(said([](Config& c) { c.init_from = "none"; }), "init_from"));
+  REQUIRE(contains(said([](Config& c) { c.phases[1].start = 100; }), "100"));
+  REQUIRE(contains(said([](Config& c) { c.phases[1].end = 200; }), "200 to 200"));
+  REQUIRE(contains(said([](Config& c) { c.phases[0].min_lr = 1; }), "min_lr"));
+  REQUIRE(contains(said([](Config& c) { c.init_from = "none"; }), "init_from"));
 }
 
 TEST_CASE("a path that TOML cannot hold is refused, not written in a form that does not read back") {
   for (const char* const name : {"\xff", "caf\xe9.txt", "\xed\xa0\x80", "a\xc0\xaf"}) {
     Config config;
     config.corpus = {"good.txt", name};
-    REQUIRE(holds(sentence<CorpusError>([&] { validate(config); }), "UTF-8"));
-    REQUIRE(holds(sentence<CorpusError>([&] { to_toml(config); }), "UTF-8"));
+    REQUIRE(contains(error_message<CorpusError>([&] { validate(config); }), "UTF-8"));
+    REQUIRE(contains(error_message<CorpusError>([&] { to_toml(config); }), "UTF-8"));
     config.corpus = {};
     config.out = name;
-    REQUIRE(holds(sentence<Error>([&] { validate(config); }), "out"));
-    REQUIRE(holds(sentence<Error>([&] { to_toml(config); }), "out"));
+    REQUIRE(contains(error_message<Error>([&] { validate(config); }), "out"));
+    REQUIRE(contains(error_message<Error>([&] { to_toml(config); }), "out"));
   }
 }
 

@@ -19,12 +19,7 @@ std::vector<Measured> evaluations(const std::vector<std::pair<double, double>>& 
 }
 
 // Random letters: a model can only memorize them.
-std::string random_letters() {
-  const RandomStream stream(9, Purpose::test);
-  std::string text;
-  for (std::uint64_t i = 0; i < 400; ++i) text += static_cast<char>('a' + stream.below(i, 8));
-  return text;
-}
+std::string random_letters() { return seeded_text(400, "abcdefgh", 9); }
 
 Config overfitting_config() {
   Config config = smallest_config();
@@ -75,11 +70,11 @@ TEST_CASE("an overfitting run ends early, reports the best step, and its last ev
   const std::int64_t end = run.directory.last().value(), best = run.directory.best()->step;
   REQUIRE(end < 1000);
   REQUIRE(best <= end - 30);
-  REQUIRE(holds(said, fmt::format("stopped early: the validation loss has not improved since step {}", best)));
-  REQUIRE(holds(said, fmt::format("at step {}\n", best)));
-  REQUIRE(holds(said, "--no-early-stop"));
-  const std::string metrics = get(run.directory.metrics_file());
-  REQUIRE(holds(metrics.substr(metrics.rfind("{\"kind\":\"eval\"")), "\"val_share\":1.0,\"sampled_val_loss\""));
+  REQUIRE(contains(said, fmt::format("stopped early: the validation loss has not improved since step {}", best)));
+  REQUIRE(contains(said, fmt::format("at step {}\n", best)));
+  REQUIRE(contains(said, "--no-early-stop"));
+  const std::string metrics = read_bytes(run.directory.metrics_file());
+  REQUIRE(contains(metrics.substr(metrics.rfind("{\"kind\":\"eval\"")), "\"val_share\":1.0,\"sampled_val_loss\""));
 
   SECTION("stopped and resumed, it ends at the same step with the same bytes") {
     for (const std::int64_t stop : {10, 37, 40}) {
@@ -88,18 +83,18 @@ TEST_CASE("an overfitting run ends early, reports the best step, and its last ev
       resumed.go_on(stop, 1000);
       INFO("stopped at " << stop);
       REQUIRE(resumed.directory.last() == end);
-      REQUIRE(get(resumed.directory.checkpoint_file(end)) == get(run.directory.checkpoint_file(end)));
+      REQUIRE(read_bytes(resumed.directory.checkpoint_file(end)) == read_bytes(run.directory.checkpoint_file(end)));
     }
   }
   SECTION("resumed unchanged, it reports how to continue, and with early stopping off it continues") {
     const std::string again = run.go_on(end, 1000);
     INFO(again);
-    REQUIRE(holds(again, fmt::format("has not improved since step {}", best)));
-    REQUIRE(holds(again, "--no-early-stop"));
+    REQUIRE(contains(again, fmt::format("has not improved since step {}", best)));
+    REQUIRE(contains(again, "--no-early-stop"));
     REQUIRE(run.directory.last() == end);
     run.config.early_stop = false;
     const std::string further = run.go_on(end, end + 20);
-    REQUIRE(holds(further, "overfitting; the best checkpoint is kept"));
+    REQUIRE(contains(further, "overfitting; the best checkpoint is kept"));
     REQUIRE(run.directory.last() == end + 20);
   }
   SECTION("a new phase of the schedule begins at the step where it ended") {

@@ -69,10 +69,10 @@ TEST_CASE("sizes beyond any machine are estimated without allocating memory") {
 
 TEST_CASE("the available memory is the minimum over the system and its control groups") {
   const auto left = [](const std::vector<std::pair<std::string, std::string>>& files) {
-    const Folder root;
+    const TemporaryFolder root;
     for (const auto& [name, text] : files) {
       std::filesystem::create_directories(std::filesystem::path(root / name).parent_path());
-      put(root / name, text);
+      write_bytes(root / name, text);
     }
     return available_memory(root.path()).value_or(-1);
   };

@@ -2,10 +2,10 @@
 // refused and is not taken for damage.
 #include <algorithm>
 
-#include "tests/train/config_sentence.h"
+#include "tests/train/config_messages.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/run/error.h"
 #include "train/loop/loaded_model.h"
+#include "train/run/error.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;
@@ -20,7 +20,7 @@ Config of_schema(std::int64_t schema) {
 }
 
 // A checkpoint with this text as its configuration, all hashes right.
-std::string with_config(const Folder& folder, const std::string& text) {
+std::string with_config(const TemporaryFolder& folder, const std::string& text) {
   Sections sections = sections_of(write_smallest(folder / "good.maki"));
   section(sections, "config") = text;
   return write_sections(folder / "other.maki", sections);
@@ -55,7 +55,7 @@ TEST_CASE("each schema has a canonical form of its own, with the fields that it 
     for (const Field& field : fields()) {
       INFO(schema << " " << field.name);
       const bool has = field.kind == FieldClass::training && field.since <= schema;
-      REQUIRE(holds("\n" + text, "\n" + field.name + " = ") == has);
+      REQUIRE(contains("\n" + text, "\n" + field.name + " = ") == has);
     }
     const Config again = read_training_toml(text);
     REQUIRE(again.schema == schema);
@@ -76,19 +76,19 @@ TEST_CASE("a schema in any other form is refused, as is a field that it does not
                                   "model = 'gpt'\n" + first, current.substr(current.find('\n') + 1),
                                   current + "schema = 2\n", current.substr(current.find('\n') + 1) + "schema = 2\n"}) {
     INFO(text);
-    REQUIRE_FALSE(sentence<Error>([&] { read_training_toml(text); }).empty());
+    REQUIRE_FALSE(error_message<Error>([&] { read_training_toml(text); }).empty());
   }
 }
 
 TEST_CASE("a checkpoint of a newer schema is refused with both numbers, and is no damaged file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = with_config(folder, newer(training_toml(smallest_config())));
   for (const auto& read :
        {std::function<void()>([&] { check_resumable(path); }), std::function<void()>([&] { LoadedModel{path}; })}) {
-    const std::string said = sentence<CheckpointError>(read);
+    const std::string said = error_message<CheckpointError>(read);
     REQUIRE(said.starts_with(path));
-    REQUIRE(holds(said, "schema " + std::to_string(kSchema + 1)));
-    REQUIRE(holds(said, "up to " + std::to_string(kSchema)));
+    REQUIRE(contains(said, "schema " + std::to_string(kSchema + 1)));
+    REQUIRE(contains(said, "up to " + std::to_string(kSchema)));
     bool lost = false;
     try {
       read();
@@ -101,7 +101,7 @@ TEST_CASE("a checkpoint of a newer schema is refused with both numbers, and is n
 }
 
 TEST_CASE("no older checkpoint takes the place of one with a newer schema") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();
   write_smallest(run.checkpoint_file(1), [](CheckpointState& state) { state.step = 1; });
@@ -110,7 +110,7 @@ TEST_CASE("no older checkpoint takes the place of one with a newer schema") {
   const auto newest = [&] {
     return run.newest_verified([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
   };
-  REQUIRE(holds(sentence<CheckpointError>(newest), "schema " + std::to_string(kSchema + 1)));
+  REQUIRE(contains(error_message<CheckpointError>(newest), "schema " + std::to_string(kSchema + 1)));
   std::filesystem::remove(run.checkpoint_file(2));
   REQUIRE(newest() == 1);
 }

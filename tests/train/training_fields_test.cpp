@@ -77,7 +77,7 @@ Config small_config() {
 }
 
 // The section `values` of the checkpoint after eight steps.
-std::string values_after_training(const Folder& folder, const Config& config) {
+std::string values_after_training(const TemporaryFolder& folder, const Config& config) {
   validate(config);
   const Dataset data = dataset_of(seeded_text(400, "abcdefg \n"), config);
   TextTrainer trainer(config, data);
@@ -98,7 +98,7 @@ std::string values_after_training(const Folder& folder, const Config& config) {
 }  // namespace
 
 TEST_CASE("a different value of any training field gives different weights") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::map<std::string, const Row*> rows;
   for (const Row& row : kRows) rows[row.field] = &row;
   for (const Field& field : fields()) {

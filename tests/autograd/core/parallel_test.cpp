@@ -5,15 +5,12 @@
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/threads.h"
 
 namespace maki {
 namespace {
 
-struct ThreadsScope {
-  explicit ThreadsScope(int n) : before(threads()) { set_threads(n); }
-  ~ThreadsScope() { set_threads(before); }
-  int before;
-};
+using tests::ThreadsScope;
 
 /// Whether a loop over n tasks runs each exactly once, with worker indices below workers(n), and never two tasks of the
 /// same worker at the same time.
