@@ -15,8 +15,8 @@ namespace maki {
 
 /// One micro-batch. What a task does not need stays empty.
 struct Batch {
-  Tensor ids, targets;         ///< [B, T] int32; a target equal to the ignored one is not predicted
-  Tensor source, source_mask;  ///< [B, S]: what an encoder reads, and a mask that is 0 at padding
+  Tensor ids = {}, targets = {};         ///< [B, T] int32; a target equal to the ignored one is not predicted
+  Tensor source = {}, source_mask = {};  ///< [B, S]: what an encoder reads, and a mask that is 0 at padding
   std::int64_t target_count = 0;
 };
 
