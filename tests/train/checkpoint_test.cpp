@@ -1,5 +1,5 @@
-// What a checkpoint holds: it comes back to the last bit, weights need no optimizer, what does not fit is named, and a
-// section forged with a valid hash does no harm.
+// Checkpoints: everything in them is restored to the last bit, weights are loaded without the optimizer, messages name
+// what does not match, and a forged section with a valid checksum does no harm.
 #include "train/run/checkpoint.h"
 
 #include <cmath>
@@ -23,7 +23,7 @@ struct Model {
     store.add(last, {width}, init::normal(1));
     store.seal(seed);
   }
-  // A step with gradients that differ from element to element, so that no two moments are the same.
+  // A step with gradients that differ from element to element, so that no two moments are equal.
   void step() {
     store.gradients();
     dispatch(store.dtype(), [&]<class T>() {
@@ -74,7 +74,7 @@ std::string save(const TemporaryFolder& folder, Model& model, const CheckpointSt
   return folder / name;
 }
 
-// Everything a resume reads. Only a CheckpointError may come out of it.
+// Reads everything that a resumed run reads. Must throw nothing but CheckpointError.
 void load_everything(const std::string& path, Model& model) {
   const ContainerReader file(path);
   file.verify();
@@ -86,7 +86,7 @@ void load_everything(const std::string& path, Model& model) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint comes back to the last bit: state, values, moments, steps") {
+TEST_CASE("a checkpoint restores everything to the last bit: state, values, moments, steps") {
   const TemporaryFolder folder;
   for (const OptimizerOptions& options : {OptimizerOptions(AdamW{}), OptimizerOptions(Adam{}),
                                           OptimizerOptions(Sgd{.momentum = 0.9}), OptimizerOptions(Sgd{})}) {
@@ -119,7 +119,7 @@ TEST_CASE("a checkpoint comes back to the last bit: state, values, moments, step
   }
 }
 
-TEST_CASE("the same state is the same bytes, run fields are not in it, training fields are") {
+TEST_CASE("equal states give equal bytes, which depend on training fields but not on run fields") {
   const TemporaryFolder folder;
   Model model;
   CheckpointState state = some_state();
@@ -138,7 +138,7 @@ TEST_CASE("the same state is the same bytes, run fields are not in it, training 
   REQUIRE(read_bytes(save(folder, model, some_state())) != bytes);
 }
 
-TEST_CASE("weights load without the optimizer, whatever is left of its sections") {
+TEST_CASE("weights are loaded without the optimizer, even if its sections are damaged") {
   const TemporaryFolder folder;
   Model model;
   model.step();
@@ -162,7 +162,7 @@ TEST_CASE("weights load without the optimizer, whatever is left of its sections"
   REQUIRE(contains(error_message<CheckpointError>([&] { load_optimizer(file, 7, other.optimizer); }), "exp_avg"));
 }
 
-TEST_CASE("loading raises the version that packed copies are keyed by") {
+TEST_CASE("loading values raises the version of the store, which invalidates packed copies") {
   const TemporaryFolder folder;
   Model model;
   const std::string path = save(folder, model, some_state());
@@ -171,7 +171,7 @@ TEST_CASE("loading raises the version that packed copies are keyed by") {
   REQUIRE(model.store.version() > before);
 }
 
-TEST_CASE("a model of another shape, name, type or optimizer is refused by name") {
+TEST_CASE("a model with another shape, name, type or optimizer is refused, naming the difference") {
   const TemporaryFolder folder;
   Model model;
   const std::string path = save(folder, model, some_state());
@@ -196,7 +196,7 @@ TEST_CASE("a model of another shape, name, type or optimizer is refused by name"
   REQUIRE(contains(error_message<CheckpointError>([&] { load_optimizer(file, 7, sgd.optimizer); }), "momentum"));
 }
 
-TEST_CASE("a checkpoint without one of its sections is refused, naming it") {
+TEST_CASE("a checkpoint without one of its sections is refused, naming the section") {
   const TemporaryFolder folder;
   Model model;
   const Sections all = sections_of(save(folder, model, some_state()));
@@ -210,7 +210,7 @@ TEST_CASE("a checkpoint without one of its sections is refused, naming it") {
   }
 }
 
-TEST_CASE("sections forged with valid hashes end in a CheckpointError or in nothing worse than other numbers") {
+TEST_CASE("a forged section with a valid checksum causes a CheckpointError or, at worst, different numbers") {
   const TemporaryFolder folder;
   Model model;
   const Sections good = sections_of(save(folder, model, some_state()));
@@ -228,7 +228,7 @@ TEST_CASE("sections forged with valid hashes end in a CheckpointError or in noth
     const std::string& bytes = good[section].second;
     if (name != "config" && name != "state" && name != "tensors") continue;
     INFO("section " << name);
-    // Byte by byte where numbers stand; every seventh in text and names.
+    // Every byte of the numbers; every seventh of text and names.
     const std::size_t stride = name == "state" ? 1 : 7;
     for (std::size_t at = 0; at < bytes.size(); at += stride) {
       for (const int mask : {0x01, 0x80, 0xFF}) {
@@ -265,7 +265,7 @@ TEST_CASE("a state that no run can have is refused") {
   REQUIRE_FALSE(said([](CheckpointState& s) { s.config.n_layer = 0; }).empty());
 }
 
-TEST_CASE("a corpus hash that is none, and a name that does not fit, are refused when writing") {
+TEST_CASE("an invalid corpus hash and a tensor name that is too long are refused when writing") {
   const TemporaryFolder folder;
   Model model;
   CheckpointState state = some_state();

@@ -1,5 +1,5 @@
-// The table of fields: every one reads back from its echo, refuses what is out of its range or type with a sentence,
-// and is known by its nearest name.
+// The table of fields: each is read back from config.toml as it was written, refuses values outside its range or of the
+// wrong type with a message, and is suggested for names that are close to its own.
 #include "train/config/config.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ using namespace maki::tests;
 
 namespace {
 
-// A value that is allowed and is not the default.
+// An allowed value that is not the default.
 std::string another_value(const Field& field) {
   const Config defaults;
   if (const auto* member = std::get_if<std::int64_t Config::*>(&field.member)) {
@@ -28,7 +28,7 @@ std::string another_value(const Field& field) {
 
 }  // namespace
 
-TEST_CASE("every option of the contract is a field, and has words of help") {
+TEST_CASE("every documented option is a field with a help text") {
   for (const char* name : {"n_layer",       "n_head",
                            "n_embd",        "block_size",
                            "batch_size",    "grad_accum",
@@ -58,11 +58,11 @@ TEST_CASE("every option of the contract is a field, and has words of help") {
   }
 }
 
-TEST_CASE("training fields are fixed, run fields are free") {
+TEST_CASE("every field is in its class, training or run") {
   for (const char* name : {"n_layer", "n_head", "n_embd", "block_size", "batch_size", "grad_accum", "dropout", "dtype",
                            "tokenizer", "val_fraction", "seed", "optimizer", "schedule", "lr_decay_steps", "bias"}) {
     INFO(name);
-    REQUIRE(find_field(name).kind == FieldClass::training);
+    REQUIRE(find_field(name).is_training());
   }
   for (const char* name : {"encoding", "include", "exclude", "out", "threads", "max_steps", "eval_interval",
                            "eval_batches", "checkpoint_interval", "keep_last", "log_interval"}) {
@@ -71,7 +71,7 @@ TEST_CASE("training fields are fixed, run fields are free") {
   }
 }
 
-TEST_CASE("each field alone, set to another value, is told apart and reads back from the echo") {
+TEST_CASE("each field, set to another value, is found as a difference and read back from config.toml") {
   REQUIRE(fields().size() > 30);
   for (const Field& field : fields()) {
     if (field.choices.size() == 1) continue;  // has no other value
@@ -99,7 +99,7 @@ TEST_CASE("each field alone, set to another value, is told apart and reads back 
   }
 }
 
-TEST_CASE("lists keep their entries and their order, whatever is in them") {
+TEST_CASE("lists keep their entries and order, whatever characters the entries contain") {
   Config config;
   config.include = {"*.txt", "猫 'and' \"quotes\"", ""};
   REQUIRE(read_back(to_toml(config)).include == config.include);
@@ -108,7 +108,7 @@ TEST_CASE("lists keep their entries and their order, whatever is in them") {
   REQUIRE(contains(toml("exclude = [1]"), "list of strings"));
 }
 
-TEST_CASE("numbers out of their range are refused with rule, value and key") {
+TEST_CASE("numbers outside their range are refused, naming the field and the value") {
   int numbers = 0;
   for (const Field& field : fields()) {
     if (std::holds_alternative<std::string Config::*>(field.member) || field.is_boolean() || field.is_list()) continue;
@@ -129,7 +129,7 @@ TEST_CASE("numbers out of their range are refused with rule, value and key") {
   REQUIRE(numbers > 30);
 }
 
-TEST_CASE("numbers are decimal and finite") {
+TEST_CASE("numbers must be decimal and finite") {
   for (const char* text :
        {"", " 1", "1 ", "one", "0x10", "1e", "1,5", "nan", "inf", "-inf", "infinity", "1e400", "1.5.2", "٣", "true"}) {
     INFO(text);
@@ -141,7 +141,7 @@ TEST_CASE("numbers are decimal and finite") {
   for (const char* text : {"yes", "1", "True", ""}) REQUIRE(contains(set("bias", text), "true or false"));
 }
 
-TEST_CASE("unknown names and choices are answered with the nearest") {
+TEST_CASE("errors about unknown names and choices suggest the nearest one") {
   REQUIRE(contains(toml("\nn_layr = 2\n"), "some.toml: line 2"));
   REQUIRE(contains(toml("n_layr = 2"), "n_layer"));
   REQUIRE(contains(toml("[model]\nn_layer = 2"), "model"));
@@ -154,7 +154,7 @@ TEST_CASE("unknown names and choices are answered with the nearest") {
                    "one of quickstart, baby; got babby; the nearest is baby"));
 }
 
-TEST_CASE("the presets are what they are called after") {
+TEST_CASE("the presets have the values of nanoGPT's configurations") {
   Config quick;
   quick.n_layer = 9;
   apply_preset(quick, "quickstart");
@@ -206,6 +206,9 @@ TEST_CASE("the rules between fields") {
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
   REQUIRE(contains(rates, "min_lr"));
   REQUIRE(contains(rates, "0.5"));
-  REQUIRE(contains(said([](Config& c) { c.nesterov = true; }), "momentum"));
-  REQUIRE(said([](Config& c) { c.nesterov = true, c.momentum = 0.9; }).empty());
+  REQUIRE(contains(said([](Config& c) { c.nesterov = true; }), "nesterov: requires momentum greater than 0; got 0"));
+  REQUIRE(said([](Config& c) {
+            c.nesterov = true;
+            c.momentum = 0.9;
+          }).empty());
 }

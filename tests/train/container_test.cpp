@@ -1,4 +1,4 @@
-// The container: every flipped byte, every cut, every extension and every splice is refused with a sentence.
+// The container: every flipped byte, every truncation, extension and splice is refused with a message.
 #include "train/run/container.h"
 
 #include "tests/train/container_file.h"
@@ -6,7 +6,7 @@
 using namespace maki;
 using namespace maki::tests;
 
-TEST_CASE("a container gives back its sections, and the same sections are the same bytes") {
+TEST_CASE("a container returns its sections, and equal sections give equal bytes") {
   const TemporaryFolder folder;
   const std::string bytes = write(folder, {{"one", "first"}, {"none", ""}, {"two", std::string(64, 'b')}});
   REQUIRE(refusal(folder, bytes).empty());
@@ -28,7 +28,7 @@ TEST_CASE("a container gives back its sections, and the same sections are the sa
   REQUIRE(write(another, {{"none", ""}, {"one", "first"}, {"two", std::string(64, 'b')}}) != bytes);
 }
 
-TEST_CASE("the format is what it was: a change of it needs a new version") {
+TEST_CASE("the format has not changed: a change needs a new version number") {
   const TemporaryFolder folder;
   REQUIRE(hash_hex(small(folder)) == "d98a92fd8814511cf3e19a7b9ec8b305");
 }
@@ -52,7 +52,7 @@ TEST_CASE("every flipped byte is refused") {
   REQUIRE(flips > 20000);
 }
 
-TEST_CASE("every cut, every extension and every splice is refused") {
+TEST_CASE("every truncation, every extension and every splice is refused") {
   const TemporaryFolder folder;
   const std::string good = small(folder);
   const std::string other = write(folder, {{"one", "other"}, {"two", std::string(70, 'c')}});
@@ -74,7 +74,7 @@ TEST_CASE("every cut, every extension and every splice is refused") {
   REQUIRE(splices > 100);
 }
 
-TEST_CASE("a reader of one section verifies that one and the header, and needs no other") {
+TEST_CASE("reading one section verifies that section and the header, and no other section") {
   const TemporaryFolder folder;
   std::string bytes = small(folder);
   const std::size_t first = kHeader + 2 * kEntry;
@@ -86,7 +86,7 @@ TEST_CASE("a reader of one section verifies that one and the header, and needs n
   REQUIRE(contains(error_message<CheckpointError>([&] { file.verify(); }), "damaged"));
 }
 
-TEST_CASE("a file of a later version is refused, naming both versions") {
+TEST_CASE("a file of a later format version is refused, naming both versions") {
   const TemporaryFolder folder;
   std::string bytes = small(folder);
   store(bytes, 8, std::uint32_t{2});
@@ -95,17 +95,17 @@ TEST_CASE("a file of a later version is refused, naming both versions") {
   REQUIRE(contains(said, "version 1"));
 }
 
-TEST_CASE("what is no file is refused") {
+TEST_CASE("what is not a regular file is refused") {
   const TemporaryFolder folder;
   const auto said = [](const std::string& path) {
     return error_message<CheckpointError>([&] { const ContainerReader file(path); });
   };
   REQUIRE(contains(said(folder / "none"), "No such file"));
-  REQUIRE(contains(said(folder / ""), "not a file"));
-  REQUIRE(contains(said("/dev/null"), "not a file"));
+  REQUIRE(contains(said(folder / ""), "not a regular file"));
+  REQUIRE(contains(said("/dev/null"), "not a regular file"));
 }
 
-TEST_CASE("names that do not fit and too many sections are refused when writing") {
+TEST_CASE("a name that is too long and too many sections are refused when writing") {
   const TemporaryFolder folder;
   REQUIRE(contains(error_message<CheckpointError>([&] { write(folder, {{std::string(32, 'n'), ""}}); }), "nnn"));
   const std::vector<std::pair<std::string, std::string>> many(65, {"s", ""});

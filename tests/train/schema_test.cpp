@@ -1,5 +1,5 @@
-// Schemas of the configuration: an older one reads, keeps its canonical form and means what it meant; a newer one is
-// refused and is not taken for damage.
+// Schemas of the configuration: one of an older schema is read, keeps its canonical form and its meaning; one of a
+// newer schema is refused, but not as a damaged file.
 #include <algorithm>
 
 #include "tests/train/config_messages.h"
@@ -19,7 +19,7 @@ Config of_schema(std::int64_t schema) {
   return config;
 }
 
-// A checkpoint with this text as its configuration, all hashes right.
+// Writes a checkpoint with this text as its configuration and valid checksums.
 std::string with_config(const TemporaryFolder& folder, const std::string& text) {
   Sections sections = sections_of(write_smallest(folder / "good.maki"));
   section(sections, "config") = text;
@@ -33,28 +33,27 @@ std::string newer(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE(
-    "every training field that came later says what its absence means, and the newest gave the schema its number") {
+TEST_CASE("every field of a later schema has a value for older ones, and the newest field gives kSchema") {
   std::int64_t newest = 1;
   for (const Field& field : fields()) {
     INFO(field.name);
     REQUIRE(field.since >= 1);
     newest = std::max(newest, field.since);
     if (field.since == 1) continue;
-    REQUIRE(field.kind == FieldClass::training);
+    REQUIRE(field.is_training());
     Config config;
     set_field(config, field, field.absent);
   }
   REQUIRE(newest == kSchema);
 }
 
-TEST_CASE("each schema has a canonical form of its own, with the fields that it knows") {
+TEST_CASE("each schema has its own canonical form, with the fields that it contains") {
   for (std::int64_t schema = 1; schema <= kSchema; ++schema) {
     const std::string text = training_toml(of_schema(schema));
     REQUIRE(text.starts_with("schema = ") == (schema > 1));
     for (const Field& field : fields()) {
       INFO(schema << " " << field.name);
-      const bool has = field.kind == FieldClass::training && field.since <= schema;
+      const bool has = field.is_training() && field.since <= schema;
       REQUIRE(contains("\n" + text, "\n" + field.name + " = ") == has);
     }
     const Config again = read_training_toml(text);
@@ -69,7 +68,7 @@ TEST_CASE("each schema has a canonical form of its own, with the fields that it 
   }
 }
 
-TEST_CASE("a schema in any other form is refused, as is a field that it does not have") {
+TEST_CASE("a schema number in any other form is refused, and so is a field that the schema does not contain") {
   const std::string first = training_toml(of_schema(1)), current = training_toml(of_schema(kSchema));
   for (const std::string& text : {"schema = 1\n" + first, "schema = 2\n" + first, "schema = 0\n" + first,
                                   "schema = -1\n" + first, "schema = '2'\n" + first, "schema = 2.0\n" + first,
@@ -78,9 +77,10 @@ TEST_CASE("a schema in any other form is refused, as is a field that it does not
     INFO(text);
     REQUIRE_FALSE(error_message<Error>([&] { read_training_toml(text); }).empty());
   }
+  REQUIRE(contains(error_message<Error>([&] { read_training_toml("schema = 0\n" + first); }), "at least 1; got 0"));
 }
 
-TEST_CASE("a checkpoint of a newer schema is refused with both numbers, and is no damaged file") {
+TEST_CASE("a checkpoint of a newer schema is refused, naming both schemas, and is not reported as damaged") {
   const TemporaryFolder folder;
   const std::string path = with_config(folder, newer(training_toml(smallest_config())));
   for (const auto& read :
@@ -100,7 +100,7 @@ TEST_CASE("a checkpoint of a newer schema is refused with both numbers, and is n
   }
 }
 
-TEST_CASE("no older checkpoint takes the place of one with a newer schema") {
+TEST_CASE("a run whose newest checkpoint has a newer schema does not fall back to an older checkpoint") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();

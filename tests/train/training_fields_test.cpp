@@ -102,7 +102,7 @@ TEST_CASE("a different value of any training field gives different weights") {
   std::map<std::string, const Row*> rows;
   for (const Row& row : kRows) rows[row.field] = &row;
   for (const Field& field : fields()) {
-    if (field.kind != FieldClass::training || field.choices.size() == 1) continue;
+    if (!field.is_training() || field.choices.size() == 1) continue;
     INFO("field " << field.name << ": a new one needs a row in this table");
     REQUIRE(rows.contains(field.name));
     const Row& row = *rows[field.name];

@@ -65,6 +65,7 @@ ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<std::string>& name
     if (!field.flag || !wanted) continue;
     Given& given = *given_.emplace_back(std::make_unique<Given>(Given{&field, {}, {}}));
     const std::string group = !names.empty()                       ? "Options"
+                              : field.kind == FieldClass::model    ? "Model (fixed for the run)"
                               : field.kind == FieldClass::training ? "Training (fixed for the run)"
                                                                    : "Run (may change on --resume)";
     const std::string value = field_text(defaults, field);
@@ -98,8 +99,7 @@ std::string read_configuration(const std::string& path) {
   try {
     std::error_code unknown;  // set for a pipe, which has no size
     const auto size = std::filesystem::file_size(path, unknown);
-    check(unknown || size <= kMostConfigBytes, "{}: has {} bytes; a configuration has at most {}", path, size,
-          kMostConfigBytes);
+    check(unknown || size <= kMostConfigBytes, "{}: must have at most {} bytes; got {}", path, kMostConfigBytes, size);
     return read_file(path);
   } catch (const CorpusError& error) {
     throw Error(error.what());
@@ -130,6 +130,14 @@ std::vector<std::string> ConfigFlags::given() const {
     if (given->option->count() > 0) options.push_back(given->field->option());
   }
   return options;
+}
+
+std::vector<std::string> model_fields_and(const std::vector<std::string>& others,
+                                          const std::vector<std::string>& except) {
+  std::vector<std::string> names = model_field_names();
+  std::erase_if(names, [&](const std::string& name) { return std::ranges::find(except, name) != except.end(); });
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
 }
 
 void use_threads(Config& config) {

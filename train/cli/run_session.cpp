@@ -12,14 +12,16 @@
 namespace maki {
 namespace {
 
-// How to continue a run that has diverged. Training is deterministic: without a change it would diverge again.
+// The end of the message about a run that has diverged: what to do. Training is deterministic: without a change it
+// would diverge again.
 std::string recovery_hint(const RunDirectory& run) {
   const std::vector<std::int64_t> saved = run.checkpoints();  // a state that is not finite is never saved
-  if (saved.empty()) return "";
+  const char* const new_run = "start a new run with a lower --learning-rate or --grad-clip";
+  if (saved.empty()) return fmt::format("; {}", new_run);
   return fmt::format(
-      "; the last good checkpoint is step {0}; return to it with a lower learning rate: maki train --resume {1} "
-      "--checkpoint {0} --rewarm --learning-rate RATE",
-      saved.back(), shell_word(run.path()));
+      "; the last good checkpoint is step {0}; {1}, or return to that checkpoint with a lower learning rate: "
+      "maki train --resume {2} --checkpoint {0} --rewarm --learning-rate RATE",
+      saved.back(), new_run, shell_word(run.path()));
 }
 
 }  // namespace

@@ -28,13 +28,14 @@ constexpr const char* kConventions =
     "published comparisons; presets are those of maki train.";
 
 // The fields that change the work of a step; the length, learning rate and text of a run do not.
-const std::vector<std::string> kStepFields = {
-    "n_layer",         "n_head",     "n_embd",   "block_size", "dropout",    "bias",
-    "tie_weights",     "activation", "dtype",    "batch_size", "grad_accum", "seed",
-    "label_smoothing", "optimizer",  "momentum", "nesterov",   "threads"};
+std::vector<std::string> step_fields() {
+  return model_fields_and({"dropout", "batch_size", "grad_accum", "seed", "label_smoothing", "optimizer", "momentum",
+                           "nesterov", "threads"},
+                          {"tokenizer"});
+}
 
 struct BenchOptions {
-  explicit BenchOptions(CLI::App& command) : model(command, kStepFields) {}
+  explicit BenchOptions(CLI::App& command) : model(command, step_fields()) {}
   WorkloadFlags model;
   std::int64_t steps = 0;
   bool json = false;

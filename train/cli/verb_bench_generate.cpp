@@ -19,9 +19,7 @@ namespace maki {
 namespace {
 
 struct GenerateFlags {
-  explicit GenerateFlags(CLI::App& command)
-      : model(command, {"n_layer", "n_head", "n_embd", "block_size", "bias", "tie_weights", "activation", "dtype",
-                        "seed", "threads"}) {}
+  explicit GenerateFlags(CLI::App& command) : model(command, model_fields_and({"seed", "threads"}, {"tokenizer"})) {}
   WorkloadFlags model;
   std::int64_t windows = 0;
   bool json = false;
@@ -31,7 +29,7 @@ struct GenerateFlags {
 class GenerateBench {
  public:
   explicit GenerateBench(const Workload& w)
-      : store_(w.config.dtype == "float64" ? DType::float64 : DType::float32),
+      : store_(dtype_named(w.config.dtype)),
         model_(make_model(w.config, w.vocab_size, Scope(store_))),
         generator_(dynamic_cast<const Generator*>(model_.get())) {
     check(generator_ != nullptr, "bench generate: a model of kind {} does not generate; choose another --model",

@@ -13,6 +13,7 @@
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
 #include "train/cli/progress.h"
+#include "train/cli/resumed_config.h"
 #include "train/cli/run_corpus.h"
 #include "train/cli/verbs.h"
 #include "train/config/number.h"
@@ -37,10 +38,10 @@ struct EvalOptions {
 // The configuration that a run directory stores, which names the corpus of the run.
 Config stored_config(const std::string& run) {
   Config config;
-  const std::string file = RunDirectory(run).config_file();
-  check(file_exists(file),
+  const RunDirectory directory(run);
+  check(file_exists(directory.config_file()),
         "eval: needs a CORPUS, because {} is not a run directory with a configuration that names one", run);
-  apply_toml(config, read_whole(posix(), file, kMostConfigBytes), file);
+  apply_stored_config(config, directory);
   return config;
 }
 

@@ -35,8 +35,7 @@ constexpr std::int64_t kBatch = 2, kMaxTokens = 16, kVocabulary = 65;
 
 struct GradcheckFlags {
   explicit GradcheckFlags(CLI::App& command)
-      : flags(command, {"n_layer", "n_head", "n_embd", "block_size", "dropout", "bias", "tie_weights", "activation",
-                        "label_smoothing", "seed", "threads"}) {}
+      : flags(command, model_fields_and({"dropout", "label_smoothing", "seed", "threads"}, {"dtype", "tokenizer"})) {}
   ConfigFlags flags;
   std::string run, checkpoint;
   bool json = false;

@@ -27,7 +27,7 @@ struct InspectOptions {
 nlohmann::ordered_json training_json(const Config& config) {
   nlohmann::ordered_json facts;
   for (const Field& field : fields()) {
-    if (field.kind != FieldClass::training) continue;
+    if (!field.is_training()) continue;
     std::visit([&](auto member) { facts[field.name] = config.*member; }, field.member);
   }
   if (!config.init_from.empty()) facts["init_from"] = config.init_from;

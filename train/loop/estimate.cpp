@@ -56,7 +56,7 @@ std::optional<std::int64_t> left_in_group(const std::string& root, const GroupFi
 }  // namespace
 
 MemoryNeed memory_needed(const Config& c, std::int64_t vocab_size) {
-  ParameterStore planned(c.dtype == "float64" ? DType::float64 : DType::float32);
+  ParameterStore planned(dtype_named(c.dtype));
   const std::unique_ptr<Model> model = make_model(c, vocab_size, Scope(planned));
   planned.lay_out();
   const std::int64_t size = size_of(planned.dtype()), trainable = planned.trainable().size() * size;

@@ -11,13 +11,13 @@
 namespace maki {
 namespace {
 
-DType dtype_named(const std::string& name) { return name == "float64" ? DType::float64 : DType::float32; }
-
-// Lays out the parameters of the model that a checkpoint's configuration describes (names, shapes, offsets), without
-// allocating memory for them.
-void plan(ParameterStore& store, const CheckpointState& state) {
-  const auto model = make_model(state.config, state.vocab_size, Scope(store));
-  store.lay_out();
+// check_model(), which leaves in `planned` the layout of the model's parameters (names, shapes, offsets). No memory is
+// allocated for them.
+void check_layout(const ContainerReader& file, const CheckpointState& state, ParameterStore& planned) {
+  check_sections(file, optimizer_options(state.config));
+  const auto model = make_model(state.config, state.vocab_size, Scope(planned));
+  planned.lay_out();
+  check_tensors(file, planned);
 }
 
 // The state in the file, after check_model().
@@ -30,21 +30,17 @@ CheckpointState read_checked_state(const ContainerReader& file) {
 }  // namespace
 
 void check_model(const ContainerReader& file, const CheckpointState& state) {
-  check_sections(file, optimizer_options(state.config));
   ParameterStore planned(dtype_named(state.config.dtype));
-  plan(planned, state);
-  check_tensors(file, planned);
+  check_layout(file, state, planned);
 }
 
 CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
   const ContainerReader file(path, fs);
   file.verify();
   CheckpointState state = read_state(file);
-  const OptimizerOptions optimizer = optimizer_options(state.config);
-  check_sections(file, optimizer);
   ParameterStore planned(dtype_named(state.config.dtype));
-  plan(planned, state);
-  check_tensors(file, planned);
+  check_layout(file, state, planned);
+  const OptimizerOptions optimizer = optimizer_options(state.config);
   check_moments(file, planned, optimizer);
   check_numbers(file, planned.dtype(), optimizer);
   return state;

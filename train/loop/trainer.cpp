@@ -11,8 +11,6 @@
 namespace maki {
 namespace {
 
-DType dtype_of(const Config& config) { return config.dtype == "float64" ? DType::float64 : DType::float32; }
-
 std::vector<SchedulePhase> schedule_of(const Config& c) {
   std::vector<SchedulePhase> phases = {{.start = 0,
                                         .schedule = {.decay = decay_named(c.schedule),
@@ -43,7 +41,7 @@ OptimizerOptions optimizer_options(const Config& c) {
 Trainer::Trainer(const Config& config, const Task& task, bool initial_values)
     : config_(config),
       task_(task),
-      store_(dtype_of(config)),
+      store_(dtype_named(config.dtype)),
       model_(task.make_model(Scope(store_))),
       optimizer_(store_, optimizer_options(config)),
       schedule_(schedule_of(config)) {
@@ -98,8 +96,7 @@ void Trainer::diverged(const char* what, double value, double scale) {
   tape_.inspect(false);
   store_.clear_gradients();
   fail<Diverged>(
-      "diverged: the {} of step {} is {}; the first tensor that is not finite is the {}; nothing was updated or saved; "
-      "start a new run with a lower --learning-rate or --grad-clip",
+      "diverged: the {} of step {} is {}; the first tensor that is not finite is the {}; nothing was updated or saved",
       what, steps_ + 1, value, culprit.empty() ? "sum of the gradients" : culprit);
 }
 
