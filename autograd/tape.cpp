@@ -73,7 +73,7 @@ Tape::Tape() : epoch_(next_epoch()) {}
 Tape::~Tape() { release(); }
 Tape* Tape::current() { return current_tape; }
 
-RandomStream Tape::next_stream(Purpose purpose) {
+RandomStream Tape::next_stream(RandomPurpose purpose) {
   return RandomStream(random_.seed, purpose, random_.step, random_.micro_batch, random_calls_++);
 }
 
@@ -174,22 +174,22 @@ void Tape::drop_gradients() noexcept {
   }
 }
 
-Tape::Unwinding::Unwinding(Tape& of) : tape(of) {
+Tape::BackwardGuard::BackwardGuard(Tape& of) : tape(of) {
   check(!tape.running_, "backward: the tape is already running backward");
 }
-Tape::Unwinding::~Unwinding() {
+Tape::BackwardGuard::~BackwardGuard() {
   if (!succeeded && tape.running_) tape.drop_gradients();
   tape.release();
 }
 
 void Tape::backward(const Tensor& loss, double scale) {
-  const Unwinding unwinding(*this);
+  const BackwardGuard unwinding(*this);
   check(loss.numel() == 1, "backward: the loss must have one element; got shape {}", loss.shape());
   backward(loss, full(loss.shape(), loss.dtype(), scale));
 }
 
 void Tape::backward(const Tensor& output, const Tensor& cotangent) {
-  Unwinding unwinding(*this);
+  BackwardGuard unwinding(*this);
   check(output.link().slot >= 0,
         "backward: the loss was not recorded; compute it inside a Recording, from at least one parameter that is not "
         "frozen");

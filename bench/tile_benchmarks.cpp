@@ -27,7 +27,7 @@ constexpr const char* kLayouts[] = {"NN", "NT", "TN"};
 static_assert(std::size(kSizes) * std::size(kLayouts) == 60);
 
 Tensor random_numbers(std::int64_t count, std::uint64_t seed) {
-  const RandomStream stream(seed, Purpose::test, "tiles");
+  const RandomStream stream(seed, RandomPurpose::test, "tiles");
   Tensor x = empty({count}, DType::float32);
   std::uint64_t i = 0;
   for (float& value : x.values<float>()) {

@@ -59,8 +59,8 @@ class Optimizer {
   Optimizer(ParameterStore& store, const OptimizerOptions& options);
 
   /// Updates all trainable parameters with `grad_scale` times the gradients of the store; gradients that were not
-  /// written count as zero. Weight decay applies to Group::decay only. Then calls touch() and clear_gradients() of the
-  /// store. A learning rate of 0 changes moments but no values. Throws Error unless both numbers are finite and not
+  /// written count as zero. Weight decay applies to ParamGroup::decay only. Then calls touch() and clear_gradients() of
+  /// the store. A learning rate of 0 changes moments but no values. Throws Error unless both numbers are finite and not
   /// negative and the store is sealed.
   void step(double learning_rate, double grad_scale = 1);
 

@@ -195,9 +195,9 @@ class Pool {
       release_to(0);
       block = allocate(size);
     }
-    check<OutOfMemory>(block != nullptr,
-                       "memory: {} bytes could not be allocated; use a smaller model, batch_size or block_size",
-                       size.capacity);
+    check<OutOfMemoryError>(block != nullptr,
+                            "memory: {} bytes could not be allocated; use a smaller model, batch_size or block_size",
+                            size.capacity);
     reserved_ += size.capacity;
     return block;
   }

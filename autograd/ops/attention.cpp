@@ -16,7 +16,7 @@ namespace {
 struct Problem {
   kernels::AttentionShape shape;
   Tensor key_mask;
-  RandomStream stream{0, Purpose::dropout};
+  RandomStream stream{0, RandomPurpose::dropout};
 
   // The shape as kernels take it. Its pointers refer to this object, which must outlive it.
   kernels::AttentionShape bound() const {
@@ -60,7 +60,7 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
                   .key_mask = mask};
   if (Tape* const tape = Tape::current(); tape != nullptr && options.dropout > 0) {
     problem.shape.dropout = options.dropout;
-    problem.stream = tape->next_stream(Purpose::dropout);
+    problem.stream = tape->next_stream(RandomPurpose::dropout);
   }
   return problem;
 }

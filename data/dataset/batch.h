@@ -10,16 +10,16 @@
 #include <span>
 #include <vector>
 
+#include "data/dataset/sequence_order.h"
 #include "data/tokenizer/tokens.h"
-#include "data/dataset/windows.h"
 
 namespace maki {
 
 /// Marks a position that has no target. It is the default of CrossEntropy::ignored, so the loss ignores the position.
 inline constexpr std::int32_t kIgnoredTarget = -1;
 
-/// Training batches: row r of micro-batch m of step s is sample (s · grad_accum + m) · batch_size + r of Windows, so
-/// the contents are a function of (seed, s, m).
+/// Training batches: row r of micro-batch m of step s is sample (s · grad_accum + m) · batch_size + r of SequenceOrder,
+/// so the contents are a function of (seed, s, m).
 ///
 /// Thread safety: immutable; may be used by several threads at once.
 class TrainBatches {
@@ -45,7 +45,7 @@ class TrainBatches {
  private:
   TokenSpan tokens_;
   std::int64_t batch_size_, block_size_, grad_accum_;
-  Windows windows_;
+  SequenceOrder windows_;
 };
 
 /// Evaluation batches: consecutive sequences that cover the text, so that every token except the first of each piece is

@@ -50,8 +50,9 @@ Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t blo
   if (val_fraction > 0) require("validation", data.val);
   if (corpus.entropy_per_char) {
     const bool all = data.val.empty();
-    data.best_loss = *corpus.entropy_per_char * static_cast<double>(count_code_points(all ? split.train : split.val)) /
-                     static_cast<double>(all ? data.train.size() : data.val.size());
+    data.best_possible_loss = *corpus.entropy_per_char *
+                              static_cast<double>(count_code_points(all ? split.train : split.val)) /
+                              static_cast<double>(all ? data.train.size() : data.val.size());
   }
   return data;
 }

@@ -19,7 +19,7 @@ struct Dataset {
   std::int64_t characters = 0;  ///< of the whole corpus
   /// The lowest possible loss in nats per validation token (without validation text, per token of the whole text), if
   /// it is known: for the built-in stories, from the entropy of their grammar.
-  std::optional<double> best_loss;
+  std::optional<double> best_possible_loss;
 };
 
 /// Code points in all pieces of well-formed text together.

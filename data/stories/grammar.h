@@ -75,7 +75,7 @@ Grammar parse_grammar(std::string_view notation);
 
 /// Generates a text and appends it to `text`; the k-th choice uses RandomStream::below() at index k. Returns the number
 /// of code points appended.
-std::size_t tell(const Grammar& grammar, const RandomStream& stream, std::string& text);
+std::size_t derive_text(const Grammar& grammar, const RandomStream& stream, std::string& text);
 
 /// The exact expected values, computed by one traversal of the rules.
 GrammarExpectation expectation(const Grammar& grammar);

@@ -135,7 +135,7 @@ bool is_damaged_utf8(std::string_view bytes) {
 
 }  // namespace
 
-std::optional<std::string> recognise_encoding(std::string_view bytes) {
+std::optional<std::string> detect_encoding(std::string_view bytes) {
   if (auto named = byte_order_mark(bytes)) return named;
   bytes = sample_of(bytes);
   const bool utf8 = !invalid_utf8(bytes);

@@ -14,7 +14,7 @@ std::array<std::uint8_t, 16> hash128(std::string_view bytes) {
   return hash;
 }
 
-std::string hash_hex(std::string_view bytes) {
+std::string hash128_hex(std::string_view bytes) {
   std::string text;
   for (const std::uint8_t byte : hash128(bytes)) text += fmt::format("{:02x}", byte);
   return text;

@@ -33,7 +33,7 @@ std::string without(std::string_view text, const Counts& unknown, const std::str
 
 }  // namespace
 
-Unknown unknown_named(const std::string& name) {
+Unknown parse_unknown_policy(const std::string& name) {
   if (name == "error") return Unknown::error;
   if (name == "skip") return Unknown::skip;
   check(name == "replace", "unknown: must be error, skip or replace; got {}{}", name,

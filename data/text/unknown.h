@@ -14,7 +14,7 @@ namespace maki {
 enum class Unknown : std::uint8_t { error, skip, replace };
 
 /// The policy named "error", "skip" or "replace". Throws Error for any other name.
-Unknown unknown_named(const std::string& name);
+Unknown parse_unknown_policy(const std::string& name);
 
 /// Text that a tokenizer can encode. It may be moved, but not copied: `pieces` of a copy would refer to `changed` of
 /// the original.

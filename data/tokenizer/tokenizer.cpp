@@ -36,7 +36,7 @@ void Tokenizer::encode(std::string_view text, Tokens& ids) const {
   }
 }
 
-std::string Tokenizer::hash() const { return hash_hex(save()); }
+std::string Tokenizer::hash() const { return hash128_hex(save()); }
 
 ByteTokenizer::ByteTokenizer() {
   for (int i = 0; i < 256; ++i) all_ += static_cast<char>(i);

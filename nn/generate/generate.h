@@ -27,7 +27,7 @@ struct Generated {
 
 /// Draws tokens that continue `prompt`, which must not be empty; of a prompt longer than the context the model reads
 /// the end. Each token is given to `use` as soon as it is drawn; false stops. What is drawn is a function of the model,
-/// the prompt, the options and `sample`, the number of the random stream. Throws BadLogits, and what `use` throws.
+/// the prompt, the options and `sample`, the number of the random stream. Throws BadLogitsError, and what `use` throws.
 Generated generate(const Generator& model, std::span<const std::int32_t> prompt, const GenerateOptions& options,
                    std::uint64_t sample, const std::function<bool(std::int32_t token)>& use);
 

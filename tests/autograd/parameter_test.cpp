@@ -11,7 +11,7 @@ TEST_CASE("a store lays parameters out by group in the order of creation, aligne
   ParameterStore store(DType::float32);
   Parameter& a = store.add("a", {3, 5}, init::constant(1));
   Parameter& b = store.add("b", {7}, init::constant(2));
-  Parameter& frozen = store.add("frozen", {2, 2}, init::constant(3), Group::frozen);
+  Parameter& frozen = store.add("frozen", {2, 2}, init::constant(3), ParamGroup::frozen);
   Parameter& c = store.add("c", {4, 4}, init::normal(0.02));
   REQUIRE_THROWS_WITH(a.value(), ContainsSubstring("seal"));
   store.seal(1);
@@ -20,7 +20,7 @@ TEST_CASE("a store lays parameters out by group in the order of creation, aligne
   REQUIRE(c.offset() == 16);
   REQUIRE(b.offset() == 32);
   REQUIRE(frozen.offset() == 48);
-  REQUIRE(store.range(Group::decay).end == 32);
+  REQUIRE(store.range(ParamGroup::decay).end == 32);
   REQUIRE(store.trainable().end == 48);
   REQUIRE(store.numel() == 15 + 7 + 4 + 16);
   const auto values = store.values().values<float>();
@@ -66,7 +66,7 @@ TEST_CASE(
   const Parameter& b = filled(drawn);
   const Parameter& same = filled(loaded);
   drawn.seal(1);
-  loaded.seal_undrawn();
+  loaded.seal_uninitialized();
   REQUIRE(loaded.values().numel() == drawn.values().numel());
   REQUIRE((same.offset() == b.offset() && same.value().requires_grad()));
   std::ranges::copy(drawn.values().values<float>(), loaded.values().data<float>());

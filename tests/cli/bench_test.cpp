@@ -93,7 +93,7 @@ TEST_CASE("every kind of step is verified before it is timed") {
   tiny.config.n_embd = 16;
   tiny.config.block_size = 8;
   tiny.config.batch_size = 3;
-  resolve(tiny.config);
+  fill_dependent_defaults(tiny.config);
   std::vector<Workload> kinds(7, tiny);
   kinds[1].config.dtype = "float64";
   kinds[2].config.dropout = 0.3;
@@ -257,12 +257,12 @@ TEST_CASE("timings: quartiles, and a caveat if they are wide") {
   REQUIRE(steady.best() == 1);
   REQUIRE(steady.quantile(0.25) == 2);
   REQUIRE(Timings({1, 2}).median() == 1.5);
-  REQUIRE_THAT(steady.caveat(), ContainsSubstring("2e+03 and 4e+03 ms"));
-  REQUIRE(Timings({1, 1.02, 1.01, 9}).caveat() != "");
-  REQUIRE(Timings({1, 1.02, 1.01, 1.03, 9}).caveat().empty());
+  REQUIRE_THAT(steady.noise_warning(), ContainsSubstring("2e+03 and 4e+03 ms"));
+  REQUIRE(Timings({1, 1.02, 1.01, 9}).noise_warning() != "");
+  REQUIRE(Timings({1, 1.02, 1.01, 1.03, 9}).noise_warning().empty());
   REQUIRE_THROWS_AS(Timings({}), Error);
   int calls = 0;
-  REQUIRE(time_calls([&] { ++calls; }, {.calls = 7}).count() == 7);
+  REQUIRE(measure_calls([&] { ++calls; }, {.calls = 7}).count() == 7);
   REQUIRE(calls > 700);  // one call is too short to be timed, so several are timed together
 }
 

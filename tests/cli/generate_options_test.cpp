@@ -146,6 +146,6 @@ TEST_CASE("a model whose logits are not numbers: generate refuses it with exit 4
   for (float& x : loaded.store.values().values<float>()) x *= 1e30f;  // finite, but sums of products overflow
   maki::Optimizer optimizer(loaded.store, maki::optimizer_options(loaded.state.config));
   const std::string broken = run.folder / "broken.maki";
-  maki::write_checkpoint(maki::posix(), broken, loaded.state, loaded.store, optimizer);
+  maki::write_checkpoint(maki::posix_file_system(), broken, loaded.state, loaded.store, optimizer);
   require_refused(run_maki({"generate", broken}), 4, {broken, "NaN", "diverged"});
 }

@@ -28,9 +28,10 @@ inline const Arguments kSmall = {
     "--schedule",   "cosine", "--warmup-steps",  "5",  "--lr-decay-steps", "60",  "--learning-rate",       "0.003",
     "--min-lr",     "0.0003", "--eval-interval", "10", "--eval-batches",   "2",   "--checkpoint-interval", "20"};
 
-inline void require_ok(const Finished& finished) {
+inline Finished require_ok(const Finished& finished) {
   INFO(finished.err);
   REQUIRE(finished.exit_code == 0);
+  return finished;
 }
 
 /// The path of a checkpoint in the run, as "step-00000060.maki".

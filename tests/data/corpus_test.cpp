@@ -73,7 +73,7 @@ TEST_CASE("exotic texts are read byte for byte and can be trained on") {
     const Corpus corpus = load_corpus({folder.write(std::to_string(seen), text)});
     REQUIRE((corpus.text == text));
     REQUIRE(corpus.characters == count_code_points(text));
-    REQUIRE(corpus.hash == hash_hex(text));
+    REQUIRE(corpus.hash == hash128_hex(text));
     REQUIRE(corpus.story_starts.empty());
     REQUIRE_FALSE(corpus.entropy_per_char);
     require_trains(corpus);
@@ -132,7 +132,7 @@ TEST_CASE("sources are joined without a separator, in the given order") {
   const Corpus one = load_corpus({b, folder.write("d", "threeonethree"), b});
   REQUIRE(corpus.joins == std::vector<std::size_t>{5, 8});
   REQUIRE(one.joins.empty());
-  REQUIRE(one.hash == hash_hex("threeonethree"));
+  REQUIRE(one.hash == hash128_hex("threeonethree"));
   REQUIRE(corpus.text_hash == one.hash);
   REQUIRE(corpus.hash != one.hash);
   REQUIRE(corpus.hash != load_corpus({a, c}).hash);

@@ -56,7 +56,7 @@ TEST_CASE("each encoding is recognised, refused with the command that converts i
   for (const Sample& sample : samples()) {
     INFO(sample.encoding << ": " << sample.text.substr(0, 30));
     const std::string bytes = encoded(sample.text, sample.encoding);
-    REQUIRE(recognise_encoding(bytes) == sample.recognised);
+    REQUIRE(detect_encoding(bytes) == sample.recognised);
     const std::string path = folder.write("a text.txt", bytes);
     require_refused([&] { load_corpus({path}); },
                     {path, "UTF-8", sample.recognised, "iconv -f " + sample.recognised + " -t UTF-8 '" + path + "' > '",
@@ -74,14 +74,14 @@ TEST_CASE("each encoding is recognised, refused with the command that converts i
 TEST_CASE("UTF-8 is not mistaken for anything else, damaged or not") {
   for (const std::string& text :
        {kJapanese, kFrench, kEnglish, std::string("a\0b\0\0c", 6), std::string("\x1B[31mred")}) {
-    REQUIRE_FALSE(recognise_encoding(text).has_value());
+    REQUIRE_FALSE(detect_encoding(text).has_value());
     std::string damaged = text + kJapanese;
     damaged[damaged.size() - 5] = '\xFF';
-    REQUIRE_FALSE(recognise_encoding(damaged).has_value());
+    REQUIRE_FALSE(detect_encoding(damaged).has_value());
   }
-  REQUIRE_FALSE(recognise_encoding("").has_value());
-  REQUIRE_FALSE(recognise_encoding("\x80\x81\x82\x83").has_value());
-  REQUIRE_FALSE(recognise_encoding(encoded("Съешь же ещё этих мягких французских булок", "KOI8-R")).has_value());
+  REQUIRE_FALSE(detect_encoding("").has_value());
+  REQUIRE_FALSE(detect_encoding("\x80\x81\x82\x83").has_value());
+  REQUIRE_FALSE(detect_encoding(encoded("Съешь же ещё этих мягких французских булок", "KOI8-R")).has_value());
   // An explicit `--encoding utf-8` is believed.
   const TemporaryFolder folder;
   const std::string mail = folder.write("mail", encoded(kJapanese, "ISO-2022-JP"));

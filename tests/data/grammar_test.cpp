@@ -107,8 +107,8 @@ TEST_CASE("a story is a derivation, a function of the random stream only, drawn 
   std::vector<int> counts(9);
   for (std::uint64_t k = 0; k < 900; ++k) {
     std::string text = "before ", again;
-    const std::size_t characters = tell(grammar, RandomStream(1, Purpose::test, k), text);
-    tell(grammar, RandomStream(1, Purpose::test, k), again);
+    const std::size_t characters = derive_text(grammar, RandomStream(1, RandomPurpose::test, k), text);
+    derive_text(grammar, RandomStream(1, RandomPurpose::test, k), again);
     CHECK(text == "before " + again);
     CHECK(characters == 3);
     const std::vector<Derivation> all = all_derivations(grammar);

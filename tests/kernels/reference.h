@@ -21,7 +21,7 @@ using Reference = std::vector<long double>;
 
 template <class T>
 std::vector<T> random_values(std::int64_t n, std::uint64_t seed, double mean = 0, double std = 1) {
-  const RandomStream stream(seed, Purpose::test, 4711);
+  const RandomStream stream(seed, RandomPurpose::test, 4711);
   std::vector<T> x(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(mean + std * stream.normal(2 * i));
   return x;

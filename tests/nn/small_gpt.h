@@ -22,7 +22,7 @@ struct SmallGpt {
   /// attention is nearly uniform, and comparisons would show little.
   void randomize(std::uint64_t seed) {
     for (const auto& parameter : store.parameters()) {
-      const RandomStream stream(seed, Purpose::test, parameter->name());
+      const RandomStream stream(seed, RandomPurpose::test, parameter->name());
       dispatch(store.dtype(), [&]<class T>() {
         T* const value = store.values().data<T>() + parameter->offset();
         for (std::int64_t i = 0; i < parameter->shape().numel(); ++i) {
@@ -31,7 +31,7 @@ struct SmallGpt {
         }
       });
     }
-    store.touch();
+    store.mark_changed();
   }
 
   ParameterStore store;
@@ -40,7 +40,7 @@ struct SmallGpt {
 
 /// Random ids [batch, tokens] below vocab_size, a function of `seed`.
 inline Tensor random_ids(std::int64_t batch, std::int64_t tokens, std::int64_t vocab_size, std::uint64_t seed) {
-  const RandomStream stream(seed, Purpose::test);
+  const RandomStream stream(seed, RandomPurpose::test);
   Tensor ids = empty({batch, tokens}, DType::int32);
   for (std::int64_t i = 0; i < ids.numel(); ++i) {
     const std::uint64_t id = stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(vocab_size));

@@ -156,7 +156,7 @@ TEST_CASE("dropout's mask is a function of the index: not of the size, type or t
 }
 
 TEST_CASE("dropout drops element i where word i of its stream is below p") {
-  const RandomStream stream(5, Purpose::dropout, 1, 2, 3);
+  const RandomStream stream(5, RandomPurpose::dropout, 1, 2, 3);
   constexpr std::int64_t kCount = 5000;
   const double p = 0.37;
   const std::vector<float> ones(kCount, 1);

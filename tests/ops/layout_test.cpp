@@ -93,7 +93,7 @@ TEST_CASE("sums over more elements than any block holds") {
 
 TEST_CASE("a sum of a million float32 numbers is correctly rounded") {
   Tensor x = empty({1000, 1000}, DType::float32);
-  const RandomStream stream(1, Purpose::test);
+  const RandomStream stream(1, RandomPurpose::test);
   double exact = 0;
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     x.data<float>()[i] = 1000 + static_cast<float>(stream.uniform(static_cast<std::uint64_t>(i)));

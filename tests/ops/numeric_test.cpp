@@ -183,7 +183,7 @@ TEST_CASE("a gradient is added where one is present and written where none is") 
       const Recording on(tape, RandomContext{.seed = 7});
       y = bound.forward();
     }
-    const RandomStream stream(11, Purpose::test);
+    const RandomStream stream(11, RandomPurpose::test);
     Tensor cotangent = empty(y.shape(), DType::float64);
     for (std::int64_t i = 0; i < y.numel(); ++i) {
       cotangent.data<double>()[i] = stream.normal(static_cast<std::uint64_t>(i));

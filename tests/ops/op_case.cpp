@@ -34,7 +34,7 @@ Evaluation evaluate(BoundCase& bound) {
     const Recording on(tape, RandomContext{.seed = 7});
     result.output = bound.forward();
   }
-  const RandomStream stream(11, Purpose::test);
+  const RandomStream stream(11, RandomPurpose::test);
   Tensor cotangent = empty(result.output.shape(), DType::float64);
   for (std::int64_t i = 0; i < cotangent.numel(); ++i) {
     cotangent.data<double>()[i] = stream.normal(static_cast<std::uint64_t>(i));

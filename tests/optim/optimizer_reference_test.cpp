@@ -92,7 +92,7 @@ std::array<Errors, 3> compare(const OptimizerOptions& options, int steps) {
       Real value = values.at(i), a = a0.at(i), b = b0.at(i);
       const Real g = scale * static_cast<Real>(gradients.at(i)), before = std::abs(value);
       const Real moment_size = std::abs(a) + std::abs(g) + before;
-      reference(value, a, b, g, lr, i < store.range(Group::decay).end);
+      reference(value, a, b, g, lr, i < store.range(ParamGroup::decay).end);
       errors[0].add(value, store.values().at(i), before + std::abs(value));
       if (moments.size() > 0) errors[1].add(a, moments[0].values.at(i), moment_size);
       if (moments.size() > 1) errors[2].add(b, moments[1].values.at(i), b + 1e-3L * moment_size * moment_size);

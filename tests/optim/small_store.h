@@ -18,7 +18,7 @@ inline void fill(ParameterStore& store) {
     store.add("matrix." + std::to_string(size), {size, 5}, init::normal(1));
   }
   store.add("large", {37, 301}, init::normal(1));
-  store.add("fixed", {4, 3}, init::normal(1), Group::frozen);
+  store.add("fixed", {4, 3}, init::normal(1), ParamGroup::frozen);
   store.seal(7);
 }
 
@@ -28,7 +28,7 @@ void draw_gradients(ParameterStore& store, std::uint64_t step) {
   T* const flat = store.gradients().data<T>();
   for (const auto& parameter : store.parameters()) {
     if (!parameter->trainable()) continue;
-    const RandomStream stream(step, Purpose::test, parameter->name());
+    const RandomStream stream(step, RandomPurpose::test, parameter->name());
     for (std::int64_t i = 0; i < parameter->shape().numel(); ++i) {
       const auto k = static_cast<std::uint64_t>(i);
       flat[parameter->offset() + i] =

@@ -20,7 +20,7 @@ struct CapturedRun {
   }
 
   /// Continues from a step, as a resume does, and returns what was reported. Requires that it is not interrupted.
-  std::string go_on(std::int64_t step, std::int64_t max_steps, FileSystem& fs = posix()) {
+  std::string go_on(std::int64_t step, std::int64_t max_steps, FileSystem& fs = posix_file_system()) {
     config.max_steps = max_steps;
     TextTrainer trainer(config, data);
     if (step > 0) {
@@ -39,7 +39,7 @@ struct CapturedRun {
     const RunDirectory run(directory.path(), fs);
     auto end = SessionEnd::interrupted;
     try {
-      Console console(max_steps, run.path(), data.best_loss);
+      Console console(max_steps, run.path(), data.best_possible_loss);
       end = Session(config, trainer, run, console).train();
     } catch (...) {
       restore();

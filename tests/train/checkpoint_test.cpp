@@ -14,9 +14,9 @@ using namespace maki::tests;
 namespace {
 
 // A store of three tensors and its optimizer.
-struct Model {
-  explicit Model(OptimizerOptions options = AdamW{}, DType dtype = DType::float32, std::int64_t width = 3,
-                 const std::string& last = "ln.bias", std::uint64_t seed = 1)
+struct SmallModel {
+  explicit SmallModel(OptimizerOptions options = AdamW{}, DType dtype = DType::float32, std::int64_t width = 3,
+                      const std::string& last = "ln.bias", std::uint64_t seed = 1)
       : store(dtype), optimizer(store, options) {
     store.add("wte.weight", {5, width}, init::normal(1));
     store.add("ln.weight", {width}, init::normal(1));
@@ -59,7 +59,7 @@ CheckpointState some_state() {
   state.train_tokens = 900;
   state.val_tokens = 100;
   state.corpus_hash = "0123456789abcdef0123456789abcdef";
-  state.best_loss = 0.75;
+  state.best_possible_loss = 0.75;
   state.config.n_layer = 2;
   state.config.dropout = 0.1;
   state.config.optimizer = "adam";
@@ -68,14 +68,14 @@ CheckpointState some_state() {
   return state;
 }
 
-std::string save(const TemporaryFolder& folder, Model& model, const CheckpointState& state,
+std::string save(const TemporaryFolder& folder, SmallModel& model, const CheckpointState& state,
                  const char* name = "a.maki") {
-  write_checkpoint(posix(), folder / name, state, model.store, model.optimizer);
+  write_checkpoint(posix_file_system(), folder / name, state, model.store, model.optimizer);
   return folder / name;
 }
 
 // Reads everything that a resumed run reads. Must throw nothing but CheckpointError.
-void load_everything(const std::string& path, Model& model) {
+void load_everything(const std::string& path, SmallModel& model) {
   const ContainerReader file(path);
   file.verify();
   const CheckpointState state = read_state(file);
@@ -91,11 +91,11 @@ TEST_CASE("a checkpoint restores everything to the last bit: state, values, mome
   for (const OptimizerOptions& options : {OptimizerOptions(AdamW{}), OptimizerOptions(Adam{}),
                                           OptimizerOptions(Sgd{.momentum = 0.9}), OptimizerOptions(Sgd{})}) {
     for (const DType dtype : {DType::float32, DType::float64}) {
-      Model model(options, dtype);
+      SmallModel model(options, dtype);
       model.step();
       const CheckpointState state = some_state();
       const std::string path = save(folder, model, state);
-      Model again(options, dtype, 3, "ln.bias", 2);
+      SmallModel again(options, dtype, 3, "ln.bias", 2);
       REQUIRE(again.values() != model.values());
       const ContainerReader file(path);
       file.verify();
@@ -111,7 +111,7 @@ TEST_CASE("a checkpoint restores everything to the last bit: state, values, mome
       REQUIRE(read.train_tokens == state.train_tokens);
       REQUIRE(read.val_tokens == state.val_tokens);
       REQUIRE(read.corpus_hash == state.corpus_hash);
-      REQUIRE(read.best_loss == state.best_loss);
+      REQUIRE(read.best_possible_loss == state.best_possible_loss);
       REQUIRE(read.tokenizer == state.tokenizer);
       REQUIRE(training_differences(read.config, state.config).empty());
       REQUIRE(read.config.n_layer == 2);
@@ -121,7 +121,7 @@ TEST_CASE("a checkpoint restores everything to the last bit: state, values, mome
 
 TEST_CASE("equal states give equal bytes, which depend on training fields but not on run fields") {
   const TemporaryFolder folder;
-  Model model;
+  SmallModel model;
   CheckpointState state = some_state();
   const std::string bytes = read_bytes(save(folder, model, state));
   state.config.out = "elsewhere";
@@ -140,7 +140,7 @@ TEST_CASE("equal states give equal bytes, which depend on training fields but no
 
 TEST_CASE("weights are loaded without the optimizer, even if its sections are damaged") {
   const TemporaryFolder folder;
-  Model model;
+  SmallModel model;
   model.step();
   const std::string path = save(folder, model, some_state());
   std::uint64_t moments = 0;
@@ -154,7 +154,7 @@ TEST_CASE("weights are loaded without the optimizer, even if its sections are da
   std::string bytes = read_bytes(path);
   bytes[moments] ^= 1;
   write_bytes(path, bytes);
-  Model other(AdamW{}, DType::float32, 3, "ln.bias", 2);
+  SmallModel other(AdamW{}, DType::float32, 3, "ln.bias", 2);
   const ContainerReader file(path);
   read_state(file);
   load_values(file, other.store);
@@ -164,7 +164,7 @@ TEST_CASE("weights are loaded without the optimizer, even if its sections are da
 
 TEST_CASE("loading values raises the version of the store, which invalidates packed copies") {
   const TemporaryFolder folder;
-  Model model;
+  SmallModel model;
   const std::string path = save(folder, model, some_state());
   const std::uint64_t before = model.store.version();
   load_values(ContainerReader(path), model.store);
@@ -173,32 +173,32 @@ TEST_CASE("loading values raises the version of the store, which invalidates pac
 
 TEST_CASE("a model with another shape, name, type or optimizer is refused, naming the difference") {
   const TemporaryFolder folder;
-  Model model;
+  SmallModel model;
   const std::string path = save(folder, model, some_state());
   const ContainerReader file(path);
   REQUIRE(contains(error_message<CheckpointError>([&] {
-                     Model wide(AdamW{}, DType::float32, 4);
+                     SmallModel wide(AdamW{}, DType::float32, 4);
                      load_values(file, wide.store);
                    }),
                    "wte.weight [5, 3]"));
   REQUIRE(contains(error_message<CheckpointError>([&] {
-                     Model renamed(AdamW{}, DType::float32, 3, "ln.other");
+                     SmallModel renamed(AdamW{}, DType::float32, 3, "ln.other");
                      load_values(file, renamed.store);
                    }),
                    "ln.other"));
-  Model wider(AdamW{}, DType::float64);
+  SmallModel wider(AdamW{}, DType::float64);
   REQUIRE(contains(error_message<CheckpointError>([&] { load_values(file, wider.store); }), path));
   ParameterStore fewer;
   fewer.add("wte.weight", {5, 3}, init::constant(0));
   fewer.seal();
   REQUIRE(contains(error_message<CheckpointError>([&] { load_values(file, fewer); }), "3 tensors"));
-  Model sgd(Sgd{.momentum = 0.9});
+  SmallModel sgd(Sgd{.momentum = 0.9});
   REQUIRE(contains(error_message<CheckpointError>([&] { load_optimizer(file, 7, sgd.optimizer); }), "momentum"));
 }
 
 TEST_CASE("a checkpoint without one of its sections is refused, naming the section") {
   const TemporaryFolder folder;
-  Model model;
+  SmallModel model;
   const Sections all = sections_of(save(folder, model, some_state()));
   REQUIRE(all.size() == 7);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -212,7 +212,7 @@ TEST_CASE("a checkpoint without one of its sections is refused, naming the secti
 
 TEST_CASE("a forged section with a valid checksum causes a CheckpointError or, at worst, different numbers") {
   const TemporaryFolder folder;
-  Model model;
+  SmallModel model;
   const Sections good = sections_of(save(folder, model, some_state()));
   int refused = 0, tried = 0;
   const auto attempt = [&](std::size_t section, std::string bytes) {
@@ -249,7 +249,7 @@ TEST_CASE("a forged section with a valid checksum causes a CheckpointError or, a
 
 TEST_CASE("a state that no run can have is refused") {
   const TemporaryFolder folder;
-  Model model;
+  SmallModel model;
   const auto said = [&](auto change) {
     CheckpointState state = some_state();
     change(state);
@@ -260,18 +260,18 @@ TEST_CASE("a state that no run can have is refused") {
   REQUIRE_FALSE(said([](CheckpointState& s) { s.step = -1; }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.vocab_size = 0; }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.vocab_size = std::int64_t{1} << 40; }).empty());
-  REQUIRE_FALSE(said([](CheckpointState& s) { s.best_loss = std::nan(""); }).empty());
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.best_possible_loss = std::nan(""); }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.config.n_head = 3; }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.config.n_layer = 0; }).empty());
 }
 
 TEST_CASE("an invalid corpus hash and a tensor name that is too long are refused when writing") {
   const TemporaryFolder folder;
-  Model model;
+  SmallModel model;
   CheckpointState state = some_state();
   state.corpus_hash = "short";
   REQUIRE(contains(error_message<CheckpointError>([&] { save(folder, model, state); }), "short"));
-  Model named(AdamW{}, DType::float32, 3, std::string(128, 'n'));
+  SmallModel named(AdamW{}, DType::float32, 3, std::string(128, 'n'));
   REQUIRE(contains(error_message<CheckpointError>([&] { save(folder, named, some_state()); }), "nnn"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "a.maki"));
 }

@@ -83,7 +83,7 @@ TEST_CASE("each field, set to another value, is found as a difference and read b
     const Config again = read_back(echo);
     REQUIRE(field_text(again, field) == field_text(config, field));
     REQUIRE(to_toml(again) == echo);
-    const std::vector<Difference> differences = training_differences(Config(), config);
+    const std::vector<FieldDifference> differences = training_differences(Config(), config);
     if (field.kind == FieldClass::run) {
       REQUIRE(differences.empty());
       REQUIRE_FALSE(contains("\n" + training_toml(config), "\n" + field.name + " ="));
@@ -187,7 +187,7 @@ TEST_CASE("the presets have the values of nanoGPT's configurations") {
   for (const std::string& name : preset_names()) {
     Config config;
     apply_preset(config, name);
-    resolve(config);
+    fill_dependent_defaults(config);
     validate(config);
     REQUIRE(config.lr_decay_steps == config.max_steps);
   }

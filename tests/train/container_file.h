@@ -19,9 +19,9 @@ inline constexpr std::size_t kHeader = 64, kEntry = 64, kTrailer = 16;
 inline std::string write(const TemporaryFolder& folder,
                          const std::vector<std::pair<std::string, std::string>>& content) {
   const std::string path = folder / "written.maki";
-  std::vector<Section> sections;
-  for (const auto& section : content) sections.push_back({section.first, as_bytes(section.second)});
-  write_container(posix(), path, sections);
+  std::vector<ContainerSection> sections;
+  for (const auto& section : content) sections.push_back({section.first, text_bytes(section.second)});
+  write_container(posix_file_system(), path, sections);
   return read_bytes(path);
 }
 

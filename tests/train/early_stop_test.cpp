@@ -8,11 +8,11 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr Regular kTens{.interval = 10, .after = 0, .share = 1};
+constexpr EvalFilter kTens{.interval = 10, .after = 0, .share = 1};
 
 // Evaluations at steps 10, 20, … with the given validation and training losses.
-std::vector<Measured> evaluations(const std::vector<std::pair<double, double>>& losses) {
-  std::vector<Measured> list;
+std::vector<EvalPoint> evaluations(const std::vector<std::pair<double, double>>& losses) {
+  std::vector<EvalPoint> list;
   for (const auto& [loss, train] : losses)
     list.push_back({10 * static_cast<std::int64_t>(list.size() + 1), loss, 1, train});
   return list;
@@ -39,7 +39,7 @@ Config overfitting_config() {
 
 TEST_CASE("a run is overfitting if its validation loss has no new best while its training loss falls") {
   const auto since = [](const std::vector<std::pair<double, double>>& losses, std::int64_t patience = 2) {
-    return overfitting_since(evaluations(losses), kTens, patience).value_or(-1);
+    return find_overfitting(evaluations(losses), kTens, patience).value_or(-1);
   };
   REQUIRE(since({}) == -1);
   REQUIRE(since({{3, 3}, {2, 2}, {1, 1}}) == -1);
@@ -54,13 +54,13 @@ TEST_CASE("a run is overfitting if its validation loss has no new best while its
 }
 
 TEST_CASE("evaluations at other steps, before a phase and over another share do not count") {
-  std::vector<Measured> list = evaluations({{1, 3}, {2, 2}, {3, 1}});
+  std::vector<EvalPoint> list = evaluations({{1, 3}, {2, 2}, {3, 1}});
   list.insert(list.begin() + 1, {13, 0.5, 1, 2.5});  // at an interruption
   list.insert(list.begin(), {0, 0.25, 1, 4});        // untrained
-  REQUIRE(overfitting_since(list, kTens, 2) == 10);
-  REQUIRE_FALSE(overfitting_since(list, {.interval = 10, .after = 10, .share = 1}, 2));
-  REQUIRE_FALSE(overfitting_since(list, {.interval = 10, .after = 0, .share = 0.5}, 2));
-  REQUIRE_FALSE(overfitting_since(list, {.interval = 20, .after = 0, .share = 1}, 2));
+  REQUIRE(find_overfitting(list, kTens, 2) == 10);
+  REQUIRE_FALSE(find_overfitting(list, {.interval = 10, .after = 10, .share = 1}, 2));
+  REQUIRE_FALSE(find_overfitting(list, {.interval = 10, .after = 0, .share = 0.5}, 2));
+  REQUIRE_FALSE(find_overfitting(list, {.interval = 20, .after = 0, .share = 1}, 2));
 }
 
 TEST_CASE("an overfitting run ends early, reports the best step, and its last evaluation covers the whole text") {

@@ -62,9 +62,9 @@ TEST_CASE("sizes beyond any machine are estimated without allocating memory") {
   const MemoryNeed need = memory_needed(config, 100'000);
   REQUIRE(need.parameters > 100'000'000'000'000);
   REQUIRE(need.total() > 16 * need.parameters);
-  REQUIRE(bytes_text(1'499'000'000'000) == "1499.0 GB");
-  REQUIRE(bytes_text(320'000'000) == "320 MB");
-  REQUIRE(bytes_text(5'000) == "5 kB");
+  REQUIRE(format_bytes(1'499'000'000'000) == "1499.0 GB");
+  REQUIRE(format_bytes(320'000'000) == "320 MB");
+  REQUIRE(format_bytes(5'000) == "5 kB");
 }
 
 TEST_CASE("the available memory is the minimum over the system and its control groups") {

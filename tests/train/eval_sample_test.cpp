@@ -84,7 +84,7 @@ TEST_CASE("a sample represents the whole text, not its beginning, and one pass g
   const auto loss = [&](std::int64_t max_batches) {
     return mean_loss(trainer.model(), trainer.task(), Part::val, max_batches, {})->mean;
   };
-  const auto both = whole_loss(trainer.model(), trainer.task(), Part::val, 25, {});
+  const auto both = full_and_sampled_loss(trainer.model(), trainer.task(), Part::val, 25, {});
   REQUIRE(both->whole.mean == loss(0));
   REQUIRE(both->whole.targets == batches.targets());
   REQUIRE(both->sample.mean == loss(25));

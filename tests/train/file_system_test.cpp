@@ -19,7 +19,7 @@ namespace {
 const std::string kOld = "what was there before", kNew = std::string(3000, 'n') + "what comes";
 
 void commit(FileSystem& fs, const std::string& path, const std::string& text) {
-  commit_file(fs, path, {as_bytes(text).first(7), as_bytes(text).subspan(7)});
+  replace_file_atomically(fs, path, {text_bytes(text).first(7), text_bytes(text).subspan(7)});
 }
 
 // Thrown in place of a process that dies: no call after it has an effect.
@@ -188,7 +188,7 @@ TEST_CASE("a process that dies in any call leaves the old file or the new one, a
     const std::string after = read_bytes(path);
     REQUIRE((after == kOld || after == kNew));
     (after == kOld ? kept : replaced) += 1;
-    commit(posix(), path, kNew + "!");
+    commit(posix_file_system(), path, kNew + "!");
     REQUIRE(read_bytes(path) == kNew + "!");
     REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
   }
@@ -198,11 +198,14 @@ TEST_CASE("a process that dies in any call leaves the old file or the new one, a
 
 TEST_CASE("a missing folder, and a folder in place of the file, are refused") {
   const TemporaryFolder folder;
-  REQUIRE(contains(error_message<CheckpointError>([&] { commit(posix(), folder / "none/file", kNew); }), "none/file"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { commit(posix_file_system(), folder / "none/file", kNew); }),
+                   "none/file"));
   std::filesystem::create_directory(folder / "place");
-  REQUIRE(contains(error_message<CheckpointError>([&] { commit(posix(), folder / "place", kNew); }), "place"));
+  REQUIRE(
+      contains(error_message<CheckpointError>([&] { commit(posix_file_system(), folder / "place", kNew); }), "place"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "place.tmp"));
-  REQUIRE(contains(error_message<CheckpointError>([&] { read_whole(posix(), folder / "none"); }), "No such file"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { read_file_limited(posix_file_system(), folder / "none"); }),
+                   "No such file"));
 }
 
 TEST_CASE("the error of a failed commit mentions the previous file only if there was one") {
@@ -227,6 +230,6 @@ TEST_CASE("files are read whole, whatever their size") {
     std::string bytes(size, 'x');
     if (size > 0) bytes.back() = '\0';
     write_bytes(folder / "file", bytes);
-    REQUIRE(read_whole(posix(), folder / "file") == bytes);
+    REQUIRE(read_file_limited(posix_file_system(), folder / "file") == bytes);
   }
 }

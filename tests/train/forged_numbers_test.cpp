@@ -13,10 +13,10 @@ using namespace maki::tests;
 namespace {
 
 std::string resume_says(const std::string& path) {
-  return error_message<LostFile>([&] { check_resumable(path); });
+  return error_message<CorruptFile>([&] { check_resumable(path); });
 }
 std::string reader_says(const std::string& path) {
-  return error_message<LostFile>([&] { LoadedModel{path}; });
+  return error_message<CorruptFile>([&] { LoadedModel{path}; });
 }
 
 void put_float(std::string& bytes, std::size_t element, float value) {
@@ -103,7 +103,7 @@ TEST_CASE("counts that are impossible for one text are refused") {
     REQUIRE_FALSE(said([&](CheckpointState& s) { s.characters = s.train_tokens = many; }).empty());
     REQUIRE_FALSE(said([&](CheckpointState& s) { s.train_tokens = s.val_tokens = many; }).empty());
   }
-  REQUIRE_FALSE(said([](CheckpointState& s) { s.best_loss = -1; }).empty());
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.best_possible_loss = -1; }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.step = -1; }).empty());
 }
 
@@ -121,6 +121,6 @@ TEST_CASE("a section whose own hash is wrong is detected although that of the fi
   std::string bytes = read_bytes(path);
   bytes[at] ^= 1;
   write_bytes(path, bytes);
-  REQUIRE(contains(error_message<LostFile>([&] { ContainerReader(path).scan("exp_avg", [](Bytes) {}); }),
+  REQUIRE(contains(error_message<CorruptFile>([&] { ContainerReader(path).scan("exp_avg", [](Bytes) {}); }),
                    "exp_avg is damaged"));
 }

@@ -47,7 +47,7 @@ std::string measured(const std::string& run) {
 TEST_CASE("a run killed around every checkpoint, at any moment, ends with the same bytes") {
   const TemporaryFolder folder;
   const ResumableRun killed(folder, "killed", 1'000'000);
-  const RandomStream stream(11, Purpose::test);
+  const RandomStream stream(11, RandomPurpose::test);
   std::uint64_t draw = 0;
   for (int life = 0; life < kLives; ++life) {
     // Each life is one or two steps longer, and ends between the first byte of a checkpoint and the middle of the next

@@ -26,7 +26,7 @@ std::string line(std::int64_t n) { return "{\"kind\":\"train\",\"step\":" + std:
 // What is left of `text` when a run resumes at step `at`.
 std::string cut(const TemporaryFolder& folder, const std::string& text, std::int64_t at) {
   write_bytes(folder / "metrics.jsonl", text);
-  { const Metrics metrics(folder / "metrics.jsonl", at); }
+  { const MetricsFile metrics(folder / "metrics.jsonl", at); }
   return read_bytes(folder / "metrics.jsonl");
 }
 
@@ -36,7 +36,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = st
 
 TEST_CASE("the exact text of a line of each kind, in the file as soon as it is written") {
   const TemporaryFolder folder;
-  Metrics metrics(folder / "metrics.jsonl", 0);
+  MetricsFile metrics(folder / "metrics.jsonl", 0);
   metrics.on_log(step(10), 12345.5, 0.125);
   const std::string first =
       "{\"kind\":\"train\",\"step\":10,\"loss\":2.5,\"learning_rate\":0.1,\"grad_norm\":0.3333333333333333,"
@@ -46,8 +46,8 @@ TEST_CASE("the exact text of a line of each kind, in the file as soon as it is w
   const std::string second =
       "{\"kind\":\"eval\",\"step\":10,\"train_loss\":2.25,\"val_loss\":2.125,\"val_share\":1.0}\n";
   REQUIRE(read_bytes(folder / "metrics.jsonl") == first + second);
-  REQUIRE(metrics.evaluated(10));
-  REQUIRE_FALSE(metrics.evaluated(20));
+  REQUIRE(metrics.has_eval(10));
+  REQUIRE_FALSE(metrics.has_eval(20));
   metrics.on_eval({.step = 20, .train_loss = 2, .val_loss = std::nullopt}, false);
   const std::string third = "{\"kind\":\"eval\",\"step\":20,\"train_loss\":2.0}\n";
   metrics.on_eval({.step = 30, .train_loss = 2, .val_loss = 3, .sampled_val_loss = 2.5, .sampled_val_share = 0.25},
@@ -60,7 +60,7 @@ TEST_CASE("the exact text of a line of each kind, in the file as soon as it is w
 
 TEST_CASE("a number that is not finite is never written") {
   const TemporaryFolder folder;
-  Metrics metrics(folder / "metrics.jsonl", 0);
+  MetricsFile metrics(folder / "metrics.jsonl", 0);
   for (const double bad : {kNaN, kInfinity, -kInfinity}) {
     StepReport report = step(10);
     report.loss = bad;
@@ -72,7 +72,7 @@ TEST_CASE("a number that is not finite is never written") {
 
 TEST_CASE("speeds and times that are not finite are written as 0") {
   const TemporaryFolder folder;
-  Metrics metrics(folder / "metrics.jsonl", 0);
+  MetricsFile metrics(folder / "metrics.jsonl", 0);
   REQUIRE(per_second(768, 0) == 0);
   REQUIRE(per_second(768, -1) == 0);
   REQUIRE(per_second(0, 0) == 0);
@@ -118,7 +118,7 @@ TEST_CASE("a file with lines of somebody else does no harm") {
 TEST_CASE("what the kept lines say is known: evaluated, elapsed, validation losses") {
   const TemporaryFolder folder;
   {
-    Metrics metrics(folder / "metrics.jsonl", 0);
+    MetricsFile metrics(folder / "metrics.jsonl", 0);
     REQUIRE(metrics.validations().empty());
     REQUIRE(metrics.elapsed_before() == 0);
     metrics.on_eval(evaluation(0, 4), false);
@@ -129,23 +129,23 @@ TEST_CASE("what the kept lines say is known: evaluated, elapsed, validation loss
     metrics.on_eval(evaluation(30, 1), false);
   }
   {
-    const Metrics metrics(folder / "metrics.jsonl", 20);
+    const MetricsFile metrics(folder / "metrics.jsonl", 20);
     REQUIRE(metrics.validations().size() == 3);
     REQUIRE(metrics.validations()[1].step == 10);
     REQUIRE(metrics.validations()[1].loss == 2);
     REQUIRE(metrics.elapsed_before() == 7.5);
-    REQUIRE(metrics.evaluated(20));
-    REQUIRE_FALSE(metrics.evaluated(30));
+    REQUIRE(metrics.has_eval(20));
+    REQUIRE_FALSE(metrics.has_eval(30));
   }
-  const Metrics metrics(folder / "metrics.jsonl", 9);
+  const MetricsFile metrics(folder / "metrics.jsonl", 9);
   REQUIRE(metrics.validations().size() == 1);
   REQUIRE(metrics.validations()[0].loss == 4);
-  REQUIRE_FALSE(metrics.evaluated(10));
+  REQUIRE_FALSE(metrics.has_eval(10));
 }
 
 TEST_CASE("a line for which there is no space is an error with the path, and its torn half is cut by a resume") {
   const TemporaryFolder folder;
-  Metrics metrics(folder / "metrics.jsonl", 0);
+  MetricsFile metrics(folder / "metrics.jsonl", 0);
   metrics.on_eval(evaluation(0, 4), false);
   const std::string before = read_bytes(folder / "metrics.jsonl");
   rlimit old{};
@@ -158,9 +158,9 @@ TEST_CASE("a line for which there is no space is an error with the path, and its
   std::signal(SIGXFSZ, handler);
   REQUIRE(contains(said, folder / "metrics.jsonl"));
   REQUIRE(read_bytes(folder / "metrics.jsonl").size() > before.size());
-  const Metrics again(folder / "metrics.jsonl", 10);
+  const MetricsFile again(folder / "metrics.jsonl", 10);
   REQUIRE(read_bytes(folder / "metrics.jsonl") == before);
-  REQUIRE(contains(error_message<CheckpointError>([&] { Metrics(folder / "none/metrics.jsonl", 0); }), "none"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { MetricsFile(folder / "none/metrics.jsonl", 0); }), "none"));
 }
 
 TEST_CASE("lines are made durable on request, the name of a new file at once, and a failure is an error") {
@@ -175,14 +175,14 @@ TEST_CASE("lines are made durable on request, the name of a new file at once, an
   } fs;
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
-  Metrics metrics(path, 0, fs);
+  MetricsFile metrics(path, 0, fs);
   REQUIRE(fs.syncs == 1);
   metrics.on_sync();
   REQUIRE(fs.syncs == 2);
-  REQUIRE(Metrics(path, 0, fs).validations().empty());
+  REQUIRE(MetricsFile(path, 0, fs).validations().empty());
   REQUIRE(fs.syncs == 2);
   fs.fails = true;
   REQUIRE(contains(error_message<CheckpointError>([&] { metrics.on_sync(); }), path));
   std::filesystem::remove(path);
-  REQUIRE_FALSE(error_message<CheckpointError>([&] { Metrics(path, 0, fs); }).empty());
+  REQUIRE_FALSE(error_message<CheckpointError>([&] { MetricsFile(path, 0, fs); }).empty());
 }

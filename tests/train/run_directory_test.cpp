@@ -146,13 +146,13 @@ TEST_CASE("the newest checkpoint that verifies is used, and the others are repor
     for (const std::int64_t step : good) {
       if (file == run.checkpoint_file(step)) return;
     }
-    fail<LostFile>("{}: is damaged", file);
+    fail<CorruptFile>("{}: is damaged", file);
   };
   std::vector<std::string> notes;
-  REQUIRE(run.newest_verified(verifies, notes) == 30);
+  REQUIRE(run.newest_intact(verifies, notes) == 30);
   REQUIRE(notes.empty());
   good = {10};
-  REQUIRE(run.newest_verified(verifies, notes) == 10);
+  REQUIRE(run.newest_intact(verifies, notes) == 10);
   REQUIRE(notes.size() == 2);
   REQUIRE(contains(notes[0], "step-00000030.maki"));
   REQUIRE(contains(notes[1], "step-00000020.maki"));
@@ -160,17 +160,17 @@ TEST_CASE("the newest checkpoint that verifies is used, and the others are repor
   notes.clear();
   run.set_last(40);
   good = {30};
-  REQUIRE(run.newest_verified(verifies, notes) == 30);
+  REQUIRE(run.newest_intact(verifies, notes) == 30);
   REQUIRE(notes.size() == 1);
   REQUIRE(contains(notes[0], "checkpoints/last"));
   REQUIRE(contains(notes[0], "step-00000040.maki"));
   run.set_last(30);
   notes.clear();
-  REQUIRE(run.newest_verified(verifies, notes) == 30);
+  REQUIRE(run.newest_intact(verifies, notes) == 30);
   REQUIRE(notes.empty());
   good = {};
   REQUIRE(
-      contains(error_message<CheckpointError>([&] { run.newest_verified(verifies, notes); }), "no intact checkpoint"));
+      contains(error_message<CheckpointError>([&] { run.newest_intact(verifies, notes); }), "no intact checkpoint"));
 }
 
 TEST_CASE("a second process is refused while the first one runs, and is told its process id") {
@@ -215,7 +215,7 @@ TEST_CASE("find_checkpoint returns best, else last, or the requested one") {
   REQUIRE(contains(said(""), "no such run"));
   run.create();
   REQUIRE(contains(said(""), "no checkpoint"));
-  for (const std::int64_t step : {10, 20, 30}) write_container(posix(), run.checkpoint_file(step), {});
+  for (const std::int64_t step : {10, 20, 30}) write_container(posix_file_system(), run.checkpoint_file(step), {});
   run.set_last(30);
   REQUIRE(find_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
   REQUIRE(contains(said("best"), "best"));
@@ -245,7 +245,7 @@ TEST_CASE("a path that cannot be accessed is reported as an error of maki, not a
     REQUIRE_FALSE(error_message<Error>([&] { find_checkpoint(path, "", notes); }).empty());
     REQUIRE_FALSE(error_message<Error>([&] { RunDirectory(path).create(); }).empty());
     REQUIRE_FALSE(error_message<Error>([&] { file_exists(path); }).empty());
-    REQUIRE_FALSE(error_message<Error>([&] { Metrics(path, 0); }).empty());
+    REQUIRE_FALSE(error_message<Error>([&] { MetricsFile(path, 0); }).empty());
   }
 }
 

@@ -27,13 +27,13 @@ std::string with_config(const TemporaryFolder& folder, const std::string& text) 
 }
 
 std::string newer(const std::string& text) {
-  const std::string line = "schema = " + std::to_string(kSchema);
-  return "schema = " + std::to_string(kSchema + 1) + text.substr(line.size()) + "field_of_tomorrow = 3\n";
+  const std::string line = "schema = " + std::to_string(kConfigSchema);
+  return "schema = " + std::to_string(kConfigSchema + 1) + text.substr(line.size()) + "field_of_tomorrow = 3\n";
 }
 
 }  // namespace
 
-TEST_CASE("every field of a later schema has a value for older ones, and the newest field gives kSchema") {
+TEST_CASE("every field of a later schema has a value for older ones, and the newest field gives kConfigSchema") {
   std::int64_t newest = 1;
   for (const Field& field : fields()) {
     INFO(field.name);
@@ -44,11 +44,11 @@ TEST_CASE("every field of a later schema has a value for older ones, and the new
     Config config;
     set_field(config, field, field.absent);
   }
-  REQUIRE(newest == kSchema);
+  REQUIRE(newest == kConfigSchema);
 }
 
 TEST_CASE("each schema has its own canonical form, with the fields that it contains") {
-  for (std::int64_t schema = 1; schema <= kSchema; ++schema) {
+  for (std::int64_t schema = 1; schema <= kConfigSchema; ++schema) {
     const std::string text = training_toml(of_schema(schema));
     REQUIRE(text.starts_with("schema = ") == (schema > 1));
     for (const Field& field : fields()) {
@@ -69,7 +69,7 @@ TEST_CASE("each schema has its own canonical form, with the fields that it conta
 }
 
 TEST_CASE("a schema number in any other form is refused, and so is a field that the schema does not contain") {
-  const std::string first = training_toml(of_schema(1)), current = training_toml(of_schema(kSchema));
+  const std::string first = training_toml(of_schema(1)), current = training_toml(of_schema(kConfigSchema));
   for (const std::string& text : {"schema = 1\n" + first, "schema = 2\n" + first, "schema = 0\n" + first,
                                   "schema = -1\n" + first, "schema = '2'\n" + first, "schema = 2.0\n" + first,
                                   "model = 'gpt'\n" + first, current.substr(current.find('\n') + 1),
@@ -87,12 +87,12 @@ TEST_CASE("a checkpoint of a newer schema is refused, naming both schemas, and i
        {std::function<void()>([&] { check_resumable(path); }), std::function<void()>([&] { LoadedModel{path}; })}) {
     const std::string said = error_message<CheckpointError>(read);
     REQUIRE(said.starts_with(path));
-    REQUIRE(contains(said, "schema " + std::to_string(kSchema + 1)));
-    REQUIRE(contains(said, "up to " + std::to_string(kSchema)));
+    REQUIRE(contains(said, "schema " + std::to_string(kConfigSchema + 1)));
+    REQUIRE(contains(said, "up to " + std::to_string(kConfigSchema)));
     bool lost = false;
     try {
       read();
-    } catch (const LostFile&) {
+    } catch (const CorruptFile&) {
       lost = true;
     } catch (const CheckpointError&) {
     }
@@ -108,9 +108,9 @@ TEST_CASE("a run whose newest checkpoint has a newer schema does not fall back t
   std::filesystem::copy(with_config(folder, newer(training_toml(smallest_config()))), run.checkpoint_file(2));
   std::vector<std::string> notes;
   const auto newest = [&] {
-    return run.newest_verified([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
+    return run.newest_intact([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
   };
-  REQUIRE(contains(error_message<CheckpointError>(newest), "schema " + std::to_string(kSchema + 1)));
+  REQUIRE(contains(error_message<CheckpointError>(newest), "schema " + std::to_string(kConfigSchema + 1)));
   std::filesystem::remove(run.checkpoint_file(2));
   REQUIRE(newest() == 1);
 }

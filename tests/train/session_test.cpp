@@ -38,10 +38,11 @@ struct Run : CapturedRun {
   Run() : CapturedRun(tens(), abc()) {}
 
   /// Replaces the measurements by evaluations with these losses.
-  void measured(const std::vector<Best>& losses) {
+  void measured(const std::vector<BestPointer>& losses) {
     std::filesystem::remove(directory.metrics_file());
-    Metrics metrics(directory.metrics_file(), 0);
-    for (const Best& best : losses) metrics.on_eval({.step = best.step, .train_loss = 1, .val_loss = best.loss}, false);
+    MetricsFile metrics(directory.metrics_file(), 0);
+    for (const BestPointer& best : losses)
+      metrics.on_eval({.step = best.step, .train_loss = 1, .val_loss = best.loss}, false);
   }
 };
 
@@ -238,7 +239,7 @@ TEST_CASE("an evaluation that equals the best so far does not move best") {
   Run run;
   run.config.learning_rate = run.config.min_lr = 0;  // every evaluation measures the same weights
   run.go_on(0, 10);
-  const Best first = run.directory.best().value();
+  const BestPointer first = run.directory.best().value();
   run.go_on(10, 40);
   REQUIRE(run.directory.best()->step == first.step);
   REQUIRE(run.directory.best()->loss == first.loss);
@@ -272,7 +273,7 @@ TEST_CASE("values, moments or a loss that are not finite are never saved") {
          for (std::int64_t i = 0; i < 6; ++i) values[i] = i % 2 == 0 ? 1e18f : -1e18f;
          REQUIRE(t.store().find("wte.weight").offset() == 0);
          for (std::int64_t i = 0; i < 2; ++i) values[t.store().find("ln_f.weight").offset() + i] = 1e30f;
-         t.store().touch();
+         t.store().mark_changed();
        }}};
   for (const auto& [what, corrupt] : corruptions) {
     Run run;
@@ -283,7 +284,7 @@ TEST_CASE("values, moments or a loss that are not finite are never saved") {
     trainer.set_steps(10);  // a checkpoint is due
     SessionListener silent;
     const std::string said =
-        error_message<Diverged>([&] { Session(run.config, trainer, run.directory, silent).train(); });
+        error_message<DivergedError>([&] { Session(run.config, trainer, run.directory, silent).train(); });
     INFO(what << ": " << said);
     REQUIRE(contains(said, what));
     REQUIRE(run.directory.checkpoints().empty());

@@ -64,8 +64,8 @@ inline Sections sections_of(const std::string& path) {
 }
 
 inline std::string write_sections(const std::string& path, const Sections& sections) {
-  std::vector<Section> list;
-  for (const auto& section : sections) list.push_back({section.first, as_bytes(section.second)});
+  std::vector<ContainerSection> list;
+  for (const auto& section : sections) list.push_back({section.first, text_bytes(section.second)});
   Unsynced fs;
   write_container(fs, path, list);
   return path;

@@ -5,7 +5,7 @@
 #include <numbers>
 #include <vector>
 
-#include "data/dataset/windows.h"
+#include "data/dataset/sequence_order.h"
 #include "nn/layers.h"
 #include "tests/files.h"
 #include "tests/train/small_data.h"
@@ -90,7 +90,7 @@ class ByHand {
         update(value[i], first_moment[k][i], second_moment[k][i], factor * gradient[k][i], lr, decay);
       }
     }
-    store.touch();
+    store.mark_changed();
     ++steps;
     return {.step = steps, .loss = sum / targets, .learning_rate = lr, .grad_norm = norm, .tokens = 36};
   }
@@ -101,7 +101,7 @@ class ByHand {
   // Returns the sum of the losses of one micro-batch and adds its gradient to `gradient`.
   double add_micro_batch(std::int64_t micro) {
     const auto seed = static_cast<std::uint64_t>(c.seed);
-    const Windows windows(static_cast<std::int64_t>(tokens.size()), c.block_size, seed);
+    const SequenceOrder windows(static_cast<std::int64_t>(tokens.size()), c.block_size, seed);
     Tensor ids = empty({c.batch_size, c.block_size}, DType::int32), targets = empty_like(ids);
     for (std::int64_t row = 0; row < c.batch_size; ++row) {
       const std::int64_t start = windows.start((steps * c.grad_accum + micro) * c.batch_size + row);
@@ -244,9 +244,9 @@ TEST_CASE("a finite loss with a gradient that is not finite is refused before an
   for (std::int64_t i = 0; i < head.shape().numel(); ++i) {
     trainer.store().values().data<double>()[head.offset() + i] = i % 3 == 0 ? 1e200 : -1e200;
   }
-  trainer.store().touch();
+  trainer.store().mark_changed();
   const Tensor before = convert(trainer.store().values(), DType::float64);
-  const std::string said = error_message<Diverged>([&] { trainer.step(); });
+  const std::string said = error_message<DivergedError>([&] { trainer.step(); });
   INFO(said);
   REQUIRE(contains(said, "gradient"));
   REQUIRE_FALSE(contains(said, "--"));  // what to do is for the caller to say

@@ -50,11 +50,11 @@ struct Failing : Unsynced {
 
 enum class Verdict : std::uint8_t { intact, lost, unreadable };
 
-Verdict verdict(const std::string& path, FileSystem& fs = posix()) {
+Verdict verdict(const std::string& path, FileSystem& fs = posix_file_system()) {
   try {
     check_resumable(path, fs);
     return Verdict::intact;
-  } catch (const LostFile&) {
+  } catch (const CorruptFile&) {
     return Verdict::lost;
   } catch (const CheckpointError&) {
     return Verdict::unreadable;
@@ -111,12 +111,12 @@ TEST_CASE("resuming does not fall back from a checkpoint that cannot be read") {
   const RunDirectory run(checkpoints.run.path(), fs);
   std::vector<std::string> notes;
   const auto verify = [&](const std::string& file) { check_resumable(file, fs); };
-  const std::string said = error_message<CheckpointError>([&] { run.newest_verified(verify, notes); });
+  const std::string said = error_message<CheckpointError>([&] { run.newest_intact(verify, notes); });
   REQUIRE(contains(said, "step-00000030.maki"));
   REQUIRE(contains(said, std::strerror(EIO)));
   REQUIRE(notes.empty());
   // Once it can be read it is used.
-  REQUIRE(checkpoints.run.newest_verified([](const std::string& file) { check_resumable(file); }, notes) == 30);
+  REQUIRE(checkpoints.run.newest_intact([](const std::string& file) { check_resumable(file); }, notes) == 30);
 }
 
 TEST_CASE(

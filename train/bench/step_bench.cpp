@@ -36,7 +36,7 @@ void move_along_gradient(ParameterStore& store, double factor) {
     const T* const from = gradients.data<T>();
     for (std::int64_t i = 0; i < n; ++i) to[i] += static_cast<T>(factor * static_cast<double>(from[i]));
   });
-  store.touch();
+  store.mark_changed();
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sstream>
 
-#include "data/text/shell_word.h"
+#include "data/text/shell_quote.h"
 
 namespace maki {
 namespace {
@@ -17,7 +17,7 @@ Console::Console(std::int64_t max_steps, std::string run, std::optional<double> 
     : max_steps_(max_steps),
       run_(std::move(run)),
       best_possible_loss_(best_possible_loss),
-      progress_(max_steps, !stderr_is_terminal()) {}
+      progress_(max_steps, !is_stderr_terminal()) {}
 
 std::string Console::loss_text(double loss) const {
   if (!best_possible_loss_) return fmt::format("{:.4f}", loss);
@@ -40,18 +40,19 @@ void Console::estimate_time(std::int64_t step, double seconds) {
   const std::int64_t remaining = max_steps_ - (step - 1);
   if (steps_ < kSteps || remaining == 0) return;
   const double each = estimate_seconds_ / (kSteps - 1), all = each * static_cast<double>(max_steps_ - step);
-  progress_.say(fmt::format("time   {:.3g} ms per step: about {} for the remaining {}", 1000 * each, duration(all),
-                            counted(max_steps_ - step, "step")));
+  progress_.print_line(fmt::format("time   {:.3g} ms per step: about {} for the remaining {}", 1000 * each,
+                                   format_duration(all), pluralize(max_steps_ - step, "step")));
   if (all > kDay) {
-    progress_.say(
+    progress_.print_line(
         "warning: this run will take more than a day; use fewer --max-steps or a smaller model, or stop it with Ctrl-C "
         "and resume it at any time");
   }
 }
 
 void Console::on_log(const StepReport& report, double tokens_per_second, double /*elapsed_seconds*/) {
-  progress_.report(report.step, {fmt::format("loss {:.4f}", report.loss),
-                                 fmt::format("{} tokens/s", grouped(static_cast<std::int64_t>(tokens_per_second)))});
+  progress_.update(report.step,
+                   {fmt::format("loss {:.4f}", report.loss),
+                    fmt::format("{} tokens/s", with_separators(static_cast<std::int64_t>(tokens_per_second)))});
 }
 
 void Console::on_eval(const EvalReport& report, bool best) {
@@ -62,13 +63,13 @@ void Console::on_eval(const EvalReport& report, bool best) {
     line += fmt::format(" on the whole text, {:.4f}{}", *report.sampled_val_loss, share_text(report.sampled_val_share));
   }
   if (best) line += ", the best so far";
-  progress_.say(line);
+  progress_.print_line(line);
 }
 
 void Console::on_sample(std::int64_t step, const std::string& text) {
-  progress_.say(fmt::format("step {}: sample of generated text:", step));
+  progress_.print_line(fmt::format("step {}: sample of generated text:", step));
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) progress_.say("  | " + line);
+  for (std::string line; std::getline(lines, line);) progress_.print_line("  | " + line);
 }
 
 void Console::on_overfitting(std::int64_t best_step, bool ends) {
@@ -76,28 +77,29 @@ void Console::on_overfitting(std::int64_t best_step, bool ends) {
       "the validation loss has not improved since step {}, while the training loss has fallen: the model is "
       "overfitting",
       best_step);
-  progress_.say(ends ? fmt::format("stopped early: {}; to continue anyway: maki train --resume {} --no-early-stop",
-                                   what, shell_word(run_))
-                     : fmt::format("{}; the best checkpoint is kept", what));
+  progress_.print_line(
+      ends ? fmt::format("stopped early: {}; to continue anyway: maki train --resume {} --no-early-stop", what,
+                         shell_quote(run_))
+           : fmt::format("{}; the best checkpoint is kept", what));
 }
 
-void Console::on_note(const std::string& sentence) { progress_.say(sentence); }
+void Console::on_note(const std::string& sentence) { progress_.print_line(sentence); }
 
 void Console::on_interrupt(std::int64_t step, bool evaluates) {
   progress_.finish();
-  progress_.say(fmt::format("interrupted: step {} is saved", step));
+  progress_.print_line(fmt::format("interrupted: step {} is saved", step));
   if (evaluates)
-    progress_.say("evaluating this step, so that the best checkpoint is known; press Ctrl-C again to skip this");
+    progress_.print_line("evaluating this step, so that the best checkpoint is known; press Ctrl-C again to skip this");
 }
 
 void Console::on_finish(std::int64_t step, double elapsed_seconds, double passes) {
   progress_.finish();
-  progress_.say(fmt::format("done: {} in {}, {:.2f} passes over the text", counted(step, "step"),
-                            duration(elapsed_seconds), passes));
+  progress_.print_line(fmt::format("done: {} in {}, {:.2f} passes over the text", pluralize(step, "step"),
+                                   format_duration(elapsed_seconds), passes));
 }
 
 void Console::on_best(std::int64_t step, double loss, double share) {
-  progress_.say(fmt::format("best validation loss {}{} at step {}", loss_text(loss), share_text(share), step));
+  progress_.print_line(fmt::format("best validation loss {}{} at step {}", loss_text(loss), share_text(share), step));
 }
 
 }  // namespace maki

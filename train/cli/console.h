@@ -33,7 +33,7 @@ class Console final : public SessionListener {
   std::int64_t max_steps_;
   std::string run_;
   std::optional<double> best_possible_loss_;
-  Progress progress_;
+  ProgressBar progress_;
   std::int64_t steps_ = 0;       // of this session, up to the estimate
   double estimate_seconds_ = 0;  // of those after the first
 };

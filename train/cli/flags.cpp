@@ -30,7 +30,7 @@ CLI::Option* add_parsed(CLI::App& command, const std::string& option, Number& va
 }
 
 auto whole_within(double low, double high) {
-  return [low, high](const std::string& name, const std::string& text) { return whole_number(name, text, low, high); };
+  return [low, high](const std::string& name, const std::string& text) { return parse_integer(name, text, low, high); };
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ CLI::Option* add_number(CLI::App& command, const std::string& option, double& va
                         const std::string& help) {
   return add_parsed(
       command, option, value, fmt::format("{} [{}]", help, value),
-      [low, high](const std::string& name, const std::string& text) { return decimal_number(name, text, low, high); });
+      [low, high](const std::string& name, const std::string& text) { return parse_number(name, text, low, high); });
 }
 
 ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<std::string>& names) {
@@ -99,7 +99,7 @@ std::string read_configuration(const std::string& path) {
   try {
     std::error_code unknown;  // set for a pipe, which has no size
     const auto size = std::filesystem::file_size(path, unknown);
-    check(unknown || size <= kMostConfigBytes, "{}: must have at most {} bytes; got {}", path, kMostConfigBytes, size);
+    check(unknown || size <= kMaxConfigBytes, "{}: must have at most {} bytes; got {}", path, kMaxConfigBytes, size);
     return read_file(path);
   } catch (const CorpusError& error) {
     throw Error(error.what());

@@ -14,7 +14,7 @@ InitialWeights::InitialWeights(const std::string& run_or_file)
   check_model(file_, state_);
 }
 
-Config InitialWeights::configure(const ConfigFlags& flags) const {
+Config InitialWeights::make_config(const ConfigFlags& flags) const {
   Config config;
   apply_preset(config, "quickstart");
   for (const std::string& name : model_field_names()) copy_field(find_field(name), state_.config, config);
@@ -34,7 +34,7 @@ std::string InitialWeights::load(ParameterStore& store) const {
                          "{}: contains weights that are not finite; choose another checkpoint", file_.path());
   return dispatch(store.dtype(), [&]<class T>() {
     const auto bytes = std::as_bytes(store.values().values<T>());
-    return hash_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return hash128_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   });
 }
 

@@ -134,9 +134,9 @@ int main(int argc, char** argv) {
     return refuse(kCorpus, error.what());
   } catch (const CheckpointError& error) {
     return refuse(kCheckpoint, error.what());
-  } catch (const BadLogits& error) {  // from a model that was loaded from a file
+  } catch (const BadLogitsError& error) {  // from a model that was loaded from a file
     return refuse(kCheckpoint, error.what());
-  } catch (const Diverged& error) {
+  } catch (const DivergedError& error) {
     return refuse(kDiverged, error.what());
   } catch (const Error& error) {
     return refuse(kUsage, error.what());

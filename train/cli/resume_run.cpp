@@ -26,7 +26,7 @@ std::int64_t resumed_step(const RunDirectory& run, const std::string& choice) {
   std::vector<std::string> notes;
   std::int64_t step = 0;
   if (choice.empty()) {
-    step = run.newest_verified([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
+    step = run.newest_intact([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
   } else {
     const std::string path = find_checkpoint(run.path(), choice, notes);
     step = check_resumable(path).step;
@@ -75,26 +75,26 @@ int resume_run(const TrainOptions& options) {
         "checkpoint: its step {} must be below max_steps {}; raise --max-steps to continue from it", step,
         config.max_steps);
   // A run that was ended between its last save and its last evaluation still has to do that evaluation.
-  const bool measured = step != config.max_steps || Metrics(run.metrics_file(), step).evaluated(step);
+  const bool measured = step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
   if (step >= config.max_steps && measured) {
     describe_finished_run(config, options.resume, step);
     return 0;
   }
 
-  config.corpus = sources_again(options.resume, absolute_sources(options.corpus), config.corpus);
+  config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
-  const Dataset data = make_dataset(read_corpus_again(config, state.corpus_hash), config.val_fraction,
-                                    config.block_size, config.tokenizer, load_tokenizer(state.tokenizer));
+  const Dataset data = make_dataset(reread_corpus(config, state.corpus_hash), config.val_fraction, config.block_size,
+                                    config.tokenizer, load_tokenizer(state.tokenizer));
   check_counts(file, state, data);
   describe_run(config, data, options.resume, /*resumed=*/true);
   const LanguageModelTask task(config, data);
   Trainer trainer(config, task, /*initial_values=*/false);
   restore(file, trainer);
   const DeferInterrupts deferred;
-  const std::string folder = options.checkpoint.empty() ? "" : set_aside_after(run, step);
+  const std::string folder = options.checkpoint.empty() ? "" : move_later_checkpoints(run, step);
   if (!folder.empty())
     say(fmt::format("moved the checkpoints after step {} to {}, with a copy of metrics.jsonl", step, folder));
-  commit_file(posix(), run.config_file(), {as_bytes(echo)});
+  replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(echo)});
   say(fmt::format("resuming after step {}", step));
   return run_session(config, trainer, run);
 }

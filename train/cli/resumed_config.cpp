@@ -17,7 +17,7 @@ Phase new_phase(const ConfigFlags& flags, Config config, std::int64_t step) {
   config.warmup_steps = current.warmup_steps;
   config.lr_decay_steps = 0;
   flags.apply(config, "");
-  resolve(config);
+  fill_dependent_defaults(config);
   check(config.lr_decay_steps > step,
         "rewarm: the new phase of the schedule starts at step {} and must end later; got {}; raise --max-steps", step,
         config.lr_decay_steps);
@@ -30,11 +30,11 @@ void apply_stored_config(Config& config, const RunDirectory& run) {
   const std::string file = run.config_file();
   std::error_code unknown;
   const auto size = std::filesystem::file_size(file, unknown);
-  check<CheckpointError>(unknown || size <= kMostConfigBytes,
+  check<CheckpointError>(unknown || size <= kMaxConfigBytes,
                          "{}: must have at most {} bytes; got {}; shorten its `corpus` list to the directory that "
                          "holds the files",
-                         file, kMostConfigBytes, size);
-  apply_toml(config, read_whole(posix(), file, kMostConfigBytes), file);
+                         file, kMaxConfigBytes, size);
+  apply_toml(config, read_file_limited(posix_file_system(), file, kMaxConfigBytes), file);
 }
 
 Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
@@ -59,7 +59,7 @@ Config resumed_config(const ResumeOptions& options, const RunDirectory& run, con
       copy_field(find_field(name), state.config, config);
   }
   config.out = options.run;
-  for (const Difference& difference : training_differences(state.config, config)) {
+  for (const FieldDifference& difference : training_differences(state.config, config)) {
     fail("{}: is fixed for this run at {}; got {}; start a new run to change it", difference.name, difference.first,
          difference.second);
   }

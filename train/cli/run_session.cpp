@@ -3,7 +3,7 @@
 #include <csignal>
 #include <fmt/format.h>
 
-#include "data/text/shell_word.h"
+#include "data/text/shell_quote.h"
 #include "train/cli/console.h"
 #include "train/loop/interrupt.h"
 #include "train/loop/session.h"
@@ -21,7 +21,7 @@ std::string recovery_hint(const RunDirectory& run) {
   return fmt::format(
       "; the last good checkpoint is step {0}; {1}, or return to that checkpoint with a lower learning rate: "
       "maki train --resume {2} --checkpoint {0} --rewarm --learning-rate RATE",
-      saved.back(), new_run, shell_word(run.path()));
+      saved.back(), new_run, shell_quote(run.path()));
 }
 
 }  // namespace
@@ -34,11 +34,11 @@ int run_session(const Config& config, Trainer& trainer, const RunDirectory& run)
     Session session(config, trainer, run, console, stop);
     try {
       return session.train();
-    } catch (const Diverged& error) {
-      fail<Diverged>("{}{}", error.what(), recovery_hint(run));
+    } catch (const DivergedError& error) {
+      fail<DivergedError>("{}{}", error.what(), recovery_hint(run));
     }
   }();
-  const std::string path = shell_word(run.path());
+  const std::string path = shell_quote(run.path());
   if (end == SessionEnd::finished) console.on_note(fmt::format("to generate text: maki generate {}", path));
   if (end != SessionEnd::interrupted) return 0;
   console.on_note(fmt::format("continue with:  maki train --resume {}", path));

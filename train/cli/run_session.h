@@ -8,7 +8,7 @@
 namespace maki {
 
 /// Requires: what Session requires. Returns the exit code: 0, or that of the interrupt. Throws what Session throws; a
-/// Diverged error ends with the command that returns to the last good checkpoint.
+/// DivergedError error ends with the command that returns to the last good checkpoint.
 int run_session(const Config& config, Trainer& trainer, const RunDirectory& run);
 
 }  // namespace maki

@@ -23,14 +23,14 @@ Config new_config(const TrainOptions& options, std::optional<InitialWeights>& we
   if (options.init_from.empty()) {
     options.flags.apply(config, "quickstart");
   } else {
-    config = weights.emplace(options.init_from).configure(options.flags);
+    config = weights.emplace(options.init_from).make_config(options.flags);
   }
   if (!options.corpus.empty()) config.corpus = options.corpus;
   check(!config.corpus.empty(), "train: needs a CORPUS: a file, a directory, - or @stories");
   check((config.include.empty() && config.exclude.empty()) || std::ranges::any_of(config.corpus, is_directory),
         "include and exclude: choose among the files of a directory; give a directory, or leave them out");
   if (config.out.empty()) config.out = default_run_path(config.corpus.front());
-  resolve(config);
+  fill_dependent_defaults(config);
   validate(config);
   return config;
 }
@@ -45,15 +45,15 @@ void load_initial_weights(const std::optional<InitialWeights>& weights, Trainer&
 }
 
 // Trains; takes the files of the run back if there is no memory for its first step.
-int train_claimed(const Config& config, Trainer& trainer, const RunDirectory& run, NewRun& claimed) {
+int train_claimed(const Config& config, Trainer& trainer, const RunDirectory& run, RunClaim& claimed) {
   try {
     return run_session(config, trainer, run);
   } catch (const std::bad_alloc&) {
-    if (trainer.steps() == 0) claimed.take_back();
+    if (trainer.steps() == 0) claimed.roll_back();
     throw;
-  } catch (const OutOfMemory& error) {
+  } catch (const OutOfMemoryError& error) {
     if (trainer.steps() > 0) throw;
-    claimed.take_back();
+    claimed.roll_back();
     fail("{} (--batch-size, --block-size, --n-embd); {} was removed again", error.what(), config.out);
   }
 }
@@ -68,7 +68,7 @@ int start_run(const TrainOptions& options) {
   Config config = new_config(options, weights);
   use_threads(config);
   const RunDirectory run(config.out);
-  require_free(run);  // before time is spent on reading a large text
+  require_unoccupied(run);  // before time is spent on reading a large text
 
   // The text itself is freed once it is encoded.
   const Dataset data = make_dataset(read_corpus(config.corpus, corpus_options(config)), config.val_fraction,
@@ -81,8 +81,8 @@ int start_run(const TrainOptions& options) {
   load_initial_weights(weights, trainer, config);
   const std::string echo = to_toml(config);
   const DeferInterrupts deferred;
-  NewRun claimed(run, echo);
-  commit_file(posix(), run.config_file(), {as_bytes(echo)});
+  RunClaim claimed(run, echo);
+  replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(echo)});
   return train_claimed(config, trainer, run, claimed);
 }
 

@@ -85,7 +85,7 @@ int bench_generate(const GenerateFlags& o) {
   GenerateBench bench(workload);
   bench.fill_context();
   bench.verify();
-  const Timings times = time_calls([&] { bench.fill_context(); }, {.calls = o.windows});
+  const Timings times = measure_calls([&] { bench.fill_context(); }, {.calls = o.windows});
   const std::int64_t memory = peak_memory_bytes();
   const double bandwidth = measure_read_bytes_per_second();
   const double seconds = times.median() / static_cast<double>(bench.tokens());
@@ -105,14 +105,14 @@ int bench_generate(const GenerateFlags& o) {
     fmt::print("{}\n", facts.dump(2));
     return 0;
   }
-  fmt::print("machine  {}, {}: reads at {:.1f} GB/s\n", kernels::target(), counted(threads(), "thread"),
+  fmt::print("machine  {}, {}: reads at {:.1f} GB/s\n", kernels::target(), pluralize(threads(), "thread"),
              1e-9 * bandwidth);
   fmt::print("token    {:.4f} ms ({} windows of {} tokens, each from an empty cache): {:.0f} tokens per second\n",
              1e3 * seconds, times.count(), bench.tokens(), 1 / seconds);
   fmt::print("         reading {:.1f} MB of weights once at that bandwidth takes {:.4f} ms, {:.0f}% of that time{}\n",
              1e-6 * bench.weight_bytes(), 1e3 * reading, 100 * reading / seconds,
              reading > seconds ? ": the weights stay in the caches" : "");
-  if (times.unsteady()) to_stderr("{}\n", times.caveat());
+  if (times.is_noisy()) to_stderr("{}\n", times.noise_warning());
   return 0;
 }
 
@@ -123,7 +123,7 @@ void add_bench_generate(CLI::App& bench, Verb& chosen) {
       "generate",
       "Measure generation token by token, compared with reading every weight once at the measured bandwidth");
   const auto o = std::make_shared<GenerateFlags>(*command);
-  add_number(*command, "--steps", o->windows, 0, kMostCount,
+  add_number(*command, "--steps", o->windows, 0, kMaxCount,
              "context windows to generate; 0: as many as fit into three seconds, from 10 to 1000");
   command->add_flag("--json", o->json, "print the results as JSON");
   command->callback([o, &chosen] { chosen = [o] { return bench_generate(*o); }; });

@@ -48,7 +48,7 @@ Config stored_config(const std::string& run) {
 // The given text, else that of the run, read with the run's options.
 Corpus corpus_of(const EvalOptions& o) {
   Config config = o.corpus.empty() ? stored_config(o.run) : Config();
-  config.corpus = o.corpus.empty() ? sources_again(o.run, {}, config.corpus) : o.corpus;
+  config.corpus = o.corpus.empty() ? resume_sources(o.run, {}, config.corpus) : o.corpus;
   if (o.invalid_utf8) set_field(config, find_field("invalid_utf8"), *o.invalid_utf8);
   if (o.encoding) config.encoding = *o.encoding;
   if (!o.include.empty()) config.include = o.include;
@@ -57,7 +57,7 @@ Corpus corpus_of(const EvalOptions& o) {
 }
 
 int evaluate_run(const EvalOptions& o) {
-  const Unknown unknown = unknown_named(o.unknown);
+  const Unknown unknown = parse_unknown_policy(o.unknown);
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   Corpus corpus = corpus_of(o);
@@ -72,10 +72,10 @@ int evaluate_run(const EvalOptions& o) {
   dataset.tokenizer = loaded.tokenizer;
   dataset.val = encode_pieces(*loaded.tokenizer, known.pieces);
   const LanguageModelTask task(config, dataset);
-  const std::int64_t batches = task.eval_batches(Part::val), taken = batches_taken(o.eval_batches, batches);
+  const std::int64_t batches = task.eval_batches(Part::val), taken = sampled_batch_count(o.eval_batches, batches);
   const auto loss = mean_loss(*loaded.model, task, Part::val, o.eval_batches, {});
-  check<Diverged>(std::isfinite(loss->mean), "{}: the loss of this model is {}; the model has diverged", loaded.path,
-                  loss->mean);
+  check<DivergedError>(std::isfinite(loss->mean), "{}: the loss of this model is {}; the model has diverged",
+                       loaded.path, loss->mean);
   const auto count = static_cast<double>(dataset.val.size());
   std::size_t bytes = 0;
   for (const std::string_view piece : known.pieces) bytes += piece.size();
@@ -98,9 +98,9 @@ int evaluate_run(const EvalOptions& o) {
     fmt::print("{}\n", facts.dump(2));
     return 0;
   }
-  fmt::print("checkpoint   {} (step {})\n", printable(loaded.path), loaded.state.step);
+  fmt::print("checkpoint   {} (step {})\n", escape_unprintable(loaded.path), loaded.state.step);
   fmt::print("text         {}, {}{}\n", own ? "validation part of the run's text" : "whole text",
-             counted(loss->targets, "target"),
+             pluralize(loss->targets, "target"),
              taken < batches ? fmt::format(" ({} of {} batches, spread evenly)", taken, batches) : "");
   if (known.unknown > 0) fmt::print("unknown      {}; the results below are for the rest\n", known.describe());
   fmt::print("loss         {:.4f} nats per token, {:.4f} per character\n", loss->mean, per_character);
@@ -120,7 +120,7 @@ void add_eval(CLI::App& app, Verb& chosen) {
   command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
       ->type_name("WHICH")
       ->take_last();
-  add_number(*command, "--eval-batches", o->eval_batches, 0, kMostCount,
+  add_number(*command, "--eval-batches", o->eval_batches, 0, kMaxCount,
              "batches to evaluate, spread evenly over the text; 0: all");
   command
       ->add_option("--unknown", o->unknown,
@@ -134,7 +134,7 @@ void add_eval(CLI::App& app, Verb& chosen) {
   reading("encoding", o->encoding)->type_name("NAME")->take_last();
   for (CLI::Option* const globs : {reading("include", o->include), reading("exclude", o->exclude)})
     globs->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("GLOB");
-  add_number(*command, "--threads", o->threads, 0, kMostThreads,
+  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
   command->add_flag("--json", o->json, "print the results as JSON");
   command->callback([o, &chosen] { chosen = [o] { return evaluate_run(*o); }; });

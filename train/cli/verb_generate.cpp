@@ -73,14 +73,14 @@ std::string read_prompt(const GenerateFlags& o, const Tokenizer& tokenizer) {
                                                     : o.prompt;
   const auto bad = invalid_utf8(prompt);
   check<CorpusError>(!bad, "prompt: must be UTF-8; the byte at offset {} is not", bad.value_or(0));
-  const KnownText known = known_text(tokenizer, {prompt}, unknown_named(o.unknown));
+  const KnownText known = known_text(tokenizer, {prompt}, parse_unknown_policy(o.unknown));
   if (known.unknown > 0) to_stderr("prompt: {}\n", known.describe());
   return std::string(known.pieces[0]);
 }
 
 void check_options(const GenerateFlags& o) {
   check(o.overflow == "recompute" || o.overflow == "stop", "overflow: must be recompute or stop; got {}", o.overflow);
-  unknown_named(o.unknown);
+  parse_unknown_policy(o.unknown);
   check(std::ranges::none_of(o.text.stop, &std::string::empty), "stop: must not be empty");
   check(o.input.empty() || o.input == "-",
         "generate: after RUN only - is allowed, for a prompt from standard input; got {}; give a text with --prompt",
@@ -149,7 +149,7 @@ TextEnd write_sample(const GenerateFlags& o, const LoadedModel& loaded, const st
   if (text.end == TextEnd::window)
     to_stderr("the context window of {} tokens is full; to continue past it: --overflow recompute\n",
               loaded.state.config.block_size);
-  to_stderr("{} in {:.2f} s, {:.0f} tokens per second\n", counted(text.tokens, "token"), seconds,
+  to_stderr("{} in {:.2f} s, {:.0f} tokens per second\n", pluralize(text.tokens, "token"), seconds,
             per_second(static_cast<double>(text.tokens), seconds));
   if (more) output.write("---\n");
   return text.end;
@@ -172,7 +172,7 @@ int generate(GenerateFlags& o) {
     for (std::int64_t sample = 0; sample < o.samples; ++sample) {
       if (write_sample(o, loaded, prompt, ids, sample, output) == TextEnd::interrupt) return interrupt_exit_code();
     }
-  } catch (const BadLogits& error) {
+  } catch (const BadLogitsError& error) {
     output.end_line();
     fail<CheckpointError>("{}: {}", loaded.path, error.what());
   }
@@ -196,14 +196,14 @@ void add_generate(CLI::App& app, Verb& chosen) {
                    "characters of the prompt that are not in the vocabulary: refuse, leave out or replace them [error]")
       ->type_name("error|skip|replace")
       ->take_last();
-  add_number(*command, "--max-tokens", o->text.generate.max_tokens, 0, kMostCount, "tokens to generate");
-  add_number(*command, "-n,--samples", o->samples, 1, kMostCount, "texts to generate, with a line --- between them");
-  add_number(*command, "--temperature", sampling.temperature, 0, kMostCount,
+  add_number(*command, "--max-tokens", o->text.generate.max_tokens, 0, kMaxCount, "tokens to generate");
+  add_number(*command, "-n,--samples", o->samples, 1, kMaxCount, "texts to generate, with a line --- between them");
+  add_number(*command, "--temperature", sampling.temperature, 0, kMaxCount,
              "randomness of the choice; 0: always the most likely token");
-  add_number(*command, "--top-k", sampling.top_k, 0, kMostCount, "choose among the k most likely tokens; 0: all");
+  add_number(*command, "--top-k", sampling.top_k, 0, kMaxCount, "choose among the k most likely tokens; 0: all");
   add_number(*command, "--top-p", sampling.top_p, 0, 1,
              "choose among the fewest tokens that together have this probability");
-  add_number(*command, "--seed", o->seed, 0, kMostSeed, "seed of the random choices [a fresh one, printed to stderr]");
+  add_number(*command, "--seed", o->seed, 0, kMaxSeed, "seed of the random choices [a fresh one, printed to stderr]");
   command->add_option("--stop", o->text.stop, "end the text before this string; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -215,7 +215,7 @@ void add_generate(CLI::App& app, Verb& chosen) {
                    "when the context window is full: continue from its second half, or stop [recompute]")
       ->type_name("recompute|stop")
       ->take_last();
-  add_number(*command, "--threads", o->threads, 0, kMostThreads,
+  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
   command->add_flag("--json", o->json, "print one line of JSON per text: prompt, text, seed, speed and why it ended");
   command->callback([o, prompt, &chosen] {

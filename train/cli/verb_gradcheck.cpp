@@ -99,12 +99,12 @@ int report(const std::vector<GradcheckResult>& results, bool json) {
 // argument exactly at the kink.
 void perturb(ParameterStore& store, std::uint64_t seed) {
   for (const auto& parameter : store.parameters()) {
-    const RandomStream stream(seed, Purpose::gradcheck, parameter->name() + " moved");
+    const RandomStream stream(seed, RandomPurpose::gradcheck, parameter->name() + " moved");
     const auto values = store.values().values<double>().subspan(static_cast<std::size_t>(parameter->offset()),
                                                                 static_cast<std::size_t>(parameter->shape().numel()));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.1 * stream.normal(i);
   }
-  store.touch();
+  store.mark_changed();
 }
 
 int run_gradcheck(const GradcheckFlags& o) {

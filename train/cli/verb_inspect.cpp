@@ -92,8 +92,8 @@ nlohmann::ordered_json verify(const InspectOptions& o) {
     facts.push_back({{"path", verdict.path}, {"resumable", good}});
     if (!good) facts.back()["fault"] = verdict.fault;
     if (o.json || (!good && list.size() == 1)) continue;
-    fmt::print("{}\n",
-               good ? printable(verdict.path) + ": can be resumed" : "cannot be resumed: " + printable(verdict.fault));
+    fmt::print("{}\n", good ? escape_unprintable(verdict.path) + ": can be resumed"
+                            : "cannot be resumed: " + escape_unprintable(verdict.fault));
   }
   if (faults.empty()) return facts;
   if (o.json) fmt::print("{}\n", json_text({{"verified", false}, {"checkpoints", facts}}));
@@ -131,12 +131,13 @@ void print_json(const InspectOptions& o, const ContainerReader& file, const Chec
 
 void print_text(const ContainerReader& file, const CheckpointState& state, const std::vector<TensorEntry>& tensors,
                 bool verified) {
-  fmt::print("{}\nstep         {}\nbytes        {}{}\n", printable(file.path()), state.step,
-             grouped(static_cast<std::int64_t>(file.file_size())), verified ? ", all verified" : "");
+  fmt::print("{}\nstep         {}\nbytes        {}{}\n", escape_unprintable(file.path()), state.step,
+             with_separators(static_cast<std::int64_t>(file.file_size())), verified ? ", all verified" : "");
   fmt::print("text         {} characters, {} training tokens, {} validation tokens, hash {}\n",
-             grouped(state.characters), grouped(state.train_tokens), grouped(state.val_tokens), state.corpus_hash);
+             with_separators(state.characters), with_separators(state.train_tokens), with_separators(state.val_tokens),
+             state.corpus_hash);
   fmt::print("tokenizer    {}, vocabulary of {}\nparameters   {}\n\n", load_tokenizer(state.tokenizer)->kind(),
-             state.vocab_size, grouped(parameters_of(tensors)));
+             state.vocab_size, with_separators(parameters_of(tensors)));
   for (const TensorEntry& entry : tensors) {
     fmt::print("  {:28} {:14} {}\n", entry.name, to_string(entry.shape), to_string(entry.group));
   }

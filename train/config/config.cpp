@@ -47,7 +47,7 @@ constexpr Preset kPresets[] = {
 
 void check_choice(const Field& field, const std::string& value) {
   if (field.choices.empty() || std::ranges::find(field.choices, value) != field.choices.end()) return;
-  fail("{}: must be one of {}; got {}{}", field.name, fmt::join(field.choices, ", "), shortened(value),
+  fail("{}: must be one of {}; got {}{}", field.name, fmt::join(field.choices, ", "), truncate_for_message(value),
        nearest_hint(value, field.choices));
 }
 
@@ -57,13 +57,14 @@ struct SetFromText {
   std::string_view text;
 
   void operator()(std::int64_t Config::*member) const {
-    config.*member = whole_number(field.name, text, field.low, field.high);
+    config.*member = parse_integer(field.name, text, field.low, field.high);
   }
   void operator()(double Config::*member) const {
-    config.*member = decimal_number(field.name, text, field.low, field.high);
+    config.*member = parse_number(field.name, text, field.low, field.high);
   }
   void operator()(bool Config::*member) const {
-    check(text == "true" || text == "false", "{}: must be true or false; got {}", field.name, shortened(text));
+    check(text == "true" || text == "false", "{}: must be true or false; got {}", field.name,
+          truncate_for_message(text));
     config.*member = text == "true";
   }
   void operator()(std::string Config::*member) const {
@@ -97,11 +98,11 @@ void apply_preset(Config& config, const std::string& name) {
   for (const Preset& preset : kPresets) {
     if (preset.name == name) return preset.apply(config);
   }
-  fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), shortened(name),
+  fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), truncate_for_message(name),
        nearest_hint(name, preset_names()));
 }
 
-void resolve(Config& config) {
+void fill_dependent_defaults(Config& config) {
   if (config.lr_decay_steps != 0) return;
   check(config.max_steps > 0,
         "lr_decay_steps: must be given if max_steps is 0, because it is the step at which the schedule ends");
@@ -122,7 +123,7 @@ void validate(const Config& c) {
           phase.min_lr, phase.learning_rate);
   }
   check(c.init_from.empty() || is_hash(c.init_from),
-        "init_from: must be a hash of 32 lower-case hexadecimal digits; got {}", shortened(c.init_from));
+        "init_from: must be a hash of 32 lower-case hexadecimal digits; got {}", truncate_for_message(c.init_from));
   check_paths(c);
 }
 
@@ -143,8 +144,8 @@ void check_paths(const Config& c) {
   }
 }
 
-std::vector<Difference> training_differences(const Config& a, const Config& b) {
-  std::vector<Difference> list;
+std::vector<FieldDifference> training_differences(const Config& a, const Config& b) {
+  std::vector<FieldDifference> list;
   for (const Field& field : fields()) {
     if (!field.is_training()) continue;
     const std::string first = field_text(a, field), second = field_text(b, field);

@@ -23,10 +23,10 @@ struct Phase {
 
 /// The newest schema of the configuration in a checkpoint, which new runs use. Adding a training field raises it by
 /// one: see Field::since and docs/formats.md.
-inline constexpr std::int64_t kSchema = 2;
+inline constexpr std::int64_t kConfigSchema = 2;
 
 struct Config {
-  std::int64_t schema = kSchema;  ///< of the run's checkpoints; a run keeps the one it began with
+  std::int64_t schema = kConfigSchema;  ///< of the run's checkpoints; a run keeps the one it began with
   // Model.
   std::string model = "gpt";
   std::int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
@@ -44,7 +44,7 @@ struct Config {
   double learning_rate = 1e-3, min_lr = 1e-4, beta1 = 0.9, beta2 = 0.99, momentum = 0, weight_decay = 0.1;
   bool nesterov = false;
   std::string schedule = "cosine";
-  std::int64_t warmup_steps = 100, lr_decay_steps = 0;  // 0: max_steps, see resolve()
+  std::int64_t warmup_steps = 100, lr_decay_steps = 0;  // 0: max_steps, see fill_dependent_defaults()
   // The run.
   std::vector<std::string> corpus, include, exclude;
   std::string encoding, out, target;
@@ -104,15 +104,15 @@ std::vector<std::string> preset_names();
 /// preset.
 void apply_preset(Config& config, const std::string& name);
 /// The size limit of a configuration in TOML. apply_toml() refuses larger ones, and to_toml() writes none.
-inline constexpr std::size_t kMostConfigBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
 /// Overwrites the fields that the TOML text sets; `name` is the name of the text in messages. Throws Error, naming the
 /// line, unless the text is valid TOML with known keys and allowed values, and Error if it has more than
-/// kMostConfigBytes bytes or so many dots that its tables might be nested too deeply for the parser.
+/// kMaxConfigBytes bytes or so many dots that its tables might be nested too deeply for the parser.
 void apply_toml(Config& config, std::string_view text, const std::string& name);
 
 /// Sets the fields whose default is the value of another field (lr_decay_steps = max_steps). Throws Error if both are
 /// 0.
-void resolve(Config& config);
+void fill_dependent_defaults(Config& config);
 /// Throws Error unless the values of the fields are consistent with each other, and whatever check_paths() throws. (The
 /// range of each single value was checked when it was set.)
 void validate(const Config& config);
@@ -126,8 +126,8 @@ std::string to_toml(const Config& config);
 /// The configuration that a checkpoint stores: the training fields alone, one line each, in the canonical form of
 /// `config.schema`. A field is written only in the schemas that contain it. Schema 1 has no line `schema`.
 std::string training_toml(const Config& config);
-/// Parses what training_toml() wrote, in any schema up to kSchema. Throws CheckpointError if the schema is newer, and
-/// Error if the text is not in canonical form.
+/// Parses what training_toml() wrote, in any schema up to kConfigSchema. Throws CheckpointError if the schema is newer,
+/// and Error if the text is not in canonical form.
 Config read_training_toml(std::string_view text);
 
 /// The phases that a checkpoint of this step records: those that start before it. Adding a phase therefore changes no
@@ -139,10 +139,10 @@ Phase last_phase(const Config& config);
 /// end.
 bool schedule_ends(const Config& config);
 
-struct Difference {
+struct FieldDifference {
   std::string name, first, second;
 };
 /// The training fields in which two configurations differ, with both values as TOML (init_from without quotes).
-std::vector<Difference> training_differences(const Config& a, const Config& b);
+std::vector<FieldDifference> training_differences(const Config& a, const Config& b);
 
 }  // namespace maki

@@ -67,10 +67,10 @@ std::vector<Field> make_fields() {
              "fraction of every file's characters, from its end, used for validation; 0: none"),
       number("batch_size", training, &C::batch_size, 1, 1e6, "sequences per micro-batch"),
       number("grad_accum", training, &C::grad_accum, 1, 1e6, "micro-batches per optimizer step"),
-      number("seed", training, &C::seed, 0, kMostSeed, "seed of initial weights, data order and dropout"),
+      number("seed", training, &C::seed, 0, kMaxSeed, "seed of initial weights, data order and dropout"),
       number("label_smoothing", training, &C::label_smoothing, 0, 0.99,
              "fraction of the target probability that is spread evenly over all tokens"),
-      number("grad_clip", training, &C::grad_clip, 0, kMostCount, "maximum gradient norm; 0: no clipping"),
+      number("grad_clip", training, &C::grad_clip, 0, kMaxCount, "maximum gradient norm; 0: no clipping"),
       choice("optimizer", training, &C::optimizer, {"adamw", "adam", "sgd"}, "optimizer"),
       number("learning_rate", training, &C::learning_rate, 0, 1e3, "peak learning rate"),
       number("min_lr", training, &C::min_lr, 0, 1e3, "learning rate at the end of the schedule"),
@@ -78,32 +78,32 @@ std::vector<Field> make_fields() {
       number("beta2", training, &C::beta2, 0, 0.9999999, "Adam: decay rate of the second moment"),
       number("momentum", training, &C::momentum, 0, 0.9999999, "SGD: momentum"),
       boolean("nesterov", training, &C::nesterov, "SGD: use Nesterov momentum"),
-      number("weight_decay", training, &C::weight_decay, 0, kMostCount,
+      number("weight_decay", training, &C::weight_decay, 0, kMaxCount,
              "weight decay of tensors with two or more dimensions"),
       choice("schedule", training, &C::schedule, {"cosine", "linear", "constant", "inverse_sqrt", "wsd"},
              "learning-rate schedule"),
-      number("warmup_steps", training, &C::warmup_steps, 0, kMostCount, "steps of linear warm-up"),
-      number("lr_decay_steps", training, &C::lr_decay_steps, 0, kMostCount,
+      number("warmup_steps", training, &C::warmup_steps, 0, kMaxCount, "steps of linear warm-up"),
+      number("lr_decay_steps", training, &C::lr_decay_steps, 0, kMaxCount,
              "step at which the schedule ends; 0: max_steps"),
       text("out", &C::out, "run directory; default runs/<corpus>-<n>"),
-      number("max_steps", run, &C::max_steps, 0, kMostCount, "total number of optimizer steps"),
-      number("threads", run, &C::threads, 0, kMostThreads,
+      number("max_steps", run, &C::max_steps, 0, kMaxCount, "total number of optimizer steps"),
+      number("threads", run, &C::threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else all cores; results do not depend on it"),
-      number("eval_interval", run, &C::eval_interval, 1, kMostCount, "steps between evaluations"),
+      number("eval_interval", run, &C::eval_interval, 1, kMaxCount, "steps between evaluations"),
       number(
-          "eval_batches", run, &C::eval_batches, -1, kMostCount,
+          "eval_batches", run, &C::eval_batches, -1, kMaxCount,
           "batches per evaluation, spread evenly over the validation text; 0: all of it; -1: as many as cost a tenth "
           "of the training between two evaluations"),
       boolean("early_stop", run, &C::early_stop,
               "stop when the model is overfitting: the validation loss no longer improves but the training loss still "
               "falls"),
-      number("patience", run, &C::patience, 1, kMostCount,
+      number("patience", run, &C::patience, 1, kMaxCount,
              "evaluations without a new best before early_stop ends the run"),
-      number("checkpoint_interval", run, &C::checkpoint_interval, 1, kMostCount, "steps between checkpoints"),
-      number("keep_last", run, &C::keep_last, 1, kMostCount, "recent checkpoints to keep, in addition to the best"),
-      number("sample_interval", run, &C::sample_interval, 0, kMostCount,
+      number("checkpoint_interval", run, &C::checkpoint_interval, 1, kMaxCount, "steps between checkpoints"),
+      number("keep_last", run, &C::keep_last, 1, kMaxCount, "recent checkpoints to keep, in addition to the best"),
+      number("sample_interval", run, &C::sample_interval, 0, kMaxCount,
              "steps between sample texts during training; 0: none"),
-      number("log_interval", run, &C::log_interval, 1, kMostCount,
+      number("log_interval", run, &C::log_interval, 1, kMaxCount,
              "steps between training lines in metrics.jsonl and the log"),
       {"target",
        run,
@@ -142,7 +142,7 @@ const Field& find_field(std::string_view name) {
   if (found != fields().end()) return *found;
   std::vector<std::string> names = {"corpus"};
   for (const Field& field : fields()) names.push_back(field.name);
-  fail("configuration: unknown field {}{}", shortened(name), nearest_hint(name, names));
+  fail("configuration: unknown field {}{}", truncate_for_message(name), nearest_hint(name, names));
 }
 
 }  // namespace maki

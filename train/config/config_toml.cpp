@@ -20,7 +20,7 @@ std::string display_text(const toml::node& node) {
   if (node.is_table()) return "a table";
   std::ostringstream out;
   out << toml::toml_formatter(node);
-  return shortened(out.str());
+  return truncate_for_message(out.str());
 }
 
 // A TOML value as the text that the option of the field would have. Throws if its type is not that of the field.
@@ -84,11 +84,11 @@ Phase read_phase(const toml::table& table) {
     if (word == "start" || word == "end") {
       const toml::value<std::int64_t>* const step = node.as_integer();
       check(step != nullptr, "{}: must be a whole number; got {}", word, display_text(node));
-      (word == "start" ? phase.start : phase.end) = whole_number(word, fmt::format("{}", step->get()), 0, kMostCount);
+      (word == "start" ? phase.start : phase.end) = parse_integer(word, fmt::format("{}", step->get()), 0, kMaxCount);
       continue;
     }
     check(std::ranges::find(kPhaseKeys, word) != std::end(kPhaseKeys), "phases: unknown key {}; the keys are {}",
-          shortened(word), fmt::join(kPhaseKeys, ", "));
+          truncate_for_message(word), fmt::join(kPhaseKeys, ", "));
     const Field& field = find_field(word);
     set_field(values, field, toml_text(field, node));
   }
@@ -128,14 +128,14 @@ std::string quoted_list(const std::vector<std::string>& entries) {
 }
 
 toml::table parse(std::string_view text, const std::string& name) {
-  check(text.size() <= kMostConfigBytes, "{}: must have at most {} bytes; got {}", name, kMostConfigBytes, text.size());
+  check(text.size() <= kMaxConfigBytes, "{}: must have at most {} bytes; got {}", name, kMaxConfigBytes, text.size());
   check(count_dots(text) <= kMaxDots,
         "{}: must have at most {} dots; got {}; shorten its `corpus` list to the directory that holds the files", name,
         kMaxDots, count_dots(text));
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
-    fail("{}: line {}: {}", name, error.source().begin.line, shortened(error.description(), 400));
+    fail("{}: line {}: {}", name, error.source().begin.line, truncate_for_message(error.description(), 400));
   }
 }
 
@@ -172,10 +172,10 @@ std::int64_t take_schema(toml::table& table) {
   check(number != nullptr && number->get() >= 1,
         "its configuration: schema must be a whole number of at least 1; got {}", display_text(*node));
   const std::int64_t schema = number->get();
-  check<CheckpointError>(schema <= kSchema,
+  check<CheckpointError>(schema <= kConfigSchema,
                          "its configuration has schema {}, but this version of maki reads schemas up to {}; use the "
                          "version that wrote it, or a newer one",
-                         schema, kSchema);
+                         schema, kConfigSchema);
   table.erase("schema");
   return schema;
 }
@@ -223,10 +223,10 @@ std::string to_toml(const Config& config) {
                         field.kind == FieldClass::run ? "run: " : "", field.help);
   }
   text += optional_lines(config);
-  check(text.size() <= kMostConfigBytes && count_dots(text) <= kMaxDots,
+  check(text.size() <= kMaxConfigBytes && count_dots(text) <= kMaxDots,
         "corpus: the paths of {} sources are too long for config.toml, which must have at most {} bytes and {} dots; "
         "give the directory that holds them",
-        config.corpus.size(), kMostConfigBytes, kMaxDots);
+        config.corpus.size(), kMaxConfigBytes, kMaxDots);
   return text;
 }
 

@@ -20,15 +20,15 @@ BestCheckpoint::BestCheckpoint(Trainer& trainer, const RunDirectory& run, std::f
 // Losses over different shares of the data cannot be compared. When `best` was set, all were over the same share, so
 // then it is the best one. Its loss may be over another share than the line of its step says, if it was measured again
 // after the share had changed.
-std::optional<Measured> BestCheckpoint::candidate(std::vector<Measured> evaluations, bool named_is_usable) const {
-  const auto has_share = [this](const Measured& evaluation) { return evaluation.share == share_; };
+std::optional<EvalPoint> BestCheckpoint::candidate(std::vector<EvalPoint> evaluations, bool named_is_usable) const {
+  const auto has_share = [this](const EvalPoint& evaluation) { return evaluation.share == share_; };
   if (named_is_usable && !std::ranges::all_of(evaluations, has_share)) {
-    const auto line = std::ranges::find(evaluations, named_->step, &Measured::step);
-    return line == evaluations.end() ? Measured{named_->step, named_->loss, 0, 0} : *line;
+    const auto line = std::ranges::find(evaluations, named_->step, &EvalPoint::step);
+    return line == evaluations.end() ? EvalPoint{named_->step, named_->loss, 0, 0} : *line;
   }
   if (named_is_usable) evaluations.insert(evaluations.begin(), {named_->step, named_->loss, share_, 0});
-  std::ranges::stable_sort(evaluations, {}, &Measured::loss);
-  const auto intact = std::ranges::find_if(evaluations, is_intact_, &Measured::step);
+  std::ranges::stable_sort(evaluations, {}, &EvalPoint::loss);
+  const auto intact = std::ranges::find_if(evaluations, is_intact_, &EvalPoint::step);
   return intact == evaluations.end() ? std::nullopt : std::optional(*intact);
 }
 
@@ -43,11 +43,11 @@ void BestCheckpoint::explain_pointer(bool usable) const {
                     best_ ? fmt::format("the best is now step {}", best_->step) : "there is no best now"));
 }
 
-void BestCheckpoint::find(std::vector<Measured> evaluations, const std::function<bool()>& stop) {
-  std::erase_if(evaluations, [](const Measured& evaluation) { return evaluation.step == 0; });
+void BestCheckpoint::find(std::vector<EvalPoint> evaluations, const std::function<bool()>& stop) {
+  std::erase_if(evaluations, [](const EvalPoint& evaluation) { return evaluation.step == 0; });
   const bool usable = named_ && named_->step > 0 && named_->step <= trainer_.steps() && is_intact_(named_->step);
-  const std::optional<Measured> found = candidate(std::move(evaluations), usable);
-  if (found) best_ = Best{found->step, found->loss};
+  const std::optional<EvalPoint> found = candidate(std::move(evaluations), usable);
+  if (found) best_ = BestPointer{found->step, found->loss};
   explain_pointer(usable);
   if (found && found->share != share_) {
     if (const auto loss = measure(found->step, /*whole=*/false, stop)) {
@@ -62,12 +62,12 @@ void BestCheckpoint::find(std::vector<Measured> evaluations, const std::function
   if (named_ && !best_) run_.clear_best();
 }
 
-bool BestCheckpoint::is_improved_by(const Measured& evaluation) const {
+bool BestCheckpoint::is_improved_by(const EvalPoint& evaluation) const {
   return evaluation.step > 0 && (!best_ || evaluation.loss < best_->loss);
 }
 
-void BestCheckpoint::set(const Measured& evaluation) {
-  best_ = Best{evaluation.step, evaluation.loss};
+void BestCheckpoint::set(const EvalPoint& evaluation) {
+  best_ = BestPointer{evaluation.step, evaluation.loss};
   run_.set_best(*best_);
 }
 

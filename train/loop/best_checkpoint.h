@@ -22,19 +22,19 @@ class BestCheckpoint {
   /// Finds the best of these evaluations whose checkpoint is intact, and points `best` to it. Where evaluations covered
   /// another share of the validation data than this run's do from now on, the checkpoint is measured again; `stop` ends
   /// that. Requires: the checkpoint of the trainer's step exists.
-  void find(std::vector<Measured> evaluations, const std::function<bool()>& stop);
+  void find(std::vector<EvalPoint> evaluations, const std::function<bool()>& stop);
 
-  const std::optional<Best>& best() const { return best_; }
+  const std::optional<BestPointer>& best() const { return best_; }
   /// Step 0 is never the best: its weights are random, or those of another run.
-  bool is_improved_by(const Measured& evaluation) const;
-  void set(const Measured& evaluation);
+  bool is_improved_by(const EvalPoint& evaluation) const;
+  void set(const EvalPoint& evaluation);
 
   /// The validation loss of the checkpoint of a step, over the usual share or the `whole` data; nullopt if `stop` says
   /// yes. Afterwards the trainer has its own values again, loaded from the checkpoint of its step.
   std::optional<double> measure(std::int64_t step, bool whole, const std::function<bool()>& stop);
 
  private:
-  std::optional<Measured> candidate(std::vector<Measured> evaluations, bool named_is_usable) const;
+  std::optional<EvalPoint> candidate(std::vector<EvalPoint> evaluations, bool named_is_usable) const;
   void explain_pointer(bool usable) const;
 
   Trainer& trainer_;
@@ -42,8 +42,8 @@ class BestCheckpoint {
   std::function<bool(std::int64_t)> is_intact_;
   std::function<void(const std::string&)> note_;
   double share_;
-  std::optional<Best> named_;  // what the pointer `best` said when the session began
-  std::optional<Best> best_;
+  std::optional<BestPointer> named_;  // what the pointer `best` said when the session began
+  std::optional<BestPointer> best_;
 };
 
 }  // namespace maki

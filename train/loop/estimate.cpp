@@ -58,11 +58,11 @@ std::optional<std::int64_t> left_in_group(const std::string& root, const GroupFi
 MemoryNeed memory_needed(const Config& c, std::int64_t vocab_size) {
   ParameterStore planned(dtype_named(c.dtype));
   const std::unique_ptr<Model> model = make_model(c, vocab_size, Scope(planned));
-  planned.lay_out();
+  planned.assign_offsets();
   const std::int64_t size = size_of(planned.dtype()), trainable = planned.trainable().size() * size;
   MemoryNeed need;
   need.parameters = planned.numel();
-  need.values = planned.range(Group::frozen).end * size;
+  need.values = planned.range(ParamGroup::frozen).end * size;
   // With gradient accumulation, GradientTree keeps the sums of 1, 2, 4, … consecutive micro-batches.
   const std::int64_t buffers = c.grad_accum == 1 ? 1 : 1 + std::bit_width(static_cast<std::uint64_t>(c.grad_accum));
   need.gradients = buffers * trainable;
@@ -88,7 +88,7 @@ std::optional<std::int64_t> available_memory(const std::string& root) {
   return least;
 }
 
-std::string bytes_text(std::int64_t bytes) {
+std::string format_bytes(std::int64_t bytes) {
   const auto number = static_cast<double>(bytes);
   if (bytes >= 1'000'000'000) return fmt::format("{:.1f} GB", number / 1e9);
   if (bytes >= 1'000'000) return fmt::format("{:.0f} MB", number / 1e6);

@@ -29,7 +29,9 @@ LossSum batch_loss(const Model& model, const Task& task, Part part, std::int64_t
 
 }  // namespace
 
-std::int64_t batches_taken(std::int64_t most, std::int64_t count) { return most > 0 ? std::min(most, count) : count; }
+std::int64_t sampled_batch_count(std::int64_t most, std::int64_t count) {
+  return most > 0 ? std::min(most, count) : count;
+}
 
 // floor((2i + 1) · count / (2 · taken)), without forming the product, which can exceed 64 bits.
 std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count) {
@@ -41,7 +43,7 @@ std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count
 
 std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part part, std::int64_t most,
                                   const std::function<bool()>& stop) {
-  const std::int64_t count = task.eval_batches(part), taken = batches_taken(most, count);
+  const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
   const AsRecorded rounding;
   LossSum sum;
   for (std::int64_t i = 0; i < taken; ++i) {
@@ -51,9 +53,9 @@ std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part par
   return sum.mean();
 }
 
-std::optional<WholeLoss> whole_loss(const Model& model, const Task& task, Part part, std::int64_t most,
-                                    const std::function<bool()>& stop) {
-  const std::int64_t count = task.eval_batches(part), taken = batches_taken(most, count);
+std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, const Task& task, Part part,
+                                                        std::int64_t most, const std::function<bool()>& stop) {
+  const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
   const AsRecorded rounding;
   LossSum whole, sample;
   for (std::int64_t batch = 0, i = 0; batch < count; ++batch) {
@@ -64,7 +66,7 @@ std::optional<WholeLoss> whole_loss(const Model& model, const Task& task, Part p
     sample.add(loss);
     ++i;
   }
-  return WholeLoss{whole.mean(), sample.mean()};
+  return FullAndSampledLoss{whole.mean(), sample.mean()};
 }
 
 }  // namespace maki

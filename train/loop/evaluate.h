@@ -15,7 +15,7 @@ struct MeanLoss {
 };
 
 /// How many of `count` batches an evaluation covers that is limited to `most` batches (0: no limit).
-std::int64_t batches_taken(std::int64_t most, std::int64_t count);
+std::int64_t sampled_batch_count(std::int64_t most, std::int64_t count);
 /// The index of the i-th of `taken` batches spread evenly over `count` batches: the middle one of the i-th of `taken`
 /// equal parts. Indices ascend, and are the identity if taken == count, so every evaluation of a text covers the same
 /// batches. Requires 0 <= i < taken <= count; throws Error otherwise.
@@ -27,11 +27,11 @@ std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part par
                                   const std::function<bool()>& stop);
 
 /// Mean losses over the whole text, and over the batches that mean_loss() would cover.
-struct WholeLoss {
+struct FullAndSampledLoss {
   MeanLoss whole, sample;
 };
 /// Computes both in one pass, with the same bits as two calls of mean_loss(). `most` and `stop` as there.
-std::optional<WholeLoss> whole_loss(const Model& model, const Task& task, Part part, std::int64_t most,
-                                    const std::function<bool()>& stop);
+std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, const Task& task, Part part,
+                                                        std::int64_t most, const std::function<bool()>& stop);
 
 }  // namespace maki

@@ -35,7 +35,7 @@ std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer);
 /// Continues `prompt` (ids), of which the model reads the last ones that fit its context. Requires: `prompt` is not
 /// empty. `write` receives the new text in pieces of whole characters, as soon as they cannot be part of a stop string.
 /// The text is a function of (model, prompt, options, `sample`). `interrupted` is called after every token and ends the
-/// text by returning true. Throws BadLogits, and what `write` throws.
+/// text by returning true. Throws BadLogitsError, and what `write` throws.
 GeneratedText generate_text(const Generator& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
                             const TextOptions& options, std::uint64_t sample,
                             const std::function<void(std::string_view)>& write,

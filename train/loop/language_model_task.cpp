@@ -52,7 +52,7 @@ CheckpointState LanguageModelTask::data_state() const {
   state.train_tokens = static_cast<std::int64_t>(dataset_.train.size());
   state.val_tokens = static_cast<std::int64_t>(dataset_.val.size());
   state.corpus_hash = dataset_.corpus_hash;
-  state.best_loss = dataset_.best_loss.value_or(0);
+  state.best_possible_loss = dataset_.best_possible_loss.value_or(0);
   state.tokenizer = dataset_.tokenizer->save();
   return state;
 }

@@ -24,7 +24,7 @@ class LanguageModelTask final : public Task {
   std::int64_t eval_batches(Part part) const override;
   void fill_eval(Part part, std::int64_t i, Batch& batch) const override;
   CheckpointState data_state() const override;
-  std::optional<double> best_possible_loss() const override { return dataset_.best_loss; }
+  std::optional<double> best_possible_loss() const override { return dataset_.best_possible_loss; }
   std::optional<std::string> sample(const Model& model, std::uint64_t seed, std::int64_t step,
                                     const std::function<bool()>& stop) const override;
 

@@ -16,7 +16,7 @@ namespace {
 void check_layout(const ContainerReader& file, const CheckpointState& state, ParameterStore& planned) {
   check_sections(file, optimizer_options(state.config));
   const auto model = make_model(state.config, state.vocab_size, Scope(planned));
-  planned.lay_out();
+  planned.assign_offsets();
   check_tensors(file, planned);
 }
 
@@ -48,8 +48,8 @@ CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
 
 void verify_checkpoint(const RunDirectory& run, const std::string& path) {
   const std::int64_t step = check_resumable(path, run.file_system()).step;
-  check<LostFile>(run.checkpoint_file(step) == path, "{}: contains the state of step {}, not of the step in its name",
-                  path, step);
+  check<CorruptFile>(run.checkpoint_file(step) == path,
+                     "{}: contains the state of step {}, not of the step in its name", path, step);
 }
 
 LoadedModel::LoadedModel(const std::string& file, const std::string& dtype)
@@ -61,7 +61,7 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
       tokenizer(load_tokenizer(state.tokenizer)),
       store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
       model(make_model(state.config, state.vocab_size, Scope(store))) {
-  store.seal_undrawn();
+  store.seal_uninitialized();
   if (dtype.empty() || dtype == state.config.dtype) {
     load_values(file, store);
     return;
@@ -69,7 +69,7 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
   // Another type: loaded as it was written, then converted parameter by parameter, because the padding differs.
   ParameterStore written(dtype_named(state.config.dtype));
   const auto same = make_model(state.config, state.vocab_size, Scope(written));
-  written.seal_undrawn();
+  written.seal_uninitialized();
   load_values(file, written);
   for (std::size_t i = 0; i < written.parameters().size(); ++i) {
     const Tensor converted = convert(written.parameters()[i]->value(), store.dtype());
@@ -77,7 +77,7 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
       std::ranges::copy(converted.values<T>(), store.values().data<T>() + store.parameters()[i]->offset());
     });
   }
-  store.touch();
+  store.mark_changed();
 }
 
 const Generator& LoadedModel::generator() const {

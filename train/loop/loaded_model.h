@@ -10,13 +10,13 @@
 
 namespace maki {
 
-/// Throws LostFile unless the sections and tensors of the file are those of the model and optimizer that its
+/// Throws CorruptFile unless the sections and tensors of the file are those of the model and optimizer that its
 /// configuration describes. Allocates no memory for the model.
 void check_model(const ContainerReader& file, const CheckpointState& state);
-/// Returns the state in the file. Throws LostFile unless training can resume from it: every byte passes its checksum;
-/// configuration, tokenizer, tensors and moments are consistent; and all numbers are finite. Throws CheckpointError if
-/// the file cannot be read, so that nothing is known about it.
-CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix());
+/// Returns the state in the file. Throws CorruptFile unless training can resume from it: every byte passes its
+/// checksum; configuration, tokenizer, tensors and moments are consistent; and all numbers are finite. Throws
+/// CheckpointError if the file cannot be read, so that nothing is known about it.
+CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix_file_system());
 /// The same for a checkpoint of a run, whose step must also be the one in its file name.
 void verify_checkpoint(const RunDirectory& run, const std::string& path);
 

@@ -19,7 +19,7 @@ std::string text_of_characters(std::int64_t n) {
 }  // namespace
 
 Dataset random_dataset(std::int64_t vocab_size, std::int64_t tokens, std::uint64_t seed) {
-  const RandomStream stream(seed, Purpose::shuffle, "benchmark");
+  const RandomStream stream(seed, RandomPurpose::shuffle, "benchmark");
   Dataset dataset;
   dataset.tokenizer = make_tokenizer("char", text_of_characters(vocab_size));
   std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));

@@ -50,7 +50,7 @@ bool Session::has_intact_checkpoint(std::int64_t step) const {
     const CheckpointState there = check_resumable(file, run_.file_system());
     return there.step == step && there.corpus_hash == state_.corpus_hash &&
            training_differences(there.config, config_at(step)).empty();
-  } catch (const LostFile&) {
+  } catch (const CorruptFile&) {
     return false;
   }
 }
@@ -89,23 +89,23 @@ void Session::prune() {
 bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
   auto evaluation = trainer_.evaluate(stop, whole);
   if (!evaluation) return false;
-  const auto overfitting_since = overfitting_with(&*evaluation);
-  const bool ends = overfitting_since && config_.early_stop && evaluation->step < config_.max_steps;
+  const auto find_overfitting = overfitting_with(&*evaluation);
+  const bool ends = find_overfitting && config_.early_stop && evaluation->step < config_.max_steps;
   if (ends && evaluation->val_share < 1) {  // the last evaluation of a run covers the whole text
     evaluation = trainer_.evaluate(stop, /*whole=*/true);
     if (!evaluation) return false;
   }
   if (ends) save_and_point();
   last_evaluation_ = evaluation;
-  const bool best = evaluation->val_loss && best_.is_improved_by(evaluation->measured());
+  const bool best = evaluation->val_loss && best_.is_improved_by(evaluation->point());
   if (best) {
     save();
-    best_.set(evaluation->measured());
+    best_.set(evaluation->point());
     prune();
   }
   // Last, so that a line in metrics.jsonl means that everything else about the evaluation was completed.
   report([&](SessionListener& listener) { listener.on_eval(*evaluation, best); });
-  if (overfitting_since) report_overfitting(*overfitting_since, ends);
+  if (find_overfitting) report_overfitting(*find_overfitting, ends);
   stopped_early_ = ends;
   return true;
 }
@@ -114,15 +114,15 @@ bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
 // evaluations of the current phase of the schedule count.
 std::optional<std::int64_t> Session::overfitting_with(const EvalReport* newest) const {
   if (!has_validation_) return std::nullopt;
-  std::vector<Measured> evaluations = metrics_.validations();
-  if (newest != nullptr) evaluations.push_back(newest->measured());
+  std::vector<EvalPoint> evaluations = metrics_.validations();
+  if (newest != nullptr) evaluations.push_back(newest->point());
   if (evaluations.empty() || evaluations.back().step % config_.eval_interval != 0) return std::nullopt;
   const std::vector<Phase> begun = phases_before(config_, evaluations.back().step + 1);
-  return overfitting_since(evaluations,
-                           {.interval = config_.eval_interval,
-                            .after = begun.empty() ? 0 : begun.back().start,
-                            .share = trainer_.val_share()},
-                           config_.patience);
+  return find_overfitting(evaluations,
+                          {.interval = config_.eval_interval,
+                           .after = begun.empty() ? 0 : begun.back().start,
+                           .share = trainer_.val_share()},
+                          config_.patience);
 }
 
 void Session::report_overfitting(std::int64_t best_step, bool ends) {
@@ -134,12 +134,12 @@ void Session::report_overfitting(std::int64_t best_step, bool ends) {
 // random streams are not used by training.
 void Session::write_sample() {
   const std::int64_t step = trainer_.steps(), interval = config_.sample_interval;
-  if (interval == 0 || step == 0 || step % interval != 0 || metrics_.sampled(step)) return;
+  if (interval == 0 || step == 0 || step % interval != 0 || metrics_.has_sample(step)) return;
   std::optional<std::string> text;
   try {
     text = trainer_.task().sample(trainer_.model(), static_cast<std::uint64_t>(config_.seed), step, stop_.requested);
-  } catch (const BadLogits& error) {
-    fail<Diverged>("diverged: step {}: {}", step, error.what());
+  } catch (const BadLogitsError& error) {
+    fail<DivergedError>("diverged: step {}: {}", step, error.what());
   }
   if (text) report([&](SessionListener& listener) { listener.on_sample(step, *text); });
 }
@@ -159,7 +159,7 @@ void Session::count_step(const StepReport& step, double seconds) {
 }
 
 SessionEnd Session::train() {
-  if (const auto best = overfitting_with(nullptr); best && config_.early_stop && metrics_.evaluated(trainer_.steps())) {
+  if (const auto best = overfitting_with(nullptr); best && config_.early_stop && metrics_.has_eval(trainer_.steps())) {
     report_overfitting(*best, /*ends=*/true);
     return SessionEnd::already_ended;
   }
@@ -168,7 +168,7 @@ SessionEnd Session::train() {
     const std::int64_t step = trainer_.steps();
     const bool end = step == config_.max_steps;
     if (step == 0 || end || step % config_.checkpoint_interval == 0) save_and_point();
-    const bool due = (end || step % config_.eval_interval == 0) && !metrics_.evaluated(step);
+    const bool due = (end || step % config_.eval_interval == 0) && !metrics_.has_eval(step);
     const bool interrupted = due && !evaluate(stop_.requested, /*whole=*/end);
     if (!interrupted) write_sample();
     if ((end || stopped_early_) && !interrupted) break;
@@ -186,7 +186,7 @@ SessionEnd Session::train() {
 SessionEnd Session::stop_now() {
   const std::int64_t step = trainer_.steps();
   save_and_point();
-  const bool unmeasured = step > 0 && step < config_.max_steps && has_validation_ && !metrics_.evaluated(step);
+  const bool unmeasured = step > 0 && step < config_.max_steps && has_validation_ && !metrics_.has_eval(step);
   const bool evaluates = unmeasured && stop_.may_evaluate && stop_.may_evaluate();
   report([&](SessionListener& listener) { listener.on_interrupt(step, evaluates); });
   if (evaluates) evaluate({}, /*whole=*/false);
@@ -203,7 +203,7 @@ void Session::finish() {
 
 // The loss of the best checkpoint over the whole validation text, as `maki eval` measures it.
 void Session::report_best() {
-  const std::optional<Best>& best = best_.best();
+  const std::optional<BestPointer>& best = best_.best();
   if (!best) return;
   double loss = best->loss, share = trainer_.val_share();
   if (share < 1) {

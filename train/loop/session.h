@@ -33,13 +33,13 @@ struct StopRequest {
 class Session {
  public:
   /// Requires: the trainer has the state of the step to continue from, and the run directory exists and is locked. All
-  /// arguments outlive the session. Throws CheckpointError if the run directory cannot be read or written, and Diverged
-  /// if the best checkpoint, measured again, has a loss that is not finite.
+  /// arguments outlive the session. Throws CheckpointError if the run directory cannot be read or written, and
+  /// DivergedError if the best checkpoint, measured again, has a loss that is not finite.
   Session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionListener& listener,
           StopRequest stop = {});
 
   /// Trains up to max_steps, until early stopping, or until the stop request, and saves the state. Throws
-  /// CheckpointError if something cannot be saved, and Diverged; a state that is not finite is never saved.
+  /// CheckpointError if something cannot be saved, and DivergedError; a state that is not finite is never saved.
   SessionEnd train();
 
  private:
@@ -66,7 +66,7 @@ class Session {
   Trainer& trainer_;
   const RunDirectory& run_;
   StopRequest stop_;
-  Metrics metrics_;
+  MetricsFile metrics_;
   std::vector<SessionListener*> listeners_;
   CheckpointState state_;
   BestCheckpoint best_;

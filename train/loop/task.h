@@ -44,7 +44,7 @@ class Task {
   /// The lowest loss that is possible on the validation data, in nats per token, where it is known.
   virtual std::optional<double> best_possible_loss() const { return std::nullopt; }
   /// A short text by which a user sees what the model has learned: a function of (weights, seed, step). Nullopt for
-  /// tasks without one, and when `stop`, which is asked now and then, says yes. Throws BadLogits.
+  /// tasks without one, and when `stop`, which is asked now and then, says yes. Throws BadLogitsError.
   virtual std::optional<std::string> sample(const Model&, std::uint64_t /*seed*/, std::int64_t /*step*/,
                                             const std::function<bool()>& /*stop*/) const {
     return std::nullopt;

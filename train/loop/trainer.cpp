@@ -48,7 +48,7 @@ Trainer::Trainer(const Config& config, const Task& task, bool initial_values)
   if (initial_values) {
     store_.seal(static_cast<std::uint64_t>(config.seed));
   } else {
-    store_.seal_undrawn();
+    store_.seal_uninitialized();
   }
 }
 
@@ -90,12 +90,12 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
 void Trainer::diverged(const char* what, double value, double scale) {
   store_.clear_gradients();
   tape_.inspect(true);
-  for (std::int64_t micro = 0; micro < config_.grad_accum && tape_.first_bad().empty(); ++micro)
+  for (std::int64_t micro = 0; micro < config_.grad_accum && tape_.first_non_finite().empty(); ++micro)
     run_micro_batch(micro, scale);
-  const std::string culprit = tape_.first_bad();
+  const std::string culprit = tape_.first_non_finite();
   tape_.inspect(false);
   store_.clear_gradients();
-  fail<Diverged>(
+  fail<DivergedError>(
       "diverged: the {} of step {} is {}; the first tensor that is not finite is the {}; nothing was updated or saved",
       what, steps_ + 1, value, culprit.empty() ? "sum of the gradients" : culprit);
 }
@@ -104,7 +104,7 @@ void Trainer::diverged(const char* what, double value, double scale) {
 // before the update, so an update that destroys the values is noticed only here.
 void Trainer::require_finite() {
   const auto require = [this](bool finite, const std::string& what) {
-    check<Diverged>(finite, "diverged: after step {} {} not finite; the state was not saved", steps_, what);
+    check<DivergedError>(finite, "diverged: after step {} {} not finite; the state was not saved", steps_, what);
   };
   require(std::isfinite(global_norm(store_.values())), "the values of the parameters are");
   for (const Optimizer::Moment& moment : optimizer_.moments())
@@ -117,21 +117,21 @@ void Trainer::require_finite() {
 }
 
 EvalSample eval_sample(const Config& c) {
-  constexpr std::int64_t kMostOfTraining = 20;
-  if (c.eval_batches >= 0) return {kMostOfTraining, c.eval_batches};
+  constexpr std::int64_t kMaxTrainingBatches = 20;
+  if (c.eval_batches >= 0) return {kMaxTrainingBatches, c.eval_batches};
   const std::int64_t affordable = 3 * c.eval_interval * c.grad_accum / 10;
-  const std::int64_t train = std::clamp<std::int64_t>(affordable / 4, 1, kMostOfTraining);
+  const std::int64_t train = std::clamp<std::int64_t>(affordable / 4, 1, kMaxTrainingBatches);
   return {train, std::max<std::int64_t>(1, affordable - train)};
 }
 
 double Trainer::finite_loss(const MeanLoss& loss) const {
-  check<Diverged>(std::isfinite(loss.mean), "diverged: the evaluation loss at step {} is {}", steps_, loss.mean);
+  check<DivergedError>(std::isfinite(loss.mean), "diverged: the evaluation loss at step {} is {}", steps_, loss.mean);
   return loss.mean;
 }
 
 double Trainer::val_share() const {
   const std::int64_t count = task_.eval_batches(Part::val);
-  return static_cast<double>(batches_taken(eval_sample(config_).val, count)) / static_cast<double>(count);
+  return static_cast<double>(sampled_batch_count(eval_sample(config_).val, count)) / static_cast<double>(count);
 }
 
 std::optional<double> Trainer::validation_loss(const std::function<bool()>& stop, bool whole) {
@@ -154,7 +154,7 @@ std::optional<EvalReport> Trainer::evaluate(const std::function<bool()>& stop, b
     if (!report.val_loss) return std::nullopt;
     return report;
   }
-  const auto losses = whole_loss(*model_, task_, Part::val, sample.val, stop);
+  const auto losses = full_and_sampled_loss(*model_, task_, Part::val, sample.val, stop);
   if (!losses) return std::nullopt;
   report.sampled_val_share = std::exchange(report.val_share, 1);
   report.val_loss = finite_loss(losses->whole);

@@ -54,15 +54,15 @@ class Trainer {
   Tape& tape() { return tape_; }  ///< for an observer
 
   /// One optimizer step. `stop` is called before every micro-batch; if it returns true, the step is abandoned, nothing
-  /// has changed, and the result is nullopt. Throws Diverged, before any update, if the loss or the gradient is not
-  /// finite.
+  /// has changed, and the result is nullopt. Throws DivergedError, before any update, if the loss or the gradient is
+  /// not finite.
   std::optional<StepReport> step(const std::function<bool()>& stop = {});
-  /// Throws Diverged unless the state is fit to be saved: every value and moment is finite, and so is the loss of a
-  /// forward pass over the first micro-batch of the next step. (Before the first step there is no forward pass, because
-  /// nothing has changed the initial values yet.)
+  /// Throws DivergedError unless the state is fit to be saved: every value and moment is finite, and so is the loss of
+  /// a forward pass over the first micro-batch of the next step. (Before the first step there is no forward pass,
+  /// because nothing has changed the initial values yet.)
   void require_finite();
   /// Mean losses over eval_sample(), and over the `whole` validation text if asked for. `stop` is called before every
-  /// batch; if it returns true, the result is nullopt. Throws Diverged if a loss is not finite.
+  /// batch; if it returns true, the result is nullopt. Throws DivergedError if a loss is not finite.
   std::optional<EvalReport> evaluate(const std::function<bool()>& stop = {}, bool whole = false);
   /// The mean loss over the same sample of the validation text, or over the `whole` text. `stop` and errors as above.
   std::optional<double> validation_loss(const std::function<bool()>& stop = {}, bool whole = false);

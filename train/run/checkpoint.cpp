@@ -22,12 +22,12 @@ constexpr std::int64_t kMaxCharacters = std::int64_t{1} << 50;
 // records follows from the length of the section, whose checksum was verified.
 struct StateRecord {
   std::int64_t step, vocab_size, characters, train_tokens, val_tokens;
-  double best_loss;
+  double best_possible_loss;
   std::array<char, 32> corpus_hash;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(step, vocab_size, characters, train_tokens, val_tokens, best_loss, corpus_hash);
+    archive(step, vocab_size, characters, train_tokens, val_tokens, best_possible_loss, corpus_hash);
   }
 };
 
@@ -60,18 +60,18 @@ std::vector<Record> decode(const ContainerReader& file, const char* section) {
   static const std::size_t kPreamble = encode<Record>({}).size();
   static const std::size_t kSize = encode<Record>({Record{}}).size() - kPreamble;
   const std::string bytes = file.read(section);
-  check<LostFile>(bytes.size() >= kPreamble && (bytes.size() - kPreamble) % kSize == 0,
-                  "{}: section {} must hold a whole number of records; got {} bytes", file.path(), section,
-                  bytes.size());
+  check<CorruptFile>(bytes.size() >= kPreamble && (bytes.size() - kPreamble) % kSize == 0,
+                     "{}: section {} must hold a whole number of records; got {} bytes", file.path(), section,
+                     bytes.size());
   std::vector<Record> records((bytes.size() - kPreamble) / kSize);
   try {
     std::istringstream stream(bytes);
     cereal::PortableBinaryInputArchive archive(stream);
     for (Record& record : records) archive(record);
   } catch (const cereal::Exception& error) {
-    fail<LostFile>("{}: section {} cannot be read: {}", file.path(), section, error.what());
+    fail<CorruptFile>("{}: section {} cannot be read: {}", file.path(), section, error.what());
   }
-  check<LostFile>(encode(records) == bytes, "{}: section {} is not in canonical form", file.path(), section);
+  check<CorruptFile>(encode(records) == bytes, "{}: section {} is not in canonical form", file.path(), section);
   return records;
 }
 
@@ -96,28 +96,30 @@ TensorEntry to_entry(const Parameter& p) { return {p.name(), p.shape(), p.group(
 
 void check_length(const ContainerReader& file, const std::string& section, std::int64_t elements, DType dtype) {
   const auto bytes = static_cast<std::uint64_t>(elements * size_of(dtype));
-  check<LostFile>(file.length(section) == bytes, "{}: section {} must have {} bytes; got {}", file.path(), section,
-                  bytes, file.length(section));
+  check<CorruptFile>(file.length(section) == bytes, "{}: section {} must have {} bytes; got {}", file.path(), section,
+                     bytes, file.length(section));
 }
 
-// Runs an action that reads bytes whose checksum matched. Its errors mean that the file is damaged and become LostFile,
-// except CheckpointError (a newer version wrote the file) and OutOfMemory, which says nothing about the file.
+// Runs an action that reads bytes whose checksum matched. Its errors mean that the file is damaged and become
+// CorruptFile, except CheckpointError (a newer version wrote the file) and OutOfMemoryError, which says nothing about
+// the file.
 template <class Action>
 void errors_mean_damage(const ContainerReader& file, const Action& action) {
   try {
     action();
   } catch (const CheckpointError& error) {
     fail<CheckpointError>("{}: {}", file.path(), error.what());
-  } catch (const OutOfMemory&) {
+  } catch (const OutOfMemoryError&) {
     throw;
   } catch (const Error& error) {
-    fail<LostFile>("{}: {}", file.path(), error.what());
+    fail<CorruptFile>("{}: {}", file.path(), error.what());
   }
 }
 
 Config read_config(const ContainerReader& file) {
-  check<LostFile>(file.length("config") <= kMostConfigBytes, "{}: its configuration must have at most {} bytes; got {}",
-                  file.path(), kMostConfigBytes, file.length("config"));
+  check<CorruptFile>(file.length("config") <= kMaxConfigBytes,
+                     "{}: its configuration must have at most {} bytes; got {}", file.path(), kMaxConfigBytes,
+                     file.length("config"));
   const std::string text = file.read("config");
   Config config;
   errors_mean_damage(file, [&] {
@@ -152,15 +154,15 @@ class NumberCheck {
   }
 
   void add(Bytes piece) {
-    check<LostFile>(dispatch(dtype_, [&]<class T>() { return numbers_are_valid<T>(piece); }),
-                    "{}: section {} contains {}", file_.path(), section_,
-                    may_be_negative_ ? "a number that is not finite" : "a number that is negative or not finite");
+    check<CorruptFile>(dispatch(dtype_, [&]<class T>() { return numbers_are_valid<T>(piece); }),
+                       "{}: section {} contains {}", file_.path(), section_,
+                       may_be_negative_ ? "a number that is not finite" : "a number that is negative or not finite");
     for (const Gap& gap : gaps_) {
       const std::size_t begin = std::max(gap.begin, at_), end = std::min(gap.end, at_ + piece.size());
       if (begin >= end) continue;
       const Bytes bytes = piece.subspan(begin - at_, end - begin);
       const bool zero = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-      check<LostFile>(zero, "{}: section {}: the padding after {} must be zero", file_.path(), section_, gap.tensor);
+      check<CorruptFile>(zero, "{}: section {}: the padding after {} must be zero", file_.path(), section_, gap.tensor);
     }
     at_ += piece.size();
   }
@@ -203,7 +205,8 @@ void read_numbers(const ContainerReader& file, const std::string& section, Tenso
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state, ParameterStore& store,
                       Optimizer& optimizer) {
   StateRecord record{
-      state.step, state.vocab_size, state.characters, state.train_tokens, state.val_tokens, state.best_loss, {}};
+      state.step, state.vocab_size, state.characters, state.train_tokens, state.val_tokens, state.best_possible_loss,
+      {}};
   check<CheckpointError>(is_hash(state.corpus_hash),
                          "checkpoint: corpus_hash must be 32 lower-case hexadecimal digits; got {}", state.corpus_hash);
   std::ranges::copy(state.corpus_hash, record.corpus_hash.begin());
@@ -217,11 +220,11 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
 
   const std::string config = training_toml(state.config), encoded_state = encode<StateRecord>({record}),
                     encoded_tensors = encode(tensors);
-  std::vector<Section> sections = {{"config", as_bytes(config)},
-                                   {"state", as_bytes(encoded_state)},
-                                   {"tokenizer", as_bytes(state.tokenizer)},
-                                   {"tensors", as_bytes(encoded_tensors)},
-                                   {"values", flat_bytes(store.values())}};
+  std::vector<ContainerSection> sections = {{"config", text_bytes(config)},
+                                            {"state", text_bytes(encoded_state)},
+                                            {"tokenizer", text_bytes(state.tokenizer)},
+                                            {"tensors", text_bytes(encoded_tensors)},
+                                            {"values", flat_bytes(store.values())}};
   for (const Optimizer::Moment& moment : optimizer.moments())
     sections.push_back({moment.name, flat_bytes(moment.values)});
   write_container(fs, path, sections);
@@ -232,8 +235,8 @@ CheckpointState read_state(const ContainerReader& file) {
   CheckpointState state;
   state.config = read_config(file);
   const std::vector<StateRecord> records = decode<StateRecord>(file, "state");
-  check<LostFile>(records.size() == 1, "{}: section state must contain one record; got {}", file.path(),
-                  records.size());
+  check<CorruptFile>(records.size() == 1, "{}: section state must contain one record; got {}", file.path(),
+                     records.size());
   const StateRecord& record = records[0];
   state.step = record.step;
   state.vocab_size = record.vocab_size;
@@ -241,17 +244,18 @@ CheckpointState read_state(const ContainerReader& file) {
   state.train_tokens = record.train_tokens;
   state.val_tokens = record.val_tokens;
   state.corpus_hash.assign(record.corpus_hash.begin(), record.corpus_hash.end());
-  state.best_loss = record.best_loss;
+  state.best_possible_loss = record.best_possible_loss;
   state.tokenizer = file.read("tokenizer");
-  const bool sane = state.step >= 0 && state.step <= static_cast<std::int64_t>(kMostCount) && state.vocab_size >= 1 &&
+  const bool sane = state.step >= 0 && state.step <= static_cast<std::int64_t>(kMaxCount) && state.vocab_size >= 1 &&
                     state.characters >= 0 && state.train_tokens >= 0 && state.val_tokens >= 0 &&
-                    std::isfinite(state.best_loss) && state.best_loss >= 0 && state.characters <= kMaxCharacters &&
-                    state.train_tokens <= 4 * kMaxCharacters && state.val_tokens <= 4 * kMaxCharacters;
-  check<LostFile>(sane, "{}: a number in section state is out of range", file.path());
-  check<LostFile>(is_hash(state.corpus_hash), "{}: its corpus hash must be 32 lower-case hexadecimal digits; got {}",
-                  file.path(), state.corpus_hash);
-  check<LostFile>(phases_before(state.config, state.step) == state.config.phases,
-                  "{}: every phase of its configuration must start before its step {}", file.path(), state.step);
+                    std::isfinite(state.best_possible_loss) && state.best_possible_loss >= 0 &&
+                    state.characters <= kMaxCharacters && state.train_tokens <= 4 * kMaxCharacters &&
+                    state.val_tokens <= 4 * kMaxCharacters;
+  check<CorruptFile>(sane, "{}: a number in section state is out of range", file.path());
+  check<CorruptFile>(is_hash(state.corpus_hash), "{}: its corpus hash must be 32 lower-case hexadecimal digits; got {}",
+                     file.path(), state.corpus_hash);
+  check<CorruptFile>(phases_before(state.config, state.step) == state.config.phases,
+                     "{}: every phase of its configuration must start before its step {}", file.path(), state.step);
   errors_mean_damage(file, [&] { check_vocabulary(state); });
   return state;
 }
@@ -260,34 +264,34 @@ std::vector<TensorEntry> read_tensors(const ContainerReader& file) {
   std::vector<TensorEntry> entries;
   for (const TensorRecord& record : decode<TensorRecord>(file, "tensors")) {
     const std::string name(record.name.begin(), std::ranges::find(record.name, '\0'));
-    const bool sane = record.rank <= Shape::kMaxRank && record.group < kGroups.size() && is_name(name, kNameSize) &&
-                      record.offset >= 0 && record.offset < (std::int64_t{1} << 58);
-    check<LostFile>(sane, "{}: its list of tensors is damaged", file.path());
+    const bool sane = record.rank <= Shape::kMaxRank && record.group < kParamGroups.size() &&
+                      is_name(name, kNameSize) && record.offset >= 0 && record.offset < (std::int64_t{1} << 58);
+    check<CorruptFile>(sane, "{}: its list of tensors is damaged", file.path());
     try {
-      entries.push_back(
-          {name, Shape(std::span(record.extents).first(record.rank)), static_cast<Group>(record.group), record.offset});
+      entries.push_back({name, Shape(std::span(record.extents).first(record.rank)),
+                         static_cast<ParamGroup>(record.group), record.offset});
     } catch (const Error& error) {
-      fail<LostFile>("{}: {}", file.path(), error.what());
+      fail<CorruptFile>("{}: {}", file.path(), error.what());
     }
-    check<LostFile>(to_record(entries.back()) == record, "{}: tensor {}: unused bytes of its record must be zero",
-                    file.path(), name);
+    check<CorruptFile>(to_record(entries.back()) == record, "{}: tensor {}: unused bytes of its record must be zero",
+                       file.path(), name);
   }
   return entries;
 }
 
 void check_tensors(const ContainerReader& file, const ParameterStore& store) {
   const std::vector<TensorEntry> entries = read_tensors(file);
-  check<LostFile>(entries.size() == store.parameters().size(), "{}: has {} tensors where the model has {}", file.path(),
-                  entries.size(), store.parameters().size());
+  check<CorruptFile>(entries.size() == store.parameters().size(), "{}: has {} tensors where the model has {}",
+                     file.path(), entries.size(), store.parameters().size());
   const auto describe = [](const TensorEntry& e) {
     return fmt::format("{} {} ({}, offset {})", e.name, e.shape, to_string(e.group), e.offset);
   };
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const TensorEntry wanted = to_entry(*store.parameters()[i]);
-    check<LostFile>(entries[i] == wanted, "{}: has {} where the model has {}", file.path(), describe(entries[i]),
-                    describe(wanted));
+    check<CorruptFile>(entries[i] == wanted, "{}: has {} where the model has {}", file.path(), describe(entries[i]),
+                       describe(wanted));
   }
-  check_length(file, "values", store.range(Group::frozen).end, store.dtype());
+  check_length(file, "values", store.range(ParamGroup::frozen).end, store.dtype());
 }
 
 void check_moments(const ContainerReader& file, const ParameterStore& store, const OptimizerOptions& options) {
@@ -300,12 +304,12 @@ void check_sections(const ContainerReader& file, const OptimizerOptions& options
   for (const std::string& moment : moment_names(options)) wanted.push_back(moment);
   const auto& there = file.entries();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    check<LostFile>(i < there.size(), "{}: has no section {}", file.path(), wanted[i]);
-    check<LostFile>(there[i].name == wanted[i], "{}: has section {} in the place of section {}", file.path(),
-                    there[i].name, wanted[i]);
+    check<CorruptFile>(i < there.size(), "{}: has no section {}", file.path(), wanted[i]);
+    check<CorruptFile>(there[i].name == wanted[i], "{}: has section {} in the place of section {}", file.path(),
+                       there[i].name, wanted[i]);
   }
-  check<LostFile>(there.size() == wanted.size(), "{}: has an unknown section {}", file.path(),
-                  there[std::min(wanted.size(), there.size() - 1)].name);
+  check<CorruptFile>(there.size() == wanted.size(), "{}: has an unknown section {}", file.path(),
+                     there[std::min(wanted.size(), there.size() - 1)].name);
 }
 
 void check_numbers(const ContainerReader& file, DType dtype, const OptimizerOptions& options) {
@@ -320,7 +324,7 @@ void check_numbers(const ContainerReader& file, DType dtype, const OptimizerOpti
 void load_values(const ContainerReader& file, ParameterStore& store) {
   check_tensors(file, store);
   read_numbers(file, "values", store.values());
-  store.touch();
+  store.mark_changed();
 }
 
 void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer) {

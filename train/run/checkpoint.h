@@ -31,49 +31,50 @@ struct CheckpointState {
   std::int64_t vocab_size = 0;
   std::int64_t characters = 0;  ///< of the corpus, in code points
   std::int64_t train_tokens = 0, val_tokens = 0;
-  std::string corpus_hash;  ///< 32 hexadecimal digits, lower case
-  double best_loss = 0;     ///< entropy of a built-in corpus in nats per token; 0: unknown
-  Config config;            ///< only its training fields are stored
-  std::string tokenizer;    ///< Tokenizer::save()
+  std::string corpus_hash;        ///< 32 hexadecimal digits, lower case
+  double best_possible_loss = 0;  ///< entropy of a built-in corpus in nats per token; 0: unknown
+  Config config;                  ///< only its training fields are stored
+  std::string tokenizer;          ///< Tokenizer::save()
 };
 
-/// Writes the state after a finished step, through commit_file(). Equal states give equal bytes. Throws CheckpointError
-/// if the file cannot be written, if corpus_hash is not a hash, or if a parameter's name is not is_name(name, 128).
+/// Writes the state after a finished step, through replace_file_atomically(). Equal states give equal bytes. Throws
+/// CheckpointError if the file cannot be written, if corpus_hash is not a hash, or if a parameter's name is not
+/// is_name(name, 128).
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state, ParameterStore& store,
                       Optimizer& optimizer);
 
-/// Reads and validates everything except the tensors. Throws LostFile if the file is damaged, if its parts contradict
-/// each other (configuration, tokenizer, vocabulary), or if write_checkpoint() would have written it differently; and
-/// CheckpointError if it cannot be read or its configuration has a newer schema.
+/// Reads and validates everything except the tensors. Throws CorruptFile if the file is damaged, if its parts
+/// contradict each other (configuration, tokenizer, vocabulary), or if write_checkpoint() would have written it
+/// differently; and CheckpointError if it cannot be read or its configuration has a newer schema.
 CheckpointState read_state(const ContainerReader& file);
 
 struct TensorEntry {
   std::string name;
   Shape shape;
-  Group group;
+  ParamGroup group;
   std::int64_t offset;  ///< of its first element in section `values`, in elements
 
   bool operator==(const TensorEntry&) const = default;
 };
-/// The list in section `tensors`. Throws LostFile if it is damaged.
+/// The list in section `tensors`. Throws CorruptFile if it is damaged.
 std::vector<TensorEntry> read_tensors(const ContainerReader& file);
 
-/// Throws LostFile, naming the first difference, unless the tensors of the file are those of the store: the same names,
-/// shapes, groups and offsets. Requires: the store is laid out. It need not be sealed, so that a checkpoint can be
-/// refused before memory is allocated for its model.
+/// Throws CorruptFile, naming the first difference, unless the tensors of the file are those of the store: the same
+/// names, shapes, groups and offsets. Requires: the store is laid out. It need not be sealed, so that a checkpoint can
+/// be refused before memory is allocated for its model.
 void check_tensors(const ContainerReader& file, const ParameterStore& store);
-/// Throws LostFile unless every moment that an optimizer with these options keeps has a section of the right length.
+/// Throws CorruptFile unless every moment that an optimizer with these options keeps has a section of the right length.
 void check_moments(const ContainerReader& file, const ParameterStore& store, const OptimizerOptions& options);
-/// Throws LostFile unless the sections of the file are exactly those of a checkpoint with this optimizer, in their
+/// Throws CorruptFile unless the sections of the file are exactly those of a checkpoint with this optimizer, in their
 /// order.
 void check_sections(const ContainerReader& file, const OptimizerOptions& options);
-/// Throws LostFile unless all values and moments are finite, second moments are not negative, the padding between
+/// Throws CorruptFile unless all values and moments are finite, second moments are not negative, the padding between
 /// tensors is zero, and the checksums of these sections match. Reads them in pieces of 1 MiB.
 void check_numbers(const ContainerReader& file, DType dtype, const OptimizerOptions& options);
-/// Loads the values into a store. Throws what check_tensors() throws, and LostFile if the values are damaged. Requires:
-/// the store is sealed.
+/// Loads the values into a store. Throws what check_tensors() throws, and CorruptFile if the values are damaged.
+/// Requires: the store is sealed.
 void load_values(const ContainerReader& file, ParameterStore& store);
-/// Loads the moments and sets the optimizer's number of steps. Throws LostFile if a moment is missing or damaged.
+/// Loads the moments and sets the optimizer's number of steps. Throws CorruptFile if a moment is missing or damaged.
 void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer);
 
 }  // namespace maki

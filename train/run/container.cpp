@@ -82,13 +82,13 @@ bool is_name(std::string_view name, std::size_t most) {
   return printable && !name.empty() && name.size() < most;
 }
 
-void write_container(FileSystem& fs, const std::string& path, const std::vector<Section>& sections) {
+void write_container(FileSystem& fs, const std::string& path, const std::vector<ContainerSection>& sections) {
   static constexpr std::array<std::byte, kAlignment> kZeros{};
   check<CheckpointError>(sections.size() <= kMaxSections, "{}: must have at most {} sections; got {}", path,
                          kMaxSections, sections.size());
   std::vector<TableEntry> table;
   std::uint64_t offset = sizeof(Header) + sections.size() * sizeof(TableEntry);
-  for (const Section& section : sections) {
+  for (const ContainerSection& section : sections) {
     TableEntry entry{};
     check<CheckpointError>(is_name(section.name, entry.name.size()),
                            "{}: a section's name must be printable ASCII of at most {} bytes; got {}", path,
@@ -103,8 +103,8 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
   const std::string head = header_and_table(
       {kMagic, kVersion, static_cast<std::uint32_t>(sections.size()), offset + kTrailerSize, 0, {}}, table);
 
-  std::vector<Bytes> pieces = {as_bytes(head)};
-  for (const Section& section : sections) {
+  std::vector<Bytes> pieces = {text_bytes(head)};
+  for (const ContainerSection& section : sections) {
     pieces.push_back(section.bytes);
     pieces.push_back(Bytes(kZeros).first(aligned(section.bytes.size()) - section.bytes.size()));
   }
@@ -112,13 +112,13 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
   for (const Bytes piece : pieces) hash.add(piece);
   const std::array<std::byte, kTrailerSize> trailer = hash.finish();
   pieces.push_back(trailer);
-  commit_file(fs, path, pieces);
+  replace_file_atomically(fs, path, pieces);
 }
 
 ContainerReader::ContainerReader(std::string path, FileSystem& fs) : path_(std::move(path)), fs_(fs) {
   // O_NONBLOCK: without it, open() on a named pipe would wait for a writer.
   descriptor_ = fs_.open(path_, O_RDONLY | O_NONBLOCK, 0);
-  check<LostFile>(descriptor_ >= 0 || errno != ENOENT, "{}: cannot be opened: {}", path_, std::strerror(ENOENT));
+  check<CorruptFile>(descriptor_ >= 0 || errno != ENOENT, "{}: cannot be opened: {}", path_, std::strerror(ENOENT));
   check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path_, std::strerror(errno));
   try {
     read_front();
@@ -132,46 +132,47 @@ void ContainerReader::read_front() {
   struct stat status {};
   check<CheckpointError>(fs_.fstat(descriptor_, status) == 0, "{}: cannot be accessed: {}", path_,
                          std::strerror(errno));
-  check<LostFile>(S_ISREG(status.st_mode), "{}: is not a regular file", path_);
+  check<CorruptFile>(S_ISREG(status.st_mode), "{}: is not a regular file", path_);
   file_size_ = static_cast<std::uint64_t>(status.st_size);
-  check<LostFile>(file_size_ >= sizeof(Header) + kTrailerSize, "{}: is too short for a checkpoint ({} bytes)", path_,
-                  file_size_);
+  check<CorruptFile>(file_size_ >= sizeof(Header) + kTrailerSize, "{}: is too short for a checkpoint ({} bytes)", path_,
+                     file_size_);
   Header header;
   read_at(0, std::as_writable_bytes(std::span(&header, 1)));
-  check<LostFile>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
-  // Not a LostFile: a later version of maki may have written it, so it is not proven to be damaged.
+  check<CorruptFile>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
+  // Not a CorruptFile: a later version of maki may have written it, so it is not proven to be damaged.
   check<CheckpointError>(header.version == kVersion,
                          "{}: has format version {}; this version of maki reads format version {}", path_,
                          header.version, kVersion);
-  check<LostFile>(header.file_size == file_size_,
-                  "{}: must have {} bytes according to its header; got {}; it was truncated or extended", path_,
-                  header.file_size, file_size_);
+  check<CorruptFile>(header.file_size == file_size_,
+                     "{}: must have {} bytes according to its header; got {}; it was truncated or extended", path_,
+                     header.file_size, file_size_);
   const std::uint64_t table_end = sizeof(Header) + std::uint64_t{header.sections} * sizeof(TableEntry);
   const std::uint64_t end = file_size_ - kTrailerSize;
-  check<LostFile>(header.sections <= kMaxSections && table_end <= end, "{}: is damaged: its section table is not valid",
-                  path_);
+  check<CorruptFile>(header.sections <= kMaxSections && table_end <= end,
+                     "{}: is damaged: its section table is not valid", path_);
   std::vector<TableEntry> table(header.sections);
   read_at(sizeof(Header), std::as_writable_bytes(std::span(table)));
   std::string stored(reinterpret_cast<const char*>(&header), sizeof header);
   stored.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(TableEntry));
-  check<LostFile>(header_and_table(header, table) == stored, "{}: is damaged: checksum mismatch in header and table",
-                  path_);
-  check<LostFile>(header.zeros == Header{}.zeros, "{}: is damaged: the reserved bytes of the header must be zero",
-                  path_);
+  check<CorruptFile>(header_and_table(header, table) == stored, "{}: is damaged: checksum mismatch in header and table",
+                     path_);
+  check<CorruptFile>(header.zeros == Header{}.zeros, "{}: is damaged: the reserved bytes of the header must be zero",
+                     path_);
 
   // The layout is canonical: each section has exactly one valid offset.
   std::uint64_t expected = table_end;
   for (const TableEntry& entry : table) {
     const std::string name = name_of(entry);
     const bool fits = entry.offset == expected && entry.length <= end - entry.offset;
-    check<LostFile>(fits && !name.empty() && entry.zero == 0, "{}: is damaged: its section table is not valid", path_);
-    check<LostFile>(!has(name), "{}: has two sections named {}", path_, name);
+    check<CorruptFile>(fits && !name.empty() && entry.zero == 0, "{}: is damaged: its section table is not valid",
+                       path_);
+    check<CorruptFile>(!has(name), "{}: has two sections named {}", path_, name);
     entries_.push_back({name, entry.offset, entry.length, entry.hash});
     expected = aligned(entry.offset + entry.length);
-    check<LostFile>(expected <= end, "{}: is damaged: its section table is not valid", path_);
+    check<CorruptFile>(expected <= end, "{}: is damaged: its section table is not valid", path_);
     check_zeros(entry.offset + entry.length, expected);
   }
-  check<LostFile>(expected == end, "{}: is damaged: its section table is not valid", path_);
+  check<CorruptFile>(expected == end, "{}: is damaged: its section table is not valid", path_);
 }
 
 void ContainerReader::check_zeros(std::uint64_t begin, std::uint64_t end) const {
@@ -179,7 +180,7 @@ void ContainerReader::check_zeros(std::uint64_t begin, std::uint64_t end) const 
   const std::span<std::byte> bytes = std::span(gap).first(end - begin);
   read_at(begin, bytes);
   const bool zero = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-  check<LostFile>(zero, "{}: is damaged: bytes {} to {} must be zero", path_, begin, end);
+  check<CorruptFile>(zero, "{}: is damaged: bytes {} to {} must be zero", path_, begin, end);
 }
 
 ContainerReader::~ContainerReader() { fs_.close(descriptor_); }
@@ -189,7 +190,7 @@ void ContainerReader::read_at(std::uint64_t offset, std::span<std::byte> into) c
     const ssize_t n = fs_.pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     check<CheckpointError>(n >= 0, "{}: cannot be read: {}", path_, std::strerror(errno));
-    // Not a LostFile either: the file was long enough when it was opened.
+    // Not a CorruptFile either: the file was long enough when it was opened.
     check<CheckpointError>(n > 0, "{}: became shorter while it was being read", path_);
     into = into.subspan(static_cast<std::size_t>(n));
     offset += static_cast<std::uint64_t>(n);
@@ -202,17 +203,17 @@ bool ContainerReader::has(std::string_view name) const {
 
 const ContainerReader::Entry& ContainerReader::entry(std::string_view name) const {
   const auto found = std::ranges::find(entries_, name, &Entry::name);
-  check<LostFile>(found != entries_.end(), "{}: has no section {}", path_, name);
+  check<CorruptFile>(found != entries_.end(), "{}: has no section {}", path_, name);
   return *found;
 }
 
 void ContainerReader::read(std::string_view name, std::span<std::byte> into) const {
   const Entry& found = entry(name);
-  check<LostFile>(found.length == into.size(), "{}: section {} must have {} bytes; got {}", path_, name, into.size(),
-                  found.length);
+  check<CorruptFile>(found.length == into.size(), "{}: section {} must have {} bytes; got {}", path_, name, into.size(),
+                     found.length);
   read_at(found.offset, into);
-  check<LostFile>(XXH3_64bits(into.data(), into.size()) == found.hash, "{}: section {} is damaged: checksum mismatch",
-                  path_, name);
+  check<CorruptFile>(XXH3_64bits(into.data(), into.size()) == found.hash,
+                     "{}: section {} is damaged: checksum mismatch", path_, name);
 }
 
 std::string ContainerReader::read(std::string_view name) const {
@@ -233,8 +234,8 @@ void ContainerReader::scan(std::string_view name, const std::function<void(Bytes
     use(piece);
     at += piece.size();
   }
-  check<LostFile>(XXH3_64bits_digest(hash.get()) == found.hash, "{}: section {} is damaged: checksum mismatch", path_,
-                  name);
+  check<CorruptFile>(XXH3_64bits_digest(hash.get()) == found.hash, "{}: section {} is damaged: checksum mismatch",
+                     path_, name);
 }
 
 void ContainerReader::verify() const {
@@ -249,7 +250,7 @@ void ContainerReader::verify() const {
   }
   std::array<std::byte, kTrailerSize> trailer;
   read_at(end, trailer);
-  check<LostFile>(trailer == hash.finish(), "{}: is damaged: checksum mismatch", path_);
+  check<CorruptFile>(trailer == hash.finish(), "{}: is damaged: checksum mismatch", path_);
 }
 
 }  // namespace maki

@@ -21,23 +21,23 @@ namespace maki {
 /// than `most`.
 bool is_name(std::string_view name, std::size_t most);
 
-struct Section {
+struct ContainerSection {
   std::string name;  ///< is_name(name, 32)
   Bytes bytes;       ///< not owned
 };
 
-/// Writes a container of at most 64 sections through commit_file(). Throws CheckpointError if it cannot be written or a
-/// name is not allowed.
-void write_container(FileSystem& fs, const std::string& path, const std::vector<Section>& sections);
+/// Writes a container of at most 64 sections through replace_file_atomically(). Throws CheckpointError if it cannot be
+/// written or a name is not allowed.
+void write_container(FileSystem& fs, const std::string& path, const std::vector<ContainerSection>& sections);
 
 /// A container on disk, open until destruction. Every error is a CheckpointError whose message begins with the path,
-/// and is a LostFile if the file is missing or proven to be damaged. Functions that take the name of a section, except
-/// has(), throw LostFile if there is no such section.
+/// and is a CorruptFile if the file is missing or proven to be damaged. Functions that take the name of a section,
+/// except has(), throw CorruptFile if there is no such section.
 class ContainerReader {
  public:
   /// Reads and verifies the header, the table and the padding between sections. All sizes are checked against the size
   /// of the file before memory is allocated. Requires: `fs` outlives the reader.
-  explicit ContainerReader(std::string path, FileSystem& fs = posix());
+  explicit ContainerReader(std::string path, FileSystem& fs = posix_file_system());
   ~ContainerReader();
   ContainerReader(const ContainerReader&) = delete;
   ContainerReader& operator=(const ContainerReader&) = delete;

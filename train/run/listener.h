@@ -29,7 +29,7 @@ struct EvalReport {
   double sampled_val_share = 1;
 
   /// What evaluations of one run are compared by; meaningful only with a validation text.
-  Measured measured() const {
+  EvalPoint point() const {
     if (sampled_val_loss) return {step, *sampled_val_loss, sampled_val_share, train_loss};
     return {step, val_loss.value_or(0), val_share, train_loss};
   }

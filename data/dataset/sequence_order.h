@@ -13,10 +13,10 @@
 namespace maki {
 
 /// Thread safety: immutable; may be used by several threads at once.
-class Windows {
+class SequenceOrder {
  public:
   /// Throws CorpusError unless block_size >= 1 and tokens >= block_size + 1.
-  Windows(std::int64_t tokens, std::int64_t block_size, std::uint64_t seed);
+  SequenceOrder(std::int64_t tokens, std::int64_t block_size, std::uint64_t seed);
 
   std::int64_t per_epoch() const { return per_epoch_; }  ///< N
   /// The first token of a sample >= 0. The inputs of the sample are the T tokens from start on, its targets the T
