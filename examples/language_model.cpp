@@ -3,7 +3,7 @@
 #include <maki/autograd/tape.h>
 #include <maki/data/dataset/batch.h>
 #include <maki/data/stories/stories.h>
-#include <maki/data/tokenizer/tokenizer.h>
+#include <maki/data/tokenizer/char_tokenizer.h>
 #include <maki/nn/generate/generate.h>
 #include <maki/nn/models/gpt.h>
 #include <maki/optim/optimizer.h>

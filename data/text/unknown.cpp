@@ -1,3 +1,5 @@
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 #include "data/text/unknown.h"
 
 #include <map>

@@ -1,4 +1,6 @@
 // The split is exact, a part that is too short is named, and the best possible loss is that of the validation tokens.
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 #include "data/dataset/dataset.h"
 
 #include <cmath>

@@ -1,6 +1,7 @@
 // Decoding returns the bytes that were encoded, errors name characters that the vocabulary lacks, and a saved tokenizer
 // is either read back exactly or refused.
-#include "data/tokenizer/tokenizer.h"
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 
 #include <numeric>
 #include <random>

@@ -1,5 +1,7 @@
 // Checkpoints: everything in them is restored to the last bit, weights are loaded without the optimizer, messages name
 // what does not match, and a forged section with a valid checksum does no harm.
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 #include "train/run/checkpoint.h"
 
 #include <cmath>

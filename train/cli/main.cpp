@@ -99,7 +99,7 @@ int run(int argc, char** argv) {
       "To begin:  maki train @stories   (or your own text file), then:  maki generate runs/stories-1\n"
       "Options of a verb:  maki VERB --help   (or: maki help VERB)");
   Verb verb;
-  for (const auto add : {add_train, add_generate, add_eval, add_inspect, add_gradcheck, add_bench}) add(app, verb);
+  add_verbs(app, verb);
   for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) command->group("Verbs");
   try {
     std::vector<std::string> arguments = canonical_arguments(app, {argv + 1, argv + argc});

@@ -4,6 +4,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
 #include "data/text/printable.h"
+#include "data/tokenizer/tokenizer.h"
 #include "train/config/config.h"
 #include "train/config/models.h"
 #include "train/config/number.h"
@@ -55,7 +56,7 @@ std::vector<Field> make_fields() {
       boolean("tie_weights", model, &C::tie_weights, "share the token embedding with the output layer"),
       choice("activation", model, &C::activation, activation_names(), "activation of the feed-forward layers"),
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "number type of weights and arithmetic"),
-      choice("tokenizer", model, &C::tokenizer, {"char", "byte"}, "unit of a token: character or byte"),
+      choice("tokenizer", model, &C::tokenizer, tokenizer_names(), "unit of a token: character or byte"),
       choice("invalid_utf8", run, &C::invalid_utf8, {"error", "replace"},
              "what to do with bytes that are not UTF-8; at most 1 % of a file is replaced"),
       text("encoding", &C::encoding,
