@@ -1,7 +1,6 @@
 #include "data/tokenizer/char_tokenizer.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "data/text/error.h"
 #include "data/text/utf8.h"
@@ -62,19 +61,6 @@ std::map<char32_t, std::int64_t> CharTokenizer::unknown(std::string_view text) c
     if (id_of(c) < 0) ++counts[c];
   }
   return counts;
-}
-
-std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, std::int64_t>& unknown) {
-  constexpr std::size_t kMost = 12;
-  std::vector<std::pair<char32_t, std::int64_t>> characters(unknown.begin(), unknown.end());
-  std::ranges::stable_sort(characters, std::greater(), [](const auto& entry) { return entry.second; });
-  std::string list;
-  for (std::size_t i = 0; i < std::min(kMost, characters.size()); ++i) {
-    const auto& [c, count] = characters[i];
-    list += (i == 0 ? "" : ", ") + describe_code_point(c) + (count > 1 ? fmt::format(" {} times", count) : "");
-  }
-  if (characters.size() > kMost) list += fmt::format(" and {} more", characters.size() - kMost);
-  return fmt::format("tokenizer: the vocabulary of {} characters lacks these: {}", vocab_size, list);
 }
 
 std::string_view CharTokenizer::bytes(std::int32_t id) const {

@@ -27,9 +27,6 @@ class CharTokenizer : public Tokenizer {
   std::vector<std::int32_t> ids_;    // by code point, up to the largest in the vocabulary; -1: not in the vocabulary
 };
 
-/// The error message for characters that a vocabulary of this size lacks. Lists at most 12, the most frequent first.
-std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, std::int64_t>& unknown);
-
 /// The row of this kind in the table of tokenizer.cpp.
 extern const TokenizerKind kCharTokenizer;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/ranges.h>
+#include <functional>
 
 #include "data/text/error.h"
 #include "data/text/hash.h"
@@ -37,6 +38,19 @@ std::string Tokenizer::hash() const { return hash128_hex(save()); }
 
 void check_token_id(std::int32_t id, std::int64_t vocab_size) {
   check<CorpusError>(id >= 0 && id < vocab_size, "tokenizer: ids must be in [0, {}); got {}", vocab_size, id);
+}
+
+std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, std::int64_t>& unknown) {
+  constexpr std::size_t kMost = 12;
+  std::vector<std::pair<char32_t, std::int64_t>> characters(unknown.begin(), unknown.end());
+  std::ranges::stable_sort(characters, std::greater(), [](const auto& entry) { return entry.second; });
+  std::string list;
+  for (std::size_t i = 0; i < std::min(kMost, characters.size()); ++i) {
+    const auto& [c, count] = characters[i];
+    list += (i == 0 ? "" : ", ") + describe_code_point(c) + (count > 1 ? fmt::format(" {} times", count) : "");
+  }
+  if (characters.size() > kMost) list += fmt::format(" and {} more", characters.size() - kMost);
+  return fmt::format("tokenizer: the vocabulary of {} characters lacks these: {}", vocab_size, list);
 }
 
 std::vector<std::string> tokenizer_names() {

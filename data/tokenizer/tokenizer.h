@@ -59,6 +59,9 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_v
 /// Restores a tokenizer from the bytes of save(). Throws CorpusError for any other bytes.
 std::unique_ptr<Tokenizer> load_tokenizer(std::string_view saved);
 
+/// The error message for characters that a vocabulary of this size lacks. Lists at most 12, the most frequent first.
+std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, std::int64_t>& unknown);
+
 /// Throws CorpusError unless 0 <= id < vocab_size.
 void check_token_id(std::int32_t id, std::int64_t vocab_size);
 

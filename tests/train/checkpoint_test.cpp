@@ -8,7 +8,7 @@
 
 #include "tests/files.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

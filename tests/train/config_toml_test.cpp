@@ -3,8 +3,8 @@
 
 #include "data/text/error.h"
 #include "tests/train/config_messages.h"
-#include "train/cli/resumed_config.h"
-#include "train/run/error.h"
+#include "train/run/stored_config.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -10,7 +10,7 @@
 #include "data/text/hash.h"
 #include "tests/files.h"
 #include "train/run/container.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki::tests {
 

@@ -5,7 +5,7 @@
 
 #include "tests/train/small_checkpoint.h"
 #include "train/loop/loaded_model.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -9,7 +9,7 @@
 
 #include "tests/files.h"
 #include "train/cli/progress.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -6,7 +6,7 @@
 #include <sys/file.h>
 
 #include "tests/files.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

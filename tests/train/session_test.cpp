@@ -8,7 +8,7 @@
 
 #include "tests/train/captured_run.h"
 #include "tests/train/text_trainer.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

@@ -11,7 +11,7 @@
 #include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
 #include "train/loop/trainer.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;

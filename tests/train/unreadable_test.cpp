@@ -6,7 +6,7 @@
 
 #include "tests/train/small_checkpoint.h"
 #include "train/loop/loaded_model.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;

@@ -5,8 +5,8 @@
 #include "data/text/hash.h"
 #include "optim/clip.h"
 #include "train/cli/choose_checkpoint.h"
+#include "train/config/error.h"
 #include "train/loop/loaded_model.h"
-#include "train/run/error.h"
 
 namespace maki {
 InitialWeights::InitialWeights(const std::string& run_or_file)

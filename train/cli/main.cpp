@@ -17,10 +17,10 @@
 #include "data/text/error.h"
 #include "nn/generate/sampler.h"
 #include "train/cli/command_words.h"
+#include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 #include "train/cli/verbs.h"
-#include "train/loop/interrupt.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace {
 

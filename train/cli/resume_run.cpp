@@ -2,16 +2,16 @@
 #include <fmt/format.h>
 
 #include "train/cli/describe_run.h"
+#include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 #include "train/cli/resumed_config.h"
 #include "train/cli/run_corpus.h"
 #include "train/cli/run_session.h"
 #include "train/cli/train_options.h"
-#include "train/loop/interrupt.h"
+#include "train/config/error.h"
 #include "train/loop/language_model_task.h"
 #include "train/loop/loaded_model.h"
 #include "train/loop/restore.h"
-#include "train/run/error.h"
 #include "train/run/metrics.h"
 #include "train/run/run_lock.h"
 #include "train/run/set_aside.h"

@@ -1,9 +1,7 @@
 #include "train/cli/resumed_config.h"
 
-#include <filesystem>
-
 #include "autograd/core/check.h"
-#include "train/run/error.h"
+#include "train/run/stored_config.h"
 
 namespace maki {
 namespace {
@@ -25,17 +23,6 @@ Phase new_phase(const ConfigFlags& flags, Config config, std::int64_t step) {
 }
 
 }  // namespace
-
-void apply_stored_config(Config& config, const RunDirectory& run) {
-  const std::string file = run.config_file();
-  std::error_code unknown;
-  const auto size = std::filesystem::file_size(file, unknown);
-  check<CheckpointError>(unknown || size <= kMaxConfigBytes,
-                         "{}: must have at most {} bytes; got {}; shorten its `corpus` list to the directory that "
-                         "holds the files",
-                         file, kMaxConfigBytes, size);
-  apply_toml(config, read_file_limited(posix_file_system(), file, kMaxConfigBytes), file);
-}
 
 Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
                       std::string& ran_on) {

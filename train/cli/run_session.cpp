@@ -5,9 +5,9 @@
 
 #include "data/text/shell_quote.h"
 #include "train/cli/console.h"
-#include "train/loop/interrupt.h"
+#include "train/cli/interrupt.h"
+#include "train/config/error.h"
 #include "train/loop/session.h"
-#include "train/run/error.h"
 
 namespace maki {
 namespace {

@@ -7,10 +7,10 @@
 #include "data/text/file.h"
 #include "train/cli/describe_run.h"
 #include "train/cli/initial_weights.h"
+#include "train/cli/interrupt.h"
 #include "train/cli/run_corpus.h"
 #include "train/cli/run_session.h"
 #include "train/cli/train_options.h"
-#include "train/loop/interrupt.h"
 #include "train/loop/language_model_task.h"
 #include "train/run/new_run.h"
 

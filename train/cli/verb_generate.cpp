@@ -18,13 +18,13 @@
 #include "train/bench/timing.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
+#include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 #include "train/cli/verbs.h"
+#include "train/config/error.h"
 #include "train/config/number.h"
 #include "train/loop/generate_text.h"
-#include "train/loop/interrupt.h"
 #include "train/loop/loaded_model.h"
-#include "train/run/error.h"
 #include "train/run/run_directory.h"
 
 namespace maki {

@@ -11,9 +11,9 @@
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/progress.h"
 #include "train/cli/verbs.h"
+#include "train/config/error.h"
 #include "train/loop/loaded_model.h"
 #include "train/run/checkpoint.h"
-#include "train/run/error.h"
 #include "train/run/run_directory.h"
 
 namespace maki {

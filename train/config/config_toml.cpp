@@ -8,8 +8,8 @@
 #include "autograd/core/check.h"
 #include "data/text/printable.h"
 #include "train/config/config.h"
+#include "train/config/error.h"
 #include "train/config/number.h"
-#include "train/run/error.h"
 
 namespace maki {
 namespace {

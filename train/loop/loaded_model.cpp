@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "autograd/ops.h"
+#include "train/config/error.h"
 #include "train/config/models.h"
 #include "train/loop/trainer.h"
-#include "train/run/error.h"
 #include "train/run/run_directory.h"
 
 namespace maki {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "nn/generate/sampler.h"
+#include "train/config/error.h"
 #include "train/loop/loaded_model.h"
-#include "train/run/error.h"
 
 namespace maki {
 

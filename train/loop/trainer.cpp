@@ -6,7 +6,7 @@
 
 #include "data/dataset/batch.h"
 #include "optim/clip.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "autograd/core/storage.h"
 #include "data/text/hash.h"
+#include "train/config/error.h"
 #include "train/config/number.h"
-#include "train/run/error.h"
 
 namespace maki {
 namespace {

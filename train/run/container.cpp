@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 namespace {

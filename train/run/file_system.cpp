@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 

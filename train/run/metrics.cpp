@@ -8,7 +8,7 @@
 #include <optional>
 #include <sstream>
 
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 namespace {

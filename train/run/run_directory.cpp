@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "data/text/shell_quote.h"
+#include "train/config/error.h"
 #include "train/run/container.h"
-#include "train/run/error.h"
 
 namespace maki {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/loop/interrupt.h"
+#include "train/cli/interrupt.h"
 
 #include <signal.h>
 #include <unistd.h>
