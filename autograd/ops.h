@@ -8,8 +8,8 @@
 // Inside a Recording (tape.h), an op with an input that requires a gradient records its backward; otherwise it only
 // computes. Results are new dense tensors, except where an op is the identity.
 //
-// Thread safety: ops may be called on several threads at once, also with shared inputs. A Recording belongs to the thread
-// that opened it, and each thread must record on a tape of its own.
+// Thread safety: ops may be called on several threads at once, also with shared inputs. A Recording belongs to the
+// thread that opened it, and each thread must record on a tape of its own.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,27 @@ namespace maki {
 
 // --- elementwise (ops/elementwise.cpp) ---
 
-/// a + b, a − b, a · b and a / b, element by element. The shapes are broadcast as in NumPy: aligned at the last axis, an
-/// extent of 1 is repeated.
+/// a + b, a − b, a · b and a / b, element by element. The shapes are broadcast as in NumPy: aligned at the last axis,
+/// an extent of 1 is repeated.
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
+
+/// The same ops as operators; a number is converted to the type of the tensor. x * number is scale(x, number).
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+Tensor operator+(const Tensor& a, double b);
+Tensor operator-(const Tensor& a, double b);
+Tensor operator*(const Tensor& a, double b);
+Tensor operator/(const Tensor& a, double b);
+Tensor operator+(double a, const Tensor& b);
+Tensor operator-(double a, const Tensor& b);
+Tensor operator*(double a, const Tensor& b);
+Tensor operator/(double a, const Tensor& b);
+Tensor operator-(const Tensor& x);
 
 /// Functions of one tensor, element by element: […] → […].
 Tensor neg(const Tensor& x);
@@ -118,15 +133,15 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
 /// Options of attention() over T queries and S keys.
 struct Attention {
   std::int64_t n_head = 1;  ///< must divide C
-  bool causal = false;      ///< query t attends only to keys 0 … t + S − T, so the last query attends to all of them
-  Tensor key_mask = {};     ///< [B, S] int32, 0 where a key must be ignored; empty: no key is masked
-  double dropout = 0;       ///< probability in [0, 1) of dropping an attention weight; only inside a Recording
-  double scale = 0;         ///< factor of q·k; 0: 1/√(C / n_head)
+  bool causal = false;   ///< query t attends only to keys 0 … t + S − T, so the last query attends to all of them
+  Tensor key_mask = {};  ///< [B, S] int32, 0 where a key must be ignored; empty: no key is masked
+  double dropout = 0;    ///< probability in [0, 1) of dropping an attention weight; only inside a Recording
+  double scale = 0;      ///< factor of q·k; 0: 1/√(C / n_head)
 };
-/// softmax(scale · q kᵀ) v for each head; head h is columns h·D … (h+1)·D of q, k and v, with D = C / n_head. Vaswani et
-/// al. 2017, arXiv:1706.03762, eq. 1; computed in tiles with an online softmax (Dao et al. 2022, arXiv:2205.14135), so
-/// that memory is O(T). A query that attends to no key gives zeros and no gradient. This overload is self-attention over
-/// the packed projection q‖k‖v: [B, T, 3C] → [B, T, C].
+/// softmax(scale · q kᵀ) v for each head; head h is columns h·D … (h+1)·D of q, k and v, with D = C / n_head. Vaswani
+/// et al. 2017, arXiv:1706.03762, eq. 1; computed in tiles with an online softmax (Dao et al. 2022, arXiv:2205.14135),
+/// so that memory is O(T). A query that attends to no key gives zeros and no gradient. This overload is self-attention
+/// over the packed projection q‖k‖v: [B, T, 3C] → [B, T, C].
 Tensor attention(const Tensor& qkv, const Attention& options);
 /// Attention of queries q [B, T, C] to packed keys and values k‖v [B, S, 2C] → [B, T, C].
 Tensor attention(const Tensor& q, const Tensor& kv, const Attention& options);

@@ -114,6 +114,18 @@ Tensor unary(const char* name, Unary f, const Tensor& x) {
 
 Tensor neg(const Tensor& x) { return scaled("neg", x, -1); }
 Tensor scale(const Tensor& x, double factor) { return scaled("scale", x, factor); }
+
+// A number becomes a tensor of one element, which is broadcast. Multiplying by 1 / b would not give the bits of a / b.
+Tensor operator+(const Tensor& a, double b) { return add(a, full({}, a.dtype(), b)); }
+Tensor operator-(const Tensor& a, double b) { return sub(a, full({}, a.dtype(), b)); }
+Tensor operator*(const Tensor& a, double b) { return scale(a, b); }
+Tensor operator/(const Tensor& a, double b) { return div(a, full({}, a.dtype(), b)); }
+Tensor operator+(double a, const Tensor& b) { return add(full({}, b.dtype(), a), b); }
+Tensor operator-(double a, const Tensor& b) { return sub(full({}, b.dtype(), a), b); }
+Tensor operator*(double a, const Tensor& b) { return scale(b, a); }
+Tensor operator/(double a, const Tensor& b) { return div(full({}, b.dtype(), a), b); }
+Tensor operator-(const Tensor& x) { return neg(x); }
+
 Tensor exp(const Tensor& x) { return unary("exp", Unary::exp, x); }
 Tensor log(const Tensor& x) { return unary("log", Unary::log, x); }
 Tensor sqrt(const Tensor& x) { return unary("sqrt", Unary::sqrt, x); }
