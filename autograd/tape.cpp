@@ -106,10 +106,11 @@ void* Tape::Arena::allocate(std::size_t bytes, std::size_t alignment) {
 bool Tape::wants(const char* name, std::span<const Tensor* const> inputs) const {
   bool wanted = false;
   for (const Tensor* const x : inputs) {
-    check(x->link().slot < 0 || x->link().epoch == epoch_,
-          "{}: an input of shape {} was recorded on another tape, or on this one before backward() or clear(); detach() "
-          "it first",
-          name, x->shape());
+    check(
+        x->link().slot < 0 || x->link().epoch == epoch_,
+        "{}: an input of shape {} was recorded on another tape, or on this one before backward() or clear(); detach() "
+        "it first",
+        name, x->shape());
     wanted = wanted || x->requires_grad();
   }
   return wanted;
@@ -134,7 +135,8 @@ void Tape::make_room(std::size_t inputs, std::size_t outputs) {
 void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,
                 Closure closure) {
   nodes_.push_back({name, static_cast<std::uint32_t>(inputs_.size()), static_cast<std::uint32_t>(inputs.size()),
-                    static_cast<std::uint32_t>(slots_.size()), static_cast<std::uint32_t>(outputs.size()), closure});
+                    static_cast<std::uint32_t>(slots_.size()), static_cast<std::uint32_t>(outputs.size()), closure,
+                    /*watches=*/false});
   for (const Tensor* const x : inputs) {
     const Parameter* const parameter = x->link().parameter;
     inputs_.push_back(
@@ -148,6 +150,7 @@ void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<co
 
 void Tape::clear() {
   check(!running_, "tape: cannot be cleared while it runs backward");
+  watched_.clear();
   release();
 }
 
@@ -176,9 +179,13 @@ void Tape::drop_gradients() noexcept {
 
 Tape::Unwinding::Unwinding(Tape& of) : tape(of) {
   check(!tape.running_, "backward: the tape is already running backward");
+  tape.watched_.clear();
 }
 Tape::Unwinding::~Unwinding() {
-  if (!succeeded && tape.running_) tape.drop_gradients();
+  if (!succeeded && tape.running_) {
+    tape.watched_.clear();
+    tape.drop_gradients();
+  }
   tape.release();
 }
 
@@ -201,6 +208,7 @@ void Tape::backward(const Tensor& output, const Tensor& cotangent) {
         to_string(output.dtype()), output.shape(), to_string(cotangent.dtype()), cotangent.shape());
 
   running_ = true;
+  watched_epoch_ = epoch_;
   slots_[static_cast<std::size_t>(output.link().slot)].gradient = cotangent.detach();
   for (std::size_t node = nodes_.size(); node-- > 0;) run(node);
   unwinding.succeeded = true;
@@ -218,6 +226,7 @@ void Tape::run(std::size_t index) {
   }
   node.closure.destroy(node.closure.object);
   node.closure.object = nullptr;
+  if (node.watches) keep_watched(node);
   for (Slot& slot : outputs) slot.gradient = {};
 }
 
@@ -231,8 +240,7 @@ void Tape::settle(const Node& node) {
     Delivery delivery{.repeat = false, .add = false, .delivered = !input.wanted(), .scratch = {}};
     if (input.parameter != nullptr) {
       check(input.parameter->version() == input.version,
-            "backward: parameter {} was updated after it was recorded; record the step again",
-            input.parameter->name());
+            "backward: parameter {} was updated after it was recorded; record the step again", input.parameter->name());
       delivery.add = input.parameter->gradient_written();
     } else if (input.slot >= 0) {
       delivery.add = static_cast<bool>(slots_[static_cast<std::size_t>(input.slot)].gradient);
@@ -263,7 +271,8 @@ void Tape::finish(const Node& node) {
   }
 }
 
-// Adds a gradient to that of an input. Blocks that other handles share, as Grads::pass() makes them, are never modified.
+// Adds a gradient to that of an input. Blocks that other handles share, as Grads::pass() makes them, are never
+// modified.
 void Tape::accumulate(const Input& input, const Tensor& gradient) {
   if (input.parameter != nullptr) {
     bool& written = input.parameter->gradient_written();
