@@ -1,5 +1,5 @@
-// Key–value cache: keeps the keys and values of the tokens that a model has read, so that the next token costs a forward
-// pass over one row instead of over the whole sequence.
+// Key–value cache: keeps the keys and values of the tokens that a model has read, so that the next token costs a
+// forward pass over one row instead of over the whole sequence.
 //
 // Thread safety: none; a cache is used by one thread at a time.
 #pragma once
@@ -16,9 +16,10 @@ class KvLayer {
  public:
   KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
 
-  /// Appends the keys and values of t new tokens, packed q‖k‖v [B, t, 3C], and attends from the new tokens to all tokens
-  /// held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. Throws Error in a Recording,
-  /// if B or C are not those of the cache, or if more than `capacity` tokens would be held.
+  /// Appends the keys and values of t new tokens, packed q‖k‖v [B, t, 3C], and attends from the new tokens to all
+  /// tokens held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. A key_mask of the
+  /// options is [B, tokens held then]. Throws Error in a Recording, if B or C are not those of the cache, if more than
+  /// `capacity` tokens would be held, or for a key_mask of another shape.
   Tensor attend(const Tensor& qkv, const Attention& options);
   std::int64_t length() const { return length_; }
 
