@@ -112,12 +112,12 @@ class Tape {
   /// The tape on which ops called on this thread are recorded, or null.
   static Tape* current();
   /// For random ops: a stream determined by the recording's context and the number of calls before this one.
-  RandomStream next_stream(Purpose purpose);
+  RandomStream next_stream(RandomPurpose purpose);
 
-  /// Debugging aid. While on, searches every recorded output and every gradient for NaN and Inf; first_bad() describes
-  /// the first tensor found since it was switched on, or is empty.
+  /// Debugging aid. While on, searches every recorded output and every gradient for NaN and Inf; first_non_finite()
+  /// describes the first tensor found since it was switched on, or is empty.
   void inspect(bool on);
-  const std::string& first_bad() const { return first_bad_; }
+  const std::string& first_non_finite() const { return first_bad_; }
   /// Describes an op that was called inside a recording, or a node whose backward closure ran.
   struct Observed {
     const char* name;
@@ -192,9 +192,9 @@ class Tape {
   };
 
   // Scope guard of backward(): empties the tape at its end and, unless it succeeded, clears the gradients.
-  struct Unwinding {
-    explicit Unwinding(Tape& tape);
-    ~Unwinding();
+  struct BackwardGuard {
+    explicit BackwardGuard(Tape& tape);
+    ~BackwardGuard();
     Tape& tape;
     bool succeeded = false;
   };

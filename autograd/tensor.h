@@ -102,8 +102,8 @@ class Tensor {
   GradientLink link_;
 };
 
-/// A new tensor with uninitialised elements. All functions below that create tensors throw OutOfMemory if the system
-/// refuses the memory.
+/// A new tensor with uninitialised elements. All functions below that create tensors throw OutOfMemoryError if the
+/// system refuses the memory.
 Tensor empty(const Shape& shape, DType dtype);
 Tensor empty_like(const Tensor& x);  ///< uninitialised, with the shape and type of x
 Tensor zeros(const Shape& shape, DType dtype);

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
-
-#include "autograd/core/check.h"
-#include "autograd/gradcheck.h"
-#include "autograd/ops.h"
-#include "autograd/tape.h"
+#include <maki/autograd/core/check.h>
+#include <maki/autograd/gradcheck.h>
+#include <maki/autograd/ops.h>
+#include <maki/autograd/tape.h>
 
 using namespace maki;
 

@@ -2,13 +2,12 @@
 // Witbrock 1988). A multilayer perceptron learns from half of the points; its accuracy is measured on the other half.
 #include <cmath>
 #include <fmt/core.h>
+#include <maki/autograd/ops.h>
+#include <maki/autograd/tape.h>
+#include <maki/nn/layers.h>
+#include <maki/optim/optimizer.h>
+#include <maki/optim/schedule.h>
 #include <numbers>
-
-#include "autograd/ops.h"
-#include "autograd/tape.h"
-#include "nn/layers.h"
-#include "optim/optimizer.h"
-#include "optim/schedule.h"
 
 using namespace maki;
 
@@ -21,7 +20,7 @@ struct Points {
 
 // n points; equal seeds give equal points.
 Points make_spirals(std::int64_t n, std::uint64_t seed) {
-  const RandomStream stream(seed, Purpose::sample);
+  const RandomStream stream(seed, RandomPurpose::sample);
   Points points{empty({n, 2}, DType::float32), empty({n}, DType::int32)};
   for (std::int64_t i = 0; i < n; ++i) {
     const auto draw = [&](int k) { return static_cast<std::uint64_t>(8 * i + k); };

@@ -1,11 +1,10 @@
-// Learns XOR, the smallest problem that needs a hidden layer (Rumelhart, Hinton and Williams 1986), with tensors, a tape
-// and an optimizer.
+// Learns XOR, the smallest problem that needs a hidden layer (Rumelhart, Hinton and Williams 1986), with tensors, a
+// tape and an optimizer.
 #include <fmt/core.h>
-
-#include "autograd/ops.h"
-#include "autograd/tape.h"
-#include "nn/layers.h"
-#include "optim/optimizer.h"
+#include <maki/autograd/ops.h>
+#include <maki/autograd/tape.h>
+#include <maki/nn/layers.h>
+#include <maki/optim/optimizer.h>
 
 int main() {
   using namespace maki;

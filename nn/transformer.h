@@ -23,8 +23,7 @@ struct BlockOptions {
   double dropout = 0;  ///< probability, for the attention weights and the outputs of the residual branches
   Activation activation = Activation::gelu;
   NormOrder norm = NormOrder::pre;
-  /// The initial standard deviation of the two projections that end in the residual path.
-  double projection_std = kInitStd;
+  double projection_std = kInitStd;  ///< of the initial weights of the two projections that end in the residual path
 };
 
 /// Multi-head self-attention: c_proj(attention(c_attn(x))), [B, T, C] → [B, T, C]. c_attn computes q‖k‖v, [B, T, 3C];
@@ -76,8 +75,8 @@ struct Block {
   Dropout drop;
 };
 
-/// Sinusoidal positions [T, C] for T = length: columns 2i and 2i+1 of row t hold the sine and cosine of t /
-/// base^(2i/C). Section 3.5, where the base is 10000. Throws Error unless base > 1.
+/// Sinusoidal positions [T, C] for T = length: columns 2i and 2i+1 of row t hold the sine and cosine of the angle
+/// t / base^(2i/C). Section 3.5, where the base is 10000. Throws Error unless base > 1.
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double base, DType dtype);
 
 }  // namespace maki

@@ -246,7 +246,7 @@ Tensor dropout(const Tensor& x, double p) {
   check(p >= 0 && p < 1, "dropout: p must be in [0, 1); got {}", p);
   Tape* const tape = Tape::current();
   if (tape == nullptr || p == 0) return x;
-  const RandomStream stream = tape->next_stream(Purpose::dropout);
+  const RandomStream stream = tape->next_stream(RandomPurpose::dropout);
   Tensor y = empty_like(x);
   const std::int64_t n = x.numel();
   dispatch(x.dtype(), [&]<class T>() { kernels::dropout(n, x.data<T>(), p, stream, Sink<T>{y.data<T>(), false}); });

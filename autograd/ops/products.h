@@ -21,8 +21,8 @@ void run(const kernels::Gemm<T>& g) {
 struct LinearShape {
   std::int64_t rows, in, out;
 
-  /// Whether AMX tiles are faster for its products. The answer is the same for forward and backward, whose products have
-  /// the same three sizes.
+  /// Whether AMX tiles are faster for its products. The answer is the same for forward and backward, whose products
+  /// have the same three sizes.
   bool tiles_pay() const { return kernels::tiles_pay(rows, in, out); }
 };
 

@@ -58,6 +58,31 @@ KvCache::KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity
   for (std::int64_t i = 0; i < n_layer; ++i) layers_.emplace_back(batch, capacity, n_embd, dtype);
 }
 
+void KvLayer::reorder(std::span<const std::int32_t> rows) {
+  Tensor reordered = empty_like(kv_);
+  const std::int64_t sequence = kv_.numel() / kv_.shape()[0], held = length_ * kv_.shape()[2];
+  dispatch(kv_.dtype(), [&]<class T>() {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::copy_n(kv_.data<T>() + rows[i] * sequence, held,
+                  reordered.data<T>() + static_cast<std::int64_t>(i) * sequence);
+    }
+  });
+  kv_ = reordered;
+}
+
+void KvCache::reorder(std::span<const std::int32_t> rows) {
+  check(static_cast<std::int64_t>(rows.size()) == batch_ &&
+            std::ranges::all_of(rows, [&](std::int32_t row) { return row >= 0 && row < batch_; }),
+        "kv cache: reorder needs {} rows, each in [0, {}); got {} rows", batch_, batch_, rows.size());
+  for (KvLayer& layer : layers_) layer.reorder(rows);
+}
+
+std::vector<std::pair<std::string, Tensor*>> KvCache::tensors() {
+  std::vector<std::pair<std::string, Tensor*>> list;
+  for (std::size_t i = 0; i < layers_.size(); ++i) list.emplace_back("kv." + std::to_string(i), &layers_[i].kv_);
+  return list;
+}
+
 void KvCache::clear() {
   for (KvLayer& layer : layers_) layer.length_ = 0;
 }

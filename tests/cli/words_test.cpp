@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/refused.h"
+#include "tests/cli/require_refused.h"
 #include "train/config/config.h"
 
 using namespace maki::tests;

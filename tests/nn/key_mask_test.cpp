@@ -25,7 +25,7 @@ struct SmallBlock {
 };
 
 Tensor random_input(DType dtype) {
-  const RandomStream stream(9, Purpose::test);
+  const RandomStream stream(9, RandomPurpose::test);
   Tensor x = empty({kBatch, kTokens, kWidth}, DType::float64);
   for (std::int64_t i = 0; i < x.numel(); ++i) x.data<double>()[i] = stream.normal(static_cast<std::uint64_t>(i));
   return convert(x, dtype);

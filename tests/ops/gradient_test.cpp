@@ -5,7 +5,7 @@
 
 #include "autograd/gradcheck.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -13,7 +13,7 @@ using namespace maki::tests;
 namespace {
 
 // Checks one bound case. Returns the number of inputs whose gradient is not zero, so that a driver can require some.
-int require_gradients(const Row& row, Bound& bound) {
+int require_gradients(const Row& row, BoundCase& bound) {
   int nonzero = 0;
   const GradcheckOptions options{.step = row.step, .floor = row.floor, .random = {.seed = 7}};
   for (const GradcheckResult& result : gradcheck(
@@ -56,13 +56,13 @@ TEST_CASE("the gradient of every op, with all inputs together and with each alon
       Draw draw(seed);
       const Case drawn = row.draw(draw);
       INFO(describe(row, seed, drawn));
-      Bound all(drawn, DType::float64);
+      BoundCase all(drawn, DType::float64);
       const std::size_t inputs = all.store().parameters().size();
       REQUIRE(inputs > 0);
       nonzero += require_gradients(row, all);
       if (inputs == 1) continue;
       for (std::size_t only = 0; only < drawn.inputs.size(); ++only) {
-        Bound alone(drawn, DType::float64, [&](std::size_t i) { return i == only; });
+        BoundCase alone(drawn, DType::float64, [&](std::size_t i) { return i == only; });
         if (!alone.store().parameters().empty()) require_gradients(row, alone);
       }
     }
@@ -92,7 +92,7 @@ TEST_CASE("the gradient of every op whose inputs can be the same tensor") {
           twice.inputs = drawn.inputs;
           twice.inputs.erase(twice.inputs.begin() + static_cast<std::ptrdiff_t>(j));
           INFO(describe(row, seed, drawn) << ", input " << j << " is input " << i);
-          Bound bound(twice, DType::float64);
+          BoundCase bound(twice, DType::float64);
           require_gradients(row, bound);
           counted = true;
         }
@@ -107,7 +107,7 @@ TEST_CASE("an op without a gradient records nothing, all others do") {
   int rows = 0;
   for (const Row& row : op_table()) {
     Draw draw(0);
-    Bound bound(row.draw(draw), DType::float64);
+    BoundCase bound(row.draw(draw), DType::float64);
     INFO(row.op << " (" << row.name << ")");
     REQUIRE(evaluate(bound).output.requires_grad() == row.differentiable);
     rows += row.differentiable ? 0 : 1;

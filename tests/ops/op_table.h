@@ -17,7 +17,7 @@ namespace maki::tests {
 /// Seeded random draws for one case. Values are float64; the drivers convert them.
 class Draw {
  public:
-  explicit Draw(std::uint64_t seed) : stream_(seed, Purpose::test), seed_(seed) {}
+  explicit Draw(std::uint64_t seed) : stream_(seed, RandomPurpose::test), seed_(seed) {}
 
   std::uint64_t seed() const { return seed_; }
   std::int64_t integer(std::int64_t low, std::int64_t high);  ///< inclusive

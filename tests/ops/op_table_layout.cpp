@@ -92,6 +92,19 @@ Row gather_row(const char* name, int least_rank, int most_rank) {
           }};
 }
 
+void add_gathers(std::vector<Row>& rows) {
+  rows.push_back(gather_row("vector", 1, 1));
+  rows.push_back(gather_row("any axis", 2, 4));
+  const auto gathered = [](const Shape& shape, const Shape& ids, int axis) {
+    return [=] {
+      return Case{{zeros(shape, DType::float64), zeros(ids, DType::int32)},
+                  [=](const std::vector<Tensor>& v) { return gather(v[0], axis, v[1]); }};
+    };
+  };
+  rows.back().empties = {gathered({3, 2}, {0, 2}, 0), gathered({0, 2}, {0, 2}, 0), gathered({2, 0}, {4, 0}, 0),
+                         gathered({0, 2}, {0, 5}, 1)};
+}
+
 // Values at least 0.02 apart, so that no difference quotient changes which is largest.
 Tensor distinct(Draw& draw, const Shape& shape) {
   Tensor x = empty(shape, DType::float64);
@@ -168,16 +181,7 @@ std::vector<Row> layout_rows() {
   rows.push_back(stack_row("five parts", 5));
   const auto twice = [](int axis) { return [=](const Tensor& x) { return stack({x, x}, axis); }; };
   rows.back().empties = {empty_of({0, 3}, twice(0)), empty_of({0, 3}, twice(-1)), empty_of({3, 0}, twice(1))};
-  rows.push_back(gather_row("vector", 1, 1));
-  rows.push_back(gather_row("any axis", 2, 4));
-  const auto gathered = [](const Shape& shape, const Shape& ids, int axis) {
-    return [=] {
-      return Case{{zeros(shape, DType::float64), zeros(ids, DType::int32)},
-                  [=](const std::vector<Tensor>& v) { return gather(v[0], axis, v[1]); }};
-    };
-  };
-  rows.back().empties = {gathered({3, 2}, {0, 2}, 0), gathered({0, 2}, {0, 2}, 0), gathered({2, 0}, {4, 0}, 0),
-                         gathered({0, 2}, {0, 5}, 1)};
+  add_gathers(rows);
   add_maxima(rows, "max", max);
   add_maxima(rows, "argmax", argmax);
   for (Row& row : rows) {

@@ -3,7 +3,7 @@
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -19,7 +19,7 @@ void require_equal(const char* name, const Call& operators, const Call& ops) {
   for (const DType dtype : {DType::float32, DType::float64}) {
     INFO(name << " in " << to_string(dtype));
     const auto evaluated = [&](const Call& call) {
-      Bound bound({{a, b}, [&](const std::vector<Tensor>& x) { return call(x[0], x[1]); }}, dtype);
+      BoundCase bound({{a, b}, [&](const std::vector<Tensor>& x) { return call(x[0], x[1]); }}, dtype);
       return evaluate(bound);
     };
     const Evaluation found = evaluated(operators), expected = evaluated(ops);

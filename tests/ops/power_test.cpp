@@ -8,7 +8,7 @@
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -20,7 +20,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::num
 // y and dx (for dy = 1) at some numbers.
 Evaluation evaluate_at(const std::vector<double>& x, double exponent, DType dtype) {
   const Tensor at = tensor(x, {static_cast<std::int64_t>(x.size())});
-  Bound bound({{at}, [=](const std::vector<Tensor>& v) { return pow(v[0], exponent); }}, dtype);
+  BoundCase bound({{at}, [=](const std::vector<Tensor>& v) { return pow(v[0], exponent); }}, dtype);
   Tape tape;
   Evaluation result;
   {

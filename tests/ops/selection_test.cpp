@@ -6,7 +6,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/ops.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;

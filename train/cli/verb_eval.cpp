@@ -8,18 +8,20 @@
 #include <optional>
 
 #include "autograd/core/parallel.h"
-#include "data/dataset/batch.h"
 #include "data/dataset/dataset.h"
 #include "data/text/unknown.h"
-#include "train/run/error.h"
-#include "train/loop/evaluate.h"
+#include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
-#include "train/loop/loaded_model.h"
-#include "train/config/number.h"
-#include "train/loop/progress.h"
-#include "train/loop/run_corpus.h"
-#include "train/run/run_directory.h"
+#include "train/cli/progress.h"
+#include "train/cli/resumed_config.h"
+#include "train/cli/run_corpus.h"
 #include "train/cli/verbs.h"
+#include "train/config/number.h"
+#include "train/loop/evaluate.h"
+#include "train/loop/language_model_task.h"
+#include "train/loop/loaded_model.h"
+#include "train/run/error.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
@@ -36,17 +38,17 @@ struct EvalOptions {
 // The configuration that a run directory stores, which names the corpus of the run.
 Config stored_config(const std::string& run) {
   Config config;
-  const std::string file = RunDirectory(run).config_file();
-  check(file_exists(file),
+  const RunDirectory directory(run);
+  check(file_exists(directory.config_file()),
         "eval: needs a CORPUS, because {} is not a run directory with a configuration that names one", run);
-  apply_toml(config, read_whole(posix(), file, kMostConfigBytes), file);
+  apply_stored_config(config, directory);
   return config;
 }
 
 // The given text, else that of the run, read with the run's options.
 Corpus corpus_of(const EvalOptions& o) {
   Config config = o.corpus.empty() ? stored_config(o.run) : Config();
-  config.corpus = o.corpus.empty() ? sources_again(o.run, {}, config.corpus) : o.corpus;
+  config.corpus = o.corpus.empty() ? resume_sources(o.run, {}, config.corpus) : o.corpus;
   if (o.invalid_utf8) set_field(config, find_field("invalid_utf8"), *o.invalid_utf8);
   if (o.encoding) config.encoding = *o.encoding;
   if (!o.include.empty()) config.include = o.include;
@@ -55,9 +57,9 @@ Corpus corpus_of(const EvalOptions& o) {
 }
 
 int evaluate_run(const EvalOptions& o) {
-  const Unknown unknown = unknown_named(o.unknown);
+  const Unknown unknown = parse_unknown_policy(o.unknown);
   if (o.threads != 0) set_threads(o.threads);
-  const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
+  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   Corpus corpus = corpus_of(o);
   join_files_if_known_as(corpus, loaded.state.corpus_hash);
 
@@ -66,13 +68,15 @@ int evaluate_run(const EvalOptions& o) {
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
   const KnownText known =
       known_text(*loaded.tokenizer, own ? split_text(corpus, config.val_fraction).val : file_texts(corpus), unknown);
-  const Tokens tokens = encode_pieces(*loaded.tokenizer, known.pieces);
-  const EvalBatches batches(tokens, config.batch_size, config.block_size);
-  const std::int64_t taken = batches_taken(o.eval_batches, batches.count());
-  const auto loss = mean_loss(loaded.model, batches, config.block_size, o.eval_batches, {});
-  check<Diverged>(std::isfinite(loss->mean), "{}: the loss of this model is {}; the model has diverged", loaded.path,
-                  loss->mean);
-  const auto count = static_cast<double>(tokens.size());
+  Dataset dataset;
+  dataset.tokenizer = loaded.tokenizer;
+  dataset.val = encode_pieces(*loaded.tokenizer, known.pieces);
+  const LanguageModelTask task(config, dataset);
+  const std::int64_t batches = task.eval_batches(Part::val), taken = sampled_batch_count(o.eval_batches, batches);
+  const auto loss = mean_loss(*loaded.model, task, Part::val, o.eval_batches, {});
+  check<DivergedError>(std::isfinite(loss->mean), "{}: the loss of this model is {}; the model has diverged",
+                       loaded.path, loss->mean);
+  const auto count = static_cast<double>(dataset.val.size());
   std::size_t bytes = 0;
   for (const std::string_view piece : known.pieces) bytes += piece.size();
   const double per_character = loss->mean * count / static_cast<double>(count_code_points(known.pieces));
@@ -84,7 +88,7 @@ int evaluate_run(const EvalOptions& o) {
                                  {"val_loss", loss->mean},
                                  {"targets", loss->targets},
                                  {"batches", taken},
-                                 {"batches_of_text", batches.count()},
+                                 {"batches_of_text", batches},
                                  {"perplexity", std::exp(loss->mean)},
                                  {"nats_per_character", per_character},
                                  {"bits_per_byte", bits_per_byte},
@@ -94,10 +98,10 @@ int evaluate_run(const EvalOptions& o) {
     fmt::print("{}\n", facts.dump(2));
     return 0;
   }
-  fmt::print("checkpoint   {} (step {})\n", printable(loaded.path), loaded.state.step);
+  fmt::print("checkpoint   {} (step {})\n", escape_unprintable(loaded.path), loaded.state.step);
   fmt::print("text         {}, {}{}\n", own ? "validation part of the run's text" : "whole text",
-             counted(loss->targets, "target"),
-             taken < batches.count() ? fmt::format(" ({} of {} batches, spread evenly)", taken, batches.count()) : "");
+             pluralize(loss->targets, "target"),
+             taken < batches ? fmt::format(" ({} of {} batches, spread evenly)", taken, batches) : "");
   if (known.unknown > 0) fmt::print("unknown      {}; the results below are for the rest\n", known.describe());
   fmt::print("loss         {:.4f} nats per token, {:.4f} per character\n", loss->mean, per_character);
   if (corpus.entropy_per_char)
@@ -116,7 +120,7 @@ void add_eval(CLI::App& app, Verb& chosen) {
   command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
       ->type_name("WHICH")
       ->take_last();
-  add_number(*command, "--eval-batches", o->eval_batches, 0, kMostCount,
+  add_number(*command, "--eval-batches", o->eval_batches, 0, kMaxCount,
              "batches to evaluate, spread evenly over the text; 0: all");
   command
       ->add_option("--unknown", o->unknown,
@@ -130,7 +134,7 @@ void add_eval(CLI::App& app, Verb& chosen) {
   reading("encoding", o->encoding)->type_name("NAME")->take_last();
   for (CLI::Option* const globs : {reading("include", o->include), reading("exclude", o->exclude)})
     globs->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("GLOB");
-  add_number(*command, "--threads", o->threads, 0, kMostThreads,
+  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
   command->add_flag("--json", o->json, "print the results as JSON");
   command->callback([o, &chosen] { chosen = [o] { return evaluate_run(*o); }; });

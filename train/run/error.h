@@ -15,13 +15,13 @@ class CheckpointError : public Error {
 /// checksum or its structure is wrong). Another checkpoint may be used in its place. A file that merely could not be
 /// read (EIO, EACCES, EMFILE, …) may be intact: that is a plain CheckpointError, no other checkpoint is used in its
 /// place, and it is neither overwritten nor deleted.
-class LostFile : public CheckpointError {
+class CorruptFile : public CheckpointError {
  public:
   using CheckpointError::CheckpointError;
 };
 
 /// The loss, the gradient or the state of a run is not finite. Exit code 5.
-class Diverged : public Error {
+class DivergedError : public Error {
  public:
   using Error::Error;
 };

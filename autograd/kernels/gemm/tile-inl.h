@@ -66,15 +66,15 @@ template <int kRows, bool kColumnsA, class T>
 class RowPointers {
  public:
   HWY_INLINE RowPointers(const T* a, std::ptrdiff_t lda) : stride_(lda) {
-    MAKI_UNROLL for (int g = 0; g < kGroups; ++g) base_[g] = a + 5 * g * lda;
+    MAKI_UNROLL for (int g = 0; g < kParamGroups; ++g) base_[g] = a + 5 * g * lda;
   }
   HWY_INLINE T at(int i) const { return kColumnsA ? base_[0][i] : base_[i / 5][i % 5 * stride_]; }
-  HWY_INLINE void next() { MAKI_UNROLL for (int g = 0; g < kGroups; ++g) base_[g] += kColumnsA ? stride_ : 1; }
+  HWY_INLINE void next() { MAKI_UNROLL for (int g = 0; g < kParamGroups; ++g) base_[g] += kColumnsA ? stride_ : 1; }
   HWY_INLINE const T* first() const { return base_[0]; }
 
  private:
-  static constexpr int kGroups = kColumnsA ? 1 : (kRows + 4) / 5;
-  const T* base_[kGroups];
+  static constexpr int kParamGroups = kColumnsA ? 1 : (kRows + 4) / 5;
+  const T* base_[kParamGroups];
   std::ptrdiff_t stride_;
 };
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "data/text/printable.h"
-#include "data/text/shell_word.h"
+#include "data/text/shell_quote.h"
 
 namespace maki {
 
@@ -22,7 +22,7 @@ namespace detail {
 template <class T>
 decltype(auto) shown(const T& argument) {
   if constexpr (std::is_convertible_v<const T&, std::string_view>) {
-    return printable(argument);
+    return escape_unprintable(argument);
   } else {
     return (argument);
   }
@@ -31,8 +31,8 @@ decltype(auto) shown(const T& argument) {
 }  // namespace detail
 
 /// Everything that is printed to stderr goes through this function. It ignores write errors, because a closed terminal
-/// or pipe must not stop a run. Arguments may come from a path, an option or a file, so strings are made printable(),
-/// which escapes newlines; a message of several lines takes several calls.
+/// or pipe must not stop a run. Arguments may come from a path, an option or a file, so strings are made
+/// escape_unprintable(), which escapes newlines; a message of several lines takes several calls.
 template <class... Args>
 void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
   const std::tuple<decltype(detail::shown(args))...> shown(detail::shown(args)...);
@@ -43,27 +43,27 @@ void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
 }
 
 /// A duration for display: "1h 02m", "3m 07s", "12s".
-std::string duration(double seconds);
+std::string format_duration(double seconds);
 /// A rate for display: 0 if no time has passed, as on a clock that stands still.
 double per_second(double count, double seconds);
 /// A number with thousands separators: "1,115,394".
-std::string grouped(std::int64_t number);
+std::string with_separators(std::int64_t number);
 /// A number with its noun, in the plural unless it is 1: "1 thread", "2,000 steps".
-std::string counted(std::int64_t number, const std::string& noun);
+std::string pluralize(std::int64_t number, const std::string& noun);
 
-class Progress {
+class ProgressBar {
  public:
   /// A bar for `total` steps. `plain` prints one line per report instead, for a pipe or a file (NO_COLOR does not ask
   /// for that).
-  Progress(std::int64_t total, bool plain);
-  ~Progress();
+  ProgressBar(std::int64_t total, bool plain);
+  ~ProgressBar();
 
   /// Draws the bar or prints a line; `facts` stand beside it, the most important first.
-  void report(std::int64_t step, const std::vector<std::string>& facts);
+  void update(std::int64_t step, const std::vector<std::string>& facts);
   /// Moves the bar, redrawing it at most ten times per second. The first call starts the clock for the time left.
   void advance(std::int64_t step);
   /// Prints a line that stays above the bar.
-  void say(const std::string& line);
+  void print_line(const std::string& line);
   /// Ends the line of the bar, if one is drawn.
   void finish();
 
@@ -81,6 +81,6 @@ class Progress {
 };
 
 /// Whether stderr is a terminal on which a bar can be drawn.
-bool stderr_is_terminal();
+bool is_stderr_terminal();
 
 }  // namespace maki

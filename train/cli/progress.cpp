@@ -1,4 +1,4 @@
-#include "train/loop/progress.h"
+#include "train/cli/progress.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,12 +29,12 @@ std::string bar(std::size_t width, std::int64_t step, std::int64_t total) {
 
 }  // namespace
 
-bool stderr_is_terminal() {
+bool is_stderr_terminal() {
   const char* const term = std::getenv("TERM");
   return isatty(STDERR_FILENO) != 0 && term != nullptr && std::strcmp(term, "dumb") != 0;
 }
 
-std::string duration(double seconds) {
+std::string format_duration(double seconds) {
   const auto s = static_cast<std::int64_t>(std::max(0.0, seconds) + 0.5);
   if (s >= 3600) return fmt::format("{}h {:02}m", s / 3600, s / 60 % 60);
   if (s >= 60) return fmt::format("{}m {:02}s", s / 60, s % 60);
@@ -46,7 +46,7 @@ double per_second(double count, double seconds) {
   return seconds > 0 && std::isfinite(rate) ? rate : 0;
 }
 
-std::string grouped(std::int64_t number) {
+std::string with_separators(std::int64_t number) {
   const std::string digits = fmt::format("{}", number);
   std::string text;
   for (std::size_t i = 0; i < digits.size(); ++i) {
@@ -57,23 +57,24 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
-std::string counted(std::int64_t number, const std::string& noun) {
-  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
+std::string pluralize(std::int64_t number, const std::string& noun) {
+  return fmt::format("{} {}{}", with_separators(number), noun, number == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
 }
 
-Progress::Progress(std::int64_t total, bool plain) : total_(total), plain_(plain) {}
-Progress::~Progress() { finish(); }
+ProgressBar::ProgressBar(std::int64_t total, bool plain) : total_(total), plain_(plain) {}
+ProgressBar::~ProgressBar() { finish(); }
 
-std::string Progress::remaining(std::int64_t step) const {
+std::string ProgressBar::remaining(std::int64_t step) const {
   const std::int64_t done = step - first_step_;
   if (done == 0 || step >= total_) return "";
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  return fmt::format("{} left", duration(seconds / static_cast<double>(done) * static_cast<double>(total_ - step)));
+  return fmt::format("{} left",
+                     format_duration(seconds / static_cast<double>(done) * static_cast<double>(total_ - step)));
 }
 
 // If the line is too wide, it gives up in this order: the bar, which gets shorter and then disappears; the facts, from
 // the last one; the step count, for a percentage; and the percentage. The time left stays longest.
-std::string Progress::line(std::int64_t step, std::size_t columns) const {
+std::string ProgressBar::line(std::int64_t step, std::size_t columns) const {
   std::vector<std::string> parts{fmt::format("{}/{}", step, total_)};
   parts.insert(parts.end(), facts_.begin(), facts_.end());
   const std::string left = remaining(step);
@@ -88,7 +89,7 @@ std::string Progress::line(std::int64_t step, std::size_t columns) const {
   return bar(std::min(kBar, columns - words.size() - 1), step, total_) + " " + words;
 }
 
-void Progress::draw(std::int64_t step) {
+void ProgressBar::draw(std::int64_t step) {
   drawn_ = line(step, terminal_width() - 1);
   drawn_at_ = Clock::now();
   to_stderr("\r\033[K{}", drawn_);
@@ -96,7 +97,7 @@ void Progress::draw(std::int64_t step) {
   open_ = true;
 }
 
-void Progress::advance(std::int64_t step) {
+void ProgressBar::advance(std::int64_t step) {
   const bool first = first_step_ < 0;
   if (first) {
     first_step_ = step;
@@ -105,7 +106,7 @@ void Progress::advance(std::int64_t step) {
   if (!plain_ && (first || Clock::now() - drawn_at_ > kRedraw)) draw(step);
 }
 
-void Progress::report(std::int64_t step, const std::vector<std::string>& facts) {
+void ProgressBar::update(std::int64_t step, const std::vector<std::string>& facts) {
   advance(step);
   facts_ = facts;
   if (!plain_) return draw(step);
@@ -114,7 +115,7 @@ void Progress::report(std::int64_t step, const std::vector<std::string>& facts) 
             left);
 }
 
-void Progress::say(const std::string& line) {
+void ProgressBar::print_line(const std::string& line) {
   if (!open_) {
     to_stderr("{}\n", line);
     return;
@@ -123,7 +124,7 @@ void Progress::say(const std::string& line) {
   std::fflush(stderr);
 }
 
-void Progress::finish() {
+void ProgressBar::finish() {
   if (open_) to_stderr("\n");
   open_ = false;
 }

@@ -1,7 +1,6 @@
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 #include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 
 #include "autograd/core/check.h"
@@ -9,7 +8,7 @@
 
 namespace maki::tests {
 
-Bound::Bound(const Case& source, DType dtype, const std::function<bool(std::size_t)>& wanted)
+BoundCase::BoundCase(const Case& source, DType dtype, const std::function<bool(std::size_t)>& wanted)
     : store_(std::make_unique<ParameterStore>(dtype)), call_(source.call) {
   std::vector<Parameter*> parameters;
   for (std::size_t i = 0; i < source.inputs.size(); ++i) {
@@ -27,7 +26,7 @@ Bound::Bound(const Case& source, DType dtype, const std::function<bool(std::size
   }
 }
 
-Evaluation evaluate(Bound& bound) {
+Evaluation evaluate(BoundCase& bound) {
   Tape tape;
   Evaluation result;
   bound.store().clear_gradients();
@@ -36,7 +35,7 @@ Evaluation evaluate(Bound& bound) {
     result.output = bound.forward();
   }
   if (!result.output.requires_grad()) return result;
-  const RandomStream stream(11, Purpose::test);
+  const RandomStream stream(11, RandomPurpose::test);
   Tensor cotangent = empty(result.output.shape(), DType::float64);
   for (std::int64_t i = 0; i < cotangent.numel(); ++i) {
     cotangent.data<double>()[i] = stream.normal(static_cast<std::uint64_t>(i));
@@ -62,11 +61,13 @@ double relative_error(const Tensor& a, const Tensor& b, double floor) {
   return static_cast<double>(std::sqrt(distance) / largest);
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) {
-  if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;
-  const auto bytes = static_cast<std::size_t>(a.numel() * size_of(a.dtype()));
-  if (a.dtype() == DType::int32) return std::memcmp(a.data<std::int32_t>(), b.data<std::int32_t>(), bytes) == 0;
-  return dispatch(a.dtype(), [&]<class T>() { return std::memcmp(a.data<T>(), b.data<T>(), bytes) == 0; });
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was refused";
 }
 
 std::string describe(const Row& row, std::uint64_t seed, const Case& drawn) {

@@ -1,4 +1,4 @@
-#include "train/loop/run_corpus.h"
+#include "train/cli/run_corpus.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 #include "data/text/error.h"
 #include "data/text/file.h"
-#include "train/loop/progress.h"
+#include "train/cli/progress.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
@@ -22,14 +22,14 @@ Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions&
   for (const std::string& source : sources) {
     const bool run = is_directory(source) && RunDirectory(source).exists();
     check(!run, "{}: is a run directory, not a text; continue the run with: maki train --resume {}", source,
-          shell_word(source));
+          shell_quote(source));
   }
   Corpus corpus = load_corpus(sources, options);
   for (const std::string& note : corpus.notes) to_stderr("{}\n", note);
   return corpus;
 }
 
-Corpus read_corpus_again(const Config& config, const std::string& hash) {
+Corpus reread_corpus(const Config& config, const std::string& hash) {
   Corpus corpus = read_corpus(config.corpus, corpus_options(config));
   join_files_if_known_as(corpus, hash);
   check<CorpusError>(
@@ -50,8 +50,8 @@ std::vector<std::string> absolute_sources(std::vector<std::string> sources) {
   return sources;
 }
 
-std::vector<std::string> sources_again(const std::string& run, const std::vector<std::string>& given,
-                                       const std::vector<std::string>& stored) {
+std::vector<std::string> resume_sources(const std::string& run, const std::vector<std::string>& given,
+                                        const std::vector<std::string>& stored) {
   if (!given.empty()) return given;
   check<CorpusError>(std::ranges::find(stored, "-") == stored.end(),
                      "{}: the text of this run came from standard input; give - again, with the same text", run);

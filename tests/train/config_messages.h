@@ -10,14 +10,14 @@
 namespace maki::tests {
 
 inline std::string set(const std::string& name, const std::string& text) {
-  return sentence<Error>([&] {
+  return error_message<Error>([&] {
     Config config;
     set_field(config, find_field(name), text);
   });
 }
 
 inline std::string toml(const std::string& text) {
-  return sentence<Error>([&] {
+  return error_message<Error>([&] {
     Config config;
     apply_toml(config, text, "some.toml");
   });

@@ -8,6 +8,7 @@
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "tests/ops/op_table.h"
+#include "tests/tensors.h"
 
 namespace maki::tests {
 
@@ -15,9 +16,9 @@ inline constexpr std::uint64_t kSeeds = 25;
 
 /// A case whose floating-point inputs have become parameters of a store, in the given type. Inputs for which `wanted`
 /// is false, and integers, stay plain tensors.
-class Bound {
+class BoundCase {
  public:
-  Bound(
+  BoundCase(
       const Case& source, DType dtype,
       const std::function<bool(std::size_t)>& wanted = [](std::size_t) { return true; });
 
@@ -36,11 +37,12 @@ struct Evaluation {
   Tensor output;
   std::vector<Tensor> gradients;  // one per parameter of the store, in the order of creation
 };
-Evaluation evaluate(Bound& bound);
+Evaluation evaluate(BoundCase& bound);
 
 /// ‖a − b‖ / max(‖a‖, ‖b‖, floor) in long double; NaN if a or b contains NaN. Requires: equal shapes.
 double relative_error(const Tensor& a, const Tensor& b, double floor = 1e-300);
-bool same_bits(const Tensor& a, const Tensor& b);
+/// The message with which `call` is refused; "nothing was refused" if it throws no Error.
+std::string refusal(const std::function<void()>& call);
 std::string describe(const Row& row, std::uint64_t seed, const Case& drawn);
 
 }  // namespace maki::tests

@@ -6,19 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "tests/catch.h"
 #include "tests/cli/small_run.h"
 #include "train/run/run_directory.h"
 
 namespace maki::tests {
 
-inline void require_ok(const Finished& finished) {
-  INFO(finished.err);
-  REQUIRE(finished.exit_code == 0);
-}
-
-struct TriedRun {
-  TriedRun(const TemporaryFolder& folder, const std::string& name, int max_steps)
+struct ResumableRun {
+  ResumableRun(const TemporaryFolder& folder, const std::string& name, int max_steps)
       : path(folder / name), corpus(folder.write("corpus.txt", small_text())), steps(max_steps) {}
 
   /// Starts the run if there is no checkpoint yet, else resumes it.
