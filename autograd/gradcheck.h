@@ -5,6 +5,9 @@
 // If a kink (relu) lies between the four points, the difference quotient approximates no derivative. With `halvings`,
 // the step is halved until the quotients of two successive steps agree; if none do, the pair that agrees best is used.
 // Only difference quotients enter this decision, never the backward pass, so it cannot make a wrong gradient pass.
+//
+// Thread safety: none for the store that is checked, whose values change during the check; different stores may be
+// checked on several threads at once.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,14 @@
 // the elements. No op writes to a tensor that another op has made: there are no in-place ops and no strided views. The
 // handle also says where the tensor's gradient goes: to a parameter, to a slot of a tape, or nowhere.
 //
-// Thread safety: handles of one block may be read, copied and dropped on several threads at once.
+// Thread safety: handles of one block may be read, copied and dropped on several threads at once. One handle, as any
+// other object, must not be assigned on one thread while another uses it, and elements must not be written on one
+// thread while another reads them.
+//
+// Lifetime: a block lives as long as its last handle, so a tensor never refers to memory that is gone. A gradient link
+// is different: it does not keep its parameter or tape alive. A tensor that links to a parameter must not be used in a
+// Recording after the parameter's store is destroyed; one that links to a tape is refused there once backward() or
+// clear() has emptied the tape, and can be used again through detach().
 #pragma once
 
 #include <cstdint>
@@ -69,6 +76,9 @@ class Tensor {
 
   /// A handle to the same elements without a gradient link: gradients do not flow through it.
   Tensor detach() const;
+  /// A new tensor with a copy of the elements and without a gradient link; of an empty handle, an empty handle. Throws
+  /// OutOfMemory if the system refuses the memory.
+  Tensor clone() const;
   /// Whether a recorded op with this tensor as input will send a gradient to it.
   bool requires_grad() const { return link_.parameter != nullptr || link_.slot >= 0; }
   /// Whether another handle holds the block too. Requires: the handle is not empty.

@@ -22,8 +22,7 @@ int main() {
   for (int step = 0; step < 500; ++step) {
     const Tensor loss = [&] {
       const Recording on(tape);
-      const Tensor error = sub(model(x), y);
-      return mean(mul(error, error));
+      return mse(model(x), y);
     }();
     tape.backward(loss);
     optimizer.step(/*learning_rate=*/0.05);

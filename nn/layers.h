@@ -1,6 +1,9 @@
 // The layers of a Transformer: plain structs with a const call operator. Each creates its parameters below the scope
 // that it is given and refers to them, so the scope's store must outlive it and must be sealed before a layer is
 // called. Shapes: B sequences of T tokens of width C; "…" is any number of leading axes.
+//
+// Thread safety: layers may be called on several threads at once while no value of their store changes; each thread
+// that records needs a tape of its own, and only one thread may run backward into a store.
 #pragma once
 
 #include <array>

@@ -10,6 +10,8 @@
 namespace maki {
 
 /// A small value; copies refer to the same store, which must outlive them.
+///
+/// Thread safety: none; the parameters of one store must be created on one thread at a time.
 class Scope {
  public:
   explicit Scope(ParameterStore& store, std::string path = {}) : store_(&store), path_(std::move(path)) {}

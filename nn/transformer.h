@@ -1,5 +1,7 @@
 // The building blocks of a Transformer: Vaswani et al. 2017, arXiv:1706.03762. Section numbers refer to that paper.
 // Shapes: B sequences of T tokens of width C = n_embd, H = n_head heads.
+//
+// Thread safety and lifetime: as of layers (nn/layers.h). A cache must be used by one thread at a time.
 #pragma once
 
 #include "nn/layers.h"
@@ -29,8 +31,11 @@ struct BlockOptions {
 struct MultiHeadAttention {
   /// Throws Error unless n_head divides n_embd.
   MultiHeadAttention(const Scope& scope, const BlockOptions& options);
-  /// With a cache, x holds the tokens after those in the cache, and their keys and values are appended to it.
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr) const;
+  /// With a cache, x holds the tokens after those in the cache, and their keys and values are appended to it. key_mask
+  /// [B, S] int32 is 0 at the tokens that must not be attended to, such as padding; S is T, or with a cache the number
+  /// of tokens that it then holds. Empty: every token may be attended to. A token that is masked out still has an
+  /// output, which means nothing: its target should be CrossEntropy::ignored.
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const;
 
   Attention options;
   Linear c_attn, c_proj;
@@ -49,8 +54,9 @@ struct FeedForward {
 /// Attention, then feed-forward, each in a residual connection: [B, T, C] → [B, T, C]. The left half of figure 1.
 struct Block {
   Block(const Scope& scope, const BlockOptions& options);
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr) const {
-    const auto attend = [&](const Tensor& y) { return attn(y, cache); };
+  /// The cache and key_mask [B, S] are those of MultiHeadAttention.
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const {
+    const auto attend = [&](const Tensor& y) { return attn(y, cache, key_mask); };
     return residual(residual(x, ln_1, attend), ln_2, mlp);
   }
 

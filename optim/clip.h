@@ -1,4 +1,7 @@
 // Clipping by the global norm: Pascanu, Mikolov and Bengio 2013, arXiv:1211.5063, algorithm 1.
+//
+// Thread safety: the norms read their argument, which nothing may change at the same time; grad_norm() may also write
+// zeros to gradients that were not written, so it is used like the store by one thread at a time.
 #pragma once
 
 #include "autograd/parameter.h"

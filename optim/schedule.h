@@ -1,5 +1,7 @@
 // Learning-rate schedules as pure functions of the step s, counted from 0. Every schedule begins with a linear warmup
 // over w = warmup_steps steps: lr · (s + 1) / w for s < w.
+//
+// Thread safety: all functions may be called on several threads at once.
 #pragma once
 
 #include <array>

@@ -67,6 +67,8 @@ HWY_INLINE void forward(Unary f, std::int64_t n, const T* x, T* y) {
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Gelu(d, v); });
     case Unary::gelu_tanh:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return GeluTanh(d, v); });
+    case Unary::abs:
+      return map(n, x, y, [](auto, auto v) HWY_ATTR { return hn::Abs(v); });
   }
 }
 
@@ -100,6 +102,11 @@ HWY_INLINE void backward(Unary f, std::int64_t n, const T* kept, const T* dy, Si
       return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR { return GeluDerivative(d, x); });
     case Unary::gelu_tanh:
       return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR { return GeluTanhDerivative(d, x); });
+    case Unary::abs:  // the sign of x; x itself where x is 0 or NaN
+      return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR {
+        const auto sign = hn::CopySign(hn::Set(d, T{1}), x);
+        return hn::IfThenElse(hn::Gt(hn::Abs(x), hn::Zero(d)), sign, x);
+      });
   }
 }
 
@@ -134,7 +141,7 @@ HWY_EXPORT(scale_f64);
 
 namespace {
 // Elementary operations per element, which decide whether a parallel region pays.
-constexpr std::int64_t work(Unary f) { return f == Unary::relu || f == Unary::sqrt ? 1 : 8; }
+constexpr std::int64_t work(Unary f) { return f == Unary::relu || f == Unary::sqrt || f == Unary::abs ? 1 : 8; }
 }  // namespace
 
 template <class T>

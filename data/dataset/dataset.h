@@ -1,4 +1,6 @@
 // A dataset: the training and validation tokens of a corpus.
+//
+// Thread safety: a dataset may be read on several threads at once.
 #pragma once
 
 #include <cstdint>

@@ -29,6 +29,11 @@ Tensor KvLayer::attend(const Tensor& qkv, const Attention& options) {
         "kv cache: packed q, k and v must be [{}, t, {}]; got {}", batch, 3 * c, qkv.shape());
   const std::int64_t tokens = qkv.shape()[1], total = length_ + tokens;
   check(total <= capacity_, "kv cache: holds at most {} tokens per sequence; got {}", capacity_, total);
+  const Tensor& mask = options.key_mask;
+  check(!mask || mask.shape() == Shape{batch, total},
+        "kv cache: key_mask must be [{}, {}], one entry per sequence and token held; got {}", batch, total,
+        mask ? mask.shape() : Shape{});
+  Attention of_sequence = options;
   // One sequence at a time, because only the rows of one sequence are contiguous in the cache.
   Tensor y = empty({batch, tokens, c}, qkv.dtype()), q = empty({1, tokens, c}, qkv.dtype());
   dispatch(qkv.dtype(), [&]<class T>() {
@@ -37,7 +42,8 @@ Tensor KvLayer::attend(const Tensor& qkv, const Attention& options) {
       const std::int64_t begin = b * capacity_ * 2 * c;
       copy_columns(rows, tokens, 3 * c, 0, c, q.data<T>());
       copy_columns(rows, tokens, 3 * c, c, 3 * c, kv_.data<T>() + begin + length_ * 2 * c);
-      const Tensor out = attention(q, kv_.slice_flat(begin, {1, total, 2 * c}), options);
+      if (mask) of_sequence.key_mask = mask.slice_flat(b * total, {1, total});
+      const Tensor out = attention(q, kv_.slice_flat(begin, {1, total, 2 * c}), of_sequence);
       std::copy_n(out.data<T>(), tokens * c, y.data<T>() + b * tokens * c);
     }
   });

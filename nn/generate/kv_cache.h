@@ -18,8 +18,9 @@ class KvLayer {
   KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
 
   /// Appends the keys and values of t new tokens, packed q‖k‖v [B, t, 3C], and attends from the new tokens to all
-  /// tokens held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. Throws Error in a
-  /// Recording, if B or C are not those of the cache, or if more than `capacity` tokens would be held.
+  /// tokens held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. A key_mask of the
+  /// options is [B, tokens held then]. Throws Error in a Recording, if B or C are not those of the cache, if more than
+  /// `capacity` tokens would be held, or for a key_mask of another shape.
   Tensor attend(const Tensor& qkv, const Attention& options);
   std::int64_t length() const { return length_; }
   /// Sequence i becomes what sequence rows[i] was.

@@ -78,6 +78,17 @@ TEST_CASE("functions of one tensor at special values, and their derivatives ther
       {"silu", silu, kInf, kInf, 1},
       {"silu", silu, 0, 0, 0.5},
       {"neg", neg, 0, -0.0, -1},
+      {"abs", maki::abs, 0, 0, 0},
+      {"abs", maki::abs, -0.0, 0, -0.0},
+      {"abs", maki::abs, -kInf, kInf, -1},
+      {"abs", maki::abs, kNaN, kNaN, kNaN},
+      {"clamp", [](const Tensor& x) { return clamp(x, -1, 2); }, -1, -1, 1},
+      {"clamp", [](const Tensor& x) { return clamp(x, -1, 2); }, 2, 2, 1},
+      {"clamp", [](const Tensor& x) { return clamp(x, -1, 2); }, -kInf, -1, 0},
+      {"clamp", [](const Tensor& x) { return clamp(x, -1, 2); }, kInf, 2, 0},
+      {"clamp", [](const Tensor& x) { return clamp(x, -1, 2); }, kNaN, kNaN, 1},
+      {"clamp", [](const Tensor& x) { return clamp(x, -kInf, kInf); }, kInf, kInf, 1},
+      {"clamp", [](const Tensor& x) { return clamp(x, 3, 3); }, 7, 3, 0},
   };
   for (const Expected& e : table) {
     for (const DType dtype : {DType::float32, DType::float64}) {

@@ -1,8 +1,10 @@
-// cross_entropy and embedding as ops: against compositions of simple ops, ignored targets, and the inputs that they
-// refuse.
+// cross_entropy, mse and embedding as ops: against compositions of simple ops, ignored targets, and the inputs that
+// they refuse.
 #include <cmath>
 
 #include "autograd/ops.h"
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
 #include "tests/catch.h"
 #include "tests/ops/op_case.h"
 
@@ -27,15 +29,6 @@ Tensor composed_cross_entropy(const Tensor& logits, const Tensor& targets, const
   }
   const double factor = options.sum || counted == 0 ? 1 : 1 / counted;
   return scale(sum(mul(reshape(log_softmax(logits), {rows, cols}), weight)), -factor);
-}
-
-// A one-hot row for each id. The product with a table is the lookup.
-Tensor one_hot(const Tensor& ids, std::int64_t vocabulary) {
-  Tensor rows = zeros({ids.numel(), vocabulary}, DType::float64);
-  for (std::int64_t i = 0; i < ids.numel(); ++i) {
-    rows.data<double>()[i * vocabulary + ids.data<std::int32_t>()[i]] = 1;
-  }
-  return rows;
 }
 
 void require_equivalent(const Case& a, const Case& b) {
@@ -66,8 +59,9 @@ TEST_CASE("embedding agrees with a product with one-hot rows") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Draw draw(seed);
     const Tensor table = draw.normals({11, draw.extent()}), ids = draw.integers({draw.extent()}, 0, 10);
-    require_equivalent({{table}, [&](const std::vector<Tensor>& v) { return embedding(v[0], ids); }},
-                       {{table}, [&](const std::vector<Tensor>& v) { return matmul(one_hot(ids, 11), v[0]); }});
+    require_equivalent(
+        {{table}, [&](const std::vector<Tensor>& v) { return embedding(v[0], ids); }},
+        {{table}, [&](const std::vector<Tensor>& v) { return matmul(one_hot(ids, 11, DType::float64), v[0]); }});
   }
 }
 
@@ -138,4 +132,30 @@ TEST_CASE("losses: the messages for inputs that they refuse") {
                ContainsSubstring("got nan"));
   REQUIRE_THAT(refusal([&] { cross_entropy(logits, logits); }), ContainsSubstring("targets must be int32"));
   REQUIRE_THAT(refusal([&] { cross_entropy(zeros({}, DType::float32), targets); }), ContainsSubstring("last axis"));
+}
+
+TEST_CASE("mse is the mean or the sum of the squared differences, and its gradients are opposite") {
+  ParameterStore store(DType::float64);
+  const Parameter& prediction = store.add("prediction", {2, 2}, init::values(tensor<double>({1, 2, 3, 4}, {2, 2})));
+  const Parameter& target = store.add("target", {2, 2}, init::values(tensor<double>({1, 0, 6, 4.5}, {2, 2})));
+  store.seal();
+  const double squares = 0 + 4 + 9 + 0.25;
+  for (const bool sum : {false, true}) {
+    store.clear_gradients();
+    Tape tape;
+    const Tensor loss = [&] {
+      const Recording on(tape);
+      return mse(prediction, target, {.sum = sum});
+    }();
+    REQUIRE(loss.item() == (sum ? squares : squares / 4));
+    tape.backward(loss);
+    for (std::int64_t i = 0; i < 4; ++i) {
+      const double slope = 2 * (prediction.value().at(i) - target.value().at(i)) / (sum ? 1 : 4);
+      REQUIRE(prediction.gradient().at(i) == slope);
+      REQUIRE(target.gradient().at(i) == -slope);
+    }
+  }
+  REQUIRE(mse(zeros({0}, DType::float32), zeros({0}, DType::float32)).item() == 0);
+  REQUIRE_THROWS_WITH(mse(prediction, zeros({2, 1}, DType::float64)), ContainsSubstring("got [2, 2] and [2, 1]"));
+  REQUIRE_THROWS_WITH(mse(prediction, zeros({2, 2}, DType::float32)), ContainsSubstring("float64 and float32"));
 }

@@ -173,7 +173,8 @@ TEST_CASE("the number of threads changes no bit of any op") {
 }
 
 TEST_CASE("a gradient is added where one is present and written where none is") {
-  for_each_case(4, [&](const Row&, const Case& drawn) {
+  for_each_case(4, [&](const Row& row, const Case& drawn) {
+    if (!row.differentiable) return;
     BoundCase bound(drawn, DType::float64);
     const Evaluation once = evaluate(bound);
     // A second backward without clearing adds the same gradients again, so that every input has twice the first.

@@ -34,6 +34,7 @@ Evaluation evaluate(BoundCase& bound) {
     const Recording on(tape, RandomContext{.seed = 7});
     result.output = bound.forward();
   }
+  if (!result.output.requires_grad()) return result;
   const RandomStream stream(11, RandomPurpose::test);
   Tensor cotangent = empty(result.output.shape(), DType::float64);
   for (std::int64_t i = 0; i < cotangent.numel(); ++i) {

@@ -32,7 +32,7 @@ class BoundCase {
   std::function<Tensor(const std::vector<Tensor>&)> call_;
 };
 
-/// Output and the gradients of all inputs for a fixed random cotangent, everything in the bound type.
+/// Output and, if it has any, the gradients of all inputs for a fixed random cotangent, everything in the bound type.
 struct Evaluation {
   Tensor output;
   std::vector<Tensor> gradients;  // one per parameter of the store, in the order of creation
