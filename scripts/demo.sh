@@ -16,7 +16,12 @@ maki=$build/train/maki
 # The number of steps is chosen to fit the time at the machine's current speed, so that the learning rate decays over the
 # whole run. If the machine slows down, an interrupt stops the run early; maki then saves it.
 echo "Measuring how fast this machine trains." >&2
-ms=$("$maki" bench --preset quickstart --steps 20 --json 2>/dev/null | sed -n 's/^ *"ms_per_step": \([0-9]*\).*/\1/p')
+report=$("$maki" bench --preset quickstart --steps 20 --json 2>&1) || {
+  status=$?
+  printf '%s\n' "$report" "demo.sh: maki bench failed" >&2
+  exit "$status"
+}
+ms=$(sed -n 's/^ *"ms_per_step": \([0-9]*\).*/\1/p' <<<"$report")
 steps=$((seconds * 900 / (ms > 0 ? ms : 1)))
 [ "$steps" -ge 20 ] || steps=20
 n=1

@@ -25,7 +25,7 @@ class AmxForTests {
 
  private:
   bool emulates_ = false;
-#if defined(__linux__)
+#if defined(__x86_64__) && defined(__linux__)
   struct sigaction before_ {};
 #endif
 };

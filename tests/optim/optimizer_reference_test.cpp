@@ -1,9 +1,11 @@
 // Optimizers against a textbook loop in long double, on parameters of irregular sizes in all three groups.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "autograd/kernels/optimizer.h"
 #include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/optim/small_store.h"
@@ -101,6 +103,39 @@ std::array<Errors, 3> compare(const OptimizerOptions& options, int steps) {
   return errors;
 }
 
+// Gradient, value and two moments of the first n of 128 elements after one step.
+template <class T>
+std::array<std::vector<T>, 4> stepped(bool adam, std::int64_t n) {
+  std::array<std::vector<T>, 4> arrays;
+  for (std::size_t k = 0; k < arrays.size(); ++k) {
+    const RandomStream stream(k, RandomPurpose::test);
+    for (std::uint64_t i = 0; i < 128; ++i) arrays[k].push_back(static_cast<T>(0.5 + stream.uniform(i)));
+  }
+  auto& [gradient, value, a, b] = arrays;
+  if (adam) {
+    kernels::adam_step<T>({.learning_rate = 0.1}, n, gradient.data(), value.data(), a.data(), b.data());
+  } else {
+    kernels::sgd_step<T>({.learning_rate = 0.1, .momentum = 0.9}, n, gradient.data(), value.data(), a.data());
+  }
+  return arrays;
+}
+
+// A store's storage is padded to whole vectors; the kernels are not told so.
+template <class T>
+void require_every_length(bool adam) {
+  const auto none = stepped<T>(adam, 0), all = stepped<T>(adam, 128);
+  REQUIRE(none[1] != all[1]);
+  for (std::int64_t n = 1; n < 128; ++n) {
+    const auto some = stepped<T>(adam, n);
+    for (std::size_t k = 0; k < some.size(); ++k) {
+      std::vector<T> expected = none[k];
+      std::copy_n(all[k].begin(), n, expected.begin());
+      INFO(n << " elements, array " << k);
+      REQUIRE(some[k] == expected);
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("each optimizer follows the reference in long double") {
@@ -119,6 +154,18 @@ TEST_CASE("each optimizer follows the reference in long double") {
         REQUIRE(wide[k].whole() < 1e-15);
         REQUIRE(narrow[k].whole() < 5e-7);
       }
+    }
+  }
+  kernels::force_target("");
+}
+
+TEST_CASE("a step of any number of elements updates exactly these elements") {
+  for (const std::string& target : kernels::available_targets()) {
+    kernels::force_target(target);
+    for (const bool adam : {false, true}) {
+      INFO(target << ", adam " << adam);
+      require_every_length<float>(adam);
+      require_every_length<double>(adam);
     }
   }
   kernels::force_target("");
