@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "tests/train/small_checkpoint.h"
-#include "train/loop/loaded_model.h"
 #include "train/config/error.h"
+#include "train/loop/loaded_model.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -35,7 +35,7 @@ TEST_CASE("sections out of order and unknown sections are refused although every
     std::swap(swapped[i], swapped[i + 1]);
     const std::string path = write_sections(folder / "swapped.maki", swapped);
     INFO(good[i].first);
-    REQUIRE(contains(resume_says(path), good[i + 1].first + " where " + good[i].first));
+    REQUIRE(contains(resume_says(path), "section " + good[i + 1].first + " in the place of section " + good[i].first));
     REQUIRE(contains(reader_says(path), path));
   }
   for (std::size_t at = 0; at <= good.size(); ++at) {

@@ -189,7 +189,7 @@ TEST_CASE("the same facts in another encoding are refused: there is one canonica
     bytes[0] = 0;
     for (std::size_t at = kPreamble; at + 8 <= kPreamble + 48; at += 8) std::reverse(&bytes[at], &bytes[at + 8]);
   });
-  REQUIRE(contains(resume_says(path), "state is not in the form"));
+  REQUIRE(contains(resume_says(path), "state is not in canonical form"));
 }
 
 TEST_CASE("the hash of a corpus is 32 hexadecimal digits, lower case") {
