@@ -27,9 +27,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Rows of a register tile. 8 × 2 vectors make 16 accumulators, twice what hides the latency of fused multiply-adds;
 // where there are only 16 registers, 4 × 2 leaves room for the operands.
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // in Highway, lower numbers are better targets
-inline constexpr int kTileRows = 8;
+inline constexpr int kAttentionTileRows = 8;
 #else
-inline constexpr int kTileRows = 4;
+inline constexpr int kAttentionTileRows = 4;
 #endif
 
 enum class Store { set, add, scale_add };  // C = sum, C += sum, C = C · alpha[row] + sum

@@ -132,19 +132,19 @@ HWY_INLINE void ForwardBlock(const AttentionForwardTile<T>& tile, const ForwardS
   if (tile.queries > 1 || keys.pick != nullptr || tile.head_size % Lanes<T>() != 0) {
     values = {s.v, d, PackRows<T>({v, tile.v_stride, keys.pick}, keys.count, tile.head_size, T{1}, s.v, d)};
   }
-  for (std::int64_t row = 0; row < tile.queries; row += kTileRows) {
-    std::int64_t visible[kTileRows];
-    for (int r = 0; r < kTileRows; ++r) {  // rows beyond the last one see what it sees
+  for (std::int64_t row = 0; row < tile.queries; row += kAttentionTileRows) {
+    std::int64_t visible[kAttentionTileRows];
+    for (int r = 0; r < kAttentionTileRows; ++r) {  // rows beyond the last one see what it sees
       const std::int64_t t = std::min(row + r, tile.queries - 1);
       visible[r] = keys.visible(tile.last_key + t * tile.last_key_step);
     }
-    if (visible[kTileRows - 1] == 0) continue;
+    if (visible[kAttentionTileRows - 1] == 0) continue;
     if (row + 1 == tile.queries) {
       Scores<1>(tile, s, origins, row, keys, visible);
       ForwardGroup<1>(tile, s, row, keys, visible, values, first);
     } else {
-      Scores<kTileRows>(tile, s, origins, row, keys, visible);
-      ForwardGroup<kTileRows>(tile, s, row, keys, visible, values, first);
+      Scores<kAttentionTileRows>(tile, s, origins, row, keys, visible);
+      ForwardGroup<kAttentionTileRows>(tile, s, row, keys, visible, values, first);
     }
   }
 }

@@ -62,22 +62,24 @@ HWY_INLINE void RowGradient(T* s, T* ds, const T* keep, std::int64_t visible, st
   }
 }
 
-/// Computes p and ds of kTileRows rows, from `row` of the tile on, and adds ds k to dq.
+/// Computes p and ds of kAttentionTileRows rows, from `row` of the tile on, and adds ds k to dq.
 template <class T>
 HWY_NOINLINE void PairRows(const AttentionBackwardHead<T>& head, const Pair<T>& s, std::int64_t row,
                            const KeyBlock& keys, const std::int64_t* visible) {
-  constexpr std::int64_t kN = Lanes<T>(), kStep = std::max<std::int64_t>(kN, kTileRows);
+  constexpr std::int64_t kN = Lanes<T>(), kStep = std::max<std::int64_t>(kN, kAttentionTileRows);
   // p and ds are written for whole register tiles of keys, because PairKeys() reads them in such tiles.
-  const std::int64_t d = padded(head.head_size), most = visible[kTileRows - 1];
+  const std::int64_t d = padded(head.head_size), most = visible[kAttentionTileRows - 1];
   const std::int64_t width = (most + kStep - 1) / kStep * kStep;
   const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
   T* const p = s.p + row * kKeyBlock;
   T* const ds = s.ds + row * kKeyBlock;
-  if (row + kTileRows > s.early && s.early < s.rows) {
-    Product<kTileRows, false, Store::set>(width, head.head_size, s.q + row * d, d, s.kt, kKeyBlock, p, kKeyBlock);
-    Product<kTileRows, false, Store::set>(width, head.head_size, s.dy + row * d, d, s.vt, kKeyBlock, ds, kKeyBlock);
+  if (row + kAttentionTileRows > s.early && s.early < s.rows) {
+    Product<kAttentionTileRows, false, Store::set>(width, head.head_size, s.q + row * d, d, s.kt, kKeyBlock, p,
+                                                   kKeyBlock);
+    Product<kAttentionTileRows, false, Store::set>(width, head.head_size, s.dy + row * d, d, s.vt, kKeyBlock, ds,
+                                                   kKeyBlock);
   }
-  const std::int64_t rows = std::min<std::int64_t>(kTileRows, s.rows - row);
+  const std::int64_t rows = std::min<std::int64_t>(kAttentionTileRows, s.rows - row);
   const std::int64_t early = std::clamp<std::int64_t>(s.early - row, 0, rows);
   for (std::int64_t r = 0; r < early; ++r) {
     DotsLessOrigin(s.q + (row + r) * d, s.early_k(row + r), visible[r], head.head_size, p + r * kKeyBlock);
@@ -95,7 +97,7 @@ HWY_NOINLINE void PairRows(const AttentionBackwardHead<T>& head, const Pair<T>& 
   if (head.dq == nullptr) return;
   T* const dq = s.dq + row * d;
   if (early == 0 && (s.k_finite || visible[0] == most)) {
-    Product<kTileRows, false, Store::add>(columns, most, ds, kKeyBlock, s.k, d, dq, d);
+    Product<kAttentionTileRows, false, Store::add>(columns, most, ds, kKeyBlock, s.k, d, dq, d);
     return;
   }
   for (std::int64_t r = 0; r < early; ++r) {
@@ -112,11 +114,11 @@ HWY_NOINLINE void PairRows(const AttentionBackwardHead<T>& head, const Pair<T>& 
 template <class T>
 HWY_NOINLINE void PairKeys(const T* weights, const T* from, std::int64_t rows, std::int64_t keys, std::int64_t columns,
                            std::int64_t d, const std::int64_t* from_row, bool finite, T* to) {
-  for (std::int64_t j = 0; j < keys; j += kTileRows) {
-    const std::int64_t last = std::min(j + kTileRows, keys) - 1, start = from_row[j];
+  for (std::int64_t j = 0; j < keys; j += kAttentionTileRows) {
+    const std::int64_t last = std::min(j + kAttentionTileRows, keys) - 1, start = from_row[j];
     if (finite || from_row[last] == start) {
-      Product<kTileRows, true, Store::add>(columns, rows - start, weights + start * kKeyBlock + j, kKeyBlock,
-                                           from + start * d, d, to + j * d, d);
+      Product<kAttentionTileRows, true, Store::add>(columns, rows - start, weights + start * kKeyBlock + j, kKeyBlock,
+                                                    from + start * d, d, to + j * d, d);
       continue;
     }
     for (std::int64_t i = j; i <= last; ++i) {  // key by key: a row that is not finite may see only some of them
@@ -132,14 +134,14 @@ HWY_INLINE void RunPair(const AttentionBackwardHead<T>& head, const Pair<T>& s, 
   constexpr std::int64_t kN = Lanes<T>();
   const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
   std::int64_t from_row[kKeyBlock], seen = 0;  // from_row[j]: the first row of the tile that sees key j
-  for (std::int64_t row = 0; row < s.rows; row += kTileRows) {
-    std::int64_t visible[kTileRows];
-    for (std::int64_t r = 0; r < kTileRows; ++r) {  // rows beyond the last one see what it sees
+  for (std::int64_t row = 0; row < s.rows; row += kAttentionTileRows) {
+    std::int64_t visible[kAttentionTileRows];
+    for (std::int64_t r = 0; r < kAttentionTileRows; ++r) {  // rows beyond the last one see what it sees
       const std::int64_t t = std::min(row + r, s.rows - 1);
       visible[r] = keys.visible(head.last_key + (s.first_row + t) * head.last_key_step);
       while (seen < visible[r]) from_row[seen++] = t;
     }
-    if (visible[kTileRows - 1] > 0) PairRows(head, s, row, keys, visible);
+    if (visible[kAttentionTileRows - 1] > 0) PairRows(head, s, row, keys, visible);
   }
   if (head.dk == nullptr) return;
   PairKeys(s.p, s.dy, s.rows, seen, columns, padded(head.head_size), from_row, s.dy_finite, s.dv);

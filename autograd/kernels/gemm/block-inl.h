@@ -10,19 +10,19 @@
 #include <cstdint>
 #include <hwy/highway.h>
 
-#include "autograd/kernels/simd/activation-inl.h"
 #include "autograd/kernels/gemm/block.h"
 #include "autograd/kernels/gemm/pack-inl.h"
 #include "autograd/kernels/gemm/tile-inl.h"
+#include "autograd/kernels/simd/activation-inl.h"
 #include "autograd/kernels/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Cuts m rows into tiles of nearly equal height, each of at most kTileRows rows.
+/// Cuts m rows into tiles of nearly equal height, each of at most kGemmTileRows rows.
 struct RowTiles {
-  explicit RowTiles(std::int64_t m) : count((m + kTileRows - 1) / kTileRows), rows(m) {}
+  explicit RowTiles(std::int64_t m) : count((m + kGemmTileRows - 1) / kGemmTileRows), rows(m) {}
   std::int64_t begin(std::int64_t t) const { return rows * t / count; }
   std::int64_t count, rows;
 };

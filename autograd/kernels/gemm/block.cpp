@@ -19,7 +19,7 @@ namespace maki::kernels::HWY_NAMESPACE {
 /// With 14 rows, a tile's part of A is 28 KiB per chain of 512 float32 and stays in the level-1 cache.
 template <class T>
 GemmTile vector_tile() {
-  return {.rows = kTileRows,
+  return {.rows = kGemmTileRows,
           .columns = 2 * hn::MaxLanes(GemmVec<T>()),
           .group = 1,
           .group_rows = 1,

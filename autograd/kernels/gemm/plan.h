@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/gemm/gemm.h"
 
 namespace maki::kernels {
 

@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/simd/activation-inl.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/gemm/tile-inl.h"
+#include "autograd/kernels/simd/activation-inl.h"
 #include "autograd/kernels/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
