@@ -190,6 +190,22 @@ TEST_CASE("gemm: arguments that are refused, and the messages", "[gemm]") {
   REQUIRE(with([](Gemm<float>& g) { g.ldc = 3; }) == "gemm: ldc must be at least 4; got 3");
   REQUIRE(with([](Gemm<float>& g) { g.m = -1; }).find("must not be negative; got m -1") != std::string::npos);
   REQUIRE(with([](Gemm<float>& g) { g.batch = 2; }).find("overlap") != std::string::npos);
+  const auto in_batch = [&](std::int64_t stride_c) {
+    return with([&](Gemm<float>& g) {
+      g.m = 3;
+      g.ldc = 6;
+      g.batch = 2;
+      g.c += stride_c < 0 ? 50 : 0;
+      g.stride_c = stride_c;
+    });
+  };
+  // An item covers two rows of 6 elements and the 4 elements of its last row.
+  REQUIRE(in_batch(15) ==
+          "gemm: the items of C must not overlap: |stride_c| must be at least (m - 1) ldc + n = 16; got 15");
+  REQUIRE(in_batch(4).find("got 4") != std::string::npos);  // beside each other, but in rows of 6 elements
+  REQUIRE(in_batch(-15).find("got -15") != std::string::npos);
+  REQUIRE(in_batch(16).empty());
+  REQUIRE(in_batch(-16).empty());
   Scratch<float> small(0);
   REQUIRE(sentence_of([&] { gemm(good, small.span()); }).find("bytes of scratch; got 0") != std::string::npos);
 }

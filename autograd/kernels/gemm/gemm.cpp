@@ -2,6 +2,7 @@
 #include "autograd/kernels/gemm/gemm.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "autograd/core/check.h"
@@ -239,8 +240,10 @@ void check_product(const Gemm<T>& g, std::span<std::byte> scratch) {
   check(g.b_packed != nullptr || g.ldb >= (g.b_transposed ? g.k : g.n), "gemm: ldb must be at least {}; got {}",
         g.b_transposed ? g.k : g.n, g.ldb);
   check(g.ldc >= g.n, "gemm: ldc must be at least {}; got {}", g.n, g.ldc);
-  check(g.batch <= 1 || g.stride_c >= g.m * g.ldc || g.stride_c >= g.n,
-        "gemm: the items of C must not overlap; got {} items of {} columns at stride_c {}", g.batch, g.n, g.stride_c);
+  const std::int64_t covered = (g.m - 1) * g.ldc + g.n;  // by one item of C, from its first element to its last
+  check(g.batch <= 1 || std::abs(g.stride_c) >= covered,
+        "gemm: the items of C must not overlap: |stride_c| must be at least (m - 1) ldc + n = {}; got {}", covered,
+        g.stride_c);
   check(g.derivative == nullptr || g.activation != Activation::none,
         "gemm: a derivative needs an activation; got Activation::none");
   const std::int64_t needed = is_empty(g) ? 0 : gemm_scratch_bytes(g);

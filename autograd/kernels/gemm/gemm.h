@@ -35,8 +35,8 @@ enum class Activation : std::uint8_t { none, gelu_erf, gelu_tanh };
 
 /// One product, or `batch` of them at constant strides. op(A) is [m, k]: element (i, p) is a[i * lda + p], or
 /// a[p * lda + i] with a_transposed. op(B) is [k, n]: element (p, j) is b[p * ldb + j], or b[j * ldb + p] with
-/// b_transposed. C is [m, n], its rows ldc apart, and overlaps no other array. Leading dimensions and strides count
-/// elements.
+/// b_transposed. C is [m, n], its rows ldc apart, and overlaps no other array. The items of C in a batch lie one behind
+/// the other, |stride_c| >= (m - 1) ldc + n. Leading dimensions and strides count elements.
 template <class T>
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
