@@ -1,9 +1,9 @@
 #include "autograd/kernels/broadcast.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/broadcast.cpp"
@@ -39,7 +39,7 @@ HWY_INLINE void combine(const BroadcastRows& r, const T* a, const T* b, Sink<T> 
 }
 
 template <class T>
-HWY_INLINE void combine_rows(Binary op, const BroadcastRows& r, const T* a, const T* b, Sink<T> y) {
+void combine_rows(Binary op, const BroadcastRows& r, const T* a, const T* b, Sink<T> y) {
   switch (op) {
     case Binary::add:
       return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Add(u, v); });
@@ -54,12 +54,7 @@ HWY_INLINE void combine_rows(Binary op, const BroadcastRows& r, const T* a, cons
   }
 }
 
-void combine_rows_f32(Binary op, const BroadcastRows& r, const float* a, const float* b, Sink<float> y) {
-  combine_rows(op, r, a, b, y);
-}
-void combine_rows_f64(Binary op, const BroadcastRows& r, const double* a, const double* b, Sink<double> y) {
-  combine_rows(op, r, a, b, y);
-}
+MAKI_KERNEL(combine_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -67,8 +62,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(combine_rows_f32);
-HWY_EXPORT(combine_rows_f64);
+MAKI_EXPORT(combine_rows);
 
 Broadcast plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
   Broadcast plan;
@@ -101,21 +95,9 @@ Broadcast plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
   return plan;
 }
 
-namespace {
-
-template <class T>
-void run(Binary op, const BroadcastRows& r, const T* a, const T* b, Sink<T> y) {
-  if constexpr (std::is_same_v<T, float>) {
-    HWY_DYNAMIC_DISPATCH(combine_rows_f32)(op, r, a, b, y);
-  } else {
-    HWY_DYNAMIC_DISPATCH(combine_rows_f64)(op, r, a, b, y);
-  }
-}
-
-}  // namespace
-
 template <class T>
 void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y) {
+  const auto kernel = MAKI_DISPATCH(combine_rows, T);
   const auto last = static_cast<std::size_t>(plan.rank - 1);
   BroadcastRows inner{1, plan.extent[last], 0, plan.stride_a[last], 0, plan.stride_b[last]};
   std::int64_t rows = 1, outer = 1;
@@ -142,7 +124,7 @@ void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y)
       BroadcastRows part = inner;
       part.rows = count;
       part.cols = right - left;
-      run(op, part, a + at_a, b + at_b, Sink<T>{y.data + begin * inner.cols + left, y.add});
+      kernel(op, part, a + at_a, b + at_b, Sink<T>{y.data + begin * inner.cols + left, y.add});
       begin += count;
     }
   };

@@ -1,9 +1,9 @@
 #include "autograd/kernels/column_sum.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/column_sum.cpp"
@@ -71,8 +71,8 @@ HWY_INLINE void sum_four(D d, std::int64_t rows, const T* x, std::int64_t stride
 
 // sums[j] (+)= Σ_i x[i, j] for the columns [begin, end).
 template <class T>
-HWY_INLINE void sum_columns(std::int64_t rows, std::int64_t begin, std::int64_t end, const T* x, std::int64_t stride,
-                            Sink<T> sums) {
+void sum_columns(std::int64_t rows, std::int64_t begin, std::int64_t end, const T* x, std::int64_t stride,
+                 Sink<T> sums) {
   const hn::ScalableTag<T> d;
   const auto width = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t j = begin;
@@ -85,14 +85,7 @@ HWY_INLINE void sum_columns(std::int64_t rows, std::int64_t begin, std::int64_t 
   }
 }
 
-void sum_columns_f32(std::int64_t rows, std::int64_t begin, std::int64_t end, const float* x, std::int64_t stride,
-                     Sink<float> sums) {
-  sum_columns(rows, begin, end, x, stride, sums);
-}
-void sum_columns_f64(std::int64_t rows, std::int64_t begin, std::int64_t end, const double* x, std::int64_t stride,
-                     Sink<double> sums) {
-  sum_columns(rows, begin, end, x, stride, sums);
-}
+MAKI_KERNEL(sum_columns);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -100,19 +93,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(sum_columns_f32);
-HWY_EXPORT(sum_columns_f64);
+MAKI_EXPORT(sum_columns);
 
 template <class T>
 void column_sum(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t stride, Sink<T> sums) {
+  const auto kernel = MAKI_DISPATCH(sum_columns, T);
   constexpr std::int64_t kColumns = 64;  // columns per task: whole vectors and cache lines on every target
   parallel_for(ceil_div(cols, kColumns), rows * kColumns, [&](std::int64_t block) {
     const std::int64_t begin = block * kColumns, end = std::min(cols, begin + kColumns);
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(sum_columns_f32)(rows, begin, end, x, stride, sums);
-    } else {
-      HWY_DYNAMIC_DISPATCH(sum_columns_f64)(rows, begin, end, x, stride, sums);
-    }
+    kernel(rows, begin, end, x, stride, sums);
   });
 }
 template void column_sum(std::int64_t, std::int64_t, const float*, std::int64_t, Sink<float>);

@@ -1,10 +1,9 @@
 #include "autograd/kernels/cross_entropy.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/cross_entropy.cpp"
@@ -66,8 +65,8 @@ HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t
 }
 
 template <class T>
-HWY_INLINE double cross_entropy_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const T* logits,
-                                     T* stats) {
+double cross_entropy_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const T* logits,
+                          T* stats) {
   double total = 0;
   for (std::int64_t i = begin; i < end; ++i) {
     if (all.targets[i] == all.ignored) continue;
@@ -78,9 +77,9 @@ HWY_INLINE double cross_entropy_rows(const CrossEntropyRows& all, std::int64_t b
 }
 
 template <class T>
-HWY_INLINE void cross_entropy_backward_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
-                                            std::int64_t first_column, std::int64_t columns, const T* logits,
-                                            const T* stats, double scale, Sink<T> dlogits) {
+void cross_entropy_backward_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
+                                 std::int64_t first_column, std::int64_t columns, const T* logits, const T* stats,
+                                 double scale, Sink<T> dlogits) {
   for (std::int64_t i = begin; i < end; ++i) {
     const Sink<T> row{dlogits.data + i * columns, dlogits.add};
     if (all.targets[i] != all.ignored) {
@@ -92,24 +91,8 @@ HWY_INLINE void cross_entropy_backward_rows(const CrossEntropyRows& all, std::in
   }
 }
 
-double cross_entropy_forward_f32(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const float* logits,
-                                 float* stats) {
-  return cross_entropy_rows(all, begin, end, logits, stats);
-}
-double cross_entropy_forward_f64(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
-                                 const double* logits, double* stats) {
-  return cross_entropy_rows(all, begin, end, logits, stats);
-}
-void cross_entropy_backward_f32(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
-                                std::int64_t first_column, std::int64_t columns, const float* logits,
-                                const float* stats, double scale, Sink<float> dlogits) {
-  cross_entropy_backward_rows(all, begin, end, first_column, columns, logits, stats, scale, dlogits);
-}
-void cross_entropy_backward_f64(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
-                                std::int64_t first_column, std::int64_t columns, const double* logits,
-                                const double* stats, double scale, Sink<double> dlogits) {
-  cross_entropy_backward_rows(all, begin, end, first_column, columns, logits, stats, scale, dlogits);
-}
+MAKI_KERNEL(cross_entropy_rows);
+MAKI_KERNEL(cross_entropy_backward_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -118,10 +101,8 @@ HWY_AFTER_NAMESPACE();
 namespace maki::kernels {
 namespace {
 
-HWY_EXPORT(cross_entropy_forward_f32);
-HWY_EXPORT(cross_entropy_forward_f64);
-HWY_EXPORT(cross_entropy_backward_f32);
-HWY_EXPORT(cross_entropy_backward_f64);
+MAKI_EXPORT(cross_entropy_rows);
+MAKI_EXPORT(cross_entropy_backward_rows);
 
 constexpr std::int64_t kRowWork = 64;  // cost per row besides its elements, in elementary operations
 
@@ -137,15 +118,11 @@ std::int64_t cross_entropy_scratch(const CrossEntropyRows& all) { return ceil_di
 
 template <class T>
 double cross_entropy_forward(const CrossEntropyRows& all, const T* logits, T* stats, double* scratch) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(cross_entropy_rows, T);
   const std::int64_t step = block_rows(all), blocks = ceil_div(all.rows, step);
   parallel_for(blocks, 8 * step * (all.vocabulary + kRowWork), [&](std::int64_t block) {
     const std::int64_t begin = block * step, end = std::min(all.rows, begin + step);
-    if constexpr (std::is_same_v<T, float>) {
-      scratch[block] = HWY_DYNAMIC_DISPATCH(cross_entropy_forward_f32)(all, begin, end, logits, stats);
-    } else {
-      scratch[block] = HWY_DYNAMIC_DISPATCH(cross_entropy_forward_f64)(all, begin, end, logits, stats);
-    }
+    scratch[block] = kernel(all, begin, end, logits, stats);
   });
   double total = 0;
   for (std::int64_t block = 0; block < blocks; ++block) total += scratch[block];
@@ -157,16 +134,10 @@ template double cross_entropy_forward(const CrossEntropyRows&, const double*, do
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const T* logits,
                             const T* stats, double scale, Sink<T> dlogits) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(cross_entropy_backward_rows, T);
   const std::int64_t columns = end - begin;
   parallel_ranges(all.rows, 8 * (columns + kRowWork), [&](std::int64_t first, std::int64_t last) {
-    if constexpr (std::is_same_v<T, float>) {
-      const auto kernel = HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f32);
-      kernel(all, first, last, begin, columns, logits, stats, scale, dlogits);
-    } else {
-      const auto kernel = HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f64);
-      kernel(all, first, last, begin, columns, logits, stats, scale, dlogits);
-    }
+    kernel(all, first, last, begin, columns, logits, stats, scale, dlogits);
   });
 }
 template void cross_entropy_backward(const CrossEntropyRows&, std::int64_t, std::int64_t, const float*, const float*,

@@ -1,9 +1,9 @@
 #include "autograd/kernels/dropout.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/dropout.cpp"
@@ -35,8 +35,8 @@ HWY_INLINE hn::Vec<D> Mask(D d, const std::uint32_t* words, std::uint32_t thresh
 
 // y (+)= x · mask for the elements [begin, end), where `begin` is a multiple of 4.
 template <class T>
-HWY_INLINE void drop(std::int64_t begin, std::int64_t end, const T* x, std::uint32_t threshold, T factor,
-                     const RandomStream& stream, Sink<T> y) {
+void drop(std::int64_t begin, std::int64_t end, const T* x, std::uint32_t threshold, T factor,
+          const RandomStream& stream, Sink<T> y) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   HWY_ALIGN std::uint32_t words[kWords];
@@ -59,14 +59,7 @@ HWY_INLINE void drop(std::int64_t begin, std::int64_t end, const T* x, std::uint
   }
 }
 
-void drop_f32(std::int64_t begin, std::int64_t end, const float* x, std::uint32_t threshold, float factor,
-              const RandomStream& stream, Sink<float> y) {
-  drop(begin, end, x, threshold, factor, stream, y);
-}
-void drop_f64(std::int64_t begin, std::int64_t end, const double* x, std::uint32_t threshold, double factor,
-              const RandomStream& stream, Sink<double> y) {
-  drop(begin, end, x, threshold, factor, stream, y);
-}
+MAKI_KERNEL(drop);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -74,20 +67,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(drop_f32);
-HWY_EXPORT(drop_f64);
+MAKI_EXPORT(drop);
 
 template <class T>
 void dropout(std::int64_t n, const T* x, double p, const RandomStream& stream, Sink<T> y) {
+  const auto kernel = MAKI_DISPATCH(drop, T);
   const auto threshold = static_cast<std::uint32_t>(p * 0x1p32);
   const T factor = static_cast<T>(1 / (1 - p));
   // Threads share out blocks of 1024 elements, each worth about 4096 elementary operations.
   parallel_ranges(ceil_div(n, 1024), 4096, [&](std::int64_t begin, std::int64_t end) {
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(drop_f32)(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);
-    } else {
-      HWY_DYNAMIC_DISPATCH(drop_f64)(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);
-    }
+    kernel(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);
   });
 }
 template void dropout(std::int64_t, const float*, double, const RandomStream&, Sink<float>);

@@ -1,8 +1,7 @@
 #include "autograd/kernels/elementwise.h"
 
-#include <type_traits>
-
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/elementwise.cpp"
@@ -47,7 +46,7 @@ HWY_INLINE void map_backward(std::int64_t n, const T* kept, const T* dy, Sink<T>
 
 // y = f(x)
 template <class T>
-HWY_INLINE void forward(Unary f, std::int64_t n, const T* x, T* y) {
+void unary_forward_block(Unary f, std::int64_t n, const T* x, T* y) {
   switch (f) {
     case Unary::exp:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Exp(d, v); });
@@ -72,7 +71,7 @@ HWY_INLINE void forward(Unary f, std::int64_t n, const T* x, T* y) {
 
 // dx (+)= dy · f′, for y = f(x)
 template <class T>
-HWY_INLINE void backward(Unary f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx) {
+void unary_backward_block(Unary f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx) {
   // The argument of the lambdas is y = f(x) if keeps_output(f), else x; it is named accordingly.
   switch (f) {
     case Unary::exp:
@@ -104,20 +103,13 @@ HWY_INLINE void backward(Unary f, std::int64_t n, const T* kept, const T* dy, Si
 }
 
 template <class T>
-HWY_INLINE void scale_block(std::int64_t n, const T* x, T factor, Sink<T> y) {
+void scale_block(std::int64_t n, const T* x, T factor, Sink<T> y) {
   map_backward(n, x, x, y, [factor](auto d, auto) HWY_ATTR { return hn::Set(d, factor); });
 }
 
-void unary_forward_f32(Unary f, std::int64_t n, const float* x, float* y) { forward(f, n, x, y); }
-void unary_forward_f64(Unary f, std::int64_t n, const double* x, double* y) { forward(f, n, x, y); }
-void unary_backward_f32(Unary f, std::int64_t n, const float* kept, const float* dy, Sink<float> dx) {
-  backward(f, n, kept, dy, dx);
-}
-void unary_backward_f64(Unary f, std::int64_t n, const double* kept, const double* dy, Sink<double> dx) {
-  backward(f, n, kept, dy, dx);
-}
-void scale_f32(std::int64_t n, const float* x, float factor, Sink<float> y) { scale_block(n, x, factor, y); }
-void scale_f64(std::int64_t n, const double* x, double factor, Sink<double> y) { scale_block(n, x, factor, y); }
+MAKI_KERNEL(unary_forward_block);
+MAKI_KERNEL(unary_backward_block);
+MAKI_KERNEL(scale_block);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -125,12 +117,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(unary_forward_f32);
-HWY_EXPORT(unary_forward_f64);
-HWY_EXPORT(unary_backward_f32);
-HWY_EXPORT(unary_backward_f64);
-HWY_EXPORT(scale_f32);
-HWY_EXPORT(scale_f64);
+MAKI_EXPORT(unary_forward_block);
+MAKI_EXPORT(unary_backward_block);
+MAKI_EXPORT(scale_block);
 
 namespace {
 // Elementary operations per element, which decide whether a parallel region pays.
@@ -139,26 +128,19 @@ constexpr std::int64_t work(Unary f) { return f == Unary::relu || f == Unary::sq
 
 template <class T>
 void unary_forward(Unary f, std::int64_t n, const T* x, T* y) {
-  parallel_ranges(n, work(f), [&](std::int64_t begin, std::int64_t end) {
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(unary_forward_f32)(f, end - begin, x + begin, y + begin);
-    } else {
-      HWY_DYNAMIC_DISPATCH(unary_forward_f64)(f, end - begin, x + begin, y + begin);
-    }
-  });
+  const auto kernel = MAKI_DISPATCH(unary_forward_block, T);
+  parallel_ranges(n, work(f),
+                  [&](std::int64_t begin, std::int64_t end) { kernel(f, end - begin, x + begin, y + begin); });
 }
 template void unary_forward(Unary, std::int64_t, const float*, float*);
 template void unary_forward(Unary, std::int64_t, const double*, double*);
 
 template <class T>
 void unary_backward(Unary f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx) {
+  const auto kernel = MAKI_DISPATCH(unary_backward_block, T);
   parallel_ranges(n, work(f), [&](std::int64_t begin, std::int64_t end) {
     const Sink<T> part{dx.data + begin, dx.add};
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(unary_backward_f32)(f, end - begin, kept + begin, dy + begin, part);
-    } else {
-      HWY_DYNAMIC_DISPATCH(unary_backward_f64)(f, end - begin, kept + begin, dy + begin, part);
-    }
+    kernel(f, end - begin, kept + begin, dy + begin, part);
   });
 }
 template void unary_backward(Unary, std::int64_t, const float*, const float*, Sink<float>);
@@ -166,13 +148,10 @@ template void unary_backward(Unary, std::int64_t, const double*, const double*, 
 
 template <class T>
 void scale(std::int64_t n, const T* x, T factor, Sink<T> y) {
+  const auto kernel = MAKI_DISPATCH(scale_block, T);
   parallel_ranges(n, 1, [&](std::int64_t begin, std::int64_t end) {
     const Sink<T> part{y.data + begin, y.add};
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(scale_f32)(end - begin, x + begin, factor, part);
-    } else {
-      HWY_DYNAMIC_DISPATCH(scale_f64)(end - begin, x + begin, factor, part);
-    }
+    kernel(end - begin, x + begin, factor, part);
   });
 }
 template void scale(std::int64_t, const float*, float, Sink<float>);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/optimizer.cpp"
@@ -94,7 +94,7 @@ HWY_INLINE void adam_vector(D d, const AdamCoefficients<T>& s, const T* gradient
 }
 
 template <class T>
-HWY_INLINE void sgd(const SgdStep& s, std::int64_t n, const T* gradient, T* value, T* velocity) {
+void sgd(const SgdStep& s, std::int64_t n, const T* gradient, T* value, T* velocity) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto at = [&](std::int64_t i) { return velocity == nullptr ? nullptr : velocity + i; };
@@ -104,7 +104,7 @@ HWY_INLINE void sgd(const SgdStep& s, std::int64_t n, const T* gradient, T* valu
 }
 
 template <class T>
-HWY_INLINE void adam(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* m, T* v) {
+void adam(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* m, T* v) {
   const AdamCoefficients<T> s(step);
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -126,7 +126,7 @@ HWY_INLINE hn::Vec<D> load_wide(D d, const double* x) {
 
 // Σ x² in double, by four reduction chains, which hide the latency of the multiply-adds.
 template <class T>
-HWY_INLINE double squares(std::int64_t n, const T* x) {
+double squares(std::int64_t n, const T* x) {
   const hn::ScalableTag<double> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   auto a = hn::Zero(d), b = hn::Zero(d), c = hn::Zero(d), e = hn::Zero(d);
@@ -147,20 +147,9 @@ HWY_INLINE double squares(std::int64_t n, const T* x) {
   return total;
 }
 
-void sgd_f32(const SgdStep& s, std::int64_t n, const float* gradient, float* value, float* velocity) {
-  sgd(s, n, gradient, value, velocity);
-}
-void sgd_f64(const SgdStep& s, std::int64_t n, const double* gradient, double* value, double* velocity) {
-  sgd(s, n, gradient, value, velocity);
-}
-void adam_f32(const AdamStep& s, std::int64_t n, const float* gradient, float* value, float* m, float* v) {
-  adam(s, n, gradient, value, m, v);
-}
-void adam_f64(const AdamStep& s, std::int64_t n, const double* gradient, double* value, double* m, double* v) {
-  adam(s, n, gradient, value, m, v);
-}
-double squares_f32(std::int64_t n, const float* x) { return squares(n, x); }
-double squares_f64(std::int64_t n, const double* x) { return squares(n, x); }
+MAKI_KERNEL(sgd);
+MAKI_KERNEL(adam);
+MAKI_KERNEL(squares);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -168,12 +157,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(sgd_f32);
-HWY_EXPORT(sgd_f64);
-HWY_EXPORT(adam_f32);
-HWY_EXPORT(adam_f64);
-HWY_EXPORT(squares_f32);
-HWY_EXPORT(squares_f64);
+MAKI_EXPORT(sgd);
+MAKI_EXPORT(adam);
+MAKI_EXPORT(squares);
 
 namespace {
 
@@ -192,25 +178,19 @@ void for_blocks(std::int64_t n, std::int64_t work, const Body& body) {
 
 template <class T>
 void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, T* velocity) {
+  const auto kernel = MAKI_DISPATCH(sgd, T);
   for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) {
     T* const v = velocity == nullptr ? nullptr : velocity + begin;
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(sgd_f32)(step, size, gradient + begin, value + begin, v);
-    } else {
-      HWY_DYNAMIC_DISPATCH(sgd_f64)(step, size, gradient + begin, value + begin, v);
-    }
+    kernel(step, size, gradient + begin, value + begin, v);
   });
 }
 
 template <class T>
 void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq) {
+  const auto kernel = MAKI_DISPATCH(adam, T);
   for_blocks(n, 4, [&](std::int64_t begin, std::int64_t size) {
     T *const m = exp_avg + begin, *const v = exp_avg_sq + begin;
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(adam_f32)(step, size, gradient + begin, value + begin, m, v);
-    } else {
-      HWY_DYNAMIC_DISPATCH(adam_f64)(step, size, gradient + begin, value + begin, m, v);
-    }
+    kernel(step, size, gradient + begin, value + begin, m, v);
   });
 }
 
@@ -218,13 +198,8 @@ std::int64_t sum_of_squares_scratch(std::int64_t n) { return ceil_div(n, kBlock)
 
 template <class T>
 double sum_of_squares(std::int64_t n, const T* x, double* scratch) {
-  for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) {
-    if constexpr (std::is_same_v<T, float>) {
-      scratch[begin / kBlock] = HWY_DYNAMIC_DISPATCH(squares_f32)(size, x + begin);
-    } else {
-      scratch[begin / kBlock] = HWY_DYNAMIC_DISPATCH(squares_f64)(size, x + begin);
-    }
-  });
+  const auto kernel = MAKI_DISPATCH(squares, T);
+  for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) { scratch[begin / kBlock] = kernel(size, x + begin); });
   double total = 0;
   for (std::int64_t block = 0; block < sum_of_squares_scratch(n); ++block) total += scratch[block];
   return total;

@@ -1,9 +1,9 @@
 #include "autograd/kernels/reduce.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
@@ -54,8 +54,7 @@ HWY_INLINE double sum_row(const T* x, std::int64_t n) {
 // The sum of segments [begin, end) of one output. Rows are cut into segments of `size` elements (the last of a row may
 // be shorter), and segments are counted row by row.
 template <class T>
-HWY_INLINE double sum_segments(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end,
-                               const T* x) {
+double sum_segments(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end, const T* x) {
   const std::int64_t in_row = (plan.inner + size - 1) / size;
   double total = 0;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -67,8 +66,8 @@ HWY_INLINE double sum_segments(const Reduction& plan, std::int64_t size, std::in
 
 // totals[j] = Σ x[row, j] over rows [begin, end) of the summed axes, j < cols.
 template <class T>
-HWY_INLINE void sum_rows(const Reduction& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const T* x,
-                         double* totals) {
+void sum_rows(const Reduction& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const T* x,
+              double* totals) {
   const hn::ScalableTag<double> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::fill(totals, totals + cols, 0.0);
@@ -84,22 +83,8 @@ HWY_INLINE void sum_rows(const Reduction& plan, std::int64_t begin, std::int64_t
   }
 }
 
-double sum_segments_f32(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end,
-                        const float* x) {
-  return sum_segments(plan, size, begin, end, x);
-}
-double sum_segments_f64(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end,
-                        const double* x) {
-  return sum_segments(plan, size, begin, end, x);
-}
-void sum_rows_f32(const Reduction& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const float* x,
-                  double* totals) {
-  sum_rows(plan, begin, end, cols, x, totals);
-}
-void sum_rows_f64(const Reduction& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const double* x,
-                  double* totals) {
-  sum_rows(plan, begin, end, cols, x, totals);
-}
+MAKI_KERNEL(sum_segments);
+MAKI_KERNEL(sum_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -107,10 +92,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(sum_segments_f32);
-HWY_EXPORT(sum_segments_f64);
-HWY_EXPORT(sum_rows_f32);
-HWY_EXPORT(sum_rows_f64);
+MAKI_EXPORT(sum_segments);
+MAKI_EXPORT(sum_rows);
 
 namespace {
 
@@ -144,15 +127,12 @@ void combine(std::int64_t blocks, std::int64_t outputs, const double* partial, d
 // Sums over the inner axis, which is dense, and over the summed axes.
 template <class T>
 void sum_dense(const Reduction& plan, const T* x, double scale, double* partial, Sink<T> sums) {
+  const auto kernel = MAKI_DISPATCH(sum_segments, T);
   const Cut c = cut(plan);
   const auto block_sum = [&](std::int64_t k, std::int64_t block) {
     const std::int64_t begin = block * c.step, end = std::min(c.pieces, begin + c.step);
     const T* const from = x + plan.kept.offset(k);
-    if constexpr (std::is_same_v<T, float>) {
-      return HWY_DYNAMIC_DISPATCH(sum_segments_f32)(plan, kSegment, begin, end, from);
-    } else {
-      return HWY_DYNAMIC_DISPATCH(sum_segments_f64)(plan, kSegment, begin, end, from);
-    }
+    return kernel(plan, kSegment, begin, end, from);
   };
   const std::int64_t outputs = plan.kept.count;
   if (c.blocks == 1) {
@@ -167,6 +147,7 @@ void sum_dense(const Reduction& plan, const T* x, double scale, double* partial,
 // Sums over the summed axes alone; the inner axis is kept, so rows are added to each other.
 template <class T>
 void sum_columns(const Reduction& plan, const T* x, double scale, double* partial, Sink<T> sums) {
+  const auto kernel = MAKI_DISPATCH(sum_rows, T);
   const Cut c = cut(plan);
   const std::int64_t tiles = ceil_div(plan.inner, kColumns), outputs = plan.outputs();
   parallel_for(plan.kept.count * tiles * c.blocks, std::min(c.step, c.pieces) * std::min(plan.inner, kColumns),
@@ -178,11 +159,7 @@ void sum_columns(const Reduction& plan, const T* x, double scale, double* partia
                  const T* const from = x + plan.kept.offset(k) + left;
                  double totals[kColumns];
                  double* const into = c.blocks == 1 ? totals : partial + block * outputs + k * plan.inner + left;
-                 if constexpr (std::is_same_v<T, float>) {
-                   HWY_DYNAMIC_DISPATCH(sum_rows_f32)(plan, begin, end, cols, from, into);
-                 } else {
-                   HWY_DYNAMIC_DISPATCH(sum_rows_f64)(plan, begin, end, cols, from, into);
-                 }
+                 kernel(plan, begin, end, cols, from, into);
                  if (c.blocks > 1) return;
                  for (std::int64_t j = 0; j < cols; ++j) {
                    sums.put(k * plan.inner + left + j, static_cast<T>(totals[j] * scale));

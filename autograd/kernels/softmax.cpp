@@ -1,9 +1,7 @@
 #include "autograd/kernels/softmax.h"
 
-#include <type_traits>
-
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/softmax.cpp"
@@ -64,7 +62,7 @@ HWY_INLINE void log_softmax_backward_row(std::int64_t cols, const T* y, const T*
 }
 
 template <class T>
-HWY_INLINE void softmax_forward_rows(bool log, std::int64_t rows, std::int64_t cols, const T* x, T* y) {
+void softmax_forward_rows(bool log, std::int64_t rows, std::int64_t cols, const T* x, T* y) {
   for (std::int64_t at = 0; at < rows * cols; at += cols) {
     if (log) {
       log_softmax_row(cols, x + at, y + at);
@@ -74,8 +72,7 @@ HWY_INLINE void softmax_forward_rows(bool log, std::int64_t rows, std::int64_t c
   }
 }
 template <class T>
-HWY_INLINE void softmax_backward_rows(bool log, std::int64_t rows, std::int64_t cols, const T* y, const T* dy,
-                                      Sink<T> dx) {
+void softmax_backward_rows(bool log, std::int64_t rows, std::int64_t cols, const T* y, const T* dy, Sink<T> dx) {
   for (std::int64_t at = 0; at < rows * cols; at += cols) {
     const Sink<T> row{dx.data + at, dx.add};
     if (log) {
@@ -86,20 +83,8 @@ HWY_INLINE void softmax_backward_rows(bool log, std::int64_t rows, std::int64_t 
   }
 }
 
-void softmax_forward_f32(bool log, std::int64_t rows, std::int64_t cols, const float* x, float* y) {
-  softmax_forward_rows(log, rows, cols, x, y);
-}
-void softmax_forward_f64(bool log, std::int64_t rows, std::int64_t cols, const double* x, double* y) {
-  softmax_forward_rows(log, rows, cols, x, y);
-}
-void softmax_backward_f32(bool log, std::int64_t rows, std::int64_t cols, const float* y, const float* dy,
-                          Sink<float> dx) {
-  softmax_backward_rows(log, rows, cols, y, dy, dx);
-}
-void softmax_backward_f64(bool log, std::int64_t rows, std::int64_t cols, const double* y, const double* dy,
-                          Sink<double> dx) {
-  softmax_backward_rows(log, rows, cols, y, dy, dx);
-}
+MAKI_KERNEL(softmax_forward_rows);
+MAKI_KERNEL(softmax_backward_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -108,37 +93,27 @@ HWY_AFTER_NAMESPACE();
 namespace maki::kernels {
 namespace {
 
-HWY_EXPORT(softmax_forward_f32);
-HWY_EXPORT(softmax_forward_f64);
-HWY_EXPORT(softmax_backward_f32);
-HWY_EXPORT(softmax_backward_f64);
+MAKI_EXPORT(softmax_forward_rows);
+MAKI_EXPORT(softmax_backward_rows);
 
 constexpr std::int64_t kRowWork = 32;  // cost per row besides its elements, in elementary operations
 
 template <class T>
 void forward(bool log, std::int64_t rows, std::int64_t cols, const T* x, T* y) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(softmax_forward_rows, T);
   parallel_ranges(rows, 8 * cols + kRowWork, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t at = begin * cols;
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(softmax_forward_f32)(log, end - begin, cols, x + at, y + at);
-    } else {
-      HWY_DYNAMIC_DISPATCH(softmax_forward_f64)(log, end - begin, cols, x + at, y + at);
-    }
+    kernel(log, end - begin, cols, x + at, y + at);
   });
 }
 
 template <class T>
 void backward(bool log, std::int64_t rows, std::int64_t cols, const T* y, const T* dy, Sink<T> dx) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(softmax_backward_rows, T);
   parallel_ranges(rows, (log ? 8 : 2) * cols + kRowWork, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t at = begin * cols;
     const Sink<T> part{dx.data + at, dx.add};
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(softmax_backward_f32)(log, end - begin, cols, y + at, dy + at, part);
-    } else {
-      HWY_DYNAMIC_DISPATCH(softmax_backward_f64)(log, end - begin, cols, y + at, dy + at, part);
-    }
+    kernel(log, end - begin, cols, y + at, dy + at, part);
   });
 }
 

@@ -16,7 +16,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/attention/tile.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/attention/backward.cpp"
@@ -146,8 +146,8 @@ HWY_INLINE void Finish(const AttentionBackwardHead<T>& head, const AttentionPane
 }
 
 template <class T>
-HWY_INLINE void RunPhase(const AttentionBackwardHead<T>& head, T* panel, const AttentionPiece& piece, T* worker_scratch,
-                         BackwardPhase phase) {
+void RunPhase(const AttentionBackwardHead<T>& head, T* panel, const AttentionPiece& piece, T* worker_scratch,
+              BackwardPhase phase) {
   const AttentionPanel<T> s(panel, head.queries, head.keys, head.head_size);
   if (phase == BackwardPhase::finish) return Finish(head, s, piece);
   const BackwardScratch<T> scratch(head, worker_scratch);
@@ -164,14 +164,7 @@ HWY_INLINE void RunPhase(const AttentionBackwardHead<T>& head, T* panel, const A
   Finish(head, s, queries);
 }
 
-void attention_backward_f32(const AttentionBackwardHead<float>& head, float* panel, const AttentionPiece& piece,
-                            float* scratch, BackwardPhase phase) {
-  RunPhase(head, panel, piece, scratch, phase);
-}
-void attention_backward_f64(const AttentionBackwardHead<double>& head, double* panel, const AttentionPiece& piece,
-                            double* scratch, BackwardPhase phase) {
-  RunPhase(head, panel, piece, scratch, phase);
-}
+MAKI_KERNEL(RunPhase);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -179,17 +172,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 namespace {
-HWY_EXPORT(attention_backward_f32);
-HWY_EXPORT(attention_backward_f64);
-
-void run_phase(const AttentionBackwardHead<float>& head, float* panel, const AttentionPiece& piece, float* scratch,
-               BackwardPhase phase) {
-  HWY_DYNAMIC_DISPATCH(attention_backward_f32)(head, panel, piece, scratch, phase);
-}
-void run_phase(const AttentionBackwardHead<double>& head, double* panel, const AttentionPiece& piece, double* scratch,
-               BackwardPhase phase) {
-  HWY_DYNAMIC_DISPATCH(attention_backward_f64)(head, panel, piece, scratch, phase);
-}
+MAKI_EXPORT(RunPhase);
 
 // The largest panel of a head, in elements, that every thread may have one of: 16,000 rows of 64 columns. If there are
 // many heads, those with larger panels are cut into pieces. Below this bound whole heads are faster, by 15 % at 2,560
@@ -238,7 +221,7 @@ template <class T>
 void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                         HeadRows<const T> y, HeadRows<const T> dy, const T* lse, HeadSink<T> dq, HeadSink<T> dk,
                         HeadSink<T> dv, T* scratch) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(RunPhase, T);
   const Plan plan = Plan::of<T>(shape);
   const std::int64_t t_size = shape.queries, s_size = shape.keys;
   // Runs a phase of one piece of head i of all sequences, with the scratch of `panel` and `worker`.
@@ -278,8 +261,8 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
     head.add_dv = dv.add;
     const AttentionPiece piece{query_piece * plan.edge, std::min((query_piece + 1) * plan.edge, t_size),
                                key_piece * plan.edge, std::min((key_piece + 1) * plan.edge, s_size)};
-    run_phase(head, scratch + panel * plan.panel, piece,
-              scratch + plan.group * plan.panel + worker * backward_scratch(shape.head_size), phase);
+    kernel(head, scratch + panel * plan.panel, piece,
+           scratch + plan.group * plan.panel + worker * backward_scratch(shape.head_size), phase);
   };
 
   const std::int64_t n = plan.pieces, row_work = shape.head_size + 8;

@@ -14,7 +14,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/attention/tile.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/attention/forward.cpp"
@@ -175,7 +175,7 @@ HWY_INLINE void ForwardFinish(const AttentionForwardTile<T>& tile, const Forward
 
 /// Computes y and lse of one tile.
 template <class T>
-HWY_INLINE void ForwardTile(const AttentionForwardTile<T>& tile, T* scratch) {
+void ForwardTile(const AttentionForwardTile<T>& tile, T* scratch) {
   const std::int64_t d = padded(tile.head_size), rows = padded(tile.queries);
   const ForwardScratch<T> s(scratch, d);
   PackRows<T>({tile.q, tile.q_stride}, tile.queries, tile.head_size, static_cast<T>(tile.scale * std::numbers::log2e),
@@ -195,10 +195,7 @@ HWY_INLINE void ForwardTile(const AttentionForwardTile<T>& tile, T* scratch) {
   ForwardFinish(tile, s, tile.first_row_that_sees(1));
 }
 
-void attention_forward_tile_f32(const AttentionForwardTile<float>& tile, float* scratch) { ForwardTile(tile, scratch); }
-void attention_forward_tile_f64(const AttentionForwardTile<double>& tile, double* scratch) {
-  ForwardTile(tile, scratch);
-}
+MAKI_KERNEL(ForwardTile);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -206,15 +203,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 namespace {
-HWY_EXPORT(attention_forward_tile_f32);
-HWY_EXPORT(attention_forward_tile_f64);
-
-void forward_tile(const AttentionForwardTile<float>& tile, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(attention_forward_tile_f32)(tile, scratch);
-}
-void forward_tile(const AttentionForwardTile<double>& tile, double* scratch) {
-  HWY_DYNAMIC_DISPATCH(attention_forward_tile_f64)(tile, scratch);
-}
+MAKI_EXPORT(ForwardTile);
 
 std::int64_t forward_tiles(const AttentionShape& shape) {
   return shape.batch * shape.heads * ceil_div(shape.queries, kForwardTile);
@@ -229,7 +218,7 @@ std::int64_t attention_forward_scratch(const AttentionShape& shape) {
 template <class T>
 void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                        HeadRows<T> y, T* lse, T* scratch) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(ForwardTile, T);
   const std::int64_t t_size = shape.queries, s_size = shape.keys, tiles = ceil_div(t_size, kForwardTile);
   const std::int64_t work = std::min(t_size, kForwardTile) * (s_size + 1) * (shape.head_size + 8) / 8;
   parallel_for(forward_tiles(shape), work, [&](std::int64_t i, std::int64_t worker) {
@@ -256,7 +245,7 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
     tile.y = y.data + b * y.batch_stride + t * y.row_stride + h * shape.head_size;
     tile.y_stride = y.row_stride;
     tile.lse = lse == nullptr ? nullptr : lse + (b * shape.heads + h) * t_size + t;
-    forward_tile(tile, scratch + worker * forward_tile_scratch(shape.head_size));
+    kernel(tile, scratch + worker * forward_tile_scratch(shape.head_size));
   });
 }
 
