@@ -62,8 +62,8 @@ class Recording {
 
 /// While it exists, ops called on this thread round as they do in a Recording, although nothing is recorded: an
 /// evaluation computes the same loss as training, at the same speed. It makes a difference only on CPUs with AMX, where
-/// recorded float32 products are summed in another order (kernels/gemm.h). Without Recording and AsRecorded, products use
-/// the order of all other CPUs, which is as fast for the few rows of generation.
+/// recorded float32 products are summed in another order (kernels/gemm/gemm.h). Without Recording and AsRecorded,
+/// products use the order of all other CPUs, which is as fast for the few rows of generation.
 class AsRecorded {
  public:
   AsRecorded();

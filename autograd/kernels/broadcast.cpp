@@ -39,17 +39,17 @@ HWY_INLINE void combine(const BroadcastRows& r, const T* a, const T* b, Sink<T> 
 }
 
 template <class T>
-void combine_rows(Binary op, const BroadcastRows& r, const T* a, const T* b, Sink<T> y) {
+void combine_rows(BinaryOp op, const BroadcastRows& r, const T* a, const T* b, Sink<T> y) {
   switch (op) {
-    case Binary::add:
+    case BinaryOp::add:
       return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Add(u, v); });
-    case Binary::sub:
+    case BinaryOp::sub:
       return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Sub(u, v); });
-    case Binary::mul:
+    case BinaryOp::mul:
       return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Mul(u, v); });
-    case Binary::div:
+    case BinaryOp::div:
       return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Div(u, v); });
-    case Binary::negative_mul:
+    case BinaryOp::negative_mul:
       return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Neg(hn::Mul(u, v)); });
   }
 }
@@ -64,8 +64,8 @@ namespace maki::kernels {
 
 MAKI_EXPORT(combine_rows);
 
-Broadcast plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
-  Broadcast plan;
+BroadcastPlan plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
+  BroadcastPlan plan;
   // From the last axis to the first, so the plan is built innermost axis first and reversed at the end. An axis that
   // continues the previous one in both inputs is merged into it.
   std::int64_t size_a = 1, size_b = 1;
@@ -96,7 +96,7 @@ Broadcast plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
 }
 
 template <class T>
-void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y) {
+void binary(BinaryOp op, const BroadcastPlan& plan, const T* a, const T* b, Sink<T> y) {
   const auto kernel = MAKI_DISPATCH(combine_rows, T);
   const auto last = static_cast<std::size_t>(plan.rank - 1);
   BroadcastRows inner{1, plan.extent[last], 0, plan.stride_a[last], 0, plan.stride_b[last]};
@@ -139,8 +139,8 @@ void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y)
     parallel_ranges(inner.cols, 1, [&](std::int64_t left, std::int64_t right) { piece(row, row + 1, left, right); });
   }
 }
-template void binary(Binary, const Broadcast&, const float*, const float*, Sink<float>);
-template void binary(Binary, const Broadcast&, const double*, const double*, Sink<double>);
+template void binary(BinaryOp, const BroadcastPlan&, const float*, const float*, Sink<float>);
+template void binary(BinaryOp, const BroadcastPlan&, const double*, const double*, Sink<double>);
 
 }  // namespace maki::kernels
 #endif

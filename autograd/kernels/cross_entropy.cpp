@@ -20,8 +20,8 @@ template <class T>
 HWY_INLINE double sum_of_exp(std::int64_t n, const T* x, T max) {
   const hn::ScalableTag<T> d;
   const auto shift = hn::Set(d, max);
-  return SumRow<T>(n,
-                   [=](const auto& at, std::int64_t i) HWY_ATTR { return Exp(at.d, hn::Sub(at.Load(x + i), shift)); });
+  return sum_row<T>(n,
+                    [=](const auto& at, std::int64_t i) HWY_ATTR { return Exp(at.d, hn::Sub(at.Load(x + i), shift)); });
 }
 
 // The loss of one row:
@@ -30,15 +30,15 @@ HWY_INLINE double sum_of_exp(std::int64_t n, const T* x, T max) {
 template <class T>
 HWY_INLINE double cross_entropy_row(std::int64_t vocabulary, std::int64_t target, double smoothing, const T* x,
                                     T* stats) {
-  const T max = MaxOfRow(vocabulary, x);
+  const T max = max_of_row(vocabulary, x);
   const double others = sum_of_exp(target, x, max) + sum_of_exp(vocabulary - target - 1, x + target + 1, max);
   stats[0] = max;
   stats[1] = static_cast<T>(others);
   stats[2] = x[target];
   const double below = static_cast<double>(max) - static_cast<double>(x[target]);
-  const double loss = LogOne(others + ExpOne(-below));  // −log p of a logit that equals the maximum
+  const double loss = log_scalar(others + exp_scalar(-below));  // −log p of a logit that equals the maximum
   if (smoothing == 0) return loss + below;
-  const double mean = RowTotal(vocabulary, x) / static_cast<double>(vocabulary);
+  const double mean = sum_row_in_double(vocabulary, x) / static_cast<double>(vocabulary);
   return loss + (1 - smoothing) * below + smoothing * (static_cast<double>(max) - mean);
 }
 
@@ -49,7 +49,7 @@ HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t
                                            double smoothing, const T* x, const T* stats, double scale, Sink<T> dx) {
   const hn::ScalableTag<T> d;
   const double others = static_cast<double>(stats[1]);
-  const double sum = others + ExpOne(static_cast<double>(stats[2]) - static_cast<double>(stats[0]));
+  const double sum = others + exp_scalar(static_cast<double>(stats[2]) - static_cast<double>(stats[0]));
   const double uniform = smoothing / static_cast<double>(vocabulary);
   const auto max = hn::Set(d, stats[0]), factor = hn::Set(d, static_cast<T>(scale / sum));
   const auto share = hn::Set(d, static_cast<T>(scale * uniform));
@@ -57,9 +57,9 @@ HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t
   const T at_target = static_cast<T>(scale * (smoothing - uniform - others / sum));
   const bool has_target = target >= 0 && target < columns;
   const T before = dx.add && has_target ? dx.data[target] : T{0};
-  EachVector<T>(columns, [=](const auto& at, std::int64_t i) HWY_ATTR {
+  for_each_vector<T>(columns, [=](const auto& at, std::int64_t i) HWY_ATTR {
     const auto e = Exp(at.d, hn::Sub(at.Load(x + i), max));
-    PutVector(at, dx, i, hn::Sub(hn::Mul(e, factor), share));
+    put_vector(at, dx, i, hn::Sub(hn::Mul(e, factor), share));
   });
   if (has_target) dx.data[target] = before + at_target;
 }

@@ -42,7 +42,7 @@ void drop(std::int64_t begin, std::int64_t end, const T* x, std::uint32_t thresh
   HWY_ALIGN std::uint32_t words[kWords];
   for (; begin < end; begin += kWords) {
     const std::int64_t n = std::min(kWords, end - begin);
-    PhiloxWords(stream, static_cast<std::uint64_t>(begin / 4), static_cast<std::uint64_t>((n + 3) / 4), words);
+    philox_words(stream, static_cast<std::uint64_t>(begin / 4), static_cast<std::uint64_t>((n + 3) / 4), words);
     const T* const from = x + begin;
     T* const to = y.data + begin;
     std::int64_t i = 0;

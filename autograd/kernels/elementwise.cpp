@@ -46,58 +46,58 @@ HWY_INLINE void map_backward(std::int64_t n, const T* kept, const T* dy, Sink<T>
 
 // y = f(x)
 template <class T>
-void unary_forward_block(Unary f, std::int64_t n, const T* x, T* y) {
+void unary_forward_block(UnaryOp f, std::int64_t n, const T* x, T* y) {
   switch (f) {
-    case Unary::exp:
+    case UnaryOp::exp:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Exp(d, v); });
-    case Unary::log:
+    case UnaryOp::log:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Log(d, v); });
-    case Unary::sqrt:
+    case UnaryOp::sqrt:
       return map(n, x, y, [](auto, auto v) HWY_ATTR { return hn::Sqrt(v); });
-    case Unary::tanh:
+    case UnaryOp::tanh:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Tanh(d, v); });
-    case Unary::sigmoid:
+    case UnaryOp::sigmoid:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Sigmoid(d, v); });
-    case Unary::relu:  // by comparison, because Max would turn NaN into 0
+    case UnaryOp::relu:  // by comparison, because Max would turn NaN into 0
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return hn::IfThenZeroElse(hn::Le(v, hn::Zero(d)), v); });
-    case Unary::silu:
+    case UnaryOp::silu:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Silu(d, v); });
-    case Unary::gelu:
+    case UnaryOp::gelu:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Gelu(d, v); });
-    case Unary::gelu_tanh:
+    case UnaryOp::gelu_tanh:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return GeluTanh(d, v); });
   }
 }
 
 // dx (+)= dy · f′, for y = f(x)
 template <class T>
-void unary_backward_block(Unary f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx) {
+void unary_backward_block(UnaryOp f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx) {
   // The argument of the lambdas is y = f(x) if keeps_output(f), else x; it is named accordingly.
   switch (f) {
-    case Unary::exp:
+    case UnaryOp::exp:
       return map_backward(n, kept, dy, dx, [](auto, auto y) HWY_ATTR { return y; });
-    case Unary::log:
+    case UnaryOp::log:
       return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR { return hn::Div(hn::Set(d, T{1}), x); });
-    case Unary::sqrt:
+    case UnaryOp::sqrt:
       return map_backward(n, kept, dy, dx,
                           [](auto d, auto y) HWY_ATTR { return hn::Div(hn::Set(d, static_cast<T>(0.5)), y); });
-    case Unary::tanh:
+    case UnaryOp::tanh:
       return map_backward(n, kept, dy, dx, [](auto d, auto y) HWY_ATTR {
         const auto one = hn::Set(d, T{1});
         return hn::Mul(hn::Sub(one, y), hn::Add(one, y));
       });
-    case Unary::sigmoid:
+    case UnaryOp::sigmoid:
       return map_backward(n, kept, dy, dx,
                           [](auto d, auto y) HWY_ATTR { return hn::Mul(y, hn::Sub(hn::Set(d, T{1}), y)); });
-    case Unary::relu:
+    case UnaryOp::relu:
       return map_backward(n, kept, dy, dx, [](auto d, auto y) HWY_ATTR {
         return hn::IfThenZeroElse(hn::Le(y, hn::Zero(d)), hn::Set(d, T{1}));
       });
-    case Unary::silu:
+    case UnaryOp::silu:
       return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR { return SiluDerivative(d, x); });
-    case Unary::gelu:
+    case UnaryOp::gelu:
       return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR { return GeluDerivative(d, x); });
-    case Unary::gelu_tanh:
+    case UnaryOp::gelu_tanh:
       return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR { return GeluTanhDerivative(d, x); });
   }
 }
@@ -123,28 +123,28 @@ MAKI_EXPORT(scale_block);
 
 namespace {
 // Elementary operations per element, which decide whether a parallel region pays.
-constexpr std::int64_t work(Unary f) { return f == Unary::relu || f == Unary::sqrt ? 1 : 8; }
+constexpr std::int64_t work(UnaryOp f) { return f == UnaryOp::relu || f == UnaryOp::sqrt ? 1 : 8; }
 }  // namespace
 
 template <class T>
-void unary_forward(Unary f, std::int64_t n, const T* x, T* y) {
+void unary_forward(UnaryOp f, std::int64_t n, const T* x, T* y) {
   const auto kernel = MAKI_DISPATCH(unary_forward_block, T);
   parallel_ranges(n, work(f),
                   [&](std::int64_t begin, std::int64_t end) { kernel(f, end - begin, x + begin, y + begin); });
 }
-template void unary_forward(Unary, std::int64_t, const float*, float*);
-template void unary_forward(Unary, std::int64_t, const double*, double*);
+template void unary_forward(UnaryOp, std::int64_t, const float*, float*);
+template void unary_forward(UnaryOp, std::int64_t, const double*, double*);
 
 template <class T>
-void unary_backward(Unary f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx) {
+void unary_backward(UnaryOp f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx) {
   const auto kernel = MAKI_DISPATCH(unary_backward_block, T);
   parallel_ranges(n, work(f), [&](std::int64_t begin, std::int64_t end) {
     const Sink<T> part{dx.data + begin, dx.add};
     kernel(f, end - begin, kept + begin, dy + begin, part);
   });
 }
-template void unary_backward(Unary, std::int64_t, const float*, const float*, Sink<float>);
-template void unary_backward(Unary, std::int64_t, const double*, const double*, Sink<double>);
+template void unary_backward(UnaryOp, std::int64_t, const float*, const float*, Sink<float>);
+template void unary_backward(UnaryOp, std::int64_t, const double*, const double*, Sink<double>);
 
 template <class T>
 void scale(std::int64_t n, const T* x, T factor, Sink<T> y) {

@@ -22,7 +22,7 @@ template <class T>
 void gather_sum(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols, const T* dy,
                 Sink<T> into) {
   constexpr std::int64_t kBlock = 256;
-  EachVector<T>(width, [=](const auto& at, std::int64_t j) HWY_ATTR {
+  for_each_vector<T>(width, [=](const auto& at, std::int64_t j) HWY_ATTR {
     auto total = at.Load(dy + places[0] * cols + j);
     for (std::int64_t begin = 1; begin < count; begin += kBlock) {
       const std::int64_t end = std::min(count, begin + kBlock);
@@ -30,7 +30,7 @@ void gather_sum(const std::int32_t* places, std::int64_t count, std::int64_t wid
       for (std::int64_t i = begin + 1; i < end; ++i) block = hn::Add(block, at.Load(dy + places[i] * cols + j));
       total = hn::Add(total, block);
     }
-    PutVector(at, into, j, total);
+    put_vector(at, into, j, total);
   });
 }
 
@@ -48,7 +48,7 @@ MAKI_EXPORT(gather_sum);
 // The positions at which ids[i] = v: places[first[v] … first[v + 1]), in ascending order.
 struct Places {
   const std::int32_t* first;   // [vocabulary + 1]
-  const std::int32_t* places;  // [count]
+  const std::int32_t* places;  // [id_count]
   std::int64_t count(std::int64_t v) const { return first[v + 1] - first[v]; }
 };
 
@@ -59,9 +59,9 @@ Places sort_by_id(const EmbeddingShape& shape, const std::int32_t* ids, std::int
   std::int32_t* const first = scratch;
   std::int32_t* const places = scratch + shape.vocabulary + 2;
   std::fill(first, first + shape.vocabulary + 2, 0);
-  for (std::int64_t i = 0; i < shape.count; ++i) ++first[ids[i] + 2];
+  for (std::int64_t i = 0; i < shape.id_count; ++i) ++first[ids[i] + 2];
   for (std::int64_t v = 2; v < shape.vocabulary + 2; ++v) first[v] += first[v - 1];
-  for (std::int64_t i = 0; i < shape.count; ++i) places[first[ids[i] + 1]++] = static_cast<std::int32_t>(i);
+  for (std::int64_t i = 0; i < shape.id_count; ++i) places[first[ids[i] + 1]++] = static_cast<std::int32_t>(i);
   return {first, places};
 }
 
@@ -94,12 +94,12 @@ void scatter(Kernel kernel, const EmbeddingShape& shape, const Places& sorted, s
 template <class T>
 void embedding_forward(const EmbeddingShape& shape, const T* table, const std::int32_t* ids, T* y) {
   const std::int64_t cols = shape.cols;
-  parallel_for(shape.count, cols, [&](std::int64_t i) { std::copy_n(table + ids[i] * cols, cols, y + i * cols); });
+  parallel_for(shape.id_count, cols, [&](std::int64_t i) { std::copy_n(table + ids[i] * cols, cols, y + i * cols); });
 }
 template void embedding_forward(const EmbeddingShape&, const float*, const std::int32_t*, float*);
 template void embedding_forward(const EmbeddingShape&, const double*, const std::int32_t*, double*);
 
-std::int64_t embedding_backward_scratch(const EmbeddingShape& shape) { return shape.vocabulary + 2 + shape.count; }
+std::int64_t embedding_backward_scratch(const EmbeddingShape& shape) { return shape.vocabulary + 2 + shape.id_count; }
 
 template <class T>
 void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, const T* dy, Sink<T> dtable,
@@ -113,7 +113,7 @@ void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, co
   const std::int64_t width = large ? std::max<std::int64_t>(shape.cols, 1) : kStrip;
   const std::int64_t height = large ? 64 : std::max<std::int64_t>(shape.vocabulary, 1);
   const std::int64_t strips = ceil_div(shape.cols, width), tasks = ceil_div(shape.vocabulary, height) * strips;
-  const std::int64_t work = (shape.vocabulary + shape.count) * shape.cols;
+  const std::int64_t work = (shape.vocabulary + shape.id_count) * shape.cols;
   parallel_for(tasks, work / std::max<std::int64_t>(tasks, 1), [&](std::int64_t task) {
     const std::int64_t begin = task / strips * height, left = task % strips * width;
     scatter(kernel, shape, sorted, begin, std::min(shape.vocabulary, begin + height), left,

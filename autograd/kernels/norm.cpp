@@ -22,20 +22,20 @@ template <class T>
 HWY_INLINE void layer_norm_forward_row(std::int64_t cols, const T* x, const T* weight, const T* bias, double eps, T* y,
                                        T* stats) {
   const hn::ScalableTag<T> d;
-  const double mean = RowTotal(cols, x) / static_cast<double>(cols);
+  const double mean = sum_row_in_double(cols, x) / static_cast<double>(cols);
   stats[0] = static_cast<T>(mean);
   stats[1] = static_cast<T>(mean - static_cast<double>(stats[0]));
   const auto high = hn::Set(d, stats[0]), low = hn::Set(d, stats[1]);
-  const double variance = SumRow<T>(cols,
-                                    [=](const auto& at, std::int64_t i) HWY_ATTR {
-                                      const auto centred = hn::Sub(hn::Sub(at.Load(x + i), high), low);
-                                      return hn::Mul(centred, centred);
-                                    }) /
+  const double variance = sum_row<T>(cols,
+                                     [=](const auto& at, std::int64_t i) HWY_ATTR {
+                                       const auto centred = hn::Sub(hn::Sub(at.Load(x + i), high), low);
+                                       return hn::Mul(centred, centred);
+                                     }) /
                           static_cast<double>(cols);
   stats[2] = variance <= std::numeric_limits<double>::max() ? static_cast<T>(1 / std::sqrt(variance + eps))
                                                             : std::numeric_limits<T>::quiet_NaN();
   const auto rstd = hn::Set(d, stats[2]);
-  EachVector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+  for_each_vector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
     auto v = hn::Mul(hn::Sub(hn::Sub(at.Load(x + i), high), low), rstd);
     if (weight != nullptr) v = hn::Mul(v, at.Load(weight + i));
     if (bias != nullptr) v = hn::Add(v, at.Load(bias + i));
@@ -50,7 +50,7 @@ HWY_INLINE void layer_norm_backward_row(std::int64_t cols, const T* x, const T* 
                                         Sink<T> dx, T* partial) {
   const hn::ScalableTag<T> d;
   const auto high = hn::Set(d, stats[0]), low = hn::Set(d, stats[1]), rstd = hn::Set(d, stats[2]);
-  const TwoSums sums = SumRowTwice<T>(cols, [=](const auto& at, std::int64_t i, auto& g, auto& g_normal) HWY_ATTR {
+  const TwoSums sums = sum_row_pair<T>(cols, [=](const auto& at, std::int64_t i, auto& g, auto& g_normal) HWY_ATTR {
     const auto normal = hn::Mul(hn::Sub(hn::Sub(at.Load(x + i), high), low), rstd);
     g = at.Load(dy + i);
     if (partial != nullptr) {
@@ -63,11 +63,11 @@ HWY_INLINE void layer_norm_backward_row(std::int64_t cols, const T* x, const T* 
   if (!dx) return;
   const auto mean_g = hn::Set(d, static_cast<T>(sums.a / static_cast<double>(cols)));
   const auto mean_g_normal = hn::Set(d, static_cast<T>(sums.b / static_cast<double>(cols)));
-  EachVector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+  for_each_vector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
     const auto normal = hn::Mul(hn::Sub(hn::Sub(at.Load(x + i), high), low), rstd);
     auto g = at.Load(dy + i);
     if (weight != nullptr) g = hn::Mul(g, at.Load(weight + i));
-    PutVector(at, dx, i, hn::Mul(rstd, hn::NegMulAdd(normal, mean_g_normal, hn::Sub(g, mean_g))));
+    put_vector(at, dx, i, hn::Mul(rstd, hn::NegMulAdd(normal, mean_g_normal, hn::Sub(g, mean_g))));
   });
 }
 

@@ -40,7 +40,7 @@ constexpr T kSmallestSquare = static_cast<T>(sizeof(T) == 4 ? 1e-36 : 1e-290);
 
 // x, or 0 where |x| < smallest. NaN stays NaN.
 template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
-HWY_INLINE V flush(D d, V x, T smallest) {
+HWY_INLINE V Flush(D d, V x, T smallest) {
   return hn::IfThenZeroElse(hn::Lt(hn::Abs(x), hn::Set(d, smallest)), x);
 }
 
@@ -52,7 +52,7 @@ HWY_INLINE void sgd_vector(D d, const SgdStep& s, const T* gradient, T* value, T
   auto g = hn::Mul(hn::Set(d, static_cast<T>(s.grad_scale)), load<kWhole>(d, gradient, count));
   if (s.weight_decay != 0) g = hn::MulAdd(hn::Set(d, static_cast<T>(s.weight_decay)), p, g);
   if (velocity != nullptr) {
-    const auto v = flush(d, hn::MulAdd(momentum, load<kWhole>(d, velocity, count), g), kSmallestMoment<T>);
+    const auto v = Flush(d, hn::MulAdd(momentum, load<kWhole>(d, velocity, count), g), kSmallestMoment<T>);
     store<kWhole>(v, d, velocity, count);
     g = s.nesterov ? hn::MulAdd(momentum, v, g) : v;
   }
@@ -84,8 +84,8 @@ HWY_INLINE void adam_vector(D d, const AdamCoefficients<T>& s, const T* gradient
   auto m = load<kWhole>(d, exp_avg, count), v = load<kWhole>(d, exp_avg_sq, count);
   const auto scaled = hn::Mul(hn::Set(d, s.grad_scale), load<kWhole>(d, gradient, count));
   const auto g = hn::MulAdd(hn::Set(d, s.l2), p, scaled);
-  m = flush(d, hn::MulAdd(hn::Set(d, s.new1), hn::Sub(g, m), m), kSmallestMoment<T>);
-  v = flush(d, hn::MulAdd(hn::Set(d, s.beta2), v, hn::Mul(hn::Mul(g, g), hn::Set(d, s.new2))), kSmallestSquare<T>);
+  m = Flush(d, hn::MulAdd(hn::Set(d, s.new1), hn::Sub(g, m), m), kSmallestMoment<T>);
+  v = Flush(d, hn::MulAdd(hn::Set(d, s.beta2), v, hn::Mul(hn::Mul(g, g), hn::Set(d, s.new2))), kSmallestSquare<T>);
   store<kWhole>(m, d, exp_avg, count);
   store<kWhole>(v, d, exp_avg_sq, count);
   const auto root = hn::MulAdd(hn::Sqrt(v), hn::Set(d, s.root_scale), hn::Set(d, s.eps));

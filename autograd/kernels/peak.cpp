@@ -94,29 +94,30 @@ HWY_EXPORT(stream_f32);
 HWY_EXPORT(sum_f32);
 
 template <class T>
-std::int64_t multiply_add_flop() {
+std::int64_t fma_flop_per_round() {
   return MAKI_DISPATCH(flop, T)();
 }
 
 template <class T>
-double multiply_add_chains(std::int64_t rounds) {
+double run_fma_chains(std::int64_t rounds) {
   return MAKI_DISPATCH(chains, T)(rounds);
 }
 
 namespace {
-constexpr std::int64_t kTileSide = 16, kTileDepth = 32, kTileProducts = 6;  // see gemm_amx-inl.h
+constexpr std::int64_t kTileSide = 16, kTileDepth = 32, kTileProducts = 6;  // see gemm/amx_tile-inl.h
 }
 
-std::int64_t tile_flop() { return 2 * (2 * kTileSide) * (2 * kTileSide) * kTileDepth; }
+std::int64_t amx_flop_per_round() { return 2 * (2 * kTileSide) * (2 * kTileSide) * kTileDepth; }
 
-double tile_chains([[maybe_unused]] std::int64_t rounds) {
+double run_amx_chains([[maybe_unused]] std::int64_t rounds) {
 #if defined(__x86_64__)
   require_target();
-  check(uses_amx(), "tile_chains: needs the target amx, which this CPU lacks or MAKI_TARGET excludes; ask uses_amx()");
+  check(uses_amx(),
+        "run_amx_chains: needs the target amx, which this CPU lacks or MAKI_TARGET excludes; ask uses_amx()");
   alignas(64) std::uint16_t ones[kTileSide * kTileDepth];
   std::ranges::fill(ones, std::uint16_t{0x3F80});  // 1 in bfloat16
   alignas(64) float sums[4][kTileSide * kTileSide];
-  const amx::Tiles tiles;
+  const amx::TileConfig tiles;
   amx::zero<0>();
   amx::zero<1>();
   amx::zero<2>();
@@ -142,7 +143,7 @@ double tile_chains([[maybe_unused]] std::int64_t rounds) {
   const auto each = static_cast<double>(kTileProducts * kTileDepth * rounds);
   return total / (each * 4 * kTileSide * kTileSide);
 #else
-  fail("tile_chains: needs the target amx, which only x86-64 CPUs have; ask uses_amx()");
+  fail("run_amx_chains: needs the target amx, which only x86-64 CPUs have; ask uses_amx()");
 #endif
 }
 
@@ -156,10 +157,10 @@ double stream_sum(std::int64_t n, const float* x) {
   return HWY_DYNAMIC_DISPATCH(sum_f32)(n, x);
 }
 
-template std::int64_t multiply_add_flop<float>();
-template std::int64_t multiply_add_flop<double>();
-template double multiply_add_chains<float>(std::int64_t);
-template double multiply_add_chains<double>(std::int64_t);
+template std::int64_t fma_flop_per_round<float>();
+template std::int64_t fma_flop_per_round<double>();
+template double run_fma_chains<float>(std::int64_t);
+template double run_fma_chains<double>(std::int64_t);
 
 }  // namespace maki::kernels
 #endif

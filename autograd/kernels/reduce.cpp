@@ -54,7 +54,7 @@ HWY_INLINE double sum_row(const T* x, std::int64_t n) {
 // The sum of segments [begin, end) of one output. Rows are cut into segments of `size` elements (the last of a row may
 // be shorter), and segments are counted row by row.
 template <class T>
-double sum_segments(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end, const T* x) {
+double sum_segments(const ReductionPlan& plan, std::int64_t size, std::int64_t begin, std::int64_t end, const T* x) {
   const std::int64_t in_row = (plan.inner + size - 1) / size;
   double total = 0;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -66,7 +66,7 @@ double sum_segments(const Reduction& plan, std::int64_t size, std::int64_t begin
 
 // totals[j] = Σ x[row, j] over rows [begin, end) of the summed axes, j < cols.
 template <class T>
-void sum_rows(const Reduction& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const T* x,
+void sum_rows(const ReductionPlan& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const T* x,
               double* totals) {
   const hn::ScalableTag<double> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -105,7 +105,7 @@ constexpr std::int64_t kColumns = 256;   // columns per task, if rows are added 
 struct Cut {
   std::int64_t pieces, step, blocks;
 };
-Cut cut(const Reduction& plan) {
+Cut cut(const ReductionPlan& plan) {
   const std::int64_t width = std::max<std::int64_t>(1, std::min(plan.inner, plan.inner_summed ? kSegment : kColumns));
   const std::int64_t pieces = plan.summed.count * (plan.inner_summed ? ceil_div(plan.inner, kSegment) : 1);
   const std::int64_t step = std::max<std::int64_t>(1, kBlock / width);
@@ -126,7 +126,7 @@ void combine(std::int64_t blocks, std::int64_t outputs, const double* partial, d
 
 // Sums over the inner axis, which is dense, and over the summed axes.
 template <class T>
-void sum_dense(const Reduction& plan, const T* x, double scale, double* partial, Sink<T> sums) {
+void sum_dense(const ReductionPlan& plan, const T* x, double scale, double* partial, Sink<T> sums) {
   const auto kernel = MAKI_DISPATCH(sum_segments, T);
   const Cut c = cut(plan);
   const auto block_sum = [&](std::int64_t k, std::int64_t block) {
@@ -146,7 +146,7 @@ void sum_dense(const Reduction& plan, const T* x, double scale, double* partial,
 
 // Sums over the summed axes alone; the inner axis is kept, so rows are added to each other.
 template <class T>
-void sum_columns(const Reduction& plan, const T* x, double scale, double* partial, Sink<T> sums) {
+void sum_columns(const ReductionPlan& plan, const T* x, double scale, double* partial, Sink<T> sums) {
   const auto kernel = MAKI_DISPATCH(sum_rows, T);
   const Cut c = cut(plan);
   const std::int64_t tiles = ceil_div(plan.inner, kColumns), outputs = plan.outputs();
@@ -170,8 +170,8 @@ void sum_columns(const Reduction& plan, const T* x, double scale, double* partia
 
 }  // namespace
 
-Reduction plan_reduction(const Shape& shape, std::uint32_t axes) {
-  Reduction plan;
+ReductionPlan plan_reduction(const Shape& shape, std::uint32_t axes) {
+  ReductionPlan plan;
   bool first = true, last_summed = false;
   std::int64_t stride = 1, kept_axes = 0, summed_axes = 0;
   // From the last axis to the first. The first one seen becomes `inner`; neighbours of the same kind are merged.
@@ -179,7 +179,7 @@ Reduction plan_reduction(const Shape& shape, std::uint32_t axes) {
     const std::int64_t extent = shape[axis];
     if (extent == 1) continue;
     const bool summed = (axes >> axis & 1) != 0;
-    Reduction::Axes& group = summed ? plan.summed : plan.kept;
+    ReductionPlan::Axes& group = summed ? plan.summed : plan.kept;
     std::int64_t& used = summed ? summed_axes : kept_axes;
     if (first) {
       plan.inner_summed = summed;
@@ -204,7 +204,7 @@ Reduction plan_reduction(const Shape& shape, std::uint32_t axes) {
   return plan;
 }
 
-std::uint32_t stretched_axes(const Shape& x, const Shape& y) {
+std::uint32_t broadcast_axes(const Shape& x, const Shape& y) {
   std::uint32_t axes = 0;
   for (int axis = 1; axis <= y.rank(); ++axis) {
     if ((axis > x.rank() || x[-axis] == 1) && y[-axis] != 1) axes |= 1u << (y.rank() - axis);
@@ -212,21 +212,21 @@ std::uint32_t stretched_axes(const Shape& x, const Shape& y) {
   return axes;
 }
 
-std::int64_t reduction_scratch(const Reduction& plan) {
+std::int64_t reduction_scratch(const ReductionPlan& plan) {
   const std::int64_t blocks = cut(plan).blocks;
   return blocks > 1 ? blocks * plan.outputs() : 0;
 }
 
 template <class T>
-void sum(const Reduction& plan, const T* x, double scale, double* scratch, Sink<T> sums) {
+void sum(const ReductionPlan& plan, const T* x, double scale, double* scratch, Sink<T> sums) {
   if (plan.inner_summed) {
     sum_dense(plan, x, scale, scratch, sums);
   } else {
     sum_columns(plan, x, scale, scratch, sums);
   }
 }
-template void sum(const Reduction&, const float*, double, double*, Sink<float>);
-template void sum(const Reduction&, const double*, double, double*, Sink<double>);
+template void sum(const ReductionPlan&, const float*, double, double*, Sink<float>);
+template void sum(const ReductionPlan&, const double*, double, double*, Sink<double>);
 
 }  // namespace maki::kernels
 #endif

@@ -17,47 +17,48 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 HWY_INLINE void softmax_row(std::int64_t cols, const T* x, T* y) {
   const hn::ScalableTag<T> d;
-  const auto max = hn::Set(d, MaxOfRow(cols, x));
-  const double sum = SumRow<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+  const auto max = hn::Set(d, max_of_row(cols, x));
+  const double sum = sum_row<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
     const auto e = Exp(at.d, hn::Sub(at.Load(x + i), max));
     at.Store(e, y + i);
     return e;
   });
   const auto factor = hn::Set(d, static_cast<T>(1 / sum));
-  EachVector<T>(cols,
-                [=](const auto& at, std::int64_t i) HWY_ATTR { at.Store(hn::Mul(at.Load(y + i), factor), y + i); });
+  for_each_vector<T>(
+      cols, [=](const auto& at, std::int64_t i) HWY_ATTR { at.Store(hn::Mul(at.Load(y + i), factor), y + i); });
 }
 
 // y = (x − max) − log Σ e^(x − max)
 template <class T>
 HWY_INLINE void log_softmax_row(std::int64_t cols, const T* x, T* y) {
   const hn::ScalableTag<T> d;
-  const auto max = hn::Set(d, MaxOfRow(cols, x));
-  const double sum =
-      SumRow<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR { return Exp(at.d, hn::Sub(at.Load(x + i), max)); });
-  const auto log_sum = hn::Set(d, static_cast<T>(LogOne(sum)));
-  EachVector<T>(cols, [=](const auto& at, std::int64_t i)
-                          HWY_ATTR { at.Store(hn::Sub(hn::Sub(at.Load(x + i), max), log_sum), y + i); });
+  const auto max = hn::Set(d, max_of_row(cols, x));
+  const double sum = sum_row<T>(
+      cols, [=](const auto& at, std::int64_t i) HWY_ATTR { return Exp(at.d, hn::Sub(at.Load(x + i), max)); });
+  const auto log_sum = hn::Set(d, static_cast<T>(log_scalar(sum)));
+  for_each_vector<T>(cols, [=](const auto& at, std::int64_t i)
+                               HWY_ATTR { at.Store(hn::Sub(hn::Sub(at.Load(x + i), max), log_sum), y + i); });
 }
 
 // y = softmax(x): dx (+)= y · (dy − Σ dy · y)
 template <class T>
 HWY_INLINE void softmax_backward_row(std::int64_t cols, const T* y, const T* dy, Sink<T> dx) {
   const hn::ScalableTag<T> d;
-  const double sum = SumRow<T>(
+  const double sum = sum_row<T>(
       cols, [=](const auto& at, std::int64_t i) HWY_ATTR { return hn::Mul(at.Load(dy + i), at.Load(y + i)); });
   const auto mean = hn::Set(d, static_cast<T>(sum));  // the mean of dy under the distribution y
-  EachVector<T>(cols, [=](const auto& at, std::int64_t i)
-                          HWY_ATTR { PutVector(at, dx, i, hn::Mul(at.Load(y + i), hn::Sub(at.Load(dy + i), mean))); });
+  for_each_vector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+    put_vector(at, dx, i, hn::Mul(at.Load(y + i), hn::Sub(at.Load(dy + i), mean)));
+  });
 }
 
 // y = log softmax(x): dx (+)= dy − e^y · Σ dy
 template <class T>
 HWY_INLINE void log_softmax_backward_row(std::int64_t cols, const T* y, const T* dy, Sink<T> dx) {
   const hn::ScalableTag<T> d;
-  const auto sum = hn::Set(d, static_cast<T>(RowTotal(cols, dy)));
-  EachVector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
-    PutVector(at, dx, i, hn::NegMulAdd(Exp(at.d, at.Load(y + i)), sum, at.Load(dy + i)));
+  const auto sum = hn::Set(d, static_cast<T>(sum_row_in_double(cols, dy)));
+  for_each_vector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+    put_vector(at, dx, i, hn::NegMulAdd(Exp(at.d, at.Load(y + i)), sum, at.Load(dy + i)));
   });
 }
 

@@ -35,7 +35,8 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
   check(table.shape().rank() == 2, "embedding: the table must be [V, C]; got {}", table.shape());
   check(ids.shape().rank() < Shape::kMaxRank, "embedding: ids may have at most {} axes; got {}", Shape::kMaxRank - 1,
         ids.shape());
-  const kernels::EmbeddingShape shape{.vocabulary = table.shape()[0], .cols = table.shape()[1], .count = ids.numel()};
+  const kernels::EmbeddingShape shape{
+      .vocabulary = table.shape()[0], .cols = table.shape()[1], .id_count = ids.numel()};
   if (const auto bad = first_outside(ids, shape.vocabulary, std::nullopt)) {
     fail("embedding: ids must be in [0, {}), the rows of the table; got {} at index {} of ids of shape {}",
          shape.vocabulary, ids.data<std::int32_t>()[*bad], *bad, ids.shape());
@@ -176,7 +177,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   const auto [all, factor] = checked_targets(op, sx.with(-1, sw[0]), targets, options);
   const std::int64_t in = sx.cols(), out = sw[0];
   const Chunk chunk = forward_chunk(all, x.dtype());
-  const bool tiles = LinearShape{all.rows, in, out}.tiles_pay();  // by the whole product, so that all chunks agree
+  const bool tiles = LinearShape{all.rows, in, out}.amx_pays();  // by the whole product, so that all chunks agree
   Tensor loss = empty({}, x.dtype()), stats = stats_of(all, x.dtype()), scratch = scratch_of(all);
   Tensor logits = empty({chunk.rows, out}, x.dtype());
   dispatch(x.dtype(), [&, all = all, factor = factor]<class T>() {

@@ -9,7 +9,7 @@
 
 namespace maki {
 
-/// Runs a product (kernels/gemm.h) and allocates the scratch memory that it needs.
+/// Runs a product (kernels/gemm/gemm.h) and allocates the scratch memory that it needs.
 template <class T>
 void run(const kernels::Gemm<T>& g) {
   const std::int64_t bytes = kernels::gemm_scratch_bytes(g);
@@ -23,7 +23,7 @@ struct LinearShape {
 
   /// Whether AMX tiles are faster for its products. The answer is the same for forward and backward, whose products have
   /// the same three sizes.
-  bool tiles_pay() const { return kernels::tiles_pay(rows, in, out); }
+  bool amx_pays() const { return kernels::amx_pays(rows, in, out); }
 };
 
 /// The product x · weightᵀ. The caller still has to set the output `c` and, if wanted, bias and activation.

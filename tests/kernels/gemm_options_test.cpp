@@ -80,8 +80,8 @@ TEMPLATE_TEST_CASE("gemm: a fused activation has the bits of the composed one", 
       g.b_transposed = b_transposed;
       if (b_transposed) g.ldb = k;
       run(g);
-      for (const Activation activation : {Activation::gelu_erf, Activation::gelu_tanh}) {
-        const Unary f = activation == Activation::gelu_erf ? Unary::gelu : Unary::gelu_tanh;
+      for (const GemmActivation activation : {GemmActivation::gelu, GemmActivation::gelu_tanh}) {
+        const UnaryOp f = activation == GemmActivation::gelu ? UnaryOp::gelu : UnaryOp::gelu_tanh;
         g.c = fused.data();
         g.activation = activation;
         g.derivative = nullptr;

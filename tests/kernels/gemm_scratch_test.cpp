@@ -62,11 +62,11 @@ TEST_CASE("gemm: a small batch with a long K packs no more than a chain at a tim
 
 TEST_CASE("gemm: tiles are used only for products of which no size is small", "[gemm]") {
   for (const std::int64_t large : {64, 768, 50257}) {
-    REQUIRE(tiles_pay(large, 65, 64));
-    REQUIRE(tiles_pay(32, large, 64));
-    REQUIRE_FALSE(tiles_pay(31, large, 768));
-    REQUIRE_FALSE(tiles_pay(large, 768, 31));
-    REQUIRE_FALSE(tiles_pay(32, 63, large));
+    REQUIRE(amx_pays(large, 65, 64));
+    REQUIRE(amx_pays(32, large, 64));
+    REQUIRE_FALSE(amx_pays(31, large, 768));
+    REQUIRE_FALSE(amx_pays(large, 768, 31));
+    REQUIRE_FALSE(amx_pays(32, 63, large));
   }
 }
 

@@ -81,7 +81,7 @@ void apply_f64(Function f, std::size_t n, const double* x, double* y) { apply(f,
 float larger_f32(float a, float b) { return larger(a, b); }
 double larger_f64(double a, double b) { return larger(a, b); }
 void philox_words(const RandomStream& stream, std::uint64_t first, std::uint64_t blocks, std::uint32_t* words) {
-  PhiloxWords(stream, first, blocks, words);
+  philox_words(stream, first, blocks, words);
 }
 
 }  // namespace maki::kernels::HWY_NAMESPACE

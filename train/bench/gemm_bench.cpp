@@ -61,7 +61,7 @@ GemmBench::GemmBench(const GemmShape& s, bool packed)
   gemm_.b_transposed = s.b_transposed;
   gemm_.c = c();
   gemm_.ldc = s.n;
-  gemm_.tiles = kernels::tiles_pay(s.m, s.n, s.k);  // AMX tiles where training uses them
+  gemm_.tiles = kernels::amx_pays(s.m, s.n, s.k);  // AMX tiles where training uses them
   if (packed) {
     packed_ = empty({kernels::packed_size<float>(s.n, s.k, gemm_.tiles)}, DType::float32);
     kernels::pack_b(s.n, s.k, b(), ldb(), s.b_transposed, packed_.data<float>(), gemm_.tiles);

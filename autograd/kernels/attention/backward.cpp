@@ -41,57 +41,59 @@ struct BackwardScratch {
         keep(ds + kBackwardTile * kKeyBlock),
         k_origins(head, keep + kKeyBlock),
         v_origins(head, keep + kKeyBlock + 3 * padded(head.head_size)) {
-    k_origins.Compute(head, head.k, head.k_stride);
+    k_origins.compute(head, head.k, head.k_stride);
     if (head.dropout.stream == nullptr) {
-      v_origins.Compute(head, head.v, head.v_stride);
+      v_origins.compute(head, head.v, head.v_stride);
     } else {
-      v_origins.Clear(head.head_size);
+      v_origins.clear(head.head_size);
     }
   }
 };
 
 /// Packs q and dy of the tile of queries [t, t + rows), computes r, and sets dq to 0.
 template <class T>
-HWY_INLINE void StartQueries(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, std::int64_t t,
-                             std::int64_t rows, const BackwardScratch<T>& scratch) {
+HWY_INLINE void start_queries(const AttentionBackwardHead<T>& head, const AttentionHeadScratch<T>& s, std::int64_t t,
+                              std::int64_t rows, const BackwardScratch<T>& scratch) {
   const std::int64_t ld = padded(head.head_size), columns = head.head_size, tile = t / kBackwardTile;
   const T factor = static_cast<T>(head.scale * std::numbers::log2e);
-  s.q_finite[tile] = PackRows<T>({head.q + t * head.q_stride, head.q_stride}, rows, columns, factor, s.q + t * ld, ld);
+  s.q_finite[tile] =
+      pack_head_rows<T>({head.q + t * head.q_stride, head.q_stride}, rows, columns, factor, s.q + t * ld, ld);
   s.dy_finite[tile] =
-      PackRows<T>({head.dy + t * head.dy_stride, head.dy_stride}, rows, columns, T{1}, s.dy + t * ld, ld);
+      pack_head_rows<T>({head.dy + t * head.dy_stride, head.dy_stride}, rows, columns, T{1}, s.dy + t * ld, ld);
   std::fill(s.q + (t + rows) * ld, s.q + (t + kBackwardTile) * ld, T{0});
   std::fill(s.dy + (t + rows) * ld, s.dy + (t + kBackwardTile) * ld, T{0});
   std::fill(s.dq + t * ld, s.dq + (t + kBackwardTile) * ld, T{0});
   for (std::int64_t r = t; r < t + rows; ++r) {
-    s.row_sum[r] = DotLessOrigin(s.dy + r * ld, head.y + r * head.y_stride, scratch.v_origins.OfRow(r), columns);
+    s.row_sum[r] = dot_minus_origin(s.dy + r * ld, head.y + r * head.y_stride, scratch.v_origins.of_row(r), columns);
   }
 }
 
 /// Packs the rows of a piece and sets their gradients to 0.
 template <class T>
-HWY_INLINE void Start(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece,
-                      const BackwardScratch<T>& scratch) {
+HWY_INLINE void start_piece(const AttentionBackwardHead<T>& head, const AttentionHeadScratch<T>& s,
+                            const AttentionPiece& piece, const BackwardScratch<T>& scratch) {
   const std::int64_t ld = padded(head.head_size), columns = head.head_size;
   for (std::int64_t t = piece.query_begin; t < piece.query_end; t += kBackwardTile) {
-    StartQueries(head, s, t, std::min(kBackwardTile, piece.query_end - t), scratch);
+    start_queries(head, s, t, std::min(kBackwardTile, piece.query_end - t), scratch);
   }
   for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {
     std::fill(s.dk + at * ld, s.dk + (at + kKeyBlock) * ld, T{0});
     std::fill(s.dv + at * ld, s.dv + (at + kKeyBlock) * ld, T{0});
-    if (scratch.k_origins.seven_from == head.queries) continue;  // all rows are early ones and use the keys in place
+    if (scratch.k_origins.first_row_of_seven == head.queries)
+      continue;  // all rows are early ones and use the keys in place
     const KeyBlock keys(head.key_mask, at, head.keys);
     const PackSource<T> k{head.k + at * head.k_stride, head.k_stride, keys.pick, scratch.k_origins.of_seven};
     const PackSource<T> v{head.v + at * head.v_stride, head.v_stride, keys.pick, scratch.v_origins.of_seven};
-    s.k_finite[at / kKeyBlock] = PackRows(k, keys.count, columns, T{1}, s.k + at * ld, ld);
-    PackTransposed<T>({s.k + at * ld, ld}, keys.count, columns, s.kt + at * ld);
-    PackTransposed(v, keys.count, columns, s.vt + at * ld);
+    s.k_finite[at / kKeyBlock] = pack_head_rows(k, keys.count, columns, T{1}, s.k + at * ld, ld);
+    pack_head_transposed<T>({s.k + at * ld, ld}, keys.count, columns, s.kt + at * ld);
+    pack_head_transposed(v, keys.count, columns, s.vt + at * ld);
   }
 }
 
 /// Computes every visible pair of a piece; key blocks are the outer loop.
 template <class T>
-HWY_INLINE void Sweep(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece,
-                      const BackwardScratch<T>& scratch) {
+HWY_INLINE void sweep_piece(const AttentionBackwardHead<T>& head, const AttentionHeadScratch<T>& s,
+                            const AttentionPiece& piece, const BackwardScratch<T>& scratch) {
   const std::int64_t ld = padded(head.head_size);
   for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {
     const KeyBlock keys(head.key_mask, at, head.keys);
@@ -99,72 +101,73 @@ HWY_INLINE void Sweep(const AttentionBackwardHead<T>& head, const AttentionPanel
     const std::int64_t sees = head.last_key_step == 0 ? 0 : std::max<std::int64_t>(at - head.last_key, 0);
     for (std::int64_t t = std::max(piece.query_begin, sees / kBackwardTile * kBackwardTile); t < piece.query_end;
          t += kBackwardTile) {
-      RunPair(head,
-              Pair<T>{.first_row = t,
-                      .rows = std::min(kBackwardTile, piece.query_end - t),
-                      .early = std::max<std::int64_t>(scratch.k_origins.seven_from - t, 0),
-                      .q = s.q + t * ld,
-                      .dy = s.dy + t * ld,
-                      .row_sum = s.row_sum + t,
-                      .lse = head.lse + t,
-                      .dq = s.dq + t * ld,
-                      .k = s.k + at * ld,
-                      .kt = s.kt + at * ld,
-                      .vt = s.vt + at * ld,
-                      .dk = s.dk + at * ld,
-                      .dv = s.dv + at * ld,
-                      .p = scratch.p,
-                      .ds = scratch.ds,
-                      .keep = scratch.keep,
-                      .q_finite = s.q_finite[t / kBackwardTile] != 0,
-                      .dy_finite = s.dy_finite[t / kBackwardTile] != 0,
-                      .k_finite = s.k_finite[at / kKeyBlock] != 0,
-                      .plain_k = {head.k + at * head.k_stride, head.k_stride, keys.pick},
-                      .plain_v = {head.v + at * head.v_stride, head.v_stride, keys.pick},
-                      .k_origins = &scratch.k_origins,
-                      .v_origins = &scratch.v_origins},
-              keys);
+      run_pair(head,
+               Pair<T>{.first_row = t,
+                       .rows = std::min(kBackwardTile, piece.query_end - t),
+                       .early = std::max<std::int64_t>(scratch.k_origins.first_row_of_seven - t, 0),
+                       .q = s.q + t * ld,
+                       .dy = s.dy + t * ld,
+                       .row_sum = s.row_sum + t,
+                       .lse = head.lse + t,
+                       .dq = s.dq + t * ld,
+                       .k = s.k + at * ld,
+                       .kt = s.kt + at * ld,
+                       .vt = s.vt + at * ld,
+                       .dk = s.dk + at * ld,
+                       .dv = s.dv + at * ld,
+                       .p = scratch.p,
+                       .ds = scratch.ds,
+                       .keep = scratch.keep,
+                       .q_finite = s.q_finite[t / kBackwardTile] != 0,
+                       .dy_finite = s.dy_finite[t / kBackwardTile] != 0,
+                       .k_finite = s.k_finite[at / kKeyBlock] != 0,
+                       .plain_k = {head.k + at * head.k_stride, head.k_stride, keys.pick},
+                       .plain_v = {head.v + at * head.v_stride, head.v_stride, keys.pick},
+                       .k_origins = &scratch.k_origins,
+                       .v_origins = &scratch.v_origins},
+               keys);
     }
   }
 }
 
 /// Delivers the gradients of the rows of a piece. q was packed times scale · log₂ e, so dk only lacks a factor ln 2.
 template <class T>
-HWY_INLINE void Finish(const AttentionBackwardHead<T>& head, const AttentionPanel<T>& s, const AttentionPiece& piece) {
+HWY_INLINE void finish_piece(const AttentionBackwardHead<T>& head, const AttentionHeadScratch<T>& s,
+                             const AttentionPiece& piece) {
   const std::int64_t ld = padded(head.head_size), t = piece.query_begin;
   for (std::int64_t at = piece.key_begin; at < piece.key_end && head.dk != nullptr; at += kKeyBlock) {
     const KeyBlock keys(head.key_mask, at, head.keys);
     const std::int64_t rows = std::min(kKeyBlock, piece.key_end - at);
-    Deliver(s.dk + at * ld, ld, &keys, rows, head.head_size, static_cast<T>(std::numbers::ln2), head.add_dk,
-            head.dk + at * head.dk_stride, head.dk_stride);
-    Deliver(s.dv + at * ld, ld, &keys, rows, head.head_size, T{1}, head.add_dv, head.dv + at * head.dv_stride,
-            head.dv_stride);
+    deliver_rows(s.dk + at * ld, ld, &keys, rows, head.head_size, static_cast<T>(std::numbers::ln2), head.add_dk,
+                 head.dk + at * head.dk_stride, head.dk_stride);
+    deliver_rows(s.dv + at * ld, ld, &keys, rows, head.head_size, T{1}, head.add_dv, head.dv + at * head.dv_stride,
+                 head.dv_stride);
   }
   if (head.dq == nullptr || t >= piece.query_end) return;
-  Deliver<T>(s.dq + t * ld, ld, nullptr, piece.query_end - t, head.head_size, static_cast<T>(head.scale), head.add_dq,
-             head.dq + t * head.dq_stride, head.dq_stride);
+  deliver_rows<T>(s.dq + t * ld, ld, nullptr, piece.query_end - t, head.head_size, static_cast<T>(head.scale),
+                  head.add_dq, head.dq + t * head.dq_stride, head.dq_stride);
 }
 
 template <class T>
-void RunPhase(const AttentionBackwardHead<T>& head, T* panel, const AttentionPiece& piece, T* worker_scratch,
-              BackwardPhase phase) {
-  const AttentionPanel<T> s(panel, head.queries, head.keys, head.head_size);
-  if (phase == BackwardPhase::finish) return Finish(head, s, piece);
+void run_phase_on_target(const AttentionBackwardHead<T>& head, T* panel, const AttentionPiece& piece, T* worker_scratch,
+                         BackwardPhase phase) {
+  const AttentionHeadScratch<T> s(panel, head.queries, head.keys, head.head_size);
+  if (phase == BackwardPhase::finish) return finish_piece(head, s, piece);
   const BackwardScratch<T> scratch(head, worker_scratch);
-  if (phase == BackwardPhase::start) return Start(head, s, piece, scratch);
-  if (phase == BackwardPhase::sweep) return Sweep(head, s, piece, scratch);
+  if (phase == BackwardPhase::start) return start_piece(head, s, piece, scratch);
+  if (phase == BackwardPhase::sweep) return sweep_piece(head, s, piece, scratch);
   const AttentionPiece queries{piece.query_begin, piece.query_end, 0, 0};
-  Start(head, s, queries, scratch);
+  start_piece(head, s, queries, scratch);
   for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {  // all phases while a block is cached
     const AttentionPiece block{0, 0, at, std::min(at + kKeyBlock, piece.key_end)};
-    Start(head, s, block, scratch);
-    Sweep(head, s, {piece.query_begin, piece.query_end, block.key_begin, block.key_end}, scratch);
-    Finish(head, s, block);
+    start_piece(head, s, block, scratch);
+    sweep_piece(head, s, {piece.query_begin, piece.query_end, block.key_begin, block.key_end}, scratch);
+    finish_piece(head, s, block);
   }
-  Finish(head, s, queries);
+  finish_piece(head, s, queries);
 }
 
-MAKI_KERNEL(RunPhase);
+MAKI_KERNEL(run_phase_on_target);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -172,7 +175,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 namespace {
-MAKI_EXPORT(RunPhase);
+MAKI_EXPORT(run_phase_on_target);
 
 // The largest panel of a head, in elements, that every thread may have one of: 16,000 rows of 64 columns. If there are
 // many heads, those with larger panels are cut into pieces. Below this bound whole heads are faster, by 15 % at 2,560
@@ -191,7 +194,7 @@ struct Plan {
   template <class T>
   static Plan of(const AttentionShape& shape) {
     const std::int64_t longest = std::max(shape.queries, shape.keys), heads = shape.batch * shape.heads;
-    const std::int64_t panel = AttentionPanel<T>::size(shape.queries, shape.keys, shape.head_size);
+    const std::int64_t panel = AttentionHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size);
     // With fewer than 32 heads, threads could be idle. With fewer than 512 rows, pieces would be too small for the
     // barrier that each step costs.
     const bool many = heads >= 32, whole = longest < 512 || (many && panel <= kLargePanel);
@@ -221,7 +224,7 @@ template <class T>
 void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                         HeadRows<const T> y, HeadRows<const T> dy, const T* lse, HeadSink<T> dq, HeadSink<T> dk,
                         HeadSink<T> dv, T* scratch) {
-  const auto kernel = MAKI_DISPATCH(RunPhase, T);
+  const auto kernel = MAKI_DISPATCH(run_phase_on_target, T);
   const Plan plan = Plan::of<T>(shape);
   const std::int64_t t_size = shape.queries, s_size = shape.keys;
   // Runs a phase of one piece of head i of all sequences, with the scratch of `panel` and `worker`.

@@ -33,8 +33,8 @@ template <class T>
 void prepare_panels(const GemmBlock<T>& g) {
   constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
   const std::int64_t rest = g.n % kPanel, whole = g.n - rest;
-  if (g.b_layout == GemmB::columns) pack_panels(g.k, g.n, g.b, g.ldb, true, g.b_buffer, g.k * kPanel);
-  if (g.b_layout == GemmB::rows && rest != 0) {
+  if (g.b_layout == GemmLayoutB::column_major) pack_panels(g.k, g.n, g.b, g.ldb, true, g.b_buffer, g.k * kPanel);
+  if (g.b_layout == GemmLayoutB::row_major && rest != 0) {
     pack_panels(g.k, rest, g.b + whole, g.ldb, false, g.b_buffer + whole * g.k, g.k * kPanel);
   }
 }
@@ -42,13 +42,13 @@ void prepare_panels(const GemmBlock<T>& g) {
 /// Sets where a row tile reads the panel of columns from j on. Of a row-major B, the first row tile reads the panel in
 /// place and packs it for the row tiles below.
 template <class T>
-HWY_INLINE void choose_b(const GemmBlock<T>& g, bool first, bool last, std::int64_t j, GemmTileCall<T>& call) {
+HWY_INLINE void set_b_source(const GemmBlock<T>& g, bool first, bool last, std::int64_t j, GemmTileCall<T>& call) {
   constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
   call.b_copy = nullptr;
   call.ldb = kPanel;
-  if (g.b_layout == GemmB::packed) {
+  if (g.b_layout == GemmLayoutB::packed) {
     call.b = g.b + j / kPanel * g.ldb;
-  } else if (g.b_layout == GemmB::rows && first && g.n - j >= kPanel) {
+  } else if (g.b_layout == GemmLayoutB::row_major && first && g.n - j >= kPanel) {
     call.b = g.b + j;
     call.ldb = g.ldb;
     call.b_copy = last ? nullptr : g.b_buffer + j * g.k;
@@ -60,7 +60,7 @@ HWY_INLINE void choose_b(const GemmBlock<T>& g, bool first, bool last, std::int6
 /// Sets where a tile reads its rows of A, from row i on. Of a transposed A, the first panel of columns reads the rows
 /// in place and packs them for the panels to the right.
 template <class T>
-HWY_INLINE void choose_a(const GemmBlock<T>& g, std::int64_t i, bool first, bool last, GemmTileCall<T>& call) {
+HWY_INLINE void set_a_source(const GemmBlock<T>& g, std::int64_t i, bool first, bool last, GemmTileCall<T>& call) {
   call.a = g.a_transposed ? g.a + i : g.a + i * g.lda;
   call.lda = g.lda;
   call.a_copy = g.a_transposed && !last ? g.a_buffer : nullptr;
@@ -99,7 +99,7 @@ HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::in
   for (std::int64_t i = begin; i < end; ++i) {
     T* c = g.c + i * g.ldc;
     T* kept = g.derivative != nullptr ? g.derivative + i * g.ldc : nullptr;
-    if (g.activation == Activation::gelu_erf) {
+    if (g.activation == GemmActivation::gelu) {
       activate_row(
           g.n, c, kept, [](auto d, auto x) HWY_ATTR { return Gelu(d, x); },
           [](auto d, auto x, auto& derivative) HWY_ATTR { return GeluAndDerivative(d, x, derivative); });
@@ -127,8 +127,8 @@ HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
     for (std::int64_t j = 0; j < g.n; j += kPanel) {
       const std::int64_t columns = std::min(kPanel, g.n - j), vecs = columns <= kLanes ? 1 : 2;
       const GemmTileFunction<T> tile = gemm_tile_of<T>(rows, vecs, g.a_transposed);
-      choose_a(g, i, j == 0, columns == g.n, call);
-      choose_b(g, t == 0, tiles.count == 1, j, call);
+      set_a_source(g, i, j == 0, columns == g.n, call);
+      set_b_source(g, t == 0, tiles.count == 1, j, call);
       call.c = g.c + i * g.ldc + j;
       call.bias = g.bias != nullptr ? g.bias + j : nullptr;
       if (columns == vecs * kLanes) {
@@ -137,7 +137,7 @@ HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
         gemm_edge(tile, rows, columns, call);
       }
     }
-    if (g.activation != Activation::none) activate_rows(g, i, i + rows);
+    if (g.activation != GemmActivation::none) activate_rows(g, i, i + rows);
   }
 }
 

@@ -1,4 +1,4 @@
-// The SIMD half of GEMM (see gemm_block.h), compiled once per target.
+// The SIMD half of GEMM (see gemm/block.h), compiled once per target.
 #include "autograd/kernels/gemm/block.h"
 
 #include <type_traits>
@@ -25,8 +25,8 @@ GemmTile vector_tile() {
           .group_rows = 1,
           .packed_rows = kPackedRows<T>,
           .is_amx = false,
-          .tasks = 16,
-          .thin_rows = kThinRows};
+          .min_tasks = 16,
+          .max_thin_rows = kMaxThinRows};
 }
 
 GemmTile gemm_tile_f64() { return vector_tile<double>(); }
@@ -41,18 +41,18 @@ void gemm_thin_f64(const Gemm<double>& g, std::int64_t begin, std::int64_t end) 
 
 #if MAKI_HAVE_AMX
 
-static_assert(kGemmChain % kAmxDepth == 0);
+static_assert(kGemmChain % kAmxPassDepth == 0);
 
 GemmTile gemm_tile_f32(bool tiles) {
   if (!tiles || !uses_amx()) return vector_tile<float>();
-  return {.rows = kAmxWide,
-          .columns = kAmxWide,
-          .group = kAmxGroup,
-          .group_rows = kAmxPanelGroup / 2 / kAmxWide,
-          .packed_rows = kAmxWide,
+  return {.rows = kAmxPanelWidth,
+          .columns = kAmxPanelWidth,
+          .group = kAmxTileDepth,
+          .group_rows = kAmxPanelGroup / 2 / kAmxPanelWidth,
+          .packed_rows = kAmxPanelWidth,
           .is_amx = true,
-          .tasks = 4,
-          .thin_rows = 0};
+          .min_tasks = 4,
+          .max_thin_rows = 0};
 }
 
 void gemm_multiply_f32(const GemmBlock<float>& block) {

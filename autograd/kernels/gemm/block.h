@@ -1,4 +1,4 @@
-// The interface between the two halves of GEMM. The SIMD half (gemm_block.cpp, compiled once per target) multiplies and
+// The interface between the two halves of GEMM. The SIMD half (gemm/block.cpp, compiled once per target) multiplies and
 // packs one block on one thread; the portable half (gemm.cpp) cuts the product into blocks and distributes them over
 // the threads.
 #pragma once
@@ -11,7 +11,7 @@ namespace maki::kernels {
 
 /// The layout of B: packed in panels of tile.columns columns, ldb elements apart; or in place, with element (p, j) at
 /// b[p * ldb + j] (rows) or b[j * ldb + p] (columns).
-enum class GemmB : std::uint8_t { packed, rows, columns };
+enum class GemmLayoutB : std::uint8_t { packed, row_major, column_major };
 
 /// One block of a product, computed by one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+
 /// bias)). It is one reduction chain of every element, so k <= kGemmChain. Element (i, p) of A is a[i * lda + p], or
@@ -24,14 +24,14 @@ struct GemmBlock {
   bool a_transposed, a_packed;
   const T* b;
   std::int64_t ldb;
-  GemmB b_layout;
+  GemmLayoutB b_layout;
   T* c;
   std::int64_t ldc;
   bool accumulate;
   const T* bias;  // [n] or null; added at the end, except with tile.is_amx, where the chain starts at it
-  Activation activation;
+  GemmActivation activation;
   T* derivative;  // [m, n], rows ldc apart, or null
-  T* a_buffer;    // scratch for packing A if it is not packed: tile.a_buffer(k, a_transposed) elements, aligned
+  T* a_buffer;    // scratch for packing A if it is not packed: tile.a_buffer_size(k, a_transposed) elements, aligned
   T* b_buffer;    // scratch for packing B if it is not packed: all its panels, aligned
   bool tiles;     // as in Gemm
 };
@@ -42,14 +42,14 @@ struct GemmTile {
   std::int64_t group, group_rows;  // in a panel, `group` steps of K take the space of group_rows rows of T
   std::int64_t packed_rows;        // width of a panel of A
   bool is_amx;                     // a row-major A must be packed as well, and the first chain starts at the bias
-  std::int64_t tasks;              // fewest tasks that a product is cut into, if its size allows
-  std::int64_t thin_rows;          // with a row-major A of at most this many rows, a transposed B is not packed
+  std::int64_t min_tasks;          // fewest tasks that a product is cut into, if its size allows
+  std::int64_t max_thin_rows;      // with a row-major A of at most this many rows, a transposed B is not packed
 
-  /// The depth of a packed panel in rows of T: a panel of B takes columns * packed(k) elements.
-  std::int64_t packed(std::int64_t k) const { return (k + group - 1) / group * group_rows; }
+  /// The depth of a packed panel in rows of T: a panel of B takes columns * packed_depth(k) elements.
+  std::int64_t packed_depth(std::int64_t k) const { return (k + group - 1) / group * group_rows; }
   /// Elements of T that packing one tile of A takes; 0 if A is read in place.
-  std::int64_t a_buffer(std::int64_t k, bool transposed) const {
-    return transposed || is_amx ? packed_rows * packed(k) : 0;
+  std::int64_t a_buffer_size(std::int64_t k, bool transposed) const {
+    return transposed || is_amx ? packed_rows * packed_depth(k) : 0;
   }
 };
 /// The register tile for products of T with this flag `tiles`.
@@ -60,7 +60,7 @@ GemmTile gemm_tile(bool tiles);
 template <class T>
 void gemm_multiply(const GemmBlock<T>& block);
 
-/// Computes steps [begin, end) of a product that packs nothing (m <= tile.thin_rows). Each of the product's
+/// Computes steps [begin, end) of a product that packs nothing (m <= tile.max_thin_rows). Each of the product's
 /// ceil(n / (tile.columns / 2)) steps is one vector of columns of C.
 template <class T>
 void gemm_thin(const Gemm<T>& g, std::int64_t begin, std::int64_t end);

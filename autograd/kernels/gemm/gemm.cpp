@@ -1,4 +1,4 @@
-// The portable half of GEMM (see gemm_block.h): distributes the packing and the tasks of a plan over the thread team.
+// The portable half of GEMM (see gemm/block.h): distributes the packing and the tasks of a plan over the thread team.
 #include "autograd/kernels/gemm/gemm.h"
 
 #include <algorithm>
@@ -44,28 +44,28 @@ class Product {
 
  private:
   std::int64_t slabs() const { return g_.batch / plan_.items * slabs_n() * slabs_k(); }
-  std::int64_t slabs_n() const { return pieces(g_.n, plan_.slab_n); }
-  std::int64_t slabs_k() const { return pieces(g_.k, plan_.slab_k); }
+  std::int64_t slabs_n() const { return piece_count(g_.n, plan_.slab_n); }
+  std::int64_t slabs_k() const { return piece_count(g_.k, plan_.slab_k); }
   Slab slab(std::int64_t index) const;
 
   std::int64_t pack_tasks(const Slab& s) const;
   void pack(const Slab& s, std::int64_t task) const;
   std::int64_t tasks(const Slab& s) const {
-    return plan_.items * pieces(g_.m, plan_.rows) * pieces(s.n, plan_.columns);
+    return plan_.items * piece_count(g_.m, plan_.rows) * piece_count(s.n, plan_.columns);
   }
   void multiply(const Slab& s, std::int64_t task, int thread) const;
   void run_member(int thread, int team, TaskQueue& to_pack, TaskQueue& to_multiply) const;
   void pack_private(const Slab& s, int thread) const;
-  std::int64_t panel_stride() const { return plan_.tile.packed(plan_.slab_k) * plan_.tile.columns; }
+  std::int64_t panel_stride() const { return plan_.tile.packed_depth(plan_.slab_k) * plan_.tile.columns; }
   /// Row i of packed A or column j of packed B, from step p on. i and j must be multiples of the panel width, which is
   /// the same for both because the register tiles that need a packed A (AMX) are square.
   template <class P>
   P* panel_at(P* panels, std::int64_t j, std::int64_t p) const {
-    return panels + j * plan_.tile.packed(plan_.slab_k) + plan_.tile.packed(p) * plan_.tile.columns;
+    return panels + j * plan_.tile.packed_depth(plan_.slab_k) + plan_.tile.packed_depth(p) * plan_.tile.columns;
   }
   /// On AMX, configures the tile registers of the calling thread for as long as the result lives.
-  std::optional<amx::Tiles> hold_tiles() const {
-    return plan_.tile.is_amx ? std::optional<amx::Tiles>(std::in_place) : std::nullopt;
+  std::optional<amx::TileConfig> hold_tiles() const {
+    return plan_.tile.is_amx ? std::optional<amx::TileConfig>(std::in_place) : std::nullopt;
   }
   T* own_a(int thread) const { return own_ + thread * plan_.own; }
   T* own_b(int thread) const { return own_a(thread) + plan_.own_a; }
@@ -85,14 +85,14 @@ Slab Product<T>::slab(std::int64_t index) const {
 template <class T>
 std::int64_t Product<T>::pack_tasks(const Slab& s) const {
   if (plan_.shared == 0) return 0;
-  return ceil_div(s.n, kPackPanels * plan_.tile.columns) * ceil_div(s.k, kPackDepth);
+  return ceil_div(s.n, kMaxPackPanels * plan_.tile.columns) * ceil_div(s.k, kMaxPackDepth);
 }
 
 template <class T>
 void Product<T>::pack(const Slab& s, std::int64_t task) const {
-  const std::int64_t width = kPackPanels * plan_.tile.columns, across = ceil_div(s.n, width);
-  const std::int64_t j = task % across * width, p = task / across * kPackDepth;
-  gemm_pack_b(std::min(kPackDepth, s.k - p), std::min(width, s.n - j), b_at(g_, s.item, s.p + p, s.j + j), g_.ldb,
+  const std::int64_t width = kMaxPackPanels * plan_.tile.columns, across = ceil_div(s.n, width);
+  const std::int64_t j = task % across * width, p = task / across * kMaxPackDepth;
+  gemm_pack_b(std::min(kMaxPackDepth, s.k - p), std::min(width, s.n - j), b_at(g_, s.item, s.p + p, s.j + j), g_.ldb,
               g_.b_transposed, panel_at(slab_, j, p), panel_stride(), g_.tiles);
 }
 
@@ -110,7 +110,7 @@ void Product<T>::pack_private(const Slab& s, int thread) const {
 
 template <class T>
 void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
-  const std::int64_t across = pieces(s.n, plan_.columns), down = pieces(g_.m, plan_.rows);
+  const std::int64_t across = piece_count(s.n, plan_.columns), down = piece_count(g_.m, plan_.rows);
   const std::int64_t item = s.item + task / (across * down);
   const std::int64_t i = task / across % down * plan_.rows, j = task % across * plan_.columns;
   GemmBlock<T> block{};
@@ -130,12 +130,12 @@ void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
     if (plan_.own_panels) {
       block.b = b_at(g_, item, s.p + p, s.j + j);
       block.ldb = g_.ldb;
-      block.b_layout = g_.b_transposed ? GemmB::columns : GemmB::rows;
+      block.b_layout = g_.b_transposed ? GemmLayoutB::column_major : GemmLayoutB::row_major;
     } else {
       const T* const panels = g_.b_packed != nullptr ? g_.b_packed : plan_.private_b ? own_b(thread) : slab_;
       block.b = panel_at(panels, j, p);
       block.ldb = panel_stride();
-      block.b_layout = GemmB::packed;
+      block.b_layout = GemmLayoutB::packed;
     }
     const bool begins = s.p + p == 0, ends = s.p + p + block.k == g_.k;
     block.accumulate = g_.beta == 1 || !begins;
@@ -192,10 +192,10 @@ void Product<T>::run_member(int thread, int team, TaskQueue& to_pack, TaskQueue&
   }
 }
 
-/// Whether a product has so few rows that B is streamed from memory without being packed (gemm_thin-inl.h).
+/// Whether a product has so few rows that B is streamed from memory without being packed (gemm/thin-inl.h).
 template <class T>
 bool is_thin(const Gemm<T>& g) {
-  return g.b_packed == nullptr && g.b_transposed && !g.a_transposed && g.m <= gemm_tile<T>(g.tiles).thin_rows;
+  return g.b_packed == nullptr && g.b_transposed && !g.a_transposed && g.m <= gemm_tile<T>(g.tiles).max_thin_rows;
 }
 
 template <class T>
@@ -244,8 +244,8 @@ void check_product(const Gemm<T>& g, std::span<std::byte> scratch) {
   check(g.batch <= 1 || std::abs(g.stride_c) >= covered,
         "gemm: the items of C must not overlap: |stride_c| must be at least (m - 1) ldc + n = {}; got {}", covered,
         g.stride_c);
-  check(g.derivative == nullptr || g.activation != Activation::none,
-        "gemm: a derivative needs an activation; got Activation::none");
+  check(g.derivative == nullptr || g.activation != GemmActivation::none,
+        "gemm: a derivative needs an activation; got GemmActivation::none");
   const std::int64_t needed = is_empty(g) ? 0 : gemm_scratch_bytes(g);
   check(static_cast<std::int64_t>(scratch.size()) >= needed, "gemm: needs {} bytes of scratch; got {}", needed,
         scratch.size());
@@ -272,7 +272,7 @@ void gemm(const Gemm<T>& g, std::span<std::byte> scratch) {
 template <class T>
 std::int64_t packed_size(std::int64_t n, std::int64_t k, bool tiles) {
   const GemmTile tile = gemm_tile<T>(tiles);
-  return ceil_div(n, tile.columns) * tile.columns * tile.packed(k);
+  return ceil_div(n, tile.columns) * tile.columns * tile.packed_depth(k);
 }
 
 template <class T>
@@ -281,7 +281,7 @@ void pack_b(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, bool b
   check(n >= 0 && k >= 0, "pack_b: sizes must not be negative; got n {}, k {}", n, k);
   check(ldb >= (b_transposed ? k : n), "pack_b: ldb must be at least {}; got {}", b_transposed ? k : n, ldb);
   const GemmTile tile = gemm_tile<T>(tiles);
-  const std::int64_t columns = tile.columns, panel = columns * tile.packed(k);
+  const std::int64_t columns = tile.columns, panel = columns * tile.packed_depth(k);
   parallel_for(ceil_div(n, columns), columns * k, [&](std::int64_t q) {
     const T* from = b + q * columns * (b_transposed ? ldb : 1);
     gemm_pack_b(k, std::min(columns, n - q * columns), from, ldb, b_transposed, packed + q * panel, panel, tiles);

@@ -5,8 +5,8 @@
 // order, plus bias[j]. Its bits depend on nothing else: not on M, N, its position, the register tile, transposition,
 // packing, the batch or the number of threads. So a row multiplied alone (generation) gets the bits that it has in the
 // whole product. MulAdd is fused on AVX3 and AVX2 and a rounded product plus a sum on lower targets, so the promise
-// holds within one target. With `tiles`, on AMX, a chain of float32 is summed 128 steps at a time (gemm_amx-inl.h) and
-// the first chain starts at the bias; the promise is the same among products with `tiles`.
+// holds within one target. With `tiles`, on AMX, a chain of float32 is summed 128 steps at a time (gemm/amx_tile-inl.h)
+// and the first chain starts at the bias; the promise is the same among products with `tiles`.
 //
 // Chains of a fixed length keep long sums accurate: the rounding error of one chain of random numbers grows as √K, that
 // of chains of length L as √(L + K/L). At K = 65,536 that is 4.5e-7 of the result instead of 4.6e-6.
@@ -26,12 +26,12 @@ inline constexpr std::int64_t kGemmChain = 512;
 /// Whether a product of these three sizes, in any order, is faster on AMX tiles. This is estimated by counting work,
 /// not measured: packing an operand costs about as much as multiplying it by 20 columns, and partial tiles are padded
 /// to whole ones. Decide once for the whole product: its parts and the products of its backward take the same `tiles`.
-constexpr bool tiles_pay(std::int64_t m, std::int64_t n, std::int64_t k) {
+constexpr bool amx_pays(std::int64_t m, std::int64_t n, std::int64_t k) {
   const std::int64_t least = std::min({m, n, k}), most = std::max({m, n, k}), middle = m + n + k - least - most;
   return least >= 32 && middle >= 64;
 }
 
-enum class Activation : std::uint8_t { none, gelu_erf, gelu_tanh };
+enum class GemmActivation : std::uint8_t { none, gelu, gelu_tanh };
 
 /// One product, or `batch` of them at constant strides. op(A) is [m, k]: element (i, p) is a[i * lda + p], or
 /// a[p * lda + i] with a_transposed. op(B) is [k, n]: element (p, j) is b[p * ldb + j], or b[j * ldb + p] with
@@ -52,9 +52,10 @@ struct Gemm {
   const T* bias = nullptr;  // [n], added to every row; null: none
   /// op(B) from pack_b(), shared by all items of the batch; if not null, b, ldb and b_transposed are ignored.
   const T* b_packed = nullptr;
-  bool tiles = false;                        // sum float32 on AMX tiles if the target is amx; otherwise no effect
-  Activation activation = Activation::none;  // applied to finished elements, with the bits of kernels/elementwise
-  T* derivative = nullptr;  // output, laid out like C: derivative of the activation, for the backward pass; null: none
+  bool tiles = false;  // sum float32 on AMX tiles if the target is amx; otherwise no effect
+  GemmActivation activation =
+      GemmActivation::none;  // applied to finished elements, with the bits of kernels/elementwise
+  T* derivative = nullptr;   // output, laid out like C: derivative of the activation, for the backward pass; null: none
   std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;  // stride_a or stride_b 0: shared by all items
 };
 

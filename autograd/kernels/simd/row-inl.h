@@ -43,13 +43,13 @@ struct LastVector {
 
 /// Stores v to, or adds it to, elements i, i + 1, … of the sink's row.
 template <class Vector, class T, class V>
-HWY_INLINE void PutVector(const Vector& at, const Sink<T>& sink, std::int64_t i, V v) {
+HWY_INLINE void put_vector(const Vector& at, const Sink<T>& sink, std::int64_t i, V v) {
   at.Store(sink.add ? hn::Add(at.Load(sink.data + i), v) : v, sink.data + i);
 }
 
 /// Calls body(vector, i) for every vector of a row of n elements; i is the index of its first element.
 template <class T, class Body>
-HWY_INLINE void EachVector(std::int64_t n, const Body& body) {
+HWY_INLINE void for_each_vector(std::int64_t n, const Body& body) {
   const WholeVector<T> whole;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(whole.d));
   std::int64_t i = 0;
@@ -65,7 +65,7 @@ inline constexpr std::int64_t kSegment = 256;
 /// Σ term(vector, i) over a row of n elements, where term returns a vector of summands. Four chains hide the latency of
 /// the additions.
 template <class T, class Term>
-HWY_INLINE double SumRow(std::int64_t n, const Term& term) {
+HWY_INLINE double sum_row(std::int64_t n, const Term& term) {
   const WholeVector<T> whole;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(whole.d));
   const auto zero = hn::Zero(whole.d);
@@ -96,7 +96,7 @@ struct TwoSums {
 };
 /// Two such sums in one pass: term(vector, i, a, b) sets the summands of both.
 template <class T, class Term>
-HWY_INLINE TwoSums SumRowTwice(std::int64_t n, const Term& term) {
+HWY_INLINE TwoSums sum_row_pair(std::int64_t n, const Term& term) {
   const WholeVector<T> whole;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(whole.d));
   const auto zero = hn::Zero(whole.d);
@@ -131,10 +131,10 @@ HWY_INLINE TwoSums SumRowTwice(std::int64_t n, const Term& term) {
 }
 
 /// Σ x[i] over a row of n, with every addition in double, so that the mean of equal floats is exact.
-HWY_INLINE double RowTotal(std::int64_t n, const double* x) {
-  return SumRow<double>(n, [x](const auto& at, std::int64_t i) HWY_ATTR { return at.Load(x + i); });
+HWY_INLINE double sum_row_in_double(std::int64_t n, const double* x) {
+  return sum_row<double>(n, [x](const auto& at, std::int64_t i) HWY_ATTR { return at.Load(x + i); });
 }
-HWY_INLINE double RowTotal(std::int64_t n, const float* x) {
+HWY_INLINE double sum_row_in_double(std::int64_t n, const float* x) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> narrow;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -153,7 +153,7 @@ HWY_INLINE double RowTotal(std::int64_t n, const float* x) {
 
 /// The largest element of a row: NaN if any is NaN, −Inf if n is 0.
 template <class T>
-HWY_INLINE T MaxOfRow(std::int64_t n, const T* x) {
+HWY_INLINE T max_of_row(std::int64_t n, const T* x) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto lowest = hn::Neg(hn::Inf(d));
@@ -163,19 +163,19 @@ HWY_INLINE T MaxOfRow(std::int64_t n, const T* x) {
     m0 = MaxKeepNaN(m0, hn::LoadU(d, x + i));
     m1 = MaxKeepNaN(m1, hn::LoadU(d, x + i + lanes));
   }
-  EachVector<T>(n - i, [&](const auto& at, std::int64_t k)
-                           HWY_ATTR { m0 = MaxKeepNaN(m0, at.Keep(at.Load(x + i + k), lowest)); });
+  for_each_vector<T>(n - i, [&](const auto& at, std::int64_t k)
+                                HWY_ATTR { m0 = MaxKeepNaN(m0, at.Keep(at.Load(x + i + k), lowest)); });
   m0 = MaxKeepNaN(m0, m1);
   if (!hn::AllFalse(d, hn::IsNaN(m0))) return std::numeric_limits<T>::quiet_NaN();
   return hn::GetLane(hn::MaxOfLanes(d, m0));
 }
 
 /// exp and log of one double by the vector functions, unlike libm with the same bits on every machine of one target.
-HWY_INLINE double ExpOne(double x) {
+HWY_INLINE double exp_scalar(double x) {
   const hn::ScalableTag<double> d;
   return hn::GetLane(Exp(d, hn::Set(d, x)));
 }
-HWY_INLINE double LogOne(double x) {
+HWY_INLINE double log_scalar(double x) {
   const hn::ScalableTag<double> d;
   return hn::GetLane(Log(d, hn::Set(d, x)));
 }
