@@ -61,9 +61,9 @@ class Recording {
 };
 
 /// While it exists, ops called on this thread round as they do in a Recording, although nothing is recorded: an
-/// evaluation computes the same loss as training, at the same speed. It makes a difference only on CPUs with AMX, where
-/// recorded float32 products are summed in another order (kernels/gemm/gemm.h). Without Recording and AsRecorded,
-/// products use the order of all other CPUs, which is as fast for the few rows of generation.
+/// evaluation computes the same loss as training, at the same speed. Only products make a difference, and not on every
+/// CPU: kernels/gemm/gemm.h says which. Without Recording and AsRecorded, they use the order of summation of all CPUs,
+/// which is as fast for the few rows of generation.
 class AsRecorded {
  public:
   AsRecorded();

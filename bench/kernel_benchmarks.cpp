@@ -231,15 +231,16 @@ void add_layout() {
   kernel("pack_b", [](auto& o) {  // the packed form is verified through a product with row 7 of the identity matrix
     using T = TypeOf<decltype(o)>;
     const T* const b = o.in(kWideCols * kCols);
-    T* const packed = o.scratch(kernels::packed_size<T>(kWideCols, kCols));
+    kernels::Gemm<T> g{.m = 1, .n = kWideCols, .k = kCols, .lda = kCols, .b = b, .ldb = kCols, .b_transposed = true};
+    T* const packed = o.scratch(kernels::packed_size(g));
     T *const c = o.out(kWideCols), *const one = o.scratch(kCols);
     one[7] = 1;
+    g.a = one;
+    g.b_packed = packed;
+    g.c = c;
+    g.ldc = kWideCols;
     return [=] {
-      kernels::pack_b<T>(kWideCols, kCols, b, kCols, true, packed);
-      kernels::Gemm<T> g{.m = 1, .n = kWideCols, .k = kCols, .a = one, .lda = kCols};
-      g.b_packed = packed;
-      g.c = c;
-      g.ldc = kWideCols;
+      kernels::pack_b(g, packed);
       kernels::gemm(g, {});
     };
   });

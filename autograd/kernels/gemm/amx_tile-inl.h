@@ -20,7 +20,8 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/amx.h"
 #include "autograd/kernels/gemm/amx_pack-inl.h"
-#include "autograd/kernels/gemm/block-inl.h"
+#include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/gemm/epilogue-inl.h"
 #include "autograd/kernels/simd/partial-inl.h"
 
 #if MAKI_HAVE_AMX

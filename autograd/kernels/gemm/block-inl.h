@@ -11,10 +11,9 @@
 #include <hwy/highway.h>
 
 #include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/gemm/epilogue-inl.h"
 #include "autograd/kernels/gemm/pack-inl.h"
 #include "autograd/kernels/gemm/tile-inl.h"
-#include "autograd/kernels/simd/activation-inl.h"
-#include "autograd/kernels/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -71,50 +70,10 @@ HWY_INLINE void set_a_source(const GemmBlock<T>& g, std::int64_t i, bool first, 
   }
 }
 
-/// y = value(d, y) in place. If `kept` is not null, it receives the derivatives.
-template <class T, class F, class G>
-HWY_INLINE void activate_row(std::int64_t n, T* y, T* kept, F value, G value_and_derivative) {
-  const GemmVec<T> d;
-  using V = hn::Vec<GemmVec<T>>;
-  constexpr std::int64_t kLanes = hn::MaxLanes(d);
-  for (std::int64_t j = 0; j < n; j += kLanes) {
-    const auto count = static_cast<std::size_t>(std::min(kLanes, n - j));
-    const bool whole = count == hn::Lanes(d);
-    const V x = whole ? hn::LoadU(d, y + j) : LoadPartial(d, y + j, count);
-    V result;
-    if (kept == nullptr) {
-      result = value(d, x);
-    } else {
-      V derivative;
-      result = value_and_derivative(d, x, derivative);
-      whole ? hn::StoreU(derivative, d, kept + j) : StorePartial(derivative, d, kept + j, count);
-    }
-    whole ? hn::StoreU(result, d, y + j) : StorePartial(result, d, y + j, count);
-  }
-}
-
-/// Applies the activation to finished rows [begin, end) while they are in the level-1 cache.
-template <class T>
-HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) {
-    T* c = g.c + i * g.ldc;
-    T* kept = g.derivative != nullptr ? g.derivative + i * g.ldc : nullptr;
-    if (g.activation == GemmActivation::gelu) {
-      activate_row(
-          g.n, c, kept, [](auto d, auto x) HWY_ATTR { return Gelu(d, x); },
-          [](auto d, auto x, auto& derivative) HWY_ATTR { return GeluAndDerivative(d, x, derivative); });
-    } else {
-      activate_row(
-          g.n, c, kept, [](auto d, auto x) HWY_ATTR { return GeluTanh(d, x); },
-          [](auto d, auto x, auto& derivative) HWY_ATTR { return GeluTanhAndDerivative(d, x, derivative); });
-    }
-  }
-}
-
 /// C = A B for one block. Row tiles are the outer loop: the rows of A of one tile stay in the level-1 cache while the
 /// panels of B stream past them from the level-2 cache.
 template <class T>
-HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
+void gemm_block(const GemmBlock<T>& g) {
   constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kPanel = 2 * kLanes;
   const RowTiles tiles(g.m);
   prepare_panels(g);
@@ -139,6 +98,30 @@ HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
     }
     if (g.activation != GemmActivation::none) activate_rows(g, i, i + rows);
   }
+}
+
+template <class T>
+void pack_block_b(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
+                  std::int64_t panel_stride) {
+  pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
+}
+
+/// The kernels of this target, but for that which streams B. With 14 rows, a tile's part of A is 28 KiB per chain of
+/// 512 float32 and stays in the level-1 cache.
+template <class T>
+GemmKernels<T> block_kernels() {
+  return {.tile = {.rows = kGemmTileRows,
+                   .columns = 2 * hn::MaxLanes(GemmVec<T>()),
+                   .group = 1,
+                   .group_rows = 1,
+                   .packed_rows = kPackedRows<T>,
+                   .is_amx = false,
+                   .min_tasks = 16,
+                   .max_thin_rows = kMaxThinRows},
+          .multiply = &gemm_block<T>,
+          .pack_b = &pack_block_b<T>,
+          .pack_a = nullptr,
+          .stream = nullptr};
 }
 
 }  // namespace maki::kernels::HWY_NAMESPACE

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <type_traits>
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
@@ -64,7 +65,7 @@ class Product {
     return panels + j * plan_.tile.packed_depth(plan_.slab_k) + plan_.tile.packed_depth(p) * plan_.tile.columns;
   }
   /// On AMX, configures the tile registers of the calling thread for as long as the result lives.
-  std::optional<amx::TileConfig> hold_tiles() const {
+  std::optional<amx::TileConfig> hold_tile_registers() const {
     return plan_.tile.is_amx ? std::optional<amx::TileConfig>(std::in_place) : std::nullopt;
   }
   T* own_a(int thread) const { return own_ + thread * plan_.own; }
@@ -92,19 +93,19 @@ template <class T>
 void Product<T>::pack(const Slab& s, std::int64_t task) const {
   const std::int64_t width = kMaxPackPanels * plan_.tile.columns, across = ceil_div(s.n, width);
   const std::int64_t j = task % across * width, p = task / across * kMaxPackDepth;
-  gemm_pack_b(std::min(kMaxPackDepth, s.k - p), std::min(width, s.n - j), b_at(g_, s.item, s.p + p, s.j + j), g_.ldb,
-              g_.b_transposed, panel_at(slab_, j, p), panel_stride(), g_.tiles);
+  plan_.kernels.pack_b(std::min(kMaxPackDepth, s.k - p), std::min(width, s.n - j), b_at(g_, s.item, s.p + p, s.j + j),
+                       g_.ldb, g_.b_transposed, panel_at(slab_, j, p), panel_stride());
 }
 
 /// Packs what a thread needs for all its tasks of a slab: B with private_b, A with private_a.
 template <class T>
 void Product<T>::pack_private(const Slab& s, int thread) const {
   if (plan_.private_b) {
-    gemm_pack_b(s.k, s.n, b_at(g_, s.item, s.p, s.j), g_.ldb, g_.b_transposed, own_b(thread), panel_stride(), g_.tiles);
+    plan_.kernels.pack_b(s.k, s.n, b_at(g_, s.item, s.p, s.j), g_.ldb, g_.b_transposed, own_b(thread), panel_stride());
   }
   for (std::int64_t i = 0; plan_.private_a && i < g_.m; i += plan_.tile.rows) {
-    gemm_pack_a(std::min(plan_.tile.rows, g_.m - i), s.k, a_at(g_, s.item, i, s.p), g_.lda, g_.a_transposed,
-                panel_at(own_a(thread), i, 0));
+    plan_.kernels.pack_a(std::min(plan_.tile.rows, g_.m - i), s.k, a_at(g_, s.item, i, s.p), g_.lda, g_.a_transposed,
+                         panel_at(own_a(thread), i, 0));
   }
 }
 
@@ -119,7 +120,6 @@ void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
   block.lda = plan_.private_a ? panel_stride() : g_.lda;
   block.a_transposed = g_.a_transposed;
   block.a_packed = plan_.private_a;
-  block.tiles = g_.tiles;
   block.c = g_.c + item * g_.stride_c + i * g_.ldc + s.j + j;
   block.ldc = g_.ldc;
   block.a_buffer = own_a(thread);
@@ -145,14 +145,14 @@ void Product<T>::multiply(const Slab& s, std::int64_t task, int thread) const {
       block.activation = g_.activation;
       block.derivative = g_.derivative != nullptr ? g_.derivative + (block.c - g_.c) : nullptr;
     }
-    gemm_multiply(block);
+    plan_.kernels.multiply(block);
   }
 }
 
 template <class T>
 void Product<T>::run(int team) const {
   if (team == 1) {
-    const auto held = hold_tiles();
+    const auto held = hold_tile_registers();
     for (std::int64_t index = 0; index < slabs(); ++index) {
       const Slab s = slab(index);
       if (plan_.packs_private()) pack_private(s, 0);
@@ -169,7 +169,7 @@ void Product<T>::run(int team) const {
 /// The work of thread `thread` of a team: for each slab, packs its share, waits for the others and multiplies.
 template <class T>
 void Product<T>::run_member(int thread, int team, TaskQueue& to_pack, TaskQueue& to_multiply) const {
-  const auto held = hold_tiles();
+  const auto held = hold_tile_registers();
   for (std::int64_t index = 0; index < slabs(); ++index) {
     const Slab s = slab(index);
     if (pack_tasks(s) > 0) {
@@ -195,13 +195,14 @@ void Product<T>::run_member(int thread, int team, TaskQueue& to_pack, TaskQueue&
 /// Whether a product has so few rows that B is streamed from memory without being packed (gemm/thin-inl.h).
 template <class T>
 bool is_thin(const Gemm<T>& g) {
-  return g.b_packed == nullptr && g.b_transposed && !g.a_transposed && g.m <= gemm_tile<T>(g.tiles).max_thin_rows;
+  return g.b_packed == nullptr && g.b_transposed && !g.a_transposed && g.m <= gemm_kernels(g).tile.max_thin_rows;
 }
 
 template <class T>
 void run_thin(const Gemm<T>& g) {
-  constexpr std::int64_t kTask = 2;  // steps of gemm_thin() per task
-  const std::int64_t lanes = gemm_tile<T>(g.tiles).columns / 2, steps = ceil_div(g.n, lanes);
+  constexpr std::int64_t kTask = 2;  // steps of GemmKernels::stream() per task
+  const GemmKernels<T> kernels = gemm_kernels(g);
+  const std::int64_t lanes = kernels.tile.columns / 2, steps = ceil_div(g.n, lanes);
   const std::int64_t tasks = ceil_div(steps, kTask);
   parallel_for(g.batch * tasks, kTask * lanes * g.k, [&](std::int64_t index) {
     const std::int64_t item = index / tasks, begin = index % tasks * kTask;
@@ -210,7 +211,7 @@ void run_thin(const Gemm<T>& g) {
     one.b += item * g.stride_b;
     one.c += item * g.stride_c;
     if (g.derivative != nullptr) one.derivative += item * g.stride_c;
-    gemm_thin(one, begin, std::min(steps, begin + kTask));
+    kernels.stream(one, begin, std::min(steps, begin + kTask));
   });
 }
 
@@ -270,21 +271,28 @@ void gemm(const Gemm<T>& g, std::span<std::byte> scratch) {
 }
 
 template <class T>
-std::int64_t packed_size(std::int64_t n, std::int64_t k, bool tiles) {
-  const GemmTile tile = gemm_tile<T>(tiles);
-  return ceil_div(n, tile.columns) * tile.columns * tile.packed_depth(k);
+bool runs_on_amx(const Gemm<T>& g) {
+  const GemmSizes sizes = g.whole.m > 0 ? g.whole : GemmSizes{g.m, g.n, g.k};
+  return std::is_same_v<T, float> && g.recorded && uses_amx() && amx_pays(sizes);
 }
 
 template <class T>
-void pack_b(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, bool b_transposed, T* packed, bool tiles) {
+std::int64_t packed_size(const Gemm<T>& g) {
+  const GemmTile tile = gemm_kernels(g).tile;
+  return round_up(g.n, tile.columns) * tile.packed_depth(g.k);
+}
+
+template <class T>
+void pack_b(const Gemm<T>& g, T* packed) {
   require_target();
-  check(n >= 0 && k >= 0, "pack_b: sizes must not be negative; got n {}, k {}", n, k);
-  check(ldb >= (b_transposed ? k : n), "pack_b: ldb must be at least {}; got {}", b_transposed ? k : n, ldb);
-  const GemmTile tile = gemm_tile<T>(tiles);
-  const std::int64_t columns = tile.columns, panel = columns * tile.packed_depth(k);
-  parallel_for(ceil_div(n, columns), columns * k, [&](std::int64_t q) {
-    const T* from = b + q * columns * (b_transposed ? ldb : 1);
-    gemm_pack_b(k, std::min(columns, n - q * columns), from, ldb, b_transposed, packed + q * panel, panel, tiles);
+  check(g.n >= 0 && g.k >= 0, "pack_b: sizes must not be negative; got n {}, k {}", g.n, g.k);
+  check(g.ldb >= (g.b_transposed ? g.k : g.n), "pack_b: ldb must be at least {}; got {}", g.b_transposed ? g.k : g.n,
+        g.ldb);
+  const GemmKernels<T> kernels = gemm_kernels(g);
+  const std::int64_t columns = kernels.tile.columns, panel = columns * kernels.tile.packed_depth(g.k);
+  parallel_for(ceil_div(g.n, columns), columns * g.k, [&](std::int64_t q) {
+    kernels.pack_b(g.k, std::min(columns, g.n - q * columns), b_at(g, 0, 0, q * columns), g.ldb, g.b_transposed,
+                   packed + q * panel, panel);
   });
 }
 
@@ -292,9 +300,11 @@ template std::int64_t gemm_scratch_bytes(const Gemm<float>&);
 template std::int64_t gemm_scratch_bytes(const Gemm<double>&);
 template void gemm(const Gemm<float>&, std::span<std::byte>);
 template void gemm(const Gemm<double>&, std::span<std::byte>);
-template std::int64_t packed_size<float>(std::int64_t, std::int64_t, bool);
-template std::int64_t packed_size<double>(std::int64_t, std::int64_t, bool);
-template void pack_b(std::int64_t, std::int64_t, const float*, std::int64_t, bool, float*, bool);
-template void pack_b(std::int64_t, std::int64_t, const double*, std::int64_t, bool, double*, bool);
+template bool runs_on_amx(const Gemm<float>&);
+template bool runs_on_amx(const Gemm<double>&);
+template std::int64_t packed_size(const Gemm<float>&);
+template std::int64_t packed_size(const Gemm<double>&);
+template void pack_b(const Gemm<float>&, float*);
+template void pack_b(const Gemm<double>&, double*);
 
 }  // namespace maki::kernels

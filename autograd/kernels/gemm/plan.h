@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/block.h"
@@ -77,6 +78,15 @@ inline std::int64_t piece_length(std::int64_t size, std::int64_t most, std::int6
   return std::max(unit, round_up(ceil_div(size, piece_count(size, whole_units)), unit));
 }
 
+/// The functions that compute g.
+template <class T>
+GemmKernels<T> gemm_kernels(const Gemm<T>& g) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (runs_on_amx(g)) return amx_kernels();
+  }
+  return vector_kernels<T>();
+}
+
 /// How one product C [m, n] = op(A) op(B) is made. B is packed into panels of tile.columns columns, and A too on AMX.
 /// What is packed at a time and serves several tasks is a slab, [slab_k, slab_n] of B; a task computes [rows, columns]
 /// of C. The schemes:
@@ -106,7 +116,8 @@ struct GemmPlan {
   }
 
   const Gemm<T>& product;
-  const GemmTile tile = gemm_tile<T>(product.tiles);
+  const GemmKernels<T> kernels = gemm_kernels(product);
+  const GemmTile tile = kernels.tile;
   bool own_panels = false, private_a = false, private_b = false;
   std::int64_t items = 1;                       // items of the batch that one slab serves
   std::int64_t slab_k = 0, slab_n = 0;          // steps of K and columns of a slab

@@ -26,15 +26,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR
 
-inline constexpr int kMaxThinRows = 0;
-
 template <class T>
 void gemm_thin_columns(const Gemm<T>&, std::int64_t, std::int64_t) {}
 
 #else
-
-/// The most rows that are multiplied this way. 13 × 384 × 384 takes 24 µs; packing B for it, it took 48.
-inline constexpr int kMaxThinRows = 14;
 
 /// The column of C that each lane computes: first, first + apart, … A lane for which that is n or more has no column:
 /// gather() gives it 0 and scatter() skips it, neither touching memory, because another thread may be writing the last
