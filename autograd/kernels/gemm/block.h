@@ -1,5 +1,5 @@
 // The interface between the two halves of GEMM. The SIMD half, compiled once per target, multiplies and packs one block
-// on one thread (vector_f32.cpp, vector_f64.cpp and amx_block.cpp); the portable half (gemm.cpp) cuts the product into
+// on one thread (vector_f32.cpp, vector_f64.cpp and amx_block.cpp); the portable half (product.h) cuts the product into
 // blocks and distributes them over the threads.
 #pragma once
 
