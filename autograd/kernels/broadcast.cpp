@@ -20,21 +20,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T, class F>
 HWY_INLINE void combine(const BroadcastRows& r, const T* a, const T* b, Sink<T> y, F op) {
   const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const bool one_a = r.col_a == 0, one_b = r.col_b == 0;
   for (std::int64_t row = 0; row < r.rows; ++row, a += r.row_a, b += r.row_b, y.data += r.cols) {
     const auto first_a = hn::Set(d, *a), first_b = hn::Set(d, *b);
-    std::int64_t i = 0;
-    for (; i + lanes <= r.cols; i += lanes) {
-      auto v = op(one_a ? first_a : hn::LoadU(d, a + i), one_b ? first_b : hn::LoadU(d, b + i));
-      if (y.add) v = hn::Add(hn::LoadU(d, y.data + i), v);
-      hn::StoreU(v, d, y.data + i);
-    }
-    if (i == r.cols) continue;
-    const auto rest = static_cast<std::size_t>(r.cols - i);
-    auto v = op(one_a ? first_a : LoadPartial(d, a + i, rest), one_b ? first_b : LoadPartial(d, b + i, rest));
-    if (y.add) v = hn::Add(LoadPartial(d, y.data + i, rest), v);
-    StorePartial(v, d, y.data + i, rest);
+    for_each_vector<T>(r.cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+      put_vector(at, y, i, op(one_a ? first_a : at.Load(a + i), one_b ? first_b : at.Load(b + i)));
+    });
   }
 }
 

@@ -37,25 +37,15 @@ HWY_INLINE hn::Vec<D> Mask(D d, const std::uint32_t* words, std::uint32_t thresh
 template <class T>
 void drop(std::int64_t begin, std::int64_t end, const T* x, std::uint32_t threshold, T factor,
           const RandomStream& stream, Sink<T> y) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   HWY_ALIGN std::uint32_t words[kWords];
   for (; begin < end; begin += kWords) {
     const std::int64_t n = std::min(kWords, end - begin);
     philox_words(stream, static_cast<std::uint64_t>(begin / 4), static_cast<std::uint64_t>((n + 3) / 4), words);
-    const T* const from = x + begin;
-    T* const to = y.data + begin;
-    std::int64_t i = 0;
-    for (; i + lanes <= n; i += lanes) {
-      auto v = hn::Mul(hn::LoadU(d, from + i), Mask(d, words + i, threshold, factor));
-      if (y.add) v = hn::Add(hn::LoadU(d, to + i), v);
-      hn::StoreU(v, d, to + i);
-    }
-    if (i == n) continue;
-    const auto rest = static_cast<std::size_t>(n - i);
-    auto v = hn::Mul(LoadPartial(d, from + i, rest), Mask(d, words + i, threshold, factor));
-    if (y.add) v = hn::Add(LoadPartial(d, to + i, rest), v);
-    StorePartial(v, d, to + i, rest);
+    const std::uint32_t* const drawn = words;
+    for_each_vector<T>(n, [=](const auto& at, std::int64_t i) HWY_ATTR {
+      const auto mask = Mask(at.d, drawn + i, threshold, factor);
+      put_vector(at, y, begin + i, hn::Mul(at.Load(x + begin + i), mask));
+    });
   }
 }
 

@@ -17,31 +17,16 @@ namespace hn = hwy::HWY_NAMESPACE;
 // y = function(d, x)
 template <class T, class F>
 HWY_INLINE void map(std::int64_t n, const T* x, T* y, F function) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(function(d, hn::LoadU(d, x + i)), d, y + i);
-  if (i == n) return;
-  const auto rest = static_cast<std::size_t>(n - i);
-  StorePartial(function(d, LoadPartial(d, x + i, rest)), d, y + i, rest);
+  for_each_vector<T>(n,
+                     [=](const auto& at, std::int64_t i) HWY_ATTR { at.Store(function(at.d, at.Load(x + i)), y + i); });
 }
 
 // dx (+)= dy · derivative(d, kept)
 template <class T, class F>
 HWY_INLINE void map_backward(std::int64_t n, const T* kept, const T* dy, Sink<T> dx, F derivative) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    auto v = hn::Mul(hn::LoadU(d, dy + i), derivative(d, hn::LoadU(d, kept + i)));
-    if (dx.add) v = hn::Add(hn::LoadU(d, dx.data + i), v);
-    hn::StoreU(v, d, dx.data + i);
-  }
-  if (i == n) return;
-  const auto rest = static_cast<std::size_t>(n - i);
-  auto v = hn::Mul(LoadPartial(d, dy + i, rest), derivative(d, LoadPartial(d, kept + i, rest)));
-  if (dx.add) v = hn::Add(LoadPartial(d, dx.data + i, rest), v);
-  StorePartial(v, d, dx.data + i, rest);
+  for_each_vector<T>(n, [=](const auto& at, std::int64_t i) HWY_ATTR {
+    put_vector(at, dx, i, hn::Mul(at.Load(dy + i), derivative(at.d, at.Load(kept + i))));
+  });
 }
 
 // y = f(x)

@@ -9,47 +9,11 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-// A whole or partial vector of doubles from floats or doubles.
-template <class D>
-HWY_INLINE hn::Vec<D> LoadWide(D d, const float* p) {
-  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), p));
-}
-template <class D>
-HWY_INLINE hn::Vec<D> LoadWide(D d, const double* p) {
-  return hn::LoadU(d, p);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> LoadWidePartial(D d, const float* p, std::size_t count) {
-  return hn::PromoteTo(d, LoadPartial(hn::Rebind<float, D>(), p, count));
-}
-template <class D>
-HWY_INLINE hn::Vec<D> LoadWidePartial(D d, const double* p, std::size_t count) {
-  return LoadPartial(d, p, count);
-}
-
-// Σ x[i], i < n, by four reduction chains, which hide the latency of the additions.
-template <class T>
-HWY_INLINE double sum_row(const T* x, std::int64_t n) {
-  const hn::ScalableTag<double> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-  std::int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    s0 = hn::Add(s0, LoadWide(d, x + i));
-    s1 = hn::Add(s1, LoadWide(d, x + i + lanes));
-    s2 = hn::Add(s2, LoadWide(d, x + i + 2 * lanes));
-    s3 = hn::Add(s3, LoadWide(d, x + i + 3 * lanes));
-  }
-  for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, LoadWide(d, x + i));
-  if (i < n) s1 = hn::Add(s1, LoadWidePartial(d, x + i, static_cast<std::size_t>(n - i)));
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
-}
 
 // The sum of segments [begin, end) of one output. Rows are cut into segments of `size` elements (the last of a row may
 // be shorter), and segments are counted row by row.
@@ -59,7 +23,7 @@ double sum_segments(const ReductionPlan& plan, std::int64_t size, std::int64_t b
   double total = 0;
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t at = i % in_row * size;
-    total += sum_row(x + plan.summed.offset(i / in_row) + at, std::min(size, plan.inner - at));
+    total += sum_in_four_chains(std::min(size, plan.inner - at), x + plan.summed.offset(i / in_row) + at);
   }
   return total;
 }
@@ -68,18 +32,12 @@ double sum_segments(const ReductionPlan& plan, std::int64_t size, std::int64_t b
 template <class T>
 void sum_rows(const ReductionPlan& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const T* x,
               double* totals) {
-  const hn::ScalableTag<double> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::fill(totals, totals + cols, 0.0);
   for (std::int64_t row = begin; row < end; ++row) {
     const T* const from = x + plan.summed.offset(row);
-    std::int64_t j = 0;
-    for (; j + lanes <= cols; j += lanes) {
-      hn::StoreU(hn::Add(hn::LoadU(d, totals + j), LoadWide(d, from + j)), d, totals + j);
-    }
-    if (j == cols) continue;
-    const auto rest = static_cast<std::size_t>(cols - j);
-    StorePartial(hn::Add(LoadPartial(d, totals + j, rest), LoadWidePartial(d, from + j, rest)), d, totals + j, rest);
+    for_each_vector<double>(cols, [=](const auto& at, std::int64_t j) HWY_ATTR {
+      at.Store(hn::Add(at.Load(totals + j), at.LoadAsDouble(from + j)), totals + j);
+    });
   }
 }
 

@@ -19,6 +19,7 @@
 #include "autograd/kernels/attention/tile.h"
 #include "autograd/kernels/simd/math-inl.h"
 #include "autograd/kernels/simd/philox-inl.h"
+#include "autograd/kernels/simd/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -43,26 +44,17 @@ HWY_INLINE void register_tile(std::int64_t depth, const T* HWY_RESTRICT a, std::
   using Vec = hn::Vec<decltype(d)>;
   constexpr std::int64_t kN = max_lanes<T>();
   Vec sum[R][V];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(d);
-  }
+  MAKI_UNROLL for (int r = 0; r < R; ++r) { MAKI_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(d); }
   for (std::int64_t i = 0; i < depth; ++i) {
     Vec row[V];
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) row[v] = hn::LoadU(d, b + i * ldb + v * kN);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
+    MAKI_UNROLL for (int v = 0; v < V; ++v) row[v] = hn::LoadU(d, b + i * ldb + v * kN);
+    MAKI_UNROLL for (int r = 0; r < R; ++r) {
       const Vec factor = hn::Set(d, kAcross ? a[i * lda + r] : a[r * lda + i]);
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
+      MAKI_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
     }
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) {
+  MAKI_UNROLL for (int r = 0; r < R; ++r) {
+    MAKI_UNROLL for (int v = 0; v < V; ++v) {
       T* const at = c + r * ldc + v * kN;
       if constexpr (kStore == Store::add) sum[r][v] = hn::Add(hn::LoadU(d, at), sum[r][v]);
       if constexpr (kStore == Store::scale_add) {

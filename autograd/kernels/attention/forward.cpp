@@ -164,14 +164,14 @@ HWY_INLINE void forward_finish(const AttentionForwardTile<T>& tile, const Forwar
     const auto factor = hn::Div(hn::Set(d, T{1}), l);
     for (std::int64_t c = 0; c < tile.head_size; c += kN) {
       const auto y = hn::MulAdd(hn::LoadU(d, s.y + t * padded(tile.head_size) + c), factor, hn::Zero(d));
-      StoreFirst(d, t < seen_from ? hn::Zero(d) : y, tile.y + t * tile.y_stride + c, tile.head_size - c);
+      StorePartial(t < seen_from ? hn::Zero(d) : y, d, tile.y + t * tile.y_stride + c, tile.head_size - c);
     }
   }
   if (tile.lse == nullptr) return;
   const auto log2_e = hn::Set(d, static_cast<T>(std::numbers::log2e));
   for (std::int64_t t = 0; t < tile.queries; t += kN) {
     const auto lse = hn::MulAdd(Log(d, hn::LoadU(d, s.sum + t)), log2_e, hn::LoadU(d, s.max + t));
-    StoreFirst(d, lse, tile.lse + t, tile.queries - t);
+    StorePartial(lse, d, tile.lse + t, tile.queries - t);
   }
   for (std::int64_t t = 0; t < std::min(seen_from, tile.queries); ++t) tile.lse[t] = 0;
 }

@@ -11,6 +11,7 @@
 
 #include "autograd/kernels/attention/pack-inl.h"
 #include "autograd/kernels/attention/tile.h"
+#include "autograd/kernels/simd/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -24,11 +25,9 @@ HWY_NOINLINE void column_median(const PackSource<T>& from, const std::int64_t* p
   const hn::ScalableTag<T> d;
   for (std::int64_t c = 0; c < padded(cols); c += max_lanes<T>()) {
     hn::Vec<decltype(d)> x[kCount];
-    for (int i = 0; i < kCount; ++i) x[i] = LoadFirst(d, from.rows + picked[i] * from.stride + c, cols - c);
-#pragma GCC unroll 8
-    for (int pass = 0; pass < kCount; ++pass) {
-#pragma GCC unroll 8
-      for (int i = pass % 2; i + 1 < kCount; i += 2) {
+    for (int i = 0; i < kCount; ++i) x[i] = LoadPartial(d, from.rows + picked[i] * from.stride + c, cols - c);
+    MAKI_UNROLL for (int pass = 0; pass < kCount; ++pass) {
+      MAKI_UNROLL for (int i = pass % 2; i + 1 < kCount; i += 2) {
         const auto low = hn::Min(x[i], x[i + 1]);
         x[i + 1] = hn::Max(x[i], x[i + 1]);
         x[i] = low;
@@ -81,7 +80,7 @@ HWY_INLINE T dot_minus_origin(const T* a, const T* row, const T* origin, std::in
   const hn::ScalableTag<T> d;
   auto sum = hn::Zero(d);
   for (std::int64_t c = 0; c < cols; c += max_lanes<T>()) {
-    const auto x = hn::Sub(LoadFirst(d, row + c, cols - c), hn::LoadU(d, origin + c));
+    const auto x = hn::Sub(LoadPartial(d, row + c, cols - c), hn::LoadU(d, origin + c));
     sum = hn::MulAdd(hn::LoadU(d, a + c), x, sum);
   }
   return hn::GetLane(hn::SumOfLanes(d, sum));
@@ -102,7 +101,7 @@ HWY_NOINLINE void add_minus_origin(const T* factors, const PackSource<T>& block,
   for (std::int64_t c = 0; c < cols; c += max_lanes<T>()) {
     auto sum = hn::LoadU(d, to + c);
     for (std::int64_t j = 0; j < count; ++j) {
-      const auto x = hn::Sub(LoadFirst(d, block.row(j) + c, cols - c), hn::LoadU(d, block.origin + c));
+      const auto x = hn::Sub(LoadPartial(d, block.row(j) + c, cols - c), hn::LoadU(d, block.origin + c));
       sum = hn::MulAdd(hn::Set(d, factors[j]), x, sum);
     }
     hn::StoreU(sum, d, to + c);

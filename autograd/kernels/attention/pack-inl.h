@@ -10,6 +10,9 @@
 #include <hwy/highway.h>
 
 #include "autograd/kernels/attention/tile.h"
+#include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/transpose-inl.h"
+#include "autograd/kernels/simd/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -51,26 +54,6 @@ struct KeyBlock {
   std::int64_t size_ = 0;
 };
 
-/// p[0 … n) in the first lanes, zeros in the others; reads nothing else. n may exceed the vector size.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* p, std::int64_t n) {
-  if (n >= max_lanes<T>()) return hn::LoadU(d, p);
-  HWY_ALIGN T part[max_lanes<T>()] = {};
-  for (std::int64_t i = 0; i < n; ++i) part[i] = p[i];
-  return hn::Load(d, part);
-}
-/// p[0 … n) = the first lanes of x; writes nothing else. n may exceed the vector size.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void StoreFirst(D d, hn::Vec<D> x, T* p, std::int64_t n) {
-  if (n >= max_lanes<T>()) {
-    hn::StoreU(x, d, p);
-    return;
-  }
-  HWY_ALIGN T part[max_lanes<T>()];
-  hn::Store(x, d, part);
-  for (std::int64_t i = 0; i < n; ++i) p[i] = part[i];
-}
-
 /// The rows of a matrix to pack, and what to subtract from each.
 template <class T>
 struct PackSource {
@@ -86,9 +69,9 @@ struct PackSource {
 template <bool kOrigin, class D, class T>
 HWY_INLINE hn::Vec<D> load_minus_origin(D d, const PackSource<T>& from, const T* row, std::int64_t c,
                                         std::int64_t cols) {
-  const auto x = LoadFirst(d, row + c, cols - c);
+  const auto x = LoadPartial(d, row + c, cols - c);
   if constexpr (!kOrigin) return x;
-  return hn::Sub(x, LoadFirst(d, from.origin + c, cols - c));
+  return hn::Sub(x, LoadPartial(d, from.origin + c, cols - c));
 }
 
 template <bool kOrigin, class T>
@@ -127,56 +110,35 @@ HWY_NOINLINE bool pack_head_rows(const PackSource<T>& from, std::int64_t rows, s
                                 : pack_head_rows_from<true>(from, rows, cols, factor, to, ld);
 }
 
-/// Transposes the N × N matrix in N vectors of N lanes, in place, in log2 N steps. A step takes all pairs of vectors
-/// whose indices differ in one bit and separates their even and odd lanes: the lowest bit of the lane index becomes
-/// that bit of the vector index, which becomes the highest bit of the lane index. After all steps the two indices are
-/// swapped.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void TransposeSquare([[maybe_unused]] D d, [[maybe_unused]] V* x) {
-#if HWY_TARGET != HWY_SCALAR
-  constexpr int kN = static_cast<int>(max_lanes<hn::TFromD<D>>());
-#pragma GCC unroll 4
-  for (int bit = 1; bit < kN; bit *= 2) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kN; ++i) {
-      if ((i & bit) != 0) continue;
-      const V low = x[i], high = x[i | bit];
-      x[i] = hn::ConcatEven(d, high, low);
-      x[i | bit] = hn::ConcatOdd(d, high, low);
-    }
-  }
-#endif
-}
-
 template <bool kOrigin, class T>
 HWY_INLINE void pack_head_transposed_from(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
   const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
   constexpr std::int64_t kN = max_lanes<T>();
+  constexpr int kPiece = kLanesPer128<T>, kPieces = static_cast<int>(kN) / kPiece;
+  hn::Vec<decltype(d)> x[kPieces][kPiece];
+  HWY_ALIGN T edge[kN * kN];
   for (std::int64_t r = 0; r < rows; r += kN) {
     for (std::int64_t c = 0; c < cols; c += kN) {
       T* const out = to + c * kKeyBlock + r;
-      V x[kN];
-      if (from.pick == nullptr && r + kN <= rows && c + kN <= cols) {
-        const T* const in = from.rows + r * from.stride + c;
-        V origin = hn::Zero(d);
-        if constexpr (kOrigin) origin = hn::LoadU(d, from.origin + c);
-#pragma GCC unroll 16
-        for (std::int64_t i = 0; i < kN; ++i) {
-          x[i] = hn::LoadU(d, in + i * from.stride);
-          if constexpr (kOrigin) x[i] = hn::Sub(x[i], origin);
+      if (r + kN <= rows && c + kN <= cols) {
+        load_columns<kPieces>(
+            d, [&](std::int64_t i) HWY_ATTR { return from.row(r + i) + c; }, x);
+        MAKI_UNROLL for (int i = 0; i < kN; ++i) {
+          auto column = x[i / kPiece][i % kPiece];
+          if constexpr (kOrigin) column = hn::Sub(column, hn::Set(d, from.origin[c + i]));
+          hn::StoreU(column, d, out + i * kKeyBlock);
         }
-        TransposeSquare(d, x);
-#pragma GCC unroll 16
-        for (std::int64_t i = 0; i < kN; ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
         continue;
       }
       for (std::int64_t i = 0; i < kN; ++i) {
-        x[i] = hn::Zero(d);
-        if (r + i < rows) x[i] = load_minus_origin<kOrigin>(d, from, from.row(r + i), c, cols);
+        const auto row = r + i < rows ? load_minus_origin<kOrigin>(d, from, from.row(r + i), c, cols) : hn::Zero(d);
+        hn::Store(row, d, edge + i * kN);
       }
-      TransposeSquare(d, x);
-      for (std::int64_t i = 0; i < std::min(kN, cols - c); ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
+      load_columns<kPieces>(
+          d, [&](std::int64_t i) HWY_ATTR { return edge + i * kN; }, x);
+      MAKI_UNROLL for (int i = 0; i < kN; ++i) {
+        if (c + i < cols) hn::StoreU(x[i / kPiece][i % kPiece], d, out + i * kKeyBlock);
+      }
     }
   }
 }

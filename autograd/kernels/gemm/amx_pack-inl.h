@@ -82,7 +82,7 @@ HWY_INLINE void amx_store_pairs(const AmxSplit& even, const AmxSplit& odd, std::
 HWY_INLINE AmxVec amx_load(const float* row, std::int64_t begin, std::int64_t end) {
   const AmxFloats d;
   if (end - begin >= kAmxTileRows) return hn::LoadU(d, row + begin);
-  return end > begin ? LoadPartial(d, row + begin, static_cast<std::size_t>(end - begin)) : hn::Zero(d);
+  return end > begin ? LoadPartial(d, row + begin, end - begin) : hn::Zero(d);
 }
 
 /// Copies a partial block [rows, columns] into `buffer` [kRows, kColumns], padded with zeros; returns the buffer.

@@ -153,7 +153,7 @@ inline HWY_NOINLINE void amx_buffered(std::int64_t rows, std::int64_t columns, b
   call.stride = kAmxPanelWidth;
   amx_tile_of(rows, columns, call);
   for (std::int64_t j = 0; j < columns; j += kAmxTileRows) {
-    const auto count = static_cast<std::size_t>(std::min(kAmxTileRows, columns - j));
+    const std::int64_t count = std::min(kAmxTileRows, columns - j);
     for (std::int64_t i = 0; i < rows; ++i) {
       float* const to = c + i * call.ldc + j;
       AmxVec sum = hn::Load(d, buffer + i * kAmxPanelWidth + j);

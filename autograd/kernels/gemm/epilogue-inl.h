@@ -21,23 +21,16 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// y = value(d, y) in place. If `kept` is not null, it receives the derivatives.
 template <class T, class F, class G>
 HWY_INLINE void activate_row(std::int64_t n, T* y, T* kept, F value, G value_and_derivative) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr std::int64_t kLanes = hn::MaxLanes(d);
-  for (std::int64_t j = 0; j < n; j += kLanes) {
-    const auto count = static_cast<std::size_t>(std::min(kLanes, n - j));
-    const bool whole = count == hn::Lanes(d);
-    const V x = whole ? hn::LoadU(d, y + j) : LoadPartial(d, y + j, count);
-    V result;
+  for_each_vector<T>(n, [=](const auto& at, std::int64_t j) HWY_ATTR {
+    const auto x = at.Load(y + j);
     if (kept == nullptr) {
-      result = value(d, x);
+      at.Store(value(at.d, x), y + j);
     } else {
-      V derivative;
-      result = value_and_derivative(d, x, derivative);
-      whole ? hn::StoreU(derivative, d, kept + j) : StorePartial(derivative, d, kept + j, count);
+      hn::Vec<hn::ScalableTag<T>> derivative;
+      at.Store(value_and_derivative(at.d, x, derivative), y + j);
+      at.Store(derivative, kept + j);
     }
-    whole ? hn::StoreU(result, d, y + j) : StorePartial(result, d, y + j, count);
-  }
+  });
 }
 
 /// Applies the activation to finished rows [begin, end) while they are in the level-1 cache.

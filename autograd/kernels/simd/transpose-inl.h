@@ -1,5 +1,4 @@
-// Loads columns of a row-major matrix as vectors. Included once for every SIMD target; empty for HWY_SCALAR, which has
-// no vectors.
+// Loads columns of a row-major matrix as vectors. Included once for every SIMD target.
 #if defined(MAKI_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_TRANSPOSE_INL_H_
 #undef MAKI_KERNELS_TRANSPOSE_INL_H_
@@ -17,13 +16,14 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET != HWY_SCALAR
-
-/// Elements in a 128-bit block, which is how many columns are transposed together.
+/// Elements in a 128-bit block, which is how many columns are transposed together; 1 where a vector is one element.
 template <class T>
-inline constexpr int kLanesPer128 = 16 / sizeof(T);
+inline constexpr int kLanesPer128 = HWY_TARGET == HWY_SCALAR ? 1 : 16 / sizeof(T);
 
 /// Transposes inside every 128-bit block: before, r[i] holds elements of row i; after, element i of every row.
+template <class D, class V>
+HWY_INLINE void transpose_blocks(D /*d*/, V (&/*r*/)[1]) {}
+#if HWY_TARGET != HWY_SCALAR
 template <class D, class V>
 HWY_INLINE void transpose_blocks(D d, V (&r)[4]) {
   const hn::Repartition<double, D> pairs;
@@ -42,6 +42,8 @@ HWY_INLINE void transpose_blocks(D d, V (&r)[2]) {
   r[0] = hn::InterleaveLower(d, a, r[1]);
   r[1] = hn::InterleaveUpper(d, a, r[1]);
 }
+
+#endif
 
 /// Loads kPieces * kLanesPer128 columns of as many rows as a vector has lanes: column[q][c] = element q * kLanesPer128
 /// + c of every row, where row(j) points to the first element wanted of row j. The 128-bit pieces of the rows are
@@ -62,8 +64,6 @@ HWY_INLINE void load_columns(D d, const Row& row, hn::Vec<D> (&column)[kPieces][
   }
   MAKI_UNROLL for (int q = 0; q < kPieces; ++q) transpose_blocks(d, column[q]);
 }
-
-#endif
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
