@@ -113,7 +113,7 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) finish_thin(g, columns, i, total[i]);
 }
 
-/// Steps [begin, end) of gemm_thin(); a step is one vector of columns. If B takes 2 MiB or more, the columns are
+/// Steps [begin, end) of a product; a step is one vector of columns. If B takes 2 MiB or more, the columns are
 /// divided into one group per lane, and step t takes column t of each group: a lane then reads rows of B that follow
 /// one another, so that memory is read in a few long streams (33 GB/s, where a single stream gave 21 to 27). If B is
 /// smaller, the columns of a step are adjacent, so that no two threads write the same cache line of C.
@@ -138,7 +138,7 @@ void gemm_thin_of(const Gemm<T>& g, std::int64_t begin, std::int64_t end, std::i
   kTable[g.m - 1](g, begin, end);
 }
 
-/// gemm_thin() for one target; m <= kMaxThinRows.
+/// GemmKernels::stream() for one target; m <= kMaxThinRows.
 template <class T>
 void gemm_thin_columns(const Gemm<T>& g, std::int64_t begin, std::int64_t end) {
   gemm_thin_of(g, begin, end, std::make_integer_sequence<int, kMaxThinRows>());
