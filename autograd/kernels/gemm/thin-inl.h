@@ -60,17 +60,22 @@ struct ThinColumns {
   std::int64_t n, first, apart;
 };
 
+/// Applies the activation to finished elements of row i. It is a function of its own, because it is called for every
+/// row of every tile, and inlined there it took more than a third of the time of compiling.
+template <class T, class Columns, class V>
+HWY_NOINLINE void activate_thin(const Gemm<T>& g, const Columns& columns, std::int64_t i, V& x) {
+  const GemmVec<T> d;
+  V derivative;
+  x = g.activation == GemmActivation::gelu ? GeluAndDerivative(d, x, derivative)
+                                           : GeluTanhAndDerivative(d, x, derivative);
+  if (g.derivative != nullptr) columns.scatter(derivative, g.derivative + i * g.ldc);
+}
+
 /// Adds the bias to finished elements of row i, applies the activation and stores them.
 template <class T, class Columns, class V>
 HWY_INLINE void finish_thin(const Gemm<T>& g, const Columns& columns, std::int64_t i, V x) {
-  const GemmVec<T> d;
   if (g.bias != nullptr) x = hn::Add(x, columns.gather(g.bias, 1));
-  if (g.activation != GemmActivation::none) {
-    V derivative;
-    x = g.activation == GemmActivation::gelu ? GeluAndDerivative(d, x, derivative)
-                                             : GeluTanhAndDerivative(d, x, derivative);
-    if (g.derivative != nullptr) columns.scatter(derivative, g.derivative + i * g.ldc);
-  }
+  if (g.activation != GemmActivation::none) activate_thin(g, columns, i, x);
   columns.scatter(x, g.c + i * g.ldc);
 }
 
