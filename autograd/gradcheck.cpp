@@ -11,8 +11,8 @@
 namespace maki {
 namespace {
 
-// Difference quotients of two step sizes agree if their relative difference is at most kAgreement, or if it is explained
-// by the rounding of the forward pass, estimated as kNoise times the magnitude of its result.
+// Difference quotients of two step sizes agree if their relative difference is at most kAgreement, or if it is
+// explained by the rounding of the forward pass, estimated as kNoise times the magnitude of its result.
 constexpr double kAgreement = 1e-8, kNoise = 1e-15;
 
 // One derivative to compare: with respect to one entry (`direction` is empty) or along a direction.
@@ -60,7 +60,7 @@ class Checker {
   void differentiate() {
     store_.clear_gradients();
     const Tensor y = record_forward();
-    const RandomStream stream(options_.seed, Purpose::gradcheck);
+    const RandomStream stream(options_.seed, RandomPurpose::gradcheck);
     cotangent_ = empty_like(y);
     for (std::int64_t i = 0; i < y.numel(); ++i) {
       cotangent_.data<double>()[i] = stream.normal(static_cast<std::uint64_t>(i));
@@ -70,7 +70,7 @@ class Checker {
 
   // ⟨cotangent, forward()⟩, summed in long double because the difference quotients cancel most of its digits.
   long double evaluate() {
-    store_.touch();
+    store_.mark_changed();
     const Tensor y = record_forward();
     tape_.clear();
     long double sum = 0;
@@ -82,12 +82,12 @@ class Checker {
     return sum;
   }
 
-  struct Difference {
+  struct FieldDifference {
     double value;
     bool halved;
   };
 
-  Difference difference(const Parameter& parameter, const Probe& probe) {
+  FieldDifference difference(const Parameter& parameter, const Probe& probe) {
     const std::span<double> values = store_.values().values<double>().subspan(
         static_cast<std::size_t>(parameter.offset()), static_cast<std::size_t>(parameter.shape().numel()));
     const std::vector<double> saved(values.begin(), values.end());
@@ -121,7 +121,7 @@ class Checker {
       }
     }
     std::ranges::copy(saved, values.begin());
-    store_.touch();
+    store_.mark_changed();
     return {believed, halvings > 1};
   }
 
@@ -144,7 +144,8 @@ class Checker {
 
   // A random direction of length 1.
   Probe direction(const Parameter& parameter, std::span<const double> gradient, std::int64_t k) {
-    const RandomStream stream(options_.seed + static_cast<std::uint64_t>(k) + 1, Purpose::gradcheck, parameter.name());
+    const RandomStream stream(options_.seed + static_cast<std::uint64_t>(k) + 1, RandomPurpose::gradcheck,
+                              parameter.name());
     Probe probe{fmt::format("direction {}", k), 0, std::vector<double>(gradient.size()), 0};
     double squares = 0;
     for (std::size_t i = 0; i < gradient.size(); ++i) {

@@ -5,6 +5,9 @@
 // If a kink (relu) lies between the four points, the difference quotient approximates no derivative. With `halvings`,
 // the step is halved until the quotients of two successive steps agree; if none do, the pair that agrees best is used.
 // Only difference quotients enter this decision, never the backward pass, so it cannot make a wrong gradient pass.
+//
+// Thread safety: none for the store that is checked, whose values change during the check; different stores may be
+// checked on several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +24,8 @@ struct GradcheckOptions {
   double step = 1e-3;         ///< h; multiplied by max(1, |x|) where a single entry x is varied
   double floor = 0;           ///< lower bound of the norm that an error is divided by
   double relative_floor = 0;  ///< the same as a fraction of the largest gradient norm of all parameters
-  /// 0: every entry of every parameter is compared. Otherwise, for each parameter, this many random directions of length
-  /// 1 and the `entries` entries whose gradients are largest.
+  /// 0: every entry of every parameter is compared. Otherwise, for each parameter, this many random directions of
+  /// length 1 and the `entries` entries whose gradients are largest.
   std::int64_t directions = 0;
   std::int64_t entries = 0;   ///< used only if directions > 0
   int halvings = 0;           ///< the step is halved at most this many times, for functions with kinks; 0: never
@@ -36,7 +39,7 @@ struct GradcheckResult {
   Shape shape;
   std::int64_t compared = 0, halved = 0;       ///< number of derivatives, and how many of them needed a smaller step
   double analytic_norm = 0, numeric_norm = 0;  ///< ‖a‖ and ‖n‖
-  double error = 0;   ///< ‖a − n‖ / max(‖a‖, ‖n‖, floor); NaN if any of them is NaN or if 0 is divided by 0
+  double error = 0;  ///< ‖a − n‖ / max(‖a‖, ‖n‖, floor); NaN if any of them is NaN or if 0 is divided by 0
   std::string worst;  ///< the entry or direction with the largest difference
   double worst_analytic = 0, worst_numeric = 0;
 
@@ -44,11 +47,11 @@ struct GradcheckResult {
   bool passed(double bound) const { return compared > 0 && error <= bound; }
 };
 
-/// Checks every trainable parameter of the store; one result per parameter, in the order of ParameterStore::parameters().
-/// `forward` computes one tensor of any shape from the parameters. It is called many times, each time inside a
-/// Recording, and must be deterministic. Its output is contracted with a random cotangent (one of all ones would cancel
-/// in a softmax). Restores all values, clears all gradients and raises the store's version. Throws Error unless the
-/// parameters and the output are float64.
+/// Checks every trainable parameter of the store; one result per parameter, in the order of
+/// ParameterStore::parameters(). `forward` computes one tensor of any shape from the parameters. It is called many
+/// times, each time inside a Recording, and must be deterministic. Its output is contracted with a random cotangent
+/// (one of all ones would cancel in a softmax). Restores all values, clears all gradients and raises the store's
+/// version. Throws Error unless the parameters and the output are float64.
 ///
 /// Requires: the store is sealed.
 std::vector<GradcheckResult> gradcheck(ParameterStore& store, const std::function<Tensor()>& forward,

@@ -8,8 +8,8 @@
 // Inside a Recording (tape.h), an op with an input that requires a gradient records its backward; otherwise it only
 // computes. Results are new dense tensors, except where an op is the identity.
 //
-// Thread safety: ops may be called on several threads at once, also with shared inputs. A Recording belongs to the thread
-// that opened it, and each thread must record on a tape of its own.
+// Thread safety: ops may be called on several threads at once, also with shared inputs. A Recording belongs to the
+// thread that opened it, and each thread must record on a tape of its own.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,27 @@ namespace maki {
 
 // --- elementwise (ops/elementwise.cpp) ---
 
-/// a + b, a − b, a · b and a / b, element by element. The shapes are broadcast as in NumPy: aligned at the last axis, an
-/// extent of 1 is repeated.
+/// a + b, a − b, a · b and a / b, element by element. The shapes are broadcast as in NumPy: aligned at the last axis,
+/// an extent of 1 is repeated.
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
+
+/// The same ops as operators; a number is converted to the type of the tensor. x * number is scale(x, number).
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+Tensor operator+(const Tensor& a, double b);
+Tensor operator-(const Tensor& a, double b);
+Tensor operator*(const Tensor& a, double b);
+Tensor operator/(const Tensor& a, double b);
+Tensor operator+(double a, const Tensor& b);
+Tensor operator-(double a, const Tensor& b);
+Tensor operator*(double a, const Tensor& b);
+Tensor operator/(double a, const Tensor& b);
+Tensor operator-(const Tensor& x);
 
 /// Functions of one tensor, element by element: […] → […].
 Tensor neg(const Tensor& x);
@@ -45,6 +60,17 @@ enum class Gelu : std::uint8_t {
   tanh  ///< the tanh approximation of it; used by GPT-2 and llm.c
 };
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
+Tensor abs(const Tensor& x);  ///< its derivative at 0 is taken to be 0
+/// x to the power of a finite constant. A negative x, −Inf included, gives NaN unless the exponent is whole; x^0 is 1
+/// for every x, NaN included, and has the gradient 0. Errors: kernels/power.h.
+Tensor pow(const Tensor& x, double exponent);
+/// low where x < low, high where x > high, else x; NaN stays NaN. The gradient flows where low <= x <= high, and where
+/// x is NaN. Either bound may be infinite. Throws Error unless low <= high.
+Tensor clamp(const Tensor& x, double low, double high);
+
+/// a where the mask is not 0, else b; the mask is int32. All three are broadcast to one shape. Of a and b, elements
+/// that are not chosen have no influence, whatever they are (NaN, Inf), and the gradient 0.
+Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 
 /// A copy of x converted to float32 or float64, even if it has that type already; the gradient is converted back. This
 /// is the only op whose output may differ in type from its input.
@@ -76,13 +102,28 @@ Tensor sum(const Tensor& x, std::initializer_list<int> axes = {}, bool keep_axes
 Tensor mean(const Tensor& x, std::span<const int> axes, bool keep_axes = false);
 Tensor mean(const Tensor& x, std::initializer_list<int> axes = {}, bool keep_axes = false);
 
+/// The maximum along one axis, which is removed from the shape or, with keep_axis, kept with extent 1. NaN counts as
+/// larger than any number. The gradient goes to the first element that is largest, all others have 0. Throws Error if
+/// the axis is out of range or has no elements.
+Tensor max(const Tensor& x, int axis = -1, bool keep_axis = false);
+/// The index along the axis of the element that max() takes: of equal ones the first, and the first NaN if there is
+/// one. The result is int32 and has no gradient. Throws as max() does.
+Tensor argmax(const Tensor& x, int axis = -1, bool keep_axis = false);
+
 /// A copy of x with two axes swapped.
 Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
 /// Concatenates 1 to 64 tensors along an axis; all other extents must be equal.
 Tensor concat(std::span<const Tensor> parts, int axis);
 Tensor concat(std::initializer_list<Tensor> parts, int axis);
+/// Stacks 1 to 64 tensors of one shape along a new axis, placed before `axis` of theirs; −1 makes it the last.
+Tensor stack(std::span<const Tensor> parts, int axis = 0);
+Tensor stack(std::initializer_list<Tensor> parts, int axis = 0);
 /// A copy of the elements [begin, end) along an axis, 0 <= begin <= end <= extent.
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
+/// Element i of y is the element of x with the same indices, except that along the axis its index is ids[i]: ids is
+/// int32 with the shape of x except along the axis, and y has the shape of ids. Gradients of elements that are taken
+/// several times are added in the order of the ids. Throws Error if an id is outside [0, extent of the axis).
+Tensor gather(const Tensor& x, int axis, const Tensor& ids);
 // reshape() is declared in tensor.h: it makes a new handle to the same elements and records nothing.
 
 // --- normalisation (ops/norm.cpp) ---
@@ -98,6 +139,17 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias
 
 /// Looks up rows of a table: table [V, C], ids […] int32 → [… C]. Throws Error if an id is outside [0, V).
 Tensor embedding(const Tensor& table, const Tensor& ids);
+
+/// 1 at index ids[i] of row i, 0 elsewhere: ids […] int32 → […, classes]. It has no gradient. Throws Error if an id is
+/// outside [0, classes).
+Tensor one_hot(const Tensor& ids, std::int64_t classes, DType dtype = DType::float32);
+
+struct MeanSquaredError {
+  bool sum = false;  ///< return the sum over the elements instead of the mean
+};
+/// The mean of (prediction − target)² over all elements, 0 if there are none: […], […] → []. Throws Error unless both
+/// have the same shape.
+Tensor mse(const Tensor& prediction, const Tensor& target, const MeanSquaredError& options = {});
 
 struct CrossEntropy {
   std::int32_t ignored = -1;   ///< positions with this target contribute neither to the loss nor to the count
@@ -118,15 +170,15 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
 /// Options of attention() over T queries and S keys.
 struct Attention {
   std::int64_t n_head = 1;  ///< must divide C
-  bool causal = false;      ///< query t attends only to keys 0 … t + S − T, so the last query attends to all of them
-  Tensor key_mask = {};     ///< [B, S] int32, 0 where a key must be ignored; empty: no key is masked
-  double dropout = 0;       ///< probability in [0, 1) of dropping an attention weight; only inside a Recording
-  double scale = 0;         ///< factor of q·k; 0: 1/√(C / n_head)
+  bool causal = false;   ///< query t attends only to keys 0 … t + S − T, so the last query attends to all of them
+  Tensor key_mask = {};  ///< [B, S] int32, 0 where a key must be ignored; empty: no key is masked
+  double dropout = 0;    ///< probability in [0, 1) of dropping an attention weight; only inside a Recording
+  double scale = 0;      ///< factor of q·k; 0: 1/√(C / n_head)
 };
-/// softmax(scale · q kᵀ) v for each head; head h is columns h·D … (h+1)·D of q, k and v, with D = C / n_head. Vaswani et
-/// al. 2017, arXiv:1706.03762, eq. 1; computed in tiles with an online softmax (Dao et al. 2022, arXiv:2205.14135), so
-/// that memory is O(T). A query that attends to no key gives zeros and no gradient. This overload is self-attention over
-/// the packed projection q‖k‖v: [B, T, 3C] → [B, T, C].
+/// softmax(scale · q kᵀ) v for each head; head h is columns h·D … (h+1)·D of q, k and v, with D = C / n_head. Vaswani
+/// et al. 2017, arXiv:1706.03762, eq. 1; computed in tiles with an online softmax (Dao et al. 2022, arXiv:2205.14135),
+/// so that memory is O(T). A query that attends to no key gives zeros and no gradient. This overload is self-attention
+/// over the packed projection q‖k‖v: [B, T, 3C] → [B, T, C].
 Tensor attention(const Tensor& qkv, const Attention& options);
 /// Attention of queries q [B, T, C] to packed keys and values k‖v [B, S, 2C] → [B, T, C].
 Tensor attention(const Tensor& q, const Tensor& kv, const Attention& options);

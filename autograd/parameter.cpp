@@ -22,7 +22,8 @@ void clear(Tensor& flat, std::int64_t begin, std::int64_t end) {
   dispatch(flat.dtype(), [&]<class T>() { std::fill(flat.data<T>() + begin, flat.data<T>() + end, T{0}); });
 }
 
-// A parameter's part of a flat tensor. Sets the padding behind it to zero, because blocks from the pool are uninitialised.
+// A parameter's part of a flat tensor. Sets the padding behind it to zero, because blocks from the pool are
+// uninitialised.
 Tensor part_of(Tensor& flat, std::int64_t offset, const Shape& shape) {
   const std::int64_t end = offset + shape.numel();
   clear(flat, end, offset + aligned(shape.numel(), flat.dtype()));
@@ -31,20 +32,20 @@ Tensor part_of(Tensor& flat, std::int64_t offset, const Shape& shape) {
 
 }  // namespace
 
-Init init::constant(double value) {
+Initializer init::constant(double value) {
   return [value](const RandomStream&, std::uint64_t) { return value; };
 }
-Init init::normal(double std) {
+Initializer init::normal(double std) {
   return [std](const RandomStream& stream, std::uint64_t index) { return std * stream.normal(index); };
 }
-Init init::uniform(double bound) {
+Initializer init::uniform(double bound) {
   return [bound](const RandomStream& stream, std::uint64_t index) { return bound * (2 * stream.uniform(index) - 1); };
 }
-Init init::values(const Tensor& source) {
+Initializer init::values(const Tensor& source) {
   return [source](const RandomStream&, std::uint64_t index) { return source.at(static_cast<std::int64_t>(index)); };
 }
 
-Parameter::Parameter(ParameterStore& store, std::string name, const Shape& shape, Group group, Init init)
+Parameter::Parameter(ParameterStore& store, std::string name, const Shape& shape, ParamGroup group, Initializer init)
     : store_(store), name_(std::move(name)), shape_(shape), group_(group), init_(std::move(init)) {}
 
 const Tensor& Parameter::value() const {
@@ -67,20 +68,21 @@ ParameterStore::ParameterStore(DType dtype) : dtype_(dtype) {
 
 void ParameterStore::require_sealed() const { check(sealed(), "parameters: the store is not sealed yet; call seal()"); }
 
-Parameter& ParameterStore::add(const std::string& name, const Shape& shape, Init init, std::optional<Group> group) {
+Parameter& ParameterStore::add(const std::string& name, const Shape& shape, Initializer init,
+                               std::optional<ParamGroup> group) {
   check(!sealed(), "parameters: no parameter can be added to a sealed store; got {}", name);
   check(!name.empty(), "parameters: a name must not be empty");
   check(!by_name_.contains(name), "parameters: names must be unique; got {} twice", name);
-  const Group by_rank = shape.rank() >= 2 ? Group::decay : Group::no_decay;
+  const ParamGroup by_rank = shape.rank() >= 2 ? ParamGroup::decay : ParamGroup::no_decay;
   parameters_.push_back(
       std::unique_ptr<Parameter>(new Parameter(*this, name, shape, group.value_or(by_rank), std::move(init))));
   by_name_.emplace(name, parameters_.back().get());
   return *parameters_.back();
 }
 
-void ParameterStore::lay_out() {
+void ParameterStore::assign_offsets() {
   std::int64_t size = 0;
-  for (const Group group : kGroups) {
+  for (const ParamGroup group : kParamGroups) {
     FlatRange& range = ranges_[static_cast<std::size_t>(group)];
     range.begin = size;
     for (const auto& parameter : parameters_) {
@@ -99,7 +101,7 @@ void ParameterStore::seal(std::uint64_t seed) {
   seal_with([&](Parameter& parameter) { draw(parameter, seed); });
 }
 
-void ParameterStore::seal_undrawn() {
+void ParameterStore::seal_uninitialized() {
   seal_with([](Parameter&) {});
 }
 
@@ -119,7 +121,7 @@ void ParameterStore::seal_with(const std::function<void(Parameter&)>& draw) {
 
 // An exception must not leave a parallel region, so the first one is caught and rethrown after it.
 void ParameterStore::draw(Parameter& parameter, std::uint64_t seed) {
-  const RandomStream stream(seed, Purpose::initialize, parameter.name_);
+  const RandomStream stream(seed, RandomPurpose::initialize, parameter.name_);
   std::exception_ptr failure;
   std::mutex mutex;
   dispatch(dtype_, [&]<class T>() {
@@ -140,8 +142,8 @@ void ParameterStore::draw(Parameter& parameter, std::uint64_t seed) {
 
 // Allocates values and gradients, uninitialised but for the padding, and points the parameters at their parts.
 void ParameterStore::take_memory() {
-  lay_out();
-  values_ = empty(Shape{range(Group::frozen).end}, dtype_);
+  assign_offsets();
+  values_ = empty(Shape{range(ParamGroup::frozen).end}, dtype_);
   for (const auto& parameter : parameters_) {
     Tensor value = part_of(values_, parameter->offset_, parameter->shape_);
     if (parameter->trainable()) value.set_link({.parameter = parameter.get()});

@@ -1,10 +1,10 @@
-// Parameters and their store. Parameters are created only by a store, each with a name. The store owns names, values and
-// gradients; seal() lays out all values in one flat block and all gradients in another, in order of creation within each
-// group. Every parameter starts at a multiple of 64 bytes and is padded with zeros, so that optimizers, norms and
+// Parameters and their store. Parameters are created only by a store, each with a name. The store owns names, values
+// and gradients; seal() lays out all values in one flat block and all gradients in another, in order of creation within
+// each group. Every parameter starts at a multiple of 64 bytes and is padded with zeros, so that optimizers, norms and
 // checkpoints are loops over flat memory.
 //
-// Thread safety: none, except that several threads may read values as long as none changes them. A store, its parameters
-// and the tapes on which they are recorded must be used by one thread at a time.
+// Thread safety: none, except that several threads may read values as long as none changes them. A store, its
+// parameters and the tapes on which they are recorded must be used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@
 
 namespace maki {
 
-/// Computes the initial value of element `index`. `stream` belongs to the parameter, so a value drawn from it at `index`
-/// depends on (seed, name, index) alone. Called concurrently by several threads, so it must be thread-safe.
-using Init = std::function<double(const RandomStream& stream, std::uint64_t index)>;
+/// Computes the initial value of element `index`. `stream` belongs to the parameter, so a value drawn from it at
+/// `index` depends on (seed, name, index) alone. Called concurrently by several threads, so it must be thread-safe.
+using Initializer = std::function<double(const RandomStream& stream, std::uint64_t index)>;
 namespace init {
-Init constant(double value);
-Init normal(double std);            ///< normally distributed with mean 0
-Init uniform(double bound);         ///< uniform in [-bound, bound)
-Init values(const Tensor& source);  ///< copies the elements of `source`, in order
+Initializer constant(double value);
+Initializer normal(double std);            ///< normally distributed with mean 0
+Initializer uniform(double bound);         ///< uniform in [-bound, bound)
+Initializer values(const Tensor& source);  ///< copies the elements of `source`, in order
 }  // namespace init
 
 /// How the optimizer treats a parameter: weight decay applies to `decay` only; `frozen` parameters are not trained and
 /// have neither gradients nor moments.
-enum class Group : std::uint8_t { decay, no_decay, frozen };
-inline constexpr std::array kGroups = {Group::decay, Group::no_decay, Group::frozen};
-constexpr const char* to_string(Group group) {
-  return group == Group::decay ? "decay" : group == Group::no_decay ? "no_decay" : "frozen";
+enum class ParamGroup : std::uint8_t { decay, no_decay, frozen };
+inline constexpr std::array kParamGroups = {ParamGroup::decay, ParamGroup::no_decay, ParamGroup::frozen};
+constexpr const char* to_string(ParamGroup group) {
+  return group == ParamGroup::decay ? "decay" : group == ParamGroup::no_decay ? "no_decay" : "frozen";
 }
 
 class ParameterStore;
@@ -50,9 +50,9 @@ class Parameter {
 
   const std::string& name() const { return name_; }
   const Shape& shape() const { return shape_; }
-  Group group() const { return group_; }
-  bool trainable() const { return group_ != Group::frozen; }
-  /// Index of its first element in the store's flat block of values; 0 before ParameterStore::lay_out().
+  ParamGroup group() const { return group_; }
+  bool trainable() const { return group_ != ParamGroup::frozen; }
+  /// Index of its first element in the store's flat block of values; 0 before ParameterStore::assign_offsets().
   std::int64_t offset() const { return offset_; }
 
   /// The value. Unless the parameter is frozen, ops that are recorded with this tensor send its gradient here. Throws
@@ -60,10 +60,12 @@ class Parameter {
   const Tensor& value() const;
   operator const Tensor&() const { return value(); }  // NOLINT: a parameter is used as the tensor it holds
 
-  /// The gradient accumulated since ParameterStore::clear_gradients(), with the shape of the value; zeros if no backward
-  /// pass wrote one. It may share the store's memory, which later steps overwrite. Throws Error for a frozen parameter.
+  /// The gradient accumulated since ParameterStore::clear_gradients(), with the shape of the value; zeros if no
+  /// backward pass wrote one. It may share the store's memory, which later steps overwrite. Throws Error for a frozen
+  /// parameter.
   Tensor gradient() const;
-  /// ParameterStore::version(): changes whenever values of the store change, so it identifies data derived from a value.
+  /// ParameterStore::version(): changes whenever values of the store change, so it identifies data derived from a
+  /// value.
   std::uint64_t version() const;
 
   /// For the tape: the memory of the gradient, and whether it was written since the gradients were cleared.
@@ -74,13 +76,13 @@ class Parameter {
 
  private:
   friend class ParameterStore;
-  Parameter(ParameterStore& store, std::string name, const Shape& shape, Group group, Init init);
+  Parameter(ParameterStore& store, std::string name, const Shape& shape, ParamGroup group, Initializer init);
 
   ParameterStore& store_;
   std::string name_;
   Shape shape_;
-  Group group_;
-  Init init_;
+  ParamGroup group_;
+  Initializer init_;
   std::int64_t offset_ = 0;
   Tensor value_;
   mutable Tensor gradient_;
@@ -102,17 +104,18 @@ class ParameterStore {
   DType dtype() const { return dtype_; }
 
   /// Creates a parameter; the reference stays valid as long as the store. Without a group, parameters of two or more
-  /// dimensions are put in Group::decay, others in Group::no_decay. Throws Error if the name is empty or taken or if the
-  /// store is sealed.
-  Parameter& add(const std::string& name, const Shape& shape, Init init, std::optional<Group> group = std::nullopt);
+  /// dimensions are put in ParamGroup::decay, others in ParamGroup::no_decay. Throws Error if the name is empty or
+  /// taken or if the store is sealed.
+  Parameter& add(const std::string& name, const Shape& shape, Initializer init,
+                 std::optional<ParamGroup> group = std::nullopt);
   /// Assigns every parameter its offset and every group its range without allocating memory; seal() calls it. Throws
   /// Error unless all parameters together, padding included, have fewer than 2^58 elements.
-  void lay_out();
+  void assign_offsets();
   /// Allocates values and gradients and draws the initial values; no parameter can be added afterwards. Throws Error if
-  /// the store is sealed already, OutOfMemory, and whatever an Init throws; the store is then left unsealed.
+  /// the store is sealed already, OutOfMemoryError, and whatever an Init throws; the store is then left unsealed.
   void seal(std::uint64_t seed = 0);
   /// Like seal(), but leaves the values uninitialised, for a load that writes all of them.
-  void seal_undrawn();
+  void seal_uninitialized();
   bool sealed() const { return static_cast<bool>(values_); }
 
   /// In order of creation.
@@ -121,13 +124,13 @@ class ParameterStore {
   Parameter& find(std::string_view name) const;
   std::int64_t numel() const;  ///< elements of all parameters without the padding
 
-  /// The flat block of values, one axis, groups in the order of kGroups. Call touch() after writing to it. Throws Error
-  /// before seal().
+  /// The flat block of values, one axis, groups in the order of kParamGroups. Call touch() after writing to it. Throws
+  /// Error before seal().
   Tensor& values();
   /// Where the parameters of a group are in values(), padding included.
-  FlatRange range(Group group) const { return ranges_[static_cast<std::size_t>(group)]; }
+  FlatRange range(ParamGroup group) const { return ranges_[static_cast<std::size_t>(group)]; }
   /// Where all parameters that are not frozen are.
-  FlatRange trainable() const { return {0, range(Group::no_decay).end}; }
+  FlatRange trainable() const { return {0, range(ParamGroup::no_decay).end}; }
 
   /// The flat gradients of the range trainable(). Fills gradients that were not written since clear_gradients() with
   /// zeros first. Throws Error before seal().
@@ -135,7 +138,7 @@ class ParameterStore {
   /// Marks all gradients as unwritten, so that the next backward pass overwrites them; touches no gradient memory.
   void clear_gradients() noexcept;
   /// Returns gradients() and continues with another buffer in which nothing is written. Throws as gradients() does, and
-  /// OutOfMemory.
+  /// OutOfMemoryError.
   Tensor take_gradients();
   /// Replaces the flat gradients, all of which count as written. The store keeps the given block, without copying it,
   /// and sets its padding to zero. Throws Error unless type and shape are those of gradients().
@@ -143,7 +146,7 @@ class ParameterStore {
 
   /// Must be called by whatever changes values: an optimizer's step, a load, a test. A tape refuses to run backward
   /// through a parameter that has changed since it was recorded.
-  void touch() { ++version_; }
+  void mark_changed() { ++version_; }
   /// The number of changes to values so far, plus 1; one counter for the whole store.
   std::uint64_t version() const { return version_; }
 

@@ -73,7 +73,7 @@ Tape::Tape() : epoch_(next_epoch()) {}
 Tape::~Tape() { release(); }
 Tape* Tape::current() { return current_tape; }
 
-RandomStream Tape::next_stream(Purpose purpose) {
+RandomStream Tape::next_stream(RandomPurpose purpose) {
   return RandomStream(random_.seed, purpose, random_.step, random_.micro_batch, random_calls_++);
 }
 
@@ -107,8 +107,8 @@ bool Tape::wants(const char* name, std::span<const Tensor* const> inputs) const 
   bool wanted = false;
   for (const Tensor* const x : inputs) {
     check(x->link().slot < 0 || x->link().epoch == epoch_,
-          "{}: an input of shape {} was recorded on another tape, or on this one before backward() or clear(); detach() "
-          "it first",
+          "{}: an input of shape {} was recorded on another tape, or on this one before backward() or clear(); "
+          "detach() it first",
           name, x->shape());
     wanted = wanted || x->requires_grad();
   }
@@ -134,7 +134,8 @@ void Tape::make_room(std::size_t inputs, std::size_t outputs) {
 void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,
                 Closure closure) {
   nodes_.push_back({name, static_cast<std::uint32_t>(inputs_.size()), static_cast<std::uint32_t>(inputs.size()),
-                    static_cast<std::uint32_t>(slots_.size()), static_cast<std::uint32_t>(outputs.size()), closure});
+                    static_cast<std::uint32_t>(slots_.size()), static_cast<std::uint32_t>(outputs.size()), closure,
+                    /*watches=*/false});
   for (const Tensor* const x : inputs) {
     const Parameter* const parameter = x->link().parameter;
     inputs_.push_back(
@@ -148,6 +149,7 @@ void Tape::push(const char* name, std::span<Tensor* const> outputs, std::span<co
 
 void Tape::clear() {
   check(!running_, "tape: cannot be cleared while it runs backward");
+  watched_.clear();
   release();
 }
 
@@ -174,22 +176,26 @@ void Tape::drop_gradients() noexcept {
   }
 }
 
-Tape::Unwinding::Unwinding(Tape& of) : tape(of) {
+Tape::BackwardGuard::BackwardGuard(Tape& of) : tape(of) {
   check(!tape.running_, "backward: the tape is already running backward");
+  tape.watched_.clear();
 }
-Tape::Unwinding::~Unwinding() {
-  if (!succeeded && tape.running_) tape.drop_gradients();
+Tape::BackwardGuard::~BackwardGuard() {
+  if (!succeeded && tape.running_) {
+    tape.watched_.clear();
+    tape.drop_gradients();
+  }
   tape.release();
 }
 
 void Tape::backward(const Tensor& loss, double scale) {
-  const Unwinding unwinding(*this);
+  const BackwardGuard unwinding(*this);
   check(loss.numel() == 1, "backward: the loss must have one element; got shape {}", loss.shape());
   backward(loss, full(loss.shape(), loss.dtype(), scale));
 }
 
 void Tape::backward(const Tensor& output, const Tensor& cotangent) {
-  Unwinding unwinding(*this);
+  BackwardGuard unwinding(*this);
   check(output.link().slot >= 0,
         "backward: the loss was not recorded; compute it inside a Recording, from at least one parameter that is not "
         "frozen");
@@ -201,6 +207,7 @@ void Tape::backward(const Tensor& output, const Tensor& cotangent) {
         to_string(output.dtype()), output.shape(), to_string(cotangent.dtype()), cotangent.shape());
 
   running_ = true;
+  watched_epoch_ = epoch_;
   slots_[static_cast<std::size_t>(output.link().slot)].gradient = cotangent.detach();
   for (std::size_t node = nodes_.size(); node-- > 0;) run(node);
   unwinding.succeeded = true;
@@ -218,6 +225,7 @@ void Tape::run(std::size_t index) {
   }
   node.closure.destroy(node.closure.object);
   node.closure.object = nullptr;
+  if (node.watches) keep_watched(node);
   for (Slot& slot : outputs) slot.gradient = {};
 }
 
@@ -231,8 +239,7 @@ void Tape::settle(const Node& node) {
     Delivery delivery{.repeat = false, .add = false, .delivered = !input.wanted(), .scratch = {}};
     if (input.parameter != nullptr) {
       check(input.parameter->version() == input.version,
-            "backward: parameter {} was updated after it was recorded; record the step again",
-            input.parameter->name());
+            "backward: parameter {} was updated after it was recorded; record the step again", input.parameter->name());
       delivery.add = input.parameter->gradient_written();
     } else if (input.slot >= 0) {
       delivery.add = static_cast<bool>(slots_[static_cast<std::size_t>(input.slot)].gradient);
@@ -263,7 +270,8 @@ void Tape::finish(const Node& node) {
   }
 }
 
-// Adds a gradient to that of an input. Blocks that other handles share, as Grads::pass() makes them, are never modified.
+// Adds a gradient to that of an input. Blocks that other handles share, as Grads::pass() makes them, are never
+// modified.
 void Tape::accumulate(const Input& input, const Tensor& gradient) {
   if (input.parameter != nullptr) {
     bool& written = input.parameter->gradient_written();
@@ -286,66 +294,6 @@ void Tape::Slot::make_unique() {
   Tensor copy = empty(gradient.shape(), dtype);
   dispatch(dtype, [&]<class T>() { add_into(gradient, copy.data<T>(), false); });
   gradient = copy;
-}
-
-bool Grads::wants(int i) const {
-  const Tape::Node& node = tape_.nodes_[node_];
-  check(i >= 0 && static_cast<std::uint32_t>(i) < node.inputs,
-        "{}: its backward asked for input {} of {}; this is a bug in the op", node.name, i, node.inputs);
-  return tape_.inputs_[node.first_input + static_cast<std::uint32_t>(i)].wanted();
-}
-
-std::pair<void*, bool> Grads::open(int i, DType dtype) {
-  if (!wants(i)) return {nullptr, false};
-  const Tape::Node& node = tape_.nodes_[node_];
-  const Tape::Input& input = tape_.inputs_[node.first_input + static_cast<std::uint32_t>(i)];
-  Tape::Delivery& delivery = tape_.deliveries_[static_cast<std::size_t>(i)];
-  check(dtype == input.dtype, "{}: its backward treats input {} as {}; it is {}", node.name, i, to_string(dtype),
-        to_string(input.dtype));
-  check(!delivery.delivered, "{}: its backward delivered input {} twice; this is a bug in the op", node.name, i);
-  delivery.delivered = true;
-  return dispatch(dtype, [&]<class T>() -> std::pair<void*, bool> {
-    if (delivery.repeat) {
-      delivery.scratch = empty(Shape{input.numel}, dtype);
-      return {delivery.scratch.template data<T>(), false};
-    }
-    if (input.parameter != nullptr) {
-      input.parameter->gradient_written() = true;
-      return {input.parameter->gradient_buffer().template data<T>(), delivery.add};
-    }
-    Tape::Slot& slot = tape_.slots_[static_cast<std::size_t>(input.slot)];
-    if (delivery.add) {
-      slot.make_unique();
-    } else {
-      slot.gradient = empty(slot.shape, dtype);
-    }
-    return {slot.gradient.template data<T>(), delivery.add};
-  });
-}
-
-const void* Grads::output(int k, DType dtype) const {
-  const Tape::Node& node = tape_.nodes_[node_];
-  check(k >= 0 && static_cast<std::uint32_t>(k) < node.slots,
-        "{}: its backward asked for output {} of {}; this is a bug in the op", node.name, k, node.slots);
-  const Tape::Slot& slot = tape_.slots_[node.first_slot + static_cast<std::uint32_t>(k)];
-  if (!slot.gradient) return nullptr;
-  return dispatch(dtype, [&]<class T>() -> const void* { return std::as_const(slot.gradient).template data<T>(); });
-}
-
-void Grads::pass(int i, int k) {
-  if (!wants(i)) return;
-  const Tape::Node& node = tape_.nodes_[node_];
-  Tape::Delivery& delivery = tape_.deliveries_[static_cast<std::size_t>(i)];
-  check(!delivery.delivered, "{}: its backward delivered input {} twice; this is a bug in the op", node.name, i);
-  delivery.delivered = true;
-  const Tensor gradient = tape_.slots_[node.first_slot + static_cast<std::uint32_t>(k)].gradient;
-  check(static_cast<bool>(gradient), "{}: its backward passed on the gradient of output {}, which has none", node.name,
-        k);
-  if (delivery.repeat) {
-    delivery.scratch = gradient;
-    return;
-  }
-  tape_.accumulate(tape_.inputs_[node.first_input + static_cast<std::uint32_t>(i)], gradient);
 }
 
 }  // namespace maki

@@ -7,8 +7,17 @@
 //
 // Ops record only inside the scope of a Recording. Outside, nothing is saved for backward and dropout is the identity.
 //
-// Thread safety: a tape must be used by one thread at a time; Recording and AsRecorded apply to the thread that created
-// them and must be destroyed on it. Different threads may use different tapes at once.
+// Gradients go to parameters. That of any other tensor, an input or an intermediate result, is kept if it is watched:
+//
+//   Tensor x;
+//   Tensor loss = [&] { Recording on(tape); x = tape.watch(image); return model.loss(x); }();
+//   tape.backward(loss);
+//   Tensor dx = tape.gradient(x);                            // until the next backward() or clear()
+//
+// Thread safety: a tape must be used by one thread at a time. Different threads may use different tapes at once.
+//
+// Lifetime: a tape must outlive its Recordings, and the stores of all parameters that were recorded must outlive the
+// recorded nodes: until backward() or clear().
 #pragma once
 
 #include <cstddef>
@@ -26,57 +35,10 @@
 #include "autograd/core/check.h"
 #include "autograd/core/philox.h"
 #include "autograd/core/sink.h"
+#include "autograd/recording.h"
 #include "autograd/tensor.h"
 
 namespace maki {
-
-class Tape;
-
-/// Determines, together with the number of random ops called before it, what a random op of a recording draws. The count
-/// starts at 0 when a recording begins on an empty tape; a recording that appends to a tape continues it.
-struct RandomContext {
-  std::uint64_t seed = 0, step = 0, micro_batch = 0;
-};
-
-/// While it exists, ops called on this thread are recorded on `tape`. Recordings may be nested; the innermost one
-/// applies. If an exception ends its scope, it clears the tape, so that nothing of a failed step stays in memory.
-///
-/// Requires: the tape outlives the Recording. Throws Error if the tape is running backward.
-class Recording {
- public:
-  /// Uses a context whose `step` is the number of recordings begun this way on this tape, so that each draws different
-  /// random numbers. A run that must continue exactly after a restart passes its own context instead.
-  explicit Recording(Tape& tape);
-  /// Uses the given context; the same context on an empty tape gives the same dropout masks.
-  Recording(Tape& tape, const RandomContext& random);
-  ~Recording();
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-
- private:
-  Tape& tape_;
-  Tape* const previous_;
-  RandomContext outer_random_;
-  const int exceptions_;  // in flight when the scope began
-};
-
-/// While it exists, ops called on this thread round as they do in a Recording, although nothing is recorded: an
-/// evaluation computes the same loss as training, at the same speed. Only products make a difference, and not on every
-/// CPU: kernels/gemm/gemm.h says which. Without Recording and AsRecorded, they use the order of summation of all CPUs,
-/// which is as fast for the few rows of generation.
-class AsRecorded {
- public:
-  AsRecorded();
-  ~AsRecorded();
-  AsRecorded(const AsRecorded&) = delete;
-  AsRecorded& operator=(const AsRecorded&) = delete;
-
- private:
-  bool before_;
-};
-
-/// Whether a Recording or an AsRecorded exists on this thread.
-bool rounds_as_recorded();
 
 /// The view that a node's backward closure has of its gradients: those of the outputs to read, those of the inputs to
 /// deliver. For every input that wants a gradient, the closure must deliver it exactly once, through in() or pass();
@@ -85,8 +47,9 @@ class Grads {
  public:
   /// Whether a gradient of input i is wanted.
   bool wants(int i) const;
-  /// Where to put the gradient of input i; null if it is not wanted. Calling it counts as delivery: the closure must then
-  /// write (or, if `add` is set, add to) every element. Whether to write or to add was decided before the closure ran.
+  /// Where to put the gradient of input i; null if it is not wanted. Calling it counts as delivery: the closure must
+  /// then write (or, if `add` is set, add to) every element. Whether to write or to add was decided before the closure
+  /// ran.
   template <class T>
   Sink<T> in(int i) {
     const auto [data, add] = open(i, dtype_of<T>());
@@ -119,31 +82,42 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
 
   /// Computes the gradients of scale · loss with respect to the parameters that it was computed from. They are added to
-  /// gradients written since ParameterStore::clear_gradients(), and written otherwise. The loss must have one element and
-  /// have been recorded on this tape; no parameter's store may have changed since (ParameterStore::touch()). Otherwise
-  /// throws Error.
+  /// gradients written since ParameterStore::clear_gradients(), and written otherwise. The loss must have one element
+  /// and have been recorded on this tape; no parameter's store may have changed since (ParameterStore::touch()).
+  /// Otherwise throws Error.
   ///
   /// Empties the tape, whether it returns or throws, but keeps its capacity. After an error in the middle of the pass,
-  /// sums would be incomplete, so all gradients of the parameter stores involved are cleared, including those of earlier
-  /// passes.
+  /// sums would be incomplete, so all gradients of the parameter stores involved are cleared, including those of
+  /// earlier passes.
   void backward(const Tensor& loss, double scale = 1);
   /// The same for an output of any shape: computes the vector–Jacobian product of `cotangent`, which must have the
   /// output's type and number of elements.
   void backward(const Tensor& output, const Tensor& cotangent);
-  /// Removes everything recorded. Tensors that were recorded can no longer be used in a Recording without detach().
-  /// Throws Error while backward() runs.
+
+  /// Makes the next backward pass keep the gradient of x, for gradient(). Returns a handle to the elements of x: the
+  /// gradient is that with respect to what is computed from this handle, so x itself is to be used no more. x may be
+  /// any float32 or float64 tensor; if it requires a gradient already (a parameter, the result of an op), that is not
+  /// changed. Throws Error unless a Recording on this tape exists.
+  Tensor watch(const Tensor& x);
+  /// The gradient of a tensor that watch() returned, with its shape; zeros if the output did not depend on it. Can be
+  /// read after the backward() of the recording in which it was watched, until the next call of backward() or clear();
+  /// the tensor returned stays valid beyond that and is not changed by later passes. Otherwise throws Error.
+  Tensor gradient(const Tensor& watched) const;
+
+  /// Removes everything recorded, and the gradients of watched tensors. Tensors that were recorded can no longer be
+  /// used in a Recording without detach(). Throws Error while backward() runs.
   void clear();
   std::size_t size() const { return nodes_.size(); }  ///< number of recorded nodes
 
   /// The tape on which ops called on this thread are recorded, or null.
   static Tape* current();
   /// For random ops: a stream determined by the recording's context and the number of calls before this one.
-  RandomStream next_stream(Purpose purpose);
+  RandomStream next_stream(RandomPurpose purpose);
 
-  /// Debugging aid. While on, searches every recorded output and every gradient for NaN and Inf; first_bad() describes
-  /// the first tensor found since it was switched on, or is empty.
+  /// Debugging aid. While on, searches every recorded output and every gradient for NaN and Inf; first_non_finite()
+  /// describes the first tensor found since it was switched on, or is empty.
   void inspect(bool on);
-  const std::string& first_bad() const { return first_bad_; }
+  const std::string& first_non_finite() const { return first_bad_; }
   /// Describes an op that was called inside a recording, or a node whose backward closure ran.
   struct Observed {
     const char* name;
@@ -171,6 +145,7 @@ class Tape {
     const char* name;
     std::uint32_t first_input, inputs, first_slot, slots;
     Closure closure;
+    bool watches = false;  // made by watch(): the gradient of its output is kept
   };
   // Its gradient is wanted if it goes to a slot or to a parameter.
   struct Input {
@@ -183,8 +158,8 @@ class Tape {
   };
   // The state of one input of a node while its closure runs.
   struct Delivery {
-    bool repeat;     // the same tensor as an earlier input of this node: its gradient goes to scratch and is added later
-    bool add;        // a gradient exists already
+    bool repeat;  // the same tensor as an earlier input of this node: its gradient goes to scratch and is added later
+    bool add;     // a gradient exists already
     bool delivered;  // or not wanted
     Tensor scratch;
   };
@@ -194,6 +169,12 @@ class Tape {
     Shape shape;
     DType dtype;
     void make_unique();  // copies a gradient whose block is shared, so that it can be added to
+  };
+  // The gradient of a tensor that watch() returned: that of slot `slot` in epoch watched_epoch_. Empty if there is
+  // none.
+  struct Watched {
+    std::int32_t slot;
+    Tensor gradient;
   };
   // Bump allocator for closures. Its chunks are reused from step to step.
   class Arena {
@@ -211,9 +192,9 @@ class Tape {
   };
 
   // Scope guard of backward(): empties the tape at its end and, unless it succeeded, clears the gradients.
-  struct Unwinding {
-    explicit Unwinding(Tape& tape);
-    ~Unwinding();
+  struct BackwardGuard {
+    explicit BackwardGuard(Tape& tape);
+    ~BackwardGuard();
     Tape& tape;
     bool succeeded = false;
   };
@@ -226,6 +207,7 @@ class Tape {
   void run(std::size_t node);
   void settle(const Node& node);
   void finish(const Node& node);
+  void keep_watched(const Node& node);
   void accumulate(const Input& input, const Tensor& gradient);
   void inspect_tensor(const char* what, const char* name, const Tensor& x);
 
@@ -234,7 +216,8 @@ class Tape {
   std::vector<Slot> slots_;
   std::vector<Delivery> deliveries_;
   Arena arena_;
-  std::uint64_t epoch_ = 0;
+  std::vector<Watched> watched_;
+  std::uint64_t epoch_ = 0, watched_epoch_ = 0;
   RandomContext random_;
   std::uint64_t random_calls_ = 0, recordings_ = 0;
   int open_recordings_ = 0;

@@ -42,6 +42,13 @@ Tensor Tensor::detach() const {
   return copy;
 }
 
+Tensor Tensor::clone() const {
+  if (!storage_) return {};
+  Tensor copy = empty(shape_, dtype_);
+  std::memcpy(copy.data_, data_, static_cast<std::size_t>(numel() * size_of(dtype_)));
+  return copy;
+}
+
 Tensor reshape(const Tensor& x, const Shape& shape) {
   check(shape.numel() == x.numel(), "reshape: the number of elements must stay the same; got {} to {}", x.shape(),
         shape);

@@ -2,7 +2,14 @@
 // the elements. No op writes to a tensor that another op has made: there are no in-place ops and no strided views. The
 // handle also says where the tensor's gradient goes: to a parameter, to a slot of a tape, or nowhere.
 //
-// Thread safety: handles of one block may be read, copied and dropped on several threads at once.
+// Thread safety: handles of one block may be read, copied and dropped on several threads at once. One handle, as any
+// other object, must not be assigned on one thread while another uses it, and elements must not be written on one
+// thread while another reads them.
+//
+// Lifetime: a block lives as long as its last handle, so a tensor never refers to memory that is gone. A gradient link
+// is different: it does not keep its parameter or tape alive. A tensor that links to a parameter must not be used in a
+// Recording after the parameter's store is destroyed; one that links to a tape is refused there once backward() or
+// clear() has emptied the tape, and can be used again through detach().
 #pragma once
 
 #include <cstdint>
@@ -36,8 +43,9 @@ class Tensor {
   DType dtype() const { return dtype_; }
   std::int64_t numel() const { return shape_.numel(); }
 
-  /// The elements in row-major order, valid as long as any handle holds the block. Throws Error unless T is the tensor's
-  /// type. Elements may be written only by the code that created the tensor, before other handles or ops use it.
+  /// The elements in row-major order, valid as long as any handle holds the block. Throws Error unless T is the
+  /// tensor's type. Elements may be written only by the code that created the tensor, before other handles or ops use
+  /// it.
   template <class T>
   const T* data() const {
     require_dtype(dtype_of<T>());
@@ -62,12 +70,15 @@ class Tensor {
   /// The only element. Throws Error unless numel() is 1.
   double item() const;
 
-  /// Elements [begin, begin + shape.numel()) as a tensor that shares the block and has no gradient link. Throws Error if
-  /// they are out of range.
+  /// Elements [begin, begin + shape.numel()) as a tensor that shares the block and has no gradient link. Throws Error
+  /// if they are out of range.
   Tensor slice_flat(std::int64_t begin, const Shape& shape) const;
 
   /// A handle to the same elements without a gradient link: gradients do not flow through it.
   Tensor detach() const;
+  /// A new tensor with a copy of the elements and without a gradient link; of an empty handle, an empty handle. Throws
+  /// OutOfMemory if the system refuses the memory.
+  Tensor clone() const;
   /// Whether a recorded op with this tensor as input will send a gradient to it.
   bool requires_grad() const { return link_.parameter != nullptr || link_.slot >= 0; }
   /// Whether another handle holds the block too. Requires: the handle is not empty.
@@ -91,8 +102,8 @@ class Tensor {
   GradientLink link_;
 };
 
-/// A new tensor with uninitialised elements. All functions below that create tensors throw OutOfMemory if the system
-/// refuses the memory.
+/// A new tensor with uninitialised elements. All functions below that create tensors throw OutOfMemoryError if the
+/// system refuses the memory.
 Tensor empty(const Shape& shape, DType dtype);
 Tensor empty_like(const Tensor& x);  ///< uninitialised, with the shape and type of x
 Tensor zeros(const Shape& shape, DType dtype);

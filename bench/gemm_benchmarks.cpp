@@ -1,5 +1,5 @@
-// Matrix products with the shapes of training and generation, by maki and by the other libraries that were found at build
-// time, all on the same operands.
+// Matrix products with the shapes of training and generation, by maki and by the other libraries that were found at
+// build time, all on the same operands.
 #include <fmt/format.h>
 #include <memory>
 #include <unordered_map>
@@ -18,8 +18,8 @@
 namespace maki::bench {
 namespace {
 
-// x · weightᵀ (NT), dy · weight (NN) and dyᵀ · x (TN) of the quickstart model, the baby GPT and GPT-2's head, products with
-// few rows as in generation, and a square product. Shapes are M,N,K.
+// x · weightᵀ (NT), dy · weight (NN) and dyᵀ · x (TN) of the quickstart model, the baby GPT and GPT-2's head, products
+// with few rows as in generation, and a square product. Shapes are M,N,K.
 struct Product {
   const char *shape, *transpose;
 };
@@ -72,8 +72,8 @@ void add_onednn(const std::string& name, const GemmShape& shape) {
   });
 }
 
-// The matmul primitive with B prepacked in the format that it prefers. (With B in plain row-major order, it is slower than
-// dnnl_sgemm.)
+// The matmul primitive with B prepacked in the format that it prefers. (With B in plain row-major order, it is slower
+// than dnnl_sgemm.)
 void add_onednn_packed(const std::string& name, const GemmShape& shape) {
   add("gemm/onednn-packed/" + name, [s = shape] {
     using dnnl::memory;

@@ -1,5 +1,5 @@
-// Every kernel except GEMM, with the sizes of the baby GPT (4096 tokens of width 384) unless its name gives others. Before
-// it is timed in float32, its results are compared with those in float64 on the same operands.
+// Every kernel except GEMM, with the sizes of the baby GPT (4096 tokens of width 384) unless its name gives others.
+// Before it is timed in float32, its results are compared with those in float64 on the same operands.
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
@@ -68,7 +68,9 @@ void add_elementwise() {
     return [x = o.in(kWide), y = o.sink(kWide)] { kernels::scale(kWide, x, T{3}, y); };
   });
   kernel("dropout", [](auto& o) {
-    return [x = o.in(kWide), y = o.sink(kWide)] { kernels::dropout(kWide, x, 0.2, RandomStream(1, Purpose::test), y); };
+    return [x = o.in(kWide), y = o.sink(kWide)] {
+      kernels::dropout(kWide, x, 0.2, RandomStream(1, RandomPurpose::test), y);
+    };
   });
   const auto binary = [](const std::string& name, kernels::BinaryOp op, const Shape& b) {
     kernel(name, [op, b](auto& o) {

@@ -22,7 +22,8 @@ void report(benchmark::State& state, const Prepared& prepared) {
   };
   if (prepared.flop > 0) {
     rate("GFLOP/s", 1e-9 * prepared.flop);
-    rate("of_peak", prepared.flop / (prepared.products ? roof.peak_flop_per_second() : roof.multiply_add_flop_per_second));
+    rate("of_peak",
+         prepared.flop / (prepared.products ? roof.peak_flop_per_second() : roof.multiply_add_flop_per_second));
   }
   if (prepared.bytes > 0) {
     rate("GB/s", 1e-9 * prepared.bytes);
@@ -30,8 +31,8 @@ void report(benchmark::State& state, const Prepared& prepared) {
   }
 }
 
-// Runs one registered benchmark. google-benchmark calls it several times with increasing iteration counts, so the operands
-// are kept until another benchmark runs; only one set of operands is in memory at a time.
+// Runs one registered benchmark. google-benchmark calls it several times with increasing iteration counts, so the
+// operands are kept until another benchmark runs; only one set of operands is in memory at a time.
 void run(const std::string& name, const std::function<Prepared()>& prepare, benchmark::State& state) {
   static std::string prepared_name;
   static Prepared prepared;

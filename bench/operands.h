@@ -1,5 +1,5 @@
-// Operands of a kernel in one type. They hold the same numbers in float32 and float64, so that a run in float64 verifies
-// the run in float32.
+// Operands of a kernel in one type. They hold the same numbers in float32 and float64, so that a run in float64
+// verifies the run in float32.
 #pragma once
 
 #include <cmath>
@@ -45,7 +45,7 @@ class Operands {
   /// n random ids in [0, bound).
   const std::int32_t* ids(std::int64_t n, std::int64_t bound) {
     held_.push_back(empty({n}, DType::int32));
-    const RandomStream stream(++seed_, Purpose::test, "ids");
+    const RandomStream stream(++seed_, RandomPurpose::test, "ids");
     std::uint64_t i = 0;
     for (std::int32_t& id : held_.back().values<std::int32_t>())
       id = static_cast<std::int32_t>(stream.below(i++, static_cast<std::uint64_t>(bound)));
@@ -66,7 +66,7 @@ class Operands {
   static double bytes(std::int64_t n) { return static_cast<double>(n * std::int64_t{sizeof(T)}); }
   T* random(std::int64_t n, double low, double high) {
     held_.push_back(empty({n}, dtype_of<T>()));
-    const RandomStream stream(++seed_, Purpose::test, "operand");
+    const RandomStream stream(++seed_, RandomPurpose::test, "operand");
     std::uint64_t i = 0;
     // Rounded to float32 in both types, so that both runs read the same numbers.
     for (T& x : held_.back().values<T>()) {

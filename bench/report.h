@@ -20,8 +20,8 @@ struct Prepared {
 };
 
 /// Registers `name/threads:N` for N = 1 and for all threads. `prepare` verifies the result before the first run. If it
-/// throws, the message is shown instead of a time and the program fails. Reports GFLOP/s with their fraction of the peak,
-/// and GB/s with their fraction of the bandwidth of a copy (above 1 if caches serve the data).
+/// throws, the message is shown instead of a time and the program fails. Reports GFLOP/s with their fraction of the
+/// peak, and GB/s with their fraction of the bandwidth of a copy (above 1 if caches serve the data).
 void add(const std::string& name, std::function<Prepared()> prepare);
 /// Whether any benchmark threw an exception.
 bool anything_failed();

@@ -11,7 +11,7 @@ void add_step_benchmarks() {
     add("step/" + name, [name] {
       Workload workload;
       workload.vocab_size = apply_workload(workload.config, name);
-      resolve(workload.config);
+      fill_dependent_defaults(workload.config);
       const auto bench = std::make_shared<StepBench>(workload);
       bench->verify();
       return Prepared{[bench] { bench->step(); }, bench->flop_per_step(), 0, true};

@@ -1,5 +1,5 @@
-// Recorded products of many sizes, single and batched, as ops run them ("maki") and on the vector units alone ("vector"):
-// where ops choose AMX tiles, they must not be slower. On a CPU without AMX, the two are the same.
+// Recorded products of many sizes, single and batched, as ops run them ("maki") and on the vector units alone
+// ("vector"): where ops choose AMX tiles, they must not be slower. On a CPU without AMX, the two are the same.
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
@@ -27,7 +27,7 @@ constexpr const char* kLayouts[] = {"NN", "NT", "TN"};
 static_assert(std::size(kSizes) * std::size(kLayouts) == 60);
 
 Tensor random_numbers(std::int64_t count, std::uint64_t seed) {
-  const RandomStream stream(seed, Purpose::test, "tiles");
+  const RandomStream stream(seed, RandomPurpose::test, "tiles");
   Tensor x = empty({count}, DType::float32);
   std::uint64_t i = 0;
   for (float& value : x.values<float>()) {

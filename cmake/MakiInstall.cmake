@@ -1,15 +1,36 @@
-# Installs the libraries with their headers and a CMake package. Users call find_package(maki) and link maki::nn,
-# maki::optim and so on. Headers keep their folders: #include "autograd/tape.h".
+# Public headers, installation and the CMake package. Users call find_package(maki), link maki::nn, maki::optim and so on,
+# and include <maki/nn/layers.h>.
 include(CMakePackageConfigHelpers)
 
-set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/maki)
+# Everything but kernels, the implementation of ops, benchmarks and the command line is public.
+file(GLOB public_headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+     autograd/*.h autograd/core/*.h nn/*.h nn/*/*.h optim/*.h data/*/*.h train/config/*.h train/run/*.h train/loop/*.h)
+string(REPLACE ";" "|" header_list "${public_headers}")
+set(public_include_dir ${PROJECT_BINARY_DIR}/include)
+list(TRANSFORM public_headers PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE header_files)
+add_custom_command(
+  OUTPUT ${PROJECT_BINARY_DIR}/public_headers.stamp
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DDESTINATION=${public_include_dir}/maki "-DHEADERS=${header_list}"
+          -P ${PROJECT_SOURCE_DIR}/cmake/public_headers.cmake
+  COMMAND ${CMAKE_COMMAND} -E touch ${PROJECT_BINARY_DIR}/public_headers.stamp
+  DEPENDS ${header_files} cmake/public_headers.cmake
+  VERBATIM)
+add_custom_target(maki_public_headers ALL DEPENDS ${PROJECT_BINARY_DIR}/public_headers.stamp)
 
-install(TARGETS maki_autograd maki_nn maki_optim maki_data maki_train EXPORT makiTargets
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# What a target inside this build needs to include headers as users do.
+function(maki_use_public_headers target)
+  add_dependencies(${target} maki_public_headers)
+  target_include_directories(${target} BEFORE PRIVATE ${public_include_dir})
+endfunction()
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/maki)
+foreach(library autograd nn optim data train)
+  install(TARGETS maki_${library} EXPORT maki_${library} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT maki_${library} NAMESPACE maki:: DESTINATION ${package_dir} FILE ${library}.cmake)
+endforeach()
 install(TARGETS maki RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program) # scripts/install.sh installs only this component
-install(DIRECTORY autograd nn optim data train DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/maki
-        FILES_MATCHING PATTERN "*.h" PATTERN "kernels" EXCLUDE)
-install(EXPORT makiTargets NAMESPACE maki:: DESTINATION ${package_dir})
+install(DIRECTORY ${public_include_dir}/maki DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 configure_package_config_file(cmake/makiConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/makiConfig.cmake
                               INSTALL_DESTINATION ${package_dir})

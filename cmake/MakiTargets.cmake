@@ -29,13 +29,15 @@ function(maki_compile_options target)
   endif()
 endfunction()
 
-# One static library per folder: maki_library(<folder> <sources>…) adds maki_<folder>, exported as maki::<folder>.
+# One static library per folder: maki_library(<folder> [further sources…]) adds maki_<folder>, exported as maki::<folder>,
+# of all .cpp files below the folder, except those below cli/.
 function(maki_library folder)
   set(target maki_${folder})
-  add_library(${target} STATIC ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/cli/")
+  add_library(${target} STATIC ${sources} ${ARGN})
   add_library(maki::${folder} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${folder})
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/maki>)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
   maki_compile_options(${target})
 endfunction()

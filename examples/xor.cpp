@@ -1,11 +1,10 @@
-// Learns XOR, the smallest problem that needs a hidden layer (Rumelhart, Hinton and Williams 1986), with tensors, a tape
-// and an optimizer.
+// Learns XOR, the smallest problem that needs a hidden layer (Rumelhart, Hinton and Williams 1986), with tensors, a
+// tape and an optimizer.
 #include <fmt/core.h>
-
-#include "autograd/ops.h"
-#include "autograd/tape.h"
-#include "nn/layers.h"
-#include "optim/optimizer.h"
+#include <maki/autograd/ops.h>
+#include <maki/autograd/tape.h>
+#include <maki/nn/layers.h>
+#include <maki/optim/optimizer.h>
 
 int main() {
   using namespace maki;
@@ -23,8 +22,7 @@ int main() {
   for (int step = 0; step < 500; ++step) {
     const Tensor loss = [&] {
       const Recording on(tape);
-      const Tensor error = sub(model(x), y);
-      return mean(mul(error, error));
+      return mse(model(x), y);
     }();
     tape.backward(loss);
     optimizer.step(/*learning_rate=*/0.05);

@@ -1,6 +1,9 @@
 // The layers of a Transformer: plain structs with a const call operator. Each creates its parameters below the scope
-// that it is given and refers to them, so the scope's store must outlive it and must be sealed before a layer is called.
-// Shapes: B sequences of T tokens of width C; "…" is any number of leading axes.
+// that it is given and refers to them, so the scope's store must outlive it and must be sealed before a layer is
+// called. Shapes: B sequences of T tokens of width C; "…" is any number of leading axes.
+//
+// Thread safety: layers may be called on several threads at once while no value of their store changes; each thread
+// that records needs a tape of its own, and only one thread may run backward into a store.
 #pragma once
 
 #include <array>
@@ -14,8 +17,8 @@ namespace maki {
 /// The standard deviation of initial weights in GPT-2.
 inline constexpr double kInitStd = 0.02;
 
-/// y = x · weightᵀ + bias: [… in] → [… out], with weight [out, in] and bias [out] or none. Initial weights are drawn from
-/// N(0, std²) or, if std is 0, uniformly from ±1/√in, PyTorch's default for a linear layer. Initial biases are 0.
+/// y = x · weightᵀ + bias: [… in] → [… out], with weight [out, in] and bias [out] or none. Initial weights are drawn
+/// from N(0, std²) or, if std is 0, uniformly from ±1/√in, PyTorch's default for a linear layer. Initial biases are 0.
 struct Linear {
   Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias = true, double std = 0);
   Tensor operator()(const Tensor& x) const;
@@ -24,8 +27,8 @@ struct Linear {
   Parameter* bias;
 };
 
-/// Looks up rows of a table: ids […] int32 → [… C], with weight [V, C], initially drawn from N(0, std²). Throws Error if
-/// an id is outside [0, V).
+/// Looks up rows of a table: ids […] int32 → [… C], with weight [V, C], initially drawn from N(0, std²). Throws Error
+/// if an id is outside [0, V).
 struct Embedding {
   Embedding(const Scope& scope, std::int64_t rows, std::int64_t cols, double std = kInitStd);
   Tensor operator()(const Tensor& ids) const { return embedding(weight, ids); }
@@ -44,8 +47,8 @@ struct LayerNorm {
   double eps;
 };
 
-/// Inside a Recording, sets each element to 0 with probability p and divides the others by 1 − p; elsewhere the identity.
-/// Srivastava et al. 2014.
+/// Inside a Recording, sets each element to 0 with probability p and divides the others by 1 − p; elsewhere the
+/// identity. Srivastava et al. 2014.
 struct Dropout {
   double p = 0;
   Tensor operator()(const Tensor& x) const { return p > 0 ? dropout(x, p) : x; }

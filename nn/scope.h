@@ -10,6 +10,8 @@
 namespace maki {
 
 /// A small value; copies refer to the same store, which must outlive them.
+///
+/// Thread safety: none; the parameters of one store must be created on one thread at a time.
 class Scope {
  public:
   explicit Scope(ParameterStore& store, std::string path = {}) : store_(&store), path_(std::move(path)) {}
@@ -18,7 +20,7 @@ class Scope {
   Scope operator/(std::int64_t index) const { return *this / fmt::format("{}", index); }
 
   /// Creates the parameter `path.name` (ParameterStore::add()).
-  Parameter& parameter(const std::string& name, const Shape& shape, Init init) const {
+  Parameter& parameter(const std::string& name, const Shape& shape, Initializer init) const {
     return store_->add((*this / name).path_, shape, std::move(init));
   }
   DType dtype() const { return store_->dtype(); }

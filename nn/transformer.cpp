@@ -15,9 +15,11 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o
         o.n_embd, o.n_head);
 }
 
-Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache) const {
+Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask) const {
   const Tensor qkv = c_attn(x);
-  return c_proj(cache != nullptr ? cache->attend(qkv, options) : attention(qkv, options));
+  Attention masked = options;
+  if (key_mask) masked.key_mask = key_mask;
+  return c_proj(cache != nullptr ? cache->attend(qkv, masked) : attention(qkv, masked));
 }
 
 FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)

@@ -1,5 +1,7 @@
 // The building blocks of a Transformer: Vaswani et al. 2017, arXiv:1706.03762. Section numbers refer to that paper.
 // Shapes: B sequences of T tokens of width C = n_embd, H = n_head heads.
+//
+// Thread safety and lifetime: as of layers (nn/layers.h). A cache must be used by one thread at a time.
 #pragma once
 
 #include "nn/layers.h"
@@ -21,7 +23,7 @@ struct BlockOptions {
   double dropout = 0;  ///< probability, for the attention weights and the outputs of the residual branches
   Activation activation = Activation::gelu;
   NormOrder norm = NormOrder::pre;
-  double projection_std = kInitStd;  ///< initial standard deviation of the two projections that end in the residual path
+  double projection_std = kInitStd;  ///< of the initial weights of the two projections that end in the residual path
 };
 
 /// Multi-head self-attention: c_proj(attention(c_attn(x))), [B, T, C] → [B, T, C]. c_attn computes q‖k‖v, [B, T, 3C];
@@ -29,14 +31,18 @@ struct BlockOptions {
 struct MultiHeadAttention {
   /// Throws Error unless n_head divides n_embd.
   MultiHeadAttention(const Scope& scope, const BlockOptions& options);
-  /// With a cache, x holds the tokens after those in the cache, and their keys and values are appended to it.
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr) const;
+  /// With a cache, x holds the tokens after those in the cache, and their keys and values are appended to it. key_mask
+  /// [B, S] int32 is 0 at the tokens that must not be attended to, such as padding; S is T, or with a cache the number
+  /// of tokens that it then holds. Empty: every token may be attended to. A token that is masked out still has an
+  /// output, which means nothing: its target should be CrossEntropy::ignored.
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const;
 
   Attention options;
   Linear c_attn, c_proj;
 };
 
-/// Position-wise feed-forward network with a hidden width of 4C: c_proj(activation(c_fc(x))), [… C] → [… C]. Section 3.3.
+/// Position-wise feed-forward network with a hidden width of 4C: c_proj(activation(c_fc(x))), [… C] → [… C].
+/// Section 3.3.
 struct FeedForward {
   FeedForward(const Scope& scope, const BlockOptions& options);
   Tensor operator()(const Tensor& x) const { return c_proj(activate(x, c_fc, activation)); }
@@ -48,8 +54,9 @@ struct FeedForward {
 /// Attention, then feed-forward, each in a residual connection: [B, T, C] → [B, T, C]. The left half of figure 1.
 struct Block {
   Block(const Scope& scope, const BlockOptions& options);
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr) const {
-    const auto attend = [&](const Tensor& y) { return attn(y, cache); };
+  /// The cache and key_mask [B, S] are those of MultiHeadAttention.
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const {
+    const auto attend = [&](const Tensor& y) { return attn(y, cache, key_mask); };
     return residual(residual(x, ln_1, attend), ln_2, mlp);
   }
 
@@ -68,8 +75,8 @@ struct Block {
   Dropout drop;
 };
 
-/// Sinusoidal positions [T, C] for T = length: columns 2i and 2i+1 of row t hold the sine and cosine of t / base^(2i/C).
-/// Section 3.5, where the base is 10000. Throws Error unless base > 1.
+/// Sinusoidal positions [T, C] for T = length: columns 2i and 2i+1 of row t hold the sine and cosine of the angle
+/// t / base^(2i/C). Section 3.5, where the base is 10000. Throws Error unless base > 1.
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double base, DType dtype);
 
 }  // namespace maki

@@ -53,7 +53,7 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerOptions& options) : s
 
 std::vector<Optimizer::Moment>& Optimizer::moments() {
   if (moments_.empty()) {
-    const std::int64_t size = store_.values().numel() - store_.range(Group::frozen).size();
+    const std::int64_t size = store_.values().numel() - store_.range(ParamGroup::frozen).size();
     for (const std::string& name : moment_names(options_)) {
       moments_.push_back({name, zeros(Shape{size}, store_.dtype())});
     }
@@ -100,11 +100,11 @@ void Optimizer::step(double learning_rate, double grad_scale) {
         "optimizer: the gradient scale must be finite and not negative; got {}", grad_scale);
   moments();
   dispatch(store_.dtype(), [&]<class T>() {
-    update<T>(store_.range(Group::decay), learning_rate, grad_scale, true);
-    update<T>(store_.range(Group::no_decay), learning_rate, grad_scale, false);
+    update<T>(store_.range(ParamGroup::decay), learning_rate, grad_scale, true);
+    update<T>(store_.range(ParamGroup::no_decay), learning_rate, grad_scale, false);
   });
   ++steps_;
-  store_.touch();
+  store_.mark_changed();
   store_.clear_gradients();
 }
 

@@ -32,8 +32,9 @@ struct Adam {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
 };
 
-/// Adam with decoupled weight decay, as PyTorch's AdamW: the decay is not added to g; instead, value ← value · (1 − lr ·
-/// weight_decay) before the update. Loshchilov and Hutter 2019, arXiv:1711.05101.
+/// Adam with decoupled weight decay, as PyTorch's AdamW. The decay is not added to g but applied before the update:
+///   value ← value · (1 − lr · weight_decay).
+/// Loshchilov and Hutter 2019, arXiv:1711.05101.
 struct AdamW {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
 };
@@ -57,14 +58,15 @@ class Optimizer {
   /// Requires: the store outlives the optimizer.
   Optimizer(ParameterStore& store, const OptimizerOptions& options);
 
-  /// Updates all trainable parameters with `grad_scale` times the gradients of the store; gradients that were not written
-  /// count as zero. Weight decay applies to Group::decay only. Then calls touch() and clear_gradients() of the store. A
-  /// learning rate of 0 changes moments but no values. Throws Error unless both numbers are finite and not negative and
-  /// the store is sealed.
+  /// Updates all trainable parameters with `grad_scale` times the gradients of the store; gradients that were not
+  /// written count as zero. Weight decay applies to ParamGroup::decay only. Then calls touch() and clear_gradients() of
+  /// the store. A learning rate of 0 changes moments but no values. Throws Error unless both numbers are finite and not
+  /// negative and the store is sealed.
   void step(double learning_rate, double grad_scale = 1);
 
   /// Together with steps(), the complete state between two steps, for checkpoints. Sgd has no moments without momentum
-  /// and one with it; Adam and AdamW have two. A load writes into these tensors. Throws Error if the store is not sealed.
+  /// and one with it; Adam and AdamW have two. A load writes into these tensors. Throws Error if the store is not
+  /// sealed.
   std::vector<Moment>& moments();
   std::int64_t steps() const { return steps_; }  ///< number of steps taken; bias correction depends on it
   void set_steps(std::int64_t steps);            ///< for a load; throws Error if negative

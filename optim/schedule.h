@@ -1,5 +1,7 @@
-// Learning-rate schedules as pure functions of the step s, counted from 0. Every schedule begins with a linear warmup over
-// w = warmup_steps steps: lr · (s + 1) / w for s < w.
+// Learning-rate schedules as pure functions of the step s, counted from 0. Every schedule begins with a linear warmup
+// over w = warmup_steps steps: lr · (s + 1) / w for s < w.
+//
+// Thread safety: all functions may be called on several threads at once.
 #pragma once
 
 #include <array>
@@ -9,8 +11,8 @@
 
 namespace maki {
 
-/// The learning rate after the warmup. lr is the peak learning_rate, min is min_lr, and f grows linearly from 0 at step w
-/// to 1 at step decay_steps.
+/// The learning rate after the warmup. lr is the peak learning_rate, min is min_lr, and f grows linearly from 0 at step
+/// w to 1 at step decay_steps.
 enum class Decay : std::uint8_t {
   constant,  ///< lr forever
   linear,    ///< min + (lr − min) · (1 − f)

@@ -1,20 +1,24 @@
 #!/usr/bin/env bash
-# Measures training steps beside PyTorch, products beside OpenBLAS and oneDNN, and every kernel against the machine's
-# limits, and prints one table of ratios: above 1, maki is ahead. Wants a quiet machine and about ten minutes.
+# Compares training steps with PyTorch, matrix products with OpenBLAS and oneDNN, and every kernel with the limits of the
+# machine. Prints one table; a ratio above 1 means that maki is faster. Needs an otherwise idle machine and about ten
+# minutes.
 #
 #   scripts/bench.sh [steps] [products] [kernels] [tiles]      default: the first three
 #
-# tiles: 60 recorded products, small ones and batches too, beside the same on the vector units: on AMX no ratio may be
-# below 1, and on other CPUs all are 1.
+# tiles: compares 60 recorded products, including small and batched ones, with the same products on the vector units. With
+# AMX, no ratio may be below 1; on other CPUs all are 1.
 #
-# WORKLOADS="quickstart baby"  of steps; default also gpt2 and long      ROUNDS=3  measure so often, keep the best
-# PEER=…/torch_gpt.py          the same steps in PyTorch                PYTHON=…  one that has PyTorch
+# Environment variables:
+#   WORKLOADS="quickstart baby"  workloads of `steps`; default: quickstart baby gpt2 long
+#   ROUNDS=3                     number of measurements, of which the best counts; default: 1
+#   PEER=…/torch_gpt.py          a script that runs the same steps in PyTorch
+#   PYTHON=…                     a Python interpreter with PyTorch
 set -euo pipefail
 cd "$(dirname "$0")/.."
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] || parts=(steps products kernels)
 for part in "${parts[@]}"; do
-  case $part in steps | products | kernels | tiles) ;; *) echo "bench.sh: no part is called $part: steps, products, kernels, tiles" >&2; exit 2 ;; esac
+  case $part in steps | products | kernels | tiles) ;; *) echo "bench.sh: a part must be steps, products, kernels or tiles; got $part" >&2; exit 2 ;; esac
 done
 read -ra workloads <<<"${WORKLOADS:-quickstart baby gpt2 long}"
 rounds=${ROUNDS:-1}
@@ -27,16 +31,18 @@ maki=build/benchmarks/train/maki
 results=build/benchmarks/results
 mkdir -p "$results"
 
-# OpenBLAS 0.3.21 does not know newer Intel CPUs: without a hint it is four times slower than it can be.
+# OpenBLAS 0.3.21 does not recognise newer Intel CPUs and is four times slower on them without this setting.
 if grep -qw avx512f /proc/cpuinfo 2>/dev/null; then export OPENBLAS_CORETYPE=${OPENBLAS_CORETYPE:-SkylakeX}; fi
 
 python=
 for candidate in ${PYTHON:-python3 /usr/bin/python3}; do
   if "$candidate" -c 'import torch' 2>/dev/null; then python=$candidate && break; fi
 done
-[ -f "$peer" ] && [ -n "$python" ] || echo "bench.sh: no PyTorch to compare with (peer $peer, python '$python')" >&2
+[ -f "$peer" ] && [ -n "$python" ] ||
+  echo "bench.sh: steps are not compared with PyTorch, which needs PEER and PYTHON; got PEER=$peer, PYTHON='$python'" >&2
 
-# Lines: what, threads, GFLOP/s or GB/s of maki, its share of the limit, name and speed of an opponent.
+# Each function prints tab-separated lines: name, threads, unit, maki's speed, its fraction of the limit, and the name and
+# speed of a competitor. Numbers that a line does not have are 0.
 steps() {
   local workload threads
   for _ in $(seq "$rounds"); do
@@ -57,14 +63,16 @@ steps() {
   done
 }
 
-# What runs maki's kernels is told to wait as the program itself waits (main.cpp); the opponents wait as they like.
-benchmarks() { # a regular expression of names
+# Runs maki_benchmarks. For maki's kernels, callers set GOMP_SPINCOUNT to the value that the maki program sets for itself
+# (train/main.cpp); competitors keep their default.
+benchmarks() { # regular expression of benchmark names
   echo "$1" >&2
   build/benchmarks/bench/maki_benchmarks --benchmark_filter="$1" --benchmark_min_time=0.2 --benchmark_format=json |
     jq -c '.benchmarks[]'
 }
 
-# Names are gemm/WHO[-packed]/M,N,K/NT/threads:N/real_time; packed before matters where B serves few rows.
+# Names are gemm/WHO[-packed]/M,N,K/NT/threads:N/real_time. Prepacked operands are measured only with few rows, where
+# packing matters.
 products() {
   for _ in $(seq "$rounds"); do
     GOMP_SPINCOUNT=1000 benchmarks '^gemm/maki(/|-packed/(1|13),)'

@@ -1,5 +1,5 @@
-# Sourced by demo.sh and install.sh, in the root of the sources: builds the program, after installing what that needs,
-# and sets `build` to the folder of the build. MAKI_BUILD names a finished build to use instead.
+# Sourced by demo.sh and install.sh in the root of the source tree. Installs missing packages, builds the maki program and
+# sets `build` to the build directory. If MAKI_BUILD is set, uses that finished build instead.
 build=${MAKI_BUILD:-}
 if [ -z "$build" ]; then
   build=build/program

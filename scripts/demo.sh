@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, trains for about a minute on the built-in stories and prints one of its own.
-# With an argument, trains on that text instead: scripts/demo.sh my.txt   (@stories-ja: the Japanese stories)
+# Installs missing packages, builds maki, trains a model on the built-in stories for about a minute and prints a text that
+# the model generates.
 #
-# DEMO_SECONDS=60  how long to train
+#   scripts/demo.sh [CORPUS]      trains on a text of yours, such as my.txt, or @stories-ja: the Japanese stories
+#
+# Environment variable: DEMO_SECONDS, the training time in seconds; default: 60
 set -euo pipefail
 corpus=${1:-@stories}
 [ ! -e "$corpus" ] || corpus=$(realpath "$corpus")
@@ -11,8 +13,8 @@ cd "$(dirname "$0")/.."
 . scripts/build.sh
 maki=$build/train/maki
 
-# As many steps as this machine, as busy as it is, makes in that time: the learning rate falls over the whole run. If the
-# machine gets busier, an interrupt ends the run, which saves it.
+# The number of steps is chosen to fit the time at the machine's current speed, so that the learning rate decays over the
+# whole run. If the machine slows down, an interrupt stops the run early; maki then saves it.
 echo "Measuring how fast this machine trains." >&2
 ms=$("$maki" bench --preset quickstart --steps 20 --json 2>/dev/null | sed -n 's/^ *"ms_per_step": \([0-9]*\).*/\1/p')
 steps=$((seconds * 900 / (ms > 0 ? ms : 1)))
@@ -20,7 +22,8 @@ steps=$((seconds * 900 / (ms > 0 ? ms : 1)))
 n=1
 while [ -e "runs/demo-$n" ]; do n=$((n + 1)); done
 run=runs/demo-$n
-# Four times the preset's learning rate: better after a minute on the stories (1.09 nats after 2000 steps against 1.32).
+# Four times the preset's learning rate, which is better for a minute on the stories (1.09 instead of 1.32 nats after 2000
+# steps).
 status=0
 timeout --foreground --signal=INT $((seconds + seconds / 4 + 2)) \
   "$maki" train "$corpus" --out "$run" --preset quickstart --max-steps "$steps" --learning-rate 0.004 --min-lr 0.0004 ||
@@ -31,8 +34,8 @@ echo
 "$maki" generate "$run" --max-tokens 600 --seed 1
 cat <<END
 
-This text is of the model's own making, in ${PWD}/$run. What to type next:
-  scripts/install.sh                        puts maki on your PATH
-  maki generate $run                 writes more, another text every time
-  maki train my.txt                         trains on a text of yours
+The model generated this text; the run is in ${PWD}/$run. Next steps:
+  scripts/install.sh                        installs maki in your PATH
+  maki generate $run                 generates another text, different every time
+  maki train my.txt                         trains on your own text
 END

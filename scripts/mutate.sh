@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Mutation testing: puts one small fault after the other into a copy of the source, builds it, and runs the tests that
-# should notice. Prints how many were noticed and which were not. Takes hours for the whole list; not part of test.sh.
+# Mutation testing: inserts one small fault at a time into a copy of the source, builds it and runs the tests that should
+# notice the fault. Prints how many faults were noticed, and the names of the others. The whole list takes hours, so it is
+# not part of test.sh.
 #
-#   scripts/mutate.sh [PATTERN]      faults whose name or file matches the regular expression; default: all
-#   scripts/mutate.sh --check        only checks the list: files and tests exist, each fault changes exactly one place
-#   scripts/mutate.sh --list [PATTERN]
+#   scripts/mutate.sh [PATTERN]           tries the faults whose name or file matches the regular expression; default: all
+#   scripts/mutate.sh --check             only checks the list: files and tests exist, each fault changes exactly one place
+#   scripts/mutate.sh --list [PATTERN]    prints the faults
 #
-# The faults are in tests/mutants/*.txt, two lines for each; # begins a comment:
+# The faults are in tests/mutants/*.txt, two lines each; # starts a comment:
 #
 #   name: file: folder/test [folder/test …]
 #     sed expression (basic regular expressions)
 #
-# where folder/test means the test cases of the file test.cpp in the executable maki_tests_folder. Copies and results
-# are kept below build/mutants: an interrupted run continues, and a fault is tried again only when it, its file or its
-# tests have changed. Several runs may share the work; start the script once per process wanted.
+# where folder/test stands for the test cases of test.cpp in the executable maki_tests_folder. Copies and results are kept
+# below build/mutants: an interrupted run continues, and a fault is tried again only if it, its file or its tests have
+# changed. To share the work among several processes, start the script several times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,13 +32,14 @@ faults() {
 }
 chosen() { faults | awk -F'\t' -v pattern="$pattern" '$1 ~ pattern || $2 ~ pattern'; }
 
-# The source file of folder/test: the tests of one executable may come from several folders.
+# Prints the source file of folder/test. It is searched by name, because an executable may contain tests from several
+# folders.
 test_file() {
   local name=${1#*/}
   find tests -name "$name.cpp" | head -1
 }
 
-# An x for each place that the expression changes.
+# Prints an x for each place that the expression changes.
 places_changed() { # file, sed expression
   diff --unchanged-group-format= --changed-group-format=x "$1" <(sed "$2" "$1") || true
 }
@@ -82,7 +84,7 @@ if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=1
 fi
 
-# Copies what differs and nothing else, so that only that is built again; undoes a fault that a killed run left behind.
+# Copies only files that differ, so that only those are rebuilt. This also removes a fault that a killed run left behind.
 source_files() { (cd "$1" && find . \( -path ./build -o -path ./.git -o -path ./runs -o -path ./.cache \) -prune -o -type f -print); }
 sync_tree() {
   local file
@@ -97,8 +99,8 @@ build() { # folders of tests
   local targets=("${@/#/maki_tests_}")
   (cd "$tree" && nice cmake --build --preset release -- --quiet "${targets[@]}") >"$work/slot-$slot/build.log" 2>&1 9>&- 8>&-
 }
-# Runs the tests of one fault, folder by folder; fails with the first that fails.
-run_tests() { # seconds at most, tests
+# Runs the tests of one fault, folder by folder, and stops at the first failure.
+run_tests() { # time limit in seconds, tests
   local limit=$1 folder selected test
   shift
   for folder in $(printf '%s\n' "${@%%/*}" | sort -u); do
@@ -120,16 +122,16 @@ known() { grep -F -x -e "$1 $2 noticed" -e "$1 $2 survived" "$results" | tail -1
 sync_tree
 (cd "$tree" && cmake --preset release --log-level=WARNING -DMAKI_BUILD_EXAMPLES=OFF >/dev/null 9>&-)
 
-# --- Without a fault every test passes; how long that takes bounds how long it may take with one.
+# --- Runs the tests without a fault: they must pass, and their duration determines the time limit with a fault.
 declare -A seconds
 while IFS=$'\t' read -r name file tests expression; do
   [ -z "$(known "$name" "$(key_of "$name" "$file" "$tests" "$expression")")" ] || continue
   [ -z "${seconds[$tests]:-}" ] || continue
   read -ra list <<<"$tests"
   mapfile -t folders < <(folders_of "${list[@]}")
-  build "${folders[@]}" || { echo "mutate.sh: does not build without a fault:" >&2 && tail -20 "$work/slot-$slot/build.log" >&2 && exit 1; }
+  build "${folders[@]}" || { echo "mutate.sh: the build fails without a fault:" >&2 && tail -20 "$work/slot-$slot/build.log" >&2 && exit 1; }
   begin=$SECONDS
-  run_tests 600 "${list[@]}" || { echo "mutate.sh: fails without a fault: $tests" >&2 && tail -30 "$work/slot-$slot/test.log" >&2 && exit 1; }
+  run_tests 600 "${list[@]}" || { echo "mutate.sh: tests fail without a fault: $tests" >&2 && tail -30 "$work/slot-$slot/test.log" >&2 && exit 1; }
   seconds[$tests]=$((SECONDS - begin + 1))
 done < <(chosen)
 
@@ -159,7 +161,7 @@ while IFS=$'\t' read -r name file tests expression; do
 done < <(chosen)
 exec 8>&-
 
-# --- The score of all that were chosen, by whichever process they were run.
+# --- Prints the score of all chosen faults, including those that other processes tried.
 noticed=0 survivors=() others=()
 while IFS=$'\t' read -r name file tests expression; do
   case $(known "$name" "$(key_of "$name" "$file" "$tests" "$expression")") in
@@ -169,8 +171,8 @@ while IFS=$'\t' read -r name file tests expression; do
   esac
 done < <(chosen)
 tried=$((noticed + ${#survivors[@]}))
-[ $tried -gt 0 ] || { echo "no fault matches $pattern" && exit 1; }
+[ $tried -gt 0 ] || { echo "no fault that matches $pattern was tried" && exit 1; }
 echo "$noticed of $tried faults were noticed ($((100 * noticed / tried)) %)"
 [ ${#survivors[@]} = 0 ] || printf 'not noticed: %s\n' "${survivors[@]}"
-[ ${#others[@]} = 0 ] || printf 'not tried (an error of the list, or another process is at work): %s\n' "${others[@]}"
+[ ${#others[@]} = 0 ] || printf 'not tried (an error in the list, or another process is trying it): %s\n' "${others[@]}"
 [ ${#others[@]} = 0 ] && [ $((100 * noticed)) -ge $((95 * tried)) ]

@@ -22,7 +22,7 @@ def sections(data):
 
 
 def state(section):
-    names = ["step", "vocab_size", "characters", "train_tokens", "val_tokens", "best_loss", "corpus_hash"]
+    names = ["step", "vocab_size", "characters", "train_tokens", "val_tokens", "best_possible_loss", "corpus_hash"]
     values = dict(zip(names, struct.unpack_from("<5qd32s", section, 1)))
     return {**values, "corpus_hash": values["corpus_hash"].decode()}
 

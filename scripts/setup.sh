@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building maki needs and this Debian or Ubuntu machine lacks. Quiet where nothing is missing.
+# Installs the packages that building maki needs and that this Debian or Ubuntu system lacks, and any further packages
+# given as arguments. Prints nothing if none is missing.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libfmt-dev libhwy-dev libcereal-dev libcli11-dev libtomlplusplus-dev
@@ -13,7 +14,7 @@ done
 
 sudo=()
 if [ "$(id -u)" -ne 0 ]; then
-  command -v sudo >/dev/null || { echo "maki needs these packages, and root or sudo to install them: ${missing[*]}" >&2; exit 1; }
+  command -v sudo >/dev/null || { echo "setup.sh: these packages must be installed, which needs root or sudo: ${missing[*]}" >&2; exit 1; }
   sudo=(sudo)
 fi
 echo "Installing: ${missing[*]}" >&2

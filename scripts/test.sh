@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds in release mode and runs every test of the fast tier.
+# Installs missing packages, builds in release mode and runs all tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -12,19 +12,19 @@
 
 namespace maki::tests {
 
-class Folder {
+class TemporaryFolder {
  public:
-  Folder() {
+  TemporaryFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "maki-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create a temporary folder");
     path_ = name;
   }
-  ~Folder() {
+  ~TemporaryFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
@@ -36,7 +36,7 @@ class Folder {
 };
 
 // Removes the file first: some file systems flush a file that is truncated and rewritten, which takes milliseconds.
-inline void put(const std::string& path, const std::string& bytes) {
+inline void write_bytes(const std::string& path, const std::string& bytes) {
   std::filesystem::remove(path);
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << bytes;
@@ -44,14 +44,14 @@ inline void put(const std::string& path, const std::string& bytes) {
   if (!file) throw std::runtime_error("cannot write " + path);
 }
 
-inline std::string Folder::write(const std::string& name, const std::string& bytes) const {
+inline std::string TemporaryFolder::write(const std::string& name, const std::string& bytes) const {
   const std::string path = *this / name;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-  put(path, bytes);
+  write_bytes(path, bytes);
   return path;
 }
 
-inline std::string get(const std::string& path) {
+inline std::string read_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error("cannot read " + path);
   std::ostringstream bytes;
@@ -61,7 +61,7 @@ inline std::string get(const std::string& path) {
 
 /// The message of the E that `action` throws; empty if it throws nothing. Other exceptions pass through.
 template <class E, class Action>
-std::string sentence(const Action& action) {
+std::string error_message(const Action& action) {
   try {
     action();
   } catch (const E& error) {
@@ -70,6 +70,6 @@ std::string sentence(const Action& action) {
   return "";
 }
 
-inline bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace maki::tests

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include "autograd/core/check.h"
@@ -16,6 +17,14 @@ enum class DType : std::uint8_t { float32, float64, int32 };
 constexpr std::int64_t size_of(DType dtype) { return dtype == DType::float64 ? 8 : 4; }
 constexpr const char* to_string(DType dtype) {
   return dtype == DType::float32 ? "float32" : dtype == DType::float64 ? "float64" : "int32";
+}
+
+/// The type that to_string() names so. Throws Error for another name.
+constexpr DType dtype_named(std::string_view name) {
+  for (const DType dtype : {DType::float32, DType::float64, DType::int32}) {
+    if (name == to_string(dtype)) return dtype;
+  }
+  fail("dtype: must be float32, float64 or int32; got {}", name);
 }
 
 /// The DType of float, double or std::int32_t; no other type compiles.

@@ -26,7 +26,7 @@ void set_threads(std::int64_t n);
 
 /// Loops of fewer elementary operations than this (about 5 µs on one core) run serially, because a parallel region
 /// would cost more than it saves.
-inline constexpr std::int64_t kParallelWork = 32768;
+inline constexpr std::int64_t kMinParallelWork = 32768;
 
 /// Calls body(begin, end) on contiguous parts of [0, n), one per thread. `work` is the cost of one index in elementary
 /// operations. Where the parts begin and end depends on the number of threads, so the body must process each index
@@ -34,7 +34,7 @@ inline constexpr std::int64_t kParallelWork = 32768;
 template <class Body>
 void parallel_ranges(std::int64_t n, std::int64_t work, const Body& body) {
   const int team = threads();
-  if (team == 1 || n <= 1 || n * std::max<std::int64_t>(work, 1) < kParallelWork || omp_in_parallel()) {
+  if (team == 1 || n <= 1 || n * std::max<std::int64_t>(work, 1) < kMinParallelWork || omp_in_parallel()) {
     if (n > 0) body(std::int64_t{0}, n);
     return;
   }
@@ -96,10 +96,10 @@ inline std::int64_t workers(std::int64_t n) {
   return omp_in_parallel() ? std::min<std::int64_t>(n, 1) : std::min<std::int64_t>(n, threads());
 }
 
-/// Calls body(i) or body(i, worker) once for every i in [0, n), for bodies that each do a whole block of work. `work` is
-/// the cost of one call in elementary operations. 0 <= worker < workers(n), and concurrent calls have different workers,
-/// so `worker` can index per-thread scratch. omp_get_thread_num() cannot: if the caller is already in a parallel region,
-/// the loop runs serially, and that function still returns the thread's number in the caller's team.
+/// Calls body(i) or body(i, worker) once for every i in [0, n), for bodies that each do a whole block of work. `work`
+/// is the cost of one call in elementary operations. 0 <= worker < workers(n), and concurrent calls have different
+/// workers, so `worker` can index per-thread scratch. omp_get_thread_num() cannot: if the caller is already in a
+/// parallel region, the loop runs serially, and that function still returns the thread's number in the caller's team.
 template <class Body>
 void parallel_for(std::int64_t n, std::int64_t work, const Body& body) {
   const auto call = [&](std::int64_t i, std::int64_t worker) {
@@ -110,7 +110,7 @@ void parallel_for(std::int64_t n, std::int64_t work, const Body& body) {
     }
   };
   const int team = threads();
-  if (team == 1 || n <= 1 || n * std::max<std::int64_t>(work, 1) < kParallelWork || omp_in_parallel()) {
+  if (team == 1 || n <= 1 || n * std::max<std::int64_t>(work, 1) < kMinParallelWork || omp_in_parallel()) {
     for (std::int64_t i = 0; i < n; ++i) call(i, 0);
     return;
   }

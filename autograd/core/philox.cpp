@@ -19,9 +19,10 @@ std::uint64_t fnv1a(std::string_view name) {
 
 }  // namespace
 
-// Three chained Philox blocks, with the seed as key, absorb (purpose, a), b and c. The 128 bits of the last block become
-// the stream's key and the upper half of its counter (salt).
-RandomStream::RandomStream(std::uint64_t seed, Purpose purpose, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+// Three chained Philox blocks, with the seed as key, absorb (purpose, a), b and c. The 128 bits of the last block
+// become the stream's key and the upper half of its counter (salt).
+RandomStream::RandomStream(std::uint64_t seed, RandomPurpose purpose, std::uint64_t a, std::uint64_t b,
+                           std::uint64_t c) {
   const std::array<std::uint32_t, 2> key = words(seed);
   std::array<std::uint32_t, 4> state = philox({static_cast<std::uint32_t>(purpose), 0, words(a)[0], words(a)[1]}, key);
   for (const std::uint64_t word : {b, c}) {
@@ -33,7 +34,7 @@ RandomStream::RandomStream(std::uint64_t seed, Purpose purpose, std::uint64_t a,
   salt_ = {state[2], state[3]};
 }
 
-RandomStream::RandomStream(std::uint64_t seed, Purpose purpose, std::string_view name)
+RandomStream::RandomStream(std::uint64_t seed, RandomPurpose purpose, std::string_view name)
     : RandomStream(seed, purpose, fnv1a(name), name.size()) {}
 
 std::uint64_t RandomStream::bits64(std::uint64_t index) const {

@@ -23,7 +23,7 @@ constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> count
 
 /// What a stream is used for. Streams of different purposes are independent. The numeric values enter every stream, so
 /// changing one changes the results of existing runs.
-enum class Purpose : std::uint32_t {
+enum class RandomPurpose : std::uint32_t {
   initialize = 1,
   shuffle = 2,
   dropout = 3,
@@ -39,9 +39,10 @@ enum class Purpose : std::uint32_t {
 /// Thread safety: immutable and cheap to copy.
 class RandomStream {
  public:
-  RandomStream(std::uint64_t seed, Purpose purpose, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0);
+  RandomStream(std::uint64_t seed, RandomPurpose purpose, std::uint64_t a = 0, std::uint64_t b = 0,
+               std::uint64_t c = 0);
   /// The stream of a name, for a parameter's initial values.
-  RandomStream(std::uint64_t seed, Purpose purpose, std::string_view name);
+  RandomStream(std::uint64_t seed, RandomPurpose purpose, std::string_view name);
 
   /// The four words at indices 4·block … 4·block + 3: what kernels draw, one block at a time.
   std::array<std::uint32_t, 4> block(std::uint64_t block) const {

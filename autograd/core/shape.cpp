@@ -49,7 +49,8 @@ Shape broadcast(const char* op, const Shape& a, const Shape& b) {
   for (int axis = 1; axis <= rank; ++axis) {
     const std::int64_t m = axis <= a.rank() ? a[-axis] : 1;
     const std::int64_t n = axis <= b.rank() ? b[-axis] : 1;
-    check(m == n || m == 1 || n == 1, "{}: shapes aligned at the last axis must have extents that are equal or 1; got {} and {}", op, a, b);
+    check(m == n || m == 1 || n == 1,
+          "{}: shapes aligned at the last axis must have extents that are equal or 1; got {} and {}", op, a, b);
     extents[static_cast<std::size_t>(rank - axis)] = m == 1 ? n : m;
   }
   return Shape(std::span<const std::int64_t>(extents.data(), static_cast<std::size_t>(rank)));

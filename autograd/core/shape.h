@@ -1,4 +1,4 @@
-// Shape: up to five extents of a dense row-major tensor; the last axis varies fastest in memory.
+// Shape: up to five extents of a dense row-major tensor; the last axis varies fastest in memory. A plain value.
 #pragma once
 
 #include <array>

@@ -34,8 +34,8 @@ namespace {
 
 using detail::Block;
 
-// Sizes are rounded up to one of eight size classes per power of two, which wastes at most 12.5 % (at least 64 bytes are
-// taken): 64, 128, … 512, 576, 640, … 1024, 1152, …
+// Sizes are rounded up to one of eight size classes per power of two, which wastes at most 12.5 % (at least 64 bytes
+// are taken): 64, 128, … 512, 576, 640, … 1024, 1152, …
 struct SizeClass {
   int index;
   std::int64_t capacity;
@@ -54,8 +54,8 @@ SizeClass size_class(std::int64_t bytes) {
 constexpr std::size_t kHeader = 64, kHugePage = 2 << 20;
 static_assert(sizeof(Block) <= kHeader);
 
-// Blocks of 4 MiB and more begin at a huge-page boundary. Their header is allocated separately: in front of the data, it
-// would make the block extend into one more page.
+// Blocks of 4 MiB and more begin at a huge-page boundary. Their header is allocated separately: in front of the data,
+// it would make the block extend into one more page.
 bool is_large(std::int64_t capacity) { return capacity >= static_cast<std::int64_t>(2 * kHugePage); }
 
 // Maps memory at a huge-page boundary, backed by transparent huge pages if the operating system provides them. Null if
@@ -125,9 +125,9 @@ class FreeList {
   Block *newest_ = nullptr, *oldest_ = nullptr;
 };
 
-// Free blocks are kept for requests of the same size. If shapes change from step to step, blocks of sizes that are never
-// requested again would accumulate. Before the pool takes memory from the system, it therefore returns the blocks that
-// have been free for longest, until it holds at most 1.5 times the memory that was ever in use at once.
+// Free blocks are kept for requests of the same size. If shapes change from step to step, blocks of sizes that are
+// never requested again would accumulate. Before the pool takes memory from the system, it therefore returns the blocks
+// that have been free for longest, until it holds at most 1.5 times the memory that was ever in use at once.
 class Pool {
  public:
   Block* take(std::int64_t bytes) {
@@ -195,9 +195,9 @@ class Pool {
       release_to(0);
       block = allocate(size);
     }
-    check<OutOfMemory>(block != nullptr,
-                       "memory: {} bytes could not be allocated; use a smaller model, batch_size or block_size",
-                       size.capacity);
+    check<OutOfMemoryError>(block != nullptr,
+                            "memory: {} bytes could not be allocated; use a smaller model, batch_size or block_size",
+                            size.capacity);
     reserved_ += size.capacity;
     return block;
   }

@@ -20,7 +20,7 @@
 namespace maki {
 
 /// The system refused the memory for a tensor.
-class OutOfMemory : public Error {
+class OutOfMemoryError : public Error {
  public:
   using Error::Error;
 };
@@ -32,8 +32,8 @@ struct Block;
 class Storage {
  public:
   Storage() = default;
-  /// Takes a block of at least `bytes` bytes. Throws Error unless 0 <= bytes <= 2^61, and OutOfMemory if the system
-  /// refuses the memory even after all free blocks were returned to it.
+  /// Takes a block of at least `bytes` bytes. Throws Error unless 0 <= bytes <= 2^61, and OutOfMemoryError if the
+  /// system refuses the memory even after all free blocks were returned to it.
   explicit Storage(std::int64_t bytes);
   Storage(const Storage& other) noexcept;
   Storage(Storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}

@@ -51,6 +51,8 @@ void unary_forward_block(UnaryOp f, std::int64_t n, const T* x, T* y) {
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Gelu(d, v); });
     case UnaryOp::gelu_tanh:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return GeluTanh(d, v); });
+    case UnaryOp::abs:
+      return map(n, x, y, [](auto, auto v) HWY_ATTR { return hn::Abs(v); });
   }
 }
 
@@ -84,6 +86,11 @@ void unary_backward_block(UnaryOp f, std::int64_t n, const T* kept, const T* dy,
       return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR { return GeluDerivative(d, x); });
     case UnaryOp::gelu_tanh:
       return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR { return GeluTanhDerivative(d, x); });
+    case UnaryOp::abs:  // the sign of x; x itself where x is 0 or NaN
+      return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR {
+        const auto sign = hn::CopySign(hn::Set(d, T{1}), x);
+        return hn::IfThenElse(hn::Gt(hn::Abs(x), hn::Zero(d)), sign, x);
+      });
   }
 }
 
@@ -108,7 +115,7 @@ MAKI_EXPORT(scale_block);
 
 namespace {
 // Elementary operations per element, which decide whether a parallel region pays.
-constexpr std::int64_t work(UnaryOp f) { return f == UnaryOp::relu || f == UnaryOp::sqrt ? 1 : 8; }
+constexpr std::int64_t work(UnaryOp f) { return f == UnaryOp::relu || f == UnaryOp::sqrt || f == UnaryOp::abs ? 1 : 8; }
 }  // namespace
 
 template <class T>

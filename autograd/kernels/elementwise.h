@@ -8,7 +8,7 @@
 
 namespace maki::kernels {
 
-enum class UnaryOp : std::uint8_t { exp, log, sqrt, tanh, sigmoid, relu, silu, gelu, gelu_tanh };
+enum class UnaryOp : std::uint8_t { exp, log, sqrt, tanh, sigmoid, relu, silu, gelu, gelu_tanh, abs };
 
 /// Whether the derivative is computed from the output y = f(x), which an op then saves for backward, instead of the
 /// input x. Where the output suffices it costs no memory, because the next op usually saves it as its own input.

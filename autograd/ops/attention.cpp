@@ -16,7 +16,7 @@ namespace {
 struct Problem {
   kernels::AttentionShape shape;
   Tensor key_mask;
-  RandomStream stream{0, Purpose::dropout};
+  RandomStream stream{0, RandomPurpose::dropout};
 
   // The shape as kernels take it. Its pointers refer to this object, which must outlive it.
   kernels::AttentionShape bound() const {
@@ -60,13 +60,13 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
                   .key_mask = mask};
   if (Tape* const tape = Tape::current(); tape != nullptr && options.dropout > 0) {
     problem.shape.dropout = options.dropout;
-    problem.stream = tape->next_stream(Purpose::dropout);
+    problem.stream = tape->next_stream(RandomPurpose::dropout);
   }
   return problem;
 }
 
-// Where q, k and v are, C = width columns each: q in columns [0, C) of rows of q_width columns; k and v from columns k_at
-// and v_at on, in rows of kv_width columns.
+// Where q, k and v are, C = width columns each: q in columns [0, C) of rows of q_width columns; k and v from columns
+// k_at and v_at on, in rows of kv_width columns.
 struct Layout {
   std::int64_t width, q_width, kv_width, k_at, v_at;
 };

@@ -8,8 +8,8 @@
 
 namespace maki {
 
-/// a ∘ b in the shape that both broadcast to; records nothing. Throws Error, naming the op, if types differ or shapes do
-/// not broadcast.
+/// a ∘ b in the shape that both broadcast to; records nothing. Throws Error, naming the op, if types differ or shapes
+/// do not broadcast.
 Tensor broadcast_binary(const char* name, kernels::BinaryOp op, const Tensor& a, const Tensor& b);
 
 /// The gradient of an op's output: its elements and its shape.

@@ -2,8 +2,12 @@
 // kernels/elementwise.cpp and kernels/activation-inl.h.
 #include "autograd/kernels/elementwise.h"
 
+#include <cmath>
+
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/dropout.h"
+#include "autograd/kernels/power.h"
+#include "autograd/kernels/select.h"
 #include "autograd/ops.h"
 #include "autograd/ops/broadcast.h"
 #include "autograd/ops/common.h"
@@ -114,6 +118,18 @@ Tensor unary(const char* name, UnaryOp f, const Tensor& x) {
 
 Tensor neg(const Tensor& x) { return scaled("neg", x, -1); }
 Tensor scale(const Tensor& x, double factor) { return scaled("scale", x, factor); }
+
+// A number becomes a tensor of one element, which is broadcast. Multiplying by 1 / b would not give the bits of a / b.
+Tensor operator+(const Tensor& a, double b) { return add(a, full({}, a.dtype(), b)); }
+Tensor operator-(const Tensor& a, double b) { return sub(a, full({}, a.dtype(), b)); }
+Tensor operator*(const Tensor& a, double b) { return scale(a, b); }
+Tensor operator/(const Tensor& a, double b) { return div(a, full({}, a.dtype(), b)); }
+Tensor operator+(double a, const Tensor& b) { return add(full({}, b.dtype(), a), b); }
+Tensor operator-(double a, const Tensor& b) { return sub(full({}, b.dtype(), a), b); }
+Tensor operator*(double a, const Tensor& b) { return scale(b, a); }
+Tensor operator/(double a, const Tensor& b) { return div(full({}, b.dtype(), a), b); }
+Tensor operator-(const Tensor& x) { return neg(x); }
+
 Tensor exp(const Tensor& x) { return unary("exp", UnaryOp::exp, x); }
 Tensor log(const Tensor& x) { return unary("log", UnaryOp::log, x); }
 Tensor sqrt(const Tensor& x) { return unary("sqrt", UnaryOp::sqrt, x); }
@@ -123,6 +139,81 @@ Tensor relu(const Tensor& x) { return unary("relu", UnaryOp::relu, x); }
 Tensor silu(const Tensor& x) { return unary("silu", UnaryOp::silu, x); }
 Tensor gelu(const Tensor& x, Gelu form) {
   return unary("gelu", form == Gelu::erf ? UnaryOp::gelu : UnaryOp::gelu_tanh, x);
+}
+Tensor abs(const Tensor& x) { return unary("abs", UnaryOp::abs, x); }
+
+Tensor pow(const Tensor& x, double exponent) {
+  check_floating("pow", x);
+  check(std::isfinite(exponent), "pow: the exponent must be finite; got {}", exponent);
+  Tensor y = empty_like(x);
+  dispatch(x.dtype(), [&]<class T>() { kernels::power_forward(x.numel(), x.data<T>(), exponent, y.data<T>()); });
+  return record("pow", y, {x}, [x = x.detach(), exponent](Grads& g) {
+    dispatch(x.dtype(), [&]<class T>() {
+      const Sink<T> dx = g.in<T>(0);
+      if (dx) kernels::power_backward(x.numel(), x.data<T>(), exponent, g.out<T>(), dx);
+    });
+  });
+}
+
+Tensor clamp(const Tensor& x, double low, double high) {
+  check_floating("clamp", x);
+  check(low <= high, "clamp: low must not be above high; got {} and {}", low, high);  // false for NaN, too
+  Tensor y = empty_like(x);
+  dispatch(x.dtype(), [&]<class T>() {
+    kernels::clamp_forward(x.numel(), x.data<T>(), static_cast<T>(low), static_cast<T>(high), y.data<T>());
+  });
+  return record("clamp", y, {x}, [x = x.detach(), low, high](Grads& g) {
+    dispatch(x.dtype(), [&]<class T>() {
+      const Sink<T> dx = g.in<T>(0);
+      const T least = static_cast<T>(low), most = static_cast<T>(high);
+      if (dx) kernels::clamp_backward(x.numel(), x.data<T>(), least, most, g.out<T>(), dx);
+    });
+  });
+}
+
+namespace {
+
+// Delivers dy where the mask selects, summed over the axes along which the input of shape `to` was repeated.
+template <class T>
+void send_selected(kernels::Where selected, const OutputGradient<T>& dy, const Tensor& mask, const Shape& to,
+                   Sink<T> sink) {
+  const auto select_into = [&](Sink<T> into) {
+    const kernels::BroadcastPlan plan = kernels::plan_broadcast(mask.shape(), dy.shape, dy.shape);
+    kernels::select(plan, mask.data<std::int32_t>(), selected, dy.data, kernels::Others::become_zero, into);
+  };
+  if (to.numel() == dy.shape.numel()) {
+    select_into(sink);
+    return;
+  }
+  Tensor share = empty(dy.shape, dtype_of<T>());
+  select_into(Sink<T>{share.data<T>(), false});
+  send_broadcast(OutputGradient<T>{std::as_const(share).data<T>(), dy.shape}, 1, to, sink);
+}
+
+}  // namespace
+
+Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
+  check_integers("where", "the mask", mask);
+  check_same_type("where", a, b);
+  Tensor y = empty(broadcast("where", mask.shape(), broadcast("where", a.shape(), b.shape())), a.dtype());
+  const Shape to_a = a.shape(), to_b = b.shape(), shape = y.shape();
+  using kernels::Where, kernels::Others;
+  dispatch(a.dtype(), [&]<class T>() {
+    const auto put = [&](Where selected, const Tensor& from, Others others) {
+      const kernels::BroadcastPlan plan = kernels::plan_broadcast(mask.shape(), from.shape(), shape);
+      const Sink<T> sink{y.data<T>(), false};
+      kernels::select(plan, mask.data<std::int32_t>(), selected, from.data<T>(), others, sink);
+    };
+    put(Where::nonzero, a, Others::stay);
+    put(Where::zero, b, Others::stay);
+  });
+  return record("where", y, {a, b}, [mask, to_a, to_b, shape, dtype = a.dtype()](Grads& g) {
+    dispatch(dtype, [&]<class T>() {
+      const OutputGradient<T> dy{g.out<T>(), shape};
+      if (const Sink<T> da = g.in<T>(0)) send_selected(Where::nonzero, dy, mask, to_a, da);
+      if (const Sink<T> db = g.in<T>(1)) send_selected(Where::zero, dy, mask, to_b, db);
+    });
+  });
 }
 
 namespace {
@@ -157,7 +248,7 @@ Tensor dropout(const Tensor& x, double p) {
   check(p >= 0 && p < 1, "dropout: p must be in [0, 1); got {}", p);
   Tape* const tape = Tape::current();
   if (tape == nullptr || p == 0) return x;
-  const RandomStream stream = tape->next_stream(Purpose::dropout);
+  const RandomStream stream = tape->next_stream(RandomPurpose::dropout);
   Tensor y = empty_like(x);
   const std::int64_t n = x.numel();
   dispatch(x.dtype(), [&]<class T>() { kernels::dropout(n, x.data<T>(), p, stream, Sink<T>{y.data<T>(), false}); });

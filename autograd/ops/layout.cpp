@@ -1,22 +1,16 @@
-// Transposition, concatenation and slicing: copies, whose backward copies the gradient back.
+// Transposition, concatenation, slicing and gathering: copies, whose backward copies the gradient back.
 #include "autograd/kernels/layout.h"
 
 #include <array>
 #include <utility>
 
 #include "autograd/ops.h"
+#include "autograd/ops/axes.h"
 #include "autograd/ops/common.h"
 #include "autograd/tape.h"
 
 namespace maki {
 namespace {
-
-// The product of extents [begin, end).
-std::int64_t product(const Shape& shape, int begin, int end) {
-  std::int64_t n = 1;
-  for (int axis = begin; axis < end; ++axis) n *= shape[axis];
-  return n;
-}
 
 // The number of parts of concat() is limited because its closure keeps their widths in an array of fixed size, so that
 // recording allocates nothing.
@@ -88,6 +82,26 @@ Tensor concat(std::initializer_list<Tensor> parts, int axis) {
   return concat(std::span<const Tensor>(parts.begin(), parts.size()), axis);
 }
 
+// Every part gets an axis of extent 1, by reshape, along which concat() joins them; that is also the recorded node.
+Tensor stack(std::span<const Tensor> parts, int axis) {
+  check(!parts.empty() && parts.size() <= kMaxParts, "stack: takes 1 to {} parts; got {}", kMaxParts, parts.size());
+  const Shape& first = parts[0].shape();
+  const int rank = first.rank(), at = axis < 0 ? axis + rank + 1 : axis;
+  check(rank < Shape::kMaxRank && at >= 0 && at <= rank,
+        "stack: the new axis must be in [{}, {}], and the parts may have at most {} axes; got axis {} for {}",
+        -rank - 1, rank, Shape::kMaxRank - 1, axis, first);
+  std::array<Tensor, kMaxParts> rows;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    check_same_type("stack", parts[0], parts[i]);
+    check(parts[i].shape() == first, "stack: all parts must have one shape; got {} and {}", first, parts[i].shape());
+    rows[i] = reshape(parts[i], with_inserted(first, at, 1));
+  }
+  return concat(std::span<const Tensor>(rows.data(), parts.size()), at);
+}
+Tensor stack(std::initializer_list<Tensor> parts, int axis) {
+  return stack(std::span<const Tensor>(parts.begin(), parts.size()), axis);
+}
+
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
   check_floating("slice", x);
   const Shape& from = x.shape();
@@ -110,6 +124,31 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end) {
         kernels::zero_rows(rows, stride - before - width, dx.data + before + width, stride);
       }
       kernels::copy_rows(rows, width, g.out<T>(), width, Sink<T>{dx.data + before, dx.add}, stride);
+    });
+  });
+}
+
+Tensor gather(const Tensor& x, int axis, const Tensor& ids) {
+  check_floating("gather", x);
+  check_integers("gather", "ids", ids);
+  const Shape &from = x.shape(), &to = ids.shape();
+  const int at = from.normalize(axis);
+  check(to.rank() == from.rank() && to.with(at, 0) == from.with(at, 0),
+        "gather: ids must have the shape of x except along axis {}; got x {} and ids {}", at, from, to);
+  if (const auto bad = first_outside(ids, from[at])) {
+    fail("gather: ids must be in [0, {}), the extent of axis {} of x; got {} at index {} of ids of shape {}", from[at],
+         at, ids.data<std::int32_t>()[*bad], *bad, to);
+  }
+  const kernels::AlongAxis shape = along(from, at);
+  const std::int64_t count = to[at];
+  Tensor y = empty(to, x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    kernels::gather_forward(shape, count, x.data<T>(), ids.data<std::int32_t>(), y.data<T>());
+  });
+  return record("gather", y, {x}, [shape, count, ids, dtype = x.dtype()](Grads& g) {
+    dispatch(dtype, [&]<class T>() {
+      const Sink<T> dx = g.in<T>(0);
+      if (dx) kernels::gather_backward(shape, count, ids.data<std::int32_t>(), g.out<T>(), dx);
     });
   });
 }

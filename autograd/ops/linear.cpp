@@ -9,8 +9,8 @@
 namespace maki {
 namespace {
 
-// The sizes of a matmul: [m, n] = op(A) [m, k] · op(B) [k, n] for each item of the batch. An operand that all items share
-// has stride 0.
+// The sizes of a matmul: [m, n] = op(A) [m, k] · op(B) [k, n] for each item of the batch. An operand that all items
+// share has stride 0.
 struct Product {
   std::int64_t batch, m, n, k;
   bool transpose_a, transpose_b;

@@ -1,33 +1,20 @@
-// Token embeddings, and the cross-entropy of predicted tokens. The formulas are in kernels/embedding.h and
-// kernels/cross_entropy.h.
+// Token embeddings, one-hot vectors, and losses: the cross-entropy of predicted tokens, the mean squared error. The
+// formulas are in kernels/embedding.h and kernels/cross_entropy.h.
 #include <algorithm>
-#include <optional>
 
+#include "autograd/core/parallel.h"
 #include "autograd/kernels/cross_entropy.h"
+#include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/embedding.h"
+#include "autograd/kernels/reduce.h"
 #include "autograd/ops.h"
+#include "autograd/ops/axes.h"
+#include "autograd/ops/broadcast.h"
 #include "autograd/ops/common.h"
 #include "autograd/ops/products.h"
 #include "autograd/tape.h"
 
 namespace maki {
-namespace {
-
-void check_integers(const char* op, const char* what, const Tensor& x) {
-  check(static_cast<bool>(x), "{}: {} must hold values; got an empty tensor", op, what);
-  check(x.dtype() == DType::int32, "{}: {} must be int32; got {}", op, what, to_string(x.dtype()));
-}
-
-// The index of the first id that is neither in [0, n) nor `allowed`.
-std::optional<std::int64_t> first_outside(const Tensor& ids, std::int64_t n, std::optional<std::int32_t> allowed) {
-  const auto values = ids.values<std::int32_t>();
-  const auto bad = std::ranges::find_if(
-      values, [&](std::int32_t id) { return (id < 0 || id >= n) && !(allowed && id == *allowed); });
-  if (bad == values.end()) return std::nullopt;
-  return bad - values.begin();
-}
-
-}  // namespace
 
 Tensor embedding(const Tensor& table, const Tensor& ids) {
   check_floating("embedding", table);
@@ -37,14 +24,11 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
         ids.shape());
   const kernels::EmbeddingShape shape{
       .vocabulary = table.shape()[0], .cols = table.shape()[1], .id_count = ids.numel()};
-  if (const auto bad = first_outside(ids, shape.vocabulary, std::nullopt)) {
+  if (const auto bad = first_outside(ids, shape.vocabulary)) {
     fail("embedding: ids must be in [0, {}), the rows of the table; got {} at index {} of ids of shape {}",
          shape.vocabulary, ids.data<std::int32_t>()[*bad], *bad, ids.shape());
   }
-  std::int64_t extents[Shape::kMaxRank];
-  const auto end = std::ranges::copy(ids.shape().extents(), extents).out;
-  *end = shape.cols;
-  Tensor y = empty(Shape(std::span<const std::int64_t>(extents, end + 1)), table.dtype());
+  Tensor y = empty(with_inserted(ids.shape(), ids.shape().rank(), shape.cols), table.dtype());
   dispatch(table.dtype(), [&]<class T>() {
     kernels::embedding_forward(shape, table.data<T>(), ids.data<std::int32_t>(), y.data<T>());
   });
@@ -58,10 +42,57 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
   });
 }
 
+Tensor one_hot(const Tensor& ids, std::int64_t classes, DType dtype) {
+  check_integers("one_hot", "ids", ids);
+  check(classes >= 0, "one_hot: the number of classes must not be negative; got {}", classes);
+  check(ids.shape().rank() < Shape::kMaxRank, "one_hot: ids may have at most {} axes; got {}", Shape::kMaxRank - 1,
+        ids.shape());
+  check(dtype != DType::int32, "one_hot: the type must be float32 or float64; got int32");
+  if (const auto bad = first_outside(ids, classes)) {
+    fail("one_hot: ids must be in [0, {}), the classes; got {} at index {} of ids of shape {}", classes,
+         ids.data<std::int32_t>()[*bad], *bad, ids.shape());
+  }
+  Tensor y = empty(with_inserted(ids.shape(), ids.shape().rank(), classes), dtype);
+  dispatch(dtype, [&]<class T>() {
+    T* const rows = y.data<T>();
+    const std::int32_t* const id = ids.data<std::int32_t>();
+    parallel_ranges(ids.numel(), classes, [=](std::int64_t begin, std::int64_t end) {
+      std::fill(rows + begin * classes, rows + end * classes, T{0});
+      for (std::int64_t i = begin; i < end; ++i) rows[i * classes + id[i]] = 1;
+    });
+  });
+  return y;
+}
+
+// loss = factor · Σ (x − t)²; dx = 2 · factor · (x − t) · dy, and the target's gradient is −dx. The difference is
+// saved.
+Tensor mse(const Tensor& prediction, const Tensor& target, const MeanSquaredError& options) {
+  check_same_type("mse", prediction, target);
+  check(prediction.shape() == target.shape(),
+        "mse: prediction and target must have the same shape, because nothing is broadcast; got {} and {}",
+        prediction.shape(), target.shape());
+  const std::int64_t n = prediction.numel();
+  const double factor = options.sum ? 1 : 1 / static_cast<double>(std::max<std::int64_t>(n, 1));
+  const Tensor difference = broadcast_binary("mse", kernels::BinaryOp::sub, prediction, target);
+  const Tensor squares = broadcast_binary("mse", kernels::BinaryOp::mul, difference, difference);
+  const kernels::ReductionPlan plan = kernels::plan_reduction({n}, 1);
+  Tensor loss = empty({}, difference.dtype()), scratch = empty({kernels::reduction_scratch(plan)}, DType::float64);
+  dispatch(loss.dtype(), [&]<class T>() {
+    kernels::sum(plan, squares.data<T>(), factor, scratch.data<double>(), Sink<T>{loss.data<T>(), false});
+  });
+  return record("mse", loss, {prediction, target}, [n, difference, factor](Grads& g) {
+    dispatch(difference.dtype(), [&]<class T>() {
+      const double share = 2 * factor * static_cast<double>(*g.out<T>());
+      if (const Sink<T> dx = g.in<T>(0)) kernels::scale(n, difference.data<T>(), static_cast<T>(share), dx);
+      if (const Sink<T> dt = g.in<T>(1)) kernels::scale(n, difference.data<T>(), static_cast<T>(-share), dt);
+    });
+  });
+}
+
 namespace {
 
-// A cross-entropy without its logits. The loss is `factor` times the sum over the rows. `rows` points to the elements of
-// the targets, which must stay alive.
+// A cross-entropy without its logits. The loss is `factor` times the sum over the rows. `rows` points to the elements
+// of the targets, which must stay alive.
 struct CrossEntropyProblem {
   kernels::CrossEntropyRows rows;
   double factor;
@@ -129,8 +160,8 @@ constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20;
 
 // The part [rows, columns] of the logits that is processed at once. Forward uses whole rows. Backward uses as many rows
 // as it can with at least kGemmChain columns, usually all, so that the weight's gradient takes one product per chunk of
-// columns. Sums over rows or columns are cut only at multiples of kGemmChain, between two chains of the product, so that
-// both gradients are bit-identical to those without chunks.
+// columns. Sums over rows or columns are cut only at multiples of kGemmChain, between two chains of the product, so
+// that both gradients are bit-identical to those without chunks.
 struct Chunk {
   std::int64_t rows, columns;
 };

@@ -1,10 +1,14 @@
-// Sums and means. Backward broadcasts the gradient along the axes that were summed.
+// Sums, means and maxima. Backward broadcasts the gradient along the axes that were summed, or sends it to the place of
+// the maximum.
 #include "autograd/kernels/reduce.h"
 
 #include <array>
+#include <limits>
 
+#include "autograd/kernels/along_axis.h"
 #include "autograd/kernels/broadcast.h"
 #include "autograd/ops.h"
+#include "autograd/ops/axes.h"
 #include "autograd/ops/common.h"
 #include "autograd/tape.h"
 
@@ -72,6 +76,40 @@ Tensor mean(const Tensor& x, std::span<const int> axes, bool keep_axes) {
 }
 Tensor mean(const Tensor& x, std::initializer_list<int> axes, bool keep_axes) {
   return mean(x, std::span<const int>(axes.begin(), axes.size()), keep_axes);
+}
+
+namespace {
+
+// The places of the maxima along an axis, int32, in the shape of x without the axis.
+Tensor places_of_maxima(const char* name, const Tensor& x, int axis, bool keep_axis) {
+  check_floating(name, x);
+  const Shape& from = x.shape();
+  const int at = from.normalize(axis);
+  check(from[at] >= 1 && from[at] <= std::numeric_limits<std::int32_t>::max(),
+        "{}: the axis must have 1 to {} elements; got axis {} of {}", name, std::numeric_limits<std::int32_t>::max(),
+        axis, from);
+  Tensor places = empty(without(from, 1u << at, keep_axis), DType::int32);
+  dispatch(x.dtype(), [&]<class T>() { kernels::argmax(along(from, at), x.data<T>(), places.data<std::int32_t>()); });
+  return places;
+}
+
+}  // namespace
+
+Tensor argmax(const Tensor& x, int axis, bool keep_axis) { return places_of_maxima("argmax", x, axis, keep_axis); }
+
+Tensor max(const Tensor& x, int axis, bool keep_axis) {
+  const Tensor places = places_of_maxima("max", x, axis, keep_axis);
+  const kernels::AlongAxis shape = along(x.shape(), x.shape().normalize(axis));
+  Tensor y = empty(places.shape(), x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    kernels::gather_forward(shape, 1, x.data<T>(), places.data<std::int32_t>(), y.data<T>());
+  });
+  return record("max", y, {x}, [shape, places, dtype = x.dtype()](Grads& g) {
+    dispatch(dtype, [&]<class T>() {
+      const Sink<T> dx = g.in<T>(0);
+      if (dx) kernels::gather_backward(shape, 1, places.data<std::int32_t>(), g.out<T>(), dx);
+    });
+  });
 }
 
 }  // namespace maki

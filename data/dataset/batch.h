@@ -1,31 +1,31 @@
 // Batches for training and evaluation: ids [B, T] and targets [B, T], with B = batch_size sequences of T = block_size
 // tokens, written into the caller's memory. The target of a position is the token that follows it.
 //
-// If the tokens consist of several pieces (one per file), a sequence may continue from one piece into the next; otherwise
-// files shorter than a sequence could never be learned from. But a token is never the target of a token of another piece:
-// the last position of a piece has no target.
+// If the tokens consist of several pieces (one per file), a sequence may continue from one piece into the next;
+// otherwise files shorter than a sequence could never be learned from. But a token is never the target of a token of
+// another piece: the last position of a piece has no target.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "data/dataset/sequence_order.h"
 #include "data/tokenizer/tokens.h"
-#include "data/dataset/windows.h"
 
 namespace maki {
 
 /// Marks a position that has no target. It is the default of CrossEntropy::ignored, so the loss ignores the position.
 inline constexpr std::int32_t kIgnoredTarget = -1;
 
-/// Training batches: row r of micro-batch m of step s is sample (s · grad_accum + m) · batch_size + r of Windows, so the
-/// contents are a function of (seed, s, m).
+/// Training batches: row r of micro-batch m of step s is sample (s · grad_accum + m) · batch_size + r of SequenceOrder,
+/// so the contents are a function of (seed, s, m).
 ///
 /// Thread safety: immutable; may be used by several threads at once.
 class TrainBatches {
  public:
-  /// `grad_accum` is the number of micro-batches per step. Throws Error if a size is below 1, and CorpusError if there
-  /// are fewer than block_size + 1 tokens or no piece has two of them.
+  /// `grad_accum` is the number of micro-batches per step. Throws Error unless batch_size >= 1 and grad_accum >= 1, and
+  /// CorpusError unless block_size >= 1, there are at least block_size + 1 tokens and a piece has two of them.
   ///
   /// Requires: the tokens outlive the object.
   TrainBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, std::int64_t grad_accum,
@@ -45,7 +45,7 @@ class TrainBatches {
  private:
   TokenSpan tokens_;
   std::int64_t batch_size_, block_size_, grad_accum_;
-  Windows windows_;
+  SequenceOrder windows_;
 };
 
 /// Evaluation batches: consecutive sequences that cover the text, so that every token except the first of each piece is

@@ -40,18 +40,19 @@ Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t blo
   data.train = encode_pieces(*data.tokenizer, split.train);
   data.val = encode_pieces(*data.tokenizer, split.val);
   const auto require = [&](const char* side, const Tokens& tokens) {
-    check<CorpusError>(
-        static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
-        "{}: the {} text must have at least block_size + 1 = {} tokens; it has {} of {}; give more text, a smaller "
-        "--block-size or another --val-fraction (0: no validation)",
-        fmt::join(corpus.sources, " "), side, block_size + 1, tokens.size(), data.train.size() + data.val.size());
+    check<CorpusError>(static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
+                       "{}: the {} text must have at least block_size + 1 = {} tokens; it has {} of {} in total; give "
+                       "more text, a smaller --block-size or another --val-fraction (0: no validation)",
+                       fmt::join(corpus.sources, " "), side, block_size + 1, tokens.size(),
+                       data.train.size() + data.val.size());
   };
   require("training", data.train);
   if (val_fraction > 0) require("validation", data.val);
   if (corpus.entropy_per_char) {
     const bool all = data.val.empty();
-    data.best_loss = *corpus.entropy_per_char * static_cast<double>(count_code_points(all ? split.train : split.val)) /
-                     static_cast<double>(all ? data.train.size() : data.val.size());
+    data.best_possible_loss = *corpus.entropy_per_char *
+                              static_cast<double>(count_code_points(all ? split.train : split.val)) /
+                              static_cast<double>(all ? data.train.size() : data.val.size());
   }
   return data;
 }

@@ -1,4 +1,6 @@
 // A dataset: the training and validation tokens of a corpus.
+//
+// Thread safety: a dataset may be read on several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +16,12 @@ namespace maki {
 
 struct Dataset {
   std::shared_ptr<const Tokenizer> tokenizer;
-  Tokens train, val;           ///< one piece per file; val is empty if val_fraction is 0
-  std::string corpus_hash;     ///< Corpus::hash
-  std::int64_t characters = 0; ///< of the whole corpus
-  /// The lowest possible loss in nats per validation token (without validation text, per token of the whole text), if it
-  /// is known: for the built-in stories, from the entropy of their grammar.
-  std::optional<double> best_loss;
+  Tokens train, val;            ///< one piece per file; val is empty if val_fraction is 0
+  std::string corpus_hash;      ///< Corpus::hash
+  std::int64_t characters = 0;  ///< of the whole corpus
+  /// The lowest possible loss in nats per validation token (without validation text, per token of the whole text), if
+  /// it is known: for the built-in stories, from the entropy of their grammar.
+  std::optional<double> best_possible_loss;
 };
 
 /// Code points in all pieces of well-formed text together.

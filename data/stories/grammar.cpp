@@ -13,7 +13,7 @@ const std::vector<GrammarBody>& alternative_of(const Grammar& grammar, const Gra
 constexpr std::size_t kUnknown = static_cast<std::size_t>(-1);
 using Values = std::vector<std::size_t>;  // for each variable the alternative that it remembers, or kUnknown
 
-struct Teller {
+struct Derivation {
   const Grammar& grammar;
   const RandomStream& stream;
   std::string& text;
@@ -21,7 +21,7 @@ struct Teller {
   std::uint64_t choices = 0;
   std::size_t characters = 0;
 
-  void tell(const GrammarBody& body) {
+  void derive(const GrammarBody& body) {
     for (const GrammarPart& part : body) {
       if (part.rule < 0) {
         text += part.text;
@@ -32,7 +32,7 @@ struct Teller {
       const std::size_t index = part.draws ? static_cast<std::size_t>(stream.below(choices++, count))
                                            : values[static_cast<std::size_t>(part.variable)];
       if (part.variable >= 0) values[static_cast<std::size_t>(part.variable)] = index;
-      tell(alternative_of(grammar, part, index)[static_cast<std::size_t>(part.field)]);
+      derive(alternative_of(grammar, part, index)[static_cast<std::size_t>(part.field)]);
     }
   }
 };
@@ -42,8 +42,8 @@ struct Teller {
 //   E[literal]     = (0, its length)
 //   E[draw of R]   = (ln n, 0) + Σ_i E[alternative i] / n
 //   E[use of v]    = Σ_i E[alternative i | v = i] / n
-// The last line holds because all choices are independent, so that reaching a use says nothing about the value of v. The
-// exception is a use inside a field of v itself: there `values` holds the alternative.
+// The last line holds because all choices are independent, so that reaching a use says nothing about the value of v.
+// The exception is a use inside a field of v itself: there `values` holds the alternative.
 GrammarExpectation expect(const Grammar& grammar, const GrammarBody& body, Values& values) {
   GrammarExpectation sum;
   for (const GrammarPart& part : body) {
@@ -68,10 +68,10 @@ GrammarExpectation expect(const Grammar& grammar, const GrammarBody& body, Value
 
 }  // namespace
 
-std::size_t tell(const Grammar& grammar, const RandomStream& stream, std::string& text) {
-  Teller teller{grammar, stream, text};
-  teller.tell({GrammarPart::draw(0)});
-  return teller.characters;
+std::size_t derive_text(const Grammar& grammar, const RandomStream& stream, std::string& text) {
+  Derivation derivation{grammar, stream, text};
+  derivation.derive({GrammarPart::draw(0)});
+  return derivation.characters;
 }
 
 GrammarExpectation expectation(const Grammar& grammar) {

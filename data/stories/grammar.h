@@ -10,9 +10,9 @@
 //   {weather}                    draws an alternative and inserts its text
 //   {hero=child.name}            draws a child, remembers it as `hero`, and inserts its name
 //   {hero.he}                    inserts another field of the remembered child, without a further choice
-// A reference without a field means the first one. A line that begins with two spaces continues the alternative above it
-// on a new line of text. The first rule is the root. No field of a rule may contain itself. A variable is drawn exactly
-// once, before it is used, and always from the same rule.
+// A reference without a field means the first one. A line that begins with two spaces continues the alternative above
+// it on a new line of text. The first rule is the root. No field of a rule may contain itself. A variable is drawn
+// exactly once, before it is used, and always from the same rule.
 //
 // Entropy: a derivation is a sequence of independent choices, each uniform over the n alternatives of a rule, so its
 // information is the sum of their ln n. If no two derivations give the same text (which the tests prove), this is also
@@ -75,7 +75,7 @@ Grammar parse_grammar(std::string_view notation);
 
 /// Generates a text and appends it to `text`; the k-th choice uses RandomStream::below() at index k. Returns the number
 /// of code points appended.
-std::size_t tell(const Grammar& grammar, const RandomStream& stream, std::string& text);
+std::size_t derive_text(const Grammar& grammar, const RandomStream& stream, std::string& text);
 
 /// The exact expected values, computed by one traversal of the rules.
 GrammarExpectation expectation(const Grammar& grammar);

@@ -21,8 +21,8 @@ StoryCorpus make_stories(StoryLanguage language, std::int64_t characters) {
   for (std::size_t told = 0; told < static_cast<std::size_t>(characters);) {
     const std::uint64_t story = corpus.story_starts.size();
     corpus.story_starts.push_back(corpus.text.size());
-    const RandomStream stream(kSeed, Purpose::stories, static_cast<std::uint64_t>(language), story);
-    told += tell(grammar, stream, corpus.text) + kEnd.size();
+    const RandomStream stream(kSeed, RandomPurpose::stories, static_cast<std::uint64_t>(language), story);
+    told += derive_text(grammar, stream, corpus.text) + kEnd.size();
     corpus.text += kEnd;
   }
   return corpus;

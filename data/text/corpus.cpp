@@ -5,12 +5,12 @@
 #include <cmath>
 #include <fmt/ranges.h>
 
+#include "data/stories/stories.h"
 #include "data/text/corpus_file.h"
 #include "data/text/directory.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/text/hash.h"
-#include "data/stories/stories.h"
 #include "data/text/utf8.h"
 
 namespace maki {
@@ -19,17 +19,18 @@ namespace {
 constexpr std::int64_t kDefaultStoryCharacters = 2'000'000, kMaxStoryCharacters = 1'000'000'000;
 
 std::string hash_of_files(const Corpus& corpus) {
-  return hash_hex(fmt::format("{} {}", corpus.text_hash, fmt::join(corpus.joins, " ")));
+  return hash128_hex(fmt::format("{} {}", corpus.text_hash, fmt::join(corpus.joins, " ")));
 }
 
 // `source` is, for example, "@stories-ja:50000".
 Corpus load_stories(const std::string& source) {
   const std::size_t colon = source.find(':');
   const std::string name = source.substr(0, colon);
-  check<CorpusError>(name == "@stories" || name == "@stories-ja",
-                     "{0}: the built-in corpora are @stories and @stories-ja, optionally followed by :CHARS for a size; "
-                     "for a file of this name, give ./{0}",
-                     source);
+  check<CorpusError>(
+      name == "@stories" || name == "@stories-ja",
+      "{0}: the built-in corpora are @stories and @stories-ja, optionally followed by :CHARS for a size; for a file of "
+      "this name, give ./{0}",
+      source);
   std::int64_t characters = kDefaultStoryCharacters;
   if (colon != std::string::npos) {
     const char* const end = source.data() + source.size();
@@ -89,7 +90,7 @@ Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions&
   corpus.sources = sources;
   check<CorpusError>(!corpus.text.empty(), "{}: is empty; there is nothing to train on", fmt::join(sources, " "));
   corpus.characters = count_code_points(corpus.text);
-  corpus.text_hash = hash_hex(corpus.text);
+  corpus.text_hash = hash128_hex(corpus.text);
   corpus.hash = corpus.joins.empty() ? corpus.text_hash : hash_of_files(corpus);
   return corpus;
 }

@@ -25,8 +25,8 @@ struct Corpus {
   std::vector<std::string> sources;  ///< as given by the caller
   std::string text;                  ///< well-formed UTF-8: the texts of all files, concatenated without separators
   std::vector<std::size_t> joins;    ///< byte offsets in `text` at which a file ends and the next non-empty one begins
-  /// Identifies the corpus: XXH3-128 in hexadecimal. For one file it is the hash of the text, for several a hash over the
-  /// text and the joins, because the joins determine what is validation text.
+  /// Identifies the corpus: XXH3-128 in hexadecimal. For one file it is the hash of the text, for several a hash over
+  /// the text and the joins, because the joins determine what is validation text.
   std::string hash;
   std::string text_hash;  ///< XXH3-128 of the text alone, in hexadecimal
   std::int64_t characters = 0;
@@ -36,11 +36,12 @@ struct Corpus {
 };
 
 /// Loads a corpus. Sources are files, directories (the text files below them in byte order of their paths, see
-/// list_directory()) and "-" for standard input, in any combination, or else "@stories[:CHARS]" or "@stories-ja[:CHARS]"
-/// alone. Nothing is stripped or normalised, not even a UTF-8 byte-order mark.
+/// list_directory()) and "-" for standard input, in any combination, or else "@stories[:CHARS]" or
+/// "@stories-ja[:CHARS]" alone. Nothing is stripped or normalised, not even a UTF-8 byte-order mark.
 ///
 /// Throws CorpusError if a source is missing, unreadable, compressed or not UTF-8 (with the offset of the first invalid
-/// byte and the encoding, if it is recognised), or if the text is empty; Error if iconv does not know the encoding.
+/// byte and the encoding, if it is recognised), or if the text is empty; Error if iconv does not know the encoding, or
+/// if one is given for the built-in stories.
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options = {});
 
 /// The text of each file, as views of corpus.text, which must outlive them.

@@ -7,7 +7,7 @@
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/text/file_kind.h"
-#include "data/text/shell_word.h"
+#include "data/text/shell_quote.h"
 #include "data/text/utf8.h"
 
 namespace maki {
@@ -31,11 +31,11 @@ struct Arriving {
   std::size_t begin;
 
   bool from_input() const { return path == "-"; }
-  std::string word() const { return from_input() ? "FILE" : shell_word(path); }
+  std::string word() const { return from_input() ? "FILE" : shell_quote(path); }
 };
 
 void check_compression(const Arriving& file, std::string_view bytes) {
-  const Compression* const format = compression_of(bytes);
+  const Compression* const format = detect_compression(bytes);
   if (format == nullptr) return;
   fail<CorpusError>("{}: is compressed ({}); unpack it with: {} {}, or pipe its text in: {} {} | maki train -",
                     file.name, format->name, format->unpack, file.word(), format->print, file.word());
@@ -45,7 +45,7 @@ void check_compression(const Arriving& file, std::string_view bytes) {
 std::string remedy(const Arriving& file, const std::string& encoding) {
   return fmt::format(
       "it seems to be {0}; convert it with: iconv -f {0} -t UTF-8 {1} > {2}, or read it as it is with --encoding {0}",
-      encoding, file.word(), file.from_input() ? "TEXT" : shell_word(file.path + ".utf8"));
+      encoding, file.word(), file.from_input() ? "TEXT" : shell_quote(file.path + ".utf8"));
 }
 
 // Throws unless the bytes are UTF-8, or few enough of them are invalid and the options allow replacing them.
@@ -54,7 +54,7 @@ void check_utf8(Corpus& corpus, const Arriving& file) {
   const auto bad = invalid_utf8(bytes);
   const std::string expected =
       fmt::format("{}: text must be UTF-8{}; ", file.name, bad ? fmt::format(" (byte {} is not)", *bad) : "");
-  const auto encoding = file.options.encoding.empty() ? recognise_encoding(bytes) : std::nullopt;
+  const auto encoding = file.options.encoding.empty() ? detect_encoding(bytes) : std::nullopt;
   const bool certain = encoding && (encoding->starts_with("UTF-") || encoding->starts_with("ISO-2022"));
   if (encoding && (certain || file.options.invalid == InvalidUtf8::error))
     fail<CorpusError>("{}{}", expected, remedy(file, *encoding));

@@ -22,13 +22,13 @@ constexpr std::size_t kBeginning = 1 << 14;
 struct Words {
   const char *one, *many;
 };
-constexpr std::array<Words, kSkippedKinds> kWords = {{{"hidden", "hidden"},
-                                                      {"binary", "binary"},
-                                                      {"compressed", "compressed"},
-                                                      {"excluded", "excluded"},
-                                                      {"directory of runs", "directories of runs"},
-                                                      {"link", "links"},
-                                                      {"pipe or device", "pipes or devices"}}};
+constexpr std::array<Words, kSkipReasons> kWords = {{{"hidden", "hidden"},
+                                                     {"binary", "binary"},
+                                                     {"compressed", "compressed"},
+                                                     {"excluded", "excluded"},
+                                                     {"directory of runs", "directories of runs"},
+                                                     {"link", "links"},
+                                                     {"pipe or device", "pipes or devices"}}};
 
 bool holds_checkpoints(const fs::path& directory) {
   std::error_code error;
@@ -46,22 +46,22 @@ bool any_matches(const std::vector<std::string>& patterns, const fs::path& relat
 }
 
 // Why an entry is skipped; nullopt if it is a file to be read or a directory to descend into.
-std::optional<Skipped> why_skipped(const fs::directory_entry& entry, const fs::path& relative,
-                                   const DirectoryFilter& filter) {
+std::optional<SkipReason> why_skipped(const fs::directory_entry& entry, const fs::path& relative,
+                                      const DirectoryFilter& filter) {
   std::error_code ignored;
-  if (relative.filename().string().starts_with(".")) return Skipped::hidden;
-  if (any_matches(filter.exclude, relative)) return Skipped::excluded;
+  if (relative.filename().string().starts_with(".")) return SkipReason::hidden;
+  if (any_matches(filter.exclude, relative)) return SkipReason::excluded;
   const bool link = entry.is_symlink(ignored);
   if (entry.is_directory(ignored)) {
-    if (link) return Skipped::link;
+    if (link) return SkipReason::link;
     const bool runs = relative.filename() == "runs" || holds_checkpoints(entry.path());
-    return runs ? std::optional(Skipped::run) : std::nullopt;
+    return runs ? std::optional(SkipReason::run) : std::nullopt;
   }
-  if (!entry.is_regular_file(ignored)) return link ? Skipped::link : Skipped::special;
-  if (!filter.include.empty() && !any_matches(filter.include, relative)) return Skipped::excluded;
+  if (!entry.is_regular_file(ignored)) return link ? SkipReason::link : SkipReason::special;
+  if (!filter.include.empty() && !any_matches(filter.include, relative)) return SkipReason::excluded;
   const std::string beginning = read_beginning(entry.path().string(), kBeginning);
-  if (compression_of(beginning) != nullptr) return Skipped::compressed;
-  if (!filter.binary && is_binary(beginning)) return Skipped::binary;
+  if (detect_compression(beginning) != nullptr) return SkipReason::compressed;
+  if (!filter.binary && is_binary(beginning)) return SkipReason::binary;
   return std::nullopt;
 }
 
@@ -69,7 +69,7 @@ std::optional<Skipped> why_skipped(const fs::directory_entry& entry, const fs::p
 
 std::string DirectoryListing::describe_skipped() const {
   std::vector<std::string> parts;
-  for (std::size_t kind = 0; kind < kSkippedKinds; ++kind) {
+  for (std::size_t kind = 0; kind < kSkipReasons; ++kind) {
     if (skipped[kind] > 0)
       parts.push_back(fmt::format("{} {}", skipped[kind], skipped[kind] == 1 ? kWords[kind].one : kWords[kind].many));
   }
@@ -92,8 +92,9 @@ DirectoryListing list_directory(const std::string& directory, const DirectoryFil
   }
   check<CorpusError>(!error, "{}: cannot be listed: {}", path.string(), error.message());
   const std::string skipped = listing.describe_skipped();
-  check<CorpusError>(!listing.files.empty(), "{}: contains no text files{}; give a directory with text files in it",
-                     directory, skipped.empty() ? "" : " (skipped: " + skipped + ")");
+  check<CorpusError>(!listing.files.empty(),
+                     "{}: contains no text files to read{}; give a directory with text files in it", directory,
+                     skipped.empty() ? "" : " (skipped: " + skipped + ")");
   std::ranges::sort(listing.files);
   return listing;
 }

@@ -10,30 +10,30 @@
 namespace maki {
 
 /// Why an entry of a directory is skipped; see list_directory().
-enum class Skipped : std::uint8_t { hidden, binary, compressed, excluded, run, link, special };
-inline constexpr std::size_t kSkippedKinds = 7;
+enum class SkipReason : std::uint8_t { hidden, binary, compressed, excluded, run, link, special };
+inline constexpr std::size_t kSkipReasons = 7;
 
 struct DirectoryFilter {
-  /// Glob patterns (data/text/glob.h). A pattern without a / is matched against the file name, a pattern with one against the
-  /// path relative to the directory. An empty `include` accepts every file. `exclude` takes precedence and applies to
-  /// directories as well.
+  /// Glob patterns (data/text/glob.h). A pattern without a / is matched against the file name, a pattern with one
+  /// against the path relative to the directory. An empty `include` accepts every file. `exclude` takes precedence and
+  /// applies to directories as well.
   std::vector<std::string> include = {}, exclude = {};
   bool binary = false;  ///< also accept binary files, for encodings whose text contains zero bytes
 };
 
 struct DirectoryListing {
-  std::vector<std::string> files;  ///< paths, in byte order
-  std::array<std::size_t, kSkippedKinds> skipped{};  ///< number of entries skipped for each reason
+  std::vector<std::string> files;                   ///< paths, in byte order
+  std::array<std::size_t, kSkipReasons> skipped{};  ///< number of entries skipped for each reason
 
   /// A list such as "2 hidden, 1 directory of runs"; empty if nothing was skipped.
   std::string describe_skipped() const;
 };
 
 /// Lists the text files below a directory at any depth, including symbolic links to files. Skips and counts hidden
-/// entries (whose names begin with "."); files that are binary or compressed according to their first bytes; directories
-/// named `runs` and run directories of maki; symbolic links to directories, because they could form loops, and broken
-/// links; pipes and devices; and what the filter excludes. Throws CorpusError if a directory cannot be listed or no file
-/// is left.
+/// entries (whose names begin with "."); files that are binary or compressed according to their first bytes;
+/// directories named `runs` and run directories of maki; symbolic links to directories, because they could form loops,
+/// and broken links; pipes and devices; and what the filter excludes. Throws CorpusError if a directory cannot be
+/// listed or no file is left.
 DirectoryListing list_directory(const std::string& directory, const DirectoryFilter& filter = {});
 
 }  // namespace maki

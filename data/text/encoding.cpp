@@ -15,8 +15,8 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 unsigned char byte_at(std::string_view bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
 
-// At most 1 MiB, which is enough to recognise an encoding. Cut after a line end, which does not split a character in any
-// encoding whose line ends are one byte.
+// At most 1 MiB, which is enough to recognise an encoding. Cut after a line end, which does not split a character in
+// any encoding whose line ends are one byte.
 std::string_view sample_of(std::string_view bytes) {
   constexpr std::size_t kSample = 1 << 20;
   if (bytes.size() <= kSample) return bytes;
@@ -135,7 +135,7 @@ bool is_damaged_utf8(std::string_view bytes) {
 
 }  // namespace
 
-std::optional<std::string> recognise_encoding(std::string_view bytes) {
+std::optional<std::string> detect_encoding(std::string_view bytes) {
   if (auto named = byte_order_mark(bytes)) return named;
   bytes = sample_of(bytes);
   const bool utf8 = !invalid_utf8(bytes);

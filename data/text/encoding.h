@@ -15,7 +15,7 @@ enum class InvalidUtf8 : std::uint8_t { error, replace };
 /// Guesses the encoding of text that is not UTF-8, by its name in iconv: UTF-16 or UTF-32 (if there is a byte-order
 /// mark), UTF-16LE, UTF-16BE, UTF-32LE or UTF-32BE (by the pattern of bytes), ISO-2022-JP, EUC-JP, SHIFT_JIS, CP932,
 /// ISO-8859-1 or WINDOWS-1252. Returns nullopt for UTF-8, for UTF-8 with a few damaged bytes, and if no encoding fits.
-std::optional<std::string> recognise_encoding(std::string_view bytes);
+std::optional<std::string> detect_encoding(std::string_view bytes);
 
 /// Converts text from another encoding to UTF-8, in parts of any size.
 class Decoder {
@@ -26,8 +26,8 @@ class Decoder {
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  /// Decodes `bytes` and appends the result to `text`. An incomplete character at their end is held until the next call.
-  /// Each invalid byte becomes U+FFFD or, with InvalidUtf8::error, throws CorpusError with its offset.
+  /// Decodes `bytes` and appends the result to `text`. An incomplete character at their end is held until the next
+  /// call. Each invalid byte becomes U+FFFD or, with InvalidUtf8::error, throws CorpusError with its offset.
   void push(std::string_view bytes, std::string& text);
   /// Must be called after the last push(): what is then incomplete is invalid.
   void finish(std::string& text);

@@ -20,7 +20,7 @@ constexpr Magic kCompressed[] = {
 
 }  // namespace
 
-const Compression* compression_of(std::string_view beginning) {
+const Compression* detect_compression(std::string_view beginning) {
   for (const Magic& magic : kCompressed) {
     if (beginning.size() > magic.offset && beginning.substr(magic.offset).starts_with(magic.bytes))
       return &magic.format;
@@ -30,7 +30,7 @@ const Compression* compression_of(std::string_view beginning) {
 
 bool is_binary(std::string_view beginning) {
   if (beginning.starts_with("%PDF-")) return true;
-  return beginning.find('\0') != std::string_view::npos && !recognise_encoding(beginning);
+  return beginning.find('\0') != std::string_view::npos && !detect_encoding(beginning);
 }
 
 }  // namespace maki

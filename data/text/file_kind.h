@@ -12,10 +12,10 @@ struct Compression {
 };
 
 /// The format of a compressed file that begins with these bytes; null if it is not a known one. The object is static.
-const Compression* compression_of(std::string_view beginning);
+const Compression* detect_compression(std::string_view beginning);
 
-/// Whether a file that begins with these bytes is certainly not text: it is a PDF file, or it contains a zero byte and is
-/// not recognised as UTF-16 or UTF-32.
+/// Whether a file that begins with these bytes is certainly not text: it is a PDF file, or it contains a zero byte and
+/// is not recognised as UTF-16 or UTF-32.
 bool is_binary(std::string_view beginning);
 
 }  // namespace maki

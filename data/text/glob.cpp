@@ -40,8 +40,8 @@ std::optional<Set> read_set(std::u32string_view pattern, char32_t c) {
 
 bool matches_glob(std::string_view pattern_text, std::string_view name_text) {
   const std::u32string pattern = characters_of(pattern_text), name = characters_of(name_text);
-  // Greedy matching with backtracking to the last *: `star` is its position in the pattern, and it currently matches the
-  // name up to `reached`.
+  // Greedy matching with backtracking to the last *: `star` is its position in the pattern, and it currently matches
+  // the name up to `reached`.
   std::size_t p = 0, n = 0, star = std::u32string::npos, reached = 0;
   while (n < name.size()) {
     std::size_t consumed = 0;  // characters of the pattern that match one character of the name

@@ -33,7 +33,7 @@ void append_printable(std::string& out, char32_t c) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
+std::string escape_unprintable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
@@ -47,7 +47,7 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string shortened(std::string_view text, std::size_t most) {
+std::string truncate_for_message(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
   std::size_t end = most;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // never inside a character

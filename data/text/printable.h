@@ -11,10 +11,10 @@ namespace maki {
 /// Escapes control characters (C0, DEL, C1), like "\n", "\t", "\x1b"; marks that reorder text (U+202A…) and line and
 /// paragraph separators, like "\u202e"; and bytes that are not UTF-8, like "\xff". All other characters are unchanged,
 /// including the backslash.
-std::string printable(std::string_view text);
+std::string escape_unprintable(std::string_view text);
 
 /// Shortens a value for an error message: the text itself if it has at most `most` bytes, else about that many bytes of
 /// it (never part of a UTF-8 character) followed by its size, like "abc… (123 bytes)".
-std::string shortened(std::string_view text, std::size_t most = 80);
+std::string truncate_for_message(std::string_view text, std::size_t most = 80);
 
 }  // namespace maki

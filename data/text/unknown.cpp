@@ -1,3 +1,5 @@
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 #include "data/text/unknown.h"
 
 #include <map>
@@ -16,8 +18,8 @@ std::string replacement_in(const Tokenizer& tokenizer) {
     if (tokenizer.unknown(candidate).empty()) return candidate;
   }
   fail<CorpusError>(
-      "tokenizer: the vocabulary has none of U+FFFD, space and ? to replace unknown characters with; leave them out with "
-      "--unknown skip");
+      "tokenizer: the vocabulary has none of U+FFFD, space and ? to replace unknown characters with; leave them out "
+      "with --unknown skip");
 }
 
 std::string without(std::string_view text, const Counts& unknown, const std::string& replacement) {
@@ -33,7 +35,7 @@ std::string without(std::string_view text, const Counts& unknown, const std::str
 
 }  // namespace
 
-Unknown unknown_named(const std::string& name) {
+Unknown parse_unknown_policy(const std::string& name) {
   if (name == "error") return Unknown::error;
   if (name == "skip") return Unknown::skip;
   check(name == "replace", "unknown: must be error, skip or replace; got {}{}", name,

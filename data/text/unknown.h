@@ -14,10 +14,10 @@ namespace maki {
 enum class Unknown : std::uint8_t { error, skip, replace };
 
 /// The policy named "error", "skip" or "replace". Throws Error for any other name.
-Unknown unknown_named(const std::string& name);
+Unknown parse_unknown_policy(const std::string& name);
 
-/// Text that a tokenizer can encode. It may be moved, but not copied: `pieces` of a copy would refer to `changed` of the
-/// original.
+/// Text that a tokenizer can encode. It may be moved, but not copied: `pieces` of a copy would refer to `changed` of
+/// the original.
 struct KnownText {
   std::vector<std::string_view> pieces;  ///< the given pieces if all characters are known, else views of `changed`
   std::vector<std::string> changed;
@@ -28,9 +28,10 @@ struct KnownText {
   std::string describe() const;
 };
 
-/// Prepares pieces of well-formed text for the tokenizer. Unknown::replace replaces each unknown character with the first
-/// of U+FFFD, space and ? that is in the vocabulary. Throws CorpusError, listing the characters, if there are unknown
-/// ones and the policy is Unknown::error, or if they are to be replaced and the vocabulary has none of the three.
+/// Prepares pieces of well-formed text for the tokenizer. Unknown::replace replaces each unknown character with the
+/// first of U+FFFD, space and ? that is in the vocabulary. Throws CorpusError, listing the characters, if there are
+/// unknown ones and the policy is Unknown::error, or if they are to be replaced and the vocabulary has none of the
+/// three.
 KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> pieces, Unknown policy);
 
 }  // namespace maki

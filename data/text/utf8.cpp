@@ -46,8 +46,8 @@ bool is_ascii_block(std::string_view text, std::size_t at) {
   return (block & 0x8080808080808080) == 0;
 }
 
-// Moves characters from `bytes` to the end of `text` and replaces ill-formed parts. With `hold`, an incomplete character
-// at the end stays in `bytes`.
+// Moves characters from `bytes` to the end of `text` and replaces ill-formed parts. With `hold`, an incomplete
+// character at the end stays in `bytes`.
 void append_replaced(std::string& text, std::string_view& bytes, bool hold) {
   while (!bytes.empty()) {
     const Unit unit = unit_at(bytes);

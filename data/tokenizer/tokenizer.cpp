@@ -1,22 +1,20 @@
 #include "data/tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <array>
+#include <fmt/ranges.h>
 #include <functional>
 
 #include "data/text/error.h"
 #include "data/text/hash.h"
 #include "data/text/utf8.h"
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 
 namespace maki {
 namespace {
 
-// The saved form: a line with kind and version, followed, for "char", by the characters of the vocabulary in ascending
-// order as UTF-8.
-constexpr std::string_view kByteHeader = "maki byte tokenizer 1\n", kCharHeader = "maki char tokenizer 1\n";
-
-void check_id(std::int32_t id, std::int64_t vocab_size) {
-  check<CorpusError>(id >= 0 && id < vocab_size, "tokenizer: ids must be in [0, {}); got {}", vocab_size, id);
-}
+constexpr std::array kKinds = {&kCharTokenizer, &kByteTokenizer};
 
 }  // namespace
 
@@ -36,60 +34,10 @@ void Tokenizer::encode(std::string_view text, Tokens& ids) const {
   }
 }
 
-std::string Tokenizer::hash() const { return hash_hex(save()); }
+std::string Tokenizer::hash() const { return hash128_hex(save()); }
 
-ByteTokenizer::ByteTokenizer() {
-  for (int i = 0; i < 256; ++i) all_ += static_cast<char>(i);
-}
-std::vector<std::int32_t> ByteTokenizer::encode(std::string_view text) const {
-  std::vector<std::int32_t> ids(text.size());
-  std::ranges::transform(text, ids.begin(), [](char c) { return static_cast<unsigned char>(c); });
-  return ids;
-}
-std::string_view ByteTokenizer::bytes(std::int32_t id) const {
-  check_id(id, 256);
-  return std::string_view(all_).substr(static_cast<std::size_t>(id), 1);
-}
-std::string ByteTokenizer::save() const { return std::string(kByteHeader); }
-
-CharTokenizer::CharTokenizer(std::string_view text) {
-  while (!text.empty()) {
-    const char32_t c = next_code_point(text);
-    if (c >= ids_.size()) ids_.resize(c + 1, -1);
-    ids_[c] = 0;
-  }
-  for (char32_t c = 0; c < ids_.size(); ++c) {
-    if (ids_[c] < 0) continue;
-    ids_[c] = static_cast<std::int32_t>(ends_.size());
-    append_utf8(characters_, c);
-    ends_.push_back(static_cast<std::uint32_t>(characters_.size()));
-  }
-}
-
-std::size_t CharTokenizer::token_bound(std::string_view text) const {
-  return static_cast<std::size_t>(count_code_points(text));
-}
-
-std::vector<std::int32_t> CharTokenizer::encode(std::string_view text) const {
-  const auto bad = invalid_utf8(text);
-  check<CorpusError>(!bad, "tokenizer: the text must be UTF-8; byte {} is not", bad.value_or(0));
-  std::vector<std::int32_t> ids;
-  ids.reserve(static_cast<std::size_t>(count_code_points(text)));
-  for (std::string_view left = text; !left.empty();) {
-    const std::int32_t id = id_of(next_code_point(left));
-    if (id < 0) throw CorpusError(unknown_sentence(vocab_size(), unknown(text)));
-    ids.push_back(id);
-  }
-  return ids;
-}
-
-std::map<char32_t, std::int64_t> CharTokenizer::unknown(std::string_view text) const {
-  std::map<char32_t, std::int64_t> counts;
-  while (!text.empty()) {
-    const char32_t c = next_code_point(text);
-    if (id_of(c) < 0) ++counts[c];
-  }
-  return counts;
+void check_token_id(std::int32_t id, std::int64_t vocab_size) {
+  check<CorpusError>(id >= 0 && id < vocab_size, "tokenizer: ids must be in [0, {}); got {}", vocab_size, id);
 }
 
 std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, std::int64_t>& unknown) {
@@ -105,30 +53,25 @@ std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, s
   return fmt::format("tokenizer: the vocabulary of {} characters lacks these: {}", vocab_size, list);
 }
 
-std::string_view CharTokenizer::bytes(std::int32_t id) const {
-  check_id(id, vocab_size());
-  const auto i = static_cast<std::size_t>(id);
-  const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
-  return std::string_view(characters_).substr(begin, ends_[i] - begin);
+std::vector<std::string> tokenizer_names() {
+  std::vector<std::string> names;
+  for (const TokenizerKind* const kind : kKinds) names.emplace_back(kind->name);
+  return names;
 }
 
-std::string CharTokenizer::save() const { return std::string(kCharHeader) + characters_; }
-
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text) {
-  if (kind == "byte") return std::make_unique<ByteTokenizer>();
-  check<CorpusError>(kind == "char", "tokenizer: must be char or byte; got {}", kind);
-  return std::make_unique<CharTokenizer>(text);
+  const auto found = std::ranges::find(kKinds, kind, [](const TokenizerKind* each) { return each->name; });
+  check<CorpusError>(found != kKinds.end(), "tokenizer: must be one of {}; got {}", fmt::join(tokenizer_names(), ", "),
+                     kind);
+  return (*found)->make(text);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(std::string_view saved) {
-  if (saved == kByteHeader) return std::make_unique<ByteTokenizer>();
-  check<CorpusError>(saved.starts_with(kCharHeader),
+  const auto found =
+      std::ranges::find_if(kKinds, [&](const TokenizerKind* kind) { return saved.starts_with(kind->header); });
+  check<CorpusError>(found != kKinds.end(),
                      "tokenizer: the saved tokenizer has a kind or version that this version of maki does not know");
-  const std::string_view characters = saved.substr(kCharHeader.size());
-  check<CorpusError>(!characters.empty() && !invalid_utf8(characters), "tokenizer: the saved vocabulary is damaged");
-  auto tokenizer = std::make_unique<CharTokenizer>(characters);
-  check<CorpusError>(tokenizer->save() == saved, "tokenizer: the saved vocabulary is not in ascending order");
-  return tokenizer;
+  return (*found)->load(saved.substr((*found)->header.size()));
 }
 
 }  // namespace maki

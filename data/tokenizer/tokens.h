@@ -1,5 +1,7 @@
 // Sequences of token ids, stored in 1, 2 or 4 bytes per id, whichever is enough for the vocabulary: tokens take most of
 // the memory of a long text, and most vocabularies are small.
+//
+// Thread safety: ids may be read on several threads at once while none appends to them.
 #pragma once
 
 #include <cstdint>

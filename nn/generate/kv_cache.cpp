@@ -29,6 +29,11 @@ Tensor KvLayer::attend(const Tensor& qkv, const Attention& options) {
         "kv cache: packed q, k and v must be [{}, t, {}]; got {}", batch, 3 * c, qkv.shape());
   const std::int64_t tokens = qkv.shape()[1], total = length_ + tokens;
   check(total <= capacity_, "kv cache: holds at most {} tokens per sequence; got {}", capacity_, total);
+  const Tensor& mask = options.key_mask;
+  check(!mask || mask.shape() == Shape{batch, total},
+        "kv cache: key_mask must be [{}, {}], one entry per sequence and token held; got {}", batch, total,
+        mask ? mask.shape() : Shape{});
+  Attention of_sequence = options;
   // One sequence at a time, because only the rows of one sequence are contiguous in the cache.
   Tensor y = empty({batch, tokens, c}, qkv.dtype()), q = empty({1, tokens, c}, qkv.dtype());
   dispatch(qkv.dtype(), [&]<class T>() {
@@ -37,7 +42,8 @@ Tensor KvLayer::attend(const Tensor& qkv, const Attention& options) {
       const std::int64_t begin = b * capacity_ * 2 * c;
       copy_columns(rows, tokens, 3 * c, 0, c, q.data<T>());
       copy_columns(rows, tokens, 3 * c, c, 3 * c, kv_.data<T>() + begin + length_ * 2 * c);
-      const Tensor out = attention(q, kv_.slice_flat(begin, {1, total, 2 * c}), options);
+      if (mask) of_sequence.key_mask = mask.slice_flat(b * total, {1, total});
+      const Tensor out = attention(q, kv_.slice_flat(begin, {1, total, 2 * c}), of_sequence);
       std::copy_n(out.data<T>(), tokens * c, y.data<T>() + b * tokens * c);
     }
   });
@@ -50,6 +56,31 @@ KvCache::KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity
   check(n_layer >= 1 && batch >= 1 && capacity >= 1,
         "kv cache: layers, batch and capacity must be at least 1; got {}, {}, {}", n_layer, batch, capacity);
   for (std::int64_t i = 0; i < n_layer; ++i) layers_.emplace_back(batch, capacity, n_embd, dtype);
+}
+
+void KvLayer::reorder(std::span<const std::int32_t> rows) {
+  Tensor reordered = empty_like(kv_);
+  const std::int64_t sequence = kv_.numel() / kv_.shape()[0], held = length_ * kv_.shape()[2];
+  dispatch(kv_.dtype(), [&]<class T>() {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::copy_n(kv_.data<T>() + rows[i] * sequence, held,
+                  reordered.data<T>() + static_cast<std::int64_t>(i) * sequence);
+    }
+  });
+  kv_ = reordered;
+}
+
+void KvCache::reorder(std::span<const std::int32_t> rows) {
+  check(static_cast<std::int64_t>(rows.size()) == batch_ &&
+            std::ranges::all_of(rows, [&](std::int32_t row) { return row >= 0 && row < batch_; }),
+        "kv cache: reorder needs {} rows, each in [0, {}); got {} rows", batch_, batch_, rows.size());
+  for (KvLayer& layer : layers_) layer.reorder(rows);
+}
+
+std::vector<std::pair<std::string, Tensor*>> KvCache::tensors() {
+  std::vector<std::pair<std::string, Tensor*>> list;
+  for (std::size_t i = 0; i < layers_.size(); ++i) list.emplace_back("kv." + std::to_string(i), &layers_[i].kv_);
+  return list;
 }
 
 void KvCache::clear() {

@@ -1,5 +1,5 @@
-// Key–value cache: keeps the keys and values of the tokens that a model has read, so that the next token costs a forward
-// pass over one row instead of over the whole sequence.
+// Key–value cache: keeps the keys and values of the tokens that a model has read, so that the next token costs a
+// forward pass over one row instead of over the whole sequence.
 //
 // Thread safety: none; a cache is used by one thread at a time.
 #pragma once
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/ops.h"
+#include "nn/model.h"
 
 namespace maki {
 
@@ -16,11 +17,14 @@ class KvLayer {
  public:
   KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
 
-  /// Appends the keys and values of t new tokens, packed q‖k‖v [B, t, 3C], and attends from the new tokens to all tokens
-  /// held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. Throws Error in a Recording,
-  /// if B or C are not those of the cache, or if more than `capacity` tokens would be held.
+  /// Appends the keys and values of t new tokens, packed q‖k‖v [B, t, 3C], and attends from the new tokens to all
+  /// tokens held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. A key_mask of the
+  /// options is [B, tokens held then]. Throws Error in a Recording, if B or C are not those of the cache, if more than
+  /// `capacity` tokens would be held, or for a key_mask of another shape.
   Tensor attend(const Tensor& qkv, const Attention& options);
   std::int64_t length() const { return length_; }
+  /// Sequence i becomes what sequence rows[i] was.
+  void reorder(std::span<const std::int32_t> rows);
 
  private:
   friend class KvCache;
@@ -29,19 +33,22 @@ class KvLayer {
 };
 
 /// The cache of all layers of a model, for a batch of sequences of equal length. Created by Gpt::make_cache().
-class KvCache {
+class KvCache final : public State {
  public:
   /// Takes batch · capacity · 2 · n_embd elements of memory per layer. Throws Error unless all sizes are at least 1.
   KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
 
-  std::int64_t batch() const { return batch_; }
+  std::int64_t batch() const override { return batch_; }
   /// Tokens held per sequence.
-  std::int64_t length() const { return layers_.back().length(); }
-  std::int64_t capacity() const { return capacity_; }
+  std::int64_t length() const override { return layers_.back().length(); }
+  std::int64_t capacity() const override { return capacity_; }
   KvLayer& layer(std::size_t i) { return layers_[i]; }
   /// Removes all tokens. Must be called if a forward pass throws halfway, because some layers have then appended its
   /// tokens and others have not.
-  void clear();
+  void clear() override;
+  void reorder(std::span<const std::int32_t> rows) override;
+  /// kv.0, kv.1, …: k‖v of each layer, [B, capacity, 2C].
+  std::vector<std::pair<std::string, Tensor*>> tensors() override;
 
  private:
   std::int64_t batch_, capacity_;

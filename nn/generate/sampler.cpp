@@ -27,8 +27,8 @@ std::int32_t Sampler::operator()(const Tensor& logits, std::uint64_t sample, std
       candidates_.push_back({id++, static_cast<double>(logit)});
     }
   });
-  check<BadLogits>(!nan && possible, "sampler: the logits {}; the model has diverged, use an earlier checkpoint",
-                   nan ? "contain NaN" : "are all -Inf");
+  check<BadLogitsError>(!nan && possible, "sampler: the logits {}; the model has diverged, use an earlier checkpoint",
+                        nan ? "contain NaN" : "are all -Inf");
 
   const double largest = std::ranges::max_element(candidates_, {}, &Candidate::weight)->weight;
   if (options_.temperature == 0 || options_.top_k == 1) {
@@ -47,7 +47,7 @@ std::int32_t Sampler::operator()(const Tensor& logits, std::uint64_t sample, std
     while (kept < candidates_.size() && reached < options_.top_p * total) reached += candidates_[kept++].weight;
     candidates_.resize(std::max<std::size_t>(kept, 1));
   }
-  return draw(RandomStream(options_.seed, Purpose::sample, sample).uniform(position));
+  return draw(RandomStream(options_.seed, RandomPurpose::sample, sample).uniform(position));
 }
 
 // Keeps the n candidates of largest weight, in descending order; among equals, the lower id comes first.

@@ -19,7 +19,7 @@ struct Sampling {
 };
 
 /// The logits define no distribution, because one is NaN or all are −Inf: the model has diverged.
-class BadLogits : public Error {
+class BadLogitsError : public Error {
  public:
   using Error::Error;
 };
@@ -32,8 +32,8 @@ class Sampler {
 
   /// Chooses one of the ids 0 … V − 1 for logits of V elements of any shape. The result depends on the logits, the
   /// options, `sample` and `position` alone, not on earlier calls. Ties are broken in favour of the lower id. Logits of
-  /// +Inf share all the probability equally, which is the limit of growing logits. Throws BadLogits if a logit is NaN or
-  /// all are −Inf, and Error if there are no logits.
+  /// +Inf share all the probability equally, which is the limit of growing logits. Throws BadLogitsError if a logit is
+  /// NaN or all are −Inf, and Error if there are no logits.
   std::int32_t operator()(const Tensor& logits, std::uint64_t sample, std::uint64_t position);
 
  private:

@@ -1,5 +1,6 @@
 #include "nn/models/gpt.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/core/check.h"
@@ -30,7 +31,7 @@ BlockOptions block_options(const GptConfig& c) {
 }  // namespace
 
 Gpt::Gpt(const Scope& scope, const GptConfig& c)
-    : config(checked(c)), wte(scope / "wte", c.vocab_size, c.n_embd), drop{c.dropout} {
+    : config(checked(c)), dtype(scope.dtype()), wte(scope / "wte", c.vocab_size, c.n_embd), drop{c.dropout} {
   if (c.sinusoidal_base == 0) {
     wpe.emplace(scope / "wpe", c.block_size, c.n_embd);
   } else {
@@ -59,7 +60,7 @@ Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
 }
 
 KvCache Gpt::make_cache(std::int64_t batch) const {
-  return KvCache(config.n_layer, batch, config.block_size, config.n_embd, wte.weight.value().dtype());
+  return KvCache(config.n_layer, batch, config.block_size, config.n_embd, dtype);
 }
 
 Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache) const {
@@ -77,9 +78,37 @@ std::int64_t Gpt::parameter_count() const {
   return tables + config.n_layer * block + (ln_f ? norm : 0);
 }
 
+std::int64_t Gpt::flop_parameter_count() const {
+  return parameter_count() - (config.tie_weights ? 0 : config.vocab_size * config.n_embd);
+}
+
 double Gpt::flop_per_token(std::int64_t length) const {
-  return 6 * static_cast<double>(parameter_count()) +
+  return 6 * static_cast<double>(flop_parameter_count()) +
          12 * static_cast<double>(config.n_layer * config.n_embd) * static_cast<double>(length);
+}
+
+// Saved per token and block: two norms (2C), packed projections (3C), attention (C), the hidden layer and its
+// derivative (8C), two residual sums (2C), one number per head and norm. Around the blocks: embedding and final norm.
+// Alive at once in backward: the gradients of a hidden layer before and after its activation, and of the residual.
+// Logits above 64 MiB are made in chunks (ops/loss.cpp).
+std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) const {
+  constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
+  const std::int64_t width = config.n_embd, tokens = batch * length;
+  const std::int64_t saved = config.n_layer * (16 * width + config.n_head + 4) + 2 * width, passing = 9 * width;
+  const std::int64_t size = size_of(dtype);
+  return tokens * (saved + passing) * size + std::min(tokens * config.vocab_size * size, kMaxLogitBytes);
+}
+
+std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source) const {
+  check(!source, "gpt: reads no source; got one of shape {}", source.shape());
+  const GptConfig& c = gpt.config;
+  return std::make_unique<KvCache>(c.n_layer, batch, c.block_size, c.n_embd, gpt.dtype);
+}
+
+Tensor GptModel::next_logits(const Tensor& ids, State& state) const {
+  auto* const cache = dynamic_cast<KvCache*>(&state);
+  check(cache != nullptr, "gpt: next_logits() needs a state made by start()");
+  return gpt.next_logits(ids, *cache);
 }
 
 }  // namespace maki

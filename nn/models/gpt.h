@@ -5,8 +5,8 @@
 //
 // Shapes: B sequences, T tokens, C = n_embd, V = vocab_size.
 //
-// Thread safety: the const member functions may be called on several threads at once while no value changes; each thread
-// needs its own tape and cache.
+// Thread safety: the const member functions may be called on several threads at once while no value changes; each
+// thread needs its own tape and cache.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "nn/generate/kv_cache.h"
+#include "nn/model.h"
 #include "nn/transformer.h"
 
 namespace maki {
@@ -26,22 +27,24 @@ struct GptConfig {
   bool tie_weights = true;  ///< use wte as the output head: Press and Wolf 2017, arXiv:1608.05859
   Activation activation = Activation::gelu;
   NormOrder norm = NormOrder::pre;
-  /// 0: learned positions (wpe). Otherwise the base of sinusoidal positions; token embeddings are then multiplied by √C,
-  /// as in section 3.4 of Vaswani et al. 2017.
+  /// 0: learned positions (wpe). Otherwise the base of sinusoidal positions; token embeddings are then multiplied by
+  /// √C, as in section 3.4 of Vaswani et al. 2017.
   double sinusoidal_base = 0;
 };
 
 struct Gpt {
   /// Creates the parameters below `scope`. Weights are drawn from N(0, 0.02²), those of projections that end in the
   /// residual path from N(0, (0.02/√(2 n_layer))²); biases are 0, the weights of layer norms 1. Throws Error for sizes
-  /// below 1, if n_head does not divide n_embd, or for a dropout outside [0, 1).
+  /// below 1, if n_head does not divide n_embd, for a dropout outside [0, 1), or for a sinusoidal_base that is neither
+  /// 0 nor above 1.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   Gpt(const Scope& scope, const GptConfig& config);
 
   /// ids [B, T] int32 → logits [B, T, V]. Throws Error if T > block_size or an id is outside [0, V).
   Tensor logits(const Tensor& ids) const { return head(hidden(ids)); }
-  /// The cross-entropy of logits(ids) against targets [B, T] int32, in nats: []. `options` are those of cross_entropy().
+  /// The cross-entropy of logits(ids) against targets [B, T] int32, in nats: []. `options` are those of
+  /// cross_entropy().
   Tensor loss(const Tensor& ids, const Tensor& targets, const CrossEntropy& options = {}) const {
     return linear_cross_entropy(hidden(ids), head_weight(), targets, options);
   }
@@ -50,7 +53,8 @@ struct Gpt {
   KvCache make_cache(std::int64_t batch) const;
   /// Appends t >= 1 tokens to every sequence of the cache, ids [B, t], and returns the logits of the last one, [B, V].
   /// They are bit-identical to those of logits() over the whole sequence, outside a Recording. Throws Error, without
-  /// changing the cache, inside a Recording, if more than block_size tokens would be held, or if an id is outside [0, V).
+  /// changing the cache, if an id is outside [0, V), if more than block_size tokens would be held, or inside a
+  /// Recording.
   Tensor next_logits(const Tensor& ids, KvCache& cache) const;
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
@@ -62,11 +66,17 @@ struct Gpt {
 
   /// Number of parameters N without position embeddings, as nanoGPT counts them.
   std::int64_t parameter_count() const;
-  /// Floating-point operations per token of a training step, forward and backward, for sequences of T = `length` tokens:
-  /// 6N + 12·L·C·T, with L = n_layer. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
+  /// The same without an embedding that is only looked up (wte, where the head has weights of its own): the N of the
+  /// next function.
+  std::int64_t flop_parameter_count() const;
+  /// Floating-point operations per token of a training step, forward and backward, for sequences of T = `length`
+  /// tokens: 6N + 12·L·C·T, with L = n_layer. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
   double flop_per_token(std::int64_t length) const;
+  /// What Model::activation_bytes() says.
+  std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const;
 
   GptConfig config;
+  DType dtype;                   // of the parameters
   Embedding wte;                 // tokens
   std::optional<Embedding> wpe;  // learned positions
   Tensor sinusoids;              // sinusoidal positions [block_size, C], or empty
@@ -77,6 +87,26 @@ struct Gpt {
 
  private:
   Tensor embed(const Tensor& ids, std::int64_t start) const;
+};
+
+/// Gpt behind the interfaces of nn/model.h.
+class GptModel final : public Generator {
+ public:
+  GptModel(const Scope& scope, const GptConfig& config) : gpt(scope, config) {}
+
+  const char* kind() const override { return "gpt"; }
+  Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
+    return gpt.loss(batch.ids, batch.targets, options);
+  }
+  double flop_per_token(std::int64_t length) const override { return gpt.flop_per_token(length); }
+  std::int64_t flop_parameter_count() const override { return gpt.flop_parameter_count(); }
+  std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override {
+    return gpt.activation_bytes(batch, length);
+  }
+  std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {}) const override;
+  Tensor next_logits(const Tensor& ids, State& state) const override;
+
+  Gpt gpt;
 };
 
 }  // namespace maki

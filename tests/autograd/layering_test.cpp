@@ -32,8 +32,9 @@ std::vector<Line> lines_below(const std::string& folder) {
 }
 
 // The layer of a path is the first of these folders that contains it.
-const std::vector<std::string> kLayers = {"autograd/core", "autograd/kernels", "autograd", "nn", "optim", "data",
-                                          "train"};
+const std::vector<std::string> kLayers = {"autograd/core", "autograd/kernels", "autograd",   "nn",
+                                          "optim",         "data",             "train/config", "train/run",
+                                          "train/loop",    "train/bench",      "train/cli"};
 std::string layer_of(const std::string& path) {
   for (const std::string& name : kLayers) {
     if (path.starts_with(name + "/")) return name;
@@ -49,7 +50,15 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"nn", {"autograd", "autograd/core"}},
     {"optim", {"autograd", "autograd/core", "autograd/kernels"}},
     {"data", {"autograd/core"}},
-    {"train", {"autograd", "autograd/core", "autograd/kernels", "nn", "optim", "data"}},
+    {"train/config", {"autograd", "autograd/core", "nn", "optim", "data"}},
+    {"train/run", {"autograd", "autograd/core", "nn", "optim", "data", "train/config"}},
+    {"train/loop", {"autograd", "autograd/core", "nn", "optim", "data", "train/config", "train/run"}},
+    {"train/bench",
+     {"autograd", "autograd/core", "autograd/kernels", "nn", "optim", "data", "train/config", "train/run",
+      "train/loop"}},
+    {"train/cli",
+     {"autograd", "autograd/core", "autograd/kernels", "nn", "optim", "data", "train/config", "train/run", "train/loop",
+      "train/bench"}},
 };
 
 }  // namespace
@@ -106,4 +115,30 @@ TEST_CASE("only kernels use SIMD") {
       REQUIRE(line.text.find("immintrin") == std::string::npos);
     }
   }
+}
+
+TEST_CASE("trainer, evaluation, checkpoints, benchmarks and the command line name no model") {
+  const std::regex model(R"(\b(Gpt|GptConfig|GptModel|KvCache|gpt_config)\b)");
+  int lines = 0;
+  for (const Line& line : lines_below("train")) {
+    if (line.file.starts_with("train/config/models.")) continue;  // the registry
+    INFO(line.file << ": " << line.text);
+    REQUIRE_FALSE(std::regex_search(line.text, model));
+    ++lines;
+  }
+  REQUIRE(lines > 5000);
+}
+
+TEST_CASE("the library of train does not print") {
+  const std::regex speaks(R"(\b(std::cout|std::cerr|printf|fmt::print|std::exit|std::abort|_exit|to_stderr|stderr)\b)");
+  int lines = 0;
+  for (const std::string folder : {"train/config", "train/run", "train/loop", "train/bench"}) {
+    for (const Line& line : lines_below(folder)) {
+      const std::string code = line.text.substr(0, line.text.find("//"));
+      INFO(line.file << ": " << line.text);
+      REQUIRE_FALSE(std::regex_search(code, speaks));
+      ++lines;
+    }
+  }
+  REQUIRE(lines > 3000);
 }

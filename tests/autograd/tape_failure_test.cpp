@@ -142,7 +142,7 @@ TEST_CASE_METHOD(Fixture, "a tape refuses to record, to be cleared and to run ag
 
 TEST_CASE("the error for a loss of frozen parameters alone asks for one that is not frozen") {
   ParameterStore store(DType::float64);
-  Parameter& fixed = store.add("fixed", {2}, init::constant(1), Group::frozen);
+  Parameter& fixed = store.add("fixed", {2}, init::constant(1), ParamGroup::frozen);
   store.seal();
   Tape tape;
   const Tensor y = [&] {
@@ -154,7 +154,7 @@ TEST_CASE("the error for a loss of frozen parameters alone asks for one that is 
 
 namespace {
 
-std::uint64_t draw(Tape& tape) { return tape.next_stream(Purpose::dropout).bits64(0); }
+std::uint64_t draw(Tape& tape) { return tape.next_stream(RandomPurpose::dropout).bits64(0); }
 
 std::uint64_t draw_in_recording(Tape& tape) {
   const Recording on(tape);

@@ -118,7 +118,7 @@ TEST_CASE_METHOD(Fixture, "each kind of misuse has its own message") {
   REQUIRE_THROWS_WITH(tape.backward(one()), ContainsSubstring("one element"));
   REQUIRE_THROWS_WITH(on_tape([&] { return weighted({{1, y}}); }), ContainsSubstring("another tape"));
   y = one();
-  store.touch();
+  store.mark_changed();
   REQUIRE_THROWS_WITH(backward(y), ContainsSubstring("parameter a was updated"));
   REQUIRE(tape.size() == 0);
   Tape other;
@@ -208,8 +208,8 @@ TEST_CASE("a chain of a million nodes runs on a small stack") {
 TEST_CASE_METHOD(Fixture, "random numbers are a function of the recording's context and the number of the call") {
   const auto first = [&](RandomContext context, int skipped) {
     const Recording on(tape, context);
-    for (int i = 0; i < skipped; ++i) tape.next_stream(Purpose::dropout);
-    return tape.next_stream(Purpose::dropout).bits64(0);
+    for (int i = 0; i < skipped; ++i) tape.next_stream(RandomPurpose::dropout);
+    return tape.next_stream(RandomPurpose::dropout).bits64(0);
   };
   const std::uint64_t bits = first({1, 2, 3}, 0);
   REQUIRE(first({1, 2, 3}, 0) == bits);
@@ -222,16 +222,16 @@ TEST_CASE_METHOD(Fixture, "random numbers are a function of the recording's cont
 TEST_CASE_METHOD(Fixture, "inspection names the first tensor that is not finite") {
   tape.inspect(true);
   backward(on_tape([&] { return weighted({{1, weighted({{std::nan(""), a}})}}); }));
-  REQUIRE_THAT(tape.first_bad(), ContainsSubstring("output of weighted (node 0"));
+  REQUIRE_THAT(tape.first_non_finite(), ContainsSubstring("output of weighted (node 0"));
   tape.inspect(true);
   store.clear_gradients();
   backward(on_tape([&] {
     const Tensor u = weighted({{1, b}});
-    return record("corrupts", Tensor(u.detach()), {u}, [](Grads& g) {
+    return record("spoils", Tensor(u.detach()), {u}, [](Grads& g) {
       const Sink<double> dx = g.in<double>(0);
       dx.put(0, 1);
       dx.put(1, std::nan(""));
     });
   }));
-  REQUIRE_THAT(tape.first_bad(), ContainsSubstring("input gradient of corrupts"));
+  REQUIRE_THAT(tape.first_non_finite(), ContainsSubstring("input gradient of spoils"));
 }

@@ -5,6 +5,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/ops.h"
+#include "autograd/parameter.h"
 #include "tests/catch.h"
 
 using namespace maki;
@@ -20,6 +21,26 @@ TEST_CASE("copies of a tensor share one block") {
   REQUIRE_THROWS_AS(Tensor().data<float>(), Error);
   REQUIRE(full({}, DType::float64, 2.5).item() == 2.5);
   REQUIRE(convert(a, DType::float64).at(5) == 6);
+}
+
+TEST_CASE("a clone has its own block, the same elements and no gradient link") {
+  ParameterStore store;
+  const Parameter& parameter = store.add("x", {2, 3}, init::normal(1));
+  store.seal();
+  const Tensor& x = parameter.value();
+  Tensor copy = x.clone();
+  REQUIRE(copy.shape() == x.shape());
+  REQUIRE_FALSE(copy.requires_grad());
+  REQUIRE_FALSE(copy.shared());
+  for (std::int64_t i = 0; i < x.numel(); ++i) REQUIRE(copy.at(i) == x.at(i));
+  const double before = x.at(4);
+  copy.data<float>()[4] = 77;
+  REQUIRE(x.at(4) == before);
+
+  const Tensor ids = tensor<std::int32_t>({5, 6, 7, 8}, {4});
+  REQUIRE(ids.slice_flat(1, {2}).clone().at(1) == 7);
+  REQUIRE(zeros({0, 3}, DType::float64).clone().shape() == Shape{0, 3});
+  REQUIRE_FALSE(static_cast<bool>(Tensor().clone()));
 }
 
 TEST_CASE("reshape shares the block and infers one extent") {

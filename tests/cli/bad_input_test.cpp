@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <unistd.h>
 
-#include "tests/cli/refused.h"
+#include "tests/cli/require_refused.h"
 
 using namespace maki::tests;
 

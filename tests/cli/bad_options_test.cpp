@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <unistd.h>
 
-#include "tests/cli/refused.h"
+#include "tests/cli/require_refused.h"
 
 using namespace maki::tests;
 
@@ -70,8 +70,7 @@ TEST_CASE("numbers are decimal and finite, whichever verb reads them: others are
   require_refused(run_maki({"generate", run, "--top-p", "1.5"}), 2, {"top_p: must be between 0 and 1; got 1.5"});
   require_refused(run_maki({"generate", run, "--max-tokens", "-1"}), 2, {"max_tokens: must be between 0 and "});
   require_refused(run_maki({"generate", run, "--threads", "-1"}), 2, {"threads: must be between 0 and 1024; got -1"});
-  const Finished ten =
-      run_maki({"generate", run, "--prompt", "a", "--max-tokens", "010"});  // ten tokens, not eight as in octal
+  const Finished ten = run_maki({"generate", run, "--prompt", "a", "--max-tokens", "010"});  // 10, not octal
   INFO(ten.err);
   REQUIRE(ten.exit_code == 0);
   REQUIRE(ten.out.size() == 11);
@@ -86,8 +85,7 @@ TEST_CASE("gradcheck takes a run or a description of a model: both together are 
   require_refused(run_maki({"gradcheck", run, "--preset", "quickstart"}), 2, {"--preset", run});
   require_refused(run_maki({"gradcheck", run, "--config", run + "/config.toml"}), 2, {"--config", run});
   require_refused(run_maki({"gradcheck", "--checkpoint", "best"}), 2, {"--checkpoint", "RUN"});
-  require_refused(run_maki({"gradcheck", "--learning-rate", "1"}), 2,
-                  {"--learning-rate"});  // gradcheck does not use it
+  require_refused(run_maki({"gradcheck", "--learning-rate", "1"}), 2, {"--learning-rate"});  // it is not used
   const Finished threads = run_maki({"gradcheck", run, "--threads", "1", "--checkpoint", "last"});
   INFO(threads.out << threads.err);
   REQUIRE(threads.exit_code == 0);

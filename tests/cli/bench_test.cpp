@@ -13,6 +13,7 @@
 #include "train/bench/machine.h"
 #include "train/bench/step_bench.h"
 #include "train/bench/timing.h"
+#include "train/config/models.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -92,7 +93,7 @@ TEST_CASE("every kind of step is verified before it is timed") {
   tiny.config.n_embd = 16;
   tiny.config.block_size = 8;
   tiny.config.batch_size = 3;
-  resolve(tiny.config);
+  fill_dependent_defaults(tiny.config);
   std::vector<Workload> kinds(7, tiny);
   kinds[1].config.dtype = "float64";
   kinds[2].config.dropout = 0.3;
@@ -140,7 +141,7 @@ TEST_CASE("the workloads of bench are those of the published comparisons") {
     Config config;
     const std::int64_t vocab_size = apply_workload(config, name);
     ParameterStore store;
-    parameters.push_back(counted_parameters(Gpt(Scope(store), gpt_config(config, vocab_size))));
+    parameters.push_back(make_model(config, vocab_size, Scope(store))->flop_parameter_count());
   }
   REQUIRE(workload_names() == std::vector<std::string>{"quickstart", "baby", "gpt2", "long"});
   REQUIRE(parameters == std::vector<std::int64_t>{795904, 10646784, 124439808 - 1024 * 768, 795904});
@@ -149,7 +150,7 @@ TEST_CASE("the workloads of bench are those of the published comparisons") {
   untied.tie_weights = false;
   ParameterStore store;
   const Gpt model(Scope(store), gpt_config(untied, 65));
-  REQUIRE(counted_parameters(model) == model.parameter_count() - 65 * 128);
+  REQUIRE(model.flop_parameter_count() == model.parameter_count() - 65 * 128);
 }
 
 TEST_CASE("bench gemm measures products") {
@@ -189,8 +190,7 @@ TEST_CASE("a wrong product is refused") {
   GemmBench large(parse_gemm_shape("300,200,50", "NT"));
   large.run();
   large.verify();
-  for (std::int64_t i = 0; i < 300; ++i)
-    large.c()[i * 200 + i % 7] += 0.5f;  // one entry per row, in 7 of the 200 columns
+  for (std::int64_t i = 0; i < 300; ++i) large.c()[i * 200 + i % 7] += 0.5f;  // in 7 of the 200 columns
   REQUIRE_THROWS_AS(large.verify(), std::logic_error);
 }
 
@@ -257,12 +257,12 @@ TEST_CASE("timings: quartiles, and a caveat if they are wide") {
   REQUIRE(steady.best() == 1);
   REQUIRE(steady.quantile(0.25) == 2);
   REQUIRE(Timings({1, 2}).median() == 1.5);
-  REQUIRE_THAT(steady.caveat(), ContainsSubstring("2e+03 and 4e+03 ms"));
-  REQUIRE(Timings({1, 1.02, 1.01, 9}).caveat() != "");
-  REQUIRE(Timings({1, 1.02, 1.01, 1.03, 9}).caveat().empty());
+  REQUIRE_THAT(steady.noise_warning(), ContainsSubstring("2e+03 and 4e+03 ms"));
+  REQUIRE(Timings({1, 1.02, 1.01, 9}).noise_warning() != "");
+  REQUIRE(Timings({1, 1.02, 1.01, 1.03, 9}).noise_warning().empty());
   REQUIRE_THROWS_AS(Timings({}), Error);
   int calls = 0;
-  REQUIRE(time_calls([&] { ++calls; }, {.calls = 7}).count() == 7);
+  REQUIRE(measure_calls([&] { ++calls; }, {.calls = 7}).count() == 7);
   REQUIRE(calls > 700);  // one call is too short to be timed, so several are timed together
 }
 

@@ -4,32 +4,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <signal.h>
-#include <sstream>
 #include <unistd.h>
 
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
+#include "tests/metrics_lines.h"
 #include "train/run/run_directory.h"
 
 using namespace maki::tests;
 using nlohmann::json;
 
 namespace {
-
-void require_ok(const Finished& finished) {
-  INFO(finished.err);
-  REQUIRE(finished.exit_code == 0);
-}
-
-std::vector<json> metrics(const std::string& run, const std::string& kind) {
-  std::vector<json> lines;
-  std::istringstream text(read_text(run + "/metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) {
-    json object = json::parse(line);
-    if (object.at("kind") == kind) lines.push_back(std::move(object));
-  }
-  return lines;
-}
 
 // Waits until the file contains the text. Gives up after half a minute, so that the test fails by its next requirement.
 void wait_until(const std::string& file, const std::string& text) {
@@ -122,7 +107,7 @@ TEST_CASE("after an interrupt between two checkpoints, last names the step that 
   const std::int64_t last = directory.last().value();
   REQUIRE(last >= 3);
   REQUIRE(last == directory.checkpoints().back());
-  REQUIRE(last == metrics(run, "train").back().at("step"));
+  REQUIRE(last == metrics_lines(run + "/metrics.jsonl", "train").back().at("step"));
   const Finished inspected = run_maki({"inspect", run, "--checkpoint", "last", "--json"});
   require_ok(inspected);
   REQUIRE(json::parse(inspected.out).at("step") == last);
@@ -173,7 +158,7 @@ TEST_CASE("the tokens in metrics.jsonl count from the beginning of the run, also
   require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "4", "--log-interval", "2"} + kSmall));
   require_ok(run_maki({"train", "--resume", run, "--max-steps", "7"}));
   std::vector<std::int64_t> steps;
-  for (const json& line : metrics(run, "train")) {
+  for (const json& line : metrics_lines(run + "/metrics.jsonl", "train")) {
     steps.push_back(line.at("step"));
     REQUIRE(line.at("tokens") == steps.back() * 3 * 3 * 16);  // batch_size · grad_accum · block_size
   }

@@ -4,7 +4,7 @@
 #include <iconv.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/refused.h"
+#include "tests/cli/require_refused.h"
 
 using namespace maki::tests;
 using nlohmann::json;

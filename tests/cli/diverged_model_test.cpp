@@ -23,6 +23,6 @@ TEST_CASE("generate: a model whose logits contain NaN is a file that cannot be u
   const Finished finished = run_maki({"generate", path, "--prompt", "abc", "--max-tokens", "5"});
   INFO(finished.err);
   REQUIRE(finished.exit_code == 4);
-  REQUIRE_THAT(finished.err, ContainsSubstring("the logits hold NaN; the model has diverged"));
+  REQUIRE_THAT(finished.err, ContainsSubstring("the logits contain NaN; the model has diverged"));
   REQUIRE(run_maki({"generate", folder / "small.maki", "--prompt", "abc", "--max-tokens", "5"}).exit_code == 0);
 }

@@ -12,11 +12,6 @@ using namespace maki::tests;
 
 namespace {
 
-void require_ok(const Finished& finished) {
-  INFO(finished.err);
-  REQUIRE(finished.exit_code == 0);
-}
-
 // The bytes of the checkpoint after 60 steps of a run that was never stopped.
 std::string straight(const TemporaryFolder& folder, const std::string& corpus, const Arguments& more = {}) {
   require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "straight", "--max-steps", "60"} + kSmall + more));

@@ -4,6 +4,7 @@
 #include "nn/generate/sampler.h"
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
+#include "tests/train/text_trainer.h"
 #include "train/loop/loaded_model.h"
 
 using namespace maki::tests;
@@ -44,7 +45,7 @@ std::string written_out(const std::string& file, const std::string& prompt, int 
   for (int n = 0; n < tokens; ++n) {
     if (read.size() > kWindow) read.erase(read.begin(), read.end() - kWindow / 2);
     const auto length = static_cast<std::int64_t>(read.size());
-    const maki::Tensor logits = loaded.model.logits(maki::tensor(read, {1, length}));
+    const maki::Tensor logits = gpt_of(*loaded.model).logits(maki::tensor(read, {1, length}));
     const maki::Tensor last = maki::slice(logits, 1, length - 1, length);
     read.push_back(sampler(last, 0, static_cast<std::uint64_t>(n)));
     text += loaded.tokenizer->bytes(read.back());

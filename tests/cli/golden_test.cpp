@@ -33,7 +33,7 @@ struct GoldenRun {
 
 std::vector<GoldenRun> golden_runs() {
   std::vector<GoldenRun> runs;
-  for (int schema = 1; schema <= static_cast<int>(maki::kSchema); ++schema) {
+  for (int schema = 1; schema <= static_cast<int>(maki::kConfigSchema); ++schema) {
     for (const char* name : {"adamw", "init", "sgd"}) runs.push_back({schema, name});
   }
   return runs;
@@ -48,12 +48,6 @@ std::string copy_of(const GoldenRun& run, const TemporaryFolder& folder) {
   for (std::size_t at; (at = config.find("GOLDEN")) != std::string::npos;) config.replace(at, 6, kGolden.string());
   folder.write(fmt::format("{}-{}/config.toml", run.schema, run.name), config);
   return copy;
-}
-
-Finished require_ok(const Finished& finished) {
-  INFO(finished.err << finished.out);
-  REQUIRE(finished.exit_code == 0);
-  return finished;
 }
 
 // The numbers under `key` in the lines of metrics.jsonl of one kind, by step.

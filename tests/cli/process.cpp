@@ -28,21 +28,6 @@ std::string read_text(const std::string& path) {
   return text.str();
 }
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "maki-test-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-std::string TemporaryFolder::write(const std::string& name, const std::string& content) const {
-  const std::string path = *this / name;
-  std::ofstream(path, std::ios::binary) << content;
-  return path;
-}
-
 namespace {
 
 // A named pipe that contains `input` and whose writing end stays open.
@@ -50,9 +35,9 @@ class InputPipe {
  public:
   InputPipe(const std::string& path, const std::string& input) {
     if (path.empty()) return;
-    if (mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("no pipe");
+    if (mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("cannot create a pipe");
     descriptor_ = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (write(descriptor_, input.data(), input.size()) < 0) throw std::runtime_error("the pipe cannot be written");
+    if (write(descriptor_, input.data(), input.size()) < 0) throw std::runtime_error("cannot write to the pipe");
   }
   ~InputPipe() {
     if (descriptor_ >= 0) close(descriptor_);
@@ -70,7 +55,8 @@ class Terminal {
   explicit Terminal(int columns, bool raw = true) {
     if (columns == 0) return;
     master_ = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (master_ < 0 || grantpt(master_) != 0 || unlockpt(master_) != 0) throw std::runtime_error("no terminal");
+    if (master_ < 0 || grantpt(master_) != 0 || unlockpt(master_) != 0)
+      throw std::runtime_error("cannot open a pseudoterminal");
     slave_ = open(path().c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
     termios settings{};
     tcgetattr(slave_, &settings);
@@ -90,7 +76,7 @@ class Terminal {
 
   std::string path() const { return ptsname(master_); }
   void type(const std::string& keys) const {
-    if (write(master_, keys.data(), keys.size()) < 0) throw std::runtime_error("the terminal takes no keys");
+    if (write(master_, keys.data(), keys.size()) < 0) throw std::runtime_error("cannot write to the terminal");
   }
   /// Reads what is written to the terminal until every process has closed it.
   std::string read_to_end() {
@@ -171,7 +157,7 @@ Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& o
 
 bool has_terminals() {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-  if (terminal < 0) WARN("not tested: this system has no pseudoterminals (" << std::strerror(errno) << ")");
+  if (terminal < 0) WARN("skipped: this system has no pseudoterminals (" << std::strerror(errno) << ")");
   if (terminal >= 0) close(terminal);
   return terminal >= 0;
 }

@@ -1,11 +1,12 @@
 // Runs the maki binary as a user would, and captures its output.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <sys/types.h>
 #include <vector>
+
+#include "tests/files.h"
 
 namespace maki::tests {
 
@@ -39,21 +40,7 @@ void wait_for_handlers(pid_t process);
 /// Whether this system has pseudoterminals (a bare chroot has none). Warns if it has not.
 bool has_terminals();
 
-/// A temporary folder, removed at the end with everything in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string write(const std::string& name, const std::string& content) const;
-
- private:
-  std::filesystem::path path_;
-};
-
+/// The content of a regular file; empty if there is none or it cannot be read.
 std::string read_text(const std::string& path);
 
 }  // namespace maki::tests

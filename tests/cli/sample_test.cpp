@@ -1,23 +1,13 @@
 // The sample texts of a training run: on the terminal, in metrics.jsonl, and without influence on the run.
-#include <nlohmann/json.hpp>
-#include <sstream>
-
-#include "tests/cli/refused.h"
+#include "tests/cli/require_refused.h"
+#include "tests/metrics_lines.h"
 
 using namespace maki::tests;
 using nlohmann::json;
 
 namespace {
 
-std::vector<json> samples_of(const std::string& run) {
-  std::vector<json> samples;
-  std::istringstream text(read_text(run + "/metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) {
-    const json object = json::parse(line);
-    if (object.at("kind") == "sample") samples.push_back(object);
-  }
-  return samples;
-}
+std::vector<json> samples_of(const std::string& run) { return metrics_lines(run + "/metrics.jsonl", "sample"); }
 
 Finished trained(const Arguments& arguments) {
   const Finished finished = run_maki(Arguments{"train"} + arguments);

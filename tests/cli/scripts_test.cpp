@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <sys/wait.h>
 
-#include "tests/cli/refused.h"
+#include "tests/cli/require_refused.h"
 
 using namespace maki::tests;
 
@@ -17,7 +17,7 @@ const std::string kScripts = std::string(MAKI_SOURCE_DIR) + "/scripts/";
 Finished shell(const std::string& line) {
   const std::string build = std::filesystem::path(MAKI_BINARY).parent_path().parent_path().string();
   FILE* const pipe = popen(("{ export MAKI_BUILD='" + build + "'; " + line + "; } 2>&1").c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error("no shell");
+  if (pipe == nullptr) throw std::runtime_error("cannot start a shell");
   std::string text;
   std::array<char, 4096> buffer;
   for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) text.append(buffer.data(), n);

@@ -8,7 +8,7 @@ namespace maki::tests {
 namespace {
 
 std::string text_of(const std::vector<std::string>& words, const std::string& space, const std::string& stop) {
-  const RandomStream stream(3, Purpose::test);
+  const RandomStream stream(3, RandomPurpose::test);
   std::string text;
   for (std::uint64_t i = 0; i < 900; ++i) {
     text += words[stream.below(i, words.size())];

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/catch.h"
 #include "tests/cli/process.h"
 
 namespace maki::tests {
@@ -26,6 +27,12 @@ inline const Arguments kSmall = {
     "--batch-size", "3",      "--grad-accum",    "3",  "--dropout",        "0.1", "--grad-clip",           "0.5",
     "--schedule",   "cosine", "--warmup-steps",  "5",  "--lr-decay-steps", "60",  "--learning-rate",       "0.003",
     "--min-lr",     "0.0003", "--eval-interval", "10", "--eval-batches",   "2",   "--checkpoint-interval", "20"};
+
+inline Finished require_ok(const Finished& finished) {
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  return finished;
+}
 
 /// The path of a checkpoint in the run, as "step-00000060.maki".
 std::string checkpoint(const std::string& run, int step);

@@ -5,12 +5,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <signal.h>
-#include <sstream>
 #include <unistd.h>
 
 #include "data/text/utf8.h"
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
+#include "tests/metrics_lines.h"
 
 using namespace maki::tests;
 using nlohmann::json;
@@ -29,13 +29,6 @@ struct Run {
   Finished trained;
 };
 
-std::vector<json> metrics(const std::string& run) {
-  std::vector<json> lines;
-  std::istringstream text(read_text(run + "/metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
-  return lines;
-}
-
 }  // namespace
 
 TEST_CASE("train leaves a run directory with the documented files") {
@@ -47,7 +40,7 @@ TEST_CASE("train leaves a run directory with the documented files") {
   REQUIRE_THAT(read_text(run.path + "/checkpoints/last"), ContainsSubstring("step-00000030.maki"));
   REQUIRE_THAT(read_text(run.path + "/checkpoints/best"), ContainsSubstring("step-"));
   int trains = 0, evals = 0;
-  for (const json& line : metrics(run.path)) {
+  for (const json& line : metrics_lines(run.path + "/metrics.jsonl")) {
     REQUIRE(std::isfinite(line.at("step").get<double>()));
     if (line.at("kind") == "train") {
       for (const char* key : {"loss", "learning_rate", "grad_norm", "tokens", "tokens_per_second", "elapsed_seconds"}) {
@@ -145,7 +138,7 @@ TEST_CASE("training, prompts and generation handle Japanese without breaking a c
 TEST_CASE("eval repeats the validation loss of the run") {
   const Run run(small_text(), {"--eval-batches", "0"});
   double expected = 0;
-  for (const json& line : metrics(run.path)) {
+  for (const json& line : metrics_lines(run.path + "/metrics.jsonl")) {
     if (line.at("kind") == "eval" && line.at("step") == 30) expected = line.at("val_loss").get<double>();
   }
   const Finished finished = run_maki({"eval", run.path, run.corpus, "--checkpoint", "last", "--json"});
@@ -280,7 +273,7 @@ TEST_CASE("every dtype, optimizer and schedule trains") {
     INFO(finished.err);
     REQUIRE(finished.exit_code == 0);
     // The model learns: the last loss is below the first.
-    const auto lines = metrics(run);
+    const auto lines = metrics_lines(run + "/metrics.jsonl");
     double first = 0, last = 0;
     for (const json& line : lines) {
       if (line.at("kind") != "eval") continue;

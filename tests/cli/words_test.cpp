@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/refused.h"
+#include "tests/cli/require_refused.h"
 #include "train/config/config.h"
 
 using namespace maki::tests;
@@ -122,8 +122,8 @@ TEST_CASE("a number of epochs is answered with the number of steps") {
 }
 
 TEST_CASE("bench and gradcheck list and accept only options that they use") {
-  const Arguments model = {"--n-layer",     "--n-head",     "--n-embd", "--block-size", "--bias",
-                           "--tie-weights", "--activation", "--seed",   "--threads"};
+  const Arguments model = {"--model", "--n-layer",     "--n-head",     "--n-embd", "--block-size",
+                           "--bias",  "--tie-weights", "--activation", "--seed",   "--threads"};
   struct Verb {
     Arguments path, more;
   };

@@ -8,7 +8,7 @@
 #include "autograd/core/philox.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
-#include "tests/data/refusal.h"
+#include "tests/data/require_refused.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -16,7 +16,7 @@ using namespace maki::tests;
 namespace {
 
 std::vector<std::int32_t> random_tokens(std::int64_t n) {
-  const RandomStream stream(3, Purpose::test, static_cast<std::uint64_t>(n));
+  const RandomStream stream(3, RandomPurpose::test, static_cast<std::uint64_t>(n));
   std::vector<std::int32_t> tokens;
   for (std::int64_t i = 0; i < n; ++i)
     tokens.push_back(static_cast<std::int32_t>(stream.below(static_cast<std::uint64_t>(i), 1000)));
@@ -38,7 +38,7 @@ TEST_CASE("training batches are the windows in their order, with targets shifted
       const std::int64_t batch = 3, accum = 2;
       const TrainBatches batches(tokens, batch, block, accum, 9);
       REQUIRE(batches.tokens_per_step() == batch * accum * block);
-      const Windows windows(n, block, 9);
+      const SequenceOrder windows(n, block, 9);
       for (std::int64_t step = 0; step < 20; ++step) {
         for (std::int64_t micro = 0; micro < accum; ++micro) {
           Batch got(batch * block), expected(batch * block);

@@ -11,8 +11,8 @@
 #include "data/text/file.h"
 #include "data/text/hash.h"
 #include "data/text/utf8.h"
-#include "tests/data/refusal.h"
-#include "tests/data/surroundings.h"
+#include "tests/data/process_scopes.h"
+#include "tests/data/require_refused.h"
 #include "tests/files.h"
 
 using namespace maki;
@@ -66,14 +66,14 @@ TEST_CASE("exotic texts are read byte for byte and can be trained on") {
       {"the last code point there is", repeated("\U0010FFFF", 8)},
       {"noncharacters are characters too", repeated("\uFFFE\uFFFF", 8)},
   };
-  const Folder folder;
+  const TemporaryFolder folder;
   int seen = 0;
   for (const auto& [name, text] : texts) {
     INFO(name);
     const Corpus corpus = load_corpus({folder.write(std::to_string(seen), text)});
     REQUIRE((corpus.text == text));
     REQUIRE(corpus.characters == count_code_points(text));
-    REQUIRE(corpus.hash == hash_hex(text));
+    REQUIRE(corpus.hash == hash128_hex(text));
     REQUIRE(corpus.story_starts.empty());
     REQUIRE_FALSE(corpus.entropy_per_char);
     require_trains(corpus);
@@ -83,7 +83,7 @@ TEST_CASE("exotic texts are read byte for byte and can be trained on") {
 }
 
 TEST_CASE("exotic texts that are no text: the error names file and byte") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto refuse = [&](const std::string& bytes, const std::vector<std::string>& words) {
     const std::string path = folder.write("corpus.txt", bytes);
     require_refused([&] { load_corpus({path}); }, words);
@@ -101,7 +101,7 @@ TEST_CASE("exotic texts that are no text: the error names file and byte") {
 }
 
 TEST_CASE("a few ill-formed bytes are replaced on request, file by file, and counted") {
-  const Folder folder;
+  const TemporaryFolder folder;
   // The two halves of a character at the end of one file and the beginning of the next are two errors, not a character.
   const std::string fine = repeated("fine 猫 ", 40), bytes = std::to_string(fine.size() + 2);
   const std::string first = folder.write("1", fine + "\xE7\x8C"), second = folder.write("2", "\xAB z" + fine);
@@ -110,7 +110,7 @@ TEST_CASE("a few ill-formed bytes are replaced on request, file by file, and cou
   const Corpus corpus = load_corpus({first, second}, replace);
   REQUIRE(corpus.text == fine + "\uFFFD\uFFFD z" + fine);
   REQUIRE(corpus.notes.size() == 2);
-  REQUIRE(corpus.notes[0] == first + ": replaced 2 of " + bytes + " bytes, which were not UTF-8, by U+FFFD");
+  REQUIRE(corpus.notes[0] == first + ": replaced 2 of " + bytes + " bytes, which were not UTF-8, with U+FFFD");
   const Corpus untouched = load_corpus({folder.write("4", "fine 猫")}, replace);
   REQUIRE(untouched.text == "fine 猫");
   REQUIRE(untouched.notes.empty());
@@ -122,7 +122,7 @@ TEST_CASE("a few ill-formed bytes are replaced on request, file by file, and cou
 }
 
 TEST_CASE("sources are joined without a separator, in the given order") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string a = folder.write("a", "one"), b = folder.write("b", ""), c = folder.write("c", "three");
   const Corpus corpus = load_corpus({c, b, a, c});
   REQUIRE(corpus.text == "threeonethree");
@@ -132,7 +132,7 @@ TEST_CASE("sources are joined without a separator, in the given order") {
   const Corpus one = load_corpus({b, folder.write("d", "threeonethree"), b});
   REQUIRE(corpus.joins == std::vector<std::size_t>{5, 8});
   REQUIRE(one.joins.empty());
-  REQUIRE(one.hash == hash_hex("threeonethree"));
+  REQUIRE(one.hash == hash128_hex("threeonethree"));
   REQUIRE(corpus.text_hash == one.hash);
   REQUIRE(corpus.hash != one.hash);
   REQUIRE(corpus.hash != load_corpus({a, c}).hash);
@@ -141,7 +141,7 @@ TEST_CASE("sources are joined without a separator, in the given order") {
 }
 
 TEST_CASE("a source that cannot be read is named, with the system's reason") {
-  const Folder folder;
+  const TemporaryFolder folder;
   namespace fs = std::filesystem;
   require_refused([&] { load_corpus({folder / "missing"}); }, {folder / "missing", "No such file"});
   fs::create_symlink(folder / "self", folder / "self");
@@ -155,12 +155,12 @@ TEST_CASE("a source that cannot be read is named, with the system's reason") {
   const std::string secret = folder.write("closed/secret", "x");
   fs::permissions(folder.path(), fs::perms::all);
   fs::permissions(secret, fs::perms::none);
-  const AsNobody nobody;
+  const DroppedPrivileges nobody;
   require_refused([&] { load_corpus({secret}); }, {secret, "Permission denied"});
 }
 
 TEST_CASE("pipes and standard input") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string pipe = folder / "pipe", text = repeated("吾輩は猫である。\n", 20000);  // several buffers
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   std::thread writer([&] { std::ofstream(pipe, std::ios::binary) << text; });
@@ -170,15 +170,15 @@ TEST_CASE("pipes and standard input") {
 
   const std::string a = folder.write("a", "before "), b = folder.write("b", " after");
   {
-    const InputFrom input(folder.write("in", "within"));
+    const StandardInputFrom input(folder.write("in", "within"));
     REQUIRE(load_corpus({a, "-", b}).text == "before within after");
   }
-  const InputFrom input(folder.write("bad", "x\xFF"));
+  const StandardInputFrom input(folder.write("bad", "x\xFF"));
   require_refused([] { load_corpus({"-"}); }, {"standard input", "byte 1 "});
 }
 
 TEST_CASE("the validation part is a fraction of the characters, not of the bytes") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const std::string& piece : std::vector<std::string>{"a", "猫", "aé猫😀"}) {
     const Corpus corpus = load_corpus({folder.write("text", repeated(piece, 250))});
     for (const double fraction : {0.1, 0.25, 0.5, 1.0 / 3, 0.999}) {
@@ -223,10 +223,14 @@ TEST_CASE("built-in corpora that do not exist are refused") {
   }
   require_refused([] { load_corpus({"@storys"}); }, {"@storys", "@stories-ja", "./@storys"});
   require_refused([] { load_corpus({"@"}); }, {"@stories"});
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string file = folder.write("a", "x");
-  require_refused([&] { load_corpus({file, "@stories"}); }, {"@stories", "alone"});
-  require_refused([&] { load_corpus({"@stories", "@stories-ja"}); }, {"@stories", "alone"});
+  require_refused([&] { load_corpus({file, "@stories"}); }, {"@stories", "cannot be combined with other sources"});
+  require_refused(
+      [&] {
+        load_corpus({"@stories", "@stories-ja"});
+      },
+      {"@stories", "cannot be combined with other sources"});
 }
 
 TEST_CASE("the corpora that maki is developed with") {

@@ -1,4 +1,6 @@
 // The split is exact, a part that is too short is named, and the best possible loss is that of the validation tokens.
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 #include "data/dataset/dataset.h"
 
 #include <cmath>
@@ -6,7 +8,7 @@
 #include "data/text/hash.h"
 #include "data/text/utf8.h"
 #include "tests/catch.h"
-#include "tests/data/refusal.h"
+#include "tests/data/require_refused.h"
 
 using namespace maki;
 using maki::tests::require_refused;
@@ -17,7 +19,7 @@ Corpus corpus_of(const std::string& text) {
   Corpus corpus;
   corpus.sources = {"text.txt"};
   corpus.text = text;
-  corpus.hash = hash_hex(text);
+  corpus.hash = hash128_hex(text);
   corpus.characters = count_code_points(text);
   return corpus;
 }
@@ -32,9 +34,9 @@ TEST_CASE("both parts together are the text, split at a character") {
     REQUIRE(data.tokenizer->kind() == kind);
     REQUIRE(data.tokenizer->decode(data.train) + data.tokenizer->decode(data.val) == text);
     REQUIRE(count_code_points(data.tokenizer->decode(data.val)) == 20);
-    REQUIRE(data.corpus_hash == hash_hex(text));
+    REQUIRE(data.corpus_hash == hash128_hex(text));
     REQUIRE(data.characters == 100);
-    REQUIRE_FALSE(data.best_loss);
+    REQUIRE_FALSE(data.best_possible_loss);
   }
   REQUIRE(make_dataset(corpus_of(text), 0, 8, "char").val.empty());
   REQUIRE(make_dataset(corpus_of(text), 0, 8, "char").train.size() == 100);
@@ -134,11 +136,11 @@ TEST_CASE("the best possible loss is in nats per token of the validation part") 
   const Corpus stories = load_corpus({"@stories-ja:5000"});
   const double entropy = stories.entropy_per_char.value();
   const auto close = [](double a, double b) { return std::abs(a - b) <= 1e-12 * b; };
-  REQUIRE(close(make_dataset(stories, 0.3, 8, "char").best_loss.value(), entropy));
-  REQUIRE(close(make_dataset(stories, 0, 8, "char").best_loss.value(), entropy));
+  REQUIRE(close(make_dataset(stories, 0.3, 8, "char").best_possible_loss.value(), entropy));
+  REQUIRE(close(make_dataset(stories, 0, 8, "char").best_possible_loss.value(), entropy));
   const Dataset bytes = make_dataset(stories, 0.3, 8, "byte");
   const std::string val = bytes.tokenizer->decode(bytes.val);
-  REQUIRE(close(bytes.best_loss.value() * static_cast<double>(val.size()),
+  REQUIRE(close(bytes.best_possible_loss.value() * static_cast<double>(val.size()),
                 entropy * static_cast<double>(count_code_points(val))));
-  REQUIRE(bytes.best_loss.value() < 0.6 * entropy);  // most characters are three bytes
+  REQUIRE(bytes.best_possible_loss.value() < 0.6 * entropy);  // most characters are three bytes
 }

@@ -5,8 +5,8 @@
 
 #include "data/text/corpus.h"
 #include "data/text/glob.h"
-#include "tests/data/refusal.h"
-#include "tests/data/surroundings.h"
+#include "tests/data/process_scopes.h"
+#include "tests/data/require_refused.h"
 #include "tests/files.h"
 
 using namespace maki;
@@ -14,7 +14,7 @@ using namespace maki::tests;
 namespace fs = std::filesystem;
 
 TEST_CASE("a directory: every file below it, in the order of path bytes, except hidden ones, without link loops") {
-  const Folder folder;
+  const TemporaryFolder folder;
   folder.write("b/2", "4");
   folder.write("b.txt", "3");  // '.' sorts before '/'
   folder.write("B", "1");
@@ -23,7 +23,7 @@ TEST_CASE("a directory: every file below it, in the order of path bytes, except 
   folder.write(".hidden", "x");
   folder.write(".git/config", "x");
   fs::create_directory(folder / "empty");
-  const Folder elsewhere;
+  const TemporaryFolder elsewhere;
   fs::create_symlink(elsewhere.write("linked", "6"), folder / "𠮷");  // a link to a file is read
   fs::create_directory_symlink(folder.path(), folder / "a/loop");
   fs::create_symlink(folder / "self", folder / "self");
@@ -38,13 +38,13 @@ TEST_CASE("a directory: every file below it, in the order of path bytes, except 
   fs::create_directory_symlink(folder.path(), elsewhere / "given");
   REQUIRE(load_corpus({elsewhere / "given"}).text == "123456");  // a link given as a source is followed
   REQUIRE(load_corpus({folder / "a", folder / "B"}).text == "21");
-  require_refused([&] { load_corpus({folder / "empty"}); }, {folder / "empty", "no files"});
+  require_refused([&] { load_corpus({folder / "empty"}); }, {folder / "empty", "no text files"});
   folder.write("a/bad", "ok\xFF");
   require_refused([&] { load_corpus({folder.path()}); }, {folder / "a/bad", "byte 2 "});
 }
 
 TEST_CASE("what is no text is skipped and counted: binary, compressed, runs") {
-  const Folder folder;
+  const TemporaryFolder folder;
   folder.write("text.txt", "吾輩は猫である。");
   folder.write("image.png", std::string("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16));
   folder.write("paper.pdf", "%PDF-1.7 and so on");
@@ -60,11 +60,11 @@ TEST_CASE("what is no text is skipped and counted: binary, compressed, runs") {
   REQUIRE(corpus.notes.size() == 1);
   REQUIRE(corpus.notes[0] ==
           folder.path() + ": 2 files are read; skipped: 2 binary, 3 compressed, 2 directories of runs");
-  require_refused([&] { load_corpus({folder / "runs"}); }, {"no files"});
+  require_refused([&] { load_corpus({folder / "runs"}); }, {"no text files"});
 }
 
 TEST_CASE("patterns select files by name, or by path if they contain a slash") {
-  const Folder folder;
+  const TemporaryFolder folder;
   folder.write("a.txt", "1");
   folder.write("b.md", "2");
   folder.write("drafts/c.txt", "3");
@@ -79,8 +79,8 @@ TEST_CASE("patterns select files by name, or by path if they contain a slash") {
   REQUIRE(text({"猫?.txt"}, {}) == "4");
   REQUIRE(text({}, {"*/*"}) == "12");
   REQUIRE(load_corpus({folder.path()}, {.exclude = {"drafts", "*.md"}}).notes.at(0).ends_with("skipped: 2 excluded"));
-  require_refused([&] { text({"*.tex"}, {}); }, {"no files", "4 excluded"});
-  // A file given as a source is read whatever the patterns say.
+  require_refused([&] { text({"*.tex"}, {}); }, {"no text files", "4 excluded"});
+  // A file that was named is read whatever the patterns say.
   REQUIRE(load_corpus({folder / "b.md", folder / "drafts"}, {.include = {"*.txt"}}).text == "23");
   REQUIRE(load_corpus({folder / "b.md"}, {.include = {"*.txt"}}).text == "2");
   REQUIRE_THROWS_WITH(load_corpus({"@stories:10"}, {.encoding = "EUC-JP"}), ContainsSubstring("stories"));
@@ -103,13 +103,13 @@ TEST_CASE("globs") {
 }
 
 TEST_CASE("a directory that contains one that cannot be listed is refused, and the error names that one") {
-  const Folder folder;
+  const TemporaryFolder folder;
   folder.write("a", "x");
   folder.write("closed/b", "y");
   fs::permissions(folder.path(), fs::perms::all);
   fs::permissions(folder / "closed", fs::perms::none);
   {
-    const AsNobody nobody;
+    const DroppedPrivileges nobody;
     require_refused([&] { load_corpus({folder.path()}); }, {folder / "closed", "Permission denied"});
   }
   fs::permissions(folder / "closed", fs::perms::all);

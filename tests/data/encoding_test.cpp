@@ -5,8 +5,8 @@
 
 #include "data/text/corpus.h"
 #include "data/text/corpus_file.h"
-#include "tests/data/refusal.h"
-#include "tests/data/surroundings.h"
+#include "tests/data/process_scopes.h"
+#include "tests/data/require_refused.h"
 #include "tests/files.h"
 
 using namespace maki;
@@ -23,14 +23,14 @@ const std::string kEnglish = "The quick brown fox jumps over the lazy dog.\r\n";
 
 std::string encoded(const std::string& text, const std::string& encoding) {
   const iconv_t converter = iconv_open(encoding.c_str(), "UTF-8");
-  if (converter == reinterpret_cast<iconv_t>(-1)) throw std::runtime_error("no " + encoding);
+  if (converter == reinterpret_cast<iconv_t>(-1)) throw std::runtime_error("iconv does not know " + encoding);
   std::string from = text, to(4 * text.size() + 16, '\0');
   char *in = from.data(), *out = to.data();
   std::size_t left = from.size(), room = to.size();
   const bool done = iconv(converter, &in, &left, &out, &room) != static_cast<std::size_t>(-1) &&
                     iconv(converter, nullptr, nullptr, &out, &room) != static_cast<std::size_t>(-1);
   iconv_close(converter);
-  if (!done) throw std::runtime_error("not in " + encoding);
+  if (!done) throw std::runtime_error("cannot be encoded in " + encoding);
   to.resize(to.size() - room);
   return to;
 }
@@ -52,11 +52,11 @@ std::vector<Sample> samples() {
 }  // namespace
 
 TEST_CASE("each encoding is recognised, refused with the command that converts it, and read on request") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const Sample& sample : samples()) {
     INFO(sample.encoding << ": " << sample.text.substr(0, 30));
     const std::string bytes = encoded(sample.text, sample.encoding);
-    REQUIRE(recognise_encoding(bytes) == sample.recognised);
+    REQUIRE(detect_encoding(bytes) == sample.recognised);
     const std::string path = folder.write("a text.txt", bytes);
     require_refused([&] { load_corpus({path}); },
                     {path, "UTF-8", sample.recognised, "iconv -f " + sample.recognised + " -t UTF-8 '" + path + "' > '",
@@ -66,7 +66,7 @@ TEST_CASE("each encoding is recognised, refused with the command that converts i
     REQUIRE(corpus.notes.empty());
     // The identity of a corpus is that of its text, whatever the encoding.
     REQUIRE(corpus.hash == load_corpus({folder.write("utf8.txt", sample.text)}).hash);
-    const InputFrom input(path);
+    const StandardInputFrom input(path);
     REQUIRE(load_corpus({"-"}, {.encoding = sample.recognised}).text == sample.text);
   }
 }
@@ -74,24 +74,24 @@ TEST_CASE("each encoding is recognised, refused with the command that converts i
 TEST_CASE("UTF-8 is not mistaken for anything else, damaged or not") {
   for (const std::string& text :
        {kJapanese, kFrench, kEnglish, std::string("a\0b\0\0c", 6), std::string("\x1B[31mred")}) {
-    REQUIRE_FALSE(recognise_encoding(text).has_value());
+    REQUIRE_FALSE(detect_encoding(text).has_value());
     std::string damaged = text + kJapanese;
     damaged[damaged.size() - 5] = '\xFF';
-    REQUIRE_FALSE(recognise_encoding(damaged).has_value());
+    REQUIRE_FALSE(detect_encoding(damaged).has_value());
   }
-  REQUIRE_FALSE(recognise_encoding("").has_value());
-  REQUIRE_FALSE(recognise_encoding("\x80\x81\x82\x83").has_value());
-  REQUIRE_FALSE(recognise_encoding(encoded("Съешь же ещё этих мягких французских булок", "KOI8-R")).has_value());
+  REQUIRE_FALSE(detect_encoding("").has_value());
+  REQUIRE_FALSE(detect_encoding("\x80\x81\x82\x83").has_value());
+  REQUIRE_FALSE(detect_encoding(encoded("Съешь же ещё этих мягких французских булок", "KOI8-R")).has_value());
   // An explicit `--encoding utf-8` is believed.
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string mail = folder.write("mail", encoded(kJapanese, "ISO-2022-JP"));
-  REQUIRE(load_corpus({mail}, {.encoding = "utf-8"}).text == get(mail));
+  REQUIRE(load_corpus({mail}, {.encoding = "utf-8"}).text == read_bytes(mail));
 }
 
 TEST_CASE("long texts are decoded in pieces without losing a character between them") {
   std::string text;
   while (text.size() < 400'000) text += kJapanese;
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const char* const encoding : {"SHIFT_JIS", "ISO-2022-JP", "UTF-16", "UTF-16BE", "EUC-JP"}) {
     INFO(encoding);
     const std::string bytes = encoded(text, encoding);
@@ -108,7 +108,7 @@ TEST_CASE("long texts are decoded in pieces without losing a character between t
 }
 
 TEST_CASE("the last letter of a text is read, even if the decoder holds it back for a mark that may follow") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.write("viet.txt", encoded("Xin chào Việt Nam, chào bạn a", "CP1258"));
   REQUIRE(load_corpus({path}, {.encoding = "CP1258"}).text.ends_with(" a"));
 }
@@ -119,7 +119,7 @@ TEST_CASE("zero bytes indicate a binary file in all encodings except those with 
 }
 
 TEST_CASE("bytes that are none of the encoding: the error names the first, or a note counts those replaced") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 10; ++i) text += kJapanese;
   const std::string good = encoded(text, "SHIFT_JIS");
@@ -140,11 +140,11 @@ TEST_CASE("bytes that are none of the encoding: the error names the first, or a 
 }
 
 TEST_CASE("the error for a compressed file names the commands that unpack it") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder.write("corpus.txt.gz", "\x1F\x8B\x08\x08 and so on");
   require_refused([&] { load_corpus({path}); },
                   {path, "gzip", "gunzip --keep " + path, "zcat " + path + " | maki train -"});
   require_refused([&] { load_corpus({path}, {.encoding = "SHIFT_JIS"}); }, {"gzip"});
-  const InputFrom input(path);
+  const StandardInputFrom input(path);
   require_refused([] { load_corpus({"-"}); }, {"standard input", "gzip"});
 }

@@ -1,8 +1,7 @@
 // Two proofs that a grammar is unambiguous, so that the information in a text is that of its only derivation:
 // - Readings finds every derivation of one text by trying all alternatives everywhere.
-// - undecided() finds draws whose alternatives the text that follows does not distinguish. If the grammar has none,
-// every text
-//   has exactly one derivation.
+// - undecided() finds draws whose alternatives the following text does not distinguish. Without any, every text has
+//   exactly one derivation.
 #pragma once
 
 #include <cmath>
@@ -18,19 +17,19 @@ constexpr std::size_t kNotDrawn = static_cast<std::size_t>(-1);
 using DrawnValues = std::vector<std::size_t>;
 
 /// The rest of a derivation: the parts of `body` from `at` on (without the first `offset` bytes), then `next`.
-struct ToCome {
+struct Rest {
   const GrammarBody* body;
   std::size_t at = 0;
   std::size_t offset = 0;
-  const ToCome* next = nullptr;
+  const Rest* next = nullptr;
 
-  static ToCome skip_ended(ToCome rest) {
+  static Rest skip_ended(Rest rest) {
     while (rest.at == rest.body->size() && rest.next) rest = *rest.next;
     return rest;
   }
   bool ended() const { return at == body->size(); }
   const GrammarPart& front() const { return (*body)[at]; }
-  ToCome behind_front() const { return {body, at + 1, 0, next}; }
+  Rest after_front() const { return {body, at + 1, 0, next}; }
 };
 
 inline const std::vector<std::vector<GrammarBody>>& alternatives_of(const Grammar& grammar, const GrammarPart& part) {
@@ -50,8 +49,8 @@ class Readings {
   }
 
  private:
-  void read(ToCome rest, std::size_t at, double sum) {
-    rest = ToCome::skip_ended(rest);
+  void read(Rest rest, std::size_t at, double sum) {
+    rest = Rest::skip_ended(rest);
     if (rest.ended()) {
       if (at != text_.size()) return;
       ++count;
@@ -59,9 +58,9 @@ class Readings {
       return;
     }
     const GrammarPart& part = rest.front();
-    const ToCome behind = rest.behind_front();
+    const Rest after = rest.after_front();
     if (part.rule < 0) {
-      if (text_.substr(at).starts_with(part.text)) read(behind, at + part.text.size(), sum);
+      if (text_.substr(at).starts_with(part.text)) read(after, at + part.text.size(), sum);
       return;
     }
     const auto& alternatives = alternatives_of(grammar_, part);
@@ -72,7 +71,7 @@ class Readings {
     for (std::size_t i = 0; i < alternatives.size(); ++i) {
       if (!part.draws && i != before) continue;
       value = i;
-      read({&alternatives[i][static_cast<std::size_t>(part.field)], 0, 0, &behind}, at, sum);
+      read({&alternatives[i][static_cast<std::size_t>(part.field)], 0, 0, &after}, at, sum);
     }
     value = before;
   }
@@ -87,15 +86,15 @@ class Distinguisher {
  public:
   explicit Distinguisher(const Grammar& grammar) : grammar_(grammar), a_(grammar.variables.size(), kNotDrawn), b_(a_) {}
 
-  bool apart(ToCome a, ToCome b) {
-    a = ToCome::skip_ended(a);
-    b = ToCome::skip_ended(b);
+  bool apart(Rest a, Rest b) {
+    a = Rest::skip_ended(a);
+    b = Rest::skip_ended(b);
     if (a.ended() || b.ended()) return false;
     const GrammarPart &front_a = a.front(), &front_b = b.front();
     // If both draw from the same rule, they either draw different alternatives, which the check of that rule
     // distinguishes, or they continue after the same text with the same values.
     if (front_a.rule >= 0 && front_a == front_b && remembered(a_, front_a) == remembered(b_, front_b))
-      return apart(a.behind_front(), b.behind_front());
+      return apart(a.after_front(), b.after_front());
     // Expands the one with fewer alternatives first: a rule that leads to others often leads to the rule of the other
     // one.
     if (front_a.rule >= 0 && (front_b.rule < 0 || ways(front_a) <= ways(front_b))) return apart_for_all(a, a_, b, b_);
@@ -108,8 +107,8 @@ class Distinguisher {
   }
 
  private:
-  static ToCome forward(const ToCome& rest, std::size_t left, std::size_t shared) {
-    return left == shared ? rest.behind_front() : ToCome{rest.body, rest.at, rest.offset + shared, rest.next};
+  static Rest forward(const Rest& rest, std::size_t left, std::size_t shared) {
+    return left == shared ? rest.after_front() : Rest{rest.body, rest.at, rest.offset + shared, rest.next};
   }
 
   std::size_t ways(const GrammarPart& part) const { return alternatives_of(grammar_, part).size(); }
@@ -120,9 +119,9 @@ class Distinguisher {
 
   // A variable that was drawn before the two continuations parted has the same value in both. One drawn later belongs
   // to one continuation.
-  bool apart_for_all(const ToCome& a, DrawnValues& values_a, const ToCome& b, DrawnValues& values_b) {
+  bool apart_for_all(const Rest& a, DrawnValues& values_a, const Rest& b, DrawnValues& values_b) {
     const GrammarPart& part = a.front();
-    const ToCome behind = a.behind_front();
+    const Rest after = a.after_front();
     const auto& alternatives = alternatives_of(grammar_, part);
     const std::size_t known = remembered(values_a, part);
     std::size_t none = kNotDrawn;
@@ -134,7 +133,7 @@ class Distinguisher {
     for (std::size_t i = 0; i < alternatives.size() && all; ++i) {
       if (known != kNotDrawn && known != i) continue;
       value_a = value_b = i;
-      const ToCome inside{&alternatives[i][static_cast<std::size_t>(part.field)], 0, 0, &behind};
+      const Rest inside{&alternatives[i][static_cast<std::size_t>(part.field)], 0, 0, &after};
       all = &values_a == &a_ ? apart(inside, b) : apart(b, inside);
     }
     value_a = before_a;

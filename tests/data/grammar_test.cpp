@@ -15,13 +15,13 @@ struct Derivation {
   double nats;
 };
 
-void derive(const Grammar& grammar, ToCome rest, DrawnValues& values, const Derivation& so_far,
+void derive(const Grammar& grammar, Rest rest, DrawnValues& values, const Derivation& so_far,
             std::vector<Derivation>& all) {
-  rest = ToCome::skip_ended(rest);
+  rest = Rest::skip_ended(rest);
   if (rest.ended()) return all.push_back(so_far);
   const GrammarPart& part = rest.front();
-  const ToCome behind = rest.behind_front();
-  if (part.rule < 0) return derive(grammar, behind, values, {so_far.text + part.text, so_far.nats}, all);
+  const Rest after = rest.after_front();
+  if (part.rule < 0) return derive(grammar, after, values, {so_far.text + part.text, so_far.nats}, all);
   const auto& alternatives = alternatives_of(grammar, part);
   const DrawnValues before = values;
   const std::size_t variable = static_cast<std::size_t>(part.variable);
@@ -29,7 +29,7 @@ void derive(const Grammar& grammar, ToCome rest, DrawnValues& values, const Deri
     if (!part.draws && before[variable] != i) continue;
     if (part.variable >= 0) values[variable] = i;
     const double nats = part.draws ? std::log(static_cast<double>(alternatives.size())) : 0;
-    derive(grammar, {&alternatives[i][static_cast<std::size_t>(part.field)], 0, 0, &behind}, values,
+    derive(grammar, {&alternatives[i][static_cast<std::size_t>(part.field)], 0, 0, &after}, values,
            {so_far.text, so_far.nats + nats}, all);
     values = before;
   }
@@ -107,8 +107,8 @@ TEST_CASE("a story is a derivation, a function of the random stream only, drawn 
   std::vector<int> counts(9);
   for (std::uint64_t k = 0; k < 900; ++k) {
     std::string text = "before ", again;
-    const std::size_t characters = tell(grammar, RandomStream(1, Purpose::test, k), text);
-    tell(grammar, RandomStream(1, Purpose::test, k), again);
+    const std::size_t characters = derive_text(grammar, RandomStream(1, RandomPurpose::test, k), text);
+    derive_text(grammar, RandomStream(1, RandomPurpose::test, k), again);
     CHECK(text == "before " + again);
     CHECK(characters == 3);
     const std::vector<Derivation> all = all_derivations(grammar);
@@ -156,19 +156,19 @@ TEST_CASE("the errors of the notation name the rule") {
   refuses("text\n", "header comes before");
   refuses("[a\nx\n", "ends with ]");
   refuses("[a]\n", "rule a has no alternatives");
-  refuses("[a]\nx\n[a]\ny\n", "rule a stands here twice");
-  refuses("[a]\n  x\n", "nothing to continue");
+  refuses("[a]\nx\n[a]\ny\n", "rule a is defined twice");
+  refuses("[a]\n  x\n", "no alternative to continue");
   refuses("[a]\n{b}\n", "no rule or variable b");
   refuses("[a]\n{x=b}\n", "no rule or variable b");
   refuses("[a]\n{b.c}\n[b: d e]\n1 / 2\n", "rule b has no field c");
   refuses("[a]\n{b.d}\n[b: d e]\n1 / 2 / 3\n", "rule b has 2 fields; got 3");
-  refuses("[a]\n{b.d}\n[b: d e]\n1 / 2 | 3\n", "only the first field lists");
+  refuses("[a]\n{b.d}\n[b: d e]\n1 / 2 | 3\n", "only the first field may list");
   refuses("[a]\n{b\n[b]\n1\n", "{ without }");
   refuses("[a]\nb}\n", "} without {");
   refuses("[a]\nx |  | y\n", "an empty alternative");
   refuses("[a]\n{b}\n[b]\n{c}\n[c]\nx{b}\n", "rule b contains itself");
   refuses("[a]\nx\n[b]\ny\n", "nothing leads to rule b");
-  refuses("[a]\n{b=b}\n[b]\ny\n", "b is the name of a rule and of a variable");
+  refuses("[a]\n{b=b}\n[b]\ny\n", "b is the name of both a rule and a variable");
   refuses("[a]\n{x=b}{x=c}\n[b]\ny\n[c]\nz\n", "x is drawn from two rules");
   refuses("[a]\n{x=b}{x=b}\n[b]\ny\n", "x is drawn twice");
   refuses("[a]\n{x}{x=b}\n[b]\ny\n", "x is used before it is drawn");

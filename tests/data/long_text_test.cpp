@@ -42,7 +42,7 @@ TEST_CASE("a text of 5 MB takes at most 3 bytes of memory per byte") {
     std::string text;
     double peak, kept;
   };
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const Case& c :
        {Case{"ASCII", many("The quick brown fox jumps over the lazy dog.\n", kBytes), 2.1, 1.1},
         Case{"Japanese", many("吾輩は猫である。名前はまだ無い。\n", kBytes), 1.5, 0.4},

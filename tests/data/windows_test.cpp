@@ -1,7 +1,5 @@
 // The order of training windows: every window once per epoch, another order and phase in each epoch, and the order is
 // fixed forever.
-#include "data/dataset/windows.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,8 +8,9 @@
 #include <set>
 #include <vector>
 
+#include "data/dataset/sequence_order.h"
 #include "tests/catch.h"
-#include "tests/data/refusal.h"
+#include "tests/data/require_refused.h"
 
 using namespace maki;
 using maki::tests::require_refused;
@@ -19,7 +18,7 @@ using maki::tests::require_refused;
 namespace {
 
 // The starts of one epoch. Requires on the way that they are in range, have one phase and contain every window once.
-std::vector<std::int64_t> checked_epoch(const Windows& windows, std::int64_t n, std::int64_t block,
+std::vector<std::int64_t> checked_epoch(const SequenceOrder& windows, std::int64_t n, std::int64_t block,
                                         std::int64_t epoch) {
   const std::int64_t per_epoch = std::max<std::int64_t>(1, n / block - 1);
   REQUIRE(windows.per_epoch() == per_epoch);
@@ -42,7 +41,7 @@ std::vector<std::int64_t> checked_epoch(const Windows& windows, std::int64_t n, 
 TEST_CASE("every window once per epoch, in range, for every small text") {
   for (std::int64_t block = 1; block <= 9; ++block) {
     for (std::int64_t n = block + 1; n <= 60; ++n) {
-      const Windows windows(n, block, static_cast<std::uint64_t>(n));
+      const SequenceOrder windows(n, block, static_cast<std::uint64_t>(n));
       for (std::int64_t epoch = 0; epoch < 4; ++epoch) checked_epoch(windows, n, block, epoch);
     }
   }
@@ -51,13 +50,13 @@ TEST_CASE("every window once per epoch, in range, for every small text") {
 TEST_CASE("every window once per epoch, in range, for any text") {
   REQUIRE(rc::check("any size", [](std::uint16_t more, std::uint8_t size, std::uint64_t seed, std::uint32_t epoch) {
     const std::int64_t block = 1 + size, n = block + 1 + more;
-    checked_epoch(Windows(n, block, seed), n, block, epoch);
+    checked_epoch(SequenceOrder(n, block, seed), n, block, epoch);
   }));
 }
 
 TEST_CASE("epochs and seeds differ in order and in phase") {
   const std::int64_t n = 1003, block = 8;
-  const Windows windows(n, block, 1), other(n, block, 2);
+  const SequenceOrder windows(n, block, 1), other(n, block, 2);
   std::set<std::vector<std::int64_t>> orders;
   std::map<std::int64_t, int> phases;
   for (std::int64_t epoch = 0; epoch < 200; ++epoch) {
@@ -116,7 +115,7 @@ TEST_CASE("the network permutes at every size around the powers of four") {
 // The values agree with an independent implementation in Python that was written from the comments of philox.h and
 // windows.h.
 TEST_CASE("the order is pinned: it never changes by accident") {
-  const Windows windows(1000, 8, 1337);
+  const SequenceOrder windows(1000, 8, 1337);
   const auto starts = [&](std::int64_t from) {
     std::vector<std::int64_t> values;
     for (std::int64_t i = 0; i < 8; ++i) values.push_back(windows.start(from + i));
@@ -126,34 +125,34 @@ TEST_CASE("the order is pinned: it never changes by accident") {
   REQUIRE(starts(0) == std::vector<std::int64_t>{678, 758, 926, 46, 598, 766, 806, 398});
   REQUIRE(starts(124) == std::vector<std::int64_t>{798, 574, 526, 886, 662, 678, 878, 670});
   REQUIRE(starts(124'000'000'000) == std::vector<std::int64_t>{204, 820, 364, 212, 892, 756, 788, 308});
-  REQUIRE(Windows(1'003'854, 64, 1).start(0) == 824311);
+  REQUIRE(SequenceOrder(1'003'854, 64, 1).start(0) == 824311);
 }
 
 TEST_CASE("a start is a function of seed and index only, and seeking costs nothing") {
   const std::int64_t n = 1'000'000'000'000, block = 1024;
-  const Windows huge(n, block, 5);
+  const SequenceOrder huge(n, block, 5);
   std::int64_t seen = 0;
   for (const std::int64_t i : {std::int64_t{0}, std::int64_t{1}, huge.per_epoch() - 1, huge.per_epoch(),
                                huge.per_epoch() * 1000 + 12345, std::int64_t{1} << 60}) {
     const std::int64_t start = huge.start(i);
     REQUIRE((start >= 0 && start + block + 1 <= n));
-    REQUIRE(Windows(n, block, 5).start(i) == start);
+    REQUIRE(SequenceOrder(n, block, 5).start(i) == start);
     ++seen;
   }
   REQUIRE(seen == 6);
 }
 
 TEST_CASE("the count of epochs includes fractions") {
-  const Windows windows(1000, 8, 1);
+  const SequenceOrder windows(1000, 8, 1);
   REQUIRE(windows.epochs(0) == 0);
   REQUIRE(windows.epochs(124) == 1);
   REQUIRE(windows.epochs(186) == 1.5);
 }
 
 TEST_CASE("a text of T + 1 tokens is one window, one fewer is refused with both numbers") {
-  const Windows one(9, 8, 1);
+  const SequenceOrder one(9, 8, 1);
   REQUIRE(one.per_epoch() == 1);
   for (std::int64_t i = 0; i < 5; ++i) REQUIRE(one.start(i) == 0);
-  require_refused([] { Windows(8, 8, 1); }, {"block_size", "9", "got 8", "more text"});
-  require_refused([] { Windows(0, 1, 1); }, {"2", "got 0"});
+  require_refused([] { SequenceOrder(8, 8, 1); }, {"block_size", "9", "got 8", "more text"});
+  require_refused([] { SequenceOrder(0, 1, 1); }, {"2", "got 0"});
 }

@@ -37,7 +37,7 @@ double origin_of(const AttentionCase& c, std::int64_t b, std::int64_t t, const K
   return seen.size() == 7 && 2 * (seen[4] - seen[2]) > std::abs(median) ? 0 : median;
 }
 
-RandomStream dropout_stream(const AttentionCase& c) { return {c.seed, Purpose::dropout}; }
+RandomStream dropout_stream(const AttentionCase& c) { return {c.seed, RandomPurpose::dropout}; }
 
 }  // namespace
 
@@ -46,7 +46,7 @@ AttentionInputs<T> draw_attention(const AttentionCase& c, double mean) {
   AttentionInputs<T> in;
   std::uint64_t call = 0;
   const auto fill = [&](std::vector<T>& x, std::int64_t n) {
-    const RandomStream stream(c.seed, Purpose::test, ++call);
+    const RandomStream stream(c.seed, RandomPurpose::test, ++call);
     for (std::int64_t i = 0; i < n; ++i) {
       x.push_back(static_cast<T>(static_cast<float>(mean + stream.normal(static_cast<std::uint64_t>(i)))));
     }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "autograd/kernels/attention/attention.h"
-#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
+#include "tests/kernels/targets.h"
 
 namespace maki::tests {
 
@@ -55,16 +55,6 @@ AttentionResult<double> reference_attention(const AttentionCase& c, const Attent
 template <class T>
 AttentionInputs<double> widened(const AttentionInputs<T>& in) {
   return {{in.q.begin(), in.q.end()}, {in.kv.begin(), in.kv.end()}, {in.dy.begin(), in.dy.end()}};
-}
-
-template <class Body>
-void on_every_target(const Body& body) {
-  for (const std::string& name : kernels::available_targets()) {
-    kernels::force_target(name);
-    INFO("target " << kernels::target());
-    body();
-  }
-  kernels::force_target("");
 }
 
 inline double norm_of(const std::vector<double>& x) {

@@ -39,7 +39,7 @@ bool all_zero(const std::vector<T>& x) {
 }
 
 AttentionCase drawn_case(std::uint64_t seed) {
-  const RandomStream stream(seed, Purpose::test, 99);
+  const RandomStream stream(seed, RandomPurpose::test, 99);
   const auto pick = [&](std::uint64_t call, std::initializer_list<std::int64_t> from) {
     return from.begin()[stream.below(call, from.size())];
   };

@@ -12,13 +12,15 @@
 #include <type_traits>
 #include <vector>
 
-#include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/kernels/amx_emulator.h"
+#include "tests/threads.h"
 
 namespace maki::kernels {
+
+using tests::ThreadsScope;
 
 template <class T>
 inline constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
@@ -106,23 +108,11 @@ void on_every_target(const Body& body) {
   }
 }
 
-/// Sets the number of threads for a scope.
-class Team {
- public:
-  explicit Team(int size) : before_(threads()) { set_threads(size); }
-  ~Team() { set_threads(before_); }
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
-
- private:
-  int before_;
-};
-
 /// Runs body() with teams of 1, 2, 3, 4 and 8 threads.
 template <class Body>
 void with_every_team(const Body& body) {
   for (const int size : {1, 2, 3, 4, 8}) {
-    const Team team(size);
+    const ThreadsScope team(size);
     INFO("threads " << size);
     body();
   }

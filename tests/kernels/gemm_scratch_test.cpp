@@ -40,7 +40,7 @@ std::int64_t max_scratch() {
 TEMPLATE_TEST_CASE("gemm: scratch is bounded at every shape, also for many threads", "[gemm]", float, double) {
   on_every_target([] {
     for (const int threads : {1, 2, 16, 64}) {
-      const Team team(threads);
+      const ThreadsScope team(threads);
       INFO("threads " << threads);
       // The operands packed for all threads, and the buffers of each thread.
       REQUIRE(max_scratch<TestType>() <= (threads <= 2 ? std::int64_t{20} << 20 : std::int64_t{64} << 20));
@@ -50,7 +50,7 @@ TEMPLATE_TEST_CASE("gemm: scratch is bounded at every shape, also for many threa
 
 TEST_CASE("gemm: a small batch with a long K packs no more than a chain at a time", "[gemm]") {
   on_every_target([] {
-    const Team team(64);
+    const ThreadsScope team(64);
     Gemm<float> g{.m = 64, .n = 64, .k = 65536, .lda = 65536, .ldb = 64, .ldc = 64};
     g = on_amx(g);
     g.batch = 8;
@@ -101,7 +101,7 @@ TEST_CASE("gemm: operands in several pieces, packed by each thread or for all, o
     // In the first case each of two threads packs pieces of B for itself, in the second pieces of A. In the third 64
     // threads pack B together.
     for (const Size& size : {Size{500, 450, 1100, 2}, Size{380, 600, 1100, 2}, Size{200, 300, 1100, 64}}) {
-      const Team team(size.threads);
+      const ThreadsScope team(size.threads);
       INFO("m " << size.m << " n " << size.n << " k " << size.k << " threads " << size.threads);
       require_chains(size.m, size.n, size.k);
     }

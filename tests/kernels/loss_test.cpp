@@ -11,7 +11,7 @@ using namespace maki::tests;
 namespace {
 
 std::vector<std::int32_t> random_ids(std::int64_t n, std::int64_t below, std::uint64_t seed) {
-  const RandomStream stream(seed, Purpose::test, 4712);
+  const RandomStream stream(seed, RandomPurpose::test, 4712);
   std::vector<std::int32_t> ids(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < ids.size(); ++i) {
     ids[i] = static_cast<std::int32_t>(stream.below(i, static_cast<std::uint64_t>(below)));

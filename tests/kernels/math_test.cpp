@@ -89,6 +89,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "tests/catch.h"
+#include "tests/kernels/targets.h"
 
 namespace maki::kernels {
 HWY_EXPORT(apply_f32);
@@ -118,18 +119,7 @@ T larger_of(T a, T b) {
   }
 }
 
-template <class Body>
-void on_every_target(const Body& body) {
-  int targets = 0;
-  for (const std::string& name : available_targets()) {
-    force_target(name);
-    INFO("target " << name);
-    body();
-    ++targets;
-  }
-  force_target("");
-  REQUIRE(targets >= 1);
-}
+using tests::on_every_target;
 
 constexpr long double kPi = std::numbers::pi_v<long double>;
 
@@ -183,7 +173,7 @@ double ulps(T y, long double r) {
 template <class T>
 std::vector<T> arguments(Function f, std::size_t n) {
   constexpr bool kFloat = sizeof(T) == 4;
-  const RandomStream random(5, Purpose::test);
+  const RandomStream random(5, RandomPurpose::test);
   const double limit = f == Function::exp || f == Function::sigmoid ? (kFloat ? 104 : 746)
                        : f == Function::tanh                        ? 21
                                                                     : 6.5;
@@ -370,7 +360,7 @@ TEST_CASE("a number has the same bits in a partial vector as in a whole one") {
 }
 
 TEST_CASE("Philox on vectors draws the words of the plain generator") {
-  const RandomStream stream(42, Purpose::test, 7, 8, 9);
+  const RandomStream stream(42, RandomPurpose::test, 7, 8, 9);
   on_every_target([&] {
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{0xFFFFFFFD}}) {
       for (const unsigned blocks : {1u, 2u, 3u, 7u, 8u, 9u, 16u, 31u, 64u}) {

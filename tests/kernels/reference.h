@@ -12,26 +12,16 @@
 #include "autograd/core/parallel.h"
 #include "autograd/core/philox.h"
 #include "autograd/core/sink.h"
-#include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
+#include "tests/kernels/targets.h"
 
 namespace maki::tests {
 
 using Reference = std::vector<long double>;
 
-template <class Body>
-void on_every_target(const Body& body) {
-  for (const std::string& name : kernels::available_targets()) {
-    kernels::force_target(name);
-    INFO("target " << kernels::target());
-    body();
-  }
-  kernels::force_target("");
-}
-
 template <class T>
 std::vector<T> random_values(std::int64_t n, std::uint64_t seed, double mean = 0, double std = 1) {
-  const RandomStream stream(seed, Purpose::test, 4711);
+  const RandomStream stream(seed, RandomPurpose::test, 4711);
   std::vector<T> x(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<T>(mean + std * stream.normal(2 * i));
   return x;

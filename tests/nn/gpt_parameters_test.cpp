@@ -55,7 +55,7 @@ TEST_CASE("every weight is in the store, in the order of the model, under GPT-2'
             names.push_back(parameter->name());
             INFO(parameter->name());
             const bool matrix = parameter->shape().rank() == 2;
-            REQUIRE(parameter->group() == (matrix ? Group::decay : Group::no_decay));
+            REQUIRE(parameter->group() == (matrix ? ParamGroup::decay : ParamGroup::no_decay));
             if (parameter->name() != "wpe.weight") count += parameter->shape().numel();
           }
           REQUIRE(names == expected_names(config));

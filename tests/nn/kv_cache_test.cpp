@@ -104,9 +104,8 @@ TEST_CASE("hidden states with a cache are those of the full forward at every pos
 TEST_CASE("stale values behind the filled part of a cache have no effect") {
   SmallGpt gpt(kSmall);
   gpt.randomize(25);
-  const Tensor ids = random_ids(1, 4, 7, 26),
-               expected = gpt.model.next_logits(ids, *std::make_unique<KvCache>(gpt.model.make_cache(1)));
-  KvCache cache = gpt.model.make_cache(1);
+  KvCache fresh = gpt.model.make_cache(1), cache = gpt.model.make_cache(1);
+  const Tensor ids = random_ids(1, 4, 7, 26), expected = gpt.model.next_logits(ids, fresh);
   gpt.model.next_logits(random_ids(1, 9, 7, 27), cache);
   cache.clear();
   REQUIRE(cache.length() == 0);

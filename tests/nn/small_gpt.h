@@ -7,6 +7,7 @@
 
 #include "autograd/tape.h"
 #include "nn/models/gpt.h"
+#include "tests/tensors.h"
 
 namespace maki::tests {
 
@@ -21,7 +22,7 @@ struct SmallGpt {
   /// attention is nearly uniform, and comparisons would show little.
   void randomize(std::uint64_t seed) {
     for (const auto& parameter : store.parameters()) {
-      const RandomStream stream(seed, Purpose::test, parameter->name());
+      const RandomStream stream(seed, RandomPurpose::test, parameter->name());
       dispatch(store.dtype(), [&]<class T>() {
         T* const value = store.values().data<T>() + parameter->offset();
         for (std::int64_t i = 0; i < parameter->shape().numel(); ++i) {
@@ -30,7 +31,7 @@ struct SmallGpt {
         }
       });
     }
-    store.touch();
+    store.mark_changed();
   }
 
   ParameterStore store;
@@ -39,18 +40,13 @@ struct SmallGpt {
 
 /// Random ids [batch, tokens] below vocab_size, a function of `seed`.
 inline Tensor random_ids(std::int64_t batch, std::int64_t tokens, std::int64_t vocab_size, std::uint64_t seed) {
-  const RandomStream stream(seed, Purpose::test);
+  const RandomStream stream(seed, RandomPurpose::test);
   Tensor ids = empty({batch, tokens}, DType::int32);
   for (std::int64_t i = 0; i < ids.numel(); ++i) {
     const std::uint64_t id = stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(vocab_size));
     ids.data<std::int32_t>()[i] = static_cast<std::int32_t>(id);
   }
   return ids;
-}
-
-template <class T>
-Tensor copy_of(const Tensor& x) {
-  return tensor(x.values<T>(), x.shape());
 }
 
 /// Whether `count` elements of a from `a_begin` on have the same bits as those of b from `b_begin` on.
@@ -61,9 +57,6 @@ inline bool same_bits(const Tensor& a, std::int64_t a_begin, const Tensor& b, st
            return std::memcmp(a.data<T>() + a_begin, b.data<T>() + b_begin,
                               sizeof(T) * static_cast<std::size_t>(count)) == 0;
          });
-}
-inline bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && same_bits(a, 0, b, 0, a.numel());
 }
 
 }  // namespace maki::tests

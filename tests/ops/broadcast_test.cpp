@@ -9,7 +9,7 @@
 #include "autograd/ops.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -59,7 +59,7 @@ Tensor exact(Draw& draw, const Shape& shape, bool divisor) {
 // Compares y, da and db of one case for equality; returns the number of elements compared.
 std::int64_t compare(const Op& op, const Tensor& a, const Tensor& b, DType dtype) {
   const Case drawn{{a, b}, [&](const std::vector<Tensor>& x) { return op.call(x[0], x[1]); }};
-  Bound bound(drawn, dtype);
+  BoundCase bound(drawn, dtype);
   Tape tape;
   const Tensor y = [&] {
     const Recording on(tape);
@@ -126,7 +126,7 @@ TEST_CASE("broadcasting of shapes beyond every block: several threads, many rows
 TEST_CASE("the residual path copies nothing: add passes its gradient on") {
   const Case drawn{{full({64, 64}, DType::float32, 1), full({64, 64}, DType::float32, 2)},
                    [](const std::vector<Tensor>& x) { return add(scale(x[0], 1), scale(x[1], 1)); }};
-  Bound bound(drawn, DType::float32);
+  BoundCase bound(drawn, DType::float32);
   Tape tape;
   const Tensor y = [&] {
     const Recording on(tape);

@@ -8,7 +8,7 @@
 #include "autograd/ops.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -21,7 +21,7 @@ using UnaryOp = Tensor (*)(const Tensor&);
 
 // y and dx (for dy = 1) of one number.
 std::pair<double, double> evaluate_at(const std::function<Tensor(const Tensor&)>& op, double x, DType dtype) {
-  Bound bound({{full({1}, DType::float64, x)}, [&](const std::vector<Tensor>& v) { return op(v[0]); }}, dtype);
+  BoundCase bound({{full({1}, DType::float64, x)}, [&](const std::vector<Tensor>& v) { return op(v[0]); }}, dtype);
   Tape tape;
   const Tensor y = [&] {
     const Recording on(tape);
@@ -78,6 +78,17 @@ TEST_CASE("functions of one tensor at special values, and their derivatives ther
       {"silu", silu, kInf, kInf, 1},
       {"silu", silu, 0, 0, 0.5},
       {"neg", neg, 0, -0.0, -1},
+      {"abs", maki::abs, 0, 0, 0},
+      {"abs", maki::abs, -0.0, 0, -0.0},
+      {"abs", maki::abs, -kInf, kInf, -1},
+      {"abs", maki::abs, kNaN, kNaN, kNaN},
+      {"clamp", [](const Tensor& x) { return clamp(x, -1, 2); }, -1, -1, 1},
+      {"clamp", [](const Tensor& x) { return clamp(x, -1, 2); }, 2, 2, 1},
+      {"clamp", [](const Tensor& x) { return clamp(x, -1, 2); }, -kInf, -1, 0},
+      {"clamp", [](const Tensor& x) { return clamp(x, -1, 2); }, kInf, 2, 0},
+      {"clamp", [](const Tensor& x) { return clamp(x, -1, 2); }, kNaN, kNaN, 1},
+      {"clamp", [](const Tensor& x) { return clamp(x, -kInf, kInf); }, kInf, kInf, 1},
+      {"clamp", [](const Tensor& x) { return clamp(x, 3, 3); }, 7, 3, 0},
   };
   for (const Expected& e : table) {
     for (const DType dtype : {DType::float32, DType::float64}) {
@@ -156,7 +167,7 @@ TEST_CASE("dropout's mask is a function of the index: not of the size, type or t
 }
 
 TEST_CASE("dropout drops element i where word i of its stream is below p") {
-  const RandomStream stream(5, Purpose::dropout, 1, 2, 3);
+  const RandomStream stream(5, RandomPurpose::dropout, 1, 2, 3);
   constexpr std::int64_t kCount = 5000;
   const double p = 0.37;
   const std::vector<float> ones(kCount, 1);
@@ -184,7 +195,7 @@ TEST_CASE("dropout is a function of seed, step, micro-batch and call") {
 
 TEST_CASE("dropout's backward uses the mask of the forward, which is not saved") {
   const Case drawn{{full({3000}, DType::float64, 2)}, [](const std::vector<Tensor>& x) { return dropout(x[0], 0.3); }};
-  Bound bound(drawn, DType::float32);
+  BoundCase bound(drawn, DType::float32);
   Tape tape;
   const Tensor y = [&] {
     const Recording on(tape);

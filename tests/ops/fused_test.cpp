@@ -3,7 +3,7 @@
 #include "autograd/ops.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -12,7 +12,7 @@ namespace {
 
 // Requires equal bits of all gradients. The output may differ by `error`, relative to its norm.
 void require_same_bits(const Case& fused, const Case& composed, DType dtype, double error = 0) {
-  Bound one(fused, dtype), two(composed, dtype);
+  BoundCase one(fused, dtype), two(composed, dtype);
   const Evaluation a = evaluate(one), b = evaluate(two);
   REQUIRE(a.gradients.size() == b.gradients.size());
   REQUIRE(relative_error(a.output, b.output) <= error);

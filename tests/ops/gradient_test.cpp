@@ -5,7 +5,7 @@
 
 #include "autograd/gradcheck.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -13,7 +13,7 @@ using namespace maki::tests;
 namespace {
 
 // Checks one bound case. Returns the number of inputs whose gradient is not zero, so that a driver can require some.
-int require_gradients(const Row& row, Bound& bound) {
+int require_gradients(const Row& row, BoundCase& bound) {
   int nonzero = 0;
   const GradcheckOptions options{.step = row.step, .floor = row.floor, .random = {.seed = 7}};
   for (const GradcheckResult& result : gradcheck(
@@ -50,18 +50,19 @@ TEST_CASE("every op of ops.h has a row in the table, and every row is of such an
 
 TEST_CASE("the gradient of every op, with all inputs together and with each alone") {
   for (const Row& row : op_table()) {
+    if (!row.differentiable) continue;
     int nonzero = 0;
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
       Draw draw(seed);
       const Case drawn = row.draw(draw);
       INFO(describe(row, seed, drawn));
-      Bound all(drawn, DType::float64);
+      BoundCase all(drawn, DType::float64);
       const std::size_t inputs = all.store().parameters().size();
       REQUIRE(inputs > 0);
       nonzero += require_gradients(row, all);
       if (inputs == 1) continue;
       for (std::size_t only = 0; only < drawn.inputs.size(); ++only) {
-        Bound alone(drawn, DType::float64, [&](std::size_t i) { return i == only; });
+        BoundCase alone(drawn, DType::float64, [&](std::size_t i) { return i == only; });
         if (!alone.store().parameters().empty()) require_gradients(row, alone);
       }
     }
@@ -73,6 +74,7 @@ TEST_CASE("the gradient of every op, with all inputs together and with each alon
 TEST_CASE("the gradient of every op whose inputs can be the same tensor") {
   int rows = 0;
   for (const Row& row : op_table()) {
+    if (!row.differentiable) continue;
     bool counted = false;
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
       Draw draw(seed);
@@ -90,7 +92,7 @@ TEST_CASE("the gradient of every op whose inputs can be the same tensor") {
           twice.inputs = drawn.inputs;
           twice.inputs.erase(twice.inputs.begin() + static_cast<std::ptrdiff_t>(j));
           INFO(describe(row, seed, drawn) << ", input " << j << " is input " << i);
-          Bound bound(twice, DType::float64);
+          BoundCase bound(twice, DType::float64);
           require_gradients(row, bound);
           counted = true;
         }
@@ -99,4 +101,16 @@ TEST_CASE("the gradient of every op whose inputs can be the same tensor") {
     rows += counted ? 1 : 0;
   }
   REQUIRE(rows >= 5);
+}
+
+TEST_CASE("an op without a gradient records nothing, all others do") {
+  int rows = 0;
+  for (const Row& row : op_table()) {
+    Draw draw(0);
+    BoundCase bound(row.draw(draw), DType::float64);
+    INFO(row.op << " (" << row.name << ")");
+    REQUIRE(evaluate(bound).output.requires_grad() == row.differentiable);
+    rows += row.differentiable ? 0 : 1;
+  }
+  REQUIRE(rows >= 2);
 }

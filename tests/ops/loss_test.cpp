@@ -1,13 +1,12 @@
-// cross_entropy and embedding as ops: against compositions of simple ops, ignored targets, and the inputs that they
-// refuse.
+// cross_entropy, mse and embedding as ops: against compositions of simple ops, ignored targets, and the inputs that
+// they refuse.
 #include <cmath>
-#include <functional>
-#include <string>
 
-#include "autograd/core/check.h"
 #include "autograd/ops.h"
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -32,31 +31,13 @@ Tensor composed_cross_entropy(const Tensor& logits, const Tensor& targets, const
   return scale(sum(mul(reshape(log_softmax(logits), {rows, cols}), weight)), -factor);
 }
 
-// A one-hot row for each id. The product with a table is the lookup.
-Tensor one_hot(const Tensor& ids, std::int64_t vocabulary) {
-  Tensor rows = zeros({ids.numel(), vocabulary}, DType::float64);
-  for (std::int64_t i = 0; i < ids.numel(); ++i) {
-    rows.data<double>()[i * vocabulary + ids.data<std::int32_t>()[i]] = 1;
-  }
-  return rows;
-}
-
 void require_equivalent(const Case& a, const Case& b) {
-  Bound bound_a(a, DType::float64), bound_b(b, DType::float64);
+  BoundCase bound_a(a, DType::float64), bound_b(b, DType::float64);
   const Evaluation one = evaluate(bound_a), other = evaluate(bound_b);
   REQUIRE(one.output.shape() == other.output.shape());
   REQUIRE(relative_error(one.output, other.output, 1e-3) < 1e-13);
   REQUIRE(one.gradients.size() == 1);
   REQUIRE(relative_error(one.gradients[0], other.gradients[0], 1e-3) < 1e-13);
-}
-
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was refused";
 }
 
 }  // namespace
@@ -78,8 +59,9 @@ TEST_CASE("embedding agrees with a product with one-hot rows") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Draw draw(seed);
     const Tensor table = draw.normals({11, draw.extent()}), ids = draw.integers({draw.extent()}, 0, 10);
-    require_equivalent({{table}, [&](const std::vector<Tensor>& v) { return embedding(v[0], ids); }},
-                       {{table}, [&](const std::vector<Tensor>& v) { return matmul(one_hot(ids, 11), v[0]); }});
+    require_equivalent(
+        {{table}, [&](const std::vector<Tensor>& v) { return embedding(v[0], ids); }},
+        {{table}, [&](const std::vector<Tensor>& v) { return matmul(one_hot(ids, 11, DType::float64), v[0]); }});
   }
 }
 
@@ -92,7 +74,7 @@ TEST_CASE("cross_entropy: the loss of uniform logits is log V, and without any t
     const Tensor none = full({4}, DType::int32, -1);
     const Case drawn{{full({4, 65}, DType::float64, std::nan(""))},
                      [&](const std::vector<Tensor>& v) { return cross_entropy(v[0], none); }};
-    Bound bound(drawn, dtype);
+    BoundCase bound(drawn, dtype);
     const Evaluation result = evaluate(bound);
     REQUIRE(result.output.item() == 0);
     for (std::int64_t i = 0; i < 4 * 65; ++i) REQUIRE(result.gradients[0].at(i) == 0);
@@ -104,7 +86,7 @@ TEST_CASE("embedding: rows that no id names have a gradient of exactly 0") {
     const Tensor ids = tensor(std::vector<std::int32_t>{3, 1, 3}, {3});
     const Case drawn{{full({vocabulary, 6}, DType::float64, 1)},
                      [&](const std::vector<Tensor>& v) { return embedding(v[0], ids); }};
-    Bound bound(drawn, DType::float32);
+    BoundCase bound(drawn, DType::float32);
     const Evaluation result = evaluate(bound);
     for (std::int64_t i = 0; i < vocabulary * 6; ++i) {
       REQUIRE((result.gradients[0].at(i) != 0) == (i / 6 == 1 || i / 6 == 3));
@@ -121,8 +103,8 @@ TEST_CASE("losses: the messages for inputs that they refuse") {
   REQUIRE_THAT(refusal([&] {
                  embedding(table, ids({4, 5}));
                }),
-               ContainsSubstring("ids must be in [0, 5), the rows of the table; got 5 at place 1 of ids [2]"));
-  REQUIRE_THAT(refusal([&] { embedding(table, ids({-1})); }), ContainsSubstring("got -1 at place 0"));
+               ContainsSubstring("ids must be in [0, 5), the rows of the table; got 5 at index 1 of ids of shape [2]"));
+  REQUIRE_THAT(refusal([&] { embedding(table, ids({-1})); }), ContainsSubstring("got -1 at index 0"));
   REQUIRE_THAT(refusal([&] { embedding(table, table); }), ContainsSubstring("ids must be int32; got float32"));
   REQUIRE_THAT(refusal([&] { embedding(logits, ids({0})); }), ContainsSubstring("[V, C]; got [2, 2, 5]"));
   REQUIRE_THAT(refusal([&] { embedding(table, Tensor()); }), ContainsSubstring("empty tensor"));
@@ -135,10 +117,11 @@ TEST_CASE("losses: the messages for inputs that they refuse") {
                  cross_entropy(logits, ids({1, 2}));
                }),
                ContainsSubstring("got logits [2, 2, 5] and targets [2]"));
-  REQUIRE_THAT(refusal([&] {
-                 cross_entropy(logits, full({2, 2}, DType::int32, 5));
-               }),
-               ContainsSubstring("targets must be in [0, 5), or -1 to be ignored; got 5 at place 0 of targets [2, 2]"));
+  REQUIRE_THAT(
+      refusal([&] {
+        cross_entropy(logits, full({2, 2}, DType::int32, 5));
+      }),
+      ContainsSubstring("targets must be in [0, 5), or -1 to be ignored; got 5 at index 0 of targets of shape [2, 2]"));
   REQUIRE_THAT(refusal([&] {
                  cross_entropy(logits, full({2, 2}, DType::int32, -1), {.ignored = -100});
                }),
@@ -149,4 +132,30 @@ TEST_CASE("losses: the messages for inputs that they refuse") {
                ContainsSubstring("got nan"));
   REQUIRE_THAT(refusal([&] { cross_entropy(logits, logits); }), ContainsSubstring("targets must be int32"));
   REQUIRE_THAT(refusal([&] { cross_entropy(zeros({}, DType::float32), targets); }), ContainsSubstring("last axis"));
+}
+
+TEST_CASE("mse is the mean or the sum of the squared differences, and its gradients are opposite") {
+  ParameterStore store(DType::float64);
+  const Parameter& prediction = store.add("prediction", {2, 2}, init::values(tensor<double>({1, 2, 3, 4}, {2, 2})));
+  const Parameter& target = store.add("target", {2, 2}, init::values(tensor<double>({1, 0, 6, 4.5}, {2, 2})));
+  store.seal();
+  const double squares = 0 + 4 + 9 + 0.25;
+  for (const bool sum : {false, true}) {
+    store.clear_gradients();
+    Tape tape;
+    const Tensor loss = [&] {
+      const Recording on(tape);
+      return mse(prediction, target, {.sum = sum});
+    }();
+    REQUIRE(loss.item() == (sum ? squares : squares / 4));
+    tape.backward(loss);
+    for (std::int64_t i = 0; i < 4; ++i) {
+      const double slope = 2 * (prediction.value().at(i) - target.value().at(i)) / (sum ? 1 : 4);
+      REQUIRE(prediction.gradient().at(i) == slope);
+      REQUIRE(target.gradient().at(i) == -slope);
+    }
+  }
+  REQUIRE(mse(zeros({0}, DType::float32), zeros({0}, DType::float32)).item() == 0);
+  REQUIRE_THROWS_WITH(mse(prediction, zeros({2, 1}, DType::float64)), ContainsSubstring("got [2, 2] and [2, 1]"));
+  REQUIRE_THROWS_WITH(mse(prediction, zeros({2, 2}, DType::float32)), ContainsSubstring("float64 and float32"));
 }

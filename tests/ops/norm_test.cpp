@@ -2,13 +2,11 @@
 // and softmax against compositions of simple ops, and the inputs that they refuse.
 #include <cmath>
 #include <limits>
-#include <string>
 
-#include "autograd/core/check.h"
 #include "autograd/ops.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
 #include "tests/ops/jacobian.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -49,7 +47,7 @@ Tensor composed_softmax(const Tensor& x) {
 }
 
 void require_equivalent(const Case& a, const Case& b, double bound) {
-  Bound bound_a(a, DType::float64), bound_b(b, DType::float64);
+  BoundCase bound_a(a, DType::float64), bound_b(b, DType::float64);
   const Evaluation one = evaluate(bound_a), other = evaluate(bound_b);
   REQUIRE(relative_error(one.output, other.output, 1e-3) < bound);
   REQUIRE(!one.gradients.empty());
@@ -83,7 +81,7 @@ TEST_CASE("layer_norm of a constant row gives the bias, and finite gradients") {
     for (const double constant : {0.0, 0.1, -1e3, 1e30}) {
       const Case drawn{{full({3, 7}, DType::float64, constant), full({7}, DType::float64, 2)},
                        [](const std::vector<Tensor>& v) { return layer_norm(v[0], v[1], v[1]); }};
-      Bound bound(drawn, dtype);
+      BoundCase bound(drawn, dtype);
       const Evaluation result = evaluate(bound);
       for (std::int64_t i = 0; i < 21; ++i) {
         REQUIRE(result.output.at(i) == 2);
@@ -118,14 +116,6 @@ TEST_CASE("softmax of a row of −Inf is NaN, like 0/0") {
 
 TEST_CASE("norms: the messages for inputs that they refuse") {
   const Tensor x = zeros({2, 6}, DType::float32), six = zeros({6}, DType::float32), two = zeros({2}, DType::float32);
-  const auto refusal = [](const auto& call) -> std::string {
-    try {
-      call();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "nothing was refused";
-  };
   REQUIRE_THAT(refusal([&] { layer_norm(x, two); }),
                ContainsSubstring("weight must be [6], the last extent of x [2, 6]; got [2]"));
   REQUIRE_THAT(refusal([&] { layer_norm(x, six, two); }), ContainsSubstring("bias must be [6]"));

@@ -17,7 +17,7 @@ namespace maki::tests {
 /// Seeded random draws for one case. Values are float64; the drivers convert them.
 class Draw {
  public:
-  explicit Draw(std::uint64_t seed) : stream_(seed, Purpose::test), seed_(seed) {}
+  explicit Draw(std::uint64_t seed) : stream_(seed, RandomPurpose::test), seed_(seed) {}
 
   std::uint64_t seed() const { return seed_; }
   std::int64_t integer(std::int64_t low, std::int64_t high);  ///< inclusive
@@ -52,9 +52,10 @@ struct Row {
   std::string op;    ///< the name in ops.h
   std::string name;  ///< distinguishes the rows of one op, e.g. "left stretched"
   std::function<Case(Draw&)> draw;
-  double step = 1e-3;      ///< h of the four-point differences
-  double floor = 1e-4;     ///< lower bound of the norm that errors are relative to, for gradients that are exactly 0
-  double bound = 1e-9;     ///< on the relative error of a gradient
+  double step = 1e-3;   ///< h of the four-point differences
+  double floor = 1e-4;  ///< lower bound of the norm that errors are relative to, for gradients that are exactly 0
+  double bound = 1e-9;  ///< on the relative error of a gradient
+  bool differentiable = true;  ///< false: the output has no gradient, and only the forward pass is tested
   bool propagates = true;  ///< NaN in an input must reach every output that depends on it (false for masked attention)
   /// For the float32 driver that gives inputs a mean of ten standard deviations: that deviation, and the lower bound of
   /// the norms. Small where large arguments saturate an op, because its gradient then is only the rounding of a number

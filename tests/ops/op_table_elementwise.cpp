@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "autograd/ops.h"
 #include "tests/ops/op_table.h"
 
@@ -12,6 +15,18 @@ Tensor normal(Draw& draw, const Shape& shape) { return draw.normals(shape); }
 Tensor divisor(Draw& draw, const Shape& shape) { return draw.away_from_zero(shape, 0.5, 2); }
 Tensor positive(Draw& draw, const Shape& shape) { return draw.uniforms(shape, 0.4, 3); }
 Tensor off_the_kink(Draw& draw, const Shape& shape) { return draw.away_from_zero(shape, 0.01, 2); }  // 4 h = 0.004
+
+// At least 0.01 away from the two bounds of clamp.
+constexpr double kLow = -0.5, kHigh = 0.75;
+Tensor off_the_bounds(Draw& draw, const Shape& shape) {
+  Tensor x = draw.uniforms(shape, -2, 2);
+  for (double& value : x.values<double>()) {
+    for (const double bound : {kLow, kHigh}) {
+      if (std::abs(value - bound) < 0.01) value += 0.03;
+    }
+  }
+  return x;
+}
 
 // For larger |x| the derivative, 1 − y² of the saved output, loses digits in float32 by cancellation.
 Tensor unsaturated(Draw& draw, const Shape& shape) { return draw.uniforms(shape, -1.5, 1.5); }
@@ -87,6 +102,46 @@ Row unary_row(const char* name, const char* variant, const Values& values,
                       }}};
 }
 
+Case chosen(const Tensor& mask, const Tensor& a, const Tensor& b) {
+  return {{mask, a, b}, [](const std::vector<Tensor>& x) { return where(x[0], x[1], x[2]); }};
+}
+
+Row where_row(const char* name, bool stretched) {
+  return {.op = "where", .name = name, .draw = [=](Draw& draw) {
+            const Shape whole = draw.shape(static_cast<int>(draw.integer(1, 4)), 120);
+            const auto part = [&] { return stretched ? draw.broadcastable(whole) : whole; };
+            const Tensor mask = draw.integers(part(), -1, 1), a = draw.normals(part());
+            return chosen(mask, a, draw.normals(part()));
+          }};
+}
+
+void add_choices(std::vector<Row>& rows) {
+  rows.push_back(
+      unary_row("clamp", "both bounds", off_the_bounds, [](const Tensor& x) { return clamp(x, kLow, kHigh); }));
+  rows.push_back(unary_row("clamp", "only from below", off_the_bounds,
+                           [](const Tensor& x) { return clamp(x, kLow, std::numeric_limits<double>::infinity()); }));
+  rows.push_back(where_row("equal shapes", false));
+  rows.push_back(where_row("stretched", true));
+  const auto of = [](const Shape& mask, const Shape& a, const Shape& b) {
+    return [=] { return chosen(zeros(mask, DType::int32), zeros(a, DType::float64), zeros(b, DType::float64)); };
+  };
+  rows.back().empties = {of({0}, {0}, {}), of({}, {3, 0}, {1, 1}), of({0, 1}, {4}, {1, 4}), of({2, 1}, {2, 0}, {2, 1})};
+}
+
+void add_powers(std::vector<Row>& rows) {
+  const auto power = [](double exponent) { return [=](const Tensor& x) { return pow(x, exponent); }; };
+  rows.push_back(unary_row("pow", "square", normal, power(2)));
+  rows.push_back(unary_row("pow", "cube", normal, power(3)));
+  rows.push_back(unary_row("pow", "whole, negative", divisor, power(-3)));
+  rows.push_back(unary_row("pow", "fraction", positive, power(2.6)));
+  rows.push_back(unary_row("pow", "negative fraction", positive, power(-1.3)));
+  rows.push_back(unary_row(
+      "pow", "far from 1", [](Draw& draw, const Shape& shape) { return draw.uniforms(shape, 0.97, 1.03); },
+      power(-100.5)));
+  rows.back().step = 1e-5;  // its fifth derivative is 1e10 times its value
+  rows.back().offset_std = 0.1;
+}
+
 }  // namespace
 
 std::vector<Row> elementwise_rows() {
@@ -111,6 +166,9 @@ std::vector<Row> elementwise_rows() {
       "gelu", "erf, far out", [](Draw& draw, const Shape& shape) { return draw.normals(shape, 0, 3); },
       [](const Tensor& x) { return gelu(x); }));
   rows.push_back(unary_row("gelu", "tanh", normal, [](const Tensor& x) { return gelu(x, Gelu::tanh); }));
+  rows.push_back(unary_row("abs", "off the kink", off_the_kink, abs));
+  add_powers(rows);
+  add_choices(rows);
   rows.push_back(
       unary_row("convert", "to float64", normal, [](const Tensor& x) { return convert(x, DType::float64); }));
   // The differences contain the rounding to float32, so their step is wide. The op is linear, so that costs nothing.

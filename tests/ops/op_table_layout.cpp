@@ -68,6 +68,75 @@ Row concat_row(const char* name, int parts) {
           }};
 }
 
+Row stack_row(const char* name, int parts) {
+  return {.op = "stack", .name = name, .draw = [=](Draw& draw) {
+            const int rank = static_cast<int>(draw.integer(0, 4)),
+                      axis = static_cast<int>(draw.integer(-rank - 1, rank));
+            const Shape shape = draw.shape(rank, 60);
+            Case drawn{{}, [=](const std::vector<Tensor>& x) { return stack(x, axis); }};
+            for (int i = 0; i < parts; ++i) drawn.inputs.push_back(draw.normals(shape));
+            return drawn;
+          }};
+}
+
+// Ids that take some elements several times and others never.
+Row gather_row(const char* name, int least_rank, int most_rank) {
+  return {.op = "gather", .name = name, .draw = [=](Draw& draw) {
+            const int rank = static_cast<int>(draw.integer(least_rank, most_rank)),
+                      axis = static_cast<int>(draw.integer(-rank, rank - 1));
+            const Shape shape = draw.shape(rank, 200);
+            const Tensor x = draw.normals(shape);
+            const Tensor ids =
+                draw.integers(shape.with(axis, draw.integer(1, 9)), 0, static_cast<std::int32_t>(shape[axis] - 1));
+            return Case{{x, ids}, [=](const std::vector<Tensor>& v) { return gather(v[0], axis, v[1]); }};
+          }};
+}
+
+void add_gathers(std::vector<Row>& rows) {
+  rows.push_back(gather_row("vector", 1, 1));
+  rows.push_back(gather_row("any axis", 2, 4));
+  const auto gathered = [](const Shape& shape, const Shape& ids, int axis) {
+    return [=] {
+      return Case{{zeros(shape, DType::float64), zeros(ids, DType::int32)},
+                  [=](const std::vector<Tensor>& v) { return gather(v[0], axis, v[1]); }};
+    };
+  };
+  rows.back().empties = {gathered({3, 2}, {0, 2}, 0), gathered({0, 2}, {0, 2}, 0), gathered({2, 0}, {4, 0}, 0),
+                         gathered({0, 2}, {0, 5}, 1)};
+}
+
+// Values at least 0.02 apart, so that no difference quotient changes which is largest.
+Tensor distinct(Draw& draw, const Shape& shape) {
+  Tensor x = empty(shape, DType::float64);
+  const std::span<double> values = x.values<double>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto j = static_cast<std::size_t>(draw.integer(0, static_cast<std::int64_t>(i)));  // a random permutation
+    values[i] = values[j];
+    values[j] = 0.02 * static_cast<double>(i) - 1;
+  }
+  return x;
+}
+
+using OfAxis = Tensor (*)(const Tensor&, int, bool);
+
+Row maximum_row(const char* op, const char* name, OfAxis call, int rank) {
+  return {.op = op, .name = name, .draw = [=](Draw& draw) {
+            const int axis = static_cast<int>(draw.integer(-rank, rank - 1));
+            const bool keep = draw.coin();
+            return one(distinct(draw, draw.shape(rank, 200)), [=](const Tensor& x) { return call(x, axis, keep); });
+          }};
+}
+
+void add_maxima(std::vector<Row>& rows, const char* op, OfAxis call) {
+  rows.push_back(maximum_row(op, "vector", call, 1));
+  rows.push_back(maximum_row(op, "matrix", call, 2));
+  rows.push_back(maximum_row(op, "any axis of four", call, 4));
+  const auto of = [=](const Shape& shape, int axis) {
+    return [=] { return one(zeros(shape, DType::float64), [=](const Tensor& x) { return call(x, axis, false); }); };
+  };
+  rows.back().empties = {of({0, 3}, 1), of({3, 0}, 0), of({2, 0, 3}, -1)};
+}
+
 Row slice_row() {
   return {.op = "slice", .name = "random", .draw = [](Draw& draw) {
             const int rank = static_cast<int>(draw.integer(1, 4)),
@@ -107,6 +176,17 @@ std::vector<Row> layout_rows() {
   rows.push_back(concat_row("five parts", 5));
   const auto doubled = [](int axis) { return [=](const Tensor& x) { return concat({x, x}, axis); }; };
   rows.back().empties = {empty_of({0, 3}, doubled(0)), empty_of({0, 3}, doubled(1)), empty_of({3, 0}, doubled(0))};
+  rows.push_back(stack_row("one part", 1));
+  rows.push_back(stack_row("two parts", 2));
+  rows.push_back(stack_row("five parts", 5));
+  const auto twice = [](int axis) { return [=](const Tensor& x) { return stack({x, x}, axis); }; };
+  rows.back().empties = {empty_of({0, 3}, twice(0)), empty_of({0, 3}, twice(-1)), empty_of({3, 0}, twice(1))};
+  add_gathers(rows);
+  add_maxima(rows, "max", max);
+  add_maxima(rows, "argmax", argmax);
+  for (Row& row : rows) {
+    if (row.op == "argmax") row.differentiable = row.propagates = false;
+  }
   rows.push_back(slice_row());
   const auto cut = [](int axis, std::int64_t begin, std::int64_t end) {
     return [=](const Tensor& x) { return slice(x, axis, begin, end); };

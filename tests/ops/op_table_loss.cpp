@@ -42,6 +42,37 @@ Row linear_cross_entropy_row(const char* name, int rank, const CrossEntropy& opt
           .offset_std = 0.1};
 }
 
+Row one_hot_row() {
+  return {.op = "one_hot",
+          .name = "any number of axes",
+          .draw =
+              [](Draw& draw) {
+                const std::int64_t classes = draw.extent(20);
+                const Shape shape = draw.shape(static_cast<int>(draw.integer(0, 4)), 60);
+                return Case{{draw.integers(shape, 0, static_cast<std::int32_t>(classes - 1))},
+                            [=](const std::vector<Tensor>& x) { return one_hot(x[0], classes); }};
+              },
+          .differentiable = false,
+          .empties = {[] {
+            return Case{{zeros({0, 3}, DType::int32)}, [](const std::vector<Tensor>& x) { return one_hot(x[0], 0); }};
+          }}};
+}
+
+Row mse_row(const char* name, const MeanSquaredError& options) {
+  const auto call = [=](const std::vector<Tensor>& x) { return mse(x[0], x[1], options); };
+  return {.op = "mse",
+          .name = name,
+          .draw =
+              [=](Draw& draw) {
+                const Shape shape = draw.shape(static_cast<int>(draw.integer(0, 4)));
+                const Tensor prediction = draw.normals(shape);
+                return Case{{prediction, draw.normals(shape, 0.5)}, call};
+              },
+          .empties = {[=] {
+            return Case{{zeros({3, 0}, DType::float64), zeros({3, 0}, DType::float64)}, call};
+          }}};
+}
+
 Case empty_embedding(const Shape& table, const Shape& ids) {
   return {{zeros(table, DType::float64), zeros(ids, DType::int32)},
           [](const std::vector<Tensor>& x) { return embedding(x[0], x[1]); }};
@@ -73,6 +104,9 @@ std::vector<Row> loss_rows() {
       linear_cross_entropy_row("mean, some ignored", 2, {}),
       linear_cross_entropy_row("leading axes, label smoothing, sum", 3,
                                {.ignored = -100, .label_smoothing = 0.1, .sum = true}),
+      one_hot_row(),
+      mse_row("mean", {}),
+      mse_row("sum", {.sum = true}),
   };
   rows[9].empties = {[] {
                        return empty_linear_cross_entropy({0, 3}, {4, 3}, {0});

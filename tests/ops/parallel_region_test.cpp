@@ -6,18 +6,13 @@
 #include "autograd/core/parallel.h"
 #include "autograd/ops.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
+#include "tests/threads.h"
 
 using namespace maki;
 using namespace maki::tests;
 
 namespace {
-
-struct ThreadsScope {
-  explicit ThreadsScope(int n) : before(threads()) { set_threads(n); }
-  ~ThreadsScope() { set_threads(before); }
-  int before;
-};
 
 bool same(const Evaluation& a, const Evaluation& b) {
   if (!same_bits(a.output, b.output) || a.gradients.size() != b.gradients.size()) return false;
@@ -29,12 +24,12 @@ bool same(const Evaluation& a, const Evaluation& b) {
 
 /// The number of threads, of the eight in one region, that get the bits of a call outside of it.
 int threads_that_agree(const Case& drawn, DType dtype) {
-  Bound outside(drawn, dtype);
+  BoundCase outside(drawn, dtype);
   const Evaluation wanted = evaluate(outside);
   std::atomic<int> agree = 0;
 #pragma omp parallel num_threads(8)
   try {  // no exception may leave the region
-    Bound bound(drawn, dtype);
+    BoundCase bound(drawn, dtype);
     if (same(evaluate(bound), wanted)) ++agree;
   } catch (const std::exception&) {
   }

@@ -5,7 +5,7 @@
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"
-#include "tests/ops/drive.h"
+#include "tests/ops/op_case.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -52,8 +52,9 @@ TEST_CASE("convert rounds to the nearest float32, and copies even if the type is
 TEST_CASE("if the types of its inputs differ, linear names all of them") {
   const Tensor x = zeros({2, 3}, DType::float32), weight = zeros({4, 3}, DType::float32);
   const Tensor bias = zeros({4}, DType::float64);
-  REQUIRE_THROWS_WITH(linear(x, weight, bias), ContainsSubstring("linear: x, weight and bias must have one type; got "
-                                                                 "float32, float32 and float64"));
+  REQUIRE_THROWS_WITH(linear(x, weight, bias),
+                      ContainsSubstring("linear: x, weight and bias must have the same type; got "
+                                        "float32, float32 and float64"));
   REQUIRE_THROWS_WITH(linear_gelu(x, convert(weight, DType::float64)),
                       ContainsSubstring("got float32, float64 and no bias"));
 }

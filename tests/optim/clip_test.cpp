@@ -15,7 +15,7 @@ namespace {
 
 template <class T>
 Tensor random_flat(std::int64_t n, double size) {
-  const RandomStream stream(5, Purpose::test, static_cast<std::uint64_t>(n));
+  const RandomStream stream(5, RandomPurpose::test, static_cast<std::uint64_t>(n));
   Tensor x = empty({n}, dtype_of<T>());
   for (std::int64_t i = 0; i < n; ++i) {
     x.data<T>()[i] = static_cast<T>(size * stream.normal(static_cast<std::uint64_t>(i)));

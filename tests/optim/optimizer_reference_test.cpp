@@ -82,9 +82,9 @@ std::array<Errors, 3> compare(const OptimizerOptions& options, int steps) {
   std::array<Errors, 3> errors;
   for (int s = 0; s < steps; ++s) {
     draw_gradients<T>(store, static_cast<std::uint64_t>(s));
-    const Tensor gradients = copy<T>(store.gradients()), values = copy<T>(store.values());
-    const Tensor a0 = moments.size() > 0 ? copy<T>(moments[0].values) : zeros(gradients.shape(), store.dtype());
-    const Tensor b0 = moments.size() > 1 ? copy<T>(moments[1].values) : zeros(gradients.shape(), store.dtype());
+    const Tensor gradients = copy_of<T>(store.gradients()), values = copy_of<T>(store.values());
+    const Tensor a0 = moments.size() > 0 ? copy_of<T>(moments[0].values) : zeros(gradients.shape(), store.dtype());
+    const Tensor b0 = moments.size() > 1 ? copy_of<T>(moments[1].values) : zeros(gradients.shape(), store.dtype());
     const double lr = 0.01 / (1 + s), scale = s % 3 == 0 ? 1 : 0.37;
     optimizer.step(lr, scale);
     const Reference reference(options, s + 1);
@@ -92,7 +92,7 @@ std::array<Errors, 3> compare(const OptimizerOptions& options, int steps) {
       Real value = values.at(i), a = a0.at(i), b = b0.at(i);
       const Real g = scale * static_cast<Real>(gradients.at(i)), before = std::abs(value);
       const Real moment_size = std::abs(a) + std::abs(g) + before;
-      reference(value, a, b, g, lr, i < store.range(Group::decay).end);
+      reference(value, a, b, g, lr, i < store.range(ParamGroup::decay).end);
       errors[0].add(value, store.values().at(i), before + std::abs(value));
       if (moments.size() > 0) errors[1].add(a, moments[0].values.at(i), moment_size);
       if (moments.size() > 1) errors[2].add(b, moments[1].values.at(i), b + 1e-3L * moment_size * moment_size);
@@ -108,10 +108,11 @@ TEST_CASE("each optimizer follows the reference in long double") {
   fill(store);
   for (const std::string& target : kernels::available_targets()) {
     kernels::force_target(target);
-    for (std::size_t i = 0; i < kAll.size(); ++i) {
+    for (std::size_t i = 0; i < kAllOptimizers.size(); ++i) {
       INFO(target << ", optimizer " << i);
-      const std::array<Errors, 3> wide = compare<double>(kAll[i], 6), narrow = compare<float>(kAll[i], 3);
-      for (std::size_t k = 0; k <= Optimizer(store, kAll[i]).moments().size(); ++k) {  // values, then moments
+      const std::array<Errors, 3> wide = compare<double>(kAllOptimizers[i], 6),
+                                  narrow = compare<float>(kAllOptimizers[i], 3);
+      for (std::size_t k = 0; k <= Optimizer(store, kAllOptimizers[i]).moments().size(); ++k) {  // values, then moments
         INFO("array " << k);
         REQUIRE(wide[k].norm > 0);
         REQUIRE(static_cast<double>(wide[k].worst) < 1e-14);
@@ -124,17 +125,17 @@ TEST_CASE("each optimizer follows the reference in long double") {
 }
 
 TEST_CASE("after a hundred steps each optimizer agrees with the reference") {
-  for (std::size_t kind = 0; kind < kAll.size(); ++kind) {
+  for (std::size_t kind = 0; kind < kAllOptimizers.size(); ++kind) {
     ParameterStore store(DType::float64);
     store.add("weight", {13, 3}, init::normal(1));
     store.seal(3);
-    Optimizer optimizer(store, kAll[kind]);
+    Optimizer optimizer(store, kAllOptimizers[kind]);
     const std::int64_t n = 39;
     std::vector<Real> value(n), a(n), b(n);
     for (std::int64_t i = 0; i < n; ++i) value[static_cast<std::size_t>(i)] = store.values().at(i);
     for (int s = 0; s < 100; ++s) {
       draw_gradients<double>(store, static_cast<std::uint64_t>(s));
-      const Reference reference(kAll[kind], s + 1);
+      const Reference reference(kAllOptimizers[kind], s + 1);
       for (std::int64_t i = 0; i < n; ++i) {
         const auto k = static_cast<std::size_t>(i);
         reference(value[k], a[k], b[k], store.gradients().at(i), 0.01L, true);

@@ -13,12 +13,12 @@ using namespace maki;
 using namespace maki::tests;
 
 TEST_CASE("the moments are what a checkpoint needs: named, flat, and sufficient to resume from") {
-  for (std::size_t kind = 0; kind < kAll.size(); ++kind) {
+  for (std::size_t kind = 0; kind < kAllOptimizers.size(); ++kind) {
     INFO("optimizer " << kind);
     ParameterStore straight, resumed;
     fill(straight);
     fill(resumed);
-    Optimizer one(straight, kAll[kind]), two(resumed, kAll[kind]);
+    Optimizer one(straight, kAllOptimizers[kind]), two(resumed, kAllOptimizers[kind]);
     for (std::uint64_t s = 0; s < 4; ++s) {
       draw_gradients<float>(straight, s);
       one.step(0.01);
@@ -52,12 +52,12 @@ TEST_CASE("the moments are what a checkpoint needs: named, flat, and sufficient 
 }
 
 TEST_CASE("at learning rate 0 no value changes, and frozen parameters and padding never change") {
-  for (std::size_t kind = 0; kind < kAll.size(); ++kind) {
+  for (std::size_t kind = 0; kind < kAllOptimizers.size(); ++kind) {
     INFO("optimizer " << kind);
     ParameterStore store;
     fill(store);
-    Optimizer optimizer(store, kAll[kind]);
-    const Tensor before = copy<float>(store.values());
+    Optimizer optimizer(store, kAllOptimizers[kind]);
+    const Tensor before = copy_of<float>(store.values());
     draw_gradients<float>(store, 1);
     optimizer.step(0);
     REQUIRE(same_bits(store.values(), before));
@@ -109,7 +109,7 @@ TEST_CASE("a step increments the store's version and clears the gradients") {
   draw_gradients<float>(store, 1);
   optimizer.step(1);
   REQUIRE(store.version() > version);
-  const Tensor after = copy<float>(store.values());
+  const Tensor after = copy_of<float>(store.values());
   optimizer.step(1);  // no gradient was written since
   REQUIRE(same_bits(store.values(), after));
   REQUIRE(weight.gradient().at(0) == 0);
@@ -117,13 +117,13 @@ TEST_CASE("a step increments the store's version and clears the gradients") {
 
 TEST_CASE("updates have the same bits at every number of threads") {
   const int before = threads();
-  for (std::size_t kind = 0; kind < kAll.size(); ++kind) {
+  for (std::size_t kind = 0; kind < kAllOptimizers.size(); ++kind) {
     Tensor expected;
     for (const int n : {1, 2, 3, 4, 8}) {
       set_threads(n);
       ParameterStore store;
       fill(store);
-      Optimizer optimizer(store, kAll[kind]);
+      Optimizer optimizer(store, kAllOptimizers[kind]);
       for (std::uint64_t s = 0; s < 3; ++s) {
         draw_gradients<float>(store, s);
         optimizer.step(0.01, 0.5);

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "optim/optimizer.h"
+#include "tests/tensors.h"
 
 namespace maki::tests {
 
@@ -18,7 +18,7 @@ inline void fill(ParameterStore& store) {
     store.add("matrix." + std::to_string(size), {size, 5}, init::normal(1));
   }
   store.add("large", {37, 301}, init::normal(1));
-  store.add("fixed", {4, 3}, init::normal(1), Group::frozen);
+  store.add("fixed", {4, 3}, init::normal(1), ParamGroup::frozen);
   store.seal(7);
 }
 
@@ -28,7 +28,7 @@ void draw_gradients(ParameterStore& store, std::uint64_t step) {
   T* const flat = store.gradients().data<T>();
   for (const auto& parameter : store.parameters()) {
     if (!parameter->trainable()) continue;
-    const RandomStream stream(step, Purpose::test, parameter->name());
+    const RandomStream stream(step, RandomPurpose::test, parameter->name());
     for (std::int64_t i = 0; i < parameter->shape().numel(); ++i) {
       const auto k = static_cast<std::uint64_t>(i);
       flat[parameter->offset() + i] =
@@ -37,7 +37,7 @@ void draw_gradients(ParameterStore& store, std::uint64_t step) {
   }
 }
 
-inline const std::vector<OptimizerOptions> kAll = {
+inline const std::vector<OptimizerOptions> kAllOptimizers = {
     Sgd{},
     Sgd{.weight_decay = 0.1},
     Sgd{.momentum = 0.9, .weight_decay = 0.01},
@@ -47,16 +47,5 @@ inline const std::vector<OptimizerOptions> kAll = {
     AdamW{},
     AdamW{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1},
 };
-
-inline bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype() && dispatch(a.dtype(), [&]<class T>() {
-           return std::memcmp(a.data<T>(), b.data<T>(), sizeof(T) * static_cast<std::size_t>(a.numel())) == 0;
-         });
-}
-
-template <class T>
-Tensor copy(const Tensor& x) {
-  return tensor(x.values<T>(), x.shape());
-}
 
 }  // namespace maki::tests

@@ -1,8 +1,7 @@
 #include <fmt/core.h>
-
-#include "autograd/tape.h"
-#include "nn/models/gpt.h"
-#include "optim/optimizer.h"
+#include <maki/autograd/tape.h>
+#include <maki/nn/models/gpt.h>
+#include <maki/optim/optimizer.h>
 
 int main() {
   using namespace maki;

@@ -6,29 +6,26 @@
 #include <unistd.h>
 
 #include "tests/train/small_checkpoint.h"
+#include "tests/train/small_data.h"
+#include "tests/train/text_trainer.h"
+#include "train/cli/console.h"
+#include "train/loop/restore.h"
 #include "train/loop/session.h"
 
 namespace maki::tests {
 
 struct CapturedRun {
-  CapturedRun(const Config& with, std::string text) : config(with) {
-    Corpus corpus;
-    corpus.text = std::move(text);
-    corpus.characters = static_cast<std::int64_t>(corpus.text.size());  // ASCII
-    corpus.hash = "0123456789abcdef0123456789abcdef";
-    data = make_dataset(corpus, config.val_fraction, config.block_size, config.tokenizer);
+  CapturedRun(const Config& with, const std::string& text) : config(with), data(dataset_of(text, with)) {
     directory.create();
   }
 
-  /// Continues from a step, as a resume does, and returns what was reported. Requires exit code 0.
-  std::string go_on(std::int64_t step, std::int64_t max_steps, FileSystem& fs = posix()) {
+  /// Continues from a step, as a resume does, and returns what was reported. Requires that it is not interrupted.
+  std::string go_on(std::int64_t step, std::int64_t max_steps, FileSystem& fs = posix_file_system()) {
     config.max_steps = max_steps;
-    Trainer trainer(config, data);
+    TextTrainer trainer(config, data);
     if (step > 0) {
       const ContainerReader file(directory.checkpoint_file(step));
-      load_values(file, trainer.store());
-      load_optimizer(file, step, trainer.optimizer());
-      trainer.set_steps(step);
+      restore(file, trainer);
     }
     const std::string log = folder / "log";
     std::fflush(stderr);
@@ -39,19 +36,21 @@ struct CapturedRun {
       dup2(before, STDERR_FILENO);
       close(before);
     };
-    int code = 0;
+    const RunDirectory run(directory.path(), fs);
+    auto end = SessionEnd::interrupted;
     try {
-      code = Session(config, data, trainer, RunDirectory(directory.path(), fs)).train();
+      Console console(max_steps, run.path(), data.best_possible_loss);
+      end = Session(config, trainer, run, console).train();
     } catch (...) {
       restore();
       throw;
     }
     restore();
-    REQUIRE(code == 0);
-    return get(log);
+    REQUIRE(end != SessionEnd::interrupted);
+    return read_bytes(log);
   }
 
-  Folder folder;
+  TemporaryFolder folder;
   Config config;
   Dataset data;
   RunDirectory directory{folder / "run"};

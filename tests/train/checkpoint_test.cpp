@@ -1,12 +1,14 @@
-// What a checkpoint holds: it comes back to the last bit, weights need no optimizer, what does not fit is named, and a
-// section forged with a valid hash does no harm.
+// Checkpoints: everything in them is restored to the last bit, weights are loaded without the optimizer, messages name
+// what does not match, and a forged section with a valid checksum does no harm.
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 #include "train/run/checkpoint.h"
 
 #include <cmath>
 
 #include "tests/files.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -14,16 +16,16 @@ using namespace maki::tests;
 namespace {
 
 // A store of three tensors and its optimizer.
-struct Model {
-  explicit Model(OptimizerOptions options = AdamW{}, DType dtype = DType::float32, std::int64_t width = 3,
-                 const std::string& last = "ln.bias", std::uint64_t seed = 1)
+struct SmallModel {
+  explicit SmallModel(OptimizerOptions options = AdamW{}, DType dtype = DType::float32, std::int64_t width = 3,
+                      const std::string& last = "ln.bias", std::uint64_t seed = 1)
       : store(dtype), optimizer(store, options) {
     store.add("wte.weight", {5, width}, init::normal(1));
     store.add("ln.weight", {width}, init::normal(1));
     store.add(last, {width}, init::normal(1));
     store.seal(seed);
   }
-  // A step with gradients that differ from element to element, so that no two moments are the same.
+  // A step with gradients that differ from element to element, so that no two moments are equal.
   void step() {
     store.gradients();
     dispatch(store.dtype(), [&]<class T>() {
@@ -59,7 +61,7 @@ CheckpointState some_state() {
   state.train_tokens = 900;
   state.val_tokens = 100;
   state.corpus_hash = "0123456789abcdef0123456789abcdef";
-  state.best_loss = 0.75;
+  state.best_possible_loss = 0.75;
   state.config.n_layer = 2;
   state.config.dropout = 0.1;
   state.config.optimizer = "adam";
@@ -68,13 +70,14 @@ CheckpointState some_state() {
   return state;
 }
 
-std::string save(const Folder& folder, Model& model, const CheckpointState& state, const char* name = "a.maki") {
-  write_checkpoint(posix(), folder / name, state, model.store, model.optimizer);
+std::string save(const TemporaryFolder& folder, SmallModel& model, const CheckpointState& state,
+                 const char* name = "a.maki") {
+  write_checkpoint(posix_file_system(), folder / name, state, model.store, model.optimizer);
   return folder / name;
 }
 
-// Everything a resume reads. Only a CheckpointError may come out of it.
-void load_everything(const std::string& path, Model& model) {
+// Reads everything that a resumed run reads. Must throw nothing but CheckpointError.
+void load_everything(const std::string& path, SmallModel& model) {
   const ContainerReader file(path);
   file.verify();
   const CheckpointState state = read_state(file);
@@ -85,16 +88,16 @@ void load_everything(const std::string& path, Model& model) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint comes back to the last bit: state, values, moments, steps") {
-  const Folder folder;
+TEST_CASE("a checkpoint restores everything to the last bit: state, values, moments, steps") {
+  const TemporaryFolder folder;
   for (const OptimizerOptions& options : {OptimizerOptions(AdamW{}), OptimizerOptions(Adam{}),
                                           OptimizerOptions(Sgd{.momentum = 0.9}), OptimizerOptions(Sgd{})}) {
     for (const DType dtype : {DType::float32, DType::float64}) {
-      Model model(options, dtype);
+      SmallModel model(options, dtype);
       model.step();
       const CheckpointState state = some_state();
       const std::string path = save(folder, model, state);
-      Model again(options, dtype, 3, "ln.bias", 2);
+      SmallModel again(options, dtype, 3, "ln.bias", 2);
       REQUIRE(again.values() != model.values());
       const ContainerReader file(path);
       file.verify();
@@ -110,7 +113,7 @@ TEST_CASE("a checkpoint comes back to the last bit: state, values, moments, step
       REQUIRE(read.train_tokens == state.train_tokens);
       REQUIRE(read.val_tokens == state.val_tokens);
       REQUIRE(read.corpus_hash == state.corpus_hash);
-      REQUIRE(read.best_loss == state.best_loss);
+      REQUIRE(read.best_possible_loss == state.best_possible_loss);
       REQUIRE(read.tokenizer == state.tokenizer);
       REQUIRE(training_differences(read.config, state.config).empty());
       REQUIRE(read.config.n_layer == 2);
@@ -118,11 +121,11 @@ TEST_CASE("a checkpoint comes back to the last bit: state, values, moments, step
   }
 }
 
-TEST_CASE("the same state is the same bytes, run fields are not in it, training fields are") {
-  const Folder folder;
-  Model model;
+TEST_CASE("equal states give equal bytes, which depend on training fields but not on run fields") {
+  const TemporaryFolder folder;
+  SmallModel model;
   CheckpointState state = some_state();
-  const std::string bytes = get(save(folder, model, state));
+  const std::string bytes = read_bytes(save(folder, model, state));
   state.config.out = "elsewhere";
   state.config.corpus = {"another path"};
   state.config.threads = 3;
@@ -130,16 +133,16 @@ TEST_CASE("the same state is the same bytes, run fields are not in it, training 
   state.config.eval_interval = 1;
   state.config.keep_last = 9;
   state.config.target = "sse4";
-  REQUIRE(get(save(folder, model, state)) == bytes);
+  REQUIRE(read_bytes(save(folder, model, state)) == bytes);
   state.config.seed += 1;
-  REQUIRE(get(save(folder, model, state)) != bytes);
+  REQUIRE(read_bytes(save(folder, model, state)) != bytes);
   model.step();
-  REQUIRE(get(save(folder, model, some_state())) != bytes);
+  REQUIRE(read_bytes(save(folder, model, some_state())) != bytes);
 }
 
-TEST_CASE("weights load without the optimizer, whatever is left of its sections") {
-  const Folder folder;
-  Model model;
+TEST_CASE("weights are loaded without the optimizer, even if its sections are damaged") {
+  const TemporaryFolder folder;
+  SmallModel model;
   model.step();
   const std::string path = save(folder, model, some_state());
   std::uint64_t moments = 0;
@@ -150,67 +153,68 @@ TEST_CASE("weights load without the optimizer, whatever is left of its sections"
     }
   }
   REQUIRE(moments > 0);
-  std::string bytes = get(path);
+  std::string bytes = read_bytes(path);
   bytes[moments] ^= 1;
-  put(path, bytes);
-  Model other(AdamW{}, DType::float32, 3, "ln.bias", 2);
+  write_bytes(path, bytes);
+  SmallModel other(AdamW{}, DType::float32, 3, "ln.bias", 2);
   const ContainerReader file(path);
   read_state(file);
   load_values(file, other.store);
   REQUIRE(other.values() == model.values());
-  REQUIRE(holds(sentence<CheckpointError>([&] { load_optimizer(file, 7, other.optimizer); }), "exp_avg"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { load_optimizer(file, 7, other.optimizer); }), "exp_avg"));
 }
 
-TEST_CASE("loading raises the version that packed copies are keyed by") {
-  const Folder folder;
-  Model model;
+TEST_CASE("loading values raises the version of the store, which invalidates packed copies") {
+  const TemporaryFolder folder;
+  SmallModel model;
   const std::string path = save(folder, model, some_state());
   const std::uint64_t before = model.store.version();
   load_values(ContainerReader(path), model.store);
   REQUIRE(model.store.version() > before);
 }
 
-TEST_CASE("a model of another shape, name, type or optimizer is refused by name") {
-  const Folder folder;
-  Model model;
+TEST_CASE("a model with another shape, name, type or optimizer is refused, naming the difference") {
+  const TemporaryFolder folder;
+  SmallModel model;
   const std::string path = save(folder, model, some_state());
   const ContainerReader file(path);
-  REQUIRE(holds(sentence<CheckpointError>([&] {
-                  Model wide(AdamW{}, DType::float32, 4);
-                  load_values(file, wide.store);
-                }),
-                "wte.weight [5, 3]"));
-  REQUIRE(holds(sentence<CheckpointError>([&] {
-                  Model renamed(AdamW{}, DType::float32, 3, "ln.other");
-                  load_values(file, renamed.store);
-                }),
-                "ln.other"));
-  Model wider(AdamW{}, DType::float64);
-  REQUIRE(holds(sentence<CheckpointError>([&] { load_values(file, wider.store); }), path));
+  REQUIRE(contains(error_message<CheckpointError>([&] {
+                     SmallModel wide(AdamW{}, DType::float32, 4);
+                     load_values(file, wide.store);
+                   }),
+                   "wte.weight [5, 3]"));
+  REQUIRE(contains(error_message<CheckpointError>([&] {
+                     SmallModel renamed(AdamW{}, DType::float32, 3, "ln.other");
+                     load_values(file, renamed.store);
+                   }),
+                   "ln.other"));
+  SmallModel wider(AdamW{}, DType::float64);
+  REQUIRE(contains(error_message<CheckpointError>([&] { load_values(file, wider.store); }), path));
   ParameterStore fewer;
   fewer.add("wte.weight", {5, 3}, init::constant(0));
   fewer.seal();
-  REQUIRE(holds(sentence<CheckpointError>([&] { load_values(file, fewer); }), "3 tensors"));
-  Model sgd(Sgd{.momentum = 0.9});
-  REQUIRE(holds(sentence<CheckpointError>([&] { load_optimizer(file, 7, sgd.optimizer); }), "momentum"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { load_values(file, fewer); }), "3 tensors"));
+  SmallModel sgd(Sgd{.momentum = 0.9});
+  REQUIRE(contains(error_message<CheckpointError>([&] { load_optimizer(file, 7, sgd.optimizer); }), "momentum"));
 }
 
-TEST_CASE("a checkpoint without one of its sections is refused, naming it") {
-  const Folder folder;
-  Model model;
+TEST_CASE("a checkpoint without one of its sections is refused, naming the section") {
+  const TemporaryFolder folder;
+  SmallModel model;
   const Sections all = sections_of(save(folder, model, some_state()));
   REQUIRE(all.size() == 7);
   for (std::size_t i = 0; i < all.size(); ++i) {
     Sections fewer = all;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
     write_sections(folder / "fewer.maki", fewer);
-    REQUIRE(holds(sentence<CheckpointError>([&] { load_everything(folder / "fewer.maki", model); }), all[i].first));
+    REQUIRE(
+        contains(error_message<CheckpointError>([&] { load_everything(folder / "fewer.maki", model); }), all[i].first));
   }
 }
 
-TEST_CASE("sections forged with valid hashes end in a CheckpointError or in nothing worse than other numbers") {
-  const Folder folder;
-  Model model;
+TEST_CASE("a forged section with a valid checksum causes a CheckpointError or, at worst, different numbers") {
+  const TemporaryFolder folder;
+  SmallModel model;
   const Sections good = sections_of(save(folder, model, some_state()));
   int refused = 0, tried = 0;
   const auto attempt = [&](std::size_t section, std::string bytes) {
@@ -219,14 +223,14 @@ TEST_CASE("sections forged with valid hashes end in a CheckpointError or in noth
     std::filesystem::remove(folder / "forged.maki");
     write_sections(folder / "forged.maki", forged);
     ++tried;
-    refused += !sentence<CheckpointError>([&] { load_everything(folder / "forged.maki", model); }).empty();
+    refused += !error_message<CheckpointError>([&] { load_everything(folder / "forged.maki", model); }).empty();
   };
   for (std::size_t section = 0; section < good.size(); ++section) {
     const std::string& name = good[section].first;
     const std::string& bytes = good[section].second;
     if (name != "config" && name != "state" && name != "tensors") continue;
     INFO("section " << name);
-    // Byte by byte where numbers stand; every seventh in text and names.
+    // Every byte of the numbers; every seventh of text and names.
     const std::size_t stride = name == "state" ? 1 : 7;
     for (std::size_t at = 0; at < bytes.size(); at += stride) {
       for (const int mask : {0x01, 0x80, 0xFF}) {
@@ -246,30 +250,30 @@ TEST_CASE("sections forged with valid hashes end in a CheckpointError or in noth
 }
 
 TEST_CASE("a state that no run can have is refused") {
-  const Folder folder;
-  Model model;
+  const TemporaryFolder folder;
+  SmallModel model;
   const auto said = [&](auto change) {
     CheckpointState state = some_state();
     change(state);
     const std::string path = save(folder, model, state, "odd.maki");
-    return sentence<CheckpointError>([&] { read_state(ContainerReader(path)); });
+    return error_message<CheckpointError>([&] { read_state(ContainerReader(path)); });
   };
   REQUIRE(said([](CheckpointState&) {}).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.step = -1; }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.vocab_size = 0; }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.vocab_size = std::int64_t{1} << 40; }).empty());
-  REQUIRE_FALSE(said([](CheckpointState& s) { s.best_loss = std::nan(""); }).empty());
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.best_possible_loss = std::nan(""); }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.config.n_head = 3; }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.config.n_layer = 0; }).empty());
 }
 
-TEST_CASE("a corpus hash that is none, and a name that does not fit, are refused when writing") {
-  const Folder folder;
-  Model model;
+TEST_CASE("an invalid corpus hash and a tensor name that is too long are refused when writing") {
+  const TemporaryFolder folder;
+  SmallModel model;
   CheckpointState state = some_state();
   state.corpus_hash = "short";
-  REQUIRE(holds(sentence<CheckpointError>([&] { save(folder, model, state); }), "short"));
-  Model named(AdamW{}, DType::float32, 3, std::string(128, 'n'));
-  REQUIRE(holds(sentence<CheckpointError>([&] { save(folder, named, some_state()); }), "nnn"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { save(folder, model, state); }), "short"));
+  SmallModel named(AdamW{}, DType::float32, 3, std::string(128, 'n'));
+  REQUIRE(contains(error_message<CheckpointError>([&] { save(folder, named, some_state()); }), "nnn"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "a.maki"));
 }

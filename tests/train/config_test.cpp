@@ -1,17 +1,17 @@
-// The table of fields: every one reads back from its echo, refuses what is out of its range or type with a sentence,
-// and is known by its nearest name.
+// The table of fields: each is read back from config.toml as it was written, refuses values outside its range or of the
+// wrong type with a message, and is suggested for names that are close to its own.
 #include "train/config/config.h"
 
 #include <fmt/format.h>
 
-#include "tests/train/config_sentence.h"
+#include "tests/train/config_messages.h"
 
 using namespace maki;
 using namespace maki::tests;
 
 namespace {
 
-// A value that is allowed and is not the default.
+// An allowed value that is not the default.
 std::string another_value(const Field& field) {
   const Config defaults;
   if (const auto* member = std::get_if<std::int64_t Config::*>(&field.member)) {
@@ -28,7 +28,7 @@ std::string another_value(const Field& field) {
 
 }  // namespace
 
-TEST_CASE("every option of the contract is a field, and has words of help") {
+TEST_CASE("every documented option is a field with a help text") {
   for (const char* name : {"n_layer",       "n_head",
                            "n_embd",        "block_size",
                            "batch_size",    "grad_accum",
@@ -58,11 +58,11 @@ TEST_CASE("every option of the contract is a field, and has words of help") {
   }
 }
 
-TEST_CASE("training fields are fixed, run fields are free") {
+TEST_CASE("every field is in its class, training or run") {
   for (const char* name : {"n_layer", "n_head", "n_embd", "block_size", "batch_size", "grad_accum", "dropout", "dtype",
                            "tokenizer", "val_fraction", "seed", "optimizer", "schedule", "lr_decay_steps", "bias"}) {
     INFO(name);
-    REQUIRE(find_field(name).kind == FieldClass::training);
+    REQUIRE(find_field(name).is_training());
   }
   for (const char* name : {"encoding", "include", "exclude", "out", "threads", "max_steps", "eval_interval",
                            "eval_batches", "checkpoint_interval", "keep_last", "log_interval"}) {
@@ -71,7 +71,7 @@ TEST_CASE("training fields are fixed, run fields are free") {
   }
 }
 
-TEST_CASE("each field alone, set to another value, is told apart and reads back from the echo") {
+TEST_CASE("each field, set to another value, is found as a difference and read back from config.toml") {
   REQUIRE(fields().size() > 30);
   for (const Field& field : fields()) {
     if (field.choices.size() == 1) continue;  // has no other value
@@ -83,10 +83,10 @@ TEST_CASE("each field alone, set to another value, is told apart and reads back 
     const Config again = read_back(echo);
     REQUIRE(field_text(again, field) == field_text(config, field));
     REQUIRE(to_toml(again) == echo);
-    const std::vector<Difference> differences = training_differences(Config(), config);
+    const std::vector<FieldDifference> differences = training_differences(Config(), config);
     if (field.kind == FieldClass::run) {
       REQUIRE(differences.empty());
-      REQUIRE_FALSE(holds("\n" + training_toml(config), "\n" + field.name + " ="));
+      REQUIRE_FALSE(contains("\n" + training_toml(config), "\n" + field.name + " ="));
     } else {
       REQUIRE(differences.size() == 1);
       REQUIRE(differences[0].name == field.name);
@@ -99,16 +99,16 @@ TEST_CASE("each field alone, set to another value, is told apart and reads back 
   }
 }
 
-TEST_CASE("lists keep their entries and their order, whatever is in them") {
+TEST_CASE("lists keep their entries and order, whatever characters the entries contain") {
   Config config;
   config.include = {"*.txt", "猫 'and' \"quotes\"", ""};
   REQUIRE(read_back(to_toml(config)).include == config.include);
   REQUIRE(read_back(to_toml(config)).exclude.empty());
-  REQUIRE(holds(toml("include = \"*.txt\""), "list of strings"));
-  REQUIRE(holds(toml("exclude = [1]"), "list of strings"));
+  REQUIRE(contains(toml("include = \"*.txt\""), "list of strings"));
+  REQUIRE(contains(toml("exclude = [1]"), "list of strings"));
 }
 
-TEST_CASE("numbers out of their range are refused with rule, value and key") {
+TEST_CASE("numbers outside their range are refused, naming the field and the value") {
   int numbers = 0;
   for (const Field& field : fields()) {
     if (std::holds_alternative<std::string Config::*>(field.member) || field.is_boolean() || field.is_list()) continue;
@@ -121,40 +121,40 @@ TEST_CASE("numbers out of their range are refused with rule, value and key") {
           whole ? std::to_string(static_cast<std::int64_t>(field.high) + 1) : std::string("1e300")}) {
       const std::string said = set(field.name, text);
       INFO(field.name << " " << text << ": " << said);
-      REQUIRE(holds(said, field.name));
-      REQUIRE(holds(said, text));
+      REQUIRE(contains(said, field.name));
+      REQUIRE(contains(said, text));
       ++numbers;
     }
   }
   REQUIRE(numbers > 30);
 }
 
-TEST_CASE("numbers are decimal and finite") {
+TEST_CASE("numbers must be decimal and finite") {
   for (const char* text :
        {"", " 1", "1 ", "one", "0x10", "1e", "1,5", "nan", "inf", "-inf", "infinity", "1e400", "1.5.2", "٣", "true"}) {
     INFO(text);
-    REQUIRE(holds(set("learning_rate", text), "learning_rate"));
-    REQUIRE(holds(set("n_layer", text), "n_layer"));
+    REQUIRE(contains(set("learning_rate", text), "learning_rate"));
+    REQUIRE(contains(set("n_layer", text), "n_layer"));
   }
-  for (const char* text : {"2.0", "2.5", "1e2", "99999999999999999999"}) REQUIRE(holds(set("n_layer", text), text));
+  for (const char* text : {"2.0", "2.5", "1e2", "99999999999999999999"}) REQUIRE(contains(set("n_layer", text), text));
   for (const char* text : {"1", "0", "1e-3", ".5", "5e-4", "0.001"}) REQUIRE(set("learning_rate", text).empty());
-  for (const char* text : {"yes", "1", "True", ""}) REQUIRE(holds(set("bias", text), "true or false"));
+  for (const char* text : {"yes", "1", "True", ""}) REQUIRE(contains(set("bias", text), "true or false"));
 }
 
-TEST_CASE("unknown names and choices are answered with the nearest") {
-  REQUIRE(holds(toml("\nn_layr = 2\n"), "some.toml: line 2"));
-  REQUIRE(holds(toml("n_layr = 2"), "n_layer"));
-  REQUIRE(holds(toml("[model]\nn_layer = 2"), "model"));
-  REQUIRE(holds(toml("learning_rte = 2"), "learning_rate"));
-  REQUIRE(holds(set("schedule", "cosin"), "nearest is cosine"));
-  REQUIRE(holds(set("optimizer", "adamW"), "nearest is adamw"));
-  REQUIRE(holds(sentence<Error>([] { find_field("lerning_rate"); }), "nearest is learning_rate"));
+TEST_CASE("errors about unknown names and choices suggest the nearest one") {
+  REQUIRE(contains(toml("\nn_layr = 2\n"), "some.toml: line 2"));
+  REQUIRE(contains(toml("n_layr = 2"), "n_layer"));
+  REQUIRE(contains(toml("[model]\nn_layer = 2"), "model"));
+  REQUIRE(contains(toml("learning_rte = 2"), "learning_rate"));
+  REQUIRE(contains(set("schedule", "cosin"), "nearest is cosine"));
+  REQUIRE(contains(set("optimizer", "adamW"), "nearest is adamw"));
+  REQUIRE(contains(error_message<Error>([] { find_field("lerning_rate"); }), "nearest is learning_rate"));
   Config config;
-  REQUIRE(holds(sentence<Error>([&] { apply_preset(config, "babby"); }),
-                "one of quickstart, baby; got babby; the nearest is baby"));
+  REQUIRE(contains(error_message<Error>([&] { apply_preset(config, "babby"); }),
+                   "one of quickstart, baby; got babby; the nearest is baby"));
 }
 
-TEST_CASE("the presets are what they are called after") {
+TEST_CASE("the presets have the values of nanoGPT's configurations") {
   Config quick;
   quick.n_layer = 9;
   apply_preset(quick, "quickstart");
@@ -187,7 +187,7 @@ TEST_CASE("the presets are what they are called after") {
   for (const std::string& name : preset_names()) {
     Config config;
     apply_preset(config, name);
-    resolve(config);
+    fill_dependent_defaults(config);
     validate(config);
     REQUIRE(config.lr_decay_steps == config.max_steps);
   }
@@ -197,15 +197,18 @@ TEST_CASE("the rules between fields") {
   const auto said = [](auto change) {
     Config config;
     change(config);
-    return sentence<Error>([&] { validate(config); });
+    return error_message<Error>([&] { validate(config); });
   };
   REQUIRE(said([](Config&) {}).empty());
   const std::string heads = said([](Config& c) { c.n_head = 3; });
-  REQUIRE(holds(heads, "128"));
-  REQUIRE(holds(heads, "3"));
+  REQUIRE(contains(heads, "128"));
+  REQUIRE(contains(heads, "3"));
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
-  REQUIRE(holds(rates, "min_lr"));
-  REQUIRE(holds(rates, "0.5"));
-  REQUIRE(holds(said([](Config& c) { c.nesterov = true; }), "momentum"));
-  REQUIRE(said([](Config& c) { c.nesterov = true, c.momentum = 0.9; }).empty());
+  REQUIRE(contains(rates, "min_lr"));
+  REQUIRE(contains(rates, "0.5"));
+  REQUIRE(contains(said([](Config& c) { c.nesterov = true; }), "nesterov: requires momentum greater than 0; got 0"));
+  REQUIRE(said([](Config& c) {
+            c.nesterov = true;
+            c.momentum = 0.9;
+          }).empty());
 }

@@ -1,13 +1,15 @@
-// The configuration as TOML: types, lines in messages, and values that read back to the last bit and byte.
+// The configuration as TOML: types, line numbers in messages, and values that are read back exactly.
 #include <locale>
 
 #include "data/text/error.h"
-#include "tests/train/config_sentence.h"
+#include "tests/train/config_messages.h"
+#include "train/run/stored_config.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;
 
-TEST_CASE("an integer literal is a float, a float is no integer, and types are named") {
+TEST_CASE("an integer literal is accepted for a decimal field, a decimal one is not for an integer field") {
   Config config;
   apply_toml(config, "learning_rate = 1\nmin_lr = 0\nbias = true\nschedule = \"linear\"\nseed = 3\n", "some.toml");
   REQUIRE(config.learning_rate == 1);
@@ -20,12 +22,30 @@ TEST_CASE("an integer literal is a float, a float is no integer, and types are n
         "schedule = 3", "schedule = true", "n_layer = 1979-05-27", "corpus = \"a.txt\"", "corpus = [1]"}) {
     const std::string said = toml(text);
     INFO(text << ": " << said);
-    REQUIRE(holds(said, "some.toml: line 1"));
-    REQUIRE(holds(said, std::string(text).substr(0, std::string(text).find(' '))));
+    REQUIRE(contains(said, "some.toml: line 1"));
+    REQUIRE(contains(said, std::string(text).substr(0, std::string(text).find(' '))));
+  }
+  const std::vector<std::pair<const char*, const char*>> sentences = {
+      {"n_layer = 2.0", "n_layer: must be a whole number; got 2.0"},
+      {"n_layer = '2'", "n_layer: must be a number; got '2'"},
+      {"n_layer = [2]", "n_layer: must be a number; got a list"},
+      {"n_layer = {a = 2}", "n_layer: must be a number; got a table"},
+      {"bias = 1", "bias: must be true or false; got 1"},
+      {"schedule = 1979-05-27", "schedule: must be a string in quotes; got 1979-05-27"},
+      {"corpus = 'a.txt'", "corpus: must be a list of strings; got 'a.txt'"},
+      {"include = ['a', 1]", "include: must be a list of strings; got the entry 1"},
+      {"phases = true", "phases: must be a list of tables; got true"},
+      {"phases = [3]", "phases: must be a list of tables; got the entry 3"},
+      {"phases = [{end = 2, seed = 1}]", "phases: unknown key seed; the keys are start, end, learning_rate, min_lr, "},
+      {"phases = [{start = 1, end = 2}]", "; got one without learning_rate"},
+      {"init_from = 3", "init_from: must be a string in quotes; got 3"}};
+  for (const auto& [text, said] : sentences) {
+    INFO(text);
+    REQUIRE(contains(toml(text), said));
   }
 }
 
-TEST_CASE("a decimal number without a fraction is written as one, so that it stays a decimal for every reader") {
+TEST_CASE("a whole value of a decimal field is written with a fraction, so that every reader takes it for a decimal") {
   Config config;
   const std::vector<std::pair<double, std::string>> numbers = {{1, "1.0"},   {0, "0.0"},      {-3, "-3.0"},
                                                                {0.1, "0.1"}, {1e-9, "1e-09"}, {1e300, "1e+300"}};
@@ -35,10 +55,10 @@ TEST_CASE("a decimal number without a fraction is written as one, so that it sta
   }
 }
 
-TEST_CASE("text that is no TOML is refused with its line") {
+TEST_CASE("text that is not TOML is refused, naming the line") {
   for (const char* text : {"n_layer = = 2", "n_layer 2", "n_layer = 2\nn_layer = 3", "x = \"", "\xff\xfe = 1", "="}) {
     INFO(text);
-    REQUIRE(holds(toml(text), "some.toml: line "));
+    REQUIRE(contains(toml(text), "some.toml: line "));
   }
   REQUIRE_FALSE(toml("n_layer = " + std::string(100000, '[')).empty());
 }
@@ -46,37 +66,59 @@ TEST_CASE("text that is no TOML is refused with its line") {
 TEST_CASE("a configuration that is too large, or could be nested too deeply, is refused before it is parsed") {
   std::string quoted_dots = "a";
   while (quoted_dots.size() < 200'000) quoted_dots += ".\".\".\"=\"";
-  REQUIRE(holds(toml(quoted_dots + " = 1\n"), "at most 65536"));
-  REQUIRE(holds(toml(quoted_dots.substr(0, 60'000) + " = 1\n"), "dots"));
-  std::string nested;  // keys of many tables, one in another
+  REQUIRE(contains(toml(quoted_dots + " = 1\n"), "at most 65536"));
+  REQUIRE(contains(toml(quoted_dots.substr(0, 60'000) + " = 1\n"), "dots"));
+  std::string nested;  // keys of many tables, nested in each other
   while (nested.size() < 60'000) nested += "a={" + std::string(1000, 'a') + ".a.a.a.a.a.a.a.a.a.a=[\n{";
   for (int i = 0; i < 20'000; ++i) nested += "a.";
   REQUIRE_FALSE(toml(nested.substr(0, 65'000)).empty());
   std::string dotted;
   for (int i = 0; i < 2'000; ++i) dotted += "a.";
-  REQUIRE(holds(toml(dotted + "a = 1\n"), "there is no a"));
-  REQUIRE(holds(toml(std::string(3'000'000, 'k') + " = 1\n"), "at most 65536"));
+  REQUIRE(contains(toml(dotted + "a = 1\n"), "unknown field a"));
+  REQUIRE(contains(toml(std::string(3'000'000, 'k') + " = 1\n"), "at most 65536"));
 }
 
-TEST_CASE("a long key or value is repeated in part, and no nearest name is looked for") {
+TEST_CASE("messages shorten a long key or value, and suggest no name for it") {
   const std::string key = toml(std::string(60'000, 'k') + " = 1\n");
   REQUIRE(key.size() < 300);
-  REQUIRE(holds(key, "kkk… (60000 bytes)"));
+  REQUIRE(contains(key, "kkk… (60000 bytes)"));
   const std::string value = toml("schedule = \"" + std::string(60'000, 'v') + "\"\n");
   REQUIRE(value.size() < 300);
-  REQUIRE(holds(value, "vvv… (60000 bytes)"));
+  REQUIRE(contains(value, "vvv… (60000 bytes)"));
   REQUIRE(toml(std::string(1'000, 'k') + " = 1\n" + std::string(1'000, 'k') + " = 1\n").size() < 1'000);
 }
 
-TEST_CASE("a list of sources that is too long to be read again is refused, not written") {
+TEST_CASE("a list of sources that would make config.toml too large to be read again is refused, not written") {
   Config config;
   for (int i = 0; i < 700; ++i) config.corpus.push_back("/a/folder/with/a/long/name/" + std::to_string(i) + ".txt");
   REQUIRE(read_back(to_toml(config)).corpus == config.corpus);
   for (int i = 0; i < 3000; ++i) config.corpus.push_back("/a/folder/with/a/long/name/" + std::to_string(i) + ".txt");
-  REQUIRE(holds(sentence<Error>([&] { to_toml(config); }), "give a directory"));
+  REQUIRE(contains(error_message<Error>([&] { to_toml(config); }), "give the directory"));
 }
 
-TEST_CASE("doubles read back to the last bit, and names of any kind read back") {
+TEST_CASE("a config.toml of an earlier version that lists too many files is refused with a remedy") {
+  const TemporaryFolder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  Config config;
+  const auto list = [&](const std::string& entry, int count) {
+    std::string text = "corpus = [";
+    for (int i = 0; i < count; ++i) text += "'" + entry + "', ";
+    write_bytes(run.config_file(), text + "]\n");
+  };
+  const std::string remedy = "; shorten its `corpus` list to the directory that holds the files";
+  list("/a/file", 10'000);
+  const std::string bytes = error_message<CheckpointError>([&] { apply_stored_config(config, run); });
+  REQUIRE(bytes == run.config_file() + ": must have at most 65536 bytes; got 110012" + remedy);
+  list("a.txt", 3'000);
+  const std::string dots = error_message<Error>([&] { apply_stored_config(config, run); });
+  REQUIRE(dots == run.config_file() + ": must have at most 2048 dots; got 3000" + remedy);
+  list("/a/file", 100);
+  apply_stored_config(config, run);
+  REQUIRE(config.corpus.size() == 100);
+}
+
+TEST_CASE("doubles are read back to the last bit, and names with any characters unchanged") {
   for (const double value : {0.1, 1.0 / 3, 1e-3, 5e-324, 123.456789, 6.02e-23, 0.30000000000000004}) {
     Config config;
     config.learning_rate = value;
@@ -96,10 +138,10 @@ TEST_CASE("doubles read back to the last bit, and names of any kind read back") 
   }
 }
 
-TEST_CASE("phases and the hash of initial weights stand in the text only where there are any, and read back") {
+TEST_CASE("phases and init_from are written only if they are set, and are read back unchanged") {
   Config config;
-  REQUIRE_FALSE(holds(to_toml(config), "phases"));
-  REQUIRE_FALSE(holds(training_toml(config), "init_from"));
+  REQUIRE_FALSE(contains(to_toml(config), "phases"));
+  REQUIRE_FALSE(contains(training_toml(config), "init_from"));
   config.phases = {{100, 200, 0.1, 1.0 / 3 / 10, 5}, {200, 300, 2, 0, 0}};
   config.init_from = "0123456789abcdef0123456789abcdef";
   for (const Config& again : {read_back(to_toml(config)), read_training_toml(training_toml(config))}) {
@@ -116,29 +158,34 @@ TEST_CASE("phases and the hash of initial weights stand in the text only where t
         "phases = [{start = 1, end = 2, learning_rate = nan, min_lr = 1, warmup_steps = 1}]",
         "phases = [{start = 1, end = 2, learning_rate = 1, min_lr = 1, seed = 1}]", "init_from = 3"}) {
     INFO(text);
-    REQUIRE(holds(toml(text), "some.toml: line 1"));
+    REQUIRE(contains(toml(text), "some.toml: line 1"));
   }
+  const std::string rest = ", learning_rate = 1, min_lr = 1, warmup_steps = 1}]";
+  REQUIRE(toml("phases = [{start = 0, end = 1000000000" + rest).empty());
+  REQUIRE(contains(toml("phases = [{start = 1, end = 1000000001" + rest), "end: must be between 0 and 1000000000"));
+  REQUIRE(contains(toml("phases = [{start = -1, end = 2" + rest), "start: must be between 0 and 1000000000; got -1"));
+  REQUIRE(contains(toml("phases = [{start = '1', end = 2" + rest), "start: must be a whole number; got '1'"));
   const auto said = [&](auto change) {
     Config changed = config;
     change(changed);
-    return sentence<Error>([&] { validate(changed); });
+    return error_message<Error>([&] { validate(changed); });
   };
-  REQUIRE(holds(said([](Config& c) { c.phases[1].start = 100; }), "100"));
-  REQUIRE(holds(said([](Config& c) { c.phases[1].end = 200; }), "200 to 200"));
-  REQUIRE(holds(said([](Config& c) { c.phases[0].min_lr = 1; }), "min_lr"));
-  REQUIRE(holds(said([](Config& c) { c.init_from = "none"; }), "init_from"));
+  REQUIRE(contains(said([](Config& c) { c.phases[1].start = 100; }), "100"));
+  REQUIRE(contains(said([](Config& c) { c.phases[1].end = 200; }), "200 to 200"));
+  REQUIRE(contains(said([](Config& c) { c.phases[0].min_lr = 1; }), "min_lr"));
+  REQUIRE(contains(said([](Config& c) { c.init_from = "none"; }), "init_from"));
 }
 
-TEST_CASE("a path that TOML cannot hold is refused, not written in a form that does not read back") {
+TEST_CASE("a path that is not UTF-8 is refused, because it could not be read back from TOML") {
   for (const char* const name : {"\xff", "caf\xe9.txt", "\xed\xa0\x80", "a\xc0\xaf"}) {
     Config config;
     config.corpus = {"good.txt", name};
-    REQUIRE(holds(sentence<CorpusError>([&] { validate(config); }), "UTF-8"));
-    REQUIRE(holds(sentence<CorpusError>([&] { to_toml(config); }), "UTF-8"));
+    REQUIRE(contains(error_message<CorpusError>([&] { validate(config); }), "UTF-8"));
+    REQUIRE(contains(error_message<CorpusError>([&] { to_toml(config); }), "UTF-8"));
     config.corpus = {};
     config.out = name;
-    REQUIRE(holds(sentence<Error>([&] { validate(config); }), "out"));
-    REQUIRE(holds(sentence<Error>([&] { to_toml(config); }), "out"));
+    REQUIRE(contains(error_message<Error>([&] { validate(config); }), "out"));
+    REQUIRE(contains(error_message<Error>([&] { to_toml(config); }), "out"));
   }
 }
 

@@ -10,38 +10,39 @@
 #include "data/text/hash.h"
 #include "tests/files.h"
 #include "train/run/container.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki::tests {
 
 inline constexpr std::size_t kHeader = 64, kEntry = 64, kTrailer = 16;
 
-inline std::string write(const Folder& folder, const std::vector<std::pair<std::string, std::string>>& content) {
+inline std::string write(const TemporaryFolder& folder,
+                         const std::vector<std::pair<std::string, std::string>>& content) {
   const std::string path = folder / "written.maki";
-  std::vector<Section> sections;
-  for (const auto& section : content) sections.push_back({section.first, as_bytes(section.second)});
-  write_container(posix(), path, sections);
-  return get(path);
+  std::vector<ContainerSection> sections;
+  for (const auto& section : content) sections.push_back({section.first, text_bytes(section.second)});
+  write_container(posix_file_system(), path, sections);
+  return read_bytes(path);
 }
 
-inline std::string small(const Folder& folder) {
+inline std::string small(const TemporaryFolder& folder) {
   return write(folder, {{"one", "first"}, {"two", std::string(70, 'b')}});
 }
 
 // The message with which a reader of the whole container refuses these bytes; empty if it accepts them.
-inline std::string refusal(const Folder& folder, const std::string& bytes) {
+inline std::string refusal(const TemporaryFolder& folder, const std::string& bytes) {
   const std::string path = folder / "tried.maki";
-  put(path, bytes);
-  return sentence<CheckpointError>([&] {
+  write_bytes(path, bytes);
+  return error_message<CheckpointError>([&] {
     const ContainerReader file(path);
     file.verify();
     for (const auto& entry : file.entries()) file.read(entry.name);
   });
 }
 
-inline void require_refused(const Folder& folder, const std::string& bytes) {
+inline void require_refused(const TemporaryFolder& folder, const std::string& bytes) {
   const std::string said = refusal(folder, bytes);
-  if (!holds(said, "tried.maki")) FAIL("accepted, or the sentence names no file: " << said);
+  if (!contains(said, "tried.maki")) FAIL("accepted, or the message does not name the file: " << said);
 }
 
 template <class Number>

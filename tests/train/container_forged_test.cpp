@@ -1,21 +1,18 @@
-// Forged containers: some or all of the hashes are valid, and they are refused all the same, before anything is
-// allocated.
+// Forged containers: some or all of their checksums match, yet they are refused before memory is allocated.
 #include "tests/train/container_file.h"
 
 using namespace maki;
 using namespace maki::tests;
 
-TEST_CASE(
-    "each hash does its own work: that of a section for its readers, the last one for the bytes between sections") {
-  const Folder folder;
+TEST_CASE("readers of a section verify its checksum, and verify that of the file") {
+  const TemporaryFolder folder;
   const std::string good = small(folder);
   const std::size_t first = kHeader + 2 * kEntry, second = first + 64;
   const auto written = [&](std::string bytes) {
-    put(folder / "tried.maki", bytes);
+    write_bytes(folder / "tried.maki", bytes);
     return folder / "tried.maki";
   };
-  // A section is changed and the last hash forged to match. verify() accepts that, so the reader of the section must
-  // notice.
+  // A section is changed and the trailer forged to match: verify() passes, so reading the section must fail.
   for (const std::size_t at : {first, first + 4, second, second + 69}) {
     std::string bytes = good;
     bytes[at] ^= 4;
@@ -23,40 +20,41 @@ TEST_CASE(
     file.verify();
     const char* const changed = at < second ? "one" : "two";
     std::vector<std::byte> into(file.length(changed));
-    REQUIRE(holds(sentence<CheckpointError>([&] { file.read(changed); }), "damaged"));
-    REQUIRE(holds(sentence<CheckpointError>([&] { file.read(changed, into); }), "damaged"));
+    REQUIRE(contains(error_message<CheckpointError>([&] { file.read(changed); }), "damaged"));
+    REQUIRE(contains(error_message<CheckpointError>([&] { file.read(changed, into); }), "damaged"));
     REQUIRE(file.read(at < second ? "two" : "one") == (at < second ? std::string(70, 'b') : "first"));
   }
-  // The last hash itself is changed. Every section can be read, and verify() refuses.
+  // The trailer itself is changed: every section can be read, and verify() fails.
   for (std::size_t at = good.size() - kTrailer; at < good.size(); ++at) {
     std::string bytes = good;
     bytes[at] ^= 4;
     const ContainerReader file(written(bytes));
     REQUIRE(file.read("one") == "first");
-    REQUIRE(holds(sentence<CheckpointError>([&] { file.verify(); }), "damaged"));
+    REQUIRE(contains(error_message<CheckpointError>([&] { file.verify(); }), "damaged"));
   }
 }
 
-TEST_CASE("a forged file size is refused on opening, even if everything else is consistent") {
-  const Folder folder;
+TEST_CASE("a forged file size in the header is refused on opening, even with valid checksums") {
+  const TemporaryFolder folder;
   const std::string good = small(folder);
   for (const std::uint64_t size :
        {std::uint64_t{0}, std::uint64_t{80}, std::uint64_t{good.size() - 64}, std::uint64_t{good.size() - 1},
         std::uint64_t{good.size() + 1}, std::uint64_t{good.size() + 64}, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
     std::string bytes = good;
     store(bytes, 16, size);
-    put(folder / "forged.maki", rehashed(bytes, 2));
+    write_bytes(folder / "forged.maki", rehashed(bytes, 2));
     INFO(size);
-    const std::string said = sentence<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); });
-    REQUIRE(holds(said, "forged.maki"));
-    REQUIRE(holds(said, std::to_string(size)));
+    const std::string said =
+        error_message<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); });
+    REQUIRE(contains(said, "forged.maki"));
+    REQUIRE(contains(said, std::to_string(size)));
   }
 }
 
-TEST_CASE("a forged table with valid hashes is refused before anything is allocated") {
-  const Folder folder;
+TEST_CASE("a forged table with valid checksums is refused before memory is allocated") {
+  const TemporaryFolder folder;
   const std::string good = small(folder);
-  REQUIRE(rehashed(good, 2) == good);  // rehashed() computes valid hashes
+  REQUIRE(rehashed(good, 2) == good);  // rehashed() computes the checksums that the writer does
   const std::size_t offset_at = kHeader + 32, length_at = kHeader + 40;
   for (const std::uint64_t lie :
        {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{6}, std::uint64_t{64}, std::uint64_t{4096},
@@ -84,24 +82,26 @@ TEST_CASE("a forged table with valid hashes is refused before anything is alloca
   require_refused(folder, rehashed(unended, 2));
 }
 
-TEST_CASE("a length that overflows 64 bits is refused") {
-  const Folder folder;
+TEST_CASE("a length that makes an offset overflow is refused") {
+  const TemporaryFolder folder;
   const std::string good = small(folder);
-  // Modulo 2^64 the first section ends where the last entry of the table begins. The second continues from there.
+  // Modulo 2^64, the first section ends where the last entry of the table begins; the second continues from there.
   std::string bytes = good;
   store(bytes, kHeader + 40, ~std::uint64_t{0} - 63);
   store(bytes, kHeader + kEntry + 32, std::uint64_t{kHeader + kEntry});
   store(bytes, kHeader + kEntry + 40, std::uint64_t{good.size() - kTrailer - kHeader - kEntry});
-  put(folder / "forged.maki", rehashed(bytes, 2));
-  REQUIRE(holds(sentence<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); }), "table"));
+  write_bytes(folder / "forged.maki", rehashed(bytes, 2));
+  REQUIRE(
+      contains(error_message<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); }), "table"));
 }
 
-TEST_CASE("opening a file detects every flipped byte of header and table, and every truncation and extension") {
-  const Folder folder;
+TEST_CASE("opening finds every flipped byte of header and table, and every truncation and extension") {
+  const TemporaryFolder folder;
   const std::string good = small(folder);
   const auto require_closed = [&](const std::string& bytes) {
-    put(folder / "tried.maki", bytes);
-    REQUIRE(holds(sentence<CheckpointError>([&] { const ContainerReader file(folder / "tried.maki"); }), "tried.maki"));
+    write_bytes(folder / "tried.maki", bytes);
+    REQUIRE(contains(error_message<CheckpointError>([&] { const ContainerReader file(folder / "tried.maki"); }),
+                     "tried.maki"));
   };
   for (std::size_t at = 0; at < kHeader + 2 * kEntry; ++at) {
     std::string bytes = good;
@@ -116,25 +116,24 @@ TEST_CASE("opening a file detects every flipped byte of header and table, and ev
   require_closed(rehashed(bytes, 2));
 }
 
-TEST_CASE("sections out of order are refused although every hash is valid") {
-  const Folder folder;
+TEST_CASE("sections whose order differs from the table are refused, though every checksum matches") {
+  const TemporaryFolder folder;
   std::string bytes = write(folder, {{"one", "first"}, {"two", "other"}, {"three", "third"}});
   REQUIRE(rehashed(bytes, 3) == bytes);
-  // Swaps offset, length and hash of the first two sections, not their names.
+  // Swaps offset, length and checksum of the first two sections, but not their names.
   std::swap_ranges(bytes.begin() + kHeader + 32, bytes.begin() + kHeader + 64, bytes.begin() + kHeader + kEntry + 32);
   require_refused(folder, rehashed(bytes, 3));
 }
 
-TEST_CASE("two sections of one name are refused") {
-  const Folder folder;
+TEST_CASE("two sections with the same name are refused") {
+  const TemporaryFolder folder;
   std::string bytes = small(folder);
   std::memcpy(bytes.data() + kHeader + kEntry, bytes.data() + kHeader, 32);
   require_refused(folder, rehashed(bytes, 2));
 }
 
-TEST_CASE(
-    "what must be zero is, though every hash is right: the ends of header, names and table entries, and the gaps") {
-  const Folder folder;
+TEST_CASE("unused bytes and padding must be zero even if every checksum matches") {
+  const TemporaryFolder folder;
   const std::string good = small(folder);
   const std::size_t sections = kHeader + 2 * kEntry, second = sections + 64;
   int zeros = 0;
@@ -151,22 +150,23 @@ TEST_CASE(
       bytes[at] = other;
       INFO("byte " << at);
       const std::string forged = rehashed(bytes, 2);
-      put(folder / "forged.maki", forged);
-      // It is refused on opening, so a reader of some sections is protected from every gap, too.
-      REQUIRE(holds(sentence<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); }), "forged"));
+      write_bytes(folder / "forged.maki", forged);
+      // Refused on opening, so that readers of only some sections are protected, too.
+      REQUIRE(contains(error_message<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); }),
+                       "forged"));
     }
     ++zeros;
   }
   REQUIRE(zeros == 32 + 2 * (28 + 8) + (64 - 5) + (128 - 70));
 }
 
-TEST_CASE("a name that is not printable is refused, in writing and in reading") {
-  const Folder folder;
+TEST_CASE("a section name that is not printable ASCII is refused, in writing and in reading") {
+  const TemporaryFolder folder;
   const std::string good = small(folder);
   for (const std::string& name : {std::string(), std::string("a b"), std::string("a\nb"), std::string("\x1b[2J"),
                                   std::string("\x7f"), std::string("\xff\xfe"), std::string("巻")}) {
     INFO("name of " << name.size() << " bytes");
-    REQUIRE_FALSE(sentence<CheckpointError>([&] { write(folder, {{name, ""}}); }).empty());
+    REQUIRE_FALSE(error_message<CheckpointError>([&] { write(folder, {{name, ""}}); }).empty());
     std::string bytes = good;
     std::memset(bytes.data() + kHeader, 0, 32);
     std::memcpy(bytes.data() + kHeader, name.data(), name.size());

@@ -1,4 +1,4 @@
-// The container: every flipped byte, every cut, every extension and every splice is refused with a sentence.
+// The container: every flipped byte, every truncation, extension and splice is refused with a message.
 #include "train/run/container.h"
 
 #include "tests/train/container_file.h"
@@ -6,8 +6,8 @@
 using namespace maki;
 using namespace maki::tests;
 
-TEST_CASE("a container gives back its sections, and the same sections are the same bytes") {
-  const Folder folder;
+TEST_CASE("a container returns its sections, and equal sections give equal bytes") {
+  const TemporaryFolder folder;
   const std::string bytes = write(folder, {{"one", "first"}, {"none", ""}, {"two", std::string(64, 'b')}});
   REQUIRE(refusal(folder, bytes).empty());
   const ContainerReader file(folder / "tried.maki");
@@ -19,22 +19,22 @@ TEST_CASE("a container gives back its sections, and the same sections are the sa
   REQUIRE_FALSE(file.has("three"));
   REQUIRE(file.length("two") == 64);
   for (const auto& entry : file.entries()) REQUIRE(entry.offset % 64 == 0);
-  REQUIRE(holds(sentence<CheckpointError>([&] { file.read("three"); }), "three"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { file.read("three"); }), "three"));
   std::vector<std::byte> short_of_it(63);
-  REQUIRE(holds(sentence<CheckpointError>([&] { file.read("two", short_of_it); }), "63"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { file.read("two", short_of_it); }), "63"));
 
-  const Folder another;
+  const TemporaryFolder another;
   REQUIRE(write(another, {{"one", "first"}, {"none", ""}, {"two", std::string(64, 'b')}}) == bytes);
   REQUIRE(write(another, {{"none", ""}, {"one", "first"}, {"two", std::string(64, 'b')}}) != bytes);
 }
 
-TEST_CASE("the format is what it was: a change of it needs a new version") {
-  const Folder folder;
-  REQUIRE(hash_hex(small(folder)) == "d98a92fd8814511cf3e19a7b9ec8b305");
+TEST_CASE("the format has not changed: a change needs a new version number") {
+  const TemporaryFolder folder;
+  REQUIRE(hash128_hex(small(folder)) == "d98a92fd8814511cf3e19a7b9ec8b305");
 }
 
 TEST_CASE("every flipped byte is refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string good = small(folder);
   REQUIRE(refusal(folder, good).empty());
   int flips = 0;
@@ -52,8 +52,8 @@ TEST_CASE("every flipped byte is refused") {
   REQUIRE(flips > 20000);
 }
 
-TEST_CASE("every cut, every extension and every splice is refused") {
-  const Folder folder;
+TEST_CASE("every truncation, every extension and every splice is refused") {
+  const TemporaryFolder folder;
   const std::string good = small(folder);
   const std::string other = write(folder, {{"one", "other"}, {"two", std::string(70, 'c')}});
   REQUIRE(good.size() == other.size());
@@ -74,40 +74,40 @@ TEST_CASE("every cut, every extension and every splice is refused") {
   REQUIRE(splices > 100);
 }
 
-TEST_CASE("a reader of one section verifies that one and the header, and needs no other") {
-  const Folder folder;
+TEST_CASE("reading one section verifies that section and the header, and no other section") {
+  const TemporaryFolder folder;
   std::string bytes = small(folder);
   const std::size_t first = kHeader + 2 * kEntry;
   bytes[first] ^= 1;
-  put(folder / "partly.maki", bytes);
+  write_bytes(folder / "partly.maki", bytes);
   const ContainerReader file(folder / "partly.maki");
   REQUIRE(file.read("two") == std::string(70, 'b'));
-  REQUIRE(holds(sentence<CheckpointError>([&] { file.read("one"); }), "damaged"));
-  REQUIRE(holds(sentence<CheckpointError>([&] { file.verify(); }), "damaged"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { file.read("one"); }), "damaged"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { file.verify(); }), "damaged"));
 }
 
-TEST_CASE("a file of a later version is refused, naming both versions") {
-  const Folder folder;
+TEST_CASE("a file of a later format version is refused, naming both versions") {
+  const TemporaryFolder folder;
   std::string bytes = small(folder);
   store(bytes, 8, std::uint32_t{2});
   const std::string said = refusal(folder, rehashed(bytes, 2));
-  REQUIRE(holds(said, "version 2"));
-  REQUIRE(holds(said, "version 1"));
+  REQUIRE(contains(said, "version 2"));
+  REQUIRE(contains(said, "version 1"));
 }
 
-TEST_CASE("what is no file is refused") {
-  const Folder folder;
+TEST_CASE("what is not a regular file is refused") {
+  const TemporaryFolder folder;
   const auto said = [](const std::string& path) {
-    return sentence<CheckpointError>([&] { const ContainerReader file(path); });
+    return error_message<CheckpointError>([&] { const ContainerReader file(path); });
   };
-  REQUIRE(holds(said(folder / "none"), "No such file"));
-  REQUIRE(holds(said(folder / ""), "not a file"));
-  REQUIRE(holds(said("/dev/null"), "not a file"));
+  REQUIRE(contains(said(folder / "none"), "No such file"));
+  REQUIRE(contains(said(folder / ""), "not a regular file"));
+  REQUIRE(contains(said("/dev/null"), "not a regular file"));
 }
 
-TEST_CASE("names that do not fit and too many sections are refused when writing") {
-  const Folder folder;
-  REQUIRE(holds(sentence<CheckpointError>([&] { write(folder, {{std::string(32, 'n'), ""}}); }), "nnn"));
+TEST_CASE("a name that is too long and too many sections are refused when writing") {
+  const TemporaryFolder folder;
+  REQUIRE(contains(error_message<CheckpointError>([&] { write(folder, {{std::string(32, 'n'), ""}}); }), "nnn"));
   const std::vector<std::pair<std::string, std::string>> many(65, {"s", ""});
-  REQUIRE(holds(sentence<CheckpointError>([&] { write(folder, many); }), "65"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { write(folder, many); }), "65"));
 }

@@ -8,23 +8,18 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr Regular kTens{.interval = 10, .after = 0, .share = 1};
+constexpr EvalFilter kTens{.interval = 10, .after = 0, .share = 1};
 
 // Evaluations at steps 10, 20, … with the given validation and training losses.
-std::vector<Measured> evaluations(const std::vector<std::pair<double, double>>& losses) {
-  std::vector<Measured> list;
+std::vector<EvalPoint> evaluations(const std::vector<std::pair<double, double>>& losses) {
+  std::vector<EvalPoint> list;
   for (const auto& [loss, train] : losses)
     list.push_back({10 * static_cast<std::int64_t>(list.size() + 1), loss, 1, train});
   return list;
 }
 
 // Random letters: a model can only memorize them.
-std::string random_letters() {
-  const RandomStream stream(9, Purpose::test);
-  std::string text;
-  for (std::uint64_t i = 0; i < 400; ++i) text += static_cast<char>('a' + stream.below(i, 8));
-  return text;
-}
+std::string random_letters() { return seeded_text(400, "abcdefgh", 9); }
 
 Config overfitting_config() {
   Config config = smallest_config();
@@ -44,7 +39,7 @@ Config overfitting_config() {
 
 TEST_CASE("a run is overfitting if its validation loss has no new best while its training loss falls") {
   const auto since = [](const std::vector<std::pair<double, double>>& losses, std::int64_t patience = 2) {
-    return overfitting_since(evaluations(losses), kTens, patience).value_or(-1);
+    return find_overfitting(evaluations(losses), kTens, patience).value_or(-1);
   };
   REQUIRE(since({}) == -1);
   REQUIRE(since({{3, 3}, {2, 2}, {1, 1}}) == -1);
@@ -59,13 +54,13 @@ TEST_CASE("a run is overfitting if its validation loss has no new best while its
 }
 
 TEST_CASE("evaluations at other steps, before a phase and over another share do not count") {
-  std::vector<Measured> list = evaluations({{1, 3}, {2, 2}, {3, 1}});
+  std::vector<EvalPoint> list = evaluations({{1, 3}, {2, 2}, {3, 1}});
   list.insert(list.begin() + 1, {13, 0.5, 1, 2.5});  // at an interruption
   list.insert(list.begin(), {0, 0.25, 1, 4});        // untrained
-  REQUIRE(overfitting_since(list, kTens, 2) == 10);
-  REQUIRE_FALSE(overfitting_since(list, {.interval = 10, .after = 10, .share = 1}, 2));
-  REQUIRE_FALSE(overfitting_since(list, {.interval = 10, .after = 0, .share = 0.5}, 2));
-  REQUIRE_FALSE(overfitting_since(list, {.interval = 20, .after = 0, .share = 1}, 2));
+  REQUIRE(find_overfitting(list, kTens, 2) == 10);
+  REQUIRE_FALSE(find_overfitting(list, {.interval = 10, .after = 10, .share = 1}, 2));
+  REQUIRE_FALSE(find_overfitting(list, {.interval = 10, .after = 0, .share = 0.5}, 2));
+  REQUIRE_FALSE(find_overfitting(list, {.interval = 20, .after = 0, .share = 1}, 2));
 }
 
 TEST_CASE("an overfitting run ends early, reports the best step, and its last evaluation covers the whole text") {
@@ -75,11 +70,11 @@ TEST_CASE("an overfitting run ends early, reports the best step, and its last ev
   const std::int64_t end = run.directory.last().value(), best = run.directory.best()->step;
   REQUIRE(end < 1000);
   REQUIRE(best <= end - 30);
-  REQUIRE(holds(said, fmt::format("stopped early: the validation loss has not improved since step {}", best)));
-  REQUIRE(holds(said, fmt::format("at step {}\n", best)));
-  REQUIRE(holds(said, "--no-early-stop"));
-  const std::string metrics = get(run.directory.metrics_file());
-  REQUIRE(holds(metrics.substr(metrics.rfind("{\"kind\":\"eval\"")), "\"val_share\":1.0,\"sampled_val_loss\""));
+  REQUIRE(contains(said, fmt::format("stopped early: the validation loss has not improved since step {}", best)));
+  REQUIRE(contains(said, fmt::format("at step {}\n", best)));
+  REQUIRE(contains(said, "--no-early-stop"));
+  const std::string metrics = read_bytes(run.directory.metrics_file());
+  REQUIRE(contains(metrics.substr(metrics.rfind("{\"kind\":\"eval\"")), "\"val_share\":1.0,\"sampled_val_loss\""));
 
   SECTION("stopped and resumed, it ends at the same step with the same bytes") {
     for (const std::int64_t stop : {10, 37, 40}) {
@@ -88,18 +83,18 @@ TEST_CASE("an overfitting run ends early, reports the best step, and its last ev
       resumed.go_on(stop, 1000);
       INFO("stopped at " << stop);
       REQUIRE(resumed.directory.last() == end);
-      REQUIRE(get(resumed.directory.checkpoint_file(end)) == get(run.directory.checkpoint_file(end)));
+      REQUIRE(read_bytes(resumed.directory.checkpoint_file(end)) == read_bytes(run.directory.checkpoint_file(end)));
     }
   }
   SECTION("resumed unchanged, it reports how to continue, and with early stopping off it continues") {
     const std::string again = run.go_on(end, 1000);
     INFO(again);
-    REQUIRE(holds(again, fmt::format("has not improved since step {}", best)));
-    REQUIRE(holds(again, "--no-early-stop"));
+    REQUIRE(contains(again, fmt::format("has not improved since step {}", best)));
+    REQUIRE(contains(again, "--no-early-stop"));
     REQUIRE(run.directory.last() == end);
     run.config.early_stop = false;
     const std::string further = run.go_on(end, end + 20);
-    REQUIRE(holds(further, "overfitting; the best checkpoint is kept"));
+    REQUIRE(contains(further, "overfitting; the best checkpoint is kept"));
     REQUIRE(run.directory.last() == end + 20);
   }
   SECTION("a new phase of the schedule begins at the step where it ended") {

@@ -3,6 +3,7 @@
 
 #include "autograd/core/storage.h"
 #include "tests/train/small_checkpoint.h"
+#include "tests/train/text_trainer.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -41,7 +42,7 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
     storage_pool::trim();
     const std::int64_t before = storage_pool::statistics().bytes_in_use;
     storage_pool::reset_peak();
-    Trainer trainer(config, data);
+    TextTrainer trainer(config, data);
     trainer.step();
     trainer.step();
     const auto taken = static_cast<double>(storage_pool::statistics().peak_bytes - before);
@@ -61,17 +62,17 @@ TEST_CASE("sizes beyond any machine are estimated without allocating memory") {
   const MemoryNeed need = memory_needed(config, 100'000);
   REQUIRE(need.parameters > 100'000'000'000'000);
   REQUIRE(need.total() > 16 * need.parameters);
-  REQUIRE(bytes_text(1'499'000'000'000) == "1499.0 GB");
-  REQUIRE(bytes_text(320'000'000) == "320 MB");
-  REQUIRE(bytes_text(5'000) == "5 kB");
+  REQUIRE(format_bytes(1'499'000'000'000) == "1499.0 GB");
+  REQUIRE(format_bytes(320'000'000) == "320 MB");
+  REQUIRE(format_bytes(5'000) == "5 kB");
 }
 
 TEST_CASE("the available memory is the minimum over the system and its control groups") {
   const auto left = [](const std::vector<std::pair<std::string, std::string>>& files) {
-    const Folder root;
+    const TemporaryFolder root;
     for (const auto& [name, text] : files) {
       std::filesystem::create_directories(std::filesystem::path(root / name).parent_path());
-      put(root / name, text);
+      write_bytes(root / name, text);
     }
     return available_memory(root.path()).value_or(-1);
   };

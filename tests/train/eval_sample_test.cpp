@@ -1,10 +1,11 @@
 // What an evaluation measures: batches spread evenly over a text, the same ones each time, and the whole text at the
 // end.
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "tests/metrics_lines.h"
 #include "tests/train/captured_run.h"
+#include "tests/train/small_data.h"
+#include "tests/train/text_trainer.h"
 #include "train/loop/evaluate.h"
 
 using namespace maki;
@@ -13,22 +14,7 @@ using namespace maki::tests;
 namespace {
 
 // A text whose first half is much easier than its second.
-std::string uneven_text() {
-  const RandomStream stream(5, Purpose::test);
-  std::string text(2000, 'a');
-  for (std::uint64_t i = 0; i < 2000; ++i) text += static_cast<char>('a' + stream.below(i, 20));
-  return text;
-}
-
-std::vector<nlohmann::json> evaluations(const RunDirectory& run) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream text(get(run.metrics_file()));
-  for (std::string line; std::getline(text, line);) {
-    nlohmann::json object = nlohmann::json::parse(line);
-    if (object["kind"] == "eval") lines.push_back(std::move(object));
-  }
-  return lines;
-}
+std::string uneven_text() { return std::string(2000, 'a') + seeded_text(2000, "abcdefghijklmnopqrst", 5); }
 
 // 60 steps on a text of 500 batches, 125 of them for validation, with an evaluation every ten steps.
 Config measured_config() {
@@ -63,7 +49,7 @@ TEST_CASE("samples are spread evenly over a text, ascending, each at most once, 
   }
   // No product exceeds 64 bits.
   REQUIRE(spread_index(999'999'999, 1'000'000'000, 1'000'000'000'000) == 999'999'999'500);
-  REQUIRE_FALSE(sentence<Error>([] { spread_index(3, 3, 10); }).empty());
+  REQUIRE_FALSE(error_message<Error>([] { spread_index(3, 3, 10); }).empty());
 }
 
 TEST_CASE("the automatic sample costs at most a tenth of the training between two evaluations") {
@@ -92,13 +78,13 @@ TEST_CASE("the automatic sample costs at most a tenth of the training between tw
 TEST_CASE("a sample represents the whole text, not its beginning, and one pass gives the same bits as two") {
   Config config = measured_config();
   CapturedRun run(config, uneven_text() + uneven_text() + uneven_text() + uneven_text());
-  Trainer trainer(run.config, run.data);
+  TextTrainer trainer(run.config, run.data);
   for (int i = 0; i < 40; ++i) trainer.step();
   const EvalBatches batches(run.data.val, config.batch_size, config.block_size);
   const auto loss = [&](std::int64_t max_batches) {
-    return mean_loss(trainer.model(), batches, config.block_size, max_batches, {})->mean;
+    return mean_loss(trainer.model(), trainer.task(), Part::val, max_batches, {})->mean;
   };
-  const auto both = whole_loss(trainer.model(), batches, config.block_size, 25, {});
+  const auto both = full_and_sampled_loss(trainer.model(), trainer.task(), Part::val, 25, {});
   REQUIRE(both->whole.mean == loss(0));
   REQUIRE(both->whole.targets == batches.targets());
   REQUIRE(both->sample.mean == loss(25));
@@ -112,7 +98,7 @@ TEST_CASE(
   CapturedRun run(measured_config(), uneven_text());
   const std::string said = run.go_on(0, 60);
   INFO(said);
-  const auto lines = evaluations(run.directory);
+  const auto lines = metrics_lines(run.directory.metrics_file(), "eval");
   REQUIRE(lines.size() == 7);
   // The budget is three batches, one of them of the training text. The 1,000 validation tokens are 125 batches.
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
@@ -121,31 +107,31 @@ TEST_CASE(
   }
   REQUIRE(lines.back()["val_share"].get<double>() == 1);
   REQUIRE(lines.back()["sampled_val_share"].get<double>() == 2.0 / 125);
-  REQUIRE(holds(said, " on 1.6% of the text"));
-  REQUIRE(holds(said, " on the whole text"));
+  REQUIRE(contains(said, " on 1.6% of the text"));
+  REQUIRE(contains(said, " on the whole text"));
   // In the last line, the loss of the sample decides about best, as the loss of every other line did.
   double least = 1e9;
   for (std::size_t i = 1; i < lines.size(); ++i)
     least = std::min(least, lines[i].value("sampled_val_loss", lines[i]["val_loss"].get<double>()));
   REQUIRE(run.directory.best()->loss == least);
   // The final report gives the loss of the best checkpoint over the whole text.
-  Trainer trainer(run.config, run.data);
+  TextTrainer trainer(run.config, run.data);
   load_values(ContainerReader(run.directory.checkpoint_file(run.directory.best()->step)), trainer.store());
-  REQUIRE(holds(said, fmt::format("best validation loss {:.4f} at step {}", *trainer.validation_loss({}, true),
-                                  run.directory.best()->step)));
+  REQUIRE(contains(said, fmt::format("best validation loss {:.4f} at step {}", *trainer.validation_loss({}, true),
+                                     run.directory.best()->step)));
 }
 
 TEST_CASE("the training loss is measured all over the training text") {
   Config config = measured_config();
   config.eval_batches = 0;
   CapturedRun run(config, uneven_text());
-  Trainer trainer(run.config, run.data);
+  TextTrainer trainer(run.config, run.data);
   for (int i = 0; i < 40; ++i) trainer.step();
   const EvalBatches batches(run.data.train, config.batch_size, config.block_size);
   REQUIRE(batches.count() > 60);
   REQUIRE(trainer.evaluate()->train_loss ==
-          mean_loss(trainer.model(), batches, config.block_size, eval_sample(config).train, {})->mean);
-  const double whole = mean_loss(trainer.model(), batches, config.block_size, 0, {})->mean;
+          mean_loss(trainer.model(), trainer.task(), Part::train, eval_sample(config).train, {})->mean);
+  const double whole = mean_loss(trainer.model(), trainer.task(), Part::train, 0, {})->mean;
   REQUIRE(std::abs(trainer.evaluate()->train_loss - whole) < 0.1 * whole);
 }
 
@@ -156,8 +142,8 @@ TEST_CASE("after a change of the share, best is measured again before anything i
   run.config.eval_batches = 40;
   const std::string said = run.go_on(30, 30);
   INFO(said);
-  REQUIRE(holds(said, fmt::format("measured the best checkpoint (step {}) again", step)));
-  Trainer trainer(run.config, run.data);
+  REQUIRE(contains(said, fmt::format("measured the best checkpoint (step {}) again", step)));
+  TextTrainer trainer(run.config, run.data);
   load_values(ContainerReader(run.directory.checkpoint_file(step)), trainer.store());
   REQUIRE(run.directory.best()->step == step);
   REQUIRE(run.directory.best()->loss == trainer.validation_loss().value());
@@ -165,5 +151,5 @@ TEST_CASE("after a change of the share, best is measured again before anything i
   CapturedRun straight(measured_config(), uneven_text());
   straight.go_on(0, 60);
   run.go_on(30, 60);
-  REQUIRE(get(run.directory.checkpoint_file(60)) == get(straight.directory.checkpoint_file(60)));
+  REQUIRE(read_bytes(run.directory.checkpoint_file(60)) == read_bytes(straight.directory.checkpoint_file(60)));
 }

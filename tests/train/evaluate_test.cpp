@@ -5,6 +5,7 @@
 
 #include "tests/catch.h"
 #include "tests/train/small_data.h"
+#include "tests/train/text_trainer.h"
 #include "train/loop/trainer.h"
 
 using namespace maki;
@@ -62,16 +63,18 @@ TEST_CASE("the mean loss equals the plain sum, also with a short last window and
   const Config config = small_config();
   const std::string text = seeded_text(400, "abcdefg \n");
   const Dataset data = dataset_of(text, config);
-  Trainer trainer(config, data);
+  TextTrainer trainer(config, data);
   for (int i = 0; i < 10; ++i) trainer.step();
   // A window has 5 targets and a batch 15: sizes around both, and one with a single target.
   for (const std::size_t size : {2, 5, 6, 7, 15, 16, 17, 21, 32, 33, 61, 80}) {
     INFO(size << " tokens");
     const std::vector<std::int32_t> tokens = data.tokenizer->encode(text.substr(0, size));
-    const auto loss =
-        mean_loss(trainer.model(), EvalBatches(tokens, config.batch_size, config.block_size), config.block_size, 0, {});
+    Dataset part;
+    part.tokenizer = data.tokenizer;
+    part.val = encode_pieces(*data.tokenizer, {std::string_view(text).substr(0, size)});
+    const auto loss = mean_loss(trainer.model(), LanguageModelTask(config, part), Part::val, 0, {});
     REQUIRE(loss->targets == static_cast<std::int64_t>(size) - 1);
-    REQUIRE(loss->mean == Approx(mean_of_windows(trainer.model(), tokens, 5)).epsilon(1e-12));
+    REQUIRE(loss->mean == Approx(mean_of_windows(gpt_of(trainer.model()), tokens, 5)).epsilon(1e-12));
   }
 }
 
@@ -80,11 +83,11 @@ TEST_CASE("an evaluation measures the training text and the validation text, and
   // The two halves have no letter in common.
   const std::string train = seeded_text(84, "abcd"), val = seeded_text(84, "efgh");
   const Dataset data = dataset_of(train + val, config);
-  Trainer trainer(config, data);
+  TextTrainer trainer(config, data);
   for (int i = 0; i < 10; ++i) trainer.step();
   const EvalReport report = trainer.evaluate().value();
-  const double train_loss = mean_of_windows(trainer.model(), data.tokenizer->encode(train), 5),
-               val_loss = mean_of_windows(trainer.model(), data.tokenizer->encode(val), 5);
+  const double train_loss = mean_of_windows(gpt_of(trainer.model()), data.tokenizer->encode(train), 5),
+               val_loss = mean_of_windows(gpt_of(trainer.model()), data.tokenizer->encode(val), 5);
   REQUIRE(val_loss > train_loss + 0.5);
   REQUIRE(report.step == 10);
   REQUIRE(report.train_loss == Approx(train_loss).epsilon(1e-12));
@@ -94,7 +97,7 @@ TEST_CASE("an evaluation measures the training text and the validation text, and
 TEST_CASE("an evaluation changes no weight and no random number of the following steps") {
   const Config config = small_config();
   const Dataset data = dataset_of(seeded_text(168, "abcdefg \n"), config);
-  Trainer straight(config, data), evaluated(config, data);
+  TextTrainer straight(config, data), evaluated(config, data);
   for (int i = 0; i < 4; ++i) {
     straight.step();
     evaluated.evaluate();

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/files.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -19,7 +19,7 @@ namespace {
 const std::string kOld = "what was there before", kNew = std::string(3000, 'n') + "what comes";
 
 void commit(FileSystem& fs, const std::string& path, const std::string& text) {
-  commit_file(fs, path, {as_bytes(text).first(7), as_bytes(text).subspan(7)});
+  replace_file_atomically(fs, path, {text_bytes(text).first(7), text_bytes(text).subspan(7)});
 }
 
 // Thrown in place of a process that dies: no call after it has an effect.
@@ -73,7 +73,7 @@ class Faulty : public FileSystem {
 };
 
 int calls_of_a_commit() {
-  const Folder folder;
+  const TemporaryFolder folder;
   Faulty fs;
   commit(fs, folder / "file", kNew);
   return static_cast<int>(fs.calls.size());
@@ -82,10 +82,10 @@ int calls_of_a_commit() {
 }  // namespace
 
 TEST_CASE("a commit writes, syncs, reads back, renames and syncs the directory, in this order") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Faulty fs;
   commit(fs, folder / "file", kNew);
-  REQUIRE(get(folder / "file") == kNew);
+  REQUIRE(read_bytes(folder / "file") == kNew);
   std::vector<std::string> order;
   for (const std::string& call : fs.calls) {
     if (order.empty() || order.back() != call) order.push_back(call);
@@ -100,18 +100,18 @@ TEST_CASE("any call that fails leaves the old file, no temporary one, and gives 
   int refused = 0;
   for (const int error : {ENOSPC, EDQUOT, EIO, EROFS, EFBIG}) {
     for (int at = 0; at < calls; ++at) {
-      const Folder folder;
+      const TemporaryFolder folder;
       const std::string path = folder / "file";
-      put(path, kOld);
+      write_bytes(path, kOld);
       Faulty fs;
       fs.kind = Faulty::Kind::error;
       fs.at = at;
       fs.error = error;
-      const std::string said = sentence<CheckpointError>([&] { commit(fs, path, kNew); });
+      const std::string said = error_message<CheckpointError>([&] { commit(fs, path, kNew); });
       const std::string call = fs.calls.at(static_cast<std::size_t>(at));
       INFO("call " << at << ", " << call << ": " << std::strerror(error) << "; said: " << said);
       REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
-      const std::string after = get(path);
+      const std::string after = read_bytes(path);
       if (said.empty()) {
         // Only a descriptor that was read from, or that of the directory, may fail to close without an error.
         REQUIRE(call == "close");
@@ -119,8 +119,8 @@ TEST_CASE("any call that fails leaves the old file, no temporary one, and gives 
         continue;
       }
       ++refused;
-      REQUIRE(holds(said, std::strerror(error)));
-      REQUIRE(holds(said, parent_directory(path)));
+      REQUIRE(contains(said, std::strerror(error)));
+      REQUIRE(contains(said, parent_directory(path)));
       const bool renamed = std::ranges::count(fs.calls, "open directory") > 0;
       REQUIRE(after == (renamed ? kNew : kOld));
     }
@@ -132,40 +132,40 @@ TEST_CASE("an interrupted call is repeated and a short write continued") {
   const int calls = calls_of_a_commit();
   int continued = 0;
   for (int at = 0; at < calls; ++at) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const std::string path = folder / "file";
-    put(path, kOld);
+    write_bytes(path, kOld);
     Faulty fs;
     fs.kind = Faulty::Kind::error;
     fs.at = at;
     fs.error = EINTR;
-    const std::string said = sentence<CheckpointError>([&] { commit(fs, path, kNew); });
+    const std::string said = error_message<CheckpointError>([&] { commit(fs, path, kNew); });
     const std::string call = fs.calls.at(static_cast<std::size_t>(at));
     INFO(call << ": " << said);
     const bool must_continue = call == "write" || call == "read" || call == "close";
     REQUIRE((said.empty() || !must_continue));
     continued += must_continue;
     REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
-    if (said.empty()) REQUIRE(get(path) == kNew);
+    if (said.empty()) REQUIRE(read_bytes(path) == kNew);
   }
   REQUIRE(continued >= 5);
   for (const std::size_t most : {std::size_t{1}, std::size_t{5}, std::size_t{512}}) {
-    const Folder folder;
+    const TemporaryFolder folder;
     Faulty fs;
     fs.max_written = most;
     commit(fs, folder / "file", kNew);
-    REQUIRE(get(folder / "file") == kNew);
+    REQUIRE(read_bytes(folder / "file") == kNew);
   }
 }
 
 TEST_CASE("a file that reads back with other bytes is not committed") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "file";
-  put(path, kOld);
+  write_bytes(path, kOld);
   Faulty fs;
   fs.bad_disk = true;
-  REQUIRE(holds(sentence<CheckpointError>([&] { commit(fs, path, kNew); }), path));
-  REQUIRE(get(path) == kOld);
+  REQUIRE(contains(error_message<CheckpointError>([&] { commit(fs, path, kNew); }), path));
+  REQUIRE(read_bytes(path) == kOld);
   REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
 }
 
@@ -173,9 +173,9 @@ TEST_CASE("a process that dies in any call leaves the old file or the new one, a
   const int calls = calls_of_a_commit();
   int kept = 0, replaced = 0;
   for (int at = 0; at < calls; ++at) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const std::string path = folder / "file";
-    put(path, kOld);
+    write_bytes(path, kOld);
     Faulty fs;
     fs.kind = Faulty::Kind::crash;
     fs.at = at;
@@ -185,11 +185,11 @@ TEST_CASE("a process that dies in any call leaves the old file or the new one, a
     } catch (const CheckpointError&) {
     }
     INFO("call " << at << ", " << fs.calls.back());
-    const std::string after = get(path);
+    const std::string after = read_bytes(path);
     REQUIRE((after == kOld || after == kNew));
     (after == kOld ? kept : replaced) += 1;
-    commit(posix(), path, kNew + "!");
-    REQUIRE(get(path) == kNew + "!");
+    commit(posix_file_system(), path, kNew + "!");
+    REQUIRE(read_bytes(path) == kNew + "!");
     REQUIRE_FALSE(std::filesystem::exists(path + ".tmp"));
   }
   REQUIRE(kept > 0);
@@ -197,35 +197,39 @@ TEST_CASE("a process that dies in any call leaves the old file or the new one, a
 }
 
 TEST_CASE("a missing folder, and a folder in place of the file, are refused") {
-  const Folder folder;
-  REQUIRE(holds(sentence<CheckpointError>([&] { commit(posix(), folder / "none/file", kNew); }), "none/file"));
+  const TemporaryFolder folder;
+  REQUIRE(contains(error_message<CheckpointError>([&] { commit(posix_file_system(), folder / "none/file", kNew); }),
+                   "none/file"));
   std::filesystem::create_directory(folder / "place");
-  REQUIRE(holds(sentence<CheckpointError>([&] { commit(posix(), folder / "place", kNew); }), "place"));
+  REQUIRE(
+      contains(error_message<CheckpointError>([&] { commit(posix_file_system(), folder / "place", kNew); }), "place"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "place.tmp"));
-  REQUIRE(holds(sentence<CheckpointError>([&] { read_whole(posix(), folder / "none"); }), "No such file"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { read_file_limited(posix_file_system(), folder / "none"); }),
+                   "No such file"));
 }
 
 TEST_CASE("the error of a failed commit mentions the previous file only if there was one") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Faulty fs;
   fs.kind = Faulty::Kind::error;
   fs.at = 1;  // the first write
   fs.error = ENOSPC;
-  const std::string first = sentence<CheckpointError>([&] { commit(fs, folder / "file", kNew); });
-  REQUIRE(holds(first, "No space left"));
-  REQUIRE_FALSE(holds(first, "intact"));
-  put(folder / "file", kOld);
+  const std::string first = error_message<CheckpointError>([&] { commit(fs, folder / "file", kNew); });
+  REQUIRE(contains(first, "No space left"));
+  REQUIRE_FALSE(contains(first, "intact"));
+  write_bytes(folder / "file", kOld);
   fs.calls.clear();
-  REQUIRE(holds(sentence<CheckpointError>([&] { commit(fs, folder / "file", kNew); }), "previous file is intact"));
-  REQUIRE(get(folder / "file") == kOld);
+  REQUIRE(
+      contains(error_message<CheckpointError>([&] { commit(fs, folder / "file", kNew); }), "previous file is intact"));
+  REQUIRE(read_bytes(folder / "file") == kOld);
 }
 
 TEST_CASE("files are read whole, whatever their size") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const std::size_t size : {0u, 1u, 65535u, 65536u, 65537u, 200000u}) {
     std::string bytes(size, 'x');
     if (size > 0) bytes.back() = '\0';
-    put(folder / "file", bytes);
-    REQUIRE(read_whole(posix(), folder / "file") == bytes);
+    write_bytes(folder / "file", bytes);
+    REQUIRE(read_file_limited(posix_file_system(), folder / "file") == bytes);
   }
 }

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "tests/train/small_checkpoint.h"
-#include "train/run/error.h"
 #include "train/loop/loaded_model.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -13,10 +13,10 @@ using namespace maki::tests;
 namespace {
 
 std::string resume_says(const std::string& path) {
-  return sentence<LostFile>([&] { check_resumable(path); });
+  return error_message<CorruptFile>([&] { check_resumable(path); });
 }
 std::string reader_says(const std::string& path) {
-  return sentence<LostFile>([&] { LoadedModel{path}; });
+  return error_message<CorruptFile>([&] { LoadedModel{path}; });
 }
 
 void put_float(std::string& bytes, std::size_t element, float value) {
@@ -26,7 +26,7 @@ void put_float(std::string& bytes, std::size_t element, float value) {
 }  // namespace
 
 TEST_CASE("sections out of order and unknown sections are refused although every hash is valid") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Sections good = sections_of(write_smallest(folder / "good.maki"));
   REQUIRE(good.size() == 7);
   REQUIRE(resume_says(write_sections(folder / "same.maki", good)).empty());
@@ -35,21 +35,21 @@ TEST_CASE("sections out of order and unknown sections are refused although every
     std::swap(swapped[i], swapped[i + 1]);
     const std::string path = write_sections(folder / "swapped.maki", swapped);
     INFO(good[i].first);
-    REQUIRE(holds(resume_says(path), good[i + 1].first + " where " + good[i].first));
-    REQUIRE(holds(reader_says(path), path));
+    REQUIRE(contains(resume_says(path), good[i + 1].first + " where " + good[i].first));
+    REQUIRE(contains(reader_says(path), path));
   }
   for (std::size_t at = 0; at <= good.size(); ++at) {
     Sections more = good;
     more.insert(more.begin() + static_cast<std::ptrdiff_t>(at), {"extra", "what nobody asked for"});
     const std::string path = write_sections(folder / "more.maki", more);
     INFO("at " << at);
-    REQUIRE(holds(resume_says(path), "section extra"));
-    REQUIRE(holds(reader_says(path), "section extra"));
+    REQUIRE(contains(resume_says(path), "section extra"));
+    REQUIRE(contains(reader_says(path), "section extra"));
   }
 }
 
 TEST_CASE("values and moments that no run has are refused: those that are not finite, and negative second moments") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Sections good = sections_of(write_smallest(folder / "good.maki"));
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   for (const char* name : {"values", "exp_avg", "exp_avg_sq"}) {
@@ -65,7 +65,7 @@ TEST_CASE("values and moments that no run has are refused: those that are not fi
         const bool second = std::string(name) == "exp_avg_sq";
         const bool good_number = std::isfinite(value) && (!second || value >= 0);
         REQUIRE(said.empty() == good_number);
-        if (!good_number) REQUIRE(holds(said, std::string("section ") + name));
+        if (!good_number) REQUIRE(contains(said, std::string("section ") + name));
         // A reader of the weights alone refuses only invalid values.
         REQUIRE(reader_says(path).empty() == (std::isfinite(value) || std::string(name) != "values"));
       }
@@ -74,7 +74,7 @@ TEST_CASE("values and moments that no run has are refused: those that are not fi
 }
 
 TEST_CASE("numbers are checked in every piece in which a section is read") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Config config = smallest_config();
   config.dtype = "float64";
   config.block_size = 20;
@@ -88,27 +88,27 @@ TEST_CASE("numbers are checked in every piece in which a section is read") {
     const double nan = std::nan("");
     std::memcpy(section(forged, "values").data() + at, &nan, sizeof nan);
     INFO("byte " << at << " of " << size);
-    REQUIRE(holds(resume_says(write_sections(folder / "forged.maki", forged)), "section values"));
+    REQUIRE(contains(resume_says(write_sections(folder / "forged.maki", forged)), "section values"));
   }
 }
 
 TEST_CASE("counts that are impossible for one text are refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto said = [&](auto change) { return resume_says(write_smallest(folder / "forged.maki", change)); };
   REQUIRE(said([](CheckpointState&) {}).empty());
-  REQUIRE(holds(said([](CheckpointState& s) { s.train_tokens += 1; }), "61 tokens"));
-  REQUIRE(holds(said([](CheckpointState& s) { s.val_tokens = 1000; }), "60 characters"));
-  REQUIRE(holds(said([](CheckpointState& s) { s.characters = 0; }), "0 characters"));
+  REQUIRE(contains(said([](CheckpointState& s) { s.train_tokens += 1; }), "61 tokens"));
+  REQUIRE(contains(said([](CheckpointState& s) { s.val_tokens = 1000; }), "60 characters"));
+  REQUIRE(contains(said([](CheckpointState& s) { s.characters = 0; }), "0 characters"));
   for (const std::int64_t many : {std::int64_t{1} << 62, std::numeric_limits<std::int64_t>::max()}) {
     REQUIRE_FALSE(said([&](CheckpointState& s) { s.characters = s.train_tokens = many; }).empty());
     REQUIRE_FALSE(said([&](CheckpointState& s) { s.train_tokens = s.val_tokens = many; }).empty());
   }
-  REQUIRE_FALSE(said([](CheckpointState& s) { s.best_loss = -1; }).empty());
+  REQUIRE_FALSE(said([](CheckpointState& s) { s.best_possible_loss = -1; }).empty());
   REQUIRE_FALSE(said([](CheckpointState& s) { s.step = -1; }).empty());
 }
 
 TEST_CASE("a section whose own hash is wrong is detected although that of the file is valid") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = write_smallest(folder / "a.maki");
   std::uint64_t at = 0;
   {
@@ -118,9 +118,9 @@ TEST_CASE("a section whose own hash is wrong is detected although that of the fi
     }
     file.scan("exp_avg", [](Bytes) {});
   }
-  std::string bytes = get(path);
+  std::string bytes = read_bytes(path);
   bytes[at] ^= 1;
-  put(path, bytes);
-  REQUIRE(
-      holds(sentence<LostFile>([&] { ContainerReader(path).scan("exp_avg", [](Bytes) {}); }), "exp_avg is damaged"));
+  write_bytes(path, bytes);
+  REQUIRE(contains(error_message<CorruptFile>([&] { ContainerReader(path).scan("exp_avg", [](Bytes) {}); }),
+                   "exp_avg is damaged"));
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kElements = 37;
 
 std::vector<float> drawn(std::uint64_t micro_batch) {
-  const RandomStream stream(5, Purpose::test, micro_batch);
+  const RandomStream stream(5, RandomPurpose::test, micro_batch);
   std::vector<float> values;
   for (std::uint64_t i = 0; i < kElements; ++i) values.push_back(static_cast<float>(stream.normal(i)));
   return values;

@@ -9,7 +9,7 @@
 
 #include "autograd/core/philox.h"
 #include "tests/catch.h"
-#include "tests/train/tried_run.h"
+#include "tests/train/resumable_run.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -24,7 +24,7 @@ bool ended(pid_t process) {
 }
 
 // Kills the process `moment` microseconds after it has begun to write the checkpoint of this step.
-std::function<void(pid_t)> killer(const TriedRun& run, int step, useconds_t moment) {
+std::function<void(pid_t)> killer(const ResumableRun& run, int step, useconds_t moment) {
   return [&run, step, moment](pid_t process) {
     const std::string temporary = checkpoint(run.path, step) + ".tmp";
     // A later checkpoint ends the wait, too, in case this one has been written or pruned in between.
@@ -46,8 +46,8 @@ std::string measured(const std::string& run) {
 
 TEST_CASE("a run killed around every checkpoint, at any moment, ends with the same bytes") {
   const TemporaryFolder folder;
-  const TriedRun killed(folder, "killed", 1'000'000);
-  const RandomStream stream(11, Purpose::test);
+  const ResumableRun killed(folder, "killed", 1'000'000);
+  const RandomStream stream(11, RandomPurpose::test);
   std::uint64_t draw = 0;
   for (int life = 0; life < kLives; ++life) {
     // Each life is one or two steps longer, and ends between the first byte of a checkpoint and the middle of the next
@@ -65,7 +65,7 @@ TEST_CASE("a run killed around every checkpoint, at any moment, ends with the sa
   const int steps = killed.newest() + 3;
   REQUIRE(steps > kLives / 4);
   require_ok(run_maki({"train", "--resume", killed.path, "--max-steps", std::to_string(steps)}));
-  const TriedRun straight(folder, "straight", steps);
+  const ResumableRun straight(folder, "straight", steps);
   require_ok(straight.go_on());
   REQUIRE(read_text(checkpoint(killed.path, steps)) == read_text(checkpoint(straight.path, steps)));
   REQUIRE(killed.files() == straight.files());

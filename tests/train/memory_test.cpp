@@ -10,6 +10,7 @@
 
 #include "data/text/corpus.h"
 #include "tests/catch.h"
+#include "tests/train/text_trainer.h"
 #include "train/loop/trainer.h"
 
 namespace {
@@ -129,7 +130,7 @@ TEST_CASE("after two steps a training step allocates no memory") {
     Config config = config_of(n_embd, block_size);
     config.dtype = dtype;
     const Dataset data = dataset_of(config);
-    Trainer trainer(config, data);
+    tests::TextTrainer trainer(config, data);
     for (int step = 0; step < 2; ++step) REQUIRE(trainer.step().has_value());
     news = mallocs = mmaps = 0;
     counting = true;
@@ -145,7 +146,7 @@ TEST_CASE("after two steps a training step allocates no memory") {
 TEST_CASE("resident memory is constant over a thousand steps") {
   const Config config = config_of(16, 16);
   const Dataset data = dataset_of(config);
-  Trainer trainer(config, data);
+  tests::TextTrainer trainer(config, data);
   for (int step = 0; step < 20; ++step) trainer.step();
   const std::int64_t before = resident_bytes();
   for (int step = 0; step < 1000; ++step) trainer.step();

@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 
 #include "tests/files.h"
-#include "train/run/error.h"
-#include "train/loop/progress.h"
+#include "train/cli/progress.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -24,10 +24,10 @@ EvalReport evaluation(std::int64_t n, double loss) { return {.step = n, .train_l
 std::string line(std::int64_t n) { return "{\"kind\":\"train\",\"step\":" + std::to_string(n) + "}\n"; }
 
 // What is left of `text` when a run resumes at step `at`.
-std::string cut(const Folder& folder, const std::string& text, std::int64_t at) {
-  put(folder / "metrics.jsonl", text);
-  { const Metrics metrics(folder / "metrics.jsonl", at); }
-  return get(folder / "metrics.jsonl");
+std::string cut(const TemporaryFolder& folder, const std::string& text, std::int64_t at) {
+  write_bytes(folder / "metrics.jsonl", text);
+  { const MetricsFile metrics(folder / "metrics.jsonl", at); }
+  return read_bytes(folder / "metrics.jsonl");
 }
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
@@ -35,56 +35,57 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = st
 }  // namespace
 
 TEST_CASE("the exact text of a line of each kind, in the file as soon as it is written") {
-  const Folder folder;
-  Metrics metrics(folder / "metrics.jsonl", 0);
-  metrics.train(step(10), 12345.5, 0.125);
+  const TemporaryFolder folder;
+  MetricsFile metrics(folder / "metrics.jsonl", 0);
+  metrics.on_log(step(10), 12345.5, 0.125);
   const std::string first =
       "{\"kind\":\"train\",\"step\":10,\"loss\":2.5,\"learning_rate\":0.1,\"grad_norm\":0.3333333333333333,"
       "\"tokens\":768,\"tokens_per_second\":12345.5,\"elapsed_seconds\":0.125}\n";
-  REQUIRE(get(folder / "metrics.jsonl") == first);
-  metrics.eval(evaluation(10, 2.125));
+  REQUIRE(read_bytes(folder / "metrics.jsonl") == first);
+  metrics.on_eval(evaluation(10, 2.125), false);
   const std::string second =
       "{\"kind\":\"eval\",\"step\":10,\"train_loss\":2.25,\"val_loss\":2.125,\"val_share\":1.0}\n";
-  REQUIRE(get(folder / "metrics.jsonl") == first + second);
-  REQUIRE(metrics.evaluated(10));
-  REQUIRE_FALSE(metrics.evaluated(20));
-  metrics.eval({.step = 20, .train_loss = 2, .val_loss = std::nullopt});
+  REQUIRE(read_bytes(folder / "metrics.jsonl") == first + second);
+  REQUIRE(metrics.has_eval(10));
+  REQUIRE_FALSE(metrics.has_eval(20));
+  metrics.on_eval({.step = 20, .train_loss = 2, .val_loss = std::nullopt}, false);
   const std::string third = "{\"kind\":\"eval\",\"step\":20,\"train_loss\":2.0}\n";
-  metrics.eval({.step = 30, .train_loss = 2, .val_loss = 3, .sampled_val_loss = 2.5, .sampled_val_share = 0.25});
-  REQUIRE(get(folder / "metrics.jsonl") ==
+  metrics.on_eval({.step = 30, .train_loss = 2, .val_loss = 3, .sampled_val_loss = 2.5, .sampled_val_share = 0.25},
+                  false);
+  REQUIRE(read_bytes(folder / "metrics.jsonl") ==
           first + second + third +
               "{\"kind\":\"eval\",\"step\":30,\"train_loss\":2.0,\"val_loss\":3.0,"
               "\"val_share\":1.0,\"sampled_val_loss\":2.5,\"sampled_val_share\":0.25}\n");
 }
 
 TEST_CASE("a number that is not finite is never written") {
-  const Folder folder;
-  Metrics metrics(folder / "metrics.jsonl", 0);
+  const TemporaryFolder folder;
+  MetricsFile metrics(folder / "metrics.jsonl", 0);
   for (const double bad : {kNaN, kInfinity, -kInfinity}) {
     StepReport report = step(10);
     report.loss = bad;
-    REQUIRE_FALSE(sentence<Error>([&] { metrics.train(report, 1, 1); }).empty());
-    REQUIRE_FALSE(sentence<Error>([&] { metrics.eval(evaluation(10, bad)); }).empty());
+    REQUIRE_FALSE(error_message<Error>([&] { metrics.on_log(report, 1, 1); }).empty());
+    REQUIRE_FALSE(error_message<Error>([&] { metrics.on_eval(evaluation(10, bad), false); }).empty());
   }
-  REQUIRE(get(folder / "metrics.jsonl").empty());
+  REQUIRE(read_bytes(folder / "metrics.jsonl").empty());
 }
 
 TEST_CASE("speeds and times that are not finite are written as 0") {
-  const Folder folder;
-  Metrics metrics(folder / "metrics.jsonl", 0);
+  const TemporaryFolder folder;
+  MetricsFile metrics(folder / "metrics.jsonl", 0);
   REQUIRE(per_second(768, 0) == 0);
   REQUIRE(per_second(768, -1) == 0);
   REQUIRE(per_second(0, 0) == 0);
   REQUIRE(per_second(768, 1e-320) == 0);
   REQUIRE(per_second(768, 2) == 384);
-  for (const double bad : {kNaN, kInfinity, -kInfinity}) metrics.train(step(10), bad, bad);
-  const std::string lines = get(folder / "metrics.jsonl");
+  for (const double bad : {kNaN, kInfinity, -kInfinity}) metrics.on_log(step(10), bad, bad);
+  const std::string lines = read_bytes(folder / "metrics.jsonl");
   REQUIRE(std::ranges::count(lines, '\n') == 3);
-  REQUIRE(holds(lines, "\"tokens_per_second\":0.0,\"elapsed_seconds\":0.0}"));
+  REQUIRE(contains(lines, "\"tokens_per_second\":0.0,\"elapsed_seconds\":0.0}"));
 }
 
 TEST_CASE("lines after the step, torn lines and lines of another form are cut") {
-  const Folder folder;
+  const TemporaryFolder folder;
   REQUIRE(cut(folder, "", 5).empty());
   REQUIRE(cut(folder, line(1) + line(5) + line(6), 5) == line(1) + line(5));
   REQUIRE(cut(folder, line(1) + line(5) + line(6), 9) == line(1) + line(5) + line(6));
@@ -99,7 +100,7 @@ TEST_CASE("lines after the step, torn lines and lines of another form are cut") 
 }
 
 TEST_CASE("a file with lines of somebody else does no harm") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const std::string& odd :
        {std::string("nonsense"), std::string("{}"), std::string("[1,2]"), std::string("{\"step\":\"3\"}"),
         std::string("{\"step\":18446744073709551615}"), std::string("\xff\xfe"), std::string("\0\0\0", 3),
@@ -110,56 +111,56 @@ TEST_CASE("a file with lines of somebody else does no harm") {
   for (const char* odd : {"{\"kind\":7,\"step\":1}", "{\"kind\":\"train\",\"step\":1,\"elapsed_seconds\":\"long\"}",
                           "{\"kind\":\"eval\",\"step\":1,\"val_loss\":null}"}) {
     INFO(odd);
-    REQUIRE(holds(cut(folder, std::string(odd) + "\n" + line(2), 9), line(2)));
+    REQUIRE(contains(cut(folder, std::string(odd) + "\n" + line(2), 9), line(2)));
   }
 }
 
 TEST_CASE("what the kept lines say is known: evaluated, elapsed, validation losses") {
-  const Folder folder;
+  const TemporaryFolder folder;
   {
-    Metrics metrics(folder / "metrics.jsonl", 0);
+    MetricsFile metrics(folder / "metrics.jsonl", 0);
     REQUIRE(metrics.validations().empty());
     REQUIRE(metrics.elapsed_before() == 0);
-    metrics.eval(evaluation(0, 4));
-    metrics.train(step(10), 1, 3.5);
-    metrics.eval(evaluation(10, 2));
-    metrics.train(step(20), 1, 7.5);
-    metrics.eval(evaluation(20, 3));
-    metrics.eval(evaluation(30, 1));
+    metrics.on_eval(evaluation(0, 4), false);
+    metrics.on_log(step(10), 1, 3.5);
+    metrics.on_eval(evaluation(10, 2), false);
+    metrics.on_log(step(20), 1, 7.5);
+    metrics.on_eval(evaluation(20, 3), false);
+    metrics.on_eval(evaluation(30, 1), false);
   }
   {
-    const Metrics metrics(folder / "metrics.jsonl", 20);
+    const MetricsFile metrics(folder / "metrics.jsonl", 20);
     REQUIRE(metrics.validations().size() == 3);
     REQUIRE(metrics.validations()[1].step == 10);
     REQUIRE(metrics.validations()[1].loss == 2);
     REQUIRE(metrics.elapsed_before() == 7.5);
-    REQUIRE(metrics.evaluated(20));
-    REQUIRE_FALSE(metrics.evaluated(30));
+    REQUIRE(metrics.has_eval(20));
+    REQUIRE_FALSE(metrics.has_eval(30));
   }
-  const Metrics metrics(folder / "metrics.jsonl", 9);
+  const MetricsFile metrics(folder / "metrics.jsonl", 9);
   REQUIRE(metrics.validations().size() == 1);
   REQUIRE(metrics.validations()[0].loss == 4);
-  REQUIRE_FALSE(metrics.evaluated(10));
+  REQUIRE_FALSE(metrics.has_eval(10));
 }
 
 TEST_CASE("a line for which there is no space is an error with the path, and its torn half is cut by a resume") {
-  const Folder folder;
-  Metrics metrics(folder / "metrics.jsonl", 0);
-  metrics.eval(evaluation(0, 4));
-  const std::string before = get(folder / "metrics.jsonl");
+  const TemporaryFolder folder;
+  MetricsFile metrics(folder / "metrics.jsonl", 0);
+  metrics.on_eval(evaluation(0, 4), false);
+  const std::string before = read_bytes(folder / "metrics.jsonl");
   rlimit old{};
   REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit full{before.size() + 20, old.rlim_max};
   setrlimit(RLIMIT_FSIZE, &full);
-  const std::string said = sentence<CheckpointError>([&] { metrics.eval(evaluation(10, 3)); });
+  const std::string said = error_message<CheckpointError>([&] { metrics.on_eval(evaluation(10, 3), false); });
   setrlimit(RLIMIT_FSIZE, &old);
   std::signal(SIGXFSZ, handler);
-  REQUIRE(holds(said, folder / "metrics.jsonl"));
-  REQUIRE(get(folder / "metrics.jsonl").size() > before.size());
-  const Metrics again(folder / "metrics.jsonl", 10);
-  REQUIRE(get(folder / "metrics.jsonl") == before);
-  REQUIRE(holds(sentence<CheckpointError>([&] { Metrics(folder / "none/metrics.jsonl", 0); }), "none"));
+  REQUIRE(contains(said, folder / "metrics.jsonl"));
+  REQUIRE(read_bytes(folder / "metrics.jsonl").size() > before.size());
+  const MetricsFile again(folder / "metrics.jsonl", 10);
+  REQUIRE(read_bytes(folder / "metrics.jsonl") == before);
+  REQUIRE(contains(error_message<CheckpointError>([&] { MetricsFile(folder / "none/metrics.jsonl", 0); }), "none"));
 }
 
 TEST_CASE("lines are made durable on request, the name of a new file at once, and a failure is an error") {
@@ -172,16 +173,16 @@ TEST_CASE("lines are made durable on request, the name of a new file at once, an
     int syncs = 0;
     bool fails = false;
   } fs;
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
-  Metrics metrics(path, 0, fs);
+  MetricsFile metrics(path, 0, fs);
   REQUIRE(fs.syncs == 1);
-  metrics.sync();
+  metrics.on_sync();
   REQUIRE(fs.syncs == 2);
-  REQUIRE(Metrics(path, 0, fs).validations().empty());
+  REQUIRE(MetricsFile(path, 0, fs).validations().empty());
   REQUIRE(fs.syncs == 2);
   fs.fails = true;
-  REQUIRE(holds(sentence<CheckpointError>([&] { metrics.sync(); }), path));
+  REQUIRE(contains(error_message<CheckpointError>([&] { metrics.on_sync(); }), path));
   std::filesystem::remove(path);
-  REQUIRE_FALSE(sentence<CheckpointError>([&] { Metrics(path, 0, fs); }).empty());
+  REQUIRE_FALSE(error_message<CheckpointError>([&] { MetricsFile(path, 0, fs); }).empty());
 }

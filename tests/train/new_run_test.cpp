@@ -6,7 +6,7 @@
 #include <sys/file.h>
 
 #include "tests/files.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -29,60 +29,60 @@ TEST_CASE("a directory that contains files that are not maki's is refused by nam
   for (const char* name : {"notes.txt", "config.toml", "metrics.jsonl", ".lock", "checkpoints/last", "checkpoints/best",
                            "checkpoints/model.bin", "checkpoints/notes.tmp", "config.toml.tmp", "sub/file", ".hidden",
                            "checkpoints/a/b"}) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const RunDirectory run(folder / "run");
     folder.write(std::string("run/") + name, "the user's");
     const auto before = everything_in(folder.path());
     INFO(name);
-    const std::string said = sentence<Error>([&] { NewRun(run, kConfig); });
-    REQUIRE(holds(said, run.path()));
-    REQUIRE(holds(said, std::string(name).substr(0, std::string(name).find('/'))));
-    REQUIRE(holds(said, "--out"));
+    const std::string said = error_message<Error>([&] { RunClaim(run, kConfig); });
+    REQUIRE(contains(said, run.path()));
+    REQUIRE(contains(said, std::string(name).substr(0, std::string(name).find('/'))));
+    REQUIRE(contains(said, "--out"));
     REQUIRE(everything_in(folder.path()) == before);
-    REQUIRE(get(run.path() + "/" + name) == "the user's");
+    REQUIRE(read_bytes(run.path() + "/" + name) == "the user's");
   }
 }
 
 TEST_CASE("a link in place of a file of the run, or of its checkpoints, is refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   const std::string elsewhere = folder.write("elsewhere/config.toml", kConfig);
   std::filesystem::create_directory(run.path());
   for (const char* name : {"config.toml", "checkpoints", "metrics.jsonl"}) {
     std::filesystem::create_symlink(elsewhere, run.path() + "/" + name);
     INFO(name);
-    REQUIRE(holds(sentence<Error>([&] { NewRun(run, kConfig); }), name));
+    REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfig); }), name));
     std::filesystem::remove(run.path() + "/" + name);
   }
-  REQUIRE(get(elsewhere) == kConfig);
+  REQUIRE(read_bytes(elsewhere) == kConfig);
 }
 
 TEST_CASE("a directory is accepted if it is missing, empty, or holds only what a killed start left") {
-  const Folder folder;
-  { const NewRun missing(RunDirectory(folder / "a/b/run"), kConfig); }
+  const TemporaryFolder folder;
+  { const RunClaim missing(RunDirectory(folder / "a/b/run"), kConfig); }
   std::filesystem::create_directory(folder / "empty");
-  { const NewRun empty(RunDirectory(folder / "empty"), kConfig); }
+  { const RunClaim empty(RunDirectory(folder / "empty"), kConfig); }
   const RunDirectory run(folder / "run");
-  { const NewRun killed(run, kConfig); }  // leaves its lock file and the directories
-  put(run.config_file(), kConfig);
-  put(run.config_file() + ".tmp", kConfig.substr(0, 10));
-  put(run.metrics_file(), "");
-  put(run.checkpoint_file(0) + ".tmp", "torn");
-  put(run.checkpoints_directory() + "/last.tmp", "torn");
-  { const NewRun again(run, kConfig); }
+  { const RunClaim killed(run, kConfig); }  // leaves its lock file and the directories
+  write_bytes(run.config_file(), kConfig);
+  write_bytes(run.config_file() + ".tmp", kConfig.substr(0, 10));
+  write_bytes(run.metrics_file(), "");
+  write_bytes(run.checkpoint_file(0) + ".tmp", "torn");
+  write_bytes(run.checkpoints_directory() + "/last.tmp", "torn");
+  { const RunClaim again(run, kConfig); }
   // A run with another configuration would overwrite this one.
-  REQUIRE(holds(sentence<Error>([&] { NewRun(run, "seed = 2\n"); }), "config.toml"));
-  REQUIRE(get(run.config_file()) == kConfig);
-  put(run.checkpoint_file(10), "a checkpoint");
-  REQUIRE(holds(sentence<Error>([&] { NewRun(run, kConfig); }), "--resume"));
+  REQUIRE(contains(error_message<Error>([&] { RunClaim(run, "seed = 2\n"); }), "config.toml"));
+  REQUIRE(read_bytes(run.config_file()) == kConfig);
+  write_bytes(run.checkpoint_file(10), "a checkpoint");
+  REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfig); }), "--resume"));
 }
 
 TEST_CASE("a failed start removes what it created, and nothing else") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto begin_and_fail = [](const RunDirectory& run) {
-    NewRun claimed(run, kConfig);
-    for (const std::string& file : run.first_files()) put(file, kConfig);
-    claimed.take_back();
+    RunClaim claimed(run, kConfig);
+    for (const std::string& file : run.initial_files()) write_bytes(file, kConfig);
+    claimed.roll_back();
   };
   begin_and_fail(RunDirectory(folder / "a/b/run"));
   REQUIRE(everything_in(folder.path()).empty());
@@ -99,19 +99,19 @@ TEST_CASE("a failed start removes what it created, and nothing else") {
           std::vector<std::string>{folder / "mine/run/checkpoints", folder / "mine/run/config.toml"});
   {
     const RunDirectory run(folder / "other");
-    NewRun claimed(run, kConfig);
+    RunClaim claimed(run, kConfig);
     folder.write("other/notes.txt", "the user's");
-    claimed.take_back();
+    claimed.roll_back();
     REQUIRE(everything_in(folder / "other") == std::vector<std::string>{folder / "other/notes.txt"});
   }
 }
 
 TEST_CASE("of two starts in one directory the second is refused and removes nothing") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
-  const NewRun first(run, kConfig);
+  const RunClaim first(run, kConfig);
   const auto before = everything_in(folder.path());
-  REQUIRE(holds(sentence<Error>([&] { NewRun(run, kConfig); }), "is locked by process"));
+  REQUIRE(contains(error_message<Error>([&] { RunClaim(run, kConfig); }), "is locked by process"));
   REQUIRE(everything_in(folder.path()) == before);
 }
 
@@ -122,14 +122,14 @@ TEST_CASE("a directory that cannot be locked is not reported as locked") {
       return -1;
     }
   } fs;
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run", fs);
-  const std::string said = sentence<CheckpointError>([&] { NewRun(run, kConfig); });
+  const std::string said = error_message<CheckpointError>([&] { RunClaim(run, kConfig); });
   INFO(said);
-  REQUIRE(holds(said, run.path()));
-  REQUIRE(holds(said, std::strerror(ENOLCK)));
-  REQUIRE(holds(said, "file system"));
-  REQUIRE_FALSE(holds(said, "process"));
+  REQUIRE(contains(said, run.path()));
+  REQUIRE(contains(said, std::strerror(ENOLCK)));
+  REQUIRE(contains(said, "file system"));
+  REQUIRE_FALSE(contains(said, "process"));
   REQUIRE(everything_in(folder.path()).empty());
 }
 
@@ -149,10 +149,11 @@ TEST_CASE("every new directory is made durable, and a failure of that is an erro
     std::vector<std::string> synced;
     bool fails = false;
   } fs;
-  const Folder folder;
+  const TemporaryFolder folder;
   RunDirectory(folder / "a/run", fs).create();
   REQUIRE(fs.synced == std::vector<std::string>{folder.path(), folder / "a", folder / "a/run"});
   fs.fails = true;
-  REQUIRE(holds(sentence<CheckpointError>([&] { NewRun(RunDirectory(folder / "b", fs), kConfig); }), "fsync"));
+  REQUIRE(
+      contains(error_message<CheckpointError>([&] { RunClaim(RunDirectory(folder / "b", fs), kConfig); }), "fsync"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "b"));
 }

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "tests/files.h"
-#include "tests/train/tried_run.h"
+#include "tests/train/resumable_run.h"
 #include "train/run/checkpoint.h"
 
 using namespace maki;
@@ -42,17 +42,17 @@ TEST_CASE(
   const Finished reached = resumed(run, {});
   INFO(reached.err);
   REQUIRE(reached.exit_code == 0);
-  REQUIRE(holds(reached.err, "has reached step 20"));
-  REQUIRE(holds(reached.err, "--max-steps 40 --rewarm"));
+  REQUIRE(contains(reached.err, "has reached step 20"));
+  REQUIRE(contains(reached.err, "--max-steps 40 --rewarm"));
   const Finished further = resumed(run, {"--max-steps", "24"});
   INFO(further.err);
   REQUIRE(further.exit_code == 0);
-  REQUIRE(holds(further.err, "--rewarm starts a new phase"));
+  REQUIRE(contains(further.err, "--rewarm starts a new phase"));
   REQUIRE(learning_rate(run, 24) == 0.0003);
   REQUIRE(config_of(checkpoint(run, 24)).phases.empty());
   // A schedule without a horizon needs no new phase.
   const std::string constant = trained(folder, "constant", {"--schedule", "constant"});
-  REQUIRE_FALSE(holds(resumed(constant, {}).err, "--rewarm"));
+  REQUIRE_FALSE(contains(resumed(constant, {}).err, "--rewarm"));
   require_ok(resumed(constant, {"--max-steps", "22"}));
   REQUIRE(learning_rate(constant, 22) == 0.003);
 }
@@ -60,16 +60,16 @@ TEST_CASE(
 TEST_CASE("a new phase warms up and decays again, checkpoints before it keep their bytes, and the run stays exact") {
   const TemporaryFolder folder;
   const std::string run = trained(folder, "run"), before = read_text(checkpoint(run, 20));
-  REQUIRE_FALSE(holds(before, "phases"));
+  REQUIRE_FALSE(contains(before, "phases"));
   const Finished refused = resumed(run, {"--rewarm"});
   REQUIRE(refused.exit_code == 2);
-  REQUIRE(holds(refused.err, "--max-steps"));
+  REQUIRE(contains(refused.err, "--max-steps"));
   require_ok(resumed(run, {"--rewarm", "--max-steps", "40", "--warmup-steps", "4", "--learning-rate", "0.002"}));
   REQUIRE(read_text(checkpoint(run, 20)) == before);
   REQUIRE(config_of(checkpoint(run, 40)).phases == std::vector<Phase>{{20, 40, 0.002, 0.0003, 4}});
   const Finished inspected = run_maki({"inspect", run, "--json"});
-  REQUIRE(holds(inspected.out, "\"phases\""));
-  REQUIRE(holds(inspected.out, "\"warmup_steps\": 4"));
+  REQUIRE(contains(inspected.out, "\"phases\""));
+  REQUIRE(contains(inspected.out, "\"warmup_steps\": 4"));
   REQUIRE(learning_rate(run, 21) == 0.0005);
   REQUIRE(learning_rate(run, 24) == 0.002);
   REQUIRE(learning_rate(run, 40) < 0.0005);
@@ -128,7 +128,7 @@ TEST_CASE("a new run starts with the weights of another, and is itself exact") {
   const auto refused = [](const Finished& finished, int code, const std::string& words) {
     INFO(finished.err);
     REQUIRE(finished.exit_code == code);
-    REQUIRE(holds(finished.err, words));
+    REQUIRE(contains(finished.err, words));
   };
   refused(start("none", {"--n-embd", "32"}), 2, "n_embd");
   refused(start("none", {"--preset", "baby"}), 2, "n_layer");

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "tests/train/small_checkpoint.h"
-#include "train/run/error.h"
 #include "train/loop/loaded_model.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -15,14 +15,15 @@ namespace {
 
 // The messages with which a resume, and a verb that reads only the weights, refuse a file.
 std::string resume_says(const std::string& path) {
-  return sentence<CheckpointError>([&] { check_resumable(path); });
+  return error_message<CheckpointError>([&] { check_resumable(path); });
 }
 std::string reader_says(const std::string& path) {
-  return sentence<CheckpointError>([&] { LoadedModel{path}; });
+  return error_message<CheckpointError>([&] { LoadedModel{path}; });
 }
 
 // A checkpoint with one section changed and all hashes valid.
-std::string forged(const Folder& folder, const std::string& name, const std::function<void(std::string&)>& change) {
+std::string forged(const TemporaryFolder& folder, const std::string& name,
+                   const std::function<void(std::string&)>& change) {
   Sections sections = sections_of(write_smallest(folder / "good.maki"));
   change(section(sections, name));
   return write_sections(folder / "forged.maki", sections);
@@ -40,8 +41,8 @@ void store(std::string& bytes, std::size_t at, Number number) {
 }  // namespace
 
 TEST_CASE("no run resumes from a checkpoint with any byte changed, or truncated anywhere") {
-  const Folder folder;
-  const std::string path = write_smallest(folder / "a.maki"), good = get(path);
+  const TemporaryFolder folder;
+  const std::string path = write_smallest(folder / "a.maki"), good = read_bytes(path);
   REQUIRE(good.size() > 4000);
   REQUIRE(check_resumable(path).step == 2);
   const int file = open(path.c_str(), O_RDWR);
@@ -56,7 +57,7 @@ TEST_CASE("no run resumes from a checkpoint with any byte changed, or truncated 
     nameless += !said.starts_with(path);
     failed_writes += !set(at, good[at]);
   }
-  REQUIRE(get(path) == good);
+  REQUIRE(read_bytes(path) == good);
   for (std::size_t size = good.size(); size-- > 0;) {
     failed_writes += ftruncate(file, static_cast<off_t>(size)) != 0;
     const std::string said = resume_says(path);
@@ -70,22 +71,22 @@ TEST_CASE("no run resumes from a checkpoint with any byte changed, or truncated 
 }
 
 TEST_CASE("a damaged tokenizer is a damaged checkpoint, and so is a vocabulary of another size") {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const char* other : {"", "maki char tokenizer 1\n", "maki char tokenizer 1\ncba",
                             "maki char tokenizer 1\nab\xff", "maki char tokenizer 9\nabc", "maki char tokenizer 1\nab",
                             "maki char tokenizer 1\nabcd", "maki byte tokenizer 1\n"}) {
     const std::string path = forged(folder, "tokenizer", [&](std::string& bytes) { bytes = other; });
     INFO(other);
-    REQUIRE(holds(resume_says(path), path));
-    REQUIRE(holds(reader_says(path), path));
+    REQUIRE(contains(resume_says(path), path));
+    REQUIRE(contains(reader_says(path), path));
   }
   const std::string said = reader_says(forged(folder, "tokenizer", [](std::string& bytes) { bytes.pop_back(); }));
-  REQUIRE(holds(said, "2 ids"));
-  REQUIRE(holds(said, "3"));
+  REQUIRE(contains(said, "2 ids"));
+  REQUIRE(contains(said, "3"));
 }
 
 TEST_CASE("a configuration in any form other than the canonical one is refused") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string canonical = training_toml(smallest_config());
   const std::string last = canonical.substr(canonical.rfind('\n', canonical.size() - 2) + 1);
   for (const std::string& other :
@@ -94,22 +95,22 @@ TEST_CASE("a configuration in any form other than the canonical one is refused")
         canonical.substr(0, canonical.size() - 1), std::string()}) {
     const std::string path = forged(folder, "config", [&](std::string& bytes) { bytes = other; });
     INFO(other);
-    REQUIRE(holds(resume_says(path), path));
-    REQUIRE(holds(reader_says(path), "configuration"));
+    REQUIRE(contains(resume_says(path), path));
+    REQUIRE(contains(reader_says(path), "configuration"));
   }
 }
 
 TEST_CASE("a configuration that would overflow the parser's stack is refused by its size") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::string deep = "a";
   while (deep.size() < 200'000) deep += ".\".\".\"=\"";
   const std::string path = forged(folder, "config", [&](std::string& bytes) { bytes = deep + " = 1\n"; });
-  REQUIRE(holds(resume_says(path), "at most 65536"));
-  REQUIRE(holds(reader_says(path), path));
+  REQUIRE(contains(resume_says(path), "at most 65536"));
+  REQUIRE(contains(reader_says(path), path));
 }
 
 TEST_CASE("a configuration of another model is refused by its tensors, before memory is allocated for it") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto said = [&](auto change) {
     const std::string path = write_smallest(folder / "other.maki", [&](CheckpointState& s) { change(s.config); });
     const std::string resumed = resume_says(path);
@@ -117,37 +118,37 @@ TEST_CASE("a configuration of another model is refused by its tensors, before me
     return resumed;
   };
   REQUIRE(said([](Config&) {}).empty());
-  REQUIRE(holds(said([](Config& c) { c.n_embd = 4; }), "wte.weight [3, 4]"));
-  REQUIRE(holds(said([](Config& c) { c.n_embd = 1'000'000; }), "[3, 1000000]"));  // 48 TB of weights
-  REQUIRE(holds(said([](Config& c) { c.block_size = 1'000'000; }), "wpe.weight"));
-  REQUIRE(holds(said([](Config& c) { c.n_layer = 1000; }), "tensors where the model has"));
-  REQUIRE(holds(said([](Config& c) { c.bias = false; }), "tensors where the model has"));
-  REQUIRE(holds(said([](Config& c) { c.tie_weights = false; }), "tensors where the model has"));
+  REQUIRE(contains(said([](Config& c) { c.n_embd = 4; }), "wte.weight [3, 4]"));
+  REQUIRE(contains(said([](Config& c) { c.n_embd = 1'000'000; }), "[3, 1000000]"));  // 48 TB of weights
+  REQUIRE(contains(said([](Config& c) { c.block_size = 1'000'000; }), "wpe.weight"));
+  REQUIRE(contains(said([](Config& c) { c.n_layer = 1000; }), "tensors where the model has"));
+  REQUIRE(contains(said([](Config& c) { c.bias = false; }), "tensors where the model has"));
+  REQUIRE(contains(said([](Config& c) { c.tie_weights = false; }), "tensors where the model has"));
   REQUIRE_FALSE(said([](Config& c) { c.dtype = "float64"; }).empty());
 }
 
 TEST_CASE("the moments must be those of the configured optimizer") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto said = [&](auto change) {
     return resume_says(write_smallest(folder / "other.maki", [&](CheckpointState& s) { change(s.config); }));
   };
   REQUIRE(said([](Config& c) { c.optimizer = "adam"; }).empty());  // the same two
-  REQUIRE(holds(said([](Config& c) { c.optimizer = "sgd", c.momentum = 0.5; }), "momentum"));
+  REQUIRE(contains(said([](Config& c) { c.optimizer = "sgd", c.momentum = 0.5; }), "momentum"));
   for (const char* moment : {"exp_avg", "exp_avg_sq", "values"}) {
     INFO(moment);
     const std::string less = forged(folder, moment, [](std::string& bytes) { bytes.resize(bytes.size() - 64); });
-    REQUIRE(holds(resume_says(less), moment));
+    REQUIRE(contains(resume_says(less), moment));
     const std::string more = forged(folder, moment, [](std::string& bytes) { bytes.resize(bytes.size() + 64); });
-    REQUIRE(holds(resume_says(more), moment));
+    REQUIRE(contains(resume_says(more), moment));
   }
 }
 
 TEST_CASE("forged lists of tensors are refused: offsets, names, groups, sizes, counts") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto said = [&](const std::function<void(std::string&)>& change) {
     const std::string path = forged(folder, "tensors", change);
     const std::string resumed = resume_says(path);
-    REQUIRE(holds(resumed, path));
+    REQUIRE(contains(resumed, path));
     REQUIRE(reader_says(path) == resumed);
     return resumed;
   };
@@ -158,12 +159,12 @@ TEST_CASE("forged lists of tensors are refused: offsets, names, groups, sizes, c
     REQUIRE(bytes.substr(record(3), 13) == "h.0.ln_1.bias");
     std::swap_ranges(&bytes[record(2) + kOffset], &bytes[record(2) + kOffset + 8], &bytes[record(3) + kOffset]);
   });
-  REQUIRE(holds(places, "h.0.ln_1.weight"));
-  REQUIRE(places.find("from element") != places.rfind("from element"));
+  REQUIRE(contains(places, "h.0.ln_1.weight"));
+  REQUIRE(places.find("offset") != places.rfind("offset"));
   const std::string group = said([](std::string& bytes) { bytes[record(0) + kGroup] = 1; });
-  REQUIRE(holds(group, "no_decay"));
-  REQUIRE(holds(said([](std::string& bytes) { bytes[record(0)] = 'v'; }), "vte.weight"));
-  REQUIRE(holds(said([](std::string& bytes) { bytes.resize(record(3)); }), "3 tensors"));
+  REQUIRE(contains(group, "no_decay"));
+  REQUIRE(contains(said([](std::string& bytes) { bytes[record(0)] = 'v'; }), "vte.weight"));
+  REQUIRE(contains(said([](std::string& bytes) { bytes.resize(record(3)); }), "3 tensors"));
   for (const std::int64_t extent :
        {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 40, std::int64_t{1} << 62,
         std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
@@ -177,22 +178,22 @@ TEST_CASE("forged lists of tensors are refused: offsets, names, groups, sizes, c
   said([](std::string& bytes) { bytes[record(0) + kExtents + 39] = 1; });
   // Names that would be printed are printable.
   for (const char byte : {'\n', ' ', '\x1b', '\x7f', '\xe5', '\0'}) {
-    REQUIRE(holds(said([&](std::string& bytes) { bytes[record(0)] = byte; }), "list of tensors is damaged"));
+    REQUIRE(contains(said([&](std::string& bytes) { bytes[record(0)] = byte; }), "list of tensors is damaged"));
   }
 }
 
 TEST_CASE("the same facts in another encoding are refused: there is one canonical form") {
-  const Folder folder;
+  const TemporaryFolder folder;
   // cereal's mark of big-endian numbers, and every number byte-swapped: cereal reads the same state from it.
   const std::string path = forged(folder, "state", [](std::string& bytes) {
     bytes[0] = 0;
     for (std::size_t at = kPreamble; at + 8 <= kPreamble + 48; at += 8) std::reverse(&bytes[at], &bytes[at + 8]);
   });
-  REQUIRE(holds(resume_says(path), "state is not in the form"));
+  REQUIRE(contains(resume_says(path), "state is not in the form"));
 }
 
 TEST_CASE("the hash of a corpus is 32 hexadecimal digits, lower case") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string hash = "0123456789abcdef0123456789abcdef";
   for (const std::string& other : {std::string("0123456789ABCDEF0123456789abcdef"), std::string(32, 'g'),
                                    std::string(32, '\0'), std::string(32, ' '), hash.substr(1) + "\n"}) {
@@ -201,29 +202,29 @@ TEST_CASE("the hash of a corpus is 32 hexadecimal digits, lower case") {
       REQUIRE(at != std::string::npos);
       bytes.replace(at, 32, other);
     });
-    REQUIRE(holds(resume_says(path), "hash"));
-    REQUIRE_FALSE(sentence<CheckpointError>([&] {
+    REQUIRE(contains(resume_says(path), "hash"));
+    REQUIRE_FALSE(error_message<CheckpointError>([&] {
                     write_smallest(folder / "b.maki", [&](auto& s) { s.corpus_hash = other; });
                   }).empty());
   }
-  REQUIRE_FALSE(sentence<CheckpointError>([&] {
+  REQUIRE_FALSE(error_message<CheckpointError>([&] {
                   write_smallest(folder / "b.maki", [&](auto& s) { s.corpus_hash += "0"; });
                 }).empty());
 }
 
 TEST_CASE("the padding between tensors is zero, in values and in moments") {
-  const Folder folder;
+  const TemporaryFolder folder;
   // wte.weight has 3 · 2 elements; 16 fill 64 bytes.
   for (const char* name : {"values", "exp_avg", "exp_avg_sq"}) {
     for (const std::size_t at : {std::size_t{24}, std::size_t{63}}) {
       const std::string path = forged(folder, name, [&](std::string& bytes) { bytes[at] = '\x01'; });
       INFO(name << " byte " << at);
-      const std::string said = sentence<CheckpointError>([&] {
+      const std::string said = error_message<CheckpointError>([&] {
         LoadedModel model(path);
         Optimizer optimizer(model.store, AdamW{});
         load_optimizer(ContainerReader(path), 2, optimizer);
       });
-      REQUIRE(holds(said, std::string(name) + ": what follows wte.weight"));
+      REQUIRE(contains(said, std::string(name) + ": the padding after wte.weight"));
     }
   }
 }

@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <unistd.h>
 
-#include "tests/data/surroundings.h"
+#include "tests/data/process_scopes.h"
 #include "tests/files.h"
 #include "train/run/container.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 #include "train/run/metrics.h"
 #include "train/run/run_lock.h"
 
@@ -21,13 +21,13 @@ namespace {
 using Steps = std::vector<std::int64_t>;
 
 void put_checkpoints(const RunDirectory& run, const Steps& steps) {
-  for (const std::int64_t step : steps) put(run.checkpoint_file(step), "checkpoint");
+  for (const std::int64_t step : steps) write_bytes(run.checkpoint_file(step), "checkpoint");
 }
 
 }  // namespace
 
 TEST_CASE("a directory that contains a run is refused with a hint to --resume, an empty one is accepted") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "a/b/run");
   REQUIRE_FALSE(run.exists());
   run.create();
@@ -35,29 +35,29 @@ TEST_CASE("a directory that contains a run is refused with a hint to --resume, a
   REQUIRE_FALSE(run.exists());
   run.create();
   // A run that died before its first checkpoint has nothing to resume and is started again.
-  put(run.config_file(), "seed = 1\n");
+  write_bytes(run.config_file(), "seed = 1\n");
   REQUIRE_FALSE(run.exists());
   put_checkpoints(run, {0});
-  REQUIRE(holds(sentence<Error>([&] { run.create(); }), "--resume"));
-  put(folder / "file", "");
-  REQUIRE(holds(sentence<CheckpointError>([&] { RunDirectory(folder / "file").create(); }), "file"));
+  REQUIRE(contains(error_message<Error>([&] { run.create(); }), "--resume"));
+  write_bytes(folder / "file", "");
+  REQUIRE(contains(error_message<CheckpointError>([&] { RunDirectory(folder / "file").create(); }), "file"));
 }
 
 TEST_CASE("checkpoints are found by their names alone") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();
   REQUIRE(run.checkpoint_file(250).ends_with("/checkpoints/step-00000250.maki"));
   put_checkpoints(run, {250, 0, 1234567890, 30});
   for (const char* name :
        {"last", "step-.maki", "step-x.maki", "step--1.maki", "step-1.maki", "step-1.maki.tmp", "other.maki"}) {
-    put(folder / "run/checkpoints/" + name, "");
+    write_bytes(folder / "run/checkpoints/" + name, "");
   }
   REQUIRE(run.checkpoints() == Steps{0, 30, 250, 1234567890});
 }
 
 TEST_CASE("pointers return what was written, and a damaged one points to nothing") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();
   REQUIRE_FALSE(run.last().has_value());
@@ -67,24 +67,24 @@ TEST_CASE("pointers return what was written, and a damaged one points to nothing
   REQUIRE(run.last() == 250);
   REQUIRE(run.best()->step == 240);
   REQUIRE(run.best()->loss == 1.0 / 3);
-  REQUIRE(holds(get(folder / "run/checkpoints/last"), "step-00000250.maki"));
-  REQUIRE(holds(get(folder / "run/checkpoints/best"), "step-00000240.maki 240 0.333"));
+  REQUIRE(contains(read_bytes(folder / "run/checkpoints/last"), "step-00000250.maki"));
+  REQUIRE(contains(read_bytes(folder / "run/checkpoints/best"), "step-00000240.maki 240 0.333"));
   run.clear_best();
   REQUIRE_FALSE(run.best().has_value());
   for (const char* text : {"", "\n", "nonsense", "../../etc/passwd", "step-00000001.maki", "step-00000001.maki 2 0.5",
                            "step-00000001.maki 1", "step-00000001.maki 1 x"}) {
-    put(folder / "run/checkpoints/best", text);
+    write_bytes(folder / "run/checkpoints/best", text);
     INFO(text);
     REQUIRE_FALSE(run.best().has_value());
   }
   for (const char* text : {"", "nonsense", "step-x.maki"}) {
-    put(folder / "run/checkpoints/last", text);
+    write_bytes(folder / "run/checkpoints/last", text);
     REQUIRE_FALSE(run.last().has_value());
   }
 }
 
 TEST_CASE("a pointer that cannot be written is unchanged") {
-  const Folder folder;
+  const TemporaryFolder folder;
   struct Full : FileSystem {
     ssize_t write(int, const void*, std::size_t) override {
       errno = ENOSPC;
@@ -94,12 +94,12 @@ TEST_CASE("a pointer that cannot be written is unchanged") {
   RunDirectory(folder / "run").create();
   RunDirectory(folder / "run").set_last(1);
   const RunDirectory run(folder / "run", full);
-  REQUIRE(holds(sentence<CheckpointError>([&] { run.set_last(2); }), "No space left"));
+  REQUIRE(contains(error_message<CheckpointError>([&] { run.set_last(2); }), "No space left"));
   REQUIRE(run.last() == 1);
 }
 
 TEST_CASE("pruning keeps the newest, and what last and best name") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();
   put_checkpoints(run, {0, 10, 20, 30, 40, 50});
@@ -120,14 +120,14 @@ TEST_CASE("pruning keeps the newest, and what last and best name") {
 }
 
 TEST_CASE("what an interrupted write left behind is removed, and nothing else") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();
   put_checkpoints(run, {10});
-  put(run.checkpoint_file(20) + ".tmp", "torn");
-  put(run.config_file() + ".tmp", "torn");
-  put(run.metrics_file(), "");
-  put(folder / "run/notes.tmp", "the user's");
+  write_bytes(run.checkpoint_file(20) + ".tmp", "torn");
+  write_bytes(run.config_file() + ".tmp", "torn");
+  write_bytes(run.metrics_file(), "");
+  write_bytes(folder / "run/notes.tmp", "the user's");
   REQUIRE(run.remove_temporary_files().empty());
   REQUIRE(run.checkpoints() == Steps{10});
   REQUIRE_FALSE(std::filesystem::exists(run.checkpoint_file(20) + ".tmp"));
@@ -137,7 +137,7 @@ TEST_CASE("what an interrupted write left behind is removed, and nothing else") 
 }
 
 TEST_CASE("the newest checkpoint that verifies is used, and the others are reported") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();
   put_checkpoints(run, {10, 20, 30});
@@ -146,47 +146,48 @@ TEST_CASE("the newest checkpoint that verifies is used, and the others are repor
     for (const std::int64_t step : good) {
       if (file == run.checkpoint_file(step)) return;
     }
-    fail<LostFile>("{}: is damaged", file);
+    fail<CorruptFile>("{}: is damaged", file);
   };
   std::vector<std::string> notes;
-  REQUIRE(run.newest_verified(verifies, notes) == 30);
+  REQUIRE(run.newest_intact(verifies, notes) == 30);
   REQUIRE(notes.empty());
   good = {10};
-  REQUIRE(run.newest_verified(verifies, notes) == 10);
+  REQUIRE(run.newest_intact(verifies, notes) == 10);
   REQUIRE(notes.size() == 2);
-  REQUIRE(holds(notes[0], "step-00000030.maki"));
-  REQUIRE(holds(notes[1], "step-00000020.maki"));
+  REQUIRE(contains(notes[0], "step-00000030.maki"));
+  REQUIRE(contains(notes[1], "step-00000020.maki"));
   // A pointer to a missing file is reported, too.
   notes.clear();
   run.set_last(40);
   good = {30};
-  REQUIRE(run.newest_verified(verifies, notes) == 30);
+  REQUIRE(run.newest_intact(verifies, notes) == 30);
   REQUIRE(notes.size() == 1);
-  REQUIRE(holds(notes[0], "checkpoints/last"));
-  REQUIRE(holds(notes[0], "step-00000040.maki"));
+  REQUIRE(contains(notes[0], "checkpoints/last"));
+  REQUIRE(contains(notes[0], "step-00000040.maki"));
   run.set_last(30);
   notes.clear();
-  REQUIRE(run.newest_verified(verifies, notes) == 30);
+  REQUIRE(run.newest_intact(verifies, notes) == 30);
   REQUIRE(notes.empty());
   good = {};
-  REQUIRE(holds(sentence<CheckpointError>([&] { run.newest_verified(verifies, notes); }), "no intact checkpoint"));
+  REQUIRE(
+      contains(error_message<CheckpointError>([&] { run.newest_intact(verifies, notes); }), "no intact checkpoint"));
 }
 
 TEST_CASE("a second process is refused while the first one runs, and is told its process id") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();
   {
     const RunLock lock(run);
-    const std::string said = sentence<Error>([&] { const RunLock second(run); });
-    REQUIRE(holds(said, folder / "run"));
-    REQUIRE(holds(said, std::to_string(getpid())));
+    const std::string said = error_message<Error>([&] { const RunLock second(run); });
+    REQUIRE(contains(said, folder / "run"));
+    REQUIRE(contains(said, std::to_string(getpid())));
   }
   const RunLock again(run);
 }
 
 TEST_CASE("the default run directory is named after the first corpus, with the lowest free number") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::create_directories(folder / "runs/text-1");
   std::filesystem::create_directories(folder / "runs/text-3");
@@ -196,60 +197,60 @@ TEST_CASE("the default run directory is named after the first corpus, with the l
                              "@stories-ja:500", "..", "/", "吾輩.txt"}) {
     names.push_back(default_run_path(corpus));
   }
-  const std::string too_long = sentence<Error>([] { default_run_path(std::string(254, 'x') + ".txt"); });
+  const std::string too_long = error_message<Error>([] { default_run_path(std::string(254, 'x') + ".txt"); });
   std::filesystem::current_path(before);
-  REQUIRE(holds(too_long, "--out"));
+  REQUIRE(contains(too_long, "--out"));
   REQUIRE(names == std::vector<std::string>{"runs/text-2", "runs/text-2", "runs/other-1", "runs/folder-1",
                                             "runs/stdin-1", "runs/stories-1", "runs/stories-ja-1", "runs/run-1",
                                             "runs/run-1", "runs/吾輩-1"});
 }
 
-TEST_CASE("choose_checkpoint returns best, else last, or the requested one") {
-  const Folder folder;
+TEST_CASE("find_checkpoint returns best, else last, or the requested one") {
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   std::vector<std::string> notes;
   const auto said = [&](const std::string& choice) {
-    return sentence<Error>([&] { choose_checkpoint(folder / "run", choice, notes); });
+    return error_message<Error>([&] { find_checkpoint(folder / "run", choice, notes); });
   };
-  REQUIRE(holds(said(""), "no such run"));
+  REQUIRE(contains(said(""), "no such run"));
   run.create();
-  REQUIRE(holds(said(""), "no checkpoint"));
-  for (const std::int64_t step : {10, 20, 30}) write_container(posix(), run.checkpoint_file(step), {});
+  REQUIRE(contains(said(""), "no checkpoint"));
+  for (const std::int64_t step : {10, 20, 30}) write_container(posix_file_system(), run.checkpoint_file(step), {});
   run.set_last(30);
-  REQUIRE(choose_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
-  REQUIRE(holds(said("best"), "best"));
+  REQUIRE(find_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
+  REQUIRE(contains(said("best"), "best"));
   run.set_best({20, 1.0});
-  REQUIRE(choose_checkpoint(folder / "run", "", notes) == run.checkpoint_file(20));
-  REQUIRE(choose_checkpoint(folder / "run", "best", notes) == run.checkpoint_file(20));
-  REQUIRE(choose_checkpoint(folder / "run", "last", notes) == run.checkpoint_file(30));
-  REQUIRE(choose_checkpoint(folder / "run", "10", notes) == run.checkpoint_file(10));
-  REQUIRE(choose_checkpoint(run.checkpoint_file(10), "", notes) == run.checkpoint_file(10));
+  REQUIRE(find_checkpoint(folder / "run", "", notes) == run.checkpoint_file(20));
+  REQUIRE(find_checkpoint(folder / "run", "best", notes) == run.checkpoint_file(20));
+  REQUIRE(find_checkpoint(folder / "run", "last", notes) == run.checkpoint_file(30));
+  REQUIRE(find_checkpoint(folder / "run", "10", notes) == run.checkpoint_file(10));
+  REQUIRE(find_checkpoint(run.checkpoint_file(10), "", notes) == run.checkpoint_file(10));
   REQUIRE(notes.empty());
   std::filesystem::resize_file(run.checkpoint_file(20), 10);
-  REQUIRE(choose_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
-  REQUIRE((notes.size() == 1 && holds(notes[0], "step-00000020.maki")));
+  REQUIRE(find_checkpoint(folder / "run", "", notes) == run.checkpoint_file(30));
+  REQUIRE((notes.size() == 1 && contains(notes[0], "step-00000020.maki")));
   for (const char* choice : {"11", "-10", "newest", "10x", "1e1"}) {
     INFO(choice);
-    REQUIRE(holds(said(choice), choice));
+    REQUIRE(contains(said(choice), choice));
   }
-  REQUIRE_FALSE(sentence<Error>([&] { choose_checkpoint(run.checkpoint_file(10), "best", notes); }).empty());
+  REQUIRE_FALSE(error_message<Error>([&] { find_checkpoint(run.checkpoint_file(10), "best", notes); }).empty());
 }
 
 TEST_CASE("a path that cannot be accessed is reported as an error of maki, not as another exception") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::vector<std::string> notes;
   std::filesystem::create_symlink("loop", folder / "loop");
   for (const std::string& path : {std::string(5000, 'x'), folder / std::string(300, 'x'), folder / "loop"}) {
     INFO(path.substr(0, 60));
-    REQUIRE_FALSE(sentence<Error>([&] { choose_checkpoint(path, "", notes); }).empty());
-    REQUIRE_FALSE(sentence<Error>([&] { RunDirectory(path).create(); }).empty());
-    REQUIRE_FALSE(sentence<Error>([&] { file_exists(path); }).empty());
-    REQUIRE_FALSE(sentence<Error>([&] { Metrics(path, 0); }).empty());
+    REQUIRE_FALSE(error_message<Error>([&] { find_checkpoint(path, "", notes); }).empty());
+    REQUIRE_FALSE(error_message<Error>([&] { RunDirectory(path).create(); }).empty());
+    REQUIRE_FALSE(error_message<Error>([&] { file_exists(path); }).empty());
+    REQUIRE_FALSE(error_message<Error>([&] { MetricsFile(path, 0); }).empty());
   }
 }
 
 TEST_CASE("a run directory that cannot be accessed is not treated as empty") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();
   put_checkpoints(run, {10});
@@ -257,15 +258,15 @@ TEST_CASE("a run directory that cannot be accessed is not treated as empty") {
   std::filesystem::permissions(folder / "run/checkpoints", std::filesystem::perms::none);
   std::vector<std::string> said;
   {
-    const AsNobody nobody;
-    said = {sentence<CheckpointError>([&] { run.exists(); }), sentence<CheckpointError>([&] { run.last(); }),
-            sentence<CheckpointError>([&] { (void)run.remove_temporary_files(); })};
+    const DroppedPrivileges nobody;
+    said = {error_message<CheckpointError>([&] { run.exists(); }), error_message<CheckpointError>([&] { run.last(); }),
+            error_message<CheckpointError>([&] { (void)run.remove_temporary_files(); })};
   }
   std::filesystem::permissions(folder / "run/checkpoints", std::filesystem::perms::all);
   for (const std::string& words : said) {
     INFO(words);
-    REQUIRE(holds(words, "run/checkpoints"));
-    REQUIRE(holds(words, "Permission denied"));
+    REQUIRE(contains(words, "run/checkpoints"));
+    REQUIRE(contains(words, "Permission denied"));
   }
   REQUIRE(run.exists());
 }

@@ -1,11 +1,11 @@
-// Schemas of the configuration: an older one reads, keeps its canonical form and means what it meant; a newer one is
-// refused and is not taken for damage.
+// Schemas of the configuration: one of an older schema is read, keeps its canonical form and its meaning; one of a
+// newer schema is refused, but not as a damaged file.
 #include <algorithm>
 
-#include "tests/train/config_sentence.h"
+#include "tests/train/config_messages.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/run/error.h"
 #include "train/loop/loaded_model.h"
+#include "train/config/error.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;
@@ -19,43 +19,42 @@ Config of_schema(std::int64_t schema) {
   return config;
 }
 
-// A checkpoint with this text as its configuration, all hashes right.
-std::string with_config(const Folder& folder, const std::string& text) {
+// Writes a checkpoint with this text as its configuration and valid checksums.
+std::string with_config(const TemporaryFolder& folder, const std::string& text) {
   Sections sections = sections_of(write_smallest(folder / "good.maki"));
   section(sections, "config") = text;
   return write_sections(folder / "other.maki", sections);
 }
 
 std::string newer(const std::string& text) {
-  const std::string line = "schema = " + std::to_string(kSchema);
-  return "schema = " + std::to_string(kSchema + 1) + text.substr(line.size()) + "field_of_tomorrow = 3\n";
+  const std::string line = "schema = " + std::to_string(kConfigSchema);
+  return "schema = " + std::to_string(kConfigSchema + 1) + text.substr(line.size()) + "field_of_tomorrow = 3\n";
 }
 
 }  // namespace
 
-TEST_CASE(
-    "every training field that came later says what its absence means, and the newest gave the schema its number") {
+TEST_CASE("every field of a later schema has a value for older ones, and the newest field gives kConfigSchema") {
   std::int64_t newest = 1;
   for (const Field& field : fields()) {
     INFO(field.name);
     REQUIRE(field.since >= 1);
     newest = std::max(newest, field.since);
     if (field.since == 1) continue;
-    REQUIRE(field.kind == FieldClass::training);
+    REQUIRE(field.is_training());
     Config config;
     set_field(config, field, field.absent);
   }
-  REQUIRE(newest == kSchema);
+  REQUIRE(newest == kConfigSchema);
 }
 
-TEST_CASE("each schema has a canonical form of its own, with the fields that it knows") {
-  for (std::int64_t schema = 1; schema <= kSchema; ++schema) {
+TEST_CASE("each schema has its own canonical form, with the fields that it contains") {
+  for (std::int64_t schema = 1; schema <= kConfigSchema; ++schema) {
     const std::string text = training_toml(of_schema(schema));
     REQUIRE(text.starts_with("schema = ") == (schema > 1));
     for (const Field& field : fields()) {
       INFO(schema << " " << field.name);
-      const bool has = field.kind == FieldClass::training && field.since <= schema;
-      REQUIRE(holds("\n" + text, "\n" + field.name + " = ") == has);
+      const bool has = field.is_training() && field.since <= schema;
+      REQUIRE(contains("\n" + text, "\n" + field.name + " = ") == has);
     }
     const Config again = read_training_toml(text);
     REQUIRE(again.schema == schema);
@@ -69,30 +68,31 @@ TEST_CASE("each schema has a canonical form of its own, with the fields that it 
   }
 }
 
-TEST_CASE("a schema in any other form is refused, as is a field that it does not have") {
-  const std::string first = training_toml(of_schema(1)), current = training_toml(of_schema(kSchema));
+TEST_CASE("a schema number in any other form is refused, and so is a field that the schema does not contain") {
+  const std::string first = training_toml(of_schema(1)), current = training_toml(of_schema(kConfigSchema));
   for (const std::string& text : {"schema = 1\n" + first, "schema = 2\n" + first, "schema = 0\n" + first,
                                   "schema = -1\n" + first, "schema = '2'\n" + first, "schema = 2.0\n" + first,
                                   "model = 'gpt'\n" + first, current.substr(current.find('\n') + 1),
                                   current + "schema = 2\n", current.substr(current.find('\n') + 1) + "schema = 2\n"}) {
     INFO(text);
-    REQUIRE_FALSE(sentence<Error>([&] { read_training_toml(text); }).empty());
+    REQUIRE_FALSE(error_message<Error>([&] { read_training_toml(text); }).empty());
   }
+  REQUIRE(contains(error_message<Error>([&] { read_training_toml("schema = 0\n" + first); }), "at least 1; got 0"));
 }
 
-TEST_CASE("a checkpoint of a newer schema is refused with both numbers, and is no damaged file") {
-  const Folder folder;
+TEST_CASE("a checkpoint of a newer schema is refused, naming both schemas, and is not reported as damaged") {
+  const TemporaryFolder folder;
   const std::string path = with_config(folder, newer(training_toml(smallest_config())));
   for (const auto& read :
        {std::function<void()>([&] { check_resumable(path); }), std::function<void()>([&] { LoadedModel{path}; })}) {
-    const std::string said = sentence<CheckpointError>(read);
+    const std::string said = error_message<CheckpointError>(read);
     REQUIRE(said.starts_with(path));
-    REQUIRE(holds(said, "schema " + std::to_string(kSchema + 1)));
-    REQUIRE(holds(said, "up to " + std::to_string(kSchema)));
+    REQUIRE(contains(said, "schema " + std::to_string(kConfigSchema + 1)));
+    REQUIRE(contains(said, "up to " + std::to_string(kConfigSchema)));
     bool lost = false;
     try {
       read();
-    } catch (const LostFile&) {
+    } catch (const CorruptFile&) {
       lost = true;
     } catch (const CheckpointError&) {
     }
@@ -100,17 +100,17 @@ TEST_CASE("a checkpoint of a newer schema is refused with both numbers, and is n
   }
 }
 
-TEST_CASE("no older checkpoint takes the place of one with a newer schema") {
-  const Folder folder;
+TEST_CASE("a run whose newest checkpoint has a newer schema does not fall back to an older checkpoint") {
+  const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();
   write_smallest(run.checkpoint_file(1), [](CheckpointState& state) { state.step = 1; });
   std::filesystem::copy(with_config(folder, newer(training_toml(smallest_config()))), run.checkpoint_file(2));
   std::vector<std::string> notes;
   const auto newest = [&] {
-    return run.newest_verified([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
+    return run.newest_intact([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
   };
-  REQUIRE(holds(sentence<CheckpointError>(newest), "schema " + std::to_string(kSchema + 1)));
+  REQUIRE(contains(error_message<CheckpointError>(newest), "schema " + std::to_string(kConfigSchema + 1)));
   std::filesystem::remove(run.checkpoint_file(2));
   REQUIRE(newest() == 1);
 }

@@ -7,7 +7,8 @@
 #include <map>
 
 #include "tests/train/captured_run.h"
-#include "train/run/error.h"
+#include "tests/train/text_trainer.h"
+#include "train/config/error.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -37,10 +38,11 @@ struct Run : CapturedRun {
   Run() : CapturedRun(tens(), abc()) {}
 
   /// Replaces the measurements by evaluations with these losses.
-  void measured(const std::vector<Best>& losses) {
+  void measured(const std::vector<BestPointer>& losses) {
     std::filesystem::remove(directory.metrics_file());
-    Metrics metrics(directory.metrics_file(), 0);
-    for (const Best& best : losses) metrics.eval({.step = best.step, .train_loss = 1, .val_loss = best.loss});
+    MetricsFile metrics(directory.metrics_file(), 0);
+    for (const BestPointer& best : losses)
+      metrics.on_eval({.step = best.step, .train_loss = 1, .val_loss = best.loss}, false);
   }
 };
 
@@ -48,14 +50,14 @@ struct Run : CapturedRun {
 
 TEST_CASE("a best of a step after the one resumed from is reported, and the best up to that step replaces it") {
   Run run;
-  REQUIRE(holds(run.go_on(0, 40), "done: 40 steps"));
+  REQUIRE(contains(run.go_on(0, 40), "done: 40 steps"));
   REQUIRE(run.directory.checkpoints() == std::vector<std::int64_t>{0, 10, 20, 30, 40});
   REQUIRE(run.directory.best().has_value());
   run.measured({{10, 0.5}, {20, 0.75}, {30, 0.25}});
   run.directory.set_best({30, 0.25});
   const std::string said = run.go_on(20, 20);
   INFO(said);
-  REQUIRE(holds(said, "best points to step 30, which this run has not reached; the best is now step 10"));
+  REQUIRE(contains(said, "best points to step 30, which this run has not reached; the best is now step 10"));
   REQUIRE(run.directory.best()->step == 10);
   REQUIRE(run.directory.best()->loss == 0.5);
 }
@@ -68,15 +70,15 @@ TEST_CASE("a best whose checkpoint is damaged or missing is reported, and the be
       std::filesystem::remove(run.directory.checkpoint_file(20));
     } else {
       // Changes a byte of a moment, which opening the file does not detect.
-      std::string bytes = get(run.directory.checkpoint_file(20));
+      std::string bytes = read_bytes(run.directory.checkpoint_file(20));
       bytes[bytes.size() - 100] ^= 1;
-      put(run.directory.checkpoint_file(20), bytes);
+      write_bytes(run.directory.checkpoint_file(20), bytes);
     }
     run.measured({{0, 0.75}, {10, 0.5}, {20, 0.25}, {30, 0.625}});
     run.directory.set_best({20, 0.25});
     const std::string said = run.go_on(30, 30);
     INFO(said);
-    REQUIRE(holds(said, "best points to step 20, whose checkpoint is missing or damaged; the best is now step 10"));
+    REQUIRE(contains(said, "best points to step 20, whose checkpoint is missing or damaged; the best is now step 10"));
     REQUIRE(run.directory.best()->step == 10);
     REQUIRE(run.directory.best()->loss == 0.5);
   }
@@ -92,20 +94,20 @@ TEST_CASE("a best whose checkpoint cannot be read stops the session, and neither
   const std::string best = run.directory.checkpoint_file(20), away = best + ".away";
   std::filesystem::rename(best, away);
   std::filesystem::create_symlink(best, best);  // cannot be opened: too many levels of symbolic links
-  REQUIRE(holds(sentence<CheckpointError>([&] { run.go_on(30, 40); }), best));
+  REQUIRE(contains(error_message<CheckpointError>([&] { run.go_on(30, 40); }), best));
   REQUIRE(run.directory.best()->step == 20);
   REQUIRE(run.directory.checkpoints() == std::vector<std::int64_t>{0, 10, 20, 30});
   std::filesystem::rename(away, best);
   const std::string said = run.go_on(30, 30);
   INFO(said);
-  REQUIRE_FALSE(holds(said, "best points to"));
+  REQUIRE_FALSE(contains(said, "best points to"));
   REQUIRE(run.directory.best()->step == 20);
 }
 
 TEST_CASE("an old checkpoint that cannot be deleted is reported once, and training continues") {
   struct Sticky : Unsynced {
     int unlink(const std::string& path) override {
-      if (!holds(path, "step-00000010")) return FileSystem::unlink(path);
+      if (!contains(path, "step-00000010")) return FileSystem::unlink(path);
       errno = EPERM;
       return -1;
     }
@@ -115,8 +117,8 @@ TEST_CASE("an old checkpoint that cannot be deleted is reported once, and traini
   const std::string said = run.go_on(0, 40, sticky);
   INFO(said);
   const std::string note = "step-00000010.maki: cannot be deleted";
-  REQUIRE(holds(said, note));
-  REQUIRE_FALSE(holds(said.substr(said.find(note) + 1), note));
+  REQUIRE(contains(said, note));
+  REQUIRE_FALSE(contains(said.substr(said.find(note) + 1), note));
   REQUIRE(std::filesystem::exists(run.directory.checkpoint_file(10)));
   REQUIRE(std::filesystem::exists(run.directory.checkpoint_file(40)));
 }
@@ -129,7 +131,7 @@ TEST_CASE("measurements are made durable before the checkpoint that they belong 
       return descriptor;
     }
     int fsync(int descriptor) override {
-      if (holds(names[descriptor], "metrics.jsonl")) events.emplace_back("metrics");
+      if (contains(names[descriptor], "metrics.jsonl")) events.emplace_back("metrics");
       return 0;
     }
     int rename(const std::string& from, const std::string& to) override {
@@ -155,12 +157,12 @@ TEST_CASE("if no evaluated checkpoint can be read there is no best, until the ne
   run.directory.set_best({5, 0.125});
   const std::string said = run.go_on(10, 20);
   INFO(said);
-  REQUIRE(holds(said, "best points to step 5, whose checkpoint is missing or damaged; there is no best now"));
+  REQUIRE(contains(said, "best points to step 5, whose checkpoint is missing or damaged; there is no best now"));
   REQUIRE(run.directory.best()->step >= 10);
   // Nothing is left to measure, so the pointer is removed.
-  put(run.directory.metrics_file(), "{\"kind\":\"eval\",\"step\":20,\"train_loss\":1.0}\n");
+  write_bytes(run.directory.metrics_file(), "{\"kind\":\"eval\",\"step\":20,\"train_loss\":1.0}\n");
   run.directory.set_best({5, 0.125});
-  REQUIRE(holds(run.go_on(20, 20), "there is no best now"));
+  REQUIRE(contains(run.go_on(20, 20), "there is no best now"));
   REQUIRE_FALSE(run.directory.best().has_value());
 }
 
@@ -171,7 +173,7 @@ TEST_CASE("an evaluation recorded before best was moved counts, without a report
   run.directory.set_best({10, 0.5});
   const std::string said = run.go_on(20, 20);
   INFO(said);
-  REQUIRE_FALSE(holds(said, "best points to"));
+  REQUIRE_FALSE(contains(said, "best points to"));
   REQUIRE(run.directory.best()->step == 20);
   REQUIRE(run.directory.best()->loss == 0.25);
 }
@@ -185,33 +187,35 @@ TEST_CASE("an evaluation is recorded only after everything that follows from it 
     }
   } no_best;
   Run run;
-  Trainer trainer(run.config, run.data);
+  TextTrainer trainer(run.config, run.data);
   const RunDirectory failing(run.directory.path(), no_best);
-  const std::string said = sentence<CheckpointError>([&] { Session(run.config, run.data, trainer, failing).train(); });
-  REQUIRE(holds(said, "checkpoints/best"));
-  REQUIRE_FALSE(holds(get(run.directory.metrics_file()), "{\"kind\":\"eval\",\"step\":10,"));
+  SessionListener silent;
+  const std::string said =
+      error_message<CheckpointError>([&] { Session(run.config, trainer, failing, silent).train(); });
+  REQUIRE(contains(said, "checkpoints/best"));
+  REQUIRE_FALSE(contains(read_bytes(run.directory.metrics_file()), "{\"kind\":\"eval\",\"step\":10,"));
   run.go_on(0, 10);
-  REQUIRE(holds(get(run.directory.metrics_file()), "{\"kind\":\"eval\",\"step\":10,"));
+  REQUIRE(contains(read_bytes(run.directory.metrics_file()), "{\"kind\":\"eval\",\"step\":10,"));
   REQUIRE(run.directory.best().has_value());
 }
 
 TEST_CASE("a checkpoint of this step that is not resumable, or of another run, is written again") {
   Run run;
   run.go_on(0, 20);
-  const std::string path = run.directory.checkpoint_file(20), good = get(path);
+  const std::string path = run.directory.checkpoint_file(20), good = read_bytes(path);
   Config other = run.config;
   other.seed = 7;
   Sections sections = sections_of(path);
   section(sections, "tensors")[1] = 'v';
-  const Folder elsewhere;
-  for (const std::string& bad :
-       {std::string("torn"), good.substr(0, good.size() - 1), get(write_sections(elsewhere / "forged.maki", sections)),
-        get(write_smallest(
-            elsewhere / "other.maki", [](CheckpointState& s) { s.step = 20; }, other)),
-        get(run.directory.checkpoint_file(10))}) {
-    put(path, bad);
+  const TemporaryFolder elsewhere;
+  for (const std::string& bad : {std::string("torn"), good.substr(0, good.size() - 1),
+                                 read_bytes(write_sections(elsewhere / "forged.maki", sections)),
+                                 read_bytes(write_smallest(
+                                     elsewhere / "other.maki", [](CheckpointState& s) { s.step = 20; }, other)),
+                                 read_bytes(run.directory.checkpoint_file(10))}) {
+    write_bytes(path, bad);
     run.go_on(10, 20);
-    REQUIRE(get(path) == good);
+    REQUIRE(read_bytes(path) == good);
   }
 }
 
@@ -228,14 +232,14 @@ TEST_CASE("a new run begins without measurements, whatever its directory contain
   Run run;
   run.measured({{0, 0.5}});
   run.go_on(0, 10);
-  REQUIRE_FALSE(holds(get(run.directory.metrics_file()), ":0.5}"));
+  REQUIRE_FALSE(contains(read_bytes(run.directory.metrics_file()), ":0.5}"));
 }
 
 TEST_CASE("an evaluation that equals the best so far does not move best") {
   Run run;
   run.config.learning_rate = run.config.min_lr = 0;  // every evaluation measures the same weights
   run.go_on(0, 10);
-  const Best first = run.directory.best().value();
+  const BestPointer first = run.directory.best().value();
   run.go_on(10, 40);
   REQUIRE(run.directory.best()->step == first.step);
   REQUIRE(run.directory.best()->loss == first.loss);
@@ -253,7 +257,7 @@ TEST_CASE("step 0 is never the best, whatever the files contain") {
   REQUIRE(run.directory.best()->step == 10);
   run.measured({{0, 0.25}, {10, 0.75}, {20, 0.5}});
   run.directory.set_best({0, 0.25});
-  REQUIRE(holds(run.go_on(20, 20), "best points to step 0, whose weights are untrained; the best is now step 20"));
+  REQUIRE(contains(run.go_on(20, 20), "best points to step 0, whose weights are untrained; the best is now step 20"));
   REQUIRE(run.directory.best()->step == 20);
 }
 
@@ -269,18 +273,20 @@ TEST_CASE("values, moments or a loss that are not finite are never saved") {
          for (std::int64_t i = 0; i < 6; ++i) values[i] = i % 2 == 0 ? 1e18f : -1e18f;
          REQUIRE(t.store().find("wte.weight").offset() == 0);
          for (std::int64_t i = 0; i < 2; ++i) values[t.store().find("ln_f.weight").offset() + i] = 1e30f;
-         t.store().touch();
+         t.store().mark_changed();
        }}};
   for (const auto& [what, corrupt] : corruptions) {
     Run run;
-    Trainer trainer(run.config, run.data);
+    TextTrainer trainer(run.config, run.data);
     trainer.step();
     trainer.require_finite();
     corrupt(trainer);
     trainer.set_steps(10);  // a checkpoint is due
-    const std::string said = sentence<Diverged>([&] { Session(run.config, run.data, trainer, run.directory).train(); });
+    SessionListener silent;
+    const std::string said =
+        error_message<DivergedError>([&] { Session(run.config, trainer, run.directory, silent).train(); });
     INFO(what << ": " << said);
-    REQUIRE(holds(said, what));
+    REQUIRE(contains(said, what));
     REQUIRE(run.directory.checkpoints().empty());
   }
 }

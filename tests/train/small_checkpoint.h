@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "tests/files.h"
-#include "train/run/checkpoint.h"
+#include "tests/train/text_trainer.h"
 #include "train/loop/trainer.h"
+#include "train/run/checkpoint.h"
 
 namespace maki::tests {
 
@@ -38,7 +39,7 @@ inline std::string write_smallest(const std::string& path, const std::function<v
   corpus.characters = 60;
   corpus.hash = "0123456789abcdef0123456789abcdef";
   const Dataset data = make_dataset(corpus, 0, config.block_size, config.tokenizer);
-  Trainer trainer(config, data);
+  TextTrainer trainer(config, data);
   for (int i = 0; i < 2; ++i) trainer.step();
   CheckpointState state{.step = 2,
                         .vocab_size = data.tokenizer->vocab_size(),
@@ -63,8 +64,8 @@ inline Sections sections_of(const std::string& path) {
 }
 
 inline std::string write_sections(const std::string& path, const Sections& sections) {
-  std::vector<Section> list;
-  for (const auto& section : sections) list.push_back({section.first, as_bytes(section.second)});
+  std::vector<ContainerSection> list;
+  for (const auto& section : sections) list.push_back({section.first, text_bytes(section.second)});
   Unsynced fs;
   write_container(fs, path, list);
   return path;

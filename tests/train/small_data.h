@@ -12,7 +12,7 @@ namespace maki::tests {
 
 /// `characters` random letters of `alphabet`, a function of the seed.
 inline std::string seeded_text(std::size_t characters, const std::string& alphabet, std::uint64_t seed = 11) {
-  const RandomStream stream(seed, Purpose::test);
+  const RandomStream stream(seed, RandomPurpose::test);
   std::string text;
   for (std::uint64_t i = 0; i < characters; ++i) text += alphabet[stream.below(i, alphabet.size())];
   return text;

@@ -5,6 +5,7 @@
 
 #include "tests/train/small_checkpoint.h"
 #include "tests/train/small_data.h"
+#include "tests/train/text_trainer.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -76,10 +77,10 @@ Config small_config() {
 }
 
 // The section `values` of the checkpoint after eight steps.
-std::string values_after_training(const Folder& folder, const Config& config) {
+std::string values_after_training(const TemporaryFolder& folder, const Config& config) {
   validate(config);
   const Dataset data = dataset_of(seeded_text(400, "abcdefg \n"), config);
-  Trainer trainer(config, data);
+  TextTrainer trainer(config, data);
   for (int i = 0; i < 8; ++i) trainer.step();
   CheckpointState state{.step = 8,
                         .vocab_size = data.tokenizer->vocab_size(),
@@ -97,11 +98,11 @@ std::string values_after_training(const Folder& folder, const Config& config) {
 }  // namespace
 
 TEST_CASE("a different value of any training field gives different weights") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::map<std::string, const Row*> rows;
   for (const Row& row : kRows) rows[row.field] = &row;
   for (const Field& field : fields()) {
-    if (field.kind != FieldClass::training || field.choices.size() == 1) continue;
+    if (!field.is_training() || field.choices.size() == 1) continue;
     INFO("field " << field.name << ": a new one needs a row in this table");
     REQUIRE(rows.contains(field.name));
     const Row& row = *rows[field.name];

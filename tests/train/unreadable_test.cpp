@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "tests/train/small_checkpoint.h"
-#include "train/run/error.h"
 #include "train/loop/loaded_model.h"
+#include "train/config/error.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;
@@ -20,7 +20,7 @@ struct Failing : Unsynced {
   Failing(Call call_, int error_, std::string part_) : call(call_), error(error_), part(std::move(part_)) {}
 
   int open(const std::string& path, int flags, mode_t mode) override {
-    const bool matches = holds(path, part);
+    const bool matches = contains(path, part);
     if (matches && fails(Call::open)) return -1;
     const int descriptor = FileSystem::open(path, flags, mode);
     if (matches) file = descriptor;
@@ -33,7 +33,7 @@ struct Failing : Unsynced {
     return descriptor == file && fails(Call::pread) ? -1 : FileSystem::pread(descriptor, bytes, size, offset);
   }
   int unlink(const std::string& path) override {
-    return holds(path, part) && fails(Call::unlink) ? -1 : FileSystem::unlink(path);
+    return contains(path, part) && fails(Call::unlink) ? -1 : FileSystem::unlink(path);
   }
 
   Call call;
@@ -50,11 +50,11 @@ struct Failing : Unsynced {
 
 enum class Verdict : std::uint8_t { intact, lost, unreadable };
 
-Verdict verdict(const std::string& path, FileSystem& fs = posix()) {
+Verdict verdict(const std::string& path, FileSystem& fs = posix_file_system()) {
   try {
     check_resumable(path, fs);
     return Verdict::intact;
-  } catch (const LostFile&) {
+  } catch (const CorruptFile&) {
     return Verdict::lost;
   } catch (const CheckpointError&) {
     return Verdict::unreadable;
@@ -70,14 +70,14 @@ struct Checkpoints {
     }
     run.set_last(30);
   }
-  Folder folder;
+  TemporaryFolder folder;
   RunDirectory run{folder / "run"};
 };
 
 }  // namespace
 
 TEST_CASE("a checkpoint that cannot be opened or read is not reported as damaged, whatever the reason") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string path = write_smallest(folder / "a.maki");
   REQUIRE(verdict(path) == Verdict::intact);
   for (const int error : {EIO, EACCES, EMFILE, ENFILE, ENOMEM, ESTALE, ELOOP}) {
@@ -85,23 +85,24 @@ TEST_CASE("a checkpoint that cannot be opened or read is not reported as damaged
       Failing fs(call, error, "a.maki");
       INFO(std::strerror(error) << ", call " << static_cast<int>(call));
       REQUIRE(verdict(path, fs) == Verdict::unreadable);
-      REQUIRE(holds(sentence<CheckpointError>([&] { check_resumable(path, fs); }), std::strerror(error)));
+      REQUIRE(contains(error_message<CheckpointError>([&] { check_resumable(path, fs); }), std::strerror(error)));
     }
   }
   REQUIRE(verdict(folder / "missing.maki") == Verdict::lost);
-  put(folder / "cut.maki", get(path).substr(0, 500));
+  write_bytes(folder / "cut.maki", read_bytes(path).substr(0, 500));
   REQUIRE(verdict(folder / "cut.maki") == Verdict::lost);
   std::filesystem::create_directory(folder / "directory.maki");
   REQUIRE(verdict(folder / "directory.maki") == Verdict::lost);
 }
 
 TEST_CASE("a checkpoint of another format version is not reported as damaged") {
-  const Folder folder;
-  std::string bytes = get(write_smallest(folder / "a.maki"));
+  const TemporaryFolder folder;
+  std::string bytes = read_bytes(write_smallest(folder / "a.maki"));
   bytes[8] = 2;
-  put(folder / "newer.maki", bytes);
+  write_bytes(folder / "newer.maki", bytes);
   REQUIRE(verdict(folder / "newer.maki") == Verdict::unreadable);
-  REQUIRE(holds(sentence<CheckpointError>([&] { check_resumable(folder / "newer.maki"); }), "format version 2"));
+  REQUIRE(
+      contains(error_message<CheckpointError>([&] { check_resumable(folder / "newer.maki"); }), "format version 2"));
 }
 
 TEST_CASE("resuming does not fall back from a checkpoint that cannot be read") {
@@ -110,12 +111,12 @@ TEST_CASE("resuming does not fall back from a checkpoint that cannot be read") {
   const RunDirectory run(checkpoints.run.path(), fs);
   std::vector<std::string> notes;
   const auto verify = [&](const std::string& file) { check_resumable(file, fs); };
-  const std::string said = sentence<CheckpointError>([&] { run.newest_verified(verify, notes); });
-  REQUIRE(holds(said, "step-00000030.maki"));
-  REQUIRE(holds(said, std::strerror(EIO)));
+  const std::string said = error_message<CheckpointError>([&] { run.newest_intact(verify, notes); });
+  REQUIRE(contains(said, "step-00000030.maki"));
+  REQUIRE(contains(said, std::strerror(EIO)));
   REQUIRE(notes.empty());
   // Once it can be read it is used.
-  REQUIRE(checkpoints.run.newest_verified([](const std::string& file) { check_resumable(file); }, notes) == 30);
+  REQUIRE(checkpoints.run.newest_intact([](const std::string& file) { check_resumable(file); }, notes) == 30);
 }
 
 TEST_CASE(
@@ -124,15 +125,15 @@ TEST_CASE(
   const std::string best = checkpoints.run.checkpoint_file(20);
   checkpoints.run.set_best({20, 1.5});
   std::vector<std::string> notes;
-  const auto chosen = [&] { return choose_checkpoint(checkpoints.run.path(), "", notes); };
+  const auto chosen = [&] { return find_checkpoint(checkpoints.run.path(), "", notes); };
   REQUIRE(chosen() == best);
   std::filesystem::rename(best, best + ".away");
   std::filesystem::create_symlink(best, best);  // cannot be opened: too many levels of symbolic links
-  REQUIRE(holds(sentence<CheckpointError>(chosen), std::strerror(ELOOP)));
+  REQUIRE(contains(error_message<CheckpointError>(chosen), std::strerror(ELOOP)));
   REQUIRE(notes.empty());
   std::filesystem::remove(best);
   REQUIRE(chosen() == checkpoints.run.checkpoint_file(30));
-  put(best, "damaged");
+  write_bytes(best, "damaged");
   REQUIRE(chosen() == checkpoints.run.checkpoint_file(30));
   REQUIRE(notes.size() == 2);
 }
@@ -143,14 +144,14 @@ TEST_CASE("a file that cannot be deleted is reported, and the others are deleted
   const RunDirectory run(checkpoints.run.path(), fs);
   const std::vector<std::string> notes = run.prune(1);
   REQUIRE(notes.size() == 1);
-  REQUIRE(holds(notes[0], "step-00000010.maki"));
-  REQUIRE(holds(notes[0], std::strerror(EPERM)));
+  REQUIRE(contains(notes[0], "step-00000010.maki"));
+  REQUIRE(contains(notes[0], std::strerror(EPERM)));
   REQUIRE(run.checkpoints() == std::vector<std::int64_t>{10, 30});
 
-  put(run.checkpoint_file(10) + ".tmp", "torn");
+  write_bytes(run.checkpoint_file(10) + ".tmp", "torn");
   REQUIRE(run.remove_temporary_files().size() == 1);
   Failing pointer(Failing::Call::unlink, EIO, "/best");
   run.set_best({30, 1.5});
-  const std::string said = sentence<CheckpointError>([&] { RunDirectory(run.path(), pointer).clear_best(); });
-  REQUIRE(holds(said, "checkpoints/best"));
+  const std::string said = error_message<CheckpointError>([&] { RunDirectory(run.path(), pointer).clear_best(); });
+  REQUIRE(contains(said, "checkpoints/best"));
 }

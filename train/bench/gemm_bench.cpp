@@ -18,7 +18,7 @@ constexpr std::int64_t kSamples = 4096;
 
 // Uniform in [-1, 1).
 Tensor random_matrix(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
-  const RandomStream stream(seed, Purpose::test, "gemm");
+  const RandomStream stream(seed, RandomPurpose::test, "gemm");
   Tensor x = empty({rows, cols}, DType::float32);
   float* const data = x.data<float>();
   parallel_ranges(x.numel(), 16, [&](std::int64_t begin, std::int64_t end) {
@@ -86,7 +86,7 @@ void GemmBench::verify(const char* who) const {
   for (const std::int64_t i : {std::int64_t{0}, m - 1}) {
     for (const std::int64_t j : {std::int64_t{0}, n - 1}) verify_entry(who, i, j);
   }
-  const RandomStream stream(3, Purpose::test, "gemm samples");
+  const RandomStream stream(3, RandomPurpose::test, "gemm samples");
   for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
     verify_entry(who, static_cast<std::int64_t>(stream.below(2 * sample, static_cast<std::uint64_t>(m))),
                  static_cast<std::int64_t>(stream.below(2 * sample + 1, static_cast<std::uint64_t>(n))));

@@ -60,7 +60,7 @@ double best_flop_per_second(const Chains& chains) {
   for (const double start = seconds_now(); best == 0 || seconds_now() - start < kSeconds;) {
     const double begin = seconds_now();
     // One index per thread, so that every thread runs all rounds once.
-    parallel_ranges(threads(), kParallelWork, [&](std::int64_t, std::int64_t) { chains.run(rounds); });
+    parallel_ranges(threads(), kMinParallelWork, [&](std::int64_t, std::int64_t) { chains.run(rounds); });
     best = std::max(best, flop / (seconds_now() - begin));
   }
   return best;
@@ -113,7 +113,7 @@ double measure_peak_flop_per_second(DType dtype) {
   });
 }
 
-double measure_tile_flop_per_second() {
+double measure_amx_flop_per_second() {
   return best_flop_per_second({&kernels::run_amx_chains, kernels::amx_flop_per_round()});
 }
 
@@ -159,12 +159,12 @@ Machine measure_machine(DType dtype) {
   const bool on_tiles = dtype == DType::float32 && kernels::uses_amx();
   Machine machine{};
   machine.multiply_add_flop_per_second = measure_peak_flop_per_second(dtype);
-  if (on_tiles) machine.tile_flop_per_second = measure_tile_flop_per_second();
-  machine.peak_flop_per_second_of_one = machine.peak_flop_per_second();
+  if (on_tiles) machine.amx_flop_per_second = measure_amx_flop_per_second();
+  machine.peak_flop_per_second_one_thread = machine.peak_flop_per_second();
   if (threads() > 1) {
     const Team one(1);
-    machine.peak_flop_per_second_of_one =
-        on_tiles ? measure_tile_flop_per_second() : measure_peak_flop_per_second(dtype);
+    machine.peak_flop_per_second_one_thread =
+        on_tiles ? measure_amx_flop_per_second() : measure_peak_flop_per_second(dtype);
   }
   machine.copy_bytes_per_second = measure_copy_bytes_per_second();
   storage_pool::trim();

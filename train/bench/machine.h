@@ -27,7 +27,7 @@ double measure_peak_flop_per_second(DType dtype);
 
 /// The same for float32 products on AMX tiles, where each float32 multiplication takes six of bfloat16. Throws unless
 /// kernels::uses_amx().
-double measure_tile_flop_per_second();
+double measure_amx_flop_per_second();
 
 /// The peak rate in bytes per second, read and written together, at which threads() threads copy from one array to
 /// another. Both together are at least twice as large as the last-level cache (less if memory is short). The best of
@@ -42,13 +42,13 @@ double measure_read_bytes_per_second();
 std::int64_t peak_memory_bytes();
 
 struct Machine {
-  double multiply_add_flop_per_second;  ///< of the vector units
-  double tile_flop_per_second;          ///< of AMX tiles; 0: products of this type do not use them
-  double peak_flop_per_second_of_one;   ///< the limit of products on one thread: of the tiles if products use them
+  double multiply_add_flop_per_second;     ///< of the vector units
+  double amx_flop_per_second;              ///< of AMX tiles; 0: products of this type do not use them
+  double peak_flop_per_second_one_thread;  ///< the limit of products on one thread: of the tiles if products use them
   double copy_bytes_per_second;
 
   /// The limit of matrix products, and therefore of a training step.
-  double peak_flop_per_second() const { return std::max(multiply_add_flop_per_second, tile_flop_per_second); }
+  double peak_flop_per_second() const { return std::max(multiply_add_flop_per_second, amx_flop_per_second); }
 };
 /// Measures all limits, for threads() threads.
 Machine measure_machine(DType dtype);

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "autograd/core/nearest.h"
-#include "data/text/utf8.h"
 #include "optim/clip.h"
+#include "train/loop/random_dataset.h"
 
 namespace maki {
 namespace {
@@ -24,30 +24,8 @@ constexpr NamedWorkload kWorkloads[] = {
     {"long", 4, 4, 128, 2048, 1, 65, false},
 };
 
-// A text of n different characters: the first n code points from 1 on, skipping the surrogates.
-std::string text_of_characters(std::int64_t n) {
-  constexpr std::int64_t kMost = 1'000'000;
-  check(n >= 1 && n <= kMost, "vocab_size: must be between 1 and {}; got {}", kMost, n);
-  std::string text;
-  for (std::int64_t c = 1; c <= n; ++c) append_utf8(text, static_cast<char32_t>(c < 0xD800 ? c : c + 0x800));
-  return text;
-}
-
-// Random tokens, enough for a few different batches.
-Dataset random_dataset(const Workload& workload) {
-  const Config& c = workload.config;
-  const std::int64_t tokens = (4 * c.batch_size * c.grad_accum + 2) * c.block_size + 1;
-  const RandomStream stream(static_cast<std::uint64_t>(c.seed), Purpose::shuffle, "benchmark");
-  Dataset dataset;
-  dataset.tokenizer = make_tokenizer("char", text_of_characters(workload.vocab_size));
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
-  std::uint64_t i = 0;
-  for (std::int32_t& id : ids)
-    id = static_cast<std::int32_t>(stream.below(i++, static_cast<std::uint64_t>(workload.vocab_size)));
-  dataset.train = Tokens(workload.vocab_size);
-  dataset.train.append(ids);
-  return dataset;
-}
+// Enough for a few different batches.
+std::int64_t tokens_needed(const Config& c) { return (4 * c.batch_size * c.grad_accum + 2) * c.block_size + 1; }
 
 // values += factor · gradients, over all trainable parameters.
 void move_along_gradient(ParameterStore& store, double factor) {
@@ -58,7 +36,7 @@ void move_along_gradient(ParameterStore& store, double factor) {
     const T* const from = gradients.data<T>();
     for (std::int64_t i = 0; i < n; ++i) to[i] += static_cast<T>(factor * static_cast<double>(from[i]));
   });
-  store.touch();
+  store.mark_changed();
 }
 
 }  // namespace
@@ -82,34 +60,25 @@ std::int64_t apply_workload(Config& c, const std::string& name) {
   return w->vocab_size;
 }
 
-std::int64_t counted_parameters(const Gpt& model) {
-  const GptConfig& c = model.config;
-  return model.parameter_count() - (c.tie_weights ? 0 : c.vocab_size * c.n_embd);
-}
-
-double flop_per_token(const Gpt& model) {
-  const GptConfig& c = model.config;
-  return 6 * static_cast<double>(counted_parameters(model)) +
-         12 * static_cast<double>(c.n_layer * c.n_embd) * static_cast<double>(c.block_size);
-}
-
 StepBench::StepBench(const Workload& workload)
-    : tokens_per_step_(workload.config.batch_size * workload.config.grad_accum * workload.config.block_size),
-      dataset_(random_dataset(workload)),
-      trainer_(workload.config, dataset_) {}
+    : dataset_(random_dataset(workload.vocab_size, tokens_needed(workload.config),
+                              static_cast<std::uint64_t>(workload.config.seed))),
+      task_(workload.config, dataset_),
+      trainer_(workload.config, task_) {}
+
+double StepBench::flop_per_step() const {
+  return trainer_.model().flop_per_token(trainer_.config().block_size) * static_cast<double>(tokens_per_step());
+}
 
 void StepBench::verify() {
   const Config& c = trainer_.config();
   ParameterStore& store = trainer_.store();
   Tape& tape = trainer_.tape();
-  const std::vector<std::int32_t> first =
-      dataset_.train.view().ids(0, static_cast<std::size_t>(c.batch_size * c.block_size + 1));
-  const std::span<const std::int32_t> read(first);
-  const Tensor ids = tensor(read.first(read.size() - 1), {c.batch_size, c.block_size});
-  const Tensor targets = tensor(read.subspan(1), {c.batch_size, c.block_size});
+  Batch batch;
+  task_.fill(0, 0, batch);
   const auto loss = [&] {
     const Recording on(tape, {.seed = static_cast<std::uint64_t>(c.seed)});  // the same dropout masks every time
-    return trainer_.model().loss(ids, targets, {.label_smoothing = c.label_smoothing});
+    return trainer_.model().loss(batch, {.label_smoothing = c.label_smoothing});
   };
   const auto loss_after_move = [&](double factor) {
     move_along_gradient(store, factor);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "train/config/config.h"
+#include "train/loop/language_model_task.h"
 #include "train/loop/trainer.h"
 
 namespace maki {
@@ -29,11 +30,6 @@ std::vector<std::string> workload_names();
 /// naming the nearest, for an unknown name.
 std::int64_t apply_workload(Config& config, const std::string& name);
 
-/// N in the formula above.
-std::int64_t counted_parameters(const Gpt& model);
-/// 6N + 12·L·C·T: the floating-point operations of training per token, with a context of T = block_size tokens.
-double flop_per_token(const Gpt& model);
-
 class StepBench {
  public:
   explicit StepBench(const Workload& workload);
@@ -44,12 +40,12 @@ class StepBench {
   void verify();
 
   Trainer& trainer() { return trainer_; }
-  std::int64_t tokens_per_step() const { return tokens_per_step_; }
-  double flop_per_step() const { return flop_per_token(trainer_.model()) * static_cast<double>(tokens_per_step_); }
+  std::int64_t tokens_per_step() const { return task_.tokens_per_step(); }
+  double flop_per_step() const;
 
  private:
-  std::int64_t tokens_per_step_;
   Dataset dataset_;
+  LanguageModelTask task_;
   Trainer trainer_;
 };
 

@@ -44,15 +44,15 @@ double Timings::quantile(double part) const {
   return std::lerp(sorted_[below], sorted_[above], place - std::floor(place));
 }
 
-std::string Timings::caveat() const {
-  if (!unsteady()) return "";
+std::string Timings::noise_warning() const {
+  if (!is_noisy()) return "";
   return fmt::format(
       "warning: the middle half of the times lies between {:.3g} and {:.3g} ms: something else was using this machine; "
       "measure again when it is idle",
       1e3 * quantile(0.25), 1e3 * quantile(0.75));
 }
 
-Timings time_calls(const std::function<void()>& call, const TimingPlan& plan) {
+Timings measure_calls(const std::function<void()>& call, const TimingOptions& plan) {
   check(plan.calls >= 0 && plan.calls <= 1'000'000,
         "steps: must be between 1 and 1000000, or 0 to choose by time; got {}", plan.calls);
   const double start = seconds_now();

@@ -24,15 +24,15 @@ class Timings {
   double median() const { return quantile(0.5); }
   /// Whether the middle half of the times spans more than a tenth of the median: the machine was doing something else,
   /// too.
-  bool unsteady() const { return quantile(0.75) - quantile(0.25) > 0.1 * median(); }
-  /// The warning for unsteady() times; empty otherwise.
-  std::string caveat() const;
+  bool is_noisy() const { return quantile(0.75) - quantile(0.25) > 0.1 * median(); }
+  /// The warning for is_noisy() times; empty otherwise.
+  std::string noise_warning() const;
 
  private:
   std::vector<double> sorted_;
 };
 
-struct TimingPlan {
+struct TimingOptions {
   std::int64_t calls = 0;  ///< timings to take; 0: as many as fit into `seconds`, from 10 to 1000
   double seconds = 3;
 };
@@ -40,6 +40,6 @@ struct TimingPlan {
 /// Calls until three consecutive times lie within 5 % of each other, or a second has passed and three calls were made;
 /// then takes the timings. If a call takes less than 100 microseconds, each timing is the mean of several calls. Throws
 /// Error unless plan.calls is between 0 and 1,000,000.
-Timings time_calls(const std::function<void()>& call, const TimingPlan& plan = {});
+Timings measure_calls(const std::function<void()>& call, const TimingOptions& plan = {});
 
 }  // namespace maki

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "autograd/core/nearest.h"
-#include "train/loop/progress.h"
+#include "train/cli/progress.h"
 
 namespace maki {
 namespace {
@@ -128,7 +128,7 @@ std::string unknown_verb(const CLI::App& app, const std::string& word) {
   std::error_code ignored;
   const bool is_path = hint.empty() && std::filesystem::exists(word, ignored);
   return fmt::format("{}: unknown verb; must be one of {}{}{}", word, fmt::join(verbs, ", "), hint,
-                     is_path ? "; to train on this text: maki train " + shell_word(word) : "");
+                     is_path ? "; to train on this text: maki train " + shell_quote(word) : "");
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/target.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "train/config/number.h"
@@ -28,7 +30,7 @@ CLI::Option* add_parsed(CLI::App& command, const std::string& option, Number& va
 }
 
 auto whole_within(double low, double high) {
-  return [low, high](const std::string& name, const std::string& text) { return whole_number(name, text, low, high); };
+  return [low, high](const std::string& name, const std::string& text) { return parse_integer(name, text, low, high); };
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ CLI::Option* add_number(CLI::App& command, const std::string& option, double& va
                         const std::string& help) {
   return add_parsed(
       command, option, value, fmt::format("{} [{}]", help, value),
-      [low, high](const std::string& name, const std::string& text) { return decimal_number(name, text, low, high); });
+      [low, high](const std::string& name, const std::string& text) { return parse_number(name, text, low, high); });
 }
 
 ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<std::string>& names) {
@@ -63,6 +65,7 @@ ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<std::string>& name
     if (!field.flag || !wanted) continue;
     Given& given = *given_.emplace_back(std::make_unique<Given>(Given{&field, {}, {}}));
     const std::string group = !names.empty()                       ? "Options"
+                              : field.kind == FieldClass::model    ? "Model (fixed for the run)"
                               : field.kind == FieldClass::training ? "Training (fixed for the run)"
                                                                    : "Run (may change on --resume)";
     const std::string value = field_text(defaults, field);
@@ -96,8 +99,7 @@ std::string read_configuration(const std::string& path) {
   try {
     std::error_code unknown;  // set for a pipe, which has no size
     const auto size = std::filesystem::file_size(path, unknown);
-    check(unknown || size <= kMostConfigBytes, "{}: has {} bytes; a configuration has at most {}", path, size,
-          kMostConfigBytes);
+    check(unknown || size <= kMaxConfigBytes, "{}: must have at most {} bytes; got {}", path, kMaxConfigBytes, size);
     return read_file(path);
   } catch (const CorpusError& error) {
     throw Error(error.what());
@@ -128,6 +130,19 @@ std::vector<std::string> ConfigFlags::given() const {
     if (given->option->count() > 0) options.push_back(given->field->option());
   }
   return options;
+}
+
+std::vector<std::string> model_fields_and(const std::vector<std::string>& others,
+                                          const std::vector<std::string>& except) {
+  std::vector<std::string> names = model_field_names();
+  std::erase_if(names, [&](const std::string& name) { return std::ranges::find(except, name) != except.end(); });
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
+}
+
+void use_threads(Config& config) {
+  if (config.threads > 0) set_threads(config.threads);
+  config.target = kernels::target();
 }
 
 }  // namespace maki

@@ -50,4 +50,11 @@ class ConfigFlags {
   std::string preset_, config_file_;
 };
 
+/// The names of all fields that describe a model, without those in `except`, and `others`.
+std::vector<std::string> model_fields_and(const std::vector<std::string>& others,
+                                          const std::vector<std::string>& except);
+
+/// Sets the number of threads that the configuration asks for, and records the SIMD target in it.
+void use_threads(Config& config);
+
 }  // namespace maki

@@ -1,33 +1,25 @@
 #include "train/cli/initial_weights.h"
 
-#include <array>
 #include <cmath>
 
 #include "data/text/hash.h"
 #include "optim/clip.h"
-#include "train/run/error.h"
+#include "train/cli/choose_checkpoint.h"
+#include "train/config/error.h"
 #include "train/loop/loaded_model.h"
 
 namespace maki {
-namespace {
-
-// The fields that determine what the weights mean: shapes, activation, type and tokenizer.
-constexpr std::array kModelFields = {"model", "n_layer",     "n_head",     "n_embd", "block_size",
-                                     "bias",  "tie_weights", "activation", "dtype",  "tokenizer"};
-
-}  // namespace
-
 InitialWeights::InitialWeights(const std::string& run_or_file)
-    : file_(chosen_checkpoint(run_or_file, "")), state_(read_state(file_)) {
+    : file_(choose_checkpoint(run_or_file, "")), state_(read_state(file_)) {
   check_model(file_, state_);
 }
 
-Config InitialWeights::configure(const ConfigFlags& flags) const {
+Config InitialWeights::make_config(const ConfigFlags& flags) const {
   Config config;
   apply_preset(config, "quickstart");
-  for (const char* name : kModelFields) copy_field(find_field(name), state_.config, config);
+  for (const std::string& name : model_field_names()) copy_field(find_field(name), state_.config, config);
   flags.apply(config, "");
-  for (const char* name : kModelFields) {
+  for (const std::string& name : model_field_names()) {
     const Field& field = find_field(name);
     const std::string given = field_text(config, field), there = field_text(state_.config, field);
     check(given == there, "{}: must be {} to start with the weights of {}; got {}; leave the option out", name, there,
@@ -42,7 +34,7 @@ std::string InitialWeights::load(ParameterStore& store) const {
                          "{}: contains weights that are not finite; choose another checkpoint", file_.path());
   return dispatch(store.dtype(), [&]<class T>() {
     const auto bytes = std::as_bytes(store.values().values<T>());
-    return hash_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return hash128_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   });
 }
 

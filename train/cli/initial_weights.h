@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "train/run/checkpoint.h"
 #include "train/cli/flags.h"
+#include "train/run/checkpoint.h"
 
 namespace maki {
 
@@ -17,7 +17,7 @@ class InitialWeights {
 
   /// The configuration of the new run: the fields of the model come from the checkpoint, everything else from the
   /// quickstart preset and the options. Throws Error for an option that contradicts the model.
-  Config configure(const ConfigFlags& flags) const;
+  Config make_config(const ConfigFlags& flags) const;
   std::shared_ptr<const Tokenizer> tokenizer() const { return load_tokenizer(state_.tokenizer); }
   /// Loads the values into a sealed store of the same model. Returns their hash, which the new run records as
   /// init_from. Throws CheckpointError if a value is not finite.

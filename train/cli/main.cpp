@@ -17,10 +17,10 @@
 #include "data/text/error.h"
 #include "nn/generate/sampler.h"
 #include "train/cli/command_words.h"
-#include "train/run/error.h"
-#include "train/loop/interrupt.h"
-#include "train/loop/progress.h"
+#include "train/cli/interrupt.h"
+#include "train/cli/progress.h"
 #include "train/cli/verbs.h"
+#include "train/config/error.h"
 
 namespace {
 
@@ -99,7 +99,7 @@ int run(int argc, char** argv) {
       "To begin:  maki train @stories   (or your own text file), then:  maki generate runs/stories-1\n"
       "Options of a verb:  maki VERB --help   (or: maki help VERB)");
   Verb verb;
-  for (const auto add : {add_train, add_generate, add_eval, add_inspect, add_gradcheck, add_bench}) add(app, verb);
+  add_verbs(app, verb);
   for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) command->group("Verbs");
   try {
     std::vector<std::string> arguments = canonical_arguments(app, {argv + 1, argv + argc});
@@ -134,9 +134,9 @@ int main(int argc, char** argv) {
     return refuse(kCorpus, error.what());
   } catch (const CheckpointError& error) {
     return refuse(kCheckpoint, error.what());
-  } catch (const BadLogits& error) {  // from a model that was loaded from a file
+  } catch (const BadLogitsError& error) {  // from a model that was loaded from a file
     return refuse(kCheckpoint, error.what());
-  } catch (const Diverged& error) {
+  } catch (const DivergedError& error) {
     return refuse(kDiverged, error.what());
   } catch (const Error& error) {
     return refuse(kUsage, error.what());

@@ -1,6 +1,7 @@
 #include "train/cli/resumed_config.h"
 
 #include "autograd/core/check.h"
+#include "train/run/stored_config.h"
 
 namespace maki {
 namespace {
@@ -14,7 +15,7 @@ Phase new_phase(const ConfigFlags& flags, Config config, std::int64_t step) {
   config.warmup_steps = current.warmup_steps;
   config.lr_decay_steps = 0;
   flags.apply(config, "");
-  resolve(config);
+  fill_dependent_defaults(config);
   check(config.lr_decay_steps > step,
         "rewarm: the new phase of the schedule starts at step {} and must end later; got {}; raise --max-steps", step,
         config.lr_decay_steps);
@@ -26,15 +27,14 @@ Phase new_phase(const ConfigFlags& flags, Config config, std::int64_t step) {
 Config resumed_config(const ResumeOptions& options, const RunDirectory& run, const CheckpointState& state,
                       std::string& ran_on) {
   Config config = state.config;
-  if (file_exists(run.config_file()))
-    apply_toml(config, read_whole(posix(), run.config_file(), kMostConfigBytes), run.config_file());
+  if (file_exists(run.config_file())) apply_stored_config(config, run);
   ran_on = config.target;
   std::vector<Phase> phases = state.config.phases;
   for (const Phase& phase : config.phases) {
     if (phase.start >= state.step && !options.rewarm) phases.push_back(phase);
   }
   for (const Field& field : fields()) {
-    if (field.kind == FieldClass::training) copy_field(field, state.config, config);
+    if (field.is_training()) copy_field(field, state.config, config);
   }
   config.init_from = state.config.init_from;
   config.phases = state.config.phases;
@@ -46,7 +46,7 @@ Config resumed_config(const ResumeOptions& options, const RunDirectory& run, con
       copy_field(find_field(name), state.config, config);
   }
   config.out = options.run;
-  for (const Difference& difference : training_differences(state.config, config)) {
+  for (const FieldDifference& difference : training_differences(state.config, config)) {
     fail("{}: is fixed for this run at {}; got {}; start a new run to change it", difference.name, difference.first,
          difference.second);
   }

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "train/run/checkpoint.h"
 #include "train/cli/flags.h"
+#include "train/run/checkpoint.h"
 #include "train/run/run_directory.h"
 
 namespace maki {

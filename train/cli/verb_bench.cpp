@@ -9,10 +9,10 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/target.h"
-#include "train/config/number.h"
 #include "train/bench/profile.h"
-#include "train/loop/progress.h"
 #include "train/bench/timing.h"
+#include "train/cli/progress.h"
+#include "train/config/number.h"
 
 namespace maki {
 namespace {
@@ -28,13 +28,14 @@ constexpr const char* kConventions =
     "published comparisons; presets are those of maki train.";
 
 // The fields that change the work of a step; the length, learning rate and text of a run do not.
-const std::vector<std::string> kStepFields = {
-    "n_layer",         "n_head",     "n_embd",   "block_size", "dropout",    "bias",
-    "tie_weights",     "activation", "dtype",    "batch_size", "grad_accum", "seed",
-    "label_smoothing", "optimizer",  "momentum", "nesterov",   "threads"};
+std::vector<std::string> step_fields() {
+  return model_fields_and({"dropout", "batch_size", "grad_accum", "seed", "label_smoothing", "optimizer", "momentum",
+                           "nesterov", "threads"},
+                          {"tokenizer"});
+}
 
 struct BenchOptions {
-  explicit BenchOptions(CLI::App& command) : model(command, kStepFields) {}
+  explicit BenchOptions(CLI::App& command) : model(command, step_fields()) {}
   WorkloadFlags model;
   std::int64_t steps = 0;
   bool json = false;
@@ -54,11 +55,11 @@ struct StepResult {
 StepResult measure(const Workload& workload, std::int64_t steps) {
   StepBench bench(workload);
   bench.verify();
-  const Timings times = time_calls([&] { bench.step(); }, {.calls = steps});
+  const Timings times = measure_calls([&] { bench.step(); }, {.calls = steps});
   const std::int64_t memory = peak_memory_bytes();  // before measure_machine() allocates its arrays
   return {.times = times,
           .tokens = bench.tokens_per_step(),
-          .parameters = counted_parameters(bench.trainer().model()),
+          .parameters = bench.trainer().model().flop_parameter_count(),
           .memory_bytes = memory,
           .flop = bench.flop_per_step(),
           .profile = profile_steps(bench.trainer(), kProfiledSteps),
@@ -78,10 +79,10 @@ nlohmann::ordered_json facts_of(const Workload& workload, const StepResult& r) {
                                {"batch_size", c.batch_size * c.grad_accum},
                                {"vocab_size", workload.vocab_size},
                                {"parameters", r.parameters},
-                               {"peak_gflop_per_second_of_one", 1e-9 * r.machine.peak_flop_per_second_of_one},
+                               {"peak_gflop_per_second_of_one", 1e-9 * r.machine.peak_flop_per_second_one_thread},
                                {"peak_gflop_per_second", peak},
                                {"multiply_add_gflop_per_second", 1e-9 * r.machine.multiply_add_flop_per_second},
-                               {"tile_gflop_per_second", 1e-9 * r.machine.tile_flop_per_second},
+                               {"tile_gflop_per_second", 1e-9 * r.machine.amx_flop_per_second},
                                {"copy_gigabytes_per_second", 1e-9 * r.machine.copy_bytes_per_second},
                                {"gflop_per_step", 1e-9 * r.flop},
                                {"gflop_per_second", speed},
@@ -130,12 +131,13 @@ int bench_step(const BenchOptions& o) {
   fmt::print("step     {:.2f} ms (median of {} steps; the middle half: {:.2f} to {:.2f})\n", 1e3 * r.times.median(),
              r.times.count(), 1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75));
   fmt::print("         {:.2f} GFLOP for {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f}% of the peak\n",
-             1e-9 * r.flop, grouped(r.parameters), grouped(r.tokens), 1e-9 * r.flop_per_second(),
+             1e-9 * r.flop, with_separators(r.parameters), with_separators(r.tokens), 1e-9 * r.flop_per_second(),
              100 * r.flop_per_second() / r.machine.peak_flop_per_second());
   fmt::print("         {} tokens per second, peak memory {:.0f} MB\n",
-             grouped(static_cast<std::int64_t>(r.tokens_per_second())), 1e-6 * static_cast<double>(r.memory_bytes));
+             with_separators(static_cast<std::int64_t>(r.tokens_per_second())),
+             1e-6 * static_cast<double>(r.memory_bytes));
   print_profile(r.profile);
-  if (r.times.unsteady()) to_stderr("{}\n", r.times.caveat());
+  if (r.times.is_noisy()) to_stderr("{}\n", r.times.noise_warning());
   return 0;
 }
 
@@ -148,7 +150,7 @@ WorkloadFlags::WorkloadFlags(CLI::App& command, const std::vector<std::string>& 
           fmt::format("model of a published comparison, in place of a preset: {}", fmt::join(workload_names(), ", ")))
       ->type_name("NAME")
       ->take_last();
-  add_number(command, "--vocab-size", vocab_size_, 0, kMostCount,
+  add_number(command, "--vocab-size", vocab_size_, 0, kMaxCount,
              "size of the vocabulary; 0: that of the workload, else 65");
 }
 
@@ -159,7 +161,7 @@ Workload WorkloadFlags::workload() const {
         "bench: --workload and --preset both describe a model; give only one of them");
   if (!name_.empty()) workload.vocab_size = apply_workload(config, name_);
   flags_.apply(config, "");
-  resolve(config);
+  fill_dependent_defaults(config);
   validate(config);
   if (vocab_size_ > 0) workload.vocab_size = vocab_size_;
   if (config.threads > 0) set_threads(config.threads);
@@ -172,20 +174,20 @@ void end_at_interrupts() {
 
 std::string describe(const Workload& workload) {
   const Config& c = workload.config;
-  return fmt::format("{}, {}, width {}, {} x {}, vocabulary of {}", counted(c.n_layer, "layer"),
-                     counted(c.n_head, "head"), c.n_embd, c.batch_size * c.grad_accum, counted(c.block_size, "token"),
-                     grouped(workload.vocab_size));
+  return fmt::format("{}, {}, width {}, {} x {}, vocabulary of {}", pluralize(c.n_layer, "layer"),
+                     pluralize(c.n_head, "head"), c.n_embd, c.batch_size * c.grad_accum,
+                     pluralize(c.block_size, "token"), with_separators(workload.vocab_size));
 }
 
 std::string describe(const Machine& m) {
   const std::string vectors = fmt::format("{:.0f} GFLOP/s", 1e-9 * m.multiply_add_flop_per_second),
-                    one = fmt::format(" ({:.0f} on one thread)", 1e-9 * m.peak_flop_per_second_of_one);
+                    one = fmt::format(" ({:.0f} on one thread)", 1e-9 * m.peak_flop_per_second_one_thread);
   const std::string limits =
-      m.tile_flop_per_second > 0
+      m.amx_flop_per_second > 0
           ? fmt::format("peak {:.0f} GFLOP/s of products on AMX tiles{}, {} of other multiply-adds",
-                        1e-9 * m.tile_flop_per_second, one, vectors)
+                        1e-9 * m.amx_flop_per_second, one, vectors)
           : fmt::format("peak {} of multiply-adds{}", vectors, one);
-  return fmt::format("machine  {}, {}: {}, copies at {:.1f} GB/s", kernels::target(), counted(threads(), "thread"),
+  return fmt::format("machine  {}, {}: {}, copies at {:.1f} GB/s", kernels::target(), pluralize(threads(), "thread"),
                      limits, 1e-9 * m.copy_bytes_per_second);
 }
 
@@ -194,7 +196,7 @@ void add_bench(CLI::App& app, Verb& chosen) {
       "bench", "Measure training steps, matrix products or generation, and the limits of this machine");
   command->footer(kConventions);
   const auto o = std::make_shared<BenchOptions>(*command);
-  add_number(*command, "--steps", o->steps, 0, kMostCount,
+  add_number(*command, "--steps", o->steps, 0, kMaxCount,
              "steps to time; 0: as many as fit into three seconds, from 10 to 1000");
   command->add_flag("--json", o->json, "print the results as JSON");
   add_bench_gemm(*command, chosen);

@@ -7,10 +7,10 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/target.h"
 #include "train/bench/gemm_bench.h"
-#include "train/config/number.h"
-#include "train/loop/progress.h"
 #include "train/bench/timing.h"
+#include "train/cli/progress.h"
 #include "train/cli/verb_bench.h"
+#include "train/config/number.h"
 
 namespace maki {
 namespace {
@@ -33,13 +33,13 @@ GemmTime measure(const GemmShape& shape, bool packed) {
   GemmBench bench(shape, packed);
   bench.run();
   bench.verify();
-  return {shape, bench.on_tiles(), time_calls([&] { bench.run(); }, {.seconds = 0.5})};
+  return {shape, bench.on_tiles(), measure_calls([&] { bench.run(); }, {.seconds = 0.5})};
 }
 
 // The peak rates on threads() threads. That of a product is the peak of the units that compute it.
 struct Limits {
   double multiply_add = measure_peak_flop_per_second(DType::float32);
-  double tile = kernels::uses_amx() ? measure_tile_flop_per_second() : 0;
+  double tile = kernels::uses_amx() ? measure_amx_flop_per_second() : 0;
 
   double of(const GemmTime& product) const { return product.on_tiles ? tile : multiply_add; }
 };
@@ -77,7 +77,7 @@ int bench_gemm(const GemmOptions& o) {
     print_facts(o, products, limits);
     return 0;
   }
-  fmt::print("{}, {}: peak {:.0f} GFLOP/s of multiply-adds{}\n\n", kernels::target(), counted(threads(), "thread"),
+  fmt::print("{}, {}: peak {:.0f} GFLOP/s of multiply-adds{}\n\n", kernels::target(), pluralize(threads(), "thread"),
              1e-9 * limits.multiply_add,
              limits.tile > 0 ? fmt::format(", {:.0f} on AMX tiles (products marked *)", 1e-9 * limits.tile) : "");
   fmt::print("{:20} {:>5} {:>10} {:>19} {:>9} {:>9}\n", "M,N,K", "", "ms", "middle half", "GFLOP/s", "% of peak");
@@ -88,8 +88,8 @@ int bench_gemm(const GemmOptions& o) {
                100 * p.flop_per_second() / limits.of(p), p.on_tiles ? "*" : "");
   }
   for (const GemmTime& p : products) {
-    if (!p.times.unsteady()) continue;
-    to_stderr("{}\n", p.times.caveat());
+    if (!p.times.is_noisy()) continue;
+    to_stderr("{}\n", p.times.noise_warning());
     break;
   }
   return 0;
@@ -107,7 +107,7 @@ void add_bench_gemm(CLI::App& bench, Verb& chosen) {
       ->take_last();
   command->add_flag("--packed", o->packed,
                     "prepack the right operand, as is done for weights that are used many times");
-  add_number(*command, "--threads", o->threads, 0, kMostThreads,
+  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
   command->add_flag("--json", o->json, "print the results as JSON");
   command->callback([o, &chosen] { chosen = [o] { return bench_gemm(*o); }; });

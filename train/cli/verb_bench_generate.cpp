@@ -8,88 +8,84 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/target.h"
-#include "nn/generate/kv_cache.h"
-#include "nn/generate/sampler.h"
-#include "train/config/number.h"
-#include "train/loop/progress.h"
+#include "nn/generate/generate.h"
 #include "train/bench/timing.h"
+#include "train/cli/progress.h"
 #include "train/cli/verb_bench.h"
+#include "train/config/models.h"
+#include "train/config/number.h"
 
 namespace maki {
 namespace {
 
-struct GenerateOptions {
-  explicit GenerateOptions(CLI::App& command)
-      : model(command, {"n_layer", "n_head", "n_embd", "block_size", "bias", "tie_weights", "activation", "dtype",
-                        "seed", "threads"}) {}
+struct GenerateFlags {
+  explicit GenerateFlags(CLI::App& command) : model(command, model_fields_and({"seed", "threads"}, {"tokenizer"})) {}
   WorkloadFlags model;
   std::int64_t windows = 0;
   bool json = false;
 };
 
-Tensor one_id(std::int32_t id) { return tensor(std::vector<std::int32_t>{id}, {1, 1}); }
-
-/// A model with initial weights that generates a full context window again and again.
+/// A model with initial weights that generates a full context again and again.
 class GenerateBench {
  public:
   explicit GenerateBench(const Workload& w)
-      : store_(w.config.dtype == "float64" ? DType::float64 : DType::float32),
-        model_(Scope(store_), gpt_config(w.config, w.vocab_size)),
-        cache_(sealed_cache(static_cast<std::uint64_t>(w.config.seed))),
-        sampler_(Sampling{.seed = static_cast<std::uint64_t>(w.config.seed)}) {}
-
-  /// Generates one window, starting from id 0 and an empty cache.
-  void fill_window() {
-    cache_.clear();
-    ids_.assign(1, 0);
-    for (std::int64_t n = 0; n < tokens(); ++n) {
-      logits_ = model_.next_logits(one_id(ids_.back()), cache_);
-      ids_.push_back(sampler_(logits_, 0, static_cast<std::uint64_t>(n)));
-    }
+      : store_(dtype_named(w.config.dtype)),
+        model_(make_model(w.config, w.vocab_size, Scope(store_))),
+        generator_(dynamic_cast<const Generator*>(model_.get())) {
+    check(generator_ != nullptr, "bench generate: a model of kind {} does not generate; choose another --model",
+          model_->kind());
+    store_.seal(static_cast<std::uint64_t>(w.config.seed));
+    context_ = generator_->start(1)->capacity();
+    options_ = {.max_tokens = context_, .sampling = {.seed = static_cast<std::uint64_t>(w.config.seed)}};
   }
-  /// Throws std::logic_error unless the last logits are, bit for bit, those of a forward pass over the whole window.
+
+  /// Generates one context of tokens, starting from id 0.
+  void fill_context() {
+    ids_.assign(1, 0);
+    generate(*generator_, {{0}}, options_, 0, [this](std::int32_t token) {
+      ids_.push_back(token);
+      return true;
+    });
+  }
+  /// Throws std::logic_error unless the logits after the whole context are, bit for bit, the same whether it is read
+  /// token by token or at once.
   void verify() const {
     const std::vector<std::int32_t> read(ids_.begin(), ids_.end() - 1);
-    const Tensor all = model_.logits(tensor(read, {1, tokens()}));
-    const std::int64_t vocab_size = model_.config.vocab_size;
+    const std::unique_ptr<State> stepwise = generator_->start(1), at_once = generator_->start(1);
+    Tensor logits;
+    for (const std::int32_t id : read) logits = generator_->next_logits(tensor(std::vector{id}, {1, 1}), *stepwise);
+    const Tensor expected = generator_->next_logits(tensor(read, {1, context_}), *at_once);
     dispatch(store_.dtype(), [&]<class T>() {
-      const T* const expected = all.data<T>() + (tokens() - 1) * vocab_size;
-      check<std::logic_error>(
-          std::memcmp(expected, logits_.data<T>(), static_cast<std::size_t>(vocab_size) * sizeof(T)) == 0,
-          "generate: the logits after {} tokens, one by one, differ from those of one forward pass", tokens());
+      const auto bytes = static_cast<std::size_t>(logits.numel()) * sizeof(T);
+      check<std::logic_error>(std::memcmp(expected.data<T>(), logits.data<T>(), bytes) == 0,
+                              "generate: the logits after {} tokens, one by one, differ from those of one forward pass",
+                              context_);
     });
   }
 
-  std::int64_t tokens() const { return model_.config.block_size; }
+  std::int64_t tokens() const { return context_; }
   /// Bytes of the parameters that every token reads.
   double weight_bytes() const {
-    return static_cast<double>(counted_parameters(model_)) * static_cast<double>(size_of(store_.dtype()));
+    return static_cast<double>(model_->flop_parameter_count()) * static_cast<double>(size_of(store_.dtype()));
   }
-  DType dtype() const { return store_.dtype(); }
 
  private:
-  // The cache of the model, whose parameters must be sealed first.
-  KvCache sealed_cache(std::uint64_t seed) {
-    store_.seal(seed);
-    return model_.make_cache(1);
-  }
-
   ParameterStore store_;
-  Gpt model_;
-  KvCache cache_;
-  Sampler sampler_;
+  std::unique_ptr<Model> model_;
+  const Generator* generator_;
+  std::int64_t context_ = 0;
+  GenerateOptions options_;
   std::vector<std::int32_t> ids_;
-  Tensor logits_;
 };
 
-int bench_generate(const GenerateOptions& o) {
+int bench_generate(const GenerateFlags& o) {
   end_at_interrupts();
   const Workload workload = o.model.workload();
   to_stderr("{}; initial weights, one sequence\n", describe(workload));
   GenerateBench bench(workload);
-  bench.fill_window();
+  bench.fill_context();
   bench.verify();
-  const Timings times = time_calls([&] { bench.fill_window(); }, {.calls = o.windows});
+  const Timings times = measure_calls([&] { bench.fill_context(); }, {.calls = o.windows});
   const std::int64_t memory = peak_memory_bytes();
   const double bandwidth = measure_read_bytes_per_second();
   const double seconds = times.median() / static_cast<double>(bench.tokens());
@@ -109,14 +105,14 @@ int bench_generate(const GenerateOptions& o) {
     fmt::print("{}\n", facts.dump(2));
     return 0;
   }
-  fmt::print("machine  {}, {}: reads at {:.1f} GB/s\n", kernels::target(), counted(threads(), "thread"),
+  fmt::print("machine  {}, {}: reads at {:.1f} GB/s\n", kernels::target(), pluralize(threads(), "thread"),
              1e-9 * bandwidth);
   fmt::print("token    {:.4f} ms ({} windows of {} tokens, each from an empty cache): {:.0f} tokens per second\n",
              1e3 * seconds, times.count(), bench.tokens(), 1 / seconds);
   fmt::print("         reading {:.1f} MB of weights once at that bandwidth takes {:.4f} ms, {:.0f}% of that time{}\n",
              1e-6 * bench.weight_bytes(), 1e3 * reading, 100 * reading / seconds,
              reading > seconds ? ": the weights stay in the caches" : "");
-  if (times.unsteady()) to_stderr("{}\n", times.caveat());
+  if (times.is_noisy()) to_stderr("{}\n", times.noise_warning());
   return 0;
 }
 
@@ -126,8 +122,8 @@ void add_bench_generate(CLI::App& bench, Verb& chosen) {
   CLI::App* const command = bench.add_subcommand(
       "generate",
       "Measure generation token by token, compared with reading every weight once at the measured bandwidth");
-  const auto o = std::make_shared<GenerateOptions>(*command);
-  add_number(*command, "--steps", o->windows, 0, kMostCount,
+  const auto o = std::make_shared<GenerateFlags>(*command);
+  add_number(*command, "--steps", o->windows, 0, kMaxCount,
              "context windows to generate; 0: as many as fit into three seconds, from 10 to 1000");
   command->add_flag("--json", o->json, "print the results as JSON");
   command->callback([o, &chosen] { chosen = [o] { return bench_generate(*o); }; });

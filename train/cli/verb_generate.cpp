@@ -15,21 +15,22 @@
 #include "data/text/file.h"
 #include "data/text/unknown.h"
 #include "data/text/utf8.h"
-#include "train/run/error.h"
-#include "train/cli/flags.h"
-#include "train/loop/generate_text.h"
-#include "train/loop/interrupt.h"
-#include "train/loop/loaded_model.h"
-#include "train/config/number.h"
-#include "train/loop/progress.h"
-#include "train/run/run_directory.h"
 #include "train/bench/timing.h"
+#include "train/cli/choose_checkpoint.h"
+#include "train/cli/flags.h"
+#include "train/cli/interrupt.h"
+#include "train/cli/progress.h"
 #include "train/cli/verbs.h"
+#include "train/config/error.h"
+#include "train/config/number.h"
+#include "train/loop/generate_text.h"
+#include "train/loop/loaded_model.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
 
-struct GenerateOptions {
+struct GenerateFlags {
   std::string run, input, prompt, prompt_file, checkpoint, overflow = "recompute", unknown = "error";
   std::int64_t samples = 1, threads = 0;
   std::optional<std::int64_t> seed;
@@ -66,20 +67,20 @@ std::string prompt_from_stdin() {
 }
 
 // The text that the model reads, and with which the output begins.
-std::string read_prompt(const GenerateOptions& o, const Tokenizer& tokenizer) {
+std::string read_prompt(const GenerateFlags& o, const Tokenizer& tokenizer) {
   const std::string prompt = !o.prompt_file.empty() ? read_file(o.prompt_file)
                              : o.input == "-"       ? prompt_from_stdin()
                                                     : o.prompt;
   const auto bad = invalid_utf8(prompt);
   check<CorpusError>(!bad, "prompt: must be UTF-8; the byte at offset {} is not", bad.value_or(0));
-  const KnownText known = known_text(tokenizer, {prompt}, unknown_named(o.unknown));
+  const KnownText known = known_text(tokenizer, {prompt}, parse_unknown_policy(o.unknown));
   if (known.unknown > 0) to_stderr("prompt: {}\n", known.describe());
   return std::string(known.pieces[0]);
 }
 
-void check_options(const GenerateOptions& o) {
+void check_options(const GenerateFlags& o) {
   check(o.overflow == "recompute" || o.overflow == "stop", "overflow: must be recompute or stop; got {}", o.overflow);
-  unknown_named(o.unknown);
+  parse_unknown_policy(o.unknown);
   check(std::ranges::none_of(o.text.stop, &std::string::empty), "stop: must not be empty");
   check(o.input.empty() || o.input == "-",
         "generate: after RUN only - is allowed, for a prompt from standard input; got {}; give a text with --prompt",
@@ -87,35 +88,35 @@ void check_options(const GenerateOptions& o) {
   const int prompts = (o.has_prompt ? 1 : 0) + (o.prompt_file.empty() ? 0 : 1) + (o.input.empty() ? 0 : 1);
   check(prompts <= 1, "generate: give only one of --prompt, --prompt-file and -");
   check(
-      o.samples == 1 || (o.text.sampling.temperature > 0 && o.text.sampling.top_k != 1),
+      o.samples == 1 || (o.text.generate.sampling.temperature > 0 && o.text.generate.sampling.top_k != 1),
       "samples: {} texts would all be the same with --temperature 0 or --top-k 1; change these, or leave --samples out",
       o.samples);
-  const Sampler valid(o.text.sampling);
+  const Sampler valid(o.text.generate.sampling);
 }
 
-void check_length(const GenerateOptions& o, std::int64_t length, std::int64_t block_size) {
-  if (length <= block_size) return;
-  check(o.text.recompute, "prompt: has {} tokens, and the context window {}; shorten it, or use --overflow recompute",
-        length, block_size);
-  to_stderr("the prompt has {} tokens, and the context window {}: the model reads the last {}\n", length, block_size,
-            block_size);
+void check_length(const GenerateFlags& o, std::int64_t length, std::int64_t context) {
+  if (length <= context) return;
+  check(o.text.generate.slide_context,
+        "prompt: has {} tokens, and the context window {}; shorten it, or use --overflow recompute", length, context);
+  to_stderr("the prompt has {} tokens, and the context window {}: the model reads the last {}\n", length, context,
+            context);
 }
 
 // The given seed, else a fresh one that is short enough to type.
-std::int64_t choose_seed(const GenerateOptions& o) {
+std::int64_t choose_seed(const GenerateFlags& o) {
   if (o.seed) return *o.seed;
   std::random_device device;
   const auto seed = static_cast<std::int64_t>(device() % 1'000'000'000);
-  if (o.text.sampling.temperature > 0) to_stderr("seed {0} (repeat this text with --seed {0})\n", seed);
+  if (o.text.generate.sampling.temperature > 0) to_stderr("seed {0} (repeat this text with --seed {0})\n", seed);
   return seed;
 }
 
 // One line of JSON. Bytes of the path that are not UTF-8 are replaced.
-void print_json(const GenerateOptions& o, const LoadedModel& loaded, const std::string& prompt, std::int64_t sample,
+void print_json(const GenerateFlags& o, const LoadedModel& loaded, const std::string& prompt, std::int64_t sample,
                 const std::string& written, const GeneratedText& text, double seconds) {
   const nlohmann::ordered_json facts{{"checkpoint", loaded.path},
                                      {"step", loaded.state.step},
-                                     {"seed", o.text.sampling.seed},
+                                     {"seed", o.text.generate.sampling.seed},
                                      {"sample", sample},
                                      {"prompt", prompt},
                                      {"text", written},
@@ -127,14 +128,14 @@ void print_json(const GenerateOptions& o, const LoadedModel& loaded, const std::
 }
 
 // Writes one sample: text while it is generated, JSON when it is complete.
-TextEnd write_sample(const GenerateOptions& o, const LoadedModel& loaded, const std::string& prompt,
+TextEnd write_sample(const GenerateFlags& o, const LoadedModel& loaded, const std::string& prompt,
                      std::span<const std::int32_t> ids, std::int64_t sample, Output& output) {
   std::string written;
   const auto write = [&](std::string_view piece) { o.json ? void(written += piece) : output.write(piece); };
   if (!o.json) output.write(prompt);
   const double start = seconds_now();
   const GeneratedText text =
-      generate_text(loaded.model, *loaded.tokenizer, ids, o.text, static_cast<std::uint64_t>(sample), write,
+      generate_text(loaded.generator(), *loaded.tokenizer, ids, o.text, static_cast<std::uint64_t>(sample), write,
                     [] { return interrupted() != 0; });
   const double seconds = seconds_now() - start;
   if (o.json) {
@@ -147,31 +148,31 @@ TextEnd write_sample(const GenerateOptions& o, const LoadedModel& loaded, const 
   if (more || isatty(STDOUT_FILENO) != 0) output.end_line();
   if (text.end == TextEnd::window)
     to_stderr("the context window of {} tokens is full; to continue past it: --overflow recompute\n",
-              loaded.model.config.block_size);
-  to_stderr("{} in {:.2f} s, {:.0f} tokens per second\n", counted(text.tokens, "token"), seconds,
+              loaded.state.config.block_size);
+  to_stderr("{} in {:.2f} s, {:.0f} tokens per second\n", pluralize(text.tokens, "token"), seconds,
             per_second(static_cast<double>(text.tokens), seconds));
   if (more) output.write("---\n");
   return text.end;
 }
 
-int generate(GenerateOptions& o) {
+int generate(GenerateFlags& o) {
   check_options(o);
-  o.text.recompute = o.overflow == "recompute";
+  o.text.generate.slide_context = o.overflow == "recompute";
   if (o.threads != 0) set_threads(o.threads);
-  const LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint));
+  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
   const std::string prompt = read_prompt(o, *loaded.tokenizer);
   const std::vector<std::int32_t> ids =
-      prompt.empty() ? start_of_text(*loaded.tokenizer) : loaded.tokenizer->encode(prompt);
-  check_length(o, static_cast<std::int64_t>(ids.size()), loaded.model.config.block_size);
-  o.text.sampling.seed = static_cast<std::uint64_t>(choose_seed(o));
+      prompt.empty() ? default_prompt(*loaded.tokenizer) : loaded.tokenizer->encode(prompt);
+  check_length(o, static_cast<std::int64_t>(ids.size()), loaded.state.config.block_size);
+  o.text.generate.sampling.seed = static_cast<std::uint64_t>(choose_seed(o));
   const DeferInterrupts deferred;  // a signal ends the text after the current token
   Output output;
   try {
     for (std::int64_t sample = 0; sample < o.samples; ++sample) {
       if (write_sample(o, loaded, prompt, ids, sample, output) == TextEnd::interrupt) return interrupt_exit_code();
     }
-  } catch (const BadLogits& error) {
+  } catch (const BadLogitsError& error) {
     output.end_line();
     fail<CheckpointError>("{}: {}", loaded.path, error.what());
   }
@@ -182,8 +183,8 @@ int generate(GenerateOptions& o) {
 
 void add_generate(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand("generate", "Generate text with a trained model");
-  const auto o = std::make_shared<GenerateOptions>();
-  Sampling& sampling = o->text.sampling;
+  const auto o = std::make_shared<GenerateFlags>();
+  Sampling& sampling = o->text.generate.sampling;
   command->add_option("RUN", o->run, "run directory or .maki file")->required();
   command->add_option("INPUT", o->input, "-: read the prompt from standard input, without the newline at its end");
   CLI::Option* const prompt = command->add_option("--prompt", o->prompt, "text to continue")->take_last();
@@ -195,14 +196,14 @@ void add_generate(CLI::App& app, Verb& chosen) {
                    "characters of the prompt that are not in the vocabulary: refuse, leave out or replace them [error]")
       ->type_name("error|skip|replace")
       ->take_last();
-  add_number(*command, "--max-tokens", o->text.max_tokens, 0, kMostCount, "tokens to generate");
-  add_number(*command, "-n,--samples", o->samples, 1, kMostCount, "texts to generate, with a line --- between them");
-  add_number(*command, "--temperature", sampling.temperature, 0, kMostCount,
+  add_number(*command, "--max-tokens", o->text.generate.max_tokens, 0, kMaxCount, "tokens to generate");
+  add_number(*command, "-n,--samples", o->samples, 1, kMaxCount, "texts to generate, with a line --- between them");
+  add_number(*command, "--temperature", sampling.temperature, 0, kMaxCount,
              "randomness of the choice; 0: always the most likely token");
-  add_number(*command, "--top-k", sampling.top_k, 0, kMostCount, "choose among the k most likely tokens; 0: all");
+  add_number(*command, "--top-k", sampling.top_k, 0, kMaxCount, "choose among the k most likely tokens; 0: all");
   add_number(*command, "--top-p", sampling.top_p, 0, 1,
              "choose among the fewest tokens that together have this probability");
-  add_number(*command, "--seed", o->seed, 0, kMostSeed, "seed of the random choices [a fresh one, printed to stderr]");
+  add_number(*command, "--seed", o->seed, 0, kMaxSeed, "seed of the random choices [a fresh one, printed to stderr]");
   command->add_option("--stop", o->text.stop, "end the text before this string; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -214,7 +215,7 @@ void add_generate(CLI::App& app, Verb& chosen) {
                    "when the context window is full: continue from its second half, or stop [recompute]")
       ->type_name("recompute|stop")
       ->take_last();
-  add_number(*command, "--threads", o->threads, 0, kMostThreads,
+  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
   command->add_flag("--json", o->json, "print one line of JSON per text: prompt, text, seed, speed and why it ended");
   command->callback([o, prompt, &chosen] {

@@ -8,11 +8,15 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/gradcheck.h"
+#include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
-#include "train/loop/loaded_model.h"
-#include "train/run/run_directory.h"
-#include "train/loop/trainer.h"
 #include "train/cli/verbs.h"
+#include "train/config/models.h"
+#include "train/loop/language_model_task.h"
+#include "train/loop/loaded_model.h"
+#include "train/loop/random_dataset.h"
+#include "train/loop/trainer.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
@@ -31,22 +35,21 @@ constexpr std::int64_t kBatch = 2, kMaxTokens = 16, kVocabulary = 65;
 
 struct GradcheckFlags {
   explicit GradcheckFlags(CLI::App& command)
-      : flags(command, {"n_layer", "n_head", "n_embd", "block_size", "dropout", "bias", "tie_weights", "activation",
-                        "label_smoothing", "seed", "threads"}) {}
+      : flags(command, model_fields_and({"dropout", "label_smoothing", "seed", "threads"}, {"dtype", "tokenizer"})) {}
   ConfigFlags flags;
   std::string run, checkpoint;
   bool json = false;
 };
 
-std::vector<GradcheckResult> check_model(const Gpt& model, ParameterStore& store, const Config& config) {
-  const std::int64_t length = std::min(config.block_size, kMaxTokens);
-  const RandomStream stream(static_cast<std::uint64_t>(config.seed), Purpose::gradcheck, "tokens");
-  Tensor ids = empty({kBatch, length}, DType::int32), targets = empty_like(ids);
-  for (std::int64_t i = 0; i < ids.numel(); ++i) {
-    const auto at = static_cast<std::uint64_t>(2 * i), vocabulary = static_cast<std::uint64_t>(model.config.vocab_size);
-    ids.data<std::int32_t>()[i] = static_cast<std::int32_t>(stream.below(at, vocabulary));
-    targets.data<std::int32_t>()[i] = static_cast<std::int32_t>(stream.below(at + 1, vocabulary));
-  }
+std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore& store, Config config,
+                                             std::int64_t vocab_size) {
+  config.batch_size = kBatch;
+  config.grad_accum = 1;
+  config.block_size = std::min(config.block_size, kMaxTokens);
+  const Dataset data =
+      random_dataset(vocab_size, 4 * kBatch * config.block_size + 1, static_cast<std::uint64_t>(config.seed));
+  Batch batch;
+  LanguageModelTask(config, data).fill(0, 0, batch);
   GradcheckOptions options;
   options.step = kStep;
   options.halvings = kHalvings;
@@ -56,7 +59,7 @@ std::vector<GradcheckResult> check_model(const Gpt& model, ParameterStore& store
   options.entries = 16;
   options.random = {.seed = static_cast<std::uint64_t>(config.seed)};
   return gradcheck(
-      store, [&] { return model.loss(ids, targets, {.label_smoothing = config.label_smoothing}); }, options);
+      store, [&] { return model.loss(batch, {.label_smoothing = config.label_smoothing}); }, options);
 }
 
 int report(const std::vector<GradcheckResult>& results, bool json) {
@@ -96,12 +99,12 @@ int report(const std::vector<GradcheckResult>& results, bool json) {
 // argument exactly at the kink.
 void perturb(ParameterStore& store, std::uint64_t seed) {
   for (const auto& parameter : store.parameters()) {
-    const RandomStream stream(seed, Purpose::gradcheck, parameter->name() + " moved");
+    const RandomStream stream(seed, RandomPurpose::gradcheck, parameter->name() + " moved");
     const auto values = store.values().values<double>().subspan(static_cast<std::size_t>(parameter->offset()),
                                                                 static_cast<std::size_t>(parameter->shape().numel()));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.1 * stream.normal(i);
   }
-  store.touch();
+  store.mark_changed();
 }
 
 int run_gradcheck(const GradcheckFlags& o) {
@@ -113,8 +116,8 @@ int run_gradcheck(const GradcheckFlags& o) {
     Config config;
     o.flags.apply(config, "");
     if (config.threads > 0) set_threads(config.threads);
-    LoadedModel loaded(chosen_checkpoint(o.run, o.checkpoint), "float64");
-    return report(check_model(loaded.model, loaded.store, loaded.state.config), o.json);
+    LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint), "float64");
+    return report(gradcheck_model(*loaded.model, loaded.store, loaded.state.config, loaded.state.vocab_size), o.json);
   }
   check(o.checkpoint.empty(), "gradcheck: --checkpoint chooses among the checkpoints of a RUN; give a RUN");
   Config config;
@@ -122,10 +125,10 @@ int run_gradcheck(const GradcheckFlags& o) {
   validate(config);
   if (config.threads > 0) set_threads(config.threads);
   ParameterStore store(DType::float64);
-  const Gpt model(Scope(store), gpt_config(config, kVocabulary));
+  const std::unique_ptr<Model> model = make_model(config, kVocabulary, Scope(store));
   store.seal(static_cast<std::uint64_t>(config.seed));
   perturb(store, static_cast<std::uint64_t>(config.seed));
-  return report(check_model(model, store, config), o.json);
+  return report(gradcheck_model(*model, store, config, kVocabulary), o.json);
 }
 
 }  // namespace

@@ -8,12 +8,13 @@
 
 #include "data/text/file.h"
 #include "data/tokenizer/tokenizer.h"
-#include "train/run/checkpoint.h"
-#include "train/run/error.h"
-#include "train/loop/loaded_model.h"
-#include "train/loop/progress.h"
-#include "train/run/run_directory.h"
+#include "train/cli/choose_checkpoint.h"
+#include "train/cli/progress.h"
 #include "train/cli/verbs.h"
+#include "train/config/error.h"
+#include "train/loop/loaded_model.h"
+#include "train/run/checkpoint.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
@@ -26,7 +27,7 @@ struct InspectOptions {
 nlohmann::ordered_json training_json(const Config& config) {
   nlohmann::ordered_json facts;
   for (const Field& field : fields()) {
-    if (field.kind != FieldClass::training) continue;
+    if (!field.is_training()) continue;
     std::visit([&](auto member) { facts[field.name] = config.*member; }, field.member);
   }
   if (!config.init_from.empty()) facts["init_from"] = config.init_from;
@@ -76,7 +77,7 @@ std::vector<Verdict> verdicts(const InspectOptions& o) {
     check(!list.empty(), "{}: contains no checkpoint", o.path);
     return list;
   }
-  const std::string path = chosen_checkpoint(o.path, o.checkpoint);
+  const std::string path = choose_checkpoint(o.path, o.checkpoint);
   return {verdict_on(path, [&] { check_resumable(path); })};
 }
 
@@ -91,8 +92,8 @@ nlohmann::ordered_json verify(const InspectOptions& o) {
     facts.push_back({{"path", verdict.path}, {"resumable", good}});
     if (!good) facts.back()["fault"] = verdict.fault;
     if (o.json || (!good && list.size() == 1)) continue;
-    fmt::print("{}\n",
-               good ? printable(verdict.path) + ": can be resumed" : "cannot be resumed: " + printable(verdict.fault));
+    fmt::print("{}\n", good ? escape_unprintable(verdict.path) + ": can be resumed"
+                            : "cannot be resumed: " + escape_unprintable(verdict.fault));
   }
   if (faults.empty()) return facts;
   if (o.json) fmt::print("{}\n", json_text({{"verified", false}, {"checkpoints", facts}}));
@@ -130,12 +131,13 @@ void print_json(const InspectOptions& o, const ContainerReader& file, const Chec
 
 void print_text(const ContainerReader& file, const CheckpointState& state, const std::vector<TensorEntry>& tensors,
                 bool verified) {
-  fmt::print("{}\nstep         {}\nbytes        {}{}\n", printable(file.path()), state.step,
-             grouped(static_cast<std::int64_t>(file.file_size())), verified ? ", all verified" : "");
+  fmt::print("{}\nstep         {}\nbytes        {}{}\n", escape_unprintable(file.path()), state.step,
+             with_separators(static_cast<std::int64_t>(file.file_size())), verified ? ", all verified" : "");
   fmt::print("text         {} characters, {} training tokens, {} validation tokens, hash {}\n",
-             grouped(state.characters), grouped(state.train_tokens), grouped(state.val_tokens), state.corpus_hash);
+             with_separators(state.characters), with_separators(state.train_tokens), with_separators(state.val_tokens),
+             state.corpus_hash);
   fmt::print("tokenizer    {}, vocabulary of {}\nparameters   {}\n\n", load_tokenizer(state.tokenizer)->kind(),
-             state.vocab_size, grouped(parameters_of(tensors)));
+             state.vocab_size, with_separators(parameters_of(tensors)));
   for (const TensorEntry& entry : tensors) {
     fmt::print("  {:28} {:14} {}\n", entry.name, to_string(entry.shape), to_string(entry.group));
   }
@@ -145,7 +147,7 @@ void print_text(const ContainerReader& file, const CheckpointState& state, const
 int inspect(const InspectOptions& o) {
   const nlohmann::ordered_json verified = o.verify ? verify(o) : nlohmann::ordered_json();
   const bool newest = o.checkpoint.empty() && is_directory(o.path);
-  const ContainerReader file(chosen_checkpoint(o.path, newest ? "last" : o.checkpoint));
+  const ContainerReader file(choose_checkpoint(o.path, newest ? "last" : o.checkpoint));
   const CheckpointState state = read_state(file);
   const std::vector<TensorEntry> tensors = read_tensors(file);
   if (o.json) {

@@ -1,4 +1,4 @@
-// Setting a field, the presets, and the rules between fields.
+// Setting fields, the presets, and the rules that relate fields to each other.
 #include "train/config/config.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
 #include "data/text/error.h"
+#include "data/text/hash.h"
 #include "data/text/printable.h"
 #include "data/text/utf8.h"
 #include "train/config/number.h"
@@ -18,13 +19,13 @@ struct Preset {
   const char* name;
   void (*apply)(Config&);
 };
-// quickstart is what Config's own defaults say; nanoGPT's CPU quick start. baby: nanoGPT's train_shakespeare_char.
+// quickstart: the defaults of Config, which follow nanoGPT's CPU quick start. baby: nanoGPT's train_shakespeare_char.
 constexpr Preset kPresets[] = {
     {"quickstart",
      [](Config& c) {
        const Config defaults;
        for (const Field& field : fields()) {
-         if (field.kind == FieldClass::training || field.name == "max_steps") {
+         if (field.is_training() || field.name == "max_steps") {
            std::visit([&](auto member) { c.*member = defaults.*member; }, field.member);
          }
        }
@@ -46,7 +47,7 @@ constexpr Preset kPresets[] = {
 
 void check_choice(const Field& field, const std::string& value) {
   if (field.choices.empty() || std::ranges::find(field.choices, value) != field.choices.end()) return;
-  fail("{}: must be one of {}; got {}{}", field.name, fmt::join(field.choices, ", "), shortened(value),
+  fail("{}: must be one of {}; got {}{}", field.name, fmt::join(field.choices, ", "), truncate_for_message(value),
        nearest_hint(value, field.choices));
 }
 
@@ -56,13 +57,14 @@ struct SetFromText {
   std::string_view text;
 
   void operator()(std::int64_t Config::*member) const {
-    config.*member = whole_number(field.name, text, field.low, field.high);
+    config.*member = parse_integer(field.name, text, field.low, field.high);
   }
   void operator()(double Config::*member) const {
-    config.*member = decimal_number(field.name, text, field.low, field.high);
+    config.*member = parse_number(field.name, text, field.low, field.high);
   }
   void operator()(bool Config::*member) const {
-    check(text == "true" || text == "false", "{}: must be true or false; got {}", field.name, shortened(text));
+    check(text == "true" || text == "false", "{}: must be true or false; got {}", field.name,
+          truncate_for_message(text));
     config.*member = text == "true";
   }
   void operator()(std::string Config::*member) const {
@@ -96,55 +98,56 @@ void apply_preset(Config& config, const std::string& name) {
   for (const Preset& preset : kPresets) {
     if (preset.name == name) return preset.apply(config);
   }
-  fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), shortened(name),
+  fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), truncate_for_message(name),
        nearest_hint(name, preset_names()));
 }
 
-void resolve(Config& config) {
+void fill_dependent_defaults(Config& config) {
   if (config.lr_decay_steps != 0) return;
-  check(config.max_steps > 0, "lr_decay_steps: must be given where max_steps is 0: it is the horizon of the schedule");
+  check(config.max_steps > 0,
+        "lr_decay_steps: must be given if max_steps is 0, because it is the step at which the schedule ends");
   config.lr_decay_steps = config.max_steps;
 }
 
 void validate(const Config& c) {
   check(c.n_embd % c.n_head == 0, "n_embd: must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
-  check(!c.nesterov || c.momentum > 0, "nesterov: needs a momentum above 0");
+  check(!c.nesterov || c.momentum > 0,
+        "nesterov: requires momentum greater than 0; got {}; set momentum, for example to 0.9", c.momentum);
   for (std::size_t i = 0; i < c.phases.size(); ++i) {
     const Phase& phase = c.phases[i];
-    check(i == 0 || phase.start > c.phases[i - 1].start, "phases: must begin one after another; got steps {} and {}",
+    check(i == 0 || phase.start > c.phases[i - 1].start, "phases: must start in ascending order; got steps {} and {}",
           i == 0 ? 0 : c.phases[i - 1].start, phase.start);
-    check(phase.end > phase.start, "phases: must end after they begin; got steps {} to {}", phase.start, phase.end);
+    check(phase.end > phase.start, "phases: must end after they start; got steps {} to {}", phase.start, phase.end);
     check(phase.min_lr <= phase.learning_rate, "phases: min_lr must not exceed learning_rate; got {} and {}",
           phase.min_lr, phase.learning_rate);
   }
-  check(c.init_from.empty() ||
-            (c.init_from.size() == 32 && c.init_from.find_first_not_of("0123456789abcdef") == std::string::npos),
-        "init_from: must be a hash of 32 hexadecimal digits; got {}", c.init_from);
+  check(c.init_from.empty() || is_hash(c.init_from),
+        "init_from: must be a hash of 32 lower-case hexadecimal digits; got {}", truncate_for_message(c.init_from));
   check_paths(c);
 }
 
 void check_paths(const Config& c) {
-  check(!invalid_utf8(c.out), "out: must be UTF-8, as config.toml is; got {}; choose another name",
-        replace_invalid_utf8(c.out));
-  for (const std::vector<std::string>& texts : {c.include, c.exclude, {c.encoding}}) {
-    for (const std::string& text : texts) {
-      check(!invalid_utf8(text), "{}: patterns and encodings must be UTF-8, as config.toml is, which keeps them",
-            replace_invalid_utf8(text));
-    }
-  }
+  const auto check_text = [](const char* name, const std::string& text, const char* what) {
+    check(!invalid_utf8(text), "{}: must be valid UTF-8, because config.toml stores it; got {}; choose another {}",
+          name, replace_invalid_utf8(text), what);
+  };
+  check_text("out", c.out, "name");
+  check_text("encoding", c.encoding, "name");
+  for (const std::string& pattern : c.include) check_text("include", pattern, "pattern");
+  for (const std::string& pattern : c.exclude) check_text("exclude", pattern, "pattern");
   for (const std::string& source : c.corpus) {
     check<CorpusError>(!invalid_utf8(source),
-                       "{}: the path of a corpus must be UTF-8, as config.toml is, which keeps it; rename it, or give "
-                       "the text through -",
+                       "{}: the path of a corpus must be valid UTF-8, because config.toml stores it; rename it, or "
+                       "give the text on standard input with -",
                        replace_invalid_utf8(source));
   }
 }
 
-std::vector<Difference> training_differences(const Config& a, const Config& b) {
-  std::vector<Difference> list;
+std::vector<FieldDifference> training_differences(const Config& a, const Config& b) {
+  std::vector<FieldDifference> list;
   for (const Field& field : fields()) {
-    if (field.kind != FieldClass::training) continue;
+    if (!field.is_training()) continue;
     const std::string first = field_text(a, field), second = field_text(b, field);
     if (first != second) list.push_back({field.name, first, second});
   }

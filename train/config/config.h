@@ -1,5 +1,6 @@
-// The configuration: one table of fields drives flags, TOML files, help, the echo in a run directory and what a
-// checkpoint stores. Precedence: flag > file > preset > default.
+// The configuration of a run. One table of fields, fields(), is behind the command-line options, their help, TOML
+// files, the config.toml of a run directory and the configuration that a checkpoint stores. Precedence: option > file >
+// preset > default.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace maki {
 
-/// A further phase of the learning-rate schedule: from step `start` on, with a warm-up of its own, to its horizon at
-/// step `end`. The first phase is what the fields of the configuration say.
+/// A phase of the learning-rate schedule after the first: starts at step `start` with its own warm-up and ends at step
+/// `end`. The first phase is given by the fields of the configuration.
 struct Phase {
   std::int64_t start = 0, end = 0;
   double learning_rate = 0, min_lr = 0;
@@ -20,12 +21,12 @@ struct Phase {
   bool operator==(const Phase&) const = default;
 };
 
-/// The newest schema of a checkpoint's configuration, and the one that new runs use. A training field that is added
-/// later raises it by one; see Field::since and docs/formats.md.
-inline constexpr std::int64_t kSchema = 2;
+/// The newest schema of the configuration in a checkpoint, which new runs use. Adding a training field raises it by
+/// one: see Field::since and docs/formats.md.
+inline constexpr std::int64_t kConfigSchema = 2;
 
 struct Config {
-  std::int64_t schema = kSchema;  ///< of the run's checkpoints: a run keeps the schema that it began with
+  std::int64_t schema = kConfigSchema;  ///< of the run's checkpoints; a run keeps the one it began with
   // Model.
   std::string model = "gpt";
   std::int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
@@ -43,94 +44,105 @@ struct Config {
   double learning_rate = 1e-3, min_lr = 1e-4, beta1 = 0.9, beta2 = 0.99, momentum = 0, weight_decay = 0.1;
   bool nesterov = false;
   std::string schedule = "cosine";
-  std::int64_t warmup_steps = 100, lr_decay_steps = 0;  // 0: max_steps, see resolve()
+  std::int64_t warmup_steps = 100, lr_decay_steps = 0;  // 0: max_steps, see fill_dependent_defaults()
   // The run.
   std::vector<std::string> corpus, include, exclude;
   std::string encoding, out, target;
   std::int64_t max_steps = 2000, threads = 0, eval_interval = 250, eval_batches = -1, checkpoint_interval = 250,
                keep_last = 3, log_interval = 10, patience = 5, sample_interval = 250;
   bool early_stop = true;
-  // Training fields that most runs do not have, and that are written only where they are set.
-  std::vector<Phase> phases;  ///< ascending
-  std::string init_from;      ///< hash of the values that the run began with; empty: it drew its own
+  // Training fields that most runs leave empty. They are not in fields() and are written only if they are set.
+  std::vector<Phase> phases;  ///< in ascending order of `start`
+  std::string init_from;      ///< hash of the values that the run began with; empty: it drew random ones
 };
 
-/// Training fields decide what is computed, are stored in the checkpoint and are fixed for the whole run; run fields
-/// may change at every resume.
-enum class FieldClass : std::uint8_t { training, run };
+/// Training fields decide what is computed, are stored in the checkpoint and are fixed for the whole run; those of
+/// class `model` also decide what the weights mean. Run fields may change at every resume.
+enum class FieldClass : std::uint8_t { model, training, run };
 
 struct Field {
   using Member = std::variant<std::int64_t Config::*, double Config::*, bool Config::*, std::string Config::*,
                               std::vector<std::string> Config::*>;
-  std::string name;  ///< the TOML key; the flag is --name with - for _
+  std::string name;  ///< the TOML key; the option is option()
   FieldClass kind;
   Member member;
   std::string help;
-  double low = 0, high = 0;          ///< of numbers, inclusive
-  std::vector<std::string> choices;  ///< of strings; none: any
-  bool flag = true;                  ///< false: written to config.toml, but no option
-  std::int64_t since = 1;            ///< of training fields: the first schema that has it
-  std::string absent = {};  ///< as the text of a flag: what its absence means in a checkpoint of an older schema
+  double low = 0, high = 0;          ///< the range of a number, inclusive
+  std::vector<std::string> choices;  ///< the allowed values of a string; empty: any value
+  bool flag = true;                  ///< false: there is no command-line option; the field is only in TOML files
+  std::int64_t since = 1;            ///< of a training field: the first schema that contains it
+  std::string absent = {};           ///< its value in a checkpoint of an older schema, as the text of the option
 
-  std::string option() const;
+  std::string option() const;  ///< "--" and the name, with - for _
+  bool is_training() const { return kind != FieldClass::run; }
   bool is_boolean() const { return std::holds_alternative<bool Config::*>(member); }
   bool is_list() const { return std::holds_alternative<std::vector<std::string> Config::*>(member); }
 };
 
-/// All fields but `corpus`, `phases` and `init_from`, in the order they are shown.
+/// All fields except `corpus`, `phases` and `init_from`, in the order in which they are shown and written. Thread
+/// safety: may be called from any thread.
 const std::vector<Field>& fields();
-/// Throws, naming the nearest, when there is none.
+/// The names of all fields of class `model`.
+std::vector<std::string> model_field_names();
+/// The field of this name. Throws Error, which suggests the nearest name, if there is none.
 const Field& find_field(std::string_view name);
 
-/// Sets a field from the text of a flag; a list to this one entry. Throws with the rule and the value.
+/// Sets a field from the text of its option; a list becomes this one entry. Throws Error, with the rule and the value,
+/// if the value is not allowed.
 void set_field(Config& config, const Field& field, std::string_view text);
-/// Sets a list.
+/// Requires: field.is_list().
 void set_list(Config& config, const Field& field, std::vector<std::string> entries);
-/// The value as TOML: canonical, reads back to the same.
+/// The value of a field as canonical TOML, which is parsed back to the same value.
 std::string field_text(const Config& config, const Field& field);
-/// The phases as TOML, likewise.
+/// The same for the phases.
 std::string phases_text(const Config& config);
 
 void copy_field(const Field& field, const Config& from, Config& to);
 
 std::vector<std::string> preset_names();
-/// Overwrites what the preset says. Throws, naming the nearest, for an unknown one.
+/// Overwrites the fields that the preset sets. Throws Error, which suggests the nearest name, if there is no such
+/// preset.
 void apply_preset(Config& config, const std::string& name);
-/// No configuration is larger.
-inline constexpr std::size_t kMostConfigBytes = std::size_t{64} << 10;
-/// Overwrites what the TOML text says; `name` is for messages. Unknown keys are errors, and so is a text that is too
-/// large or that could be nested too deeply.
+/// The size limit of a configuration in TOML. apply_toml() refuses larger ones, and to_toml() writes none.
+inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
+/// Overwrites the fields that the TOML text sets; `name` is the name of the text in messages. Throws Error, naming the
+/// line, unless the text is valid TOML with known keys and allowed values, and Error if it has more than
+/// kMaxConfigBytes bytes or so many dots that its tables might be nested too deeply for the parser.
 void apply_toml(Config& config, std::string_view text, const std::string& name);
 
-/// Fills in what defaults to another field (lr_decay_steps).
-void resolve(Config& config);
-/// The rules between fields, and check_paths(). Throws.
+/// Sets the fields whose default is the value of another field (lr_decay_steps = max_steps). Throws Error if both are
+/// 0.
+void fill_dependent_defaults(Config& config);
+/// Throws Error unless the values of the fields are consistent with each other, and whatever check_paths() throws. (The
+/// range of each single value was checked when it was set.)
 void validate(const Config& config);
-/// Throws unless every path is UTF-8: TOML can hold no other. CorpusError for that of a corpus.
+/// Throws unless all paths, patterns and the encoding are valid UTF-8, because TOML cannot represent other text:
+/// CorpusError for the path of a corpus, Error for the others.
 void check_paths(const Config& config);
 
-/// config.toml: every field with its help. check_paths() first. Throws where the list of sources makes it too large to
-/// be read again.
+/// The content of config.toml: every field, with its help as a comment. Throws what check_paths() throws, and Error if
+/// the list of sources makes the text too large to be read again.
 std::string to_toml(const Config& config);
-/// The training fields alone, one line each, in the canonical form of `config.schema`: what a checkpoint stores. Schema
-/// 1 has no `schema` line; a field is written only in the schemas that have it.
+/// The configuration that a checkpoint stores: the training fields alone, one line each, in the canonical form of
+/// `config.schema`. A field is written only in the schemas that contain it. Schema 1 has no line `schema`.
 std::string training_toml(const Config& config);
-/// Reads what training_toml() wrote, under this schema or an older one. Throws CheckpointError where the schema is
-/// newer than this build, Error where the text is not in canonical form.
+/// Parses what training_toml() wrote, in any schema up to kConfigSchema. Throws CheckpointError if the schema is newer,
+/// and Error if the text is not in canonical form.
 Config read_training_toml(std::string_view text);
 
-/// The phases that a checkpoint of this step records: those that have begun before it. A phase that is added later
-/// therefore changes no byte of the checkpoints up to its start.
+/// The phases that a checkpoint of this step records: those that start before it. Adding a phase therefore changes no
+/// byte of the checkpoints up to its start.
 std::vector<Phase> phases_before(const Config& config, std::int64_t step);
-/// The last phase; the first is what the fields say.
+/// The last phase of the schedule, which is the first one, given by the fields, if `phases` is empty.
 Phase last_phase(const Config& config);
-/// Does the schedule come to an end, at the last phase's? constant and inverse_sqrt do not.
+/// Whether the learning rate stops changing at the end of the last phase; `constant` and `inverse_sqrt` have no such
+/// end.
 bool schedule_ends(const Config& config);
 
-struct Difference {
+struct FieldDifference {
   std::string name, first, second;
 };
-/// Training fields in which two configurations differ.
-std::vector<Difference> training_differences(const Config& a, const Config& b);
+/// The training fields in which two configurations differ, with both values as TOML (init_from without quotes).
+std::vector<FieldDifference> training_differences(const Config& a, const Config& b);
 
 }  // namespace maki

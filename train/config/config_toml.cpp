@@ -1,4 +1,5 @@
-// The configuration as TOML: config.toml, files of the user, and the canonical form that a checkpoint stores.
+// The configuration as TOML: config.toml, the files that --config reads, and the canonical form that a checkpoint
+// stores.
 #include <algorithm>
 #include <fmt/ranges.h>
 #include <sstream>
@@ -7,12 +8,22 @@
 #include "autograd/core/check.h"
 #include "data/text/printable.h"
 #include "train/config/config.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
+#include "train/config/number.h"
 
 namespace maki {
 namespace {
 
-// A TOML value as the text a flag would have; throws where its type does not fit the field.
+// A value as it is shown in a message.
+std::string display_text(const toml::node& node) {
+  if (node.is_array()) return "a list";
+  if (node.is_table()) return "a table";
+  std::ostringstream out;
+  out << toml::toml_formatter(node);
+  return truncate_for_message(out.str());
+}
+
+// A TOML value as the text that the option of the field would have. Throws if its type is not that of the field.
 std::string toml_text(const Field& field, const toml::node& node) {
   const bool wants_string = std::holds_alternative<std::string Config::*>(field.member);
   if (const auto* string = node.as_string(); string != nullptr && wants_string) return string->get();
@@ -23,31 +34,30 @@ std::string toml_text(const Field& field, const toml::node& node) {
     return fmt::format("{}", integer->get());
   if (const auto* real = node.as_floating_point(); real != nullptr && wants_number) {
     const bool wants_whole = std::holds_alternative<std::int64_t Config::*>(field.member);
-    check(!wants_whole, "{}: must be a whole number; got the decimal {}", field.name, real->get());
+    check(!wants_whole, "{}: must be a whole number; got {}", field.name, display_text(node));
     return fmt::format("{}", real->get());
   }
-  fail("{}: must be {}", field.name,
-       wants_string         ? "a string in quotes"
-       : field.is_boolean() ? "true or false"
-                            : "a number");
+  const char* const type = wants_string ? "a string in quotes" : field.is_boolean() ? "true or false" : "a number";
+  fail("{}: must be {}; got {}", field.name, type, display_text(node));
 }
 
 std::vector<std::string> string_list(std::string_view name, const toml::node& node) {
   std::vector<std::string> entries;
   const toml::array* const list = node.as_array();
-  check(list != nullptr, "{}: must be a list of strings", name);
+  check(list != nullptr, "{}: must be a list of strings; got {}", name, display_text(node));
   for (const toml::node& entry : *list) {
-    check(entry.is_string(), "{}: must be a list of strings", name);
+    check(entry.is_string(), "{}: must be a list of strings; got the entry {}", name, display_text(entry));
     entries.push_back(entry.as_string()->get());
   }
   return entries;
 }
 
-// toml++ destroys nested tables by recursion, which takes about 300 bytes of stack for each dot of a key. Only a parser
-// knows which dots belong to keys, and keys of tables inside arrays add up; so all dots of the text are counted.
-constexpr std::int64_t kMostDots = 2048;
+// A dotted key nests tables, and toml++ destroys nested tables recursively, which takes about 300 bytes of stack for
+// each dot. Only a parser can tell which dots belong to keys, and the keys of tables inside arrays add up, so all dots
+// of a text are counted before it is parsed.
+constexpr std::int64_t kMaxDots = 2048;
 
-std::int64_t dots_in(std::string_view text) { return std::ranges::count(text, '.'); }
+std::int64_t count_dots(std::string_view text) { return std::ranges::count(text, '.'); }
 
 std::string quoted(const std::string& text) {
   std::ostringstream out;
@@ -62,7 +72,10 @@ std::string number_text(double value) {
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
-// The values of a phase have the names of the fields that they replace, and obey the same rules.
+constexpr const char* kPhaseKeys[] = {"start", "end", "learning_rate", "min_lr", "warmup_steps"};
+
+// The keys learning_rate, min_lr and warmup_steps of a phase are named after the fields that they replace; the same
+// limits apply.
 Phase read_phase(const toml::table& table) {
   Config values;
   Phase phase;
@@ -70,15 +83,19 @@ Phase read_phase(const toml::table& table) {
     const std::string_view word = key.str();
     if (word == "start" || word == "end") {
       const toml::value<std::int64_t>* const step = node.as_integer();
-      check(step != nullptr && step->get() >= 0 && step->get() <= 1'000'000'000, "{}: must be a step", word);
-      (word == "start" ? phase.start : phase.end) = step->get();
+      check(step != nullptr, "{}: must be a whole number; got {}", word, display_text(node));
+      (word == "start" ? phase.start : phase.end) = parse_integer(word, fmt::format("{}", step->get()), 0, kMaxCount);
       continue;
     }
-    check(word == "learning_rate" || word == "min_lr" || word == "warmup_steps", "phases: have no {}", word);
+    check(std::ranges::find(kPhaseKeys, word) != std::end(kPhaseKeys), "phases: unknown key {}; the keys are {}",
+          truncate_for_message(word), fmt::join(kPhaseKeys, ", "));
     const Field& field = find_field(word);
     set_field(values, field, toml_text(field, node));
   }
-  check(table.size() == 5, "phases: have start, end, learning_rate, min_lr and warmup_steps each");
+  for (const char* const key : kPhaseKeys) {
+    check(table.contains(key), "phases: every phase must have the keys {}; got one without {}",
+          fmt::join(kPhaseKeys, ", "), key);
+  }
   phase.learning_rate = values.learning_rate;
   phase.min_lr = values.min_lr;
   phase.warmup_steps = values.warmup_steps;
@@ -87,17 +104,17 @@ Phase read_phase(const toml::table& table) {
 
 std::vector<Phase> read_phases(const toml::node& node) {
   const toml::array* const list = node.as_array();
-  check(list != nullptr, "phases: must be a list of tables");
+  check(list != nullptr, "phases: must be a list of tables; got {}", display_text(node));
   std::vector<Phase> phases;
   for (const toml::node& entry : *list) {
-    check(entry.is_table(), "phases: must be a list of tables");
+    check(entry.is_table(), "phases: must be a list of tables; got the entry {}", display_text(entry));
     phases.push_back(read_phase(*entry.as_table()));
   }
   return phases;
 }
 
-// Fields that are written only where they are set.
-std::string rare_fields(const Config& config) {
+// The lines of the fields that are written only if they are set.
+std::string optional_lines(const Config& config) {
   std::string text;
   if (!config.init_from.empty()) text += fmt::format("init_from = {}\n", quoted(config.init_from));
   if (!config.phases.empty()) text += fmt::format("phases = {}\n", phases_text(config));
@@ -111,13 +128,14 @@ std::string quoted_list(const std::vector<std::string>& entries) {
 }
 
 toml::table parse(std::string_view text, const std::string& name) {
-  check(text.size() <= kMostConfigBytes, "{}: has {} bytes; a configuration has at most {}", name, text.size(),
-        kMostConfigBytes);
-  check(dots_in(text) <= kMostDots, "{}: has {} dots; a configuration has at most {}", name, dots_in(text), kMostDots);
+  check(text.size() <= kMaxConfigBytes, "{}: must have at most {} bytes; got {}", name, kMaxConfigBytes, text.size());
+  check(count_dots(text) <= kMaxDots,
+        "{}: must have at most {} dots; got {}; shorten its `corpus` list to the directory that holds the files", name,
+        kMaxDots, count_dots(text));
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
-    fail("{}: line {}: {}", name, error.source().begin.line, shortened(error.description(), 400));
+    fail("{}: line {}: {}", name, error.source().begin.line, truncate_for_message(error.description(), 400));
   }
 }
 
@@ -127,7 +145,7 @@ void apply_entry(Config& config, std::string_view key, const toml::node& node) {
   } else if (key == "phases") {
     config.phases = read_phases(node);
   } else if (key == "init_from") {
-    check(node.is_string(), "init_from: must be a string in quotes");
+    check(node.is_string(), "init_from: must be a string in quotes; got {}", display_text(node));
     config.init_from = node.as_string()->get();
   } else if (const Field& field = find_field(key); field.is_list()) {
     set_list(config, field, string_list(key, node));
@@ -146,18 +164,18 @@ void apply_table(Config& config, const toml::table& table, const std::string& na
   }
 }
 
-// Takes the line `schema` out of the table. Schema 1 has none.
+// Removes the key `schema` from the table and returns its value. Schema 1 has no such key.
 std::int64_t take_schema(toml::table& table) {
   const toml::node* const node = table.get("schema");
   if (node == nullptr) return 1;
   const toml::value<std::int64_t>* const number = node->as_integer();
-  check(number != nullptr && number->get() >= 1, "its configuration: schema must be a whole number from 1 on");
+  check(number != nullptr && number->get() >= 1,
+        "its configuration: schema must be a whole number of at least 1; got {}", display_text(*node));
   const std::int64_t schema = number->get();
-  check<CheckpointError>(
-      schema <= kSchema,
-      "its configuration has schema {}; this version of maki reads schemas up to {}; use the version "
-      "that wrote it, or a newer one",
-      schema, kSchema);
+  check<CheckpointError>(schema <= kConfigSchema,
+                         "its configuration has schema {}, but this version of maki reads schemas up to {}; use the "
+                         "version that wrote it, or a newer one",
+                         schema, kConfigSchema);
   table.erase("schema");
   return schema;
 }
@@ -204,22 +222,21 @@ std::string to_toml(const Config& config) {
     text += fmt::format("{} = {}  # {}{}\n", field.name, field_text(config, field),
                         field.kind == FieldClass::run ? "run: " : "", field.help);
   }
-  text += rare_fields(config);
-  check(
-      text.size() <= kMostConfigBytes && dots_in(text) <= kMostDots,
-      "corpus: the paths of {} sources are too much for config.toml, which has at most {} bytes; give a directory that "
-      "holds them",
-      config.corpus.size(), kMostConfigBytes);
+  text += optional_lines(config);
+  check(text.size() <= kMaxConfigBytes && count_dots(text) <= kMaxDots,
+        "corpus: the paths of {} sources are too long for config.toml, which must have at most {} bytes and {} dots; "
+        "give the directory that holds them",
+        config.corpus.size(), kMaxConfigBytes, kMaxDots);
   return text;
 }
 
 std::string training_toml(const Config& config) {
   std::string text = config.schema == 1 ? "" : fmt::format("schema = {}\n", config.schema);
   for (const Field& field : fields()) {
-    if (field.kind == FieldClass::training && field.since <= config.schema)
+    if (field.is_training() && field.since <= config.schema)
       text += fmt::format("{} = {}\n", field.name, field_text(config, field));
   }
-  return text + rare_fields(config);
+  return text + optional_lines(config);
 }
 
 Config read_training_toml(std::string_view text) {

@@ -14,18 +14,20 @@ Number parse(std::string_view name, std::string_view text, Number low, Number hi
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
-  check(whole && std::isfinite(static_cast<double>(value)), "{}: must be {}; got {}", name, what, shortened(text));
-  check(value >= low && value <= high, "{}: must be between {} and {}; got {}", name, low, high, shortened(text));
+  check(whole && std::isfinite(static_cast<double>(value)), "{}: must be {}; got {}", name, what,
+        truncate_for_message(text));
+  check(value >= low && value <= high, "{}: must be between {} and {}; got {}", name, low, high,
+        truncate_for_message(text));
   return value;
 }
 
 }  // namespace
 
-std::int64_t whole_number(std::string_view name, std::string_view text, double low, double high) {
+std::int64_t parse_integer(std::string_view name, std::string_view text, double low, double high) {
   return parse(name, text, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high), "a whole number");
 }
 
-double decimal_number(std::string_view name, std::string_view text, double low, double high) {
+double parse_number(std::string_view name, std::string_view text, double low, double high) {
   return parse(name, text, low, high, "a finite decimal number");
 }
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "nn/models/gpt.h"
+#include "train/config/models.h"
 #include "train/loop/trainer.h"
 
 namespace maki {
@@ -56,27 +56,18 @@ std::optional<std::int64_t> left_in_group(const std::string& root, const GroupFi
 }  // namespace
 
 MemoryNeed memory_needed(const Config& c, std::int64_t vocab_size) {
-  const GptConfig shape = gpt_config(c, vocab_size);
-  ParameterStore planned(c.dtype == "float64" ? DType::float64 : DType::float32);
-  const Gpt model(Scope(planned), shape);
-  planned.lay_out();
+  ParameterStore planned(dtype_named(c.dtype));
+  const std::unique_ptr<Model> model = make_model(c, vocab_size, Scope(planned));
+  planned.assign_offsets();
   const std::int64_t size = size_of(planned.dtype()), trainable = planned.trainable().size() * size;
   MemoryNeed need;
   need.parameters = planned.numel();
-  need.values = planned.range(Group::frozen).end * size;
+  need.values = planned.range(ParamGroup::frozen).end * size;
   // With gradient accumulation, GradientTree keeps the sums of 1, 2, 4, … consecutive micro-batches.
   const std::int64_t buffers = c.grad_accum == 1 ? 1 : 1 + std::bit_width(static_cast<std::uint64_t>(c.grad_accum));
   need.gradients = buffers * trainable;
   need.moments = static_cast<std::int64_t>(moment_names(optimizer_options(c)).size()) * trainable;
-  // Elements saved per token and block: two norms (2C), the packed q, k and v (3C), attention (C), the hidden layer and
-  // its derivative (8C), two residual sums (2C), one statistic per head and two per norm. Outside the blocks: embedding
-  // and final norm (2C). Alive at the same time in backward: the gradients of a hidden layer before and after its
-  // activation (8C), and of the residual stream (C).
-  const std::int64_t width = c.n_embd, saved = c.n_layer * (16 * width + c.n_head + 4) + 2 * width, passing = 9 * width;
-  const std::int64_t tokens = c.batch_size * c.block_size;
-  // Larger logits are computed in chunks (ops/loss.cpp).
-  const std::int64_t logits = std::min<std::int64_t>(tokens * vocab_size * size, std::int64_t{64} << 20);
-  need.activations = tokens * (saved + passing) * size + logits;
+  need.activations = model->activation_bytes(c.batch_size, c.block_size);
   return need;
 }
 
@@ -97,7 +88,7 @@ std::optional<std::int64_t> available_memory(const std::string& root) {
   return least;
 }
 
-std::string bytes_text(std::int64_t bytes) {
+std::string format_bytes(std::int64_t bytes) {
   const auto number = static_cast<double>(bytes);
   if (bytes >= 1'000'000'000) return fmt::format("{:.1f} GB", number / 1e9);
   if (bytes >= 1'000'000) return fmt::format("{:.0f} MB", number / 1e6);

@@ -27,6 +27,6 @@ MemoryNeed memory_needed(const Config& config, std::int64_t vocab_size);
 std::optional<std::int64_t> available_memory(const std::string& root = "");
 
 /// A size for display, in powers of ten: "1.5 GB", "320 MB", "5 kB".
-std::string bytes_text(std::int64_t bytes);
+std::string format_bytes(std::int64_t bytes);
 
 }  // namespace maki

@@ -4,6 +4,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/tape.h"
+#include "data/dataset/batch.h"
 
 namespace maki {
 namespace {
@@ -20,15 +21,17 @@ struct LossSum {
   MeanLoss mean() const { return {sum / static_cast<double>(targets), targets}; }
 };
 
-LossSum batch_loss(const Gpt& model, const EvalBatches& batches, std::int64_t block_size, std::int64_t batch) {
-  Tensor ids = empty({batches.rows(batch), block_size}, DType::int32), wanted = empty_like(ids);
-  const std::int64_t targets = batches.fill(batch, ids.values<std::int32_t>(), wanted.values<std::int32_t>());
-  return {model.loss(ids, wanted, {.ignored = kIgnoredTarget, .sum = true}).item(), targets};
+LossSum batch_loss(const Model& model, const Task& task, Part part, std::int64_t i) {
+  Batch batch;
+  task.fill_eval(part, i, batch);
+  return {model.loss(batch, {.ignored = kIgnoredTarget, .sum = true}).item(), batch.target_count};
 }
 
 }  // namespace
 
-std::int64_t batches_taken(std::int64_t most, std::int64_t count) { return most > 0 ? std::min(most, count) : count; }
+std::int64_t sampled_batch_count(std::int64_t most, std::int64_t count) {
+  return most > 0 ? std::min(most, count) : count;
+}
 
 // floor((2i + 1) · count / (2 · taken)), without forming the product, which can exceed 64 bits.
 std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count) {
@@ -38,32 +41,32 @@ std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count
   return i * quotient + (quotient * taken + (2 * i + 1) * remainder) / (2 * taken);
 }
 
-std::optional<MeanLoss> mean_loss(const Gpt& model, const EvalBatches& batches, std::int64_t block_size,
-                                  std::int64_t most, const std::function<bool()>& stop) {
-  const std::int64_t count = batches.count(), taken = batches_taken(most, count);
+std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part part, std::int64_t most,
+                                  const std::function<bool()>& stop) {
+  const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
   const AsRecorded rounding;
   LossSum sum;
   for (std::int64_t i = 0; i < taken; ++i) {
     if (stop && stop()) return std::nullopt;
-    sum.add(batch_loss(model, batches, block_size, spread_index(i, taken, count)));
+    sum.add(batch_loss(model, task, part, spread_index(i, taken, count)));
   }
   return sum.mean();
 }
 
-std::optional<WholeLoss> whole_loss(const Gpt& model, const EvalBatches& batches, std::int64_t block_size,
-                                    std::int64_t most, const std::function<bool()>& stop) {
-  const std::int64_t count = batches.count(), taken = batches_taken(most, count);
+std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, const Task& task, Part part,
+                                                        std::int64_t most, const std::function<bool()>& stop) {
+  const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
   const AsRecorded rounding;
   LossSum whole, sample;
   for (std::int64_t batch = 0, i = 0; batch < count; ++batch) {
     if (stop && stop()) return std::nullopt;
-    const LossSum loss = batch_loss(model, batches, block_size, batch);
+    const LossSum loss = batch_loss(model, task, part, batch);
     whole.add(loss);
     if (i == taken || batch != spread_index(i, taken, count)) continue;
     sample.add(loss);
     ++i;
   }
-  return WholeLoss{whole.mean(), sample.mean()};
+  return FullAndSampledLoss{whole.mean(), sample.mean()};
 }
 
 }  // namespace maki

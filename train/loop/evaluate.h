@@ -5,8 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "data/dataset/batch.h"
-#include "nn/models/gpt.h"
+#include "train/loop/task.h"
 
 namespace maki {
 
@@ -16,23 +15,23 @@ struct MeanLoss {
 };
 
 /// How many of `count` batches an evaluation covers that is limited to `most` batches (0: no limit).
-std::int64_t batches_taken(std::int64_t most, std::int64_t count);
+std::int64_t sampled_batch_count(std::int64_t most, std::int64_t count);
 /// The index of the i-th of `taken` batches spread evenly over `count` batches: the middle one of the i-th of `taken`
 /// equal parts. Indices ascend, and are the identity if taken == count, so every evaluation of a text covers the same
 /// batches. Requires 0 <= i < taken <= count; throws Error otherwise.
 std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count);
 
-/// The mean loss over at most `most` batches (0: all), spread evenly over the text, without recording on a tape. `stop`
-/// may be empty; it is called before each batch, and once it returns true the result is nullopt.
-std::optional<MeanLoss> mean_loss(const Gpt& model, const EvalBatches& batches, std::int64_t block_size,
-                                  std::int64_t most, const std::function<bool()>& stop);
+/// The mean loss over at most `most` batches of a part (0: all), spread evenly over it, without recording on a tape.
+/// `stop` may be empty; it is called before each batch, and once it returns true the result is nullopt.
+std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part part, std::int64_t most,
+                                  const std::function<bool()>& stop);
 
 /// Mean losses over the whole text, and over the batches that mean_loss() would cover.
-struct WholeLoss {
+struct FullAndSampledLoss {
   MeanLoss whole, sample;
 };
 /// Computes both in one pass, with the same bits as two calls of mean_loss(). `most` and `stop` as there.
-std::optional<WholeLoss> whole_loss(const Gpt& model, const EvalBatches& batches, std::int64_t block_size,
-                                    std::int64_t most, const std::function<bool()>& stop);
+std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, const Task& task, Part part,
+                                                        std::int64_t most, const std::function<bool()>& stop);
 
 }  // namespace maki

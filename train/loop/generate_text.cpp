@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "data/text/utf8.h"
-#include "nn/generate/kv_cache.h"
 
 namespace maki {
 namespace {
@@ -53,8 +52,6 @@ class TextWriter {
   std::string held_;
 };
 
-Tensor ids_tensor(std::span<const std::int32_t> ids) { return tensor(ids, {1, static_cast<std::int64_t>(ids.size())}); }
-
 }  // namespace
 
 const char* to_string(TextEnd end) {
@@ -71,46 +68,30 @@ const char* to_string(TextEnd end) {
   return "interrupt";
 }
 
-std::vector<std::int32_t> start_of_text(const Tokenizer& tokenizer) {
+std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer) {
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
     if (tokenizer.bytes(id) == "\n") return {id};
   }
   return {0};
 }
 
-GeneratedText generate_text(const Gpt& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
+GeneratedText generate_text(const Generator& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
                             const TextOptions& options, std::uint64_t sample,
                             const std::function<void(std::string_view)>& write,
                             const std::function<bool()>& interrupted) {
-  const std::int64_t block_size = model.config.block_size;
-  Sampler sampler(options.sampling);
   TextWriter writer(options.stop, write);
-  KvCache cache = model.make_cache(1);
-  // `ids` is what the model reads next, `window` everything that it has read since the cache was last empty.
-  const auto read = prompt.last(std::min(prompt.size(), static_cast<std::size_t>(block_size)));
-  std::vector<std::int32_t> ids(read.begin(), read.end()), window;
-  GeneratedText text;
-  for (; text.tokens < options.max_tokens; ++text.tokens) {
-    if (interrupted && interrupted()) {
-      text.end = TextEnd::interrupt;
-      break;
+  TextEnd stopped = TextEnd::length;
+  const Generated generated = generate(model, prompt, options.generate, sample, [&](std::int32_t token) {
+    if (!writer.push(tokenizer.bytes(token))) {
+      stopped = TextEnd::stop_string;
+    } else if (interrupted && interrupted()) {
+      stopped = TextEnd::interrupt;
     }
-    window.insert(window.end(), ids.begin(), ids.end());
-    if (static_cast<std::int64_t>(window.size()) > block_size) {
-      if (!options.recompute) {
-        text.end = TextEnd::window;
-        break;
-      }
-      window.erase(window.begin(), window.end() - std::max<std::int64_t>(1, block_size / 2));
-      cache.clear();
-      ids = window;
-    }
-    const Tensor logits = model.next_logits(ids_tensor(ids), cache);
-    ids = {sampler(logits, sample, static_cast<std::uint64_t>(text.tokens))};
-    if (!writer.push(tokenizer.bytes(ids.front()))) return {text.tokens + 1, TextEnd::stop_string};
-  }
+    return stopped == TextEnd::length;
+  });
+  if (stopped == TextEnd::stop_string) return {generated.tokens, stopped};
   writer.finish();
-  return text;
+  return {generated.tokens, generated.reason == StopReason::context_full ? TextEnd::window : stopped};
 }
 
 }  // namespace maki

@@ -9,20 +9,17 @@
 #include <vector>
 
 #include "data/tokenizer/tokenizer.h"
-#include "nn/models/gpt.h"
-#include "nn/generate/sampler.h"
+#include "nn/generate/generate.h"
 
 namespace maki {
 
 struct TextOptions {
-  std::int64_t max_tokens = 200;
-  Sampling sampling;
+  GenerateOptions generate;
   std::vector<std::string> stop;  ///< the text ends before the first of these
-  bool recompute = true;          ///< when the context window is full, continue from its second half; false: end there
 };
 
-/// Why a text ended: max_tokens were drawn, a stop string was reached, the context window was full (without recompute),
-/// or `interrupted` returned true.
+/// Why a text ended: max_tokens were drawn, a stop string was reached, the context was full (and does not slide), or
+/// `interrupted` returned true.
 enum class TextEnd : std::uint8_t { length, stop_string, window, interrupt };
 /// "length", "stop string", "window" or "interrupt".
 const char* to_string(TextEnd end);
@@ -33,13 +30,13 @@ struct GeneratedText {
 };
 
 /// The ids that a text without a prompt starts from: a newline if the vocabulary has one, else id 0.
-std::vector<std::int32_t> start_of_text(const Tokenizer& tokenizer);
+std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer);
 
-/// Continues `prompt` (ids), of which the model reads the last block_size tokens. Requires: `prompt` is not empty.
-/// `write` receives the new text in pieces of whole characters, as soon as they cannot be part of a stop string. The
-/// text is a function of (model, prompt, options, `sample`). `interrupted` is called before every token and ends the
-/// text by returning true. Throws BadLogits, and what `write` throws.
-GeneratedText generate_text(const Gpt& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
+/// Continues `prompt` (ids), of which the model reads the last ones that fit its context. Requires: `prompt` is not
+/// empty. `write` receives the new text in pieces of whole characters, as soon as they cannot be part of a stop string.
+/// The text is a function of (model, prompt, options, `sample`). `interrupted` is called after every token and ends the
+/// text by returning true. Throws BadLogitsError, and what `write` throws.
+GeneratedText generate_text(const Generator& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
                             const TextOptions& options, std::uint64_t sample,
                             const std::function<void(std::string_view)>& write,
                             const std::function<bool()>& interrupted = {});

@@ -3,21 +3,21 @@
 #include <algorithm>
 
 #include "autograd/ops.h"
-#include "train/run/error.h"
-#include "train/loop/progress.h"
-#include "train/run/run_directory.h"
+#include "train/config/error.h"
+#include "train/config/models.h"
 #include "train/loop/trainer.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
 
-DType dtype_named(const std::string& name) { return name == "float64" ? DType::float64 : DType::float32; }
-
-// Lays out the parameters of the model that a checkpoint's configuration describes (names, shapes, offsets), without
-// allocating memory for them.
-void plan(ParameterStore& store, const CheckpointState& state) {
-  const Gpt model(Scope(store), gpt_config(state.config, state.vocab_size));
-  store.lay_out();
+// check_model(), which leaves in `planned` the layout of the model's parameters (names, shapes, offsets). No memory is
+// allocated for them.
+void check_layout(const ContainerReader& file, const CheckpointState& state, ParameterStore& planned) {
+  check_sections(file, optimizer_options(state.config));
+  const auto model = make_model(state.config, state.vocab_size, Scope(planned));
+  planned.assign_offsets();
+  check_tensors(file, planned);
 }
 
 // The state in the file, after check_model().
@@ -30,21 +30,17 @@ CheckpointState read_checked_state(const ContainerReader& file) {
 }  // namespace
 
 void check_model(const ContainerReader& file, const CheckpointState& state) {
-  check_sections(file, optimizer_options(state.config));
   ParameterStore planned(dtype_named(state.config.dtype));
-  plan(planned, state);
-  check_tensors(file, planned);
+  check_layout(file, state, planned);
 }
 
 CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
   const ContainerReader file(path, fs);
   file.verify();
   CheckpointState state = read_state(file);
-  const OptimizerOptions optimizer = optimizer_options(state.config);
-  check_sections(file, optimizer);
   ParameterStore planned(dtype_named(state.config.dtype));
-  plan(planned, state);
-  check_tensors(file, planned);
+  check_layout(file, state, planned);
+  const OptimizerOptions optimizer = optimizer_options(state.config);
   check_moments(file, planned, optimizer);
   check_numbers(file, planned.dtype(), optimizer);
   return state;
@@ -52,15 +48,8 @@ CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
 
 void verify_checkpoint(const RunDirectory& run, const std::string& path) {
   const std::int64_t step = check_resumable(path, run.file_system()).step;
-  check<LostFile>(run.checkpoint_file(step) == path, "{}: contains the state of step {}, not of the step in its name",
-                  path, step);
-}
-
-std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice) {
-  std::vector<std::string> notes;
-  std::string path = choose_checkpoint(run_or_file, choice, notes);
-  for (const std::string& note : notes) to_stderr("{}\n", note);
-  return path;
+  check<CorruptFile>(run.checkpoint_file(step) == path,
+                     "{}: contains the state of step {}, not of the step in its name", path, step);
 }
 
 LoadedModel::LoadedModel(const std::string& file, const std::string& dtype)
@@ -71,16 +60,16 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
       state(read_checked_state(file)),
       tokenizer(load_tokenizer(state.tokenizer)),
       store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
-      model(Scope(store), gpt_config(state.config, state.vocab_size)) {
-  store.seal_undrawn();
+      model(make_model(state.config, state.vocab_size, Scope(store))) {
+  store.seal_uninitialized();
   if (dtype.empty() || dtype == state.config.dtype) {
     load_values(file, store);
     return;
   }
   // Another type: loaded as it was written, then converted parameter by parameter, because the padding differs.
   ParameterStore written(dtype_named(state.config.dtype));
-  const Gpt same(Scope(written), gpt_config(state.config, state.vocab_size));
-  written.seal_undrawn();
+  const auto same = make_model(state.config, state.vocab_size, Scope(written));
+  written.seal_uninitialized();
   load_values(file, written);
   for (std::size_t i = 0; i < written.parameters().size(); ++i) {
     const Tensor converted = convert(written.parameters()[i]->value(), store.dtype());
@@ -88,7 +77,13 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
       std::ranges::copy(converted.values<T>(), store.values().data<T>() + store.parameters()[i]->offset());
     });
   }
-  store.touch();
+  store.mark_changed();
+}
+
+const Generator& LoadedModel::generator() const {
+  const auto* const generator = dynamic_cast<const Generator*>(model.get());
+  check(generator != nullptr, "{}: is a model of kind {}, which does not generate", path, model->kind());
+  return *generator;
 }
 
 }  // namespace maki

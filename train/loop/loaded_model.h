@@ -4,22 +4,19 @@
 #include <memory>
 #include <string>
 
-#include "nn/models/gpt.h"
+#include "nn/model.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
 
-/// choose_checkpoint(), with its notes printed to stderr.
-std::string chosen_checkpoint(const std::string& run_or_file, const std::string& choice);
-
-/// Throws LostFile unless the sections and tensors of the file are those of the model and optimizer that its
+/// Throws CorruptFile unless the sections and tensors of the file are those of the model and optimizer that its
 /// configuration describes. Allocates no memory for the model.
 void check_model(const ContainerReader& file, const CheckpointState& state);
-/// Returns the state in the file. Throws LostFile unless training can resume from it: every byte passes its checksum;
-/// configuration, tokenizer, tensors and moments are consistent; and all numbers are finite. Throws CheckpointError if
-/// the file cannot be read, so that nothing is known about it.
-CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix());
+/// Returns the state in the file. Throws CorruptFile unless training can resume from it: every byte passes its
+/// checksum; configuration, tokenizer, tensors and moments are consistent; and all numbers are finite. Throws
+/// CheckpointError if the file cannot be read, so that nothing is known about it.
+CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix_file_system());
 /// The same for a checkpoint of a run, whose step must also be the one in its file name.
 void verify_checkpoint(const RunDirectory& run, const std::string& path);
 
@@ -32,7 +29,10 @@ struct LoadedModel {
   CheckpointState state;
   std::shared_ptr<const Tokenizer> tokenizer;
   ParameterStore store;
-  Gpt model;
+  std::unique_ptr<Model> model;
+
+  /// The model, to generate with. Throws Error for a kind of model that does not generate.
+  const Generator& generator() const;
 
  private:
   LoadedModel(const ContainerReader& file, const std::string& dtype);

@@ -1,5 +1,5 @@
-// A training session: the loop around the trainer that evaluates, saves checkpoints, logs and shows progress. It can be
-// interrupted at any time.
+// A training session: the loop around the trainer that evaluates, saves checkpoints and reports to listeners. It can be
+// interrupted at any time, and prints nothing.
 #pragma once
 
 #include <chrono>
@@ -7,64 +7,75 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
-#include "train/run/checkpoint.h"
-#include "train/run/metrics.h"
-#include "train/loop/progress.h"
-#include "train/run/run_directory.h"
+#include "train/loop/best_checkpoint.h"
 #include "train/loop/trainer.h"
+#include "train/run/checkpoint.h"
+#include "train/run/listener.h"
+#include "train/run/metrics.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
+
+/// How a session ended. `already_ended`: the run had been stopped early before, and nothing was done.
+enum class SessionEnd : std::uint8_t { finished, already_ended, interrupted };
+
+/// What asks a session to stop. Both may be empty.
+struct StopRequest {
+  /// Asked between micro-batches and batches; true: save the state and end.
+  std::function<bool()> requested;
+  /// Asked after that state is saved: may it be evaluated first? A user at the keyboard can wait for it; a system that
+  /// shuts down cannot.
+  std::function<bool()> may_evaluate;
+};
 
 class Session {
  public:
   /// Requires: the trainer has the state of the step to continue from, and the run directory exists and is locked. All
-  /// arguments outlive the session. Throws CheckpointError if the run directory cannot be read or written, and Diverged
-  /// if the best checkpoint, measured again, has a loss that is not finite.
-  Session(const Config& config, const Dataset& data, Trainer& trainer, const RunDirectory& run);
+  /// arguments outlive the session. Throws CheckpointError if the run directory cannot be read or written, and
+  /// DivergedError if the best checkpoint, measured again, has a loss that is not finite.
+  Session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionListener& listener,
+          StopRequest stop = {});
 
-  /// Trains up to max_steps, or until early stopping. Returns 0, or the exit code of the interrupt after saving the
-  /// state. Throws CheckpointError if something cannot be saved, and Diverged, naming the last good checkpoint and the
-  /// command that returns to it. A state that is not finite is never saved.
-  int train();
+  /// Trains up to max_steps, until early stopping, or until the stop request, and saves the state. Throws
+  /// CheckpointError if something cannot be saved, and DivergedError; a state that is not finite is never saved.
+  SessionEnd train();
 
  private:
-  bool has(std::int64_t step) const;
+  using Clock = std::chrono::steady_clock;
+
+  void report(const std::function<void(SessionListener&)>& event);
+  void note(const std::string& sentence);
+  bool has_intact_checkpoint(std::int64_t step) const;
   Config config_at(std::int64_t step) const;
   void save();
+  void save_and_point();
   void prune();
-  bool evaluate(const std::function<bool()>& stop, bool whole);  // false: interrupted
-  int train_to_end();
-  int stop_interrupted();
-  std::string way_back() const;
+  bool evaluate(const std::function<bool()>& stop, bool whole);  // false: stopped
   std::optional<std::int64_t> overfitting_with(const EvalReport* newest) const;
-  void say_overfitting(std::int64_t best, bool ends);
+  void report_overfitting(std::int64_t best_step, bool ends);
   void write_sample();
-  void log(const StepReport& report);
-  void say_time(double seconds);
+  void count_step(const StepReport& step, double seconds);
+  SessionEnd stop_now();
   void finish();
-  void say_best();
-  void find_best();
-  std::optional<double> measure_again(std::int64_t step, bool whole);
-  std::string loss_text(double loss) const;
-  std::string share_text(double share) const;
+  void report_best();
+  double elapsed_seconds() const;
 
   const Config& config_;
-  const Dataset& data_;
   Trainer& trainer_;
   const RunDirectory& run_;
-  Metrics metrics_;
-  Progress progress_;
+  StopRequest stop_;
+  MetricsFile metrics_;
+  std::vector<SessionListener*> listeners_;
   CheckpointState state_;
-  // The loss of the best checkpoint is over the share of the validation text that every evaluation covers.
-  std::optional<Best> best_;
+  BestCheckpoint best_;
   std::set<std::string> pruning_notes_;
   std::optional<EvalReport> last_evaluation_;
-  bool stopped_early_ = false, warned_ = false;
-  std::chrono::steady_clock::time_point start_;
-  double seconds_in_steps_ = 0;
-  std::int64_t timed_steps_ = 0, steps_here_ = 0;
-  double seconds_of_estimate_ = 0;
+  bool has_validation_, stopped_early_ = false, warned_ = false;
+  Clock::time_point start_;
+  double seconds_since_log_ = 0;
+  std::int64_t steps_since_log_ = 0;
 };
 
 }  // namespace maki

@@ -4,14 +4,12 @@
 #include <cmath>
 #include <utility>
 
-#include "nn/layers.h"
+#include "data/dataset/batch.h"
 #include "optim/clip.h"
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 namespace {
-
-DType dtype_of(const Config& config) { return config.dtype == "float64" ? DType::float64 : DType::float32; }
 
 std::vector<SchedulePhase> schedule_of(const Config& c) {
   std::vector<SchedulePhase> phases = {{.start = 0,
@@ -40,52 +38,35 @@ OptimizerOptions optimizer_options(const Config& c) {
   return AdamW{.beta1 = c.beta1, .beta2 = c.beta2, .weight_decay = c.weight_decay};
 }
 
-GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
-  return {.n_layer = c.n_layer,
-          .n_head = c.n_head,
-          .n_embd = c.n_embd,
-          .block_size = c.block_size,
-          .vocab_size = vocab_size,
-          .dropout = c.dropout,
-          .bias = c.bias,
-          .tie_weights = c.tie_weights,
-          .activation = activation_named(c.activation)};
-}
-
-Trainer::Trainer(const Config& config, const Dataset& dataset, bool initial_values)
+Trainer::Trainer(const Config& config, const Task& task, bool initial_values)
     : config_(config),
-      dataset_(dataset),
-      store_(dtype_of(config)),
-      model_(Scope(store_), gpt_config(config, dataset.tokenizer->vocab_size())),
+      task_(task),
+      store_(dtype_named(config.dtype)),
+      model_(task.make_model(Scope(store_))),
       optimizer_(store_, optimizer_options(config)),
-      schedule_(schedule_of(config)),
-      batches_(dataset.train, config.batch_size, config.block_size, config.grad_accum,
-               static_cast<std::uint64_t>(config.seed)),
-      ids_(empty({config.batch_size, config.block_size}, DType::int32)),
-      targets_(empty({config.batch_size, config.block_size}, DType::int32)) {
+      schedule_(schedule_of(config)) {
   if (initial_values) {
     store_.seal(static_cast<std::uint64_t>(config.seed));
   } else {
-    store_.seal_undrawn();
+    store_.seal_uninitialized();
   }
 }
 
 // Returns the sum of the losses of one micro-batch; adds the gradient of scale · sum to the store.
 double Trainer::run_micro_batch(std::int64_t micro, double scale) {
-  batches_.fill(steps_, micro, ids_.values<std::int32_t>(), targets_.values<std::int32_t>());
+  task_.fill(steps_, micro, batch_);
   const Tensor loss = [&] {
     const Recording on(tape_, RandomContext{.seed = static_cast<std::uint64_t>(config_.seed),
                                             .step = static_cast<std::uint64_t>(steps_),
                                             .micro_batch = static_cast<std::uint64_t>(micro)});
-    return model_.loss(ids_, targets_,
-                       {.ignored = kIgnoredTarget, .label_smoothing = config_.label_smoothing, .sum = true});
+    return model_->loss(batch_, {.ignored = kIgnoredTarget, .label_smoothing = config_.label_smoothing, .sum = true});
   }();
   tape_.backward(loss, scale);
   return loss.item();
 }
 
 std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
-  const double scale = 1 / static_cast<double>(std::max<std::int64_t>(1, batches_.targets(steps_)));
+  const double scale = 1 / static_cast<double>(std::max<std::int64_t>(1, task_.targets(steps_)));
   double sum = 0;
   store_.clear_gradients();
   tree_.clear();
@@ -101,7 +82,7 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
   if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale);
   optimizer_.step(rate, clip_factor(norm, config_.grad_clip));
   ++steps_;
-  return StepReport{steps_, loss, rate, norm, batches_.tokens_per_step()};
+  return StepReport{steps_, loss, rate, norm, task_.tokens_per_step()};
 }
 
 // Runs are deterministic, so the same step, repeated with every tensor inspected, finds the tensor that went wrong
@@ -109,14 +90,13 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
 void Trainer::diverged(const char* what, double value, double scale) {
   store_.clear_gradients();
   tape_.inspect(true);
-  for (std::int64_t micro = 0; micro < config_.grad_accum && tape_.first_bad().empty(); ++micro)
+  for (std::int64_t micro = 0; micro < config_.grad_accum && tape_.first_non_finite().empty(); ++micro)
     run_micro_batch(micro, scale);
-  const std::string culprit = tape_.first_bad();
+  const std::string culprit = tape_.first_non_finite();
   tape_.inspect(false);
   store_.clear_gradients();
-  fail<Diverged>(
-      "diverged: the {} of step {} is {}; the first tensor that is not finite is the {}; nothing was updated or saved; "
-      "start a new run with a lower --learning-rate or --grad-clip",
+  fail<DivergedError>(
+      "diverged: the {} of step {} is {}; the first tensor that is not finite is the {}; nothing was updated or saved",
       what, steps_ + 1, value, culprit.empty() ? "sum of the gradients" : culprit);
 }
 
@@ -124,41 +104,38 @@ void Trainer::diverged(const char* what, double value, double scale) {
 // before the update, so an update that destroys the values is noticed only here.
 void Trainer::require_finite() {
   const auto require = [this](bool finite, const std::string& what) {
-    check<Diverged>(finite, "diverged: after step {} {} not finite; the state was not saved", steps_, what);
+    check<DivergedError>(finite, "diverged: after step {} {} not finite; the state was not saved", steps_, what);
   };
   require(std::isfinite(global_norm(store_.values())), "the values of the parameters are");
   for (const Optimizer::Moment& moment : optimizer_.moments())
     require(std::isfinite(global_norm(moment.values)), fmt::format("the moments {} are", moment.name));
   if (steps_ == 0) return;
-  batches_.fill(steps_, 0, ids_.values<std::int32_t>(), targets_.values<std::int32_t>());
+  task_.fill(steps_, 0, batch_);
   const AsRecorded rounding;
-  const Tensor loss = model_.loss(ids_, targets_, {.ignored = kIgnoredTarget, .sum = true});
+  const Tensor loss = model_->loss(batch_, {.ignored = kIgnoredTarget, .sum = true});
   require(std::isfinite(loss.item()), "the loss of a forward pass is");
 }
 
 EvalSample eval_sample(const Config& c) {
-  constexpr std::int64_t kMostOfTraining = 20;
-  if (c.eval_batches >= 0) return {kMostOfTraining, c.eval_batches};
+  constexpr std::int64_t kMaxTrainingBatches = 20;
+  if (c.eval_batches >= 0) return {kMaxTrainingBatches, c.eval_batches};
   const std::int64_t affordable = 3 * c.eval_interval * c.grad_accum / 10;
-  const std::int64_t train = std::clamp<std::int64_t>(affordable / 4, 1, kMostOfTraining);
+  const std::int64_t train = std::clamp<std::int64_t>(affordable / 4, 1, kMaxTrainingBatches);
   return {train, std::max<std::int64_t>(1, affordable - train)};
 }
 
-EvalBatches Trainer::eval_batches(TokenSpan tokens) const { return {tokens, config_.batch_size, config_.block_size}; }
-
 double Trainer::finite_loss(const MeanLoss& loss) const {
-  check<Diverged>(std::isfinite(loss.mean), "diverged: the evaluation loss at step {} is {}", steps_, loss.mean);
+  check<DivergedError>(std::isfinite(loss.mean), "diverged: the evaluation loss at step {} is {}", steps_, loss.mean);
   return loss.mean;
 }
 
 double Trainer::val_share() const {
-  const std::int64_t count = eval_batches(dataset_.val).count();
-  return static_cast<double>(batches_taken(eval_sample(config_).val, count)) / static_cast<double>(count);
+  const std::int64_t count = task_.eval_batches(Part::val);
+  return static_cast<double>(sampled_batch_count(eval_sample(config_).val, count)) / static_cast<double>(count);
 }
 
 std::optional<double> Trainer::validation_loss(const std::function<bool()>& stop, bool whole) {
-  const auto loss =
-      mean_loss(model_, eval_batches(dataset_.val), config_.block_size, whole ? 0 : eval_sample(config_).val, stop);
+  const auto loss = mean_loss(*model_, task_, Part::val, whole ? 0 : eval_sample(config_).val, stop);
   if (!loss) return std::nullopt;
   return finite_loss(*loss);
 }
@@ -167,17 +144,17 @@ std::optional<EvalReport> Trainer::evaluate(const std::function<bool()>& stop, b
   const EvalSample sample = eval_sample(config_);
   EvalReport report;
   report.step = steps_;
-  const auto train = mean_loss(model_, eval_batches(dataset_.train), config_.block_size, sample.train, stop);
+  const auto train = mean_loss(*model_, task_, Part::train, sample.train, stop);
   if (!train) return std::nullopt;
   report.train_loss = finite_loss(*train);
-  if (dataset_.val.empty()) return report;
+  if (task_.eval_batches(Part::val) == 0) return report;
   report.val_share = val_share();
   if (!whole || report.val_share == 1) {
     report.val_loss = validation_loss(stop);
     if (!report.val_loss) return std::nullopt;
     return report;
   }
-  const auto losses = whole_loss(model_, eval_batches(dataset_.val), config_.block_size, sample.val, stop);
+  const auto losses = full_and_sampled_loss(*model_, task_, Part::val, sample.val, stop);
   if (!losses) return std::nullopt;
   report.sampled_val_share = std::exchange(report.val_share, 1);
   report.val_loss = finite_loss(losses->whole);

@@ -9,24 +9,25 @@
 #include <sstream>
 
 #include "autograd/core/storage.h"
-#include "train/run/error.h"
+#include "data/text/hash.h"
+#include "train/config/error.h"
+#include "train/config/number.h"
 
 namespace maki {
 namespace {
 
-constexpr std::int64_t kMostSteps = 1'000'000'000;  // as max_steps
-constexpr std::int64_t kMostCharacters = std::int64_t{1} << 50;
+constexpr std::int64_t kMaxCharacters = std::int64_t{1} << 50;
 
-// cereal trusts the sizes it reads, so nothing it reads here has one: every struct is of fixed size, and how many there
-// are follows from the length of the section, which was verified.
+// cereal trusts the sizes that it reads, so nothing here contains one: every record has a fixed size, and the number of
+// records follows from the length of the section, whose checksum was verified.
 struct StateRecord {
   std::int64_t step, vocab_size, characters, train_tokens, val_tokens;
-  double best_loss;
+  double best_possible_loss;
   std::array<char, 32> corpus_hash;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(step, vocab_size, characters, train_tokens, val_tokens, best_loss, corpus_hash);
+    archive(step, vocab_size, characters, train_tokens, val_tokens, best_possible_loss, corpus_hash);
   }
 };
 
@@ -59,18 +60,18 @@ std::vector<Record> decode(const ContainerReader& file, const char* section) {
   static const std::size_t kPreamble = encode<Record>({}).size();
   static const std::size_t kSize = encode<Record>({Record{}}).size() - kPreamble;
   const std::string bytes = file.read(section);
-  check<LostFile>(bytes.size() >= kPreamble && (bytes.size() - kPreamble) % kSize == 0,
-                  "{}: section {} has a size that fits no number of records", file.path(), section);
+  check<CorruptFile>(bytes.size() >= kPreamble && (bytes.size() - kPreamble) % kSize == 0,
+                     "{}: section {} must hold a whole number of records; got {} bytes", file.path(), section,
+                     bytes.size());
   std::vector<Record> records((bytes.size() - kPreamble) / kSize);
   try {
     std::istringstream stream(bytes);
     cereal::PortableBinaryInputArchive archive(stream);
     for (Record& record : records) archive(record);
   } catch (const cereal::Exception& error) {
-    fail<LostFile>("{}: section {} cannot be read: {}", file.path(), section, error.what());
+    fail<CorruptFile>("{}: section {} cannot be read: {}", file.path(), section, error.what());
   }
-  check<LostFile>(encode(records) == bytes, "{}: section {} is not in the form it was written in", file.path(),
-                  section);
+  check<CorruptFile>(encode(records) == bytes, "{}: section {} is not in canonical form", file.path(), section);
   return records;
 }
 
@@ -95,53 +96,52 @@ TensorEntry to_entry(const Parameter& p) { return {p.name(), p.shape(), p.group(
 
 void check_length(const ContainerReader& file, const std::string& section, std::int64_t elements, DType dtype) {
   const auto bytes = static_cast<std::uint64_t>(elements * size_of(dtype));
-  check<LostFile>(file.length(section) == bytes, "{}: section {} has {} bytes where {} are needed", file.path(),
-                  section, file.length(section), bytes);
+  check<CorruptFile>(file.length(section) == bytes, "{}: section {} must have {} bytes; got {}", file.path(), section,
+                     bytes, file.length(section));
 }
 
-bool is_hash(std::string_view text) {
-  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-// Runs what reads verified bytes: an error means that the file is damaged, unless it says nothing about the file (no
-// memory) or says that a newer version wrote it.
+// Runs an action that reads bytes whose checksum matched. Its errors mean that the file is damaged and become
+// CorruptFile, except CheckpointError (a newer version wrote the file) and OutOfMemoryError, which says nothing about
+// the file.
 template <class Action>
-void as_proof_of_damage(const ContainerReader& file, const Action& action) {
+void errors_mean_damage(const ContainerReader& file, const Action& action) {
   try {
     action();
   } catch (const CheckpointError& error) {
     fail<CheckpointError>("{}: {}", file.path(), error.what());
-  } catch (const OutOfMemory&) {
+  } catch (const OutOfMemoryError&) {
     throw;
   } catch (const Error& error) {
-    fail<LostFile>("{}: {}", file.path(), error.what());
+    fail<CorruptFile>("{}: {}", file.path(), error.what());
   }
 }
 
 Config read_config(const ContainerReader& file) {
-  check<LostFile>(file.length("config") <= kMostConfigBytes, "{}: its configuration has {} bytes; at most {} are read",
-                  file.path(), file.length("config"), kMostConfigBytes);
+  check<CorruptFile>(file.length("config") <= kMaxConfigBytes,
+                     "{}: its configuration must have at most {} bytes; got {}", file.path(), kMaxConfigBytes,
+                     file.length("config"));
   const std::string text = file.read("config");
   Config config;
-  as_proof_of_damage(file, [&] {
+  errors_mean_damage(file, [&] {
     config = read_training_toml(text);
     validate(config);
   });
   return config;
 }
 
-// The tokenizer has as many ids as the model, and the counts of characters and tokens are possible for one text.
+// Throws Error unless the tokenizer has as many ids as the model, and one text can have these counts of characters and
+// tokens.
 void check_vocabulary(const CheckpointState& state) {
   const std::unique_ptr<const Tokenizer> tokenizer = load_tokenizer(state.tokenizer);
   const std::int64_t ids = tokenizer->vocab_size(), tokens = state.train_tokens + state.val_tokens;
-  check(ids == state.vocab_size, "its tokenizer has {} ids where its model has {}", ids, state.vocab_size);
-  const bool by_character = tokenizer->kind() == "char";  // else a token is at least a byte
+  check(ids == state.vocab_size, "its tokenizer has {} ids, but its model has {}", ids, state.vocab_size);
+  const bool by_character = tokenizer->kind() == "char";  // else a token is at least a byte, of at most 4 per character
   check(by_character ? tokens == state.characters : tokens <= 4 * state.characters,
-        "its text has {} characters, which cannot be {} tokens", state.characters, tokens);
+        "a text of {} characters cannot have {} tokens", state.characters, tokens);
 }
 
-// Looks at the numbers of a flat section, piece by piece. All are finite and second moments not negative. What stands
-// between tensors is zero, as it was born: nothing can hide there, and the next save is canonical.
+// Checks a flat section that comes in pieces: all numbers are finite, and second moments are not negative. The padding
+// between tensors is zero, as in a new store, so that no data can hide there and the next checkpoint is canonical.
 class NumberCheck {
  public:
   NumberCheck(const ContainerReader& file, std::string section, DType dtype)
@@ -154,15 +154,15 @@ class NumberCheck {
   }
 
   void add(Bytes piece) {
-    check<LostFile>(dispatch(dtype_, [&]<class T>() { return numbers_are_good<T>(piece); }), "{}: section {} holds {}",
-                    file_.path(), section_,
-                    may_be_negative_ ? "a number that is not finite" : "a number that is negative or not finite");
+    check<CorruptFile>(dispatch(dtype_, [&]<class T>() { return numbers_are_valid<T>(piece); }),
+                       "{}: section {} contains {}", file_.path(), section_,
+                       may_be_negative_ ? "a number that is not finite" : "a number that is negative or not finite");
     for (const Gap& gap : gaps_) {
       const std::size_t begin = std::max(gap.begin, at_), end = std::min(gap.end, at_ + piece.size());
       if (begin >= end) continue;
       const Bytes bytes = piece.subspan(begin - at_, end - begin);
       const bool zero = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-      check<LostFile>(zero, "{}: section {}: what follows {} must be zero", file_.path(), section_, gap.tensor);
+      check<CorruptFile>(zero, "{}: section {}: the padding after {} must be zero", file_.path(), section_, gap.tensor);
     }
     at_ += piece.size();
   }
@@ -175,7 +175,7 @@ class NumberCheck {
   };
 
   template <class T>
-  bool numbers_are_good(Bytes piece) const {
+  bool numbers_are_valid(Bytes piece) const {
     const T least = may_be_negative_ ? std::numeric_limits<T>::lowest() : T{0}, most = std::numeric_limits<T>::max();
     bool good = true;
     for (std::size_t i = 0; i + sizeof(T) <= piece.size(); i += sizeof(T)) {
@@ -194,7 +194,7 @@ class NumberCheck {
   std::size_t at_ = 0;
 };
 
-// Reads a flat section into memory, and looks at it.
+// Reads a flat section into memory and checks its numbers.
 void read_numbers(const ContainerReader& file, const std::string& section, Tensor& into) {
   file.read(section, writable_bytes(into));
   NumberCheck(file, section, into.dtype()).add(flat_bytes(into));
@@ -205,9 +205,10 @@ void read_numbers(const ContainerReader& file, const std::string& section, Tenso
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state, ParameterStore& store,
                       Optimizer& optimizer) {
   StateRecord record{
-      state.step, state.vocab_size, state.characters, state.train_tokens, state.val_tokens, state.best_loss, {}};
+      state.step, state.vocab_size, state.characters, state.train_tokens, state.val_tokens, state.best_possible_loss,
+      {}};
   check<CheckpointError>(is_hash(state.corpus_hash),
-                         "checkpoint: a corpus hash has 32 hexadecimal digits, lower case; got {}", state.corpus_hash);
+                         "checkpoint: corpus_hash must be 32 lower-case hexadecimal digits; got {}", state.corpus_hash);
   std::ranges::copy(state.corpus_hash, record.corpus_hash.begin());
   std::vector<TensorRecord> tensors;
   for (const auto& parameter : store.parameters()) {
@@ -219,23 +220,23 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
 
   const std::string config = training_toml(state.config), encoded_state = encode<StateRecord>({record}),
                     encoded_tensors = encode(tensors);
-  std::vector<Section> sections = {{"config", as_bytes(config)},
-                                   {"state", as_bytes(encoded_state)},
-                                   {"tokenizer", as_bytes(state.tokenizer)},
-                                   {"tensors", as_bytes(encoded_tensors)},
-                                   {"values", flat_bytes(store.values())}};
+  std::vector<ContainerSection> sections = {{"config", text_bytes(config)},
+                                            {"state", text_bytes(encoded_state)},
+                                            {"tokenizer", text_bytes(state.tokenizer)},
+                                            {"tensors", text_bytes(encoded_tensors)},
+                                            {"values", flat_bytes(store.values())}};
   for (const Optimizer::Moment& moment : optimizer.moments())
     sections.push_back({moment.name, flat_bytes(moment.values)});
   write_container(fs, path, sections);
 }
 
 CheckpointState read_state(const ContainerReader& file) {
-  // The configuration comes first: a newer schema may have another form of everything else.
+  // The configuration comes first, because a newer schema may change the form of every other section.
   CheckpointState state;
   state.config = read_config(file);
   const std::vector<StateRecord> records = decode<StateRecord>(file, "state");
-  check<LostFile>(records.size() == 1, "{}: section state must hold one record; it holds {}", file.path(),
-                  records.size());
+  check<CorruptFile>(records.size() == 1, "{}: section state must contain one record; got {}", file.path(),
+                     records.size());
   const StateRecord& record = records[0];
   state.step = record.step;
   state.vocab_size = record.vocab_size;
@@ -243,17 +244,19 @@ CheckpointState read_state(const ContainerReader& file) {
   state.train_tokens = record.train_tokens;
   state.val_tokens = record.val_tokens;
   state.corpus_hash.assign(record.corpus_hash.begin(), record.corpus_hash.end());
-  state.best_loss = record.best_loss;
+  state.best_possible_loss = record.best_possible_loss;
   state.tokenizer = file.read("tokenizer");
-  const bool sane = state.step >= 0 && state.step <= kMostSteps && state.vocab_size >= 1 && state.characters >= 0 &&
-                    state.train_tokens >= 0 && state.val_tokens >= 0 && std::isfinite(state.best_loss) &&
-                    state.best_loss >= 0 && state.characters <= kMostCharacters &&
-                    state.train_tokens <= 4 * kMostCharacters && state.val_tokens <= 4 * kMostCharacters;
-  check<LostFile>(sane, "{}: a number in section state is out of range", file.path());
-  check<LostFile>(is_hash(state.corpus_hash), "{}: its corpus hash is not 32 hexadecimal digits", file.path());
-  check<LostFile>(phases_before(state.config, state.step) == state.config.phases,
-                  "{}: its configuration has a phase that begins after its step {}", file.path(), state.step);
-  as_proof_of_damage(file, [&] { check_vocabulary(state); });
+  const bool sane = state.step >= 0 && state.step <= static_cast<std::int64_t>(kMaxCount) && state.vocab_size >= 1 &&
+                    state.characters >= 0 && state.train_tokens >= 0 && state.val_tokens >= 0 &&
+                    std::isfinite(state.best_possible_loss) && state.best_possible_loss >= 0 &&
+                    state.characters <= kMaxCharacters && state.train_tokens <= 4 * kMaxCharacters &&
+                    state.val_tokens <= 4 * kMaxCharacters;
+  check<CorruptFile>(sane, "{}: a number in section state is out of range", file.path());
+  check<CorruptFile>(is_hash(state.corpus_hash), "{}: its corpus hash must be 32 lower-case hexadecimal digits; got {}",
+                     file.path(), state.corpus_hash);
+  check<CorruptFile>(phases_before(state.config, state.step) == state.config.phases,
+                     "{}: every phase of its configuration must start before its step {}", file.path(), state.step);
+  errors_mean_damage(file, [&] { check_vocabulary(state); });
   return state;
 }
 
@@ -261,34 +264,34 @@ std::vector<TensorEntry> read_tensors(const ContainerReader& file) {
   std::vector<TensorEntry> entries;
   for (const TensorRecord& record : decode<TensorRecord>(file, "tensors")) {
     const std::string name(record.name.begin(), std::ranges::find(record.name, '\0'));
-    const bool sane = record.rank <= Shape::kMaxRank && record.group < kGroups.size() && is_name(name, kNameSize) &&
-                      record.offset >= 0 && record.offset < (std::int64_t{1} << 58);
-    check<LostFile>(sane, "{}: its list of tensors is damaged", file.path());
+    const bool sane = record.rank <= Shape::kMaxRank && record.group < kParamGroups.size() &&
+                      is_name(name, kNameSize) && record.offset >= 0 && record.offset < (std::int64_t{1} << 58);
+    check<CorruptFile>(sane, "{}: its list of tensors is damaged", file.path());
     try {
-      entries.push_back(
-          {name, Shape(std::span(record.extents).first(record.rank)), static_cast<Group>(record.group), record.offset});
+      entries.push_back({name, Shape(std::span(record.extents).first(record.rank)),
+                         static_cast<ParamGroup>(record.group), record.offset});
     } catch (const Error& error) {
-      fail<LostFile>("{}: {}", file.path(), error.what());
+      fail<CorruptFile>("{}: {}", file.path(), error.what());
     }
-    check<LostFile>(to_record(entries.back()) == record, "{}: tensor {}: what is unused must be zero", file.path(),
-                    name);
+    check<CorruptFile>(to_record(entries.back()) == record, "{}: tensor {}: unused bytes of its record must be zero",
+                       file.path(), name);
   }
   return entries;
 }
 
 void check_tensors(const ContainerReader& file, const ParameterStore& store) {
   const std::vector<TensorEntry> entries = read_tensors(file);
-  check<LostFile>(entries.size() == store.parameters().size(), "{}: holds {} tensors where the model has {}",
-                  file.path(), entries.size(), store.parameters().size());
-  const auto told = [](const TensorEntry& e) {
-    return fmt::format("{} {} ({}, from element {})", e.name, e.shape, to_string(e.group), e.offset);
+  check<CorruptFile>(entries.size() == store.parameters().size(), "{}: has {} tensors where the model has {}",
+                     file.path(), entries.size(), store.parameters().size());
+  const auto describe = [](const TensorEntry& e) {
+    return fmt::format("{} {} ({}, offset {})", e.name, e.shape, to_string(e.group), e.offset);
   };
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const TensorEntry wanted = to_entry(*store.parameters()[i]);
-    check<LostFile>(entries[i] == wanted, "{}: holds {} where the model has {}", file.path(), told(entries[i]),
-                    told(wanted));
+    check<CorruptFile>(entries[i] == wanted, "{}: has {} where the model has {}", file.path(), describe(entries[i]),
+                       describe(wanted));
   }
-  check_length(file, "values", store.range(Group::frozen).end, store.dtype());
+  check_length(file, "values", store.range(ParamGroup::frozen).end, store.dtype());
 }
 
 void check_moments(const ContainerReader& file, const ParameterStore& store, const OptimizerOptions& options) {
@@ -301,12 +304,12 @@ void check_sections(const ContainerReader& file, const OptimizerOptions& options
   for (const std::string& moment : moment_names(options)) wanted.push_back(moment);
   const auto& there = file.entries();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    check<LostFile>(i < there.size(), "{}: has no section {}", file.path(), wanted[i]);
-    check<LostFile>(there[i].name == wanted[i], "{}: has section {} where {} belongs", file.path(), there[i].name,
-                    wanted[i]);
+    check<CorruptFile>(i < there.size(), "{}: has no section {}", file.path(), wanted[i]);
+    check<CorruptFile>(there[i].name == wanted[i], "{}: has section {} in the place of section {}", file.path(),
+                       there[i].name, wanted[i]);
   }
-  check<LostFile>(there.size() == wanted.size(), "{}: has a section {} that no checkpoint has", file.path(),
-                  there[std::min(wanted.size(), there.size() - 1)].name);
+  check<CorruptFile>(there.size() == wanted.size(), "{}: has an unknown section {}", file.path(),
+                     there[std::min(wanted.size(), there.size() - 1)].name);
 }
 
 void check_numbers(const ContainerReader& file, DType dtype, const OptimizerOptions& options) {
@@ -321,7 +324,7 @@ void check_numbers(const ContainerReader& file, DType dtype, const OptimizerOpti
 void load_values(const ContainerReader& file, ParameterStore& store) {
   check_tensors(file, store);
   read_numbers(file, "values", store.values());
-  store.touch();
+  store.mark_changed();
 }
 
 void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer) {

@@ -1,13 +1,14 @@
-// What a checkpoint holds, as typed content of a container:
+// A checkpoint: a container (train/run/container.h) with these sections, in this order:
 //
 //   config     the training fields, as TOML
-//   state      step, corpus identity, sizes (cereal)
-//   tokenizer  its saved form
-//   tensors    name, shape, group and place of every parameter (cereal)
-//   values     all parameters, flat
-//   exp_avg …  the optimizer's moments, flat
+//   state      step, identity of the corpus, counts (cereal)
+//   tokenizer  the tokenizer in its saved form
+//   tensors    name, shape, group and offset of every parameter (cereal)
+//   values     all parameters as one flat array
+//   exp_avg …  the optimizer's moments, one flat array each
 //
-// It is a function of the training fields and the step: not of evaluations, stops, threads or time.
+// Its bytes are a function of the corpus, the training fields and the step; they do not depend on evaluations,
+// interruptions, threads or time. docs/formats.md describes every byte.
 #pragma once
 
 #include <array>
@@ -24,50 +25,56 @@
 
 namespace maki {
 
-/// Everything of a checkpoint but the tensors.
+/// Everything in a checkpoint except the tensors.
 struct CheckpointState {
-  std::int64_t step = 0;
+  std::int64_t step = 0;  ///< finished optimizer steps
   std::int64_t vocab_size = 0;
-  std::int64_t characters = 0, train_tokens = 0, val_tokens = 0;
-  std::string corpus_hash;  ///< 32 hexadecimal digits, lower case
-  double best_loss = 0;     ///< nats a token, of a built-in corpus; 0: unknown
-  Config config;            ///< its training fields
-  std::string tokenizer;    ///< saved form
+  std::int64_t characters = 0;  ///< of the corpus, in code points
+  std::int64_t train_tokens = 0, val_tokens = 0;
+  std::string corpus_hash;        ///< 32 hexadecimal digits, lower case
+  double best_possible_loss = 0;  ///< entropy of a built-in corpus in nats per token; 0: unknown
+  Config config;                  ///< only its training fields are stored
+  std::string tokenizer;          ///< Tokenizer::save()
 };
 
-/// Writes the state after a finished step; what is the same is the same bytes.
+/// Writes the state after a finished step, through replace_file_atomically(). Equal states give equal bytes. Throws
+/// CheckpointError if the file cannot be written, if corpus_hash is not a hash, or if a parameter's name is not
+/// is_name(name, 128).
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state, ParameterStore& store,
                       Optimizer& optimizer);
 
-/// Reads without loading tensors. Throws LostFile for a damaged file, for one whose parts do not fit together
-/// (configuration, tokenizer, vocabulary), and for one that is not written as write_checkpoint() would; CheckpointError
-/// for one that cannot be read.
+/// Reads and validates everything except the tensors. Throws CorruptFile if the file is damaged, if its parts
+/// contradict each other (configuration, tokenizer, vocabulary), or if write_checkpoint() would have written it
+/// differently; and CheckpointError if it cannot be read or its configuration has a newer schema.
 CheckpointState read_state(const ContainerReader& file);
 
 struct TensorEntry {
   std::string name;
   Shape shape;
-  Group group;
-  std::int64_t offset;  ///< first element in the flat values
+  ParamGroup group;
+  std::int64_t offset;  ///< of its first element in section `values`, in elements
 
   bool operator==(const TensorEntry&) const = default;
 };
+/// The list in section `tensors`. Throws CorruptFile if it is damaged.
 std::vector<TensorEntry> read_tensors(const ContainerReader& file);
 
-/// Throws CheckpointError, naming the first that differs, unless the file's tensors are those of the store, each in its
-/// place. The store is laid out; it need not be sealed: so this is known before memory is taken.
+/// Throws CorruptFile, naming the first difference, unless the tensors of the file are those of the store: the same
+/// names, shapes, groups and offsets. Requires: the store is laid out. It need not be sealed, so that a checkpoint can
+/// be refused before memory is allocated for its model.
 void check_tensors(const ContainerReader& file, const ParameterStore& store);
-/// The same for the moments that an optimizer with these options keeps.
+/// Throws CorruptFile unless every moment that an optimizer with these options keeps has a section of the right length.
 void check_moments(const ContainerReader& file, const ParameterStore& store, const OptimizerOptions& options);
-/// Throws LostFile unless the file's sections are those of a checkpoint with this optimizer, in their order, and no
-/// other.
+/// Throws CorruptFile unless the sections of the file are exactly those of a checkpoint with this optimizer, in their
+/// order.
 void check_sections(const ContainerReader& file, const OptimizerOptions& options);
-/// Throws LostFile unless all values and moments are finite, second moments are not negative, and what stands between
-/// tensors is zero. Reads them piece by piece, and verifies their sections.
+/// Throws CorruptFile unless all values and moments are finite, second moments are not negative, the padding between
+/// tensors is zero, and the checksums of these sections match. Reads them in pieces of 1 MiB.
 void check_numbers(const ContainerReader& file, DType dtype, const OptimizerOptions& options);
-/// Loads values into a sealed store of the same parameters.
+/// Loads the values into a store. Throws what check_tensors() throws, and CorruptFile if the values are damaged.
+/// Requires: the store is sealed.
 void load_values(const ContainerReader& file, ParameterStore& store);
-/// Loads the moments as well.
+/// Loads the moments and sets the optimizer's number of steps. Throws CorruptFile if a moment is missing or damaged.
 void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer);
 
 }  // namespace maki

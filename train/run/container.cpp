@@ -11,22 +11,23 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the container writes native numbers");
+static_assert(std::endian::native == std::endian::little,
+              "numbers are written in the byte order of the machine, and the format is little-endian");
 
 constexpr std::array<char, 8> kMagic = {'\x89', 'm', 'a', 'k', 'i', '\r', '\n', '\x1a'};
-constexpr std::uint32_t kVersion = 1, kMostSections = 64;
-constexpr std::uint64_t kAlignment = 64, kTrailer = 16;
-constexpr std::size_t kPiece = 1 << 20;  // of what is read only to be looked at
+constexpr std::uint32_t kVersion = 1, kMaxSections = 64;
+constexpr std::uint64_t kAlignment = 64, kTrailerSize = 16;
+constexpr std::size_t kPieceSize = 1 << 20;  // bytes per read where a section or file is checked without being kept
 
 struct Header {
   std::array<char, 8> magic;
   std::uint32_t version, sections;
-  std::uint64_t file_size, hash;  // the hash is of header and table, itself 0
+  std::uint64_t file_size, hash;  // XXH3-64 of header and table, computed with this field 0
   std::array<char, 32> zeros;
 };
 struct TableEntry {
@@ -37,7 +38,7 @@ static_assert(sizeof(Header) == 64 && sizeof(TableEntry) == 64);
 
 constexpr std::uint64_t aligned(std::uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Empty unless it is a name with nothing but zeros after it.
+// The name of a section; empty unless the field is a valid name followed by zeros only.
 std::string name_of(const TableEntry& entry) {
   const auto end = std::ranges::find(entry.name, '\0');
   const bool ended = end != entry.name.end() && std::all_of(end, entry.name.end(), [](char c) { return c == '\0'; });
@@ -45,8 +46,8 @@ std::string name_of(const TableEntry& entry) {
   return ended && is_name(name, entry.name.size()) ? name : "";
 }
 
-// Header and table as one block, hash filled in.
-std::string front(Header header, const std::vector<TableEntry>& table) {
+// The bytes of header and table, with the hash filled in.
+std::string header_and_table(Header header, const std::vector<TableEntry>& table) {
   const auto join = [&] {
     std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
     return bytes.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(TableEntry));
@@ -57,16 +58,16 @@ std::string front(Header header, const std::vector<TableEntry>& table) {
   return join();
 }
 
-// XXH3-128, piece by piece.
+// XXH3-128 of data that comes in pieces, in canonical (big-endian) form.
 class Hash128 {
  public:
   Hash128() : state_(XXH3_createState(), XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
   void add(Bytes bytes) { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
-  std::array<std::byte, kTrailer> finish() const {
+  std::array<std::byte, kTrailerSize> finish() const {
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_.get()));
-    std::array<std::byte, kTrailer> digest;
-    std::memcpy(digest.data(), canonical.digest, kTrailer);
+    std::array<std::byte, kTrailerSize> digest;
+    std::memcpy(digest.data(), canonical.digest, kTrailerSize);
     return digest;
   }
 
@@ -81,13 +82,13 @@ bool is_name(std::string_view name, std::size_t most) {
   return printable && !name.empty() && name.size() < most;
 }
 
-void write_container(FileSystem& fs, const std::string& path, const std::vector<Section>& sections) {
+void write_container(FileSystem& fs, const std::string& path, const std::vector<ContainerSection>& sections) {
   static constexpr std::array<std::byte, kAlignment> kZeros{};
-  check<CheckpointError>(sections.size() <= kMostSections, "{}: at most {} sections; got {}", path, kMostSections,
-                         sections.size());
+  check<CheckpointError>(sections.size() <= kMaxSections, "{}: must have at most {} sections; got {}", path,
+                         kMaxSections, sections.size());
   std::vector<TableEntry> table;
   std::uint64_t offset = sizeof(Header) + sections.size() * sizeof(TableEntry);
-  for (const Section& section : sections) {
+  for (const ContainerSection& section : sections) {
     TableEntry entry{};
     check<CheckpointError>(is_name(section.name, entry.name.size()),
                            "{}: a section's name must be printable ASCII of at most {} bytes; got {}", path,
@@ -99,24 +100,25 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
     table.push_back(entry);
     offset = aligned(offset + entry.length);
   }
-  const std::string head =
-      front({kMagic, kVersion, static_cast<std::uint32_t>(sections.size()), offset + kTrailer, 0, {}}, table);
+  const std::string head = header_and_table(
+      {kMagic, kVersion, static_cast<std::uint32_t>(sections.size()), offset + kTrailerSize, 0, {}}, table);
 
-  std::vector<Bytes> pieces = {as_bytes(head)};
-  for (const Section& section : sections) {
+  std::vector<Bytes> pieces = {text_bytes(head)};
+  for (const ContainerSection& section : sections) {
     pieces.push_back(section.bytes);
     pieces.push_back(Bytes(kZeros).first(aligned(section.bytes.size()) - section.bytes.size()));
   }
   Hash128 hash;
   for (const Bytes piece : pieces) hash.add(piece);
-  const std::array<std::byte, kTrailer> trailer = hash.finish();
+  const std::array<std::byte, kTrailerSize> trailer = hash.finish();
   pieces.push_back(trailer);
-  commit_file(fs, path, pieces);
+  replace_file_atomically(fs, path, pieces);
 }
 
 ContainerReader::ContainerReader(std::string path, FileSystem& fs) : path_(std::move(path)), fs_(fs) {
-  descriptor_ = fs_.open(path_, O_RDONLY | O_NONBLOCK, 0);  // a named pipe must not make us wait
-  check<LostFile>(descriptor_ >= 0 || errno != ENOENT, "{}: cannot be opened: {}", path_, std::strerror(ENOENT));
+  // O_NONBLOCK: without it, open() on a named pipe would wait for a writer.
+  descriptor_ = fs_.open(path_, O_RDONLY | O_NONBLOCK, 0);
+  check<CorruptFile>(descriptor_ >= 0 || errno != ENOENT, "{}: cannot be opened: {}", path_, std::strerror(ENOENT));
   check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path_, std::strerror(errno));
   try {
     read_front();
@@ -128,43 +130,49 @@ ContainerReader::ContainerReader(std::string path, FileSystem& fs) : path_(std::
 
 void ContainerReader::read_front() {
   struct stat status {};
-  check<CheckpointError>(fs_.fstat(descriptor_, status) == 0, "{}: cannot be looked at: {}", path_,
+  check<CheckpointError>(fs_.fstat(descriptor_, status) == 0, "{}: cannot be accessed: {}", path_,
                          std::strerror(errno));
-  check<LostFile>(S_ISREG(status.st_mode), "{}: is not a file", path_);
+  check<CorruptFile>(S_ISREG(status.st_mode), "{}: is not a regular file", path_);
   file_size_ = static_cast<std::uint64_t>(status.st_size);
-  check<LostFile>(file_size_ >= sizeof(Header) + kTrailer, "{}: is too short for a checkpoint ({} bytes)", path_,
-                  file_size_);
+  check<CorruptFile>(file_size_ >= sizeof(Header) + kTrailerSize, "{}: is too short for a checkpoint ({} bytes)", path_,
+                     file_size_);
   Header header;
   read_at(0, std::as_writable_bytes(std::span(&header, 1)));
-  check<LostFile>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
-  // No proof of damage: a later maki may have written it.
-  check<CheckpointError>(header.version == kVersion, "{}: has format version {}; this build reads version {}", path_,
+  check<CorruptFile>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
+  // Not a CorruptFile: a later version of maki may have written it, so it is not proven to be damaged.
+  check<CheckpointError>(header.version == kVersion,
+                         "{}: has format version {}; this version of maki reads format version {}", path_,
                          header.version, kVersion);
-  check<LostFile>(header.file_size == file_size_, "{}: has {} bytes where it should have {}; it was cut or extended",
-                  path_, file_size_, header.file_size);
+  check<CorruptFile>(header.file_size == file_size_,
+                     "{}: must have {} bytes according to its header; got {}; it was truncated or extended", path_,
+                     header.file_size, file_size_);
   const std::uint64_t table_end = sizeof(Header) + std::uint64_t{header.sections} * sizeof(TableEntry);
-  const std::uint64_t end = file_size_ - kTrailer;
-  check<LostFile>(header.sections <= kMostSections && table_end <= end, "{}: its section table is damaged", path_);
+  const std::uint64_t end = file_size_ - kTrailerSize;
+  check<CorruptFile>(header.sections <= kMaxSections && table_end <= end,
+                     "{}: is damaged: its section table is not valid", path_);
   std::vector<TableEntry> table(header.sections);
   read_at(sizeof(Header), std::as_writable_bytes(std::span(table)));
-  std::string as_read(reinterpret_cast<const char*>(&header), sizeof header);
-  as_read.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(TableEntry));
-  check<LostFile>(front(header, table) == as_read, "{}: its header is damaged", path_);
-  check<LostFile>(header.zeros == Header{}.zeros, "{}: its header holds what nobody wrote", path_);
+  std::string stored(reinterpret_cast<const char*>(&header), sizeof header);
+  stored.append(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(TableEntry));
+  check<CorruptFile>(header_and_table(header, table) == stored, "{}: is damaged: checksum mismatch in header and table",
+                     path_);
+  check<CorruptFile>(header.zeros == Header{}.zeros, "{}: is damaged: the reserved bytes of the header must be zero",
+                     path_);
 
-  // The layout is canonical, so there is one right place for everything.
+  // The layout is canonical: each section has exactly one valid offset.
   std::uint64_t expected = table_end;
   for (const TableEntry& entry : table) {
     const std::string name = name_of(entry);
     const bool fits = entry.offset == expected && entry.length <= end - entry.offset;
-    check<LostFile>(fits && !name.empty() && entry.zero == 0, "{}: its section table is damaged", path_);
-    check<LostFile>(!has(name), "{}: has two sections called {}", path_, name);
+    check<CorruptFile>(fits && !name.empty() && entry.zero == 0, "{}: is damaged: its section table is not valid",
+                       path_);
+    check<CorruptFile>(!has(name), "{}: has two sections named {}", path_, name);
     entries_.push_back({name, entry.offset, entry.length, entry.hash});
     expected = aligned(entry.offset + entry.length);
-    check<LostFile>(expected <= end, "{}: its section table is damaged", path_);
+    check<CorruptFile>(expected <= end, "{}: is damaged: its section table is not valid", path_);
     check_zeros(entry.offset + entry.length, expected);
   }
-  check<LostFile>(expected == end, "{}: its section table is damaged", path_);
+  check<CorruptFile>(expected == end, "{}: is damaged: its section table is not valid", path_);
 }
 
 void ContainerReader::check_zeros(std::uint64_t begin, std::uint64_t end) const {
@@ -172,7 +180,7 @@ void ContainerReader::check_zeros(std::uint64_t begin, std::uint64_t end) const 
   const std::span<std::byte> bytes = std::span(gap).first(end - begin);
   read_at(begin, bytes);
   const bool zero = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-  check<LostFile>(zero, "{}: is damaged: bytes {} to {} must be zero", path_, begin, end);
+  check<CorruptFile>(zero, "{}: is damaged: bytes {} to {} must be zero", path_, begin, end);
 }
 
 ContainerReader::~ContainerReader() { fs_.close(descriptor_); }
@@ -182,8 +190,8 @@ void ContainerReader::read_at(std::uint64_t offset, std::span<std::byte> into) c
     const ssize_t n = fs_.pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     check<CheckpointError>(n >= 0, "{}: cannot be read: {}", path_, std::strerror(errno));
-    // No proof of damage either: when it was opened it was long enough.
-    check<CheckpointError>(n > 0, "{}: became shorter while it was read", path_);
+    // Not a CorruptFile either: the file was long enough when it was opened.
+    check<CheckpointError>(n > 0, "{}: became shorter while it was being read", path_);
     into = into.subspan(static_cast<std::size_t>(n));
     offset += static_cast<std::uint64_t>(n);
   }
@@ -195,16 +203,17 @@ bool ContainerReader::has(std::string_view name) const {
 
 const ContainerReader::Entry& ContainerReader::entry(std::string_view name) const {
   const auto found = std::ranges::find(entries_, name, &Entry::name);
-  check<LostFile>(found != entries_.end(), "{}: has no section {}", path_, name);
+  check<CorruptFile>(found != entries_.end(), "{}: has no section {}", path_, name);
   return *found;
 }
 
 void ContainerReader::read(std::string_view name, std::span<std::byte> into) const {
   const Entry& found = entry(name);
-  check<LostFile>(found.length == into.size(), "{}: section {} has {} bytes where {} are needed", path_, name,
-                  found.length, into.size());
+  check<CorruptFile>(found.length == into.size(), "{}: section {} must have {} bytes; got {}", path_, name, into.size(),
+                     found.length);
   read_at(found.offset, into);
-  check<LostFile>(XXH3_64bits(into.data(), into.size()) == found.hash, "{}: section {} is damaged", path_, name);
+  check<CorruptFile>(XXH3_64bits(into.data(), into.size()) == found.hash,
+                     "{}: section {} is damaged: checksum mismatch", path_, name);
 }
 
 std::string ContainerReader::read(std::string_view name) const {
@@ -217,30 +226,31 @@ void ContainerReader::scan(std::string_view name, const std::function<void(Bytes
   const Entry& found = entry(name);
   const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(), XXH3_freeState);
   XXH3_64bits_reset(hash.get());
-  std::vector<std::byte> buffer(kPiece);
+  std::vector<std::byte> buffer(kPieceSize);
   for (std::uint64_t at = 0; at < found.length;) {
-    const std::span<std::byte> piece = std::span(buffer).first(std::min<std::uint64_t>(kPiece, found.length - at));
+    const std::span<std::byte> piece = std::span(buffer).first(std::min<std::uint64_t>(kPieceSize, found.length - at));
     read_at(found.offset + at, piece);
     XXH3_64bits_update(hash.get(), piece.data(), piece.size());
     use(piece);
     at += piece.size();
   }
-  check<LostFile>(XXH3_64bits_digest(hash.get()) == found.hash, "{}: section {} is damaged", path_, name);
+  check<CorruptFile>(XXH3_64bits_digest(hash.get()) == found.hash, "{}: section {} is damaged: checksum mismatch",
+                     path_, name);
 }
 
 void ContainerReader::verify() const {
   Hash128 hash;
-  std::vector<std::byte> buffer(kPiece);
-  const std::uint64_t end = file_size_ - kTrailer;
+  std::vector<std::byte> buffer(kPieceSize);
+  const std::uint64_t end = file_size_ - kTrailerSize;
   for (std::uint64_t at = 0; at < end;) {
     const std::size_t n = std::min<std::uint64_t>(buffer.size(), end - at);
     read_at(at, std::span(buffer).first(n));
     hash.add(Bytes(buffer).first(n));
     at += n;
   }
-  std::array<std::byte, kTrailer> trailer;
+  std::array<std::byte, kTrailerSize> trailer;
   read_at(end, trailer);
-  check<LostFile>(trailer == hash.finish(), "{}: is damaged: its bytes do not give its hash", path_);
+  check<CorruptFile>(trailer == hash.finish(), "{}: is damaged: checksum mismatch", path_);
 }
 
 }  // namespace maki

@@ -1,11 +1,11 @@
-// The container of a checkpoint: named sections in one file, every byte of it under a hash.
+// The container format of checkpoints: named sections in one file, with checksums that cover every byte.
 //
 //   header    64 bytes: magic, version, number of sections, size of the file, XXH3-64 of header and table
-//   table     64 bytes a section: name, offset, length, XXH3-64
-//   sections  each at a multiple of 64 bytes, zeros in between
+//   table     64 bytes per section: name, offset, length, XXH3-64
+//   sections  each begins at a multiple of 64 bytes; the padding in between is zero
 //   trailer   XXH3-128 of everything before it
 //
-// Numbers are little-endian. The same sections give the same bytes: there is no time, host or address in it.
+// Numbers are little-endian. Equal sections give equal bytes: the file contains no time, host name or path.
 #pragma once
 
 #include <functional>
@@ -17,24 +17,27 @@
 
 namespace maki {
 
-/// Names in a file: printable ASCII without spaces, at least one byte and fewer than `most`.
+/// Whether a text may be the name of a section or a tensor: printable ASCII without spaces, at least one byte and fewer
+/// than `most`.
 bool is_name(std::string_view name, std::size_t most);
 
-struct Section {
+struct ContainerSection {
   std::string name;  ///< is_name(name, 32)
-  Bytes bytes;       ///< outlives the call it is given to
+  Bytes bytes;       ///< not owned
 };
 
-/// Writes a container through commit_file().
-void write_container(FileSystem& fs, const std::string& path, const std::vector<Section>& sections);
+/// Writes a container of at most 64 sections through replace_file_atomically(). Throws CheckpointError if it cannot be
+/// written or a name is not allowed.
+void write_container(FileSystem& fs, const std::string& path, const std::vector<ContainerSection>& sections);
 
-/// A container on disk. Every error is a CheckpointError that begins with the path, and a LostFile where the file is
-/// missing or proven damaged.
+/// A container on disk, open until destruction. Every error is a CheckpointError whose message begins with the path,
+/// and is a CorruptFile if the file is missing or proven to be damaged. Functions that take the name of a section,
+/// except has(), throw CorruptFile if there is no such section.
 class ContainerReader {
  public:
-  /// Reads and verifies header, table and the zeros between the sections; sizes are checked against the file before
-  /// anything is allocated.
-  explicit ContainerReader(std::string path, FileSystem& fs = posix());
+  /// Reads and verifies the header, the table and the padding between sections. All sizes are checked against the size
+  /// of the file before memory is allocated. Requires: `fs` outlives the reader.
+  explicit ContainerReader(std::string path, FileSystem& fs = posix_file_system());
   ~ContainerReader();
   ContainerReader(const ContainerReader&) = delete;
   ContainerReader& operator=(const ContainerReader&) = delete;
@@ -48,14 +51,14 @@ class ContainerReader {
   std::uint64_t length(std::string_view name) const { return entry(name).length; }
   std::uint64_t file_size() const { return file_size_; }
 
-  /// One section, verified.
+  /// Reads one section and verifies its checksum.
   std::string read(std::string_view name) const;
-  /// One section, verified, into memory of its exact size.
+  /// The same, into memory of exactly the section's length.
   void read(std::string_view name, std::span<std::byte> into) const;
-  /// One section in pieces, in order, each of a multiple of 8 bytes but the last; verified when all were given to
-  /// `use`.
+  /// Calls `use` with one section in consecutive pieces of 1 MiB; the last may be shorter. The checksum is verified
+  /// after the last call, so `use` receives data that is not verified yet.
   void scan(std::string_view name, const std::function<void(Bytes piece)>& use) const;
-  /// Every byte of the file against the trailer.
+  /// Reads the whole file and compares its checksum with the trailer.
   void verify() const;
   const std::string& path() const { return path_; }
 

@@ -2,11 +2,11 @@
 
 namespace maki {
 
-std::optional<std::int64_t> overfitting_since(std::span<const Measured> evaluations, const Regular& regular,
-                                              std::int64_t patience) {
-  const Measured *best = nullptr, *newest = nullptr;
+std::optional<std::int64_t> find_overfitting(std::span<const EvalPoint> evaluations, const EvalFilter& regular,
+                                             std::int64_t patience) {
+  const EvalPoint *best = nullptr, *newest = nullptr;
   std::int64_t since = 0;
-  for (const Measured& evaluation : evaluations) {
+  for (const EvalPoint& evaluation : evaluations) {
     if (evaluation.step <= regular.after || evaluation.step % regular.interval != 0) continue;
     if (evaluation.share != regular.share) continue;
     newest = &evaluation;

@@ -9,7 +9,7 @@ namespace maki {
 
 /// One evaluation as recorded in metrics.jsonl. `loss` is the validation loss, `share` the fraction of the validation
 /// text that it covers (0: not recorded).
-struct Measured {
+struct EvalPoint {
   std::int64_t step;
   double loss, share, train_loss;
 };
@@ -17,7 +17,7 @@ struct Measured {
 /// Which evaluations count: those at multiples of `interval` after step `after` that cover the same share. Evaluations
 /// at other steps come from interruptions; they are ignored so that a run that was stopped and resumed ends at the same
 /// step as one that was not.
-struct Regular {
+struct EvalFilter {
   std::int64_t interval, after;
   double share;
 };
@@ -25,7 +25,7 @@ struct Regular {
 /// Returns the step of the best evaluation if the run is overfitting, else nullopt. A run is overfitting if at least
 /// `patience` evaluations have followed the best one and the training loss of the newest is below that of the best. (If
 /// the training loss does not fall either, the run has reached a plateau.)
-std::optional<std::int64_t> overfitting_since(std::span<const Measured> evaluations, const Regular& regular,
-                                              std::int64_t patience);
+std::optional<std::int64_t> find_overfitting(std::span<const EvalPoint> evaluations, const EvalFilter& regular,
+                                             std::int64_t patience);
 
 }  // namespace maki

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 
@@ -35,7 +35,7 @@ int FileSystem::flock(int descriptor, int operation) { return ::flock(descriptor
 int FileSystem::mkdir(const std::string& path, mode_t mode) { return ::mkdir(path.c_str(), mode); }
 int FileSystem::rmdir(const std::string& path) { return ::rmdir(path.c_str()); }
 
-FileSystem& posix() {
+FileSystem& posix_file_system() {
   static FileSystem system;
   return system;
 }
@@ -52,7 +52,7 @@ bool file_exists(const std::string& path) {
   return there;
 }
 
-std::vector<std::string> names_in(const std::string& directory) {
+std::vector<std::string> list_directory(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
   std::filesystem::directory_iterator at(directory, error), end;
@@ -140,7 +140,7 @@ void verify_temporary(FileSystem& fs, const std::string& path, const std::vector
 
 }  // namespace
 
-void commit_file(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
+void replace_file_atomically(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
   const std::string temporary = path + ".tmp";
   try {
     write_temporary(fs, temporary, pieces);
@@ -208,7 +208,7 @@ std::string file_system_type(int descriptor) {
   return fmt::format("type {:#x}", type);
 }
 
-std::string read_whole(FileSystem& fs, const std::string& path, std::size_t most) {
+std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most) {
   Descriptor file(fs, path, O_RDONLY);
   std::string bytes;
   for (;;) {

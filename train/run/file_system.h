@@ -32,16 +32,16 @@ class FileSystem {
 };
 
 /// The real file system: every function makes its system call. Lives until the program ends.
-FileSystem& posix();
+FileSystem& posix_file_system();
 
 using Bytes = std::span<const std::byte>;
-inline Bytes as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+inline Bytes text_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 /// Replaces `path` atomically with the concatenation of the pieces: writes path.tmp, fsyncs it, reads it back and
 /// compares, renames it, and fsyncs the directory. Throws CheckpointError with the path and the reason. If any step up
 /// to the rename fails, the old file is untouched and the temporary one is removed; if the last fsync fails, the new
 /// file is in place but may not survive a power failure.
-void commit_file(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces);
+void replace_file_atomically(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces);
 
 /// Creates a directory and its missing parents, and makes each durable (fsync of its parent). Every directory is
 /// appended to `made` as soon as it is created, the outermost first. Throws CheckpointError.
@@ -52,13 +52,13 @@ void sync_directory(FileSystem& fs, const std::string& path);
 std::string file_system_type(int descriptor);
 
 /// All bytes of a file. Throws CheckpointError if it cannot be read or has more than `most` bytes.
-std::string read_whole(FileSystem& fs, const std::string& path, std::size_t most = SIZE_MAX);
+std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most = SIZE_MAX);
 /// The directory part of a path; "." if it has none.
 std::string parent_directory(const std::string& path);
 /// Throws CheckpointError if the system cannot tell (permissions, a loop of symbolic links, …).
 bool file_exists(const std::string& path);
 /// The names of a directory's entries, sorted; empty if there is no such directory. Throws CheckpointError if it cannot
 /// be listed.
-std::vector<std::string> names_in(const std::string& directory);
+std::vector<std::string> list_directory(const std::string& directory);
 
 }  // namespace maki

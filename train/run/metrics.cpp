@@ -8,17 +8,17 @@
 #include <optional>
 #include <sstream>
 
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 
 using nlohmann::ordered_json;
 
-Metrics::Metrics(std::string path, std::int64_t step, FileSystem& fs) : path_(std::move(path)), fs_(fs) {
+MetricsFile::MetricsFile(std::string path, std::int64_t step, FileSystem& fs) : path_(std::move(path)), fs_(fs) {
   const bool there = file_exists(path_);
   if (there) {
-    const std::string before = read_whole(fs_, path_), kept = keep(before, step);
-    if (kept != before) commit_file(fs_, path_, {as_bytes(kept)});
+    const std::string before = read_file_limited(fs_, path_), kept = keep(before, step);
+    if (kept != before) replace_file_atomically(fs_, path_, {text_bytes(kept)});
   }
   descriptor_ = fs_.open(path_, O_WRONLY | O_CREAT | O_APPEND, 0644);
   check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path_, std::strerror(errno));
@@ -31,10 +31,10 @@ Metrics::Metrics(std::string path, std::int64_t step, FileSystem& fs) : path_(st
   }
 }
 
-Metrics::~Metrics() { fs_.close(descriptor_); }
+MetricsFile::~MetricsFile() { fs_.close(descriptor_); }
 
 // Returns the lines up to `step`, and records what they contain.
-std::string Metrics::keep(const std::string& text, std::int64_t step) {
+std::string MetricsFile::keep(const std::string& text, std::int64_t step) {
   std::string kept;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -62,15 +62,15 @@ std::string Metrics::keep(const std::string& text, std::int64_t step) {
 }
 
 // JSON cannot express a number that is not finite: nlohmann-json would write null.
-double Metrics::finite(std::int64_t step, const char* name, double value) {
-  check<Diverged>(std::isfinite(value), "step {}: {} is {}; the run has diverged", step, name, value);
+double MetricsFile::finite(std::int64_t step, const char* name, double value) {
+  check<DivergedError>(std::isfinite(value), "step {}: {} is {}; the run has diverged", step, name, value);
   return value;
 }
 
 // Times have no influence on a run, so a clock that stands still or jumps must not count as divergence.
-double Metrics::measured_time(double value) { return std::isfinite(value) ? value : 0; }
+double MetricsFile::measured_time(double value) { return std::isfinite(value) ? value : 0; }
 
-void Metrics::train(const StepReport& report, double tokens_per_second, double elapsed_seconds) {
+void MetricsFile::on_log(const StepReport& report, double tokens_per_second, double elapsed_seconds) {
   append(ordered_json{{"kind", "train"},
                       {"step", report.step},
                       {"loss", finite(report.step, "loss", report.loss)},
@@ -82,7 +82,7 @@ void Metrics::train(const StepReport& report, double tokens_per_second, double e
              .dump());
 }
 
-void Metrics::eval(const EvalReport& report) {
+void MetricsFile::on_eval(const EvalReport& report, bool /*best*/) {
   ordered_json line{
       {"kind", "eval"}, {"step", report.step}, {"train_loss", finite(report.step, "train_loss", report.train_loss)}};
   if (report.val_loss) {
@@ -95,19 +95,19 @@ void Metrics::eval(const EvalReport& report) {
   }
   append(line.dump());
   last_eval_ = report.step;
-  if (report.val_loss) validations_.push_back(report.measured());
+  if (report.val_loss) validations_.push_back(report.point());
 }
 
-void Metrics::sync() {
+void MetricsFile::on_sync() {
   check<CheckpointError>(fs_.fsync(descriptor_) == 0, "{}: fsync failed: {}", path_, std::strerror(errno));
 }
 
-void Metrics::sample(std::int64_t step, const std::string& text) {
+void MetricsFile::on_sample(std::int64_t step, const std::string& text) {
   append(ordered_json{{"kind", "sample"}, {"step", step}, {"text", text}}.dump());
   last_sample_ = step;
 }
 
-void Metrics::append(const std::string& line) {
+void MetricsFile::append(const std::string& line) {
   const std::string text = line + "\n";
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t n = fs_.write(descriptor_, text.data() + done, text.size() - done);

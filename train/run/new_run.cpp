@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 namespace {
@@ -15,14 +15,15 @@ bool is_kind(const std::string& path, stdfs::file_type kind) {
   return stdfs::symlink_status(path, error).type() == kind;  // a symbolic link was made by the user
 }
 
-// Whether an entry of the directory may have been left behind by a start that was killed; see require_free().
+// Whether an entry of the directory may have been left behind by a start that was killed; see require_unoccupied().
 bool is_left_over(const RunDirectory& run, const std::string& name, std::string_view config_toml) {
   const std::string path = run.path() + "/" + name;
   if (name == "checkpoints") {
-    return is_kind(path, stdfs::file_type::directory) && std::ranges::all_of(names_in(path), is_temporary_checkpoint);
+    return is_kind(path, stdfs::file_type::directory) &&
+           std::ranges::all_of(list_directory(path), is_temporary_checkpoint);
   }
   if (!is_kind(path, stdfs::file_type::regular)) return false;
-  const std::string text = read_whole(run.file_system(), path);
+  const std::string text = read_file_limited(run.file_system(), path);
   if (name == ".lock") return text.find_first_not_of("0123456789") == std::string::npos;
   if (name == "metrics.jsonl") return text.empty();
   if (name == "config.toml") return config_toml.empty() || text == config_toml;
@@ -31,32 +32,32 @@ bool is_left_over(const RunDirectory& run, const std::string& name, std::string_
 
 }  // namespace
 
-void require_free(const RunDirectory& run, std::string_view config_toml) {
+void require_unoccupied(const RunDirectory& run, std::string_view config_toml) {
   run.require_no_run();
-  for (const std::string& name : names_in(run.path())) {
+  for (const std::string& name : list_directory(run.path())) {
     check(is_left_over(run, name, config_toml),
           "{}: contains {}, which this run did not create; choose another --out, or an empty directory", run.path(),
           name);
   }
 }
 
-NewRun::NewRun(const RunDirectory& run, std::string_view config_toml) : run_(run) {
-  require_free(run_, config_toml);
+RunClaim::RunClaim(const RunDirectory& run, std::string_view config_toml) : run_(run) {
+  require_unoccupied(run_, config_toml);
   try {
     run_.create(directories_);
     lock_.emplace(run_);
     if (lock_->created()) files_.push_back(RunLock::file(run_));
-    require_free(run_, config_toml);  // again: another process may have claimed it before this one had the lock
-    for (const std::string& file : run_.first_files()) {
+    require_unoccupied(run_, config_toml);  // again: another process may have claimed it before this one had the lock
+    for (const std::string& file : run_.initial_files()) {
       if (!file_exists(file)) files_.push_back(file);
     }
   } catch (...) {
-    take_back();
+    roll_back();
     throw;
   }
 }
 
-void NewRun::take_back() {
+void RunClaim::roll_back() {
   FileSystem& fs = run_.file_system();
   for (const std::string& file : files_) fs.unlink(file);
   // From the innermost; rmdir() leaves a directory that is not empty.

@@ -15,16 +15,16 @@ namespace maki {
 /// that is missing or empty is free. So is one that contains only what a start leaves behind when it is killed before
 /// its first checkpoint: the lock file, a config.toml with exactly the bytes that this run would write (`config_toml`;
 /// empty: not compared), an empty metrics.jsonl, and temporary files.
-void require_free(const RunDirectory& run, std::string_view config_toml = {});
+void require_unoccupied(const RunDirectory& run, std::string_view config_toml = {});
 
 /// Claims a run directory: creates it, locks it as long as this object exists, and requires that it is free (see
-/// require_free()). If the constructor throws, nothing that it created remains.
-class NewRun {
+/// require_unoccupied()). If the constructor throws, nothing that it created remains.
+class RunClaim {
  public:
-  NewRun(const RunDirectory& run, std::string_view config_toml);
+  RunClaim(const RunDirectory& run, std::string_view config_toml);
 
   /// Removes the files and directories of the run that did not exist before, and nothing else.
-  void take_back();
+  void roll_back();
 
  private:
   RunDirectory run_;

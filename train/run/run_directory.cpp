@@ -10,9 +10,9 @@
 #include <fmt/ranges.h>
 #include <sstream>
 
+#include "data/text/shell_quote.h"
+#include "train/config/error.h"
 #include "train/run/container.h"
-#include "train/run/error.h"
-#include "train/loop/progress.h"
 
 namespace maki {
 namespace {
@@ -51,7 +51,7 @@ bool RunDirectory::exists() const { return !checkpoints().empty(); }
 
 void RunDirectory::require_no_run() const {
   check(!exists(), "{}: already contains a run; continue it with --resume {}, or choose another --out", path_,
-        shell_word(path_));
+        shell_quote(path_));
 }
 
 void RunDirectory::create(std::vector<std::string>& made) const {
@@ -59,13 +59,13 @@ void RunDirectory::create(std::vector<std::string>& made) const {
   make_directories(fs_, checkpoints_directory(), made);
 }
 
-std::vector<std::string> RunDirectory::first_files() const {
+std::vector<std::string> RunDirectory::initial_files() const {
   return {config_file(), metrics_file(), checkpoint_file(0), pointer_file("last"), pointer_file("best")};
 }
 
 std::vector<std::int64_t> RunDirectory::checkpoints() const {
   std::vector<std::int64_t> steps;
-  for (const std::string& name : names_in(checkpoints_directory())) {
+  for (const std::string& name : list_directory(checkpoints_directory())) {
     if (const auto step = step_of(name)) steps.push_back(*step);
   }
   std::ranges::sort(steps);
@@ -74,7 +74,7 @@ std::vector<std::int64_t> RunDirectory::checkpoints() const {
 
 std::optional<std::string> RunDirectory::read_pointer(const char* name) const {
   if (!file_exists(pointer_file(name))) return std::nullopt;
-  return read_whole(fs_, pointer_file(name));
+  return read_file_limited(fs_, pointer_file(name));
 }
 
 std::optional<std::int64_t> RunDirectory::last() const {
@@ -83,13 +83,13 @@ std::optional<std::int64_t> RunDirectory::last() const {
   return step_of(text->substr(0, text->find('\n')));
 }
 
-std::optional<Best> RunDirectory::best() const {
+std::optional<BestPointer> RunDirectory::best() const {
   const auto text = read_pointer("best");
   if (!text) return std::nullopt;
   std::istringstream words(*text);
   words.imbue(std::locale::classic());
   std::string name;
-  Best best{};
+  BestPointer best{};
   words >> name >> best.step >> best.loss;
   if (!words || step_of(name) != best.step || !std::isfinite(best.loss)) return std::nullopt;
   return best;
@@ -97,12 +97,12 @@ std::optional<Best> RunDirectory::best() const {
 
 void RunDirectory::set_last(std::int64_t step) const {
   const std::string text = file_name(step) + "\n";
-  commit_file(fs_, pointer_file("last"), {as_bytes(text)});
+  replace_file_atomically(fs_, pointer_file("last"), {text_bytes(text)});
 }
 
-void RunDirectory::set_best(const Best& best) const {
+void RunDirectory::set_best(const BestPointer& best) const {
   const std::string text = fmt::format("{} {} {}\n", file_name(best.step), best.step, best.loss);
-  commit_file(fs_, pointer_file("best"), {as_bytes(text)});
+  replace_file_atomically(fs_, pointer_file("best"), {text_bytes(text)});
 }
 
 void RunDirectory::clear_best() const {
@@ -133,14 +133,14 @@ std::vector<std::string> RunDirectory::prune(std::int64_t keep) const {
 std::vector<std::string> RunDirectory::remove_temporary_files() const {
   std::vector<std::string> notes;
   for (const std::string& file : {config_file(), metrics_file()}) remove(file + ".tmp", notes);
-  for (const std::string& name : names_in(checkpoints_directory())) {
+  for (const std::string& name : list_directory(checkpoints_directory())) {
     if (is_temporary_checkpoint(name)) remove(checkpoints_directory() + "/" + name, notes);
   }
   return notes;
 }
 
-std::int64_t RunDirectory::newest_verified(const std::function<void(const std::string&)>& verifies,
-                                           std::vector<std::string>& notes) const {
+std::int64_t RunDirectory::newest_intact(const std::function<void(const std::string&)>& verifies,
+                                         std::vector<std::string>& notes) const {
   std::vector<std::int64_t> steps = checkpoints();
   if (const auto named = last(); named && std::ranges::find(steps, *named) == steps.end()) {
     notes.push_back(fmt::format("{}: points to {}, which is missing; using the newest intact checkpoint",
@@ -150,7 +150,7 @@ std::int64_t RunDirectory::newest_verified(const std::function<void(const std::s
     try {
       verifies(checkpoint_file(*step));
       return *step;
-    } catch (const LostFile& error) {
+    } catch (const CorruptFile& error) {
       notes.push_back(fmt::format("{}; falling back to the previous checkpoint", error.what()));
     } catch (const CheckpointError& error) {
       fail<CheckpointError>("{}; it may be intact, so no older checkpoint was used and nothing was changed",
@@ -175,8 +175,8 @@ std::string default_run_path(const std::string& first_corpus) {
   }
 }
 
-std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice,
-                              std::vector<std::string>& notes) {
+std::string find_checkpoint(const std::string& run_or_file, const std::string& choice,
+                            std::vector<std::string>& notes) {
   std::error_code error_code;
   const auto status = stdfs::status(run_or_file, error_code);
   check<CheckpointError>(!error_code || status.type() == stdfs::file_type::not_found, "{}: cannot be accessed: {}",
@@ -209,7 +209,7 @@ std::string choose_checkpoint(const std::string& run_or_file, const std::string&
   for (const std::int64_t step : candidates) {
     try {
       return ContainerReader(run.checkpoint_file(step)).path();
-    } catch (const LostFile& error) {
+    } catch (const CorruptFile& error) {
       if (step == candidates.back()) throw;
       notes.push_back(fmt::format("{}; using another checkpoint", error.what()));
     }

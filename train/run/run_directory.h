@@ -12,18 +12,18 @@
 
 namespace maki {
 
-/// Whether a file of this name in the directory of checkpoints is a temporary file of commit_file().
+/// Whether a file of this name in the directory of checkpoints is a temporary file of replace_file_atomically().
 bool is_temporary_checkpoint(std::string_view name);
 
 /// What the pointer `best` contains: the step of the best checkpoint and its validation loss.
-struct Best {
+struct BestPointer {
   std::int64_t step;
   double loss;
 };
 
 class RunDirectory {
  public:
-  explicit RunDirectory(std::string path, FileSystem& fs = posix()) : path_(std::move(path)), fs_(fs) {}
+  explicit RunDirectory(std::string path, FileSystem& fs = posix_file_system()) : path_(std::move(path)), fs_(fs) {}
 
   const std::string& path() const { return path_; }
   FileSystem& file_system() const { return fs_; }
@@ -32,7 +32,7 @@ class RunDirectory {
   std::string checkpoints_directory() const { return path_ + "/checkpoints"; }
   std::string checkpoint_file(std::int64_t step) const;
   /// The files that a run writes before its first step.
-  std::vector<std::string> first_files() const;
+  std::vector<std::string> initial_files() const;
 
   /// Whether the directory contains a run, which is at least one checkpoint.
   bool exists() const;
@@ -50,9 +50,9 @@ class RunDirectory {
   std::vector<std::int64_t> checkpoints() const;
   /// What the pointers contain; nullopt if they are missing or damaged. The checkpoint may not exist.
   std::optional<std::int64_t> last() const;
-  std::optional<Best> best() const;
+  std::optional<BestPointer> best() const;
   void set_last(std::int64_t step) const;
-  void set_best(const Best& best) const;
+  void set_best(const BestPointer& best) const;
   void clear_best() const;
   /// Deletes all but the newest `keep` checkpoints, but never those that last and best point to; set these first.
   /// Returns a message for each file that cannot be deleted.
@@ -60,11 +60,11 @@ class RunDirectory {
   /// Removes the temporary files of interrupted writes. Returns a message for each that cannot be removed.
   [[nodiscard]] std::vector<std::string> remove_temporary_files() const;
 
-  /// The step of the newest checkpoint that is intact. `verifies` throws LostFile for one that is damaged, and the
+  /// The step of the newest checkpoint that is intact. `verifies` throws CorruptFile for one that is damaged, and the
   /// messages about those are appended to `notes`. Throws CheckpointError if there is no intact one, and if one cannot
   /// be read: it may be intact, and continuing from an older one would overwrite it.
-  std::int64_t newest_verified(const std::function<void(const std::string& file)>& verifies,
-                               std::vector<std::string>& notes) const;
+  std::int64_t newest_intact(const std::function<void(const std::string& file)>& verifies,
+                             std::vector<std::string>& notes) const;
 
  private:
   std::string pointer_file(const char* name) const { return checkpoints_directory() + "/" + name; }
@@ -82,7 +82,6 @@ std::string default_run_path(const std::string& first_corpus);
 /// is `choice` ("best", "last" or a step) or, if that is empty, best, else last, else the newest; messages about those
 /// that are missing or damaged are appended to `notes`. Throws Error if there is no such checkpoint, CheckpointError if
 /// it cannot be read.
-std::string choose_checkpoint(const std::string& run_or_file, const std::string& choice,
-                              std::vector<std::string>& notes);
+std::string find_checkpoint(const std::string& run_or_file, const std::string& choice, std::vector<std::string>& notes);
 
 }  // namespace maki

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-#include "train/run/error.h"
+#include "train/config/error.h"
 
 namespace maki {
 namespace {
@@ -22,15 +22,15 @@ std::string new_folder(const std::string& run) {
 
 }  // namespace
 
-std::string set_aside_after(const RunDirectory& run, std::int64_t step, FileSystem& fs) {
+std::string move_later_checkpoints(const RunDirectory& run, std::int64_t step, FileSystem& fs) {
   std::vector<std::int64_t> later = run.checkpoints();
   std::erase_if(later, [step](std::int64_t other) { return other <= step; });
   if (later.empty()) return "";
   const std::string folder = new_folder(run.path());
   sync_directory(fs, run.path());
   if (file_exists(run.metrics_file())) {
-    const std::string metrics = read_whole(fs, run.metrics_file());
-    commit_file(fs, folder + "/metrics.jsonl", {as_bytes(metrics)});
+    const std::string metrics = read_file_limited(fs, run.metrics_file());
+    replace_file_atomically(fs, folder + "/metrics.jsonl", {text_bytes(metrics)});
   }
   // The latest first: wherever this is interrupted, the checkpoints that remain have no gap.
   for (auto other = later.rbegin(); other != later.rend(); ++other) {

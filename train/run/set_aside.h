@@ -11,6 +11,6 @@ namespace maki {
 /// Moves every checkpoint later than `step` into a new folder RUN/abandoned-<n>, together with a copy of metrics.jsonl,
 /// and points `last` to `step`. Returns the folder, or "" if there is no later checkpoint. If the process is killed
 /// halfway, the run can still be resumed. Throws CheckpointError if something cannot be moved.
-std::string set_aside_after(const RunDirectory& run, std::int64_t step, FileSystem& fs = posix());
+std::string move_later_checkpoints(const RunDirectory& run, std::int64_t step, FileSystem& fs = posix_file_system());
 
 }  // namespace maki

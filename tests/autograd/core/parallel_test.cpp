@@ -5,15 +5,12 @@
 #include <vector>
 
 #include "tests/catch.h"
+#include "tests/threads.h"
 
 namespace maki {
 namespace {
 
-struct ThreadsScope {
-  explicit ThreadsScope(int n) : before(threads()) { set_threads(n); }
-  ~ThreadsScope() { set_threads(before); }
-  int before;
-};
+using tests::ThreadsScope;
 
 /// Whether a loop over n tasks runs each exactly once, with worker indices below workers(n), and never two tasks of the
 /// same worker at the same time.
@@ -21,7 +18,7 @@ bool workers_are_exclusive(std::int64_t n) {
   const std::int64_t count = workers(n);
   std::vector<std::atomic<int>> busy(static_cast<std::size_t>(count)), called(static_cast<std::size_t>(n));
   std::atomic<bool> good = true;
-  parallel_for(n, kParallelWork, [&](std::int64_t i, std::int64_t worker) {
+  parallel_for(n, kMinParallelWork, [&](std::int64_t i, std::int64_t worker) {
     if (worker < 0 || worker >= count) {
       good = false;
       return;

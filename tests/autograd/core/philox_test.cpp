@@ -20,7 +20,7 @@ TEST_CASE("streams of different identities differ, and those of one identity agr
   std::set<std::uint64_t> first;
   int streams = 0;
   for (const std::uint64_t seed : {0u, 1u}) {
-    for (const Purpose purpose : {Purpose::dropout, Purpose::shuffle}) {
+    for (const RandomPurpose purpose : {RandomPurpose::dropout, RandomPurpose::shuffle}) {
       for (const std::uint64_t a : {0u, 1u}) {
         for (const std::uint64_t b : {0u, 1u}) {
           for (const std::uint64_t c : {0u, 1u}) {
@@ -33,14 +33,14 @@ TEST_CASE("streams of different identities differ, and those of one identity agr
     }
   }
   for (const char* name : {"h.0.attn", "h.1.attn", "h.0.attm", ""}) {
-    first.insert(RandomStream(0, Purpose::initialize, name).bits64(0));
+    first.insert(RandomStream(0, RandomPurpose::initialize, name).bits64(0));
     ++streams;
   }
   REQUIRE(first.size() == static_cast<std::size_t>(streams));
 }
 
 TEST_CASE("uniform and normal numbers have the moments of their distributions") {
-  const RandomStream stream(5, Purpose::test);
+  const RandomStream stream(5, RandomPurpose::test);
   constexpr int n = 200000;
   double uniform = 0, normal = 0, squares = 0, fourth = 0, neighbours = 0;
   std::array<int, 10> counts{};

@@ -59,7 +59,7 @@ TEST_CASE("when shapes change at every step the pool reserves at most 1.5 times 
   storage_pool::trim();
   const auto before = storage_pool::statistics();
   storage_pool::reset_peak();
-  const RandomStream stream(1, Purpose::test);
+  const RandomStream stream(1, RandomPurpose::test);
   std::int64_t max_reserved = 0;
   for (std::uint64_t step = 0; step < 300; ++step) {
     ragged_step(64 + static_cast<std::int64_t>(stream.below(step, 1200)));
@@ -90,7 +90,7 @@ TEST_CASE("blocks of 4 MiB and more begin at a huge page") {
 TEST_CASE("a block of impossible size is refused") {
   REQUIRE_THROWS_WITH(Storage(-1), ContainsSubstring("bytes; got -1"));
   REQUIRE_THROWS_WITH(Storage(std::int64_t{1} << 62), ContainsSubstring("bytes; got 4611686018427387904"));
-  REQUIRE_THROWS_AS(Storage(std::int64_t{1} << 60), OutOfMemory);
+  REQUIRE_THROWS_AS(Storage(std::int64_t{1} << 60), OutOfMemoryError);
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // its shadow memory counts against the limit, too
@@ -103,7 +103,7 @@ TEST_CASE("when the system refuses memory, free blocks are returned to it and it
   const Storage fits(130 * kMiB);  // only after a and b have been returned to the system
   fits.data()[0] = fits.data()[130 * kMiB - 1] = std::byte{1};
   REQUIRE(storage_pool::statistics().bytes_reserved < free);
-  REQUIRE_THROWS_AS(Storage(400 * kMiB), OutOfMemory);
+  REQUIRE_THROWS_AS(Storage(400 * kMiB), OutOfMemoryError);
 }
 
 #endif

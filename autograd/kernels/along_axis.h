@@ -1,0 +1,29 @@
+// Kernels that work along one axis: the place of the largest element, and gathering by index. An array is seen as
+// [outer, extent, inner], with `extent` the axis and `inner` consecutive in memory. Threads share out the lines along
+// the axis, so no bit depends on their number.
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/core/sink.h"
+
+namespace maki::kernels {
+
+struct AlongAxis {
+  std::int64_t outer = 1, extent = 1, inner = 1;
+};
+
+/// places[o, i] = the k at which x[o, k, i] is largest: the first of equal ones, or the first NaN if there is one.
+/// Requires: extent >= 1, and extent fits into 32 bits.
+template <class T>
+void argmax(const AlongAxis& shape, const T* x, std::int32_t* places);
+
+/// y[o, j, i] = x[o, ids[o, j, i], i] for j < count: x is as `shape` says, ids and y are [outer, count, inner], and ids
+/// are in [0, extent).
+template <class T>
+void gather_forward(const AlongAxis& shape, std::int64_t count, const T* x, const std::int32_t* ids, T* y);
+/// dx[o, k, i] = Σ dy[o, j, i] over all j with ids[o, j, i] = k, in the order of j; added if the sink adds.
+template <class T>
+void gather_backward(const AlongAxis& shape, std::int64_t count, const std::int32_t* ids, const T* dy, Sink<T> dx);
+
+}  // namespace maki::kernels

@@ -1,0 +1,81 @@
+// What training, evaluation, checkpoints and generation know of a model. Networks themselves are plain structs that
+// read like their figure (nn/models); a few lines wrap each of them in these interfaces.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/ops.h"
+
+namespace maki {
+
+/// One micro-batch. What a task does not need stays empty.
+struct Batch {
+  Tensor ids = {}, targets = {};         ///< [B, T] int32; a target equal to the ignored one is not predicted
+  Tensor source = {}, source_mask = {};  ///< [B, S]: what an encoder reads, and a mask that is 0 at padding
+  std::int64_t target_count = 0;
+};
+
+/// What a model carries from one call to the next: a key-value cache, a recurrent state, an encoded source.
+class State {
+ public:
+  virtual ~State() = default;
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  /// Sequences in the batch.
+  virtual std::int64_t batch() const = 0;
+  /// Tokens read so far, and how many can be read at most.
+  virtual std::int64_t length() const = 0;
+  virtual std::int64_t capacity() const = 0;
+  /// Forgets all tokens. Also required after an exception in the middle of a forward pass.
+  virtual void clear() = 0;
+  /// Row i becomes what row rows[i] was, as beam search needs it. Requires: as many rows as the batch has, each in
+  /// [0, batch).
+  virtual void reorder(std::span<const std::int32_t> rows) = 0;
+  /// Names and tensors that a checkpoint keeps of it.
+  virtual std::vector<std::pair<std::string, Tensor*>> tensors() = 0;
+};
+
+/// A model that can be trained. Its parameters are in the store of the scope that it was made with.
+///
+/// Thread safety: const calls may run at the same time if each thread has its own State and no Recording is shared.
+class Model {
+ public:
+  virtual ~Model() = default;
+  Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  /// The value of the training field `model`.
+  virtual const char* kind() const = 0;
+  /// Cross-entropy of the batch's targets, in nats: []. `carried` comes from make_carried() of this model, or is null.
+  virtual Tensor loss(const Batch& batch, const CrossEntropy& options, State* carried = nullptr) const = 0;
+  /// What is carried from one batch to the next, for `batch` sequences. Null: nothing.
+  virtual std::unique_ptr<State> make_carried(std::int64_t) const { return nullptr; }
+  /// Floating-point operations per token of a training step, forward and backward, for contexts of `length` tokens.
+  virtual double flop_per_token(std::int64_t length) const = 0;
+  /// Parameters that take part in the arithmetic of every token: the N of 6N FLOP per token.
+  virtual std::int64_t flop_parameter_count() const = 0;
+  /// Bytes that the recorded ops of one micro-batch of [batch, length] tokens keep for backward, and those of gradients
+  /// alive at the same time. An estimate; it needs no sealed store.
+  virtual std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const = 0;
+};
+
+/// A model that predicts the next token, one after another.
+class Generator : public Model {
+ public:
+  /// A state that has read nothing, for `batch` sequences. `source` [B, S] is what an encoder reads, for models that
+  /// have one.
+  virtual std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {}) const = 0;
+  /// Reads the next t >= 1 tokens of every sequence, ids [B, t] → logits of the token after them, [B, V]. Throws, and
+  /// reads nothing, where the state has no room for them.
+  virtual Tensor next_logits(const Tensor& ids, State& state) const = 0;
+};
+
+}  // namespace maki

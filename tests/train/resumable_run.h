@@ -1,0 +1,46 @@
+// A small run of the binary that tests interrupt in various ways and resume.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/cli/small_run.h"
+#include "train/run/run_directory.h"
+
+namespace maki::tests {
+
+struct ResumableRun {
+  ResumableRun(const TemporaryFolder& folder, const std::string& name, int max_steps)
+      : path(folder / name), corpus(folder.write("corpus.txt", small_text())), steps(max_steps) {}
+
+  /// Starts the run if there is no checkpoint yet, else resumes it.
+  Finished go_on(const RunOptions& options = {}) const {
+    if (newest() >= 0) return run_maki({"train", "--resume", path}, options);
+    return run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", std::to_string(steps)} + kSmall + kOften,
+                    options);
+  }
+  /// The step of the newest checkpoint, intact or not; -1 if there is none.
+  int newest() const {
+    const std::vector<std::int64_t> there = RunDirectory(path).checkpoints();
+    return there.empty() ? -1 : static_cast<int>(there.back());
+  }
+  /// The paths of all files and folders below the run directory, sorted.
+  std::vector<std::string> files() const {
+    std::vector<std::string> list;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
+      list.push_back(std::filesystem::relative(entry.path(), path).string());
+    std::ranges::sort(list);
+    return list;
+  }
+
+  std::string path, corpus;
+  int steps;
+
+  /// Saves, logs and prunes at every step, and evaluates at every second.
+  inline static const Arguments kOften = {"--checkpoint-interval", "1", "--log-interval", "1", "--eval-interval", "2",
+                                          "--eval-batches",        "1", "--keep-last",    "2", "--grad-accum",    "1"};
+};
+
+}  // namespace maki::tests

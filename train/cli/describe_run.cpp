@@ -1,0 +1,91 @@
+#include "train/cli/describe_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "data/dataset/sequence_order.h"
+#include "train/cli/progress.h"
+#include "train/config/number.h"
+#include "train/loop/estimate.h"
+
+namespace maki {
+namespace {
+
+void say(const std::string& line) { to_stderr("{}\n", line); }
+
+// Printed before the memory is allocated.
+void describe_memory(const Config& config, const MemoryNeed& need) {
+  say(fmt::format("memory about {}: weights {}, gradients {}, optimizer moments {}, activations {}",
+                  format_bytes(need.total()), format_bytes(need.values), format_bytes(need.gradients),
+                  format_bytes(need.moments), format_bytes(need.activations)));
+  const auto available = available_memory();
+  if (!available || need.total() <= *available) return;
+  say(fmt::format(
+      "warning: the run needs about {} of memory, and {} are available; use a smaller --batch-size (now {}, "
+      "with a larger --grad-accum), --block-size or --n-embd",
+      format_bytes(need.total()), format_bytes(*available), config.batch_size));
+}
+
+}  // namespace
+
+void describe_run(const Config& config, const Dataset& data, const std::string& run, bool resumed) {
+  const MemoryNeed need = memory_needed(config, data.tokenizer->vocab_size());
+  const std::int64_t tokens = config.batch_size * config.grad_accum * config.block_size;
+  say(fmt::format("text   {}; vocabulary of {}; {} for training, {} for validation",
+                  pluralize(data.characters, "character"), with_separators(data.tokenizer->vocab_size()),
+                  pluralize(static_cast<std::int64_t>(data.train.size()), "token"),
+                  with_separators(static_cast<std::int64_t>(data.val.size()))));
+  say(fmt::format("model  {}, {}, width {}, context of {}: {}", pluralize(config.n_layer, "layer"),
+                  pluralize(config.n_head, "head"), config.n_embd, pluralize(config.block_size, "token"),
+                  pluralize(need.parameters, "parameter")));
+  say(fmt::format(
+      "run    {} of {} on {} ({}), in {}: {:.2f} passes over the text", pluralize(config.max_steps, "step"),
+      pluralize(tokens, "token"), pluralize(threads(), "thread"), config.target, run,
+      static_cast<double>(config.max_steps) * static_cast<double>(tokens) / static_cast<double>(data.train.size())));
+  describe_memory(config, need);
+  if (config.warmup_steps > config.max_steps && config.max_steps > 0) {
+    say(fmt::format(
+        "warning: the warmup of {} does not end within {}: the learning rate stays below {}; use fewer --warmup-steps",
+        pluralize(config.warmup_steps, "step"), pluralize(config.max_steps, "step"), config.learning_rate));
+  }
+  if (schedule_ends(config) && config.max_steps > last_phase(config).end) {
+    const Phase phase = last_phase(config);
+    say(fmt::format(
+        "the schedule ends at step {}; after that the learning rate stays at {}{}", with_separators(phase.end),
+        phase.min_lr,
+        resumed ? fmt::format("; --rewarm starts a new phase of it, up to step {}", with_separators(config.max_steps))
+                : ""));
+  }
+}
+
+// The length of a run is given in optimizer steps. The error for --epochs says how many steps the passes would be.
+void check_epochs(const std::string& epochs, const Config& c, std::int64_t train_tokens) {
+  if (epochs.empty()) return;
+  const double passes = parse_number("epochs", epochs, 0, kMaxCount);
+  const SequenceOrder windows(train_tokens, c.block_size, static_cast<std::uint64_t>(c.seed));
+  const auto per_step = static_cast<double>(c.batch_size * c.grad_accum);
+  const auto steps = static_cast<std::int64_t>(std::ceil(passes * static_cast<double>(windows.per_epoch()) / per_step));
+  fail(
+      "epochs: is not an option, because the length of a run is given in optimizer steps; {} over {} with {} per step "
+      "{} {}: give --max-steps {}",
+      passes == 1 ? "one pass" : epochs + " passes", pluralize(train_tokens, "training token"),
+      pluralize(c.batch_size * c.grad_accum * c.block_size, "token"), passes == 1 ? "is" : "are",
+      pluralize(steps, "step"), steps);
+}
+
+// The schedule of a finished run has ended, too, unless it has no horizon.
+void describe_finished_run(const Config& config, const std::string& path, std::int64_t step) {
+  const std::string extended =
+      fmt::format("maki train --resume {} --max-steps {}", shell_quote(path), 2 * std::max<std::int64_t>(step, 1));
+  say(fmt::format("{}: has reached step {} of {}; continue it with: {}{}", path, step, config.max_steps, extended,
+                  schedule_ends(config) ? " --rewarm" : ""));
+  if (schedule_ends(config) && step >= last_phase(config).end) {
+    say(fmt::format("(--rewarm starts a new phase of the schedule; without it the learning rate stays at {})",
+                    last_phase(config).min_lr));
+  }
+}
+
+}  // namespace maki

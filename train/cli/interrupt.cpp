@@ -1,0 +1,46 @@
+#include "train/cli/interrupt.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+namespace maki {
+namespace {
+
+volatile sig_atomic_t received = 0, deferred = 0;
+
+void handle(int signal) {
+  if (deferred != 0 && received == 0) {
+    received = signal;
+    return;
+  }
+  constexpr char kSentence[] = "\nmaki: interrupted\n";
+  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kSentence, sizeof kSentence - 1);
+  _exit(128 + signal);
+}
+
+}  // namespace
+
+void ignore_signals_of_writes() {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+}
+
+void install_interrupt_handlers() {
+  struct sigaction action = {};
+  action.sa_handler = handle;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;  // system calls of a save in progress are restarted and do not fail
+  struct sigaction hangup = {};
+  const bool ignored = sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler == SIG_IGN;
+  if (!ignored) sigaction(SIGHUP, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+DeferInterrupts::DeferInterrupts() { deferred = deferred + 1; }
+DeferInterrupts::~DeferInterrupts() { deferred = deferred - 1; }
+
+int interrupted() { return received; }
+int interrupt_exit_code() { return 128 + received; }
+
+}  // namespace maki

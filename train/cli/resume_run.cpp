@@ -1,0 +1,102 @@
+// maki train --resume RUN.
+#include <fmt/format.h>
+
+#include "train/cli/describe_run.h"
+#include "train/cli/interrupt.h"
+#include "train/cli/progress.h"
+#include "train/cli/resumed_config.h"
+#include "train/cli/run_corpus.h"
+#include "train/cli/run_session.h"
+#include "train/cli/train_options.h"
+#include "train/config/error.h"
+#include "train/loop/language_model_task.h"
+#include "train/loop/loaded_model.h"
+#include "train/loop/restore.h"
+#include "train/run/metrics.h"
+#include "train/run/run_lock.h"
+#include "train/run/set_aside.h"
+
+namespace maki {
+namespace {
+
+void say(const std::string& line) { to_stderr("{}\n", line); }
+
+// The step of the checkpoint to resume from: `choice`, or else the newest that can be resumed.
+std::int64_t resumed_step(const RunDirectory& run, const std::string& choice) {
+  std::vector<std::string> notes;
+  std::int64_t step = 0;
+  if (choice.empty()) {
+    step = run.newest_intact([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
+  } else {
+    const std::string path = find_checkpoint(run.path(), choice, notes);
+    step = check_resumable(path).step;
+    verify_checkpoint(run, path);
+  }
+  for (const std::string& note : notes) say(note);
+  return step;
+}
+
+// The text must be the one that the checkpoint was trained on, split in the same way.
+void check_counts(const ContainerReader& file, const CheckpointState& state, const Dataset& data) {
+  const auto train_tokens = static_cast<std::int64_t>(data.train.size());
+  const auto val_tokens = static_cast<std::int64_t>(data.val.size());
+  const bool same_counts =
+      data.characters == state.characters && train_tokens == state.train_tokens && val_tokens == state.val_tokens;
+  check<CheckpointError>(same_counts,
+                         "{}: says that its text has {} characters, {} training tokens and {} validation tokens, but "
+                         "it has {}, {} and {}; checkpoint and text do not match",
+                         file.path(), state.characters, state.train_tokens, state.val_tokens, data.characters,
+                         train_tokens, val_tokens);
+}
+
+}  // namespace
+
+int resume_run(const TrainOptions& options) {
+  check(options.init_from.empty(),
+        "init_from: starts a new run and cannot be combined with --resume; give only one of them");
+  const RunDirectory run(options.resume);
+  check(run.exists(), "{}: contains no run to resume", options.resume);
+  const RunLock lock(run);
+  for (const std::string& note : run.remove_temporary_files()) say(note);
+  const std::int64_t step = resumed_step(run, options.checkpoint);
+  const ContainerReader file(run.checkpoint_file(step));
+  const CheckpointState state = read_state(file);
+  check_epochs(options.epochs, state.config, state.train_tokens);
+
+  std::string ran_on;
+  Config config = resumed_config({options.flags, options.resume, options.rewarm}, run, state, ran_on);
+  validate(config);
+  use_threads(config);
+  if (!ran_on.empty() && ran_on != config.target) {
+    say(fmt::format("this run started on {} and continues on {}: its results stay correct but differ in the last bits",
+                    ran_on, config.target));
+  }
+  check(options.checkpoint.empty() || step < config.max_steps,
+        "checkpoint: its step {} must be below max_steps {}; raise --max-steps to continue from it", step,
+        config.max_steps);
+  // A run that was ended between its last save and its last evaluation still has to do that evaluation.
+  const bool measured = step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
+  if (step >= config.max_steps && measured) {
+    describe_finished_run(config, options.resume, step);
+    return 0;
+  }
+
+  config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
+  const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
+  const Dataset data = make_dataset(reread_corpus(config, state.corpus_hash), config.val_fraction, config.block_size,
+                                    config.tokenizer, load_tokenizer(state.tokenizer));
+  check_counts(file, state, data);
+  describe_run(config, data, options.resume, /*resumed=*/true);
+  const LanguageModelTask task(config, data);
+  Trainer trainer(config, task, /*initial_values=*/false);
+  restore(file, trainer);
+  const DeferInterrupts deferred;
+  const std::string folder = options.checkpoint.empty() ? "" : move_later_checkpoints(run, step);
+  if (!folder.empty())
+    say(fmt::format("moved the checkpoints after step {} to {}, with a copy of metrics.jsonl", step, folder));
+  replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(echo)});
+  say(fmt::format("resuming after step {}", step));
+  return run_session(config, trainer, run);
+}
+
+}  // namespace maki

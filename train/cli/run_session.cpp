@@ -1,0 +1,49 @@
+#include "train/cli/run_session.h"
+
+#include <csignal>
+#include <fmt/format.h>
+
+#include "data/text/shell_quote.h"
+#include "train/cli/console.h"
+#include "train/cli/interrupt.h"
+#include "train/config/error.h"
+#include "train/loop/session.h"
+
+namespace maki {
+namespace {
+
+// The end of the message about a run that has diverged: what to do. Training is deterministic: without a change it
+// would diverge again.
+std::string recovery_hint(const RunDirectory& run) {
+  const std::vector<std::int64_t> saved = run.checkpoints();  // a state that is not finite is never saved
+  const char* const new_run = "start a new run with a lower --learning-rate or --grad-clip";
+  if (saved.empty()) return fmt::format("; {}", new_run);
+  return fmt::format(
+      "; the last good checkpoint is step {0}; {1}, or return to that checkpoint with a lower learning rate: "
+      "maki train --resume {2} --checkpoint {0} --rewarm --learning-rate RATE",
+      saved.back(), new_run, shell_quote(run.path()));
+}
+
+}  // namespace
+
+int run_session(const Config& config, Trainer& trainer, const RunDirectory& run) {
+  Console console(config.max_steps, run.path(), trainer.task().best_possible_loss());
+  const StopRequest stop{.requested = [] { return interrupted() != 0; },
+                         .may_evaluate = [] { return interrupt_exit_code() == 128 + SIGINT; }};
+  const auto end = [&] {
+    Session session(config, trainer, run, console, stop);
+    try {
+      return session.train();
+    } catch (const DivergedError& error) {
+      fail<DivergedError>("{}{}", error.what(), recovery_hint(run));
+    }
+  }();
+  const std::string path = shell_quote(run.path());
+  if (end == SessionEnd::finished) console.on_note(fmt::format("to generate text: maki generate {}", path));
+  if (end != SessionEnd::interrupted) return 0;
+  console.on_note(fmt::format("continue with:  maki train --resume {}", path));
+  console.on_note(fmt::format("generate with:  maki generate {}", path));
+  return interrupt_exit_code();
+}
+
+}  // namespace maki

@@ -1,0 +1,14 @@
+// Trains, shows how it goes, and says what to do next.
+#pragma once
+
+#include "train/config/config.h"
+#include "train/loop/trainer.h"
+#include "train/run/run_directory.h"
+
+namespace maki {
+
+/// Requires: what Session requires. Returns the exit code: 0, or that of the interrupt. Throws what Session throws; a
+/// DivergedError error ends with the command that returns to the last good checkpoint.
+int run_session(const Config& config, Trainer& trainer, const RunDirectory& run);
+
+}  // namespace maki

@@ -1,0 +1,24 @@
+// The kinds of models that can be trained: the values of the training field `model`. Adding one touches its own file
+// and the table in models.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nn/models/gpt.h"
+#include "train/config/config.h"
+
+namespace maki {
+
+std::vector<std::string> model_names();
+
+/// The model that a configuration describes, with this vocabulary; its parameters are created below `scope`. Throws
+/// Error for a configuration that no such model has.
+std::unique_ptr<Model> make_model(const Config& config, std::int64_t vocab_size, const Scope& scope);
+
+/// What a configuration says about a `gpt`.
+GptConfig gpt_config(const Config& config, std::int64_t vocab_size);
+
+}  // namespace maki

@@ -1,0 +1,84 @@
+#include "train/loop/best_checkpoint.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "train/run/checkpoint.h"
+
+namespace maki {
+
+BestCheckpoint::BestCheckpoint(Trainer& trainer, const RunDirectory& run, std::function<bool(std::int64_t)> is_intact,
+                               std::function<void(const std::string&)> note)
+    : trainer_(trainer),
+      run_(run),
+      is_intact_(std::move(is_intact)),
+      note_(std::move(note)),
+      share_(trainer.task().eval_batches(Part::val) == 0 ? 1 : trainer.val_share()),
+      named_(run.best()) {}
+
+// Losses over different shares of the data cannot be compared. When `best` was set, all were over the same share, so
+// then it is the best one. Its loss may be over another share than the line of its step says, if it was measured again
+// after the share had changed.
+std::optional<EvalPoint> BestCheckpoint::candidate(std::vector<EvalPoint> evaluations, bool named_is_usable) const {
+  const auto has_share = [this](const EvalPoint& evaluation) { return evaluation.share == share_; };
+  if (named_is_usable && !std::ranges::all_of(evaluations, has_share)) {
+    const auto line = std::ranges::find(evaluations, named_->step, &EvalPoint::step);
+    return line == evaluations.end() ? EvalPoint{named_->step, named_->loss, 0, 0} : *line;
+  }
+  if (named_is_usable) evaluations.insert(evaluations.begin(), {named_->step, named_->loss, share_, 0});
+  std::ranges::stable_sort(evaluations, {}, &EvalPoint::loss);
+  const auto intact = std::ranges::find_if(evaluations, is_intact_, &EvalPoint::step);
+  return intact == evaluations.end() ? std::nullopt : std::optional(*intact);
+}
+
+// The pointer `best` may name another checkpoint than the best: after falling back to an earlier checkpoint it may name
+// a later step, or its file may be gone.
+void BestCheckpoint::explain_pointer(bool usable) const {
+  if (!named_ || usable) return;
+  note_(fmt::format("best points to step {}, {}; {}", named_->step,
+                    named_->step > trainer_.steps() ? "which this run has not reached"
+                    : named_->step == 0             ? "whose weights are untrained"
+                                                    : "whose checkpoint is missing or damaged",
+                    best_ ? fmt::format("the best is now step {}", best_->step) : "there is no best now"));
+}
+
+void BestCheckpoint::find(std::vector<EvalPoint> evaluations, const std::function<bool()>& stop) {
+  std::erase_if(evaluations, [](const EvalPoint& evaluation) { return evaluation.step == 0; });
+  const bool usable = named_ && named_->step > 0 && named_->step <= trainer_.steps() && is_intact_(named_->step);
+  const std::optional<EvalPoint> found = candidate(std::move(evaluations), usable);
+  if (found) best_ = BestPointer{found->step, found->loss};
+  explain_pointer(usable);
+  if (found && found->share != share_) {
+    if (const auto loss = measure(found->step, /*whole=*/false, stop)) {
+      best_->loss = *loss;
+      note_(
+          fmt::format("measured the best checkpoint (step {}) again, over the {:.3g}% of the validation text that "
+                      "evaluations cover from here on: {:.4f}",
+                      found->step, 100 * share_, *loss));
+    }
+  }
+  if (best_ && (!named_ || named_->step != best_->step || named_->loss != best_->loss)) run_.set_best(*best_);
+  if (named_ && !best_) run_.clear_best();
+}
+
+bool BestCheckpoint::is_improved_by(const EvalPoint& evaluation) const {
+  return evaluation.step > 0 && (!best_ || evaluation.loss < best_->loss);
+}
+
+void BestCheckpoint::set(const EvalPoint& evaluation) {
+  best_ = BestPointer{evaluation.step, evaluation.loss};
+  run_.set_best(*best_);
+}
+
+std::optional<double> BestCheckpoint::measure(std::int64_t step, bool whole, const std::function<bool()>& stop) {
+  const auto load = [this](std::int64_t of_step) {
+    load_values(ContainerReader(run_.checkpoint_file(of_step), run_.file_system()), trainer_.store());
+  };
+  load(step);
+  const auto loss = trainer_.validation_loss(stop, whole);
+  if (step != trainer_.steps()) load(trainer_.steps());
+  return loss;
+}
+
+}  // namespace maki

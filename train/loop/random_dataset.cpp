@@ -1,0 +1,34 @@
+#include "train/loop/random_dataset.h"
+
+#include "autograd/core/check.h"
+#include "autograd/core/philox.h"
+#include "data/text/utf8.h"
+
+namespace maki {
+namespace {
+
+// A text of n different characters: the first n code points from 1 on, skipping the surrogates.
+std::string text_of_characters(std::int64_t n) {
+  constexpr std::int64_t kMaxCharacters = 1'000'000;
+  check(n >= 1 && n <= kMaxCharacters, "vocab_size: must be between 1 and {}; got {}", kMaxCharacters, n);
+  std::string text;
+  for (std::int64_t c = 1; c <= n; ++c) append_utf8(text, static_cast<char32_t>(c < 0xD800 ? c : c + 0x800));
+  return text;
+}
+
+}  // namespace
+
+Dataset random_dataset(std::int64_t vocab_size, std::int64_t tokens, std::uint64_t seed) {
+  const RandomStream stream(seed, RandomPurpose::shuffle, "benchmark");
+  Dataset dataset;
+  dataset.tokenizer = make_tokenizer("char", text_of_characters(vocab_size));
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
+  std::uint64_t i = 0;
+  for (std::int32_t& id : ids)
+    id = static_cast<std::int32_t>(stream.below(i++, static_cast<std::uint64_t>(vocab_size)));
+  dataset.train = Tokens(vocab_size);
+  dataset.train.append(ids);
+  return dataset;
+}
+
+}  // namespace maki

@@ -1,0 +1,14 @@
+// Continuing from a checkpoint.
+#pragma once
+
+#include "train/loop/trainer.h"
+#include "train/run/container.h"
+
+namespace maki {
+
+/// Loads values, moments and the number of finished steps: the trainer continues exactly as if it had not been stopped.
+/// Requires: the trainer has the configuration of the checkpoint. Throws CorruptFile where the file does not fit the
+/// trainer or is damaged, CheckpointError where it cannot be read; the trainer must not be used afterwards.
+void restore(const ContainerReader& file, Trainer& trainer);
+
+}  // namespace maki

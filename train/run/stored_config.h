@@ -1,0 +1,14 @@
+// The configuration that a run directory stores.
+#pragma once
+
+#include "train/config/config.h"
+#include "train/run/run_directory.h"
+
+namespace maki {
+
+/// Overwrites the fields that config.toml of a run sets. Throws Error for what apply_toml() refuses, and
+/// CheckpointError if the file cannot be read or is too large (a run of an earlier version may list too many files of
+/// its corpus).
+void apply_stored_config(Config& config, const RunDirectory& run);
+
+}  // namespace maki
