@@ -108,21 +108,22 @@ void sum_columns(const ReductionPlan& plan, const T* x, double scale, double* pa
   const auto kernel = MAKI_DISPATCH(sum_rows, T);
   const Cut c = cut(plan);
   const std::int64_t tiles = ceil_div(plan.inner, kColumns), outputs = plan.outputs();
-  parallel_for(plan.kept.count * tiles * c.blocks, std::min(c.step, c.pieces) * std::min(plan.inner, kColumns),
-               [&](std::int64_t task) {
-                 const std::int64_t block = task / (plan.kept.count * tiles), place = task % (plan.kept.count * tiles);
-                 const std::int64_t k = place / tiles, left = place % tiles * kColumns;
-                 const std::int64_t cols = std::min(kColumns, plan.inner - left);
-                 const std::int64_t begin = block * c.step, end = std::min(c.pieces, begin + c.step);
-                 const T* const from = x + plan.kept.offset(k) + left;
-                 double totals[kColumns];
-                 double* const into = c.blocks == 1 ? totals : partial + block * outputs + k * plan.inner + left;
-                 kernel(plan, begin, end, cols, from, into);
-                 if (c.blocks > 1) return;
-                 for (std::int64_t j = 0; j < cols; ++j) {
-                   sums.put(k * plan.inner + left + j, static_cast<T>(totals[j] * scale));
-                 }
-               });
+  const auto sum_tile = [&](std::int64_t task) {
+    const std::int64_t block = task / (plan.kept.count * tiles), place = task % (plan.kept.count * tiles);
+    const std::int64_t k = place / tiles, left = place % tiles * kColumns;
+    const std::int64_t cols = std::min(kColumns, plan.inner - left);
+    const std::int64_t begin = block * c.step, end = std::min(c.pieces, begin + c.step);
+    const T* const from = x + plan.kept.offset(k) + left;
+    double totals[kColumns];
+    double* const into = c.blocks == 1 ? totals : partial + block * outputs + k * plan.inner + left;
+    kernel(plan, begin, end, cols, from, into);
+    if (c.blocks > 1) return;
+    for (std::int64_t j = 0; j < cols; ++j) {
+      sums.put(k * plan.inner + left + j, static_cast<T>(totals[j] * scale));
+    }
+  };
+  const std::int64_t work = std::min(c.step, c.pieces) * std::min(plan.inner, kColumns);
+  parallel_for(plan.kept.count * tiles * c.blocks, work, sum_tile);
   if (c.blocks != 1) combine(c.blocks, outputs, partial, scale, sums);
 }
 

@@ -15,6 +15,7 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/attention/attention.h"
+#include "autograd/kernels/attention/plan.h"
 #include "autograd/kernels/attention/tile.h"
 #include "autograd/kernels/simd/dispatch.h"
 
@@ -177,46 +178,60 @@ namespace maki::kernels {
 namespace {
 MAKI_EXPORT(run_phase_on_target);
 
-// The largest panel of a head, in elements, that every thread may have one of: 16,000 rows of 64 columns. If there are
-// many heads, those with larger panels are cut into pieces. Below this bound whole heads are faster, by 15 % at 2,560
-// rows and 4 % at 16,000.
-constexpr std::int64_t kLargePanel = std::int64_t{1} << 23;
-// Heads that are cut into pieces are processed in groups whose panels take about this many elements together, or more
-// if the threads need more pieces to be busy.
-constexpr std::int64_t kGroupPanels = std::int64_t{1} << 22;
-
-// How backward distributes its work. The pieces depend on the shape alone, because the order of sums depends on them.
-struct Plan {
-  std::int64_t heads, panel;  // heads of all sequences; elements of one head's panel
-  std::int64_t edge, pieces;  // rows of a piece; pieces along a head, 1 if one worker computes all of it
-  std::int64_t group;         // heads that are processed at the same time, each with a panel
-
-  template <class T>
-  static Plan of(const AttentionShape& shape) {
-    const std::int64_t longest = std::max(shape.queries, shape.keys), heads = shape.batch * shape.heads;
-    const std::int64_t panel = AttentionHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size);
-    // With fewer than 32 heads, threads could be idle. With fewer than 512 rows, pieces would be too small for the
-    // barrier that each step costs.
-    const bool many = heads >= 32, whole = longest < 512 || (many && panel <= kLargePanel);
-    const std::int64_t most_pieces = many ? 16 : 32;
-    const std::int64_t edge =
-        whole ? longest : std::max<std::int64_t>(128, ceil_div(longest, most_pieces * kKeyBlock) * kKeyBlock);
-    const std::int64_t pieces = longest == 0 ? 0 : ceil_div(longest, edge);
-    const std::int64_t busy = pieces == 0 ? 0 : ceil_div(2 * threads(), pieces);  // heads for two pieces per thread
-    return {heads, panel, edge, pieces,
-            pieces > 1 ? std::min(heads, std::max({std::int64_t{1}, kGroupPanels / panel, busy})) : workers(heads)};
-  }
-};
-
 template <class T>
 T* head_of(const HeadSink<T>& sink, std::int64_t b, std::int64_t column) {
   return sink.data == nullptr ? nullptr : sink.data + b * sink.batch_stride + column;
+}
+
+template <class T>
+struct BackwardOperands {
+  HeadRows<const T> q, k, v, y, dy;
+  const T* lse;
+  HeadSink<T> dq, dk, dv;
+};
+
+// Head i of all sequences.
+template <class T>
+AttentionBackwardHead<T> backward_head(const AttentionShape& shape, const BackwardOperands<T>& o, std::int64_t i) {
+  const std::int64_t b = i / shape.heads, h = i % shape.heads, column = h * shape.head_size;
+  AttentionBackwardHead<T> head{};
+  head.q = o.q.data + b * o.q.batch_stride + column;
+  head.q_stride = o.q.row_stride;
+  head.k = o.k.data + b * o.k.batch_stride + column;
+  head.k_stride = o.k.row_stride;
+  head.v = o.v.data + b * o.v.batch_stride + column;
+  head.v_stride = o.v.row_stride;
+  head.y = o.y.data + b * o.y.batch_stride + column;
+  head.y_stride = o.y.row_stride;
+  head.dy = o.dy.data + b * o.dy.batch_stride + column;
+  head.dy_stride = o.dy.row_stride;
+  head.queries = shape.queries;
+  head.keys = shape.keys;
+  head.head_size = shape.head_size;
+  head.last_key = shape.causal ? shape.keys - shape.queries : shape.keys - 1;
+  head.last_key_step = shape.causal ? 1 : 0;
+  head.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * shape.keys;
+  head.first_keys = first_keys(head.key_mask, shape.keys);
+  head.scale = shape.scale;
+  head.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
+  head.first_weight = static_cast<std::uint64_t>(i * shape.queries * shape.keys);
+  head.lse = o.lse + i * shape.queries;
+  head.dq = head_of(o.dq, b, column);
+  head.dq_stride = o.dq.row_stride;
+  head.add_dq = o.dq.add;
+  head.dk = head_of(o.dk, b, column);
+  head.dk_stride = o.dk.row_stride;
+  head.add_dk = o.dk.add;
+  head.dv = head_of(o.dv, b, column);
+  head.dv_stride = o.dv.row_stride;
+  head.add_dv = o.dv.add;
+  return head;
 }
 }  // namespace
 
 template <class T>
 std::int64_t attention_backward_scratch(const AttentionShape& shape) {
-  const Plan plan = Plan::of<T>(shape);
+  const BackwardPlan plan = BackwardPlan::of<T>(shape);
   return plan.group * plan.panel + workers(plan.heads * plan.pieces) * backward_scratch(shape.head_size);
 }
 
@@ -225,46 +240,15 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
                         HeadRows<const T> y, HeadRows<const T> dy, const T* lse, HeadSink<T> dq, HeadSink<T> dk,
                         HeadSink<T> dv, T* scratch) {
   const auto kernel = MAKI_DISPATCH(run_phase_on_target, T);
-  const Plan plan = Plan::of<T>(shape);
+  const BackwardPlan plan = BackwardPlan::of<T>(shape);
+  const BackwardOperands<T> operands{q, k, v, y, dy, lse, dq, dk, dv};
   const std::int64_t t_size = shape.queries, s_size = shape.keys;
   // Runs a phase of one piece of head i of all sequences, with the scratch of `panel` and `worker`.
   const auto run = [&](std::int64_t i, std::int64_t panel, std::int64_t worker, std::int64_t query_piece,
                        std::int64_t key_piece, BackwardPhase phase) {
-    const std::int64_t b = i / shape.heads, h = i % shape.heads, column = h * shape.head_size;
-    AttentionBackwardHead<T> head{};
-    head.q = q.data + b * q.batch_stride + column;
-    head.q_stride = q.row_stride;
-    head.k = k.data + b * k.batch_stride + column;
-    head.k_stride = k.row_stride;
-    head.v = v.data + b * v.batch_stride + column;
-    head.v_stride = v.row_stride;
-    head.y = y.data + b * y.batch_stride + column;
-    head.y_stride = y.row_stride;
-    head.dy = dy.data + b * dy.batch_stride + column;
-    head.dy_stride = dy.row_stride;
-    head.queries = t_size;
-    head.keys = s_size;
-    head.head_size = shape.head_size;
-    head.last_key = shape.causal ? s_size - t_size : s_size - 1;
-    head.last_key_step = shape.causal ? 1 : 0;
-    head.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * s_size;
-    head.first_keys = first_keys(head.key_mask, s_size);
-    head.scale = shape.scale;
-    head.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
-    head.first_weight = static_cast<std::uint64_t>(i * t_size * s_size);
-    head.lse = lse + i * t_size;
-    head.dq = head_of(dq, b, column);
-    head.dq_stride = dq.row_stride;
-    head.add_dq = dq.add;
-    head.dk = head_of(dk, b, column);
-    head.dk_stride = dk.row_stride;
-    head.add_dk = dk.add;
-    head.dv = head_of(dv, b, column);
-    head.dv_stride = dv.row_stride;
-    head.add_dv = dv.add;
     const AttentionPiece piece{query_piece * plan.edge, std::min((query_piece + 1) * plan.edge, t_size),
                                key_piece * plan.edge, std::min((key_piece + 1) * plan.edge, s_size)};
-    kernel(head, scratch + panel * plan.panel, piece,
+    kernel(backward_head(shape, operands, i), scratch + panel * plan.panel, piece,
            scratch + plan.group * plan.panel + worker * backward_scratch(shape.head_size), phase);
   };
 
