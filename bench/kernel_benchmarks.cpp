@@ -44,16 +44,17 @@ template <class O>
 using TypeOf = typename std::remove_reference_t<O>::Type;
 
 void add_elementwise() {
-  using kernels::Unary;
+  using kernels::UnaryOp;
   struct Named {
     const char* name;
-    Unary f;
+    UnaryOp f;
     double low;
   };
   for (const Named u :
-       {Named{"exp", Unary::exp, -2}, Named{"log", Unary::log, 0.1}, Named{"sqrt", Unary::sqrt, 0.1},
-        Named{"tanh", Unary::tanh, -2}, Named{"sigmoid", Unary::sigmoid, -2}, Named{"relu", Unary::relu, -2},
-        Named{"silu", Unary::silu, -2}, Named{"gelu", Unary::gelu, -2}, Named{"gelu_tanh", Unary::gelu_tanh, -2}}) {
+       {Named{"exp", UnaryOp::exp, -2}, Named{"log", UnaryOp::log, 0.1}, Named{"sqrt", UnaryOp::sqrt, 0.1},
+        Named{"tanh", UnaryOp::tanh, -2}, Named{"sigmoid", UnaryOp::sigmoid, -2}, Named{"relu", UnaryOp::relu, -2},
+        Named{"silu", UnaryOp::silu, -2}, Named{"gelu", UnaryOp::gelu, -2},
+        Named{"gelu_tanh", UnaryOp::gelu_tanh, -2}}) {
     kernel(fmt::format("{}_forward", u.name), [u](auto& o) {
       return [u, x = o.in(kWide, u.low), y = o.out(kWide)] { kernels::unary_forward(u.f, kWide, x, y); };
     });
@@ -71,18 +72,18 @@ void add_elementwise() {
       kernels::dropout(kWide, x, 0.2, RandomStream(1, RandomPurpose::test), y);
     };
   });
-  const auto binary = [](const std::string& name, kernels::Binary op, const Shape& b) {
+  const auto binary = [](const std::string& name, kernels::BinaryOp op, const Shape& b) {
     kernel(name, [op, b](auto& o) {
       const Shape a{kRows, kCols};
       return [op, plan = kernels::plan_broadcast(a, b, a), x = o.in(a.numel()), z = o.in(b.numel(), 1, 2),
               y = o.sink(a.numel())] { kernels::binary(op, plan, x, z, y); };
     });
   };
-  binary("add", kernels::Binary::add, {kRows, kCols});
-  binary("mul", kernels::Binary::mul, {kRows, kCols});
-  binary("div", kernels::Binary::div, {kRows, kCols});
-  binary("add_row", kernels::Binary::add, {kCols});
-  binary("add_column", kernels::Binary::add, {kRows, 1});
+  binary("add", kernels::BinaryOp::add, {kRows, kCols});
+  binary("mul", kernels::BinaryOp::mul, {kRows, kCols});
+  binary("div", kernels::BinaryOp::div, {kRows, kCols});
+  binary("add_row", kernels::BinaryOp::add, {kCols});
+  binary("add_column", kernels::BinaryOp::add, {kRows, 1});
 }
 
 void add_rows() {
@@ -121,12 +122,12 @@ void add_rows() {
     return [x = o.in(kWide), sums = o.sink(kWideCols)] { kernels::column_sum(kRows, kWideCols, x, kWideCols, sums); };
   });
   kernel("sum_rows", [](auto& o) {
-    const kernels::Reduction plan = kernels::plan_reduction({kRows, kCols}, 0b10);
+    const kernels::ReductionPlan plan = kernels::plan_reduction({kRows, kCols}, 0b10);
     return [plan, x = o.in(kNarrow), scratch = o.template scratch<double>(kernels::reduction_scratch(plan)),
             sums = o.sink(kRows)] { kernels::sum(plan, x, 1, scratch, sums); };
   });
   kernel("sum_all", [](auto& o) {
-    const kernels::Reduction plan = kernels::plan_reduction({kRows, kCols}, 0b11);
+    const kernels::ReductionPlan plan = kernels::plan_reduction({kRows, kCols}, 0b11);
     return [plan, x = o.in(kNarrow, 0, 1), scratch = o.template scratch<double>(kernels::reduction_scratch(plan)),
             sums = o.sink(1)] { kernels::sum(plan, x, 1, scratch, sums); };
   });
@@ -154,7 +155,7 @@ void add_cross_entropy(std::int64_t rows, std::int64_t vocabulary) {
 }
 
 void add_embedding(std::int64_t vocabulary) {
-  const kernels::EmbeddingShape shape{.vocabulary = vocabulary, .cols = kCols, .count = kRows};
+  const kernels::EmbeddingShape shape{.vocabulary = vocabulary, .cols = kCols, .id_count = kRows};
   kernel(fmt::format("embedding_forward/{}", vocabulary), [shape](auto& o) {
     return [shape, table = o.table(shape.vocabulary * kCols), ids = o.ids(kRows, shape.vocabulary),
             y = o.out(kRows * kCols)] { kernels::embedding_forward(shape, table, ids, y); };
@@ -232,15 +233,16 @@ void add_layout() {
   kernel("pack_b", [](auto& o) {  // the packed form is verified through a product with row 7 of the identity matrix
     using T = TypeOf<decltype(o)>;
     const T* const b = o.in(kWideCols * kCols);
-    T* const packed = o.scratch(kernels::packed_size<T>(kWideCols, kCols));
+    kernels::Gemm<T> g{.m = 1, .n = kWideCols, .k = kCols, .lda = kCols, .b = b, .ldb = kCols, .b_transposed = true};
+    T* const packed = o.scratch(kernels::packed_size(g));
     T *const c = o.out(kWideCols), *const one = o.scratch(kCols);
     one[7] = 1;
+    g.a = one;
+    g.b_packed = packed;
+    g.c = c;
+    g.ldc = kWideCols;
     return [=] {
-      kernels::pack_b<T>(kWideCols, kCols, b, kCols, true, packed);
-      kernels::Gemm<T> g{.m = 1, .n = kWideCols, .k = kCols, .a = one, .lda = kCols};
-      g.b_packed = packed;
-      g.c = c;
-      g.ldc = kWideCols;
+      kernels::pack_b(g, packed);
       kernels::gemm(g, {});
     };
   });

@@ -53,7 +53,7 @@ struct BatchedProduct {
     g.stride_a = s.m * s.k;
     g.stride_b = s.k * s.n;
     g.stride_c = s.m * s.n;
-    g.tiles = chosen && kernels::tiles_pay(s.m, s.n, s.k);
+    g.recorded = chosen;
     scratch_bytes = kernels::gemm_scratch_bytes(g);
     scratch = Storage(scratch_bytes);
   }

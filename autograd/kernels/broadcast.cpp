@@ -1,9 +1,9 @@
 #include "autograd/kernels/broadcast.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/broadcast.cpp"
@@ -20,46 +20,32 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T, class F>
 HWY_INLINE void combine(const BroadcastRows& r, const T* a, const T* b, Sink<T> y, F op) {
   const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const bool one_a = r.col_a == 0, one_b = r.col_b == 0;
   for (std::int64_t row = 0; row < r.rows; ++row, a += r.row_a, b += r.row_b, y.data += r.cols) {
     const auto first_a = hn::Set(d, *a), first_b = hn::Set(d, *b);
-    std::int64_t i = 0;
-    for (; i + lanes <= r.cols; i += lanes) {
-      auto v = op(one_a ? first_a : hn::LoadU(d, a + i), one_b ? first_b : hn::LoadU(d, b + i));
-      if (y.add) v = hn::Add(hn::LoadU(d, y.data + i), v);
-      hn::StoreU(v, d, y.data + i);
-    }
-    if (i == r.cols) continue;
-    const auto rest = static_cast<std::size_t>(r.cols - i);
-    auto v = op(one_a ? first_a : LoadPartial(d, a + i, rest), one_b ? first_b : LoadPartial(d, b + i, rest));
-    if (y.add) v = hn::Add(LoadPartial(d, y.data + i, rest), v);
-    StorePartial(v, d, y.data + i, rest);
+    for_each_vector<T>(r.cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+      put_vector(at, y, i, op(one_a ? first_a : at.Load(a + i), one_b ? first_b : at.Load(b + i)));
+    });
   }
 }
 
 template <class T>
-HWY_INLINE void combine_rows(Binary op, const BroadcastRows& r, const T* a, const T* b, Sink<T> y) {
+void combine_rows(BinaryOp op, const BroadcastRows& r, const T* a, const T* b, Sink<T> y) {
   switch (op) {
-    case Binary::add:
+    case BinaryOp::add:
       return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Add(u, v); });
-    case Binary::sub:
+    case BinaryOp::sub:
       return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Sub(u, v); });
-    case Binary::mul:
+    case BinaryOp::mul:
       return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Mul(u, v); });
-    case Binary::div:
+    case BinaryOp::div:
       return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Div(u, v); });
-    case Binary::negative_mul:
+    case BinaryOp::negative_mul:
       return combine(r, a, b, y, [](auto u, auto v) HWY_ATTR { return hn::Neg(hn::Mul(u, v)); });
   }
 }
 
-void combine_rows_f32(Binary op, const BroadcastRows& r, const float* a, const float* b, Sink<float> y) {
-  combine_rows(op, r, a, b, y);
-}
-void combine_rows_f64(Binary op, const BroadcastRows& r, const double* a, const double* b, Sink<double> y) {
-  combine_rows(op, r, a, b, y);
-}
+MAKI_KERNEL(combine_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -67,11 +53,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(combine_rows_f32);
-HWY_EXPORT(combine_rows_f64);
+MAKI_EXPORT(combine_rows);
 
-Broadcast plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
-  Broadcast plan;
+BroadcastPlan plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
+  BroadcastPlan plan;
   // From the last axis to the first, so the plan is built innermost axis first and reversed at the end. An axis that
   // continues the previous one in both inputs is merged into it.
   std::int64_t size_a = 1, size_b = 1;
@@ -101,21 +86,9 @@ Broadcast plan_broadcast(const Shape& a, const Shape& b, const Shape& y) {
   return plan;
 }
 
-namespace {
-
 template <class T>
-void run(Binary op, const BroadcastRows& r, const T* a, const T* b, Sink<T> y) {
-  if constexpr (std::is_same_v<T, float>) {
-    HWY_DYNAMIC_DISPATCH(combine_rows_f32)(op, r, a, b, y);
-  } else {
-    HWY_DYNAMIC_DISPATCH(combine_rows_f64)(op, r, a, b, y);
-  }
-}
-
-}  // namespace
-
-template <class T>
-void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y) {
+void binary(BinaryOp op, const BroadcastPlan& plan, const T* a, const T* b, Sink<T> y) {
+  const auto kernel = MAKI_DISPATCH(combine_rows, T);
   const auto last = static_cast<std::size_t>(plan.rank - 1);
   BroadcastRows inner{1, plan.extent[last], 0, plan.stride_a[last], 0, plan.stride_b[last]};
   std::int64_t rows = 1, outer = 1;
@@ -142,7 +115,7 @@ void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y)
       BroadcastRows part = inner;
       part.rows = count;
       part.cols = right - left;
-      run(op, part, a + at_a, b + at_b, Sink<T>{y.data + begin * inner.cols + left, y.add});
+      kernel(op, part, a + at_a, b + at_b, Sink<T>{y.data + begin * inner.cols + left, y.add});
       begin += count;
     }
   };
@@ -157,8 +130,8 @@ void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y)
     parallel_ranges(inner.cols, 1, [&](std::int64_t left, std::int64_t right) { piece(row, row + 1, left, right); });
   }
 }
-template void binary(Binary, const Broadcast&, const float*, const float*, Sink<float>);
-template void binary(Binary, const Broadcast&, const double*, const double*, Sink<double>);
+template void binary(BinaryOp, const BroadcastPlan&, const float*, const float*, Sink<float>);
+template void binary(BinaryOp, const BroadcastPlan&, const double*, const double*, Sink<double>);
 
 }  // namespace maki::kernels
 #endif

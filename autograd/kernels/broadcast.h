@@ -11,11 +11,11 @@
 
 namespace maki::kernels {
 
-enum class Binary : std::uint8_t { add, sub, mul, div, negative_mul };  // negative_mul: −(a · b)
+enum class BinaryOp : std::uint8_t { add, sub, mul, div, negative_mul };  // negative_mul: −(a · b)
 
 /// The merged axes of the output, outermost first, and the strides of both inputs along them, in elements; 0 if the
 /// input is stretched along the axis. The output is dense and row-major.
-struct Broadcast {
+struct BroadcastPlan {
   int rank = 0;
   std::array<std::int64_t, Shape::kMaxRank> extent{}, stride_a{}, stride_b{};
 };
@@ -27,10 +27,10 @@ struct BroadcastRows {
 };
 
 /// Plans y = a ∘ b. Requires: the shapes a and b both broadcast to y. The plan has at least one axis.
-Broadcast plan_broadcast(const Shape& a, const Shape& b, const Shape& y);
+BroadcastPlan plan_broadcast(const Shape& a, const Shape& b, const Shape& y);
 
 /// y = a ∘ b, or y += a ∘ b if the sink adds. y may be the same array as an input that is not stretched.
 template <class T>
-void binary(Binary op, const Broadcast& plan, const T* a, const T* b, Sink<T> y);
+void binary(BinaryOp op, const BroadcastPlan& plan, const T* a, const T* b, Sink<T> y);
 
 }  // namespace maki::kernels

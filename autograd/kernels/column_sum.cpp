@@ -1,9 +1,9 @@
 #include "autograd/kernels/column_sum.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/column_sum.cpp"
@@ -20,19 +20,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 // that of 256 + rows/256 additions instead of `rows`: below 6e-7 of the result up to 65,536 rows.
 constexpr std::int64_t kBlockRows = 256;
 
-// The sums of one vector of columns, of which the first `lanes` exist.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> sum_vector(D d, std::int64_t rows, const T* x, std::int64_t stride, std::size_t lanes) {
-  auto total = hn::Zero(d);
-  const bool whole = lanes == hn::Lanes(d);
+// The sums of one vector of columns.
+template <class Vector, class T>
+HWY_INLINE typename Vector::V sum_vector(const Vector& at, std::int64_t rows, const T* x, std::int64_t stride) {
+  auto total = hn::Zero(at.d);
   for (std::int64_t begin = 0; begin < rows; begin += kBlockRows) {
     const std::int64_t end = std::min(rows, begin + kBlockRows);
-    auto block = hn::Zero(d);
-    if (whole) {
-      for (std::int64_t i = begin; i < end; ++i) block = hn::Add(block, hn::LoadU(d, x + i * stride));
-    } else {
-      for (std::int64_t i = begin; i < end; ++i) block = hn::Add(block, LoadPartial(d, x + i * stride, lanes));
-    }
+    auto block = hn::Zero(at.d);
+    for (std::int64_t i = begin; i < end; ++i) block = hn::Add(block, at.Load(x + i * stride));
     total = hn::Add(total, block);
   }
   return total;
@@ -71,28 +66,17 @@ HWY_INLINE void sum_four(D d, std::int64_t rows, const T* x, std::int64_t stride
 
 // sums[j] (+)= Σ_i x[i, j] for the columns [begin, end).
 template <class T>
-HWY_INLINE void sum_columns(std::int64_t rows, std::int64_t begin, std::int64_t end, const T* x, std::int64_t stride,
-                            Sink<T> sums) {
+void sum_columns(std::int64_t rows, std::int64_t begin, std::int64_t end, const T* x, std::int64_t stride,
+                 Sink<T> sums) {
   const hn::ScalableTag<T> d;
   const auto width = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t j = begin;
   for (; j + 4 * width <= end; j += 4 * width) sum_four(d, rows, x + j, stride, Sink<T>{sums.data + j, sums.add});
-  for (; j < end; j += width) {
-    const auto lanes = static_cast<std::size_t>(std::min(width, end - j));
-    auto total = sum_vector(d, rows, x + j, stride, lanes);
-    if (sums.add) total = hn::Add(total, LoadPartial(d, sums.data + j, lanes));
-    StorePartial(total, d, sums.data + j, lanes);
-  }
+  for_each_vector<T>(end - j, [=](const auto& at, std::int64_t i)
+                                  HWY_ATTR { put_vector(at, sums, j + i, sum_vector(at, rows, x + j + i, stride)); });
 }
 
-void sum_columns_f32(std::int64_t rows, std::int64_t begin, std::int64_t end, const float* x, std::int64_t stride,
-                     Sink<float> sums) {
-  sum_columns(rows, begin, end, x, stride, sums);
-}
-void sum_columns_f64(std::int64_t rows, std::int64_t begin, std::int64_t end, const double* x, std::int64_t stride,
-                     Sink<double> sums) {
-  sum_columns(rows, begin, end, x, stride, sums);
-}
+MAKI_KERNEL(sum_columns);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -100,19 +84,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(sum_columns_f32);
-HWY_EXPORT(sum_columns_f64);
+MAKI_EXPORT(sum_columns);
 
 template <class T>
 void column_sum(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t stride, Sink<T> sums) {
+  const auto kernel = MAKI_DISPATCH(sum_columns, T);
   constexpr std::int64_t kColumns = 64;  // columns per task: whole vectors and cache lines on every target
   parallel_for(ceil_div(cols, kColumns), rows * kColumns, [&](std::int64_t block) {
     const std::int64_t begin = block * kColumns, end = std::min(cols, begin + kColumns);
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(sum_columns_f32)(rows, begin, end, x, stride, sums);
-    } else {
-      HWY_DYNAMIC_DISPATCH(sum_columns_f64)(rows, begin, end, x, stride, sums);
-    }
+    kernel(rows, begin, end, x, stride, sums);
   });
 }
 template void column_sum(std::int64_t, std::int64_t, const float*, std::int64_t, Sink<float>);

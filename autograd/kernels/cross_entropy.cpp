@@ -1,10 +1,9 @@
 #include "autograd/kernels/cross_entropy.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/cross_entropy.cpp"
@@ -21,8 +20,8 @@ template <class T>
 HWY_INLINE double sum_of_exp(std::int64_t n, const T* x, T max) {
   const hn::ScalableTag<T> d;
   const auto shift = hn::Set(d, max);
-  return SumRow<T>(n,
-                   [=](const auto& at, std::int64_t i) HWY_ATTR { return Exp(at.d, hn::Sub(at.Load(x + i), shift)); });
+  return sum_row<T>(n,
+                    [=](const auto& at, std::int64_t i) HWY_ATTR { return Exp(at.d, hn::Sub(at.Load(x + i), shift)); });
 }
 
 // The loss of one row:
@@ -31,15 +30,15 @@ HWY_INLINE double sum_of_exp(std::int64_t n, const T* x, T max) {
 template <class T>
 HWY_INLINE double cross_entropy_row(std::int64_t vocabulary, std::int64_t target, double smoothing, const T* x,
                                     T* stats) {
-  const T max = MaxOfRow(vocabulary, x);
+  const T max = max_of_row(vocabulary, x);
   const double others = sum_of_exp(target, x, max) + sum_of_exp(vocabulary - target - 1, x + target + 1, max);
   stats[0] = max;
   stats[1] = static_cast<T>(others);
   stats[2] = x[target];
   const double below = static_cast<double>(max) - static_cast<double>(x[target]);
-  const double loss = LogOne(others + ExpOne(-below));  // −log p of a logit that equals the maximum
+  const double loss = log_scalar(others + exp_scalar(-below));  // −log p of a logit that equals the maximum
   if (smoothing == 0) return loss + below;
-  const double mean = RowTotal(vocabulary, x) / static_cast<double>(vocabulary);
+  const double mean = sum_row_in_double(vocabulary, x) / static_cast<double>(vocabulary);
   return loss + (1 - smoothing) * below + smoothing * (static_cast<double>(max) - mean);
 }
 
@@ -50,7 +49,7 @@ HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t
                                            double smoothing, const T* x, const T* stats, double scale, Sink<T> dx) {
   const hn::ScalableTag<T> d;
   const double others = static_cast<double>(stats[1]);
-  const double sum = others + ExpOne(static_cast<double>(stats[2]) - static_cast<double>(stats[0]));
+  const double sum = others + exp_scalar(static_cast<double>(stats[2]) - static_cast<double>(stats[0]));
   const double uniform = smoothing / static_cast<double>(vocabulary);
   const auto max = hn::Set(d, stats[0]), factor = hn::Set(d, static_cast<T>(scale / sum));
   const auto share = hn::Set(d, static_cast<T>(scale * uniform));
@@ -58,16 +57,16 @@ HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t
   const T at_target = static_cast<T>(scale * (smoothing - uniform - others / sum));
   const bool has_target = target >= 0 && target < columns;
   const T before = dx.add && has_target ? dx.data[target] : T{0};
-  EachVector<T>(columns, [=](const auto& at, std::int64_t i) HWY_ATTR {
+  for_each_vector<T>(columns, [=](const auto& at, std::int64_t i) HWY_ATTR {
     const auto e = Exp(at.d, hn::Sub(at.Load(x + i), max));
-    PutVector(at, dx, i, hn::Sub(hn::Mul(e, factor), share));
+    put_vector(at, dx, i, hn::Sub(hn::Mul(e, factor), share));
   });
   if (has_target) dx.data[target] = before + at_target;
 }
 
 template <class T>
-HWY_INLINE double cross_entropy_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const T* logits,
-                                     T* stats) {
+double cross_entropy_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const T* logits,
+                          T* stats) {
   double total = 0;
   for (std::int64_t i = begin; i < end; ++i) {
     if (all.targets[i] == all.ignored) continue;
@@ -78,9 +77,9 @@ HWY_INLINE double cross_entropy_rows(const CrossEntropyRows& all, std::int64_t b
 }
 
 template <class T>
-HWY_INLINE void cross_entropy_backward_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
-                                            std::int64_t first_column, std::int64_t columns, const T* logits,
-                                            const T* stats, double scale, Sink<T> dlogits) {
+void cross_entropy_backward_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
+                                 std::int64_t first_column, std::int64_t columns, const T* logits, const T* stats,
+                                 double scale, Sink<T> dlogits) {
   for (std::int64_t i = begin; i < end; ++i) {
     const Sink<T> row{dlogits.data + i * columns, dlogits.add};
     if (all.targets[i] != all.ignored) {
@@ -92,24 +91,8 @@ HWY_INLINE void cross_entropy_backward_rows(const CrossEntropyRows& all, std::in
   }
 }
 
-double cross_entropy_forward_f32(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const float* logits,
-                                 float* stats) {
-  return cross_entropy_rows(all, begin, end, logits, stats);
-}
-double cross_entropy_forward_f64(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
-                                 const double* logits, double* stats) {
-  return cross_entropy_rows(all, begin, end, logits, stats);
-}
-void cross_entropy_backward_f32(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
-                                std::int64_t first_column, std::int64_t columns, const float* logits,
-                                const float* stats, double scale, Sink<float> dlogits) {
-  cross_entropy_backward_rows(all, begin, end, first_column, columns, logits, stats, scale, dlogits);
-}
-void cross_entropy_backward_f64(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
-                                std::int64_t first_column, std::int64_t columns, const double* logits,
-                                const double* stats, double scale, Sink<double> dlogits) {
-  cross_entropy_backward_rows(all, begin, end, first_column, columns, logits, stats, scale, dlogits);
-}
+MAKI_KERNEL(cross_entropy_rows);
+MAKI_KERNEL(cross_entropy_backward_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -118,10 +101,8 @@ HWY_AFTER_NAMESPACE();
 namespace maki::kernels {
 namespace {
 
-HWY_EXPORT(cross_entropy_forward_f32);
-HWY_EXPORT(cross_entropy_forward_f64);
-HWY_EXPORT(cross_entropy_backward_f32);
-HWY_EXPORT(cross_entropy_backward_f64);
+MAKI_EXPORT(cross_entropy_rows);
+MAKI_EXPORT(cross_entropy_backward_rows);
 
 constexpr std::int64_t kRowWork = 64;  // cost per row besides its elements, in elementary operations
 
@@ -137,15 +118,11 @@ std::int64_t cross_entropy_scratch(const CrossEntropyRows& all) { return ceil_di
 
 template <class T>
 double cross_entropy_forward(const CrossEntropyRows& all, const T* logits, T* stats, double* scratch) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(cross_entropy_rows, T);
   const std::int64_t step = block_rows(all), blocks = ceil_div(all.rows, step);
   parallel_for(blocks, 8 * step * (all.vocabulary + kRowWork), [&](std::int64_t block) {
     const std::int64_t begin = block * step, end = std::min(all.rows, begin + step);
-    if constexpr (std::is_same_v<T, float>) {
-      scratch[block] = HWY_DYNAMIC_DISPATCH(cross_entropy_forward_f32)(all, begin, end, logits, stats);
-    } else {
-      scratch[block] = HWY_DYNAMIC_DISPATCH(cross_entropy_forward_f64)(all, begin, end, logits, stats);
-    }
+    scratch[block] = kernel(all, begin, end, logits, stats);
   });
   double total = 0;
   for (std::int64_t block = 0; block < blocks; ++block) total += scratch[block];
@@ -157,16 +134,10 @@ template double cross_entropy_forward(const CrossEntropyRows&, const double*, do
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const T* logits,
                             const T* stats, double scale, Sink<T> dlogits) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(cross_entropy_backward_rows, T);
   const std::int64_t columns = end - begin;
   parallel_ranges(all.rows, 8 * (columns + kRowWork), [&](std::int64_t first, std::int64_t last) {
-    if constexpr (std::is_same_v<T, float>) {
-      const auto kernel = HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f32);
-      kernel(all, first, last, begin, columns, logits, stats, scale, dlogits);
-    } else {
-      const auto kernel = HWY_DYNAMIC_DISPATCH(cross_entropy_backward_f64);
-      kernel(all, first, last, begin, columns, logits, stats, scale, dlogits);
-    }
+    kernel(all, first, last, begin, columns, logits, stats, scale, dlogits);
   });
 }
 template void cross_entropy_backward(const CrossEntropyRows&, std::int64_t, std::int64_t, const float*, const float*,

@@ -1,9 +1,9 @@
 #include "autograd/kernels/dropout.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/dropout.cpp"
@@ -35,38 +35,21 @@ HWY_INLINE hn::Vec<D> Mask(D d, const std::uint32_t* words, std::uint32_t thresh
 
 // y (+)= x · mask for the elements [begin, end), where `begin` is a multiple of 4.
 template <class T>
-HWY_INLINE void drop(std::int64_t begin, std::int64_t end, const T* x, std::uint32_t threshold, T factor,
-                     const RandomStream& stream, Sink<T> y) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+void drop(std::int64_t begin, std::int64_t end, const T* x, std::uint32_t threshold, T factor,
+          const RandomStream& stream, Sink<T> y) {
   HWY_ALIGN std::uint32_t words[kWords];
   for (; begin < end; begin += kWords) {
     const std::int64_t n = std::min(kWords, end - begin);
-    PhiloxWords(stream, static_cast<std::uint64_t>(begin / 4), static_cast<std::uint64_t>((n + 3) / 4), words);
-    const T* const from = x + begin;
-    T* const to = y.data + begin;
-    std::int64_t i = 0;
-    for (; i + lanes <= n; i += lanes) {
-      auto v = hn::Mul(hn::LoadU(d, from + i), Mask(d, words + i, threshold, factor));
-      if (y.add) v = hn::Add(hn::LoadU(d, to + i), v);
-      hn::StoreU(v, d, to + i);
-    }
-    if (i == n) continue;
-    const auto rest = static_cast<std::size_t>(n - i);
-    auto v = hn::Mul(LoadPartial(d, from + i, rest), Mask(d, words + i, threshold, factor));
-    if (y.add) v = hn::Add(LoadPartial(d, to + i, rest), v);
-    StorePartial(v, d, to + i, rest);
+    philox_words(stream, static_cast<std::uint64_t>(begin / 4), static_cast<std::uint64_t>((n + 3) / 4), words);
+    const std::uint32_t* const drawn = words;
+    for_each_vector<T>(n, [=](const auto& at, std::int64_t i) HWY_ATTR {
+      const auto mask = Mask(at.d, drawn + i, threshold, factor);
+      put_vector(at, y, begin + i, hn::Mul(at.Load(x + begin + i), mask));
+    });
   }
 }
 
-void drop_f32(std::int64_t begin, std::int64_t end, const float* x, std::uint32_t threshold, float factor,
-              const RandomStream& stream, Sink<float> y) {
-  drop(begin, end, x, threshold, factor, stream, y);
-}
-void drop_f64(std::int64_t begin, std::int64_t end, const double* x, std::uint32_t threshold, double factor,
-              const RandomStream& stream, Sink<double> y) {
-  drop(begin, end, x, threshold, factor, stream, y);
-}
+MAKI_KERNEL(drop);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -74,20 +57,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(drop_f32);
-HWY_EXPORT(drop_f64);
+MAKI_EXPORT(drop);
 
 template <class T>
 void dropout(std::int64_t n, const T* x, double p, const RandomStream& stream, Sink<T> y) {
+  const auto kernel = MAKI_DISPATCH(drop, T);
   const auto threshold = static_cast<std::uint32_t>(p * 0x1p32);
   const T factor = static_cast<T>(1 / (1 - p));
   // Threads share out blocks of 1024 elements, each worth about 4096 elementary operations.
   parallel_ranges(ceil_div(n, 1024), 4096, [&](std::int64_t begin, std::int64_t end) {
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(drop_f32)(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);
-    } else {
-      HWY_DYNAMIC_DISPATCH(drop_f64)(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);
-    }
+    kernel(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);
   });
 }
 template void dropout(std::int64_t, const float*, double, const RandomStream&, Sink<float>);

@@ -1,5 +1,5 @@
-// Elementwise functions of one tensor and their derivatives. To add one, add a word to Unary, a case to each of the two
-// lists in elementwise.cpp, and say in keeps_output() what its derivative is computed from.
+// Elementwise functions of one tensor and their derivatives. To add one, add a word to UnaryOp, a case to each of the
+// two lists in elementwise.cpp, and say in keeps_output() what its derivative is computed from.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@
 
 namespace maki::kernels {
 
-enum class Unary : std::uint8_t { exp, log, sqrt, tanh, sigmoid, relu, silu, gelu, gelu_tanh, abs };
+enum class UnaryOp : std::uint8_t { exp, log, sqrt, tanh, sigmoid, relu, silu, gelu, gelu_tanh, abs };
 
 /// Whether the derivative is computed from the output y = f(x), which an op then saves for backward, instead of the
 /// input x. Where the output suffices it costs no memory, because the next op usually saves it as its own input.
-constexpr bool keeps_output(Unary f) {
-  return f == Unary::exp || f == Unary::sqrt || f == Unary::tanh || f == Unary::sigmoid || f == Unary::relu;
+constexpr bool keeps_output(UnaryOp f) {
+  return f == UnaryOp::exp || f == UnaryOp::sqrt || f == UnaryOp::tanh || f == UnaryOp::sigmoid || f == UnaryOp::relu;
 }
 
 /// y = f(x); x, y [n].
 template <class T>
-void unary_forward(Unary f, std::int64_t n, const T* x, T* y);
+void unary_forward(UnaryOp f, std::int64_t n, const T* x, T* y);
 
 /// dx = dy · f′, added if the sink adds. `kept` is y if keeps_output(f), else x. All are [n].
 template <class T>
-void unary_backward(Unary f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx);
+void unary_backward(UnaryOp f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx);
 
 /// y = factor · x, added if the sink adds; x, y [n].
 template <class T>

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/embedding.cpp"
@@ -20,10 +19,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 // into[0 … width) (+)= Σ over the rows i of dy that `places` lists, of dy[i, 0 … width). It sums in blocks of 256 rows:
 // in a single chain, the rounding errors of the thousands of gradients of a frequent id would add up.
 template <class T>
-HWY_INLINE void gather_sum(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols,
-                           const T* dy, Sink<T> into) {
+void gather_sum(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols, const T* dy,
+                Sink<T> into) {
   constexpr std::int64_t kBlock = 256;
-  EachVector<T>(width, [=](const auto& at, std::int64_t j) HWY_ATTR {
+  for_each_vector<T>(width, [=](const auto& at, std::int64_t j) HWY_ATTR {
     auto total = at.Load(dy + places[0] * cols + j);
     for (std::int64_t begin = 1; begin < count; begin += kBlock) {
       const std::int64_t end = std::min(count, begin + kBlock);
@@ -31,18 +30,11 @@ HWY_INLINE void gather_sum(const std::int32_t* places, std::int64_t count, std::
       for (std::int64_t i = begin + 1; i < end; ++i) block = hn::Add(block, at.Load(dy + places[i] * cols + j));
       total = hn::Add(total, block);
     }
-    PutVector(at, into, j, total);
+    put_vector(at, into, j, total);
   });
 }
 
-void embedding_gather_sum_f32(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols,
-                              const float* dy, Sink<float> into) {
-  gather_sum(places, count, width, cols, dy, into);
-}
-void embedding_gather_sum_f64(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols,
-                              const double* dy, Sink<double> into) {
-  gather_sum(places, count, width, cols, dy, into);
-}
+MAKI_KERNEL(gather_sum);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -51,13 +43,12 @@ HWY_AFTER_NAMESPACE();
 namespace maki::kernels {
 namespace {
 
-HWY_EXPORT(embedding_gather_sum_f32);
-HWY_EXPORT(embedding_gather_sum_f64);
+MAKI_EXPORT(gather_sum);
 
 // The positions at which ids[i] = v: places[first[v] … first[v + 1]), in ascending order.
 struct Places {
   const std::int32_t* first;   // [vocabulary + 1]
-  const std::int32_t* places;  // [count]
+  const std::int32_t* places;  // [id_count]
   std::int64_t count(std::int64_t v) const { return first[v + 1] - first[v]; }
 };
 
@@ -68,17 +59,17 @@ Places sort_by_id(const EmbeddingShape& shape, const std::int32_t* ids, std::int
   std::int32_t* const first = scratch;
   std::int32_t* const places = scratch + shape.vocabulary + 2;
   std::fill(first, first + shape.vocabulary + 2, 0);
-  for (std::int64_t i = 0; i < shape.count; ++i) ++first[ids[i] + 2];
+  for (std::int64_t i = 0; i < shape.id_count; ++i) ++first[ids[i] + 2];
   for (std::int64_t v = 2; v < shape.vocabulary + 2; ++v) first[v] += first[v - 1];
-  for (std::int64_t i = 0; i < shape.count; ++i) places[first[ids[i] + 1]++] = static_cast<std::int32_t>(i);
+  for (std::int64_t i = 0; i < shape.id_count; ++i) places[first[ids[i] + 1]++] = static_cast<std::int32_t>(i);
   return {first, places};
 }
 
 // The gradient of columns [left, left + width) of rows [begin, end) of the table. Consecutive rows that no id names are
 // zeroed together, because a large memset does not read memory before writing it.
-template <class T>
-void scatter(const EmbeddingShape& shape, const Places& sorted, std::int64_t begin, std::int64_t end, std::int64_t left,
-             std::int64_t width, const T* dy, Sink<T> dtable) {
+template <class T, class Kernel>
+void scatter(Kernel kernel, const EmbeddingShape& shape, const Places& sorted, std::int64_t begin, std::int64_t end,
+             std::int64_t left, std::int64_t width, const T* dy, Sink<T> dtable) {
   const std::int64_t cols = shape.cols;
   for (std::int64_t v = begin; v < end;) {
     std::int64_t next = v;
@@ -93,11 +84,7 @@ void scatter(const EmbeddingShape& shape, const Places& sorted, std::int64_t beg
     for (v = next; v < end && sorted.count(v) > 0; ++v) {
       const std::int32_t* const places = sorted.places + sorted.first[v];
       const Sink<T> into{dtable.data + v * cols + left, dtable.add};
-      if constexpr (std::is_same_v<T, float>) {
-        HWY_DYNAMIC_DISPATCH(embedding_gather_sum_f32)(places, sorted.count(v), width, cols, dy + left, into);
-      } else {
-        HWY_DYNAMIC_DISPATCH(embedding_gather_sum_f64)(places, sorted.count(v), width, cols, dy + left, into);
-      }
+      kernel(places, sorted.count(v), width, cols, dy + left, into);
     }
   }
 }
@@ -107,17 +94,17 @@ void scatter(const EmbeddingShape& shape, const Places& sorted, std::int64_t beg
 template <class T>
 void embedding_forward(const EmbeddingShape& shape, const T* table, const std::int32_t* ids, T* y) {
   const std::int64_t cols = shape.cols;
-  parallel_for(shape.count, cols, [&](std::int64_t i) { std::copy_n(table + ids[i] * cols, cols, y + i * cols); });
+  parallel_for(shape.id_count, cols, [&](std::int64_t i) { std::copy_n(table + ids[i] * cols, cols, y + i * cols); });
 }
 template void embedding_forward(const EmbeddingShape&, const float*, const std::int32_t*, float*);
 template void embedding_forward(const EmbeddingShape&, const double*, const std::int32_t*, double*);
 
-std::int64_t embedding_backward_scratch(const EmbeddingShape& shape) { return shape.vocabulary + 2 + shape.count; }
+std::int64_t embedding_backward_scratch(const EmbeddingShape& shape) { return shape.vocabulary + 2 + shape.id_count; }
 
 template <class T>
 void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, const T* dy, Sink<T> dtable,
                         std::int32_t* scratch) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(gather_sum, T);
   const Places sorted = sort_by_id(shape, ids, scratch);
   // Threads share out a table of kLargeTable rows or more in pieces of 64 whole rows, most of which are only zeroed.
   // They share out a smaller one in strips of kStrip columns, because a few frequent rows may have most of the work.
@@ -126,11 +113,11 @@ void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, co
   const std::int64_t width = large ? std::max<std::int64_t>(shape.cols, 1) : kStrip;
   const std::int64_t height = large ? 64 : std::max<std::int64_t>(shape.vocabulary, 1);
   const std::int64_t strips = ceil_div(shape.cols, width), tasks = ceil_div(shape.vocabulary, height) * strips;
-  const std::int64_t work = (shape.vocabulary + shape.count) * shape.cols;
+  const std::int64_t work = (shape.vocabulary + shape.id_count) * shape.cols;
   parallel_for(tasks, work / std::max<std::int64_t>(tasks, 1), [&](std::int64_t task) {
     const std::int64_t begin = task / strips * height, left = task % strips * width;
-    scatter(shape, sorted, begin, std::min(shape.vocabulary, begin + height), left, std::min(width, shape.cols - left),
-            dy, dtable);
+    scatter(kernel, shape, sorted, begin, std::min(shape.vocabulary, begin + height), left,
+            std::min(width, shape.cols - left), dy, dtable);
   });
 }
 template void embedding_backward(const EmbeddingShape&, const std::int32_t*, const float*, Sink<float>, std::int32_t*);

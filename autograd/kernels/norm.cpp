@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/norm.cpp"
@@ -23,20 +22,20 @@ template <class T>
 HWY_INLINE void layer_norm_forward_row(std::int64_t cols, const T* x, const T* weight, const T* bias, double eps, T* y,
                                        T* stats) {
   const hn::ScalableTag<T> d;
-  const double mean = RowTotal(cols, x) / static_cast<double>(cols);
+  const double mean = sum_row_in_double(cols, x) / static_cast<double>(cols);
   stats[0] = static_cast<T>(mean);
   stats[1] = static_cast<T>(mean - static_cast<double>(stats[0]));
   const auto high = hn::Set(d, stats[0]), low = hn::Set(d, stats[1]);
-  const double variance = SumRow<T>(cols,
-                                    [=](const auto& at, std::int64_t i) HWY_ATTR {
-                                      const auto centred = hn::Sub(hn::Sub(at.Load(x + i), high), low);
-                                      return hn::Mul(centred, centred);
-                                    }) /
+  const double variance = sum_row<T>(cols,
+                                     [=](const auto& at, std::int64_t i) HWY_ATTR {
+                                       const auto centred = hn::Sub(hn::Sub(at.Load(x + i), high), low);
+                                       return hn::Mul(centred, centred);
+                                     }) /
                           static_cast<double>(cols);
   stats[2] = variance <= std::numeric_limits<double>::max() ? static_cast<T>(1 / std::sqrt(variance + eps))
                                                             : std::numeric_limits<T>::quiet_NaN();
   const auto rstd = hn::Set(d, stats[2]);
-  EachVector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+  for_each_vector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
     auto v = hn::Mul(hn::Sub(hn::Sub(at.Load(x + i), high), low), rstd);
     if (weight != nullptr) v = hn::Mul(v, at.Load(weight + i));
     if (bias != nullptr) v = hn::Add(v, at.Load(bias + i));
@@ -51,7 +50,7 @@ HWY_INLINE void layer_norm_backward_row(std::int64_t cols, const T* x, const T* 
                                         Sink<T> dx, T* partial) {
   const hn::ScalableTag<T> d;
   const auto high = hn::Set(d, stats[0]), low = hn::Set(d, stats[1]), rstd = hn::Set(d, stats[2]);
-  const TwoSums sums = SumRowTwice<T>(cols, [=](const auto& at, std::int64_t i, auto& g, auto& g_normal) HWY_ATTR {
+  const TwoSums sums = sum_row_pair<T>(cols, [=](const auto& at, std::int64_t i, auto& g, auto& g_normal) HWY_ATTR {
     const auto normal = hn::Mul(hn::Sub(hn::Sub(at.Load(x + i), high), low), rstd);
     g = at.Load(dy + i);
     if (partial != nullptr) {
@@ -64,25 +63,25 @@ HWY_INLINE void layer_norm_backward_row(std::int64_t cols, const T* x, const T* 
   if (!dx) return;
   const auto mean_g = hn::Set(d, static_cast<T>(sums.a / static_cast<double>(cols)));
   const auto mean_g_normal = hn::Set(d, static_cast<T>(sums.b / static_cast<double>(cols)));
-  EachVector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+  for_each_vector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
     const auto normal = hn::Mul(hn::Sub(hn::Sub(at.Load(x + i), high), low), rstd);
     auto g = at.Load(dy + i);
     if (weight != nullptr) g = hn::Mul(g, at.Load(weight + i));
-    PutVector(at, dx, i, hn::Mul(rstd, hn::NegMulAdd(normal, mean_g_normal, hn::Sub(g, mean_g))));
+    put_vector(at, dx, i, hn::Mul(rstd, hn::NegMulAdd(normal, mean_g_normal, hn::Sub(g, mean_g))));
   });
 }
 
 template <class T>
-HWY_INLINE void layer_norm_forward_rows(std::int64_t rows, std::int64_t cols, const T* x, const T* weight,
-                                        const T* bias, double eps, T* y, T* stats) {
+void layer_norm_forward_rows(std::int64_t rows, std::int64_t cols, const T* x, const T* weight, const T* bias,
+                             double eps, T* y, T* stats) {
   for (std::int64_t i = 0; i < rows; ++i) {
     layer_norm_forward_row(cols, x + i * cols, weight, bias, eps, y + i * cols, stats + i * kLayerNormStats);
   }
 }
 
 template <class T>
-HWY_INLINE void layer_norm_backward_rows(std::int64_t rows, std::int64_t cols, const T* x, const T* weight,
-                                         const T* stats, const T* dy, Sink<T> dx, T* partial) {
+void layer_norm_backward_rows(std::int64_t rows, std::int64_t cols, const T* x, const T* weight, const T* stats,
+                              const T* dy, Sink<T> dx, T* partial) {
   if (partial != nullptr) std::fill(partial, partial + 2 * cols, T{0});
   for (std::int64_t i = 0; i < rows; ++i) {
     const Sink<T> row{dx ? dx.data + i * cols : nullptr, dx.add};
@@ -90,22 +89,8 @@ HWY_INLINE void layer_norm_backward_rows(std::int64_t rows, std::int64_t cols, c
   }
 }
 
-void layer_norm_forward_f32(std::int64_t rows, std::int64_t cols, const float* x, const float* weight,
-                            const float* bias, double eps, float* y, float* stats) {
-  layer_norm_forward_rows(rows, cols, x, weight, bias, eps, y, stats);
-}
-void layer_norm_forward_f64(std::int64_t rows, std::int64_t cols, const double* x, const double* weight,
-                            const double* bias, double eps, double* y, double* stats) {
-  layer_norm_forward_rows(rows, cols, x, weight, bias, eps, y, stats);
-}
-void layer_norm_backward_f32(std::int64_t rows, std::int64_t cols, const float* x, const float* weight,
-                             const float* stats, const float* dy, Sink<float> dx, float* partial) {
-  layer_norm_backward_rows(rows, cols, x, weight, stats, dy, dx, partial);
-}
-void layer_norm_backward_f64(std::int64_t rows, std::int64_t cols, const double* x, const double* weight,
-                             const double* stats, const double* dy, Sink<double> dx, double* partial) {
-  layer_norm_backward_rows(rows, cols, x, weight, stats, dy, dx, partial);
-}
+MAKI_KERNEL(layer_norm_forward_rows);
+MAKI_KERNEL(layer_norm_backward_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -114,10 +99,8 @@ HWY_AFTER_NAMESPACE();
 namespace maki::kernels {
 namespace {
 
-HWY_EXPORT(layer_norm_forward_f32);
-HWY_EXPORT(layer_norm_forward_f64);
-HWY_EXPORT(layer_norm_backward_f32);
-HWY_EXPORT(layer_norm_backward_f64);
+MAKI_EXPORT(layer_norm_forward_rows);
+MAKI_EXPORT(layer_norm_backward_rows);
 
 // Rows per task of backward. Each task sums its rows' share of dweight and dbias, and the shares are added in order.
 constexpr std::int64_t kBlockRows = 32;
@@ -143,15 +126,11 @@ void combine(std::int64_t blocks, std::int64_t cols, const T* shares, Sink<T> su
 template <class T>
 void layer_norm_forward(std::int64_t rows, std::int64_t cols, const T* x, const T* weight, const T* bias, double eps,
                         T* y, T* stats) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(layer_norm_forward_rows, T);
   parallel_ranges(rows, 2 * cols + kRowWork, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t n = end - begin, at = begin * cols;
     T* const row_stats = stats + begin * kLayerNormStats;
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(layer_norm_forward_f32)(n, cols, x + at, weight, bias, eps, y + at, row_stats);
-    } else {
-      HWY_DYNAMIC_DISPATCH(layer_norm_forward_f64)(n, cols, x + at, weight, bias, eps, y + at, row_stats);
-    }
+    kernel(n, cols, x + at, weight, bias, eps, y + at, row_stats);
   });
 }
 template void layer_norm_forward(std::int64_t, std::int64_t, const float*, const float*, const float*, double, float*,
@@ -166,7 +145,7 @@ std::int64_t layer_norm_backward_scratch(std::int64_t rows, std::int64_t cols) {
 template <class T>
 void layer_norm_backward(std::int64_t rows, std::int64_t cols, const T* x, const T* weight, const T* stats, const T* dy,
                          Sink<T> dx, Sink<T> dweight, Sink<T> dbias, T* scratch) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(layer_norm_backward_rows, T);
   const std::int64_t blocks = ceil_div(rows, kBlockRows);
   const bool shares = dweight || dbias;
   parallel_for(blocks, kBlockRows * (3 * cols + kRowWork), [&](std::int64_t block) {
@@ -174,11 +153,7 @@ void layer_norm_backward(std::int64_t rows, std::int64_t cols, const T* x, const
     const Sink<T> block_dx{dx ? dx.data + at : nullptr, dx.add};
     const T* const row_stats = stats + begin * kLayerNormStats;
     T* const partial = shares ? scratch + block * 2 * cols : nullptr;
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(layer_norm_backward_f32)(n, cols, x + at, weight, row_stats, dy + at, block_dx, partial);
-    } else {
-      HWY_DYNAMIC_DISPATCH(layer_norm_backward_f64)(n, cols, x + at, weight, row_stats, dy + at, block_dx, partial);
-    }
+    kernel(n, cols, x + at, weight, row_stats, dy + at, block_dx, partial);
   });
   if (dweight) combine<T>(blocks, cols, scratch, dweight);
   if (dbias) combine<T>(blocks, cols, scratch + cols, dbias);

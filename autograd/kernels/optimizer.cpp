@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/optimizer.cpp"
@@ -17,18 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Elements p[0 … count); with kWhole, a whole vector.
-template <bool kWhole, class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> load(D d, const T* p, std::size_t count) {
-  if constexpr (kWhole) return hn::LoadU(d, p);
-  return LoadPartial(d, p, count);
-}
-template <bool kWhole, class D, class T = hn::TFromD<D>>
-HWY_INLINE void store(hn::Vec<D> v, D d, T* p, std::size_t count) {
-  if constexpr (kWhole) return hn::StoreU(v, d, p);
-  StorePartial(v, d, p, count);
-}
-
 // Moments below these bounds are flushed to 0. A moment that receives no gradient would otherwise decay through the
 // subnormal numbers, on which arithmetic is up to a hundred times slower. The bound of the second moment is lower
 // because it averages squares: a gradient of 1e-14, which is large compared to an eps of 1e-15, has a square of 1e-28,
@@ -40,23 +28,24 @@ constexpr T kSmallestSquare = static_cast<T>(sizeof(T) == 4 ? 1e-36 : 1e-290);
 
 // x, or 0 where |x| < smallest. NaN stays NaN.
 template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
-HWY_INLINE V flush(D d, V x, T smallest) {
+HWY_INLINE V Flush(D d, V x, T smallest) {
   return hn::IfThenZeroElse(hn::Lt(hn::Abs(x), hn::Set(d, smallest)), x);
 }
 
-// One vector of SGD, of which the first `count` elements exist.
-template <bool kWhole, class D, class T = hn::TFromD<D>>
-HWY_INLINE void sgd_vector(D d, const SgdStep& s, const T* gradient, T* value, T* velocity, std::size_t count) {
+// One vector of SGD.
+template <class Vector, class T>
+HWY_INLINE void sgd_vector(const Vector& at, const SgdStep& s, const T* gradient, T* value, T* velocity) {
+  const auto d = at.d;
   const auto rate = hn::Set(d, static_cast<T>(s.learning_rate)), momentum = hn::Set(d, static_cast<T>(s.momentum));
-  const auto p = load<kWhole>(d, value, count);
-  auto g = hn::Mul(hn::Set(d, static_cast<T>(s.grad_scale)), load<kWhole>(d, gradient, count));
+  const auto p = at.Load(value);
+  auto g = hn::Mul(hn::Set(d, static_cast<T>(s.grad_scale)), at.Load(gradient));
   if (s.weight_decay != 0) g = hn::MulAdd(hn::Set(d, static_cast<T>(s.weight_decay)), p, g);
   if (velocity != nullptr) {
-    const auto v = flush(d, hn::MulAdd(momentum, load<kWhole>(d, velocity, count), g), kSmallestMoment<T>);
-    store<kWhole>(v, d, velocity, count);
+    const auto v = Flush(d, hn::MulAdd(momentum, at.Load(velocity), g), kSmallestMoment<T>);
+    at.Store(v, velocity);
     g = s.nesterov ? hn::MulAdd(momentum, v, g) : v;
   }
-  store<kWhole>(hn::NegMulAdd(rate, g, p), d, value, count);
+  at.Store(hn::NegMulAdd(rate, g, p), value);
 }
 
 // The coefficients of an Adam step in the type of the arithmetic, computed once for all elements. Left to the loop,
@@ -76,64 +65,48 @@ struct AdamCoefficients {
   T grad_scale, keep, l2, beta2, new1, new2, root_scale, eps, rate;
 };
 
-// One vector of Adam or AdamW, of which the first `count` elements exist.
-template <bool kWhole, class D, class T = hn::TFromD<D>>
-HWY_INLINE void adam_vector(D d, const AdamCoefficients<T>& s, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq,
-                            std::size_t count) {
-  const auto p = load<kWhole>(d, value, count);
-  auto m = load<kWhole>(d, exp_avg, count), v = load<kWhole>(d, exp_avg_sq, count);
-  const auto scaled = hn::Mul(hn::Set(d, s.grad_scale), load<kWhole>(d, gradient, count));
+// One vector of Adam or AdamW.
+template <class Vector, class T>
+HWY_INLINE void adam_vector(const Vector& at, const AdamCoefficients<T>& s, const T* gradient, T* value, T* exp_avg,
+                            T* exp_avg_sq) {
+  const auto d = at.d;
+  const auto p = at.Load(value);
+  auto m = at.Load(exp_avg), v = at.Load(exp_avg_sq);
+  const auto scaled = hn::Mul(hn::Set(d, s.grad_scale), at.Load(gradient));
   const auto g = hn::MulAdd(hn::Set(d, s.l2), p, scaled);
-  m = flush(d, hn::MulAdd(hn::Set(d, s.new1), hn::Sub(g, m), m), kSmallestMoment<T>);
-  v = flush(d, hn::MulAdd(hn::Set(d, s.beta2), v, hn::Mul(hn::Mul(g, g), hn::Set(d, s.new2))), kSmallestSquare<T>);
-  store<kWhole>(m, d, exp_avg, count);
-  store<kWhole>(v, d, exp_avg_sq, count);
+  m = Flush(d, hn::MulAdd(hn::Set(d, s.new1), hn::Sub(g, m), m), kSmallestMoment<T>);
+  v = Flush(d, hn::MulAdd(hn::Set(d, s.beta2), v, hn::Mul(hn::Mul(g, g), hn::Set(d, s.new2))), kSmallestSquare<T>);
+  at.Store(m, exp_avg);
+  at.Store(v, exp_avg_sq);
   const auto root = hn::MulAdd(hn::Sqrt(v), hn::Set(d, s.root_scale), hn::Set(d, s.eps));
   const auto kept = hn::Mul(p, hn::Set(d, s.keep));
-  store<kWhole>(hn::NegMulAdd(hn::Set(d, s.rate), hn::Div(m, root), kept), d, value, count);
+  at.Store(hn::NegMulAdd(hn::Set(d, s.rate), hn::Div(m, root), kept), value);
 }
 
 template <class T>
-HWY_INLINE void sgd(const SgdStep& s, std::int64_t n, const T* gradient, T* value, T* velocity) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto at = [&](std::int64_t i) { return velocity == nullptr ? nullptr : velocity + i; };
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) sgd_vector<true>(d, s, gradient + i, value + i, at(i), hn::Lanes(d));
-  if (i < n) sgd_vector<false>(d, s, gradient + i, value + i, at(i), static_cast<std::size_t>(n - i));
+void sgd(const SgdStep& s, std::int64_t n, const T* gradient, T* value, T* velocity) {
+  for_each_vector<T>(n, [&](const auto& at, std::int64_t i) HWY_ATTR {
+    sgd_vector(at, s, gradient + i, value + i, velocity == nullptr ? nullptr : velocity + i);
+  });
 }
 
 template <class T>
-HWY_INLINE void adam(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* m, T* v) {
+void adam(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* m, T* v) {
   const AdamCoefficients<T> s(step);
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) adam_vector<true>(d, s, gradient + i, value + i, m + i, v + i, hn::Lanes(d));
-  if (i < n) adam_vector<false>(d, s, gradient + i, value + i, m + i, v + i, static_cast<std::size_t>(n - i));
-}
-
-// One vector of doubles from floats or doubles.
-template <class D>
-HWY_INLINE hn::Vec<D> load_wide(D d, const float* x) {
-  const hn::Rebind<float, D> narrow;
-  return hn::PromoteTo(d, hn::LoadU(narrow, x));
-}
-template <class D>
-HWY_INLINE hn::Vec<D> load_wide(D d, const double* x) {
-  return hn::LoadU(d, x);
+  for_each_vector<T>(
+      n, [=](const auto& at, std::int64_t i) HWY_ATTR { adam_vector(at, s, gradient + i, value + i, m + i, v + i); });
 }
 
 // Σ x² in double, by four reduction chains, which hide the latency of the multiply-adds.
 template <class T>
-HWY_INLINE double squares(std::int64_t n, const T* x) {
+double squares(std::int64_t n, const T* x) {
   const hn::ScalableTag<double> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   auto a = hn::Zero(d), b = hn::Zero(d), c = hn::Zero(d), e = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    const auto xa = load_wide(d, x + i), xb = load_wide(d, x + i + lanes);
-    const auto xc = load_wide(d, x + i + 2 * lanes), xe = load_wide(d, x + i + 3 * lanes);
+    const auto xa = LoadAsDouble(d, x + i), xb = LoadAsDouble(d, x + i + lanes);
+    const auto xc = LoadAsDouble(d, x + i + 2 * lanes), xe = LoadAsDouble(d, x + i + 3 * lanes);
     a = hn::MulAdd(xa, xa, a);
     b = hn::MulAdd(xb, xb, b);
     c = hn::MulAdd(xc, xc, c);
@@ -147,20 +120,9 @@ HWY_INLINE double squares(std::int64_t n, const T* x) {
   return total;
 }
 
-void sgd_f32(const SgdStep& s, std::int64_t n, const float* gradient, float* value, float* velocity) {
-  sgd(s, n, gradient, value, velocity);
-}
-void sgd_f64(const SgdStep& s, std::int64_t n, const double* gradient, double* value, double* velocity) {
-  sgd(s, n, gradient, value, velocity);
-}
-void adam_f32(const AdamStep& s, std::int64_t n, const float* gradient, float* value, float* m, float* v) {
-  adam(s, n, gradient, value, m, v);
-}
-void adam_f64(const AdamStep& s, std::int64_t n, const double* gradient, double* value, double* m, double* v) {
-  adam(s, n, gradient, value, m, v);
-}
-double squares_f32(std::int64_t n, const float* x) { return squares(n, x); }
-double squares_f64(std::int64_t n, const double* x) { return squares(n, x); }
+MAKI_KERNEL(sgd);
+MAKI_KERNEL(adam);
+MAKI_KERNEL(squares);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -168,12 +130,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(sgd_f32);
-HWY_EXPORT(sgd_f64);
-HWY_EXPORT(adam_f32);
-HWY_EXPORT(adam_f64);
-HWY_EXPORT(squares_f32);
-HWY_EXPORT(squares_f64);
+MAKI_EXPORT(sgd);
+MAKI_EXPORT(adam);
+MAKI_EXPORT(squares);
 
 namespace {
 
@@ -192,25 +151,19 @@ void for_blocks(std::int64_t n, std::int64_t work, const Body& body) {
 
 template <class T>
 void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, T* velocity) {
+  const auto kernel = MAKI_DISPATCH(sgd, T);
   for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) {
     T* const v = velocity == nullptr ? nullptr : velocity + begin;
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(sgd_f32)(step, size, gradient + begin, value + begin, v);
-    } else {
-      HWY_DYNAMIC_DISPATCH(sgd_f64)(step, size, gradient + begin, value + begin, v);
-    }
+    kernel(step, size, gradient + begin, value + begin, v);
   });
 }
 
 template <class T>
 void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq) {
+  const auto kernel = MAKI_DISPATCH(adam, T);
   for_blocks(n, 4, [&](std::int64_t begin, std::int64_t size) {
     T *const m = exp_avg + begin, *const v = exp_avg_sq + begin;
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(adam_f32)(step, size, gradient + begin, value + begin, m, v);
-    } else {
-      HWY_DYNAMIC_DISPATCH(adam_f64)(step, size, gradient + begin, value + begin, m, v);
-    }
+    kernel(step, size, gradient + begin, value + begin, m, v);
   });
 }
 
@@ -218,13 +171,8 @@ std::int64_t sum_of_squares_scratch(std::int64_t n) { return ceil_div(n, kBlock)
 
 template <class T>
 double sum_of_squares(std::int64_t n, const T* x, double* scratch) {
-  for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) {
-    if constexpr (std::is_same_v<T, float>) {
-      scratch[begin / kBlock] = HWY_DYNAMIC_DISPATCH(squares_f32)(size, x + begin);
-    } else {
-      scratch[begin / kBlock] = HWY_DYNAMIC_DISPATCH(squares_f64)(size, x + begin);
-    }
-  });
+  const auto kernel = MAKI_DISPATCH(squares, T);
+  for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) { scratch[begin / kBlock] = kernel(size, x + begin); });
   double total = 0;
   for (std::int64_t block = 0; block < sum_of_squares_scratch(n); ++block) total += scratch[block];
   return total;

@@ -1,11 +1,10 @@
 #include "autograd/kernels/peak.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "autograd/core/check.h"
 #include "autograd/kernels/gemm/amx.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/peak.cpp"
@@ -24,12 +23,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr int kChains = HWY_ARCH_X86 ? 12 : 16;
 
 template <class T>
-HWY_INLINE std::int64_t flop() {
+std::int64_t flop() {
   return 2 * kChains * static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
 }
 
 template <class T>
-HWY_INLINE double chains(std::int64_t rounds) {
+double chains(std::int64_t rounds) {
   const hn::ScalableTag<T> d;
   const auto half = hn::Set(d, T{0.5});
   hn::Vec<decltype(d)> x[kChains];
@@ -47,10 +46,8 @@ HWY_INLINE double chains(std::int64_t rounds) {
   return sum / (static_cast<double>(flop<T>()) / 2);
 }
 
-std::int64_t flop_f32() { return flop<float>(); }
-std::int64_t flop_f64() { return flop<double>(); }
-double chains_f32(std::int64_t rounds) { return chains<float>(rounds); }
-double chains_f64(std::int64_t rounds) { return chains<double>(rounds); }
+MAKI_KERNEL(flop);
+MAKI_KERNEL(chains);
 
 void stream_f32(std::int64_t n, const float* x, float* y) {
   const hn::ScalableTag<float> d;
@@ -91,39 +88,36 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(flop_f32);
-HWY_EXPORT(flop_f64);
-HWY_EXPORT(chains_f32);
-HWY_EXPORT(chains_f64);
+MAKI_EXPORT(flop);
+MAKI_EXPORT(chains);
 HWY_EXPORT(stream_f32);
 HWY_EXPORT(sum_f32);
 
 template <class T>
-std::int64_t multiply_add_flop() {
-  require_target();
-  if constexpr (std::is_same_v<T, float>) return HWY_DYNAMIC_DISPATCH(flop_f32)();
-  return HWY_DYNAMIC_DISPATCH(flop_f64)();
+std::int64_t fma_flop_per_round() {
+  return MAKI_DISPATCH(flop, T)();
 }
 
 template <class T>
-double multiply_add_chains(std::int64_t rounds) {
-  if constexpr (std::is_same_v<T, float>) return HWY_DYNAMIC_DISPATCH(chains_f32)(rounds);
-  return HWY_DYNAMIC_DISPATCH(chains_f64)(rounds);
+double run_fma_chains(std::int64_t rounds) {
+  return MAKI_DISPATCH(chains, T)(rounds);
 }
 
 namespace {
-constexpr std::int64_t kTileSide = 16, kTileDepth = 32, kTileProducts = 6;  // see gemm_amx-inl.h
+constexpr std::int64_t kTileSide = 16, kTileDepth = 32, kTileProducts = 6;  // see gemm/amx_tile-inl.h
 }
 
-std::int64_t tile_flop() { return 2 * (2 * kTileSide) * (2 * kTileSide) * kTileDepth; }
+std::int64_t amx_flop_per_round() { return 2 * (2 * kTileSide) * (2 * kTileSide) * kTileDepth; }
 
-double tile_chains([[maybe_unused]] std::int64_t rounds) {
+double run_amx_chains([[maybe_unused]] std::int64_t rounds) {
 #if defined(__x86_64__)
-  check(uses_amx(), "tile_chains: needs the target amx, which this CPU lacks or MAKI_TARGET excludes; ask uses_amx()");
+  require_target();
+  check(uses_amx(),
+        "run_amx_chains: needs the target amx, which this CPU lacks or MAKI_TARGET excludes; ask uses_amx()");
   alignas(64) std::uint16_t ones[kTileSide * kTileDepth];
   std::ranges::fill(ones, std::uint16_t{0x3F80});  // 1 in bfloat16
   alignas(64) float sums[4][kTileSide * kTileSide];
-  const amx::Tiles tiles;
+  const amx::TileConfig tiles;
   amx::zero<0>();
   amx::zero<1>();
   amx::zero<2>();
@@ -149,18 +143,24 @@ double tile_chains([[maybe_unused]] std::int64_t rounds) {
   const auto each = static_cast<double>(kTileProducts * kTileDepth * rounds);
   return total / (each * 4 * kTileSide * kTileSide);
 #else
-  fail("tile_chains: needs the target amx, which only x86-64 CPUs have; ask uses_amx()");
+  fail("run_amx_chains: needs the target amx, which only x86-64 CPUs have; ask uses_amx()");
 #endif
 }
 
-void stream_copy(std::int64_t n, const float* x, float* y) { HWY_DYNAMIC_DISPATCH(stream_f32)(n, x, y); }
+void stream_copy(std::int64_t n, const float* x, float* y) {
+  require_target();
+  HWY_DYNAMIC_DISPATCH(stream_f32)(n, x, y);
+}
 
-double stream_sum(std::int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(sum_f32)(n, x); }
+double stream_sum(std::int64_t n, const float* x) {
+  require_target();
+  return HWY_DYNAMIC_DISPATCH(sum_f32)(n, x);
+}
 
-template std::int64_t multiply_add_flop<float>();
-template std::int64_t multiply_add_flop<double>();
-template double multiply_add_chains<float>(std::int64_t);
-template double multiply_add_chains<double>(std::int64_t);
+template std::int64_t fma_flop_per_round<float>();
+template std::int64_t fma_flop_per_round<double>();
+template double run_fma_chains<float>(std::int64_t);
+template double run_fma_chains<double>(std::int64_t);
 
 }  // namespace maki::kernels
 #endif

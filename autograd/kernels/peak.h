@@ -6,20 +6,20 @@
 
 namespace maki::kernels {
 
-/// Floating-point operations of one round of multiply_add_chains(): two for every lane of every chain.
+/// Floating-point operations of one round of run_fma_chains(): two for every lane of every chain.
 template <class T>
-std::int64_t multiply_add_flop();
+std::int64_t fma_flop_per_round();
 /// Runs `rounds` steps of independent chains x ← MulAdd(x, ½, ½), in registers alone. Returns the mean of their final
 /// values: exactly 1 after 64 rounds or more, whatever the chains started from.
 template <class T>
-double multiply_add_chains(std::int64_t rounds);
+double run_fma_chains(std::int64_t rounds);
 
-/// Floating-point operations in float32 that one round of tile_chains() is worth.
-std::int64_t tile_flop();
+/// Floating-point operations in float32 that one round of run_amx_chains() is worth.
+std::int64_t amx_flop_per_round();
 /// Runs `rounds` times the tile multiplications that a product of two 32 × 32 float32 matrices takes, six in bfloat16
 /// for one in float32, in tile registers alone. Returns the mean of the sums divided by its expected value: exactly 1,
 /// for at most 2^21 rounds. Throws Error unless uses_amx().
-double tile_chains(std::int64_t rounds);
+double run_amx_chains(std::int64_t rounds);
 
 /// y = x, both [n] and aligned to 64 bytes, with stores that bypass the caches, so that no bytes move but those
 /// counted.

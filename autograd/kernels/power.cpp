@@ -1,11 +1,9 @@
 #include "autograd/kernels/power.h"
 
-#include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/power.cpp"
@@ -21,34 +19,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Wide = hn::ScalableTag<double>;
 using WideVector = hn::Vec<Wide>;
 
-// The first `count` elements of a vector of doubles, which are doubles or floats in memory.
-template <class T>
-HWY_INLINE WideVector load(const T* p, std::size_t count) {
-  const Wide d;
-  const hn::Rebind<T, Wide> narrow;
-  const bool whole = count == hn::Lanes(d);
-  const auto v = whole ? hn::LoadU(narrow, p) : LoadPartial(narrow, p, count);
-  if constexpr (std::is_same_v<T, float>) {
-    return hn::PromoteTo(d, v);
-  } else {
-    return v;
-  }
-}
-template <class T>
-HWY_INLINE void store(WideVector wide, T* p, std::size_t count) {
-  const hn::Rebind<T, Wide> narrow;
-  const auto put = [=](auto v) HWY_ATTR {
-    if (count == hn::Lanes(narrow)) {
-      hn::StoreU(v, narrow, p);
-    } else {
-      StorePartial(v, narrow, p, count);
-    }
-  };
-  if constexpr (std::is_same_v<T, float>) {
-    put(hn::DemoteTo(narrow, wide));
-  } else {
-    put(wide);
-  }
+// Stores doubles as T: the first `count` elements, or all if count is larger.
+HWY_INLINE void StoreDoubles(WideVector wide, double* p, std::int64_t count) { StorePartial(wide, Wide(), p, count); }
+HWY_INLINE void StoreDoubles(WideVector wide, float* p, std::int64_t count) {
+  const hn::Rebind<float, Wide> narrow;
+  StorePartial(hn::DemoteTo(narrow, wide), narrow, p, count);
 }
 
 // x^p, the exponent prepared.
@@ -90,38 +65,29 @@ struct Power {
 };
 
 template <class T>
-HWY_INLINE void forward(std::int64_t n, const T* x, double exponent, T* y) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Wide()));
+void power_forward_block(std::int64_t n, const T* x, double exponent, T* y) {
+  const Wide d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const Power power(exponent);
-  for (std::int64_t i = 0; i < n; i += lanes) {
-    const auto count = static_cast<std::size_t>(std::min(lanes, n - i));
-    store(power(load(x + i, count)), y + i, count);
-  }
+  for (std::int64_t i = 0; i < n; i += lanes) StoreDoubles(power(LoadPartialAsDouble(d, x + i, n - i)), y + i, n - i);
 }
 
 // dx (+)= dy · p x^(p − 1)
 template <class T>
-HWY_INLINE void backward(std::int64_t n, const T* x, double exponent, const T* dy, Sink<T> dx) {
+void power_backward_block(std::int64_t n, const T* x, double exponent, const T* dy, Sink<T> dx) {
   const Wide d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const Power power(exponent == 0 ? 0 : exponent - 1);
   for (std::int64_t i = 0; i < n; i += lanes) {
-    const auto count = static_cast<std::size_t>(std::min(lanes, n - i));
-    const WideVector slope = hn::Mul(hn::Set(d, exponent), power(load(x + i, count)));
-    WideVector v = hn::Mul(load(dy + i, count), slope);
-    if (dx.add) v = hn::Add(load(dx.data + i, count), v);
-    store(v, dx.data + i, count);
+    const WideVector slope = hn::Mul(hn::Set(d, exponent), power(LoadPartialAsDouble(d, x + i, n - i)));
+    WideVector v = hn::Mul(LoadPartialAsDouble(d, dy + i, n - i), slope);
+    if (dx.add) v = hn::Add(LoadPartialAsDouble(d, dx.data + i, n - i), v);
+    StoreDoubles(v, dx.data + i, n - i);
   }
 }
 
-void power_forward_f32(std::int64_t n, const float* x, double exponent, float* y) { forward(n, x, exponent, y); }
-void power_forward_f64(std::int64_t n, const double* x, double exponent, double* y) { forward(n, x, exponent, y); }
-void power_backward_f32(std::int64_t n, const float* x, double exponent, const float* dy, Sink<float> dx) {
-  backward(n, x, exponent, dy, dx);
-}
-void power_backward_f64(std::int64_t n, const double* x, double exponent, const double* dy, Sink<double> dx) {
-  backward(n, x, exponent, dy, dx);
-}
+MAKI_KERNEL(power_forward_block);
+MAKI_KERNEL(power_backward_block);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -129,10 +95,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(power_forward_f32);
-HWY_EXPORT(power_forward_f64);
-HWY_EXPORT(power_backward_f32);
-HWY_EXPORT(power_backward_f64);
+MAKI_EXPORT(power_forward_block);
+MAKI_EXPORT(power_backward_block);
 
 namespace {
 constexpr std::int64_t kWork = 16;  // elementary operations per element
@@ -140,28 +104,19 @@ constexpr std::int64_t kWork = 16;  // elementary operations per element
 
 template <class T>
 void power_forward(std::int64_t n, const T* x, double exponent, T* y) {
-  require_target();
-  parallel_ranges(n, kWork, [&](std::int64_t begin, std::int64_t end) {
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(power_forward_f32)(end - begin, x + begin, exponent, y + begin);
-    } else {
-      HWY_DYNAMIC_DISPATCH(power_forward_f64)(end - begin, x + begin, exponent, y + begin);
-    }
-  });
+  const auto kernel = MAKI_DISPATCH(power_forward_block, T);
+  parallel_ranges(n, kWork,
+                  [&](std::int64_t begin, std::int64_t end) { kernel(end - begin, x + begin, exponent, y + begin); });
 }
 template void power_forward(std::int64_t, const float*, double, float*);
 template void power_forward(std::int64_t, const double*, double, double*);
 
 template <class T>
 void power_backward(std::int64_t n, const T* x, double exponent, const T* dy, Sink<T> dx) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(power_backward_block, T);
   parallel_ranges(n, kWork, [&](std::int64_t begin, std::int64_t end) {
     const Sink<T> part{dx.data + begin, dx.add};
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(power_backward_f32)(end - begin, x + begin, exponent, dy + begin, part);
-    } else {
-      HWY_DYNAMIC_DISPATCH(power_backward_f64)(end - begin, x + begin, exponent, dy + begin, part);
-    }
+    kernel(end - begin, x + begin, exponent, dy + begin, part);
   });
 }
 template void power_backward(std::int64_t, const float*, double, const float*, Sink<float>);

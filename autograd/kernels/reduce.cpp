@@ -1,105 +1,48 @@
 #include "autograd/kernels/reduce.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
 #include <hwy/foreach_target.h>
 
-#include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A whole or partial vector of doubles from floats or doubles.
-template <class D>
-HWY_INLINE hn::Vec<D> LoadWide(D d, const float* p) {
-  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), p));
-}
-template <class D>
-HWY_INLINE hn::Vec<D> LoadWide(D d, const double* p) {
-  return hn::LoadU(d, p);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> LoadWidePartial(D d, const float* p, std::size_t count) {
-  return hn::PromoteTo(d, LoadPartial(hn::Rebind<float, D>(), p, count));
-}
-template <class D>
-HWY_INLINE hn::Vec<D> LoadWidePartial(D d, const double* p, std::size_t count) {
-  return LoadPartial(d, p, count);
-}
-
-// Σ x[i], i < n, by four reduction chains, which hide the latency of the additions.
-template <class T>
-HWY_INLINE double sum_row(const T* x, std::int64_t n) {
-  const hn::ScalableTag<double> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-  std::int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    s0 = hn::Add(s0, LoadWide(d, x + i));
-    s1 = hn::Add(s1, LoadWide(d, x + i + lanes));
-    s2 = hn::Add(s2, LoadWide(d, x + i + 2 * lanes));
-    s3 = hn::Add(s3, LoadWide(d, x + i + 3 * lanes));
-  }
-  for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, LoadWide(d, x + i));
-  if (i < n) s1 = hn::Add(s1, LoadWidePartial(d, x + i, static_cast<std::size_t>(n - i)));
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
-}
-
 // The sum of segments [begin, end) of one output. Rows are cut into segments of `size` elements (the last of a row may
 // be shorter), and segments are counted row by row.
 template <class T>
-HWY_INLINE double sum_segments(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end,
-                               const T* x) {
+double sum_segments(const ReductionPlan& plan, std::int64_t size, std::int64_t begin, std::int64_t end, const T* x) {
   const std::int64_t in_row = (plan.inner + size - 1) / size;
   double total = 0;
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t at = i % in_row * size;
-    total += sum_row(x + plan.summed.offset(i / in_row) + at, std::min(size, plan.inner - at));
+    total += sum_in_four_chains(std::min(size, plan.inner - at), x + plan.summed.offset(i / in_row) + at);
   }
   return total;
 }
 
 // totals[j] = Σ x[row, j] over rows [begin, end) of the summed axes, j < cols.
 template <class T>
-HWY_INLINE void sum_rows(const Reduction& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const T* x,
-                         double* totals) {
-  const hn::ScalableTag<double> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+void sum_rows(const ReductionPlan& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const T* x,
+              double* totals) {
   std::fill(totals, totals + cols, 0.0);
   for (std::int64_t row = begin; row < end; ++row) {
     const T* const from = x + plan.summed.offset(row);
-    std::int64_t j = 0;
-    for (; j + lanes <= cols; j += lanes) {
-      hn::StoreU(hn::Add(hn::LoadU(d, totals + j), LoadWide(d, from + j)), d, totals + j);
-    }
-    if (j == cols) continue;
-    const auto rest = static_cast<std::size_t>(cols - j);
-    StorePartial(hn::Add(LoadPartial(d, totals + j, rest), LoadWidePartial(d, from + j, rest)), d, totals + j, rest);
+    for_each_vector<double>(cols, [=](const auto& at, std::int64_t j) HWY_ATTR {
+      at.Store(hn::Add(at.Load(totals + j), at.LoadAsDouble(from + j)), totals + j);
+    });
   }
 }
 
-double sum_segments_f32(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end,
-                        const float* x) {
-  return sum_segments(plan, size, begin, end, x);
-}
-double sum_segments_f64(const Reduction& plan, std::int64_t size, std::int64_t begin, std::int64_t end,
-                        const double* x) {
-  return sum_segments(plan, size, begin, end, x);
-}
-void sum_rows_f32(const Reduction& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const float* x,
-                  double* totals) {
-  sum_rows(plan, begin, end, cols, x, totals);
-}
-void sum_rows_f64(const Reduction& plan, std::int64_t begin, std::int64_t end, std::int64_t cols, const double* x,
-                  double* totals) {
-  sum_rows(plan, begin, end, cols, x, totals);
-}
+MAKI_KERNEL(sum_segments);
+MAKI_KERNEL(sum_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -107,10 +50,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 
-HWY_EXPORT(sum_segments_f32);
-HWY_EXPORT(sum_segments_f64);
-HWY_EXPORT(sum_rows_f32);
-HWY_EXPORT(sum_rows_f64);
+MAKI_EXPORT(sum_segments);
+MAKI_EXPORT(sum_rows);
 
 namespace {
 
@@ -122,7 +63,7 @@ constexpr std::int64_t kColumns = 256;   // columns per task, if rows are added 
 struct Cut {
   std::int64_t pieces, step, blocks;
 };
-Cut cut(const Reduction& plan) {
+Cut cut(const ReductionPlan& plan) {
   const std::int64_t width = std::max<std::int64_t>(1, std::min(plan.inner, plan.inner_summed ? kSegment : kColumns));
   const std::int64_t pieces = plan.summed.count * (plan.inner_summed ? ceil_div(plan.inner, kSegment) : 1);
   const std::int64_t step = std::max<std::int64_t>(1, kBlock / width);
@@ -143,16 +84,13 @@ void combine(std::int64_t blocks, std::int64_t outputs, const double* partial, d
 
 // Sums over the inner axis, which is dense, and over the summed axes.
 template <class T>
-void sum_dense(const Reduction& plan, const T* x, double scale, double* partial, Sink<T> sums) {
+void sum_dense(const ReductionPlan& plan, const T* x, double scale, double* partial, Sink<T> sums) {
+  const auto kernel = MAKI_DISPATCH(sum_segments, T);
   const Cut c = cut(plan);
   const auto block_sum = [&](std::int64_t k, std::int64_t block) {
     const std::int64_t begin = block * c.step, end = std::min(c.pieces, begin + c.step);
     const T* const from = x + plan.kept.offset(k);
-    if constexpr (std::is_same_v<T, float>) {
-      return HWY_DYNAMIC_DISPATCH(sum_segments_f32)(plan, kSegment, begin, end, from);
-    } else {
-      return HWY_DYNAMIC_DISPATCH(sum_segments_f64)(plan, kSegment, begin, end, from);
-    }
+    return kernel(plan, kSegment, begin, end, from);
   };
   const std::int64_t outputs = plan.kept.count;
   if (c.blocks == 1) {
@@ -166,35 +104,33 @@ void sum_dense(const Reduction& plan, const T* x, double scale, double* partial,
 
 // Sums over the summed axes alone; the inner axis is kept, so rows are added to each other.
 template <class T>
-void sum_columns(const Reduction& plan, const T* x, double scale, double* partial, Sink<T> sums) {
+void sum_columns(const ReductionPlan& plan, const T* x, double scale, double* partial, Sink<T> sums) {
+  const auto kernel = MAKI_DISPATCH(sum_rows, T);
   const Cut c = cut(plan);
   const std::int64_t tiles = ceil_div(plan.inner, kColumns), outputs = plan.outputs();
-  parallel_for(plan.kept.count * tiles * c.blocks, std::min(c.step, c.pieces) * std::min(plan.inner, kColumns),
-               [&](std::int64_t task) {
-                 const std::int64_t block = task / (plan.kept.count * tiles), place = task % (plan.kept.count * tiles);
-                 const std::int64_t k = place / tiles, left = place % tiles * kColumns;
-                 const std::int64_t cols = std::min(kColumns, plan.inner - left);
-                 const std::int64_t begin = block * c.step, end = std::min(c.pieces, begin + c.step);
-                 const T* const from = x + plan.kept.offset(k) + left;
-                 double totals[kColumns];
-                 double* const into = c.blocks == 1 ? totals : partial + block * outputs + k * plan.inner + left;
-                 if constexpr (std::is_same_v<T, float>) {
-                   HWY_DYNAMIC_DISPATCH(sum_rows_f32)(plan, begin, end, cols, from, into);
-                 } else {
-                   HWY_DYNAMIC_DISPATCH(sum_rows_f64)(plan, begin, end, cols, from, into);
-                 }
-                 if (c.blocks > 1) return;
-                 for (std::int64_t j = 0; j < cols; ++j) {
-                   sums.put(k * plan.inner + left + j, static_cast<T>(totals[j] * scale));
-                 }
-               });
+  const auto sum_tile = [&](std::int64_t task) {
+    const std::int64_t block = task / (plan.kept.count * tiles), place = task % (plan.kept.count * tiles);
+    const std::int64_t k = place / tiles, left = place % tiles * kColumns;
+    const std::int64_t cols = std::min(kColumns, plan.inner - left);
+    const std::int64_t begin = block * c.step, end = std::min(c.pieces, begin + c.step);
+    const T* const from = x + plan.kept.offset(k) + left;
+    double totals[kColumns];
+    double* const into = c.blocks == 1 ? totals : partial + block * outputs + k * plan.inner + left;
+    kernel(plan, begin, end, cols, from, into);
+    if (c.blocks > 1) return;
+    for (std::int64_t j = 0; j < cols; ++j) {
+      sums.put(k * plan.inner + left + j, static_cast<T>(totals[j] * scale));
+    }
+  };
+  const std::int64_t work = std::min(c.step, c.pieces) * std::min(plan.inner, kColumns);
+  parallel_for(plan.kept.count * tiles * c.blocks, work, sum_tile);
   if (c.blocks != 1) combine(c.blocks, outputs, partial, scale, sums);
 }
 
 }  // namespace
 
-Reduction plan_reduction(const Shape& shape, std::uint32_t axes) {
-  Reduction plan;
+ReductionPlan plan_reduction(const Shape& shape, std::uint32_t axes) {
+  ReductionPlan plan;
   bool first = true, last_summed = false;
   std::int64_t stride = 1, kept_axes = 0, summed_axes = 0;
   // From the last axis to the first. The first one seen becomes `inner`; neighbours of the same kind are merged.
@@ -202,7 +138,7 @@ Reduction plan_reduction(const Shape& shape, std::uint32_t axes) {
     const std::int64_t extent = shape[axis];
     if (extent == 1) continue;
     const bool summed = (axes >> axis & 1) != 0;
-    Reduction::Axes& group = summed ? plan.summed : plan.kept;
+    ReductionPlan::Axes& group = summed ? plan.summed : plan.kept;
     std::int64_t& used = summed ? summed_axes : kept_axes;
     if (first) {
       plan.inner_summed = summed;
@@ -227,7 +163,7 @@ Reduction plan_reduction(const Shape& shape, std::uint32_t axes) {
   return plan;
 }
 
-std::uint32_t stretched_axes(const Shape& x, const Shape& y) {
+std::uint32_t broadcast_axes(const Shape& x, const Shape& y) {
   std::uint32_t axes = 0;
   for (int axis = 1; axis <= y.rank(); ++axis) {
     if ((axis > x.rank() || x[-axis] == 1) && y[-axis] != 1) axes |= 1u << (y.rank() - axis);
@@ -235,21 +171,21 @@ std::uint32_t stretched_axes(const Shape& x, const Shape& y) {
   return axes;
 }
 
-std::int64_t reduction_scratch(const Reduction& plan) {
+std::int64_t reduction_scratch(const ReductionPlan& plan) {
   const std::int64_t blocks = cut(plan).blocks;
   return blocks > 1 ? blocks * plan.outputs() : 0;
 }
 
 template <class T>
-void sum(const Reduction& plan, const T* x, double scale, double* scratch, Sink<T> sums) {
+void sum(const ReductionPlan& plan, const T* x, double scale, double* scratch, Sink<T> sums) {
   if (plan.inner_summed) {
     sum_dense(plan, x, scale, scratch, sums);
   } else {
     sum_columns(plan, x, scale, scratch, sums);
   }
 }
-template void sum(const Reduction&, const float*, double, double*, Sink<float>);
-template void sum(const Reduction&, const double*, double, double*, Sink<double>);
+template void sum(const ReductionPlan&, const float*, double, double*, Sink<float>);
+template void sum(const ReductionPlan&, const double*, double, double*, Sink<double>);
 
 }  // namespace maki::kernels
 #endif

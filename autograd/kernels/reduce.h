@@ -15,7 +15,7 @@ namespace maki::kernels {
 /// x seen as [kept, summed, inner], with strides in elements. `inner` is dense; inner_summed says whether it is summed
 /// or kept. The other kept axes, and the other summed ones, are at most two each: index i of them is at offset (i /
 /// extent[1]) · stride[0] + (i % extent[1]) · stride[1].
-struct Reduction {
+struct ReductionPlan {
   struct Axes {
     std::int64_t count = 1;
     std::array<std::int64_t, 2> extent{1, 1}, stride{0, 0};
@@ -29,14 +29,14 @@ struct Reduction {
 };
 
 /// Plans a sum over the axes i of `shape` for which bit i of `axes` is set. The sums are in the order of the kept axes.
-Reduction plan_reduction(const Shape& shape, std::uint32_t axes);
+ReductionPlan plan_reduction(const Shape& shape, std::uint32_t axes);
 /// The axes of `y`, as such a set of bits, along which an input of shape `x` was stretched by broadcasting.
-std::uint32_t stretched_axes(const Shape& x, const Shape& y);
+std::uint32_t broadcast_axes(const Shape& x, const Shape& y);
 
 /// Doubles of scratch that sum() needs.
-std::int64_t reduction_scratch(const Reduction& plan);
+std::int64_t reduction_scratch(const ReductionPlan& plan);
 /// sums[k] = scale · Σ x over the summed axes, added if the sink adds. An empty sum is scale · 0.
 template <class T>
-void sum(const Reduction& plan, const T* x, double scale, double* scratch, Sink<T> sums);
+void sum(const ReductionPlan& plan, const T* x, double scale, double* scratch, Sink<T> sums);
 
 }  // namespace maki::kernels

@@ -26,7 +26,7 @@ template void clamp_backward(std::int64_t, const float*, float, float, const flo
 template void clamp_backward(std::int64_t, const double*, double, double, const double*, Sink<double>);
 
 template <class T>
-void select(const Broadcast& plan, const std::int32_t* mask, Where selected, const T* x, Others others, Sink<T> y) {
+void select(const BroadcastPlan& plan, const std::int32_t* mask, Where selected, const T* x, Others others, Sink<T> y) {
   const auto last = static_cast<std::size_t>(plan.rank - 1);
   const std::int64_t cols = plan.extent[last], step_mask = plan.stride_a[last], step_x = plan.stride_b[last];
   std::int64_t rows = 1;
@@ -56,7 +56,7 @@ void select(const Broadcast& plan, const std::int32_t* mask, Where selected, con
     for (std::int64_t row = begin; row < end; ++row) piece(row, 0, cols);
   });
 }
-template void select(const Broadcast&, const std::int32_t*, Where, const float*, Others, Sink<float>);
-template void select(const Broadcast&, const std::int32_t*, Where, const double*, Others, Sink<double>);
+template void select(const BroadcastPlan&, const std::int32_t*, Where, const float*, Others, Sink<float>);
+template void select(const BroadcastPlan&, const std::int32_t*, Where, const double*, Others, Sink<double>);
 
 }  // namespace maki::kernels

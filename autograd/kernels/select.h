@@ -23,6 +23,6 @@ enum class Others : std::uint8_t { become_zero, stay };
 /// y = x where the mask selects, added if the sink adds. The other elements become 0, or stay as they are; they stay in
 /// any case if the sink adds. In the plan, a is the mask and b is x.
 template <class T>
-void select(const Broadcast& plan, const std::int32_t* mask, Where selected, const T* x, Others others, Sink<T> y);
+void select(const BroadcastPlan& plan, const std::int32_t* mask, Where selected, const T* x, Others others, Sink<T> y);
 
 }  // namespace maki::kernels

@@ -1,9 +1,7 @@
 #include "autograd/kernels/softmax.h"
 
-#include <type_traits>
-
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/softmax.cpp"
@@ -19,52 +17,53 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 HWY_INLINE void softmax_row(std::int64_t cols, const T* x, T* y) {
   const hn::ScalableTag<T> d;
-  const auto max = hn::Set(d, MaxOfRow(cols, x));
-  const double sum = SumRow<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+  const auto max = hn::Set(d, max_of_row(cols, x));
+  const double sum = sum_row<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
     const auto e = Exp(at.d, hn::Sub(at.Load(x + i), max));
     at.Store(e, y + i);
     return e;
   });
   const auto factor = hn::Set(d, static_cast<T>(1 / sum));
-  EachVector<T>(cols,
-                [=](const auto& at, std::int64_t i) HWY_ATTR { at.Store(hn::Mul(at.Load(y + i), factor), y + i); });
+  for_each_vector<T>(
+      cols, [=](const auto& at, std::int64_t i) HWY_ATTR { at.Store(hn::Mul(at.Load(y + i), factor), y + i); });
 }
 
 // y = (x − max) − log Σ e^(x − max)
 template <class T>
 HWY_INLINE void log_softmax_row(std::int64_t cols, const T* x, T* y) {
   const hn::ScalableTag<T> d;
-  const auto max = hn::Set(d, MaxOfRow(cols, x));
-  const double sum =
-      SumRow<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR { return Exp(at.d, hn::Sub(at.Load(x + i), max)); });
-  const auto log_sum = hn::Set(d, static_cast<T>(LogOne(sum)));
-  EachVector<T>(cols, [=](const auto& at, std::int64_t i)
-                          HWY_ATTR { at.Store(hn::Sub(hn::Sub(at.Load(x + i), max), log_sum), y + i); });
+  const auto max = hn::Set(d, max_of_row(cols, x));
+  const double sum = sum_row<T>(
+      cols, [=](const auto& at, std::int64_t i) HWY_ATTR { return Exp(at.d, hn::Sub(at.Load(x + i), max)); });
+  const auto log_sum = hn::Set(d, static_cast<T>(log_scalar(sum)));
+  for_each_vector<T>(cols, [=](const auto& at, std::int64_t i)
+                               HWY_ATTR { at.Store(hn::Sub(hn::Sub(at.Load(x + i), max), log_sum), y + i); });
 }
 
 // y = softmax(x): dx (+)= y · (dy − Σ dy · y)
 template <class T>
 HWY_INLINE void softmax_backward_row(std::int64_t cols, const T* y, const T* dy, Sink<T> dx) {
   const hn::ScalableTag<T> d;
-  const double sum = SumRow<T>(
+  const double sum = sum_row<T>(
       cols, [=](const auto& at, std::int64_t i) HWY_ATTR { return hn::Mul(at.Load(dy + i), at.Load(y + i)); });
   const auto mean = hn::Set(d, static_cast<T>(sum));  // the mean of dy under the distribution y
-  EachVector<T>(cols, [=](const auto& at, std::int64_t i)
-                          HWY_ATTR { PutVector(at, dx, i, hn::Mul(at.Load(y + i), hn::Sub(at.Load(dy + i), mean))); });
+  for_each_vector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+    put_vector(at, dx, i, hn::Mul(at.Load(y + i), hn::Sub(at.Load(dy + i), mean)));
+  });
 }
 
 // y = log softmax(x): dx (+)= dy − e^y · Σ dy
 template <class T>
 HWY_INLINE void log_softmax_backward_row(std::int64_t cols, const T* y, const T* dy, Sink<T> dx) {
   const hn::ScalableTag<T> d;
-  const auto sum = hn::Set(d, static_cast<T>(RowTotal(cols, dy)));
-  EachVector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
-    PutVector(at, dx, i, hn::NegMulAdd(Exp(at.d, at.Load(y + i)), sum, at.Load(dy + i)));
+  const auto sum = hn::Set(d, static_cast<T>(sum_row_in_double(cols, dy)));
+  for_each_vector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
+    put_vector(at, dx, i, hn::NegMulAdd(Exp(at.d, at.Load(y + i)), sum, at.Load(dy + i)));
   });
 }
 
 template <class T>
-HWY_INLINE void softmax_forward_rows(bool log, std::int64_t rows, std::int64_t cols, const T* x, T* y) {
+void softmax_forward_rows(bool log, std::int64_t rows, std::int64_t cols, const T* x, T* y) {
   for (std::int64_t at = 0; at < rows * cols; at += cols) {
     if (log) {
       log_softmax_row(cols, x + at, y + at);
@@ -74,8 +73,7 @@ HWY_INLINE void softmax_forward_rows(bool log, std::int64_t rows, std::int64_t c
   }
 }
 template <class T>
-HWY_INLINE void softmax_backward_rows(bool log, std::int64_t rows, std::int64_t cols, const T* y, const T* dy,
-                                      Sink<T> dx) {
+void softmax_backward_rows(bool log, std::int64_t rows, std::int64_t cols, const T* y, const T* dy, Sink<T> dx) {
   for (std::int64_t at = 0; at < rows * cols; at += cols) {
     const Sink<T> row{dx.data + at, dx.add};
     if (log) {
@@ -86,20 +84,8 @@ HWY_INLINE void softmax_backward_rows(bool log, std::int64_t rows, std::int64_t 
   }
 }
 
-void softmax_forward_f32(bool log, std::int64_t rows, std::int64_t cols, const float* x, float* y) {
-  softmax_forward_rows(log, rows, cols, x, y);
-}
-void softmax_forward_f64(bool log, std::int64_t rows, std::int64_t cols, const double* x, double* y) {
-  softmax_forward_rows(log, rows, cols, x, y);
-}
-void softmax_backward_f32(bool log, std::int64_t rows, std::int64_t cols, const float* y, const float* dy,
-                          Sink<float> dx) {
-  softmax_backward_rows(log, rows, cols, y, dy, dx);
-}
-void softmax_backward_f64(bool log, std::int64_t rows, std::int64_t cols, const double* y, const double* dy,
-                          Sink<double> dx) {
-  softmax_backward_rows(log, rows, cols, y, dy, dx);
-}
+MAKI_KERNEL(softmax_forward_rows);
+MAKI_KERNEL(softmax_backward_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -108,37 +94,27 @@ HWY_AFTER_NAMESPACE();
 namespace maki::kernels {
 namespace {
 
-HWY_EXPORT(softmax_forward_f32);
-HWY_EXPORT(softmax_forward_f64);
-HWY_EXPORT(softmax_backward_f32);
-HWY_EXPORT(softmax_backward_f64);
+MAKI_EXPORT(softmax_forward_rows);
+MAKI_EXPORT(softmax_backward_rows);
 
 constexpr std::int64_t kRowWork = 32;  // cost per row besides its elements, in elementary operations
 
 template <class T>
 void forward(bool log, std::int64_t rows, std::int64_t cols, const T* x, T* y) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(softmax_forward_rows, T);
   parallel_ranges(rows, 8 * cols + kRowWork, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t at = begin * cols;
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(softmax_forward_f32)(log, end - begin, cols, x + at, y + at);
-    } else {
-      HWY_DYNAMIC_DISPATCH(softmax_forward_f64)(log, end - begin, cols, x + at, y + at);
-    }
+    kernel(log, end - begin, cols, x + at, y + at);
   });
 }
 
 template <class T>
 void backward(bool log, std::int64_t rows, std::int64_t cols, const T* y, const T* dy, Sink<T> dx) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(softmax_backward_rows, T);
   parallel_ranges(rows, (log ? 8 : 2) * cols + kRowWork, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t at = begin * cols;
     const Sink<T> part{dx.data + at, dx.add};
-    if constexpr (std::is_same_v<T, float>) {
-      HWY_DYNAMIC_DISPATCH(softmax_backward_f32)(log, end - begin, cols, y + at, dy + at, part);
-    } else {
-      HWY_DYNAMIC_DISPATCH(softmax_backward_f64)(log, end - begin, cols, y + at, dy + at, part);
-    }
+    kernel(log, end - begin, cols, y + at, dy + at, part);
   });
 }
 

@@ -6,10 +6,10 @@
 
 namespace maki {
 
-Tensor broadcast_binary(const char* name, kernels::Binary op, const Tensor& a, const Tensor& b) {
+Tensor broadcast_binary(const char* name, kernels::BinaryOp op, const Tensor& a, const Tensor& b) {
   check_same_type(name, a, b);
   Tensor y = empty(broadcast(name, a.shape(), b.shape()), a.dtype());
-  const kernels::Broadcast plan = kernels::plan_broadcast(a.shape(), b.shape(), y.shape());
+  const kernels::BroadcastPlan plan = kernels::plan_broadcast(a.shape(), b.shape(), y.shape());
   dispatch(a.dtype(), [&]<class T>() {
     kernels::binary(op, plan, a.data<T>(), b.data<T>(), Sink<T>{y.data<T>(), false});
   });
@@ -18,12 +18,12 @@ Tensor broadcast_binary(const char* name, kernels::Binary op, const Tensor& a, c
 
 template <class T>
 void send_broadcast(const OutputGradient<T>& dy, double factor, const Shape& to, Sink<T> sink) {
-  const std::uint32_t stretched = kernels::stretched_axes(to, dy.shape);
+  const std::uint32_t stretched = kernels::broadcast_axes(to, dy.shape);
   if (stretched == 0) {
     kernels::scale(dy.shape.numel(), dy.data, static_cast<T>(factor), sink);
     return;
   }
-  const kernels::Reduction plan = kernels::plan_reduction(dy.shape, stretched);
+  const kernels::ReductionPlan plan = kernels::plan_reduction(dy.shape, stretched);
   Tensor scratch = empty({kernels::reduction_scratch(plan)}, DType::float64);
   kernels::sum(plan, dy.data, factor, scratch.data<double>(), sink);
 }
@@ -31,10 +31,10 @@ template void send_broadcast(const OutputGradient<float>&, double, const Shape&,
 template void send_broadcast(const OutputGradient<double>&, double, const Shape&, Sink<double>);
 
 template <class T>
-void send_broadcast(kernels::Binary op, const OutputGradient<T>& dy, const Tensor& other, const Shape& to,
+void send_broadcast(kernels::BinaryOp op, const OutputGradient<T>& dy, const Tensor& other, const Shape& to,
                     Sink<T> sink) {
-  const kernels::Broadcast plan = kernels::plan_broadcast(dy.shape, other.shape(), dy.shape);
-  if (kernels::stretched_axes(to, dy.shape) == 0) {
+  const kernels::BroadcastPlan plan = kernels::plan_broadcast(dy.shape, other.shape(), dy.shape);
+  if (kernels::broadcast_axes(to, dy.shape) == 0) {
     kernels::binary(op, plan, dy.data, other.data<T>(), sink);
     return;
   }
@@ -42,7 +42,8 @@ void send_broadcast(kernels::Binary op, const OutputGradient<T>& dy, const Tenso
   kernels::binary(op, plan, dy.data, other.data<T>(), Sink<T>{product.data<T>(), false});
   send_broadcast(OutputGradient<T>{std::as_const(product).data<T>(), dy.shape}, 1, to, sink);
 }
-template void send_broadcast(kernels::Binary, const OutputGradient<float>&, const Tensor&, const Shape&, Sink<float>);
-template void send_broadcast(kernels::Binary, const OutputGradient<double>&, const Tensor&, const Shape&, Sink<double>);
+template void send_broadcast(kernels::BinaryOp, const OutputGradient<float>&, const Tensor&, const Shape&, Sink<float>);
+template void send_broadcast(kernels::BinaryOp, const OutputGradient<double>&, const Tensor&, const Shape&,
+                             Sink<double>);
 
 }  // namespace maki

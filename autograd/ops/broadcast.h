@@ -10,7 +10,7 @@ namespace maki {
 
 /// a ∘ b in the shape that both broadcast to; records nothing. Throws Error, naming the op, if types differ or shapes
 /// do not broadcast.
-Tensor broadcast_binary(const char* name, kernels::Binary op, const Tensor& a, const Tensor& b);
+Tensor broadcast_binary(const char* name, kernels::BinaryOp op, const Tensor& a, const Tensor& b);
 
 /// The gradient of an op's output: its elements and its shape.
 template <class T>
@@ -24,7 +24,7 @@ template <class T>
 void send_broadcast(const OutputGradient<T>& dy, double factor, const Shape& to, Sink<T> sink);
 /// Delivers dy ∘ other in the same way. `other` must broadcast to the shape of dy.
 template <class T>
-void send_broadcast(kernels::Binary op, const OutputGradient<T>& dy, const Tensor& other, const Shape& to,
+void send_broadcast(kernels::BinaryOp op, const OutputGradient<T>& dy, const Tensor& other, const Shape& to,
                     Sink<T> sink);
 
 }  // namespace maki

@@ -15,11 +15,11 @@
 
 namespace maki {
 
-using kernels::Binary;
-using kernels::Unary;
+using kernels::BinaryOp;
+using kernels::UnaryOp;
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  const Tensor y = broadcast_binary("add", Binary::add, a, b);
+  const Tensor y = broadcast_binary("add", BinaryOp::add, a, b);
   const Shape to_a = a.shape(), to_b = b.shape(), shape = y.shape();
   return record("add", y, {a, b}, [to_a, to_b, shape, dtype = a.dtype()](Grads& g) {
     dispatch(dtype, [&]<class T>() {
@@ -38,7 +38,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 }
 
 Tensor sub(const Tensor& a, const Tensor& b) {
-  const Tensor y = broadcast_binary("sub", Binary::sub, a, b);
+  const Tensor y = broadcast_binary("sub", BinaryOp::sub, a, b);
   const Shape to_a = a.shape(), to_b = b.shape(), shape = y.shape();
   return record("sub", y, {a, b}, [to_a, to_b, shape, dtype = a.dtype()](Grads& g) {
     dispatch(dtype, [&]<class T>() {
@@ -55,32 +55,32 @@ Tensor sub(const Tensor& a, const Tensor& b) {
 
 // da = dy · b, db = dy · a: each factor is saved only if the other one needs a gradient.
 Tensor mul(const Tensor& a, const Tensor& b) {
-  const Tensor y = broadcast_binary("mul", Binary::mul, a, b);
+  const Tensor y = broadcast_binary("mul", BinaryOp::mul, a, b);
   const Tensor for_a = a.requires_grad() ? b.detach() : Tensor(), for_b = b.requires_grad() ? a.detach() : Tensor();
   const Shape to_a = a.shape(), to_b = b.shape(), shape = y.shape();
   return record("mul", y, {a, b}, [for_a, for_b, to_a, to_b, shape, dtype = a.dtype()](Grads& g) {
     dispatch(dtype, [&]<class T>() {
       const OutputGradient<T> dy{g.out<T>(), shape};
-      if (const Sink<T> da = g.in<T>(0)) send_broadcast(Binary::mul, dy, for_a, to_a, da);
-      if (const Sink<T> db = g.in<T>(1)) send_broadcast(Binary::mul, dy, for_b, to_b, db);
+      if (const Sink<T> da = g.in<T>(0)) send_broadcast(BinaryOp::mul, dy, for_a, to_a, da);
+      if (const Sink<T> db = g.in<T>(1)) send_broadcast(BinaryOp::mul, dy, for_b, to_b, db);
     });
   });
 }
 
 // da = dy / b, db = −dy · a / b² = −(dy / b) · y.
 Tensor div(const Tensor& a, const Tensor& b) {
-  const Tensor y = broadcast_binary("div", Binary::div, a, b);
+  const Tensor y = broadcast_binary("div", BinaryOp::div, a, b);
   const Tensor quotient = b.requires_grad() ? y : Tensor();
   const Shape to_a = a.shape(), to_b = b.shape(), shape = y.shape();
   return record("div", y, {a, b}, [divisor = b.detach(), quotient, to_a, to_b, shape](Grads& g) {
     dispatch(divisor.dtype(), [&]<class T>() {
       const OutputGradient<T> dy{g.out<T>(), shape};
-      if (const Sink<T> da = g.in<T>(0)) send_broadcast(Binary::div, dy, divisor, to_a, da);
+      if (const Sink<T> da = g.in<T>(0)) send_broadcast(BinaryOp::div, dy, divisor, to_a, da);
       if (const Sink<T> db = g.in<T>(1)) {
         Tensor share = empty(shape, divisor.dtype());  // dy / b
-        send_broadcast(Binary::div, dy, divisor, shape, Sink<T>{share.data<T>(), false});
+        send_broadcast(BinaryOp::div, dy, divisor, shape, Sink<T>{share.data<T>(), false});
         const OutputGradient<T> dy_over_b{std::as_const(share).data<T>(), shape};
-        send_broadcast(Binary::negative_mul, dy_over_b, quotient, to_b, db);
+        send_broadcast(BinaryOp::negative_mul, dy_over_b, quotient, to_b, db);
       }
     });
   });
@@ -102,7 +102,7 @@ Tensor scaled(const char* name, const Tensor& x, double factor) {
   });
 }
 
-Tensor unary(const char* name, Unary f, const Tensor& x) {
+Tensor unary(const char* name, UnaryOp f, const Tensor& x) {
   check_floating(name, x);
   Tensor y = empty_like(x);
   dispatch(x.dtype(), [&]<class T>() { kernels::unary_forward(f, x.numel(), x.data<T>(), y.data<T>()); });
@@ -130,15 +130,17 @@ Tensor operator*(double a, const Tensor& b) { return scale(b, a); }
 Tensor operator/(double a, const Tensor& b) { return div(full({}, b.dtype(), a), b); }
 Tensor operator-(const Tensor& x) { return neg(x); }
 
-Tensor exp(const Tensor& x) { return unary("exp", Unary::exp, x); }
-Tensor log(const Tensor& x) { return unary("log", Unary::log, x); }
-Tensor sqrt(const Tensor& x) { return unary("sqrt", Unary::sqrt, x); }
-Tensor tanh(const Tensor& x) { return unary("tanh", Unary::tanh, x); }
-Tensor sigmoid(const Tensor& x) { return unary("sigmoid", Unary::sigmoid, x); }
-Tensor relu(const Tensor& x) { return unary("relu", Unary::relu, x); }
-Tensor silu(const Tensor& x) { return unary("silu", Unary::silu, x); }
-Tensor gelu(const Tensor& x, Gelu form) { return unary("gelu", form == Gelu::erf ? Unary::gelu : Unary::gelu_tanh, x); }
-Tensor abs(const Tensor& x) { return unary("abs", Unary::abs, x); }
+Tensor exp(const Tensor& x) { return unary("exp", UnaryOp::exp, x); }
+Tensor log(const Tensor& x) { return unary("log", UnaryOp::log, x); }
+Tensor sqrt(const Tensor& x) { return unary("sqrt", UnaryOp::sqrt, x); }
+Tensor tanh(const Tensor& x) { return unary("tanh", UnaryOp::tanh, x); }
+Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::sigmoid, x); }
+Tensor relu(const Tensor& x) { return unary("relu", UnaryOp::relu, x); }
+Tensor silu(const Tensor& x) { return unary("silu", UnaryOp::silu, x); }
+Tensor gelu(const Tensor& x, Gelu form) {
+  return unary("gelu", form == Gelu::erf ? UnaryOp::gelu : UnaryOp::gelu_tanh, x);
+}
+Tensor abs(const Tensor& x) { return unary("abs", UnaryOp::abs, x); }
 
 Tensor pow(const Tensor& x, double exponent) {
   check_floating("pow", x);
@@ -176,7 +178,7 @@ template <class T>
 void send_selected(kernels::Where selected, const OutputGradient<T>& dy, const Tensor& mask, const Shape& to,
                    Sink<T> sink) {
   const auto select_into = [&](Sink<T> into) {
-    const kernels::Broadcast plan = kernels::plan_broadcast(mask.shape(), dy.shape, dy.shape);
+    const kernels::BroadcastPlan plan = kernels::plan_broadcast(mask.shape(), dy.shape, dy.shape);
     kernels::select(plan, mask.data<std::int32_t>(), selected, dy.data, kernels::Others::become_zero, into);
   };
   if (to.numel() == dy.shape.numel()) {
@@ -198,7 +200,7 @@ Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
   using kernels::Where, kernels::Others;
   dispatch(a.dtype(), [&]<class T>() {
     const auto put = [&](Where selected, const Tensor& from, Others others) {
-      const kernels::Broadcast plan = kernels::plan_broadcast(mask.shape(), from.shape(), shape);
+      const kernels::BroadcastPlan plan = kernels::plan_broadcast(mask.shape(), from.shape(), shape);
       const Sink<T> sink{y.data<T>(), false};
       kernels::select(plan, mask.data<std::int32_t>(), selected, from.data<T>(), others, sink);
     };

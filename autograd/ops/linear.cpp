@@ -16,7 +16,6 @@ struct Product {
   bool transpose_a, transpose_b;
   std::int64_t stride_a, stride_b;
 
-  bool tiles_pay() const { return kernels::tiles_pay(m, n, k); }
   std::int64_t lda() const { return transpose_a ? m : k; }
   std::int64_t ldb() const { return transpose_b ? k : n; }
 };
@@ -58,7 +57,7 @@ void matmul_backward_a(const Product& p, const T* b, const T* dc, Sink<T> da) {
     g.stride_b = p.m * p.n;
   }
   g.ldc = g.n;
-  g.tiles = p.tiles_pay();
+  g.recorded = true;
   run_items(g, p.batch, p.stride_a == 0, da);
 }
 
@@ -78,7 +77,7 @@ void matmul_backward_b(const Product& p, const T* a, const T* dc, Sink<T> db) {
     g.stride_b = p.stride_a;
   }
   g.ldc = g.n;
-  g.tiles = p.tiles_pay();
+  g.recorded = true;
   run_items(g, p.batch, p.stride_b == 0, db);
 }
 
@@ -125,7 +124,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
     g.stride_a = p.stride_a;
     g.stride_b = p.stride_b;
     g.ldc = p.n;
-    g.tiles = rounds_as_recorded() && p.tiles_pay();
+    g.recorded = rounds_as_recorded();
     run_items(g, p.batch, false, Sink<T>{y.data<T>(), false});
   });
   return record("matmul", y, {a, b}, [a, b, p](Grads& grads) {
@@ -154,8 +153,8 @@ LinearShape checked_linear(const char* op, const Tensor& x, const Tensor& weight
 template <class T>
 void linear_backward(const LinearShape& s, const Tensor& x, const Tensor& weight, bool has_bias, const T* dy,
                      Grads& grads) {
-  if (const Sink<T> dx = grads.in<T>(0)) linear_backward_x(s, dy, weight.data<T>(), dx, s.tiles_pay());
-  if (const Sink<T> dw = grads.in<T>(1)) linear_backward_weight(s, dy, x.data<T>(), dw, s.tiles_pay());
+  if (const Sink<T> dx = grads.in<T>(0)) linear_backward_x(s, dy, weight.data<T>(), dx);
+  if (const Sink<T> dw = grads.in<T>(1)) linear_backward_weight(s, dy, x.data<T>(), dw);
   if (!has_bias) return;
   if (const Sink<T> db = grads.in<T>(2)) kernels::column_sum(s.rows, s.out, dy, s.out, db);
 }
@@ -172,7 +171,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const LinearShape s = checked_linear("linear", x, weight, bias);
   Tensor y = empty(x.shape().with(-1, s.out), x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
-    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded() && s.tiles_pay());
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded());
     g.c = y.data<T>();
     g.bias = bias ? bias.data<T>() : nullptr;
     run(g);
@@ -188,10 +187,10 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
   // gelu'(x · weightᵀ + bias), computed together with the value, when it costs almost nothing.
   Tensor derivative = Tape::current() != nullptr ? empty(y.shape(), y.dtype()) : Tensor();
   dispatch(x.dtype(), [&]<class T>() {
-    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded() && s.tiles_pay());
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded());
     g.c = y.data<T>();
     g.bias = bias ? bias.data<T>() : nullptr;
-    g.activation = form == Gelu::erf ? kernels::Activation::gelu_erf : kernels::Activation::gelu_tanh;
+    g.activation = form == Gelu::erf ? kernels::GemmActivation::gelu : kernels::GemmActivation::gelu_tanh;
     if (derivative) g.derivative = derivative.data<T>();
     run(g);
   });
@@ -201,7 +200,7 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
                            // d = dy · gelu'. The derivative is not needed again, so d overwrites it.
                            T* const d = derivative.data<T>();
                            const Shape& shape = derivative.shape();
-                           kernels::binary(kernels::Binary::mul, kernels::plan_broadcast(shape, shape, shape),
+                           kernels::binary(kernels::BinaryOp::mul, kernels::plan_broadcast(shape, shape, shape),
                                            grads.out<T>(), d, Sink<T>{d, false});
                            linear_backward<T>(s, x, weight, has_bias, d, grads);
                          });

@@ -22,7 +22,8 @@ Tensor embedding(const Tensor& table, const Tensor& ids) {
   check(table.shape().rank() == 2, "embedding: the table must be [V, C]; got {}", table.shape());
   check(ids.shape().rank() < Shape::kMaxRank, "embedding: ids may have at most {} axes; got {}", Shape::kMaxRank - 1,
         ids.shape());
-  const kernels::EmbeddingShape shape{.vocabulary = table.shape()[0], .cols = table.shape()[1], .count = ids.numel()};
+  const kernels::EmbeddingShape shape{
+      .vocabulary = table.shape()[0], .cols = table.shape()[1], .id_count = ids.numel()};
   if (const auto bad = first_outside(ids, shape.vocabulary)) {
     fail("embedding: ids must be in [0, {}), the rows of the table; got {} at index {} of ids of shape {}",
          shape.vocabulary, ids.data<std::int32_t>()[*bad], *bad, ids.shape());
@@ -72,9 +73,9 @@ Tensor mse(const Tensor& prediction, const Tensor& target, const MeanSquaredErro
         prediction.shape(), target.shape());
   const std::int64_t n = prediction.numel();
   const double factor = options.sum ? 1 : 1 / static_cast<double>(std::max<std::int64_t>(n, 1));
-  const Tensor difference = broadcast_binary("mse", kernels::Binary::sub, prediction, target);
-  const Tensor squares = broadcast_binary("mse", kernels::Binary::mul, difference, difference);
-  const kernels::Reduction plan = kernels::plan_reduction({n}, 1);
+  const Tensor difference = broadcast_binary("mse", kernels::BinaryOp::sub, prediction, target);
+  const Tensor squares = broadcast_binary("mse", kernels::BinaryOp::mul, difference, difference);
+  const kernels::ReductionPlan plan = kernels::plan_reduction({n}, 1);
   Tensor loss = empty({}, difference.dtype()), scratch = empty({kernels::reduction_scratch(plan)}, DType::float64);
   dispatch(loss.dtype(), [&]<class T>() {
     kernels::sum(plan, squares.data<T>(), factor, scratch.data<double>(), Sink<T>{loss.data<T>(), false});
@@ -190,8 +191,8 @@ void for_each_chunk(const kernels::CrossEntropyRows& all, std::int64_t step, con
 
 // logits = x · weightᵀ.
 template <class T>
-void make_logits(const LinearShape& s, const T* x, const T* weight, T* logits, bool tiles) {
-  kernels::Gemm<T> g = linear_product(s, x, weight, tiles);
+void make_logits(const LinearShape& s, const T* x, const T* weight, T* logits, bool recorded) {
+  kernels::Gemm<T> g = linear_product(s, x, weight, recorded);
   g.c = logits;
   run(g);
 }
@@ -207,14 +208,14 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   const auto [all, factor] = checked_targets(op, sx.with(-1, sw[0]), targets, options);
   const std::int64_t in = sx.cols(), out = sw[0];
   const Chunk chunk = forward_chunk(all, x.dtype());
-  const bool tiles = LinearShape{all.rows, in, out}.tiles_pay();  // by the whole product, so that all chunks agree
+  const kernels::GemmSizes whole{all.rows, out, in};
   Tensor loss = empty({}, x.dtype()), stats = stats_of(all, x.dtype()), scratch = scratch_of(all);
   Tensor logits = empty({chunk.rows, out}, x.dtype());
   dispatch(x.dtype(), [&, all = all, factor = factor]<class T>() {
     double total = 0;
     for_each_chunk(all, chunk.rows, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
-      make_logits({rows.rows, in, out}, x.data<T>() + at * in, weight.data<T>(), logits.data<T>(),
-                  rounds_as_recorded() && tiles);
+      make_logits({rows.rows, in, out, whole}, x.data<T>() + at * in, weight.data<T>(), logits.data<T>(),
+                  rounds_as_recorded());
       total += kernels::cross_entropy_forward(
           rows, logits.data<T>(), stats.data<T>() + at * kernels::kCrossEntropyStats, scratch.data<double>());
     });
@@ -223,7 +224,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   if (chunk.rows < all.rows) logits = Tensor();
   return record(
       op, loss, {x, weight},
-      [x, weight, targets, stats, logits, all = all, factor = factor, in, out, tiles](Grads& g) mutable {
+      [x, weight, targets, stats, logits, all = all, factor = factor, in, out, whole](Grads& g) mutable {
         const bool kept = static_cast<bool>(logits);
         const Chunk step = kept ? Chunk{std::max<std::int64_t>(1, all.rows), out} : backward_chunk(all, x.dtype());
         if (!kept) logits = empty({step.rows, step.columns}, x.dtype());
@@ -238,13 +239,13 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
             std::int64_t begin = 0;
             do {  // at least once, because dx must be set to zero even if the vocabulary is empty
               const std::int64_t end = std::min(out, begin + step.columns);
-              const LinearShape s{rows.rows, in, end - begin};
+              const LinearShape s{rows.rows, in, end - begin, whole};
               const T* const w = weight.data<T>() + begin * in;
-              if (!kept) make_logits(s, x_rows, w, d, tiles);
+              if (!kept) make_logits(s, x_rows, w, d, true);
               kernels::cross_entropy_backward(rows, begin, end, d, row_stats, scale, Sink<T>{d, false});
-              if (dx) linear_backward_x(s, d, w, Sink<T>{dx.data + at * in, dx.add || begin > 0}, tiles);
+              if (dx) linear_backward_x(s, d, w, Sink<T>{dx.data + at * in, dx.add || begin > 0});
               if (dweight) {
-                linear_backward_weight(s, d, x_rows, Sink<T>{dweight.data + begin * in, dweight.add || at > 0}, tiles);
+                linear_backward_weight(s, d, x_rows, Sink<T>{dweight.data + begin * in, dweight.add || at > 0});
               }
               begin = end;
             } while (begin < out);

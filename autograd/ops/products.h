@@ -9,7 +9,7 @@
 
 namespace maki {
 
-/// Runs a product (kernels/gemm.h) and allocates the scratch memory that it needs.
+/// Runs a product (kernels/gemm/gemm.h) and allocates the scratch memory that it needs.
 template <class T>
 void run(const kernels::Gemm<T>& g) {
   const std::int64_t bytes = kernels::gemm_scratch_bytes(g);
@@ -17,30 +17,30 @@ void run(const kernels::Gemm<T>& g) {
   kernels::gemm(g, std::span(scratch.data(), static_cast<std::size_t>(bytes)));
 }
 
-/// The sizes of y [rows, out] = x [rows, in] · weight [out, in]ᵀ.
+/// The sizes of y [rows, out] = x [rows, in] · weight [out, in]ᵀ; `whole` as in Gemm, for an op that computes y in
+/// parts.
 struct LinearShape {
   std::int64_t rows, in, out;
-
-  /// Whether AMX tiles are faster for its products. The answer is the same for forward and backward, whose products
-  /// have the same three sizes.
-  bool tiles_pay() const { return kernels::tiles_pay(rows, in, out); }
+  kernels::GemmSizes whole{};
 };
 
 /// The product x · weightᵀ. The caller still has to set the output `c` and, if wanted, bias and activation.
 template <class T>
-kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weight, bool tiles) {
+kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weight, bool recorded) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.out, .k = s.in, .a = x, .lda = s.in, .b = weight, .ldb = s.in};
   g.b_transposed = true;
   g.ldc = s.out;
-  g.tiles = tiles;
+  g.recorded = recorded;
+  g.whole = s.whole;
   return g;
 }
 
 /// dx = dy · weight.
 template <class T>
-void linear_backward_x(const LinearShape& s, const T* dy, const T* weight, Sink<T> dx, bool tiles) {
+void linear_backward_x(const LinearShape& s, const T* dy, const T* weight, Sink<T> dx) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.in, .k = s.out, .a = dy, .lda = s.out, .b = weight, .ldb = s.in};
-  g.tiles = tiles;
+  g.recorded = true;
+  g.whole = s.whole;
   g.c = dx.data;
   g.ldc = s.in;
   g.beta = dx.add ? 1 : 0;
@@ -49,11 +49,12 @@ void linear_backward_x(const LinearShape& s, const T* dy, const T* weight, Sink<
 
 /// dweight = dyᵀ · x.
 template <class T>
-void linear_backward_weight(const LinearShape& s, const T* dy, const T* x, Sink<T> dweight, bool tiles) {
+void linear_backward_weight(const LinearShape& s, const T* dy, const T* x, Sink<T> dweight) {
   kernels::Gemm<T> g{.m = s.out, .n = s.in, .k = s.rows, .a = dy, .lda = s.out, .a_transposed = true};
   g.b = x;
   g.ldb = s.in;
-  g.tiles = tiles;
+  g.recorded = true;
+  g.whole = s.whole;
   g.c = dweight.data;
   g.ldc = s.in;
   g.beta = dweight.add ? 1 : 0;

@@ -41,7 +41,7 @@ Shape without(const Shape& shape, std::uint32_t summed, bool keep) {
 Tensor reduced(const char* name, const Tensor& x, std::uint32_t axes, bool keep_axes, double factor) {
   const Shape from = x.shape(), kept = without(from, axes, true);
   Tensor y = empty(without(from, axes, keep_axes), x.dtype());
-  const kernels::Reduction plan = kernels::plan_reduction(from, axes);
+  const kernels::ReductionPlan plan = kernels::plan_reduction(from, axes);
   Tensor scratch = empty({kernels::reduction_scratch(plan)}, DType::float64);
   dispatch(x.dtype(), [&]<class T>() {
     kernels::sum(plan, x.data<T>(), factor, scratch.data<double>(), Sink<T>{y.data<T>(), false});
@@ -49,8 +49,8 @@ Tensor reduced(const char* name, const Tensor& x, std::uint32_t axes, bool keep_
   return record(name, y, {x}, [from, kept, factor, dtype = x.dtype()](Grads& g) {
     dispatch(dtype, [&]<class T>() {
       const T share = static_cast<T>(factor);
-      const kernels::Broadcast stretch = kernels::plan_broadcast(kept, Shape{}, from);
-      if (const Sink<T> dx = g.in<T>(0)) kernels::binary(kernels::Binary::mul, stretch, g.out<T>(), &share, dx);
+      const kernels::BroadcastPlan stretch = kernels::plan_broadcast(kept, Shape{}, from);
+      if (const Sink<T> dx = g.in<T>(0)) kernels::binary(kernels::BinaryOp::mul, stretch, g.out<T>(), &share, dx);
     });
   });
 }

@@ -280,16 +280,16 @@ TEST_CASE("the loops that measure a machine compute what they claim, on every ta
   for (const std::string& name : kernels::available_targets()) {
     kernels::force_target(name);
     INFO("target " << kernels::target());
-    REQUIRE(kernels::multiply_add_chains<float>(64) == 1);
-    REQUIRE(kernels::multiply_add_chains<double>(64) == 1);
-    REQUIRE(kernels::multiply_add_chains<float>(1) != 1);
-    REQUIRE(kernels::multiply_add_flop<float>() >= kernels::multiply_add_flop<double>());
+    REQUIRE(kernels::run_fma_chains<float>(64) == 1);
+    REQUIRE(kernels::run_fma_chains<double>(64) == 1);
+    REQUIRE(kernels::run_fma_chains<float>(1) != 1);
+    REQUIRE(kernels::fma_flop_per_round<float>() >= kernels::fma_flop_per_round<double>());
     if (kernels::uses_amx()) {
-      REQUIRE(kernels::tile_chains(1) == 1);
-      REQUIRE(kernels::tile_chains(1000) == 1);
-      REQUIRE(kernels::tile_flop() == 2 * 32 * 32 * 32);
+      REQUIRE(kernels::run_amx_chains(1) == 1);
+      REQUIRE(kernels::run_amx_chains(1000) == 1);
+      REQUIRE(kernels::amx_flop_per_round() == 2 * 32 * 32 * 32);
     } else {
-      REQUIRE_THROWS_AS(kernels::tile_chains(1), Error);
+      REQUIRE_THROWS_AS(kernels::run_amx_chains(1), Error);
     }
     for (const std::int64_t n : {0, 1, 15, 16, 17, 1000}) {
       const Tensor x = full({n + 1}, DType::float32, 2);

@@ -173,12 +173,12 @@ AmxForTests::AmxForTests() {
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGILL, &action, &before_);
   emulates_ = true;
-  amx::pretend_available(true);
+  amx::force_available_for_tests(true);
 }
 
 AmxForTests::~AmxForTests() {
   if (!emulates_) return;
-  amx::pretend_available(false);
+  amx::force_available_for_tests(false);
   force_target("");
   sigaction(SIGILL, &before_, nullptr);
 }

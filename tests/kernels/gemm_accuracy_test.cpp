@@ -41,7 +41,7 @@ struct LongProduct {
     Gemm<float> g{.m = rows, .n = n, .k = k, .a = a.data(), .lda = k, .b = bt.data(), .ldb = k, .b_transposed = true};
     g.c = c.data();
     g.ldc = n;
-    g.tiles = tiles;
+    if (tiles) g = on_amx(g);
     Scratch<float> scratch(gemm_scratch_bytes(g));
     gemm(g, scratch.span());
     double off = 0, norm = 0;

@@ -16,7 +16,7 @@ TEMPLATE_TEST_CASE("gemm: the derivatives of a batch are those of its products o
       const std::int64_t stride_c = m * ldc + 5;
       const std::vector<T> a = numbers<T>(batch * m * k, 1), b = numbers<T>(batch * n * k, 2), bias = numbers<T>(n, 3);
       const std::vector<T> before = numbers<T>(batch * stride_c, 4);
-      for (const Activation activation : {Activation::gelu_erf, Activation::gelu_tanh}) {
+      for (const GemmActivation activation : {GemmActivation::gelu, GemmActivation::gelu_tanh}) {
         Gemm<T> g{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = k, .b_transposed = true};
         g.ldc = ldc;
         g.bias = bias.data();

@@ -67,10 +67,18 @@ class Scratch {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
-/// Computes a product, on tiles if the target has them.
+/// The product g as a part of one that is large enough for AMX: it runs on AMX if the target is amx.
+template <class T>
+Gemm<T> on_amx(Gemm<T> g) {
+  g.recorded = true;
+  g.whole = {64, 64, 64};
+  return g;
+}
+
+/// Computes a product, on AMX if the target has it.
 template <class T>
 void run(Gemm<T> g) {
-  g.tiles = true;
+  g = on_amx(g);
   Scratch<T> scratch(gemm_scratch_bytes(g));
   gemm(g, scratch.span());
   REQUIRE(scratch.guard_is_intact());

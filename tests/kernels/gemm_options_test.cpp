@@ -80,8 +80,8 @@ TEMPLATE_TEST_CASE("gemm: a fused activation has the bits of the composed one", 
       g.b_transposed = b_transposed;
       if (b_transposed) g.ldb = k;
       run(g);
-      for (const Activation activation : {Activation::gelu_erf, Activation::gelu_tanh}) {
-        const Unary f = activation == Activation::gelu_erf ? Unary::gelu : Unary::gelu_tanh;
+      for (const GemmActivation activation : {GemmActivation::gelu, GemmActivation::gelu_tanh}) {
+        const UnaryOp f = activation == GemmActivation::gelu ? UnaryOp::gelu : UnaryOp::gelu_tanh;
         g.c = fused.data();
         g.activation = activation;
         g.derivative = nullptr;
@@ -141,28 +141,35 @@ TEMPLATE_TEST_CASE("gemm: NaN and Inf propagate as in the chain", "[gemm]", floa
   });
 }
 
-TEST_CASE("gemm: without tiles the bits are those of AVX3, with tiles they are others", "[gemm]") {
+TEST_CASE("gemm: on AMX run recorded products that are large or parts of large ones, all others as on AVX3", "[gemm]") {
   const AmxForTests amx;
   const std::vector<std::string> targets = available_targets();
   if (std::ranges::find(targets, "amx") == targets.end()) {
     WARN("skipped: neither tiles nor AVX-512 to emulate them");
     return;
   }
-  const std::int64_t m = 40, n = 70, k = 300;
-  const std::vector<float> a = numbers<float>(m * k, 1), b = numbers<float>(k * n, 2);
-  const auto product = [&](const char* target, bool tiles) {
+  const std::int64_t k = 300;
+  const std::vector<float> a = numbers<float>(40 * k, 1), b = numbers<float>(k * 70, 2);
+  const auto product = [&](const char* target, std::int64_t m, bool recorded, const GemmSizes& whole = {}) {
     force_target(target);
-    std::vector<float> c(static_cast<std::size_t>(m * n));
-    Gemm<float> g{.m = m, .n = n, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = n, .c = c.data(), .ldc = n};
-    g.tiles = tiles;
+    std::vector<float> c(static_cast<std::size_t>(m * 70));
+    Gemm<float> g{.m = m, .n = 70, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = 70, .c = c.data(), .ldc = 70};
+    g.recorded = recorded;
+    g.whole = whole;
+    REQUIRE(runs_on_amx(g) == (std::string(target) == "amx" && recorded && (whole.m > 0 ? whole.m : m) >= 32));
     Scratch<float> scratch(gemm_scratch_bytes(g));
     gemm(g, scratch.span());
     force_target("");
     return c;
   };
-  REQUIRE(product("amx", false) == product("avx3", false));
-  REQUIRE(product("avx3", true) == product("avx3", false));
-  REQUIRE_FALSE(product("amx", true) == product("amx", false));
+  REQUIRE(product("amx", 40, false) == product("avx3", 40, false));
+  REQUIRE(product("avx3", 40, true) == product("avx3", 40, false));
+  REQUIRE_FALSE(product("amx", 40, true) == product("amx", 40, false));
+  REQUIRE(product("amx", 31, true) == product("avx3", 31, false));
+  REQUIRE(product("amx", 40, true, {31, 70, k}) == product("avx3", 40, false));
+  const std::vector<float> large = product("amx", 40, true), part = product("amx", 31, true, {40, 70, k});
+  REQUIRE(std::equal(part.begin(), part.end(), large.begin()));
+  REQUIRE_FALSE(runs_on_amx(on_amx(Gemm<double>{.m = 64, .n = 64, .k = 64})));
 }
 
 template <class Body>
@@ -190,6 +197,22 @@ TEST_CASE("gemm: arguments that are refused, and the messages", "[gemm]") {
   REQUIRE(with([](Gemm<float>& g) { g.ldc = 3; }) == "gemm: ldc must be at least 4; got 3");
   REQUIRE(with([](Gemm<float>& g) { g.m = -1; }).find("must not be negative; got m -1") != std::string::npos);
   REQUIRE(with([](Gemm<float>& g) { g.batch = 2; }).find("overlap") != std::string::npos);
+  const auto in_batch = [&](std::int64_t stride_c) {
+    return with([&](Gemm<float>& g) {
+      g.m = 3;
+      g.ldc = 6;
+      g.batch = 2;
+      g.c += stride_c < 0 ? 50 : 0;
+      g.stride_c = stride_c;
+    });
+  };
+  // An item covers two rows of 6 elements and the 4 elements of its last row.
+  REQUIRE(in_batch(15) ==
+          "gemm: the items of C must not overlap: |stride_c| must be at least (m - 1) ldc + n = 16; got 15");
+  REQUIRE(in_batch(4).find("got 4") != std::string::npos);  // beside each other, but in rows of 6 elements
+  REQUIRE(in_batch(-15).find("got -15") != std::string::npos);
+  REQUIRE(in_batch(16).empty());
+  REQUIRE(in_batch(-16).empty());
   Scratch<float> small(0);
   REQUIRE(sentence_of([&] { gemm(good, small.span()); }).find("bytes of scratch; got 0") != std::string::npos);
 }

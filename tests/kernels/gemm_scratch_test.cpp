@@ -23,7 +23,7 @@ std::int64_t max_scratch() {
         for (const std::int64_t batch : {1, 8, 1000}) {
           for (int index = 0; index < 16; ++index) {
             Gemm<T> g{.m = m, .n = n, .k = k, .a_transposed = (index & 1) != 0, .b_transposed = (index & 2) != 0};
-            g.tiles = (index & 4) != 0;
+            if ((index & 4) != 0) g = on_amx(g);
             g.batch = batch;
             g.stride_a = m * k;
             g.stride_b = (index & 8) != 0 ? 0 : k * n;
@@ -52,7 +52,7 @@ TEST_CASE("gemm: a small batch with a long K packs no more than a chain at a tim
   on_every_target([] {
     const ThreadsScope team(64);
     Gemm<float> g{.m = 64, .n = 64, .k = 65536, .lda = 65536, .ldb = 64, .ldc = 64};
-    g.tiles = true;
+    g = on_amx(g);
     g.batch = 8;
     g.stride_a = g.stride_b = 64 * 65536;
     g.stride_c = 64 * 64;
@@ -60,13 +60,13 @@ TEST_CASE("gemm: a small batch with a long K packs no more than a chain at a tim
   });
 }
 
-TEST_CASE("gemm: tiles are used only for products of which no size is small", "[gemm]") {
+TEST_CASE("gemm: AMX pays only for products of which no size is small", "[gemm]") {
   for (const std::int64_t large : {64, 768, 50257}) {
-    REQUIRE(tiles_pay(large, 65, 64));
-    REQUIRE(tiles_pay(32, large, 64));
-    REQUIRE_FALSE(tiles_pay(31, large, 768));
-    REQUIRE_FALSE(tiles_pay(large, 768, 31));
-    REQUIRE_FALSE(tiles_pay(32, 63, large));
+    REQUIRE(amx_pays({large, 65, 64}));
+    REQUIRE(amx_pays({32, large, 64}));
+    REQUIRE_FALSE(amx_pays({31, large, 768}));
+    REQUIRE_FALSE(amx_pays({large, 768, 31}));
+    REQUIRE_FALSE(amx_pays({32, 63, large}));
   }
 }
 

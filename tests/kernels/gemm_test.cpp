@@ -70,9 +70,9 @@ std::int64_t differences(const Problem<T>& problem, std::int64_t m, std::int64_t
   g.ldc = ldc;
   g.beta = v.beta;
   g.bias = v.with_bias ? problem.bias.data() : nullptr;
-  Scratch<T> packed(v.packed ? packed_size<T>(n, problem.k, true) * std::int64_t{sizeof(T)} : 0);
+  Scratch<T> packed(v.packed ? packed_size(on_amx(g)) * std::int64_t{sizeof(T)} : 0);
   if (v.packed) {
-    pack_b(n, problem.k, g.b, g.ldb, g.b_transposed, packed.data(), true);
+    pack_b(on_amx(g), packed.data());
     REQUIRE(packed.guard_is_intact());
     g.b = nullptr;
     g.b_packed = packed.data();
@@ -154,8 +154,10 @@ TEMPLATE_TEST_CASE("gemm: op(B) larger than one slab", "[gemm]", float, double) 
   problem.k = k;
   problem.a = numbers<TestType>(m * k, 1);
   problem.bt = numbers<TestType>(n * k, 2);
-  Scratch<TestType> packed(packed_size<TestType>(n, k, true) * std::int64_t{sizeof(TestType)});
-  pack_b(n, k, problem.bt.data(), k, true, packed.data(), true);
+  const Gemm<TestType> weights =
+      on_amx(Gemm<TestType>{.m = m, .n = n, .k = k, .b = problem.bt.data(), .ldb = k, .b_transposed = true});
+  Scratch<TestType> packed(packed_size(weights) * std::int64_t{sizeof(TestType)});
+  pack_b(weights, packed.data());
   with_every_team([&] {
     for (const TestType* const b_packed : std::initializer_list<const TestType*>{nullptr, packed.data()}) {
       std::vector<TestType> c(static_cast<std::size_t>(m * n), kNaN<TestType>);

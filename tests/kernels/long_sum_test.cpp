@@ -51,7 +51,7 @@ TEST_CASE("sums over 65,536 rows keep their digits", "[sums]") {
       column_sum<float>(kRows, kCols, m.x.data(), kCols, into);
       REQUIRE(m.error(got) < 5e-7);
 
-      const EmbeddingShape one_id{.vocabulary = 1, .cols = kCols, .count = kRows};
+      const EmbeddingShape one_id{.vocabulary = 1, .cols = kCols, .id_count = kRows};
       const std::vector<std::int32_t> ids(static_cast<std::size_t>(kRows), 0);
       std::vector<std::int32_t> places(static_cast<std::size_t>(embedding_backward_scratch(one_id)));
       embedding_backward<float>(one_id, ids.data(), m.x.data(), into, places.data());
@@ -64,7 +64,7 @@ TEST_CASE("sums over 65,536 rows keep their digits", "[sums]") {
                                  scratch.data());
       REQUIRE(m.error(got) < 5e-7);
 
-      const Reduction plan = plan_reduction({kRows, kCols}, 0b01);
+      const ReductionPlan plan = plan_reduction({kRows, kCols}, 0b01);
       std::vector<double> partial(static_cast<std::size_t>(reduction_scratch(plan)));
       sum<float>(plan, m.x.data(), 1, partial.data(), into);
       REQUIRE(m.error(got) < 5e-7);

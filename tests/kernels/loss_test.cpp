@@ -108,15 +108,15 @@ std::vector<T> run_backward(const kernels::EmbeddingShape& s, const std::vector<
 
 template <class T>
 void require_embedding(const kernels::EmbeddingShape& s, std::int64_t used, bool add) {
-  INFO("table " << s.vocabulary << " × " << s.cols << ", " << s.count << " ids below " << used << ", add " << add);
-  const auto ids = random_ids(s.count, used, static_cast<std::uint64_t>(s.vocabulary + s.cols));
-  const auto table = random_values<T>(s.vocabulary * s.cols, 1), dy = random_values<T>(s.count * s.cols, 2, 1);
-  Output<T> y(s.count * s.cols, false);
+  INFO("table " << s.vocabulary << " × " << s.cols << ", " << s.id_count << " ids below " << used << ", add " << add);
+  const auto ids = random_ids(s.id_count, used, static_cast<std::uint64_t>(s.vocabulary + s.cols));
+  const auto table = random_values<T>(s.vocabulary * s.cols, 1), dy = random_values<T>(s.id_count * s.cols, 2, 1);
+  Output<T> y(s.id_count * s.cols, false);
   kernels::embedding_forward(s, table.data(), ids.data(), y.data());
   const auto got = y.values();
   Reference expected(static_cast<std::size_t>(s.vocabulary * s.cols), add ? 2 : 0);
   bool gathered = got.size() == dy.size();
-  for (std::int64_t i = 0; i < s.count; ++i) {
+  for (std::int64_t i = 0; i < s.id_count; ++i) {
     for (std::int64_t j = 0; j < s.cols; ++j) {
       const auto from = static_cast<std::size_t>(i * s.cols + j);
       const auto place = static_cast<std::size_t>(ids[static_cast<std::size_t>(i)] * s.cols + j);
@@ -242,8 +242,8 @@ TEST_CASE("embedding: the same bits with any number of threads") {
   on_every_target([] {
     for (const kernels::EmbeddingShape& s :
          {kernels::EmbeddingShape{65, 128, 3000}, kernels::EmbeddingShape{5000, 40, 3000}}) {
-      const auto ids = random_ids(s.count, s.vocabulary / 3 + 1, 4);
-      const auto dy = random_values<float>(s.count * s.cols, 5);
+      const auto ids = random_ids(s.id_count, s.vocabulary / 3 + 1, 4);
+      const auto dy = random_values<float>(s.id_count * s.cols, 5);
       for (const bool add : {false, true}) {
         require_same_with_any_threads([&] { return run_backward(s, ids, dy, add); });
       }

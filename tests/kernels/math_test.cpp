@@ -80,8 +80,8 @@ void apply_f32(Function f, std::size_t n, const float* x, float* y) { apply(f, n
 void apply_f64(Function f, std::size_t n, const double* x, double* y) { apply(f, n, x, y); }
 float larger_f32(float a, float b) { return larger(a, b); }
 double larger_f64(double a, double b) { return larger(a, b); }
-void philox_words(const RandomStream& stream, std::uint64_t first, std::uint64_t blocks, std::uint32_t* words) {
-  PhiloxWords(stream, first, blocks, words);
+void draw_words(const RandomStream& stream, std::uint64_t first, std::uint64_t blocks, std::uint32_t* words) {
+  philox_words(stream, first, blocks, words);
 }
 
 }  // namespace maki::kernels::HWY_NAMESPACE
@@ -96,7 +96,7 @@ HWY_EXPORT(apply_f32);
 HWY_EXPORT(apply_f64);
 HWY_EXPORT(larger_f32);
 HWY_EXPORT(larger_f64);
-HWY_EXPORT(philox_words);
+HWY_EXPORT(draw_words);
 
 namespace {
 
@@ -365,7 +365,7 @@ TEST_CASE("Philox on vectors draws the words of the plain generator") {
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{0xFFFFFFFD}}) {
       for (const unsigned blocks : {1u, 2u, 3u, 7u, 8u, 9u, 16u, 31u, 64u}) {
         alignas(64) std::array<std::uint32_t, 256> words{};
-        HWY_DYNAMIC_DISPATCH(philox_words)(stream, first, blocks, words.data());
+        HWY_DYNAMIC_DISPATCH(draw_words)(stream, first, blocks, words.data());
         for (std::size_t i = 0; i < 4 * blocks; ++i) {
           INFO("first block " << first << ", word " << i);
           REQUIRE(words[i] == stream.bits(4 * first + i));

@@ -2,10 +2,23 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "autograd/core/check.h"
+#include "autograd/kernels/broadcast.h"
+#include "autograd/kernels/column_sum.h"
+#include "autograd/kernels/cross_entropy.h"
+#include "autograd/kernels/dropout.h"
+#include "autograd/kernels/elementwise.h"
+#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/norm.h"
+#include "autograd/kernels/optimizer.h"
+#include "autograd/kernels/peak.h"
+#include "autograd/kernels/reduce.h"
+#include "autograd/kernels/softmax.h"
 #include "tests/catch.h"
 
 namespace maki::kernels {
@@ -52,6 +65,53 @@ TEST_CASE("target: an unknown name is refused and does not change the target", "
     REQUIRE(target() == before);
   }
 }
+
+/// Whether body() throws for a bad MAKI_TARGET.
+template <class Body>
+bool refuses(const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return std::string(error.what()).find("MAKI_TARGET: must be one of") == 0;
+  }
+  return false;
+}
+
+/// Hidden, because it needs a bad MAKI_TARGET; the next test runs it in a process that has one.
+TEMPLATE_TEST_CASE("target: kernels refuse a bad MAKI_TARGET", "[.bad_target]", float, double) {
+  using T = TestType;
+  std::vector<T> x(64), y(64);
+  double scratch[64];
+  const Sink<T> into{y.data(), false};
+  const RandomStream stream(1, Purpose::test, "target");
+  const std::int32_t targets[] = {1, 2};
+  CHECK(refuses([&] { unary_forward(UnaryOp::exp, 8, x.data(), y.data()); }));
+  CHECK(refuses([&] { unary_backward(UnaryOp::exp, 8, x.data(), x.data(), into); }));
+  CHECK(refuses([&] { scale(8, x.data(), T{2}, into); }));
+  CHECK(refuses([&] { binary(BinaryOp::add, plan_broadcast({8}, {8}, {8}), x.data(), x.data(), into); }));
+  CHECK(refuses([&] { sum(plan_reduction({8}, 1), x.data(), 1, scratch, into); }));
+  CHECK(refuses([&] { sum(plan_reduction({4, 2}, 1), x.data(), 1, scratch, into); }));
+  CHECK(refuses([&] { column_sum(2, 4, x.data(), 4, into); }));
+  CHECK(refuses([&] { dropout(8, x.data(), 0.5, stream, into); }));
+  CHECK(refuses([&] { sgd_step<T>({}, 8, x.data(), y.data(), nullptr); }));
+  CHECK(refuses([&] { adam_step<T>({}, 8, x.data(), y.data(), y.data() + 8, y.data() + 16); }));
+  CHECK(refuses([&] { sum_of_squares(8, x.data(), scratch); }));
+  CHECK(refuses([&] { softmax_forward(2, 4, x.data(), y.data()); }));
+  CHECK(refuses([&] { layer_norm_forward<T>(2, 4, x.data(), nullptr, nullptr, 1e-5, y.data(), y.data() + 8); }));
+  CHECK(refuses([&] { cross_entropy_forward({2, 4, targets, -1, 0}, x.data(), y.data(), scratch); }));
+  CHECK(refuses([&] { gemm<T>({.m = 1, .n = 1, .k = 1}, {}); }));
+  CHECK(refuses([&] { pack_b<T>({.n = 1, .k = 1, .b = x.data(), .ldb = 1}, y.data()); }));
+  CHECK(refuses([&] { fma_flop_per_round<T>(); }));
+  CHECK(refuses([&] { run_fma_chains<T>(1); }));
+}
+
+#if defined(__linux__)
+TEST_CASE("target: no kernel runs on another target than MAKI_TARGET names", "[target]") {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  REQUIRE(std::system(("MAKI_TARGET=none '" + self + "' '[.bad_target]' >/dev/null").c_str()) == 0);
+  REQUIRE(std::system(("MAKI_TARGET=floor '" + self + "' '[.bad_target]' >/dev/null").c_str()) != 0);
+}
+#endif
 
 }  // namespace
 }  // namespace maki::kernels

@@ -9,7 +9,6 @@
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
 #include "autograd/core/philox.h"
-#include "autograd/kernels/gemm/block.h"
 
 namespace maki {
 namespace {
@@ -61,10 +60,10 @@ GemmBench::GemmBench(const GemmShape& s, bool packed)
   gemm_.b_transposed = s.b_transposed;
   gemm_.c = c();
   gemm_.ldc = s.n;
-  gemm_.tiles = kernels::tiles_pay(s.m, s.n, s.k);  // AMX tiles where training uses them
+  gemm_.recorded = true;  // on AMX tiles where training uses them
   if (packed) {
-    packed_ = empty({kernels::packed_size<float>(s.n, s.k, gemm_.tiles)}, DType::float32);
-    kernels::pack_b(s.n, s.k, b(), ldb(), s.b_transposed, packed_.data<float>(), gemm_.tiles);
+    packed_ = empty({kernels::packed_size(gemm_)}, DType::float32);
+    kernels::pack_b(gemm_, packed_.data<float>());
     gemm_.b_packed = packed_.data<float>();
   }
   scratch_bytes_ = kernels::gemm_scratch_bytes(gemm_);
@@ -74,7 +73,7 @@ GemmBench::GemmBench(const GemmShape& s, bool packed)
 
 void GemmBench::run() { kernels::gemm(gemm_, std::span(scratch_.data(), static_cast<std::size_t>(scratch_bytes_))); }
 
-bool GemmBench::on_tiles() const { return kernels::gemm_tile<float>(gemm_.tiles).is_amx; }
+bool GemmBench::on_tiles() const { return kernels::runs_on_amx(gemm_); }
 
 void GemmBench::spoil() { std::ranges::fill(c_.values<float>(), std::numeric_limits<float>::quiet_NaN()); }
 

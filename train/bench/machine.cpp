@@ -109,11 +109,13 @@ Team::~Team() { set_threads(before_); }
 
 double measure_peak_flop_per_second(DType dtype) {
   return dispatch(dtype, []<class T>() {
-    return best_flop_per_second({&kernels::multiply_add_chains<T>, kernels::multiply_add_flop<T>()});
+    return best_flop_per_second({&kernels::run_fma_chains<T>, kernels::fma_flop_per_round<T>()});
   });
 }
 
-double measure_amx_flop_per_second() { return best_flop_per_second({&kernels::tile_chains, kernels::tile_flop()}); }
+double measure_amx_flop_per_second() {
+  return best_flop_per_second({&kernels::run_amx_chains, kernels::amx_flop_per_round()});
+}
 
 double measure_copy_bytes_per_second() {
   const FarArray from, to;

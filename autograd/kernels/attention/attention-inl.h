@@ -19,6 +19,7 @@
 #include "autograd/kernels/attention/tile.h"
 #include "autograd/kernels/simd/math-inl.h"
 #include "autograd/kernels/simd/philox-inl.h"
+#include "autograd/kernels/simd/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -27,9 +28,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Rows of a register tile. 8 × 2 vectors make 16 accumulators, twice what hides the latency of fused multiply-adds;
 // where there are only 16 registers, 4 × 2 leaves room for the operands.
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // in Highway, lower numbers are better targets
-inline constexpr int kTileRows = 8;
+inline constexpr int kAttentionTileRows = 8;
 #else
-inline constexpr int kTileRows = 4;
+inline constexpr int kAttentionTileRows = 4;
 #endif
 
 enum class Store { set, add, scale_add };  // C = sum, C += sum, C = C · alpha[row] + sum
@@ -37,32 +38,23 @@ enum class Store { set, add, scale_add };  // C = sum, C += sum, C = C · alpha[
 /// One register tile: C [R, V vectors] = A B, combined with C as kStore says. A is [R, depth] with rows lda apart or,
 /// with kAcross, transposed: [depth, R]. B is [depth, V vectors]; the rows of B and C are ldb and ldc apart.
 template <int R, int V, bool kAcross, Store kStore, class T>
-HWY_INLINE void Tile(std::int64_t depth, const T* HWY_RESTRICT a, std::int64_t lda, const T* HWY_RESTRICT b,
-                     std::int64_t ldb, T* HWY_RESTRICT c, std::int64_t ldc, const T* alpha) {
+HWY_INLINE void register_tile(std::int64_t depth, const T* HWY_RESTRICT a, std::int64_t lda, const T* HWY_RESTRICT b,
+                              std::int64_t ldb, T* HWY_RESTRICT c, std::int64_t ldc, const T* alpha) {
   const hn::ScalableTag<T> d;
   using Vec = hn::Vec<decltype(d)>;
-  constexpr std::int64_t kN = Lanes<T>();
+  constexpr std::int64_t kN = max_lanes<T>();
   Vec sum[R][V];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(d);
-  }
+  MAKI_UNROLL for (int r = 0; r < R; ++r) { MAKI_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(d); }
   for (std::int64_t i = 0; i < depth; ++i) {
     Vec row[V];
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) row[v] = hn::LoadU(d, b + i * ldb + v * kN);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
+    MAKI_UNROLL for (int v = 0; v < V; ++v) row[v] = hn::LoadU(d, b + i * ldb + v * kN);
+    MAKI_UNROLL for (int r = 0; r < R; ++r) {
       const Vec factor = hn::Set(d, kAcross ? a[i * lda + r] : a[r * lda + i]);
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
+      MAKI_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
     }
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) {
+  MAKI_UNROLL for (int r = 0; r < R; ++r) {
+    MAKI_UNROLL for (int v = 0; v < V; ++v) {
       T* const at = c + r * ldc + v * kN;
       if constexpr (kStore == Store::add) sum[r][v] = hn::Add(hn::LoadU(d, at), sum[r][v]);
       if constexpr (kStore == Store::scale_add) {
@@ -75,15 +67,15 @@ HWY_INLINE void Tile(std::int64_t depth, const T* HWY_RESTRICT a, std::int64_t l
 
 /// The same for C [R, cols], where cols is a multiple of the vector size.
 template <int R, bool kAcross, Store kStore, class T>
-HWY_NOINLINE void Product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
+HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
                           std::int64_t ldb, T* c, std::int64_t ldc, const T* alpha = nullptr) {
-  constexpr std::int64_t kN = Lanes<T>();
+  constexpr std::int64_t kN = max_lanes<T>();
   constexpr int kWide = R == 1 ? 4 : 2;  // with a single row, only its columns give independent accumulators
   std::int64_t at = 0;
   for (; at + kWide * kN <= cols; at += kWide * kN) {
-    Tile<R, kWide, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
+    register_tile<R, kWide, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
   }
-  for (; at < cols; at += kN) Tile<R, 1, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
+  for (; at < cols; at += kN) register_tile<R, 1, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
 }
 
 /// 2^x for x <= 0: exactly 1 at 0; 0 where the result is below the normal range, so also at −Inf; NaN stays NaN. 2^f on
@@ -116,9 +108,9 @@ HWY_INLINE V Exp2Negative(D d, V x) {
 
 /// The running maximum of one row after a block: the larger of `old` and its scores s of the `visible` keys.
 template <class T>
-HWY_INLINE T RowMax(const T* s, std::int64_t visible, T old) {
+HWY_INLINE T row_max(const T* s, std::int64_t visible, T old) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = Lanes<T>();
+  constexpr std::int64_t kN = max_lanes<T>();
   auto most = hn::Set(d, old);
   std::int64_t j = 0;
   for (; j + kN <= visible; j += kN) most = hn::Max(most, hn::LoadU(d, s + j));
@@ -132,9 +124,9 @@ HWY_INLINE T RowMax(const T* s, std::int64_t visible, T old) {
 /// Replaces the scores s of one row by weights p = 2^(s − max), with zeros from `visible` to `width`, and updates the
 /// row's sums by lane: lane_sum = lane_sum · alpha + p.
 template <class T>
-HWY_INLINE void RowWeights(T* s, std::int64_t visible, std::int64_t width, T max, T alpha, T* lane_sum) {
+HWY_INLINE void row_weights(T* s, std::int64_t visible, std::int64_t width, T max, T alpha, T* lane_sum) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = Lanes<T>();
+  constexpr std::int64_t kN = max_lanes<T>();
   const auto shift = hn::Set(d, max);
   auto sum = hn::Zero(d);
   std::int64_t j = 0;
@@ -156,9 +148,9 @@ HWY_INLINE void RowWeights(T* s, std::int64_t visible, std::int64_t width, T max
 
 /// y [n] = 2^(x − shift) for x <= shift, n rounded up to whole vectors.
 template <class T>
-HWY_INLINE void Exp2Of(const T* x, const T* shift, std::int64_t n, T* y) {
+HWY_INLINE void exp2_row(const T* x, const T* shift, std::int64_t n, T* y) {
   const hn::ScalableTag<T> d;
-  for (std::int64_t i = 0; i < n; i += Lanes<T>()) {
+  for (std::int64_t i = 0; i < n; i += max_lanes<T>()) {
     hn::StoreU(Exp2Negative(d, hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, shift + i))), d, y + i);
   }
 }
@@ -166,14 +158,14 @@ HWY_INLINE void Exp2Of(const T* x, const T* shift, std::int64_t n, T* y) {
 /// keep [count] = 1 / (1 − p), or 0 where the weight is dropped, for the first `count` picked keys of a block. `row` is
 /// the index of the row's key 0 in the random stream.
 template <class T>
-HWY_NOINLINE void DropoutRow(const DropoutRule& rule, std::uint64_t row, const KeyBlock& keys, std::int64_t count,
-                             T* HWY_RESTRICT keep) {
+HWY_NOINLINE void dropout_row(const DropoutRule& rule, std::uint64_t row, const KeyBlock& keys, std::int64_t count,
+                              T* HWY_RESTRICT keep) {
   if (count == 0) return;
-  HWY_ALIGN std::uint32_t words[256];  // 64 keys lie in at most 17 blocks of four words; PhiloxWords() wants 64 blocks
+  HWY_ALIGN std::uint32_t words[256];  // 64 keys lie in at most 17 blocks of four words; philox_words() wants 64 blocks
   const std::uint64_t first = row + static_cast<std::uint64_t>(keys.first);
   const std::int64_t extent = keys.pick == nullptr ? count : keys.pick[count - 1] + 1;
   const std::uint32_t* const own = words + first % 4;
-  PhiloxWords(*rule.stream, first / 4, (first % 4 + static_cast<std::uint64_t>(extent) + 3) / 4, words);
+  philox_words(*rule.stream, first / 4, (first % 4 + static_cast<std::uint64_t>(extent) + 3) / 4, words);
   const T kept = static_cast<T>(rule.factor);
   if (keys.pick == nullptr) {
     for (std::int64_t j = 0; j < count; ++j) keep[j] = own[j] < rule.threshold ? T{0} : kept;

@@ -14,7 +14,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/attention/tile.h"
-#include "autograd/kernels/simd/target.h"
+#include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/attention/forward.cpp"
@@ -61,9 +61,10 @@ struct Values {
 /// Online softmax of R rows of the tile, from `row` on, over one block of keys whose scores are in s.p; `first` says
 /// that it is the rows' first block. visible [R], the number of picked keys that each row sees, never decreases.
 template <int R, class T>
-HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t row,
-                               const KeyBlock& keys, const std::int64_t* visible, const Values<T>& values, bool first) {
-  constexpr std::int64_t kN = Lanes<T>();
+HWY_NOINLINE void forward_group(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t row,
+                                const KeyBlock& keys, const std::int64_t* visible, const Values<T>& values,
+                                bool first) {
+  constexpr std::int64_t kN = max_lanes<T>();
   const std::int64_t d = padded(tile.head_size), most = visible[R - 1], width = (most + kN - 1) / kN * kN;
   const std::int64_t columns = (tile.head_size + kN - 1) / kN * kN;
   T* const max = s.max + row;
@@ -73,29 +74,29 @@ HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const Forwar
     std::fill(s.lane_sum + row * kPadding, s.lane_sum + (row + R) * kPadding, T{0});
   }
 
-  for (int r = 0; r < R; ++r) s.new_max[r] = RowMax(s.p + r * kKeyBlock, visible[r], max[r]);
-  Exp2Of(max, s.new_max, R, s.alpha);
+  for (int r = 0; r < R; ++r) s.new_max[r] = row_max(s.p + r * kKeyBlock, visible[r], max[r]);
+  exp2_row(max, s.new_max, R, s.alpha);
   for (int r = 0; r < R; ++r) {
     T* const p = s.p + r * kKeyBlock;
     max[r] = s.new_max[r];
-    RowWeights(p, visible[r], width, s.new_max[r], s.alpha[r], s.lane_sum + (row + r) * kPadding);
+    row_weights(p, visible[r], width, s.new_max[r], s.alpha[r], s.lane_sum + (row + r) * kPadding);
     if (tile.dropout.stream != nullptr && row + r < tile.queries) {
       const auto number = tile.first_weight + static_cast<std::uint64_t>((row + r) * tile.keys);
-      DropoutRow(tile.dropout, number, keys, visible[r], s.keep);
+      dropout_row(tile.dropout, number, keys, visible[r], s.keep);
       for (std::int64_t j = 0; j < visible[r]; ++j) p[j] *= s.keep[j];
     }
   }
   if (values.finite || visible[0] == most) {
     if (first) {
-      Product<R, false, Store::set>(columns, most, s.p, kKeyBlock, values.data, values.ld, y, d);
+      product<R, false, Store::set>(columns, most, s.p, kKeyBlock, values.data, values.ld, y, d);
     } else {
-      Product<R, false, Store::scale_add>(columns, most, s.p, kKeyBlock, values.data, values.ld, y, d, s.alpha);
+      product<R, false, Store::scale_add>(columns, most, s.p, kKeyBlock, values.data, values.ld, y, d, s.alpha);
     }
     return;
   }
   if (first) std::fill(y, y + R * d, T{0});
   for (int r = 0; r < R; ++r) {  // row by row: only some of the rows see a value that is not finite
-    Product<1, false, Store::scale_add>(columns, visible[r], s.p + r * kKeyBlock, kKeyBlock, values.data, values.ld,
+    product<1, false, Store::scale_add>(columns, visible[r], s.p + r * kKeyBlock, kKeyBlock, values.data, values.ld,
                                         y + r * d, d, s.alpha + r);
   }
 }
@@ -103,48 +104,49 @@ HWY_NOINLINE void ForwardGroup(const AttentionForwardTile<T>& tile, const Forwar
 /// s.p = the scores of R rows of the tile, from `row` on, for one block of keys. Early rows, whose origin differs from
 /// that of the packed keys, use the keys in place.
 template <int R, class T>
-HWY_INLINE void Scores(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, const Origins<T>& origins,
-                       std::int64_t row, const KeyBlock& keys, const std::int64_t* visible) {
-  constexpr std::int64_t kN = Lanes<T>();
+HWY_INLINE void forward_scores(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s,
+                               const Origins<T>& origins, std::int64_t row, const KeyBlock& keys,
+                               const std::int64_t* visible) {
+  constexpr std::int64_t kN = max_lanes<T>();
   const std::int64_t d = padded(tile.head_size), width = (visible[R - 1] + kN - 1) / kN * kN;
-  if (row + R > origins.seven_from && origins.seven_from < tile.queries) {
-    Product<R, false, Store::set>(width, tile.head_size, s.q + row * d, d, s.kt, kKeyBlock, s.p, kKeyBlock);
+  if (row + R > origins.first_row_of_seven && origins.first_row_of_seven < tile.queries) {
+    product<R, false, Store::set>(width, tile.head_size, s.q + row * d, d, s.kt, kKeyBlock, s.p, kKeyBlock);
   }
   const T* const k = tile.k + keys.first * tile.k_stride;
-  for (std::int64_t r = 0; r < R && row + r < origins.seven_from; ++r) {
-    DotsLessOrigin<T>(s.q + (row + r) * d, {k, tile.k_stride, keys.pick, origins.OfRow(row + r)}, visible[r],
-                      tile.head_size, s.p + r * kKeyBlock);
+  for (std::int64_t r = 0; r < R && row + r < origins.first_row_of_seven; ++r) {
+    dots_minus_origin<T>(s.q + (row + r) * d, {k, tile.k_stride, keys.pick, origins.of_row(row + r)}, visible[r],
+                         tile.head_size, s.p + r * kKeyBlock);
   }
 }
 
 /// Applies one block of keys to all rows of the tile. `first` says that no earlier block had picked keys; every row
 /// that sees any key sees one in that first block.
 template <class T>
-HWY_INLINE void ForwardBlock(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, const Origins<T>& origins,
-                             const KeyBlock& keys, bool first) {
+HWY_INLINE void forward_block(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s,
+                              const Origins<T>& origins, const KeyBlock& keys, bool first) {
   const std::int64_t d = padded(tile.head_size);
   const T* const k = tile.k + keys.first * tile.k_stride;
   const T* const v = tile.v + keys.first * tile.v_stride;
-  if (origins.seven_from < tile.queries) {
-    PackTransposed<T>({k, tile.k_stride, keys.pick, origins.of_seven}, keys.count, tile.head_size, s.kt);
+  if (origins.first_row_of_seven < tile.queries) {
+    pack_head_transposed<T>({k, tile.k_stride, keys.pick, origins.of_seven}, keys.count, tile.head_size, s.kt);
   }
   Values<T> values{v, tile.v_stride, true};
-  if (tile.queries > 1 || keys.pick != nullptr || tile.head_size % Lanes<T>() != 0) {
-    values = {s.v, d, PackRows<T>({v, tile.v_stride, keys.pick}, keys.count, tile.head_size, T{1}, s.v, d)};
+  if (tile.queries > 1 || keys.pick != nullptr || tile.head_size % max_lanes<T>() != 0) {
+    values = {s.v, d, pack_head_rows<T>({v, tile.v_stride, keys.pick}, keys.count, tile.head_size, T{1}, s.v, d)};
   }
-  for (std::int64_t row = 0; row < tile.queries; row += kTileRows) {
-    std::int64_t visible[kTileRows];
-    for (int r = 0; r < kTileRows; ++r) {  // rows beyond the last one see what it sees
+  for (std::int64_t row = 0; row < tile.queries; row += kAttentionTileRows) {
+    std::int64_t visible[kAttentionTileRows];
+    for (int r = 0; r < kAttentionTileRows; ++r) {  // rows beyond the last one see what it sees
       const std::int64_t t = std::min(row + r, tile.queries - 1);
       visible[r] = keys.visible(tile.last_key + t * tile.last_key_step);
     }
-    if (visible[kTileRows - 1] == 0) continue;
+    if (visible[kAttentionTileRows - 1] == 0) continue;
     if (row + 1 == tile.queries) {
-      Scores<1>(tile, s, origins, row, keys, visible);
-      ForwardGroup<1>(tile, s, row, keys, visible, values, first);
+      forward_scores<1>(tile, s, origins, row, keys, visible);
+      forward_group<1>(tile, s, row, keys, visible, values, first);
     } else {
-      Scores<kTileRows>(tile, s, origins, row, keys, visible);
-      ForwardGroup<kTileRows>(tile, s, row, keys, visible, values, first);
+      forward_scores<kAttentionTileRows>(tile, s, origins, row, keys, visible);
+      forward_group<kAttentionTileRows>(tile, s, row, keys, visible, values, first);
     }
   }
 }
@@ -152,53 +154,51 @@ HWY_INLINE void ForwardBlock(const AttentionForwardTile<T>& tile, const ForwardS
 /// Delivers y / l and lse, and zeros for the rows before seen_from, which see no key. Adding 0 turns −0, which an
 /// underflowing sum can leave, into 0.
 template <class T>
-HWY_INLINE void ForwardFinish(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t seen_from) {
+HWY_INLINE void forward_finish(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s,
+                               std::int64_t seen_from) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = Lanes<T>();
+  constexpr std::int64_t kN = max_lanes<T>();
   for (std::int64_t t = 0; t < tile.queries; ++t) {
     const auto l = hn::SumOfLanes(d, hn::LoadU(d, s.lane_sum + t * kPadding));
     s.sum[t] = hn::GetLane(l);
     const auto factor = hn::Div(hn::Set(d, T{1}), l);
     for (std::int64_t c = 0; c < tile.head_size; c += kN) {
       const auto y = hn::MulAdd(hn::LoadU(d, s.y + t * padded(tile.head_size) + c), factor, hn::Zero(d));
-      StoreFirst(d, t < seen_from ? hn::Zero(d) : y, tile.y + t * tile.y_stride + c, tile.head_size - c);
+      StorePartial(t < seen_from ? hn::Zero(d) : y, d, tile.y + t * tile.y_stride + c, tile.head_size - c);
     }
   }
   if (tile.lse == nullptr) return;
   const auto log2_e = hn::Set(d, static_cast<T>(std::numbers::log2e));
   for (std::int64_t t = 0; t < tile.queries; t += kN) {
     const auto lse = hn::MulAdd(Log(d, hn::LoadU(d, s.sum + t)), log2_e, hn::LoadU(d, s.max + t));
-    StoreFirst(d, lse, tile.lse + t, tile.queries - t);
+    StorePartial(lse, d, tile.lse + t, tile.queries - t);
   }
   for (std::int64_t t = 0; t < std::min(seen_from, tile.queries); ++t) tile.lse[t] = 0;
 }
 
 /// Computes y and lse of one tile.
 template <class T>
-HWY_INLINE void ForwardTile(const AttentionForwardTile<T>& tile, T* scratch) {
+void forward_tile_on_target(const AttentionForwardTile<T>& tile, T* scratch) {
   const std::int64_t d = padded(tile.head_size), rows = padded(tile.queries);
   const ForwardScratch<T> s(scratch, d);
-  PackRows<T>({tile.q, tile.q_stride}, tile.queries, tile.head_size, static_cast<T>(tile.scale * std::numbers::log2e),
-              s.q, d);
+  pack_head_rows<T>({tile.q, tile.q_stride}, tile.queries, tile.head_size,
+                    static_cast<T>(tile.scale * std::numbers::log2e), s.q, d);
   std::fill(s.q + tile.queries * d, s.q + rows * d, T{0});
 
   Origins<T> origins(tile, s.origins);
-  origins.Compute(tile, tile.k, tile.k_stride);
+  origins.compute(tile, tile.k, tile.k_stride);
   const std::int64_t last = tile.last_key + (tile.queries - 1) * tile.last_key_step;
   bool first = true;
   for (std::int64_t at = 0; at <= std::min(last, tile.keys - 1); at += kKeyBlock) {
     const KeyBlock keys(tile.key_mask, at, std::min(last + 1, tile.keys));
     if (keys.count == 0) continue;
-    ForwardBlock(tile, s, origins, keys, first);
+    forward_block(tile, s, origins, keys, first);
     first = false;
   }
-  ForwardFinish(tile, s, tile.first_row_that_sees(1));
+  forward_finish(tile, s, tile.first_row_that_sees(1));
 }
 
-void attention_forward_tile_f32(const AttentionForwardTile<float>& tile, float* scratch) { ForwardTile(tile, scratch); }
-void attention_forward_tile_f64(const AttentionForwardTile<double>& tile, double* scratch) {
-  ForwardTile(tile, scratch);
-}
+MAKI_KERNEL(forward_tile_on_target);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -206,15 +206,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace maki::kernels {
 namespace {
-HWY_EXPORT(attention_forward_tile_f32);
-HWY_EXPORT(attention_forward_tile_f64);
-
-void forward_tile(const AttentionForwardTile<float>& tile, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(attention_forward_tile_f32)(tile, scratch);
-}
-void forward_tile(const AttentionForwardTile<double>& tile, double* scratch) {
-  HWY_DYNAMIC_DISPATCH(attention_forward_tile_f64)(tile, scratch);
-}
+MAKI_EXPORT(forward_tile_on_target);
 
 std::int64_t forward_tiles(const AttentionShape& shape) {
   return shape.batch * shape.heads * ceil_div(shape.queries, kForwardTile);
@@ -229,7 +221,7 @@ std::int64_t attention_forward_scratch(const AttentionShape& shape) {
 template <class T>
 void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                        HeadRows<T> y, T* lse, T* scratch) {
-  require_target();
+  const auto kernel = MAKI_DISPATCH(forward_tile_on_target, T);
   const std::int64_t t_size = shape.queries, s_size = shape.keys, tiles = ceil_div(t_size, kForwardTile);
   const std::int64_t work = std::min(t_size, kForwardTile) * (s_size + 1) * (shape.head_size + 8) / 8;
   parallel_for(forward_tiles(shape), work, [&](std::int64_t i, std::int64_t worker) {
@@ -256,7 +248,7 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
     tile.y = y.data + b * y.batch_stride + t * y.row_stride + h * shape.head_size;
     tile.y_stride = y.row_stride;
     tile.lse = lse == nullptr ? nullptr : lse + (b * shape.heads + h) * t_size + t;
-    forward_tile(tile, scratch + worker * forward_tile_scratch(shape.head_size));
+    kernel(tile, scratch + worker * forward_tile_scratch(shape.head_size));
   });
 }
 

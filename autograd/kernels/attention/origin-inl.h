@@ -11,6 +11,7 @@
 
 #include "autograd/kernels/attention/pack-inl.h"
 #include "autograd/kernels/attention/tile.h"
+#include "autograd/kernels/simd/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -20,15 +21,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// not finite, and, of seven values, where the middle three differ by more than half of the median: outliers may then
 /// be the majority and the median one of them. Sorts by odd-even transposition.
 template <int kCount, class T>
-HWY_NOINLINE void Median(const PackSource<T>& from, const std::int64_t* picked, std::int64_t cols, T* to) {
+HWY_NOINLINE void column_median(const PackSource<T>& from, const std::int64_t* picked, std::int64_t cols, T* to) {
   const hn::ScalableTag<T> d;
-  for (std::int64_t c = 0; c < padded(cols); c += Lanes<T>()) {
+  for (std::int64_t c = 0; c < padded(cols); c += max_lanes<T>()) {
     hn::Vec<decltype(d)> x[kCount];
-    for (int i = 0; i < kCount; ++i) x[i] = LoadFirst(d, from.rows + picked[i] * from.stride + c, cols - c);
-#pragma GCC unroll 8
-    for (int pass = 0; pass < kCount; ++pass) {
-#pragma GCC unroll 8
-      for (int i = pass % 2; i + 1 < kCount; i += 2) {
+    for (int i = 0; i < kCount; ++i) x[i] = LoadPartial(d, from.rows + picked[i] * from.stride + c, cols - c);
+    MAKI_UNROLL for (int pass = 0; pass < kCount; ++pass) {
+      MAKI_UNROLL for (int i = pass % 2; i + 1 < kCount; i += 2) {
         const auto low = hn::Min(x[i], x[i + 1]);
         x[i + 1] = hn::Max(x[i], x[i + 1]);
         x[i] = low;
@@ -48,38 +47,40 @@ HWY_NOINLINE void Median(const PackSource<T>& from, const std::int64_t* picked, 
 /// uninitialized.
 template <class T>
 struct Origins {
-  T *first, *of_three, *of_seven;       // [padded(head_size)]
-  std::int64_t three_from, seven_from;  // the first rows whose origin is of_three, of_seven
+  T *first, *of_three, *of_seven;                       // [padded(head_size)]
+  std::int64_t first_row_of_three, first_row_of_seven;  // the first rows whose origin is of_three, of_seven
 
   /// `at`: 3 · padded(head_size) elements of scratch.
   Origins(const AttentionTile<T>& tile, T* at)
       : first(at),
         of_three(first + padded(tile.head_size)),
         of_seven(of_three + padded(tile.head_size)),
-        three_from(tile.first_row_that_sees(3)),
-        seven_from(tile.first_row_that_sees(kOriginKeys)) {}
+        first_row_of_three(tile.first_row_that_sees(3)),
+        first_row_of_seven(tile.first_row_that_sees(kOriginKeys)) {}
 
   /// Computes the origins from the tile's keys or values.
-  void Compute(const AttentionTile<T>& tile, const T* rows, std::int64_t stride) {
+  void compute(const AttentionTile<T>& tile, const T* rows, std::int64_t stride) {
     const std::int64_t* const picked = tile.first_keys.at.data();
     const PackSource<T> from{rows, stride};
-    if (three_from > 0 && tile.first_keys.count >= 1) Median<1>(from, picked, tile.head_size, first);
-    if (seven_from > three_from) Median<3>(from, picked, tile.head_size, of_three);
-    if (seven_from < tile.queries) Median<kOriginKeys>(from, picked, tile.head_size, of_seven);
+    if (first_row_of_three > 0 && tile.first_keys.count >= 1) column_median<1>(from, picked, tile.head_size, first);
+    if (first_row_of_seven > first_row_of_three) column_median<3>(from, picked, tile.head_size, of_three);
+    if (first_row_of_seven < tile.queries) column_median<kOriginKeys>(from, picked, tile.head_size, of_seven);
   }
-  void Clear(std::int64_t head_size) { std::fill(first, first + 3 * padded(head_size), T{0}); }
+  void clear(std::int64_t head_size) { std::fill(first, first + 3 * padded(head_size), T{0}); }
 
-  const T* OfRow(std::int64_t row) const { return row < three_from ? first : row < seven_from ? of_three : of_seven; }
+  const T* of_row(std::int64_t row) const {
+    return row < first_row_of_three ? first : row < first_row_of_seven ? of_three : of_seven;
+  }
 };
 
 /// Σ_c a[c] · (row[c] − origin[c]), summed lane by lane. Reads exactly cols elements of `row`, but whole vectors of a
 /// and the origin, which are padded.
 template <class T>
-HWY_INLINE T DotLessOrigin(const T* a, const T* row, const T* origin, std::int64_t cols) {
+HWY_INLINE T dot_minus_origin(const T* a, const T* row, const T* origin, std::int64_t cols) {
   const hn::ScalableTag<T> d;
   auto sum = hn::Zero(d);
-  for (std::int64_t c = 0; c < cols; c += Lanes<T>()) {
-    const auto x = hn::Sub(LoadFirst(d, row + c, cols - c), hn::LoadU(d, origin + c));
+  for (std::int64_t c = 0; c < cols; c += max_lanes<T>()) {
+    const auto x = hn::Sub(LoadPartial(d, row + c, cols - c), hn::LoadU(d, origin + c));
     sum = hn::MulAdd(hn::LoadU(d, a + c), x, sum);
   }
   return hn::GetLane(hn::SumOfLanes(d, sum));
@@ -87,19 +88,20 @@ HWY_INLINE T DotLessOrigin(const T* a, const T* row, const T* origin, std::int64
 
 /// to[j] = a · (row j of the block − its origin) for the first `count` picked rows.
 template <class T>
-HWY_NOINLINE void DotsLessOrigin(const T* a, const PackSource<T>& block, std::int64_t count, std::int64_t cols, T* to) {
-  for (std::int64_t j = 0; j < count; ++j) to[j] = DotLessOrigin(a, block.row(j), block.origin, cols);
+HWY_NOINLINE void dots_minus_origin(const T* a, const PackSource<T>& block, std::int64_t count, std::int64_t cols,
+                                    T* to) {
+  for (std::int64_t j = 0; j < count; ++j) to[j] = dot_minus_origin(a, block.row(j), block.origin, cols);
 }
 
 /// to [padded(cols)] += Σ_j factors[j] · (row j of the block − its origin) over the first `count` picked rows.
 template <class T>
-HWY_NOINLINE void AddLessOrigin(const T* factors, const PackSource<T>& block, std::int64_t count, std::int64_t cols,
-                                T* to) {
+HWY_NOINLINE void add_minus_origin(const T* factors, const PackSource<T>& block, std::int64_t count, std::int64_t cols,
+                                   T* to) {
   const hn::ScalableTag<T> d;
-  for (std::int64_t c = 0; c < cols; c += Lanes<T>()) {
+  for (std::int64_t c = 0; c < cols; c += max_lanes<T>()) {
     auto sum = hn::LoadU(d, to + c);
     for (std::int64_t j = 0; j < count; ++j) {
-      const auto x = hn::Sub(LoadFirst(d, block.row(j) + c, cols - c), hn::LoadU(d, block.origin + c));
+      const auto x = hn::Sub(LoadPartial(d, block.row(j) + c, cols - c), hn::LoadU(d, block.origin + c));
       sum = hn::MulAdd(hn::Set(d, factors[j]), x, sum);
     }
     hn::StoreU(sum, d, to + c);

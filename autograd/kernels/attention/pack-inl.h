@@ -10,13 +10,16 @@
 #include <hwy/highway.h>
 
 #include "autograd/kernels/attention/tile.h"
+#include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/transpose-inl.h"
+#include "autograd/kernels/simd/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
-constexpr std::int64_t Lanes() {
+constexpr std::int64_t max_lanes() {
   return static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
 }
 
@@ -51,26 +54,6 @@ struct KeyBlock {
   std::int64_t size_ = 0;
 };
 
-/// p[0 … n) in the first lanes, zeros in the others; reads nothing else. n may exceed the vector size.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* p, std::int64_t n) {
-  if (n >= Lanes<T>()) return hn::LoadU(d, p);
-  HWY_ALIGN T part[Lanes<T>()] = {};
-  for (std::int64_t i = 0; i < n; ++i) part[i] = p[i];
-  return hn::Load(d, part);
-}
-/// p[0 … n) = the first lanes of x; writes nothing else. n may exceed the vector size.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void StoreFirst(D d, hn::Vec<D> x, T* p, std::int64_t n) {
-  if (n >= Lanes<T>()) {
-    hn::StoreU(x, d, p);
-    return;
-  }
-  HWY_ALIGN T part[Lanes<T>()];
-  hn::Store(x, d, part);
-  for (std::int64_t i = 0; i < n; ++i) p[i] = part[i];
-}
-
 /// The rows of a matrix to pack, and what to subtract from each.
 template <class T>
 struct PackSource {
@@ -84,17 +67,18 @@ struct PackSource {
 
 /// Up to one vector of `row` from column c on, minus the origin; zeros beyond the last column.
 template <bool kOrigin, class D, class T>
-HWY_INLINE hn::Vec<D> LoadPart(D d, const PackSource<T>& from, const T* row, std::int64_t c, std::int64_t cols) {
-  const auto x = LoadFirst(d, row + c, cols - c);
+HWY_INLINE hn::Vec<D> load_minus_origin(D d, const PackSource<T>& from, const T* row, std::int64_t c,
+                                        std::int64_t cols) {
+  const auto x = LoadPartial(d, row + c, cols - c);
   if constexpr (!kOrigin) return x;
-  return hn::Sub(x, LoadFirst(d, from.origin + c, cols - c));
+  return hn::Sub(x, LoadPartial(d, from.origin + c, cols - c));
 }
 
 template <bool kOrigin, class T>
-HWY_INLINE bool PackRowsFrom(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor,
-                             T* HWY_RESTRICT to, std::int64_t ld) {
+HWY_INLINE bool pack_head_rows_from(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor,
+                                    T* HWY_RESTRICT to, std::int64_t ld) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = Lanes<T>();
+  constexpr std::int64_t kN = max_lanes<T>();
   const auto times = hn::Set(d, factor);
   // x − x is 0 for finite x and NaN otherwise; collecting it by Or makes the dependency chain one cycle per vector.
   auto bad = hn::Zero(d);
@@ -109,7 +93,7 @@ HWY_INLINE bool PackRowsFrom(const PackSource<T>& from, std::int64_t rows, std::
       hn::StoreU(hn::Mul(x, times), d, out + c);
     }
     for (; c < ld; c += kN) {
-      const auto x = LoadPart<kOrigin>(d, from, row, c, cols);
+      const auto x = load_minus_origin<kOrigin>(d, from, row, c, cols);
       bad = hn::Or(bad, hn::Sub(x, x));
       hn::StoreU(hn::Mul(x, times), d, out + c);
     }
@@ -120,78 +104,57 @@ HWY_INLINE bool PackRowsFrom(const PackSource<T>& from, std::int64_t rows, std::
 /// to [rows, ld] = factor · (from [rows, cols] − origin), with zeros in the columns from cols to ld. Returns whether
 /// all elements of from − origin are finite.
 template <class T>
-HWY_NOINLINE bool PackRows(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor, T* to,
-                           std::int64_t ld) {
-  return from.origin == nullptr ? PackRowsFrom<false>(from, rows, cols, factor, to, ld)
-                                : PackRowsFrom<true>(from, rows, cols, factor, to, ld);
-}
-
-/// Transposes the N × N matrix in N vectors of N lanes, in place, in log2 N steps. A step takes all pairs of vectors
-/// whose indices differ in one bit and separates their even and odd lanes: the lowest bit of the lane index becomes
-/// that bit of the vector index, which becomes the highest bit of the lane index. After all steps the two indices are
-/// swapped.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void TransposeSquare([[maybe_unused]] D d, [[maybe_unused]] V* x) {
-#if HWY_TARGET != HWY_SCALAR
-  constexpr int kN = static_cast<int>(Lanes<hn::TFromD<D>>());
-#pragma GCC unroll 4
-  for (int bit = 1; bit < kN; bit *= 2) {
-#pragma GCC unroll 16
-    for (int i = 0; i < kN; ++i) {
-      if ((i & bit) != 0) continue;
-      const V low = x[i], high = x[i | bit];
-      x[i] = hn::ConcatEven(d, high, low);
-      x[i | bit] = hn::ConcatOdd(d, high, low);
-    }
-  }
-#endif
+HWY_NOINLINE bool pack_head_rows(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor, T* to,
+                                 std::int64_t ld) {
+  return from.origin == nullptr ? pack_head_rows_from<false>(from, rows, cols, factor, to, ld)
+                                : pack_head_rows_from<true>(from, rows, cols, factor, to, ld);
 }
 
 template <bool kOrigin, class T>
-HWY_INLINE void PackTransposedFrom(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
+HWY_INLINE void pack_head_transposed_from(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
   const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr std::int64_t kN = Lanes<T>();
+  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr int kPiece = kLanesPer128<T>, kPieces = static_cast<int>(kN) / kPiece;
+  hn::Vec<decltype(d)> x[kPieces][kPiece];
+  HWY_ALIGN T edge[kN * kN];
   for (std::int64_t r = 0; r < rows; r += kN) {
     for (std::int64_t c = 0; c < cols; c += kN) {
       T* const out = to + c * kKeyBlock + r;
-      V x[kN];
-      if (from.pick == nullptr && r + kN <= rows && c + kN <= cols) {
-        const T* const in = from.rows + r * from.stride + c;
-        V origin = hn::Zero(d);
-        if constexpr (kOrigin) origin = hn::LoadU(d, from.origin + c);
-#pragma GCC unroll 16
-        for (std::int64_t i = 0; i < kN; ++i) {
-          x[i] = hn::LoadU(d, in + i * from.stride);
-          if constexpr (kOrigin) x[i] = hn::Sub(x[i], origin);
+      if (r + kN <= rows && c + kN <= cols) {
+        load_columns<kPieces>(
+            d, [&](std::int64_t i) HWY_ATTR { return from.row(r + i) + c; }, x);
+        MAKI_UNROLL for (int i = 0; i < kN; ++i) {
+          auto column = x[i / kPiece][i % kPiece];
+          if constexpr (kOrigin) column = hn::Sub(column, hn::Set(d, from.origin[c + i]));
+          hn::StoreU(column, d, out + i * kKeyBlock);
         }
-        TransposeSquare(d, x);
-#pragma GCC unroll 16
-        for (std::int64_t i = 0; i < kN; ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
         continue;
       }
       for (std::int64_t i = 0; i < kN; ++i) {
-        x[i] = hn::Zero(d);
-        if (r + i < rows) x[i] = LoadPart<kOrigin>(d, from, from.row(r + i), c, cols);
+        const auto row = r + i < rows ? load_minus_origin<kOrigin>(d, from, from.row(r + i), c, cols) : hn::Zero(d);
+        hn::Store(row, d, edge + i * kN);
       }
-      TransposeSquare(d, x);
-      for (std::int64_t i = 0; i < std::min(kN, cols - c); ++i) hn::StoreU(x[i], d, out + i * kKeyBlock);
+      load_columns<kPieces>(
+          d, [&](std::int64_t i) HWY_ATTR { return edge + i * kN; }, x);
+      MAKI_UNROLL for (int i = 0; i < kN; ++i) {
+        if (c + i < cols) hn::StoreU(x[i / kPiece][i % kPiece], d, out + i * kKeyBlock);
+      }
     }
   }
 }
 
 /// to [cols, kKeyBlock] = (from [rows, cols] − origin)ᵀ, with zeros from `rows` up to the next whole vector.
 template <class T>
-HWY_NOINLINE void PackTransposed(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
-  if (from.origin == nullptr) return PackTransposedFrom<false>(from, rows, cols, to);
-  PackTransposedFrom<true>(from, rows, cols, to);
+HWY_NOINLINE void pack_head_transposed(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
+  if (from.origin == nullptr) return pack_head_transposed_from<false>(from, rows, cols, to);
+  pack_head_transposed_from<true>(from, rows, cols, to);
 }
 
 /// to [cols] (+)= factor · from [cols].
 template <bool kAdd, class T>
-HWY_INLINE void DeliverRow(const T* from, std::int64_t cols, T factor, T* to) {
+HWY_INLINE void deliver_row(const T* from, std::int64_t cols, T factor, T* to) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = Lanes<T>();
+  constexpr std::int64_t kN = max_lanes<T>();
   const auto times = hn::Set(d, factor);
   std::int64_t c = 0;
   for (; c + kN <= cols; c += kN) {
@@ -205,16 +168,16 @@ HWY_INLINE void DeliverRow(const T* from, std::int64_t cols, T factor, T* to) {
 /// to [rows, cols] (+)= factor · from, whose rows are ld apart. If `keys` has a mask, `from` holds the picked rows
 /// only, and the gradient of the others is 0.
 template <class T>
-HWY_NOINLINE void Deliver(const T* from, std::int64_t ld, const KeyBlock* keys, std::int64_t rows, std::int64_t cols,
-                          T factor, bool add, T* to, std::int64_t stride) {
+HWY_NOINLINE void deliver_rows(const T* from, std::int64_t ld, const KeyBlock* keys, std::int64_t rows,
+                               std::int64_t cols, T factor, bool add, T* to, std::int64_t stride) {
   for (std::int64_t r = 0, next = 0; r < rows; ++r) {
     T* const row = to + r * stride;
     if (keys != nullptr && keys->pick != nullptr && (next == keys->count || keys->pick[next] != r)) {
       if (!add) std::fill(row, row + cols, T{0});
     } else if (add) {
-      DeliverRow<true>(from + next++ * ld, cols, factor, row);
+      deliver_row<true>(from + next++ * ld, cols, factor, row);
     } else {
-      DeliverRow<false>(from + next++ * ld, cols, factor, row);
+      deliver_row<false>(from + next++ * ld, cols, factor, row);
     }
   }
 }

@@ -1,5 +1,5 @@
 // The backward pass of attention for one tile of queries and one packed block of keys, for one SIMD target. The
-// formulas are in attention_backward.cpp.
+// formulas are in attention/backward.cpp.
 #if defined(MAKI_KERNELS_ATTENTION_PAIR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ATTENTION_PAIR_INL_H_
 #undef MAKI_KERNELS_ATTENTION_PAIR_INL_H_
@@ -30,8 +30,8 @@ struct Pair {
   const Origins<T>* k_origins;
   const Origins<T>* v_origins;
 
-  PackSource<T> early_k(std::int64_t row) const { return with_origin(plain_k, k_origins->OfRow(first_row + row)); }
-  PackSource<T> early_v(std::int64_t row) const { return with_origin(plain_v, v_origins->OfRow(first_row + row)); }
+  PackSource<T> early_k(std::int64_t row) const { return with_origin(plain_k, k_origins->of_row(first_row + row)); }
+  PackSource<T> early_v(std::int64_t row) const { return with_origin(plain_v, v_origins->of_row(first_row + row)); }
 
  private:
   static PackSource<T> with_origin(PackSource<T> from, const T* origin) {
@@ -44,9 +44,9 @@ struct Pair {
 /// `width`. Where one key has all the weight (p = 1), ds would be 0 but for the rounding of dp − r, which a large key
 /// would multiply in dq and a large query in dk. It is therefore set to 0, by a product with 0, so that NaN stays NaN.
 template <class T>
-HWY_INLINE void RowGradient(T* s, T* ds, const T* keep, std::int64_t visible, std::int64_t width, T lse, T row_sum) {
+HWY_INLINE void row_gradient(T* s, T* ds, const T* keep, std::int64_t visible, std::int64_t width, T lse, T row_sum) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = Lanes<T>();
+  constexpr std::int64_t kN = max_lanes<T>();
   const auto shift = hn::Set(d, lse), sum = hn::Set(d, row_sum);
   for (std::int64_t j = 0; j < width; j += kN) {
     const auto seen = hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(visible - j, 0, kN)));
@@ -62,65 +62,67 @@ HWY_INLINE void RowGradient(T* s, T* ds, const T* keep, std::int64_t visible, st
   }
 }
 
-/// Computes p and ds of kTileRows rows, from `row` of the tile on, and adds ds k to dq.
+/// Computes p and ds of kAttentionTileRows rows, from `row` of the tile on, and adds ds k to dq.
 template <class T>
-HWY_NOINLINE void PairRows(const AttentionBackwardHead<T>& head, const Pair<T>& s, std::int64_t row,
-                           const KeyBlock& keys, const std::int64_t* visible) {
-  constexpr std::int64_t kN = Lanes<T>(), kStep = std::max<std::int64_t>(kN, kTileRows);
-  // p and ds are written for whole register tiles of keys, because PairKeys() reads them in such tiles.
-  const std::int64_t d = padded(head.head_size), most = visible[kTileRows - 1];
+HWY_NOINLINE void pair_rows(const AttentionBackwardHead<T>& head, const Pair<T>& s, std::int64_t row,
+                            const KeyBlock& keys, const std::int64_t* visible) {
+  constexpr std::int64_t kN = max_lanes<T>(), kStep = std::max<std::int64_t>(kN, kAttentionTileRows);
+  // p and ds are written for whole register tiles of keys, because pair_keys() reads them in such tiles.
+  const std::int64_t d = padded(head.head_size), most = visible[kAttentionTileRows - 1];
   const std::int64_t width = (most + kStep - 1) / kStep * kStep;
   const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
   T* const p = s.p + row * kKeyBlock;
   T* const ds = s.ds + row * kKeyBlock;
-  if (row + kTileRows > s.early && s.early < s.rows) {
-    Product<kTileRows, false, Store::set>(width, head.head_size, s.q + row * d, d, s.kt, kKeyBlock, p, kKeyBlock);
-    Product<kTileRows, false, Store::set>(width, head.head_size, s.dy + row * d, d, s.vt, kKeyBlock, ds, kKeyBlock);
+  if (row + kAttentionTileRows > s.early && s.early < s.rows) {
+    product<kAttentionTileRows, false, Store::set>(width, head.head_size, s.q + row * d, d, s.kt, kKeyBlock, p,
+                                                   kKeyBlock);
+    product<kAttentionTileRows, false, Store::set>(width, head.head_size, s.dy + row * d, d, s.vt, kKeyBlock, ds,
+                                                   kKeyBlock);
   }
-  const std::int64_t rows = std::min<std::int64_t>(kTileRows, s.rows - row);
+  const std::int64_t rows = std::min<std::int64_t>(kAttentionTileRows, s.rows - row);
   const std::int64_t early = std::clamp<std::int64_t>(s.early - row, 0, rows);
   for (std::int64_t r = 0; r < early; ++r) {
-    DotsLessOrigin(s.q + (row + r) * d, s.early_k(row + r), visible[r], head.head_size, p + r * kKeyBlock);
-    DotsLessOrigin(s.dy + (row + r) * d, s.early_v(row + r), visible[r], head.head_size, ds + r * kKeyBlock);
+    dots_minus_origin(s.q + (row + r) * d, s.early_k(row + r), visible[r], head.head_size, p + r * kKeyBlock);
+    dots_minus_origin(s.dy + (row + r) * d, s.early_v(row + r), visible[r], head.head_size, ds + r * kKeyBlock);
   }
   for (std::int64_t r = 0; r < rows; ++r) {
     const T* keep = nullptr;
     if (head.dropout.stream != nullptr) {
       const auto number = head.first_weight + static_cast<std::uint64_t>((s.first_row + row + r) * head.keys);
-      DropoutRow(head.dropout, number, keys, visible[r], s.keep);
+      dropout_row(head.dropout, number, keys, visible[r], s.keep);
       keep = s.keep;
     }
-    RowGradient(p + r * kKeyBlock, ds + r * kKeyBlock, keep, visible[r], width, s.lse[row + r], s.row_sum[row + r]);
+    row_gradient(p + r * kKeyBlock, ds + r * kKeyBlock, keep, visible[r], width, s.lse[row + r], s.row_sum[row + r]);
   }
   if (head.dq == nullptr) return;
   T* const dq = s.dq + row * d;
   if (early == 0 && (s.k_finite || visible[0] == most)) {
-    Product<kTileRows, false, Store::add>(columns, most, ds, kKeyBlock, s.k, d, dq, d);
+    product<kAttentionTileRows, false, Store::add>(columns, most, ds, kKeyBlock, s.k, d, dq, d);
     return;
   }
   for (std::int64_t r = 0; r < early; ++r) {
-    AddLessOrigin(ds + r * kKeyBlock, s.early_k(row + r), visible[r], head.head_size, dq + r * d);
+    add_minus_origin(ds + r * kKeyBlock, s.early_k(row + r), visible[r], head.head_size, dq + r * d);
   }
   // Row by row: some of these rows are early, or only some of them see a key that is not finite.
   for (std::int64_t r = early; r < rows; ++r) {
-    Product<1, false, Store::add>(columns, visible[r], ds + r * kKeyBlock, kKeyBlock, s.k, d, dq + r * d, d);
+    product<1, false, Store::add>(columns, visible[r], ds + r * kKeyBlock, kKeyBlock, s.k, d, dq + r * d, d);
   }
 }
 
 /// to [keys, d] += weightsᵀ · from, summed over the rows of the tile. from_row [keys] is the first row that sees each
 /// key; the rows before it are skipped.
 template <class T>
-HWY_NOINLINE void PairKeys(const T* weights, const T* from, std::int64_t rows, std::int64_t keys, std::int64_t columns,
-                           std::int64_t d, const std::int64_t* from_row, bool finite, T* to) {
-  for (std::int64_t j = 0; j < keys; j += kTileRows) {
-    const std::int64_t last = std::min(j + kTileRows, keys) - 1, start = from_row[j];
+HWY_NOINLINE void pair_keys(const T* weights, const T* from, std::int64_t rows, std::int64_t keys, std::int64_t columns,
+                            std::int64_t d, const std::int64_t* from_row, bool finite, T* to) {
+  for (std::int64_t j = 0; j < keys; j += kAttentionTileRows) {
+    const std::int64_t last = std::min(j + kAttentionTileRows, keys) - 1, start = from_row[j];
     if (finite || from_row[last] == start) {
-      Product<kTileRows, true, Store::add>(columns, rows - start, weights + start * kKeyBlock + j, kKeyBlock,
-                                           from + start * d, d, to + j * d, d);
+      product<kAttentionTileRows, true, Store::add>(columns, rows - start, weights + start * kKeyBlock + j, kKeyBlock,
+                                                    from + start * d, d, to + j * d, d);
       continue;
     }
     for (std::int64_t i = j; i <= last; ++i) {  // key by key: a row that is not finite may see only some of them
-      Product<1, true, Store::add>(columns, rows - from_row[i], weights + from_row[i] * kKeyBlock + i, kKeyBlock,
+      product<1, true, Store::add>(columns, rows - from_row[i], weights + from_row[i] * kKeyBlock + i, kKeyBlock,
                                    from + from_row[i] * d, d, to + i * d, d);
     }
   }
@@ -128,22 +130,22 @@ HWY_NOINLINE void PairKeys(const T* weights, const T* from, std::int64_t rows, s
 
 /// Adds what one pair contributes to dq of its tile and to dk and dv of its block.
 template <class T>
-HWY_INLINE void RunPair(const AttentionBackwardHead<T>& head, const Pair<T>& s, const KeyBlock& keys) {
-  constexpr std::int64_t kN = Lanes<T>();
+HWY_INLINE void run_pair(const AttentionBackwardHead<T>& head, const Pair<T>& s, const KeyBlock& keys) {
+  constexpr std::int64_t kN = max_lanes<T>();
   const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
   std::int64_t from_row[kKeyBlock], seen = 0;  // from_row[j]: the first row of the tile that sees key j
-  for (std::int64_t row = 0; row < s.rows; row += kTileRows) {
-    std::int64_t visible[kTileRows];
-    for (std::int64_t r = 0; r < kTileRows; ++r) {  // rows beyond the last one see what it sees
+  for (std::int64_t row = 0; row < s.rows; row += kAttentionTileRows) {
+    std::int64_t visible[kAttentionTileRows];
+    for (std::int64_t r = 0; r < kAttentionTileRows; ++r) {  // rows beyond the last one see what it sees
       const std::int64_t t = std::min(row + r, s.rows - 1);
       visible[r] = keys.visible(head.last_key + (s.first_row + t) * head.last_key_step);
       while (seen < visible[r]) from_row[seen++] = t;
     }
-    if (visible[kTileRows - 1] > 0) PairRows(head, s, row, keys, visible);
+    if (visible[kAttentionTileRows - 1] > 0) pair_rows(head, s, row, keys, visible);
   }
   if (head.dk == nullptr) return;
-  PairKeys(s.p, s.dy, s.rows, seen, columns, padded(head.head_size), from_row, s.dy_finite, s.dv);
-  PairKeys(s.ds, s.q, s.rows, seen, columns, padded(head.head_size), from_row, s.q_finite, s.dk);
+  pair_keys(s.p, s.dy, s.rows, seen, columns, padded(head.head_size), from_row, s.dy_finite, s.dv);
+  pair_keys(s.ds, s.q, s.rows, seen, columns, padded(head.head_size), from_row, s.q_finite, s.dk);
 }
 
 }  // namespace maki::kernels::HWY_NAMESPACE

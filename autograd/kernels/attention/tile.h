@@ -110,12 +110,12 @@ enum class BackwardPhase : std::uint8_t { start, sweep, finish, all };
 /// The scratch of one head in backward: packed copies of its rows, and its gradients while they are being summed.
 /// d = padded(head_size); t and s are queries and keys rounded up to multiples of kKeyBlock.
 template <class T>
-struct AttentionPanel {
+struct AttentionHeadScratch {
   T *q, *dy, *dq, *row_sum;            // [t, d] three times; [t]
   T *k, *dk, *dv, *kt, *vt;            // [s, d] three times; kᵀ and vᵀ of each block, [s / kKeyBlock, d, kKeyBlock]
   T *q_finite, *dy_finite, *k_finite;  // 1 if the tile of queries or block of keys is finite, else 0
 
-  AttentionPanel(T* at, std::int64_t queries, std::int64_t keys, std::int64_t head_size)
+  AttentionHeadScratch(T* at, std::int64_t queries, std::int64_t keys, std::int64_t head_size)
       : q(at),
         dy(q + rows(queries) * padded(head_size)),
         dq(dy + rows(queries) * padded(head_size)),

@@ -12,7 +12,7 @@ namespace maki::kernels::amx {
 
 #if defined(__x86_64__)
 
-Tiles::Tiles() {
+TileConfig::TileConfig() {
   struct alignas(64) Palette {
     std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
     std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -22,12 +22,12 @@ Tiles::Tiles() {
   static constexpr Palette kPalette;
   asm volatile("ldtilecfg %0" : : "m"(kPalette));
 }
-Tiles::~Tiles() { asm volatile("tilerelease"); }
+TileConfig::~TileConfig() { asm volatile("tilerelease"); }
 
 #else
 
-Tiles::Tiles() = default;
-Tiles::~Tiles() = default;
+TileConfig::TileConfig() = default;
+TileConfig::~TileConfig() = default;
 
 #endif
 
@@ -37,7 +37,7 @@ bool pretended = false;
 
 }  // namespace
 
-void pretend_available(bool available) { pretended = available; }
+void force_available_for_tests(bool available) { pretended = available; }
 
 bool available() {
 #if defined(__x86_64__) && defined(__linux__)

@@ -13,16 +13,16 @@ bool available();
 
 /// Makes available() return true on a CPU without AMX. Only for tests that emulate the instructions
 /// (tests/kernels/amx_emulator.h); otherwise the first product ends the process with SIGILL.
-void pretend_available(bool available);
+void force_available_for_tests(bool available);
 
 /// Configures the calling thread's eight tile registers as 16 rows of 64 bytes each for as long as it lives. This takes
 /// 160 ns, so do it once per parallel region.
-class Tiles {
+class TileConfig {
  public:
-  Tiles();
-  ~Tiles();
-  Tiles(const Tiles&) = delete;
-  Tiles& operator=(const Tiles&) = delete;
+  TileConfig();
+  ~TileConfig();
+  TileConfig(const TileConfig&) = delete;
+  TileConfig& operator=(const TileConfig&) = delete;
 };
 
 #if defined(__x86_64__)

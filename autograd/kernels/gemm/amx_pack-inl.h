@@ -32,14 +32,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 using AmxFloats = hn::FixedTag<float, 16>;
 using AmxVec = hn::Vec<AmxFloats>;
 
-inline constexpr std::int64_t kAmxSide = 16;            // rows of a tile; also its columns, if they are float32
-inline constexpr std::int64_t kAmxGroup = 32;           // steps of K in a tile of bfloat16
-inline constexpr std::int64_t kAmxTile = 512;           // bfloat16 numbers in a tile
-inline constexpr std::int64_t kAmxWide = 2 * kAmxSide;  // rows of a panel of A, columns of a panel of B
-inline constexpr std::int64_t kAmxDepth = 128;          // steps whose small products are added before their large ones
+inline constexpr std::int64_t kAmxTileRows = 16;   // rows of a tile; also its columns, if they are float32
+inline constexpr std::int64_t kAmxTileDepth = 32;  // steps of K in a tile of bfloat16
+inline constexpr std::int64_t kAmxTile = 512;      // bfloat16 numbers in a tile
+inline constexpr std::int64_t kAmxPanelWidth = 2 * kAmxTileRows;  // rows of a panel of A, columns of a panel of B
+inline constexpr std::int64_t kAmxPassDepth = 128;  // steps whose small products are added before their large ones
 
-/// A panel is a sequence of groups of kAmxGroup steps. A group holds 32 rows of A, or 32 columns of B, as two tiles,
-/// each in three pieces: high, middle, low. The offsets are in bfloat16 numbers.
+/// A panel is a sequence of groups of kAmxTileDepth steps. A group holds 32 rows of A, or 32 columns of B, as two
+/// tiles, each in three pieces: high, middle, low. The offsets are in bfloat16 numbers.
 inline constexpr std::int64_t kAmxHigh = 0, kAmxMiddle = kAmxTile, kAmxLow = 2 * kAmxTile;
 inline constexpr std::int64_t kAmxPieces = 3 * kAmxTile, kAmxPanelGroup = 2 * kAmxPieces;
 
@@ -81,14 +81,14 @@ HWY_INLINE void amx_store_pairs(const AmxSplit& even, const AmxSplit& odd, std::
 /// Elements of a row from `begin` on as a vector; zeros from `end` on.
 HWY_INLINE AmxVec amx_load(const float* row, std::int64_t begin, std::int64_t end) {
   const AmxFloats d;
-  if (end - begin >= kAmxSide) return hn::LoadU(d, row + begin);
-  return end > begin ? LoadPartial(d, row + begin, static_cast<std::size_t>(end - begin)) : hn::Zero(d);
+  if (end - begin >= kAmxTileRows) return hn::LoadU(d, row + begin);
+  return end > begin ? LoadPartial(d, row + begin, end - begin) : hn::Zero(d);
 }
 
 /// Copies a partial block [rows, columns] into `buffer` [kRows, kColumns], padded with zeros; returns the buffer.
 template <std::int64_t kRows, std::int64_t kColumns>
-const float* amx_whole(std::int64_t rows, std::int64_t columns, const float* block, std::int64_t stride,
-                       float (&buffer)[kRows * kColumns]) {
+const float* amx_pad_block(std::int64_t rows, std::int64_t columns, const float* block, std::int64_t stride,
+                           float (&buffer)[kRows * kColumns]) {
   std::fill_n(buffer, kRows * kColumns, 0.0F);
   for (std::int64_t r = 0; r < rows; ++r) std::copy_n(block + r * stride, columns, buffer + r * kColumns);
   return buffer;
@@ -98,9 +98,9 @@ const float* amx_whole(std::int64_t rows, std::int64_t columns, const float* blo
 inline void amx_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, std::uint16_t* panel) {
   for (std::int64_t i = 0; i < m; ++i) {
     const float* const row = a + i * lda;
-    std::uint16_t* to = panel + i / kAmxSide * kAmxPieces + i % kAmxSide * kAmxGroup;
-    for (std::int64_t p = 0; p < k; p += kAmxGroup, to += kAmxPanelGroup) {
-      amx_store_row(AmxSplit(amx_load(row, p, k)), AmxSplit(amx_load(row, p + kAmxSide, k)), to);
+    std::uint16_t* to = panel + i / kAmxTileRows * kAmxPieces + i % kAmxTileRows * kAmxTileDepth;
+    for (std::int64_t p = 0; p < k; p += kAmxTileDepth, to += kAmxPanelGroup) {
+      amx_store_row(AmxSplit(amx_load(row, p, k)), AmxSplit(amx_load(row, p + kAmxTileRows, k)), to);
     }
   }
 }
@@ -109,25 +109,25 @@ inline void amx_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::i
 inline void amx_pack_rows_transposed(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda,
                                      std::uint16_t* panel) {
   const AmxFloats d;
-  HWY_ALIGN float buffer[kAmxGroup * kAmxSide];
-  for (std::int64_t p = 0; p < k; p += kAmxGroup, panel += kAmxPanelGroup) {
-    for (std::int64_t i = 0; i < m; i += kAmxSide) {
+  HWY_ALIGN float buffer[kAmxTileDepth * kAmxTileRows];
+  for (std::int64_t p = 0; p < k; p += kAmxTileDepth, panel += kAmxPanelGroup) {
+    for (std::int64_t i = 0; i < m; i += kAmxTileRows) {
       const float* block = a + p * lda + i;
       std::int64_t stride = lda;
-      const std::int64_t depth = std::min(kAmxGroup, k - p), rows = std::min(kAmxSide, m - i);
-      if (depth < kAmxGroup || rows < kAmxSide) {
-        block = amx_whole<kAmxGroup, kAmxSide>(depth, rows, block, stride, buffer);
-        stride = kAmxSide;
+      const std::int64_t depth = std::min(kAmxTileDepth, k - p), rows = std::min(kAmxTileRows, m - i);
+      if (depth < kAmxTileDepth || rows < kAmxTileRows) {
+        block = amx_pad_block<kAmxTileDepth, kAmxTileRows>(depth, rows, block, stride, buffer);
+        stride = kAmxTileRows;
       }
-      std::uint16_t* const tile = panel + i / kAmxSide * kAmxPieces;
-      for (std::int64_t c = 0; c < kAmxSide; c += 8) {
+      std::uint16_t* const tile = panel + i / kAmxTileRows * kAmxPieces;
+      for (std::int64_t c = 0; c < kAmxTileRows; c += 8) {
         AmxVec first[2][4], second[2][4];
         load_columns<2>(
             d, [&](std::int64_t lane) HWY_ATTR { return block + lane * stride + c; }, first);
         load_columns<2>(
-            d, [&](std::int64_t lane) HWY_ATTR { return block + (kAmxSide + lane) * stride + c; }, second);
+            d, [&](std::int64_t lane) HWY_ATTR { return block + (kAmxTileRows + lane) * stride + c; }, second);
         MAKI_UNROLL for (int q = 0; q < 8; ++q) {
-          amx_store_row(AmxSplit(first[q / 4][q % 4]), AmxSplit(second[q / 4][q % 4]), tile + (c + q) * kAmxGroup);
+          amx_store_row(AmxSplit(first[q / 4][q % 4]), AmxSplit(second[q / 4][q % 4]), tile + (c + q) * kAmxTileDepth);
         }
       }
     }
@@ -142,21 +142,22 @@ inline void amx_pack_a(std::int64_t m, std::int64_t k, const float* a, std::int6
 
 /// The tile of the first group that holds column j.
 HWY_INLINE std::uint16_t* amx_columns(std::uint16_t* panels, std::int64_t panel_stride, std::int64_t j) {
-  return panels + j / kAmxWide * panel_stride + j % kAmxWide / kAmxSide * kAmxPieces;
+  return panels + j / kAmxPanelWidth * panel_stride + j % kAmxPanelWidth / kAmxTileRows * kAmxPieces;
 }
 
 /// Packs a row-major B: two rows of B become one row of every tile. Prefetches 16 rows ahead, which saves 3 % of a
 /// training step of gpt2, whose weights come from memory.
 inline void amx_pack_columns(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, std::uint16_t* panels,
                              std::int64_t panel_stride) {
-  for (std::int64_t p = 0; p < (k + kAmxGroup - 1) / kAmxGroup * kAmxGroup; p += 2) {
+  for (std::int64_t p = 0; p < (k + kAmxTileDepth - 1) / kAmxTileDepth * kAmxTileDepth; p += 2) {
     const float* const even = b + p * ldb;
-    for (std::int64_t j = 0; j < n; j += kAmxSide) {
+    for (std::int64_t j = 0; j < n; j += kAmxTileRows) {
       hwy::Prefetch(even + 16 * ldb + j);
       hwy::Prefetch(even + 17 * ldb + j);
       const AmxVec x = amx_load(even, j, p < k ? n : 0), y = amx_load(even + ldb, j, p + 1 < k ? n : 0);
-      amx_store_pairs(AmxSplit(x), AmxSplit(y),
-                      amx_columns(panels, panel_stride, j) + p / kAmxGroup * kAmxPanelGroup + p % kAmxGroup * kAmxSide);
+      amx_store_pairs(
+          AmxSplit(x), AmxSplit(y),
+          amx_columns(panels, panel_stride, j) + p / kAmxTileDepth * kAmxPanelGroup + p % kAmxTileDepth * kAmxTileRows);
     }
   }
 }
@@ -166,25 +167,25 @@ inline void amx_pack_columns(std::int64_t k, std::int64_t n, const float* b, std
 inline void amx_pack_columns_transposed(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
                                         std::uint16_t* panels, std::int64_t panel_stride) {
   const AmxFloats d;
-  HWY_ALIGN float buffer[kAmxSide * kAmxGroup];
-  for (std::int64_t j = 0; j < n; j += kAmxSide) {
+  HWY_ALIGN float buffer[kAmxTileRows * kAmxTileDepth];
+  for (std::int64_t j = 0; j < n; j += kAmxTileRows) {
     std::uint16_t* to = amx_columns(panels, panel_stride, j);
-    for (std::int64_t p = 0; p < k; p += kAmxGroup, to += kAmxPanelGroup) {
+    for (std::int64_t p = 0; p < k; p += kAmxTileDepth, to += kAmxPanelGroup) {
       const float* block = b + j * ldb + p;
       std::int64_t stride = ldb;
-      const std::int64_t depth = std::min(kAmxGroup, k - p), columns = std::min(kAmxSide, n - j);
-      if (depth < kAmxGroup || columns < kAmxSide) {
-        block = amx_whole<kAmxSide, kAmxGroup>(columns, depth, block, stride, buffer);
-        stride = kAmxGroup;
+      const std::int64_t depth = std::min(kAmxTileDepth, k - p), columns = std::min(kAmxTileRows, n - j);
+      if (depth < kAmxTileDepth || columns < kAmxTileRows) {
+        block = amx_pad_block<kAmxTileRows, kAmxTileDepth>(columns, depth, block, stride, buffer);
+        stride = kAmxTileDepth;
       } else {
-        MAKI_UNROLL for (std::int64_t lane = 0; lane < kAmxSide; ++lane) hwy::Prefetch(block + lane * stride + 128);
+        MAKI_UNROLL for (std::int64_t lane = 0; lane < kAmxTileRows; ++lane) hwy::Prefetch(block + lane * stride + 128);
       }
-      for (std::int64_t q = 0; q < kAmxGroup; q += 8) {
+      for (std::int64_t q = 0; q < kAmxTileDepth; q += 8) {
         AmxVec x[2][4];
         load_columns<2>(
             d, [&](std::int64_t lane) HWY_ATTR { return block + lane * stride + q; }, x);
         MAKI_UNROLL for (int r = 0; r < 8; r += 2) {
-          amx_store_pairs(AmxSplit(x[r / 4][r % 4]), AmxSplit(x[r / 4][r % 4 + 1]), to + (q + r) * kAmxSide);
+          amx_store_pairs(AmxSplit(x[r / 4][r % 4]), AmxSplit(x[r / 4][r % 4 + 1]), to + (q + r) * kAmxTileRows);
         }
       }
     }

@@ -20,7 +20,8 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/amx.h"
 #include "autograd/kernels/gemm/amx_pack-inl.h"
-#include "autograd/kernels/gemm/block-inl.h"
+#include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/gemm/epilogue-inl.h"
 #include "autograd/kernels/simd/partial-inl.h"
 
 #if MAKI_HAVE_AMX
@@ -30,11 +31,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// One register tile of up to 2 × 2 AMX tiles: sum [16 kTall, 16 kWide] = (first in every row, or 0) + A B.
 struct AmxTileCall {
-  std::int64_t groups;         // length of the chain in groups of kAmxGroup steps
+  std::int64_t groups;         // length of the chain in groups of kAmxTileDepth steps
   const std::uint16_t *a, *b;  // packed panels
   float* sum;                  // where the sum is stored: C itself or a buffer
   std::ptrdiff_t stride;       // elements between rows of sum
-  const float* first;          // a row (the bias) that every row of the sum starts at; null: zeros
+  const float* start_row;      // a row (the bias) that every row of the sum starts at; null: zeros
   const float* c;              // the rows of C that will be written in the end, to prefetch them
   std::int64_t rows;
   std::ptrdiff_t ldc;
@@ -90,28 +91,28 @@ HWY_INLINE void amx_large(const std::uint16_t* a, const std::uint16_t* b) {
 template <int kWide>
 HWY_INLINE void amx_prefetch(std::int64_t rows, const float* end, std::ptrdiff_t ldc, const float*& row) {
   for (std::int64_t i = 0; i < rows && row != end; ++i, row += ldc) {
-    MAKI_UNROLL for (int t = 0; t < kWide; ++t) __builtin_prefetch(row + t * kAmxSide, 1);
-    __builtin_prefetch(row + kWide * kAmxSide - 1, 1);
+    MAKI_UNROLL for (int t = 0; t < kWide; ++t) __builtin_prefetch(row + t * kAmxTileRows, 1);
+    __builtin_prefetch(row + kWide * kAmxTileRows - 1, 1);
   }
 }
 
 /// Computes the tile of a call: kTall by kWide AMX tiles of 16 × 16 sums.
 template <int kTall, int kWide>
 HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
-  const std::ptrdiff_t stride = call.stride * std::ptrdiff_t{sizeof(float)}, half = kAmxSide * call.stride;
-  if (call.first != nullptr) {
-    amx::load<0>(call.first, 0);
-    if constexpr (kWide == 2) amx::load<1>(call.first + kAmxSide, 0);
-    if constexpr (kTall == 2) amx::load<2>(call.first, 0);
-    if constexpr (kTall == 2 && kWide == 2) amx::load<3>(call.first + kAmxSide, 0);
+  const std::ptrdiff_t stride = call.stride * std::ptrdiff_t{sizeof(float)}, half = kAmxTileRows * call.stride;
+  if (call.start_row != nullptr) {
+    amx::load<0>(call.start_row, 0);
+    if constexpr (kWide == 2) amx::load<1>(call.start_row + kAmxTileRows, 0);
+    if constexpr (kTall == 2) amx::load<2>(call.start_row, 0);
+    if constexpr (kTall == 2 && kWide == 2) amx::load<3>(call.start_row + kAmxTileRows, 0);
   } else {
     amx::zero<0>();
     if constexpr (kWide == 2) amx::zero<1>();
     if constexpr (kTall == 2) amx::zero<2>();
     if constexpr (kTall == 2 && kWide == 2) amx::zero<3>();
   }
-  constexpr std::int64_t kPass = kAmxDepth / kAmxGroup;
-  const std::int64_t rows_ahead = ceil_div(kTall * kAmxSide, std::clamp<std::int64_t>(call.groups, 1, 2 * kPass));
+  constexpr std::int64_t kPass = kAmxPassDepth / kAmxTileDepth;
+  const std::int64_t rows_ahead = ceil_div(kTall * kAmxTileRows, std::clamp<std::int64_t>(call.groups, 1, 2 * kPass));
   const float *ahead = call.c, *const ahead_end = ahead + call.rows * call.ldc;
   for (std::int64_t begin = 0; begin < call.groups; begin += kPass) {
     const std::int64_t end = std::min(call.groups, begin + kPass);
@@ -124,17 +125,17 @@ HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
     }
   }
   amx::store<0>(call.sum, stride);
-  if constexpr (kWide == 2) amx::store<1>(call.sum + kAmxSide, stride);
+  if constexpr (kWide == 2) amx::store<1>(call.sum + kAmxTileRows, stride);
   if constexpr (kTall == 2) amx::store<2>(call.sum + half, stride);
-  if constexpr (kTall == 2 && kWide == 2) amx::store<3>(call.sum + half + kAmxSide, stride);
+  if constexpr (kTall == 2 && kWide == 2) amx::store<3>(call.sum + half + kAmxTileRows, stride);
 }
 
 /// Computes a tile of up to 32 rows and 32 columns.
 inline void amx_tile_of(std::int64_t rows, std::int64_t columns, const AmxTileCall& call) {
-  if (rows > kAmxSide) {
-    columns > kAmxSide ? amx_tile<2, 2>(call) : amx_tile<2, 1>(call);
+  if (rows > kAmxTileRows) {
+    columns > kAmxTileRows ? amx_tile<2, 2>(call) : amx_tile<2, 1>(call);
   } else {
-    columns > kAmxSide ? amx_tile<1, 2>(call) : amx_tile<1, 1>(call);
+    columns > kAmxTileRows ? amx_tile<1, 2>(call) : amx_tile<1, 1>(call);
   }
 }
 
@@ -142,56 +143,56 @@ inline void amx_tile_of(std::int64_t rows, std::int64_t columns, const AmxTileCa
 inline HWY_NOINLINE void amx_buffered(std::int64_t rows, std::int64_t columns, bool accumulate, float* c,
                                       AmxTileCall call) {
   const AmxFloats d;
-  HWY_ALIGN float buffer[kAmxWide * kAmxWide];
-  HWY_ALIGN float first[kAmxWide] = {};
-  if (call.first != nullptr) {
-    std::copy_n(call.first, columns, first);
-    call.first = first;
+  HWY_ALIGN float buffer[kAmxPanelWidth * kAmxPanelWidth];
+  HWY_ALIGN float first[kAmxPanelWidth] = {};
+  if (call.start_row != nullptr) {
+    std::copy_n(call.start_row, columns, first);
+    call.start_row = first;
   }
   call.sum = buffer;
-  call.stride = kAmxWide;
+  call.stride = kAmxPanelWidth;
   amx_tile_of(rows, columns, call);
-  for (std::int64_t j = 0; j < columns; j += kAmxSide) {
-    const auto count = static_cast<std::size_t>(std::min(kAmxSide, columns - j));
+  for (std::int64_t j = 0; j < columns; j += kAmxTileRows) {
+    const std::int64_t count = std::min(kAmxTileRows, columns - j);
     for (std::int64_t i = 0; i < rows; ++i) {
       float* const to = c + i * call.ldc + j;
-      AmxVec sum = hn::Load(d, buffer + i * kAmxWide + j);
+      AmxVec sum = hn::Load(d, buffer + i * kAmxPanelWidth + j);
       if (accumulate) sum = hn::Add(LoadPartial(d, to, count), sum);
       StorePartial(sum, d, to, count);
     }
   }
 }
 
-/// C = A B for one block (see gemm_block.h), 32 rows at a time.
+/// C = A B for one block (see gemm/block.h), 32 rows at a time.
 inline void amx_block(const GemmBlock<float>& g) {
   AmxTileCall call{};
-  call.groups = ceil_div(g.k, kAmxGroup);
+  call.groups = ceil_div(g.k, kAmxTileDepth);
   call.ldc = g.ldc;
   auto* const own_a = reinterpret_cast<std::uint16_t*>(g.a_buffer);
   const auto* b = reinterpret_cast<const std::uint16_t*>(g.b);
   std::int64_t panel = 2 * g.ldb;
-  if (g.b_layout != GemmB::packed) {
+  if (g.b_layout != GemmLayoutB::packed) {
     auto* const own = reinterpret_cast<std::uint16_t*>(g.b_buffer);
     panel = call.groups * kAmxPanelGroup;
-    amx_pack_b(g.k, g.n, g.b, g.ldb, g.b_layout == GemmB::columns, own, panel);
+    amx_pack_b(g.k, g.n, g.b, g.ldb, g.b_layout == GemmLayoutB::column_major, own, panel);
     b = own;
   }
-  for (std::int64_t i = 0; i < g.m; i += kAmxWide) {
-    const std::int64_t rows = std::min(kAmxWide, g.m - i);
+  for (std::int64_t i = 0; i < g.m; i += kAmxPanelWidth) {
+    const std::int64_t rows = std::min(kAmxPanelWidth, g.m - i);
     call.rows = rows;
     if (g.a_packed) {
-      call.a = reinterpret_cast<const std::uint16_t*>(g.a) + i / kAmxWide * 2 * g.lda;
+      call.a = reinterpret_cast<const std::uint16_t*>(g.a) + i / kAmxPanelWidth * 2 * g.lda;
     } else {
       amx_pack_a(rows, g.k, g.a_transposed ? g.a + i : g.a + i * g.lda, g.lda, g.a_transposed, own_a);
       call.a = own_a;
     }
-    for (std::int64_t j = 0; j < g.n; j += kAmxWide) {
-      const std::int64_t columns = std::min(kAmxWide, g.n - j);
+    for (std::int64_t j = 0; j < g.n; j += kAmxPanelWidth) {
+      const std::int64_t columns = std::min(kAmxPanelWidth, g.n - j);
       float* const c = g.c + i * g.ldc + j;
-      call.b = b + j / kAmxWide * panel;
-      call.first = g.bias != nullptr ? g.bias + j : nullptr;
+      call.b = b + j / kAmxPanelWidth * panel;
+      call.start_row = g.bias != nullptr ? g.bias + j : nullptr;
       call.c = c;
-      if (g.accumulate || rows % kAmxSide != 0 || columns % kAmxSide != 0) {
+      if (g.accumulate || rows % kAmxTileRows != 0 || columns % kAmxTileRows != 0) {
         amx_buffered(rows, columns, g.accumulate, c, call);
       } else {
         call.sum = c;
@@ -199,7 +200,7 @@ inline void amx_block(const GemmBlock<float>& g) {
         amx_tile_of(rows, columns, call);
       }
     }
-    if (g.activation != Activation::none) activate_rows(g, i, i + rows);
+    if (g.activation != GemmActivation::none) activate_rows(g, i, i + rows);
   }
 }
 

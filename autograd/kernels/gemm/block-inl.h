@@ -10,19 +10,18 @@
 #include <cstdint>
 #include <hwy/highway.h>
 
-#include "autograd/kernels/simd/activation-inl.h"
 #include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/gemm/epilogue-inl.h"
 #include "autograd/kernels/gemm/pack-inl.h"
 #include "autograd/kernels/gemm/tile-inl.h"
-#include "autograd/kernels/simd/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Cuts m rows into tiles of nearly equal height, each of at most kTileRows rows.
+/// Cuts m rows into tiles of nearly equal height, each of at most kGemmTileRows rows.
 struct RowTiles {
-  explicit RowTiles(std::int64_t m) : count((m + kTileRows - 1) / kTileRows), rows(m) {}
+  explicit RowTiles(std::int64_t m) : count((m + kGemmTileRows - 1) / kGemmTileRows), rows(m) {}
   std::int64_t begin(std::int64_t t) const { return rows * t / count; }
   std::int64_t count, rows;
 };
@@ -33,8 +32,8 @@ template <class T>
 void prepare_panels(const GemmBlock<T>& g) {
   constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
   const std::int64_t rest = g.n % kPanel, whole = g.n - rest;
-  if (g.b_layout == GemmB::columns) pack_panels(g.k, g.n, g.b, g.ldb, true, g.b_buffer, g.k * kPanel);
-  if (g.b_layout == GemmB::rows && rest != 0) {
+  if (g.b_layout == GemmLayoutB::column_major) pack_panels(g.k, g.n, g.b, g.ldb, true, g.b_buffer, g.k * kPanel);
+  if (g.b_layout == GemmLayoutB::row_major && rest != 0) {
     pack_panels(g.k, rest, g.b + whole, g.ldb, false, g.b_buffer + whole * g.k, g.k * kPanel);
   }
 }
@@ -42,13 +41,13 @@ void prepare_panels(const GemmBlock<T>& g) {
 /// Sets where a row tile reads the panel of columns from j on. Of a row-major B, the first row tile reads the panel in
 /// place and packs it for the row tiles below.
 template <class T>
-HWY_INLINE void choose_b(const GemmBlock<T>& g, bool first, bool last, std::int64_t j, GemmTileCall<T>& call) {
+HWY_INLINE void set_b_source(const GemmBlock<T>& g, bool first, bool last, std::int64_t j, GemmTileCall<T>& call) {
   constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
   call.b_copy = nullptr;
   call.ldb = kPanel;
-  if (g.b_layout == GemmB::packed) {
+  if (g.b_layout == GemmLayoutB::packed) {
     call.b = g.b + j / kPanel * g.ldb;
-  } else if (g.b_layout == GemmB::rows && first && g.n - j >= kPanel) {
+  } else if (g.b_layout == GemmLayoutB::row_major && first && g.n - j >= kPanel) {
     call.b = g.b + j;
     call.ldb = g.ldb;
     call.b_copy = last ? nullptr : g.b_buffer + j * g.k;
@@ -60,7 +59,7 @@ HWY_INLINE void choose_b(const GemmBlock<T>& g, bool first, bool last, std::int6
 /// Sets where a tile reads its rows of A, from row i on. Of a transposed A, the first panel of columns reads the rows
 /// in place and packs them for the panels to the right.
 template <class T>
-HWY_INLINE void choose_a(const GemmBlock<T>& g, std::int64_t i, bool first, bool last, GemmTileCall<T>& call) {
+HWY_INLINE void set_a_source(const GemmBlock<T>& g, std::int64_t i, bool first, bool last, GemmTileCall<T>& call) {
   call.a = g.a_transposed ? g.a + i : g.a + i * g.lda;
   call.lda = g.lda;
   call.a_copy = g.a_transposed && !last ? g.a_buffer : nullptr;
@@ -71,50 +70,10 @@ HWY_INLINE void choose_a(const GemmBlock<T>& g, std::int64_t i, bool first, bool
   }
 }
 
-/// y = value(d, y) in place. If `kept` is not null, it receives the derivatives.
-template <class T, class F, class G>
-HWY_INLINE void activate_row(std::int64_t n, T* y, T* kept, F value, G value_and_derivative) {
-  const GemmVec<T> d;
-  using V = hn::Vec<GemmVec<T>>;
-  constexpr std::int64_t kLanes = hn::MaxLanes(d);
-  for (std::int64_t j = 0; j < n; j += kLanes) {
-    const auto count = static_cast<std::size_t>(std::min(kLanes, n - j));
-    const bool whole = count == hn::Lanes(d);
-    const V x = whole ? hn::LoadU(d, y + j) : LoadPartial(d, y + j, count);
-    V result;
-    if (kept == nullptr) {
-      result = value(d, x);
-    } else {
-      V derivative;
-      result = value_and_derivative(d, x, derivative);
-      whole ? hn::StoreU(derivative, d, kept + j) : StorePartial(derivative, d, kept + j, count);
-    }
-    whole ? hn::StoreU(result, d, y + j) : StorePartial(result, d, y + j, count);
-  }
-}
-
-/// Applies the activation to finished rows [begin, end) while they are in the level-1 cache.
-template <class T>
-HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) {
-    T* c = g.c + i * g.ldc;
-    T* kept = g.derivative != nullptr ? g.derivative + i * g.ldc : nullptr;
-    if (g.activation == Activation::gelu_erf) {
-      activate_row(
-          g.n, c, kept, [](auto d, auto x) HWY_ATTR { return Gelu(d, x); },
-          [](auto d, auto x, auto& derivative) HWY_ATTR { return GeluAndDerivative(d, x, derivative); });
-    } else {
-      activate_row(
-          g.n, c, kept, [](auto d, auto x) HWY_ATTR { return GeluTanh(d, x); },
-          [](auto d, auto x, auto& derivative) HWY_ATTR { return GeluTanhAndDerivative(d, x, derivative); });
-    }
-  }
-}
-
 /// C = A B for one block. Row tiles are the outer loop: the rows of A of one tile stay in the level-1 cache while the
 /// panels of B stream past them from the level-2 cache.
 template <class T>
-HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
+void gemm_block(const GemmBlock<T>& g) {
   constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kPanel = 2 * kLanes;
   const RowTiles tiles(g.m);
   prepare_panels(g);
@@ -127,8 +86,8 @@ HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
     for (std::int64_t j = 0; j < g.n; j += kPanel) {
       const std::int64_t columns = std::min(kPanel, g.n - j), vecs = columns <= kLanes ? 1 : 2;
       const GemmTileFunction<T> tile = gemm_tile_of<T>(rows, vecs, g.a_transposed);
-      choose_a(g, i, j == 0, columns == g.n, call);
-      choose_b(g, t == 0, tiles.count == 1, j, call);
+      set_a_source(g, i, j == 0, columns == g.n, call);
+      set_b_source(g, t == 0, tiles.count == 1, j, call);
       call.c = g.c + i * g.ldc + j;
       call.bias = g.bias != nullptr ? g.bias + j : nullptr;
       if (columns == vecs * kLanes) {
@@ -137,8 +96,32 @@ HWY_INLINE void gemm_block(const GemmBlock<T>& g) {
         gemm_edge(tile, rows, columns, call);
       }
     }
-    if (g.activation != Activation::none) activate_rows(g, i, i + rows);
+    if (g.activation != GemmActivation::none) activate_rows(g, i, i + rows);
   }
+}
+
+template <class T>
+void pack_block_b(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
+                  std::int64_t panel_stride) {
+  pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
+}
+
+/// The kernels of this target, but for that which streams B. With 14 rows, a tile's part of A is 28 KiB per chain of
+/// 512 float32 and stays in the level-1 cache.
+template <class T>
+GemmKernels<T> block_kernels() {
+  return {.tile = {.rows = kGemmTileRows,
+                   .columns = 2 * hn::MaxLanes(GemmVec<T>()),
+                   .group = 1,
+                   .group_rows = 1,
+                   .packed_rows = kPackedRows<T>,
+                   .is_amx = false,
+                   .min_tasks = 16,
+                   .max_thin_rows = kMaxThinRows},
+          .multiply = &gemm_block<T>,
+          .pack_b = &pack_block_b<T>,
+          .pack_a = nullptr,
+          .stream = nullptr};
 }
 
 }  // namespace maki::kernels::HWY_NAMESPACE

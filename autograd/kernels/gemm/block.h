@@ -1,6 +1,6 @@
-// The interface between the two halves of GEMM. The SIMD half (gemm_block.cpp, compiled once per target) multiplies and
-// packs one block on one thread; the portable half (gemm.cpp) cuts the product into blocks and distributes them over
-// the threads.
+// The interface between the two halves of GEMM. The SIMD half, compiled once per target, multiplies and packs one block
+// on one thread (vector_f32.cpp, vector_f64.cpp and amx_block.cpp); the portable half (product.h) cuts the product into
+// blocks and distributes them over the threads.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace maki::kernels {
 
 /// The layout of B: packed in panels of tile.columns columns, ldb elements apart; or in place, with element (p, j) at
-/// b[p * ldb + j] (rows) or b[j * ldb + p] (columns).
-enum class GemmB : std::uint8_t { packed, rows, columns };
+/// b[p * ldb + j] (row_major) or b[j * ldb + p] (column_major).
+enum class GemmLayoutB : std::uint8_t { packed, row_major, column_major };
 
 /// One block of a product, computed by one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+
 /// bias)). It is one reduction chain of every element, so k <= kGemmChain. Element (i, p) of A is a[i * lda + p], or
@@ -24,55 +24,59 @@ struct GemmBlock {
   bool a_transposed, a_packed;
   const T* b;
   std::int64_t ldb;
-  GemmB b_layout;
+  GemmLayoutB b_layout;
   T* c;
   std::int64_t ldc;
   bool accumulate;
   const T* bias;  // [n] or null; added at the end, except with tile.is_amx, where the chain starts at it
-  Activation activation;
+  GemmActivation activation;
   T* derivative;  // [m, n], rows ldc apart, or null
-  T* a_buffer;    // scratch for packing A if it is not packed: tile.a_buffer(k, a_transposed) elements, aligned
+  T* a_buffer;    // scratch for packing A if it is not packed: tile.a_buffer_size(k, a_transposed) elements, aligned
   T* b_buffer;    // scratch for packing B if it is not packed: all its panels, aligned
-  bool tiles;     // as in Gemm
 };
 
-/// The register tile with which the target in use multiplies, and the layout of the panels that feed it.
+/// The register tile of a target, and the layout of the panels that feed it.
 struct GemmTile {
   std::int64_t rows, columns;      // of the tile; a panel of B is `columns` wide
   std::int64_t group, group_rows;  // in a panel, `group` steps of K take the space of group_rows rows of T
   std::int64_t packed_rows;        // width of a panel of A
   bool is_amx;                     // a row-major A must be packed as well, and the first chain starts at the bias
-  std::int64_t tasks;              // fewest tasks that a product is cut into, if its size allows
-  std::int64_t thin_rows;          // with a row-major A of at most this many rows, a transposed B is not packed
+  std::int64_t min_tasks;          // fewest tasks that a product is cut into, if its size allows
+  std::int64_t max_thin_rows;      // with a row-major A of at most this many rows, a transposed B is not packed
 
-  /// The depth of a packed panel in rows of T: a panel of B takes columns * packed(k) elements.
-  std::int64_t packed(std::int64_t k) const { return (k + group - 1) / group * group_rows; }
+  /// The depth of a packed panel in rows of T: a panel of B takes columns * packed_depth(k) elements.
+  std::int64_t packed_depth(std::int64_t k) const { return (k + group - 1) / group * group_rows; }
   /// Elements of T that packing one tile of A takes; 0 if A is read in place.
-  std::int64_t a_buffer(std::int64_t k, bool transposed) const {
-    return transposed || is_amx ? packed_rows * packed(k) : 0;
+  std::int64_t a_buffer_size(std::int64_t k, bool transposed) const {
+    return transposed || is_amx ? packed_rows * packed_depth(k) : 0;
   }
 };
-/// The register tile for products of T with this flag `tiles`.
-template <class T>
-GemmTile gemm_tile(bool tiles);
 
-/// Computes one block on the calling thread.
+/// What one target has for products of T, on its vector units or on AMX. Every function works on the calling thread.
 template <class T>
-void gemm_multiply(const GemmBlock<T>& block);
+struct GemmKernels {
+  GemmTile tile;
+  /// Computes one block.
+  void (*multiply)(const GemmBlock<T>& block);
+  /// Packs op(B) [k, n] into panels, panel_stride elements apart: element (p, j) is b[p * ldb + j], or b[j * ldb + p]
+  /// with b_transposed. The last panel is padded with zeros.
+  void (*pack_b)(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
+                 std::int64_t panel_stride);
+  /// Packs op(A) [m, k], m <= tile.rows, into one panel. Null unless tile.is_amx.
+  void (*pack_a)(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, bool a_transposed, T* panel);
+  /// Computes steps [begin, end) of a product that packs nothing (m <= tile.max_thin_rows). Each of the product's
+  /// ceil(n / (tile.columns / 2)) steps is one vector of columns of C. Null if tile.max_thin_rows is 0.
+  void (*stream)(const Gemm<T>& g, std::int64_t begin, std::int64_t end);
+};
 
-/// Computes steps [begin, end) of a product that packs nothing (m <= tile.thin_rows). Each of the product's
-/// ceil(n / (tile.columns / 2)) steps is one vector of columns of C.
+/// The kernels of the target in use, on its vector units.
 template <class T>
-void gemm_thin(const Gemm<T>& g, std::int64_t begin, std::int64_t end);
+GemmKernels<T> vector_kernels();
+/// Those on AMX. Requires uses_amx().
+GemmKernels<float> amx_kernels();
 
-/// Packs op(A) [m, k], m <= tile.rows, into one panel. Only for tile.is_amx.
+/// Those of them that stream B. Compiled apart from the others, because both take long.
 template <class T>
-void gemm_pack_a(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, bool a_transposed, T* panel);
-
-/// Packs op(B) [k, n] into panels, panel_stride elements apart: element (p, j) is b[p * ldb + j], or b[j * ldb + p]
-/// with b_transposed. The last panel is padded with zeros.
-template <class T>
-void gemm_pack_b(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
-                 std::int64_t panel_stride, bool tiles);
+decltype(GemmKernels<T>::stream) stream_kernel();
 
 }  // namespace maki::kernels

@@ -5,8 +5,8 @@
 // order, plus bias[j]. Its bits depend on nothing else: not on M, N, its position, the register tile, transposition,
 // packing, the batch or the number of threads. So a row multiplied alone (generation) gets the bits that it has in the
 // whole product. MulAdd is fused on AVX3 and AVX2 and a rounded product plus a sum on lower targets, so the promise
-// holds within one target. With `tiles`, on AMX, a chain of float32 is summed 128 steps at a time (gemm_amx-inl.h) and
-// the first chain starts at the bias; the promise is the same among products with `tiles`.
+// holds within one target. On AMX (see runs_on_amx()) a chain of float32 is summed 128 steps at a time (amx_tile-inl.h)
+// and the first chain starts at the bias; the promise is the same among products on AMX.
 //
 // Chains of a fixed length keep long sums accurate: the rounding error of one chain of random numbers grows as √K, that
 // of chains of length L as √(L + K/L). At K = 65,536 that is 4.5e-7 of the result instead of 4.6e-6.
@@ -23,20 +23,24 @@ namespace maki::kernels {
 /// without changing a bit.
 inline constexpr std::int64_t kGemmChain = 512;
 
+struct GemmSizes {
+  std::int64_t m = 0, n = 0, k = 0;
+};
+
 /// Whether a product of these three sizes, in any order, is faster on AMX tiles. This is estimated by counting work,
 /// not measured: packing an operand costs about as much as multiplying it by 20 columns, and partial tiles are padded
-/// to whole ones. Decide once for the whole product: its parts and the products of its backward take the same `tiles`.
-constexpr bool tiles_pay(std::int64_t m, std::int64_t n, std::int64_t k) {
-  const std::int64_t least = std::min({m, n, k}), most = std::max({m, n, k}), middle = m + n + k - least - most;
-  return least >= 32 && middle >= 64;
+/// to whole ones.
+constexpr bool amx_pays(const GemmSizes& s) {
+  const std::int64_t least = std::min({s.m, s.n, s.k}), most = std::max({s.m, s.n, s.k});
+  return least >= 32 && s.m + s.n + s.k - least - most >= 64;
 }
 
-enum class Activation : std::uint8_t { none, gelu_erf, gelu_tanh };
+enum class GemmActivation : std::uint8_t { none, gelu, gelu_tanh };
 
 /// One product, or `batch` of them at constant strides. op(A) is [m, k]: element (i, p) is a[i * lda + p], or
 /// a[p * lda + i] with a_transposed. op(B) is [k, n]: element (p, j) is b[p * ldb + j], or b[j * ldb + p] with
-/// b_transposed. C is [m, n], its rows ldc apart, and overlaps no other array. Leading dimensions and strides count
-/// elements.
+/// b_transposed. C is [m, n], its rows ldc apart, and overlaps no other array. The items of C in a batch lie one behind
+/// the other, |stride_c| >= (m - 1) ldc + n. Leading dimensions and strides count elements.
 template <class T>
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
@@ -52,8 +56,12 @@ struct Gemm {
   const T* bias = nullptr;  // [n], added to every row; null: none
   /// op(B) from pack_b(), shared by all items of the batch; if not null, b, ldb and b_transposed are ignored.
   const T* b_packed = nullptr;
-  bool tiles = false;                        // sum float32 on AMX tiles if the target is amx; otherwise no effect
-  Activation activation = Activation::none;  // applied to finished elements, with the bits of kernels/elementwise
+  /// A product of a recorded op or of its backward, which may run on AMX; see runs_on_amx().
+  bool recorded = false;
+  /// If this product is a part of a larger one: the sizes of that, so that all parts run alike.
+  GemmSizes whole{};
+  /// Applied to finished elements, with the bits of kernels/elementwise.
+  GemmActivation activation = GemmActivation::none;
   T* derivative = nullptr;  // output, laid out like C: derivative of the activation, for the backward pass; null: none
   std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;  // stride_a or stride_b 0: shared by all items
 };
@@ -73,15 +81,19 @@ std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 template <class T>
 void gemm(const Gemm<T>& g, std::span<std::byte> scratch);
 
-/// Elements of T in the packed form of op(B) [k, n]. The packed form must be aligned to 64 bytes and is valid only for
-/// the target that packed it and for products with the same `tiles`.
+/// Whether gemm(g) runs on AMX: if g is recorded, in float32, and large enough that AMX pays, and the target is amx.
+/// Products of a forward pass and of its backward have the same three sizes and so run alike.
 template <class T>
-std::int64_t packed_size(std::int64_t n, std::int64_t k, bool tiles = false);
+bool runs_on_amx(const Gemm<T>& g);
 
-/// Packs op(B) [k, n], laid out as in Gemm, into `packed`, packed_size(n, k, tiles) elements. It pays if B serves more
-/// than one product, as weights do within a step. Throws Error if a size is negative or ldb is too small.
+/// Elements of T in the packed form of op(B) of g. It must be aligned to 64 bytes and is valid for products with the
+/// same n and k on the target that packed it, if they agree with g in runs_on_amx().
 template <class T>
-void pack_b(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, bool b_transposed, T* packed,
-            bool tiles = false);
+std::int64_t packed_size(const Gemm<T>& g);
+
+/// Packs op(B) of g into `packed`, packed_size(g) elements. It pays if B serves more than one product, as weights do
+/// within a step. Throws Error if a size is negative or ldb is too small.
+template <class T>
+void pack_b(const Gemm<T>& g, T* packed);
 
 }  // namespace maki::kernels

@@ -49,17 +49,17 @@ void pack_rows(std::int64_t k, std::int64_t panels, const T* b, std::int64_t ldb
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// One vector of columns of a transposed B, prefetched 512 bytes ahead. k must be a multiple of kPiece<T>.
+/// One vector of columns of a transposed B, prefetched 512 bytes ahead. k must be a multiple of kLanesPer128<T>.
 template <class T>
 void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d), kAhead = 512 / sizeof(T);
-  for (std::int64_t p = 0; p < k; p += kPiece<T>, out += kPiece<T> * 2 * kLanes) {
+  for (std::int64_t p = 0; p < k; p += kLanesPer128<T>, out += kLanesPer128<T> * 2 * kLanes) {
     MAKI_UNROLL for (std::int64_t j = 0; j < kLanes; ++j) hwy::Prefetch(b + j * ldb + p + kAhead);
-    hn::Vec<decltype(d)> column[1][kPiece<T>];
+    hn::Vec<decltype(d)> column[1][kLanesPer128<T>];
     load_columns<1>(
         d, [&](std::int64_t j) HWY_ATTR { return b + j * ldb + p; }, column);
-    MAKI_UNROLL for (int i = 0; i < kPiece<T>; ++i) hn::Store(column[0][i], d, out + i * 2 * kLanes);
+    MAKI_UNROLL for (int i = 0; i < kLanesPer128<T>; ++i) hn::Store(column[0][i], d, out + i * 2 * kLanes);
   }
 }
 
@@ -77,7 +77,7 @@ HWY_INLINE void pack_panels(std::int64_t k, std::int64_t n, const T* b, std::int
       pack_plain<true>(0, k, kPanel, b + q * kPanel * ldb, ldb, panels + q * panel_stride);
     }
 #else
-    const std::int64_t blocks = k - k % kPiece<T>;
+    const std::int64_t blocks = k - k % kLanesPer128<T>;
     for (std::int64_t q = 0; q < whole; ++q) {
       T* panel = panels + q * panel_stride;
       const T* from = b + q * kPanel * ldb;

@@ -1,167 +1,199 @@
-// The plan of one product: which operands GEMM packs, who packs them, and how the product is cut into tasks. It follows
-// from the shape, the flags, the target and threads(), and no bit of the result depends on it: a cut along K always
-// falls between two chains.
+// The plan of one product: who packs which operand, and how the product is cut into tasks. It follows from the shape,
+// the flags, the target and threads(), and no bit of the result depends on it: a cut along K always falls between two
+// chains.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/gemm/gemm.h"
 
 namespace maki::kernels {
 
-// The constants below bound what one task or one thread works on; GemmPlan describes the schemes that they name. The
-// figures are from two cores with AVX-512, AMX and 2 MiB of level-2 cache each (docs/performance.md). A constant
-// without a figure has no measurement on record.
+/// Who packs which operand of C [m, n] = op(A) op(B), and when. Packed B lies in panels of tile.columns columns. On AMX
+/// A must be packed as well; where nothing else is said, a task packs the rows of A that it multiplies.
+enum class GemmScheme : std::uint8_t {
+  /// Nobody packs: gemm() was given B packed, so the tasks only multiply.
+  prepacked,
 
-/// In every scheme but own panels, a task covers at most this many register tiles of rows; 24 were no faster.
-inline constexpr std::int64_t kTaskTiles = 8;
-/// In every scheme but own panels, on the vector units, a task covers at most this many columns of C (AMX:
-/// kAmxColumns).
-inline constexpr std::int64_t kTaskColumns = 512;
-/// With own panels, a task covers at most this many columns of C, because it packs them for itself: one chain of 128
-/// columns of float32 takes 256 KiB (384 KiB on AMX).
-inline constexpr std::int64_t kOwnColumns = 128;
+  /// Nobody packs: a transposed B is streamed through registers for the few rows of A, as in generation, where each
+  /// element of B is used by these rows only (thin-inl.h).
+  streamed,
 
-/// A product with a transposed B uses own panels up to this many rows of C, if it has kEnoughPanels panels.
-inline constexpr std::int64_t kOwnRows = 512;
+  /// A task takes all rows of C and packs its own columns of B, chain by chain; a row-major B is packed while its first
+  /// row tile multiplies. There is no barrier, and what is packed stays in the cache of its core. On the vector units
+  /// this is for few rows (kMaxOwnRowsTransposed); on every target, a batch in which each item has its own B may have
+  /// more rows, if its items alone make enough tasks.
+  task_packs_b,
+
+  /// B is so small that every thread packs all of it, on AMX a slab of it, before its first task. Two cores that each
+  /// pack half of 64 KB take 9 µs and a barrier, because the lines they write are in the other's cache; a core that
+  /// packs all of it takes 2.6 µs.
+  thread_packs_b,
+
+  /// On AMX, where a packed number takes six bytes: A is the smaller operand and has few rows. Each thread packs it for
+  /// itself, in slabs that leave room in its level-2 cache, and each task packs its columns of B.
+  thread_packs_a,
+
+  /// All threads pack a slab of B together, wait for each other, and multiply it.
+  team_packs_b,
+};
+
+// The constants below bound what one task or one thread works on. The figures are from two cores with AVX-512, AMX and
+// 2 MiB of level-2 cache each (docs/performance.md). A constant without a figure has no measurement on record.
+
+/// Unless tasks pack B, a task covers at most this many register tiles of rows; 24 were no faster.
+inline constexpr std::int64_t kMaxTaskTiles = 8;
+/// Unless tasks pack B, on the vector units, a task covers at most this many columns of C (AMX: kMaxAmxColumns).
+inline constexpr std::int64_t kMaxTaskColumns = 512;
+/// A task that packs B covers at most this many columns of C: one chain of 128 columns of float32 takes 256 KiB (384
+/// KiB on AMX).
+inline constexpr std::int64_t kMaxOwnColumns = 128;
+
+/// Tasks pack a transposed B up to this many rows of C, if it has kMinOwnPanels panels.
+inline constexpr std::int64_t kMaxOwnRowsTransposed = 512;
 /// The same bound for a row-major B, which the first row tile of a task reads in place and packs on the way.
-inline constexpr std::int64_t kOwnRowsInPlace = 384;
-/// The same bound for a row-major B of fewer than kEnoughPanels panels; a transposed B of so few never uses own panels.
-inline constexpr std::int64_t kOwnRowsOfFew = 224;
-/// From this many panels on, counted over the whole batch, B has columns enough to occupy a team with own panels, whose
-/// tasks are cut along the columns alone.
-inline constexpr std::int64_t kEnoughPanels = 16;
+inline constexpr std::int64_t kMaxOwnRowsRowMajor = 384;
+/// The same bound for a row-major B of fewer than kMinOwnPanels panels; tasks never pack a transposed B of so few.
+inline constexpr std::int64_t kMaxOwnRowsFewPanels = 224;
+/// From this many panels on, counted over the whole batch, B has columns enough to occupy a team whose tasks are cut
+/// along the columns alone.
+inline constexpr std::int64_t kMinOwnPanels = 16;
 
-/// On the vector units, every thread packs all of B for itself (private B) if the packed B takes at most this much;
-/// this brought 4 to 8 points of the peak on two threads.
-inline constexpr std::int64_t kPrivateBytes = std::int64_t{512} << 10;
-/// With shared slabs, at most about this much of packed B exists at a time: larger operands are packed and multiplied
-/// slab by slab.
-inline constexpr std::int64_t kSlabBytes = std::int64_t{16} << 20;
-/// A shared slab is at least this deep (or as deep as K) and made narrower instead, because C passes through the caches
-/// once more for every slab along K.
-inline constexpr std::int64_t kLeastSlabK = 2048;
+/// On the vector units, every thread packs all of B for itself if the packed B takes at most this much; this brought 4
+/// to 8 points of the peak on two threads.
+inline constexpr std::int64_t kMaxPrivateBytes = std::int64_t{512} << 10;
+/// When the team packs B, at most about this much of packed B exists at a time: larger operands are packed and
+/// multiplied slab by slab.
+inline constexpr std::int64_t kMaxSlabBytes = std::int64_t{16} << 20;
+/// A slab packed by the team is at least this deep (or as deep as K) and made narrower instead, because C passes
+/// through the caches once more for every slab along K.
+inline constexpr std::int64_t kMinSlabDepth = 2048;
 
-/// On AMX, what a thread packs for itself of the smaller operand (private A or private B) takes at most this much, so
-/// that it shares a level-2 cache of 2 MiB with the panels of the other operand. Measured together with narrower slabs
-/// (512 columns in place of 1024): 1200 KiB in place of 800 raised 1024 × 3072 × 768 from 450 to 612 GFLOP/s on two
-/// threads, other large products by 3 to 15 %.
-inline constexpr std::int64_t kAmxPrivateBytes = 1200 << 10;
-/// On AMX, a slab of a private B and, in every scheme but own panels, a task cover at most this many columns: one chain
-/// of 384 packed columns takes 384 · 512 · 6 bytes = 1152 KiB, which is within kAmxPrivateBytes.
-inline constexpr std::int64_t kAmxColumns = 384;
-/// On AMX, each thread packs A for itself (private A) if A has fewer rows than this and fewer than B has columns;
-/// otherwise B is the operand to pack. Each thread packing the smaller operand reached 470 GFLOP/s at 512 × 128 × 768,
-/// where all threads packing both reached 300.
-inline constexpr std::int64_t kAmxPrivateRows = 1024;
+/// On AMX, what a thread packs for itself of the smaller operand takes at most this much, so that it shares a level-2
+/// cache of 2 MiB with the panels of the other operand. Measured together with narrower slabs (512 columns in place of
+/// 1024): 1200 KiB in place of 800 raised 1024 × 3072 × 768 from 450 to 612 GFLOP/s on two threads, other large
+/// products by 3 to 15 %.
+inline constexpr std::int64_t kMaxAmxPrivateBytes = 1200 << 10;
+/// On AMX, a slab of B that a thread packs and, unless tasks pack B, a task cover at most this many columns: one chain
+/// of 384 packed columns takes 384 · 512 · 6 bytes = 1152 KiB, which is within kMaxAmxPrivateBytes.
+inline constexpr std::int64_t kMaxAmxColumns = 384;
+/// On AMX, each thread packs A for itself if A has fewer rows than this and fewer than B has columns; otherwise B is
+/// the operand to pack. Each thread packing the smaller operand reached 470 GFLOP/s at 512 × 128 × 768, where all
+/// threads packing both reached 300.
+inline constexpr std::int64_t kMaxAmxPrivateRows = 1024;
 /// What all threads together pack for themselves takes at most this much on any target, so each gets a share of it and
-/// a large team packs shared slabs where a small one packs privately.
-inline constexpr std::int64_t kAllPrivateBytes = std::int64_t{32} << 20;
+/// the slabs of a large team are packed together where those of a small one are packed by each thread.
+inline constexpr std::int64_t kMaxTeamPrivateBytes = std::int64_t{32} << 20;
 
-/// One packing task of a shared slab covers at most kPackPanels panels of B by kPackDepth steps of K.
-inline constexpr std::int64_t kPackPanels = 2, kPackDepth = 128;
+/// When the team packs a slab, one packing task covers at most kMaxPackPanels panels of B by kMaxPackDepth steps of K.
+inline constexpr std::int64_t kMaxPackPanels = 2, kMaxPackDepth = 128;
 
 /// Number of pieces of `length` that cover `size`; at least one, because a product with K = 0 still writes C.
-inline std::int64_t pieces(std::int64_t size, std::int64_t length) {
+inline std::int64_t piece_count(std::int64_t size, std::int64_t length) {
   return std::max<std::int64_t>(1, ceil_div(size, length));
 }
 
 inline std::int64_t round_up(std::int64_t size, std::int64_t unit) { return ceil_div(size, unit) * unit; }
 
 /// The length of nearly equal pieces that cover `size`: a multiple of `unit` and at most `most`, but at least one unit.
-inline std::int64_t piece(std::int64_t size, std::int64_t most, std::int64_t unit) {
+inline std::int64_t piece_length(std::int64_t size, std::int64_t most, std::int64_t unit) {
   const std::int64_t whole_units = std::max(most / unit * unit, unit);
-  return std::max(unit, round_up(ceil_div(size, pieces(size, whole_units)), unit));
+  return std::max(unit, round_up(ceil_div(size, piece_count(size, whole_units)), unit));
 }
 
-/// How one product C [m, n] = op(A) op(B) is made. B is packed into panels of tile.columns columns, and A too on AMX.
-/// What is packed at a time and serves several tasks is a slab, [slab_k, slab_n] of B; a task computes [rows, columns]
-/// of C. The schemes:
-///
-/// - Shared slabs (no flag set): all threads pack a slab together, wait for each other, and multiply it.
-/// - Own panels: nothing is packed for several tasks. A task takes all rows of C and packs its own columns of B, chain
-///   by chain; a row-major B is packed while its first row tile multiplies. There is no barrier, and what is packed
-///   stays in the cache of its core. On the vector units this is for few rows (kOwnRows); on every target, a batch in
-///   which each item has its own B may have more rows, if its items alone make enough tasks.
-/// - Private B: B is so small that every thread packs all of it before its first task. Two cores that each pack half of
-///   64 KB take 9 µs and a barrier, because the lines they write are in the other's cache; a core that packs all of it
-///   takes 2.6 µs.
-/// - AMX: a packed number takes six bytes and A must be packed as well. Each thread packs the smaller operand for
-///   itself, in slabs that leave room in its level-2 cache, and each task packs what it needs of the larger one:
-///   private A with own panels, or private B.
-/// - Prepacked: gemm() was given B packed, so the tasks only multiply.
-///
-/// Scratch is bounded for every shape: shared slabs take up to kSlabBytes, private operands up to kAllPrivateBytes
-/// together, and the buffers of each thread are one chain deep.
+/// The functions that compute g.
+template <class T>
+GemmKernels<T> gemm_kernels(const Gemm<T>& g) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (runs_on_amx(g)) return amx_kernels();
+  }
+  return vector_kernels<T>();
+}
+
+/// How one product is made. What is packed at a time and serves several tasks is a slab, [slab_k, slab_n] of B or, if
+/// threads pack A, [m, slab_k] of A; a task computes [rows, columns] of C. Scratch is bounded for every shape: slabs
+/// packed by the team take up to kMaxSlabBytes, those packed by threads up to kMaxTeamPrivateBytes together, and the
+/// buffers of each thread are one chain deep.
 template <class T>
 struct GemmPlan {
   explicit GemmPlan(const Gemm<T>& g) : product(g) {
-    choose_scheme();
+    if (scheme == GemmScheme::streamed) return;
+    if (shares_b() || tasks_pack_b()) items = g.batch;
     cut_tasks();
     cut_slabs();
     count_scratch();
   }
 
   const Gemm<T>& product;
-  const GemmTile tile = gemm_tile<T>(product.tiles);
-  bool own_panels = false, private_a = false, private_b = false;
-  std::int64_t items = 1;                       // items of the batch that one slab serves
-  std::int64_t slab_k = 0, slab_n = 0;          // steps of K and columns of a slab
-  std::int64_t rows = 0, columns = 0;           // extent of a task in C
-  std::int64_t depth = 0;                       // steps of K that a task multiplies at a time: one chain
-  std::int64_t shared = 0, own_a = 0, own = 0;  // scratch in elements: shared slab; per thread: for A, and in total
+  const GemmKernels<T> kernels = gemm_kernels(product);
+  const GemmTile tile = kernels.tile;
+  const GemmScheme scheme = choose_scheme();
+  std::int64_t items = 1;               // items of the batch that one slab serves
+  std::int64_t slab_k = 0, slab_n = 0;  // steps of K and columns of a slab
+  std::int64_t rows = 0, columns = 0;   // extent of a task in C
+  std::int64_t depth = 0;               // steps of K that a task multiplies at a time: one chain
+  std::int64_t shared_scratch = 0;      // elements of scratch for a slab that the team packs
+  std::int64_t thread_scratch_a = 0;    // elements of scratch of each thread for A
+  std::int64_t thread_scratch = 0;      // and in total
 
-  bool packs_private() const { return private_a || private_b; }
+  bool tasks_pack_b() const { return scheme == GemmScheme::task_packs_b || scheme == GemmScheme::thread_packs_a; }
+  bool threads_pack() const { return scheme == GemmScheme::thread_packs_a || scheme == GemmScheme::thread_packs_b; }
 
  private:
   static std::int64_t elements(std::int64_t bytes) { return bytes / std::int64_t{sizeof(T)}; }
   /// The most elements that one thread may pack for itself.
   std::int64_t private_elements() const {
-    return elements(std::min(tile.is_amx ? kAmxPrivateBytes : kPrivateBytes, kAllPrivateBytes / threads()));
+    return elements(std::min(tile.is_amx ? kMaxAmxPrivateBytes : kMaxPrivateBytes, kMaxTeamPrivateBytes / threads()));
   }
   /// Whether one thread may pack `width` rows of A or columns of B for itself, `k` steps deep.
   bool fits_private(std::int64_t width, std::int64_t k) const {
-    return round_up(width, tile.columns) * tile.packed(k) <= private_elements();
+    return round_up(width, tile.columns) * tile.packed_depth(k) <= private_elements();
   }
   /// A product of fewer tasks than this is cut into smaller ones, so that all threads finish at about the same time.
-  std::int64_t least_tasks() const { return std::max<std::int64_t>(tile.tasks, 2 * threads()); }
+  std::int64_t min_tasks() const { return std::max<std::int64_t>(tile.min_tasks, 2 * threads()); }
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
-  bool packs_b() const { return product.b_packed == nullptr; }
+  /// Whether all items of the batch have the same B.
+  bool shares_b() const { return product.b_packed != nullptr || product.batch == 1 || product.stride_b == 0; }
 
-  void choose_scheme() {
+  GemmScheme choose_scheme() const {
     const Gemm<T>& g = product;
-    const bool one_b = !packs_b() || g.batch == 1 || g.stride_b == 0;
-    const bool enough = g.batch * panels() >= kEnoughPanels;
-    if (tile.is_amx && one_b) {
-      const std::int64_t chain = std::min(g.k, kGemmChain);
-      own_panels = private_a =
-          packs_b() && g.batch == 1 && g.m < std::min(g.n, kAmxPrivateRows) && fits_private(g.m, chain);
-      private_b = packs_b() && !own_panels && fits_private(std::min(g.n, kAmxColumns), chain);
-      items = g.batch;
-      return;
+    if (g.b_packed != nullptr) return GemmScheme::prepacked;
+    if (g.b_transposed && !g.a_transposed && g.m <= tile.max_thin_rows) return GemmScheme::streamed;
+    if (tile.is_amx && shares_b()) return choose_amx_scheme();
+    const bool enough = g.batch * panels() >= kMinOwnPanels;
+    const std::int64_t few = g.b_transposed ? (enough ? kMaxOwnRowsTransposed : 0)
+                             : enough       ? kMaxOwnRowsRowMajor
+                                            : kMaxOwnRowsFewPanels;
+    const bool many_items = g.batch > 1 && enough && g.batch >= min_tasks();
+    if ((g.batch == 1 || !shares_b()) && (g.m <= few || many_items)) return GemmScheme::task_packs_b;
+    return shares_b() && fits_private(g.n, g.k) ? GemmScheme::thread_packs_b : GemmScheme::team_packs_b;
+  }
+  GemmScheme choose_amx_scheme() const {
+    const Gemm<T>& g = product;
+    const std::int64_t chain = std::min(g.k, kGemmChain);
+    if (g.batch == 1 && g.m < std::min(g.n, kMaxAmxPrivateRows) && fits_private(g.m, chain)) {
+      return GemmScheme::thread_packs_a;
     }
-    const std::int64_t few = g.b_transposed ? (enough ? kOwnRows : 0) : enough ? kOwnRowsInPlace : kOwnRowsOfFew;
-    own_panels =
-        packs_b() && (g.batch == 1 ? g.m <= few : !one_b && (g.m <= few || (enough && g.batch >= least_tasks())));
-    items = one_b || own_panels ? g.batch : 1;
-    private_b = packs_b() && !own_panels && one_b && fits_private(g.n, g.k);
+    return fits_private(std::min(g.n, kMaxAmxColumns), chain) ? GemmScheme::thread_packs_b : GemmScheme::team_packs_b;
   }
 
   /// Starts from the largest tasks, for which packing and edges cost least, and halves them until there are enough.
   void cut_tasks() {
-    const std::int64_t tiles = ceil_div(product.m, tile.rows), least = own_panels ? 2 : 1;
-    std::int64_t task_tiles = own_panels ? tiles : kTaskTiles;
-    const std::int64_t most_columns = own_panels ? kOwnColumns : tile.is_amx ? kAmxColumns : kTaskColumns;
+    const bool all_rows = tasks_pack_b();
+    const std::int64_t tiles = ceil_div(product.m, tile.rows), least = all_rows ? 2 : 1;
+    std::int64_t task_tiles = all_rows ? tiles : kMaxTaskTiles;
+    const std::int64_t most_columns = all_rows ? kMaxOwnColumns : tile.is_amx ? kMaxAmxColumns : kMaxTaskColumns;
     std::int64_t task_panels = std::max<std::int64_t>(1, most_columns / tile.columns);
-    const std::int64_t wanted = least_tasks();
+    const std::int64_t wanted = min_tasks();
     const auto tasks = [&] { return items * ceil_div(tiles, task_tiles) * ceil_div(panels(), task_panels); };
-    while (!own_panels && task_tiles > 1 && tasks() < wanted) task_tiles = ceil_div(task_tiles, 2);
+    while (!all_rows && task_tiles > 1 && tasks() < wanted) task_tiles = ceil_div(task_tiles, 2);
     while (task_panels > least && tasks() < wanted) task_panels = ceil_div(task_panels, 2);
-    rows = piece(product.m, task_tiles * tile.rows, tile.rows);
-    columns = piece(product.n, task_panels * tile.columns, tile.columns);
+    rows = piece_length(product.m, task_tiles * tile.rows, tile.rows);
+    columns = piece_length(product.n, task_panels * tile.columns, tile.columns);
   }
 
   void cut_slabs() {
@@ -169,27 +201,29 @@ struct GemmPlan {
     slab_k = k;
     slab_n = panels() * tile.columns;
     depth = std::min(k, kGemmChain);
-    if (!packs_b() || (own_panels && !private_a)) return;
-    if (tile.is_amx && packs_private()) {
-      if (private_b) slab_n = piece(slab_n, kAmxColumns, columns);
-      const std::int64_t width = private_a ? round_up(product.m, tile.rows) : slab_n;
-      slab_k = piece(k, private_elements() * tile.group / (tile.group_rows * width), kGemmChain);
-    } else if (!private_b && tile.packed(k) * slab_n > elements(kSlabBytes)) {
-      const std::int64_t most = elements(kSlabBytes) * tile.group / tile.group_rows;
-      slab_k = piece(k, std::max(kLeastSlabK, most / slab_n), kGemmChain);
-      slab_n = piece(slab_n, std::max(2 * columns, most / slab_k), columns);
+    if (tile.is_amx && threads_pack()) {
+      if (scheme == GemmScheme::thread_packs_b) slab_n = piece_length(slab_n, kMaxAmxColumns, columns);
+      const std::int64_t width = scheme == GemmScheme::thread_packs_a ? round_up(product.m, tile.rows) : slab_n;
+      slab_k = piece_length(k, private_elements() * tile.group / (tile.group_rows * width), kGemmChain);
+    } else if (scheme == GemmScheme::team_packs_b && tile.packed_depth(k) * slab_n > elements(kMaxSlabBytes)) {
+      const std::int64_t most = elements(kMaxSlabBytes) * tile.group / tile.group_rows;
+      slab_k = piece_length(k, std::max(kMinSlabDepth, most / slab_n), kGemmChain);
+      slab_n = piece_length(slab_n, std::max(2 * columns, most / slab_k), columns);
     }
     slab_k = std::min(slab_k, k);
   }
 
   void count_scratch() {
     constexpr std::int64_t kLine = 64 / std::int64_t{sizeof(T)};
-    const std::int64_t slab = round_up(tile.packed(slab_k) * slab_n, kLine);
-    shared = packs_b() && !own_panels && !private_b ? slab : 0;
-    own_a = round_up(
-        private_a ? round_up(product.m, tile.rows) * tile.packed(slab_k) : tile.a_buffer(depth, product.a_transposed),
-        kLine);
-    own = own_a + (own_panels ? round_up(columns * tile.packed(depth), kLine) : private_b ? slab : 0);
+    const std::int64_t slab = round_up(tile.packed_depth(slab_k) * slab_n, kLine);
+    if (scheme == GemmScheme::team_packs_b) shared_scratch = slab;
+    thread_scratch_a =
+        round_up(scheme == GemmScheme::thread_packs_a ? round_up(product.m, tile.rows) * tile.packed_depth(slab_k)
+                                                      : tile.a_buffer_size(depth, product.a_transposed),
+                 kLine);
+    thread_scratch = thread_scratch_a;
+    if (tasks_pack_b()) thread_scratch += round_up(columns * tile.packed_depth(depth), kLine);
+    if (scheme == GemmScheme::thread_packs_b) thread_scratch += slab;
   }
 };
 

@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "autograd/core/parallel.h"
-#include "autograd/kernels/simd/activation-inl.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/gemm/tile-inl.h"
+#include "autograd/kernels/simd/activation-inl.h"
 #include "autograd/kernels/simd/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,15 +26,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR
 
-inline constexpr int kThinRows = 0;
-
 template <class T>
 void gemm_thin_columns(const Gemm<T>&, std::int64_t, std::int64_t) {}
 
 #else
-
-/// The most rows that are multiplied this way. 13 × 384 × 384 takes 24 µs; packing B for it, it took 48.
-inline constexpr int kThinRows = 14;
 
 /// The column of C that each lane computes: first, first + apart, … A lane for which that is n or more has no column:
 /// gather() gives it 0 and scatter() skips it, neither touching memory, because another thread may be writing the last
@@ -65,17 +60,22 @@ struct ThinColumns {
   std::int64_t n, first, apart;
 };
 
+/// Applies the activation to finished elements of row i. It is a function of its own, because it is called for every
+/// row of every tile, and inlined there it took more than a third of the time of compiling.
+template <class T, class Columns, class V>
+HWY_NOINLINE void activate_thin(const Gemm<T>& g, const Columns& columns, std::int64_t i, V& x) {
+  const GemmVec<T> d;
+  V derivative;
+  x = g.activation == GemmActivation::gelu ? GeluAndDerivative(d, x, derivative)
+                                           : GeluTanhAndDerivative(d, x, derivative);
+  if (g.derivative != nullptr) columns.scatter(derivative, g.derivative + i * g.ldc);
+}
+
 /// Adds the bias to finished elements of row i, applies the activation and stores them.
 template <class T, class Columns, class V>
 HWY_INLINE void finish_thin(const Gemm<T>& g, const Columns& columns, std::int64_t i, V x) {
-  const GemmVec<T> d;
   if (g.bias != nullptr) x = hn::Add(x, columns.gather(g.bias, 1));
-  if (g.activation != Activation::none) {
-    V derivative;
-    x = g.activation == Activation::gelu_erf ? GeluAndDerivative(d, x, derivative)
-                                             : GeluTanhAndDerivative(d, x, derivative);
-    if (g.derivative != nullptr) columns.scatter(derivative, g.derivative + i * g.ldc);
-  }
+  if (g.activation != GemmActivation::none) activate_thin(g, columns, i, x);
   columns.scatter(x, g.c + i * g.ldc);
 }
 
@@ -86,7 +86,7 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
   const GemmVec<T> d;
   using V = hn::Vec<GemmVec<T>>;
   constexpr int kPieces = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // 16-byte pieces at a time: a cache line if registers allow
-  constexpr std::int64_t kSteps = kPieces * kPiece<T>, kAhead = 1024 / sizeof(T);
+  constexpr std::int64_t kSteps = kPieces * kLanesPer128<T>, kAhead = 1024 / sizeof(T);
   V sum[kRows], total[kRows];
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) {  // x + -0 is x for every x, also for -0
     total[i] = g.beta == 1 ? columns.gather(g.c + i * g.ldc, 1) : hn::Set(d, T{-0.0});
@@ -99,7 +99,7 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
     const std::int64_t end = std::min(g.k, p + kGemmChain);
     MAKI_UNROLL for (int i = 0; i < kRows; ++i) sum[i] = hn::Zero(d);
     for (; p + kSteps <= end; p += kSteps) {
-      V b[kPieces][kPiece<T>];
+      V b[kPieces][kLanesPer128<T>];
       load_columns<kPieces>(
           d,
           [&](std::int64_t lane) HWY_ATTR {
@@ -109,7 +109,7 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
           },
           b);
       MAKI_UNROLL for (int q = 0; q < kPieces; ++q) {
-        MAKI_UNROLL for (int r = 0; r < kPiece<T>; ++r) step(p + q * kPiece<T> + r, b[q][r]);
+        MAKI_UNROLL for (int r = 0; r < kLanesPer128<T>; ++r) step(p + q * kLanesPer128<T> + r, b[q][r]);
       }
     }
     for (; p < end; ++p) step(p, columns.gather(g.b + p, g.ldb));
@@ -118,7 +118,7 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) finish_thin(g, columns, i, total[i]);
 }
 
-/// Steps [begin, end) of gemm_thin(); a step is one vector of columns. If B takes 2 MiB or more, the columns are
+/// Steps [begin, end) of a product; a step is one vector of columns. If B takes 2 MiB or more, the columns are
 /// divided into one group per lane, and step t takes column t of each group: a lane then reads rows of B that follow
 /// one another, so that memory is read in a few long streams (33 GB/s, where a single stream gave 21 to 27). If B is
 /// smaller, the columns of a step are adjacent, so that no two threads write the same cache line of C.
@@ -143,10 +143,10 @@ void gemm_thin_of(const Gemm<T>& g, std::int64_t begin, std::int64_t end, std::i
   kTable[g.m - 1](g, begin, end);
 }
 
-/// gemm_thin() for one target; m <= kThinRows.
+/// GemmKernels::stream() for one target; m <= kMaxThinRows.
 template <class T>
 void gemm_thin_columns(const Gemm<T>& g, std::int64_t begin, std::int64_t end) {
-  gemm_thin_of(g, begin, end, std::make_integer_sequence<int, kThinRows>());
+  gemm_thin_of(g, begin, end, std::make_integer_sequence<int, kMaxThinRows>());
 }
 
 #endif

@@ -23,22 +23,26 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Rows of the register tile, which is two vectors wide. AVX3 has 32 vector registers: 28 accumulators, 2 for B, 1 for
 // A. AVX2 has 16: 12 + 2 + 1. Targets without fused multiply-add need one more register for the product.
 #if HWY_TARGET <= HWY_AVX3  // in Highway, lower numbers are better targets
-inline constexpr int kTileRows = 14;
+inline constexpr int kGemmTileRows = 14;
 #elif HWY_TARGET == HWY_AVX2
-inline constexpr int kTileRows = 6;
+inline constexpr int kGemmTileRows = 6;
 #elif HWY_TARGET == HWY_NEON
-inline constexpr int kTileRows = 12;
+inline constexpr int kGemmTileRows = 12;
 #else
-inline constexpr int kTileRows = 4;
+inline constexpr int kGemmTileRows = 4;
 #endif
+
+/// The most rows of a product that streams B (thin-inl.h). 13 × 384 × 384 takes 24 µs; packing B for it, it took 48.
+inline constexpr int kMaxThinRows = HWY_TARGET == HWY_SCALAR ? 0 : 14;
 
 template <class T>
 using GemmVec = hn::ScalableTag<T>;
 
-/// A packed tile of A is [k, kPackedRows]: kTileRows rounded up to whole vectors, so that every step starts aligned.
+/// A packed tile of A is [k, kPackedRows]: kGemmTileRows rounded up to whole vectors, so that every step starts
+/// aligned.
 template <class T>
 inline constexpr std::int64_t kPackedRows =
-    (kTileRows + hn::MaxLanes(GemmVec<T>()) - 1) / hn::MaxLanes(GemmVec<T>()) * hn::MaxLanes(GemmVec<T>());
+    (kGemmTileRows + hn::MaxLanes(GemmVec<T>()) - 1) / hn::MaxLanes(GemmVec<T>()) * hn::MaxLanes(GemmVec<T>());
 
 /// One register tile: C [rows, vectors] = (accumulate ? C : 0) + A [rows, k] B [k, vectors] (+ bias), with A B summed
 /// as one chain. Row p of B is at b + p * ldb. Element (i, p) of A is a[i * lda + p], or a[p * lda + i] if A is
@@ -66,15 +70,15 @@ template <int kRows, bool kColumnsA, class T>
 class RowPointers {
  public:
   HWY_INLINE RowPointers(const T* a, std::ptrdiff_t lda) : stride_(lda) {
-    MAKI_UNROLL for (int g = 0; g < kParamGroups; ++g) base_[g] = a + 5 * g * lda;
+    MAKI_UNROLL for (int g = 0; g < kGroups; ++g) base_[g] = a + 5 * g * lda;
   }
   HWY_INLINE T at(int i) const { return kColumnsA ? base_[0][i] : base_[i / 5][i % 5 * stride_]; }
-  HWY_INLINE void next() { MAKI_UNROLL for (int g = 0; g < kParamGroups; ++g) base_[g] += kColumnsA ? stride_ : 1; }
+  HWY_INLINE void next() { MAKI_UNROLL for (int g = 0; g < kGroups; ++g) base_[g] += kColumnsA ? stride_ : 1; }
   HWY_INLINE const T* first() const { return base_[0]; }
 
  private:
-  static constexpr int kParamGroups = kColumnsA ? 1 : (kRows + 4) / 5;
-  const T* base_[kParamGroups];
+  static constexpr int kGroups = kColumnsA ? 1 : (kRows + 4) / 5;
+  const T* base_[kGroups];
   std::ptrdiff_t stride_;
 };
 
@@ -157,7 +161,7 @@ HWY_NOINLINE void gemm_tile(const GemmTileCall<T>& call) {
 template <class T>
 using GemmTileFunction = void (*)(const GemmTileCall<T>&);
 
-/// The tile function for 1 … kTileRows rows.
+/// The tile function for 1 … kGemmTileRows rows.
 template <int kVecs, bool kColumnsA, class T, int... kRows>
 GemmTileFunction<T> gemm_tile_of(std::int64_t rows, std::integer_sequence<int, kRows...>) {
   static constexpr GemmTileFunction<T> kTable[] = {gemm_tile<kRows + 1, kVecs, kColumnsA, T>...};
@@ -166,7 +170,7 @@ GemmTileFunction<T> gemm_tile_of(std::int64_t rows, std::integer_sequence<int, k
 
 template <class T>
 GemmTileFunction<T> gemm_tile_of(std::int64_t rows, std::int64_t vecs, bool columns_a) {
-  constexpr auto kAll = std::make_integer_sequence<int, kTileRows>();
+  constexpr auto kAll = std::make_integer_sequence<int, kGemmTileRows>();
   if (columns_a) return vecs == 1 ? gemm_tile_of<1, true, T>(rows, kAll) : gemm_tile_of<2, true, T>(rows, kAll);
   return vecs == 1 ? gemm_tile_of<1, false, T>(rows, kAll) : gemm_tile_of<2, false, T>(rows, kAll);
 }
@@ -175,7 +179,7 @@ GemmTileFunction<T> gemm_tile_of(std::int64_t rows, std::int64_t vecs, bool colu
 template <class T>
 HWY_NOINLINE void gemm_edge(GemmTileFunction<T> tile, std::int64_t rows, std::int64_t columns, GemmTileCall<T> call) {
   constexpr std::ptrdiff_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
-  HWY_ALIGN T buffer[kTileRows * kPanel];
+  HWY_ALIGN T buffer[kGemmTileRows * kPanel];
   HWY_ALIGN T wide_bias[kPanel] = {};
   T* const c = call.c;
   const std::ptrdiff_t ldc = call.ldc;

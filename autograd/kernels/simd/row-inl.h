@@ -19,44 +19,6 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// How the body of a loop accesses the current vector of a row: WholeVector, or LastVector for the loop tail.
-/// Keep(v, other) is v in the lanes that belong to the row and `other` in those beyond its end.
-template <class T>
-struct WholeVector {
-  using D = hn::ScalableTag<T>;
-  using V = hn::Vec<D>;
-  D d;
-  HWY_INLINE V Load(const T* p) const { return hn::LoadU(d, p); }
-  HWY_INLINE void Store(V v, T* p) const { hn::StoreU(v, d, p); }
-  HWY_INLINE V Keep(V v, V /*other*/) const { return v; }
-};
-template <class T>
-struct LastVector {
-  using D = hn::ScalableTag<T>;
-  using V = hn::Vec<D>;
-  D d;
-  std::size_t count;
-  HWY_INLINE V Load(const T* p) const { return LoadPartial(d, p, count); }
-  HWY_INLINE void Store(V v, T* p) const { StorePartial(v, d, p, count); }
-  HWY_INLINE V Keep(V v, V other) const { return hn::IfThenElse(hn::FirstN(d, count), v, other); }
-};
-
-/// Stores v to, or adds it to, elements i, i + 1, … of the sink's row.
-template <class Vector, class T, class V>
-HWY_INLINE void PutVector(const Vector& at, const Sink<T>& sink, std::int64_t i, V v) {
-  at.Store(sink.add ? hn::Add(at.Load(sink.data + i), v) : v, sink.data + i);
-}
-
-/// Calls body(vector, i) for every vector of a row of n elements; i is the index of its first element.
-template <class T, class Body>
-HWY_INLINE void EachVector(std::int64_t n, const Body& body) {
-  const WholeVector<T> whole;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(whole.d));
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) body(whole, i);
-  if (i < n) body(LastVector<T>{{}, static_cast<std::size_t>(n - i)}, i);
-}
-
 /// A row is summed in segments of this many elements: in the type of the row within a segment, in double across
 /// segments. The rounding errors of longer float32 chains of one sign add up (50,000 terms of 0.9 in each lane: to
 /// 1e-4).
@@ -65,7 +27,7 @@ inline constexpr std::int64_t kSegment = 256;
 /// Σ term(vector, i) over a row of n elements, where term returns a vector of summands. Four chains hide the latency of
 /// the additions.
 template <class T, class Term>
-HWY_INLINE double SumRow(std::int64_t n, const Term& term) {
+HWY_INLINE double sum_row(std::int64_t n, const Term& term) {
   const WholeVector<T> whole;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(whole.d));
   const auto zero = hn::Zero(whole.d);
@@ -81,7 +43,7 @@ HWY_INLINE double SumRow(std::int64_t n, const Term& term) {
     }
     for (; i + lanes <= end; i += lanes) s0 = hn::Add(s0, term(whole, i));
     if (i < end) {
-      const LastVector<T> last{{}, static_cast<std::size_t>(end - i)};
+      const LastVector<T> last{{}, end - i};
       s1 = hn::Add(s1, last.Keep(term(last, i), zero));
       i = end;
     }
@@ -96,7 +58,7 @@ struct TwoSums {
 };
 /// Two such sums in one pass: term(vector, i, a, b) sets the summands of both.
 template <class T, class Term>
-HWY_INLINE TwoSums SumRowTwice(std::int64_t n, const Term& term) {
+HWY_INLINE TwoSums sum_row_pair(std::int64_t n, const Term& term) {
   const WholeVector<T> whole;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(whole.d));
   const auto zero = hn::Zero(whole.d);
@@ -118,7 +80,7 @@ HWY_INLINE TwoSums SumRowTwice(std::int64_t n, const Term& term) {
       b0 = hn::Add(b0, b);
     }
     if (i < end) {
-      const LastVector<T> last{{}, static_cast<std::size_t>(end - i)};
+      const LastVector<T> last{{}, end - i};
       term(last, i, a, b);
       a1 = hn::Add(a1, last.Keep(a, zero));
       b1 = hn::Add(b1, last.Keep(b, zero));
@@ -130,30 +92,33 @@ HWY_INLINE TwoSums SumRowTwice(std::int64_t n, const Term& term) {
   return total;
 }
 
-/// Σ x[i] over a row of n, with every addition in double, so that the mean of equal floats is exact.
-HWY_INLINE double RowTotal(std::int64_t n, const double* x) {
-  return SumRow<double>(n, [x](const auto& at, std::int64_t i) HWY_ATTR { return at.Load(x + i); });
-}
-HWY_INLINE double RowTotal(std::int64_t n, const float* x) {
+/// Σ x[i] over a row of n, with every addition in double, by four chains.
+template <class T>
+HWY_INLINE double sum_in_four_chains(std::int64_t n, const T* x) {
   const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> narrow;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
   std::int64_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    s0 = hn::Add(s0, hn::PromoteTo(d, hn::LoadU(narrow, x + i)));
-    s1 = hn::Add(s1, hn::PromoteTo(d, hn::LoadU(narrow, x + i + lanes)));
-    s2 = hn::Add(s2, hn::PromoteTo(d, hn::LoadU(narrow, x + i + 2 * lanes)));
-    s3 = hn::Add(s3, hn::PromoteTo(d, hn::LoadU(narrow, x + i + 3 * lanes)));
+    s0 = hn::Add(s0, LoadAsDouble(d, x + i));
+    s1 = hn::Add(s1, LoadAsDouble(d, x + i + lanes));
+    s2 = hn::Add(s2, LoadAsDouble(d, x + i + 2 * lanes));
+    s3 = hn::Add(s3, LoadAsDouble(d, x + i + 3 * lanes));
   }
-  for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, hn::PromoteTo(d, hn::LoadU(narrow, x + i)));
-  if (i < n) s1 = hn::Add(s1, hn::PromoteTo(d, LoadPartial(narrow, x + i, static_cast<std::size_t>(n - i))));
+  for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, LoadAsDouble(d, x + i));
+  if (i < n) s1 = hn::Add(s1, LoadPartialAsDouble(d, x + i, n - i));
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
 }
 
+/// Σ x[i] over a row of n, with every addition in double, so that the mean of equal floats is exact.
+HWY_INLINE double sum_row_in_double(std::int64_t n, const double* x) {
+  return sum_row<double>(n, [x](const auto& at, std::int64_t i) HWY_ATTR { return at.Load(x + i); });
+}
+HWY_INLINE double sum_row_in_double(std::int64_t n, const float* x) { return sum_in_four_chains(n, x); }
+
 /// The largest element of a row: NaN if any is NaN, −Inf if n is 0.
 template <class T>
-HWY_INLINE T MaxOfRow(std::int64_t n, const T* x) {
+HWY_INLINE T max_of_row(std::int64_t n, const T* x) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto lowest = hn::Neg(hn::Inf(d));
@@ -163,19 +128,19 @@ HWY_INLINE T MaxOfRow(std::int64_t n, const T* x) {
     m0 = MaxKeepNaN(m0, hn::LoadU(d, x + i));
     m1 = MaxKeepNaN(m1, hn::LoadU(d, x + i + lanes));
   }
-  EachVector<T>(n - i, [&](const auto& at, std::int64_t k)
-                           HWY_ATTR { m0 = MaxKeepNaN(m0, at.Keep(at.Load(x + i + k), lowest)); });
+  for_each_vector<T>(n - i, [&](const auto& at, std::int64_t k)
+                                HWY_ATTR { m0 = MaxKeepNaN(m0, at.Keep(at.Load(x + i + k), lowest)); });
   m0 = MaxKeepNaN(m0, m1);
   if (!hn::AllFalse(d, hn::IsNaN(m0))) return std::numeric_limits<T>::quiet_NaN();
   return hn::GetLane(hn::MaxOfLanes(d, m0));
 }
 
 /// exp and log of one double by the vector functions, unlike libm with the same bits on every machine of one target.
-HWY_INLINE double ExpOne(double x) {
+HWY_INLINE double exp_scalar(double x) {
   const hn::ScalableTag<double> d;
   return hn::GetLane(Exp(d, hn::Set(d, x)));
 }
-HWY_INLINE double LogOne(double x) {
+HWY_INLINE double log_scalar(double x) {
   const hn::ScalableTag<double> d;
   return hn::GetLane(Log(d, hn::Set(d, x)));
 }

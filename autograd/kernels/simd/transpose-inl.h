@@ -1,5 +1,4 @@
-// Loads columns of a row-major matrix as vectors. Included once for every SIMD target; empty for HWY_SCALAR, which has
-// no vectors.
+// Loads columns of a row-major matrix as vectors. Included once for every SIMD target.
 #if defined(MAKI_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_TRANSPOSE_INL_H_
 #undef MAKI_KERNELS_TRANSPOSE_INL_H_
@@ -17,13 +16,14 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET != HWY_SCALAR
-
-/// Elements in a 128-bit block, which is how many columns are transposed together.
+/// Elements in a 128-bit block, which is how many columns are transposed together; 1 where a vector is one element.
 template <class T>
-inline constexpr int kPiece = 16 / sizeof(T);
+inline constexpr int kLanesPer128 = HWY_TARGET == HWY_SCALAR ? 1 : 16 / sizeof(T);
 
 /// Transposes inside every 128-bit block: before, r[i] holds elements of row i; after, element i of every row.
+template <class D, class V>
+HWY_INLINE void transpose_blocks(D /*d*/, V (&/*r*/)[1]) {}
+#if HWY_TARGET != HWY_SCALAR
 template <class D, class V>
 HWY_INLINE void transpose_blocks(D d, V (&r)[4]) {
   const hn::Repartition<double, D> pairs;
@@ -43,27 +43,27 @@ HWY_INLINE void transpose_blocks(D d, V (&r)[2]) {
   r[1] = hn::InterleaveUpper(d, a, r[1]);
 }
 
-/// Loads kPieces * kPiece columns of as many rows as a vector has lanes: column[q][c] = element q * kPiece + c of every
-/// row, where row(j) points to the first element wanted of row j. The 128-bit pieces of the rows are arranged such that
-/// the transposition stays inside 128-bit blocks, which every target can do. All pieces of a row are read together,
-/// because rows a power of two apart compete for the same few lines of the level-1 cache.
+#endif
+
+/// Loads kPieces * kLanesPer128 columns of as many rows as a vector has lanes: column[q][c] = element q * kLanesPer128
+/// + c of every row, where row(j) points to the first element wanted of row j. The 128-bit pieces of the rows are
+/// arranged such that the transposition stays inside 128-bit blocks, which every target can do. All pieces of a row are
+/// read together, because rows a power of two apart compete for the same few lines of the level-1 cache.
 template <int kPieces, class D, class Row, class T = hn::TFromD<D>>
-HWY_INLINE void load_columns(D d, const Row& row, hn::Vec<D> (&column)[kPieces][kPiece<T>]) {
-  constexpr int kBlocks = static_cast<int>(hn::MaxLanes(d)) / kPiece<T>;
-  MAKI_UNROLL for (int i = 0; i < kPiece<T>; ++i) {
+HWY_INLINE void load_columns(D d, const Row& row, hn::Vec<D> (&column)[kPieces][kLanesPer128<T>]) {
+  constexpr int kBlocks = static_cast<int>(hn::MaxLanes(d)) / kLanesPer128<T>;
+  MAKI_UNROLL for (int i = 0; i < kLanesPer128<T>; ++i) {
     MAKI_UNROLL for (int block = 0; block < kBlocks; ++block) {
-      const T* const from = row(i + block * kPiece<T>);
+      const T* const from = row(i + block * kLanesPer128<T>);
       MAKI_UNROLL for (int q = 0; q < kPieces; ++q) {
-        const auto piece = hn::LoadDup128(d, from + q * kPiece<T>);
-        const auto before = hn::FirstN(d, static_cast<std::size_t>(block * kPiece<T>));
+        const auto piece = hn::LoadDup128(d, from + q * kLanesPer128<T>);
+        const auto before = hn::FirstN(d, static_cast<std::size_t>(block * kLanesPer128<T>));
         column[q][i] = block == 0 ? piece : hn::IfThenElse(before, column[q][i], piece);
       }
     }
   }
   MAKI_UNROLL for (int q = 0; q < kPieces; ++q) transpose_blocks(d, column[q]);
 }
-
-#endif
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

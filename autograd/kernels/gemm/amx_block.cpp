@@ -1,0 +1,59 @@
+// Products of float32 on AMX, compiled once per target, though only those from AVX3 on have it.
+#include "autograd/kernels/gemm/block.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/amx_block.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/gemm/amx_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+
+#if MAKI_HAVE_AMX
+
+static_assert(kGemmChain % kAmxPassDepth == 0);
+
+// GEMM counts the sizes of packed panels in float32, each of which takes the space of two numbers in bfloat16.
+inline void amx_pack_a_panel(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool a_transposed,
+                             float* panel) {
+  amx_pack_a(m, k, a, lda, a_transposed, reinterpret_cast<std::uint16_t*>(panel));
+}
+inline void amx_pack_b_panels(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed,
+                              float* panels, std::int64_t panel_stride) {
+  amx_pack_b(k, n, b, ldb, b_transposed, reinterpret_cast<std::uint16_t*>(panels), 2 * panel_stride);
+}
+
+GemmKernels<float> amx_kernels_f32() {
+  return {.tile = {.rows = kAmxPanelWidth,
+                   .columns = kAmxPanelWidth,
+                   .group = kAmxTileDepth,
+                   .group_rows = kAmxPanelGroup / 2 / kAmxPanelWidth,
+                   .packed_rows = kAmxPanelWidth,
+                   .is_amx = true,
+                   .min_tasks = 4,
+                   .max_thin_rows = 0},
+          .multiply = &amx_block,
+          .pack_b = &amx_pack_b_panels,
+          .pack_a = &amx_pack_a_panel,
+          .stream = nullptr};
+}
+
+#else
+
+GemmKernels<float> amx_kernels_f32() { return {}; }
+
+#endif
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+
+HWY_EXPORT(amx_kernels_f32);
+GemmKernels<float> amx_kernels() { return HWY_DYNAMIC_DISPATCH(amx_kernels_f32)(); }
+
+}  // namespace maki::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,32 @@
+// Products of double on the vector units, compiled once per target.
+#include "autograd/kernels/gemm/block.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/vector_f64.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/gemm/block-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+
+GemmKernels<double> vector_kernels_f64() { return block_kernels<double>(); }
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+
+HWY_EXPORT(vector_kernels_f64);
+
+template <>
+GemmKernels<double> vector_kernels() {
+  GemmKernels<double> kernels = HWY_DYNAMIC_DISPATCH(vector_kernels_f64)();
+  kernels.stream = stream_kernel<double>();
+  return kernels;
+}
+
+}  // namespace maki::kernels
+#endif  // HWY_ONCE

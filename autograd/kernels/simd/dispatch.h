@@ -1,0 +1,54 @@
+// How portable code calls a kernel that is compiled once for each SIMD target, for float and for double. The kernel is
+// a function template, and three macros take the place of a wrapper for each type:
+//
+//   namespace HWY_NAMESPACE {
+//   template <class T>
+//   void scale_block(std::int64_t n, const T* x, T factor, Sink<T> y) { … }
+//   MAKI_KERNEL(scale_block);                                    // compiles it for both types, once per target
+//   }
+//
+//   #if HWY_ONCE
+//   MAKI_EXPORT(scale_block);                                    // lists what all targets have compiled
+//   template <class T>
+//   void scale(std::int64_t n, const T* x, T factor, Sink<T> y) {
+//     const auto kernel = MAKI_DISPATCH(scale_block, T);         // a pointer to that of T on the target in use
+//     parallel_ranges(n, 1, [&](…) { kernel(…); });
+//   }
+//   #endif
+//
+// MAKI_DISPATCH throws Error if MAKI_TARGET is bad, so it belongs at the entry of a kernel, before any parallel region.
+#pragma once
+
+#include <type_traits>
+
+#include "autograd/kernels/simd/target.h"
+
+namespace maki::kernels {
+
+/// The two instances of a kernel.
+template <class F32, class F64>
+struct KernelPair {
+  F32 f32;
+  F64 f64;
+
+  template <class T>
+  auto of() const {
+    require_target();
+    if constexpr (std::is_same_v<T, float>) {
+      return f32;
+    } else {
+      static_assert(std::is_same_v<T, double>);
+      return f64;
+    }
+  }
+};
+
+#define MAKI_KERNEL(name)                                                            \
+  inline KernelPair<decltype(&name<float>), decltype(&name<double>)> name##_pair() { \
+    return {&name<float>, &name<double>};                                            \
+  }                                                                                  \
+  static_assert(true)  // so that a semicolon may follow
+#define MAKI_EXPORT(name) HWY_EXPORT(name##_pair)
+#define MAKI_DISPATCH(name, T) HWY_DYNAMIC_DISPATCH(name##_pair)().template of<T>()
+
+}  // namespace maki::kernels
