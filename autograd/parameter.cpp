@@ -171,6 +171,11 @@ Tensor& ParameterStore::values() {
   return values_;
 }
 
+const Tensor& ParameterStore::values() const {
+  require_sealed();
+  return values_;
+}
+
 // Makes `flat` the gradients of the store, of which none counts as written.
 void ParameterStore::bind_gradients(Tensor flat) {
   gradients_ = std::move(flat);

@@ -127,6 +127,7 @@ class ParameterStore {
   /// The flat block of values, one axis, groups in the order of kParamGroups. Call touch() after writing to it. Throws
   /// Error before seal().
   Tensor& values();
+  const Tensor& values() const;
   /// Where the parameters of a group are in values(), padding included.
   FlatRange range(ParamGroup group) const { return ranges_[static_cast<std::size_t>(group)]; }
   /// Where all parameters that are not frozen are.

@@ -6,7 +6,7 @@
 #include <maki/data/tokenizer/char_tokenizer.h>
 #include <maki/nn/generate/generate.h>
 #include <maki/nn/models/gpt.h>
-#include <maki/optim/optimizer.h>
+#include <maki/optim/adam.h>
 
 int main() {
   using namespace maki;
@@ -21,7 +21,7 @@ int main() {
   const GptModel model(Scope(store), config);
   store.seal(/*seed=*/1);
 
-  Optimizer optimizer(store, AdamW{.beta2 = 0.99, .weight_decay = 0.1});
+  AdamW optimizer(store, {.beta2 = 0.99, .weight_decay = 0.1});
   const TrainBatches batches(tokens, kBatch, kBlock, /*grad_accum=*/1, /*seed=*/1);
   Batch batch{.ids = empty({kBatch, kBlock}, DType::int32), .targets = empty({kBatch, kBlock}, DType::int32)};
   Tape tape;

@@ -4,7 +4,7 @@
 #include <maki/autograd/ops.h>
 #include <maki/autograd/tape.h>
 #include <maki/nn/layers.h>
-#include <maki/optim/optimizer.h>
+#include <maki/optim/adam.h>
 
 int main() {
   using namespace maki;
@@ -17,7 +17,7 @@ int main() {
   store.seal(/*seed=*/1);
   const auto model = [&](const Tensor& inputs) { return sigmoid(output(tanh(hidden(inputs)))); };
 
-  Optimizer optimizer(store, AdamW{});
+  AdamW optimizer(store);
   Tape tape;
   for (int step = 0; step < 500; ++step) {
     const Tensor loss = [&] {

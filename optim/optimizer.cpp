@@ -1,96 +1,72 @@
 #include "optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "autograd/core/check.h"
-#include "autograd/kernels/optimizer.h"
 
 namespace maki {
 namespace {
 
-bool is_fraction(double x) { return x >= 0 && x < 1; }
-
-void check_decay(const char* op, double weight_decay) {
-  check(std::isfinite(weight_decay) && weight_decay >= 0, "{}: weight_decay must be finite and not negative; got {}",
-        op, weight_decay);
+// The number of elements after which the next part can begin: at a multiple of 64 bytes, as in the parameter store.
+std::int64_t padded(std::int64_t elements, DType dtype) {
+  const std::int64_t multiple = 64 / size_of(dtype);
+  return (elements + multiple - 1) / multiple * multiple;
 }
 
-void check_options(const Sgd& o) {
-  check(is_fraction(o.momentum), "sgd: momentum must be in [0, 1); got {}", o.momentum);
-  check(!o.nesterov || o.momentum > 0, "sgd: nesterov requires a momentum above 0; got {}", o.momentum);
-  check_decay("sgd", o.weight_decay);
+// The layout of this moment in the list, which is extended if it is new.
+MomentLayout& layout_of(const MomentSpec& spec, std::vector<MomentLayout>& layouts) {
+  const auto found = std::ranges::find(layouts, spec.name, &MomentLayout::name);
+  if (found != layouts.end()) return *found;
+  layouts.push_back({.name = spec.name, .may_be_negative = spec.may_be_negative, .parts = {}, .length = 0});
+  return layouts.back();
 }
 
-template <class A>
-void check_adam(const char* op, const A& o) {
-  check(is_fraction(o.beta1) && is_fraction(o.beta2), "{}: beta1 and beta2 must be in [0, 1); got {} and {}", op,
-        o.beta1, o.beta2);
-  check(std::isfinite(o.eps) && o.eps > 0, "{}: eps must be finite and above 0; got {}", op, o.eps);
-  check_decay(op, o.weight_decay);
-}
-void check_options(const Adam& o) { check_adam("adam", o); }
-void check_options(const AdamW& o) { check_adam("adamw", o); }
-
-kernels::AdamStep adam_of(const Adam& o) {
-  return {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps, .weight_decay = o.weight_decay, .decoupled = false};
-}
-kernels::AdamStep adam_of(const AdamW& o) {
-  return {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps, .weight_decay = o.weight_decay, .decoupled = true};
+void append(const Parameter& parameter, const MomentSpec& spec, DType dtype, std::vector<MomentLayout>& layouts) {
+  MomentLayout& layout = layout_of(spec, layouts);
+  check(layout.may_be_negative == spec.may_be_negative,
+        "optimizer: all parameters must agree whether moment {} may be negative; parameter {} does not", spec.name,
+        parameter.name());
+  check(layout.parts.empty() || layout.parts.back().parameter != &parameter,
+        "optimizer: a parameter must declare each moment once; parameter {} declares {} twice", parameter.name(),
+        spec.name);
+  layout.parts.push_back({&parameter, spec.shape, layout.length});
+  layout.length += padded(spec.shape.numel(), dtype);
 }
 
 }  // namespace
 
-std::vector<std::string> moment_names(const OptimizerOptions& options) {
-  const Sgd* const sgd = std::get_if<Sgd>(&options);
-  if (sgd == nullptr) return {"exp_avg", "exp_avg_sq"};
-  if (sgd->momentum > 0) return {"momentum"};
-  return {};
-}
-
-Optimizer::Optimizer(ParameterStore& store, const OptimizerOptions& options) : store_(store), options_(options) {
-  std::visit([](const auto& o) { check_options(o); }, options_);
-}
-
-std::vector<Optimizer::Moment>& Optimizer::moments() {
-  if (moments_.empty()) {
-    const std::int64_t size = store_.values().numel() - store_.range(ParamGroup::frozen).size();
-    for (const std::string& name : moment_names(options_)) {
-      moments_.push_back({name, zeros(Shape{size}, store_.dtype())});
+std::vector<MomentLayout> Optimizer::moment_layouts() const {
+  std::vector<MomentLayout> layouts;
+  for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay}) {
+    for (const auto& parameter : store_.parameters()) {
+      if (parameter->group() != group) continue;
+      for (const MomentSpec& spec : moments_of(*parameter)) append(*parameter, spec, store_.dtype(), layouts);
     }
   }
-  return moments_;
+  return layouts;
+}
+
+const std::vector<Moment>& Optimizer::moments() const {
+  if (moments_) return *moments_;
+  check(store_.sealed(), "optimizer: the store must be sealed before it is trained; call seal()");
+  std::vector<Moment> moments;
+  for (MomentLayout& layout : moment_layouts()) {
+    Tensor values = zeros(Shape{layout.length}, store_.dtype());
+    moments.push_back({std::move(layout), std::move(values)});
+  }
+  return moments_.emplace(std::move(moments));
+}
+
+std::vector<Moment>& Optimizer::moments() {
+  std::as_const(*this).moments();
+  return *moments_;
 }
 
 void Optimizer::set_steps(std::int64_t steps) {
   check(steps >= 0, "optimizer: the number of steps must not be negative; got {}", steps);
   steps_ = steps;
-}
-
-template <class T>
-void Optimizer::update(FlatRange range, double learning_rate, double grad_scale, bool decay) {
-  const std::int64_t n = range.size();
-  const T* const gradient = store_.gradients().data<T>() + range.begin;
-  T* const value = store_.values().data<T>() + range.begin;
-  const auto moment = [&](std::size_t i) {
-    return i < moments_.size() ? moments_[i].values.template data<T>() + range.begin : nullptr;
-  };
-  if (const Sgd* const o = std::get_if<Sgd>(&options_)) {
-    const kernels::SgdStep s{.grad_scale = grad_scale,
-                             .learning_rate = learning_rate,
-                             .momentum = o->momentum,
-                             .weight_decay = decay ? o->weight_decay : 0,
-                             .nesterov = o->nesterov};
-    kernels::sgd_step(s, n, gradient, value, moment(0));
-    return;
-  }
-  const Adam* const adam = std::get_if<Adam>(&options_);
-  kernels::AdamStep s = adam != nullptr ? adam_of(*adam) : adam_of(std::get<AdamW>(options_));
-  s.grad_scale = grad_scale;
-  s.learning_rate = learning_rate;
-  if (!decay) s.weight_decay = 0;
-  s.correction1 = 1 - std::pow(s.beta1, static_cast<double>(steps_ + 1));
-  s.correction2 = 1 - std::pow(s.beta2, static_cast<double>(steps_ + 1));
-  kernels::adam_step(s, n, gradient, value, moment(0), moment(1));
 }
 
 void Optimizer::step(double learning_rate, double grad_scale) {
@@ -99,10 +75,8 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   check(std::isfinite(grad_scale) && grad_scale >= 0,
         "optimizer: the gradient scale must be finite and not negative; got {}", grad_scale);
   moments();
-  dispatch(store_.dtype(), [&]<class T>() {
-    update<T>(store_.range(ParamGroup::decay), learning_rate, grad_scale, true);
-    update<T>(store_.range(ParamGroup::no_decay), learning_rate, grad_scale, false);
-  });
+  store_.gradients();
+  update({.learning_rate = learning_rate, .grad_scale = grad_scale, .number = steps_ + 1});
   ++steps_;
   store_.mark_changed();
   store_.clear_gradients();

@@ -1,13 +1,17 @@
-// Optimizers over the flat memory of a parameter store: gradient scaling, weight decay and update in one pass.
+// The interface of optimizers: a step updates every trainable parameter of a store from its gradient, and moments are
+// kept in flat memory for checkpoints.
 //
-//   Optimizer optimizer(store, AdamW{.weight_decay = 0.1});
+//   AdamW optimizer(store, {.weight_decay = 0.1});              // optim/adam.h
 //   const double norm = grad_norm(store);                       // optim/clip.h
-//   optimizer.step(schedule(s), clip_factor(norm, 1.0));        // optim/schedule.h
+//   optimizer.step(schedule(s), clip_factor(norm, 1.0));        // optim/lr_schedule.h
+//
+// An optimizer derives from one of two classes: FlatOptimizer, if it treats every element alike, or ParameterOptimizer,
+// if it needs to see parameters one by one. To give it a name, add a row to the table in make_optimizer.cpp.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "autograd/parameter.h"
@@ -15,69 +19,80 @@
 
 namespace maki {
 
-/// Stochastic gradient descent, as PyTorch's SGD with dampening 0:
-///   g ← g + weight_decay · value;   u ← momentum · u + g;   value ← value − lr · u,
-/// with Nesterov's momentum value ← value − lr · (g + momentum · u) instead. Sutskever et al. 2013.
-struct Sgd {
-  double momentum = 0;    ///< in [0, 1)
-  bool nesterov = false;  ///< requires momentum > 0
-  double weight_decay = 0;
+/// A moment of one parameter, as an optimizer declares it. The name is that of a section in checkpoint files: printable
+/// ASCII without spaces, at most 31 bytes. Parameters may share a name; they must then agree on may_be_negative.
+struct MomentSpec {
+  std::string name;
+  Shape shape;                  ///< often, but not necessarily, the shape of the parameter
+  bool may_be_negative = true;  ///< false, for example, for an average of squares: checkpoints check it
 };
 
-/// Adam, as PyTorch's:
-///   g ← g + weight_decay · value;   m ← beta1 · m + (1 − beta1) · g;   v ← beta2 · v + (1 − beta2) · g²;
-///   value ← value − lr · m̂ / (√v̂ + eps),   m̂ = m / (1 − beta1^t), v̂ = v / (1 − beta2^t) at step t = 1, 2, ….
-/// Kingma and Ba 2015, arXiv:1412.6980.
-struct Adam {
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+/// Where the moments of one name are in flat memory: one part per parameter that declares it, in the order of the flat
+/// values of the store (group by group, in order of creation). Every part begins at a multiple of 64 bytes; what lies
+/// between parts is zero. If every parameter declares the moment in its own shape, parts are where the gradients are.
+struct MomentLayout {
+  struct Part {
+    const Parameter* parameter;
+    Shape shape;
+    std::int64_t offset;  ///< of the first element
+  };
+  std::string name;
+  bool may_be_negative = true;
+  std::vector<Part> parts;
+  std::int64_t length = 0;  ///< elements, with the padding after the last part
 };
 
-/// Adam with decoupled weight decay, as PyTorch's AdamW. The decay is not added to g but applied before the update:
-///   value ← value · (1 − lr · weight_decay).
-/// Loshchilov and Hutter 2019, arXiv:1711.05101.
-struct AdamW {
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
+/// Moments are part of the training state, and initially zero.
+struct Moment : MomentLayout {
+  Tensor values;  ///< flat, of the type of the store
 };
 
-using OptimizerOptions = std::variant<Sgd, Adam, AdamW>;
-
-/// The names of the moments that an optimizer with these options keeps, in the order of Optimizer::moments().
-std::vector<std::string> moment_names(const OptimizerOptions& options);
+/// What an update must know of the step it belongs to.
+struct OptimizerStep {
+  double learning_rate = 0;
+  double grad_scale = 1;    ///< gradients are to be multiplied by it as they are read
+  std::int64_t number = 1;  ///< counted from 1
+};
 
 /// Thread safety: none; an optimizer and its store must be used by one thread at a time.
 class Optimizer {
  public:
-  /// A running average that is part of the training state: flat, over the range store.trainable(), initially zero.
-  struct Moment {
-    std::string name;  ///< "momentum" (Sgd); "exp_avg", "exp_avg_sq" (Adam and AdamW)
-    Tensor values;
-  };
-
-  /// The store need not be sealed yet. Throws Error for options that are out of range.
-  ///
-  /// Requires: the store outlives the optimizer.
-  Optimizer(ParameterStore& store, const OptimizerOptions& options);
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates all trainable parameters with `grad_scale` times the gradients of the store; gradients that were not
   /// written count as zero. Weight decay applies to ParamGroup::decay only. Then calls touch() and clear_gradients() of
   /// the store. A learning rate of 0 changes moments but no values. Throws Error unless both numbers are finite and not
-  /// negative and the store is sealed.
+  /// negative and the store is sealed; OutOfMemoryError in the first step if there is no memory for the moments.
   void step(double learning_rate, double grad_scale = 1);
 
-  /// Together with steps(), the complete state between two steps, for checkpoints. Sgd has no moments without momentum
-  /// and one with it; Adam and AdamW have two. A load writes into these tensors. Throws Error if the store is not
-  /// sealed.
+  /// Together with steps(), the complete state between two steps, for checkpoints: the order is that in which
+  /// parameters declare them, and always the same. A load writes into these tensors. The first call, or the first step,
+  /// allocates them. Throws Error if the store is not sealed.
   std::vector<Moment>& moments();
+  const std::vector<Moment>& moments() const;
+  /// The same without the values, and without allocating memory; the store need not be sealed.
+  std::vector<MomentLayout> moment_layouts() const;
+
   std::int64_t steps() const { return steps_; }  ///< number of steps taken; bias correction depends on it
   void set_steps(std::int64_t steps);            ///< for a load; throws Error if negative
 
- private:
-  template <class T>
-  void update(FlatRange range, double learning_rate, double grad_scale, bool decay);
+  ParameterStore& store() { return store_; }
+  const ParameterStore& store() const { return store_; }
 
+ protected:
+  /// The store need not be sealed yet. Requires: it outlives the optimizer.
+  explicit Optimizer(ParameterStore& store) : store_(store) {}
+
+  /// The moments that an optimizer keeps for this trainable parameter. Always returns the same.
+  virtual std::vector<MomentSpec> moments_of(const Parameter& parameter) const = 0;
+  /// Updates values and moments. Moments are allocated, and no gradient of the store is left unwritten.
+  virtual void update(const OptimizerStep& step) = 0;
+
+ private:
   ParameterStore& store_;
-  OptimizerOptions options_;
-  std::vector<Moment> moments_;
+  mutable std::optional<std::vector<Moment>> moments_;  // allocated when first used
   std::int64_t steps_ = 0;
 };
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "optim/optimizer.h"
 #include "tests/cli/require_refused.h"
+#include "train/config/optimization.h"
 #include "train/loop/loaded_model.h"
 #include "train/loop/trainer.h"
 #include "train/run/checkpoint.h"
@@ -144,8 +144,8 @@ TEST_CASE("a model whose logits are not numbers: generate refuses it with exit 4
   const Run run;
   maki::LoadedModel loaded(checkpoint(run.path, 30));
   for (float& x : loaded.store.values().values<float>()) x *= 1e30f;  // finite, but sums of products overflow
-  maki::Optimizer optimizer(loaded.store, maki::optimizer_options(loaded.state.config));
+  const auto optimizer = maki::make_optimizer(loaded.state.config, loaded.store);
   const std::string broken = run.folder / "broken.maki";
-  maki::write_checkpoint(maki::posix_file_system(), broken, loaded.state, loaded.store, optimizer);
+  maki::write_checkpoint(maki::posix_file_system(), broken, loaded.state, loaded.store, *optimizer);
   require_refused(run_maki({"generate", broken}), 4, {broken, "NaN", "diverged"});
 }

@@ -13,9 +13,9 @@ using namespace maki::tests;
 namespace {
 
 const std::vector<OptimizerOptions> kWithMoments = {
-    Sgd{.momentum = 0.9},
-    Adam{.beta1 = 0.9, .beta2 = 0.95},
-    AdamW{.beta1 = 0.9, .beta2 = 0.95},
+    SgdOptions{.momentum = 0.9},
+    AdamOptions{.beta1 = 0.9, .beta2 = 0.95},
+    AdamWOptions{.beta1 = 0.9, .beta2 = 0.95},
 };
 
 // Whether all moments are 0. Fails the test if one is nonzero and subnormal, or close to that range.
@@ -36,15 +36,15 @@ template <class T>
 void require_moments_end_in_zero(const OptimizerOptions& options, int max_steps) {
   ParameterStore store(dtype_of<T>());
   fill(store);
-  Optimizer optimizer(store, options);
+  const auto optimizer = make(store, options);
   for (std::uint64_t s = 0; s < 3; ++s) {
     draw_gradients<T>(store, s);
-    optimizer.step(0.01);
+    optimizer->step(0.01);
   }
-  REQUIRE_FALSE(all_zero<T>(optimizer));
+  REQUIRE_FALSE(all_zero<T>(*optimizer));
   int steps = 0;
-  while (steps < max_steps && !all_zero<T>(optimizer)) {
-    optimizer.step(0);
+  while (steps < max_steps && !all_zero<T>(*optimizer)) {
+    optimizer->step(0);
     ++steps;
   }
   REQUIRE(steps > 100);
@@ -76,7 +76,7 @@ TEST_CASE("in float32, first moments below 1e-30 and second moments below 1e-36 
     ParameterStore store;
     store.add("weight", {5}, init::constant(1));
     store.seal();
-    Optimizer optimizer(store, AdamW{.beta1 = 0.9, .beta2 = 0.9});
+    AdamW optimizer(store, {.beta1 = 0.9, .beta2 = 0.9});
     for (auto& moment : optimizer.moments()) std::ranges::fill(moment.values.values<float>(), std::abs(before));
     optimizer.moments()[0].values.data<float>()[3] = before;
     optimizer.moments()[0].values.data<float>()[4] = std::numeric_limits<float>::quiet_NaN();
@@ -92,7 +92,7 @@ TEST_CASE("with a tiny eps, tiny gradients move the values as far as large ones"
   ParameterStore store;
   Parameter& weight = store.add("weight", {8}, init::constant(0));
   store.seal();
-  Optimizer optimizer(store, Adam{.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-15});
+  Adam optimizer(store, {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-15});
   for (int s = 0; s < 10; ++s) {
     store.clear_gradients();
     Tensor gradients = full({store.trainable().size()}, DType::float32, 1e-14);
@@ -108,22 +108,22 @@ TEST_CASE("a run resumed while its moments decay has the bits of one that was ne
     ParameterStore straight, resumed;
     fill(straight);
     fill(resumed);
-    Optimizer one(straight, kWithMoments[i]), two(resumed, kWithMoments[i]);
+    const auto one = make(straight, kWithMoments[i]), two = make(resumed, kWithMoments[i]);
     draw_gradients<float>(straight, 1);
-    one.step(0.01);
-    for (int s = 0; s < 650; ++s) one.step(0.01);  // 0.9^650 ≈ 2e-30: some moments are about to be flushed
+    one->step(0.01);
+    for (int s = 0; s < 650; ++s) one->step(0.01);  // 0.9^650 ≈ 2e-30: some moments are about to be flushed
     std::ranges::copy(straight.values().values<float>(), resumed.values().data<float>());
-    for (std::size_t k = 0; k < one.moments().size(); ++k) {
-      std::ranges::copy(one.moments()[k].values.values<float>(), two.moments()[k].values.data<float>());
+    for (std::size_t k = 0; k < one->moments().size(); ++k) {
+      std::ranges::copy(one->moments()[k].values.values<float>(), two->moments()[k].values.data<float>());
     }
-    two.set_steps(one.steps());
+    two->set_steps(one->steps());
     for (int s = 0; s < 100; ++s) {
-      one.step(0.01);
-      two.step(0.01);
+      one->step(0.01);
+      two->step(0.01);
     }
     REQUIRE(same_bits(straight.values(), resumed.values()));
-    for (std::size_t k = 0; k < one.moments().size(); ++k) {
-      REQUIRE(same_bits(one.moments()[k].values, two.moments()[k].values));
+    for (std::size_t k = 0; k < one->moments().size(); ++k) {
+      REQUIRE(same_bits(one->moments()[k].values, two->moments()[k].values));
     }
   }
 }

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cmath>
+#include <cstring>
+#include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "optim/optimizer.h"
+#include "optim/adam.h"
+#include "optim/sgd.h"
 #include "tests/tensors.h"
 
 namespace maki::tests {
@@ -37,15 +41,23 @@ void draw_gradients(ParameterStore& store, std::uint64_t step) {
   }
 }
 
+using OptimizerOptions = std::variant<SgdOptions, AdamOptions, AdamWOptions>;
+
+inline std::unique_ptr<Optimizer> make(ParameterStore& store, const OptimizerOptions& options) {
+  if (const auto* const sgd = std::get_if<SgdOptions>(&options)) return std::make_unique<Sgd>(store, *sgd);
+  if (const auto* const adam = std::get_if<AdamOptions>(&options)) return std::make_unique<Adam>(store, *adam);
+  return std::make_unique<AdamW>(store, std::get<AdamWOptions>(options));
+}
+
 inline const std::vector<OptimizerOptions> kAllOptimizers = {
-    Sgd{},
-    Sgd{.weight_decay = 0.1},
-    Sgd{.momentum = 0.9, .weight_decay = 0.01},
-    Sgd{.momentum = 0.9, .nesterov = true, .weight_decay = 0.01},
-    Adam{},
-    Adam{.beta1 = 0.8, .beta2 = 0.99, .eps = 1e-6, .weight_decay = 0.1},
-    AdamW{},
-    AdamW{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1},
+    SgdOptions{},
+    SgdOptions{.weight_decay = 0.1},
+    SgdOptions{.momentum = 0.9, .weight_decay = 0.01},
+    SgdOptions{.momentum = 0.9, .nesterov = true, .weight_decay = 0.01},
+    AdamOptions{},
+    AdamOptions{.beta1 = 0.8, .beta2 = 0.99, .eps = 1e-6, .weight_decay = 0.1},
+    AdamWOptions{},
+    AdamWOptions{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1},
 };
 
 }  // namespace maki::tests

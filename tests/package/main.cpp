@@ -1,14 +1,14 @@
 #include <fmt/core.h>
 #include <maki/autograd/tape.h>
 #include <maki/nn/models/gpt.h>
-#include <maki/optim/optimizer.h>
+#include <maki/optim/adam.h>
 
 int main() {
   using namespace maki;
   ParameterStore store;
   const Gpt model(Scope(store), GptConfig{.n_layer = 1, .n_head = 2, .n_embd = 16, .block_size = 8, .vocab_size = 5});
   store.seal(1);
-  Optimizer optimizer(store, AdamW{});
+  AdamW optimizer(store);
   Tape tape;
   const Tensor ids = tensor<std::int32_t>({0, 1, 2, 3, 4, 0, 1, 2}, {1, 8});
   const Tensor targets = tensor<std::int32_t>({1, 2, 3, 4, 0, 1, 2, 3}, {1, 8});

@@ -1,12 +1,13 @@
 // Checkpoints: everything in them is restored to the last bit, weights are loaded without the optimizer, messages name
 // what does not match, and a forged section with a valid checksum does no harm.
-#include "data/tokenizer/byte_tokenizer.h"
-#include "data/tokenizer/char_tokenizer.h"
 #include "train/run/checkpoint.h"
 
 #include <cmath>
 
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 #include "tests/files.h"
+#include "tests/optim/small_store.h"
 #include "tests/train/small_checkpoint.h"
 #include "train/config/error.h"
 
@@ -17,9 +18,9 @@ namespace {
 
 // A store of three tensors and its optimizer.
 struct SmallModel {
-  explicit SmallModel(OptimizerOptions options = AdamW{}, DType dtype = DType::float32, std::int64_t width = 3,
+  explicit SmallModel(OptimizerOptions options = AdamWOptions{}, DType dtype = DType::float32, std::int64_t width = 3,
                       const std::string& last = "ln.bias", std::uint64_t seed = 1)
-      : store(dtype), optimizer(store, options) {
+      : store(dtype), owned(make(store, options)), optimizer(*owned) {
     store.add("wte.weight", {5, width}, init::normal(1));
     store.add("ln.weight", {width}, init::normal(1));
     store.add(last, {width}, init::normal(1));
@@ -50,7 +51,8 @@ struct SmallModel {
     return list;
   }
   ParameterStore store;
-  Optimizer optimizer;
+  std::unique_ptr<Optimizer> owned;
+  Optimizer& optimizer;
 };
 
 CheckpointState some_state() {
@@ -90,8 +92,9 @@ void load_everything(const std::string& path, SmallModel& model) {
 
 TEST_CASE("a checkpoint restores everything to the last bit: state, values, moments, steps") {
   const TemporaryFolder folder;
-  for (const OptimizerOptions& options : {OptimizerOptions(AdamW{}), OptimizerOptions(Adam{}),
-                                          OptimizerOptions(Sgd{.momentum = 0.9}), OptimizerOptions(Sgd{})}) {
+  for (const OptimizerOptions& options :
+       {OptimizerOptions(AdamWOptions{}), OptimizerOptions(AdamOptions{}),
+        OptimizerOptions(SgdOptions{.momentum = 0.9}), OptimizerOptions(SgdOptions{})}) {
     for (const DType dtype : {DType::float32, DType::float64}) {
       SmallModel model(options, dtype);
       model.step();
@@ -156,7 +159,7 @@ TEST_CASE("weights are loaded without the optimizer, even if its sections are da
   std::string bytes = read_bytes(path);
   bytes[moments] ^= 1;
   write_bytes(path, bytes);
-  SmallModel other(AdamW{}, DType::float32, 3, "ln.bias", 2);
+  SmallModel other(AdamWOptions{}, DType::float32, 3, "ln.bias", 2);
   const ContainerReader file(path);
   read_state(file);
   load_values(file, other.store);
@@ -179,22 +182,22 @@ TEST_CASE("a model with another shape, name, type or optimizer is refused, namin
   const std::string path = save(folder, model, some_state());
   const ContainerReader file(path);
   REQUIRE(contains(error_message<CheckpointError>([&] {
-                     SmallModel wide(AdamW{}, DType::float32, 4);
+                     SmallModel wide(AdamWOptions{}, DType::float32, 4);
                      load_values(file, wide.store);
                    }),
                    "wte.weight [5, 3]"));
   REQUIRE(contains(error_message<CheckpointError>([&] {
-                     SmallModel renamed(AdamW{}, DType::float32, 3, "ln.other");
+                     SmallModel renamed(AdamWOptions{}, DType::float32, 3, "ln.other");
                      load_values(file, renamed.store);
                    }),
                    "ln.other"));
-  SmallModel wider(AdamW{}, DType::float64);
+  SmallModel wider(AdamWOptions{}, DType::float64);
   REQUIRE(contains(error_message<CheckpointError>([&] { load_values(file, wider.store); }), path));
   ParameterStore fewer;
   fewer.add("wte.weight", {5, 3}, init::constant(0));
   fewer.seal();
   REQUIRE(contains(error_message<CheckpointError>([&] { load_values(file, fewer); }), "3 tensors"));
-  SmallModel sgd(Sgd{.momentum = 0.9});
+  SmallModel sgd(SgdOptions{.momentum = 0.9});
   REQUIRE(contains(error_message<CheckpointError>([&] { load_optimizer(file, 7, sgd.optimizer); }), "momentum"));
 }
 
@@ -273,7 +276,7 @@ TEST_CASE("an invalid corpus hash and a tensor name that is too long are refused
   CheckpointState state = some_state();
   state.corpus_hash = "short";
   REQUIRE(contains(error_message<CheckpointError>([&] { save(folder, model, state); }), "short"));
-  SmallModel named(AdamW{}, DType::float32, 3, std::string(128, 'n'));
+  SmallModel named(AdamWOptions{}, DType::float32, 3, std::string(128, 'n'));
   REQUIRE(contains(error_message<CheckpointError>([&] { save(folder, named, some_state()); }), "nnn"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "a.maki"));
 }

@@ -4,9 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "optim/adam.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/loop/loaded_model.h"
 #include "train/config/error.h"
+#include "train/loop/loaded_model.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -221,7 +222,7 @@ TEST_CASE("the padding between tensors is zero, in values and in moments") {
       INFO(name << " byte " << at);
       const std::string said = error_message<CheckpointError>([&] {
         LoadedModel model(path);
-        Optimizer optimizer(model.store, AdamW{});
+        AdamW optimizer(model.store);
         load_optimizer(ContainerReader(path), 2, optimizer);
       });
       REQUIRE(contains(said, std::string(name) + ": the padding after wte.weight"));

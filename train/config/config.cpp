@@ -10,6 +10,7 @@
 #include "data/text/hash.h"
 #include "data/text/printable.h"
 #include "data/text/utf8.h"
+#include "optim/lr_schedule.h"
 #include "train/config/number.h"
 
 namespace maki {
@@ -167,6 +168,6 @@ Phase last_phase(const Config& c) {
   return {0, c.lr_decay_steps, c.learning_rate, c.min_lr, c.warmup_steps};
 }
 
-bool schedule_ends(const Config& config) { return config.schedule != "constant" && config.schedule != "inverse_sqrt"; }
+bool schedule_ends(const Config& config) { return lr_decay_ends(parse_lr_decay(config.schedule)); }
 
 }  // namespace maki

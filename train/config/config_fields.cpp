@@ -1,10 +1,13 @@
 // The table of fields: the name, class, range and help text of every option of a run.
 #include <algorithm>
+#include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
 #include "data/text/printable.h"
 #include "data/tokenizer/tokenizer.h"
+#include "optim/lr_schedule.h"
+#include "optim/make_optimizer.h"
 #include "train/config/config.h"
 #include "train/config/models.h"
 #include "train/config/number.h"
@@ -37,6 +40,14 @@ std::vector<std::string> activation_names() {
   std::vector<std::string> names;
   for (const Activation activation : kActivations) names.emplace_back(to_string(activation));
   return names;
+}
+
+std::string schedule_help() {
+  std::vector<std::string> ending;
+  for (const LrDecay decay : lr_decays()) {
+    if (lr_decay_ends(decay)) ending.emplace_back(to_string(decay));
+  }
+  return fmt::format("learning-rate schedule ({} end at lr_decay_steps)", fmt::join(ending, ", "));
 }
 
 // The canonical form of a checkpoint's configuration lists the fields in this order, so existing fields must never
@@ -72,7 +83,7 @@ std::vector<Field> make_fields() {
       number("label_smoothing", training, &C::label_smoothing, 0, 0.99,
              "fraction of the target probability that is spread evenly over all tokens"),
       number("grad_clip", training, &C::grad_clip, 0, kMaxCount, "maximum gradient norm; 0: no clipping"),
-      choice("optimizer", training, &C::optimizer, {"adamw", "adam", "sgd"}, "optimizer"),
+      choice("optimizer", training, &C::optimizer, optimizer_names(), optimizer_help()),
       number("learning_rate", training, &C::learning_rate, 0, 1e3, "peak learning rate"),
       number("min_lr", training, &C::min_lr, 0, 1e3, "learning rate at the end of the schedule"),
       number("beta1", training, &C::beta1, 0, 0.9999999, "Adam: decay rate of the first moment"),
@@ -81,8 +92,7 @@ std::vector<Field> make_fields() {
       boolean("nesterov", training, &C::nesterov, "SGD: use Nesterov momentum"),
       number("weight_decay", training, &C::weight_decay, 0, kMaxCount,
              "weight decay of tensors with two or more dimensions"),
-      choice("schedule", training, &C::schedule, {"cosine", "linear", "constant", "inverse_sqrt", "wsd"},
-             "learning-rate schedule"),
+      choice("schedule", training, &C::schedule, lr_decay_names(), schedule_help()),
       number("warmup_steps", training, &C::warmup_steps, 0, kMaxCount, "steps of linear warm-up"),
       number("lr_decay_steps", training, &C::lr_decay_steps, 0, kMaxCount,
              "step at which the schedule ends; 0: max_steps"),

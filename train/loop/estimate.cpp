@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "train/config/models.h"
+#include "train/config/optimization.h"
 #include "train/loop/trainer.h"
 
 namespace maki {
@@ -66,7 +67,7 @@ MemoryNeed memory_needed(const Config& c, std::int64_t vocab_size) {
   // With gradient accumulation, GradientTree keeps the sums of 1, 2, 4, … consecutive micro-batches.
   const std::int64_t buffers = c.grad_accum == 1 ? 1 : 1 + std::bit_width(static_cast<std::uint64_t>(c.grad_accum));
   need.gradients = buffers * trainable;
-  need.moments = static_cast<std::int64_t>(moment_names(optimizer_options(c)).size()) * trainable;
+  for (const MomentLayout& moment : make_optimizer(c, planned)->moment_layouts()) need.moments += moment.length * size;
   need.activations = model->activation_bytes(c.batch_size, c.block_size);
   return need;
 }

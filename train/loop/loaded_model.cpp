@@ -5,19 +5,23 @@
 #include "autograd/ops.h"
 #include "train/config/error.h"
 #include "train/config/models.h"
+#include "train/config/optimization.h"
 #include "train/loop/trainer.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
 
-// check_model(), which leaves in `planned` the layout of the model's parameters (names, shapes, offsets). No memory is
-// allocated for them.
-void check_layout(const ContainerReader& file, const CheckpointState& state, ParameterStore& planned) {
-  check_sections(file, optimizer_options(state.config));
+// check_model(), which leaves in `planned` the layout of the model's parameters (names, shapes, offsets) and returns
+// the optimizer of the run. No memory is allocated for either.
+std::unique_ptr<const Optimizer> check_layout(const ContainerReader& file, const CheckpointState& state,
+                                              ParameterStore& planned) {
   const auto model = make_model(state.config, state.vocab_size, Scope(planned));
   planned.assign_offsets();
+  std::unique_ptr<const Optimizer> optimizer = make_optimizer(state.config, planned);
+  check_sections(file, *optimizer);
   check_tensors(file, planned);
+  return optimizer;
 }
 
 // The state in the file, after check_model().
@@ -39,10 +43,9 @@ CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
   file.verify();
   CheckpointState state = read_state(file);
   ParameterStore planned(dtype_named(state.config.dtype));
-  check_layout(file, state, planned);
-  const OptimizerOptions optimizer = optimizer_options(state.config);
-  check_moments(file, planned, optimizer);
-  check_numbers(file, planned.dtype(), optimizer);
+  const std::unique_ptr<const Optimizer> optimizer = check_layout(file, state, planned);
+  check_moments(file, *optimizer);
+  check_numbers(file, *optimizer);
   return state;
 }
 

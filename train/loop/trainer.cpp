@@ -7,44 +7,17 @@
 #include "data/dataset/batch.h"
 #include "optim/clip.h"
 #include "train/config/error.h"
+#include "train/config/optimization.h"
 
 namespace maki {
-namespace {
-
-std::vector<SchedulePhase> schedule_of(const Config& c) {
-  std::vector<SchedulePhase> phases = {{.start = 0,
-                                        .schedule = {.decay = decay_named(c.schedule),
-                                                     .learning_rate = c.learning_rate,
-                                                     .min_lr = c.min_lr,
-                                                     .warmup_steps = c.warmup_steps,
-                                                     .decay_steps = c.lr_decay_steps}}};
-  for (const Phase& phase : c.phases) {
-    phases.push_back({.start = phase.start,
-                      .schedule = {.decay = decay_named(c.schedule),
-                                   .learning_rate = phase.learning_rate,
-                                   .min_lr = phase.min_lr,
-                                   .warmup_steps = phase.warmup_steps,
-                                   .decay_steps = phase.end - phase.start}});
-  }
-  for (const SchedulePhase& phase : phases) phase.schedule.validate();
-  return phases;
-}
-
-}  // namespace
-
-OptimizerOptions optimizer_options(const Config& c) {
-  if (c.optimizer == "sgd") return Sgd{.momentum = c.momentum, .nesterov = c.nesterov, .weight_decay = c.weight_decay};
-  if (c.optimizer == "adam") return Adam{.beta1 = c.beta1, .beta2 = c.beta2, .weight_decay = c.weight_decay};
-  return AdamW{.beta1 = c.beta1, .beta2 = c.beta2, .weight_decay = c.weight_decay};
-}
 
 Trainer::Trainer(const Config& config, const Task& task, bool initial_values)
     : config_(config),
       task_(task),
       store_(dtype_named(config.dtype)),
       model_(task.make_model(Scope(store_))),
-      optimizer_(store_, optimizer_options(config)),
-      schedule_(schedule_of(config)) {
+      optimizer_(make_optimizer(config, store_)),
+      schedule_(lr_phases(config)) {
   if (initial_values) {
     store_.seal(static_cast<std::uint64_t>(config.seed));
   } else {
@@ -80,7 +53,7 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
   const double loss = sum * scale, norm = grad_norm(store_), rate = learning_rate_at(schedule_, steps_);
   if (!std::isfinite(loss)) diverged("loss", loss, scale);
   if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale);
-  optimizer_.step(rate, clip_factor(norm, config_.grad_clip));
+  optimizer_->step(rate, clip_factor(norm, config_.grad_clip));
   ++steps_;
   return StepReport{steps_, loss, rate, norm, task_.tokens_per_step()};
 }
@@ -107,7 +80,7 @@ void Trainer::require_finite() {
     check<DivergedError>(finite, "diverged: after step {} {} not finite; the state was not saved", steps_, what);
   };
   require(std::isfinite(global_norm(store_.values())), "the values of the parameters are");
-  for (const Optimizer::Moment& moment : optimizer_.moments())
+  for (const Moment& moment : optimizer_->moments())
     require(std::isfinite(global_norm(moment.values)), fmt::format("the moments {} are", moment.name));
   if (steps_ == 0) return;
   task_.fill(steps_, 0, batch_);

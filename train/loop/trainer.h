@@ -11,8 +11,8 @@
 
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
+#include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
-#include "optim/schedule.h"
 #include "train/config/config.h"
 #include "train/loop/evaluate.h"
 #include "train/loop/gradient_tree.h"
@@ -30,9 +30,6 @@ struct EvalSample {
 /// evaluation may cost a tenth of the training between two evaluations.
 EvalSample eval_sample(const Config& config);
 
-/// The optimizer that a configuration describes.
-OptimizerOptions optimizer_options(const Config& config);
-
 class Trainer {
  public:
   /// Allocates the model and draws its initial values, unless `initial_values` is false: then values must be loaded
@@ -47,7 +44,7 @@ class Trainer {
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
   ParameterStore& store() { return store_; }
-  Optimizer& optimizer() { return optimizer_; }
+  Optimizer& optimizer() { return *optimizer_; }
   const Model& model() const { return *model_; }
   const Task& task() const { return task_; }
   const Config& config() const { return config_; }
@@ -79,8 +76,8 @@ class Trainer {
   const Task& task_;
   ParameterStore store_;
   std::unique_ptr<Model> model_;
-  Optimizer optimizer_;
-  std::vector<SchedulePhase> schedule_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<LrPhase> schedule_;
   Tape tape_;
   GradientTree tree_;
   Batch batch_;

@@ -40,8 +40,8 @@ struct CheckpointState {
 /// Writes the state after a finished step, through replace_file_atomically(). Equal states give equal bytes. Throws
 /// CheckpointError if the file cannot be written, if corpus_hash is not a hash, or if a parameter's name is not
 /// is_name(name, 128).
-void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state, ParameterStore& store,
-                      Optimizer& optimizer);
+void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state,
+                      const ParameterStore& store, const Optimizer& optimizer);
 
 /// Reads and validates everything except the tensors. Throws CorruptFile if the file is damaged, if its parts
 /// contradict each other (configuration, tokenizer, vocabulary), or if write_checkpoint() would have written it
@@ -63,18 +63,27 @@ std::vector<TensorEntry> read_tensors(const ContainerReader& file);
 /// names, shapes, groups and offsets. Requires: the store is laid out. It need not be sealed, so that a checkpoint can
 /// be refused before memory is allocated for its model.
 void check_tensors(const ContainerReader& file, const ParameterStore& store);
-/// Throws CorruptFile unless every moment that an optimizer with these options keeps has a section of the right length.
-void check_moments(const ContainerReader& file, const ParameterStore& store, const OptimizerOptions& options);
+/// Throws CorruptFile unless every moment that this optimizer keeps has a section of the right length. The optimizer's
+/// store need not be sealed.
+void check_moments(const ContainerReader& file, const Optimizer& optimizer);
 /// Throws CorruptFile unless the sections of the file are exactly those of a checkpoint with this optimizer, in their
 /// order.
-void check_sections(const ContainerReader& file, const OptimizerOptions& options);
-/// Throws CorruptFile unless all values and moments are finite, second moments are not negative, the padding between
-/// tensors is zero, and the checksums of these sections match. Reads them in pieces of 1 MiB.
-void check_numbers(const ContainerReader& file, DType dtype, const OptimizerOptions& options);
+void check_sections(const ContainerReader& file, const Optimizer& optimizer);
+/// Throws CorruptFile unless all values and moments are finite, moments that cannot be negative are not, the padding
+/// between tensors is zero, and the checksums of these sections match. Reads them in pieces of 1 MiB.
+void check_numbers(const ContainerReader& file, const Optimizer& optimizer);
+/// The same for the values alone.
+void check_values(const ContainerReader& file, DType dtype);
 /// Loads the values into a store. Throws what check_tensors() throws, and CorruptFile if the values are damaged.
 /// Requires: the store is sealed.
 void load_values(const ContainerReader& file, ParameterStore& store);
 /// Loads the moments and sets the optimizer's number of steps. Throws CorruptFile if a moment is missing or damaged.
 void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer);
+
+/// The section `tensors` for a store. Throws CheckpointError, naming the first parameter whose name does not fit.
+std::string encode_tensors(const ParameterStore& store);
+/// The sections of the numbers: `values`, and a section per moment if there is an optimizer. They refer to the memory
+/// of store and optimizer.
+std::vector<ContainerSection> number_sections(const ParameterStore& store, const Optimizer* optimizer);
 
 }  // namespace maki

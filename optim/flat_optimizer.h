@@ -1,0 +1,38 @@
+// The base of optimizers that treat every element alike, such as SGD and Adam: one pass over the flat memory of each
+// group, whatever the number and shapes of the parameters in it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "optim/optimizer.h"
+
+namespace maki {
+
+/// All parameters of one group: flat tensors of the same length, padding included, which share the memory of the store
+/// and of the moments. Padding is zero in all of them and must stay zero.
+struct FlatUpdate {
+  bool decay;  ///< whether weight decay applies to the group
+  Tensor value, gradient;
+  std::vector<Tensor> moments;  ///< in the order in which the constructor names them
+};
+
+class FlatOptimizer : public Optimizer {
+ protected:
+  struct FlatMoment {
+    std::string name;
+    bool may_be_negative = true;
+  };
+  /// Every parameter has these moments, in its own shape.
+  FlatOptimizer(ParameterStore& store, std::vector<FlatMoment> moments);
+
+  virtual void update_group(const OptimizerStep& step, FlatUpdate& group) = 0;
+
+ private:
+  std::vector<MomentSpec> moments_of(const Parameter& parameter) const final;
+  void update(const OptimizerStep& step) final;
+
+  std::vector<FlatMoment> flat_moments_;
+};
+
+}  // namespace maki

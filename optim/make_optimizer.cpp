@@ -1,0 +1,60 @@
+#include "optim/make_optimizer.h"
+
+#include <array>
+#include <fmt/ranges.h>
+
+#include "autograd/core/check.h"
+#include "autograd/core/nearest.h"
+#include "optim/adam.h"
+#include "optim/sgd.h"
+
+namespace maki {
+namespace {
+
+using Made = std::unique_ptr<Optimizer>;
+
+struct Row {
+  const char *name, *summary;
+  Made (*make)(ParameterStore& store, const HyperParameters& h);
+};
+constexpr std::array kTable = {
+    Row{"adamw", "decoupled weight decay",
+        [](ParameterStore& store, const HyperParameters& h) -> Made {
+          return std::make_unique<AdamW>(
+              store, AdamWOptions{.beta1 = h.beta1, .beta2 = h.beta2, .weight_decay = h.weight_decay});
+        }},
+    Row{"adam", "weight decay added to the gradient",
+        [](ParameterStore& store, const HyperParameters& h) -> Made {
+          return std::make_unique<Adam>(
+              store, AdamOptions{.beta1 = h.beta1, .beta2 = h.beta2, .weight_decay = h.weight_decay});
+        }},
+    Row{"sgd", "momentum if above 0",
+        [](ParameterStore& store, const HyperParameters& h) -> Made {
+          return std::make_unique<Sgd>(
+              store, SgdOptions{.momentum = h.momentum, .nesterov = h.nesterov, .weight_decay = h.weight_decay});
+        }},
+};
+
+}  // namespace
+
+Made make_optimizer(std::string_view name, const HyperParameters& hyper, ParameterStore& store) {
+  for (const Row& row : kTable) {
+    if (name == row.name) return row.make(store, hyper);
+  }
+  const std::vector<std::string> names = optimizer_names();
+  fail("optimizer: must be one of {}; got {}{}", fmt::join(names, ", "), name, nearest_hint(name, names));
+}
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const Row& row : kTable) names.emplace_back(row.name);
+  return names;
+}
+
+std::string optimizer_help() {
+  std::vector<std::string> lines;
+  for (const Row& row : kTable) lines.push_back(fmt::format("{}: {}", row.name, row.summary));
+  return fmt::format("optimizer ({})", fmt::join(lines, "; "));
+}
+
+}  // namespace maki

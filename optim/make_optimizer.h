@@ -1,0 +1,30 @@
+// The optimizers that have a name. To add one, write its class in a file of its own and add a row to the table in
+// make_optimizer.cpp; the configuration, its help and checkpoints need nothing more.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "optim/optimizer.h"
+
+namespace maki {
+
+/// The hyper-parameters of all of them together; each optimizer reads those that it has.
+struct HyperParameters {
+  double beta1 = 0.9, beta2 = 0.999;  ///< adamw, adam
+  double momentum = 0;                ///< sgd
+  bool nesterov = false;              ///< sgd
+  double weight_decay = 0;
+};
+
+/// The optimizer of this name. The store need not be sealed yet, and must outlive the optimizer. Throws Error for a
+/// name that is not in the table, suggesting the most similar one, and for hyper-parameters that are out of range.
+std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const HyperParameters& hyper, ParameterStore& store);
+
+std::vector<std::string> optimizer_names();
+/// A line of help: every name with what distinguishes it.
+std::string optimizer_help();
+
+}  // namespace maki

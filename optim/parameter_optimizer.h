@@ -1,0 +1,44 @@
+// The base of optimizers that see one parameter at a time, with its name, shape and group. Rules and moments may differ
+// from parameter to parameter: Muon, for example, orthogonalizes the updates of hidden matrices and leaves the rest to
+// AdamW (see update_adam() in optim/adam.h).
+//
+//   class Momentum : public ParameterOptimizer {
+//     std::vector<MomentSpec> moments_of(const Parameter& p) const override { return {{"momentum", p.shape()}}; }
+//     void update_parameter(const OptimizerStep& step, ParameterUpdate& p) override {
+//       Tensor& momentum = p.moment("momentum");
+//       …
+//     }
+//   };
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "optim/optimizer.h"
+
+namespace maki {
+
+/// One parameter during a step. The tensors share the memory of the store and of the moments.
+struct ParameterUpdate {
+  const Parameter& parameter;  ///< name, shape and group
+  Tensor value, gradient;      ///< of the shape of the parameter
+  std::vector<std::pair<std::string_view, Tensor>> moments;
+
+  bool decay() const { return parameter.group() == ParamGroup::decay; }  ///< whether weight decay applies to it
+  /// The moment of this name, in the shape that was declared for this parameter. Throws Error if none was.
+  Tensor& moment(std::string_view name);
+};
+
+class ParameterOptimizer : public Optimizer {
+ protected:
+  explicit ParameterOptimizer(ParameterStore& store) : Optimizer(store) {}
+
+  /// Updates one parameter. Called in the order of the flat values: one after another, on the calling thread.
+  virtual void update_parameter(const OptimizerStep& step, ParameterUpdate& parameter) = 0;
+
+ private:
+  void update(const OptimizerStep& step) final;
+};
+
+}  // namespace maki

@@ -1,0 +1,36 @@
+#include "train/config/optimization.h"
+
+#include "optim/make_optimizer.h"
+
+namespace maki {
+
+std::unique_ptr<Optimizer> make_optimizer(const Config& c, ParameterStore& store) {
+  const HyperParameters hyper{.beta1 = c.beta1,
+                              .beta2 = c.beta2,
+                              .momentum = c.momentum,
+                              .nesterov = c.nesterov,
+                              .weight_decay = c.weight_decay};
+  return make_optimizer(c.optimizer, hyper, store);
+}
+
+std::vector<LrPhase> lr_phases(const Config& c) {
+  const LrDecay decay = parse_lr_decay(c.schedule);
+  std::vector<LrPhase> phases = {{.start = 0,
+                                  .schedule = {.decay = decay,
+                                               .learning_rate = c.learning_rate,
+                                               .min_lr = c.min_lr,
+                                               .warmup_steps = c.warmup_steps,
+                                               .decay_steps = c.lr_decay_steps}}};
+  for (const Phase& phase : c.phases) {
+    phases.push_back({.start = phase.start,
+                      .schedule = {.decay = decay,
+                                   .learning_rate = phase.learning_rate,
+                                   .min_lr = phase.min_lr,
+                                   .warmup_steps = phase.warmup_steps,
+                                   .decay_steps = phase.end - phase.start}});
+  }
+  for (const LrPhase& phase : phases) phase.schedule.validate();
+  return phases;
+}
+
+}  // namespace maki
