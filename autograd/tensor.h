@@ -77,7 +77,7 @@ class Tensor {
   /// A handle to the same elements without a gradient link: gradients do not flow through it.
   Tensor detach() const;
   /// A new tensor with a copy of the elements and without a gradient link; of an empty handle, an empty handle. Throws
-  /// OutOfMemory if the system refuses the memory.
+  /// OutOfMemoryError if the system refuses the memory.
   Tensor clone() const;
   /// Whether a recorded op with this tensor as input will send a gradient to it.
   bool requires_grad() const { return link_.parameter != nullptr || link_.slot >= 0; }

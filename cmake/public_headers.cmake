@@ -2,6 +2,11 @@
 # root ("autograd/tensor.h"); users include it below maki/ (<maki/autograd/tensor.h>), so that is what the copies do.
 # cmake -DSOURCE=<root> -DDESTINATION=<folder> "-DHEADERS=<header>|…" -P public_headers.cmake
 string(REPLACE "|" ";" HEADERS "${HEADERS}")
+file(GLOB_RECURSE stale RELATIVE "${DESTINATION}" "${DESTINATION}/*.h")
+list(REMOVE_ITEM stale ${HEADERS})
+foreach(header IN LISTS stale)
+  file(REMOVE "${DESTINATION}/${header}")
+endforeach()
 foreach(header IN LISTS HEADERS)
   file(READ "${SOURCE}/${header}" text)
   string(REGEX REPLACE "#include \"(autograd|nn|optim|data|train)/" "#include \"maki/\\1/" text "${text}")

@@ -5,8 +5,8 @@
 #include <maki/autograd/ops.h>
 #include <maki/autograd/tape.h>
 #include <maki/nn/layers.h>
-#include <maki/optim/optimizer.h>
-#include <maki/optim/schedule.h>
+#include <maki/optim/adam.h>
+#include <maki/optim/lr_schedule.h>
 #include <numbers>
 
 using namespace maki;
@@ -60,8 +60,8 @@ int main() {
   store.seal(/*seed=*/1);
 
   constexpr int kSteps = 600;
-  const Schedule schedule{.learning_rate = 0.01, .warmup_steps = 20, .decay_steps = kSteps};
-  Optimizer optimizer(store, AdamW{});
+  const LrSchedule schedule{.learning_rate = 0.01, .warmup_steps = 20, .decay_steps = kSteps};
+  AdamW optimizer(store, {});
   Tape tape;
   for (int step = 0; step < kSteps; ++step) {
     const Tensor loss = [&] {

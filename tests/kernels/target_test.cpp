@@ -83,7 +83,7 @@ TEMPLATE_TEST_CASE("target: kernels refuse a bad MAKI_TARGET", "[.bad_target]", 
   std::vector<T> x(64), y(64);
   double scratch[64];
   const Sink<T> into{y.data(), false};
-  const RandomStream stream(1, Purpose::test, "target");
+  const RandomStream stream(1, RandomPurpose::test, "target");
   const std::int32_t targets[] = {1, 2};
   CHECK(refuses([&] { unary_forward(UnaryOp::exp, 8, x.data(), y.data()); }));
   CHECK(refuses([&] { unary_backward(UnaryOp::exp, 8, x.data(), x.data(), into); }));
