@@ -19,9 +19,12 @@ void FlatOptimizer::update(const OptimizerStep& step) {
   for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay}) {
     const FlatRange range = store().range(group);
     const auto part = [&](const Tensor& flat) { return flat.slice_flat(range.begin, Shape{range.size()}); };
-    FlatUpdate update{group == ParamGroup::decay, part(store().values()), part(store().gradients()), {}};
-    for (const Moment& moment : moments()) update.moments.push_back(part(moment.values));
-    update_group(step, update);
+    update_.decay = group == ParamGroup::decay;
+    update_.value = part(store().values());
+    update_.gradient = part(store().gradients());
+    update_.moments.clear();
+    for (const Moment& moment : moments()) update_.moments.push_back(part(moment.values));
+    update_group(step, update_);
   }
 }
 

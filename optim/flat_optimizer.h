@@ -12,7 +12,7 @@ namespace maki {
 /// All parameters of one group: flat tensors of the same length, padding included, which share the memory of the store
 /// and of the moments. Padding is zero in all of them and must stay zero.
 struct FlatUpdate {
-  bool decay;  ///< whether weight decay applies to the group
+  bool decay = false;  ///< whether weight decay applies to the group
   Tensor value, gradient;
   std::vector<Tensor> moments;  ///< in the order in which the constructor names them
 };
@@ -33,6 +33,7 @@ class FlatOptimizer : public Optimizer {
   void update(const OptimizerStep& step) final;
 
   std::vector<FlatMoment> flat_moments_;
+  FlatUpdate update_;  // kept, so that a step allocates no memory
 };
 
 }  // namespace maki

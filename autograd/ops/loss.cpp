@@ -197,6 +197,35 @@ void make_logits(const LinearShape& s, const T* x, const T* weight, T* logits, b
   run(g);
 }
 
+// The backward pass of linear_cross_entropy(): dlogits from the logits, then dx += dlogits · weight and
+// dweight += dlogitsᵀ · x.
+template <class T>
+struct LossBackward {
+  const T *x, *weight;
+  T* logits;  // of one chunk; overwritten by their gradient
+  Sink<T> dx, dweight;
+  double scale;
+  std::int64_t in;
+  kernels::GemmSizes whole;  // of the product over all rows and columns
+  bool kept;                 // whether forward kept the logits; otherwise they are computed again
+
+  // What the chunk of rows that begins with row `at` contributes, `columns` columns at a time.
+  void run(std::int64_t at, const kernels::CrossEntropyRows& rows, std::int64_t columns, const T* stats) const {
+    const T* const x_rows = x + at * in;
+    std::int64_t begin = 0;
+    do {  // at least once, because dx must be set to zero even if the vocabulary is empty
+      const std::int64_t end = std::min(rows.vocabulary, begin + columns);
+      const LinearShape s{rows.rows, in, end - begin, whole};
+      const T* const w = weight + begin * in;
+      if (!kept) make_logits(s, x_rows, w, logits, true);
+      kernels::cross_entropy_backward(rows, begin, end, logits, stats, scale, Sink<T>{logits, false});
+      if (dx) linear_backward_x(s, logits, w, Sink<T>{dx.data + at * in, dx.add || begin > 0});
+      if (dweight) linear_backward_weight(s, logits, x_rows, Sink<T>{dweight.data + begin * in, dweight.add || at > 0});
+      begin = end;
+    } while (begin < rows.vocabulary);
+  }
+};
+
 }  // namespace
 
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets, const CrossEntropy& options) {
@@ -231,24 +260,11 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
         dispatch(x.dtype(), [&]<class T>() {
           const double scale = static_cast<double>(*g.out<T>()) * factor;
           const Sink<T> dx = g.in<T>(0), dweight = g.in<T>(1);
-          T* const d = logits.data<T>();  // the logits, overwritten by their gradient
           if (all.rows == 0 && dweight && !dweight.add) std::fill(dweight.data, dweight.data + out * in, T{0});
+          const LossBackward<T> pass{x.data<T>(), weight.data<T>(), logits.data<T>(), dx, dweight, scale, in, whole,
+                                     kept};
           for_each_chunk(all, step.rows, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
-            const T* const x_rows = x.data<T>() + at * in;
-            const T* const row_stats = stats.data<T>() + at * kernels::kCrossEntropyStats;
-            std::int64_t begin = 0;
-            do {  // at least once, because dx must be set to zero even if the vocabulary is empty
-              const std::int64_t end = std::min(out, begin + step.columns);
-              const LinearShape s{rows.rows, in, end - begin, whole};
-              const T* const w = weight.data<T>() + begin * in;
-              if (!kept) make_logits(s, x_rows, w, d, true);
-              kernels::cross_entropy_backward(rows, begin, end, d, row_stats, scale, Sink<T>{d, false});
-              if (dx) linear_backward_x(s, d, w, Sink<T>{dx.data + at * in, dx.add || begin > 0});
-              if (dweight) {
-                linear_backward_weight(s, d, x_rows, Sink<T>{dweight.data + begin * in, dweight.add || at > 0});
-              }
-              begin = end;
-            } while (begin < out);
+            pass.run(at, rows, step.columns, stats.data<T>() + at * kernels::kCrossEntropyStats);
           });
         });
       });

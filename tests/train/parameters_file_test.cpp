@@ -151,15 +151,15 @@ TEST_CASE("moments of a user's optimizer are checked as it declares them") {
   const std::string negative("\0\0\x80\xbf", 4);  // -1
   for (const char* moment : {"row_norm", "exp_avg_sq"}) {
     const std::string path = with_section(folder, moment, [&](std::string& bytes) { bytes.replace(0, 4, negative); });
-    REQUIRE(contains(loading_says(path), std::string(moment) + " holds a number that is negative"));
+    REQUIRE(contains(loading_says(path), std::string(moment) + " contains a number that is negative"));
   }
   REQUIRE(loading_says(with_section(folder, "exp_avg", [&](auto& bytes) { bytes.replace(0, 4, negative); })).empty());
   const auto shorter = [](std::string& bytes) { bytes.resize(bytes.size() - 64); };
-  REQUIRE(contains(loading_says(with_section(folder, "row_norm", shorter)), "section row_norm has"));
+  REQUIRE(contains(loading_says(with_section(folder, "row_norm", shorter)), "section row_norm must have"));
   // The first matrix has one row, so one element of row_norm; 16 fill 64 bytes.
   const auto padding = [](std::string& bytes) { bytes[4] = '\1'; };
   REQUIRE(contains(loading_says(with_section(folder, "row_norm", padding)),
-                   "row_norm: what follows matrix.1 must be zero"));
+                   "row_norm: the padding after matrix.1 must be zero"));
   REQUIRE(
       contains(loading_says(with_section(folder, "store", [](auto& bytes) { bytes[15] = '\x80'; })), "section store"));
   std::string damaged = read_bytes(saved(folder));

@@ -1,0 +1,41 @@
+// Checks the numbers of a checkpoint: no value or moment that training cannot have produced is loaded or resumed from.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "optim/optimizer.h"
+#include "train/run/container.h"
+
+namespace maki {
+
+/// Checks a flat section that comes in pieces: all numbers are finite, and moments that cannot be negative are not. The
+/// padding between tensors is zero, as in a new store, so that no data can hide there and the next checkpoint is
+/// canonical.
+class NumberCheck {
+ public:
+  /// Of the section `values`. Requires: `file` outlives this object, here and below.
+  NumberCheck(const ContainerReader& file, DType dtype);
+  /// Of the section of a moment.
+  NumberCheck(const ContainerReader& file, DType dtype, const MomentLayout& moment);
+
+  /// Checks the next piece. Throws CorruptFile.
+  void add(Bytes piece);
+
+ private:
+  struct Gap {
+    std::string tensor;
+    std::size_t begin, end;  // in bytes
+  };
+  void add_gap(const std::string& tensor, std::int64_t end);
+
+  const ContainerReader& file_;
+  std::string section_;
+  DType dtype_;
+  bool may_be_negative_;
+  std::vector<Gap> gaps_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace maki
