@@ -82,12 +82,12 @@ class Checker {
     return sum;
   }
 
-  struct FieldDifference {
+  struct Difference {
     double value;
     bool halved;
   };
 
-  FieldDifference difference(const Parameter& parameter, const Probe& probe) {
+  Difference difference(const Parameter& parameter, const Probe& probe) {
     const std::span<double> values = store_.values().values<double>().subspan(
         static_cast<std::size_t>(parameter.offset()), static_cast<std::size_t>(parameter.shape().numel()));
     const std::vector<double> saved(values.begin(), values.end());

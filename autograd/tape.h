@@ -83,7 +83,7 @@ class Tape {
 
   /// Computes the gradients of scale · loss with respect to the parameters that it was computed from. They are added to
   /// gradients written since ParameterStore::clear_gradients(), and written otherwise. The loss must have one element
-  /// and have been recorded on this tape; no parameter's store may have changed since (ParameterStore::touch()).
+  /// and have been recorded on this tape; no parameter's store may have changed since (ParameterStore::mark_changed()).
   /// Otherwise throws Error.
   ///
   /// Empties the tape, whether it returns or throws, but keeps its capacity. After an error in the middle of the pass,

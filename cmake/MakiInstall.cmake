@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 file(GLOB public_headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
      autograd/*.h autograd/core/*.h nn/*.h nn/*/*.h optim/*.h data/*/*.h train/config/*.h train/run/*.h train/loop/*.h)
 string(REPLACE ";" "|" header_list "${public_headers}")
-set(public_include_dir ${PROJECT_BINARY_DIR}/include)
+set(public_include_dir ${PROJECT_BINARY_DIR}/include CACHE INTERNAL "Copies of the public headers, below maki/")
 list(TRANSFORM public_headers PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE header_files)
 add_custom_command(
   OUTPUT ${PROJECT_BINARY_DIR}/public_headers.stamp

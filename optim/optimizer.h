@@ -62,7 +62,7 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates all trainable parameters with `grad_scale` times the gradients of the store; gradients that were not
-  /// written count as zero. Weight decay applies to ParamGroup::decay only. Then calls touch() and clear_gradients() of
+  /// written count as zero. Weight decay applies to ParamGroup::decay only. Then calls mark_changed() and clear_gradients() of
   /// the store. A learning rate of 0 changes moments but no values. Throws Error unless both numbers are finite and not
   /// negative and the store is sealed; OutOfMemoryError in the first step if there is no memory for the moments.
   void step(double learning_rate, double grad_scale = 1);

@@ -103,7 +103,7 @@ TEST_CASE("a checkpoint that cannot be read: exit 4, nothing changes, and once i
     std::filesystem::rename(file, away);
     std::filesystem::create_symlink(file, file);  // cannot be opened: too many levels of symbolic links
     const auto state = [&] {
-      return std::make_tuple(list_directory(run.path + "/checkpoints"), read_text(run.path + "/checkpoints/best"),
+      return std::make_tuple(file_names(run.path + "/checkpoints"), read_text(run.path + "/checkpoints/best"),
                              read_text(run.path + "/metrics.jsonl"));
     };
     const auto before = state();

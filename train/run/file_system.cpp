@@ -52,7 +52,7 @@ bool file_exists(const std::string& path) {
   return there;
 }
 
-std::vector<std::string> list_directory(const std::string& directory) {
+std::vector<std::string> file_names(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
   std::filesystem::directory_iterator at(directory, error), end;

@@ -59,6 +59,6 @@ std::string parent_directory(const std::string& path);
 bool file_exists(const std::string& path);
 /// The names of a directory's entries, sorted; empty if there is no such directory. Throws CheckpointError if it cannot
 /// be listed.
-std::vector<std::string> list_directory(const std::string& directory);
+std::vector<std::string> file_names(const std::string& directory);
 
 }  // namespace maki

@@ -20,7 +20,7 @@ bool is_left_over(const RunDirectory& run, const std::string& name, std::string_
   const std::string path = run.path() + "/" + name;
   if (name == "checkpoints") {
     return is_kind(path, stdfs::file_type::directory) &&
-           std::ranges::all_of(list_directory(path), is_temporary_checkpoint);
+           std::ranges::all_of(file_names(path), is_temporary_checkpoint);
   }
   if (!is_kind(path, stdfs::file_type::regular)) return false;
   const std::string text = read_file_limited(run.file_system(), path);
@@ -34,7 +34,7 @@ bool is_left_over(const RunDirectory& run, const std::string& name, std::string_
 
 void require_unoccupied(const RunDirectory& run, std::string_view config_toml) {
   run.require_no_run();
-  for (const std::string& name : list_directory(run.path())) {
+  for (const std::string& name : file_names(run.path())) {
     check(is_left_over(run, name, config_toml),
           "{}: contains {}, which this run did not create; choose another --out, or an empty directory", run.path(),
           name);

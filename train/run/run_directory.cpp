@@ -65,7 +65,7 @@ std::vector<std::string> RunDirectory::initial_files() const {
 
 std::vector<std::int64_t> RunDirectory::checkpoints() const {
   std::vector<std::int64_t> steps;
-  for (const std::string& name : list_directory(checkpoints_directory())) {
+  for (const std::string& name : file_names(checkpoints_directory())) {
     if (const auto step = step_of(name)) steps.push_back(*step);
   }
   std::ranges::sort(steps);
@@ -133,7 +133,7 @@ std::vector<std::string> RunDirectory::prune(std::int64_t keep) const {
 std::vector<std::string> RunDirectory::remove_temporary_files() const {
   std::vector<std::string> notes;
   for (const std::string& file : {config_file(), metrics_file()}) remove(file + ".tmp", notes);
-  for (const std::string& name : list_directory(checkpoints_directory())) {
+  for (const std::string& name : file_names(checkpoints_directory())) {
     if (is_temporary_checkpoint(name)) remove(checkpoints_directory() + "/" + name, notes);
   }
   return notes;
