@@ -33,7 +33,7 @@ struct GradcheckOptions {
   RandomContext random = {};  ///< used for every recording, so that dropout draws the same mask each time
 };
 
-/// The comparison for one parameter. a are the derivatives that the tape computed, n the numeric ones.
+/// The comparison for one parameter. `a` stands for the derivatives computed by the tape, `n` for the numerical ones.
 struct GradcheckResult {
   std::string name;
   Shape shape;

@@ -61,16 +61,16 @@ enum class Gelu : std::uint8_t {
 };
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
 Tensor abs(const Tensor& x);  ///< its derivative at 0 is taken to be 0
-/// x to the power of a finite constant. A negative x, −Inf included, gives NaN unless the exponent is whole; x^0 is 1
-/// for every x, NaN included, and has the gradient 0. The relative error is below 1e-7 in float32, and at most 2.4e-16
-/// · max(1, |p · log x|) in float64.
+/// x to the power of a finite constant. A negative x, including −Inf, gives NaN unless the exponent is an integer; x^0
+/// is 1 for every x, including NaN, and has the gradient 0. The relative error is below 1e-7 in
+/// float32, and at most 2.4e-16 · max(1, |p · log x|) in float64.
 Tensor pow(const Tensor& x, double exponent);
 /// low where x < low, high where x > high, else x; NaN stays NaN. The gradient flows where low <= x <= high, and where
 /// x is NaN. Either bound may be infinite. Throws Error unless low <= high.
 Tensor clamp(const Tensor& x, double low, double high);
 
-/// a where the mask is not 0, else b; the mask is int32. All three are broadcast to one shape. Of a and b, elements
-/// that are not chosen have no influence, whatever they are (NaN, Inf), and the gradient 0.
+/// a where the mask is not 0, else b; the mask is int32. All three are broadcast to one shape. Elements of a and b that
+/// are not chosen have no influence on the result, even if they are NaN or Inf, and their gradient is 0.
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 
 /// A copy of x converted to float32 or float64, even if it has that type already; the gradient is converted back. This
@@ -104,11 +104,11 @@ Tensor mean(const Tensor& x, std::span<const int> axes, bool keep_axes = false);
 Tensor mean(const Tensor& x, std::initializer_list<int> axes = {}, bool keep_axes = false);
 
 /// The maximum along one axis, which is removed from the shape or, with keep_axis, kept with extent 1. NaN counts as
-/// larger than any number. The gradient goes to the first element that is largest, all others have 0. Throws Error if
+/// larger than any number. The gradient goes to the first of the largest elements; all others get 0. Throws Error if
 /// the axis is out of range or has no elements.
 Tensor max(const Tensor& x, int axis = -1, bool keep_axis = false);
-/// The index along the axis of the element that max() takes: of equal ones the first, and the first NaN if there is
-/// one. The result is int32 and has no gradient. Throws as max() does.
+/// The index along the axis of the element that max() returns: the first if several are equal, and the first NaN if
+/// there is one. The result is int32 and has no gradient. Throws as max() does.
 Tensor argmax(const Tensor& x, int axis = -1, bool keep_axis = false);
 
 /// A copy of x with two axes swapped.
@@ -116,14 +116,14 @@ Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
 /// Concatenates 1 to 64 tensors along an axis; all other extents must be equal.
 Tensor concat(std::span<const Tensor> parts, int axis);
 Tensor concat(std::initializer_list<Tensor> parts, int axis);
-/// Stacks 1 to 64 tensors of one shape along a new axis, placed before `axis` of theirs; −1 makes it the last.
+/// Stacks 1 to 64 tensors of the same shape along a new axis, inserted before their axis `axis`; −1 makes it the last.
 Tensor stack(std::span<const Tensor> parts, int axis = 0);
 Tensor stack(std::initializer_list<Tensor> parts, int axis = 0);
 /// A copy of the elements [begin, end) along an axis, 0 <= begin <= end <= extent.
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
 /// Element i of y is the element of x with the same indices, except that along the axis its index is ids[i]: ids is
-/// int32 with the shape of x except along the axis, and y has the shape of ids. Gradients of elements that are taken
-/// several times are added in the order of the ids. Throws Error if an id is outside [0, extent of the axis).
+/// int32 with the shape of x except along the axis, and y has the shape of ids. The gradients of an element that is
+/// gathered several times are added in the order of the ids. Throws Error if an id is outside [0, extent of the axis).
 Tensor gather(const Tensor& x, int axis, const Tensor& ids);
 // reshape() is declared in tensor.h: it makes a new handle to the same elements and records nothing.
 

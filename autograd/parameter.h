@@ -112,7 +112,8 @@ class ParameterStore {
   /// Error unless all parameters together, padding included, have fewer than 2^58 elements.
   void assign_offsets();
   /// Allocates values and gradients and draws the initial values; no parameter can be added afterwards. Throws Error if
-  /// the store is sealed already, OutOfMemoryError, and whatever an Initializer throws; the store is then left unsealed.
+  /// the store is sealed already, OutOfMemoryError, and whatever an Initializer throws; the store is then left
+  /// unsealed.
   void seal(std::uint64_t seed = 0);
   /// Like seal(), but leaves the values uninitialised, for a load that writes all of them.
   void seal_uninitialized();
@@ -124,8 +125,8 @@ class ParameterStore {
   Parameter& find(std::string_view name) const;
   std::int64_t numel() const;  ///< elements of all parameters without the padding
 
-  /// The flat block of values, one axis, groups in the order of kParamGroups. Call mark_changed() after writing to it. Throws
-  /// Error before seal().
+  /// The flat block of values, one axis, groups in the order of kParamGroups. Call mark_changed() after writing to it.
+  /// Throws Error before seal().
   Tensor& values();
   const Tensor& values() const;
   /// Where the parameters of a group are in values(), padding included.

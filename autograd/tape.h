@@ -7,7 +7,8 @@
 //
 // Ops record only inside the scope of a Recording. Outside, nothing is saved for backward and dropout is the identity.
 //
-// Gradients go to parameters. That of any other tensor, an input or an intermediate result, is kept if it is watched:
+// Gradients go to parameters. The gradient of any other tensor, an input or an intermediate result, is kept only if the
+// tensor is watched:
 //
 //   Tensor x;
 //   Tensor loss = [&] { Recording on(tape); x = tape.watch(image); return model.loss(x); }();
@@ -95,9 +96,9 @@ class Tape {
   void backward(const Tensor& output, const Tensor& cotangent);
 
   /// Makes the next backward pass keep the gradient of x, for gradient(). Returns a handle to the elements of x: the
-  /// gradient is that with respect to what is computed from this handle, so x itself is to be used no more. x may be
-  /// any float32 or float64 tensor; if it requires a gradient already (a parameter, the result of an op), that is not
-  /// changed. Throws Error unless a Recording on this tape exists.
+  /// gradient covers only what is computed from this handle, so use the handle instead of x from then on. x may be any
+  /// float32 or float64 tensor; if it requires a gradient already (a parameter, the result of an op), that gradient is
+  /// unaffected. Throws Error unless a Recording on this tape exists.
   Tensor watch(const Tensor& x);
   /// The gradient of a tensor that watch() returned, with its shape; zeros if the output did not depend on it. Can be
   /// read after the backward() of the recording in which it was watched, until the next call of backward() or clear();
@@ -226,7 +227,7 @@ class Tape {
   Observer observer_;
 };
 
-/// Gives record() access to the tape's internals; not for other use.
+/// Gives record() access to the internals of the tape; for no other use.
 struct RecordAccess {
   template <class F>
   static void record(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,

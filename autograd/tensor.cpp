@@ -68,7 +68,7 @@ Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents) {
   *hole = 1;
   const std::span<const std::int64_t> all(filled.data(), extents.size());
   const std::int64_t others = Shape(all).numel();
-  check(others > 0, "reshape: an extent of -1 cannot be inferred next to an extent of 0; give all extents");
+  check(others > 0, "reshape: an extent of -1 cannot be inferred next to an extent of 0; specify all extents");
   check(x.numel() % others == 0, "reshape: {} elements are not divisible by {}, the product of the other extents",
         x.numel(), others);
   *hole = x.numel() / others;

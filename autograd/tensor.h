@@ -6,8 +6,8 @@
 // other object, must not be assigned on one thread while another uses it, and elements must not be written on one
 // thread while another reads them.
 //
-// Lifetime: a block lives as long as its last handle, so a tensor never refers to memory that is gone. A gradient link
-// is different: it does not keep its parameter or tape alive. A tensor that links to a parameter must not be used in a
+// Lifetime: a block lives as long as its last handle, so a tensor never refers to freed memory. A gradient link is
+// different: it does not keep its parameter or tape alive. A tensor that links to a parameter must not be used in a
 // Recording after the parameter's store is destroyed; one that links to a tape is refused there once backward() or
 // clear() has emptied the tape, and can be used again through detach().
 #pragma once
@@ -81,7 +81,7 @@ class Tensor {
   Tensor clone() const;
   /// Whether a recorded op with this tensor as input will send a gradient to it.
   bool requires_grad() const { return link_.parameter != nullptr || link_.slot >= 0; }
-  /// Whether another handle holds the block too. Requires: the handle is not empty.
+  /// Whether another handle refers to the block as well. Requires: the handle is not empty.
   bool shared() const { return storage_.shared(); }
   /// For the tape and the parameter store.
   const GradientLink& link() const { return link_; }
@@ -109,7 +109,7 @@ Tensor empty_like(const Tensor& x);  ///< uninitialised, with the shape and type
 Tensor zeros(const Shape& shape, DType dtype);
 Tensor full(const Shape& shape, DType dtype, double value);  ///< every element is `value`, converted to the type
 /// A tensor of float, double or std::int32_t with a copy of the values, given in row-major order. Throws Error unless
-/// their number is that of the shape's elements.
+/// there are as many values as the shape has elements.
 template <class T>
 Tensor tensor(std::span<const T> values, const Shape& shape);
 template <class T>

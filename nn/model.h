@@ -1,5 +1,5 @@
-// What training, evaluation, checkpoints and generation know of a model. Networks themselves are plain structs that
-// read like their figure (nn/models); a few lines wrap each of them in these interfaces.
+// The interfaces through which training, evaluation, checkpoints and generation see a model. Networks themselves are
+// plain structs that read like their figure (nn/models); a few lines wrap each of them in these interfaces.
 #pragma once
 
 #include <cstdint>
@@ -35,14 +35,14 @@ class State {
   virtual std::int64_t capacity() const = 0;
   /// Forgets all tokens. Also required after an exception in the middle of a forward pass.
   virtual void clear() = 0;
-  /// Row i becomes what row rows[i] was, as beam search needs it. Requires: as many rows as the batch has, each in
-  /// [0, batch).
+  /// Replaces row i by the former row rows[i], as beam search requires. Requires: one entry per row of the batch, each
+  /// in [0, batch).
   virtual void reorder(std::span<const std::int32_t> rows) = 0;
-  /// Names and tensors that a checkpoint keeps of it.
+  /// The names and tensors that a checkpoint stores.
   virtual std::vector<std::pair<std::string, Tensor*>> tensors() = 0;
 };
 
-/// A model that can be trained. Its parameters are in the store of the scope that it was made with.
+/// A model that can be trained. Its parameters are in the store of the scope that it was created with.
 ///
 /// Thread safety: const calls may run at the same time if each thread has its own State and no Recording is shared.
 class Model {
@@ -62,19 +62,19 @@ class Model {
   virtual double flop_per_token(std::int64_t length) const = 0;
   /// Parameters that take part in the arithmetic of every token: the N of 6N FLOP per token.
   virtual std::int64_t flop_parameter_count() const = 0;
-  /// Bytes that the recorded ops of one micro-batch of [batch, length] tokens keep for backward, and those of gradients
-  /// alive at the same time. An estimate; it needs no sealed store.
+  /// Bytes that the recorded ops of one micro-batch of [batch, length] tokens save for backward, plus the bytes of the
+  /// gradients that are alive at the same time. An estimate; the store need not be sealed.
   virtual std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const = 0;
 };
 
-/// A model that predicts the next token, one after another.
+/// A model that generates a sequence by predicting one token after another.
 class Generator : public Model {
  public:
   /// A state that has read nothing, for `batch` sequences. `source` [B, S] is what an encoder reads, for models that
   /// have one.
   virtual std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {}) const = 0;
-  /// Reads the next t >= 1 tokens of every sequence, ids [B, t] → logits of the token after them, [B, V]. Throws, and
-  /// reads nothing, where the state has no room for them.
+  /// Reads the next t >= 1 tokens of every sequence, ids [B, t] → logits of the token after them, [B, V]. Throws Error,
+  /// and reads nothing, if the state has no room for them.
   virtual Tensor next_logits(const Tensor& ids, State& state) const = 0;
 };
 

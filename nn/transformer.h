@@ -1,7 +1,7 @@
 // The building blocks of a Transformer: Vaswani et al. 2017, arXiv:1706.03762. Section numbers refer to that paper.
 // Shapes: B sequences of T tokens of width C = n_embd, H = n_head heads.
 //
-// Thread safety and lifetime: as of layers (nn/layers.h). A cache must be used by one thread at a time.
+// Thread safety and lifetime: the same as for layers (nn/layers.h). A cache must be used by one thread at a time.
 #pragma once
 
 #include "nn/layers.h"
@@ -34,7 +34,7 @@ struct MultiHeadAttention {
   /// With a cache, x holds the tokens after those in the cache, and their keys and values are appended to it. key_mask
   /// [B, S] int32 is 0 at the tokens that must not be attended to, such as padding; S is T, or with a cache the number
   /// of tokens that it then holds. Empty: every token may be attended to. A token that is masked out still has an
-  /// output, which means nothing: its target should be CrossEntropy::ignored.
+  /// output, but a meaningless one: its target should be CrossEntropy::ignored.
   Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const;
 
   Attention options;

@@ -1,7 +1,7 @@
 // Clipping by the global norm: Pascanu, Mikolov and Bengio 2013, arXiv:1211.5063, algorithm 1.
 //
 // Thread safety: the norms read their argument, which nothing may change at the same time; grad_norm() may also write
-// zeros to gradients that were not written, so it is used like the store by one thread at a time.
+// zeros to gradients that were not written, so, like the store, it must be used by one thread at a time.
 #pragma once
 
 #include "autograd/parameter.h"
@@ -17,7 +17,7 @@ double grad_norm(ParameterStore& store);
 
 /// The factor by which clipping multiplies gradients, for Optimizer::step(): min(1, max_norm / (norm + 1e-6)), as in
 /// PyTorch's clip_grad_norm_, or 1 if max_norm is 0 (no clipping). Throws Error if max_norm is negative. The caller
-/// must check before that the norm is finite.
+/// must check beforehand that the norm is finite.
 double clip_factor(double norm, double max_norm);
 
 }  // namespace maki

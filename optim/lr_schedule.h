@@ -1,4 +1,4 @@
-// Learning-rate schedules as pure functions of the step s, counted from 0. Every schedule begins with a linear warm-up
+// Learning-rate schedules as pure functions of the step s, counted from 0. Every schedule begins with a linear warmup
 // over w = warmup_steps steps: lr · (s + 1) / w for s < w. To add a schedule, add an enumerator here and its row to the
 // table in lr_schedule.cpp; the configuration and its help read that table.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace maki {
 
-/// The learning rate after the warm-up. lr is the peak learning_rate, min is min_lr, and f grows linearly from 0 at
+/// The learning rate after the warmup. lr is the peak learning_rate, min is min_lr, and f grows linearly from 0 at
 /// step w to 1 at step decay_steps.
 enum class LrDecay : std::uint8_t {
   /// min + (lr − min) · (1 + cos πf) / 2: Loshchilov and Hutter 2017, arXiv:1608.03983, one cycle; as in nanoGPT
@@ -41,7 +41,7 @@ struct LrSchedule {
   double learning_rate = 1e-3;  ///< the peak
   double min_lr = 0;
   std::int64_t warmup_steps = 0;
-  std::int64_t decay_steps = 0;  ///< counted from step 0, warm-up included
+  std::int64_t decay_steps = 0;  ///< counted from step 0, warmup included
 
   /// The learning rate of step s. Throws Error unless s >= 0. Requires: validate() does not throw.
   double operator()(std::int64_t s) const;

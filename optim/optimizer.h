@@ -28,8 +28,8 @@ struct MomentSpec {
 };
 
 /// Where the moments of one name are in flat memory: one part per parameter that declares it, in the order of the flat
-/// values of the store (group by group, in order of creation). Every part begins at a multiple of 64 bytes; what lies
-/// between parts is zero. If every parameter declares the moment in its own shape, parts are where the gradients are.
+/// values of the store (group by group, in order of creation). Every part begins at a multiple of 64 bytes; the gaps
+/// between parts are zero. If every parameter declares the moment in its own shape, parts are where the gradients are.
 struct MomentLayout {
   struct Part {
     const Parameter* parameter;
@@ -47,10 +47,10 @@ struct Moment : MomentLayout {
   Tensor values;  ///< flat, of the type of the store
 };
 
-/// What an update must know of the step it belongs to.
+/// What an update needs to know about its step.
 struct OptimizerStep {
   double learning_rate = 0;
-  double grad_scale = 1;    ///< gradients are to be multiplied by it as they are read
+  double grad_scale = 1;    ///< factor by which gradients are multiplied as they are read
   std::int64_t number = 1;  ///< counted from 1
 };
 
@@ -62,14 +62,15 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates all trainable parameters with `grad_scale` times the gradients of the store; gradients that were not
-  /// written count as zero. Weight decay applies to ParamGroup::decay only. Then calls mark_changed() and clear_gradients() of
-  /// the store. A learning rate of 0 changes moments but no values. Throws Error unless both numbers are finite and not
-  /// negative and the store is sealed; OutOfMemoryError in the first step if there is no memory for the moments.
+  /// written count as zero. Weight decay applies to ParamGroup::decay only. Then calls mark_changed() and
+  /// clear_gradients() of the store. A learning rate of 0 changes moments but no values. Throws Error unless both
+  /// numbers are finite and not negative and the store is sealed; OutOfMemoryError in the first step if there is no
+  /// memory for the moments.
   void step(double learning_rate, double grad_scale = 1);
 
   /// Together with steps(), the complete state between two steps, for checkpoints: the order is that in which
-  /// parameters declare them, and always the same. A load writes into these tensors. The first call, or the first step,
-  /// allocates them. Throws Error if the store is not sealed.
+  /// parameters declare them, and always the same. Loading a checkpoint writes into these tensors. The first call, or
+  /// the first step, allocates them. Throws Error if the store is not sealed.
   std::vector<Moment>& moments();
   const std::vector<Moment>& moments() const;
   /// The same without the values, and without allocating memory; the store need not be sealed.
@@ -85,7 +86,7 @@ class Optimizer {
   /// The store need not be sealed yet. Requires: it outlives the optimizer.
   explicit Optimizer(ParameterStore& store) : store_(store) {}
 
-  /// The moments that an optimizer keeps for this trainable parameter. Always returns the same.
+  /// The moments that an optimizer keeps for this trainable parameter. Must return the same list on every call.
   virtual std::vector<MomentSpec> moments_of(const Parameter& parameter) const = 0;
   /// Updates values and moments. Moments are allocated, and no gradient of the store is left unwritten.
   virtual void update(const OptimizerStep& step) = 0;

@@ -12,7 +12,7 @@ struct SgdOptions {
   double weight_decay = 0;
 };
 
-/// As PyTorch's SGD with dampening 0:
+/// The same as PyTorch's SGD with dampening 0:
 ///   g ← g + weight_decay · value;   u ← momentum · u + g;   value ← value − lr · u,
 /// with Nesterov's momentum value ← value − lr · (g + momentum · u) instead.
 /// Moments: u as "momentum"; none if momentum is 0.

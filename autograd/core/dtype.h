@@ -19,7 +19,7 @@ constexpr const char* to_string(DType dtype) {
   return dtype == DType::float32 ? "float32" : dtype == DType::float64 ? "float64" : "int32";
 }
 
-/// The type that to_string() names so. Throws Error for another name.
+/// The inverse of to_string(). Throws Error for any other name.
 constexpr DType dtype_named(std::string_view name) {
   for (const DType dtype : {DType::float32, DType::float64, DType::int32}) {
     if (name == to_string(dtype)) return dtype;

@@ -59,7 +59,9 @@ class RandomStream {
   std::uint64_t bits64(std::uint64_t index) const;
 
   double uniform(std::uint64_t index) const;  ///< uniform in [0, 1), 53 random bits
-  double normal(std::uint64_t index) const;   ///< standard normal (Box and Muller 1958)
+  /// Standard normal (Box and Muller 1958). Numbers 2i and 2i + 1 are independent of each other, although one transform
+  /// computes both of them from bits64(2i) and bits64(2i + 1).
+  double normal(std::uint64_t index) const;
   /// An integer in [0, bound); the probability of each is off by at most 2^-64. Requires: bound > 0.
   std::uint64_t below(std::uint64_t index, std::uint64_t bound) const;
 

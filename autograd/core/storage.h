@@ -1,7 +1,7 @@
 // Storage: a reference-counted block of memory from a pool. Freed blocks go to free lists by size, so training steps
 // with constant shapes allocate nothing after the first ones. If shapes keep changing, the pool holds at most 1.5 times
-// the memory that was ever in use at once, or what is in use and 8 MiB if that is more: before it takes memory from the
-// system, it returns the blocks that have been free for longest.
+// the memory that was ever in use at once, or what is in use and 8 MiB if that is more: before it requests memory from
+// the system, it returns the blocks that have been free for longest.
 //
 // Blocks are 64-byte aligned and uninitialised. Debug builds fill freed blocks with 0xFF (a NaN in either precision);
 // address-sanitizer builds poison them.
@@ -32,7 +32,7 @@ struct Block;
 class Storage {
  public:
   Storage() = default;
-  /// Takes a block of at least `bytes` bytes. Throws Error unless 0 <= bytes <= 2^61, and OutOfMemoryError if the
+  /// Allocates a block of at least `bytes` bytes. Throws Error unless 0 <= bytes <= 2^61, and OutOfMemoryError if the
   /// system refuses the memory even after all free blocks were returned to it.
   explicit Storage(std::int64_t bytes);
   Storage(const Storage& other) noexcept;
@@ -46,7 +46,7 @@ class Storage {
   explicit operator bool() const { return block_ != nullptr; }
   /// Start of the block, valid as long as any handle holds it. Requires: the handle is not empty.
   std::byte* data() const;
-  /// Whether another handle holds the block too. Requires: the handle is not empty.
+  /// Whether another handle refers to the block as well. Requires: the handle is not empty.
   bool shared() const;
   friend bool operator==(const Storage&, const Storage&) = default;
 
@@ -66,7 +66,7 @@ void reset_peak();
 /// Returns all free blocks to the operating system and restarts the high-water mark that limits how much is kept.
 void trim();
 /// For tests: fills every block with this byte before handing it out, which exposes kernels that read uninitialised
-/// output. nullopt turns it off. Thread safety: no other thread may take blocks meanwhile.
+/// output. nullopt turns it off. Thread safety: no other thread may allocate blocks at the same time.
 void fill_new_blocks(std::optional<std::uint8_t> pattern);
 
 }  // namespace storage_pool

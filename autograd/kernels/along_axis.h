@@ -1,4 +1,4 @@
-// Kernels that work along one axis: the place of the largest element, and gathering by index. An array is seen as
+// Kernels that work along one axis: the index of the largest element, and gathering by index. An array is seen as
 // [outer, extent, inner], with `extent` the axis and `inner` consecutive in memory. Threads share out the lines along
 // the axis, so no bit depends on their number.
 #pragma once
@@ -18,8 +18,8 @@ struct AlongAxis {
 template <class T>
 void argmax(const AlongAxis& shape, const T* x, std::int32_t* places);
 
-/// y[o, j, i] = x[o, ids[o, j, i], i] for j < count: x is as `shape` says, ids and y are [outer, count, inner], and ids
-/// are in [0, extent).
+/// y[o, j, i] = x[o, ids[o, j, i], i] for j < count: x has the shape given by `shape`, ids and y are [outer, count,
+/// inner], and ids are in [0, extent).
 template <class T>
 void gather_forward(const AlongAxis& shape, std::int64_t count, const T* x, const std::int32_t* ids, T* y);
 /// dx[o, k, i] = Σ dy[o, j, i] over all j with ids[o, j, i] = k, in the order of j; added if the sink adds.

@@ -18,7 +18,7 @@ namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Moments below these bounds are flushed to 0. A moment that receives no gradient would otherwise decay through the
-// subnormal numbers, on which arithmetic is up to a hundred times slower. The bound of the second moment is lower
+// subnormal numbers, on which arithmetic is up to 25 times slower. The bound of the second moment is lower
 // because it averages squares: a gradient of 1e-14, which is large compared to an eps of 1e-15, has a square of 1e-28,
 // of which one step adds a thousandth. In float64 the bounds are far below anything that a gradient test can detect.
 template <class T>

@@ -1,4 +1,4 @@
-// Loops that measure what a machine can do at most, with the instructions that the kernels use: multiply-adds per
+// Loops that measure the peak rates of a machine, with the instructions that the kernels use: multiply-adds per
 // second and bytes per second. Each runs on the calling thread alone.
 #pragma once
 
@@ -14,7 +14,7 @@ std::int64_t fma_flop_per_round();
 template <class T>
 double run_fma_chains(std::int64_t rounds);
 
-/// Floating-point operations in float32 that one round of run_amx_chains() is worth.
+/// Floating-point operations in float32 to which one round of run_amx_chains() corresponds.
 std::int64_t amx_flop_per_round();
 /// Runs `rounds` times the tile multiplications that a product of two 32 × 32 float32 matrices takes, six in bfloat16
 /// for one in float32, in tile registers alone. Returns the mean of the sums divided by its expected value: exactly 1,

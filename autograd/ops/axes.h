@@ -16,12 +16,14 @@ inline std::int64_t product(const Shape& shape, int begin, int end) {
   return n;
 }
 
-/// Axis `axis` and what lies outside and inside of it. Requires: 0 <= axis < rank.
+/// The product of the extents before `axis`, its own extent, and the product of those after it. Requires: 0 <= axis <
+/// rank.
 inline kernels::AlongAxis along(const Shape& shape, int axis) {
   return {product(shape, 0, axis), shape[axis], product(shape, axis + 1, shape.rank())};
 }
 
-/// The shape with an axis inserted before `axis`; 0 <= axis <= rank. Throws Error if it has too many axes then.
+/// The shape with an axis inserted before `axis`; 0 <= axis <= rank. Throws Error if the result would have too many
+/// axes.
 inline Shape with_inserted(const Shape& shape, int axis, std::int64_t extent) {
   std::array<std::int64_t, Shape::kMaxRank + 1> extents{};
   const auto all = shape.extents();

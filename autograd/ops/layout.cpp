@@ -93,7 +93,8 @@ Tensor stack(std::span<const Tensor> parts, int axis) {
   std::array<Tensor, kMaxParts> rows;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     check_same_type("stack", parts[0], parts[i]);
-    check(parts[i].shape() == first, "stack: all parts must have one shape; got {} and {}", first, parts[i].shape());
+    check(parts[i].shape() == first, "stack: all parts must have the same shape; got {} and {}", first,
+          parts[i].shape());
     rows[i] = reshape(parts[i], with_inserted(first, at, 1));
   }
   return concat(std::span<const Tensor>(rows.data(), parts.size()), at);

@@ -11,7 +11,7 @@ namespace maki {
 
 Tensor softmax(const Tensor& x) {
   check_floating("softmax", x);
-  check(x.shape().rank() >= 1, "softmax: x must have an axis; got a scalar");
+  check(x.shape().rank() >= 1, "softmax: x must have at least one axis; got a scalar");
   Tensor y = empty_like(x);
   dispatch(x.dtype(),
            [&]<class T>() { kernels::softmax_forward(x.shape().rows(), x.shape().cols(), x.data<T>(), y.data<T>()); });
@@ -26,7 +26,7 @@ Tensor softmax(const Tensor& x) {
 
 Tensor log_softmax(const Tensor& x) {
   check_floating("log_softmax", x);
-  check(x.shape().rank() >= 1, "log_softmax: x must have an axis; got a scalar");
+  check(x.shape().rank() >= 1, "log_softmax: x must have at least one axis; got a scalar");
   Tensor y = empty_like(x);
   dispatch(x.dtype(), [&]<class T>() {
     kernels::log_softmax_forward(x.shape().rows(), x.shape().cols(), x.data<T>(), y.data<T>());
@@ -49,7 +49,7 @@ const T* data_or_null(const Tensor& x) {
 
 void check_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   check_floating("layer_norm", x);
-  check(x.shape().rank() >= 1, "layer_norm: x must have an axis; got a scalar");
+  check(x.shape().rank() >= 1, "layer_norm: x must have at least one axis; got a scalar");
   const Shape vector{x.shape().cols()};
   if (weight) check_same_type("layer_norm", x, weight);
   if (bias) check_same_type("layer_norm", x, bias);

@@ -42,7 +42,8 @@ TrainBatches::TrainBatches(TokenSpan tokens, std::int64_t batch_size, std::int64
       windows_(static_cast<std::int64_t>(tokens.size()), block_size, seed) {
   check(batch_size >= 1 && grad_accum >= 1, "batches: batch_size and grad_accum must be at least 1; got {} and {}",
         batch_size, grad_accum);
-  check<CorpusError>(count_targets(tokens) >= 1, "text: at least one file must have two tokens; give longer files");
+  check<CorpusError>(count_targets(tokens) >= 1,
+                     "text: at least one file must have two or more tokens; use longer files");
 }
 
 std::int64_t TrainBatches::targets(std::int64_t step) const {
@@ -77,7 +78,7 @@ EvalBatches::EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t
         batch_size, block_size);
   check<CorpusError>(n >= 2, "evaluation: at least 2 tokens are needed; got {}", n);
   targets_ = count_targets(tokens);
-  check<CorpusError>(targets_ >= 1, "evaluation: at least one file must have two tokens; give longer files");
+  check<CorpusError>(targets_ >= 1, "evaluation: at least one file must have two or more tokens; use longer files");
   windows_ = (n - 1 + block_size - 1) / block_size;
   count_ = (windows_ + batch_size - 1) / batch_size;
 }

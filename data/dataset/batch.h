@@ -25,7 +25,8 @@ inline constexpr std::int32_t kIgnoredTarget = -1;
 class TrainBatches {
  public:
   /// `grad_accum` is the number of micro-batches per step. Throws Error unless batch_size >= 1 and grad_accum >= 1, and
-  /// CorpusError unless block_size >= 1, there are at least block_size + 1 tokens and a piece has two of them.
+  /// CorpusError unless block_size >= 1, there are at least block_size + 1 tokens and at least one piece has two tokens
+  /// or more.
   ///
   /// Requires: the tokens outlive the object.
   TrainBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, std::int64_t grad_accum,

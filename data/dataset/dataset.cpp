@@ -41,7 +41,7 @@ Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t blo
   data.val = encode_pieces(*data.tokenizer, split.val);
   const auto require = [&](const char* side, const Tokens& tokens) {
     check<CorpusError>(static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
-                       "{}: the {} text must have at least block_size + 1 = {} tokens; it has {} of {} in total; give "
+                       "{}: the {} text must have at least block_size + 1 = {} tokens; it has {} of {} in total; use "
                        "more text, a smaller --block-size or another --val-fraction (0: no validation)",
                        fmt::join(corpus.sources, " "), side, block_size + 1, tokens.size(),
                        data.train.size() + data.val.size());

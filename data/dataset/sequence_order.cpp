@@ -15,7 +15,7 @@ SequenceOrder::SequenceOrder(std::int64_t tokens, std::int64_t block_size, std::
     : tokens_(tokens), block_size_(block_size), per_epoch_(0), seed_(seed) {
   check<CorpusError>(
       block_size >= 1 && tokens >= block_size + 1,
-      "text: at least block_size + 1 = {} tokens are needed; got {}; give more text or a smaller block_size",
+      "text: at least block_size + 1 = {} tokens are needed; got {}; use more text or a smaller block_size",
       block_size + 1, tokens);
   per_epoch_ = std::max<std::int64_t>(1, tokens / block_size - 1);
 }

@@ -30,7 +30,7 @@
 namespace maki {
 
 /// A part of an alternative: literal text (rule < 0), or a reference to a field of an alternative of a rule. The
-/// alternative is drawn, drawn and remembered in a variable, or taken from a variable.
+/// alternative is drawn, or drawn and remembered in a variable, or taken from a variable.
 struct GrammarPart {
   std::string text;
   std::size_t characters = 0;  ///< code points of `text`

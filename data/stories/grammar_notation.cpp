@@ -48,7 +48,7 @@ class Reader {
     for (const std::string& line : split(notation, "\n")) {
       if (line.empty() || line[0] == '#') continue;
       if (line[0] == '[') {
-        check(line.back() == ']', "grammar: a rule header ends with ]; got \"{}\"", line);
+        check(line.back() == ']', "grammar: a rule header must end with ]; got \"{}\"", line);
         const std::vector<std::string> header = split(std::string_view(line).substr(1, line.size() - 2), ": ");
         check(find_rule(header[0]) < 0, "grammar: rule {} is defined twice", header[0]);
         grammar_.rules.push_back(
@@ -56,7 +56,7 @@ class Reader {
         raw_.emplace_back();
         continue;
       }
-      check(!raw_.empty(), "grammar: a rule header comes before the first alternative; got \"{}\"", line);
+      check(!raw_.empty(), "grammar: a rule header must come before the first alternative; got \"{}\"", line);
       std::vector<std::string>& lines = raw_.back();
       if (line.starts_with(kNextLine)) {
         check(!lines.empty(), "grammar: there is no alternative to continue at \"{}\"", line);
@@ -178,7 +178,7 @@ class Validator {
     Drawn drawn;
     walk({GrammarPart::draw(0)}, drawn);
     for (std::size_t i = 0; i < reached_.size(); ++i)
-      check(reached_[i], "grammar: nothing leads to rule {}", grammar_.rules[i].name);
+      check(reached_[i], "grammar: rule {} is unreachable", grammar_.rules[i].name);
   }
 
  private:

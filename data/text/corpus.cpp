@@ -29,7 +29,7 @@ Corpus load_stories(const std::string& source) {
   check<CorpusError>(
       name == "@stories" || name == "@stories-ja",
       "{0}: the built-in corpora are @stories and @stories-ja, optionally followed by :CHARS for a size; for a file of "
-      "this name, give ./{0}",
+      "this name, use ./{0}",
       source);
   std::int64_t characters = kDefaultStoryCharacters;
   if (colon != std::string::npos) {
@@ -83,7 +83,7 @@ Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& 
 }  // namespace
 
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
-  check<CorpusError>(!sources.empty(), "corpus: give a file, a directory, - or @stories");
+  check<CorpusError>(!sources.empty(), "corpus: name a file, a directory, - or @stories");
   const bool stories = sources.size() == 1 && sources[0].starts_with("@");
   check(options.encoding.empty() || !stories, "encoding: applies to files only; the built-in stories need none");
   Corpus corpus = stories ? load_stories(sources[0]) : load_files(sources, options);

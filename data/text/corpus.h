@@ -25,8 +25,8 @@ struct Corpus {
   std::vector<std::string> sources;  ///< as given by the caller
   std::string text;                  ///< well-formed UTF-8: the texts of all files, concatenated without separators
   std::vector<std::size_t> joins;    ///< byte offsets in `text` at which a file ends and the next non-empty one begins
-  /// Identifies the corpus: XXH3-128 in hexadecimal. For one file it is the hash of the text, for several a hash over
-  /// the text and the joins, because the joins determine what is validation text.
+  /// Identifies the corpus: XXH3-128 in hexadecimal. For one file it is the hash of the text; for several files it also
+  /// covers the joins, because they determine what is validation text.
   std::string hash;
   std::string text_hash;  ///< XXH3-128 of the text alone, in hexadecimal
   std::int64_t characters = 0;

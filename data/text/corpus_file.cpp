@@ -59,16 +59,17 @@ void check_utf8(Corpus& corpus, const Arriving& file) {
   if (encoding && (certain || file.options.invalid == InvalidUtf8::error))
     fail<CorpusError>("{}{}", expected, remedy(file, *encoding));
   if (!bad) return;
-  check<CorpusError>(file.options.invalid == InvalidUtf8::replace,
-                     "{}: text must be UTF-8; byte {} is not; convert the file, name its encoding with --encoding, or "
-                     "replace such bytes with --invalid-utf8 replace",
-                     file.name, *bad);
+  check<CorpusError>(
+      file.options.invalid == InvalidUtf8::replace,
+      "{}: text must be UTF-8; byte {} is not; convert the file, specify its encoding with --encoding, or "
+      "replace such bytes with --invalid-utf8 replace",
+      file.name, *bad);
   const std::size_t count = count_invalid_utf8(bytes);
   check<CorpusError>(static_cast<double>(count) <= kMaxReplacedShare * static_cast<double>(bytes.size()),
                      "{}: text must be UTF-8; {} of its {} bytes are not, and --invalid-utf8 replace accepts at most "
                      "1 %; {}",
                      file.name, count, bytes.size(),
-                     encoding ? remedy(file, *encoding) : "name its encoding with --encoding");
+                     encoding ? remedy(file, *encoding) : "specify its encoding with --encoding");
   corpus.notes.push_back(
       fmt::format("{}: replaced {} of {} bytes, which were not UTF-8, with U+FFFD", file.name, count, bytes.size()));
   const std::string replaced = replace_invalid_utf8(bytes);
@@ -90,7 +91,7 @@ void read_decoded(Corpus& corpus, const Arriving& file) {
   if (decoder.replaced() == 0) return;
   check<CorpusError>(
       static_cast<double>(decoder.replaced()) <= kMaxReplacedShare * static_cast<double>(decoder.bytes()),
-      "{}: {} of its {} bytes are not {}, and --invalid-utf8 replace accepts at most 1 %; name another --encoding",
+      "{}: {} of its {} bytes are not {}, and --invalid-utf8 replace accepts at most 1 %; choose another --encoding",
       file.name, decoder.replaced(), decoder.bytes(), file.options.encoding);
   corpus.notes.push_back(fmt::format("{}: replaced {} of {} bytes, which were not {}, with U+FFFD", file.name,
                                      decoder.replaced(), decoder.bytes(), file.options.encoding));

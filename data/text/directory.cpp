@@ -93,7 +93,7 @@ DirectoryListing list_directory(const std::string& directory, const DirectoryFil
   check<CorpusError>(!error, "{}: cannot be listed: {}", path.string(), error.message());
   const std::string skipped = listing.describe_skipped();
   check<CorpusError>(!listing.files.empty(),
-                     "{}: contains no text files to read{}; give a directory with text files in it", directory,
+                     "{}: contains no text files to read{}; choose a directory that contains some", directory,
                      skipped.empty() ? "" : " (skipped: " + skipped + ")");
   std::ranges::sort(listing.files);
   return listing;

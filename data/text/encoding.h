@@ -29,7 +29,7 @@ class Decoder {
   /// Decodes `bytes` and appends the result to `text`. An incomplete character at their end is held until the next
   /// call. Each invalid byte becomes U+FFFD or, with InvalidUtf8::error, throws CorpusError with its offset.
   void push(std::string_view bytes, std::string& text);
-  /// Must be called after the last push(): what is then incomplete is invalid.
+  /// Must be called after the last push(). A character that is still incomplete is then treated as invalid.
   void finish(std::string& text);
   /// Number of bytes that became U+FFFD.
   std::size_t replaced() const { return replaced_; }

@@ -41,7 +41,7 @@ class OpenFile {
     struct stat status {};
     if (fstat(descriptor, &status) == 0 && (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))) return;
     close(descriptor);
-    fail<CorpusError>("{}: is a {}; a file is needed here", path, S_ISDIR(status.st_mode) ? "directory" : "device");
+    fail<CorpusError>("{}: must be a file; it is a {}", path, S_ISDIR(status.st_mode) ? "directory" : "device");
   }
   ~OpenFile() { close(descriptor); }
   OpenFile(const OpenFile&) = delete;

@@ -22,7 +22,7 @@ void read_standard_input(const ByteSink& sink);
 void append_standard_input(std::string& bytes);
 /// Size in bytes of a regular file; 0 for anything else.
 std::size_t file_size(const std::string& path);
-/// At most the first `most` bytes of a regular file; empty if it cannot be read. Does not wait for pipes.
+/// The first bytes of a regular file, at most `most`; empty if it cannot be read. Never blocks on a pipe.
 std::string read_beginning(const std::string& path, std::size_t most);
 /// Whether the path is a directory or a symbolic link to one; false if it cannot be accessed.
 bool is_directory(const std::string& path);

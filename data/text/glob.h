@@ -1,5 +1,5 @@
-// Glob patterns for file names: * matches any characters (a / too), ? any single one, [a-z] one in the set, [!a-z] or
-// [^a-z] one that is not in it.
+// Glob patterns for file names: * matches any number of characters (including /), ? matches one character, [a-z] one in
+// the set, and [!a-z] or [^a-z] one that is not in the set.
 #pragma once
 
 #include <string_view>

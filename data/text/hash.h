@@ -12,8 +12,9 @@ namespace maki {
 std::array<std::uint8_t, 16> hash128(std::string_view bytes);
 /// hash128() as 32 hexadecimal digits.
 std::string hash128_hex(std::string_view bytes);
-/// Whether the text has the form of a hash128_hex(): 32 hexadecimal digits, lower case.
+/// Whether the text has the form of a result of hash128_hex(): 32 hexadecimal digits, lower case.
 bool is_hash(std::string_view text);
-std::uint64_t hash64(std::string_view bytes);  ///< XXH3-64
+/// XXH3-64 as an integer; a file that stores it must fix the byte order.
+std::uint64_t hash64(std::string_view bytes);
 
 }  // namespace maki

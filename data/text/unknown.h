@@ -1,4 +1,4 @@
-// Handles texts with characters that a vocabulary lacks.
+// Handles characters of a text that are not in the vocabulary.
 #pragma once
 
 #include <cstdint>

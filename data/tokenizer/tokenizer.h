@@ -45,11 +45,11 @@ class Tokenizer {
 /// A kind of tokenizer: a row of the table in tokenizer.cpp.
 struct TokenizerKind {
   const char* name;
-  /// The first line of the saved form, with kind and version.
+  /// The first line of the saved form, which names the kind and the version.
   std::string_view header;
-  /// Makes one with the vocabulary of a text.
+  /// Creates a tokenizer with the vocabulary of a text.
   std::unique_ptr<Tokenizer> (*make)(std::string_view text);
-  /// Restores one from what follows the header. Throws CorpusError where that is damaged.
+  /// Restores a tokenizer from the bytes that follow the header. Throws CorpusError if they are damaged.
   std::unique_ptr<Tokenizer> (*load)(std::string_view saved);
 };
 

@@ -1,4 +1,4 @@
-// Generation: token after token from a model, the same for the command line, benchmarks and programs.
+// Generation: draws token after token from a model. The command line, benchmarks and programs all use it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace maki {
 struct GenerateOptions {
   std::int64_t max_tokens = 200;
   Sampling sampling;
-  /// Where the model's context is full: true: start again from its last half; false: stop.
+  /// When the context of the model is full: true: continue from its second half; false: stop.
   bool slide_context = true;
 };
 
@@ -25,9 +25,10 @@ struct Generated {
   StopReason reason = StopReason::max_tokens;
 };
 
-/// Draws tokens that continue `prompt`, which must not be empty; of a prompt longer than the context the model reads
-/// the end. Each token is given to `use` as soon as it is drawn; false stops. What is drawn is a function of the model,
-/// the prompt, the options and `sample`, the number of the random stream. Throws BadLogitsError, and what `use` throws.
+/// Draws tokens that continue `prompt`, which must not be empty. If the prompt is longer than the context, the model
+/// reads only its end. Each token is passed to `use` as soon as it is drawn; generation stops when `use` returns false.
+/// The tokens are a function of the model, the prompt, the options and `sample`, which selects the random stream.
+/// Throws BadLogitsError, and whatever `use` throws.
 Generated generate(const Generator& model, std::span<const std::int32_t> prompt, const GenerateOptions& options,
                    std::uint64_t sample, const std::function<bool(std::int32_t token)>& use);
 

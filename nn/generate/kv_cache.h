@@ -18,12 +18,12 @@ class KvLayer {
   KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
 
   /// Appends the keys and values of t new tokens, packed q‖k‖v [B, t, 3C], and attends from the new tokens to all
-  /// tokens held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. A key_mask of the
-  /// options is [B, tokens held then]. Throws Error in a Recording, if B or C are not those of the cache, if more than
-  /// `capacity` tokens would be held, or for a key_mask of another shape.
+  /// tokens held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. A key_mask in the
+  /// options is [B, number of tokens then held]. Throws Error in a Recording, if B or C are not those of the cache, if
+  /// more than `capacity` tokens would be held, or for a key_mask of another shape.
   Tensor attend(const Tensor& qkv, const Attention& options);
   std::int64_t length() const { return length_; }
-  /// Sequence i becomes what sequence rows[i] was.
+  /// Replaces sequence i by the former sequence rows[i].
   void reorder(std::span<const std::int32_t> rows);
 
  private:
@@ -35,7 +35,7 @@ class KvLayer {
 /// The cache of all layers of a model, for a batch of sequences of equal length. Created by Gpt::make_cache().
 class KvCache final : public State {
  public:
-  /// Takes batch · capacity · 2 · n_embd elements of memory per layer. Throws Error unless all sizes are at least 1.
+  /// Allocates batch · capacity · 2 · n_embd elements per layer. Throws Error unless all sizes are at least 1.
   KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
 
   std::int64_t batch() const override { return batch_; }

@@ -100,7 +100,7 @@ std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) cons
 }
 
 std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source) const {
-  check(!source, "gpt: reads no source; got one of shape {}", source.shape());
+  check(!source, "gpt: takes no source; got one of shape {}", source.shape());
   const GptConfig& c = gpt.config;
   return std::make_unique<KvCache>(c.n_layer, batch, c.block_size, c.n_embd, gpt.dtype);
 }

@@ -72,7 +72,7 @@ struct Gpt {
   /// Floating-point operations per token of a training step, forward and backward, for sequences of T = `length`
   /// tokens: 6N + 12·L·C·T, with L = n_layer. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.
   double flop_per_token(std::int64_t length) const;
-  /// What Model::activation_bytes() says.
+  /// See Model::activation_bytes().
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const;
 
   GptConfig config;
@@ -89,7 +89,7 @@ struct Gpt {
   Tensor embed(const Tensor& ids, std::int64_t start) const;
 };
 
-/// Gpt behind the interfaces of nn/model.h.
+/// Wraps Gpt in the interfaces of nn/model.h.
 class GptModel final : public Generator {
  public:
   GptModel(const Scope& scope, const GptConfig& config) : gpt(scope, config) {}

@@ -135,9 +135,9 @@ TEST_CASE("a run whose text came from standard input reports that instead of wai
   piped.input = small_text();
   waiting.input_stays_open = true;
   REQUIRE(run_maki(Arguments{"train", "-", "--out", run, "--max-steps", "4"} + kSmall, piped).exit_code == 0);
-  require_refused(run_maki({"eval", run}, waiting), 3, {run, "standard input", "give - again"});
+  require_refused(run_maki({"eval", run}, waiting), 3, {run, "standard input", "pass - again"});
   require_refused(run_maki({"train", "--resume", run, "--max-steps", "6"}, waiting), 3,
-                  {run, "standard input", "give - again"});
+                  {run, "standard input", "pass - again"});
   const Finished again = run_maki({"eval", run, "-"}, piped);
   INFO(again.err);
   REQUIRE(again.exit_code == 0);

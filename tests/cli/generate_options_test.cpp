@@ -78,7 +78,7 @@ TEST_CASE("without --seed every text is different, and the printed seed repeats 
   const std::string word = "--seed ";
   const std::size_t at = first.err.find(word) + word.size();
   const std::string seed = first.err.substr(at, first.err.find(')', at) - at);
-  REQUIRE_THAT(first.err, ContainsSubstring("seed " + seed + " (repeat this text with --seed " + seed + ")\n"));
+  REQUIRE_THAT(first.err, ContainsSubstring("seed " + seed + " (reproduce this text with --seed " + seed + ")\n"));
   REQUIRE(run.generate(warm + Arguments{"--seed", seed}).out == first.out);
   REQUIRE_THAT(run.generate(warm + Arguments{"--seed", "5"}).err, !ContainsSubstring("--seed"));
   REQUIRE_THAT(run.generate({"--temperature", "0", "--max-tokens", "5"}).err, !ContainsSubstring("seed"));

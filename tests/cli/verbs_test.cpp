@@ -111,7 +111,7 @@ TEST_CASE("the model reads the last block_size tokens of a longer prompt") {
   const Finished refused = run_maki({"generate", run.path, "--prompt", text.substr(0, 17), "--overflow", "stop"});
   REQUIRE(refused.exit_code == 2);
   REQUIRE(refused.out.empty());
-  REQUIRE_THAT(refused.err, ContainsSubstring("prompt: has 17 tokens, and the context window 16"));
+  REQUIRE_THAT(refused.err, ContainsSubstring("prompt: has 17 tokens, but the context window holds 16"));
   // A prompt that fills the window leaves room for one token, or for any number if the window is recomputed.
   const Arguments full = {"generate", run.path, "--prompt", text.substr(0, 16), "--max-tokens", "50"};
   REQUIRE(run_maki(full + Arguments{"--overflow", "stop"}).out.size() == 17);

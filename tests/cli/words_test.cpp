@@ -112,13 +112,13 @@ TEST_CASE("a number of epochs is answered with the number of steps") {
   // 4,304 tokens are 268 windows of 16 tokens, and a step takes 9 windows.
   const Arguments train = Arguments{"train", corpus, "--out", run} + kSmall;
   require_refused(run_maki(train + Arguments{"--epochs", "2"}), 2,
-                  {"epochs: is not an option", "2 passes over 4,304 training tokens", "144 tokens per step",
-                   "give --max-steps 60"});
-  require_refused(run_maki(train + Arguments{"--num_epochs", "1"}), 2, {"one pass", "give --max-steps 30"});
+                  {"epochs: the length of a run is set in optimizer steps", "2 passes over 4,304 training tokens",
+                   "144 tokens per step", "use --max-steps 60"});
+  require_refused(run_maki(train + Arguments{"--num_epochs", "1"}), 2, {"one pass", "use --max-steps 30"});
   require_refused(run_maki(train + Arguments{"--epochs", "many"}), 2, {"epochs: must be a finite decimal number"});
   REQUIRE_FALSE(std::filesystem::exists(run));
   REQUIRE(run_maki(train + Arguments{"--max-steps", "2"}).exit_code == 0);
-  require_refused(run_maki({"train", "--resume", run, "--epochs", "2"}), 2, {"give --max-steps 60"});
+  require_refused(run_maki({"train", "--resume", run, "--epochs", "2"}), 2, {"use --max-steps 60"});
 }
 
 TEST_CASE("bench and gradcheck list and accept only options that they use") {
@@ -147,7 +147,7 @@ TEST_CASE("bench and gradcheck list and accept only options that they use") {
   }
   // An option before a verb of bench would have no effect.
   REQUIRE_THAT(said({"bench", "--n-layer", "2", "generate"}),
-               ContainsSubstring("--n-layer was given before generate, which it does not apply to"));
+               ContainsSubstring("--n-layer was given before generate, to which it does not apply"));
 }
 
 TEST_CASE("a preset of bench is the preset of train") {

@@ -167,7 +167,7 @@ TEST_CASE("the errors of the notation name the rule") {
   refuses("[a]\nb}\n", "} without {");
   refuses("[a]\nx |  | y\n", "an empty alternative");
   refuses("[a]\n{b}\n[b]\n{c}\n[c]\nx{b}\n", "rule b contains itself");
-  refuses("[a]\nx\n[b]\ny\n", "nothing leads to rule b");
+  refuses("[a]\nx\n[b]\ny\n", "rule b is unreachable");
   refuses("[a]\n{b=b}\n[b]\ny\n", "b is the name of both a rule and a variable");
   refuses("[a]\n{x=b}{x=c}\n[b]\ny\n[c]\nz\n", "x is drawn from two rules");
   refuses("[a]\n{x=b}{x=b}\n[b]\ny\n", "x is drawn twice");

@@ -3,8 +3,8 @@
 
 #include "data/text/error.h"
 #include "tests/train/config_messages.h"
-#include "train/run/stored_config.h"
 #include "train/config/error.h"
+#include "train/run/stored_config.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -93,7 +93,7 @@ TEST_CASE("a list of sources that would make config.toml too large to be read ag
   for (int i = 0; i < 700; ++i) config.corpus.push_back("/a/folder/with/a/long/name/" + std::to_string(i) + ".txt");
   REQUIRE(read_back(to_toml(config)).corpus == config.corpus);
   for (int i = 0; i < 3000; ++i) config.corpus.push_back("/a/folder/with/a/long/name/" + std::to_string(i) + ".txt");
-  REQUIRE(contains(error_message<Error>([&] { to_toml(config); }), "give the directory"));
+  REQUIRE(contains(error_message<Error>([&] { to_toml(config); }), "pass the directory"));
 }
 
 TEST_CASE("a config.toml of an earlier version that lists too many files is refused with a remedy") {

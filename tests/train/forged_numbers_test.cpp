@@ -35,7 +35,8 @@ TEST_CASE("sections out of order and unknown sections are refused although every
     std::swap(swapped[i], swapped[i + 1]);
     const std::string path = write_sections(folder / "swapped.maki", swapped);
     INFO(good[i].first);
-    REQUIRE(contains(resume_says(path), "section " + good[i + 1].first + " in the place of section " + good[i].first));
+    REQUIRE(contains(resume_says(path),
+                     "section " + good[i + 1].first + " where section " + good[i].first + " is expected"));
     REQUIRE(contains(reader_says(path), path));
   }
   for (std::size_t at = 0; at <= good.size(); ++at) {

@@ -108,7 +108,7 @@ void GemmBench::verify_entry(const char* who, std::int64_t i, std::int64_t j) co
   const auto got = static_cast<double>(c_.data<float>()[i * shape_.n + j]);
   check<std::logic_error>(
       std::abs(got - sum) <= allowed,
-      "gemm: {} computed {:.9g} in row {}, column {} of the product {},{},{} {}; the right value is {:.9g}", who, got,
+      "gemm: {} computed {:.9g} in row {}, column {} of the product {},{},{} {}; the correct value is {:.9g}", who, got,
       i, j, shape_.m, shape_.n, shape_.k, shape_.transpose(), sum);
 }
 

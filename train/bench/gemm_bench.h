@@ -24,7 +24,7 @@ GemmShape parse_gemm_shape(const std::string& text, const std::string& transpose
 
 class GemmBench {
  public:
-  /// packed: op(B) is prepacked, as weights are that are used in many products.
+  /// packed: op(B) is prepacked, as is done for weights that are used in many products.
   explicit GemmBench(const GemmShape& shape, bool packed = false);
 
   /// Computes C = op(A) · op(B).

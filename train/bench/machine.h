@@ -34,8 +34,8 @@ double measure_amx_flop_per_second();
 /// five.
 double measure_copy_bytes_per_second();
 
-/// The peak rate in bytes per second at which threads() threads read such an array. Lower than that of a copy, whose
-/// stores wait for nothing. The best of five.
+/// The peak rate in bytes per second at which threads() threads read such an array. Lower than the rate of a copy,
+/// whose stores do not wait. The best of five.
 double measure_read_bytes_per_second();
 
 /// The peak resident memory of this process, in bytes.

@@ -1,6 +1,5 @@
 // Where the time of a training step goes: one row for each op in forward, one for it in backward, and one for
-// everything that is not on the tape. Observing costs little, but speeds are measured on other steps than those
-// observed.
+// everything that is not on the tape. Observing costs little, but speeds are measured on steps that are not observed.
 #pragma once
 
 #include <cstdint>

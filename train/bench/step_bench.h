@@ -27,7 +27,7 @@ struct Workload {
 /// ("baby"), GPT-2 with 124 million parameters and the batch of llm.c ("gpt2"), and a long context ("long").
 std::vector<std::string> workload_names();
 /// Overwrites the fields that the workload of this name sets, and returns the size of its vocabulary. Throws Error,
-/// naming the nearest, for an unknown name.
+/// suggesting the nearest name, for an unknown name.
 std::int64_t apply_workload(Config& config, const std::string& name);
 
 class StepBench {

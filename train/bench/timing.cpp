@@ -47,7 +47,7 @@ double Timings::quantile(double part) const {
 std::string Timings::noise_warning() const {
   if (!is_noisy()) return "";
   return fmt::format(
-      "warning: the middle half of the times lies between {:.3g} and {:.3g} ms: something else was using this machine; "
+      "warning: the middle half of the times lies between {:.3g} and {:.3g} ms: the machine was busy with other work; "
       "measure again when it is idle",
       1e3 * quantile(0.25), 1e3 * quantile(0.75));
 }

@@ -22,8 +22,7 @@ class Timings {
   double quantile(double part) const;
   double best() const { return sorted_.front(); }
   double median() const { return quantile(0.5); }
-  /// Whether the middle half of the times spans more than a tenth of the median: the machine was doing something else,
-  /// too.
+  /// Whether the interquartile range of the times exceeds a tenth of the median: the machine was busy with other work.
   bool is_noisy() const { return quantile(0.75) - quantile(0.25) > 0.1 * median(); }
   /// The warning for is_noisy() times; empty otherwise.
   std::string noise_warning() const;

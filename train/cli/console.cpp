@@ -44,8 +44,8 @@ void Console::estimate_time(std::int64_t step, double seconds) {
                                    format_duration(all), pluralize(max_steps_ - step, "step")));
   if (all > kDay) {
     progress_.print_line(
-        "warning: this run will take more than a day; use fewer --max-steps or a smaller model, or stop it with Ctrl-C "
-        "and resume it at any time");
+        "warning: this run will take more than a day; lower --max-steps or use a smaller model; Ctrl-C stops it at "
+        "any time, and it can be resumed");
   }
 }
 

@@ -11,7 +11,7 @@ namespace maki {
 
 class Console final : public SessionListener {
  public:
-  /// `run` is the path of the run directory, for the commands that are suggested; `best_possible_loss` that of the
+  /// `run` is the path of the run directory, for the commands that are suggested; `best_possible_loss` is that of the
   /// task.
   Console(std::int64_t max_steps, std::string run, std::optional<double> best_possible_loss);
 

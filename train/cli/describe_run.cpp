@@ -24,7 +24,7 @@ void describe_memory(const Config& config, const MemoryNeed& need) {
   const auto available = available_memory();
   if (!available || need.total() <= *available) return;
   say(fmt::format(
-      "warning: the run needs about {} of memory, and {} are available; use a smaller --batch-size (now {}, "
+      "warning: the run needs about {} of memory, but only {} is available; use a smaller --batch-size (now {}, "
       "with a larger --grad-accum), --block-size or --n-embd",
       format_bytes(need.total()), format_bytes(*available), config.batch_size));
 }
@@ -48,7 +48,7 @@ void describe_run(const Config& config, const Dataset& data, const std::string& 
   describe_memory(config, need);
   if (config.warmup_steps > config.max_steps && config.max_steps > 0) {
     say(fmt::format(
-        "warning: the warmup of {} does not end within {}: the learning rate stays below {}; use fewer --warmup-steps",
+        "warning: the warmup of {} does not end within {}: the learning rate stays below {}; lower --warmup-steps",
         pluralize(config.warmup_steps, "step"), pluralize(config.max_steps, "step"), config.learning_rate));
   }
   if (schedule_ends(config) && config.max_steps > last_phase(config).end) {
@@ -69,8 +69,8 @@ void check_epochs(const std::string& epochs, const Config& c, std::int64_t train
   const auto per_step = static_cast<double>(c.batch_size * c.grad_accum);
   const auto steps = static_cast<std::int64_t>(std::ceil(passes * static_cast<double>(windows.per_epoch()) / per_step));
   fail(
-      "epochs: is not an option, because the length of a run is given in optimizer steps; {} over {} with {} per step "
-      "{} {}: give --max-steps {}",
+      "epochs: the length of a run is set in optimizer steps, not in epochs; {} over {} with {} per step "
+      "{} {}: use --max-steps {}",
       passes == 1 ? "one pass" : epochs + " passes", pluralize(train_tokens, "training token"),
       pluralize(c.batch_size * c.grad_accum * c.block_size, "token"), passes == 1 ? "is" : "are",
       pluralize(steps, "step"), steps);

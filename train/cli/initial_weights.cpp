@@ -22,7 +22,7 @@ Config InitialWeights::make_config(const ConfigFlags& flags) const {
   for (const std::string& name : model_field_names()) {
     const Field& field = find_field(name);
     const std::string given = field_text(config, field), there = field_text(state_.config, field);
-    check(given == there, "{}: must be {} to start with the weights of {}; got {}; leave the option out", name, there,
+    check(given == there, "{}: must be {} to start with the weights of {}; got {}; omit the option", name, there,
           file_.path(), given);
   }
   return config;

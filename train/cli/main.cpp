@@ -110,8 +110,8 @@ int run(int argc, char** argv) {
   app.get_formatter()->column_width(42);
   app.get_formatter()->label("SUBCOMMAND", "VERB");
   app.footer(
-      "To begin:  maki train @stories   (or your own text file), then:  maki generate runs/stories-1\n"
-      "Options of a verb:  maki VERB --help   (or: maki help VERB)");
+      "To get started:  maki train @stories   (or your own text file), then:  maki generate runs/stories-1\n"
+      "Help for a verb:  maki VERB --help   (or: maki help VERB)");
   Verb verb;
   add_verbs(app, verb);
   for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) command->group("Verbs");

@@ -31,8 +31,8 @@ decltype(auto) shown(const T& argument) {
 }  // namespace detail
 
 /// Everything that is printed to stderr goes through this function. It ignores write errors, because a closed terminal
-/// or pipe must not stop a run. Arguments may come from a path, an option or a file, so strings are made
-/// escape_unprintable(), which escapes newlines; a message of several lines takes several calls.
+/// or pipe must not stop a run. Arguments may come from a path, an option or a file, so strings pass through
+/// escape_unprintable(), which escapes newlines as well; a message of several lines takes several calls.
 template <class... Args>
 void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
   const std::tuple<decltype(detail::shown(args))...> shown(detail::shown(args)...);
@@ -44,7 +44,7 @@ void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
 
 /// A duration for display: "1h 02m", "3m 07s", "12s".
 std::string format_duration(double seconds);
-/// A rate for display: 0 if no time has passed, as on a clock that stands still.
+/// A rate for display: 0 if no time has passed, as on a clock that did not advance.
 double per_second(double count, double seconds);
 /// A number with thousands separators: "1,115,394".
 std::string with_separators(std::int64_t number);
@@ -58,7 +58,7 @@ class ProgressBar {
   ProgressBar(std::int64_t total, bool plain);
   ~ProgressBar();
 
-  /// Draws the bar or prints a line; `facts` stand beside it, the most important first.
+  /// Draws the bar or prints a line; `facts` are shown beside it, the most important first.
   void update(std::int64_t step, const std::vector<std::string>& facts);
   /// Moves the bar, redrawing it at most ten times per second. The first call starts the clock for the time left.
   void advance(std::int64_t step);

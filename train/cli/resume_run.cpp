@@ -43,8 +43,8 @@ void check_counts(const ContainerReader& file, const CheckpointState& state, con
   const bool same_counts =
       data.characters == state.characters && train_tokens == state.train_tokens && val_tokens == state.val_tokens;
   check<CheckpointError>(same_counts,
-                         "{}: says that its text has {} characters, {} training tokens and {} validation tokens, but "
-                         "it has {}, {} and {}; checkpoint and text do not match",
+                         "{}: records a text of {} characters, {} training tokens and {} validation tokens, but the "
+                         "text has {}, {} and {}; the checkpoint and the text do not match",
                          file.path(), state.characters, state.train_tokens, state.val_tokens, data.characters,
                          train_tokens, val_tokens);
 }
@@ -53,7 +53,7 @@ void check_counts(const ContainerReader& file, const CheckpointState& state, con
 
 int resume_run(const TrainOptions& options) {
   check(options.init_from.empty(),
-        "init_from: starts a new run and cannot be combined with --resume; give only one of them");
+        "init_from: starts a new run and cannot be combined with --resume; use only one of them");
   const RunDirectory run(options.resume);
   check(run.exists(), "{}: contains no run to resume", options.resume);
   const RunLock lock(run);

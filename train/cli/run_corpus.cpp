@@ -54,7 +54,7 @@ std::vector<std::string> resume_sources(const std::string& run, const std::vecto
                                         const std::vector<std::string>& stored) {
   if (!given.empty()) return given;
   check<CorpusError>(std::ranges::find(stored, "-") == stored.end(),
-                     "{}: the text of this run came from standard input; give - again, with the same text", run);
+                     "{}: the text of this run came from standard input; pass - again, with the same text", run);
   return stored;
 }
 

@@ -1,4 +1,4 @@
-// Trains, shows how it goes, and says what to do next.
+// Trains, shows the progress, and prints what to do next.
 #pragma once
 
 #include "train/config/config.h"
@@ -7,8 +7,8 @@
 
 namespace maki {
 
-/// Requires: what Session requires. Returns the exit code: 0, or that of the interrupt. Throws what Session throws; a
-/// DivergedError error ends with the command that returns to the last good checkpoint.
+/// Requires: what Session requires. Returns the exit code: 0, or that of the interrupt. Throws what Session throws; the
+/// message of a DivergedError ends with the command that returns to the last good checkpoint.
 int run_session(const Config& config, Trainer& trainer, const RunDirectory& run);
 
 }  // namespace maki

@@ -28,7 +28,7 @@ Config new_config(const TrainOptions& options, std::optional<InitialWeights>& we
   if (!options.corpus.empty()) config.corpus = options.corpus;
   check(!config.corpus.empty(), "train: needs a CORPUS: a file, a directory, - or @stories");
   check((config.include.empty() && config.exclude.empty()) || std::ranges::any_of(config.corpus, is_directory),
-        "include and exclude: choose among the files of a directory; give a directory, or leave them out");
+        "include and exclude: apply only to the files of a directory; name a directory, or omit them");
   if (config.out.empty()) config.out = default_run_path(config.corpus.front());
   fill_dependent_defaults(config);
   validate(config);
@@ -39,7 +39,7 @@ Config new_config(const TrainOptions& options, std::optional<InitialWeights>& we
 void load_initial_weights(const std::optional<InitialWeights>& weights, Trainer& trainer, Config& config) {
   const std::string hash = weights ? weights->load(trainer.store()) : "";
   check(config.init_from.empty() || config.init_from == hash,
-        "init_from: the configuration starts with weights of hash {}; give the run that has them with --init-from RUN",
+        "init_from: the configuration requires initial weights with hash {}; name their run with --init-from RUN",
         config.init_from);
   config.init_from = hash;
 }
@@ -62,7 +62,7 @@ int train_claimed(const Config& config, Trainer& trainer, const RunDirectory& ru
 
 int start_run(const TrainOptions& options) {
   check(options.checkpoint.empty() && !options.rewarm,
-        "{}: changes how a run is continued and needs --resume RUN; give --resume, or leave the option out",
+        "{}: applies only to a run that is resumed; add --resume RUN, or omit the option",
         options.rewarm ? "rewarm" : "checkpoint");
   std::optional<InitialWeights> weights;
   Config config = new_config(options, weights);

@@ -1,4 +1,4 @@
-// What `maki train` was asked for, and its two forms.
+// The options of `maki train`, and its two forms: a new run and a resumed one.
 #pragma once
 
 #include <string>

@@ -22,10 +22,10 @@ constexpr std::int64_t kProfiledSteps = 5;
 constexpr const char* kConventions =
     "The floating-point operations of a step are counted as 6N + 12LCT per token, with L layers of width C, a\n"
     "context of T tokens, and N parameters without embeddings that are only looked up (a tied output layer counts\n"
-    "once, position embeddings do not count). Attention counts as if it were not causal. The peak is that of\n"
-    "independent multiply-adds in registers (on AMX tiles, where products use them), the bandwidth that of a copy\n"
-    "far larger than the caches. Each benchmark verifies its result before it is timed. Workloads are models of\n"
-    "published comparisons; presets are those of maki train.";
+    "once, position embeddings do not count). Attention is counted as if it were not causal. The peak is measured\n"
+    "with independent multiply-adds in registers (on AMX tiles, where products use them), the bandwidth with a\n"
+    "copy far larger than the caches. Each benchmark verifies its result before it is timed. Workloads are models\n"
+    "from published comparisons; presets are those of maki train.";
 
 // The fields that change the work of a step; the length, learning rate and text of a run do not.
 std::vector<std::string> step_fields() {
@@ -147,7 +147,7 @@ WorkloadFlags::WorkloadFlags(CLI::App& command, const std::vector<std::string>& 
   command
       .add_option(
           "--workload", name_,
-          fmt::format("model of a published comparison, in place of a preset: {}", fmt::join(workload_names(), ", ")))
+          fmt::format("model from a published comparison, instead of a preset: {}", fmt::join(workload_names(), ", ")))
       ->type_name("NAME")
       ->take_last();
   add_number(command, "--vocab-size", vocab_size_, 0, kMaxCount,
@@ -158,7 +158,7 @@ Workload WorkloadFlags::workload() const {
   Workload workload;
   Config& config = workload.config;
   check(name_.empty() || !flags_.has_preset(),
-        "bench: --workload and --preset both describe a model; give only one of them");
+        "bench: --workload and --preset both describe a model; use only one of them");
   if (!name_.empty()) workload.vocab_size = apply_workload(config, name_);
   flags_.apply(config, "");
   fill_dependent_defaults(config);
@@ -193,7 +193,7 @@ std::string describe(const Machine& m) {
 
 void add_bench(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand(
-      "bench", "Measure training steps, matrix products or generation, and the limits of this machine");
+      "bench", "Benchmark training steps, matrix products or generation against the limits of this machine");
   command->footer(kConventions);
   const auto o = std::make_shared<BenchOptions>(*command);
   add_number(*command, "--steps", o->steps, 0, kMaxCount,
@@ -201,6 +201,7 @@ void add_bench(CLI::App& app, Verb& chosen) {
   command->add_flag("--json", o->json, "print the results as JSON");
   add_bench_gemm(*command, chosen);
   add_bench_generate(*command, chosen);
+  for (CLI::App* const verb : command->get_subcommands([](const CLI::App*) { return true; })) verb->group("Verbs");
   command->callback([o, command, &chosen] {
     if (command->get_subcommands().empty()) {
       chosen = [o] { return bench_step(*o); };
@@ -208,7 +209,7 @@ void add_bench(CLI::App& app, Verb& chosen) {
     }
     for (const CLI::Option* option : command->get_options()) {
       check(option->count() == 0,
-            "bench: --{0} was given before {1}, which it does not apply to; put the options of {1} after it",
+            "bench: --{0} was given before {1}, to which it does not apply; put the options of {1} after it",
             option->get_single_name(), command->get_subcommands().front()->get_name());
     }
   });

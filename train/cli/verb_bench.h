@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "train/cli/flags.h"
 #include "train/bench/machine.h"
 #include "train/bench/step_bench.h"
+#include "train/cli/flags.h"
 #include "train/cli/verbs.h"
 
 namespace maki {
@@ -18,7 +18,7 @@ class WorkloadFlags {
  public:
   WorkloadFlags(CLI::App& command, const std::vector<std::string>& fields);
 
-  /// Returns the validated workload, and sets the number of threads that it asks for. Throws Error for wrong options.
+  /// Returns the validated workload, and sets the number of threads that it asks for. Throws Error for invalid options.
   Workload workload() const;
 
  private:

@@ -98,15 +98,14 @@ int bench_gemm(const GemmOptions& o) {
 }  // namespace
 
 void add_bench_gemm(CLI::App& bench, Verb& chosen) {
-  CLI::App* const command = bench.add_subcommand("gemm", "Measure matrix products, each verified before it is timed");
+  CLI::App* const command = bench.add_subcommand("gemm", "Benchmark matrix products, each verified before it is timed");
   const auto o = std::make_shared<GemmOptions>();
   command->add_option("PRODUCT", o->shapes, "shapes M,N,K: [M, K] times [K, N], in float32")->required();
   command
       ->add_option("--transpose", o->transpose,
-                   "T for an operand that is stored transposed, else N: NN, NT, TN or TT [NN]")
+                   "which operands are stored transposed (T) and which are not (N): NN, NT, TN or TT [NN]")
       ->take_last();
-  command->add_flag("--packed", o->packed,
-                    "prepack the right operand, as is done for weights that are used many times");
+  command->add_flag("--packed", o->packed, "prepack the right operand, as is done for weights that are reused");
   add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
   command->add_flag("--json", o->json, "print the results as JSON");

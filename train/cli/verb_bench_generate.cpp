@@ -120,8 +120,7 @@ int bench_generate(const GenerateFlags& o) {
 
 void add_bench_generate(CLI::App& bench, Verb& chosen) {
   CLI::App* const command = bench.add_subcommand(
-      "generate",
-      "Measure generation token by token, compared with reading every weight once at the measured bandwidth");
+      "generate", "Benchmark token-by-token generation against reading every weight once at the measured bandwidth");
   const auto o = std::make_shared<GenerateFlags>(*command);
   add_number(*command, "--steps", o->windows, 0, kMaxCount,
              "context windows to generate; 0: as many as fit into three seconds, from 10 to 1000");

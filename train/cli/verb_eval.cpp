@@ -150,9 +150,7 @@ void add_eval(CLI::App& app, Verb& chosen) {
       ->take_last();
   add_number(*command, "--eval-batches", o->eval_batches, 0, kMaxCount,
              "batches to evaluate, spread evenly over the text; 0: all");
-  command
-      ->add_option("--unknown", o->unknown,
-                   "characters that are not in the vocabulary: refuse, leave out or replace them [error]")
+  command->add_option("--unknown", o->unknown, "what to do with characters that are not in the vocabulary [error]")
       ->type_name("error|skip|replace")
       ->take_last();
   const auto reading = [&](const char* name, auto& value) {

@@ -83,10 +83,9 @@ void check_options(const GenerateFlags& o) {
   parse_unknown_policy(o.unknown);
   check(std::ranges::none_of(o.text.stop, &std::string::empty), "stop: must not be empty");
   check(o.input.empty() || o.input == "-",
-        "generate: after RUN only - is allowed, for a prompt from standard input; got {}; give a text with --prompt",
-        o.input);
+        "generate: only - (prompt from standard input) may follow RUN; got {}; pass a text with --prompt", o.input);
   const int prompts = (o.has_prompt ? 1 : 0) + (o.prompt_file.empty() ? 0 : 1) + (o.input.empty() ? 0 : 1);
-  check(prompts <= 1, "generate: give only one of --prompt, --prompt-file and -");
+  check(prompts <= 1, "generate: use only one of --prompt, --prompt-file and -");
   check(
       o.samples == 1 || (o.text.generate.sampling.temperature > 0 && o.text.generate.sampling.top_k != 1),
       "samples: {} texts would all be the same with --temperature 0 or --top-k 1; change these, or leave --samples out",
@@ -97,9 +96,10 @@ void check_options(const GenerateFlags& o) {
 void check_length(const GenerateFlags& o, std::int64_t length, std::int64_t context) {
   if (length <= context) return;
   check(o.text.generate.slide_context,
-        "prompt: has {} tokens, and the context window {}; shorten it, or use --overflow recompute", length, context);
-  to_stderr("the prompt has {} tokens, and the context window {}: the model reads the last {}\n", length, context,
-            context);
+        "prompt: has {} tokens, but the context window holds {}; shorten it, or use --overflow recompute", length,
+        context);
+  to_stderr("the prompt has {} tokens, but the context window holds {}: the model reads only the last {}\n", length,
+            context, context);
 }
 
 // The given seed, else a fresh one that is short enough to type.
@@ -107,7 +107,7 @@ std::int64_t choose_seed(const GenerateFlags& o) {
   if (o.seed) return *o.seed;
   std::random_device device;
   const auto seed = static_cast<std::int64_t>(device() % 1'000'000'000);
-  if (o.text.generate.sampling.temperature > 0) to_stderr("seed {0} (repeat this text with --seed {0})\n", seed);
+  if (o.text.generate.sampling.temperature > 0) to_stderr("seed {0} (reproduce this text with --seed {0})\n", seed);
   return seed;
 }
 
@@ -186,25 +186,30 @@ void add_generate(CLI::App& app, Verb& chosen) {
   const auto o = std::make_shared<GenerateFlags>();
   Sampling& sampling = o->text.generate.sampling;
   command->add_option("RUN", o->run, "run directory or .maki file")->required();
-  command->add_option("INPUT", o->input, "-: read the prompt from standard input, without the newline at its end");
+  command->add_option("INPUT", o->input, "-: read the prompt from standard input; a trailing newline is dropped");
   CLI::Option* const prompt = command->add_option("--prompt", o->prompt, "text to continue")->take_last();
-  command->add_option("--prompt-file", o->prompt_file, "file with the text to continue, used to the last byte")
+  command
+      ->add_option("--prompt-file", o->prompt_file,
+                   "file with the text to continue; every byte counts, including a final newline")
       ->type_name("FILE")
       ->take_last();
   command
       ->add_option("--unknown", o->unknown,
-                   "characters of the prompt that are not in the vocabulary: refuse, leave out or replace them [error]")
+                   "what to do with characters of the prompt that are not in the vocabulary [error]")
       ->type_name("error|skip|replace")
       ->take_last();
-  add_number(*command, "--max-tokens", o->text.generate.max_tokens, 0, kMaxCount, "tokens to generate");
-  add_number(*command, "-n,--samples", o->samples, 1, kMaxCount, "texts to generate, with a line --- between them");
+  add_number(*command, "--max-tokens", o->text.generate.max_tokens, 0, kMaxCount,
+             "maximum number of tokens to generate");
+  add_number(*command, "-n,--samples", o->samples, 1, kMaxCount,
+             "number of texts to generate, separated by lines of ---");
   add_number(*command, "--temperature", sampling.temperature, 0, kMaxCount,
-             "randomness of the choice; 0: always the most likely token");
-  add_number(*command, "--top-k", sampling.top_k, 0, kMaxCount, "choose among the k most likely tokens; 0: all");
+             "sampling temperature: higher is more random; 0: always the most likely token");
+  add_number(*command, "--top-k", sampling.top_k, 0, kMaxCount,
+             "sample from the k most likely tokens only; 0: from all");
   add_number(*command, "--top-p", sampling.top_p, 0, 1,
-             "choose among the fewest tokens that together have this probability");
-  add_number(*command, "--seed", o->seed, 0, kMaxSeed, "seed of the random choices [a fresh one, printed to stderr]");
-  command->add_option("--stop", o->text.stop, "end the text before this string; may be repeated")
+             "sample from the smallest set of most likely tokens whose total probability reaches this value");
+  add_number(*command, "--seed", o->seed, 0, kMaxSeed, "random seed [a new one, printed to stderr]");
+  command->add_option("--stop", o->text.stop, "stop generating before this string; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
@@ -217,7 +222,8 @@ void add_generate(CLI::App& app, Verb& chosen) {
       ->take_last();
   add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
-  command->add_flag("--json", o->json, "print one line of JSON per text: prompt, text, seed, speed and why it ended");
+  command->add_flag("--json", o->json,
+                    "print one line of JSON per text: prompt, text, seed, speed and the reason why it ended");
   command->callback([o, prompt, &chosen] {
     o->has_prompt = prompt->count() > 0;
     chosen = [o] { return generate(*o); };

@@ -110,8 +110,7 @@ void perturb(ParameterStore& store, std::uint64_t seed) {
 int run_gradcheck(const GradcheckFlags& o) {
   if (!o.run.empty()) {
     for (const std::string& option : o.flags.given()) {
-      check(option == "--threads", "gradcheck: {} describes a model, and so does {}; give only one of them", option,
-            o.run);
+      check(option == "--threads", "gradcheck: {} and {} both describe a model; use only one of them", option, o.run);
     }
     Config config;
     o.flags.apply(config, "");
@@ -119,7 +118,7 @@ int run_gradcheck(const GradcheckFlags& o) {
     LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint), "float64");
     return report(gradcheck_model(*loaded.model, loaded.store, loaded.state.config, loaded.state.vocab_size), o.json);
   }
-  check(o.checkpoint.empty(), "gradcheck: --checkpoint chooses among the checkpoints of a RUN; give a RUN");
+  check(o.checkpoint.empty(), "gradcheck: --checkpoint selects a checkpoint of a RUN; add a RUN");
   Config config;
   o.flags.apply(config, "quickstart");
   validate(config);

@@ -140,7 +140,7 @@ void check_paths(const Config& c) {
   for (const std::string& source : c.corpus) {
     check<CorpusError>(!invalid_utf8(source),
                        "{}: the path of a corpus must be valid UTF-8, because config.toml stores it; rename it, or "
-                       "give the text on standard input with -",
+                       "pass the text on standard input with -",
                        replace_invalid_utf8(source));
   }
 }

@@ -11,7 +11,7 @@
 
 namespace maki {
 
-/// A phase of the learning-rate schedule after the first: starts at step `start` with its own warm-up and ends at step
+/// A phase of the learning-rate schedule after the first: starts at step `start` with its own warmup and ends at step
 /// `end`. The first phase is given by the fields of the configuration.
 struct Phase {
   std::int64_t start = 0, end = 0;
@@ -87,8 +87,8 @@ std::vector<std::string> model_field_names();
 /// The field of this name. Throws Error, which suggests the nearest name, if there is none.
 const Field& find_field(std::string_view name);
 
-/// Sets a field from the text of its option; a list becomes this one entry. Throws Error, with the rule and the value,
-/// if the value is not allowed.
+/// Sets a field from the text of its option; a list becomes this one entry. Throws Error if the value is not allowed;
+/// the message has the rule and the value.
 void set_field(Config& config, const Field& field, std::string_view text);
 /// Requires: field.is_list().
 void set_list(Config& config, const Field& field, std::vector<std::string> entries);

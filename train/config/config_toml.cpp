@@ -225,7 +225,7 @@ std::string to_toml(const Config& config) {
   text += optional_lines(config);
   check(text.size() <= kMaxConfigBytes && count_dots(text) <= kMaxDots,
         "corpus: the paths of {} sources are too long for config.toml, which must have at most {} bytes and {} dots; "
-        "give the directory that holds them",
+        "pass the directory that holds them",
         config.corpus.size(), kMaxConfigBytes, kMaxDots);
   return text;
 }

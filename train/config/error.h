@@ -11,7 +11,7 @@ class CheckpointError : public Error {
   using Error::Error;
 };
 
-/// The contents of a file are proven lost: it is missing, or it was read and is not what maki wrote (its size, a
+/// The contents of a file are definitely lost: it is missing, or it was read and is not what maki wrote (its size, a
 /// checksum or its structure is wrong). Another checkpoint may be used in its place. A file that merely could not be
 /// read (EIO, EACCES, EMFILE, …) may be intact: that is a plain CheckpointError, no other checkpoint is used in its
 /// place, and it is neither overwritten nor deleted.

@@ -15,10 +15,10 @@ namespace maki {
 std::vector<std::string> model_names();
 
 /// The model that a configuration describes, with this vocabulary; its parameters are created below `scope`. Throws
-/// Error for a configuration that no such model has.
+/// Error if the configuration is not valid for this kind of model.
 std::unique_ptr<Model> make_model(const Config& config, std::int64_t vocab_size, const Scope& scope);
 
-/// What a configuration says about a `gpt`.
+/// The options of a `gpt` that a configuration describes.
 GptConfig gpt_config(const Config& config, std::int64_t vocab_size);
 
 }  // namespace maki

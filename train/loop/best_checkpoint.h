@@ -1,4 +1,4 @@
-// Which checkpoint of a run is the best: kept while a session trains, found again when a run is resumed.
+// Which checkpoint of a run is the best: tracked while a session trains, and determined anew when a run is resumed.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@ namespace maki {
 /// The loss of the best checkpoint is always over the share of the validation data that every evaluation covers.
 class BestCheckpoint {
  public:
-  /// `is_intact` says of a step whether its checkpoint exists, is whole and belongs to this run; `note` receives
+  /// `is_intact` tells whether the checkpoint of a step exists, is intact and belongs to this run; `note` receives
   /// sentences for the user. Requires: the arguments outlive this object.
   BestCheckpoint(Trainer& trainer, const RunDirectory& run, std::function<bool(std::int64_t step)> is_intact,
                  std::function<void(const std::string& sentence)> note);
 
-  /// Finds the best of these evaluations whose checkpoint is intact, and points `best` to it. Where evaluations covered
-  /// another share of the validation data than this run's do from now on, the checkpoint is measured again; `stop` ends
-  /// that. Requires: the checkpoint of the trainer's step exists.
+  /// Finds the best of these evaluations whose checkpoint is intact, and points `best` to it. If its evaluation covered
+  /// a different share of the validation data than evaluations do from now on, the checkpoint is measured again; `stop`
+  /// ends that. Requires: the checkpoint of the trainer's step exists.
   void find(std::vector<EvalPoint> evaluations, const std::function<bool()>& stop);
 
   const std::optional<BestPointer>& best() const { return best_; }
@@ -29,8 +29,8 @@ class BestCheckpoint {
   bool is_improved_by(const EvalPoint& evaluation) const;
   void set(const EvalPoint& evaluation);
 
-  /// The validation loss of the checkpoint of a step, over the usual share or the `whole` data; nullopt if `stop` says
-  /// yes. Afterwards the trainer has its own values again, loaded from the checkpoint of its step.
+  /// The validation loss of the checkpoint of a step, over the usual share or the `whole` data; nullopt if `stop`
+  /// returns true. Afterwards the trainer has its own values again, loaded from the checkpoint of its step.
   std::optional<double> measure(std::int64_t step, bool whole, const std::function<bool()>& stop);
 
  private:
@@ -42,7 +42,7 @@ class BestCheckpoint {
   std::function<bool(std::int64_t)> is_intact_;
   std::function<void(const std::string&)> note_;
   double share_;
-  std::optional<BestPointer> named_;  // what the pointer `best` said when the session began
+  std::optional<BestPointer> named_;  // what the pointer `best` contained when the session began
   std::optional<BestPointer> best_;
 };
 

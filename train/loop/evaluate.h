@@ -14,7 +14,7 @@ struct MeanLoss {
   std::int64_t targets;
 };
 
-/// How many of `count` batches an evaluation covers that is limited to `most` batches (0: no limit).
+/// How many of `count` batches an evaluation covers if it is limited to `most` batches (0: no limit).
 std::int64_t sampled_batch_count(std::int64_t most, std::int64_t count);
 /// The index of the i-th of `taken` batches spread evenly over `count` batches: the middle one of the i-th of `taken`
 /// equal parts. Indices ascend, and are the identity if taken == count, so every evaluation of a text covers the same
@@ -30,7 +30,8 @@ std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part par
 struct FullAndSampledLoss {
   MeanLoss whole, sample;
 };
-/// Computes both in one pass, with the same bits as two calls of mean_loss(). `most` and `stop` as there.
+/// Computes both in one pass, with the same bits as two calls of mean_loss(). `most` and `stop` are those of
+/// mean_loss().
 std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, const Task& task, Part part,
                                                         std::int64_t most, const std::function<bool()>& stop);
 

@@ -12,8 +12,8 @@ namespace maki {
 
 class LanguageModelTask final : public Task {
  public:
-  /// Batches of config.batch_size sequences of config.block_size tokens. Either part of the dataset may be empty; then
-  /// no batch of it may be asked for. Requires: the dataset outlives the task.
+  /// Batches of config.batch_size sequences of config.block_size tokens. Either part of the dataset may be empty, in
+  /// which case no batch of it may be requested. Requires: the dataset outlives the task.
   LanguageModelTask(const Config& config, const Dataset& dataset);
 
   std::unique_ptr<Model> make_model(const Scope& scope) const override;

@@ -15,7 +15,7 @@ namespace maki {
 void check_model(const ContainerReader& file, const CheckpointState& state);
 /// Returns the state in the file. Throws CorruptFile unless training can resume from it: every byte passes its
 /// checksum; configuration, tokenizer, tensors and moments are consistent; and all numbers are finite. Throws
-/// CheckpointError if the file cannot be read, so that nothing is known about it.
+/// CheckpointError if the file cannot be read, so that it is unknown whether it is intact.
 CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix_file_system());
 /// The same for a checkpoint of a run, whose step must also be the one in its file name.
 void verify_checkpoint(const RunDirectory& run, const std::string& path);
@@ -31,7 +31,7 @@ struct LoadedModel {
   ParameterStore store;
   std::unique_ptr<Model> model;
 
-  /// The model, to generate with. Throws Error for a kind of model that does not generate.
+  /// The model as a Generator. Throws Error if this kind of model cannot generate.
   const Generator& generator() const;
 
  private:

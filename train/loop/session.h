@@ -21,12 +21,12 @@ namespace maki {
 /// How a session ended. `already_ended`: the run had been stopped early before, and nothing was done.
 enum class SessionEnd : std::uint8_t { finished, already_ended, interrupted };
 
-/// What asks a session to stop. Both may be empty.
+/// How a caller asks a session to stop. Both functions may be empty.
 struct StopRequest {
-  /// Asked between micro-batches and batches; true: save the state and end.
+  /// Called between micro-batches and evaluation batches; if it returns true, the session saves the state and ends.
   std::function<bool()> requested;
-  /// Asked after that state is saved: may it be evaluated first? A user at the keyboard can wait for it; a system that
-  /// shuts down cannot.
+  /// Called after that state is saved; if it returns true, the state is evaluated before the session ends. A user at
+  /// the keyboard can wait for that; a system that is shutting down cannot.
   std::function<bool()> may_evaluate;
 };
 

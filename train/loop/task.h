@@ -1,4 +1,4 @@
-// A task: the only place where data meets a model. Training, evaluation, benchmarks and the gradient check know no
+// A task: the only place where data meets a model. Training, evaluation, benchmarks and the gradient check have no
 // other source of batches.
 #pragma once
 
@@ -24,27 +24,27 @@ class Task {
 
   virtual std::unique_ptr<Model> make_model(const Scope& scope) const = 0;
 
-  /// Micro-batch `micro` of step `step`: a function of the seed and these two numbers, and of nothing else. Tensors of
-  /// the right shape that `batch` already has are written to.
+  /// Micro-batch `micro` of step `step`: a function of the seed and these two numbers, and of nothing else. If `batch`
+  /// already has tensors of the right shape, they are overwritten.
   virtual void fill(std::int64_t step, std::int64_t micro, Batch& batch) const = 0;
-  /// Targets of all micro-batches of a step: what its mean loss is divided by.
+  /// Number of targets in all micro-batches of a step, by which its summed loss is divided.
   virtual std::int64_t targets(std::int64_t step) const = 0;
   /// Tokens that every step reads.
   virtual std::int64_t tokens_per_step() const = 0;
-  /// How many times the training data have been read after so many steps.
+  /// How many times the training data have been read after this number of steps.
   virtual double epochs(std::int64_t steps) const = 0;
 
-  /// Batches that cover every target of a part once; 0 for an empty part.
+  /// Number of batches that together cover every target of a part once; 0 for an empty part.
   virtual std::int64_t eval_batches(Part part) const = 0;
   /// Requires: 0 <= i < eval_batches(part).
   virtual void fill_eval(Part part, std::int64_t i, Batch& batch) const = 0;
 
-  /// What a checkpoint says of the data: everything but the step and the configuration.
+  /// What a checkpoint records about the data; the step and the configuration are left unset.
   virtual CheckpointState data_state() const = 0;
-  /// The lowest loss that is possible on the validation data, in nats per token, where it is known.
+  /// The lowest possible loss on the validation data, in nats per token, if it is known.
   virtual std::optional<double> best_possible_loss() const { return std::nullopt; }
-  /// A short text by which a user sees what the model has learned: a function of (weights, seed, step). Nullopt for
-  /// tasks without one, and when `stop`, which is asked now and then, says yes. Throws BadLogitsError.
+  /// A short text that shows a user what the model has learned: a function of (weights, seed, step). nullopt for tasks
+  /// that have none, and if `stop`, which is called now and then, returns true. Throws BadLogitsError.
   virtual std::optional<std::string> sample(const Model&, std::uint64_t /*seed*/, std::int64_t /*step*/,
                                             const std::function<bool()>& /*stop*/) const {
     return std::nullopt;

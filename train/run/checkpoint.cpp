@@ -14,8 +14,8 @@
 #include "autograd/core/storage.h"
 #include "data/text/hash.h"
 #include "train/config/error.h"
-#include "train/run/number_check.h"
 #include "train/config/number.h"
+#include "train/run/number_check.h"
 
 namespace maki {
 namespace {
@@ -257,7 +257,7 @@ void check_sections(const ContainerReader& file, const Optimizer& optimizer) {
   const auto& there = file.entries();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     check<CorruptFile>(i < there.size(), "{}: has no section {}", file.path(), wanted[i]);
-    check<CorruptFile>(there[i].name == wanted[i], "{}: has section {} in the place of section {}", file.path(),
+    check<CorruptFile>(there[i].name == wanted[i], "{}: has section {} where section {} is expected", file.path(),
                        there[i].name, wanted[i]);
   }
   check<CorruptFile>(there.size() == wanted.size(), "{}: has an unknown section {}", file.path(),

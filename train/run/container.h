@@ -17,7 +17,7 @@
 
 namespace maki {
 
-/// Whether a text may be the name of a section or a tensor: printable ASCII without spaces, at least one byte and fewer
+/// Whether a text is a valid name of a section or a tensor: printable ASCII without spaces, at least one byte and fewer
 /// than `most`.
 bool is_name(std::string_view name, std::size_t most);
 
@@ -55,7 +55,7 @@ class ContainerReader {
   std::string read(std::string_view name) const;
   /// The same, into memory of exactly the section's length.
   void read(std::string_view name, std::span<std::byte> into) const;
-  /// Calls `use` with one section in consecutive pieces of 1 MiB; the last may be shorter. The checksum is verified
+  /// Passes one section to `use` in consecutive pieces of 1 MiB; the last may be shorter. The checksum is verified
   /// after the last call, so `use` receives data that is not verified yet.
   void scan(std::string_view name, const std::function<void(Bytes piece)>& use) const;
   /// Reads the whole file and compares its checksum with the trailer.

@@ -1,4 +1,4 @@
-// Early stopping: detects that a run is overfitting, so that its best checkpoint already exists.
+// Early stopping: detects that a run is overfitting, in which case its best checkpoint already exists.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,8 @@ std::string file_system_type(int descriptor);
 std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most = SIZE_MAX);
 /// The directory part of a path; "." if it has none.
 std::string parent_directory(const std::string& path);
-/// Throws CheckpointError if the system cannot tell (permissions, a loop of symbolic links, …).
+/// Whether there is a file or directory of this path. Throws CheckpointError if the system cannot tell (permissions, a
+/// loop of symbolic links, …).
 bool file_exists(const std::string& path);
 /// The names of a directory's entries, sorted; empty if there is no such directory. Throws CheckpointError if it cannot
 /// be listed.

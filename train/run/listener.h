@@ -28,7 +28,7 @@ struct EvalReport {
   std::optional<double> sampled_val_loss = std::nullopt;
   double sampled_val_share = 1;
 
-  /// What evaluations of one run are compared by; meaningful only with a validation text.
+  /// The numbers by which evaluations of one run are compared; meaningful only with a validation text.
   EvalPoint point() const {
     if (sampled_val_loss) return {step, *sampled_val_loss, sampled_val_share, train_loss};
     return {step, val_loss.value_or(0), val_share, train_loss};
@@ -45,8 +45,8 @@ class SessionListener {
   virtual void on_start(std::int64_t /*step*/) {}
   /// A step has finished, after `seconds`.
   virtual void on_step(const StepReport&, double /*seconds*/) {}
-  /// Every log_interval steps, after the last of them. `tokens` of the report are those since step 0; the rate is that
-  /// since the previous call; the time is that of the whole run in training.
+  /// Every log_interval steps, after the last of them. `tokens` of the report counts from step 0; the rate covers the
+  /// steps since the previous call; the time is the training time of the whole run.
   virtual void on_log(const StepReport&, double /*tokens_per_second*/, double /*elapsed_seconds*/) {}
   /// An evaluation is complete, and `best` with its checkpoint is saved if this is the best so far.
   virtual void on_eval(const EvalReport&, bool /*best*/) {}

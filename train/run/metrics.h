@@ -11,7 +11,7 @@
 
 namespace maki {
 
-/// Writes what a session reports, and knows what the run measured before.
+/// Writes what a session reports, and provides what the run has measured before.
 class MetricsFile final : public SessionListener {
  public:
   /// Opens the file for appending, after removing every line of a later step than `step` (-1: all lines) and every line
@@ -35,8 +35,8 @@ class MetricsFile final : public SessionListener {
   bool has_sample(std::int64_t step) const { return last_sample_ == step; }
   /// Seconds of training before the file was opened, according to the lines that were kept.
   double elapsed_before() const { return elapsed_; }
-  /// All evaluations with a validation loss, from the lines kept on opening and those written since. Of the one that
-  /// covers the whole text, the loss over the share that the other evaluations cover.
+  /// All evaluations with a validation loss, from the lines kept on opening and those written since. For an evaluation
+  /// that covers the whole text, this is the loss over the share that the other evaluations cover.
   const std::vector<EvalPoint>& validations() const { return validations_; }
 
  private:

@@ -20,7 +20,7 @@ struct StoreRecord {
 
 void save(const std::string& path, const ParameterStore& store, const Optimizer* optimizer, FileSystem& fs) {
   check(optimizer == nullptr || &optimizer->store() == &store,
-        "{}: the optimizer must be that of the saved store; got one of another store", path);
+        "{}: the optimizer must belong to the store that is saved; it belongs to another one", path);
   const std::string tensors = encode_tensors(store);
   const std::array record = {
       StoreRecord{.number_size = size_of(store.dtype()), .steps = optimizer == nullptr ? 0 : optimizer->steps()}};

@@ -183,7 +183,7 @@ std::string find_checkpoint(const std::string& run_or_file, const std::string& c
                          run_or_file, error_code.message());
   check(stdfs::exists(status), "{}: there is no such run directory or checkpoint", run_or_file);
   if (!stdfs::is_directory(status)) {
-    check(choice.empty(), "{}: is a file, and --checkpoint chooses within a run directory; leave --checkpoint out",
+    check(choice.empty(), "{}: is a file, but --checkpoint selects a checkpoint of a run directory; omit --checkpoint",
           run_or_file);
     return run_or_file;
   }

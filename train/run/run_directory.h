@@ -34,7 +34,7 @@ class RunDirectory {
   /// The files that a run writes before its first step.
   std::vector<std::string> initial_files() const;
 
-  /// Whether the directory contains a run, which is at least one checkpoint.
+  /// Whether the directory contains a run, that is, at least one checkpoint.
   bool exists() const;
   /// Throws Error, naming --resume, if it contains a run.
   void require_no_run() const;
@@ -78,10 +78,10 @@ class RunDirectory {
 /// The default for --out: runs/<stem of the first corpus>-<n>, with the lowest n for which there is no such path.
 std::string default_run_path(const std::string& first_corpus);
 
-/// The checkpoint that `generate`, `eval` and `inspect` read. A .maki file is itself the choice. Of a run directory it
-/// is `choice` ("best", "last" or a step) or, if that is empty, best, else last, else the newest; messages about those
-/// that are missing or damaged are appended to `notes`. Throws Error if there is no such checkpoint, CheckpointError if
-/// it cannot be read.
+/// The checkpoint that `generate`, `eval` and `inspect` read. A .maki file is returned as it is. For a run directory it
+/// is `choice` ("best", "last" or a step) or, if that is empty, the best, else the last, else the newest checkpoint;
+/// messages about checkpoints that are missing or damaged are appended to `notes`. Throws Error if there is no such
+/// checkpoint, CheckpointError if it cannot be read.
 std::string find_checkpoint(const std::string& run_or_file, const std::string& choice, std::vector<std::string>& notes);
 
 }  // namespace maki

@@ -10,7 +10,7 @@
 // A softmax does not change when the same number is added to all scores of a row. Therefore an origin is subtracted
 // from the keys (and, in backward without dropout, from the values): if they have a large common mean, it is gone
 // before products are rounded. The origin must be near most of the keys; an outlier of length 1e4 as the origin would
-// cost all other keys their digits. So it is a median, column by column:
+// cost all other keys their precision. So it is a median, column by column:
 //
 //   rows that see              origin
 //   seven keys or more         the median of the first seven keys that the mask lets through

@@ -6,7 +6,7 @@
 // packing, the batch or the number of threads. So a row multiplied alone (generation) gets the bits that it has in the
 // whole product. MulAdd is fused on AVX3 and AVX2 and a rounded product plus a sum on lower targets, so the promise
 // holds within one target. On AMX (see runs_on_amx()) a chain of float32 is summed 128 steps at a time (amx_tile-inl.h)
-// and the first chain starts at the bias; the promise is the same among products on AMX.
+// and the first chain starts at the bias; the same promise holds among products on AMX.
 //
 // Chains of a fixed length keep long sums accurate: the rounding error of one chain of random numbers grows as √K, that
 // of chains of length L as √(L + K/L). At K = 65,536 that is 4.5e-7 of the result instead of 4.6e-6.
@@ -39,8 +39,8 @@ enum class GemmActivation : std::uint8_t { none, gelu, gelu_tanh };
 
 /// One product, or `batch` of them at constant strides. op(A) is [m, k]: element (i, p) is a[i * lda + p], or
 /// a[p * lda + i] with a_transposed. op(B) is [k, n]: element (p, j) is b[p * ldb + j], or b[j * ldb + p] with
-/// b_transposed. C is [m, n], its rows ldc apart, and overlaps no other array. The items of C in a batch lie one behind
-/// the other, |stride_c| >= (m - 1) ldc + n. Leading dimensions and strides count elements.
+/// b_transposed. C is [m, n], its rows ldc apart, and overlaps no other array. The items of C in a batch follow one
+/// another without overlap, |stride_c| >= (m - 1) ldc + n. Leading dimensions and strides count elements.
 template <class T>
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;

@@ -13,8 +13,8 @@
 
 namespace maki::kernels {
 
-/// Who packs which operand of C [m, n] = op(A) op(B), and when. Packed B lies in panels of tile.columns columns. On AMX
-/// A must be packed as well; where nothing else is said, a task packs the rows of A that it multiplies.
+/// Who packs which operand of C [m, n] = op(A) op(B), and when. Packed B is laid out in panels of tile.columns columns.
+/// On AMX A must be packed as well; unless stated otherwise, a task packs the rows of A that it multiplies.
 enum class GemmScheme : std::uint8_t {
   /// Nobody packs: gemm() was given B packed, so the tasks only multiply.
   prepacked,
@@ -59,18 +59,18 @@ inline constexpr std::int64_t kMaxOwnRowsTransposed = 512;
 inline constexpr std::int64_t kMaxOwnRowsRowMajor = 384;
 /// The same bound for a row-major B of fewer than kMinOwnPanels panels; tasks never pack a transposed B of so few.
 inline constexpr std::int64_t kMaxOwnRowsFewPanels = 224;
-/// From this many panels on, counted over the whole batch, B has columns enough to occupy a team whose tasks are cut
+/// From this many panels on, counted over the whole batch, B has enough columns to occupy a team whose tasks are cut
 /// along the columns alone.
 inline constexpr std::int64_t kMinOwnPanels = 16;
 
-/// On the vector units, every thread packs all of B for itself if the packed B takes at most this much; this brought 4
-/// to 8 points of the peak on two threads.
+/// On the vector units, every thread packs all of B for itself if the packed B takes at most this much; this gained 4
+/// to 8 percentage points of the peak on two threads.
 inline constexpr std::int64_t kMaxPrivateBytes = std::int64_t{512} << 10;
 /// When the team packs B, at most about this much of packed B exists at a time: larger operands are packed and
 /// multiplied slab by slab.
 inline constexpr std::int64_t kMaxSlabBytes = std::int64_t{16} << 20;
-/// A slab packed by the team is at least this deep (or as deep as K) and made narrower instead, because C passes
-/// through the caches once more for every slab along K.
+/// K is cut into slabs packed by the team only where it is larger than this, and then into nearly equal parts, because
+/// C passes through the caches once more for every slab along K; a wide B gets narrower slabs instead.
 inline constexpr std::int64_t kMinSlabDepth = 2048;
 
 /// On AMX, what a thread packs for itself of the smaller operand takes at most this much, so that it shares a level-2
@@ -85,8 +85,9 @@ inline constexpr std::int64_t kMaxAmxColumns = 384;
 /// the operand to pack. Each thread packing the smaller operand reached 470 GFLOP/s at 512 × 128 × 768, where all
 /// threads packing both reached 300.
 inline constexpr std::int64_t kMaxAmxPrivateRows = 1024;
-/// What all threads together pack for themselves takes at most this much on any target, so each gets a share of it and
-/// the slabs of a large team are packed together where those of a small one are packed by each thread.
+/// Slabs that all threads together pack for themselves take at most this much on any target (the buffers of tasks, one
+/// chain deep each, come on top). Each thread gets a share of it, so the slabs of a large team are packed together
+/// where those of a small one are packed by each thread.
 inline constexpr std::int64_t kMaxTeamPrivateBytes = std::int64_t{32} << 20;
 
 /// When the team packs a slab, one packing task covers at most kMaxPackPanels panels of B by kMaxPackDepth steps of K.
@@ -114,8 +115,8 @@ GemmKernels<T> gemm_kernels(const Gemm<T>& g) {
   return vector_kernels<T>();
 }
 
-/// How one product is made. What is packed at a time and serves several tasks is a slab, [slab_k, slab_n] of B or, if
-/// threads pack A, [m, slab_k] of A; a task computes [rows, columns] of C. Scratch is bounded for every shape: slabs
+/// How one product is computed. What is packed at a time and serves several tasks is a slab, [slab_k, slab_n] of B or,
+/// if threads pack A, [m, slab_k] of A; a task computes [rows, columns] of C. Scratch is bounded for every shape: slabs
 /// packed by the team take up to kMaxSlabBytes, those packed by threads up to kMaxTeamPrivateBytes together, and the
 /// buffers of each thread are one chain deep.
 template <class T>

@@ -16,7 +16,8 @@
 //   }
 //   #endif
 //
-// MAKI_DISPATCH throws Error if MAKI_TARGET is bad, so it belongs at the entry of a kernel, before any parallel region.
+// MAKI_DISPATCH throws Error if MAKI_TARGET is invalid, so it belongs at the entry of a kernel, before any parallel
+// region.
 #pragma once
 
 #include <type_traits>

@@ -13,7 +13,7 @@ namespace maki::kernels {
 /// is set to anything else or to a target that this CPU or this build lacks.
 std::string target();
 
-/// Throws if target() would. For the entry of a kernel; it costs one load.
+/// Throws whatever target() would throw. Called at the entry of every kernel; costs one load.
 void require_target();
 
 /// Whether the target in use is "amx". It costs one load.
