@@ -208,10 +208,15 @@ TEST_CASE("a checkpoint of this step that is not resumable, or of another run, i
   Sections sections = sections_of(path);
   section(sections, "tensors")[1] = 'v';
   const TemporaryFolder elsewhere;
+  const auto text_of_another = [](CheckpointState& s) {
+    s.step = 20;
+    s.corpus_hash.front() = 'f';
+  };
   for (const std::string& bad : {std::string("torn"), good.substr(0, good.size() - 1),
                                  read_bytes(write_sections(elsewhere / "forged.maki", sections)),
                                  read_bytes(write_smallest(
                                      elsewhere / "other.maki", [](CheckpointState& s) { s.step = 20; }, other)),
+                                 read_bytes(write_smallest(elsewhere / "text.maki", text_of_another, run.config)),
                                  read_bytes(run.directory.checkpoint_file(10))}) {
     write_bytes(path, bad);
     run.go_on(10, 20);

@@ -94,7 +94,8 @@ std::string unknown_option(const CLI::App& app, const CLI::App& command, const s
   std::vector<VerbOption> options;
   collect_options(app, options);
   // Options of this verb come first, so that they win a tie between equally near names.
-  std::ranges::stable_partition(options, [&](const VerbOption& option) { return option.verb == &command; });
+  std::stable_partition(options.begin(), options.end(),
+                        [&](const VerbOption& option) { return option.verb == &command; });
   const std::string see = fmt::format("; see {} --help", path_of(command));
 
   std::vector<const CLI::App*> owners;

@@ -65,7 +65,8 @@ MemoryNeed memory_needed(const Config& c, std::int64_t vocab_size) {
   need.parameters = planned.numel();
   need.values = planned.range(ParamGroup::frozen).end * size;
   // With gradient accumulation, GradientTree keeps the sums of 1, 2, 4, … consecutive micro-batches.
-  const std::int64_t buffers = c.grad_accum == 1 ? 1 : 1 + std::bit_width(static_cast<std::uint64_t>(c.grad_accum));
+  const auto levels = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(c.grad_accum)));
+  const std::int64_t buffers = c.grad_accum == 1 ? 1 : 1 + levels;
   need.gradients = buffers * trainable;
   for (const MomentLayout& moment : make_optimizer(c, planned)->moment_layouts()) need.moments += moment.length * size;
   need.activations = model->activation_bytes(c.batch_size, c.block_size);
