@@ -26,6 +26,8 @@ void FlatOptimizer::update(const OptimizerStep& step) {
     for (const Moment& moment : moments()) update_.moments.push_back(part(moment.values));
     update_group(step, update_);
   }
+  update_.value = update_.gradient = {};  // else the block of gradients outlives its use by the store
+  update_.moments.clear();
 }
 
 }  // namespace maki

@@ -33,7 +33,7 @@ class FlatOptimizer : public Optimizer {
   void update(const OptimizerStep& step) final;
 
   std::vector<FlatMoment> flat_moments_;
-  FlatUpdate update_;  // kept, so that a step allocates no memory
+  FlatUpdate update_;  // kept for the memory of its list, so that a step allocates none
 };
 
 }  // namespace maki

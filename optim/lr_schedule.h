@@ -1,6 +1,8 @@
 // Learning-rate schedules as pure functions of the step s, counted from 0. Every schedule begins with a linear warmup
 // over w = warmup_steps steps: lr · (s + 1) / w for s < w. To add a schedule, add an enumerator here and its row to the
 // table in lr_schedule.cpp; the configuration and its help read that table.
+//
+// Thread safety: all functions may be called on several threads at once.
 #pragma once
 
 #include <cstdint>
