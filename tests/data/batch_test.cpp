@@ -191,8 +191,8 @@ TEST_CASE("no token is the target of a token of another piece") {
     single.begin_piece();
     single.append(std::vector<std::int32_t>{id});
   }
-  require_refused([&] { TrainBatches(single, 1, 2, 1, 1); }, {"two tokens"});
-  require_refused([&] { EvalBatches(single, 1, 2); }, {"two tokens"});
+  require_refused([&] { TrainBatches(single, 1, 2, 1, 1); }, {"two or more tokens"});
+  require_refused([&] { EvalBatches(single, 1, 2); }, {"two or more tokens"});
 }
 
 TEST_CASE("filling allocates nothing") {

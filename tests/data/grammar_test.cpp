@@ -153,8 +153,8 @@ TEST_CASE("the errors of the notation name the rule") {
   };
   refuses("", "no rules");
   refuses("# only this\n", "no rules");
-  refuses("text\n", "header comes before");
-  refuses("[a\nx\n", "ends with ]");
+  refuses("text\n", "header must come before");
+  refuses("[a\nx\n", "must end with ]");
   refuses("[a]\n", "rule a has no alternatives");
   refuses("[a]\nx\n[a]\ny\n", "rule a is defined twice");
   refuses("[a]\n  x\n", "no alternative to continue");
