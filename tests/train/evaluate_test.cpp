@@ -66,7 +66,8 @@ TEST_CASE("the mean loss equals the plain sum, also with a short last window and
   TextTrainer trainer(config, data);
   for (int i = 0; i < 10; ++i) trainer.step();
   // A window has 5 targets and a batch 15: sizes around both, and one with a single target.
-  for (const std::size_t size : {2, 5, 6, 7, 15, 16, 17, 21, 32, 33, 61, 80}) {
+  constexpr std::size_t kSizes[] = {2, 5, 6, 7, 15, 16, 17, 21, 32, 33, 61, 80};
+  for (const std::size_t size : kSizes) {
     INFO(size << " tokens");
     const std::vector<std::int32_t> tokens = data.tokenizer->encode(text.substr(0, size));
     Dataset part;
