@@ -22,7 +22,7 @@ void commit(FileSystem& fs, const std::string& path, const std::string& text) {
   replace_file_atomically(fs, path, {text_bytes(text).first(7), text_bytes(text).subspan(7)});
 }
 
-// Thrown in place of a process that dies: no call after it has an effect.
+// Simulates the death of the process: after it is thrown, no call has an effect.
 struct Crash {};
 
 // The real file system, with a fault in the n-th call.
@@ -196,7 +196,7 @@ TEST_CASE("a process that dies in any call leaves the old file or the new one, a
   REQUIRE(replaced > 0);
 }
 
-TEST_CASE("a missing folder, and a folder in place of the file, are refused") {
+TEST_CASE("a missing folder, and a folder that has the name of the file, are refused") {
   const TemporaryFolder folder;
   REQUIRE(contains(error_message<CheckpointError>([&] { commit(posix_file_system(), folder / "none/file", kNew); }),
                    "none/file"));

@@ -43,7 +43,7 @@ TEST_CASE("a directory that contains files that are not maki's is refused by nam
   }
 }
 
-TEST_CASE("a link in place of a file of the run, or of its checkpoints, is refused") {
+TEST_CASE("a link where a file of the run, or its folder of checkpoints, should be is refused") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   const std::string elsewhere = folder.write("elsewhere/config.toml", kConfig);

@@ -37,11 +37,11 @@ void Console::estimate_time(std::int64_t step, double seconds) {
   constexpr double kDay = 24 * 3600;
   if (steps_ == kSteps) return;
   if (++steps_ > 1) estimate_seconds_ += seconds;
-  const std::int64_t remaining = max_steps_ - (step - 1);
+  const std::int64_t remaining = max_steps_ - step;
   if (steps_ < kSteps || remaining == 0) return;
-  const double each = estimate_seconds_ / (kSteps - 1), all = each * static_cast<double>(max_steps_ - step);
+  const double each = estimate_seconds_ / (kSteps - 1), all = each * static_cast<double>(remaining);
   progress_.print_line(fmt::format("time   {:.3g} ms per step: about {} for the remaining {}", 1000 * each,
-                                   format_duration(all), pluralize(max_steps_ - step, "step")));
+                                   format_duration(all), pluralize(remaining, "step")));
   if (all > kDay) {
     progress_.print_line(
         "warning: this run will take more than a day; lower --max-steps or use a smaller model; Ctrl-C stops it at "

@@ -18,7 +18,7 @@ namespace maki {
 
 namespace detail {
 
-// What to_stderr() formats in place of an argument: strings are made printable.
+// What to_stderr() formats instead of an argument: strings are made printable.
 template <class T>
 decltype(auto) shown(const T& argument) {
   if constexpr (std::is_convertible_v<const T&, std::string_view>) {

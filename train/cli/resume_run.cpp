@@ -29,8 +29,7 @@ std::int64_t resumed_step(const RunDirectory& run, const std::string& choice) {
     step = run.newest_intact([&](const std::string& path) { verify_checkpoint(run, path); }, notes);
   } else {
     const std::string path = find_checkpoint(run.path(), choice, notes);
-    step = check_resumable(path).step;
-    verify_checkpoint(run, path);
+    step = verify_checkpoint(run, path);
   }
   for (const std::string& note : notes) say(note);
   return step;

@@ -49,10 +49,11 @@ CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
   return state;
 }
 
-void verify_checkpoint(const RunDirectory& run, const std::string& path) {
+std::int64_t verify_checkpoint(const RunDirectory& run, const std::string& path) {
   const std::int64_t step = check_resumable(path, run.file_system()).step;
   check<CorruptFile>(run.checkpoint_file(step) == path,
                      "{}: contains the state of step {}, not of the step in its name", path, step);
+  return step;
 }
 
 LoadedModel::LoadedModel(const std::string& file, const std::string& dtype)

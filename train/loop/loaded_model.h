@@ -17,8 +17,8 @@ void check_model(const ContainerReader& file, const CheckpointState& state);
 /// checksum; configuration, tokenizer, tensors and moments are consistent; and all numbers are finite. Throws
 /// CheckpointError if the file cannot be read, so that it is unknown whether it is intact.
 CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix_file_system());
-/// The same for a checkpoint of a run, whose step must also be the one in its file name.
-void verify_checkpoint(const RunDirectory& run, const std::string& path);
+/// The same for a checkpoint of a run, whose step must also be the one in its file name. Returns that step.
+std::int64_t verify_checkpoint(const RunDirectory& run, const std::string& path);
 
 struct LoadedModel {
   /// Reads and verifies only the sections that it needs. `dtype` is the type of the loaded weights: "float32",

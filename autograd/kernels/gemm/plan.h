@@ -74,8 +74,8 @@ inline constexpr std::int64_t kMaxSlabBytes = std::int64_t{16} << 20;
 inline constexpr std::int64_t kMinSlabDepth = 2048;
 
 /// On AMX, what a thread packs for itself of the smaller operand takes at most this much, so that it shares a level-2
-/// cache of 2 MiB with the panels of the other operand. Measured together with narrower slabs (512 columns in place of
-/// 1024): 1200 KiB in place of 800 raised 1024 × 3072 × 768 from 450 to 612 GFLOP/s on two threads, other large
+/// cache of 2 MiB with the panels of the other operand. Measured together with narrower slabs (512 columns instead of
+/// 1024): 1200 KiB instead of 800 raised 1024 × 3072 × 768 from 450 to 612 GFLOP/s on two threads, other large
 /// products by 3 to 15 %.
 inline constexpr std::int64_t kMaxAmxPrivateBytes = 1200 << 10;
 /// On AMX, a slab of B that a thread packs and, unless tasks pack B, a task cover at most this many columns: one chain
