@@ -17,6 +17,19 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// The mean of a row minus its rounded value `high`. Together they represent the mean so well that x − high − low is
+// exactly 0 in a row of equal numbers. For float, the mean in double already has the digits; for double, the rounding
+// error of `high` is the mean of the differences from it.
+HWY_INLINE double mean_low_part(std::int64_t, const float*, double mean, float high) {
+  return mean - static_cast<double>(high);
+}
+HWY_INLINE double mean_low_part(std::int64_t cols, const double* x, double, double high) {
+  const hn::ScalableTag<double> d;
+  const auto centre = hn::Set(d, high);
+  const auto from_centre = [=](const auto& at, std::int64_t i) HWY_ATTR { return hn::Sub(at.Load(x + i), centre); };
+  return sum_row<double>(cols, from_centre) / static_cast<double>(cols);
+}
+
 // One row of y = (x − mean) · rstd · weight + bias.
 template <class T>
 HWY_INLINE void layer_norm_forward_row(std::int64_t cols, const T* x, const T* weight, const T* bias, double eps, T* y,
@@ -24,8 +37,9 @@ HWY_INLINE void layer_norm_forward_row(std::int64_t cols, const T* x, const T* w
   const hn::ScalableTag<T> d;
   const double mean = sum_row_in_double(cols, x) / static_cast<double>(cols);
   stats[0] = static_cast<T>(mean);
-  stats[1] = static_cast<T>(mean - static_cast<double>(stats[0]));
-  const auto high = hn::Set(d, stats[0]), low = hn::Set(d, stats[1]);
+  const auto high = hn::Set(d, stats[0]);
+  stats[1] = static_cast<T>(mean_low_part(cols, x, mean, stats[0]));
+  const auto low = hn::Set(d, stats[1]);
   const double variance = sum_row<T>(cols,
                                      [=](const auto& at, std::int64_t i) HWY_ATTR {
                                        const auto centred = hn::Sub(hn::Sub(at.Load(x + i), high), low);

@@ -9,7 +9,8 @@
 namespace maki::kernels {
 
 /// Numbers per row that forward saves for backward: the mean in two parts, mean = stats[0] + stats[1] (the error of a
-/// float32 mean alone can exceed the spread of a nearly constant row), and rstd = 1 / sqrt(var + eps).
+/// rounded mean alone can exceed the spread of a nearly constant row, and x − mean is exactly 0 in a constant one), and
+/// rstd = 1 / sqrt(var + eps).
 inline constexpr std::int64_t kLayerNormStats = 3;
 
 /// x, y [rows, cols]; weight, bias [cols] or null; stats [rows, kLayerNormStats]. The variance is computed in a second

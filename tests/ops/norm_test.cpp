@@ -5,6 +5,7 @@
 
 #include "autograd/ops.h"
 #include "tests/catch.h"
+#include "tests/kernels/targets.h"
 #include "tests/ops/jacobian.h"
 #include "tests/ops/op_case.h"
 
@@ -76,19 +77,24 @@ TEST_CASE("layer_norm of narrow and of nearly constant rows has the Jacobian of 
   }
 }
 
-TEST_CASE("layer_norm of a constant row gives the bias, and finite gradients") {
-  for (const DType dtype : {DType::float32, DType::float64}) {
-    for (const double constant : {0.0, 0.1, -1e3, 1e30}) {
-      const Case drawn{{full({3, 7}, DType::float64, constant), full({7}, DType::float64, 2)},
-                       [](const std::vector<Tensor>& v) { return layer_norm(v[0], v[1], v[1]); }};
-      BoundCase bound(drawn, dtype);
-      const Evaluation result = evaluate(bound);
-      for (std::int64_t i = 0; i < 21; ++i) {
-        REQUIRE(result.output.at(i) == 2);
-        REQUIRE(std::isfinite(result.gradients[0].at(i)));
+TEST_CASE("layer_norm of a constant row gives the bias, and finite gradients, on every target") {
+  on_every_target([] {
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      for (const std::int64_t cols : {1, 3, 7, 768}) {
+        for (const double constant : {0.0, 0.1, 1.0 / 3, -1e3, 1e30}) {
+          const Case drawn{{full({3, cols}, DType::float64, constant), full({cols}, DType::float64, 2)},
+                           [](const std::vector<Tensor>& v) { return layer_norm(v[0], v[1], v[1]); }};
+          BoundCase bound(drawn, dtype);
+          const Evaluation result = evaluate(bound);
+          INFO(cols << " columns of " << constant << " as " << to_string(dtype));
+          for (std::int64_t i = 0; i < 3 * cols; ++i) {
+            REQUIRE(result.output.at(i) == 2);
+            REQUIRE(std::isfinite(result.gradients[0].at(i)));
+          }
+        }
       }
     }
-  }
+  });
 }
 
 TEST_CASE("layer_norm and softmax agree with compositions of simple ops") {
