@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/ranges.h>
 
+#include "data/stories/exercises.h"
 #include "data/stories/stories.h"
 #include "data/text/corpus_file.h"
 #include "data/text/directory.h"
@@ -16,33 +17,62 @@
 namespace maki {
 namespace {
 
-constexpr std::int64_t kDefaultStoryCharacters = 2'000'000, kMaxStoryCharacters = 1'000'000'000;
-
 std::string hash_of_files(const Corpus& corpus) {
   return hash128_hex(fmt::format("{} {}", corpus.text_hash, fmt::join(corpus.joins, " ")));
 }
 
-// `source` is, for example, "@stories-ja:50000".
-Corpus load_stories(const std::string& source) {
-  const std::size_t colon = source.find(':');
-  const std::string name = source.substr(0, colon);
-  check<CorpusError>(
-      name == "@stories" || name == "@stories-ja",
-      "{0}: the built-in corpora are @stories and @stories-ja, optionally followed by :CHARS for a size; for a file of "
-      "this name, use ./{0}",
-      source);
-  std::int64_t characters = kDefaultStoryCharacters;
-  if (colon != std::string::npos) {
-    const char* const end = source.data() + source.size();
-    const auto [stop, error] = std::from_chars(source.data() + colon + 1, end, characters);
-    check<CorpusError>(error == std::errc() && stop == end && characters >= 1 && characters <= kMaxStoryCharacters,
-                       "{}: the number of characters must be between 1 and {}", source, kMaxStoryCharacters);
-  }
-  StoryCorpus stories = make_stories(name == "@stories" ? StoryLanguage::english : StoryLanguage::japanese, characters);
-  Corpus corpus;
+// A built-in corpus: its name, and the range and default of the number that may follow it, as in "@stories-ja:50000".
+struct Builtin {
+  const char* name;
+  const char* number;  // what the number is
+  std::int64_t most, standard;
+  void (*load)(Corpus& corpus, std::int64_t number);
+};
+
+void load_stories(Corpus& corpus, StoryLanguage language, std::int64_t characters) {
+  StoryCorpus stories = make_stories(language, characters);
   corpus.text = std::move(stories.text);
   corpus.story_starts = std::move(stories.story_starts);
   corpus.entropy_per_char = stories.entropy_per_char;
+}
+
+constexpr Builtin kBuiltins[] = {
+    {"@stories", "characters", 1'000'000'000, 2'000'000,
+     [](Corpus& corpus, std::int64_t n) { load_stories(corpus, StoryLanguage::english, n); }},
+    {"@stories-ja", "characters", 1'000'000'000, 2'000'000,
+     [](Corpus& corpus, std::int64_t n) { load_stories(corpus, StoryLanguage::japanese, n); }},
+    {"@copy", "letters", kMaxLetters, 20,
+     [](Corpus& corpus, std::int64_t n) { corpus.text = make_exercise(Exercise::copy, n); }},
+    {"@reverse", "letters", kMaxLetters, 20,
+     [](Corpus& corpus, std::int64_t n) { corpus.text = make_exercise(Exercise::reverse, n); }},
+    {"@addition", "digits", kMaxDigits, 3,
+     [](Corpus& corpus, std::int64_t n) { corpus.text = make_exercise(Exercise::addition, n); }},
+    {"@addition-backwards", "digits", kMaxDigits, 5,
+     [](Corpus& corpus, std::int64_t n) { corpus.text = make_exercise(Exercise::addition_backwards, n); }},
+};
+
+std::vector<std::string> builtin_names() {
+  std::vector<std::string> names;
+  for (const Builtin& builtin : kBuiltins) names.emplace_back(builtin.name);
+  return names;
+}
+
+Corpus load_builtin(const std::string& source) {
+  const std::size_t colon = source.find(':');
+  const auto* const found = std::ranges::find(kBuiltins, source.substr(0, colon), &Builtin::name);
+  check<CorpusError>(
+      found != std::end(kBuiltins),
+      "{0}: the built-in corpora are {1}, optionally followed by :N for a size; for a file of this name, use ./{0}",
+      source, fmt::join(builtin_names(), ", "));
+  std::int64_t number = found->standard;
+  if (colon != std::string::npos) {
+    const char* const end = source.data() + source.size();
+    const auto [stop, error] = std::from_chars(source.data() + colon + 1, end, number);
+    check<CorpusError>(error == std::errc() && stop == end && number >= 1 && number <= found->most,
+                       "{}: the number of {} must be between 1 and {}", source, found->number, found->most);
+  }
+  Corpus corpus;
+  found->load(corpus, number);
   return corpus;
 }
 
@@ -52,7 +82,7 @@ std::vector<std::string> list_files(const std::vector<std::string>& sources, con
   std::vector<std::string> files;
   for (const std::string& source : sources) {
     check<CorpusError>(!source.starts_with("@"),
-                       "{}: the built-in stories cannot be combined with other sources; got {} sources", source,
+                       "{}: a built-in corpus cannot be combined with other sources; got {} sources", source,
                        sources.size());
     if (source == "-" || !is_directory(source)) {
       files.push_back(source);
@@ -84,9 +114,9 @@ Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& 
 
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
   check<CorpusError>(!sources.empty(), "corpus: name a file, a directory, - or @stories");
-  const bool stories = sources.size() == 1 && sources[0].starts_with("@");
-  check(options.encoding.empty() || !stories, "encoding: applies to files only; the built-in stories need none");
-  Corpus corpus = stories ? load_stories(sources[0]) : load_files(sources, options);
+  const bool builtin = sources.size() == 1 && sources[0].starts_with("@");
+  check(options.encoding.empty() || !builtin, "encoding: applies to files only; the built-in corpora need none");
+  Corpus corpus = builtin ? load_builtin(sources[0]) : load_files(sources, options);
   corpus.sources = sources;
   check<CorpusError>(!corpus.text.empty(), "{}: is empty; there is nothing to train on", fmt::join(sources, " "));
   corpus.characters = count_code_points(corpus.text);

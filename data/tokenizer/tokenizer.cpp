@@ -10,11 +10,12 @@
 #include "data/text/utf8.h"
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
+#include "data/tokenizer/word_tokenizer.h"
 
 namespace maki {
 namespace {
 
-constexpr std::array kKinds = {&kCharTokenizer, &kByteTokenizer};
+constexpr std::array kKinds = {&kCharTokenizer, &kByteTokenizer, &kWordTokenizer};
 
 }  // namespace
 
@@ -27,11 +28,15 @@ std::string Tokenizer::decode(TokenSpan ids) const {
 void Tokenizer::encode(std::string_view text, Tokens& ids) const {
   constexpr std::size_t kBlock = 1 << 12;
   while (!text.empty()) {
-    std::size_t size = std::min(kBlock, text.size());
-    while (size < text.size() && is_continuation(text[size])) ++size;
+    const std::size_t size = block_end(text, std::min(kBlock, text.size()));
     ids.append(encode(text.substr(0, size)));
     text.remove_prefix(size);
   }
+}
+
+std::size_t Tokenizer::block_end(std::string_view text, std::size_t size) const {
+  while (size < text.size() && is_continuation(text[size])) ++size;
+  return size;
 }
 
 std::string Tokenizer::hash() const { return hash128_hex(save()); }

@@ -19,7 +19,7 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  virtual std::string kind() const = 0;  ///< "byte", "char"
+  virtual std::string kind() const = 0;  ///< "byte", "char", "word"
   virtual std::int64_t vocab_size() const = 0;
   /// An upper bound on the number of tokens of a text, for reserving memory; usually close to it.
   virtual std::size_t token_bound(std::string_view text) const = 0;
@@ -36,10 +36,19 @@ class Tokenizer {
   /// memory beyond that of `ids`.
   void encode(std::string_view text, Tokens& ids) const;
 
+  /// encode() and decode() for a line that stands alone, such as a sentence of a translation.
+  virtual std::vector<std::int32_t> encode_line(std::string_view line) const { return encode(line); }
+  virtual std::string decode_line(TokenSpan ids) const { return decode(ids); }
+
   /// Canonical bytes from which load_tokenizer() restores the same tokenizer.
   virtual std::string save() const = 0;
   /// Identifies the tokenizer: XXH3-128 of save(), in hexadecimal.
   std::string hash() const;
+
+ protected:
+  /// The first place at or after `size` bytes at which the text can be cut so that its two parts, encoded separately,
+  /// give the ids of the whole. Requires: size <= text.size().
+  virtual std::size_t block_end(std::string_view text, std::size_t size) const;
 };
 
 /// A kind of tokenizer: a row of the table in tokenizer.cpp.

@@ -1,0 +1,155 @@
+#include "data/dataset/pairs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/text/error.h"
+
+namespace maki {
+namespace {
+
+// The lines of a text, without their ends. A text that does not end with a newline has one line more.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t at = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, at);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    text.remove_prefix(std::min(at + 1, text.size()));
+  }
+  return lines;
+}
+
+void require_text(std::string_view side, const std::string& file, std::size_t line) {
+  check<CorpusError>(!side.empty(), "{}: line {} is empty; every line needs a text and its counterpart", file,
+                     line + 1);
+}
+
+std::vector<LinePair> read_tsv(const std::string& name, std::string_view text) {
+  std::vector<LinePair> pairs;
+  for (const std::string_view line : lines_of(text)) {
+    const std::size_t i = pairs.size(), tab = line.find('\t');
+    require_text(line, name, i);
+    check<CorpusError>(
+        tab != std::string_view::npos && line.find('\t', tab + 1) == std::string_view::npos,
+        "{}: line {} must have a source, one tab and a target; it has {} tabs (parallel text can also be "
+        "given as two files)",
+        name, i + 1, std::ranges::count(line, '\t'));
+    pairs.push_back({line.substr(0, tab), line.substr(tab + 1)});
+    check<CorpusError>(!pairs.back().source.empty() && !pairs.back().target.empty(),
+                       "{}: line {} has an empty {}; every line needs a text and its counterpart", name, i + 1,
+                       pairs.back().source.empty() ? "source" : "target");
+  }
+  return pairs;
+}
+
+std::vector<LinePair> read_parallel(const std::vector<std::string>& names, const std::vector<std::string_view>& texts) {
+  const std::vector<std::string_view> source = lines_of(texts[0]), target = lines_of(texts[1]);
+  check<CorpusError>(source.size() == target.size(),
+                     "{} and {}: parallel files must have the same number of lines; got {} and {}", names[0], names[1],
+                     source.size(), target.size());
+  std::vector<LinePair> pairs;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    require_text(source[i], names[0], i);
+    require_text(target[i], names[1], i);
+    pairs.push_back({source[i], target[i]});
+  }
+  return pairs;
+}
+
+std::vector<std::int32_t> encode_side(const Tokenizer& tokenizer, std::string_view line, const char* side,
+                                      std::int64_t pair, std::int64_t max_tokens) {
+  const auto unknown = tokenizer.unknown(line);
+  check<CorpusError>(unknown.empty(), "pair {}: {} (in the {})", pair + 1,
+                     unknown.empty() ? "" : unknown_sentence(tokenizer.vocab_size(), unknown), side);
+  std::vector<std::int32_t> ids = tokenizer.encode_line(line);
+  const auto length = static_cast<std::int64_t>(ids.size());
+  check<CorpusError>(length <= max_tokens,
+                     "pair {}: the {} may have at most {} tokens; it has {}; use a larger --block-size, or remove the "
+                     "pair",
+                     pair + 1, side, max_tokens, length);
+  return ids;
+}
+
+}  // namespace
+
+std::vector<LinePair> read_pairs(const Corpus& corpus) {
+  const std::vector<std::string_view> texts = file_texts(corpus);
+  const auto name = [&](std::size_t i) { return corpus.sources.size() == texts.size() ? corpus.sources[i] : "corpus"; };
+  check<CorpusError>(texts.size() <= 2 && corpus.sources.size() <= 2,
+                     "corpus: parallel text is one file of source, tab and target per line, or two files whose lines "
+                     "correspond; got {} files that are not empty",
+                     texts.size());
+  check<CorpusError>(corpus.sources.size() == texts.size(), "{}: one of the parallel files is empty",
+                     corpus.sources.empty() ? "corpus" : corpus.sources[0]);
+  if (texts.size() == 1) return read_tsv(name(0), texts[0]);
+  return read_parallel({name(0), name(1)}, texts);
+}
+
+void TokenPairs::add(std::span<const std::int32_t> source, std::span<const std::int32_t> target) {
+  source_.append(source);
+  target_.append(target);
+  source_ends_.push_back(static_cast<std::int64_t>(source_.size()));
+  target_ends_.push_back(static_cast<std::int64_t>(target_.size()));
+}
+
+std::int64_t TokenPairs::begin(const Ends& ends, std::int64_t i) {
+  return i == 0 ? 0 : ends[static_cast<std::size_t>(i - 1)];
+}
+std::int64_t TokenPairs::length(const Ends& ends, std::int64_t i) {
+  return ends[static_cast<std::size_t>(i)] - begin(ends, i);
+}
+std::vector<std::int32_t> TokenPairs::ids(const Tokens& tokens, const Ends& ends, std::int64_t i) {
+  return tokens.view().ids(static_cast<std::size_t>(begin(ends, i)), static_cast<std::size_t>(length(ends, i)));
+}
+
+PairTokenizers make_pair_tokenizers(const std::vector<LinePair>& pairs, const std::string& kind, bool shared) {
+  // The space before each line is that of encode_line(): the first word of a line is one with a space before it.
+  std::string source, target;
+  for (const LinePair& pair : pairs) {
+    (source += ' ').append(pair.source) += '\n';
+    ((shared ? source : target) += ' ').append(pair.target) += '\n';
+  }
+  const std::shared_ptr<const Tokenizer> first = make_tokenizer(kind, source);
+  return {first, shared ? first : std::shared_ptr<const Tokenizer>(make_tokenizer(kind, target))};
+}
+
+TokenPairs encode_pairs(const std::vector<LinePair>& pairs, std::int64_t begin, std::int64_t end,
+                        const PairTokenizers& tokenizers, std::int64_t max_tokens) {
+  TokenPairs tokens(tokenizers.source->vocab_size(), tokenizers.target->vocab_size());
+  for (std::int64_t i = begin; i < end; ++i) {
+    const LinePair& pair = pairs[static_cast<std::size_t>(i)];
+    tokens.add(encode_side(*tokenizers.source, pair.source, "source", i, max_tokens),
+               encode_side(*tokenizers.target, pair.target, "target", i, max_tokens));
+  }
+  return tokens;
+}
+
+std::int64_t val_pair_count(std::int64_t pairs, double val_fraction) {
+  check(val_fraction >= 0 && val_fraction < 1, "val_fraction: must be in [0, 1); got {}", val_fraction);
+  if (val_fraction == 0) return 0;
+  const std::int64_t count = std::max<std::int64_t>(1, std::llround(static_cast<double>(pairs) * val_fraction));
+  check<CorpusError>(count < pairs,
+                     "corpus: with {} of {} pairs for validation none is left for training; use more pairs, or a "
+                     "smaller --val-fraction (0: no validation)",
+                     count, pairs);
+  return count;
+}
+
+PairDataset make_pair_dataset(const Corpus& corpus, const PairOptions& options) {
+  const std::vector<LinePair> pairs = read_pairs(corpus);
+  const auto count = static_cast<std::int64_t>(pairs.size());
+  const std::int64_t train = count - val_pair_count(count, options.val_fraction);
+  PairDataset data;
+  data.tokenizers = options.tokenizers.source
+                        ? options.tokenizers
+                        : make_pair_tokenizers(pairs, options.tokenizer, options.shared_vocabulary);
+  data.train = encode_pairs(pairs, 0, train, data.tokenizers, options.max_tokens);
+  data.val = encode_pairs(pairs, train, count, data.tokenizers, options.max_tokens);
+  data.corpus_hash = corpus.hash;
+  data.characters = corpus.characters;
+  return data;
+}
+
+}  // namespace maki

@@ -1,0 +1,89 @@
+// Parallel text: pairs of a source line and a target line, such as sentences and their translations, and their tokens.
+//
+// Thread safety: everything here may be read on several threads at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/text/corpus.h"
+#include "data/tokenizer/tokenizer.h"
+
+namespace maki {
+
+struct LinePair {
+  std::string_view source, target;
+};
+
+/// The pairs of a corpus of two files, whose lines correspond, or of one file with a source, a tab and a target in each
+/// line. Lines end with \n or \r\n. The lines are views of corpus.text, which must outlive them. Throws CorpusError,
+/// naming files and lines, if the files have different numbers of lines, if a source or target is empty, or if a line
+/// does not have exactly one tab.
+std::vector<LinePair> read_pairs(const Corpus& corpus);
+
+/// Pairs of token sequences.
+class TokenPairs {
+ public:
+  TokenPairs() = default;
+  /// Empty, for ids below these sizes.
+  TokenPairs(std::int64_t source_vocab_size, std::int64_t target_vocab_size)
+      : source_(source_vocab_size), target_(target_vocab_size) {}
+
+  void add(std::span<const std::int32_t> source, std::span<const std::int32_t> target);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(source_ends_.size()); }
+  std::int64_t source_length(std::int64_t i) const { return length(source_ends_, i); }
+  std::int64_t target_length(std::int64_t i) const { return length(target_ends_, i); }
+  std::vector<std::int32_t> source(std::int64_t i) const { return ids(source_, source_ends_, i); }
+  std::vector<std::int32_t> target(std::int64_t i) const { return ids(target_, target_ends_, i); }
+  /// Tokens of all sources and targets together.
+  std::int64_t token_count() const { return static_cast<std::int64_t>(source_.size() + target_.size()); }
+
+ private:
+  using Ends = std::vector<std::int64_t>;
+  static std::int64_t begin(const Ends& ends, std::int64_t i);
+  static std::int64_t length(const Ends& ends, std::int64_t i);
+  static std::vector<std::int32_t> ids(const Tokens& tokens, const Ends& ends, std::int64_t i);
+
+  Tokens source_, target_;
+  Ends source_ends_, target_ends_;  // one past the last token of each
+};
+
+/// The tokenizers of a model that reads one language and writes another. Both are the same object if the vocabulary is
+/// shared.
+struct PairTokenizers {
+  std::shared_ptr<const Tokenizer> source, target;
+};
+
+struct PairDataset {
+  PairTokenizers tokenizers;
+  TokenPairs train, val;
+  std::string corpus_hash;      ///< Corpus::hash
+  std::int64_t characters = 0;  ///< of the whole corpus
+};
+
+struct PairOptions {
+  double val_fraction = 0.1;       ///< the last pairs of the corpus, for validation
+  std::int64_t max_tokens = 0;     ///< of a source or of a target
+  std::string tokenizer = "char";  ///< the kind of the tokenizers
+  bool shared_vocabulary = false;  ///< one tokenizer for both sides
+  PairTokenizers tokenizers = {};  ///< existing ones; null: new ones, for the whole corpus
+};
+
+/// The two tokenizers of a kind for these pairs.
+PairTokenizers make_pair_tokenizers(const std::vector<LinePair>& pairs, const std::string& kind, bool shared);
+/// The tokens of pairs [begin, end). Throws CorpusError, naming the pair, if a vocabulary lacks a character, or if a
+/// side has more than max_tokens tokens.
+TokenPairs encode_pairs(const std::vector<LinePair>& pairs, std::int64_t begin, std::int64_t end,
+                        const PairTokenizers& tokenizers, std::int64_t max_tokens);
+/// How many of the pairs, at the end, are for validation: at least one if val_fraction > 0. Throws CorpusError if none
+/// would be left for training.
+std::int64_t val_pair_count(std::int64_t pairs, double val_fraction);
+
+/// Throws what read_pairs(), val_pair_count() and encode_pairs() throw.
+PairDataset make_pair_dataset(const Corpus& corpus, const PairOptions& options);
+
+}  // namespace maki

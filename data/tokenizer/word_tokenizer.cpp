@@ -1,0 +1,134 @@
+#include "data/tokenizer/word_tokenizer.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "data/text/error.h"
+#include "data/text/utf8.h"
+
+namespace maki {
+namespace {
+
+bool is_space(std::string_view text) { return std::string_view(" \t\n\r\v\f").find(text[0]) != std::string_view::npos; }
+
+// Removes from the front of the text, and returns, a word with the space before it, a word without one, or a single
+// character of white space that does not belong to a word. A word is a run of characters that are not white space.
+std::string_view next_piece(std::string_view& text) {
+  std::size_t size = 1;
+  const bool spaced = text[0] == ' ' && text.size() > 1 && !is_space(text.substr(1));
+  if (spaced || !is_space(text)) {
+    while (size < text.size() && !is_space(text.substr(size))) ++size;
+  }
+  const std::string_view piece = text.substr(0, size);
+  text.remove_prefix(size);
+  return piece;
+}
+
+bool is_one_character(std::string_view piece) { return well_formed_size(piece) == piece.size(); }
+
+std::unique_ptr<Tokenizer> make(std::string_view text) { return std::make_unique<WordTokenizer>(text); }
+
+// The saved form: the number of bytes of the characters, as a decimal number and a newline; the characters, in
+// ascending order; and the words, in byte order, each followed by a newline.
+std::unique_ptr<Tokenizer> load(std::string_view saved) {
+  const auto require = [](bool good) { check<CorpusError>(good, "tokenizer: the saved vocabulary is damaged"); };
+  std::size_t size = 0;
+  const auto [end, error] = std::from_chars(saved.data(), saved.data() + saved.size(), size);
+  const auto head = static_cast<std::size_t>(end - saved.data()) + 1;
+  require(error == std::errc() && head <= saved.size() && saved[head - 1] == '\n' && size <= saved.size() - head);
+  require(!invalid_utf8(saved));
+  const std::string_view characters = saved.substr(head, size);
+  require(!invalid_utf8(characters));
+  std::vector<std::string> words;
+  for (std::string_view left = saved.substr(head + size); !left.empty();) {
+    const std::size_t at = left.find('\n');
+    require(at != std::string_view::npos);
+    words.emplace_back(left.substr(0, at));
+    left.remove_prefix(at + 1);
+  }
+  auto tokenizer = std::make_unique<WordTokenizer>(characters, std::move(words));
+  require(tokenizer->save().substr(kWordTokenizer.header.size()) == saved);
+  return tokenizer;
+}
+
+std::vector<std::string> frequent_words(std::string_view text) {
+  constexpr std::int64_t kMinCount = 2;
+  std::unordered_map<std::string_view, std::int64_t> counts;
+  while (!text.empty()) ++counts[next_piece(text)];
+  std::vector<std::string> words;
+  for (const auto& [word, count] : counts) {
+    if (count >= kMinCount && !is_one_character(word)) words.emplace_back(word);
+  }
+  std::ranges::sort(words);
+  return words;
+}
+
+}  // namespace
+
+constinit const TokenizerKind kWordTokenizer = {"word", "maki word tokenizer 1\n", make, load};
+
+WordTokenizer::WordTokenizer(std::string_view text) : characters_(text), words_(frequent_words(text)) { index_words(); }
+
+WordTokenizer::WordTokenizer(std::string_view characters, std::vector<std::string> words)
+    : characters_(characters), words_(std::move(words)) {
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    std::string_view left = words_[i];
+    const bool whole = !left.empty() && next_piece(left) == words_[i] && !is_one_character(words_[i]);
+    check<CorpusError>(whole && characters_.unknown(words_[i]).empty() && (i == 0 || words_[i - 1] < words_[i]),
+                       "tokenizer: the saved vocabulary is damaged");
+  }
+  index_words();
+}
+
+void WordTokenizer::index_words() {
+  const auto first = static_cast<std::int32_t>(characters_.vocab_size());
+  for (std::size_t i = 0; i < words_.size(); ++i) ids_[words_[i]] = first + static_cast<std::int32_t>(i);
+}
+
+std::size_t WordTokenizer::token_bound(std::string_view text) const { return characters_.token_bound(text); }
+
+std::vector<std::int32_t> WordTokenizer::encode(std::string_view text) const {
+  const auto bad = invalid_utf8(text);
+  check<CorpusError>(!bad, "tokenizer: the text must be UTF-8; byte {} is not", bad.value_or(0));
+  std::vector<std::int32_t> ids;
+  for (std::string_view left = text; !left.empty();) {
+    const std::string_view piece = next_piece(left);
+    if (const auto word = ids_.find(piece); word != ids_.end()) {
+      ids.push_back(word->second);
+      continue;
+    }
+    const std::vector<std::int32_t> spelled = characters_.encode(piece);
+    ids.insert(ids.end(), spelled.begin(), spelled.end());
+  }
+  return ids;
+}
+
+std::string_view WordTokenizer::bytes(std::int32_t id) const {
+  check_token_id(id, vocab_size());
+  const std::int64_t word = id - characters_.vocab_size();
+  return word < 0 ? characters_.bytes(id) : std::string_view(words_[static_cast<std::size_t>(word)]);
+}
+
+std::string WordTokenizer::save() const {
+  const std::string characters = characters_.save().substr(kCharTokenizer.header.size());
+  std::string saved = fmt::format("{}{}\n{}", kWordTokenizer.header, characters.size(), characters);
+  for (const std::string& word : words_) saved += word + '\n';
+  return saved;
+}
+
+std::vector<std::int32_t> WordTokenizer::encode_line(std::string_view line) const {
+  return encode(" " + std::string(line));
+}
+
+std::string WordTokenizer::decode_line(TokenSpan ids) const {
+  std::string line = decode(ids);
+  if (line.starts_with(' ')) line.erase(0, 1);
+  return line;
+}
+
+std::size_t WordTokenizer::block_end(std::string_view text, std::size_t size) const {
+  while (size < text.size() && !is_space(text.substr(size))) ++size;
+  return size;
+}
+
+}  // namespace maki

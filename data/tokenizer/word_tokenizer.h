@@ -1,0 +1,52 @@
+// One token per word, for text whose words are separated by spaces, such as pre-tokenized translation data. A word with
+// the space before it is one token, so decoding is concatenation, as in GPT-2. Words that occur only once in the text
+// that the vocabulary was made from, and words that do not occur in it, are spelled character by character, so no token
+// for unknown words is needed and nothing is lost.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "data/tokenizer/char_tokenizer.h"
+
+namespace maki {
+
+extern const TokenizerKind kWordTokenizer;
+
+class WordTokenizer final : public Tokenizer {
+ public:
+  /// The vocabulary: the characters of the text, in ascending order, then the words of two or more characters (a space
+  /// before the word counts) that occur at least twice, in byte order. Requires: the text is well-formed UTF-8.
+  explicit WordTokenizer(std::string_view text);
+  /// Exactly these characters and words. Throws CorpusError unless the words are distinct, ascending, each a word in
+  /// the sense of next_piece(), and spelled with these characters.
+  WordTokenizer(std::string_view characters, std::vector<std::string> words);
+
+  std::string kind() const override { return "word"; }
+  std::int64_t vocab_size() const override {
+    return characters_.vocab_size() + static_cast<std::int64_t>(words_.size());
+  }
+  std::size_t token_bound(std::string_view text) const override;
+  std::map<char32_t, std::int64_t> unknown(std::string_view text) const override { return characters_.unknown(text); }
+  std::vector<std::int32_t> encode(std::string_view text) const override;
+  using Tokenizer::encode;
+  std::string_view bytes(std::int32_t id) const override;
+  std::string save() const override;
+
+  /// The words of a line begin with a space, so that the first word is the same token as elsewhere in the line.
+  std::vector<std::int32_t> encode_line(std::string_view line) const override;
+  std::string decode_line(TokenSpan ids) const override;
+
+ protected:
+  std::size_t block_end(std::string_view text, std::size_t size) const override;
+
+ private:
+  void index_words();
+
+  CharTokenizer characters_;
+  std::vector<std::string> words_;
+  std::unordered_map<std::string_view, std::int32_t> ids_;  // of words_
+};
+
+}  // namespace maki
