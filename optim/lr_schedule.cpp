@@ -38,49 +38,38 @@ double wsd(const LrSchedule& c, std::int64_t s) {
   return falling(c, s, std::max(c.warmup_steps, stable), [](double f) { return 1 - std::sqrt(f); });
 }
 
-struct Row {
-  LrDecay decay;
-  const char* name;
-  bool ends;
-  double (*rate)(const LrSchedule&, std::int64_t s);  // after the warm-up
-};
+// The order of the rows is that of the help.
 constexpr std::array kTable = {
-    Row{LrDecay::cosine, "cosine", true, cosine},
-    Row{LrDecay::linear, "linear", true, linear},
-    Row{LrDecay::constant, "constant", false, constant},
-    Row{LrDecay::inverse_sqrt, "inverse_sqrt", false, inverse_sqrt},
-    Row{LrDecay::wsd, "wsd", true, wsd},
+    LrDecay{"cosine",
+            "min_lr + (learning_rate − min_lr) · (1 + cos πf) / 2, where f grows linearly from 0 at the end of the "
+            "warmup to 1 at decay_steps. Loshchilov and Hutter 2017, arXiv:1608.03983, one cycle; as in nanoGPT",
+            true, cosine},
+    LrDecay{"linear", "min_lr + (learning_rate − min_lr) · (1 − f), with f as for cosine", true, linear},
+    LrDecay{"constant", "learning_rate forever", false, constant},
+    LrDecay{"inverse_sqrt",
+            "learning_rate · √(w / (s + 1)) at step s, but at least min_lr, where w is warmup_steps, or 1 if there is "
+            "no warmup. Vaswani et al. 2017, arXiv:1706.03762, section 5.3, scaled to learning_rate at its peak",
+            false, inverse_sqrt},
+    LrDecay{"wsd",
+            "warmup–stable–decay: learning_rate until the last fifth of decay_steps, then min_lr + (learning_rate − "
+            "min_lr) · (1 − √f), where f grows linearly from 0 to 1 over that fifth. Hägele et al. 2024, "
+            "arXiv:2405.18392",
+            true, wsd},
 };
-constexpr bool in_order_of_enumerators() {
-  for (std::size_t i = 0; i < kTable.size(); ++i) {
-    if (static_cast<std::size_t>(kTable[i].decay) != i) return false;
-  }
-  return true;
-}
-static_assert(in_order_of_enumerators());
-
-const Row& row(LrDecay decay) { return kTable.at(static_cast<std::size_t>(decay)); }
 
 }  // namespace
 
-std::vector<LrDecay> lr_decays() {
-  std::vector<LrDecay> decays;
-  for (const Row& row : kTable) decays.push_back(row.decay);
-  return decays;
-}
+std::span<const LrDecay> lr_decays() { return kTable; }
 
 std::vector<std::string> lr_decay_names() {
   std::vector<std::string> names;
-  for (const Row& row : kTable) names.emplace_back(row.name);
+  for (const LrDecay& decay : kTable) names.emplace_back(decay.name);
   return names;
 }
 
-const char* to_string(LrDecay decay) { return row(decay).name; }
-bool lr_decay_ends(LrDecay decay) { return row(decay).ends; }
-
-LrDecay parse_lr_decay(std::string_view name) {
-  for (const Row& row : kTable) {
-    if (name == row.name) return row.decay;
+const LrDecay* lr_decay_named(std::string_view name) {
+  for (const LrDecay& decay : kTable) {
+    if (name == decay.name) return &decay;
   }
   const std::vector<std::string> names = lr_decay_names();
   fail("schedule: must be one of {}; got {}{}", fmt::join(names, ", "), name, nearest_hint(name, names));
@@ -98,7 +87,7 @@ void LrSchedule::validate() const {
 
 double LrSchedule::operator()(std::int64_t s) const {
   check(s >= 0, "schedule: the step must not be negative; got {}", s);
-  if (s >= warmup_steps) return row(decay).rate(*this, s);
+  if (s >= warmup_steps) return decay->rate(*this, s);
   return learning_rate * (static_cast<double>(s) + 1) / static_cast<double>(warmup_steps);
 }
 

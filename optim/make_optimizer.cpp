@@ -13,6 +13,23 @@ namespace {
 
 using Made = std::unique_ptr<Optimizer>;
 
+// AdamOptions or AdamWOptions, each with its own defaults.
+template <class Options>
+Options adam_options(const HyperParameters& h) {
+  const Options defaults;
+  return {.beta1 = h.beta1.value_or(defaults.beta1),
+          .beta2 = h.beta2.value_or(defaults.beta2),
+          .eps = h.eps.value_or(defaults.eps),
+          .weight_decay = h.weight_decay.value_or(defaults.weight_decay)};
+}
+
+SgdOptions sgd_options(const HyperParameters& h) {
+  const SgdOptions defaults;
+  return {.momentum = h.momentum.value_or(defaults.momentum),
+          .nesterov = h.nesterov.value_or(defaults.nesterov),
+          .weight_decay = h.weight_decay.value_or(defaults.weight_decay)};
+}
+
 struct Row {
   const char *name, *summary;
   Made (*make)(ParameterStore& store, const HyperParameters& h);
@@ -20,18 +37,15 @@ struct Row {
 constexpr std::array kTable = {
     Row{"adamw", "decoupled weight decay",
         [](ParameterStore& store, const HyperParameters& h) -> Made {
-          return std::make_unique<AdamW>(
-              store, AdamWOptions{.beta1 = h.beta1, .beta2 = h.beta2, .weight_decay = h.weight_decay});
+          return std::make_unique<AdamW>(store, adam_options<AdamWOptions>(h));
         }},
     Row{"adam", "weight decay added to the gradient",
         [](ParameterStore& store, const HyperParameters& h) -> Made {
-          return std::make_unique<Adam>(
-              store, AdamOptions{.beta1 = h.beta1, .beta2 = h.beta2, .weight_decay = h.weight_decay});
+          return std::make_unique<Adam>(store, adam_options<AdamOptions>(h));
         }},
     Row{"sgd", "momentum if above 0",
         [](ParameterStore& store, const HyperParameters& h) -> Made {
-          return std::make_unique<Sgd>(
-              store, SgdOptions{.momentum = h.momentum, .nesterov = h.nesterov, .weight_decay = h.weight_decay});
+          return std::make_unique<Sgd>(store, sgd_options(h));
         }},
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,12 +12,13 @@
 
 namespace maki {
 
-/// The hyper-parameters of all of them together; each optimizer reads those that it has.
+/// The hyper-parameters of all of them together; each optimizer reads those that it has. One that is not given has the
+/// default of the optimizer's own options, which is that of its publication or of PyTorch: AdamWOptions, for example.
 struct HyperParameters {
-  double beta1 = 0.9, beta2 = 0.999;  ///< adamw, adam
-  double momentum = 0;                ///< sgd
-  bool nesterov = false;              ///< sgd
-  double weight_decay = 0;
+  std::optional<double> beta1 = {}, beta2 = {}, eps = {};  ///< adamw, adam
+  std::optional<double> momentum = {};                     ///< sgd
+  std::optional<bool> nesterov = {};                       ///< sgd
+  std::optional<double> weight_decay = {};
 };
 
 /// The optimizer of this name. The store need not be sealed yet, and must outlive the optimizer. Throws Error for a

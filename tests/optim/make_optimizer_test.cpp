@@ -9,11 +9,12 @@ using namespace maki::tests;
 
 namespace {
 
-const HyperParameters kHyper{.beta1 = 0.8, .beta2 = 0.95, .momentum = 0.5, .nesterov = true, .weight_decay = 0.1};
+const HyperParameters kHyper{
+    .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .momentum = 0.5, .nesterov = true, .weight_decay = 0.1};
 
 OptimizerOptions options_of(const std::string& name) {
-  if (name == "adamw") return AdamWOptions{.beta1 = 0.8, .beta2 = 0.95, .weight_decay = 0.1};
-  if (name == "adam") return AdamOptions{.beta1 = 0.8, .beta2 = 0.95, .weight_decay = 0.1};
+  if (name == "adamw") return AdamWOptions{.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1};
+  if (name == "adam") return AdamOptions{.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1};
   return SgdOptions{.momentum = 0.5, .nesterov = true, .weight_decay = 0.1};
 }
 
@@ -25,19 +26,36 @@ Tensor values_after(ParameterStore& store, Optimizer& optimizer) {
   return store.values();
 }
 
+OptimizerOptions default_options_of(const std::string& name) {
+  if (name == "adamw") return AdamWOptions{};
+  if (name == "adam") return AdamOptions{};
+  return SgdOptions{};
+}
+
+void require_same_steps(const std::string& name, const HyperParameters& hyper, const OptimizerOptions& options) {
+  INFO(name);
+  ParameterStore named, direct;
+  fill(named);
+  fill(direct);
+  REQUIRE(same_bits(values_after(named, *make_optimizer(name, hyper, named)),
+                    values_after(direct, *make(direct, options))));
+}
+
 }  // namespace
 
 TEST_CASE("an optimizer made by its name reads each of its hyper-parameters") {
   REQUIRE(optimizer_names() == std::vector<std::string>{"adamw", "adam", "sgd"});
   for (const std::string& name : optimizer_names()) {
-    INFO(name);
-    ParameterStore named, direct;
-    fill(named);
-    fill(direct);
-    REQUIRE(same_bits(values_after(named, *make_optimizer(name, kHyper, named)),
-                      values_after(direct, *make(direct, options_of(name)))));
+    require_same_steps(name, kHyper, options_of(name));
     REQUIRE_THAT(optimizer_help(), ContainsSubstring(name + ": "));
   }
+}
+
+TEST_CASE("hyper-parameters that are not given have the defaults of the optimizer, and explicit values win") {
+  for (const std::string& name : optimizer_names()) require_same_steps(name, {}, default_options_of(name));
+  require_same_steps("adamw", {.weight_decay = 0}, AdamWOptions{.weight_decay = 0});
+  require_same_steps("adamw", {.beta2 = 0.5}, AdamWOptions{.beta2 = 0.5});
+  require_same_steps("adam", {.momentum = 0.5}, AdamOptions{});  // adam has no momentum
 }
 
 TEST_CASE("a name that no optimizer has is refused, and so are hyper-parameters that are out of range") {
@@ -45,5 +63,6 @@ TEST_CASE("a name that no optimizer has is refused, and so are hyper-parameters 
   REQUIRE_THROWS_WITH(make_optimizer("adamv", kHyper, store), ContainsSubstring("adamw, adam, sgd; got adamv"));
   REQUIRE_THROWS_WITH(make_optimizer("sgd", {.momentum = 1}, store), ContainsSubstring("momentum"));
   REQUIRE_THROWS_WITH(make_optimizer("adamw", {.beta1 = 1}, store), ContainsSubstring("adamw: beta1"));
+  REQUIRE_THROWS_WITH(make_optimizer("adamw", {.eps = 0}, store), ContainsSubstring("adamw: eps"));
   REQUIRE_THROWS_WITH(make_optimizer("adam", {.beta2 = -1}, store), ContainsSubstring("adam: beta1 and beta2"));
 }

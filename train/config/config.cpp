@@ -168,6 +168,6 @@ Phase last_phase(const Config& c) {
   return {0, c.lr_decay_steps, c.learning_rate, c.min_lr, c.warmup_steps};
 }
 
-bool schedule_ends(const Config& config) { return lr_decay_ends(parse_lr_decay(config.schedule)); }
+bool schedule_ends(const Config& config) { return lr_decay_named(config.schedule)->ends; }
 
 }  // namespace maki

@@ -135,8 +135,7 @@ Config read_training_toml(std::string_view text);
 std::vector<Phase> phases_before(const Config& config, std::int64_t step);
 /// The last phase of the schedule, which is the first one, given by the fields, if `phases` is empty.
 Phase last_phase(const Config& config);
-/// Whether the learning rate stops changing at the end of the last phase; `constant` and `inverse_sqrt` have no such
-/// end.
+/// Whether the learning rate stops changing at the end of the last phase: see LrDecay::ends.
 bool schedule_ends(const Config& config);
 
 struct FieldDifference {

@@ -44,8 +44,8 @@ std::vector<std::string> activation_names() {
 
 std::string schedule_help() {
   std::vector<std::string> ending;
-  for (const LrDecay decay : lr_decays()) {
-    if (lr_decay_ends(decay)) ending.emplace_back(to_string(decay));
+  for (const LrDecay& decay : lr_decays()) {
+    if (decay.ends) ending.emplace_back(decay.name);
   }
   return fmt::format("learning-rate schedule ({} end at lr_decay_steps)", fmt::join(ending, ", "));
 }

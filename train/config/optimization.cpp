@@ -14,7 +14,7 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& c, ParameterStore& store
 }
 
 std::vector<LrPhase> lr_phases(const Config& c) {
-  const LrDecay decay = parse_lr_decay(c.schedule);
+  const LrDecay* const decay = lr_decay_named(c.schedule);
   std::vector<LrPhase> phases = {{.start = 0,
                                   .schedule = {.decay = decay,
                                                .learning_rate = c.learning_rate,
