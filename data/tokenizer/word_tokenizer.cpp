@@ -117,7 +117,7 @@ std::string WordTokenizer::save() const {
 }
 
 std::vector<std::int32_t> WordTokenizer::encode_line(std::string_view line) const {
-  return encode(" " + std::string(line));
+  return encode(fmt::format(" {}", line));
 }
 
 std::string WordTokenizer::decode_line(TokenSpan ids) const {

@@ -7,7 +7,6 @@
 
 #include "autograd/core/nearest.h"
 #include "optim/clip.h"
-#include "train/loop/random_dataset.h"
 
 namespace maki {
 namespace {
@@ -24,8 +23,7 @@ constexpr NamedWorkload kWorkloads[] = {
     {"long", 4, 4, 128, 2048, 1, 65, false},
 };
 
-// Enough for a few different batches.
-std::int64_t tokens_needed(const Config& c) { return (4 * c.batch_size * c.grad_accum + 2) * c.block_size + 1; }
+constexpr std::int64_t kDifferentBatches = 4;  // per micro-batch of a step
 
 // values += factor · gradients, over all trainable parameters.
 void move_along_gradient(ParameterStore& store, double factor) {
@@ -61,10 +59,10 @@ std::int64_t apply_workload(Config& c, const std::string& name) {
 }
 
 StepBench::StepBench(const Workload& workload)
-    : dataset_(random_dataset(workload.vocab_size, tokens_needed(workload.config),
-                              static_cast<std::uint64_t>(workload.config.seed))),
-      task_(workload.config, dataset_),
-      trainer_(workload.config, task_) {}
+    : task_(make_random_task(workload.config,
+                             {workload.vocab_size, has_source_vocabulary(workload.config) ? workload.vocab_size : 0},
+                             kDifferentBatches * workload.config.grad_accum)),
+      trainer_(workload.config, *task_) {}
 
 double StepBench::flop_per_step() const {
   return trainer_.model().flop_per_token(trainer_.config().block_size) * static_cast<double>(tokens_per_step());
@@ -75,7 +73,7 @@ void StepBench::verify() {
   ParameterStore& store = trainer_.store();
   Tape& tape = trainer_.tape();
   Batch batch;
-  task_.fill(0, 0, batch);
+  task_->fill(0, 0, batch);
   const auto loss = [&] {
     const Recording on(tape, {.seed = static_cast<std::uint64_t>(c.seed)});  // the same dropout masks every time
     return trainer_.model().loss(batch, {.label_smoothing = c.label_smoothing});

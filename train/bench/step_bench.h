@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "train/config/config.h"
-#include "train/loop/language_model_task.h"
+#include "train/loop/tasks.h"
 #include "train/loop/trainer.h"
 
 namespace maki {
@@ -40,12 +40,11 @@ class StepBench {
   void verify();
 
   Trainer& trainer() { return trainer_; }
-  std::int64_t tokens_per_step() const { return task_.tokens_per_step(); }
+  std::int64_t tokens_per_step() const { return task_->tokens_in_step(0); }
   double flop_per_step() const;
 
  private:
-  Dataset dataset_;
-  LanguageModelTask task_;
+  std::unique_ptr<Task> task_;
   Trainer trainer_;
 };
 

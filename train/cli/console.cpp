@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "data/text/shell_quote.h"
+#include "train/config/number.h"
 
 namespace maki {
 namespace {

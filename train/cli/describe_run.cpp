@@ -6,7 +6,6 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
-#include "data/dataset/sequence_order.h"
 #include "train/cli/progress.h"
 #include "train/config/number.h"
 #include "train/loop/estimate.h"
@@ -31,20 +30,15 @@ void describe_memory(const Config& config, const MemoryNeed& need) {
 
 }  // namespace
 
-void describe_run(const Config& config, const Dataset& data, const std::string& run, bool resumed) {
-  const MemoryNeed need = memory_needed(config, data.tokenizer->vocab_size());
-  const std::int64_t tokens = config.batch_size * config.grad_accum * config.block_size;
-  say(fmt::format("text   {}; vocabulary of {}; {} for training, {} for validation",
-                  pluralize(data.characters, "character"), with_separators(data.tokenizer->vocab_size()),
-                  pluralize(static_cast<std::int64_t>(data.train.size()), "token"),
-                  with_separators(static_cast<std::int64_t>(data.val.size()))));
+void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed) {
+  const MemoryNeed need = memory_needed(config, vocab_sizes(task.data_state()));
+  say(fmt::format("text   {}", task.describe_data()));
   say(fmt::format("model  {}, {}, width {}, context of {}: {}", pluralize(config.n_layer, "layer"),
                   pluralize(config.n_head, "head"), config.n_embd, pluralize(config.block_size, "token"),
                   pluralize(need.parameters, "parameter")));
-  say(fmt::format(
-      "run    {} of {} on {} ({}), in {}: {:.2f} passes over the text", pluralize(config.max_steps, "step"),
-      pluralize(tokens, "token"), pluralize(threads(), "thread"), config.target, run,
-      static_cast<double>(config.max_steps) * static_cast<double>(tokens) / static_cast<double>(data.train.size())));
+  say(fmt::format("run    {} of {} on {} ({}), in {}: {:.2f} passes over the text", pluralize(config.max_steps, "step"),
+                  task.describe_step(), pluralize(threads(), "thread"), config.target, run,
+                  task.epochs(config.max_steps)));
   describe_memory(config, need);
   if (config.warmup_steps > config.max_steps && config.max_steps > 0) {
     say(fmt::format(
@@ -62,18 +56,16 @@ void describe_run(const Config& config, const Dataset& data, const std::string& 
 }
 
 // The length of a run is given in optimizer steps. The error for --epochs says how many steps the passes would be.
-void check_epochs(const std::string& epochs, const Config& c, std::int64_t train_tokens) {
+void check_epochs(const std::string& epochs, const Task& task) {
   if (epochs.empty()) return;
   const double passes = parse_number("epochs", epochs, 0, kMaxCount);
-  const SequenceOrder windows(train_tokens, c.block_size, static_cast<std::uint64_t>(c.seed));
-  const auto per_step = static_cast<double>(c.batch_size * c.grad_accum);
-  const auto steps = static_cast<std::int64_t>(std::ceil(passes * static_cast<double>(windows.per_epoch()) / per_step));
+  // epochs() is proportional to its argument; without the subtraction, a rounding error could add a step.
+  const auto steps = static_cast<std::int64_t>(std::ceil(passes / task.epochs(1) - 1e-9));
   fail(
       "epochs: the length of a run is set in optimizer steps, not in epochs; {} over {} with {} per step "
       "{} {}: use --max-steps {}",
-      passes == 1 ? "one pass" : epochs + " passes", pluralize(train_tokens, "training token"),
-      pluralize(c.batch_size * c.grad_accum * c.block_size, "token"), passes == 1 ? "is" : "are",
-      pluralize(steps, "step"), steps);
+      passes == 1 ? "one pass" : epochs + " passes", pluralize(task.data_state().train_tokens, "training token"),
+      task.describe_step(), passes == 1 ? "is" : "are", pluralize(steps, "step"), steps);
 }
 
 // The schedule of a finished run has ended, too, unless it has no horizon.

@@ -4,18 +4,18 @@
 #include <cstdint>
 #include <string>
 
-#include "data/dataset/dataset.h"
 #include "train/config/config.h"
+#include "train/loop/task.h"
 
 namespace maki {
 
-/// Prints text, model, run and memory, and warnings: not enough memory, a warmup that does not end, a schedule that
+/// Prints data, model, run and memory, and warnings: not enough memory, a warmup that does not end, a schedule that
 /// ends early. Allocates no memory for the model.
-void describe_run(const Config& config, const Dataset& data, const std::string& run, bool resumed);
+void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed);
 
 /// The length of a run is given in optimizer steps. Throws Error, with the number of steps that the passes would be, if
 /// `epochs` is not empty.
-void check_epochs(const std::string& epochs, const Config& config, std::int64_t train_tokens);
+void check_epochs(const std::string& epochs, const Task& task);
 
 /// Prints how to continue a run that has reached its last step.
 void describe_finished_run(const Config& config, const std::string& path, std::int64_t step);

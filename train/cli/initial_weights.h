@@ -18,7 +18,7 @@ class InitialWeights {
   /// The configuration of the new run: the fields of the model come from the checkpoint, everything else from the
   /// quickstart preset and the options. Throws Error for an option that contradicts the model.
   Config make_config(const ConfigFlags& flags) const;
-  std::shared_ptr<const Tokenizer> tokenizer() const { return load_tokenizer(state_.tokenizer); }
+  PairTokenizers tokenizers() const { return load_tokenizers(state_); }
   /// Loads the values into a sealed store of the same model. Returns their hash, which the new run records as
   /// init_from. Throws CheckpointError if a value is not finite.
   std::string load(ParameterStore& store) const;

@@ -8,6 +8,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "train/config/number.h"
+
 namespace maki {
 namespace {
 
@@ -44,21 +46,6 @@ std::string format_duration(double seconds) {
 double per_second(double count, double seconds) {
   const double rate = count / seconds;
   return seconds > 0 && std::isfinite(rate) ? rate : 0;
-}
-
-std::string with_separators(std::int64_t number) {
-  const std::string digits = fmt::format("{}", number);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    const std::size_t left = digits.size() - i;
-    if (i > 0 && left % 3 == 0 && digits[i - 1] != '-') text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
-std::string pluralize(std::int64_t number, const std::string& noun) {
-  return fmt::format("{} {}{}", with_separators(number), noun, number == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
 }
 
 ProgressBar::ProgressBar(std::int64_t total, bool plain) : total_(total), plain_(plain) {}

@@ -46,10 +46,6 @@ void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
 std::string format_duration(double seconds);
 /// A rate for display: 0 if no time has passed, as on a clock that did not advance.
 double per_second(double count, double seconds);
-/// A number with thousands separators: "1,115,394".
-std::string with_separators(std::int64_t number);
-/// A number with its noun, in the plural unless it is 1: "1 thread", "2,000 steps".
-std::string pluralize(std::int64_t number, const std::string& noun);
 
 class ProgressBar {
  public:

@@ -9,9 +9,9 @@
 #include "train/cli/run_session.h"
 #include "train/cli/train_options.h"
 #include "train/config/error.h"
-#include "train/loop/language_model_task.h"
 #include "train/loop/loaded_model.h"
 #include "train/loop/restore.h"
+#include "train/loop/tasks.h"
 #include "train/run/metrics.h"
 #include "train/run/run_lock.h"
 #include "train/run/set_aside.h"
@@ -36,16 +36,14 @@ std::int64_t resumed_step(const RunDirectory& run, const std::string& choice) {
 }
 
 // The text must be the one that the checkpoint was trained on, split in the same way.
-void check_counts(const ContainerReader& file, const CheckpointState& state, const Dataset& data) {
-  const auto train_tokens = static_cast<std::int64_t>(data.train.size());
-  const auto val_tokens = static_cast<std::int64_t>(data.val.size());
-  const bool same_counts =
-      data.characters == state.characters && train_tokens == state.train_tokens && val_tokens == state.val_tokens;
+void check_counts(const ContainerReader& file, const CheckpointState& state, const CheckpointState& data) {
+  const bool same_counts = data.characters == state.characters && data.train_tokens == state.train_tokens &&
+                           data.val_tokens == state.val_tokens;
   check<CheckpointError>(same_counts,
                          "{}: records a text of {} characters, {} training tokens and {} validation tokens, but the "
                          "text has {}, {} and {}; the checkpoint and the text do not match",
                          file.path(), state.characters, state.train_tokens, state.val_tokens, data.characters,
-                         train_tokens, val_tokens);
+                         data.train_tokens, data.val_tokens);
 }
 
 }  // namespace
@@ -60,7 +58,6 @@ int resume_run(const TrainOptions& options) {
   const std::int64_t step = resumed_step(run, options.checkpoint);
   const ContainerReader file(run.checkpoint_file(step));
   const CheckpointState state = read_state(file);
-  check_epochs(options.epochs, state.config, state.train_tokens);
 
   std::string ran_on;
   Config config = resumed_config({options.flags, options.resume, options.rewarm}, run, state, ran_on);
@@ -75,19 +72,19 @@ int resume_run(const TrainOptions& options) {
         config.max_steps);
   // A run that was ended between its last save and its last evaluation still has to do that evaluation.
   const bool measured = step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
-  if (step >= config.max_steps && measured) {
+  if (step >= config.max_steps && measured && options.epochs.empty()) {
     describe_finished_run(config, options.resume, step);
     return 0;
   }
 
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
-  const Dataset data = make_dataset(reread_corpus(config, state.corpus_hash), config.val_fraction, config.block_size,
-                                    config.tokenizer, load_tokenizer(state.tokenizer));
-  check_counts(file, state, data);
-  describe_run(config, data, options.resume, /*resumed=*/true);
-  const LanguageModelTask task(config, data);
-  Trainer trainer(config, task, /*initial_values=*/false);
+  const std::unique_ptr<Task> task =
+      make_task(config, reread_corpus(config, state.corpus_hash), load_tokenizers(state));
+  check_counts(file, state, task->data_state());
+  check_epochs(options.epochs, *task);
+  describe_run(config, *task, options.resume, /*resumed=*/true);
+  Trainer trainer(config, *task, /*initial_values=*/false);
   restore(file, trainer);
   const DeferInterrupts deferred;
   const std::string folder = options.checkpoint.empty() ? "" : move_later_checkpoints(run, step);

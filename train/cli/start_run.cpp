@@ -11,7 +11,7 @@
 #include "train/cli/run_corpus.h"
 #include "train/cli/run_session.h"
 #include "train/cli/train_options.h"
-#include "train/loop/language_model_task.h"
+#include "train/loop/tasks.h"
 #include "train/run/new_run.h"
 
 namespace maki {
@@ -71,13 +71,12 @@ int start_run(const TrainOptions& options) {
   require_unoccupied(run);  // before time is spent on reading a large text
 
   // The text itself is freed once it is encoded.
-  const Dataset data = make_dataset(read_corpus(config.corpus, corpus_options(config)), config.val_fraction,
-                                    config.block_size, config.tokenizer, weights ? weights->tokenizer() : nullptr);
+  const std::unique_ptr<Task> task = make_task(config, read_corpus(config.corpus, corpus_options(config)),
+                                               weights ? weights->tokenizers() : PairTokenizers{});
   config.corpus = absolute_sources(config.corpus);
-  check_epochs(options.epochs, config, static_cast<std::int64_t>(data.train.size()));
-  describe_run(config, data, config.out, /*resumed=*/false);
-  const LanguageModelTask task(config, data);
-  Trainer trainer(config, task, /*initial_values=*/!weights);
+  check_epochs(options.epochs, *task);
+  describe_run(config, *task, config.out, /*resumed=*/false);
+  Trainer trainer(config, *task, /*initial_values=*/!weights);
   load_initial_weights(weights, trainer, config);
   const std::string echo = to_toml(config);
   const DeferInterrupts deferred;

@@ -4,11 +4,9 @@
 #include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <optional>
 
 #include "autograd/core/parallel.h"
-#include "data/dataset/dataset.h"
 #include "data/text/unknown.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
@@ -18,8 +16,8 @@
 #include "train/config/error.h"
 #include "train/config/number.h"
 #include "train/loop/evaluate.h"
-#include "train/loop/language_model_task.h"
 #include "train/loop/loaded_model.h"
+#include "train/loop/tasks.h"
 #include "train/run/run_directory.h"
 #include "train/run/stored_config.h"
 
@@ -56,85 +54,34 @@ Corpus corpus_of(const EvalOptions& o) {
   return read_corpus(config.corpus, corpus_options(config));
 }
 
-// What was measured, and on what.
-struct Evaluation {
-  bool own;  // the validation part of the run's own text, not the whole of another
-  MeanLoss loss;
-  std::int64_t batches, taken;
-  double per_character, bits_per_byte;
-  KnownText text;
-  std::optional<double> entropy_per_character;  // of the text, where it is known
-};
-
-Evaluation evaluate(const EvalOptions& o, const LoadedModel& loaded, const Corpus& corpus) {
-  // Of its own text a run is evaluated on the part that it was not trained on, of any other text on all of it.
-  const Config& config = loaded.state.config;
-  const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
-  KnownText known =
-      known_text(*loaded.tokenizer, own ? split_text(corpus, config.val_fraction).val : file_texts(corpus),
-                 parse_unknown_policy(o.unknown));
-  Dataset dataset;
-  dataset.tokenizer = loaded.tokenizer;
-  dataset.val = encode_pieces(*loaded.tokenizer, known.pieces);
-  const LanguageModelTask task(config, dataset);
-  const std::int64_t batches = task.eval_batches(Part::val), taken = sampled_batch_count(o.eval_batches, batches);
-  const MeanLoss loss = mean_loss(*loaded.model, task, Part::val, o.eval_batches, {}).value();
-  check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
-                       loaded.path, loss.mean);
-  std::size_t bytes = 0;
-  for (const std::string_view piece : known.pieces) bytes += piece.size();
-  const double nats = loss.mean * static_cast<double>(dataset.val.size());
-  return {.own = own,
-          .loss = loss,
-          .batches = batches,
-          .taken = taken,
-          .per_character = nats / static_cast<double>(count_code_points(known.pieces)),
-          .bits_per_byte = nats / static_cast<double>(bytes) / std::numbers::ln2,
-          .text = std::move(known),
-          .entropy_per_character = corpus.entropy_per_char};
-}
-
-void print_json(const EvalOptions& o, const LoadedModel& loaded, const Evaluation& e) {
-  nlohmann::ordered_json facts{{"checkpoint", loaded.path},
-                               {"step", loaded.state.step},
-                               {"part", e.own ? "validation" : "whole"},
-                               {"val_loss", e.loss.mean},
-                               {"targets", e.loss.targets},
-                               {"batches", e.taken},
-                               {"batches_of_text", e.batches},
-                               {"perplexity", std::exp(e.loss.mean)},
-                               {"nats_per_character", e.per_character},
-                               {"bits_per_byte", e.bits_per_byte},
-                               {"unknown", o.unknown},
-                               {"unknown_characters", e.text.unknown}};
-  if (e.entropy_per_character) facts["best_possible_nats_per_character"] = *e.entropy_per_character;
+void print(const EvalOptions& o, const LoadedModel& loaded, const std::vector<Measurement>& measured) {
+  if (!o.json) {
+    fmt::print("checkpoint   {} (step {})\n", escape_unprintable(loaded.path), loaded.state.step);
+    for (const Measurement& m : measured) {
+      if (!m.text.empty()) fmt::print("{:<12} {}\n", m.label, m.text);
+    }
+    return;
+  }
+  nlohmann::ordered_json facts{{"checkpoint", loaded.path}, {"step", loaded.state.step}};
+  for (const Measurement& m : measured) facts.update(m.facts);
   fmt::print("{}\n", facts.dump(2));
-}
-
-void print_text(const LoadedModel& loaded, const Evaluation& e) {
-  fmt::print("checkpoint   {} (step {})\n", escape_unprintable(loaded.path), loaded.state.step);
-  fmt::print("text         {}, {}{}\n", e.own ? "validation part of the run's text" : "whole text",
-             pluralize(e.loss.targets, "target"),
-             e.taken < e.batches ? fmt::format(" ({} of {} batches, spread evenly)", e.taken, e.batches) : "");
-  if (e.text.unknown > 0) fmt::print("unknown      {}; the results below are for the rest\n", e.text.describe());
-  fmt::print("loss         {:.4f} nats per token, {:.4f} per character\n", e.loss.mean, e.per_character);
-  if (e.entropy_per_character)
-    fmt::print("best         {:.4f} nats per character is the lowest possible loss\n", *e.entropy_per_character);
-  fmt::print("perplexity   {:.3f}\nbits/byte    {:.4f}\n", std::exp(e.loss.mean), e.bits_per_byte);
 }
 
 int evaluate_run(const EvalOptions& o) {
   parse_unknown_policy(o.unknown);  // before anything is read
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  const Config& config = loaded.state.config;
   Corpus corpus = corpus_of(o);
   join_files_if_known_as(corpus, loaded.state.corpus_hash);
-  const Evaluation evaluation = evaluate(o, loaded, corpus);
-  if (o.json) {
-    print_json(o, loaded, evaluation);
-  } else {
-    print_text(loaded, evaluation);
-  }
+  // Of its own text a run is evaluated on the part that it was not trained on, of any other text on all of it.
+  const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
+  const std::unique_ptr<Task> task = make_eval_task(config, corpus, loaded.tokenizers, {own, o.unknown});
+  const std::int64_t batches = task->eval_batches(Part::val);
+  const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, o.eval_batches, {}).value();
+  check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
+                       loaded.path, loss.mean);
+  print(o, loaded, task->measure(*loaded.model, {loss, sampled_batch_count(o.eval_batches, batches), batches}, {}, {}));
   return 0;
 }
 

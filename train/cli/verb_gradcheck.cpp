@@ -12,9 +12,8 @@
 #include "train/cli/flags.h"
 #include "train/cli/verbs.h"
 #include "train/config/models.h"
-#include "train/loop/language_model_task.h"
 #include "train/loop/loaded_model.h"
-#include "train/loop/random_dataset.h"
+#include "train/loop/tasks.h"
 #include "train/loop/trainer.h"
 #include "train/run/run_directory.h"
 
@@ -42,14 +41,12 @@ struct GradcheckFlags {
 };
 
 std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore& store, Config config,
-                                             std::int64_t vocab_size) {
+                                             const VocabSizes& vocab) {
   config.batch_size = kBatch;
   config.grad_accum = 1;
   config.block_size = std::min(config.block_size, kMaxTokens);
-  const Dataset data =
-      random_dataset(vocab_size, 4 * kBatch * config.block_size + 1, static_cast<std::uint64_t>(config.seed));
   Batch batch;
-  LanguageModelTask(config, data).fill(0, 0, batch);
+  make_random_task(config, vocab, 1)->fill(0, 0, batch);
   GradcheckOptions options;
   options.step = kStep;
   options.halvings = kHalvings;
@@ -116,7 +113,7 @@ int run_gradcheck(const GradcheckFlags& o) {
     o.flags.apply(config, "");
     if (config.threads > 0) set_threads(config.threads);
     LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint), "float64");
-    return report(gradcheck_model(*loaded.model, loaded.store, loaded.state.config, loaded.state.vocab_size), o.json);
+    return report(gradcheck_model(*loaded.model, loaded.store, loaded.state.config, vocab_sizes(loaded.state)), o.json);
   }
   check(o.checkpoint.empty(), "gradcheck: --checkpoint selects a checkpoint of a RUN; add a RUN");
   Config config;
@@ -124,10 +121,11 @@ int run_gradcheck(const GradcheckFlags& o) {
   validate(config);
   if (config.threads > 0) set_threads(config.threads);
   ParameterStore store(DType::float64);
-  const std::unique_ptr<Model> model = make_model(config, kVocabulary, Scope(store));
+  const VocabSizes vocab(kVocabulary, has_source_vocabulary(config) ? kVocabulary : 0);
+  const std::unique_ptr<Model> model = make_model(config, vocab, Scope(store));
   store.seal(static_cast<std::uint64_t>(config.seed));
   perturb(store, static_cast<std::uint64_t>(config.seed));
-  return report(gradcheck_model(*model, store, config, kVocabulary), o.json);
+  return report(gradcheck_model(*model, store, config, vocab), o.json);
 }
 
 }  // namespace

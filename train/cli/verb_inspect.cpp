@@ -12,6 +12,7 @@
 #include "train/cli/progress.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
+#include "train/config/number.h"
 #include "train/loop/loaded_model.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_directory.h"

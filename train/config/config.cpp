@@ -12,6 +12,7 @@
 #include "data/text/utf8.h"
 #include "optim/lr_schedule.h"
 #include "train/config/number.h"
+#include "train/config/tasks.h"
 
 namespace maki {
 namespace {
@@ -104,6 +105,7 @@ void apply_preset(Config& config, const std::string& name) {
 }
 
 void fill_dependent_defaults(Config& config) {
+  config.task = task_rule(config).name;
   if (config.lr_decay_steps != 0) return;
   check(config.max_steps > 0,
         "lr_decay_steps: must be given if max_steps is 0, because it is the step at which the schedule ends");
@@ -111,6 +113,10 @@ void fill_dependent_defaults(Config& config) {
 }
 
 void validate(const Config& c) {
+  const TaskRule& task = task_rule(c);
+  check(!c.share_vocabulary || task.reads_source,
+        "share_vocabulary: applies to tasks that read a source, such as translate; the task is {}; omit the option",
+        task.name);
   check(c.n_embd % c.n_head == 0, "n_embd: must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(!c.nesterov || c.momentum > 0,

@@ -11,6 +11,7 @@
 #include "train/config/config.h"
 #include "train/config/models.h"
 #include "train/config/number.h"
+#include "train/config/tasks.h"
 
 namespace maki {
 namespace {
@@ -42,6 +43,12 @@ std::vector<std::string> activation_names() {
   return names;
 }
 
+std::string task_help() {
+  std::vector<std::string> lines;
+  for (const std::string& name : task_names()) lines.push_back(fmt::format("{}: {}", name, task_rule(name).help));
+  return fmt::format("what to learn ({}) [the first task of the model]", fmt::join(lines, "; "));
+}
+
 std::string schedule_help() {
   std::vector<std::string> ending;
   for (const LrDecay& decay : lr_decays()) {
@@ -57,6 +64,7 @@ std::vector<Field> make_fields() {
   using C = Config;
   return {
       since(2, "gpt", choice("model", model, &C::model, model_names(), "kind of model")),
+      since(3, "next_token", choice("task", model, &C::task, task_names(), task_help())),
       number("n_layer", model, &C::n_layer, 1, 1000, "Transformer blocks"),
       number("n_head", model, &C::n_head, 1, 1000, "attention heads per block; must divide n_embd"),
       number("n_embd", model, &C::n_embd, 1, 1e6, "embedding width of the model"),
@@ -65,6 +73,9 @@ std::vector<Field> make_fields() {
              "dropout probability of embeddings, attention weights and residual branches"),
       boolean("bias", model, &C::bias, "use biases in linear layers and layer norms"),
       boolean("tie_weights", model, &C::tie_weights, "share the token embedding with the output layer"),
+      since(3, "false",
+            boolean("share_vocabulary", model, &C::share_vocabulary,
+                    "translate: one vocabulary and one token embedding for source and target")),
       choice("activation", model, &C::activation, activation_names(), "activation of the feed-forward layers"),
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
       choice("tokenizer", model, &C::tokenizer, tokenizer_names(), "one token per character or per byte"),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <span>
 
 #include "autograd/core/check.h"
 
@@ -10,15 +11,24 @@ namespace {
 
 struct ModelKind {
   const char* name;
-  std::unique_ptr<Model> (*make)(const Config& config, std::int64_t vocab_size, const Scope& scope);
+  std::span<const char* const> tasks;  // the first is the default
+  std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
 };
 
+constexpr const char* kWritesText[] = {"next_token"};
+
 constexpr ModelKind kKinds[] = {
-    {"gpt",
-     [](const Config& config, std::int64_t vocab_size, const Scope& scope) -> std::unique_ptr<Model> {
-       return std::make_unique<GptModel>(scope, gpt_config(config, vocab_size));
+    {"gpt", kWritesText,
+     [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
+       return std::make_unique<GptModel>(scope, gpt_config(config, vocab.target));
      }},
 };
+
+const ModelKind& kind_named(const std::string& name) {
+  const auto* const kind = std::ranges::find(kKinds, name, &ModelKind::name);
+  check(kind != std::end(kKinds), "model: must be one of {}; got {}", fmt::join(model_names(), ", "), name);
+  return *kind;
+}
 
 }  // namespace
 
@@ -28,10 +38,13 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-std::unique_ptr<Model> make_model(const Config& config, std::int64_t vocab_size, const Scope& scope) {
-  const auto* const kind = std::ranges::find(kKinds, config.model, &ModelKind::name);
-  check(kind != std::end(kKinds), "model: must be one of {}; got {}", fmt::join(model_names(), ", "), config.model);
-  return kind->make(config, vocab_size, scope);
+std::vector<std::string> tasks_of_model(const std::string& model) {
+  const ModelKind& kind = kind_named(model);
+  return {kind.tasks.begin(), kind.tasks.end()};
+}
+
+std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {
+  return kind_named(config.model).make(config, vocab, scope);
 }
 
 GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {

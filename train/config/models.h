@@ -9,14 +9,17 @@
 
 #include "nn/models/gpt.h"
 #include "train/config/config.h"
+#include "train/config/tasks.h"
 
 namespace maki {
 
 std::vector<std::string> model_names();
+/// The tasks that a kind of model can learn, of which the first is the default. Throws Error for an unknown kind.
+std::vector<std::string> tasks_of_model(const std::string& model);
 
-/// The model that a configuration describes, with this vocabulary; its parameters are created below `scope`. Throws
-/// Error if the configuration is not valid for this kind of model.
-std::unique_ptr<Model> make_model(const Config& config, std::int64_t vocab_size, const Scope& scope);
+/// The model that a configuration describes, with vocabularies of these sizes; its parameters are created below
+/// `scope`. Throws Error if the configuration is not valid for this kind of model.
+std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope);
 
 /// The options of a `gpt` that a configuration describes.
 GptConfig gpt_config(const Config& config, std::int64_t vocab_size);

@@ -31,4 +31,19 @@ double parse_number(std::string_view name, std::string_view text, double low, do
   return parse(name, text, low, high, "a finite decimal number");
 }
 
+std::string with_separators(std::int64_t number) {
+  const std::string digits = fmt::format("{}", number);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const std::size_t left = digits.size() - i;
+    if (i > 0 && left % 3 == 0 && digits[i - 1] != '-') text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string pluralize(std::int64_t number, const std::string& noun) {
+  return fmt::format("{} {}{}", with_separators(number), noun, number == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
+}
+
 }  // namespace maki

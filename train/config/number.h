@@ -1,8 +1,9 @@
-// Parsing of the numbers in options and configurations: decimal, finite and within a range, with the same error
-// messages everywhere.
+// Numbers in text: parsing those in options and configurations (decimal, finite and within a range, with the same error
+// messages everywhere), and formatting them for display.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace maki {
@@ -15,5 +16,10 @@ inline constexpr double kMaxCount = 1e9, kMaxThreads = 1024, kMaxSeed = 9e15;
 /// message begins with `name`.
 std::int64_t parse_integer(std::string_view name, std::string_view text, double low, double high);
 double parse_number(std::string_view name, std::string_view text, double low, double high);
+
+/// A number with thousands separators: "1,115,394".
+std::string with_separators(std::int64_t number);
+/// A number with its noun, in the plural unless it is 1: "1 thread", "2,000 steps".
+std::string pluralize(std::int64_t number, const std::string& noun);
 
 }  // namespace maki

@@ -56,9 +56,9 @@ std::optional<std::int64_t> left_in_group(const std::string& root, const GroupFi
 
 }  // namespace
 
-MemoryNeed memory_needed(const Config& c, std::int64_t vocab_size) {
+MemoryNeed memory_needed(const Config& c, const VocabSizes& vocab) {
   ParameterStore planned(dtype_named(c.dtype));
-  const std::unique_ptr<Model> model = make_model(c, vocab_size, Scope(planned));
+  const std::unique_ptr<Model> model = make_model(c, vocab, Scope(planned));
   planned.assign_offsets();
   const std::int64_t size = size_of(planned.dtype()), trainable = planned.trainable().size() * size;
   MemoryNeed need;

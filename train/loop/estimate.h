@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "train/config/config.h"
+#include "train/config/tasks.h"
 
 namespace maki {
 
@@ -19,7 +19,7 @@ struct MemoryNeed {
   std::int64_t total() const { return values + gradients + moments + activations; }
 };
 /// Estimates the memory of a run without allocating any for the model.
-MemoryNeed memory_needed(const Config& config, std::int64_t vocab_size);
+MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab);
 
 /// Bytes that can still be allocated without swapping: the least of MemAvailable and what the memory limits of this
 /// process's control groups (version 1 or 2) leave. nullopt if the system reports none of them. Tests read the files

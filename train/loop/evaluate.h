@@ -9,11 +9,6 @@
 
 namespace maki {
 
-struct MeanLoss {
-  double mean;  ///< nats per target
-  std::int64_t targets;
-};
-
 /// How many of `count` batches an evaluation covers if it is limited to `most` batches (0: no limit).
 std::int64_t sampled_batch_count(std::int64_t most, std::int64_t count);
 /// The index of the i-th of `taken` batches spread evenly over `count` batches: the middle one of the i-th of `taken`

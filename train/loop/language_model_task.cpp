@@ -1,6 +1,11 @@
 #include "train/loop/language_model_task.h"
 
+#include <cmath>
+#include <fmt/format.h>
+#include <numbers>
+
 #include "train/config/models.h"
+#include "train/config/number.h"
 #include "train/loop/generate_text.h"
 
 namespace maki {
@@ -15,17 +20,20 @@ void ensure_shape(Batch& batch, const Shape& shape) {
 }  // namespace
 
 LanguageModelTask::LanguageModelTask(const Config& config, const Dataset& dataset)
-    : config_(config), dataset_(dataset) {
-  if (!dataset.train.empty()) {
-    train_.emplace(dataset.train, config.batch_size, config.block_size, config.grad_accum,
+    : LanguageModelTask(config, std::shared_ptr<const Dataset>(std::shared_ptr<void>(), &dataset)) {}
+
+LanguageModelTask::LanguageModelTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text)
+    : config_(config), dataset_(std::move(dataset)), text_(std::move(text)) {
+  if (!dataset_->train.empty()) {
+    train_.emplace(dataset_->train, config.batch_size, config.block_size, config.grad_accum,
                    static_cast<std::uint64_t>(config.seed));
-    eval_train_.emplace(dataset.train, config.batch_size, config.block_size);
+    eval_train_.emplace(dataset_->train, config.batch_size, config.block_size);
   }
-  if (!dataset.val.empty()) eval_val_.emplace(dataset.val, config.batch_size, config.block_size);
+  if (!dataset_->val.empty()) eval_val_.emplace(dataset_->val, config.batch_size, config.block_size);
 }
 
 std::unique_ptr<Model> LanguageModelTask::make_model(const Scope& scope) const {
-  return maki::make_model(config_, dataset_.tokenizer->vocab_size(), scope);
+  return maki::make_model(config_, dataset_->tokenizer->vocab_size(), scope);
 }
 
 void LanguageModelTask::fill(std::int64_t step, std::int64_t micro, Batch& batch) const {
@@ -47,14 +55,46 @@ void LanguageModelTask::fill_eval(Part part, std::int64_t i, Batch& batch) const
 
 CheckpointState LanguageModelTask::data_state() const {
   CheckpointState state;
-  state.vocab_size = dataset_.tokenizer->vocab_size();
-  state.characters = dataset_.characters;
-  state.train_tokens = static_cast<std::int64_t>(dataset_.train.size());
-  state.val_tokens = static_cast<std::int64_t>(dataset_.val.size());
-  state.corpus_hash = dataset_.corpus_hash;
-  state.best_possible_loss = dataset_.best_possible_loss.value_or(0);
-  state.tokenizer = dataset_.tokenizer->save();
+  state.vocab_size = dataset_->tokenizer->vocab_size();
+  state.characters = dataset_->characters;
+  state.train_tokens = static_cast<std::int64_t>(dataset_->train.size());
+  state.val_tokens = static_cast<std::int64_t>(dataset_->val.size());
+  state.corpus_hash = dataset_->corpus_hash;
+  state.best_possible_loss = dataset_->best_possible_loss.value_or(0);
+  state.tokenizer = dataset_->tokenizer->save();
   return state;
+}
+
+std::string LanguageModelTask::describe_data() const {
+  return fmt::format("{}; vocabulary of {}; {} for training, {} for validation",
+                     pluralize(dataset_->characters, "character"), with_separators(dataset_->tokenizer->vocab_size()),
+                     pluralize(static_cast<std::int64_t>(dataset_->train.size()), "token"),
+                     with_separators(static_cast<std::int64_t>(dataset_->val.size())));
+}
+
+std::string LanguageModelTask::describe_step() const { return pluralize(train_.value().tokens_per_step(), "token"); }
+
+std::vector<Measurement> LanguageModelTask::measure(const Model&, const SampledLoss& sampled, const MeasureOptions&,
+                                                    const std::function<bool()>&) const {
+  const double loss = sampled.loss.mean, nats = loss * static_cast<double>(dataset_->val.size());
+  const double per_character = nats / static_cast<double>(text_.characters);
+  const double bits_per_byte = nats / static_cast<double>(text_.bytes) / std::numbers::ln2;
+  std::vector<Measurement> list = {
+      measure_extent(text_.own ? "validation part of the run's text" : "whole text", sampled),
+      {"", "", {{"part", text_.own ? "validation" : "whole"}}}};
+  if (text_.unknown > 0) list.push_back({"unknown", text_.unknown_note + "; the results below are for the rest", {}});
+  list.push_back({"loss",
+                  fmt::format("{:.4f} nats per token, {:.4f} per character", loss, per_character),
+                  {{"val_loss", loss}, {"nats_per_character", per_character}}});
+  if (text_.entropy_per_character) {
+    list.push_back({"best",
+                    fmt::format("{:.4f} nats per character is the lowest possible loss", *text_.entropy_per_character),
+                    {{"best_possible_nats_per_character", *text_.entropy_per_character}}});
+  }
+  list.push_back({"perplexity", fmt::format("{:.3f}", std::exp(loss)), {{"perplexity", std::exp(loss)}}});
+  list.push_back({"bits/byte", fmt::format("{:.4f}", bits_per_byte), {{"bits_per_byte", bits_per_byte}}});
+  list.push_back({"", "", {{"unknown", text_.unknown_policy}, {"unknown_characters", text_.unknown}}});
+  return list;
 }
 
 std::optional<std::string> LanguageModelTask::sample(const Model& model, std::uint64_t seed, std::int64_t step,
@@ -67,7 +107,7 @@ std::optional<std::string> LanguageModelTask::sample(const Model& model, std::ui
   options.generate.sampling.seed = seed;
   std::string text;
   const GeneratedText written = generate_text(
-      *generator, *dataset_.tokenizer, default_prompt(*dataset_.tokenizer), options, static_cast<std::uint64_t>(step),
+      *generator, *dataset_->tokenizer, default_prompt(*dataset_->tokenizer), options, static_cast<std::uint64_t>(step),
       [&](std::string_view piece) { text += piece; }, stop);
   if (written.end == TextEnd::interrupt) return std::nullopt;
   return text;

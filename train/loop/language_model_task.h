@@ -10,27 +10,44 @@
 
 namespace maki {
 
+/// What `maki eval` reports about a text, besides the loss.
+struct EvalText {
+  bool own = false;  ///< the validation part of the run's own text, not the whole of another
+  std::int64_t characters = 0, bytes = 0;
+  std::string unknown_policy;  ///< what was done with characters that the vocabulary lacks: "error", "skip", "replace"
+  std::int64_t unknown = 0;    ///< how many there were
+  std::string unknown_note;    ///< a sentence about them, if there were any
+  std::optional<double> entropy_per_character;  ///< nats, where it is known
+};
+
 class LanguageModelTask final : public Task {
  public:
   /// Batches of config.batch_size sequences of config.block_size tokens. Either part of the dataset may be empty, in
   /// which case no batch of it may be requested. Requires: the dataset outlives the task.
   LanguageModelTask(const Config& config, const Dataset& dataset);
+  /// The same for a dataset that the task shares. `text` describes the validation text to measure().
+  LanguageModelTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text = {});
 
   std::unique_ptr<Model> make_model(const Scope& scope) const override;
   void fill(std::int64_t step, std::int64_t micro, Batch& batch) const override;
   std::int64_t targets(std::int64_t step) const override { return train_.value().targets(step); }
-  std::int64_t tokens_per_step() const override { return train_.value().tokens_per_step(); }
+  std::int64_t tokens_in_step(std::int64_t) const override { return train_.value().tokens_per_step(); }
   double epochs(std::int64_t steps) const override { return train_.value().epochs(steps); }
   std::int64_t eval_batches(Part part) const override;
   void fill_eval(Part part, std::int64_t i, Batch& batch) const override;
   CheckpointState data_state() const override;
-  std::optional<double> best_possible_loss() const override { return dataset_.best_possible_loss; }
+  std::string describe_data() const override;
+  std::string describe_step() const override;
+  std::vector<Measurement> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
+                                   const std::function<bool()>& stop) const override;
+  std::optional<double> best_possible_loss() const override { return dataset_->best_possible_loss; }
   std::optional<std::string> sample(const Model& model, std::uint64_t seed, std::int64_t step,
                                     const std::function<bool()>& stop) const override;
 
  private:
   Config config_;
-  const Dataset& dataset_;
+  std::shared_ptr<const Dataset> dataset_;
+  EvalText text_;
   std::optional<TrainBatches> train_;
   std::optional<EvalBatches> eval_train_, eval_val_;
 };

@@ -16,10 +16,10 @@ namespace {
 // the optimizer of the run. No memory is allocated for either.
 std::unique_ptr<const Optimizer> check_layout(const ContainerReader& file, const CheckpointState& state,
                                               ParameterStore& planned) {
-  const auto model = make_model(state.config, state.vocab_size, Scope(planned));
+  const auto model = make_model(state.config, vocab_sizes(state), Scope(planned));
   planned.assign_offsets();
   std::unique_ptr<const Optimizer> optimizer = make_optimizer(state.config, planned);
-  check_sections(file, *optimizer);
+  check_sections(file, state.config, *optimizer);
   check_tensors(file, planned);
   return optimizer;
 }
@@ -62,9 +62,10 @@ LoadedModel::LoadedModel(const std::string& file, const std::string& dtype)
 LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
     : path(file.path()),
       state(read_checked_state(file)),
-      tokenizer(load_tokenizer(state.tokenizer)),
+      tokenizers(load_tokenizers(state)),
+      tokenizer(tokenizers.target),
       store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
-      model(make_model(state.config, state.vocab_size, Scope(store))) {
+      model(make_model(state.config, vocab_sizes(state), Scope(store))) {
   store.seal_uninitialized();
   if (dtype.empty() || dtype == state.config.dtype) {
     load_values(file, store);
@@ -72,7 +73,7 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
   }
   // Another type: loaded as it was written, then converted parameter by parameter, because the padding differs.
   ParameterStore written(dtype_named(state.config.dtype));
-  const auto same = make_model(state.config, state.vocab_size, Scope(written));
+  const auto same = make_model(state.config, vocab_sizes(state), Scope(written));
   written.seal_uninitialized();
   load_values(file, written);
   for (std::size_t i = 0; i < written.parameters().size(); ++i) {

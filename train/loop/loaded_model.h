@@ -27,7 +27,8 @@ struct LoadedModel {
 
   std::string path;
   CheckpointState state;
-  std::shared_ptr<const Tokenizer> tokenizer;
+  PairTokenizers tokenizers;
+  std::shared_ptr<const Tokenizer> tokenizer;  ///< of what the model writes
   ParameterStore store;
   std::unique_ptr<Model> model;
 

@@ -10,6 +10,7 @@
 
 #include "nn/model.h"
 #include "nn/scope.h"
+#include "train/loop/measurement.h"
 #include "train/run/checkpoint.h"
 
 namespace maki {
@@ -29,8 +30,9 @@ class Task {
   virtual void fill(std::int64_t step, std::int64_t micro, Batch& batch) const = 0;
   /// Number of targets in all micro-batches of a step, by which its summed loss is divided.
   virtual std::int64_t targets(std::int64_t step) const = 0;
-  /// Tokens that every step reads.
-  virtual std::int64_t tokens_per_step() const = 0;
+  /// The tokens of step `step` that speed and progress are measured in: those that are read, or for a task that reads a
+  /// source those that are to be written.
+  virtual std::int64_t tokens_in_step(std::int64_t step) const = 0;
   /// How many times the training data have been read after this number of steps.
   virtual double epochs(std::int64_t steps) const = 0;
 
@@ -41,8 +43,16 @@ class Task {
 
   /// What a checkpoint records about the data; the step and the configuration are left unset.
   virtual CheckpointState data_state() const = 0;
+  /// Describes the data, and the size of a step, to a user: "1,115,394 characters; …", "64 pairs".
+  virtual std::string describe_data() const = 0;
+  virtual std::string describe_step() const = 0;
   /// The lowest possible loss on the validation data, in nats per token, if it is known.
   virtual std::optional<double> best_possible_loss() const { return std::nullopt; }
+  /// What `maki eval` reports about a model, whose mean loss over the validation data is given. `options` are those of
+  /// the verb. Throws DivergedError if a result is not finite. `stop` may be empty; once it returns true, the
+  /// measurement ends early and reports less.
+  virtual std::vector<Measurement> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
+                                           const std::function<bool()>& stop) const = 0;
   /// A short text that shows a user what the model has learned: a function of (weights, seed, step). nullopt for tasks
   /// that have none, and if `stop`, which is called now and then, returns true. Throws BadLogitsError.
   virtual std::optional<std::string> sample(const Model&, std::uint64_t /*seed*/, std::int64_t /*step*/,

@@ -55,7 +55,7 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
   if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale);
   optimizer_->step(rate, clip_factor(norm, config_.grad_clip));
   ++steps_;
-  return StepReport{steps_, loss, rate, norm, task_.tokens_per_step()};
+  return StepReport{steps_, loss, rate, norm, task_.tokens_in_step(steps_ - 1)};
 }
 
 // Runs are deterministic, so the same step, repeated with every tensor inspected, finds the tensor that went wrong

@@ -20,6 +20,7 @@
 namespace maki {
 namespace {
 
+constexpr const char* kSourceTokenizer = "source_tokenizer";
 constexpr std::int64_t kMaxCharacters = std::int64_t{1} << 50;
 
 // cereal trusts the sizes that it reads, so nothing here contains one: every record has a fixed size, and the number of
@@ -133,18 +134,33 @@ Config read_config(const ContainerReader& file) {
   return config;
 }
 
-// Throws Error unless the tokenizer has as many ids as the model, and one text can have these counts of characters and
-// tokens.
+// Throws Error unless the tokenizers have as many ids as the model, and one text can have these counts of characters
+// and tokens.
 void check_vocabulary(const CheckpointState& state) {
-  const std::unique_ptr<const Tokenizer> tokenizer = load_tokenizer(state.tokenizer);
-  const std::int64_t ids = tokenizer->vocab_size(), tokens = state.train_tokens + state.val_tokens;
+  const TaskRule& task = task_rule(state.config);
+  const PairTokenizers tokenizers = load_tokenizers(state);
+  const std::int64_t ids = tokenizers.target->vocab_size() + task.special_ids;
   check(ids == state.vocab_size, "its tokenizer has {} ids, but its model has {}", ids, state.vocab_size);
-  const bool by_character = tokenizer->kind() == "char";  // else a token is at least a byte, of at most 4 per character
+  if (task.reads_source) return;
+  const std::int64_t tokens = state.train_tokens + state.val_tokens;
+  const bool by_character =
+      tokenizers.target->kind() == "char";  // else a token is at least a byte, of at most 4 per character
   check(by_character ? tokens == state.characters : tokens <= 4 * state.characters,
         "a text of {} characters cannot have {} tokens", state.characters, tokens);
 }
 
 }  // namespace
+
+PairTokenizers load_tokenizers(const CheckpointState& state) {
+  const std::shared_ptr<const Tokenizer> target = load_tokenizer(state.tokenizer);
+  if (state.source_tokenizer.empty()) return {target, target};
+  return {std::shared_ptr<const Tokenizer>(load_tokenizer(state.source_tokenizer)), target};
+}
+
+VocabSizes vocab_sizes(const CheckpointState& state) {
+  if (state.source_tokenizer.empty()) return {state.vocab_size};
+  return {state.vocab_size, load_tokenizer(state.source_tokenizer)->vocab_size() + task_rule(state.config).special_ids};
+}
 
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state,
                       const ParameterStore& store, const Optimizer& optimizer) {
@@ -156,10 +172,10 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
   std::ranges::copy(state.corpus_hash, record.corpus_hash.begin());
   const std::string config = training_toml(state.config), encoded_state = encode<StateRecord>({record}),
                     tensors = encode_tensors(store);
-  std::vector<ContainerSection> sections = {{"config", text_bytes(config)},
-                                            {"state", text_bytes(encoded_state)},
-                                            {"tokenizer", text_bytes(state.tokenizer)},
-                                            {"tensors", text_bytes(tensors)}};
+  std::vector<ContainerSection> sections = {
+      {"config", text_bytes(config)}, {"state", text_bytes(encoded_state)}, {"tokenizer", text_bytes(state.tokenizer)}};
+  if (!state.source_tokenizer.empty()) sections.push_back({kSourceTokenizer, text_bytes(state.source_tokenizer)});
+  sections.push_back({"tensors", text_bytes(tensors)});
   std::ranges::move(number_sections(store, &optimizer), std::back_inserter(sections));
   write_container(fs, path, sections);
 }
@@ -198,6 +214,7 @@ CheckpointState read_state(const ContainerReader& file) {
   state.corpus_hash.assign(record.corpus_hash.begin(), record.corpus_hash.end());
   state.best_possible_loss = record.best_possible_loss;
   state.tokenizer = file.read("tokenizer");
+  if (has_source_vocabulary(state.config)) state.source_tokenizer = file.read(kSourceTokenizer);
   const bool sane = state.step >= 0 && state.step <= static_cast<std::int64_t>(kMaxCount) && state.vocab_size >= 1 &&
                     state.characters >= 0 && state.train_tokens >= 0 && state.val_tokens >= 0 &&
                     std::isfinite(state.best_possible_loss) && state.best_possible_loss >= 0 &&
@@ -251,8 +268,10 @@ void check_moments(const ContainerReader& file, const Optimizer& optimizer) {
     check_length(file, moment.name, moment.length, optimizer.store().dtype());
 }
 
-void check_sections(const ContainerReader& file, const Optimizer& optimizer) {
-  std::vector<std::string> wanted = {"config", "state", "tokenizer", "tensors", "values"};
+void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer) {
+  std::vector<std::string> wanted = {"config", "state", "tokenizer"};
+  if (has_source_vocabulary(config)) wanted.emplace_back(kSourceTokenizer);
+  wanted.insert(wanted.end(), {"tensors", "values"});
   for (const MomentLayout& moment : optimizer.moment_layouts()) wanted.push_back(moment.name);
   const auto& there = file.entries();
   for (std::size_t i = 0; i < wanted.size(); ++i) {

@@ -3,6 +3,7 @@
 //   config     the training fields, as TOML
 //   state      step, identity of the corpus, counts (cereal)
 //   tokenizer  the tokenizer in its saved form
+//   source_tokenizer  the same for what the model reads, if that has a vocabulary of its own
 //   tensors    name, shape, group and offset of every parameter (cereal)
 //   values     all parameters as one flat array
 //   exp_avg …  the optimizer's moments, one flat array each
@@ -18,24 +19,29 @@
 #include <vector>
 
 #include "autograd/parameter.h"
-#include "data/dataset/dataset.h"
+#include "data/dataset/pairs.h"
 #include "optim/optimizer.h"
-#include "train/config/config.h"
+#include "train/config/tasks.h"
 #include "train/run/container.h"
 
 namespace maki {
 
 /// Everything in a checkpoint except the tensors.
 struct CheckpointState {
-  std::int64_t step = 0;  ///< finished optimizer steps
-  std::int64_t vocab_size = 0;
+  std::int64_t step = 0;        ///< finished optimizer steps
+  std::int64_t vocab_size = 0;  ///< ids of the tokenizer and special ids of the task
   std::int64_t characters = 0;  ///< of the corpus, in code points
   std::int64_t train_tokens = 0, val_tokens = 0;
-  std::string corpus_hash;        ///< 32 hexadecimal digits, lower case
-  double best_possible_loss = 0;  ///< entropy of a built-in corpus in nats per token; 0: unknown
-  Config config;                  ///< only its training fields are stored
-  std::string tokenizer;          ///< Tokenizer::save()
+  std::string corpus_hash;            ///< 32 hexadecimal digits, lower case
+  double best_possible_loss = 0;      ///< entropy of a built-in corpus in nats per token; 0: unknown
+  Config config;                      ///< only its training fields are stored
+  std::string tokenizer;              ///< Tokenizer::save() of the tokenizer of what the model writes
+  std::string source_tokenizer = {};  ///< of what it reads; empty unless has_source_vocabulary(config)
 };
+/// The tokenizers in a state. Those of a shared vocabulary, or of a task without a source, are one object.
+PairTokenizers load_tokenizers(const CheckpointState& state);
+/// The sizes of the vocabularies of the model in a state.
+VocabSizes vocab_sizes(const CheckpointState& state);
 
 /// Writes the state after a finished step, through replace_file_atomically(). Equal states give equal bytes. Throws
 /// CheckpointError if the file cannot be written, if corpus_hash is not a hash, or if a parameter's name is not
@@ -66,9 +72,9 @@ void check_tensors(const ContainerReader& file, const ParameterStore& store);
 /// Throws CorruptFile unless every moment that this optimizer keeps has a section of the right length. The optimizer's
 /// store need not be sealed.
 void check_moments(const ContainerReader& file, const Optimizer& optimizer);
-/// Throws CorruptFile unless the sections of the file are exactly those of a checkpoint with this optimizer, in their
-/// order.
-void check_sections(const ContainerReader& file, const Optimizer& optimizer);
+/// Throws CorruptFile unless the sections of the file are exactly those of a checkpoint with this configuration and
+/// optimizer, in their order.
+void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer);
 /// Throws CorruptFile unless all values and moments are finite, moments that cannot be negative are not, the padding
 /// between tensors is zero, and the checksums of these sections match. Reads them in pieces of 1 MiB.
 void check_numbers(const ContainerReader& file, const Optimizer& optimizer);

@@ -1,0 +1,44 @@
+#include "train/config/tasks.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "autograd/core/check.h"
+#include "autograd/core/nearest.h"
+#include "data/text/printable.h"
+#include "train/config/models.h"
+
+namespace maki {
+namespace {
+
+constexpr TaskRule kRules[] = {
+    {"next_token", "predict the next token of a text", 0, false},
+    {"translate", "write the target of each source in parallel text", 1, true},
+};
+
+}  // namespace
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const TaskRule& rule : kRules) names.emplace_back(rule.name);
+  return names;
+}
+
+const TaskRule& task_rule(const std::string& name) {
+  const auto* const found = std::ranges::find(kRules, name, &TaskRule::name);
+  check(found != std::end(kRules), "task: must be one of {}; got {}{}", fmt::join(task_names(), ", "),
+        truncate_for_message(name), nearest_hint(name, task_names()));
+  return *found;
+}
+
+const TaskRule& task_rule(const Config& config) {
+  const std::vector<std::string> tasks = tasks_of_model(config.model);
+  const std::string& name = config.task.empty() ? tasks.front() : config.task;
+  check(std::ranges::find(tasks, name) != tasks.end(), "task: must be {} for a model of kind {}; got {}",
+        fmt::join(tasks, " or "), config.model, truncate_for_message(name));
+  return task_rule(name);
+}
+
+bool has_source_vocabulary(const Config& config) { return task_rule(config).reads_source && !config.share_vocabulary; }
+
+}  // namespace maki

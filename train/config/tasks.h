@@ -1,0 +1,38 @@
+// The names of the tasks, and what the format of a checkpoint has to know about each: the values of the training field
+// `task`. What a task does is in train/loop/tasks.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/config/config.h"
+
+namespace maki {
+
+struct TaskRule {
+  const char* name;
+  const char* help;
+  /// Ids of the model that follow those of its tokenizer, such as the end of a sentence.
+  std::int64_t special_ids;
+  bool reads_source;  ///< whether the model reads one sequence (the source) and writes another
+};
+
+std::vector<std::string> task_names();
+/// Throws Error, which suggests the nearest name, if there is no such task.
+const TaskRule& task_rule(const std::string& name);
+/// The rule of the configuration's task: `task`, or the first task of the model if it is empty. Throws Error if the
+/// model does not have this task.
+const TaskRule& task_rule(const Config& config);
+
+/// Whether the model has a vocabulary of its own for what it reads, besides that for what it writes.
+bool has_source_vocabulary(const Config& config);
+
+/// The sizes of a model's vocabularies, including the special ids of its task.
+struct VocabSizes {
+  VocabSizes(std::int64_t written, std::int64_t read = 0) : target(written), source(read) {}
+  std::int64_t target;
+  std::int64_t source;  ///< 0 unless has_source_vocabulary()
+};
+
+}  // namespace maki

@@ -1,0 +1,18 @@
+#include "train/loop/measurement.h"
+
+#include <fmt/format.h>
+
+#include "train/config/number.h"
+
+namespace maki {
+
+Measurement measure_extent(const std::string& what, const SampledLoss& sampled) {
+  const std::string share = sampled.taken < sampled.batches
+                                ? fmt::format(" ({} of {} batches, spread evenly)", sampled.taken, sampled.batches)
+                                : "";
+  return {"text",
+          fmt::format("{}, {}{}", what, pluralize(sampled.loss.targets, "target"), share),
+          {{"targets", sampled.loss.targets}, {"batches", sampled.taken}, {"batches_of_text", sampled.batches}}};
+}
+
+}  // namespace maki

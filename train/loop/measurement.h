@@ -1,0 +1,35 @@
+// What `maki eval` reports.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace maki {
+
+struct MeanLoss {
+  double mean;  ///< nats per target
+  std::int64_t targets;
+};
+
+/// A mean loss over some of the batches of a part, spread evenly over it.
+struct SampledLoss {
+  MeanLoss loss;
+  std::int64_t taken, batches;  ///< how many of how many
+};
+
+/// A line of text for people, and keys with values for programs. Either may be empty.
+struct Measurement {
+  std::string label, text;
+  nlohmann::ordered_json facts = nlohmann::ordered_json::object();
+};
+/// The number of targets and batches that a loss covers; `what` says of which data.
+Measurement measure_extent(const std::string& what, const SampledLoss& sampled);
+
+struct MeasureOptions {
+  std::int64_t beam = 1;        ///< of a task that writes sequences: 1: greedy
+  double length_penalty = 0.6;  ///< see BeamOptions
+};
+
+}  // namespace maki

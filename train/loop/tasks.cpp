@@ -1,0 +1,77 @@
+#include "train/loop/tasks.h"
+
+#include <algorithm>
+
+#include "autograd/core/check.h"
+#include "data/dataset/dataset.h"
+#include "train/loop/language_model_task.h"
+#include "train/loop/random_dataset.h"
+
+namespace maki {
+namespace {
+
+// What a task is made of; the functions have the arguments of those in tasks.h.
+struct TaskKind {
+  const char* name;
+  std::unique_ptr<Task> (*make)(const Config&, const Corpus&, const PairTokenizers&);
+  std::unique_ptr<Task> (*make_eval)(const Config&, const Corpus&, const PairTokenizers&, const EvalRequest&);
+  std::unique_ptr<Task> (*make_random)(const Config&, const VocabSizes&, std::int64_t batches);
+};
+
+std::unique_ptr<Task> next_token_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
+  return std::make_unique<LanguageModelTask>(
+      c, std::make_shared<const Dataset>(
+             make_dataset(corpus, c.val_fraction, c.block_size, c.tokenizer, tokenizers.target)));
+}
+
+std::unique_ptr<Task> next_token_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
+                                           const EvalRequest& request) {
+  const KnownText known =
+      known_text(*tokenizers.target, request.own ? split_text(corpus, c.val_fraction).val : file_texts(corpus),
+                 parse_unknown_policy(request.unknown));
+  Dataset data;
+  data.tokenizer = tokenizers.target;
+  data.val = encode_pieces(*tokenizers.target, known.pieces);
+  EvalText text{.own = request.own,
+                .characters = count_code_points(known.pieces),
+                .unknown_policy = request.unknown,
+                .unknown = known.unknown,
+                .unknown_note = known.describe(),
+                .entropy_per_character = corpus.entropy_per_char};
+  for (const std::string_view piece : known.pieces) text.bytes += static_cast<std::int64_t>(piece.size());
+  return std::make_unique<LanguageModelTask>(c, std::make_shared<const Dataset>(std::move(data)), std::move(text));
+}
+
+std::unique_ptr<Task> next_token_random_task(const Config& c, const VocabSizes& vocab, std::int64_t batches) {
+  // Two windows more than are read, because the windows of an epoch begin at a random token (SequenceOrder).
+  const std::int64_t tokens = (batches * c.batch_size + 2) * c.block_size + 1;
+  return std::make_unique<LanguageModelTask>(
+      c, std::make_shared<const Dataset>(random_dataset(vocab.target, tokens, static_cast<std::uint64_t>(c.seed))));
+}
+
+constexpr TaskKind kKinds[] = {
+    {"next_token", next_token_task, next_token_eval_task, next_token_random_task},
+};
+
+const TaskKind& kind_of(const Config& config) {
+  const auto* const found = std::ranges::find(kKinds, std::string_view(task_rule(config).name), &TaskKind::name);
+  check(found != std::end(kKinds), "task: {} is not implemented", task_rule(config).name);
+  return *found;
+}
+
+}  // namespace
+
+std::unique_ptr<Task> make_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers) {
+  return kind_of(config).make(config, corpus, tokenizers);
+}
+
+std::unique_ptr<Task> make_eval_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers,
+                                     const EvalRequest& request) {
+  return kind_of(config).make_eval(config, corpus, tokenizers, request);
+}
+
+std::unique_ptr<Task> make_random_task(const Config& config, const VocabSizes& vocab, std::int64_t batches) {
+  return kind_of(config).make_random(config, vocab, batches);
+}
+
+}  // namespace maki

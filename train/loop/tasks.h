@@ -1,0 +1,31 @@
+// Creates the task that a configuration describes (train/config/tasks.h has their names), from the data of a run, from
+// data to evaluate a model on, or from random numbers. Adding a task touches its own files and the tables of the two
+// files tasks.cpp.
+#pragma once
+
+#include <memory>
+
+#include "data/dataset/pairs.h"
+#include "data/text/corpus.h"
+#include "data/text/unknown.h"
+#include "train/loop/task.h"
+
+namespace maki {
+
+/// The task of a run on this corpus, with the given tokenizers or else with new ones. Tasks that read no source use
+/// `tokenizers.target` alone. Throws CorpusError if the corpus does not fit the task.
+std::unique_ptr<Task> make_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers = {});
+
+struct EvalRequest {
+  bool own = false;               ///< evaluate the validation part that the corpus has in a run; otherwise all of it
+  std::string unknown = "error";  ///< the name of the policy for characters that a vocabulary lacks
+};
+/// The same corpus as validation data alone, to evaluate a model on. Throws CorpusError if it does not fit the task.
+std::unique_ptr<Task> make_eval_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers,
+                                     const EvalRequest& request);
+
+/// Random training data, where it does not matter what is learned: for benchmarks and the gradient check. Enough for
+/// `batches` different micro-batches, a function of config.seed.
+std::unique_ptr<Task> make_random_task(const Config& config, const VocabSizes& vocab, std::int64_t batches);
+
+}  // namespace maki
