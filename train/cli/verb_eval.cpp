@@ -63,11 +63,11 @@ struct Evaluation {
   std::int64_t batches, taken;
   double per_character, bits_per_byte;
   KnownText text;
-  std::optional<double> entropy_per_character;  // of the text, where it is known
+  std::optional<double> entropy_per_character;  // of the text, if it is known
 };
 
 Evaluation evaluate(const EvalOptions& o, const LoadedModel& loaded, const Corpus& corpus) {
-  // Of its own text a run is evaluated on the part that it was not trained on, of any other text on all of it.
+  // If the text is that of the run, only the part that it was not trained on is used; of any other text, all of it.
   const Config& config = loaded.state.config;
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
   KnownText known =

@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little,
 constexpr std::array<char, 8> kMagic = {'\x89', 'm', 'a', 'k', 'i', '\r', '\n', '\x1a'};
 constexpr std::uint32_t kVersion = 1, kMaxSections = 64;
 constexpr std::uint64_t kAlignment = 64, kTrailerSize = 16;
-constexpr std::size_t kPieceSize = 1 << 20;  // bytes per read where a section or file is checked without being kept
+constexpr std::size_t kPieceSize = 1 << 20;  // bytes per read when a section or file is checked without being kept
 
 struct Header {
   std::array<char, 8> magic;

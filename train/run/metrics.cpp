@@ -67,7 +67,7 @@ double MetricsFile::finite(std::int64_t step, const char* name, double value) {
   return value;
 }
 
-// Times have no influence on a run, so a clock that stands still or jumps must not count as divergence.
+// Times have no influence on a run, so a clock that does not advance or jumps must not count as divergence.
 double MetricsFile::measured_time(double value) { return std::isfinite(value) ? value : 0; }
 
 void MetricsFile::on_log(const StepReport& report, double tokens_per_second, double elapsed_seconds) {
