@@ -42,8 +42,9 @@ enum class GemmScheme : std::uint8_t {
   team_packs_b,
 };
 
-// The constants below bound what one task or one thread works on. The figures are from two cores with AVX-512, AMX and
-// 2 MiB of level-2 cache each (docs/performance.md). A constant without a figure has no measurement on record.
+// The constants below bound what one task or one thread works on. Their figures were measured on the machine of
+// docs/performance.md: two cores with AVX-512, AMX and 2 MiB of level-2 cache each. A constant without a figure has no
+// measurement on record.
 
 /// Unless tasks pack B, a task covers at most this many register tiles of rows; 24 were no faster.
 inline constexpr std::int64_t kMaxTaskTiles = 8;
