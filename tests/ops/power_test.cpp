@@ -48,7 +48,7 @@ double worst_error(const std::vector<double>& x, double exponent, DType dtype) {
 
 }  // namespace
 
-TEST_CASE("pow at special values agrees with the C library; a negative base with a fractional exponent gives NaN") {
+TEST_CASE("pow at special values agrees with the C library, and a negative base with a fractional exponent gives NaN") {
   const std::vector<double> bases = {0, -0.0, 1, -1, 2, -2, 0.5, 1e-310, kInf, -kInf, kNaN};
   for (const double exponent : {0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 0.5, -0.5, 64.0, 65.0, 66.0, -65.0, 1e300, 2.5}) {
     const Tensor y = evaluate_at(bases, exponent, DType::float64).output;

@@ -84,7 +84,7 @@ TEST_CASE("a damaged tokenizer in a checkpoint is exit 4 with the path, in every
   REQUIRE(contains(finished.err, file));
 }
 
-TEST_CASE("a pointer `last` to a missing file is reported, and the newest intact checkpoint is used") {
+TEST_CASE("a pointer last to a missing file is reported, and the newest intact checkpoint is used") {
   const TemporaryFolder folder;
   const Done run(folder);
   std::filesystem::remove(checkpoint(run.path, kSteps));
