@@ -124,7 +124,7 @@ TEST_CASE("parameters load without the optimizer, into a store that is not seale
                    "must have the sections store"));
 }
 
-TEST_CASE("a file of other parameters or of another optimizer is rejected, naming the difference, and nothing changes") {
+TEST_CASE("a file of other parameters or of another optimizer is rejected with the difference, and nothing changes") {
   const TemporaryFolder folder;
   REQUIRE(loading_says(saved(folder)).empty());
   ParameterStore other;
