@@ -22,7 +22,7 @@ namespace maki {
 
 struct GradcheckOptions {
   double step = 1e-3;         ///< h; multiplied by max(1, |x|) where a single entry x is varied
-  double floor = 0;           ///< lower bound of the norm that an error is divided by
+  double floor = 0;           ///< lower bound of the norm by which an error is divided
   double relative_floor = 0;  ///< the same as a fraction of the largest gradient norm of all parameters
   /// 0: every entry of every parameter is compared. Otherwise, for each parameter, this many random directions of
   /// length 1 and the `entries` entries whose gradients are largest.

@@ -140,7 +140,7 @@ void ParameterStore::draw(Parameter& parameter, std::uint64_t seed) {
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-// Allocates values and gradients, uninitialised but for the padding, and points the parameters at their parts.
+// Allocates values and gradients, uninitialised except for the padding, and binds the parameters to their parts.
 void ParameterStore::take_memory() {
   assign_offsets();
   values_ = empty(Shape{range(ParamGroup::frozen).end}, dtype_);
@@ -176,7 +176,7 @@ const Tensor& ParameterStore::values() const {
   return values_;
 }
 
-// Makes `flat` the gradients of the store, of which none counts as written.
+// Makes `flat` the gradients of the store, none of which counts as written.
 void ParameterStore::bind_gradients(Tensor flat) {
   gradients_ = std::move(flat);
   for (const auto& parameter : parameters_) {

@@ -115,7 +115,7 @@ class ParameterStore {
   /// the store is sealed already, OutOfMemoryError, and whatever an Initializer throws; the store is then left
   /// unsealed.
   void seal(std::uint64_t seed = 0);
-  /// Like seal(), but leaves the values uninitialised, for a load that writes all of them.
+  /// Like seal(), but leaves the values uninitialised, for a caller that then loads all of them.
   void seal_uninitialized();
   bool sealed() const { return static_cast<bool>(values_); }
 
@@ -129,9 +129,9 @@ class ParameterStore {
   /// Throws Error before seal().
   Tensor& values();
   const Tensor& values() const;
-  /// Where the parameters of a group are in values(), padding included.
+  /// The range of values() that holds the parameters of a group, padding included.
   FlatRange range(ParamGroup group) const { return ranges_[static_cast<std::size_t>(group)]; }
-  /// Where all parameters that are not frozen are.
+  /// The range of values() that holds all parameters that are not frozen.
   FlatRange trainable() const { return {0, range(ParamGroup::no_decay).end}; }
 
   /// The flat gradients of the range trainable(). Fills gradients that were not written since clear_gradients() with
@@ -146,8 +146,8 @@ class ParameterStore {
   /// and sets its padding to zero. Throws Error unless type and shape are those of gradients().
   void set_gradients(const Tensor& gradients);
 
-  /// Must be called by whatever changes values: an optimizer's step, a load, a test. A tape refuses to run backward
-  /// through a parameter that has changed since it was recorded.
+  /// Must be called by whatever changes values: an optimizer's step, the loading of a checkpoint, a test. A tape
+  /// refuses to run backward through a parameter that has changed since it was recorded.
   void mark_changed() { ++version_; }
   /// The number of changes to values so far, plus 1; one counter for the whole store.
   std::uint64_t version() const { return version_; }

@@ -146,9 +146,9 @@ class Tape {
     const char* name;
     std::uint32_t first_input, inputs, first_slot, slots;
     Closure closure;
-    bool watches = false;  // made by watch(): the gradient of its output is kept
+    bool watches = false;  // created by watch(): the gradient of its output is kept
   };
-  // Its gradient is wanted if it goes to a slot or to a parameter.
+  // An input of a node. Its gradient is wanted if it goes to a slot or to a parameter.
   struct Input {
     std::int32_t slot;
     const Parameter* parameter;

@@ -2,13 +2,13 @@
 // the elements. No op writes to a tensor that another op has made: there are no in-place ops and no strided views. The
 // handle also says where the tensor's gradient goes: to a parameter, to a slot of a tape, or nowhere.
 //
-// Thread safety: handles of one block may be read, copied and dropped on several threads at once. One handle, as any
-// other object, must not be assigned on one thread while another uses it, and elements must not be written on one
-// thread while another reads them.
+// Thread safety: handles of one block may be read, copied and destroyed on several threads at once. A single handle,
+// like any other object, must not be assigned on one thread while another uses it, and elements must not be written on
+// one thread while another reads them.
 //
 // Lifetime: a block lives as long as its last handle, so a tensor never refers to freed memory. A gradient link is
 // different: it does not keep its parameter or tape alive. A tensor that links to a parameter must not be used in a
-// Recording after the parameter's store is destroyed; one that links to a tape is refused there once backward() or
+// Recording after the parameter's store is destroyed; one that links to a tape is rejected there once backward() or
 // clear() has emptied the tape, and can be used again through detach().
 #pragma once
 

@@ -2,7 +2,7 @@
 # and include <maki/nn/layers.h>.
 include(CMakePackageConfigHelpers)
 
-# Everything but kernels, the implementation of ops, benchmarks and the command line is public.
+# Everything is public except kernels, the implementation of ops, benchmarks and the command line.
 file(GLOB public_headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
      autograd/*.h autograd/core/*.h nn/*.h nn/*/*.h optim/*.h data/*/*.h train/config/*.h train/run/*.h train/loop/*.h)
 string(REPLACE ";" "|" header_list "${public_headers}")
@@ -17,7 +17,7 @@ add_custom_command(
   VERBATIM)
 add_custom_target(maki_public_headers ALL DEPENDS ${PROJECT_BINARY_DIR}/public_headers.stamp)
 
-# What a target inside this build needs to include headers as users do.
+# Lets a target of this build include headers as users do.
 function(maki_use_public_headers target)
   add_dependencies(${target} maki_public_headers)
   target_include_directories(${target} BEFORE PRIVATE ${public_include_dir})

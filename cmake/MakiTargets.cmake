@@ -1,5 +1,6 @@
 # How maki's own targets are compiled: C++20, warnings as errors, never -ffast-math, never -march=native. With
-# -ffp-contract=off, the compiler fuses no multiplications and additions by itself; code that wants fusion calls MulAdd.
+# -ffp-contract=off, the compiler does not fuse multiplications and additions by itself; code that wants fusion calls
+# MulAdd.
 set(MAKI_SANITIZE "" CACHE STRING "Comma-separated list of sanitizers, as for -fsanitize=")
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g -fno-omit-frame-pointer") # -O0 is 46 times slower with Highway

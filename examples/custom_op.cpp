@@ -1,6 +1,6 @@
 // An op that maki does not have, written outside of the library: softplus(x) = log(1 + e^x), whose derivative is the
 // sigmoid. It is defined like every op of maki: compute the output, then record() it with a closure that delivers the
-// gradients. gradcheck() proves the gradient before it is used.
+// gradients. gradcheck() verifies the gradient before it is used.
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
@@ -23,12 +23,12 @@ Tensor softplus(const Tensor& x) {
   // What the closure captures is saved for backward, here the input. detach(): the copy needs no gradient.
   return record("softplus", y, {x}, [x = x.detach()](Grads& grads) {
     dispatch(x.dtype(), [&]<class T>() {
-      const Sink<T> dx = grads.in<T>(0);  // where the gradient of input 0 goes; null if nobody wants it
+      const Sink<T> dx = grads.in<T>(0);  // where the gradient of input 0 goes; null if it is not wanted
       if (!dx) return;
       const T* const dy = grads.out<T>();
       const auto values = x.values<T>();
       for (std::size_t i = 0; i < values.size(); ++i) {
-        dx.put(static_cast<std::int64_t>(i), dy[i] / (1 + std::exp(-values[i])));  // writes or adds, as the sink says
+        dx.put(static_cast<std::int64_t>(i), dy[i] / (1 + std::exp(-values[i])));  // the sink decides: write or add
       }
     });
   });
@@ -55,7 +55,7 @@ int main() {
   const bool passed = gradient_error() < 1e-9;
   fmt::print("gradcheck {}\n", passed ? "passed" : "failed");
 
-  // The gradient of any tensor can be read, not only that of parameters.
+  // The gradient of any tensor can be read, not only those of parameters.
   Tape tape;
   Tensor x;
   const Tensor y = [&] {

@@ -72,6 +72,6 @@ int main() {
     optimizer.step(schedule(step));
     if (step % 100 == 0) fmt::print("step {:3}  loss {:.4f}\n", step, loss.item());
   }
-  fmt::print("accuracy {:.1f} % on the training points, {:.1f} % on points that it has not seen\n",
+  fmt::print("accuracy {:.1f} % on the training points, {:.1f} % on points that the model has not seen\n",
              100 * accuracy(model, training), 100 * accuracy(model, held_out));
 }

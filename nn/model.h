@@ -15,7 +15,7 @@ namespace maki {
 
 /// One micro-batch. What a task does not need stays empty.
 struct Batch {
-  Tensor ids = {}, targets = {};         ///< [B, T] int32; a target equal to the ignored one is not predicted
+  Tensor ids = {}, targets = {};         ///< [B, T] int32; a target equal to CrossEntropy::ignored is not predicted
   Tensor source = {}, source_mask = {};  ///< [B, S]: what an encoder reads, and a mask that is 0 at padding
   std::int64_t target_count = 0;
 };
@@ -30,7 +30,7 @@ class State {
 
   /// Sequences in the batch.
   virtual std::int64_t batch() const = 0;
-  /// Tokens read so far, and how many can be read at most.
+  /// The number of tokens read so far, and the largest number that can be read.
   virtual std::int64_t length() const = 0;
   virtual std::int64_t capacity() const = 0;
   /// Forgets all tokens. Also required after an exception in the middle of a forward pass.
@@ -56,7 +56,7 @@ class Model {
   virtual const char* kind() const = 0;
   /// Cross-entropy of the batch's targets, in nats: []. `carried` comes from make_carried() of this model, or is null.
   virtual Tensor loss(const Batch& batch, const CrossEntropy& options, State* carried = nullptr) const = 0;
-  /// What is carried from one batch to the next, for `batch` sequences. Null: nothing.
+  /// The state that is carried from one batch to the next, for `batch` sequences; null if nothing is carried.
   virtual std::unique_ptr<State> make_carried(std::int64_t) const { return nullptr; }
   /// Floating-point operations per token of a training step, forward and backward, for contexts of `length` tokens.
   virtual double flop_per_token(std::int64_t length) const = 0;

@@ -13,12 +13,12 @@ struct AdamOptions {
   double weight_decay = 0;
 };
 
-/// As AdamOptions, with the default that is usual where the decay is decoupled.
+/// Like AdamOptions, but with the default weight decay that is usual where the decay is decoupled.
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
 };
 
-/// As PyTorch's Adam, at step t = 1, 2, …:
+/// The same as PyTorch's Adam, at step t = 1, 2, …:
 ///   g ← g + weight_decay · value;   m ← beta1 · m + (1 − beta1) · g;   v ← beta2 · v + (1 − beta2) · g²;
 ///   value ← value − lr · m̂ / (√v̂ + eps),   m̂ = m / (1 − beta1^t), v̂ = v / (1 − beta2^t).
 /// Moments: m as "exp_avg", v as "exp_avg_sq".
@@ -37,8 +37,8 @@ class Adam : public FlatOptimizer {
   bool decoupled_;
 };
 
-/// Adam with decoupled weight decay, as PyTorch's AdamW: the decay is not added to g; instead, value ← value · (1 − lr
-/// · weight_decay) before the update.
+/// Adam with decoupled weight decay, the same as PyTorch's AdamW: the decay is not added to g; instead,
+/// value ← value · (1 − lr · weight_decay) before the update.
 class AdamW final : public Adam {
  public:
   /// Throws Error for options that are out of range.

@@ -26,7 +26,7 @@ void FlatOptimizer::update(const OptimizerStep& step) {
     for (const Moment& moment : moments()) update_.moments.push_back(part(moment.values));
     update_group(step, update_);
   }
-  update_.value = update_.gradient = {};  // else the block of gradients outlives its use by the store
+  update_.value = update_.gradient = {};  // otherwise they would keep blocks alive that the store has replaced
   update_.moments.clear();
 }
 

@@ -33,7 +33,7 @@ class FlatOptimizer : public Optimizer {
   void update(const OptimizerStep& step) final;
 
   std::vector<FlatMoment> flat_moments_;
-  FlatUpdate update_;  // kept for the memory of its list, so that a step allocates none
+  FlatUpdate update_;  // a member, so that its list keeps its memory and a step allocates none
 };
 
 }  // namespace maki

@@ -68,16 +68,16 @@ class Optimizer {
   /// memory for the moments.
   void step(double learning_rate, double grad_scale = 1);
 
-  /// Together with steps(), the complete state between two steps, for checkpoints: the order is that in which
-  /// parameters declare them, and always the same. Loading a checkpoint writes into these tensors. The first call, or
-  /// the first step, allocates them. Throws Error if the store is not sealed.
+  /// The moments, in the order in which parameters declare them, which never changes. Together with steps() they are
+  /// the complete state between two steps. Loading a checkpoint writes into these tensors. The first call, or the first
+  /// step, allocates them. Throws Error if the store is not sealed.
   std::vector<Moment>& moments();
   const std::vector<Moment>& moments() const;
   /// The same without the values, and without allocating memory; the store need not be sealed.
   std::vector<MomentLayout> moment_layouts() const;
 
   std::int64_t steps() const { return steps_; }  ///< number of steps taken; bias correction depends on it
-  void set_steps(std::int64_t steps);            ///< for a load; throws Error if negative
+  void set_steps(std::int64_t steps);            ///< for loading a checkpoint; throws Error if negative
 
   ParameterStore& store() { return store_; }
   const ParameterStore& store() const { return store_; }

@@ -64,7 +64,7 @@ steps() {
 }
 
 # Runs maki_benchmarks. For maki's kernels, callers set GOMP_SPINCOUNT to the value that the maki program sets for itself
-# (train/main.cpp); competitors keep their default.
+# (train/cli/main.cpp); competitors keep their default.
 benchmarks() { # regular expression of benchmark names
   echo "$1" >&2
   build/benchmarks/bench/maki_benchmarks --benchmark_filter="$1" --benchmark_min_time=0.2 --benchmark_format=json |
@@ -108,7 +108,7 @@ for part in "${parts[@]}"; do "$part" >"$results/$part.tsv"; done
   $4 > speed[key] { speed[key] = $4; share[key] = $5 }
   $6 != "" && $7 > other[key] { other[key] = $7; who[key] = $6 }
   END {
-    printf "%-44s %7s %9s %-8s %9s  %-16s %9s %6s\n", "", "threads", "maki", "", "of limit", "best opponent", "", "ratio"
+    printf "%-44s %7s %9s %-8s %9s  %-16s %9s %6s\n", "", "threads", "maki", "", "of limit", "best competitor", "", "ratio"
     for (i = 1; i <= n; ++i) {
       key = order[i]; split(key, part, FS)
       printf "%-44s %7d %9.1f %-8s %7.0f %%", part[1], part[2], speed[key], unit[key], 100 * share[key]

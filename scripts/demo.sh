@@ -2,7 +2,7 @@
 # Installs missing packages, builds maki, trains a model on the built-in stories for about a minute and prints a text that
 # the model generates.
 #
-#   scripts/demo.sh [CORPUS]      trains on a text of yours, such as my.txt, or @stories-ja: the Japanese stories
+#   scripts/demo.sh [CORPUS]      trains on your own text, such as my.txt, or on @stories-ja, the Japanese stories
 #
 # Environment variable: DEMO_SECONDS, the training time in seconds; default: 60
 set -euo pipefail
@@ -27,8 +27,8 @@ steps=$((seconds * 900 / (ms > 0 ? ms : 1)))
 n=1
 while [ -e "runs/demo-$n" ]; do n=$((n + 1)); done
 run=runs/demo-$n
-# Four times the preset's learning rate, which is better for a minute on the stories (1.09 instead of 1.32 nats after 2000
-# steps).
+# Four times the preset's learning rate, which gives better results after a minute on the stories (1.09 instead of 1.32
+# nats after 2000 steps).
 status=0
 timeout --foreground --signal=INT $((seconds + seconds / 4 + 2)) \
   "$maki" train "$corpus" --out "$run" --preset quickstart --max-steps "$steps" --learning-rate 0.004 --min-lr 0.0004 ||

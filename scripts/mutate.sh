@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Mutation testing: inserts one small fault at a time into a copy of the source, builds it and runs the tests that should
-# notice the fault. Prints how many faults were noticed, and the names of the others. The whole list takes hours, so it is
-# not part of test.sh.
+# notice the fault. Prints the number of faults that were noticed and the names of the others. The whole list takes hours,
+# so it is not part of test.sh.
 #
 #   scripts/mutate.sh [PATTERN]           tries the faults whose name or file matches the regular expression; default: all
 #   scripts/mutate.sh --check             only checks the list: files and tests exist, each fault changes exactly one place
@@ -74,7 +74,7 @@ case $mode in
   list) chosen | awk -F'\t' '{ printf "%-40s %-36s %s\n", $1, $2, $4 }' && exit 0 ;;
 esac
 
-# --- One copy of the tree for each running process.
+# --- Each running process has a copy of the tree of its own.
 work=$PWD/build/mutants
 mkdir -p "$work/claims"
 for slot in $(seq 0 63); do

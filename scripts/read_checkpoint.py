@@ -13,7 +13,7 @@ import sys
 def sections(data):
     magic, version, count, size = struct.unpack_from("<8sIIQ", data)
     if magic != b"\x89maki\r\n\x1a" or version != 1 or size != len(data):
-        sys.exit("not a maki checkpoint of version 1, or not a whole one")
+        sys.exit("not a maki checkpoint of version 1, or an incomplete one")
     found = {}
     for i in range(count):
         name, offset, length = struct.unpack_from("<32sQQ", data, 64 + 64 * i)

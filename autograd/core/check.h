@@ -1,6 +1,6 @@
 // Errors: every mistake a caller can make throws maki::Error through check(). The libraries never print, exit or abort;
-// only main() of the command line catches. Folders that need an exception type of their own (a bad corpus, a bad
-// checkpoint) derive it from Error.
+// only main() of the command line catches. Folders that need an exception type of their own (for an invalid corpus or a
+// corrupt checkpoint) derive it from Error.
 #pragma once
 
 #include <fmt/format.h>

@@ -46,7 +46,7 @@ SizeClass size_class(std::int64_t bytes) {
   const int octave =
       std::max(9, static_cast<int>(std::bit_width(wanted - 1)));  // wanted is in (2^(octave-1), 2^octave]
   const std::uint64_t step = std::uint64_t{1} << (octave - 4), steps = (wanted + step - 1) / step;
-  // aligned_alloc() wants a multiple of 64, which the smallest step, 32, does not ensure.
+  // aligned_alloc() requires a multiple of 64, which the smallest step, 32, does not ensure.
   const std::uint64_t capacity = (steps * step + 63) / 64 * 64;
   return {(octave - 9) * 16 + static_cast<int>(capacity / step) - 1, static_cast<std::int64_t>(capacity)};
 }
@@ -59,7 +59,7 @@ static_assert(sizeof(Block) <= kHeader);
 bool is_large(std::int64_t capacity) { return capacity >= static_cast<std::int64_t>(2 * kHugePage); }
 
 // Maps memory at a huge-page boundary, backed by transparent huge pages if the operating system provides them. Null if
-// the system refuses. What `bytes` leaves of the last huge page is not mapped.
+// the system refuses. The part of the last huge page beyond `bytes` is not mapped.
 std::byte* map_huge(std::size_t bytes) {
   void* const whole = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (whole == MAP_FAILED) return nullptr;
@@ -168,7 +168,7 @@ class Pool {
 
  private:
   static constexpr std::int64_t kMaxBytes = std::int64_t{1} << 61;
-  static constexpr std::int64_t kAlwaysKept = 8 << 20;  // bytes of free blocks that spare small programs system calls
+  static constexpr std::int64_t kAlwaysKept = 8 << 20;  // bytes of free blocks; saves small programs system calls
   using SameSize = FreeList<&Block::newer_alike, &Block::older_alike>;
 
   SameSize& of_size(int index) { return by_size_[static_cast<std::size_t>(index)]; }

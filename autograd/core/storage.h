@@ -1,7 +1,7 @@
 // Storage: a reference-counted block of memory from a pool. Freed blocks go to free lists by size, so training steps
 // with constant shapes allocate nothing after the first ones. If shapes keep changing, the pool holds at most 1.5 times
-// the memory that was ever in use at once, or what is in use and 8 MiB if that is more: before it requests memory from
-// the system, it returns the blocks that have been free for longest.
+// the largest amount of memory that was ever in use at once or, if that is more, 8 MiB beyond what is in use: before it
+// requests memory from the system, it returns the blocks that have been free for longest.
 //
 // Blocks are 64-byte aligned and uninitialised. Debug builds fill freed blocks with 0xFF (a NaN in either precision);
 // address-sanitizer builds poison them.

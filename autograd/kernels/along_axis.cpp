@@ -8,11 +8,11 @@
 namespace maki::kernels {
 namespace {
 
-// Lines along the axis are processed in strips of this many neighbours, so that memory is read in order where `inner`
-// is large and the strip's running values stay in the level-1 cache.
+// Lines along the axis are processed in strips of this many adjacent lines, so that memory is read in order if `inner`
+// is large, and the running values of the strip stay in the level-1 cache.
 constexpr std::int64_t kStrip = 64;
 
-// Calls body(o, left, width) for every strip; `work` is the number of elements that it visits of each line.
+// Calls body(o, left, width) for every strip; `work` is the number of elements that it visits in each line.
 template <class Body>
 void for_each_strip(const AlongAxis& shape, std::int64_t work, const Body& body) {
   const std::int64_t strips = ceil_div(shape.inner, kStrip);
@@ -38,7 +38,7 @@ void argmax(const AlongAxis& shape, const T* x, std::int32_t* places) {
     for (std::int64_t k = 1; k < shape.extent; ++k) {
       row += shape.inner;
       for (std::int64_t i = 0; i < width; ++i) {
-        if (row[i] <= largest[i] || std::isnan(largest[i])) continue;  // goes on if row[i] is larger or NaN
+        if (row[i] <= largest[i] || std::isnan(largest[i])) continue;  // not skipped: row[i] is larger or the first NaN
         largest[i] = row[i];
         place[i] = static_cast<std::int32_t>(k);
       }

@@ -1,6 +1,6 @@
 // Kernels that work along one axis: the index of the largest element, and gathering by index. An array is seen as
-// [outer, extent, inner], with `extent` the axis and `inner` consecutive in memory. Threads share out the lines along
-// the axis, so no bit depends on their number.
+// [outer, extent, inner], with `extent` the axis and `inner` consecutive in memory. The lines along the axis are
+// divided among the threads, so no bit depends on the number of threads.
 #pragma once
 
 #include <cstdint>

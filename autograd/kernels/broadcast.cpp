@@ -100,7 +100,8 @@ void binary(BinaryOp op, const BroadcastPlan& plan, const T* a, const T* b, Sink
   for (int axis = 0; axis + 2 < plan.rank; ++axis) outer *= plan.extent[static_cast<std::size_t>(axis)];
   if (rows * outer * inner.cols == 0) return;
 
-  // Computes columns [left, right) of rows [begin, end), counted over all axes but the last.
+  // Computes rows [begin, end), counted over all axes but the last, and of these the columns [left, right). Requires: a
+  // single row or all columns, because the kernel writes its rows of y one directly after the other.
   const auto piece = [&](std::int64_t begin, std::int64_t end, std::int64_t left, std::int64_t right) {
     while (begin < end) {
       const std::int64_t item = begin / rows, row = begin % rows, count = std::min(rows - row, end - begin);
@@ -119,7 +120,7 @@ void binary(BinaryOp op, const BroadcastPlan& plan, const T* a, const T* b, Sink
       begin += count;
     }
   };
-  // From this many rows on, threads share out the rows; the columns of fewer, longer rows are shared out instead.
+  // From this many rows on, the rows are divided among the threads; if there are fewer, longer rows, their columns are.
   constexpr std::int64_t kManyRows = 64;
   if (rows * outer >= kManyRows) {
     parallel_ranges(rows * outer, inner.cols,

@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows whose sum is formed on its own before it is added to the total. Blocks keep the rounding error of float32 near
-// that of 256 + rows/256 additions instead of `rows`: below 6e-7 of the result up to 65,536 rows.
+// Rows in a block: each block is summed separately before its sum is added to the total. This keeps the rounding error
+// of float32 near that of 256 + rows/256 additions instead of `rows`: below 6e-7 of the result up to 65,536 rows.
 constexpr std::int64_t kBlockRows = 256;
 
 // The sums of one vector of columns.

@@ -8,8 +8,8 @@
 namespace maki::kernels {
 
 /// sums[j] = Σ_i x[i, j] for x [rows, cols] whose rows are `stride` elements apart; added if the sink adds. Each column
-/// is summed in blocks of 256 rows, which are then added in order. Threads share out columns, so no bit depends on
-/// their number.
+/// is summed in blocks of 256 rows, which are then added in order. The columns are divided among the threads, so no bit
+/// depends on the number of threads.
 template <class T>
 void column_sum(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t stride, Sink<T> sums);
 

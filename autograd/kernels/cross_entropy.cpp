@@ -26,7 +26,7 @@ HWY_INLINE double sum_of_exp(std::int64_t n, const T* x, T max) {
 
 // The loss of one row:
 //   loss = −(1 − ε) log p_t − ε/V Σ_j log p_j = log Σ_j e^(x_j − max) + (1 − ε) (max − x_t) + ε (max − mean x).
-// The term of the target stays apart from the other exponentials, so that the loss is exact where p_t is nearly 1.
+// The exponential of the target is kept separate from the others, so that the loss is accurate where p_t is nearly 1.
 template <class T>
 HWY_INLINE double cross_entropy_row(std::int64_t vocabulary, std::int64_t target, double smoothing, const T* x,
                                     T* stats) {
@@ -43,7 +43,7 @@ HWY_INLINE double cross_entropy_row(std::int64_t vocabulary, std::int64_t target
 }
 
 // The gradient of one row, or of some columns of it: dx_j (+)= scale · (p_j − ε/V − (1 − ε) [j = t]). x and dx are
-// [columns]; `target` is counted from the first of them and may lie outside.
+// [columns]; `target` is counted from the first of them and may be outside of them.
 template <class T>
 HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t columns, std::int64_t target,
                                            double smoothing, const T* x, const T* stats, double scale, Sink<T> dx) {

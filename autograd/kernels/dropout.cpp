@@ -26,7 +26,7 @@ HWY_INLINE hn::Vec<D> Mask(D d, const std::uint32_t* words, std::uint32_t thresh
   if constexpr (sizeof(T) == 4) {
     return hn::IfThenZeroElse(hn::RebindMask(d, hn::Lt(drawn, hn::Set(d32, threshold))), hn::Set(d, factor));
   } else {
-    const hn::RebindToSigned<D> d64;  // a signed comparison is right, because zero-extended words are not negative
+    const hn::RebindToSigned<D> d64;  // a signed comparison is correct, because zero-extended words are not negative
     const auto wide = hn::BitCast(d64, hn::PromoteTo(hn::RebindToUnsigned<D>(), drawn));
     const auto below = hn::Lt(wide, hn::Set(d64, static_cast<std::int64_t>(threshold)));
     return hn::IfThenZeroElse(hn::RebindMask(d, below), hn::Set(d, factor));
@@ -64,7 +64,7 @@ void dropout(std::int64_t n, const T* x, double p, const RandomStream& stream, S
   const auto kernel = MAKI_DISPATCH(drop, T);
   const auto threshold = static_cast<std::uint32_t>(p * 0x1p32);
   const T factor = static_cast<T>(1 / (1 - p));
-  // Threads share out blocks of 1024 elements, each worth about 4096 elementary operations.
+  // Blocks of 1024 elements, each of about 4096 elementary operations, are divided among the threads.
   parallel_ranges(ceil_div(n, 1024), 4096, [&](std::int64_t begin, std::int64_t end) {
     kernel(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);
   });

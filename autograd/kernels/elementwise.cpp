@@ -114,7 +114,7 @@ MAKI_EXPORT(unary_backward_block);
 MAKI_EXPORT(scale_block);
 
 namespace {
-// Elementary operations per element, which decide whether a parallel region pays.
+// Elementary operations per element, which decide whether a parallel region pays off.
 constexpr std::int64_t work(UnaryOp f) { return f == UnaryOp::relu || f == UnaryOp::sqrt || f == UnaryOp::abs ? 1 : 8; }
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Elementwise functions of one tensor and their derivatives. To add one, add a word to UnaryOp, a case to each of the
-// two lists in elementwise.cpp, and say in keeps_output() what its derivative is computed from.
+// Elementwise functions of one tensor and their derivatives. To add one, add an enumerator to UnaryOp and a case to
+// each of the two switches in elementwise.cpp, and specify in keeps_output() what its derivative is computed from.
 #pragma once
 
 #include <cstdint>

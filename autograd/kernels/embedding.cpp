@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// into[0 … width) (+)= Σ over the rows i of dy that `places` lists, of dy[i, 0 … width). It sums in blocks of 256 rows:
+// into[j] (+)= Σ_i dy[i, j] over the `count` rows i that `places` lists, for j < width. It sums in blocks of 256 rows:
 // in a single chain, the rounding errors of the thousands of gradients of a frequent id would add up.
 template <class T>
 void gather_sum(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols, const T* dy,
@@ -54,8 +54,8 @@ struct Places {
 
 // A counting sort. scratch: embedding_backward_scratch() elements.
 Places sort_by_id(const EmbeddingShape& shape, const std::int32_t* ids, std::int32_t* scratch) {
-  // First first[v + 2] is the count of v. After the prefix sum, first[v + 1] is where the places of v begin; filling
-  // them moves it to their end, which is where those of v + 1 begin.
+  // At first, first[v + 2] counts the occurrences of v. After the prefix sum, first[v + 1] is where the places of v
+  // begin; filling them moves it to their end, which is where those of v + 1 begin.
   std::int32_t* const first = scratch;
   std::int32_t* const places = scratch + shape.vocabulary + 2;
   std::fill(first, first + shape.vocabulary + 2, 0);
@@ -65,8 +65,8 @@ Places sort_by_id(const EmbeddingShape& shape, const std::int32_t* ids, std::int
   return {first, places};
 }
 
-// The gradient of columns [left, left + width) of rows [begin, end) of the table. Consecutive rows that no id names are
-// zeroed together, because a large memset does not read memory before writing it.
+// The gradient of columns [left, left + width) of rows [begin, end) of the table. Consecutive rows that no id refers to
+// are zeroed together, because a large memset does not read memory before writing it.
 template <class T, class Kernel>
 void scatter(Kernel kernel, const EmbeddingShape& shape, const Places& sorted, std::int64_t begin, std::int64_t end,
              std::int64_t left, std::int64_t width, const T* dy, Sink<T> dtable) {
@@ -106,8 +106,8 @@ void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, co
                         std::int32_t* scratch) {
   const auto kernel = MAKI_DISPATCH(gather_sum, T);
   const Places sorted = sort_by_id(shape, ids, scratch);
-  // Threads share out a table of kLargeTable rows or more in pieces of 64 whole rows, most of which are only zeroed.
-  // They share out a smaller one in strips of kStrip columns, because a few frequent rows may have most of the work.
+  // A table of kLargeTable rows or more is divided among the threads in pieces of 64 whole rows, most of which are only
+  // zeroed. A smaller one is divided in strips of kStrip columns, because a few frequent rows may be most of the work.
   constexpr std::int64_t kLargeTable = 1024, kStrip = 32;
   const bool large = shape.vocabulary >= kLargeTable;
   const std::int64_t width = large ? std::max<std::int64_t>(shape.cols, 1) : kStrip;

@@ -1,5 +1,5 @@
 // Kernels that move elements: transposition, and copies between rows of different strides (for concat and slice).
-// Threads share out the output; the only arithmetic is the addition to a sink that adds.
+// The output is divided among the threads; the only arithmetic is the addition to a sink that adds.
 #pragma once
 
 #include <cstdint>

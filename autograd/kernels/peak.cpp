@@ -32,7 +32,7 @@ double chains(std::int64_t rounds) {
   const hn::ScalableTag<T> d;
   const auto half = hn::Set(d, T{0.5});
   hn::Vec<decltype(d)> x[kChains];
-  // Each chain starts from another value, or the compiler would compute one chain for all.
+  // Each chain starts from a different value, or the compiler would compute one chain in place of all.
   MAKI_UNROLL for (int i = 0; i < kChains; ++i) x[i] = hn::Set(d, static_cast<T>(i));
   for (std::int64_t round = 0; round < rounds; ++round) {
     MAKI_UNROLL for (int i = 0; i < kChains; ++i) x[i] = hn::MulAdd(x[i], half, half);
@@ -113,7 +113,7 @@ double run_amx_chains([[maybe_unused]] std::int64_t rounds) {
 #if defined(__x86_64__)
   require_target();
   check(uses_amx(),
-        "run_amx_chains: needs the target amx, which this CPU lacks or MAKI_TARGET excludes; ask uses_amx()");
+        "run_amx_chains: needs the target amx, which this CPU lacks or MAKI_TARGET excludes; check uses_amx() first");
   alignas(64) std::uint16_t ones[kTileSide * kTileDepth];
   std::ranges::fill(ones, std::uint16_t{0x3F80});  // 1 in bfloat16
   alignas(64) float sums[4][kTileSide * kTileSide];
@@ -143,7 +143,7 @@ double run_amx_chains([[maybe_unused]] std::int64_t rounds) {
   const auto each = static_cast<double>(kTileProducts * kTileDepth * rounds);
   return total / (each * 4 * kTileSide * kTileSide);
 #else
-  fail("run_amx_chains: needs the target amx, which only x86-64 CPUs have; ask uses_amx()");
+  fail("run_amx_chains: needs the target amx, which only x86-64 CPUs have; check uses_amx() first");
 #endif
 }
 

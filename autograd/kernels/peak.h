@@ -10,19 +10,19 @@ namespace maki::kernels {
 template <class T>
 std::int64_t fma_flop_per_round();
 /// Runs `rounds` steps of independent chains x ← MulAdd(x, ½, ½), in registers alone. Returns the mean of their final
-/// values: exactly 1 after 64 rounds or more, whatever the chains started from.
+/// values: exactly 1 after 64 rounds or more, whatever values the chains start from.
 template <class T>
 double run_fma_chains(std::int64_t rounds);
 
 /// Floating-point operations in float32 to which one round of run_amx_chains() corresponds.
 std::int64_t amx_flop_per_round();
-/// Runs `rounds` times the tile multiplications that a product of two 32 × 32 float32 matrices takes, six in bfloat16
-/// for one in float32, in tile registers alone. Returns the mean of the sums divided by its expected value: exactly 1,
-/// for at most 2^21 rounds. Throws Error unless uses_amx().
+/// Runs `rounds` times the tile multiplications that a product of two 32 × 32 float32 matrices takes (six in bfloat16
+/// per multiplication in float32), in tile registers alone. Returns the mean of the sums divided by its expected value:
+/// exactly 1 for up to 2^21 rounds. Throws Error unless uses_amx().
 double run_amx_chains(std::int64_t rounds);
 
-/// y = x, both [n] and aligned to 64 bytes, with stores that bypass the caches, so that no bytes move but those
-/// counted.
+/// y = x, both [n] and aligned to 64 bytes, with stores that bypass the caches, so that only the bytes that are counted
+/// are moved.
 void stream_copy(std::int64_t n, const float* x, float* y);
 
 /// The sum of x [n], aligned to 64 bytes, read in the order in which memory is fastest: eight streams, each prefetched.

@@ -26,7 +26,7 @@ HWY_INLINE void StoreDoubles(WideVector wide, float* p, std::int64_t count) {
   StorePartial(hn::DemoteTo(narrow, wide), narrow, p, count);
 }
 
-// x^p, the exponent prepared.
+// x^p as a function of x; the constructor chooses how to compute it for the exponent p.
 struct Power {
   enum class Kind : std::uint8_t { product, odd, even, fraction };
 

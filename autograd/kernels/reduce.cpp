@@ -56,7 +56,7 @@ MAKI_EXPORT(sum_rows);
 namespace {
 
 constexpr std::int64_t kBlock = 16384;   // elements that one task sums, about 5 µs of work
-constexpr std::int64_t kSegment = 4096;  // elements of a segment, if rows themselves are summed
+constexpr std::int64_t kSegment = 4096;  // elements of a segment, if sums run along the rows
 constexpr std::int64_t kColumns = 256;   // columns per task, if rows are added to each other: 2 KiB of totals
 
 // How the sum of an output is cut into tasks: its pieces (segments or rows) in blocks of `step` pieces.

@@ -15,7 +15,7 @@ void clamp_forward(std::int64_t n, const T* x, T low, T high, T* y);
 template <class T>
 void clamp_backward(std::int64_t n, const T* x, T low, T high, const T* dy, Sink<T> dx);
 
-/// Which elements of a mask select.
+/// Whether the nonzero or the zero elements of a mask select.
 enum class Where : std::uint8_t { nonzero, zero };
 /// What select() does with elements of y that are not selected.
 enum class Others : std::uint8_t { become_zero, stay };

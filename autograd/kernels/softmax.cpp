@@ -46,7 +46,7 @@ HWY_INLINE void softmax_backward_row(std::int64_t cols, const T* y, const T* dy,
   const hn::ScalableTag<T> d;
   const double sum = sum_row<T>(
       cols, [=](const auto& at, std::int64_t i) HWY_ATTR { return hn::Mul(at.Load(dy + i), at.Load(y + i)); });
-  const auto mean = hn::Set(d, static_cast<T>(sum));  // the mean of dy under the distribution y
+  const auto mean = hn::Set(d, static_cast<T>(sum));  // the mean of dy, weighted by y
   for_each_vector<T>(cols, [=](const auto& at, std::int64_t i) HWY_ATTR {
     put_vector(at, dx, i, hn::Mul(at.Load(y + i), hn::Sub(at.Load(dy + i), mean)));
   });

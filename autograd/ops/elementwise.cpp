@@ -1,5 +1,5 @@
 // Arithmetic with broadcasting, functions of one tensor, dropout. The formulas of the derivatives are in
-// kernels/elementwise.cpp and kernels/activation-inl.h.
+// kernels/elementwise.cpp and kernels/simd/activation-inl.h.
 #include "autograd/kernels/elementwise.h"
 
 #include <cmath>

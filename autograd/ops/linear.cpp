@@ -184,7 +184,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Gelu form) {
   const LinearShape s = checked_linear("linear_gelu", x, weight, bias);
   Tensor y = empty(x.shape().with(-1, s.out), x.dtype());
-  // gelu'(x · weightᵀ + bias), computed together with the value, when it costs almost nothing.
+  // gelu'(x · weightᵀ + bias), which costs almost nothing if it is computed together with the value.
   Tensor derivative = Tape::current() != nullptr ? empty(y.shape(), y.dtype()) : Tensor();
   dispatch(x.dtype(), [&]<class T>() {
     kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded());

@@ -1,4 +1,4 @@
-// Token embeddings, one-hot vectors, and losses: the cross-entropy of predicted tokens, the mean squared error. The
+// Token embeddings, one-hot vectors, and losses: the cross-entropy of predicted tokens and the mean squared error. The
 // formulas are in kernels/embedding.h and kernels/cross_entropy.h.
 #include <algorithm>
 
@@ -155,7 +155,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 
 namespace {
 
-// linear_cross_entropy() processes larger logits in chunks of at most this size, but of at least 128 rows in forward.
+// If the logits are larger than this, linear_cross_entropy() processes them in chunks of at most this size (in forward,
+// of at least 128 rows).
 constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20;
 
 // The part [rows, columns] of the logits that is processed at once. Forward uses whole rows. Backward uses as many rows

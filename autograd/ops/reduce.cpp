@@ -1,5 +1,5 @@
-// Sums, means and maxima. Backward broadcasts the gradient along the axes that were summed, or sends it to the place of
-// the maximum.
+// Sums, means and maxima. Backward broadcasts the gradient along the axes that were summed, or sends it to the element
+// that is the maximum.
 #include "autograd/kernels/reduce.h"
 
 #include <array>
@@ -80,7 +80,7 @@ Tensor mean(const Tensor& x, std::initializer_list<int> axes, bool keep_axes) {
 
 namespace {
 
-// The places of the maxima along an axis, int32, in the shape of x without the axis.
+// The indices of the maxima along an axis, int32, in the shape of x without the axis.
 Tensor places_of_maxima(const char* name, const Tensor& x, int axis, bool keep_axis) {
   check_floating(name, x);
   const Shape& from = x.shape();

@@ -31,7 +31,7 @@ std::int64_t SequenceOrder::start(std::int64_t sample) const {
 // The Feistel rounds over 2·half_bits bits permute [0, 4^half_bits); repeating them until the value is below n (cycle
 // walking) permutes [0, n). The domain has at most 4n values, so this takes at most four repetitions on average. Ten
 // rounds, as in NIST's FF1: over 20,000 epochs of 5 windows, the most frequent position of a window was 33 % too
-// frequent with four rounds, and 3 % with ten, as chance would have it.
+// frequent with four rounds, and 3 % with ten, which is no more than chance.
 std::int64_t feistel(std::int64_t index, std::int64_t n, std::uint64_t seed, std::int64_t epoch) {
   const int half_bits = std::max(1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n - 1)) + 1) / 2);
   const RandomStream stream(seed, RandomPurpose::shuffle, static_cast<std::uint64_t>(epoch));

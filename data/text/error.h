@@ -1,4 +1,4 @@
-// The exception for bad input data: corpora, prompts, tokenizers.
+// The exception for invalid input data: corpora, prompts, tokenizers.
 #pragma once
 
 #include "autograd/core/check.h"

@@ -24,7 +24,7 @@ class BadLogitsError : public Error {
   using Error::Error;
 };
 
-/// Thread safety: none; calls share scratch memory.
+/// Draws the next token. Thread safety: none; calls share scratch memory.
 class Sampler {
  public:
   /// Throws Error if the temperature is negative or not finite, top_k is negative, or top_p is outside (0, 1].

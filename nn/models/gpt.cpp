@@ -88,9 +88,9 @@ double Gpt::flop_per_token(std::int64_t length) const {
 }
 
 // Saved per token and block: two norms (2C), packed projections (3C), attention (C), the hidden layer and its
-// derivative (8C), two residual sums (2C), one number per head and norm. Around the blocks: embedding and final norm.
-// Alive at once in backward: the gradients of a hidden layer before and after its activation, and of the residual.
-// Logits above 64 MiB are made in chunks (ops/loss.cpp).
+// derivative (8C), two residual sums (2C), a few numbers for heads and norms. Around the blocks: embedding and final
+// norm. Alive at the same time in backward: the gradients of a hidden layer before and after its activation, and of the
+// residual. Logits above 64 MiB are computed in chunks (ops/loss.cpp).
 std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) const {
   constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
   const std::int64_t width = config.n_embd, tokens = batch * length;

@@ -66,8 +66,8 @@ struct Gpt {
 
   /// Number of parameters N without position embeddings, as nanoGPT counts them.
   std::int64_t parameter_count() const;
-  /// The same without an embedding that is only looked up (wte, where the head has weights of its own): the N of the
-  /// next function.
+  /// The same without an embedding that is only looked up (wte, if the head has weights of its own): the N of
+  /// flop_per_token().
   std::int64_t flop_parameter_count() const;
   /// Floating-point operations per token of a training step, forward and backward, for sequences of T = `length`
   /// tokens: 6N + 12·L·C·T, with L = n_layer. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.

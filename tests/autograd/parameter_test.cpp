@@ -33,7 +33,7 @@ TEST_CASE("a store lays parameters out by group in the order of creation, aligne
   REQUIRE(a.value().requires_grad());
 }
 
-TEST_CASE("a store refuses parameters without a name, with a name in use, and after it is sealed") {
+TEST_CASE("a store rejects parameters without a name, with a name in use, and after it is sealed") {
   ParameterStore store;
   store.add("a", {1}, init::constant(0));
   REQUIRE_THROWS_WITH(store.add("a", {1}, init::constant(0)), ContainsSubstring("a twice"));

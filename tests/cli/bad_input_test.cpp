@@ -1,4 +1,4 @@
-// Invalid input is refused with one clear sentence on stderr and the documented exit code, and nothing is lost.
+// Invalid input is rejected with one clear sentence on stderr and the documented exit code, and nothing is lost.
 #include <filesystem>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ TEST_CASE("non-UTF-8 text is replaced on request") {
   REQUIRE(finished.exit_code == 0);
 }
 
-TEST_CASE("a directory that holds a run is not trained over: exit 2, with a hint to --resume") {
+TEST_CASE("a directory that contains a run is not overwritten: exit 2, with a hint to --resume") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   REQUIRE(train(folder, corpus).exit_code == 0);
@@ -56,7 +56,7 @@ TEST_CASE("files of the user in --out are not overwritten: exit 2, naming one of
   }
 }
 
-TEST_CASE("resuming something else: another corpus is exit 3, another shape 2, and a missing run 2 or 4") {
+TEST_CASE("resuming with another corpus is exit 3, with another shape 2, and resuming a missing run 2 or 4") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(train(folder, corpus).exit_code == 0);
@@ -72,7 +72,7 @@ TEST_CASE("resuming something else: another corpus is exit 3, another shape 2, a
   REQUIRE(reached.err.find("4") != std::string::npos);
 }
 
-TEST_CASE("truncated and altered checkpoints are refused: exit 4") {
+TEST_CASE("truncated and altered checkpoints are rejected: exit 4") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(train(folder, corpus).exit_code == 0);
@@ -118,7 +118,7 @@ TEST_CASE("a full disk stops the run with exit 4 and leaves the last good checkp
   REQUIRE(again.exit_code == 0);
 }
 
-TEST_CASE("prompts with unknown characters are named: exit 3") {
+TEST_CASE("unknown characters of a prompt are named: exit 3") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(train(folder, corpus).exit_code == 0);

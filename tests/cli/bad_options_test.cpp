@@ -7,7 +7,7 @@
 
 using namespace maki::tests;
 
-TEST_CASE("options that are wrong: exit 2") {
+TEST_CASE("invalid options: exit 2") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   require_refused(train(folder, corpus, {"--learning-rat", "1"}), 2, {"--learning-rat", "--learning-rate"});
@@ -91,7 +91,7 @@ TEST_CASE("gradcheck takes a run or a description of a model: both together are 
   REQUIRE(threads.exit_code == 0);
 }
 
-TEST_CASE("paths that lead nowhere: an error of maki and the exit code that belongs to what was to be read") {
+TEST_CASE("paths that lead nowhere: an error message of maki, and the exit code for this kind of input") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   REQUIRE(train(folder, corpus).exit_code == 0);

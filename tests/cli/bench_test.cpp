@@ -1,4 +1,4 @@
-// maki bench: its numbers are consistent, a wrong result is never timed, and invalid options are refused. No test
+// maki bench: its numbers are consistent, a wrong result is never timed, and invalid options are rejected. No test
 // depends on how fast anything is.
 #include <algorithm>
 #include <cmath>
@@ -113,7 +113,7 @@ TEST_CASE("every kind of step is verified before it is timed") {
     bench.step();
     bench.verify();
     REQUIRE(bench.trainer().steps() == 1);
-    // A gradient that is too large by a third in one tensor is refused.
+    // A gradient that is too large by a third in one tensor is detected.
     bench.trainer().tape().observe([&](const Tape::Observed& op) {
       if (!op.backward || op.name != std::string("embedding")) return;
       Tensor& gradient = bench.trainer().store().find("wte.weight").gradient_buffer();
@@ -169,7 +169,7 @@ TEST_CASE("bench gemm measures products") {
   }
 }
 
-TEST_CASE("a wrong product is refused") {
+TEST_CASE("a wrong product is detected") {
   for (const char* transpose : {"NN", "NT", "TN", "TT"}) {
     for (const bool packed : {false, true}) {
       GemmBench small(parse_gemm_shape("19,33,70", transpose), packed);
@@ -216,7 +216,7 @@ TEST_CASE("bench generate measures tokens") {
   REQUIRE(facts.at("weight_bytes").get<double>() == 4 * parameters);
 }
 
-TEST_CASE("what bench cannot measure: it is refused with exit 2") {
+TEST_CASE("bench rejects what it cannot measure: exit 2") {
   for (const Arguments& wrong : {Arguments{"gemm"},
                                  Arguments{"gemm", "1,2"},
                                  Arguments{"gemm", "0,2,3"},
@@ -251,7 +251,7 @@ TEST_CASE("what bench cannot measure: it is refused with exit 2") {
   }
 }
 
-TEST_CASE("timings: quartiles, and a caveat if they are wide") {
+TEST_CASE("timings: quartiles, and a warning if they are far apart") {
   const Timings steady({5, 1, 3, 2, 4});
   REQUIRE(steady.median() == 3);
   REQUIRE(steady.best() == 1);

@@ -100,7 +100,7 @@ TEST_CASE("Shift_JIS is recognised, and read on request, also by a resumed run")
   require_refused(run_maki({"train", path, "--encoding", "nonsense", "--out", folder / "none"}), 2, {"nonsense"});
 }
 
-TEST_CASE("replaced bytes are counted, and more than 1 % is refused") {
+TEST_CASE("replaced bytes are counted, and more than 1 % is rejected") {
   const TemporaryFolder folder;
   const Finished few = finished(
       train(folder, folder.write("few.txt", small_text() + "\xff" + small_text()), {"--invalid-utf8", "replace"}));
@@ -111,7 +111,7 @@ TEST_CASE("replaced bytes are counted, and more than 1 % is refused") {
       3, {"2 of its 192 bytes", "1 %"});
 }
 
-TEST_CASE("a run and a compressed file are refused as corpora") {
+TEST_CASE("a run and a compressed file are rejected as corpora") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   finished(train(folder, corpus));

@@ -22,7 +22,7 @@ std::string straight(const TemporaryFolder& folder, const std::string& corpus, c
 
 }  // namespace
 
-TEST_CASE("60 steps are k steps and a resume for the other 60 - k, byte for byte") {
+TEST_CASE("60 steps give the bytes of k steps and a resume for the other 60 - k") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   const std::string expected = straight(folder, corpus);
@@ -35,7 +35,7 @@ TEST_CASE("60 steps are k steps and a resume for the other 60 - k, byte for byte
   }
 }
 
-TEST_CASE("twenty restarts of three steps are one run") {
+TEST_CASE("twenty restarts of three steps give the bytes of one run") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());
   const Arguments whole = {"--eval-batches", "0"};  // all evaluations cover the whole text, as the last one always does

@@ -140,7 +140,7 @@ TEST_CASE("samples that make no sense: exit 2") {
   require_refused(run_maki({"generate", run.path, "-n", "2", "--temperature", "0"}), 2, {"2", "all be the same"});
 }
 
-TEST_CASE("a model whose logits are not numbers: generate refuses it with exit 4") {
+TEST_CASE("a model whose logits are not numbers: generate rejects it with exit 4") {
   const Run run;
   maki::LoadedModel loaded(checkpoint(run.path, 30));
   for (float& x : loaded.store.values().values<float>()) x *= 1e30f;  // finite, but sums of products overflow

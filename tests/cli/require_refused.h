@@ -1,4 +1,4 @@
-// A check of how the binary refuses something, and a small run to test that with.
+// A check that the binary rejects its arguments with a message and an exit code, and a small run to test that with.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@ using namespace maki::tests;
 
 namespace {
 
-// The whole of stderr. Requires that the command line is refused with exit code 2.
+// The whole of stderr. Requires that the command line is rejected with exit code 2.
 std::string said(const Arguments& arguments) {
   const Finished finished = run_maki(arguments);
   INFO(finished.err);
@@ -23,7 +23,7 @@ const std::string kVerbs = "train, generate, eval, inspect, gradcheck, bench";
 
 }  // namespace
 
-TEST_CASE("a word that is not understood: the error names the nearest one, if any, and where to find help") {
+TEST_CASE("the error for an unknown word names the nearest one, if any, and where to find help") {
   REQUIRE(said({}) == "maki: needs a verb: " + kVerbs + "; see maki --help\n");
   REQUIRE(said({"trian"}) == "maki: trian: unknown verb; must be one of " + kVerbs + "; the nearest is train\n");
   REQUIRE(said({"fly"}) == "maki: fly: unknown verb; must be one of " + kVerbs + "\n");
@@ -57,7 +57,7 @@ TEST_CASE("the error for an option of another verb names that verb") {
                ContainsSubstring("the nearest is --checkpoint; see maki eval"));
 }
 
-TEST_CASE("the error for another name of a verb names the verb") {
+TEST_CASE("the error for an alias of a verb names the verb") {
   for (const auto& [word, verb] : {std::pair{"sample", "generate"},
                                    {"fit", "train"},
                                    {"info", "inspect"},
@@ -106,7 +106,7 @@ TEST_CASE("underscores and common aliases are accepted in options, and values ar
   REQUIRE(std::filesystem::exists(folder / "--batch_size/config.toml"));
 }
 
-TEST_CASE("a number of epochs is answered with the number of steps") {
+TEST_CASE("the error for --epochs gives the number of steps") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   // 4,304 tokens are 268 windows of 16 tokens, and a step takes 9 windows.

@@ -208,7 +208,7 @@ TEST_CASE("filling allocates nothing") {
   REQUIRE(before > 0);  // the counter works
 }
 
-TEST_CASE("batches refuse texts that are too short and buffers of the wrong size") {
+TEST_CASE("batches reject texts that are too short and buffers of the wrong size") {
   const std::vector<std::int32_t> tokens = random_tokens(20);
   const std::span<const std::int32_t> all = tokens;
   require_refused([&] { TrainBatches(all.first(8), 1, 8, 1, 1); }, {"9", "got 8"});

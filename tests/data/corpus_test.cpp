@@ -1,4 +1,4 @@
-// Exotic corpora: each either gives exactly its bytes, and batches of them, or an error of one sentence. Splits by
+// Unusual corpora: each either gives exactly its bytes, and batches of them, or an error of one sentence. Splits by
 // characters.
 #include "data/text/corpus.h"
 
@@ -50,7 +50,7 @@ void require_trains(const Corpus& corpus) {
 
 }  // namespace
 
-TEST_CASE("exotic texts are read byte for byte and can be trained on") {
+TEST_CASE("unusual texts are read byte for byte and can be trained on") {
   const std::vector<std::pair<std::string, std::string>> texts = {
       {"one character repeated", std::string(20, 'a')},
       {"no newline", "the quick brown fox"},
@@ -82,7 +82,7 @@ TEST_CASE("exotic texts are read byte for byte and can be trained on") {
   REQUIRE(seen == 13);
 }
 
-TEST_CASE("exotic texts that are no text: the error names file and byte") {
+TEST_CASE("the error for a file that is not text names the file and the byte") {
   const TemporaryFolder folder;
   const auto refuse = [&](const std::string& bytes, const std::vector<std::string>& words) {
     const std::string path = folder.write("corpus.txt", bytes);
@@ -114,7 +114,7 @@ TEST_CASE("a few ill-formed bytes are replaced on request, file by file, and cou
   const Corpus untouched = load_corpus({folder.write("4", "fine 猫")}, replace);
   REQUIRE(untouched.text == "fine 猫");
   REQUIRE(untouched.notes.empty());
-  // Exactly 1 % of the bytes is still replaced, more is refused.
+  // Exactly 1 % of the bytes is still replaced, more is rejected.
   REQUIRE(load_corpus({folder.write("5", std::string(99, 'a') + "\x80")}, replace).notes.size() == 1);
   require_refused([&] { load_corpus({folder.write("6", std::string(98, 'a') + "\x80")}, replace); },
                   {"1 of its 99 bytes", "at most 1 %", "--encoding"});
@@ -215,7 +215,7 @@ TEST_CASE("stories: whole ones, of the requested size, with their entropy, split
   REQUIRE(load_corpus({"@stories:1"}).story_starts.size() == 1);
 }
 
-TEST_CASE("built-in corpora that do not exist are refused") {
+TEST_CASE("built-in corpora that do not exist are rejected") {
   for (const std::string& bad :
        std::vector<std::string>{"@stories:0", "@stories:-5", "@stories:", "@stories:abc", "@stories:1e3",
                                 "@stories:10 ", "@stories:99999999999999999999", "@stories:1000000001"}) {

@@ -118,7 +118,7 @@ TEST_CASE("a given tokenizer is used, and characters that it lacks are an error"
                   {"z (U+007A) 50 times"});
 }
 
-TEST_CASE("either side too short: the error names the part, both numbers, and what to do") {
+TEST_CASE("the error for a part that is too short names the part, both numbers, and what to do") {
   const std::string text(100, 'a');
   require_refused([&] { make_dataset(corpus_of(text), 0.1, 16, "char"); },
                   {"text.txt", "validation", "17 tokens", "10 of 100", "--block-size", "--val-fraction"});

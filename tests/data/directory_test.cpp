@@ -43,7 +43,7 @@ TEST_CASE("a directory: every file below it, in the order of path bytes, except 
   require_refused([&] { load_corpus({folder.path()}); }, {folder / "a/bad", "byte 2 "});
 }
 
-TEST_CASE("what is no text is skipped and counted: binary, compressed, runs") {
+TEST_CASE("files that are not text are skipped and counted: binary, compressed, runs") {
   const TemporaryFolder folder;
   folder.write("text.txt", "吾輩は猫である。");
   folder.write("image.png", std::string("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16));
@@ -102,7 +102,7 @@ TEST_CASE("globs") {
   REQUIRE_FALSE(matches_glob("*a*a*a*a*a*a*a*a*a*b", std::string(2000, 'a')));  // must not take exponential time
 }
 
-TEST_CASE("a directory that contains one that cannot be listed is refused, and the error names that one") {
+TEST_CASE("a directory that contains one that cannot be listed is rejected, and the error names that one") {
   const TemporaryFolder folder;
   folder.write("a", "x");
   folder.write("closed/b", "y");

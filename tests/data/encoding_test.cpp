@@ -51,7 +51,7 @@ std::vector<Sample> samples() {
 
 }  // namespace
 
-TEST_CASE("each encoding is recognised, refused with the command that converts it, and read on request") {
+TEST_CASE("each encoding is recognised, rejected with the command that converts it, and read on request") {
   const TemporaryFolder folder;
   for (const Sample& sample : samples()) {
     INFO(sample.encoding << ": " << sample.text.substr(0, 30));
@@ -82,7 +82,7 @@ TEST_CASE("UTF-8 is not mistaken for anything else, damaged or not") {
   REQUIRE_FALSE(detect_encoding("").has_value());
   REQUIRE_FALSE(detect_encoding("\x80\x81\x82\x83").has_value());
   REQUIRE_FALSE(detect_encoding(encoded("Съешь же ещё этих мягких французских булок", "KOI8-R")).has_value());
-  // An explicit `--encoding utf-8` is believed.
+  // An explicit `--encoding utf-8` is trusted.
   const TemporaryFolder folder;
   const std::string mail = folder.write("mail", encoded(kJapanese, "ISO-2022-JP"));
   REQUIRE(load_corpus({mail}, {.encoding = "utf-8"}).text == read_bytes(mail));
@@ -118,7 +118,7 @@ TEST_CASE("zero bytes indicate a binary file in all encodings except those with 
   for (const char* name : {"CP932", "ISO-8859-16", "SHIFT_JIS", "UTF-8"}) REQUIRE_FALSE(has_zero_bytes(name));
 }
 
-TEST_CASE("bytes that are none of the encoding: the error names the first, or a note counts those replaced") {
+TEST_CASE("bytes that are invalid in the encoding: the error names the first, or a note counts those replaced") {
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 10; ++i) text += kJapanese;

@@ -158,7 +158,7 @@ TEST_CASE("Japanese stories are UTF-8 of kana, kanji and Japanese punctuation") 
   CHECK(others == std::set<std::string>{"\n", "、", "。", "「", "」"});
 }
 
-TEST_CASE("a size that is not positive is refused") {
+TEST_CASE("a size that is not positive is rejected") {
   CHECK_THROWS_AS(make_stories(StoryLanguage::english, 0), Error);
   CHECK_THROWS_AS(make_stories(StoryLanguage::japanese, -5), Error);
 }

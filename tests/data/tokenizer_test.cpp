@@ -1,5 +1,5 @@
 // Decoding returns the bytes that were encoded, errors name characters that the vocabulary lacks, and a saved tokenizer
-// is either read back exactly or refused.
+// is either read back exactly or rejected.
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
 
@@ -170,7 +170,7 @@ TEST_CASE("a saved tokenizer is loaded unchanged, and its hash distinguishes tok
   REQUIRE(ByteTokenizer().save() == "maki byte tokenizer 1\n");
 }
 
-TEST_CASE("a saved tokenizer that is damaged or forged is refused") {
+TEST_CASE("a saved tokenizer that is damaged or forged is rejected") {
   const std::string head = "maki char tokenizer 1\n";
   for (const std::string& bad : std::vector<std::string>{
            "", "maki", head, head + "ba", head + "aa", head + "a\xFF", head + "a\xE7\x8C", head + "\xED\xA0\x80",
@@ -178,7 +178,7 @@ TEST_CASE("a saved tokenizer that is damaged or forged is refused") {
            "maki bpe tokenizer 1\n", std::string(1000, '\0')}) {
     require_refused([&] { load_tokenizer(bad); }, {"tokenizer"});
   }
-  // Every truncation and every altered byte is refused, or gives another vocabulary in canonical form.
+  // Every truncation and every altered byte is rejected, or gives another vocabulary in canonical form.
   const std::string good = CharTokenizer("\n aé猫😀").save();
   int refused = 0, read = 0;
   const auto attempt = [&](const std::string& saved) {

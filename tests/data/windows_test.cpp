@@ -113,7 +113,7 @@ TEST_CASE("the network permutes at every size around the powers of four") {
 }
 
 // The values agree with an independent implementation in Python that was written from the comments of philox.h and
-// windows.h.
+// sequence_order.h.
 TEST_CASE("the order is pinned: it never changes by accident") {
   const SequenceOrder windows(1000, 8, 1337);
   const auto starts = [&](std::int64_t from) {
@@ -149,7 +149,7 @@ TEST_CASE("the count of epochs includes fractions") {
   REQUIRE(windows.epochs(186) == 1.5);
 }
 
-TEST_CASE("a text of T + 1 tokens is one window, one fewer is refused with both numbers") {
+TEST_CASE("a text of T + 1 tokens is one window, one fewer is rejected with both numbers") {
   const SequenceOrder one(9, 8, 1);
   REQUIRE(one.per_epoch() == 1);
   for (std::int64_t i = 0; i < 5; ++i) REQUIRE(one.start(i) == 0);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes the golden runs of a schema: small run directories that every later maki must load, verify, evaluate and resume.
-# Run once, when a schema is new, with the binary that writes it; what is in the repository is never made again.
+# Creates the golden runs of a schema: small run directories that every later version of maki must load, verify, evaluate
+# and resume. Run once, when a schema is new, with the binary that introduces it; the runs in the repository are never
+# regenerated.
 #
 #   tests/golden/make.sh MAKI SCHEMA
 set -euo pipefail
@@ -8,13 +9,13 @@ set -euo pipefail
 maki=$(realpath "$1")
 golden=$(realpath "$(dirname "$0")")
 runs=$golden/schema-$2
-[ ! -e "$runs" ] || { echo "make.sh: $runs exists; golden runs are never made again" >&2 && exit 1; }
+[ ! -e "$runs" ] || { echo "make.sh: $runs exists; golden runs are never regenerated" >&2 && exit 1; }
 mkdir -p "$runs"
 corpus=("$golden/corpus/en.txt" "$golden/corpus/ja.txt")
 small=(--n-head 2 --n-embd 4 --block-size 8 --batch-size 2 --grad-accum 3 --n-layer 1 --val-fraction 0.2
   --eval-interval 5 --eval-batches 0 --checkpoint-interval 5 --keep-last 2 --sample-interval 0 --log-interval 1)
 
-# Two phases of the schedule: the first checkpoint that is kept knows one of them, the second both.
+# Two phases of the schedule: the first checkpoint that is kept records one of them, the second both.
 "$maki" train "${corpus[@]}" --out "$runs/adamw" "${small[@]}" --dropout 0.2 --label-smoothing 0.1 --learning-rate 0.02 \
   --warmup-steps 3 --max-steps 10
 "$maki" train --resume "$runs/adamw" --rewarm --max-steps 15 --learning-rate 0.01 --warmup-steps 2

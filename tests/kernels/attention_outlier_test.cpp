@@ -91,7 +91,7 @@ void require_accurate(const AttentionCase& c, const AttentionInputs<float>& in) 
 
 }  // namespace
 
-TEST_CASE("attention: one long key, value or query at any position costs the others no digits") {
+TEST_CASE("attention: one long key, value or query at any position costs the others no precision") {
   const AttentionCase causal{.queries = 72, .keys = 72, .heads = 1, .head_size = 32, .causal = true, .scale = 0.2};
   AttentionCase masked = causal;
   for (std::int64_t s = 0; s < masked.keys; ++s) masked.mask.push_back(s % 3 != 1);
@@ -107,7 +107,7 @@ TEST_CASE("attention: one long key, value or query at any position costs the oth
   }
 }
 
-TEST_CASE("attention: a common mean of the rows costs no digits, with and without a long key") {
+TEST_CASE("attention: a common mean of the rows costs no precision, with and without a long key") {
   // As in the drivers over all ops, scores have a moderate spread: 10 · std² · √D.
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     const AttentionCase c{
@@ -129,7 +129,7 @@ TEST_CASE("attention: a common mean of the rows costs no digits, with and withou
   }
 }
 
-TEST_CASE("attention: long keys that are the majority of the first seven cost the others no digits") {
+TEST_CASE("attention: long keys that are the majority of the first seven cost the others no precision") {
   for (const std::int64_t outliers : {2, 3, 4}) {
     const AttentionCase c{.queries = 40, .keys = 40, .heads = 1, .head_size = 32, .scale = 0.2, .seed = 3};
     AttentionInputs<float> in = draw_attention<float>(c);

@@ -20,7 +20,7 @@ template <class T>
 void require_close(const AttentionResult<T>& a, const AttentionResult<double>& b, double bound) {
   REQUIRE(relative(a.y, b.y, 0.01) < bound);
   REQUIRE(relative(a.lse, b.lse, 0.1) < bound);
-  // With one key the gradient of q is zero by mathematics, so the errors of both are relative to their common norm.
+  // With one key the gradient of q is mathematically zero, so the errors of both are relative to their common norm.
   const double norm = std::max(std::hypot(norm_of(b.dq), norm_of(b.dkv)), 1e-3);
   REQUIRE(relative(a.dq, b.dq, norm) < bound);
   REQUIRE(relative(a.dkv, b.dkv, norm) < bound);
@@ -314,7 +314,7 @@ TEST_CASE("attention: a row of scores of −Inf is NaN, and among finite scores 
   });
 }
 
-TEST_CASE("attention: large scores and large means cost no digits") {
+TEST_CASE("attention: large scores and large means cost no precision") {
   on_every_target([] {
     AttentionCase c{.batch = 2, .queries = 80, .keys = 80, .heads = 2, .head_size = 32, .causal = true, .scale = 0.2};
     for (const double mean : {1.0, 3.0, 10.0}) {

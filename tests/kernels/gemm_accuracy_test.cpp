@@ -58,7 +58,7 @@ struct LongProduct {
   std::vector<double> wanted;
 };
 
-TEST_CASE("gemm: long sums keep their digits at every K to 65,536", "[gemm]") {
+TEST_CASE("gemm: long sums keep their precision at every K to 65,536", "[gemm]") {
   for (const double mean : {0.0, 10.0}) {
     for (const std::int64_t k : {500, 1000, 3000, 10000, 50257, 65536}) {
       const LongProduct product(k, mean, 1);
@@ -102,7 +102,7 @@ TEST_CASE("gemm: a product split along K between two chains has the bits of the 
   });
 }
 
-TEST_CASE("gemm: on tiles products down to 1e-30 keep their digits", "[gemm]") {
+TEST_CASE("gemm: on tiles products down to 1e-30 keep their precision", "[gemm]") {
   const AmxForTests amx;
   const std::vector<std::string> targets = available_targets();
   if (std::ranges::find(targets, "amx") == targets.end()) {

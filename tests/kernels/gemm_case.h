@@ -43,7 +43,7 @@ std::vector<T> numbers(std::int64_t count, std::uint64_t seed) {
   return values;
 }
 
-/// Memory aligned to 64 bytes and filled with NaN, with a guard behind it.
+/// Memory aligned to 64 bytes and filled with NaN, followed by a guard.
 template <class T>
 class Scratch {
  public:

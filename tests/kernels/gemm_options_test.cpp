@@ -1,4 +1,4 @@
-// GEMM's batches, activations, empty sizes, special values, and the arguments that it refuses.
+// GEMM's batches, activations, empty sizes, special values, and the arguments that it rejects.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -141,7 +141,7 @@ TEMPLATE_TEST_CASE("gemm: NaN and Inf propagate as in the chain", "[gemm]", floa
   });
 }
 
-TEST_CASE("gemm: on AMX run recorded products that are large or parts of large ones, all others as on AVX3", "[gemm]") {
+TEST_CASE("gemm: recorded products that are large, or parts of large ones, run on AMX, others as on AVX3", "[gemm]") {
   const AmxForTests amx;
   const std::vector<std::string> targets = available_targets();
   if (std::ranges::find(targets, "amx") == targets.end()) {
@@ -182,7 +182,7 @@ std::string sentence_of(const Body& body) {
   return "";
 }
 
-TEST_CASE("gemm: arguments that are refused, and the messages", "[gemm]") {
+TEST_CASE("gemm: arguments that are rejected, and the messages", "[gemm]") {
   std::vector<float> x(100);
   const Gemm<float> good{
       .m = 5, .n = 4, .k = 3, .a = x.data(), .lda = 3, .b = x.data(), .ldb = 4, .c = x.data(), .ldc = 4};

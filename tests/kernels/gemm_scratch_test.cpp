@@ -37,7 +37,7 @@ std::int64_t max_scratch() {
   return max;
 }
 
-TEMPLATE_TEST_CASE("gemm: scratch is bounded at every shape, also for many threads", "[gemm]", float, double) {
+TEMPLATE_TEST_CASE("gemm: scratch is bounded for every shape, even with many threads", "[gemm]", float, double) {
   on_every_target([] {
     for (const int threads : {1, 2, 16, 64}) {
       const ThreadsScope team(threads);
@@ -92,7 +92,7 @@ void require_chains(std::int64_t m, std::int64_t n, std::int64_t k) {
   REQUIRE(std::none_of(c.begin(), c.end(), [](float x) { return std::isnan(x); }));
 }
 
-TEST_CASE("gemm: operands in several pieces, packed by each thread or for all, on tiles too", "[gemm]") {
+TEST_CASE("gemm: operands in several pieces, packed by each thread or for all, on tiles as well", "[gemm]") {
   struct Size {
     std::int64_t m, n, k;
     int threads;

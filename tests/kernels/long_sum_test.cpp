@@ -40,7 +40,7 @@ struct Matrix {
   std::vector<double> sums;  // of the columns
 };
 
-TEST_CASE("sums over 65,536 rows keep their digits", "[sums]") {
+TEST_CASE("sums over 65,536 rows keep their precision", "[sums]") {
   for (const double mean : {0.0, 10.0}) {
     const Matrix m(mean);
     on_every_target([&] {
@@ -72,7 +72,7 @@ TEST_CASE("sums over 65,536 rows keep their digits", "[sums]") {
   }
 }
 
-TEST_CASE("cross-entropy over a vocabulary of 65,536 keeps its digits", "[sums]") {
+TEST_CASE("cross-entropy over a vocabulary of 65,536 keeps its precision", "[sums]") {
   const Matrix m(0);
   const std::int32_t target = 123;
   const CrossEntropyRows rows{.rows = 1, .vocabulary = kRows, .targets = &target, .ignored = -1, .label_smoothing = 0};

@@ -144,7 +144,7 @@ TEST_CASE("cross_entropy agrees with its formula at every shape, on every target
   });
 }
 
-TEST_CASE("cross_entropy of a confident model keeps the digits of its gradient") {
+TEST_CASE("cross_entropy of a confident model keeps the precision of its gradient") {
   on_every_target([] {
     for (const std::int64_t vocabulary : {2, 65, 300}) {
       // The logit of the target is about 14 above the others, so 1 − p is about 1e-6 per other class. As a difference

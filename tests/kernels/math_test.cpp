@@ -333,7 +333,7 @@ TEST_CASE("activations and their derivatives are accurate to the rounding error 
       }
       REQUIRE(compared > 2000);
     }
-    // The left tail keeps its digits where 1 + erf would cancel: in float32 that is 0 below -5.4.
+    // The left tail keeps its precision where 1 + erf would cancel: in float32 that is 0 below -5.4.
     for (float x = -5.6f; x < -1; x += 0.07f) {
       const double exact = static_cast<double>(reference(Function::normal_cdf, x));
       REQUIRE(std::abs(apply_to(Function::normal_cdf, std::vector<float>{x})[0] / exact - 1) < 2e-6);

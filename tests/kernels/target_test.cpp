@@ -51,7 +51,7 @@ TEST_CASE("target: kernels are compiled for these targets and no others, whichev
 }
 #endif
 
-TEST_CASE("target: an unknown name is refused and does not change the target", "[target]") {
+TEST_CASE("target: an unknown name is rejected and does not change the target", "[target]") {
   const std::string before = target();
   for (const char* name : {"avx", "AVX2", "avx2 ", "best"}) {
     std::string sentence;
@@ -66,7 +66,7 @@ TEST_CASE("target: an unknown name is refused and does not change the target", "
   }
 }
 
-/// Whether body() throws for a bad MAKI_TARGET.
+/// Whether body() throws for an invalid MAKI_TARGET.
 template <class Body>
 bool refuses(const Body& body) {
   try {
@@ -77,8 +77,8 @@ bool refuses(const Body& body) {
   return false;
 }
 
-/// Hidden, because it needs a bad MAKI_TARGET; the next test runs it in a process that has one.
-TEMPLATE_TEST_CASE("target: kernels refuse a bad MAKI_TARGET", "[.bad_target]", float, double) {
+/// Hidden, because it needs an invalid MAKI_TARGET; the next test runs it in a process that has one.
+TEMPLATE_TEST_CASE("target: kernels reject an invalid MAKI_TARGET", "[.bad_target]", float, double) {
   using T = TestType;
   std::vector<T> x(64), y(64);
   double scratch[64];
@@ -106,7 +106,7 @@ TEMPLATE_TEST_CASE("target: kernels refuse a bad MAKI_TARGET", "[.bad_target]", 
 }
 
 #if defined(__linux__)
-TEST_CASE("target: no kernel runs on another target than MAKI_TARGET names", "[target]") {
+TEST_CASE("target: no kernel runs on a target other than the one that MAKI_TARGET names", "[target]") {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   REQUIRE(std::system(("MAKI_TARGET=none '" + self + "' '[.bad_target]' >/dev/null").c_str()) == 0);
   REQUIRE(std::system(("MAKI_TARGET=floor '" + self + "' '[.bad_target]' >/dev/null").c_str()) != 0);

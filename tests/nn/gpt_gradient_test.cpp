@@ -10,7 +10,7 @@ using namespace maki::tests;
 
 namespace {
 
-// Requires an error below 1e-8 for every parameter of a model. The gradient of the key biases is zero by mathematics (a
+// Requires an error below 1e-8 for every parameter of a model. The gradient of the key biases is mathematically zero (a
 // softmax does not change when the same number is added to all scores) and must be below 1e-12 in absolute value.
 void check_gradients(GptConfig config, std::uint64_t seed) {
   SmallGpt gpt(config, DType::float64);

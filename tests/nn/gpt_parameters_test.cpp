@@ -1,4 +1,4 @@
-// The parameters of a Gpt: names, groups, shapes, initial values and counts; and the configurations that it refuses.
+// The parameters of a Gpt: names, groups, shapes, initial values and counts; and the configurations that it rejects.
 #include <algorithm>
 #include <cmath>
 
@@ -112,7 +112,7 @@ TEST_CASE("a tied head is the token embedding") {
   REQUIRE(same_bits(gpt.model.logits(ids), linear(gpt.model.hidden(ids), gpt.store.find("wte.weight"))));
 }
 
-TEST_CASE("a Gpt refuses impossible configurations and inputs with messages that contain the values") {
+TEST_CASE("a Gpt rejects impossible configurations and inputs with messages that contain the values") {
   ParameterStore store;
   const auto build = [&](GptConfig config) { Gpt(Scope(store), config); };
   REQUIRE_THROWS_WITH(build({.n_layer = 2, .n_head = 5, .n_embd = 12}), ContainsSubstring("12 and 5"));

@@ -114,7 +114,7 @@ TEST_CASE("key mask: with a cache and padding on the left, outputs are those of 
   }
 }
 
-TEST_CASE("key mask: another shape is refused, with and without a cache") {
+TEST_CASE("key mask: another shape is rejected, with and without a cache") {
   const SmallBlock small(/*causal=*/true);
   const Tensor x = random_input(DType::float64);
   REQUIRE_THROWS_WITH(small.block(x, nullptr, full({kBatch, 3}, DType::int32, 1)), ContainsSubstring("[2, 11]"));

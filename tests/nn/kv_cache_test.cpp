@@ -112,7 +112,7 @@ TEST_CASE("stale values behind the filled part of a cache have no effect") {
   REQUIRE(same_bits(gpt.model.next_logits(ids, cache), expected));
 }
 
-TEST_CASE("one layer of a cache refuses more tokens than it has room for") {
+TEST_CASE("one layer of a cache rejects more tokens than it has room for") {
   KvLayer layer(1, 4, 6, DType::float32);
   layer.attend(zeros({1, 3, 18}, DType::float32), {.n_head = 2, .causal = true});
   REQUIRE_THROWS_WITH(layer.attend(zeros({1, 2, 18}, DType::float32), {.n_head = 2, .causal = true}),
@@ -122,7 +122,7 @@ TEST_CASE("one layer of a cache refuses more tokens than it has room for") {
   REQUIRE(layer.length() == 4);
 }
 
-TEST_CASE("a cache refuses tokens that it cannot hold, and is unchanged by that") {
+TEST_CASE("a cache rejects tokens that it cannot hold, and is unchanged by that") {
   SmallGpt gpt(kSmall);
   KvCache cache = gpt.model.make_cache(2);
   gpt.model.next_logits(random_ids(2, 7, 7, 28), cache);

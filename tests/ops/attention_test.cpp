@@ -1,4 +1,4 @@
-// Attention as an op: its Jacobian entry by entry, the key mask, dropout, and the inputs that it refuses.
+// Attention as an op: its Jacobian entry by entry, the key mask, dropout, and the inputs that it rejects.
 // tests/kernels/attention_test.cpp compares the kernels with a plain reference.
 #include <cmath>
 
@@ -114,7 +114,7 @@ TEST_CASE("attention: dropout drops the given fraction of weights, only in a rec
   REQUIRE(moved > 1);
 }
 
-TEST_CASE("attention: the messages for inputs that it refuses") {
+TEST_CASE("attention: the messages for inputs that it rejects") {
   const Tensor qkv = zeros({2, 3, 12}, DType::float32), kv = zeros({2, 5, 8}, DType::float32);
   const Tensor q = zeros({2, 3, 4}, DType::float32);
   REQUIRE_THAT(refusal([&] { attention(qkv, {.n_head = 3}); }), ContainsSubstring("divide the width 4; got 3"));

@@ -144,7 +144,7 @@ TEST_CASE("the residual path copies nothing: add passes its gradient on") {
   for (const auto& parameter : bound.store().parameters()) REQUIRE(parameter->gradient().at(17) == 1);
 }
 
-TEST_CASE("shapes that do not broadcast and mixed types are refused with a message that names both") {
+TEST_CASE("shapes that do not broadcast and mixed types are rejected with a message that names both") {
   const Tensor a = zeros({2, 3}, DType::float32), b = zeros({2}, DType::float32);
   REQUIRE_THROWS_WITH(add(a, b), ContainsSubstring("[2, 3] and [2]"));
   REQUIRE_THROWS_WITH(mul(a, zeros({3}, DType::float64)), ContainsSubstring("float32 and float64"));

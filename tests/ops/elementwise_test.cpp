@@ -100,7 +100,7 @@ TEST_CASE("functions of one tensor at special values, and their derivatives ther
   }
 }
 
-TEST_CASE("derivatives keep their digits where the function saturates") {
+TEST_CASE("derivatives keep their precision where the function saturates") {
   for (const double x : {-30.0, -12.0, -5.0, 3.0, 8.0, 15.0}) {
     const double e = std::exp(-std::abs(x));
     const double exact = e / ((1 + e) * (1 + e));  // of the sigmoid
@@ -210,7 +210,7 @@ TEST_CASE("dropout's backward uses the mask of the forward, which is not saved")
   }
 }
 
-TEST_CASE("dropout without a recording or with p 0 is the identity, and a p below 0 or not below 1 is refused") {
+TEST_CASE("dropout without a recording or with p 0 is the identity, and a p below 0 or not below 1 is rejected") {
   const Tensor x = full({4}, DType::float32, 3);
   REQUIRE(same_bits(dropout(x, 0.5), x));
   REQUIRE(same_bits(dropped(x, 0), x));

@@ -126,7 +126,7 @@ TEST_CASE("the mean of no elements is NaN, and their sum is 0") {
   for (std::int64_t i = 0; i < 3; ++i) REQUIRE(columns.at(i) == 0);
 }
 
-TEST_CASE("axes of reductions: out of range and repeated axes are refused") {
+TEST_CASE("axes of reductions: out of range and repeated axes are rejected") {
   const Tensor x = zeros({2, 3}, DType::float32);
   REQUIRE_THROWS_WITH(sum(x, {2}), ContainsSubstring("[-2, 2)"));
   REQUIRE_THROWS_WITH(mean(x, {1, -1}), ContainsSubstring("once"));
@@ -170,7 +170,7 @@ TEST_CASE("concat of slices gives the original along every axis") {
   }
 }
 
-TEST_CASE("concat and slice refuse shapes, types and ranges that do not fit") {
+TEST_CASE("concat and slice reject shapes, types and ranges that do not fit") {
   const Tensor x = zeros({2, 3}, DType::float32);
   REQUIRE_THROWS_WITH(concat(std::span<const Tensor>(), 0), ContainsSubstring("got 0"));
   REQUIRE_THROWS_WITH(concat({x, zeros({2, 4}, DType::float32)}, 0), ContainsSubstring("[2, 3] and [2, 4]"));

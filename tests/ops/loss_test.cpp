@@ -1,5 +1,5 @@
 // cross_entropy, mse and embedding as ops: against compositions of simple ops, ignored targets, and the inputs that
-// they refuse.
+// they reject.
 #include <cmath>
 
 #include "autograd/ops.h"
@@ -81,7 +81,7 @@ TEST_CASE("cross_entropy: the loss of uniform logits is log V, and without any t
   }
 }
 
-TEST_CASE("embedding: rows that no id names have a gradient of exactly 0") {
+TEST_CASE("embedding: rows that no id refers to have a gradient of exactly 0") {
   for (const std::int64_t vocabulary : {5, 3000}) {
     const Tensor ids = tensor(std::vector<std::int32_t>{3, 1, 3}, {3});
     const Case drawn{{full({vocabulary, 6}, DType::float64, 1)},
@@ -94,7 +94,7 @@ TEST_CASE("embedding: rows that no id names have a gradient of exactly 0") {
   }
 }
 
-TEST_CASE("losses: the messages for inputs that they refuse") {
+TEST_CASE("losses: the messages for inputs that they reject") {
   const Tensor table = zeros({5, 3}, DType::float32), logits = zeros({2, 2, 5}, DType::float32);
   const auto ids = [](std::vector<std::int32_t> values) {
     const auto n = static_cast<std::int64_t>(values.size());

@@ -1,5 +1,5 @@
 // layer_norm against its closed form where differences are too inexact (narrow and nearly constant rows), layer_norm
-// and softmax against compositions of simple ops, and the inputs that they refuse.
+// and softmax against compositions of simple ops, and the inputs that they reject.
 #include <cmath>
 #include <limits>
 
@@ -120,7 +120,7 @@ TEST_CASE("softmax of a row of −Inf is NaN, like 0/0") {
   }
 }
 
-TEST_CASE("norms: the messages for inputs that they refuse") {
+TEST_CASE("norms: the messages for inputs that they reject") {
   const Tensor x = zeros({2, 6}, DType::float32), six = zeros({6}, DType::float32), two = zeros({2}, DType::float32);
   REQUIRE_THAT(refusal([&] { layer_norm(x, two); }),
                ContainsSubstring("weight must be [6], the last extent of x [2, 6]; got [2]"));

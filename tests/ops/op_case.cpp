@@ -67,7 +67,7 @@ std::string refusal(const std::function<void()>& call) {
   } catch (const Error& error) {
     return error.what();
   }
-  return "nothing was refused";
+  return "nothing was rejected";
 }
 
 std::string describe(const Row& row, std::uint64_t seed, const Case& drawn) {

@@ -41,7 +41,7 @@ Evaluation evaluate(BoundCase& bound);
 
 /// ‖a − b‖ / max(‖a‖, ‖b‖, floor) in long double; NaN if a or b contains NaN. Requires: equal shapes.
 double relative_error(const Tensor& a, const Tensor& b, double floor = 1e-300);
-/// The message with which `call` is refused; "nothing was refused" if it throws no Error.
+/// The message with which `call` is rejected; "nothing was rejected" if it throws no Error.
 std::string refusal(const std::function<void()>& call);
 std::string describe(const Row& row, std::uint64_t seed, const Case& drawn);
 

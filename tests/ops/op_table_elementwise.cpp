@@ -28,7 +28,7 @@ Tensor off_the_bounds(Draw& draw, const Shape& shape) {
   return x;
 }
 
-// For larger |x| the derivative, 1 − y² of the saved output, loses digits in float32 by cancellation.
+// For larger |x| the derivative, 1 − y² of the saved output, loses precision in float32 by cancellation.
 Tensor unsaturated(Draw& draw, const Shape& shape) { return draw.uniforms(shape, -1.5, 1.5); }
 
 enum class Stretched { neither, left, right, both };

@@ -59,7 +59,7 @@ TEST_CASE("operators between a tensor and a number broadcast the number in the t
       });
 }
 
-TEST_CASE("operators take parameters, and refuse integers and empty tensors with the op's sentence") {
+TEST_CASE("operators accept parameters, and reject integers and empty tensors with the message of the op") {
   ParameterStore store(DType::float64);
   const Parameter& w = store.add("w", {2}, init::constant(3));
   store.seal();

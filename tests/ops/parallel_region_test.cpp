@@ -50,7 +50,7 @@ TEST_CASE("parallel region: from every op, eight threads of the caller get the b
   }
 }
 
-TEST_CASE("parallel region: so do sizes whose loops would be distributed over threads") {
+TEST_CASE("parallel region: the same for sizes whose loops would be distributed over threads") {
   const ThreadsScope two(2);
   Draw draw(3);
   const std::vector<Case> cases = {

@@ -1,4 +1,4 @@
-// pow: special values, exponents of every kind, and digits, against long double.
+// pow against long double: special values, exponents of every kind, and accuracy.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -48,7 +48,7 @@ double worst_error(const std::vector<double>& x, double exponent, DType dtype) {
 
 }  // namespace
 
-TEST_CASE("pow at special values agrees with the C library, except that a negative base of a fraction is NaN") {
+TEST_CASE("pow at special values agrees with the C library, and a negative base with a fractional exponent gives NaN") {
   const std::vector<double> bases = {0, -0.0, 1, -1, 2, -2, 0.5, 1e-310, kInf, -kInf, kNaN};
   for (const double exponent : {0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 0.5, -0.5, 64.0, 65.0, 66.0, -65.0, 1e300, 2.5}) {
     const Tensor y = evaluate_at(bases, exponent, DType::float64).output;
@@ -85,7 +85,7 @@ TEST_CASE("the derivative of pow at 0: finite, infinite, and 0 for the exponent 
   REQUIRE_THROWS_WITH(pow(zeros({1}, DType::int32), 2), ContainsSubstring("int32"));
 }
 
-TEST_CASE("pow keeps its digits on every target") {
+TEST_CASE("pow keeps its precision on every target") {
   Draw draw(1);
   std::vector<double> near, far;
   for (int i = 0; i < 300; ++i) {

@@ -36,7 +36,7 @@ using List = std::vector<double>;
 
 }  // namespace
 
-TEST_CASE("max and argmax: of equal elements the first, NaN is the largest, and only that place has a gradient") {
+TEST_CASE("max and argmax choose the first of equal elements, or a NaN, and only that element has a gradient") {
   struct Expected {
     List x;
     double place;
@@ -99,7 +99,7 @@ TEST_CASE("gather takes elements along an axis, and its gradient counts how ofte
   REQUIRE_THROWS_WITH(gather(x, 1, x), ContainsSubstring("ids must be int32; got float64"));
 }
 
-TEST_CASE("where keeps NaN and the sign of zero out of what it does not choose") {
+TEST_CASE("where keeps the sign of zero, and elements that it does not choose have no influence, even if NaN") {
   const Tensor mask = tensor<std::int32_t>({1, 0, -7, 0}, {4});
   const Tensor a = tensor<double>({-0.0, kNaN, 3, kInf}, {4}), b = tensor<double>({kNaN, -0.0, kInf, 4}, {4});
   const Tensor y = where(mask, a, b);
@@ -131,7 +131,7 @@ TEST_CASE("where and clamp on sizes that are distributed over threads") {
   REQUIRE(wrong == 0);
 }
 
-TEST_CASE("one_hot has a row for each id, and stack a new axis for its parts") {
+TEST_CASE("one_hot creates a row for each id, and stack a new axis for its parts") {
   const Tensor y = one_hot(tensor<std::int32_t>({2, 0}, {1, 2}), 3, DType::float64);
   REQUIRE(y.shape() == Shape{1, 2, 3});
   REQUIRE(y.dtype() == DType::float64);
@@ -146,7 +146,7 @@ TEST_CASE("one_hot has a row for each id, and stack a new axis for its parts") {
   REQUIRE(stack({full({}, DType::float32, 1)}).shape() == Shape{1});
 }
 
-TEST_CASE("ops that choose refuse impossible arguments with messages that contain the values") {
+TEST_CASE("ops that choose reject impossible arguments with messages that contain the values") {
   const Tensor x = zeros({2, 0}, DType::float32), five = zeros({1, 1, 1, 1, 1}, DType::float32);
   REQUIRE_THROWS_WITH(max(x, 1),
                       ContainsSubstring("max: the axis must have 1 to") && ContainsSubstring("axis 1 of [2, 0]"));

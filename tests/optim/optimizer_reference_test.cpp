@@ -120,7 +120,7 @@ std::array<std::vector<T>, 4> stepped(bool adam, std::int64_t n) {
   return arrays;
 }
 
-// A store's storage is padded to whole vectors; the kernels are not told so.
+// A store's storage is padded to whole vectors, but the kernels do not know that.
 template <class T>
 void require_every_length(bool adam) {
   const auto none = stepped<T>(adam, 0), all = stepped<T>(adam, 128);

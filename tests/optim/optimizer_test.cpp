@@ -1,4 +1,4 @@
-// Which values an optimizer updates, what a checkpoint must keep of it, and which options it refuses.
+// Which values an optimizer updates, what a checkpoint must store of it, and which options it rejects.
 #include "optim/optimizer.h"
 
 #include <cmath>
@@ -136,7 +136,7 @@ TEST_CASE("updates have the same bits at every number of threads") {
   set_threads(before);
 }
 
-TEST_CASE("optimizers refuse options out of range") {
+TEST_CASE("optimizers reject options out of range") {
   ParameterStore store;
   fill(store);
   REQUIRE_THROWS_AS(Sgd(store, {.momentum = 1}), Error);

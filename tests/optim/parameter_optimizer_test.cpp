@@ -29,7 +29,7 @@ class SlowAdam : public ParameterOptimizer {
   AdamOptions options_;
 };
 
-// Declares and updates what a test says.
+// An optimizer whose declarations and update are given by a test.
 class Scripted : public ParameterOptimizer {
  public:
   explicit Scripted(ParameterStore& store) : ParameterOptimizer(store) {}
@@ -124,7 +124,7 @@ TEST_CASE("moments are laid out by name, in the order of declaration, each part 
   for (std::size_t i = 0; i < 3; ++i) REQUIRE(optimizer.moments().at(i).values.numel() == layouts[i].length);
 }
 
-TEST_CASE("declarations that contradict each other are refused, naming the parameter") {
+TEST_CASE("declarations that contradict each other are rejected, naming the parameter") {
   ParameterStore store;
   add_three(store);
   Scripted optimizer(store);

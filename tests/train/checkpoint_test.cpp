@@ -176,7 +176,7 @@ TEST_CASE("loading values raises the version of the store, which invalidates pac
   REQUIRE(model.store.version() > before);
 }
 
-TEST_CASE("a model with another shape, name, type or optimizer is refused, naming the difference") {
+TEST_CASE("a model with another shape, name, type or optimizer is rejected, naming the difference") {
   const TemporaryFolder folder;
   SmallModel model;
   const std::string path = save(folder, model, some_state());
@@ -201,7 +201,7 @@ TEST_CASE("a model with another shape, name, type or optimizer is refused, namin
   REQUIRE(contains(error_message<CheckpointError>([&] { load_optimizer(file, 7, sgd.optimizer); }), "momentum"));
 }
 
-TEST_CASE("a checkpoint without one of its sections is refused, naming the section") {
+TEST_CASE("a checkpoint without one of its sections is rejected, naming the section") {
   const TemporaryFolder folder;
   SmallModel model;
   const Sections all = sections_of(save(folder, model, some_state()));
@@ -252,7 +252,7 @@ TEST_CASE("a forged section with a valid checksum causes a CheckpointError or, a
   REQUIRE(refused > tried / 2);
 }
 
-TEST_CASE("a state that no run can have is refused") {
+TEST_CASE("a state that no run can have is rejected") {
   const TemporaryFolder folder;
   SmallModel model;
   const auto said = [&](auto change) {
@@ -270,7 +270,7 @@ TEST_CASE("a state that no run can have is refused") {
   REQUIRE_FALSE(said([](CheckpointState& s) { s.config.n_layer = 0; }).empty());
 }
 
-TEST_CASE("an invalid corpus hash and a tensor name that is too long are refused when writing") {
+TEST_CASE("an invalid corpus hash and a tensor name that is too long are rejected when writing") {
   const TemporaryFolder folder;
   SmallModel model;
   CheckpointState state = some_state();

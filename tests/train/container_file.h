@@ -29,7 +29,7 @@ inline std::string small(const TemporaryFolder& folder) {
   return write(folder, {{"one", "first"}, {"two", std::string(70, 'b')}});
 }
 
-// The message with which a reader of the whole container refuses these bytes; empty if it accepts them.
+// The message with which a reader of the whole container rejects these bytes; empty if it accepts them.
 inline std::string refusal(const TemporaryFolder& folder, const std::string& bytes) {
   const std::string path = folder / "tried.maki";
   write_bytes(path, bytes);

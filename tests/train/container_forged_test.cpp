@@ -1,4 +1,4 @@
-// Forged containers: some or all of their checksums match, yet they are refused before memory is allocated.
+// Forged containers: some or all of their checksums match, yet they are rejected before memory is allocated.
 #include "tests/train/container_file.h"
 
 using namespace maki;
@@ -34,7 +34,7 @@ TEST_CASE("readers of a section verify its checksum, and verify that of the file
   }
 }
 
-TEST_CASE("a forged file size in the header is refused on opening, even with valid checksums") {
+TEST_CASE("a forged file size in the header is rejected on opening, even with valid checksums") {
   const TemporaryFolder folder;
   const std::string good = small(folder);
   for (const std::uint64_t size :
@@ -51,7 +51,7 @@ TEST_CASE("a forged file size in the header is refused on opening, even with val
   }
 }
 
-TEST_CASE("a forged table with valid checksums is refused before memory is allocated") {
+TEST_CASE("a forged table with valid checksums is rejected before memory is allocated") {
   const TemporaryFolder folder;
   const std::string good = small(folder);
   REQUIRE(rehashed(good, 2) == good);  // rehashed() computes the checksums that the writer does
@@ -82,7 +82,7 @@ TEST_CASE("a forged table with valid checksums is refused before memory is alloc
   require_refused(folder, rehashed(unended, 2));
 }
 
-TEST_CASE("a length that makes an offset overflow is refused") {
+TEST_CASE("a length that makes an offset overflow is rejected") {
   const TemporaryFolder folder;
   const std::string good = small(folder);
   // Modulo 2^64, the first section ends where the last entry of the table begins; the second continues from there.
@@ -116,7 +116,7 @@ TEST_CASE("opening finds every flipped byte of header and table, and every trunc
   require_closed(rehashed(bytes, 2));
 }
 
-TEST_CASE("sections whose order differs from the table are refused, though every checksum matches") {
+TEST_CASE("sections whose order differs from the table are rejected, though every checksum matches") {
   const TemporaryFolder folder;
   std::string bytes = write(folder, {{"one", "first"}, {"two", "other"}, {"three", "third"}});
   REQUIRE(rehashed(bytes, 3) == bytes);
@@ -125,7 +125,7 @@ TEST_CASE("sections whose order differs from the table are refused, though every
   require_refused(folder, rehashed(bytes, 3));
 }
 
-TEST_CASE("two sections with the same name are refused") {
+TEST_CASE("two sections with the same name are rejected") {
   const TemporaryFolder folder;
   std::string bytes = small(folder);
   std::memcpy(bytes.data() + kHeader + kEntry, bytes.data() + kHeader, 32);
@@ -151,7 +151,7 @@ TEST_CASE("unused bytes and padding must be zero even if every checksum matches"
       INFO("byte " << at);
       const std::string forged = rehashed(bytes, 2);
       write_bytes(folder / "forged.maki", forged);
-      // Refused on opening, so that readers of only some sections are protected, too.
+      // Rejected on opening, so that readers of only some sections are protected, too.
       REQUIRE(contains(error_message<CheckpointError>([&] { const ContainerReader file(folder / "forged.maki"); }),
                        "forged"));
     }
@@ -160,7 +160,7 @@ TEST_CASE("unused bytes and padding must be zero even if every checksum matches"
   REQUIRE(zeros == 32 + 2 * (28 + 8) + (64 - 5) + (128 - 70));
 }
 
-TEST_CASE("a section name that is not printable ASCII is refused, in writing and in reading") {
+TEST_CASE("a section name that is not printable ASCII is rejected, in writing and in reading") {
   const TemporaryFolder folder;
   const std::string good = small(folder);
   for (const std::string& name : {std::string(), std::string("a b"), std::string("a\nb"), std::string("\x1b[2J"),

@@ -1,4 +1,4 @@
-// The container: every flipped byte, every truncation, extension and splice is refused with a message.
+// The container: every flipped byte, every truncation, extension and splice is rejected with a message.
 #include "train/run/container.h"
 
 #include "tests/train/container_file.h"
@@ -33,7 +33,7 @@ TEST_CASE("the format has not changed: a change needs a new version number") {
   REQUIRE(hash128_hex(small(folder)) == "d98a92fd8814511cf3e19a7b9ec8b305");
 }
 
-TEST_CASE("every flipped byte is refused") {
+TEST_CASE("every flipped byte is rejected") {
   const TemporaryFolder folder;
   const std::string good = small(folder);
   REQUIRE(refusal(folder, good).empty());
@@ -52,7 +52,7 @@ TEST_CASE("every flipped byte is refused") {
   REQUIRE(flips > 20000);
 }
 
-TEST_CASE("every truncation, every extension and every splice is refused") {
+TEST_CASE("every truncation, every extension and every splice is rejected") {
   const TemporaryFolder folder;
   const std::string good = small(folder);
   const std::string other = write(folder, {{"one", "other"}, {"two", std::string(70, 'c')}});
@@ -86,7 +86,7 @@ TEST_CASE("reading one section verifies that section and the header, and no othe
   REQUIRE(contains(error_message<CheckpointError>([&] { file.verify(); }), "damaged"));
 }
 
-TEST_CASE("a file of a later format version is refused, naming both versions") {
+TEST_CASE("a file of a later format version is rejected, naming both versions") {
   const TemporaryFolder folder;
   std::string bytes = small(folder);
   store(bytes, 8, std::uint32_t{2});
@@ -95,7 +95,7 @@ TEST_CASE("a file of a later format version is refused, naming both versions") {
   REQUIRE(contains(said, "version 1"));
 }
 
-TEST_CASE("what is not a regular file is refused") {
+TEST_CASE("what is not a regular file is rejected") {
   const TemporaryFolder folder;
   const auto said = [](const std::string& path) {
     return error_message<CheckpointError>([&] { const ContainerReader file(path); });
@@ -105,7 +105,7 @@ TEST_CASE("what is not a regular file is refused") {
   REQUIRE(contains(said("/dev/null"), "not a regular file"));
 }
 
-TEST_CASE("a name that is too long and too many sections are refused when writing") {
+TEST_CASE("a name that is too long and too many sections are rejected when writing") {
   const TemporaryFolder folder;
   REQUIRE(contains(error_message<CheckpointError>([&] { write(folder, {{std::string(32, 'n'), ""}}); }), "nnn"));
   const std::vector<std::pair<std::string, std::string>> many(65, {"s", ""});

@@ -1,5 +1,5 @@
-// The commit protocol: whichever call fails in whatever way, the old or the new file is there and whole, and a reported
-// success is one.
+// The commit protocol: whichever call fails in whatever way, either the old or the new file exists and is intact, and a
+// reported success is a real one.
 #include "train/run/file_system.h"
 
 #include <algorithm>
@@ -196,7 +196,7 @@ TEST_CASE("a process that dies in any call leaves the old file or the new one, a
   REQUIRE(replaced > 0);
 }
 
-TEST_CASE("a missing folder, and a folder that has the name of the file, are refused") {
+TEST_CASE("a missing folder, and a folder that has the name of the file, are rejected") {
   const TemporaryFolder folder;
   REQUIRE(contains(error_message<CheckpointError>([&] { commit(posix_file_system(), folder / "none/file", kNew); }),
                    "none/file"));

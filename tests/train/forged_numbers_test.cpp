@@ -25,7 +25,7 @@ void put_float(std::string& bytes, std::size_t element, float value) {
 
 }  // namespace
 
-TEST_CASE("sections out of order and unknown sections are refused although every hash is valid") {
+TEST_CASE("sections out of order and unknown sections are rejected although every hash is valid") {
   const TemporaryFolder folder;
   const Sections good = sections_of(write_smallest(folder / "good.maki"));
   REQUIRE(good.size() == 7);
@@ -49,7 +49,7 @@ TEST_CASE("sections out of order and unknown sections are refused although every
   }
 }
 
-TEST_CASE("values and moments that no run has are refused: those that are not finite, and negative second moments") {
+TEST_CASE("values and moments that no run has are rejected: those that are not finite, and negative second moments") {
   const TemporaryFolder folder;
   const Sections good = sections_of(write_smallest(folder / "good.maki"));
   const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
@@ -57,7 +57,7 @@ TEST_CASE("values and moments that no run has are refused: those that are not fi
     Sections forged = good;
     const std::string before = section(forged, name);
     for (const float value : {nan, -nan, infinity, -infinity, -1e-30f, -0.0f, 1e38f}) {
-      // The first element and the last of the first tensor. Neither is padding, which is refused for other reasons.
+      // The first element and the last of the first tensor. Neither is padding, which is rejected for other reasons.
       for (const std::size_t element : {std::size_t{0}, std::size_t{5}}) {
         put_float(section(forged, name), element, value);
         const std::string path = write_sections(folder / "forged.maki", forged), said = resume_says(path);
@@ -67,7 +67,7 @@ TEST_CASE("values and moments that no run has are refused: those that are not fi
         const bool good_number = std::isfinite(value) && (!second || value >= 0);
         REQUIRE(said.empty() == good_number);
         if (!good_number) REQUIRE(contains(said, std::string("section ") + name));
-        // A reader of the weights alone refuses only invalid values.
+        // A reader of the weights alone rejects only invalid values.
         REQUIRE(reader_says(path).empty() == (std::isfinite(value) || std::string(name) != "values"));
       }
     }
@@ -93,7 +93,7 @@ TEST_CASE("numbers are checked in every piece in which a section is read") {
   }
 }
 
-TEST_CASE("counts that are impossible for one text are refused") {
+TEST_CASE("counts that are impossible for one text are rejected") {
   const TemporaryFolder folder;
   const auto said = [&](auto change) { return resume_says(write_smallest(folder / "forged.maki", change)); };
   REQUIRE(said([](CheckpointState&) {}).empty());

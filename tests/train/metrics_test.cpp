@@ -99,7 +99,7 @@ TEST_CASE("lines after the step, torn lines and lines of another form are cut") 
   REQUIRE(cut(folder, whole.substr(0, whole.size() - 1), 9) == whole);
 }
 
-TEST_CASE("a file with lines of somebody else does no harm") {
+TEST_CASE("a file with lines that maki did not write does no harm") {
   const TemporaryFolder folder;
   for (const std::string& odd :
        {std::string("nonsense"), std::string("{}"), std::string("[1,2]"), std::string("{\"step\":\"3\"}"),
@@ -115,7 +115,7 @@ TEST_CASE("a file with lines of somebody else does no harm") {
   }
 }
 
-TEST_CASE("what the kept lines say is known: evaluated, elapsed, validation losses") {
+TEST_CASE("what the kept lines record is known: evaluated, elapsed, validation losses") {
   const TemporaryFolder folder;
   {
     MetricsFile metrics(folder / "metrics.jsonl", 0);

@@ -25,7 +25,7 @@ std::vector<std::string> everything_in(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a directory that contains files that are not maki's is refused by name, and is unchanged") {
+TEST_CASE("a directory with files that maki did not create is rejected, naming one of them, and is unchanged") {
   for (const char* name : {"notes.txt", "config.toml", "metrics.jsonl", ".lock", "checkpoints/last", "checkpoints/best",
                            "checkpoints/model.bin", "checkpoints/notes.tmp", "config.toml.tmp", "sub/file", ".hidden",
                            "checkpoints/a/b"}) {
@@ -43,7 +43,7 @@ TEST_CASE("a directory that contains files that are not maki's is refused by nam
   }
 }
 
-TEST_CASE("a link where a file of the run, or its folder of checkpoints, should be is refused") {
+TEST_CASE("a link in place of a file of the run or of its folder of checkpoints is rejected") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   const std::string elsewhere = folder.write("elsewhere/config.toml", kConfig);
@@ -106,7 +106,7 @@ TEST_CASE("a failed start removes what it created, and nothing else") {
   }
 }
 
-TEST_CASE("of two starts in one directory the second is refused and removes nothing") {
+TEST_CASE("of two starts in one directory the second is rejected and removes nothing") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   const RunClaim first(run, kConfig);

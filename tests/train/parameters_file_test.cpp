@@ -1,4 +1,4 @@
-// Parameters and optimizers in a file: two lines for any store and any optimizer, those of a user included.
+// Parameters and optimizers in a file: two lines for any store and any optimizer, including those of a user.
 #include "train/run/parameters_file.h"
 
 #include "tests/files.h"
@@ -124,7 +124,7 @@ TEST_CASE("parameters load without the optimizer, into a store that is not seale
                    "must have the sections store"));
 }
 
-TEST_CASE("a file of other parameters or of another optimizer is refused by name, and nothing changes") {
+TEST_CASE("a file of other parameters or of another optimizer is rejected with the difference, and nothing changes") {
   const TemporaryFolder folder;
   REQUIRE(loading_says(saved(folder)).empty());
   ParameterStore other;
@@ -168,7 +168,7 @@ TEST_CASE("moments of a user's optimizer are checked as it declares them") {
   REQUIRE_FALSE(loading_says(folder / "damaged.maki").empty());
 }
 
-TEST_CASE("an optimizer of another store, and a moment with the name of another section, are refused") {
+TEST_CASE("an optimizer of another store, and a moment with the name of another section, are rejected") {
   const TemporaryFolder folder;
   ParameterStore one, two;
   fill(one);

@@ -14,7 +14,7 @@ using namespace maki::tests;
 
 namespace {
 
-// The messages with which a resume, and a verb that reads only the weights, refuse a file.
+// The messages with which a resume, and a verb that reads only the weights, reject a file.
 std::string resume_says(const std::string& path) {
   return error_message<CheckpointError>([&] { check_resumable(path); });
 }
@@ -86,7 +86,7 @@ TEST_CASE("a damaged tokenizer is a damaged checkpoint, and so is a vocabulary o
   REQUIRE(contains(said, "3"));
 }
 
-TEST_CASE("a configuration in any form other than the canonical one is refused") {
+TEST_CASE("a configuration in any form other than the canonical one is rejected") {
   const TemporaryFolder folder;
   const std::string canonical = training_toml(smallest_config());
   const std::string last = canonical.substr(canonical.rfind('\n', canonical.size() - 2) + 1);
@@ -101,7 +101,7 @@ TEST_CASE("a configuration in any form other than the canonical one is refused")
   }
 }
 
-TEST_CASE("a configuration that would overflow the parser's stack is refused by its size") {
+TEST_CASE("a configuration that would overflow the parser's stack is rejected because of its size") {
   const TemporaryFolder folder;
   std::string deep = "a";
   while (deep.size() < 200'000) deep += ".\".\".\"=\"";
@@ -110,7 +110,7 @@ TEST_CASE("a configuration that would overflow the parser's stack is refused by 
   REQUIRE(contains(reader_says(path), path));
 }
 
-TEST_CASE("a configuration of another model is refused by its tensors, before memory is allocated for it") {
+TEST_CASE("a configuration of another model is rejected because of its tensors, before memory is allocated") {
   const TemporaryFolder folder;
   const auto said = [&](auto change) {
     const std::string path = write_smallest(folder / "other.maki", [&](CheckpointState& s) { change(s.config); });
@@ -144,7 +144,7 @@ TEST_CASE("the moments must be those of the configured optimizer") {
   }
 }
 
-TEST_CASE("forged lists of tensors are refused: offsets, names, groups, sizes, counts") {
+TEST_CASE("forged lists of tensors are rejected: offsets, names, groups, sizes, counts") {
   const TemporaryFolder folder;
   const auto said = [&](const std::function<void(std::string&)>& change) {
     const std::string path = forged(folder, "tensors", change);
@@ -183,7 +183,7 @@ TEST_CASE("forged lists of tensors are refused: offsets, names, groups, sizes, c
   }
 }
 
-TEST_CASE("the same facts in another encoding are refused: there is one canonical form") {
+TEST_CASE("the same facts in another encoding are rejected: there is one canonical form") {
   const TemporaryFolder folder;
   // cereal's mark of big-endian numbers, and every number byte-swapped: cereal reads the same state from it.
   const std::string path = forged(folder, "state", [](std::string& bytes) {

@@ -41,7 +41,7 @@ struct Done : ResumableRun {
 
 }  // namespace
 
-TEST_CASE("a last checkpoint that verifies but cannot be gone on from: the run falls back to the one before it") {
+TEST_CASE("if the last checkpoint is intact but cannot be resumed, the run falls back to the one before it") {
   const TemporaryFolder folder;
   const Done run(folder);
   const std::string file = checkpoint(run.path, kSteps);
@@ -84,7 +84,7 @@ TEST_CASE("a damaged tokenizer in a checkpoint is exit 4 with the path, in every
   REQUIRE(contains(finished.err, file));
 }
 
-TEST_CASE("a last that names a missing file is reported, and the newest checkpoint that verifies is used") {
+TEST_CASE("a pointer last to a missing file is reported, and the newest intact checkpoint is used") {
   const TemporaryFolder folder;
   const Done run(folder);
   std::filesystem::remove(checkpoint(run.path, kSteps));
@@ -94,7 +94,7 @@ TEST_CASE("a last that names a missing file is reported, and the newest checkpoi
   REQUIRE(contains(said, "resuming after step 5"));
 }
 
-TEST_CASE("a checkpoint that cannot be read: exit 4, nothing changes, and once it can be read the run goes on") {
+TEST_CASE("a checkpoint that cannot be read: exit 4, nothing changes, and once it can be read the run resumes") {
   const TemporaryFolder folder;
   const Done run(folder);
   run.forge("tensors", [](std::string& bytes) { bytes[1] = 'v'; });  // damaged: the one before it must be used
@@ -131,7 +131,7 @@ TEST_CASE("a run that ended between its last save and its last evaluation evalua
   REQUIRE(contains(run.again(), "has reached step 6"));
 }
 
-TEST_CASE("a corpus whose path is not UTF-8 is refused before anything is written: exit 3, and such an --out: exit 2") {
+TEST_CASE("paths that are not UTF-8 are rejected before anything is written: of a corpus exit 3, of --out exit 2") {
   const TemporaryFolder folder;
   const std::string odd = folder.write("caf\xe9.txt", small_text()), plain = folder.write("plain.txt", small_text());
   const std::string run = folder / "run";

@@ -26,7 +26,7 @@ void put_checkpoints(const RunDirectory& run, const Steps& steps) {
 
 }  // namespace
 
-TEST_CASE("a directory that contains a run is refused with a hint to --resume, an empty one is accepted") {
+TEST_CASE("a directory that contains a run is rejected with a hint to --resume, an empty one is accepted") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "a/b/run");
   REQUIRE_FALSE(run.exists());
@@ -136,7 +136,7 @@ TEST_CASE("what an interrupted write left behind is removed, and nothing else") 
   REQUIRE(std::filesystem::exists(folder / "run/notes.tmp"));
 }
 
-TEST_CASE("the newest checkpoint that verifies is used, and the others are reported") {
+TEST_CASE("the newest intact checkpoint is used, and the others are reported") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();
@@ -173,7 +173,7 @@ TEST_CASE("the newest checkpoint that verifies is used, and the others are repor
       contains(error_message<CheckpointError>([&] { run.newest_intact(verifies, notes); }), "no intact checkpoint"));
 }
 
-TEST_CASE("a second process is refused while the first one runs, and is told its process id") {
+TEST_CASE("a second process is rejected while the first one runs, and is told its process id") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();

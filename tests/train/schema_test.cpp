@@ -1,5 +1,5 @@
-// Schemas of the configuration: one of an older schema is read, keeps its canonical form and its meaning; one of a
-// newer schema is refused, but not as a damaged file.
+// Schemas of the configuration: a configuration of an older schema is read and keeps its canonical form and its
+// meaning; one of a newer schema is rejected, but not as a damaged file.
 #include <algorithm>
 
 #include "tests/train/config_messages.h"
@@ -68,7 +68,7 @@ TEST_CASE("each schema has its own canonical form, with the fields that it conta
   }
 }
 
-TEST_CASE("a schema number in any other form is refused, and so is a field that the schema does not contain") {
+TEST_CASE("a schema number in any other form is rejected, and so is a field that the schema does not contain") {
   const std::string first = training_toml(of_schema(1)), current = training_toml(of_schema(kConfigSchema));
   for (const std::string& text : {"schema = 1\n" + first, "schema = 2\n" + first, "schema = 0\n" + first,
                                   "schema = -1\n" + first, "schema = '2'\n" + first, "schema = 2.0\n" + first,
@@ -80,7 +80,7 @@ TEST_CASE("a schema number in any other form is refused, and so is a field that 
   REQUIRE(contains(error_message<Error>([&] { read_training_toml("schema = 0\n" + first); }), "at least 1; got 0"));
 }
 
-TEST_CASE("a checkpoint of a newer schema is refused, naming both schemas, and is not reported as damaged") {
+TEST_CASE("a checkpoint of a newer schema is rejected, naming both schemas, and is not reported as damaged") {
   const TemporaryFolder folder;
   const std::string path = with_config(folder, newer(training_toml(smallest_config())));
   for (const auto& read :

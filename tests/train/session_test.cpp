@@ -48,7 +48,7 @@ struct Run : CapturedRun {
 
 }  // namespace
 
-TEST_CASE("a best of a step after the one resumed from is reported, and the best up to that step replaces it") {
+TEST_CASE("a pointer best to a step after the resumed one is reported, and the best up to that step replaces it") {
   Run run;
   REQUIRE(contains(run.go_on(0, 40), "done: 40 steps"));
   REQUIRE(run.directory.checkpoints() == std::vector<std::int64_t>{0, 10, 20, 30, 40});
@@ -62,7 +62,7 @@ TEST_CASE("a best of a step after the one resumed from is reported, and the best
   REQUIRE(run.directory.best()->loss == 0.5);
 }
 
-TEST_CASE("a best whose checkpoint is damaged or missing is reported, and the best that can be read replaces it") {
+TEST_CASE("a damaged or missing best checkpoint is reported, and the best that can be read replaces it") {
   for (const bool gone : {false, true}) {
     Run run;
     run.go_on(0, 30);
@@ -84,7 +84,7 @@ TEST_CASE("a best whose checkpoint is damaged or missing is reported, and the be
   }
 }
 
-TEST_CASE("a best whose checkpoint cannot be read stops the session, and neither file nor pointer changes") {
+TEST_CASE("a best checkpoint that cannot be read stops the session, and neither file nor pointer changes") {
   Run run;
   run.go_on(0, 30);
   run.measured({{0, 0.75}, {10, 0.5}, {20, 0.25}, {30, 0.625}});
@@ -166,7 +166,7 @@ TEST_CASE("if no evaluated checkpoint can be read there is no best, until the ne
   REQUIRE_FALSE(run.directory.best().has_value());
 }
 
-TEST_CASE("an evaluation recorded before best was moved counts, without a report") {
+TEST_CASE("an evaluation counts if it was recorded before the pointer best was moved, without a report") {
   Run run;
   run.go_on(0, 20);
   run.measured({{10, 0.5}, {20, 0.25}});

@@ -226,7 +226,7 @@ TEST_CASE("a gradient below the limit is not clipped, and a limit of 0 means non
   require_same_training(unclipped);
 }
 
-TEST_CASE("a finite loss with a gradient that is not finite is refused before anything is updated") {
+TEST_CASE("a gradient that is not finite stops the run before anything is updated, even if the loss is finite") {
   Config c = small_config();
   c.tie_weights = false;
   c.dropout = 0;

@@ -37,12 +37,12 @@ std::int64_t free_memory_bytes() {
 
 // A loop that does nothing but arithmetic in registers.
 struct Chains {
-  double (*run)(std::int64_t rounds);  // returns 1 if the results are right
+  double (*run)(std::int64_t rounds);  // returns 1 if the results are correct
   std::int64_t flop;                   // per round
 };
 
-// The number of rounds that keeps one thread busy for five milliseconds, next to which the cost of starting and ending
-// a parallel region is negligible.
+// The number of rounds that keeps one thread busy for five milliseconds, compared with which the cost of starting and
+// ending a parallel region is negligible.
 std::int64_t rounds_per_measurement(const Chains& chains) {
   for (std::int64_t rounds = 1 << 12;; rounds *= 2) {
     const double start = seconds_now();
@@ -67,7 +67,7 @@ double best_flop_per_second(const Chains& chains) {
 }
 
 // An array of floats that is too large for the caches: as many bytes as the last-level cache has (fewer if memory is
-// short). It is divided in lines of 64 bytes, and each thread is the first to touch the part that it works on later.
+// short). It is divided into lines of 64 bytes, and each thread is the first to touch the part that it works on later.
 class FarArray {
  public:
   std::int64_t bytes() const { return 64 * lines_; }
@@ -145,7 +145,7 @@ double measure_read_bytes_per_second() {
 }
 
 std::int64_t peak_memory_bytes() {
-  // VmHWM is that of this program alone; the value of getrusage is inherited from the program that started it.
+  // VmHWM covers this program alone; getrusage() inherits its value from the program that started this one.
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) * 1024;

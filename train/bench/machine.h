@@ -30,12 +30,12 @@ double measure_peak_flop_per_second(DType dtype);
 double measure_amx_flop_per_second();
 
 /// The peak rate in bytes per second, read and written together, at which threads() threads copy from one array to
-/// another. Both together are at least twice as large as the last-level cache (less if memory is short). The best of
-/// five.
+/// another. The two arrays together are at least twice as large as the last-level cache (smaller if memory is short).
+/// The best of five.
 double measure_copy_bytes_per_second();
 
-/// The peak rate in bytes per second at which threads() threads read such an array. Lower than the rate of a copy,
-/// whose stores do not wait. The best of five.
+/// The peak rate in bytes per second at which threads() threads read such an array. It is lower than the rate of a
+/// copy, because stores do not wait for memory as loads do. The best of five.
 double measure_read_bytes_per_second();
 
 /// The peak resident memory of this process, in bytes.

@@ -57,7 +57,7 @@ Costs costs_of(const Tape::Observed& op) {
   }
   costs.forward.bytes = inputs + outputs;
   costs.backward.bytes =
-      name == "add" ? 0 : outputs + inputs + wanted;  // add passes its gradient on without touching it
+      name == "add" ? 0 : outputs + inputs + wanted;  // add passes its gradient on without reading it
   return costs;
 }
 

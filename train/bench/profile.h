@@ -11,8 +11,8 @@
 namespace maki {
 
 /// The cost of an op in one step. `flop` counts matrix products only, by the convention of step_bench.h: twice as many
-/// in backward as in forward. `bytes` is the least that must be moved: in forward every input and output once; in
-/// backward the gradient of the output, the inputs, and the gradient of every input that requires one.
+/// in backward as in forward. `bytes` is the smallest number that must be moved: in forward every input and output
+/// once; in backward the gradient of the output, the inputs, and the gradient of every input that requires one.
 struct ProfileRow {
   std::string op;
   std::string pass;  ///< "forward", "backward" or "update"

@@ -3,7 +3,7 @@
 //
 // Floating-point operations are counted by convention: 6N + 12·L·C·T per token for L layers of width C, a context of T
 // tokens, and N parameters without the embeddings that are only looked up (a tied output layer counts once, position
-// embeddings do not count). Attention counts as if it were not causal. Chowdhery et al. 2022, arXiv:2204.02311,
+// embeddings do not count). Attention is counted as if it were not causal. Chowdhery et al. 2022, arXiv:2204.02311,
 // appendix B.
 #pragma once
 

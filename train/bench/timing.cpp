@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kShortest = 1e-4;    // seconds; shorter calls are repeated, because reading the clock takes some 50 ns
 constexpr double kLongestWarmUp = 1;  // seconds
-constexpr std::int64_t kFewest = 10, kMost = 1000;  // timings, where their number follows from the time
+constexpr std::int64_t kFewest = 10, kMost = 1000;  // timings, if their number depends on how long they take
 
 // Seconds per call, the mean of `repeats` calls.
 double time_once(const std::function<void()>& call, std::int64_t repeats) {

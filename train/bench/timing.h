@@ -1,4 +1,4 @@
-// Timing of repeated calls: first a warm-up until the times have settled, then one timing after the other.
+// Timing of repeated calls: first a warm-up until the times have settled, then the timings that count.
 #pragma once
 
 #include <cstdint>

@@ -68,7 +68,7 @@ void check_epochs(const std::string& epochs, const Task& task) {
       task.describe_step(), passes == 1 ? "is" : "are", pluralize(steps, "step"), steps);
 }
 
-// The schedule of a finished run has ended, too, unless it has no horizon.
+// A schedule that has an end usually ends with the run, so continuing needs a new phase of it.
 void describe_finished_run(const Config& config, const std::string& path, std::int64_t step) {
   const std::string extended =
       fmt::format("maki train --resume {} --max-steps {}", shell_quote(path), 2 * std::max<std::int64_t>(step, 1));

@@ -59,8 +59,9 @@ std::string ProgressBar::remaining(std::int64_t step) const {
                      format_duration(seconds / static_cast<double>(done) * static_cast<double>(total_ - step)));
 }
 
-// If the line is too wide, it gives up in this order: the bar, which gets shorter and then disappears; the facts, from
-// the last one; the step count, for a percentage; and the percentage. The time left stays longest.
+// If the line is too wide, it is shortened in this order: the bar gets shorter and then disappears; the facts
+// disappear, beginning with the last; the step count becomes a percentage; and the percentage disappears. The time left
+// stays longest.
 std::string ProgressBar::line(std::int64_t step, std::size_t columns) const {
   std::vector<std::string> parts{fmt::format("{}/{}", step, total_)};
   parts.insert(parts.end(), facts_.begin(), facts_.end());

@@ -49,8 +49,8 @@ double per_second(double count, double seconds);
 
 class ProgressBar {
  public:
-  /// A bar for `total` steps. `plain` prints one line per report instead, for a pipe or a file (NO_COLOR does not ask
-  /// for that).
+  /// A bar for `total` steps. `plain` prints one line per report instead, for a pipe or a file. (NO_COLOR is no reason
+  /// for it, because the bar has no colours.)
   ProgressBar(std::int64_t total, bool plain);
   ~ProgressBar();
 

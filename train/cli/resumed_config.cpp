@@ -6,8 +6,8 @@
 namespace maki {
 namespace {
 
-// The phase that the options describe. What they leave out is as in the current phase, except that the schedule ends at
-// max_steps unless they say otherwise.
+// The phase that the options describe. A value that they leave out is that of the current phase, except that the
+// schedule ends at max_steps unless they set another end.
 Phase new_phase(const ConfigFlags& flags, Config config, std::int64_t step) {
   const Phase current = last_phase(config);
   config.learning_rate = current.learning_rate;

@@ -184,9 +184,9 @@ std::string describe(const Machine& m) {
                     one = fmt::format(" ({:.0f} on one thread)", 1e-9 * m.peak_flop_per_second_one_thread);
   const std::string limits =
       m.amx_flop_per_second > 0
-          ? fmt::format("peak {:.0f} GFLOP/s of products on AMX tiles{}, {} of other multiply-adds",
+          ? fmt::format("peak {:.0f} GFLOP/s for products on AMX tiles{}, {} for other multiply-adds",
                         1e-9 * m.amx_flop_per_second, one, vectors)
-          : fmt::format("peak {} of multiply-adds{}", vectors, one);
+          : fmt::format("peak {} for multiply-adds{}", vectors, one);
   return fmt::format("machine  {}, {}: {}, copies at {:.1f} GB/s", kernels::target(), pluralize(threads(), "thread"),
                      limits, 1e-9 * m.copy_bytes_per_second);
 }

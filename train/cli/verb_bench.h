@@ -32,7 +32,7 @@ void end_at_interrupts();
 
 /// "4 layers, 4 heads, width 128, 12 x 64 tokens, vocabulary of 65"
 std::string describe(const Workload& workload);
-/// "machine  avx3, 2 threads: peak 456 GFLOP/s of multiply-adds (228 on one thread), copies at 21.0 GB/s"
+/// "machine  avx3, 2 threads: peak 456 GFLOP/s for multiply-adds (228 on one thread), copies at 21.0 GB/s"
 std::string describe(const Machine& machine);
 
 void add_bench_gemm(CLI::App& bench, Verb& chosen);

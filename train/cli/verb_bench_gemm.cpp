@@ -36,7 +36,7 @@ GemmTime measure(const GemmShape& shape, bool packed) {
   return {shape, bench.on_tiles(), measure_calls([&] { bench.run(); }, {.seconds = 0.5})};
 }
 
-// The peak rates on threads() threads. That of a product is the peak of the units that compute it.
+// The peak rates on threads() threads. The limit of a product is the peak of the units that compute it.
 struct Limits {
   double multiply_add = measure_peak_flop_per_second(DType::float32);
   double tile = kernels::uses_amx() ? measure_amx_flop_per_second() : 0;
@@ -77,7 +77,7 @@ int bench_gemm(const GemmOptions& o) {
     print_facts(o, products, limits);
     return 0;
   }
-  fmt::print("{}, {}: peak {:.0f} GFLOP/s of multiply-adds{}\n\n", kernels::target(), pluralize(threads(), "thread"),
+  fmt::print("{}, {}: peak {:.0f} GFLOP/s for multiply-adds{}\n\n", kernels::target(), pluralize(threads(), "thread"),
              1e-9 * limits.multiply_add,
              limits.tile > 0 ? fmt::format(", {:.0f} on AMX tiles (products marked *)", 1e-9 * limits.tile) : "");
   fmt::print("{:20} {:>5} {:>10} {:>19} {:>9} {:>9}\n", "M,N,K", "", "ms", "middle half", "GFLOP/s", "% of peak");

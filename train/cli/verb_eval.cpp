@@ -74,7 +74,7 @@ int evaluate_run(const EvalOptions& o) {
   const Config& config = loaded.state.config;
   Corpus corpus = corpus_of(o);
   join_files_if_known_as(corpus, loaded.state.corpus_hash);
-  // Of its own text a run is evaluated on the part that it was not trained on, of any other text on all of it.
+  // If the text is that of the run, only the part that it was not trained on is used; of any other text, all of it.
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
   const std::unique_ptr<Task> task = make_eval_task(config, corpus, loaded.tokenizers, {own, o.unknown});
   const std::int64_t batches = task->eval_batches(Part::val);

@@ -54,7 +54,7 @@ class Output {
   char last_ = '\n';
 };
 
-// The prompt from standard input, without the newline at its end: shells and terminals add one that is not meant.
+// The prompt from standard input, without the newline at its end, which shells and terminals add unasked.
 std::string prompt_from_stdin() {
   if (isatty(STDIN_FILENO) != 0) to_stderr("type the prompt, then press Enter and Ctrl-D\n");
   std::string prompt = read_standard_input();

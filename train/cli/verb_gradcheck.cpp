@@ -26,9 +26,9 @@ constexpr double kBound = 1e-6;
 // halved. Twelve halvings, to 6e-8, find a step without kinks even among the ten thousand or so units of a relu model.
 constexpr double kStep = 2.5e-4;
 constexpr int kHalvings = 12;
-// Differences of a loss near 1 are only exact to a few roundings divided by the step, which must not fail the bound:
-// for gradients with a norm below 1e-5 the error is relative to 1e-5. A model whose gradient is zero (a vocabulary of
-// one) therefore passes.
+// Differences of a loss near 1 have an error of a few roundings divided by the step, which must not exceed the bound:
+// for gradients with a norm below 1e-5, the error is taken relative to 1e-5. A model whose gradient is zero (a
+// vocabulary of one) therefore passes.
 constexpr double kFloor = 1e-5;
 constexpr std::int64_t kBatch = 2, kMaxTokens = 16, kVocabulary = 65;
 

@@ -82,7 +82,7 @@ std::vector<Verdict> verdicts(const InspectOptions& o) {
   return {verdict_on(path, [&] { check_resumable(path); })};
 }
 
-// Prints for every checkpoint whether training can resume from it. Throws CheckpointError if it cannot from one.
+// Prints for every checkpoint whether training can resume from it. Throws CheckpointError if one cannot be resumed.
 nlohmann::ordered_json verify(const InspectOptions& o) {
   nlohmann::ordered_json facts = nlohmann::ordered_json::array();
   const std::vector<Verdict> list = verdicts(o);

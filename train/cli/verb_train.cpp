@@ -21,7 +21,7 @@ void add_train(CLI::App& app, Verb& chosen) {
   command->add_option("--init-from", options->init_from, "start a new run with the weights of this run or checkpoint")
       ->type_name("RUN")
       ->take_last();
-  command->add_option("--epochs", options->epochs)->take_last()->group("");  // hidden: gets an error that helps
+  command->add_option("--epochs", options->epochs)->take_last()->group("");  // hidden: rejected with an explanation
   command->callback([options, &chosen] {
     chosen = [options] { return options->resume.empty() ? start_run(*options) : resume_run(*options); };
   });

@@ -17,9 +17,9 @@ BestCheckpoint::BestCheckpoint(Trainer& trainer, const RunDirectory& run, std::f
       share_(trainer.task().eval_batches(Part::val) == 0 ? 1 : trainer.val_share()),
       named_(run.best()) {}
 
-// Losses over different shares of the data cannot be compared. When `best` was set, all were over the same share, so
-// then it is the best one. Its loss may be over another share than the line of its step says, if it was measured again
-// after the share had changed.
+// Losses over different shares of the data cannot be compared. If the evaluations covered different shares, the
+// checkpoint that `best` names is taken, because all losses covered the same share when it was set. Its loss in the
+// pointer may cover another share than the line of its step, if it was measured again after the share had changed.
 std::optional<EvalPoint> BestCheckpoint::candidate(std::vector<EvalPoint> evaluations, bool named_is_usable) const {
   const auto has_share = [this](const EvalPoint& evaluation) { return evaluation.share == share_; };
   if (named_is_usable && !std::ranges::all_of(evaluations, has_share)) {

@@ -13,7 +13,7 @@ namespace maki {
 /// backward, plus the gradients that are alive at the same time. The text, its tokens and the program itself are not
 /// included.
 struct MemoryNeed {
-  std::int64_t parameters = 0;  ///< how many, not bytes
+  std::int64_t parameters = 0;  ///< their number, not bytes
   std::int64_t values = 0, gradients = 0, moments = 0, activations = 0;
 
   std::int64_t total() const { return values + gradients + moments + activations; }
@@ -21,9 +21,9 @@ struct MemoryNeed {
 /// Estimates the memory of a run without allocating any for the model.
 MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab);
 
-/// Bytes that can still be allocated without swapping: the least of MemAvailable and what the memory limits of this
-/// process's control groups (version 1 or 2) leave. nullopt if the system reports none of them. Tests read the files
-/// below a `root` of their own.
+/// Bytes that can still be allocated without swapping: the smallest of MemAvailable and of what the memory limits of
+/// this process's control groups (version 1 or 2) leave. nullopt if the system reports none of them. Tests read the
+/// files below a `root` of their own.
 std::optional<std::int64_t> available_memory(const std::string& root = "");
 
 /// A size for display, in powers of ten: "1.5 GB", "320 MB", "5 kB".

@@ -12,8 +12,8 @@
 namespace maki {
 namespace {
 
-// check_model(), which leaves in `planned` the layout of the model's parameters (names, shapes, offsets) and returns
-// the optimizer of the run. No memory is allocated for either.
+// Does what check_model() promises, leaves the layout of the model's parameters (names, shapes, offsets) in `planned`,
+// and returns the optimizer of the run. No memory is allocated for either.
 std::unique_ptr<const Optimizer> check_layout(const ContainerReader& file, const CheckpointState& state,
                                               ParameterStore& planned) {
   const auto model = make_model(state.config, vocab_sizes(state), Scope(planned));
@@ -71,7 +71,8 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
     load_values(file, store);
     return;
   }
-  // Another type: loaded as it was written, then converted parameter by parameter, because the padding differs.
+  // Another type: the values are loaded as they were written and then converted parameter by parameter, because the
+  // padding differs.
   ParameterStore written(dtype_named(state.config.dtype));
   const auto same = make_model(state.config, vocab_sizes(state), Scope(written));
   written.seal_uninitialized();

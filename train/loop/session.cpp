@@ -149,7 +149,7 @@ void Session::count_step(const StepReport& step, double seconds) {
   ++steps_since_log_;
   report([&](SessionListener& listener) { listener.on_step(step, seconds); });
   if (step.step % config_.log_interval != 0 && step.step != config_.max_steps) return;
-  // A clock that stands still must not give an infinite rate.
+  // A clock that does not advance must not give an infinite rate.
   const double rate = static_cast<double>(step.tokens * steps_since_log_) / seconds_since_log_;
   StepReport total = step;
   total.tokens = step.tokens * step.step;

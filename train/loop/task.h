@@ -54,7 +54,7 @@ class Task {
   virtual std::vector<Measurement> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
                                            const std::function<bool()>& stop) const = 0;
   /// A short text that shows a user what the model has learned: a function of (weights, seed, step). nullopt for tasks
-  /// that have none, and if `stop`, which is called now and then, returns true. Throws BadLogitsError.
+  /// that have none, and if `stop`, which is called from time to time, returns true. Throws BadLogitsError.
   virtual std::optional<std::string> sample(const Model&, std::uint64_t /*seed*/, std::int64_t /*step*/,
                                             const std::function<bool()>& /*stop*/) const {
     return std::nullopt;

@@ -66,8 +66,8 @@ struct TensorEntry {
 std::vector<TensorEntry> read_tensors(const ContainerReader& file);
 
 /// Throws CorruptFile, naming the first difference, unless the tensors of the file are those of the store: the same
-/// names, shapes, groups and offsets. Requires: the store is laid out. It need not be sealed, so that a checkpoint can
-/// be refused before memory is allocated for its model.
+/// names, shapes, groups and offsets. Requires: assign_offsets() was called on the store. It need not be sealed, so
+/// that a checkpoint can be rejected before memory is allocated for its model.
 void check_tensors(const ContainerReader& file, const ParameterStore& store);
 /// Throws CorruptFile unless every moment that this optimizer keeps has a section of the right length. The optimizer's
 /// store need not be sealed.

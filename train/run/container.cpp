@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little,
 constexpr std::array<char, 8> kMagic = {'\x89', 'm', 'a', 'k', 'i', '\r', '\n', '\x1a'};
 constexpr std::uint32_t kVersion = 1, kMaxSections = 64;
 constexpr std::uint64_t kAlignment = 64, kTrailerSize = 16;
-constexpr std::size_t kPieceSize = 1 << 20;  // bytes per read where a section or file is checked without being kept
+constexpr std::size_t kPieceSize = 1 << 20;  // bytes per read when a section or file is checked without being kept
 
 struct Header {
   std::array<char, 8> magic;
@@ -130,8 +130,8 @@ ContainerReader::ContainerReader(std::string path, FileSystem& fs) : path_(std::
 
 void ContainerReader::read_front() {
   struct stat status {};
-  check<CheckpointError>(fs_.fstat(descriptor_, status) == 0, "{}: cannot be accessed: {}", path_,
-                         std::strerror(errno));
+  const bool known = fs_.fstat(descriptor_, status) == 0;  // before the arguments below are evaluated, which read errno
+  check<CheckpointError>(known, "{}: cannot be accessed: {}", path_, std::strerror(errno));
   check<CorruptFile>(S_ISREG(status.st_mode), "{}: is not a regular file", path_);
   file_size_ = static_cast<std::uint64_t>(status.st_size);
   check<CorruptFile>(file_size_ >= sizeof(Header) + kTrailerSize, "{}: is too short for a checkpoint ({} bytes)", path_,

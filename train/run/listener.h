@@ -52,7 +52,7 @@ class SessionListener {
   virtual void on_eval(const EvalReport&, bool /*best*/) {}
   /// The model generated a text after `step` steps.
   virtual void on_sample(std::int64_t /*step*/, const std::string& /*text*/) {}
-  /// The model is overfitting since `best_step`; `ends`: the session stops for that reason.
+  /// The model has been overfitting since `best_step`; `ends`: the session stops for that reason.
   virtual void on_overfitting(std::int64_t /*best_step*/, bool /*ends*/) {}
   /// Everything reported so far must now be made durable: a checkpoint is about to be written, or the session ends.
   virtual void on_sync() {}

@@ -67,7 +67,7 @@ double MetricsFile::finite(std::int64_t step, const char* name, double value) {
   return value;
 }
 
-// Times have no influence on a run, so a clock that stands still or jumps must not count as divergence.
+// Times have no influence on a run, so a clock that does not advance or jumps must not count as divergence.
 double MetricsFile::measured_time(double value) { return std::isfinite(value) ? value : 0; }
 
 void MetricsFile::on_log(const StepReport& report, double tokens_per_second, double elapsed_seconds) {
@@ -99,7 +99,8 @@ void MetricsFile::on_eval(const EvalReport& report, bool /*best*/) {
 }
 
 void MetricsFile::on_sync() {
-  check<CheckpointError>(fs_.fsync(descriptor_) == 0, "{}: fsync failed: {}", path_, std::strerror(errno));
+  const bool synced = fs_.fsync(descriptor_) == 0;  // before the arguments below are evaluated, which read errno
+  check<CheckpointError>(synced, "{}: fsync failed: {}", path_, std::strerror(errno));
 }
 
 void MetricsFile::on_sample(std::int64_t step, const std::string& text) {

@@ -1,4 +1,4 @@
-// Checks the numbers of a checkpoint: no value or moment that training cannot have produced is loaded or resumed from.
+// Checks the numbers of a checkpoint, so that no value or moment is loaded that training cannot have produced.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace maki {
 /// canonical.
 class NumberCheck {
  public:
-  /// Of the section `values`. Requires: `file` outlives this object, here and below.
+  /// For the section `values`. Requires: `file` outlives this object, here and below.
   NumberCheck(const ContainerReader& file, DType dtype);
-  /// Of the section of a moment.
+  /// For the section of a moment.
   NumberCheck(const ContainerReader& file, DType dtype, const MomentLayout& moment);
 
   /// Checks the next piece. Throws CorruptFile.

@@ -49,8 +49,9 @@ void check_parameters(const ContainerReader& file, ParameterStore& store) {
   if (!store.sealed()) store.assign_offsets();
   if (file.has("store")) {
     const std::int64_t size = read_record(file).number_size;
-    check<CorruptFile>(size == size_of(store.dtype()), "{}: holds {} numbers where the store has {}; create it as {}",
-                       file.path(), size == 4 ? "float32" : "float64", to_string(store.dtype()),
+    check<CorruptFile>(size == size_of(store.dtype()),
+                       "{}: holds {} numbers, but the store has {}; create the store as {}", file.path(),
+                       size == 4 ? "float32" : "float64", to_string(store.dtype()),
                        size == 4 ? "ParameterStore(DType::float32)" : "ParameterStore(DType::float64)");
   }
   check_tensors(file, store);
@@ -77,8 +78,8 @@ void save_parameters(const std::string& path, const ParameterStore& store, FileS
 }
 
 void load_parameters(const std::string& path, ParameterStore& store, Optimizer& optimizer, FileSystem& fs) {
-  check(&optimizer.store() == &store, "{}: the optimizer must be that of the loaded store; got one of another store",
-        path);
+  check(&optimizer.store() == &store,
+        "{}: the optimizer must belong to the store that is loaded; it belongs to another one", path);
   const ContainerReader file(path, fs);
   check_parameters(file, store);
   check_moment_sections(file, optimizer);

@@ -16,8 +16,8 @@
 
 namespace maki {
 
-/// Writes all parameters, and the moments and steps of the optimizer. The file is replaced atomically: either the old
-/// one or the new one is there, whatever happens. The same state gives the same bytes. Throws CheckpointError if the
+/// Writes all parameters, and the moments and steps of the optimizer. The file is replaced atomically: at any time,
+/// either the old or the new file exists. The same state gives the same bytes. Throws CheckpointError if the
 /// file cannot be written or a name does not fit (of parameters: printable ASCII, at most 127 bytes; of moments: at
 /// most 31, and no section of that name); Error if the store is not sealed.
 void save_parameters(const std::string& path, const ParameterStore& store, const Optimizer& optimizer,

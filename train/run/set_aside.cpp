@@ -36,7 +36,8 @@ std::string move_later_checkpoints(const RunDirectory& run, std::int64_t step, F
   for (auto other = later.rbegin(); other != later.rend(); ++other) {
     const std::string from = run.checkpoint_file(*other);
     const std::string to = folder + "/" + std::filesystem::path(from).filename().string();
-    check<CheckpointError>(fs.rename(from, to) == 0, "{}: cannot be moved to {}: {}", from, to, std::strerror(errno));
+    const bool moved = fs.rename(from, to) == 0;  // before the arguments below are evaluated, which read errno
+    check<CheckpointError>(moved, "{}: cannot be moved to {}: {}", from, to, std::strerror(errno));
   }
   sync_directory(fs, folder);
   run.set_last(step);

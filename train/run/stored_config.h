@@ -6,9 +6,9 @@
 
 namespace maki {
 
-/// Overwrites the fields that config.toml of a run sets. Throws Error for what apply_toml() refuses, and
-/// CheckpointError if the file cannot be read or is too large (a run of an earlier version may list too many files of
-/// its corpus).
+/// Overwrites the fields that config.toml of a run sets. Throws Error for what apply_toml() rejects, and
+/// CheckpointError if the file cannot be read or is too large (the config.toml of an earlier version may list too many
+/// files of the corpus).
 void apply_stored_config(Config& config, const RunDirectory& run);
 
 }  // namespace maki

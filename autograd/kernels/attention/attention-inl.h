@@ -1,5 +1,5 @@
-// What forward and backward attention share, for one SIMD target: the register-tiled product that does all matrix
-// arithmetic, 2^x, the online softmax of a row, and dropout of a row of weights.
+// What forward and backward attention share: the register-tiled product that does all matrix arithmetic, 2^x, the
+// online softmax of a row, and dropout of a row of weights.
 //
 // All products of attention are C[r][c] (+)= Σ_i A(r, i) · B[i][c], vectorized over c. For the scores and dp, c runs
 // over keys (B is kᵀ or vᵀ, packed once per block); for y, dq, dk and dv it runs over columns of the head. Every
@@ -25,8 +25,8 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows of a register tile. 8 × 2 vectors make 16 accumulators, twice what hides the latency of fused multiply-adds;
-// where there are only 16 registers, 4 × 2 leaves room for the operands.
+// Rows of a register tile. 8 × 2 vectors make 16 accumulators, twice the number that hides the latency of fused
+// multiply-adds; where there are only 16 registers, 4 × 2 leave room for the operands.
 #if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON  // in Highway, lower numbers are better targets
 inline constexpr int kAttentionTileRows = 8;
 #else
@@ -161,7 +161,7 @@ template <class T>
 HWY_NOINLINE void dropout_row(const DropoutRule& rule, std::uint64_t row, const KeyBlock& keys, std::int64_t count,
                               T* HWY_RESTRICT keep) {
   if (count == 0) return;
-  HWY_ALIGN std::uint32_t words[256];  // 64 keys lie in at most 17 blocks of four words; philox_words() wants 64 blocks
+  HWY_ALIGN std::uint32_t words[256];  // 64 keys take at most 17 blocks of four words; philox_words() requires 64
   const std::uint64_t first = row + static_cast<std::uint64_t>(keys.first);
   const std::int64_t extent = keys.pick == nullptr ? count : keys.pick[count - 1] + 1;
   const std::uint32_t* const own = words + first % 4;

@@ -81,7 +81,7 @@ HWY_INLINE void start_piece(const AttentionBackwardHead<T>& head, const Attentio
     std::fill(s.dk + at * ld, s.dk + (at + kKeyBlock) * ld, T{0});
     std::fill(s.dv + at * ld, s.dv + (at + kKeyBlock) * ld, T{0});
     if (scratch.k_origins.first_row_of_seven == head.queries)
-      continue;  // all rows are early ones and use the keys in place
+      continue;  // all rows are early rows (attention.h), which read the keys in place
     const KeyBlock keys(head.key_mask, at, head.keys);
     const PackSource<T> k{head.k + at * head.k_stride, head.k_stride, keys.pick, scratch.k_origins.of_seven};
     const PackSource<T> v{head.v + at * head.v_stride, head.v_stride, keys.pick, scratch.v_origins.of_seven};
@@ -131,7 +131,8 @@ HWY_INLINE void sweep_piece(const AttentionBackwardHead<T>& head, const Attentio
   }
 }
 
-/// Delivers the gradients of the rows of a piece. q was packed times scale · log₂ e, so dk only lacks a factor ln 2.
+/// Delivers the gradients of the rows of a piece. q was multiplied by scale · log₂ e as it was packed, so dk only lacks
+/// a factor ln 2.
 template <class T>
 HWY_INLINE void finish_piece(const AttentionBackwardHead<T>& head, const AttentionHeadScratch<T>& s,
                              const AttentionPiece& piece) {
@@ -190,7 +191,7 @@ struct BackwardOperands {
   HeadSink<T> dq, dk, dv;
 };
 
-// Head i of all sequences.
+// Head i, counted over the heads of all sequences.
 template <class T>
 AttentionBackwardHead<T> backward_head(const AttentionShape& shape, const BackwardOperands<T>& o, std::int64_t i) {
   const std::int64_t b = i / shape.heads, h = i % shape.heads, column = h * shape.head_size;
@@ -243,7 +244,7 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
   const BackwardPlan plan = BackwardPlan::of<T>(shape);
   const BackwardOperands<T> operands{q, k, v, y, dy, lse, dq, dk, dv};
   const std::int64_t t_size = shape.queries, s_size = shape.keys;
-  // Runs a phase of one piece of head i of all sequences, with the scratch of `panel` and `worker`.
+  // Runs a phase of one piece of head i, counted over all sequences, with the scratch of `panel` and `worker`.
   const auto run = [&](std::int64_t i, std::int64_t panel, std::int64_t worker, std::int64_t query_piece,
                        std::int64_t key_piece, BackwardPhase phase) {
     const AttentionPiece piece{query_piece * plan.edge, std::min((query_piece + 1) * plan.edge, t_size),

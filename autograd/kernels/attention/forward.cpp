@@ -58,8 +58,9 @@ struct Values {
   bool finite;
 };
 
-/// Online softmax of R rows of the tile, from `row` on, over one block of keys whose scores are in s.p; `first` says
-/// that it is the rows' first block. visible [R], the number of picked keys that each row sees, never decreases.
+/// Online softmax of R rows of the tile, from `row` on, over one block of keys whose scores are in s.p; `first` means
+/// that it is the first block of these rows. visible [R], the number of picked keys that each row sees, never decreases
+/// from row to row.
 template <int R, class T>
 HWY_NOINLINE void forward_group(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t row,
                                 const KeyBlock& keys, const std::int64_t* visible, const Values<T>& values,
@@ -101,8 +102,8 @@ HWY_NOINLINE void forward_group(const AttentionForwardTile<T>& tile, const Forwa
   }
 }
 
-/// s.p = the scores of R rows of the tile, from `row` on, for one block of keys. Early rows, whose origin differs from
-/// that of the packed keys, use the keys in place.
+/// s.p = the scores of R rows of the tile, from `row` on, for one block of keys. Early rows (attention.h), whose origin
+/// differs from that of the packed keys, read the keys in place.
 template <int R, class T>
 HWY_INLINE void forward_scores(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s,
                                const Origins<T>& origins, std::int64_t row, const KeyBlock& keys,
@@ -119,7 +120,7 @@ HWY_INLINE void forward_scores(const AttentionForwardTile<T>& tile, const Forwar
   }
 }
 
-/// Applies one block of keys to all rows of the tile. `first` says that no earlier block had picked keys; every row
+/// Applies one block of keys to all rows of the tile. `first` means that no earlier block had picked keys; every row
 /// that sees any key sees one in that first block.
 template <class T>
 HWY_INLINE void forward_block(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s,
@@ -136,7 +137,7 @@ HWY_INLINE void forward_block(const AttentionForwardTile<T>& tile, const Forward
   }
   for (std::int64_t row = 0; row < tile.queries; row += kAttentionTileRows) {
     std::int64_t visible[kAttentionTileRows];
-    for (int r = 0; r < kAttentionTileRows; ++r) {  // rows beyond the last one see what it sees
+    for (int r = 0; r < kAttentionTileRows; ++r) {  // rows beyond the last one see the same keys as it does
       const std::int64_t t = std::min(row + r, tile.queries - 1);
       visible[r] = keys.visible(tile.last_key + t * tile.last_key_step);
     }
@@ -225,7 +226,7 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
   const std::int64_t t_size = shape.queries, s_size = shape.keys, tiles = ceil_div(t_size, kForwardTile);
   const std::int64_t work = std::min(t_size, kForwardTile) * (s_size + 1) * (shape.head_size + 8) / 8;
   parallel_for(forward_tiles(shape), work, [&](std::int64_t i, std::int64_t worker) {
-    // In a causal head, later tiles cost more. The order first, last, second, … makes contiguous shares cost the same.
+    // In a causal head, later tiles cost more. In the order first, last, second, … contiguous parts cost the same.
     const std::int64_t order = i % tiles, b = i / tiles / shape.heads, h = i / tiles % shape.heads;
     const std::int64_t t = (order % 2 == 0 ? order / 2 : tiles - 1 - order / 2) * kForwardTile;
     AttentionForwardTile<T> tile{};

@@ -1,5 +1,6 @@
-// The origins that attention subtracts from keys and values (attention.h gives the reason), and the products of the
-// early rows, whose origin differs from that of the packed blocks. For one SIMD target.
+// The origins that attention subtracts from keys and values (attention.h gives the reason), and the products of early
+// rows: rows that see fewer than seven keys, whose origin therefore differs from that of the packed blocks. Compiled
+// once per SIMD target.
 #if defined(MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_
 #undef MAKI_KERNELS_ATTENTION_ORIGIN_INL_H_
@@ -17,9 +18,9 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// to [padded(cols)] = the median of each column over kCount picked rows. It is 0 beyond the last column, where it is
-/// not finite, and, of seven values, where the middle three differ by more than half of the median: outliers may then
-/// be the majority and the median one of them. Sorts by odd-even transposition.
+/// to [padded(cols)] = the median of each column over kCount picked rows. It is replaced by 0 beyond the last column,
+/// where it is not finite, and, if kCount is 7, where the middle three values differ by more than half of the median:
+/// outliers may then be the majority, and the median one of them. Sorts by odd-even transposition.
 template <int kCount, class T>
 HWY_NOINLINE void column_median(const PackSource<T>& from, const std::int64_t* picked, std::int64_t cols, T* to) {
   const hn::ScalableTag<T> d;

@@ -1,5 +1,5 @@
-// Moves rows of heads into packed scratch and gradients back, for one SIMD target: which keys of a block may be seen,
-// their copies and transposed copies, and the delivery of their gradients.
+// Copies rows of heads into packed scratch, and gradients back: which keys of a block may be seen, their copies and
+// transposed copies, and the delivery of their gradients. Compiled once per SIMD target.
 #if defined(MAKI_KERNELS_ATTENTION_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ATTENTION_PACK_INL_H_
 #undef MAKI_KERNELS_ATTENTION_PACK_INL_H_
@@ -44,7 +44,7 @@ struct KeyBlock {
     size_ = extent;
   }
 
-  /// The number of picked keys at positions up to `last`: those that a row sees whose last key is `last`.
+  /// The number of picked keys at positions up to `last`, which is the number that a row sees whose last key is `last`.
   std::int64_t visible(std::int64_t last) const {
     if (pick == nullptr) return std::clamp<std::int64_t>(last - first + 1, 0, count);
     return before[std::clamp<std::int64_t>(last - first + 1, 0, size_)];

@@ -1,5 +1,5 @@
-// The backward pass of attention for one tile of queries and one packed block of keys, for one SIMD target. The
-// formulas are in attention/backward.cpp.
+// The backward pass of attention for one tile of queries and one packed block of keys. The formulas are in
+// attention/backward.cpp. Compiled once per SIMD target.
 #if defined(MAKI_KERNELS_ATTENTION_PAIR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ATTENTION_PAIR_INL_H_
 #undef MAKI_KERNELS_ATTENTION_PAIR_INL_H_
@@ -19,7 +19,7 @@ namespace maki::kernels::HWY_NAMESPACE {
 template <class T>
 struct Pair {
   std::int64_t first_row, rows;     // of the tile, within the head
-  std::int64_t early;               // how many of its first rows are early rows, which have origins of their own
+  std::int64_t early;               // how many of its first rows are early rows (see attention.h)
   const T *q, *dy, *row_sum, *lse;  // of the tile
   T* dq;                            // of the tile
   const T *k, *kt, *vt;             // of the block, packed
@@ -41,8 +41,9 @@ struct Pair {
 };
 
 /// For one row, in place: s becomes p ∘ keep and dp becomes ds = p ∘ (dp ∘ keep − r), with zeros from `visible` to
-/// `width`. Where one key has all the weight (p = 1), ds would be 0 but for the rounding of dp − r, which a large key
-/// would multiply in dq and a large query in dk. It is therefore set to 0, by a product with 0, so that NaN stays NaN.
+/// `width`. Where one key has all the weight (p = 1), ds would be 0 except for the rounding error of dp − r, which
+/// would be multiplied by a large key in dq and by a large query in dk. It is therefore multiplied by 0, so that NaN
+/// stays NaN.
 template <class T>
 HWY_INLINE void row_gradient(T* s, T* ds, const T* keep, std::int64_t visible, std::int64_t width, T lse, T row_sum) {
   const hn::ScalableTag<T> d;
@@ -136,7 +137,7 @@ HWY_INLINE void run_pair(const AttentionBackwardHead<T>& head, const Pair<T>& s,
   std::int64_t from_row[kKeyBlock], seen = 0;  // from_row[j]: the first row of the tile that sees key j
   for (std::int64_t row = 0; row < s.rows; row += kAttentionTileRows) {
     std::int64_t visible[kAttentionTileRows];
-    for (std::int64_t r = 0; r < kAttentionTileRows; ++r) {  // rows beyond the last one see what it sees
+    for (std::int64_t r = 0; r < kAttentionTileRows; ++r) {  // rows beyond the last one see the same keys as it does
       const std::int64_t t = std::min(row + r, s.rows - 1);
       visible[r] = keys.visible(head.last_key + (s.first_row + t) * head.last_key_step);
       while (seen < visible[r]) from_row[seen++] = t;

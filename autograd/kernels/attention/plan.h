@@ -10,9 +10,9 @@
 
 namespace maki::kernels {
 
-/// The largest panel of a head, in elements, that every thread may have one of: 16,000 rows of 64 columns. If there are
-/// many heads, those with larger panels are cut into pieces. Below this bound whole heads are faster, by 15 % at 2,560
-/// rows and 4 % at 16,000.
+/// If there are many heads, one thread computes a whole head whose panel (AttentionHeadScratch) has at most this many
+/// elements, about 16,000 rows of 64 columns; heads with larger panels are cut into pieces. Below this bound whole
+/// heads are faster than pieces, by 15 % at 2,560 rows and 4 % at 16,000.
 inline constexpr std::int64_t kLargePanel = std::int64_t{1} << 23;
 /// Heads that are cut into pieces are processed in groups whose panels take about this many elements together, or more
 /// if the threads need more pieces to be busy.

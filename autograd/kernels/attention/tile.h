@@ -12,7 +12,8 @@ namespace maki::kernels {
 
 /// Keys per block of the online softmax. The result's bits depend on it, so it must not change.
 inline constexpr std::int64_t kKeyBlock = 64;
-/// The most queries of one head in a tile of forward and of backward; they share the packing of each key block.
+/// The maximum number of queries (of one head) in a tile of the forward and of the backward pass. All queries of a tile
+/// use the same packed copy of a key block.
 inline constexpr std::int64_t kForwardTile = 128, kBackwardTile = 64;
 /// Rows and columns of scratch are padded to a multiple of this, which every register tile and vector size divides.
 inline constexpr std::int64_t kPadding = 16;
@@ -98,13 +99,13 @@ constexpr std::int64_t forward_tile_scratch(std::int64_t head_size) {
          + 3 * d;                                              // origins
 }
 
-/// The queries and keys of a head that one piece of backward's work covers; both begin at multiples of kKeyBlock.
+/// The queries and keys of a head that one piece of the backward pass covers; both begin at multiples of kKeyBlock.
 struct AttentionPiece {
   std::int64_t query_begin, query_end, key_begin, key_end;
 };
 
-/// What to do with a piece: start packs its rows, sweep computes its pairs of queries and keys, finish delivers the
-/// gradients of its rows; all does the three in turn.
+/// What to do with a piece: `start` packs its rows, `sweep` computes its pairs of queries and keys, `finish` delivers
+/// the gradients of its rows; `all` does the three in turn.
 enum class BackwardPhase : std::uint8_t { start, sweep, finish, all };
 
 /// The scratch of one head in backward: packed copies of its rows, and its gradients while they are being summed.

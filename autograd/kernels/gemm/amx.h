@@ -43,7 +43,7 @@ inline void zero() {
 }
 /// sum [16, 16] += a [16, 32] b [32, 16], all in tile registers; row r of b's register holds rows 2r and 2r + 1 of b,
 /// their elements in pairs. An element becomes sum + (even + odd), where even and odd are chains of fused multiply-adds
-/// from 0 over the even and the odd ones of the 32 steps. It rounds to nearest and takes subnormal numbers for 0.
+/// from 0 over the even and the odd steps of the 32. It rounds to nearest and treats subnormal numbers as 0.
 template <int kSum, int kA, int kB>
 inline void multiply() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kA), "i"(kB));

@@ -1,4 +1,4 @@
-// Products of float32 on AMX, compiled once per target, though only those from AVX3 on have it.
+// Products of float32 on AMX, compiled once per target; on targets below AVX3 there are none.
 #include "autograd/kernels/gemm/block.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -15,7 +15,7 @@ namespace maki::kernels::HWY_NAMESPACE {
 
 static_assert(kGemmChain % kAmxPassDepth == 0);
 
-// GEMM counts the sizes of packed panels in float32, each of which takes the space of two numbers in bfloat16.
+// GEMM counts the sizes of packed panels in float32 numbers, each of which takes the space of two bfloat16 numbers.
 inline void amx_pack_a_panel(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool a_transposed,
                              float* panel) {
   amx_pack_a(m, k, a, lda, a_transposed, reinterpret_cast<std::uint16_t*>(panel));

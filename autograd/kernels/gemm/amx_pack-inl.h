@@ -36,16 +36,16 @@ inline constexpr std::int64_t kAmxTileRows = 16;   // rows of a tile; also its c
 inline constexpr std::int64_t kAmxTileDepth = 32;  // steps of K in a tile of bfloat16
 inline constexpr std::int64_t kAmxTile = 512;      // bfloat16 numbers in a tile
 inline constexpr std::int64_t kAmxPanelWidth = 2 * kAmxTileRows;  // rows of a panel of A, columns of a panel of B
-inline constexpr std::int64_t kAmxPassDepth = 128;  // steps whose small products are added before their large ones
+inline constexpr std::int64_t kAmxPassDepth = 128;  // steps whose small products are all added before their large ones
 
 /// A panel is a sequence of groups of kAmxTileDepth steps. A group holds 32 rows of A, or 32 columns of B, as two
 /// tiles, each in three pieces: high, middle, low. The offsets are in bfloat16 numbers.
 inline constexpr std::int64_t kAmxHigh = 0, kAmxMiddle = kAmxTile, kAmxLow = 2 * kAmxTile;
 inline constexpr std::int64_t kAmxPieces = 3 * kAmxTile, kAmxPanelGroup = 2 * kAmxPieces;
 
-/// x = high + middle + low, exactly (but below 1e-31 the low piece can be subnormal, which AMX takes for 0). A piece is
-/// the upper 16 bits of each element. High and middle are rounded to nearest, ties away from zero, so that the rest
-/// fits in the next piece. An infinity becomes NaN.
+/// x = high + middle + low, exactly (but below 1e-31 the low piece can be subnormal, which AMX treats as 0). A piece is
+/// the upper 16 bits of each element. High and middle are rounded to nearest, ties away from zero, so that the
+/// remainder fits in the next piece. An infinity becomes NaN.
 struct AmxSplit {
   explicit HWY_INLINE AmxSplit(AmxVec x) {
     const AmxFloats d;

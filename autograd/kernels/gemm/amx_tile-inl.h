@@ -35,8 +35,8 @@ struct AmxTileCall {
   const std::uint16_t *a, *b;  // packed panels
   float* sum;                  // where the sum is stored: C itself or a buffer
   std::ptrdiff_t stride;       // elements between rows of sum
-  const float* start_row;      // a row (the bias) that every row of the sum starts at; null: zeros
-  const float* c;              // the rows of C that will be written in the end, to prefetch them
+  const float* start_row;      // the row (of the bias) that each row of the sum starts from; null: zeros
+  const float* c;              // the rows of C that will finally be written, to prefetch them
   std::int64_t rows;
   std::ptrdiff_t ldc;
 };

@@ -38,8 +38,8 @@ void prepare_panels(const GemmBlock<T>& g) {
   }
 }
 
-/// Sets where a row tile reads the panel of columns from j on. Of a row-major B, the first row tile reads the panel in
-/// place and packs it for the row tiles below.
+/// Sets from where a row tile reads the panel of B that begins at column j. If B is row-major, the first row tile reads
+/// the panel in place and packs it for the row tiles below.
 template <class T>
 HWY_INLINE void set_b_source(const GemmBlock<T>& g, bool first, bool last, std::int64_t j, GemmTileCall<T>& call) {
   constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
@@ -56,8 +56,8 @@ HWY_INLINE void set_b_source(const GemmBlock<T>& g, bool first, bool last, std::
   }
 }
 
-/// Sets where a tile reads its rows of A, from row i on. Of a transposed A, the first panel of columns reads the rows
-/// in place and packs them for the panels to the right.
+/// Sets from where a tile reads its rows of A, which begin at row i. If A is transposed, the tile at the first panel of
+/// columns reads the rows in place and packs them for the panels to the right.
 template <class T>
 HWY_INLINE void set_a_source(const GemmBlock<T>& g, std::int64_t i, bool first, bool last, GemmTileCall<T>& call) {
   call.a = g.a_transposed ? g.a + i : g.a + i * g.lda;
@@ -106,8 +106,8 @@ void pack_block_b(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, 
   pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
 }
 
-/// The kernels of this target, but for that which streams B. With 14 rows, a tile's part of A is 28 KiB per chain of
-/// 512 float32 and stays in the level-1 cache.
+/// The kernels of this target except `stream`, which is compiled separately. With 14 rows, a tile's part of A is 28 KiB
+/// per chain of 512 float32 and stays in the level-1 cache.
 template <class T>
 GemmKernels<T> block_kernels() {
   return {.tile = {.rows = kGemmTileRows,

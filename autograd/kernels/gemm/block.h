@@ -52,7 +52,7 @@ struct GemmTile {
   }
 };
 
-/// What one target has for products of T, on its vector units or on AMX. Every function works on the calling thread.
+/// The functions of one target for products of T, on its vector units or on AMX. Each runs on the calling thread alone.
 template <class T>
 struct GemmKernels {
   GemmTile tile;
@@ -69,13 +69,14 @@ struct GemmKernels {
   void (*stream)(const Gemm<T>& g, std::int64_t begin, std::int64_t end);
 };
 
-/// The kernels of the target in use, on its vector units.
+/// The kernels of the target in use for its vector units.
 template <class T>
 GemmKernels<T> vector_kernels();
-/// Those on AMX. Requires uses_amx().
+/// The kernels for AMX. Requires: uses_amx().
 GemmKernels<float> amx_kernels();
 
-/// Those of them that stream B. Compiled apart from the others, because both take long.
+/// The member `stream` of vector_kernels(). It is compiled in a file of its own, because both parts take long to
+/// compile.
 template <class T>
 decltype(GemmKernels<T>::stream) stream_kernel();
 

@@ -1,4 +1,4 @@
-// GEMM: what a product may ask for, what it needs, and which way it goes.
+// GEMM: validates a product, computes the scratch that it needs, and runs it on one thread or on the team.
 #include "autograd/kernels/gemm/gemm.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 /// region costs.
 constexpr std::int64_t kSerialWork = 262'144;
 
-/// A product whose scheme is GemmScheme::streamed.
+/// Computes a product whose scheme is GemmScheme::streamed.
 template <class T>
 void run_streamed(const GemmPlan<T>& plan) {
   constexpr std::int64_t kTask = 2;  // steps of GemmKernels::stream() per task

@@ -52,13 +52,13 @@ struct Gemm {
   bool b_transposed = false;
   T* c = nullptr;
   std::int64_t ldc = 0;
-  int beta = 0;             // 0: C is overwritten, never read (k = 0 writes the bias or zeros); 1: C is added to
+  int beta = 0;             // 0: C is overwritten, never read (k = 0 writes the bias or zeros); 1: added to C
   const T* bias = nullptr;  // [n], added to every row; null: none
   /// op(B) from pack_b(), shared by all items of the batch; if not null, b, ldb and b_transposed are ignored.
   const T* b_packed = nullptr;
   /// A product of a recorded op or of its backward, which may run on AMX; see runs_on_amx().
   bool recorded = false;
-  /// If this product is a part of a larger one: the sizes of that, so that all parts run alike.
+  /// If this product is a part of a larger one: the sizes of the larger one, so that all its parts run on AMX or none.
   GemmSizes whole{};
   /// Applied to finished elements, with the bits of kernels/elementwise.
   GemmActivation activation = GemmActivation::none;
@@ -68,15 +68,16 @@ struct Gemm {
 
 /// Bytes of scratch that gemm(g) needs: a function of the sizes and flags of g, the target, threads(), and whether the
 /// caller is inside a parallel region, where a product runs on the calling thread alone. Of the pointers only b_packed
-/// matters: a prepacked B makes it less.
+/// matters: a prepacked B needs less scratch.
 /// Requires: call it from the same parallel context (inside or outside a parallel region) as gemm(), with the same
-/// target and threads(). What it returns outside a region is enough inside one as well; what it returns inside may be
-/// too little outside, and gemm() then throws.
+/// target and threads(). The size returned outside a region is enough inside one as well; the size returned inside may
+/// be too small outside, and gemm() then throws.
 template <class T>
 std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 
 /// Computes the product. `scratch`: at least gemm_scratch_bytes(g) bytes, aligned to 64 bytes; its contents are
-/// meaningless before and after. Throws Error if a size, leading dimension, stride or the scratch breaks its rule.
+/// meaningless before and after. Throws Error if a size, leading dimension or stride is out of range, or if the scratch
+/// is too small or misaligned.
 /// Thread safety: may be called from several threads at once, each with its own scratch and C.
 template <class T>
 void gemm(const Gemm<T>& g, std::span<std::byte> scratch);
@@ -91,8 +92,8 @@ bool runs_on_amx(const Gemm<T>& g);
 template <class T>
 std::int64_t packed_size(const Gemm<T>& g);
 
-/// Packs op(B) of g into `packed`, packed_size(g) elements. It pays if B serves more than one product, as weights do
-/// within a step. Throws Error if a size is negative or ldb is too small.
+/// Packs op(B) of g into `packed`, packed_size(g) elements. It pays off if B is used in more than one product, as
+/// weights are within a step. Throws Error if a size is negative or ldb is too small.
 template <class T>
 void pack_b(const Gemm<T>& g, T* packed);
 

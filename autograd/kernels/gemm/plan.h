@@ -16,11 +16,11 @@ namespace maki::kernels {
 /// Who packs which operand of C [m, n] = op(A) op(B), and when. Packed B is laid out in panels of tile.columns columns.
 /// On AMX A must be packed as well; unless stated otherwise, a task packs the rows of A that it multiplies.
 enum class GemmScheme : std::uint8_t {
-  /// Nobody packs: gemm() was given B packed, so the tasks only multiply.
+  /// Nothing is packed: gemm() was given B prepacked, so the tasks only multiply.
   prepacked,
 
-  /// Nobody packs: a transposed B is streamed through registers for the few rows of A, as in generation, where each
-  /// element of B is used by these rows only (thin-inl.h).
+  /// Nothing is packed: a transposed B is streamed through registers and multiplied by the few rows of A, as in
+  /// generation, where each element of B is used by these rows only (thin-inl.h).
   streamed,
 
   /// A task takes all rows of C and packs its own columns of B, chain by chain; a row-major B is packed while its first
@@ -42,8 +42,9 @@ enum class GemmScheme : std::uint8_t {
   team_packs_b,
 };
 
-// The constants below bound what one task or one thread works on. The figures are from two cores with AVX-512, AMX and
-// 2 MiB of level-2 cache each (docs/performance.md). A constant without a figure has no measurement on record.
+// The constants below bound what one task or one thread works on. Their figures were measured on the machine of
+// docs/performance.md: two cores with AVX-512, AMX and 2 MiB of level-2 cache each. A constant without a figure has no
+// measurement on record.
 
 /// Unless tasks pack B, a task covers at most this many register tiles of rows; 24 were no faster.
 inline constexpr std::int64_t kMaxTaskTiles = 8;
@@ -53,21 +54,22 @@ inline constexpr std::int64_t kMaxTaskColumns = 512;
 /// KiB on AMX).
 inline constexpr std::int64_t kMaxOwnColumns = 128;
 
-/// Tasks pack a transposed B up to this many rows of C, if it has kMinOwnPanels panels.
+/// Tasks pack a transposed B of at least kMinOwnPanels panels if C has at most this many rows. (On AMX, this bound and
+/// the next three apply only to a batch in which each item has its own B.)
 inline constexpr std::int64_t kMaxOwnRowsTransposed = 512;
-/// The same bound for a row-major B, which the first row tile of a task reads in place and packs on the way.
+/// The same bound for a row-major B, which the first row tile of a task reads in place and packs as it multiplies.
 inline constexpr std::int64_t kMaxOwnRowsRowMajor = 384;
 /// The same bound for a row-major B of fewer than kMinOwnPanels panels; tasks never pack a transposed B of so few.
 inline constexpr std::int64_t kMaxOwnRowsFewPanels = 224;
-/// From this many panels on, counted over the whole batch, B has enough columns to occupy a team whose tasks are cut
-/// along the columns alone.
+/// A B of at least this many panels, counted over the whole batch, has enough columns to occupy a team whose tasks are
+/// cut along the columns alone, as task_packs_b requires.
 inline constexpr std::int64_t kMinOwnPanels = 16;
 
 /// On the vector units, every thread packs all of B for itself if the packed B takes at most this much; this gained 4
 /// to 8 percentage points of the peak on two threads.
 inline constexpr std::int64_t kMaxPrivateBytes = std::int64_t{512} << 10;
-/// When the team packs B, at most about this much of packed B exists at a time: larger operands are packed and
-/// multiplied slab by slab.
+/// When the team packs B, at most about this much packed B exists at a time: larger operands are packed and multiplied
+/// slab by slab.
 inline constexpr std::int64_t kMaxSlabBytes = std::int64_t{16} << 20;
 /// K is cut into slabs packed by the team only where it is larger than this, and then into nearly equal parts, because
 /// C passes through the caches once more for every slab along K; a wide B gets narrower slabs instead.
@@ -78,8 +80,8 @@ inline constexpr std::int64_t kMinSlabDepth = 2048;
 /// 1024): 1200 KiB instead of 800 raised 1024 × 3072 × 768 from 450 to 612 GFLOP/s on two threads, other large
 /// products by 3 to 15 %.
 inline constexpr std::int64_t kMaxAmxPrivateBytes = 1200 << 10;
-/// On AMX, a slab of B that a thread packs and, unless tasks pack B, a task cover at most this many columns: one chain
-/// of 384 packed columns takes 384 · 512 · 6 bytes = 1152 KiB, which is within kMaxAmxPrivateBytes.
+/// On AMX, a slab of B that a thread packs covers at most this many columns, and so does a task that does not pack B
+/// itself: one chain of 384 packed columns takes 384 · 512 · 6 bytes = 1152 KiB, which is within kMaxAmxPrivateBytes.
 inline constexpr std::int64_t kMaxAmxColumns = 384;
 /// On AMX, each thread packs A for itself if A has fewer rows than this and fewer than B has columns; otherwise B is
 /// the operand to pack. Each thread packing the smaller operand reached 470 GFLOP/s at 512 × 128 × 768, where all
@@ -115,8 +117,8 @@ GemmKernels<T> gemm_kernels(const Gemm<T>& g) {
   return vector_kernels<T>();
 }
 
-/// How one product is computed. What is packed at a time and serves several tasks is a slab, [slab_k, slab_n] of B or,
-/// if threads pack A, [m, slab_k] of A; a task computes [rows, columns] of C. Scratch is bounded for every shape: slabs
+/// How one product is computed. A slab is what is packed at a time and serves several tasks: [slab_k, slab_n] of B or,
+/// if threads pack A, [m, slab_k] of A. A task computes [rows, columns] of C. Scratch is bounded for every shape: slabs
 /// packed by the team take up to kMaxSlabBytes, those packed by threads up to kMaxTeamPrivateBytes together, and the
 /// buffers of each thread are one chain deep.
 template <class T>
@@ -139,7 +141,7 @@ struct GemmPlan {
   std::int64_t depth = 0;               // steps of K that a task multiplies at a time: one chain
   std::int64_t shared_scratch = 0;      // elements of scratch for a slab that the team packs
   std::int64_t thread_scratch_a = 0;    // elements of scratch of each thread for A
-  std::int64_t thread_scratch = 0;      // and in total
+  std::int64_t thread_scratch = 0;      // elements of scratch of each thread in total
 
   bool tasks_pack_b() const { return scheme == GemmScheme::task_packs_b || scheme == GemmScheme::thread_packs_a; }
   bool threads_pack() const { return scheme == GemmScheme::thread_packs_a || scheme == GemmScheme::thread_packs_b; }
@@ -154,7 +156,8 @@ struct GemmPlan {
   bool fits_private(std::int64_t width, std::int64_t k) const {
     return round_up(width, tile.columns) * tile.packed_depth(k) <= private_elements();
   }
-  /// A product of fewer tasks than this is cut into smaller ones, so that all threads finish at about the same time.
+  /// A product that would have fewer tasks than this gets smaller ones, so that all threads finish at about the same
+  /// time.
   std::int64_t min_tasks() const { return std::max<std::int64_t>(tile.min_tasks, 2 * threads()); }
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
   /// Whether all items of the batch have the same B.

@@ -33,7 +33,7 @@ void gemm_thin_columns(const Gemm<T>&, std::int64_t, std::int64_t) {}
 
 /// The column of C that each lane computes: first, first + apart, … A lane for which that is n or more has no column:
 /// gather() gives it 0 and scatter() skips it, neither touching memory, because another thread may be writing the last
-/// column of C. kWhole says that every lane has a column.
+/// column of C. kWhole means that every lane has a column.
 template <bool kWhole, class T>
 struct ThinColumns {
   static constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>());
@@ -60,8 +60,8 @@ struct ThinColumns {
   std::int64_t n, first, apart;
 };
 
-/// Applies the activation to finished elements of row i. It is a function of its own, because it is called for every
-/// row of every tile, and inlined there it took more than a third of the time of compiling.
+/// Applies the activation to finished elements of row i. It is a function of its own because it is called for every row
+/// of every tile; inlined there, it accounted for more than a third of the compile time.
 template <class T, class Columns, class V>
 HWY_NOINLINE void activate_thin(const Gemm<T>& g, const Columns& columns, std::int64_t i, V& x) {
   const GemmVec<T> d;
@@ -79,8 +79,8 @@ HWY_INLINE void finish_thin(const Gemm<T>& g, const Columns& columns, std::int64
   columns.scatter(x, g.c + i * g.ldc);
 }
 
-/// C [kRows, columns] = activation(beta C + A Bᵀ + bias), chain after chain. It reads one cache line of each of the
-/// columns' rows of B in turn, and prefetches 1 KiB ahead in each.
+/// C [kRows, columns] = activation(beta C + A Bᵀ + bias), chain by chain. A column of C belongs to one row of B; the
+/// tile reads one cache line of each of these rows in turn and prefetches 1 KiB ahead in each.
 template <int kRows, bool kWhole, class T>
 HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& columns) {
   const GemmVec<T> d;

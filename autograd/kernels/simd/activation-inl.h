@@ -5,8 +5,8 @@
 //   GeluTanh  x (1 + tanh u) / 2 = x σ(2u), u = √(2/π) (x + 0.044715 x³): the same paper; GPT-2
 //   Silu      x σ(x); derivative σ(x) (1 + x (1 − σ(x)))
 //
-// At −Inf the activations are NaN (−Inf · 0), as in PyTorch. The derivatives are right for every number and at both
-// infinities: they multiply a factor that decays to 0 with one that grows, and clamp the latter where the product is
+// At −Inf the activations are NaN (−Inf · 0), as in PyTorch. The derivatives are correct for every number and at both
+// infinities: they multiply a factor that decays to 0 by one that grows, and clamp the latter where the product is
 // already 0 in float64, because 0 · Inf would be NaN.
 #if defined(MAKI_KERNELS_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ACTIVATION_INL_H_

@@ -1,5 +1,5 @@
 // How portable code calls a kernel that is compiled once for each SIMD target, for float and for double. The kernel is
-// a function template, and three macros take the place of a wrapper for each type:
+// a function template, and three macros replace a wrapper per type:
 //
 //   namespace HWY_NAMESPACE {
 //   template <class T>
@@ -11,7 +11,7 @@
 //   MAKI_EXPORT(scale_block);                                    // lists what all targets have compiled
 //   template <class T>
 //   void scale(std::int64_t n, const T* x, T factor, Sink<T> y) {
-//     const auto kernel = MAKI_DISPATCH(scale_block, T);         // a pointer to that of T on the target in use
+//     const auto kernel = MAKI_DISPATCH(scale_block, T);         // a pointer to the one for T and the target in use
 //     parallel_ranges(n, 1, [&](…) { kernel(…); });
 //   }
 //   #endif

@@ -1,12 +1,13 @@
-// exp, log, tanh, sigmoid and erf on vectors, right over the whole range, for float and double on every target:
+// exp, log, tanh, sigmoid and erf on vectors, accurate over the whole range, for float and double on every target:
 //
 //   Exp(d, x)  Log(d, x)  Tanh(d, x)  Sigmoid(d, x)  Erf(d, x)  NormalCdf(d, x, density)  MaxKeepNaN(a, b)
 //
 // for a Highway tag d and vectors of its type.
 //
 // NaN stays NaN. Out of range, Exp gives 0 and Inf; Log gives −Inf at 0 and NaN below; Tanh and Erf give ±1, and keep
-// ±0. Subnormal arguments and results are right. Highway's own functions (hwy/contrib/math 1.0.3) are not used because
-// their Exp(NaN) is 0, Exp(200f) is 0 and Log(NaN) is 89. Do not include both: unqualified calls would be ambiguous.
+// ±0. Subnormal arguments and results are handled. Highway's own functions (hwy/contrib/math 1.0.3) are not used
+// because their Exp(NaN) is 0, Exp(200f) is 0 and Log(NaN) is 89. Do not include both: unqualified calls would be
+// ambiguous.
 //
 // Method: arguments are reduced as in Cody and Waite, "Software Manual for the Elementary Functions" (1980). The
 // polynomials are minimax, found with the Remez algorithm in 50 digits and rounded; each comment gives interval and
@@ -88,7 +89,7 @@ struct ExpParts {
 };
 
 /// Reduces x, |x| < 1100 (double) or 180 (float). Adding 1.5·2^52 (float: 1.5·2^23) to x / ln 2 leaves the nearest
-/// integer in the low bits. ln 2 is subtracted in two parts, such that k times its upper part is exact.
+/// integer in the low bits. k ln 2 is subtracted in two parts, the first of which is exact.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE ExpParts<D> ExpReduce(D d, V x) {
   using T = hn::TFromD<D>;
@@ -110,8 +111,8 @@ HWY_INLINE ExpParts<D> ExpReduce(D d, V x) {
   return {hn::MulAdd(hn::Mul(r, r), q, r), hn::BitCast(hn::RebindToUnsigned<D>(), t)};
 }
 
-/// e^x = 2^k e^r. 2^k is multiplied in as two factors, because k may lie beyond the exponents of normal numbers on
-/// either side; the first product is exact and the second rounds once.
+/// e^x = 2^k e^r. The multiplication by 2^k is done in two factors, because k may be outside the range of exponents of
+/// normal numbers on either side; the first product is exact and the second rounds once.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp(D d, V x) {
   using T = hn::TFromD<D>;
@@ -172,7 +173,7 @@ HWY_INLINE V Log(D d, V x) {
   return hn::IfThenElse(hn::Ge(x, zero), ends, hn::NaN(d));
 }
 
-/// tanh x = −E / (2 + E) with E = e^(−2|x|) − 1 = 2^k p + (2^k − 1), which loses no digits near 0.
+/// tanh x = −E / (2 + E) with E = e^(−2|x|) − 1 = 2^k p + (2^k − 1), which loses no precision near 0.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Tanh(D d, V x) {
   using T = hn::TFromD<D>;
@@ -194,7 +195,7 @@ HWY_INLINE V Sigmoid(D d, V x) {
   return hn::Div(hn::IfThenElse(hn::Ge(x, hn::Zero(d)), one, e), hn::Add(one, e));
 }
 
-/// σ(x), and its derivative σ(x) (1 − σ(x)) = e^−|x| / (1 + e^−|x|)², which loses no digits where σ is near 1.
+/// σ(x), and its derivative σ(x) (1 − σ(x)) = e^−|x| / (1 + e^−|x|)², which loses no precision where σ is near 1.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V SigmoidAndSlope(D d, V x, V& slope) {
   const V one = hn::Set(d, hn::TFromD<D>{1});
@@ -218,9 +219,9 @@ HWY_INLINE V ErfOverX(D d, V square) {
   }
 }
 
-/// e^(a²) erfc a for a >= 1, to be multiplied by e^(−a²). The error of that product is 5.1e-9, relatively 3.2e-7, for
-/// float up to a = 4, and 7.5e-18 for double up to a = 6. Beyond, where erfc is below 1.6e-8 and 2.2e-17 and erf rounds
-/// to 1, only its magnitude is right.
+/// e^(a²) erfc a for a >= 1, to be multiplied by e^(−a²). The error of that product is 5.1e-9 (relative error 3.2e-7)
+/// for float up to a = 4, and 7.5e-18 for double up to a = 6. Beyond that, where erfc is below 1.6e-8 and 2.2e-17 and
+/// erf rounds to 1, only its order of magnitude is correct.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ScaledErfc(D d, V a) {
   using T = hn::TFromD<D>;

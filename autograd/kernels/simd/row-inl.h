@@ -20,8 +20,8 @@ namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// A row is summed in segments of this many elements: in the type of the row within a segment, in double across
-/// segments. The rounding errors of longer float32 chains of one sign add up (50,000 terms of 0.9 in each lane: to
-/// 1e-4).
+/// segments. In longer float32 chains of terms of one sign the rounding errors add up (50,000 terms of 0.9 in each
+/// lane: to 1e-4).
 inline constexpr std::int64_t kSegment = 256;
 
 /// Σ term(vector, i) over a row of n elements, where term returns a vector of summands. Four chains hide the latency of
@@ -92,7 +92,7 @@ HWY_INLINE TwoSums sum_row_pair(std::int64_t n, const Term& term) {
   return total;
 }
 
-/// Σ x[i] over a row of n, with every addition in double, by four chains.
+/// Σ x[i] over a row of n elements, with every addition in double, in four chains.
 template <class T>
 HWY_INLINE double sum_in_four_chains(std::int64_t n, const T* x) {
   const hn::ScalableTag<double> d;
@@ -110,7 +110,7 @@ HWY_INLINE double sum_in_four_chains(std::int64_t n, const T* x) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
 }
 
-/// Σ x[i] over a row of n, with every addition in double, so that the mean of equal floats is exact.
+/// Σ x[i] over a row of n elements, with every addition in double, so that the mean of equal floats is exact.
 HWY_INLINE double sum_row_in_double(std::int64_t n, const double* x) {
   return sum_row<double>(n, [x](const auto& at, std::int64_t i) HWY_ATTR { return at.Load(x + i); });
 }
@@ -135,7 +135,8 @@ HWY_INLINE T max_of_row(std::int64_t n, const T* x) {
   return hn::GetLane(hn::MaxOfLanes(d, m0));
 }
 
-/// exp and log of one double by the vector functions, unlike libm with the same bits on every machine of one target.
+/// exp and log of one double by the vector functions: unlike those of libm, they give the same bits on every machine
+/// with the same target.
 HWY_INLINE double exp_scalar(double x) {
   const hn::ScalableTag<double> d;
   return hn::GetLane(Exp(d, hn::Set(d, x)));

@@ -42,7 +42,7 @@ bool has_amx() {
 
 bool amx_in_use = false;
 
-/// The mask of the target called `name` and of all lower ones; 0 if there is none of that name.
+/// The mask of the target called `name` and of all targets below it; 0 if no target has that name.
 std::int64_t mask_from(std::string_view name) {
   const std::int64_t all = available_mask();
   if (name == kAmx && has_amx()) return all;
@@ -61,7 +61,7 @@ std::string& environment() {
   return value;
 }
 
-/// Selects the target called `name`, or the best one if there is none of that name. Returns whether there is.
+/// Selects the target called `name`, or the best one if no target has that name. Returns whether one has.
 bool apply(std::string_view name) {
   const std::int64_t mask = mask_from(name);
   hwy::SetSupportedTargetsForTest(mask != 0 ? mask : available_mask());
@@ -70,11 +70,11 @@ bool apply(std::string_view name) {
 }
 
 /// Applies MAKI_TARGET and returns whether it is valid. It must not throw, because it runs before main(): target() and
-/// require_target() report a bad value.
+/// require_target() report an invalid value.
 bool apply_environment() { return apply(environment()) || environment().empty(); }
 
 /// Applies MAKI_TARGET before main() and before the static initializers of the program, which may use the library:
-/// priority 101 is the earliest that a program may ask for.
+/// priority 101 is the earliest that a program may use.
 struct AtStart {
   bool environment_is_good = apply_environment();
 };

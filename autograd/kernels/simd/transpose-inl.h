@@ -46,9 +46,9 @@ HWY_INLINE void transpose_blocks(D d, V (&r)[2]) {
 #endif
 
 /// Loads kPieces * kLanesPer128 columns of as many rows as a vector has lanes: column[q][c] = element q * kLanesPer128
-/// + c of every row, where row(j) points to the first element wanted of row j. The 128-bit pieces of the rows are
-/// arranged such that the transposition stays inside 128-bit blocks, which every target can do. All pieces of a row are
-/// read together, because rows a power of two apart compete for the same few lines of the level-1 cache.
+/// + c of every row, where row(j) points to the first wanted element of row j. The 128-bit pieces of the rows are
+/// arranged such that the transposition stays inside 128-bit blocks, which every target supports. All pieces of a row
+/// are read together, because rows a power of two apart compete for the same few lines of the level-1 cache.
 template <int kPieces, class D, class Row, class T = hn::TFromD<D>>
 HWY_INLINE void load_columns(D d, const Row& row, hn::Vec<D> (&column)[kPieces][kLanesPer128<T>]) {
   constexpr int kBlocks = static_cast<int>(hn::MaxLanes(d)) / kLanesPer128<T>;

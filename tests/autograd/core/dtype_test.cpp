@@ -5,7 +5,7 @@
 
 using namespace maki;
 
-TEST_CASE("every element type is known by its name, and other names are refused") {
+TEST_CASE("every element type is found by its name, and other names are rejected") {
   for (const DType dtype : {DType::float32, DType::float64, DType::int32})
     REQUIRE(dtype_named(to_string(dtype)) == dtype);
   for (const char* name : {"", "float", "float16", "Float32", "float32 "})

@@ -21,7 +21,7 @@ TEST_CASE("a shape knows its extents, elements, rows and columns") {
   REQUIRE_FALSE(Shape{2, 3} == Shape{2, 3, 1});
 }
 
-TEST_CASE("a shape refuses extents that it cannot represent") {
+TEST_CASE("a shape rejects extents that it cannot represent") {
   const std::int64_t big = std::int64_t{1} << 31;
   REQUIRE_THROWS_AS((Shape{1, 2, 3, 4, 5, 6}), maki::Error);
   REQUIRE_THROWS_AS((Shape{-1}), maki::Error);

@@ -87,7 +87,7 @@ TEST_CASE("blocks of 4 MiB and more begin at a huge page") {
   }
 }
 
-TEST_CASE("a block of impossible size is refused") {
+TEST_CASE("a block of impossible size is rejected") {
   REQUIRE_THROWS_WITH(Storage(-1), ContainsSubstring("bytes; got -1"));
   REQUIRE_THROWS_WITH(Storage(std::int64_t{1} << 62), ContainsSubstring("bytes; got 4611686018427387904"));
   REQUIRE_THROWS_AS(Storage(std::int64_t{1} << 60), OutOfMemoryError);
