@@ -31,6 +31,7 @@ constexpr Preset kPresets[] = {
            std::visit([&](auto member) { c.*member = defaults.*member; }, field.member);
          }
        }
+       c.task.clear();
      }},
     {"baby",
      [](Config& c) {

@@ -29,7 +29,7 @@ struct Config {
   std::int64_t schema = kConfigSchema;  ///< of the run's checkpoints; a run keeps the one it began with
   // Model.
   std::string model = "gpt";
-  std::string task;  // "": the first task of the model, see task_rule()
+  std::string task = "next_token";  // "", as the presets leave it: the first task of the model, see task_rule()
   std::int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
   double dropout = 0;
   bool bias = true;  // the quick start reaches 1.893 nats with biases, 1.908 without (validation, mean of three seeds)
