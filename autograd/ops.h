@@ -175,6 +175,9 @@ struct Attention {
   Tensor key_mask = {};  ///< [B, S] int32, 0 where a key must be ignored; empty: no key is masked
   double dropout = 0;    ///< probability in [0, 1) of dropping an attention weight; only inside a Recording
   double scale = 0;      ///< factor of q·k; 0: 1/√(C / n_head)
+  /// S, if k‖v has more rows than that, of which only the first S are keys, as in a cache that is not full; the gradient
+  /// of the others is 0. 0: every row is a key. Only for separate q and k‖v.
+  std::int64_t keys = 0;
 };
 /// softmax(scale · q kᵀ) v for each head; head h is columns h·D … (h+1)·D of q, k and v, with D = C / n_head. Vaswani
 /// et al. 2017, arXiv:1706.03762, eq. 1; computed in tiles with an online softmax (Dao et al. 2022, arXiv:2205.14135),

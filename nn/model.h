@@ -35,8 +35,9 @@ class State {
   virtual std::int64_t capacity() const = 0;
   /// Forgets all tokens. Also required after an exception in the middle of a forward pass.
   virtual void clear() = 0;
-  /// Replaces row i by the former row rows[i], as beam search requires. Requires: one entry per row of the batch, each
-  /// in [0, batch).
+  /// Row i becomes the former row rows[i], as beam search requires. batch() becomes the number of rows: one row may
+  /// become several, and rows that are not named are forgotten. Throws Error unless there is at least one row, and each
+  /// is in [0, batch).
   virtual void reorder(std::span<const std::int32_t> rows) = 0;
   /// The names and tensors that a checkpoint stores.
   virtual std::vector<std::pair<std::string, Tensor*>> tensors() = 0;
@@ -70,9 +71,10 @@ class Model {
 /// A model that generates a sequence by predicting one token after another.
 class Generator : public Model {
  public:
-  /// A state that has read nothing, for `batch` sequences. `source` [B, S] is what an encoder reads, for models that
-  /// have one.
-  virtual std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {}) const = 0;
+  /// A state that has read nothing, for `batch` sequences. For models that have an encoder, `source` [B, S] is what it
+  /// reads, and `source_mask` [B, S] int32 is 0 at padding; an empty mask means that there is none.
+  virtual std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {},
+                                       const Tensor& source_mask = {}) const = 0;
   /// Reads the next t >= 1 tokens of every sequence, ids [B, t] → logits of the token after them, [B, V]. Throws Error,
   /// and reads nothing, if the state has no room for them.
   virtual Tensor next_logits(const Tensor& ids, State& state) const = 0;

@@ -7,10 +7,14 @@
 
 namespace maki {
 
+double BlockOptions::init_std(std::int64_t in, std::int64_t out, double gpt2) const {
+  return init == Init::gpt2 ? gpt2 : std::sqrt(2 / static_cast<double>(in + out));
+}
+
 MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o)
     : options{.n_head = o.n_head, .causal = o.causal, .dropout = o.dropout},
-      c_attn(scope / "c_attn", o.n_embd, 3 * o.n_embd, o.bias, kInitStd),
-      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.projection_std) {
+      c_attn(scope / "c_attn", o.n_embd, 3 * o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd)),
+      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.init_std(o.n_embd, o.n_embd, o.projection_std)) {
   check(o.n_head >= 1 && o.n_embd % o.n_head == 0, "attention: n_embd must be a multiple of n_head; got {} and {}",
         o.n_embd, o.n_head);
 }
@@ -24,8 +28,8 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Ten
 
 FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)
     : activation(o.activation),
-      c_fc(scope / "c_fc", o.n_embd, 4 * o.n_embd, o.bias, kInitStd),
-      c_proj(scope / "c_proj", 4 * o.n_embd, o.n_embd, o.bias, o.projection_std) {}
+      c_fc(scope / "c_fc", o.n_embd, 4 * o.n_embd, o.bias, o.init_std(o.n_embd, 4 * o.n_embd, kInitStd)),
+      c_proj(scope / "c_proj", 4 * o.n_embd, o.n_embd, o.bias, o.init_std(4 * o.n_embd, o.n_embd, o.projection_std)) {}
 
 Block::Block(const Scope& scope, const BlockOptions& o)
     : order(o.norm),

@@ -16,6 +16,12 @@ enum class NormOrder : std::uint8_t {
   post  ///< norm(x + f(x)): the original Transformer
 };
 
+/// How the weights of projections are drawn.
+enum class Init : std::uint8_t {
+  gpt2,   ///< from N(0, 0.02²), those that end in the residual path from N(0, projection_std²)
+  xavier  ///< from N(0, 2 / (in + out)), where q, k and v count as one matrix [3C, C]: Glorot and Bengio 2010
+};
+
 /// The options of the blocks of one model.
 struct BlockOptions {
   std::int64_t n_embd = 0, n_head = 1;
@@ -24,6 +30,10 @@ struct BlockOptions {
   Activation activation = Activation::gelu;
   NormOrder norm = NormOrder::pre;
   double projection_std = kInitStd;  ///< of the initial weights of the two projections that end in the residual path
+  Init init = Init::gpt2;
+
+  /// The standard deviation of the initial weights [out, in] of a projection; `gpt2` is its value for Init::gpt2.
+  double init_std(std::int64_t in, std::int64_t out, double gpt2) const;
 };
 
 /// Multi-head self-attention: c_proj(attention(c_attn(x))), [B, T, C] → [B, T, C]. c_attn computes q‖k‖v, [B, T, 3C];

@@ -2,6 +2,7 @@
 // log-sum-exp of the scores); backward recomputes the attention weights and the dropout mask.
 #include "autograd/kernels/attention/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/core/check.h"
@@ -66,9 +67,9 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
 }
 
 // Where q, k and v are, C = width columns each: q in columns [0, C) of rows of q_width columns; k and v from columns
-// k_at and v_at on, in rows of kv_width columns.
+// k_at and v_at on, in kv_rows rows of kv_width columns per sequence, the first of which are the keys.
 struct Layout {
-  std::int64_t width, q_width, kv_width, k_at, v_at;
+  std::int64_t width, q_width, kv_width, k_at, v_at, kv_rows;
 };
 
 template <class T>
@@ -76,8 +77,8 @@ void forward(const Problem& problem, const Layout& at, const Tensor& q, const Te
   const kernels::AttentionShape shape = problem.bound();
   Tensor scratch = empty({kernels::attention_forward_scratch<T>(shape)}, y.dtype());
   kernels::attention_forward<T>(shape, rows_of(q.data<T>(), shape.queries, at.q_width, 0),
-                                rows_of(kv.data<T>(), shape.keys, at.kv_width, at.k_at),
-                                rows_of(kv.data<T>(), shape.keys, at.kv_width, at.v_at),
+                                rows_of(kv.data<T>(), at.kv_rows, at.kv_width, at.k_at),
+                                rows_of(kv.data<T>(), at.kv_rows, at.kv_width, at.v_at),
                                 rows_of(y.data<T>(), shape.queries, at.width, 0), lse.data<T>(), scratch.data<T>());
 }
 
@@ -88,10 +89,19 @@ void backward(const Problem& problem, const Layout& at, const Tensor& q, const T
   Tensor scratch = empty({kernels::attention_backward_scratch<T>(shape)}, y.dtype());
   kernels::attention_backward<T>(
       shape, rows_of(q.data<T>(), shape.queries, at.q_width, 0),
-      rows_of(kv.data<T>(), shape.keys, at.kv_width, at.k_at), rows_of(kv.data<T>(), shape.keys, at.kv_width, at.v_at),
+      rows_of(kv.data<T>(), at.kv_rows, at.kv_width, at.k_at), rows_of(kv.data<T>(), at.kv_rows, at.kv_width, at.v_at),
       rows_of(y.data<T>(), shape.queries, at.width, 0), rows_of(dy, shape.queries, at.width, 0), lse.data<T>(),
-      sink_of(dq, shape.queries, at.q_width, 0), sink_of(dkv, shape.keys, at.kv_width, at.k_at),
-      sink_of(dkv, shape.keys, at.kv_width, at.v_at), scratch.data<T>());
+      sink_of(dq, shape.queries, at.q_width, 0), sink_of(dkv, at.kv_rows, at.kv_width, at.k_at),
+      sink_of(dkv, at.kv_rows, at.kv_width, at.v_at), scratch.data<T>());
+}
+
+// The gradient of the rows of k‖v that are no keys is 0.
+template <class T>
+void clear_rows_after(const kernels::AttentionShape& shape, const Layout& at, T* dkv) {
+  for (std::int64_t b = 0; b < shape.batch; ++b) {
+    T* const rows = dkv + b * at.kv_rows * at.kv_width;
+    std::fill(rows + shape.keys * at.kv_width, rows + at.kv_rows * at.kv_width, T{0});
+  }
 }
 
 }  // namespace
@@ -100,9 +110,12 @@ Tensor attention(const Tensor& qkv, const Attention& options) {
   check_floating("attention", qkv);
   const Shape& s = qkv.shape();
   check(s.rank() == 3 && s[2] % 3 == 0, "attention: packed q, k and v must be [B, T, 3C]; got {}", s);
+  check(options.keys == 0, "attention: the option keys is for separate q and k‖v; got {} with packed q‖k‖v",
+        options.keys);
   const std::int64_t width = s[2] / 3;
   const Problem problem = checked(qkv, width, s[1], options);
-  const Layout at{.width = width, .q_width = 3 * width, .kv_width = 3 * width, .k_at = width, .v_at = 2 * width};
+  const Layout at{
+      .width = width, .q_width = 3 * width, .kv_width = 3 * width, .k_at = width, .v_at = 2 * width, .kv_rows = s[1]};
   Tensor y = empty({s[0], s[1], width}, qkv.dtype()), lse = empty({s[0], options.n_head, s[1]}, qkv.dtype());
   dispatch(qkv.dtype(), [&]<class T>() { forward<T>(problem, at, qkv, qkv, y, lse); });
   return record("attention", y, {qkv}, [problem, at, qkv, y, lse](Grads& g) {
@@ -118,13 +131,16 @@ Tensor attention(const Tensor& q, const Tensor& kv, const Attention& options) {
   check(sq.rank() == 3 && skv.rank() == 3 && sq[0] == skv[0] && skv[2] == 2 * sq[2],
         "attention: q must be [B, T, C] and packed k and v [B, S, 2C]; got {} and {}", sq, skv);
   const std::int64_t width = sq[2];
-  const Problem problem = checked(q, width, skv[1], options);
-  const Layout at{.width = width, .q_width = width, .kv_width = 2 * width, .k_at = 0, .v_at = width};
+  check(options.keys >= 0 && options.keys <= skv[1],
+        "attention: keys must be in [0, {}], the rows of k‖v (0: all); got {}", skv[1], options.keys);
+  const Problem problem = checked(q, width, options.keys > 0 ? options.keys : skv[1], options);
+  const Layout at{.width = width, .q_width = width, .kv_width = 2 * width, .k_at = 0, .v_at = width, .kv_rows = skv[1]};
   Tensor y = empty({sq[0], sq[1], width}, q.dtype()), lse = empty({sq[0], options.n_head, sq[1]}, q.dtype());
   dispatch(q.dtype(), [&]<class T>() { forward<T>(problem, at, q, kv, y, lse); });
   return record("attention", y, {q, kv}, [problem, at, q, kv, y, lse](Grads& g) {
     dispatch(q.dtype(), [&]<class T>() {
       const Sink<T> dq = g.in<T>(0), dkv = g.in<T>(1);
+      if (dkv && !dkv.add) clear_rows_after(problem.shape, at, dkv.data);
       backward<T>(problem, at, q, kv, y, lse, g.out<T>(), dq, dkv);
     });
   });

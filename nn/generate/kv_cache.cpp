@@ -18,6 +18,27 @@ void copy_columns(const T* x, std::int64_t rows, std::int64_t width, std::int64_
 
 }  // namespace
 
+void check_rows(const char* state, std::span<const std::int32_t> rows, std::int64_t batch) {
+  check(!rows.empty() && std::ranges::all_of(rows, [&](std::int32_t row) { return row >= 0 && row < batch; }),
+        "{}: reorder needs at least one row, and each row in [0, {}); got {} rows", state, batch, rows.size());
+}
+
+Tensor rows_of(const Tensor& x, std::span<const std::int32_t> rows) {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  Tensor y = empty(x.shape().with(0, count), x.dtype());
+  const std::int64_t size = x.shape()[0] == 0 ? 0 : x.numel() / x.shape()[0];
+  const auto copy = [&]<class T>(const T* from, T* to) {
+    for (std::int64_t i = 0; i < count; ++i)
+      std::copy_n(from + rows[static_cast<std::size_t>(i)] * size, size, to + i * size);
+  };
+  if (x.dtype() == DType::int32) {
+    copy(x.data<std::int32_t>(), y.data<std::int32_t>());
+  } else {
+    dispatch(x.dtype(), [&]<class T>() { copy(x.data<T>(), y.data<T>()); });
+  }
+  return y;
+}
+
 KvLayer::KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype)
     : capacity_(capacity), kv_(empty({batch, capacity, 2 * n_embd}, dtype)) {}
 
@@ -33,20 +54,16 @@ Tensor KvLayer::attend(const Tensor& qkv, const Attention& options) {
   check(!mask || mask.shape() == Shape{batch, total},
         "kv cache: key_mask must be [{}, {}], one entry per sequence and token held; got {}", batch, total,
         mask ? mask.shape() : Shape{});
-  Attention of_sequence = options;
-  // One sequence at a time, because only the rows of one sequence are contiguous in the cache.
-  Tensor y = empty({batch, tokens, c}, qkv.dtype()), q = empty({1, tokens, c}, qkv.dtype());
   dispatch(qkv.dtype(), [&]<class T>() {
     for (std::int64_t b = 0; b < batch; ++b) {
       const T* const rows = qkv.data<T>() + b * tokens * 3 * c;
       const std::int64_t begin = b * capacity_ * 2 * c;
-      copy_columns(rows, tokens, 3 * c, 0, c, q.data<T>());
       copy_columns(rows, tokens, 3 * c, c, 3 * c, kv_.data<T>() + begin + length_ * 2 * c);
-      if (mask) of_sequence.key_mask = mask.slice_flat(b * total, {1, total});
-      const Tensor out = attention(q, kv_.slice_flat(begin, {1, total, 2 * c}), of_sequence);
-      std::copy_n(out.data<T>(), tokens * c, y.data<T>() + b * tokens * c);
     }
   });
+  Attention held = options;
+  held.keys = total;
+  Tensor y = attention(slice(qkv, 2, 0, c), kv_, held);
   length_ = total;
   return y;
 }
@@ -59,7 +76,7 @@ KvCache::KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity
 }
 
 void KvLayer::reorder(std::span<const std::int32_t> rows) {
-  Tensor reordered = empty_like(kv_);
+  Tensor reordered = empty(kv_.shape().with(0, static_cast<std::int64_t>(rows.size())), kv_.dtype());
   const std::int64_t sequence = kv_.numel() / kv_.shape()[0], held = length_ * kv_.shape()[2];
   dispatch(kv_.dtype(), [&]<class T>() {
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -71,10 +88,9 @@ void KvLayer::reorder(std::span<const std::int32_t> rows) {
 }
 
 void KvCache::reorder(std::span<const std::int32_t> rows) {
-  check(static_cast<std::int64_t>(rows.size()) == batch_ &&
-            std::ranges::all_of(rows, [&](std::int32_t row) { return row >= 0 && row < batch_; }),
-        "kv cache: reorder needs {} rows, each in [0, {}); got {} rows", batch_, batch_, rows.size());
+  check_rows("kv cache", rows, batch_);
   for (KvLayer& layer : layers_) layer.reorder(rows);
+  batch_ = static_cast<std::int64_t>(rows.size());
 }
 
 std::vector<std::pair<std::string, Tensor*>> KvCache::tensors() {

@@ -12,6 +12,12 @@
 
 namespace maki {
 
+/// Throws Error unless there is at least one row and each is in [0, batch), as State::reorder() requires.
+void check_rows(const char* state, std::span<const std::int32_t> rows, std::int64_t batch);
+
+/// The rows of x [B, …], any type, with the given indices along its first axis.
+Tensor rows_of(const Tensor& x, std::span<const std::int32_t> rows);
+
 /// The part of the cache that belongs to one layer: k‖v of up to `capacity` tokens per sequence.
 class KvLayer {
  public:
@@ -23,7 +29,7 @@ class KvLayer {
   /// more than `capacity` tokens would be held, or for a key_mask of another shape.
   Tensor attend(const Tensor& qkv, const Attention& options);
   std::int64_t length() const { return length_; }
-  /// Replaces sequence i by the former sequence rows[i].
+  /// Sequence i becomes the former sequence rows[i], each in [0, batch).
   void reorder(std::span<const std::int32_t> rows);
 
  private:

@@ -99,7 +99,7 @@ std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) cons
   return tokens * (saved + passing) * size + std::min(tokens * config.vocab_size * size, kMaxLogitBytes);
 }
 
-std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source) const {
+std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {
   check(!source, "gpt: takes no source; got one of shape {}", source.shape());
   const GptConfig& c = gpt.config;
   return std::make_unique<KvCache>(c.n_layer, batch, c.block_size, c.n_embd, gpt.dtype);

@@ -103,7 +103,8 @@ class GptModel final : public Generator {
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override {
     return gpt.activation_bytes(batch, length);
   }
-  std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {}) const override;
+  std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {},
+                               const Tensor& source_mask = {}) const override;
   Tensor next_logits(const Tensor& ids, State& state) const override;
 
   Gpt gpt;

@@ -13,26 +13,28 @@ namespace maki::tests {
 
 inline constexpr GptConfig kSmall{.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7};
 
+/// Draws matrices with a standard deviation of 0.5 and changes vectors by one of 0.1. At initial values attention is
+/// nearly uniform, and comparisons would show little.
+inline void randomize(ParameterStore& store, std::uint64_t seed) {
+  for (const auto& parameter : store.parameters()) {
+    const RandomStream stream(seed, RandomPurpose::test, parameter->name());
+    dispatch(store.dtype(), [&]<class T>() {
+      T* const value = store.values().data<T>() + parameter->offset();
+      for (std::int64_t i = 0; i < parameter->shape().numel(); ++i) {
+        const double draw = stream.normal(static_cast<std::uint64_t>(i));
+        value[i] = static_cast<T>(parameter->shape().rank() >= 2 ? 0.5 * draw : value[i] + 0.1 * draw);
+      }
+    });
+  }
+  store.mark_changed();
+}
+
 struct SmallGpt {
   explicit SmallGpt(const GptConfig& config, DType dtype = DType::float32, std::uint64_t seed = 1)
       : store(dtype), model(Scope(store), config) {
     store.seal(seed);
   }
-  /// Draws matrices with a standard deviation of 0.5 and changes vectors by one of 0.1. At GPT-2's initial values
-  /// attention is nearly uniform, and comparisons would show little.
-  void randomize(std::uint64_t seed) {
-    for (const auto& parameter : store.parameters()) {
-      const RandomStream stream(seed, RandomPurpose::test, parameter->name());
-      dispatch(store.dtype(), [&]<class T>() {
-        T* const value = store.values().data<T>() + parameter->offset();
-        for (std::int64_t i = 0; i < parameter->shape().numel(); ++i) {
-          const double draw = stream.normal(static_cast<std::uint64_t>(i));
-          value[i] = static_cast<T>(parameter->shape().rank() >= 2 ? 0.5 * draw : value[i] + 0.1 * draw);
-        }
-      });
-    }
-    store.mark_changed();
-  }
+  void randomize(std::uint64_t seed) { tests::randomize(store, seed); }
 
   ParameterStore store;
   Gpt model;

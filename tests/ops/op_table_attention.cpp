@@ -70,6 +70,24 @@ Row separate_row(const char* name, const Variant& variant, bool more_queries) {
           .offset_floor = 0.05};
 }
 
+// k‖v has rows behind the keys: the output must not depend on them, and their gradient is 0.
+Row cache_row() {
+  return {.op = "attention",
+          .name = "only the first rows are keys",
+          .draw =
+              [](Draw& draw) {
+                Attention options = options_of(draw, {.causal = draw.coin()});
+                const std::int64_t width = draw.extent(5) * options.n_head, batch = draw.integer(1, 3);
+                const std::int64_t queries = draw.integer(1, 4), rows = queries + draw.integer(1, 5);
+                options.keys = draw.integer(queries, rows - 1);
+                return Case{{draw.normals({batch, queries, width}), draw.normals({batch, rows, 2 * width})},
+                            [=](const std::vector<Tensor>& x) { return attention(x[0], x[1], options); }};
+              },
+          .propagates = false,
+          .offset_std = 0.1,
+          .offset_floor = 0.05};
+}
+
 Case empty_case(const Shape& q, const Shape& kv, bool causal) {
   return {{zeros(q, DType::float64), zeros(kv, DType::float64)},
           [causal](const std::vector<Tensor>& x) { return attention(x[0], x[1], {.n_head = 2, .causal = causal}); }};
@@ -91,6 +109,7 @@ std::vector<Row> attention_rows() {
       separate_row("more keys than queries, causal", {.causal = true}, false),
       separate_row("more queries than keys, causal", {.causal = true}, true),
       separate_row("more keys than queries, masked, dropout", {.masked = true, .dropout = 0.2}, false),
+      cache_row(),
   };
   rows[4].empties = {[] {
                        return empty_case({0, 3, 4}, {0, 2, 8}, false);

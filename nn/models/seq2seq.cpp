@@ -1,0 +1,195 @@
+#include "nn/models/seq2seq.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/core/check.h"
+
+namespace maki {
+namespace {
+
+const Seq2SeqConfig& checked(const Seq2SeqConfig& c) {
+  check(
+      c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.source_vocab_size >= 1 &&
+          c.vocab_size >= 1,
+      "seq2seq: n_layer, n_head, n_embd, block_size, source_vocab_size and vocab_size must be at least 1; got {}, {}, "
+      "{}, {}, {}, {}",
+      c.n_layer, c.n_head, c.n_embd, c.block_size, c.source_vocab_size, c.vocab_size);
+  check(c.n_embd % c.n_head == 0, "seq2seq: n_embd must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
+  check(c.dropout >= 0 && c.dropout < 1, "seq2seq: dropout must be in [0, 1); got {}", c.dropout);
+  check(!c.shared_embeddings || c.source_vocab_size == c.vocab_size,
+        "seq2seq: shared_embeddings needs one vocabulary for both sides; got {} source and {} target tokens",
+        c.source_vocab_size, c.vocab_size);
+  return c;
+}
+
+double embedding_std(const Seq2SeqConfig& c) { return 1 / std::sqrt(static_cast<double>(c.n_embd)); }
+
+BlockOptions block_options(const Seq2SeqConfig& c) {
+  return {.n_embd = c.n_embd,
+          .n_head = c.n_head,
+          .causal = false,
+          .bias = c.bias,
+          .dropout = c.dropout,
+          .activation = c.activation,
+          .norm = c.norm,
+          .init = Init::xavier};
+}
+
+TokenInputOptions input_options(const Seq2SeqConfig& c) {
+  return {.n_embd = c.n_embd,
+          .block_size = c.block_size,
+          .positions = c.positions,
+          .base = c.position_base,
+          .factor = std::sqrt(static_cast<double>(c.n_embd)),
+          .std = embedding_std(c)};
+}
+
+// The mask as attention needs it: empty if it hides nothing.
+Tensor checked_mask(const Tensor& source, const Tensor& mask) {
+  check(source && source.dtype() == DType::int32 && source.shape().rank() == 2 && source.shape()[1] >= 1,
+        "seq2seq: the source must be int32 [B, S] with at least one token; got {} {}",
+        source ? to_string(source.dtype()) : "none", source ? source.shape() : Shape{});
+  if (!mask) return mask;
+  check(mask.dtype() == DType::int32 && mask.shape() == source.shape(),
+        "seq2seq: source_mask must be int32 {}, one entry per source token; got {} {}", source.shape(),
+        to_string(mask.dtype()), mask.shape());
+  const std::int64_t batch = source.shape()[0], tokens = source.shape()[1];
+  bool hides = false;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    const std::int32_t* const row = mask.data<std::int32_t>() + b * tokens;
+    const auto hidden = std::count(row, row + tokens, 0);
+    check(hidden < tokens, "seq2seq: source_mask must leave a token of every source visible; it hides all {} of {}",
+          tokens, b);
+    hides = hides || hidden > 0;
+  }
+  return hides ? mask : Tensor();
+}
+
+}  // namespace
+
+Seq2Seq::Seq2Seq(const Scope& scope, const Seq2SeqConfig& c)
+    : config(checked(c)),
+      dtype(scope.dtype()),
+      drop{c.dropout},
+      source_input(scope / "encoder", input_options(c)),
+      wte(c.shared_embeddings ? scope / "wte" : scope / "decoder" / "wte", c.vocab_size, c.n_embd, embedding_std(c)),
+      target_input(scope / "decoder", input_options(c)) {
+  const Scope left = scope / "encoder", right = scope / "decoder";
+  if (!c.shared_embeddings) source_wte.emplace(left / "wte", c.source_vocab_size, c.n_embd, embedding_std(c));
+  for (std::int64_t i = 0; i < c.n_layer; ++i) encoder.emplace_back(left / "h" / i, block_options(c));
+  for (std::int64_t i = 0; i < c.n_layer; ++i) decoder.emplace_back(right / "h" / i, block_options(c));
+  if (c.norm == NormOrder::pre) {
+    encoder_ln_f.emplace(left / "ln_f", c.n_embd, c.bias);
+    decoder_ln_f.emplace(right / "ln_f", c.n_embd, c.bias);
+  }
+  if (!c.tie_weights) {
+    lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, embedding_std(c));
+  }
+}
+
+Tensor Seq2Seq::encode(const Tensor& source, const Tensor& source_mask) const {
+  const Tensor mask = checked_mask(source, source_mask);
+  Tensor x = drop(source_input("seq2seq", source_wte ? source_wte->weight : wte.weight, source));
+  for (const Block& block : encoder) x = block(x, nullptr, mask);
+  return encoder_ln_f ? (*encoder_ln_f)(x) : x;
+}
+
+std::vector<CrossKeys> Seq2Seq::cross_keys(const Tensor& memory, const Tensor& source_mask) const {
+  std::vector<CrossKeys> keys;
+  for (const DecoderBlock& block : decoder) keys.push_back({block.cross.keys_values(memory), source_mask});
+  return keys;
+}
+
+Tensor Seq2Seq::decode(const Tensor& ids, const std::vector<CrossKeys>& source, KvCache* cache) const {
+  Tensor x = drop(target_input("seq2seq", wte.weight, ids, cache != nullptr ? cache->length() : 0));
+  for (std::size_t i = 0; i < decoder.size(); ++i) {
+    x = decoder[i](x, source[i], cache != nullptr ? &cache->layer(i) : nullptr);
+  }
+  return decoder_ln_f ? (*decoder_ln_f)(x) : x;
+}
+
+Tensor Seq2Seq::loss(const Batch& batch, const CrossEntropy& options) const {
+  const Tensor mask = checked_mask(batch.source, batch.source_mask);
+  const Tensor y = decode(batch.ids, cross_keys(encode(batch.source, mask), mask));
+  return linear_cross_entropy(y, head_weight(), batch.targets, options);
+}
+
+std::unique_ptr<Seq2SeqState> Seq2Seq::start(const Tensor& source, const Tensor& source_mask) const {
+  const Tensor mask = checked_mask(source, source_mask);
+  return std::make_unique<Seq2SeqState>(config, cross_keys(encode(source, mask), mask));
+}
+
+Tensor Seq2Seq::next_logits(const Tensor& ids, Seq2SeqState& state) const {
+  check(ids.shape().rank() == 2 && ids.shape()[0] == state.batch() && ids.shape()[1] >= 1,
+        "seq2seq: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", state.batch(), ids.shape());
+  const std::int64_t tokens = ids.shape()[1];
+  check(state.length() + tokens <= state.capacity(), "seq2seq: a target has at most block_size = {} tokens; got {}",
+        state.capacity(), state.length() + tokens);
+  const Tensor x = decode(ids, state.source(), &state.self());
+  return reshape(head(slice(x, 1, tokens - 1, tokens)), {state.batch(), config.vocab_size});
+}
+
+std::int64_t Seq2Seq::parameter_count() const {
+  const std::int64_t c = config.n_embd, bias = config.bias ? 1 : 0, norm = (1 + bias) * c;
+  const std::int64_t left = (3 + 1 + 4 + 4) * c * c + bias * (3 + 1 + 4 + 1) * c + 2 * norm;
+  const std::int64_t cross = (1 + 2 + 1) * c * c + bias * (1 + 2 + 1) * c + norm;
+  const std::int64_t tables = (source_wte ? config.source_vocab_size : 0) + config.vocab_size * (lm_head ? 2 : 1);
+  return tables * c + config.n_layer * (2 * left + cross) + (encoder_ln_f ? 2 * norm : 0);
+}
+
+std::int64_t Seq2Seq::flop_parameter_count() const {
+  const std::int64_t looked_up = (source_wte ? config.source_vocab_size : 0) + (lm_head ? config.vocab_size : 0);
+  return parameter_count() - looked_up * config.n_embd;
+}
+
+double Seq2SeqModel::flop_per_token(std::int64_t length) const {
+  return 6 * static_cast<double>(flop_parameter_count()) +
+         36 * static_cast<double>(seq2seq.config.n_layer * seq2seq.config.n_embd) * static_cast<double>(length);
+}
+
+// Saved per pair of tokens: by a block of the encoder as in Gpt, but relu keeps only its value; by a block of the
+// decoder another norm (C), the projections of cross-attention (q C, k‖v 2C), its result (C), and a residual sum (C).
+// Around the blocks: scaled embeddings and final norms. Alive at once in backward: as in Gpt, and the gradient of the
+// memory.
+std::int64_t Seq2SeqModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
+  constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
+  const Seq2SeqConfig& c = seq2seq.config;
+  const std::int64_t width = c.n_embd, tokens = batch * length, size = size_of(seq2seq.dtype);
+  const std::int64_t left = (c.activation == Activation::relu ? 12 : 16) * width + c.n_head + 4,
+                     cross = 6 * width + c.n_head + 2;
+  const std::int64_t saved = c.n_layer * (2 * left + cross) + 4 * width, passing = 10 * width;
+  return tokens * (saved + passing) * size + std::min(tokens * c.vocab_size * size, kMaxLogitBytes);
+}
+
+std::unique_ptr<State> Seq2SeqModel::start(std::int64_t batch, const Tensor& source, const Tensor& source_mask) const {
+  check(source && source.shape().rank() == 2 && source.shape()[0] == batch,
+        "seq2seq: needs a source of {} sequences; got {}", batch,
+        source ? fmt::format("{}", source.shape()) : std::string("none"));
+  return seq2seq.start(source, source_mask);
+}
+
+Tensor Seq2SeqModel::next_logits(const Tensor& ids, State& state) const {
+  auto* const own = dynamic_cast<Seq2SeqState*>(&state);
+  check(own != nullptr, "seq2seq: next_logits() needs a state made by start()");
+  return seq2seq.next_logits(ids, *own);
+}
+
+Seq2SeqState::Seq2SeqState(const Seq2SeqConfig& c, std::vector<CrossKeys> source)
+    : self_(c.n_layer, source.front().kv.shape()[0], c.block_size, c.n_embd, source.front().kv.dtype()),
+      source_(std::move(source)) {}
+
+void Seq2SeqState::reorder(std::span<const std::int32_t> rows) {
+  self_.reorder(rows);  // checks the rows
+  const Tensor mask = source_.front().key_mask ? rows_of(source_.front().key_mask, rows) : Tensor();
+  for (CrossKeys& keys : source_) keys = {rows_of(keys.kv, rows), mask};
+}
+
+std::vector<std::pair<std::string, Tensor*>> Seq2SeqState::tensors() {
+  std::vector<std::pair<std::string, Tensor*>> list = self_.tensors();
+  for (std::size_t i = 0; i < source_.size(); ++i) list.emplace_back("cross." + std::to_string(i), &source_[i].kv);
+  if (source_.front().key_mask) list.emplace_back("source_mask", &source_.front().key_mask);
+  return list;
+}
+
+}  // namespace maki
