@@ -31,7 +31,7 @@ void describe_memory(const Config& config, const MemoryNeed& need) {
 }  // namespace
 
 void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed) {
-  const MemoryNeed need = memory_needed(config, vocab_sizes(task.data_state()));
+  const MemoryNeed need = memory_needed(config, task.vocab_sizes());
   say(fmt::format("text   {}", task.describe_data()));
   say(fmt::format("model  {}, {}, width {}, context of {}: {}", pluralize(config.n_layer, "layer"),
                   pluralize(config.n_head, "head"), config.n_embd, pluralize(config.block_size, "token"),

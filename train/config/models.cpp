@@ -15,12 +15,16 @@ struct ModelKind {
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
 };
 
-constexpr const char* kWritesText[] = {"next_token"};
+constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"};
 
 constexpr ModelKind kKinds[] = {
     {"gpt", kWritesText,
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<GptModel>(scope, gpt_config(config, vocab.target));
+     }},
+    {"seq2seq", kTranslates,
+     [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
+       return std::make_unique<Seq2SeqModel>(scope, seq2seq_config(config, vocab));
      }},
 };
 
@@ -45,6 +49,20 @@ std::vector<std::string> tasks_of_model(const std::string& model) {
 
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {
   return kind_named(config.model).make(config, vocab, scope);
+}
+
+Seq2SeqConfig seq2seq_config(const Config& c, const VocabSizes& vocab) {
+  return {.n_layer = c.n_layer,
+          .n_head = c.n_head,
+          .n_embd = c.n_embd,
+          .source_vocab_size = c.share_vocabulary ? vocab.target : vocab.source,
+          .vocab_size = vocab.target,
+          .shared_embeddings = c.share_vocabulary,
+          .tie_weights = c.tie_weights,
+          .block_size = c.block_size,
+          .dropout = c.dropout,
+          .bias = c.bias,
+          .activation = activation_named(c.activation)};
 }
 
 GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {

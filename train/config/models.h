@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/models/gpt.h"
+#include "nn/models/seq2seq.h"
 #include "train/config/config.h"
 #include "train/config/tasks.h"
 
@@ -21,6 +22,8 @@ std::vector<std::string> tasks_of_model(const std::string& model);
 /// `scope`. Throws Error if the configuration is not valid for this kind of model.
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope);
 
+/// The options of a `seq2seq` that a configuration describes.
+Seq2SeqConfig seq2seq_config(const Config& config, const VocabSizes& vocab);
 /// The options of a `gpt` that a configuration describes.
 GptConfig gpt_config(const Config& config, std::int64_t vocab_size);
 

@@ -33,7 +33,7 @@ LanguageModelTask::LanguageModelTask(const Config& config, std::shared_ptr<const
 }
 
 std::unique_ptr<Model> LanguageModelTask::make_model(const Scope& scope) const {
-  return maki::make_model(config_, dataset_->tokenizer->vocab_size(), scope);
+  return maki::make_model(config_, vocab_sizes(), scope);
 }
 
 void LanguageModelTask::fill(std::int64_t step, std::int64_t micro, Batch& batch) const {

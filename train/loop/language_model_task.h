@@ -29,6 +29,7 @@ class LanguageModelTask final : public Task {
   LanguageModelTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text = {});
 
   std::unique_ptr<Model> make_model(const Scope& scope) const override;
+  VocabSizes vocab_sizes() const override { return dataset_->tokenizer->vocab_size(); }
   void fill(std::int64_t step, std::int64_t micro, Batch& batch) const override;
   std::int64_t targets(std::int64_t step) const override { return train_.value().targets(step); }
   std::int64_t tokens_in_step(std::int64_t) const override { return train_.value().tokens_per_step(); }

@@ -27,8 +27,9 @@ struct Measurement {
 /// The number of targets and batches that a loss covers; `what` says of which data.
 Measurement measure_extent(const std::string& what, const SampledLoss& sampled);
 
+/// How a task that writes sequences searches for them.
 struct MeasureOptions {
-  std::int64_t beam = 1;        ///< of a task that writes sequences: 1: greedy
+  std::int64_t beam_size = 1;   ///< 1: greedy
   double length_penalty = 0.6;  ///< see BeamOptions
 };
 

@@ -1,5 +1,7 @@
 #include "train/loop/random_dataset.h"
 
+#include <algorithm>
+
 #include "autograd/core/check.h"
 #include "autograd/core/philox.h"
 #include "data/text/utf8.h"
@@ -28,6 +30,27 @@ Dataset random_dataset(std::int64_t vocab_size, std::int64_t tokens, std::uint64
     id = static_cast<std::int32_t>(stream.below(i++, static_cast<std::uint64_t>(vocab_size)));
   dataset.train = Tokens(vocab_size);
   dataset.train.append(ids);
+  return dataset;
+}
+
+PairDataset random_pairs(std::int64_t source_vocab_size, std::int64_t vocab_size, std::int64_t pairs,
+                         std::int64_t length, std::uint64_t seed) {
+  PairDataset dataset;
+  dataset.tokenizers = {make_tokenizer("char", text_of_characters(source_vocab_size - 1)),
+                        make_tokenizer("char", text_of_characters(vocab_size - 1))};
+  dataset.train = TokenPairs(source_vocab_size, vocab_size);
+  const RandomStream stream(seed, RandomPurpose::shuffle, "benchmark");
+  std::uint64_t word = 0;
+  const auto draw = [&](std::int64_t vocabulary) {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(std::max<std::int64_t>(1, length)));
+    for (std::int32_t& id : ids)
+      id = static_cast<std::int32_t>(stream.below(word++, static_cast<std::uint64_t>(vocabulary - 1)));
+    return ids;
+  };
+  for (std::int64_t i = 0; i < pairs; ++i) {
+    const std::vector<std::int32_t> source = draw(source_vocab_size), target = draw(vocab_size);
+    dataset.train.add(source, target);
+  }
   return dataset;
 }
 

@@ -24,6 +24,7 @@ class Task {
   virtual ~Task() = default;
 
   virtual std::unique_ptr<Model> make_model(const Scope& scope) const = 0;
+  virtual VocabSizes vocab_sizes() const = 0;  ///< of that model
 
   /// Micro-batch `micro` of step `step`: a function of the seed and these two numbers, and of nothing else. If `batch`
   /// already has tensors of the right shape, they are overwritten.

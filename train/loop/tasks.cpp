@@ -1,11 +1,13 @@
 #include "train/loop/tasks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/core/check.h"
 #include "data/dataset/dataset.h"
 #include "train/loop/language_model_task.h"
 #include "train/loop/random_dataset.h"
+#include "train/loop/translation_task.h"
 
 namespace maki {
 namespace {
@@ -49,8 +51,39 @@ std::unique_ptr<Task> next_token_random_task(const Config& c, const VocabSizes& 
       c, std::make_shared<const Dataset>(random_dataset(vocab.target, tokens, static_cast<std::uint64_t>(c.seed))));
 }
 
+// Sources and targets may have block_size tokens with their end tokens.
+PairOptions pair_options(const Config& c, double val_fraction, const PairTokenizers& tokenizers) {
+  return {.val_fraction = val_fraction,
+          .max_tokens = c.block_size - 1,
+          .tokenizer = c.tokenizer,
+          .shared_vocabulary = c.share_vocabulary,
+          .tokenizers = tokenizers};
+}
+
+std::unique_ptr<Task> translation_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
+  return std::make_unique<TranslationTask>(
+      c, std::make_shared<const PairDataset>(make_pair_dataset(corpus, pair_options(c, c.val_fraction, tokenizers))));
+}
+
+std::unique_ptr<Task> translation_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
+                                            const EvalRequest& request) {
+  check(request.unknown == "error", "unknown: applies to plain text; the task of this model is translate");
+  PairDataset data = make_pair_dataset(corpus, pair_options(c, request.own ? c.val_fraction : 0, tokenizers));
+  if (!request.own) data.val = std::exchange(data.train, {});
+  return std::make_unique<TranslationTask>(c, std::make_shared<const PairDataset>(std::move(data)),
+                                           request.own ? "validation part of the run's text" : "whole text");
+}
+
+std::unique_ptr<Task> translation_random_task(const Config& c, const VocabSizes& vocab, std::int64_t batches) {
+  return std::make_unique<TranslationTask>(
+      c, std::make_shared<const PairDataset>(random_pairs(vocab.source > 0 ? vocab.source : vocab.target, vocab.target,
+                                                          batches * c.batch_size, c.block_size - 1,
+                                                          static_cast<std::uint64_t>(c.seed))));
+}
+
 constexpr TaskKind kKinds[] = {
     {"next_token", next_token_task, next_token_eval_task, next_token_random_task},
+    {"translate", translation_task, translation_eval_task, translation_random_task},
 };
 
 const TaskKind& kind_of(const Config& config) {

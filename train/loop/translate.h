@@ -1,0 +1,33 @@
+// Translation of lines by a sequence-to-sequence model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/dataset/pair_batches.h"
+#include "nn/generate/beam.h"
+
+namespace maki {
+
+struct TranslateOptions {
+  std::int64_t beam_size = 1;    ///< 1: greedy search
+  double length_penalty = 0.6;   ///< see BeamOptions
+  std::int64_t max_tokens = 64;  ///< of a translation
+  std::int64_t batch_size = 64;  ///< sources that are translated at once
+};
+
+/// One translation for each of the sources (ids without an end token), in their order: a function of the model, the
+/// source and the options alone, whatever batch it is in. Sources of similar length share a batch. `stop` may be empty;
+/// it is called before each batch, and once it returns true, the remaining results are empty. Throws what
+/// beam_search() throws.
+std::vector<Hypothesis> translate(const Generator& model, std::span<const std::vector<std::int32_t>> sources,
+                                  const PairEnds& ends, const TranslateOptions& options,
+                                  const std::function<bool()>& stop = {});
+
+/// The end tokens of a model with these tokenizers: the first ids after theirs.
+PairEnds ends_of(const PairTokenizers& tokenizers);
+
+}  // namespace maki
