@@ -52,6 +52,14 @@ CLI::Option* add_number(CLI::App& command, const std::string& option, double& va
       [low, high](const std::string& name, const std::string& text) { return parse_number(name, text, low, high); });
 }
 
+void add_search_options(CLI::App& command, std::int64_t& beam_size, double& length_penalty) {
+  constexpr double kMaxBeam = 1000, kMaxLengthPenalty = 100;
+  add_number(command, "--beam", beam_size, 1, kMaxBeam,
+             "models that translate: hypotheses that beam search keeps; 1: greedy search");
+  add_number(command, "--length-penalty", length_penalty, 0, kMaxLengthPenalty,
+             "models that translate: a higher value prefers longer translations");
+}
+
 ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<std::string>& names) {
   const Config defaults;
   command.add_option("--preset", preset_, fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")))

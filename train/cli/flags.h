@@ -26,6 +26,9 @@ CLI::Option* add_number(CLI::App& command, const std::string& option, std::optio
 CLI::Option* add_number(CLI::App& command, const std::string& option, double& value, double low, double high,
                         const std::string& help);
 
+/// Adds --beam and --length-penalty, for models that translate.
+void add_search_options(CLI::App& command, std::int64_t& beam_size, double& length_penalty);
+
 class ConfigFlags {
  public:
   /// Adds to a subcommand the options of the fields in `names`, or of all fields if `names` is empty, as the table of

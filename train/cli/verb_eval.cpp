@@ -30,6 +30,7 @@ struct EvalOptions {
   std::optional<std::string> invalid_utf8, encoding;
   std::vector<std::string> include, exclude;
   std::int64_t eval_batches = 0, threads = 0;
+  MeasureOptions measure;
   bool json = false;
 };
 
@@ -81,7 +82,8 @@ int evaluate_run(const EvalOptions& o) {
   const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, o.eval_batches, {}).value();
   check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
                        loaded.path, loss.mean);
-  print(o, loaded, task->measure(*loaded.model, {loss, sampled_batch_count(o.eval_batches, batches), batches}, {}, {}));
+  print(o, loaded,
+        task->measure(*loaded.model, {loss, sampled_batch_count(o.eval_batches, batches), batches}, o.measure, {}));
   return 0;
 }
 
@@ -107,6 +109,7 @@ void add_eval(CLI::App& app, Verb& chosen) {
   reading("encoding", o->encoding)->type_name("NAME")->take_last();
   for (CLI::Option* const globs : {reading("include", o->include), reading("exclude", o->exclude)})
     globs->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("GLOB");
+  add_search_options(*command, o->measure.beam_size, o->measure.length_penalty);
   add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
   command->add_flag("--json", o->json, "print the results as JSON");

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
+#include <sstream>
 #include <system_error>
 #include <unistd.h>
 
@@ -20,6 +23,7 @@
 #include "train/cli/flags.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
+#include "train/cli/translate_lines.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
 #include "train/config/number.h"
@@ -35,7 +39,9 @@ struct GenerateFlags {
   std::int64_t samples = 1, threads = 0;
   std::optional<std::int64_t> seed;
   TextOptions text;
+  TranslateOptions translate;
   bool has_prompt = false, json = false;
+  std::vector<std::string> text_only, translation_only;  // options given that apply to one kind of model only
 };
 
 // Writes to standard output without buffering, so that text appears as it is generated.
@@ -155,12 +161,30 @@ TextEnd write_sample(const GenerateFlags& o, const LoadedModel& loaded, const st
   return text.end;
 }
 
+// A model that reads sources: every line of the prompt is one.
+int generate_targets(const GenerateFlags& o, const LoadedModel& loaded) {
+  check(o.text_only.empty(), "generate: {} does not apply to a model that translates, such as {}; omit it",
+        fmt::join(o.text_only, ", "), o.run);
+  TranslateLines how{.unknown = o.unknown, .json = o.json, .options = o.translate};
+  how.options.max_tokens = std::min(o.text.generate.max_tokens, loaded.state.config.block_size);
+  if (o.has_prompt || !o.prompt_file.empty()) {
+    std::istringstream lines(o.has_prompt ? o.prompt : read_file(o.prompt_file));
+    return translate_lines(loaded, lines, /*interactive=*/false, how);
+  }
+  const bool terminal = isatty(STDIN_FILENO) != 0;
+  if (terminal) to_stderr("type a line to translate it; end with Ctrl-D\n");
+  return translate_lines(loaded, std::cin, terminal, how);
+}
+
 int generate(GenerateFlags& o) {
   check_options(o);
   o.text.generate.slide_context = o.overflow == "recompute";
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
+  if (task_rule(loaded.state.config).reads_source) return generate_targets(o, loaded);
+  check(o.translation_only.empty(), "generate: {} does not apply to a model that continues a text, such as {}; omit it",
+        fmt::join(o.translation_only, ", "), o.run);
   const std::string prompt = read_prompt(o, *loaded.tokenizer);
   const std::vector<std::int32_t> ids =
       prompt.empty() ? default_prompt(*loaded.tokenizer) : loaded.tokenizer->encode(prompt);
@@ -224,8 +248,17 @@ void add_generate(CLI::App& app, Verb& chosen) {
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
   command->add_flag("--json", o->json,
                     "print one line of JSON per text: prompt, text, seed, speed and the reason why it ended");
-  command->callback([o, prompt, &chosen] {
+  add_search_options(*command, o->translate.beam_size, o->translate.length_penalty);
+  command->callback([o, prompt, command, &chosen] {
     o->has_prompt = prompt->count() > 0;
+    const auto given = [&](std::initializer_list<const char*> names) {
+      std::vector<std::string> list;
+      std::ranges::copy_if(names, std::back_inserter(list),
+                           [&](const char* name) { return command->get_option(name)->count() > 0; });
+      return list;
+    };
+    o->text_only = given({"--samples", "--temperature", "--top-k", "--top-p", "--seed", "--stop", "--overflow"});
+    o->translation_only = given({"--beam", "--length-penalty"});
     chosen = [o] { return generate(*o); };
   });
 }

@@ -23,6 +23,11 @@ void fill_batch(const TokenPairs& pairs, std::span<const std::int32_t> rows, con
   batch.target_count = made.target_count;
 }
 
+std::string describe_search(const MeasureOptions& options) {
+  if (options.beam_size == 1) return "greedy";
+  return fmt::format("beam of {}, length penalty {}", options.beam_size, options.length_penalty);
+}
+
 }  // namespace
 
 TranslationTask::TranslationTask(const Config& config, std::shared_ptr<const PairDataset> data, std::string what)
@@ -107,21 +112,22 @@ std::vector<Measurement> TranslationTask::measure(const Model& model, const Samp
   std::int64_t exact = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) exact += outputs[i] == references[i] ? 1 : 0;
   const Bleu bleu = corpus_bleu({outputs.begin(), outputs.end()}, {references.begin(), references.end()});
+  const bool scored = bleu.precisions[3] > 0;  // false if no output has four words
   const double loss = sampled.loss.mean, share = static_cast<double>(exact) / static_cast<double>(outputs.size());
-  return {
+  std::vector<Measurement> list = {
       measure_extent(what_, sampled),
       {"loss", fmt::format("{:.4f} nats per target token", loss), {{"val_loss", loss}}},
       {"perplexity", fmt::format("{:.3f}", std::exp(loss)), {{"perplexity", std::exp(loss)}}},
-      {"search",
-       options.beam_size == 1 ? "greedy"
-                              : fmt::format("beam of {}, length penalty {}", options.beam_size, options.length_penalty),
-       {{"beam", options.beam_size}, {"length_penalty", options.length_penalty}}},
-      {"BLEU-4",
-       fmt::format("{:.2f} (brevity penalty {:.3f})", bleu.score, bleu.brevity_penalty),
-       {{"bleu", bleu.score}, {"bleu_brevity_penalty", bleu.brevity_penalty}}},
+      {"search", describe_search(options), {{"beam", options.beam_size}, {"length_penalty", options.length_penalty}}},
       {"exact",
        fmt::format("{:.2f} % ({} of {})", 100 * share, with_separators(exact), pluralize(std::ssize(outputs), "pair")),
        {{"exact_match", share}, {"pairs", outputs.size()}}}};
+  if (scored) {
+    list.push_back({"BLEU-4",
+                    fmt::format("{:.2f} (brevity penalty {:.3f})", bleu.score, bleu.brevity_penalty),
+                    {{"bleu", bleu.score}, {"bleu_brevity_penalty", bleu.brevity_penalty}}});
+  }
+  return list;
 }
 
 std::optional<std::string> TranslationTask::sample(const Model& model, std::uint64_t, std::int64_t step,

@@ -1,0 +1,102 @@
+#include "train/cli/translate_lines.h"
+
+#include <cerrno>
+#include <fmt/core.h>
+#include <istream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "data/text/error.h"
+#include "data/text/unknown.h"
+#include "data/text/utf8.h"
+#include "train/cli/console.h"
+#include "train/cli/interrupt.h"
+#include "train/cli/progress.h"
+#include "train/config/error.h"
+
+namespace maki {
+namespace {
+
+constexpr std::size_t kBlockLines = 512;  // lines that are read, sorted by length and answered together
+
+std::vector<std::string> read_lines(std::istream& input, std::size_t most) {
+  std::vector<std::string> lines;
+  for (std::string line; lines.size() < most && std::getline(input, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::vector<std::int32_t> encode_source(const LoadedModel& loaded, const std::string& line, std::int64_t number,
+                                        const std::string& unknown) {
+  const auto bad = invalid_utf8(line);
+  check<CorpusError>(!bad, "line {}: must be UTF-8; the byte at offset {} is not", number, bad.value_or(0));
+  const Tokenizer& tokenizer = *loaded.tokenizers.source;
+  try {
+    const KnownText known = known_text(tokenizer, {line}, parse_unknown_policy(unknown));
+    if (known.unknown > 0) to_stderr("line {}: {}\n", number, known.describe());
+    return tokenizer.encode_line(known.pieces[0]);
+  } catch (const CorpusError& error) {
+    fail<CorpusError>("line {}: {}", number, error.what());
+  }
+}
+
+void print_line(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fputc('\n', stdout) == EOF)
+    throw std::system_error(errno, std::generic_category());
+}
+
+std::string json_line(const LoadedModel& loaded, const std::string& source, const std::string& text,
+                      const Hypothesis& result) {
+  const nlohmann::ordered_json facts{{"checkpoint", loaded.path},
+                                     {"step", loaded.state.step},
+                                     {"source", source},
+                                     {"text", text},
+                                     {"tokens", result.ids.size()},
+                                     {"log_probability", result.log_probability},
+                                     {"score", result.score},
+                                     {"ended", result.ended}};
+  return facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// Answers a block of lines, the first of which has this number. Empty lines are not translated.
+void answer(const LoadedModel& loaded, const std::vector<std::string>& lines, std::int64_t first,
+            const TranslateLines& how) {
+  std::vector<std::vector<std::int32_t>> sources;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!lines[i].empty())
+      sources.push_back(encode_source(loaded, lines[i], first + static_cast<std::int64_t>(i), how.unknown));
+  }
+  const std::vector<Hypothesis> results = translate(loaded.generator(), sources, ends_of(loaded.tokenizers),
+                                                    how.options, [] { return interrupted() != 0; });
+  if (interrupted() != 0) return;
+  std::size_t next = 0;
+  for (const std::string& line : lines) {
+    const Hypothesis result = line.empty() ? Hypothesis{} : results[next++];
+    const std::string text = loaded.tokenizers.target->decode_line(result.ids);
+    print_line(how.json ? json_line(loaded, line, text, result) : text);
+  }
+  if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
+}
+
+}  // namespace
+
+int translate_lines(const LoadedModel& loaded, std::istream& input, bool interactive, const TranslateLines& how) {
+  parse_unknown_policy(how.unknown);
+  const DeferInterrupts deferred;
+  std::int64_t number = 1;
+  try {
+    for (;;) {
+      const std::vector<std::string> lines = read_lines(input, interactive ? 1 : kBlockLines);
+      if (lines.empty()) return 0;
+      answer(loaded, lines, number, how);
+      if (interrupted() != 0) return interrupt_exit_code();
+      number += static_cast<std::int64_t>(lines.size());
+    }
+  } catch (const BadLogitsError& error) {
+    fail<CheckpointError>("{}: {}", loaded.path, error.what());
+  }
+}
+
+}  // namespace maki

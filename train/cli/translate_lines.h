@@ -1,0 +1,23 @@
+// `maki generate` with a model that reads one sequence and writes another: every line of the input is a source.
+#pragma once
+
+#include <string>
+
+#include "train/loop/loaded_model.h"
+#include "train/loop/translate.h"
+
+namespace maki {
+
+struct TranslateLines {
+  std::string unknown = "error";  ///< the policy for characters that the vocabulary lacks
+  bool json = false;
+  TranslateOptions options;
+};
+
+/// Writes one line to stdout for each line of `input`, in the same order: the translation (an empty line for an empty
+/// one) or, with `json`, a JSON object. Input is read in blocks, and each is answered before the next is read. Returns
+/// the exit code. Throws CorpusError for a line that is not UTF-8 or has unknown characters, and CheckpointError if the
+/// model gives logits that are not finite.
+int translate_lines(const LoadedModel& loaded, std::istream& input, bool interactive, const TranslateLines& how);
+
+}  // namespace maki
