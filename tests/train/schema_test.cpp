@@ -1,11 +1,9 @@
 // Schemas of the configuration: one of an older schema is read, keeps its canonical form and its meaning; one of a
 // newer schema is refused, but not as a damaged file.
-#include <algorithm>
-
 #include "tests/train/config_messages.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/loop/loaded_model.h"
 #include "train/config/error.h"
+#include "train/loop/loaded_model.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;
