@@ -16,7 +16,7 @@ std::unique_ptr<Tokenizer> load(std::string_view saved) {
 
 }  // namespace
 
-constinit const TokenizerKind kByteTokenizer = {"byte", "maki byte tokenizer 1\n", make, load};
+constinit const TokenizerKind kByteTokenizer = {"byte", "byte", "maki byte tokenizer 1\n", make, load};
 
 ByteTokenizer::ByteTokenizer() {
   for (int i = 0; i < 256; ++i) all_ += static_cast<char>(i);

@@ -21,7 +21,7 @@ std::unique_ptr<Tokenizer> load(std::string_view saved) {
 
 }  // namespace
 
-constinit const TokenizerKind kCharTokenizer = {"char", "maki char tokenizer 1\n", make, load};
+constinit const TokenizerKind kCharTokenizer = {"char", "character", "maki char tokenizer 1\n", make, load};
 
 CharTokenizer::CharTokenizer(std::string_view text) {
   while (!text.empty()) {

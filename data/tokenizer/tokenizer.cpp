@@ -28,15 +28,15 @@ std::string Tokenizer::decode(TokenSpan ids) const {
 void Tokenizer::encode(std::string_view text, Tokens& ids) const {
   constexpr std::size_t kBlock = 1 << 12;
   while (!text.empty()) {
-    const std::size_t size = block_end(text, std::min(kBlock, text.size()));
+    const std::size_t size = next_cut(text, std::min(kBlock, text.size()));
     ids.append(encode(text.substr(0, size)));
     text.remove_prefix(size);
   }
 }
 
-std::size_t Tokenizer::block_end(std::string_view text, std::size_t size) const {
-  while (size < text.size() && is_continuation(text[size])) ++size;
-  return size;
+std::size_t Tokenizer::next_cut(std::string_view text, std::size_t at) const {
+  while (at < text.size() && is_continuation(text[at])) ++at;
+  return at;
 }
 
 std::string Tokenizer::hash() const { return hash128_hex(save()); }
@@ -62,6 +62,12 @@ std::vector<std::string> tokenizer_names() {
   std::vector<std::string> names;
   for (const TokenizerKind* const kind : kKinds) names.emplace_back(kind->name);
   return names;
+}
+
+std::string tokenizer_help() {
+  std::vector<std::string> units;
+  for (const TokenizerKind* const kind : kKinds) units.push_back(fmt::format("per {}", kind->unit));
+  return fmt::format("one token {}", fmt::join(units, " or "));
 }
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text) {

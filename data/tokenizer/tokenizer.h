@@ -32,9 +32,13 @@ class Tokenizer {
   virtual std::string_view bytes(std::int32_t id) const = 0;
   /// The concatenated bytes of the ids. Throws as bytes() does.
   std::string decode(TokenSpan ids) const;
-  /// Appends the ids of a text to `ids`. Encodes blocks of whole characters, so that a long text needs hardly any
-  /// memory beyond that of `ids`.
+  /// Appends the ids of a text to `ids`. Encodes block after block, so that a long text needs hardly any memory beyond
+  /// that of `ids`.
   void encode(std::string_view text, Tokens& ids) const;
+  /// The first position from `at` on where a text can be cut so that its two parts, encoded one after the other, have
+  /// the ids of the whole; text.size() if there is none. The default is for tokenizers whose ids can be cut between any
+  /// two characters. Requires: at <= text.size().
+  virtual std::size_t next_cut(std::string_view text, std::size_t at) const;
 
   /// encode() and decode() for a line that stands alone, such as a sentence of a translation.
   virtual std::vector<std::int32_t> encode_line(std::string_view line) const { return encode(line); }
@@ -44,16 +48,12 @@ class Tokenizer {
   virtual std::string save() const = 0;
   /// Identifies the tokenizer: XXH3-128 of save(), in hexadecimal.
   std::string hash() const;
-
- protected:
-  /// The first place at or after `size` bytes at which the text can be cut so that its two parts, encoded separately,
-  /// give the ids of the whole. Requires: size <= text.size().
-  virtual std::size_t block_end(std::string_view text, std::size_t size) const;
 };
 
 /// A kind of tokenizer: a row of the table in tokenizer.cpp.
 struct TokenizerKind {
   const char* name;
+  const char* unit;  ///< what one token stands for, as the help says it: "character"
   /// The first line of the saved form, which names the kind and the version.
   std::string_view header;
   /// Creates a tokenizer with the vocabulary of a text.
@@ -63,6 +63,8 @@ struct TokenizerKind {
 };
 
 std::vector<std::string> tokenizer_names();
+/// A line of help: what one token stands for in each kind.
+std::string tokenizer_help();
 /// A new tokenizer of a kind, with the vocabulary of `text`. Throws CorpusError for a kind that does not exist.
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text);
 /// Restores a tokenizer from the bytes of save(). Throws CorpusError for any other bytes.

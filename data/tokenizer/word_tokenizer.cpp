@@ -65,7 +65,7 @@ std::vector<std::string> frequent_words(std::string_view text) {
 
 }  // namespace
 
-constinit const TokenizerKind kWordTokenizer = {"word", "maki word tokenizer 1\n", make, load};
+constinit const TokenizerKind kWordTokenizer = {"word", "word between spaces", "maki word tokenizer 1\n", make, load};
 
 WordTokenizer::WordTokenizer(std::string_view text) : characters_(text), words_(frequent_words(text)) { index_words(); }
 
@@ -126,9 +126,9 @@ std::string WordTokenizer::decode_line(TokenSpan ids) const {
   return line;
 }
 
-std::size_t WordTokenizer::block_end(std::string_view text, std::size_t size) const {
-  while (size < text.size() && !is_space(text.substr(size))) ++size;
-  return size;
+std::size_t WordTokenizer::next_cut(std::string_view text, std::size_t at) const {
+  while (at < text.size() && !is_space(text.substr(at))) ++at;
+  return at;
 }
 
 }  // namespace maki

@@ -37,9 +37,7 @@ class WordTokenizer final : public Tokenizer {
   /// The words of a line begin with a space, so that the first word is the same token as elsewhere in the line.
   std::vector<std::int32_t> encode_line(std::string_view line) const override;
   std::string decode_line(TokenSpan ids) const override;
-
- protected:
-  std::size_t block_end(std::string_view text, std::size_t size) const override;
+  std::size_t next_cut(std::string_view text, std::size_t at) const override;
 
  private:
   void index_words();

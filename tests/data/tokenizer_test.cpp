@@ -1,8 +1,5 @@
 // Decoding returns the bytes that were encoded, errors name characters that the vocabulary lacks, and a saved tokenizer
 // is either read back exactly or rejected.
-#include "data/tokenizer/byte_tokenizer.h"
-#include "data/tokenizer/char_tokenizer.h"
-
 #include <numeric>
 #include <random>
 #include <rapidcheck.h>
@@ -11,6 +8,8 @@
 #include "data/text/hash.h"
 #include "data/text/unknown.h"
 #include "data/text/utf8.h"
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
 #include "tests/data/require_refused.h"
@@ -47,7 +46,40 @@ bool round_trip(const Tokenizer& tokenizer, const std::string& text) {
   return tokenizer.decode(ids) == text;
 }
 
+// Tokens that span characters: the id is the length of a run of equal bytes, and a text cannot be cut inside a run.
+class RunTokenizer final : public Tokenizer {
+ public:
+  std::string kind() const override { return "run"; }
+  std::int64_t vocab_size() const override { return 1 << 20; }
+  std::size_t token_bound(std::string_view text) const override { return text.size(); }
+  std::size_t next_cut(std::string_view text, std::size_t at) const override {
+    while (at < text.size() && text[at] == text[at - 1]) ++at;
+    return at;
+  }
+  using Tokenizer::encode;
+  std::vector<std::int32_t> encode(std::string_view text) const override {
+    std::vector<std::int32_t> ids;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (i == 0 || text[i] != text[i - 1]) ids.push_back(0);
+      ++ids.back();
+    }
+    return ids;
+  }
+  std::string_view bytes(std::int32_t) const override { return "a"; }
+  std::string save() const override { return ""; }
+};
+
 }  // namespace
+
+TEST_CASE("a long text is cut only where the tokenizer can cut it") {
+  const RunTokenizer tokenizer;
+  std::string text;
+  for (const int length : {4095, 1, 4097, 10000, 2, 1, 1, 9000})
+    text.append(static_cast<std::size_t>(length), text.ends_with('a') ? 'b' : 'a');
+  Tokens ids(tokenizer.vocab_size());
+  tokenizer.encode(text, ids);
+  REQUIRE(ids.view().ids() == std::vector<std::int32_t>{4095, 1, 4097, 10000, 2, 1, 1, 9000});
+}
 
 TEST_CASE("bytes: every string of at most two bytes, and random ones, are decoded unchanged") {
   const ByteTokenizer tokenizer;
@@ -147,6 +179,11 @@ TEST_CASE("characters that the vocabulary lacks are left out or replaced on requ
   REQUIRE(known(ByteTokenizer(), Unknown::error).unknown == 0);
   REQUIRE(parse_unknown_policy("skip") == Unknown::skip);
   REQUIRE_THROWS_WITH(parse_unknown_policy("skipp"), ContainsSubstring("error, skip or replace"));
+}
+
+TEST_CASE("the help says of every kind what a token stands for") {
+  REQUIRE(tokenizer_names() == std::vector<std::string>{"char", "byte"});
+  REQUIRE(tokenizer_help() == "one token per character or per byte");
 }
 
 TEST_CASE("a saved tokenizer is loaded unchanged, and its hash distinguishes tokenizers") {

@@ -1,11 +1,9 @@
 // Schemas of the configuration: a configuration of an older schema is read and keeps its canonical form and its
 // meaning; one of a newer schema is rejected, but not as a damaged file.
-#include <algorithm>
-
 #include "tests/train/config_messages.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/loop/loaded_model.h"
 #include "train/config/error.h"
+#include "train/loop/loaded_model.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;
@@ -33,18 +31,16 @@ std::string newer(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("every field of a later schema has a value for older ones, and the newest field gives kConfigSchema") {
-  std::int64_t newest = 1;
+TEST_CASE("every field of a later schema has a value for older ones, and none is newer than kConfigSchema") {
   for (const Field& field : fields()) {
     INFO(field.name);
     REQUIRE(field.since >= 1);
-    newest = std::max(newest, field.since);
+    REQUIRE(field.since <= kConfigSchema);  // it may be older: a new choice of a field raises the schema as well
     if (field.since == 1) continue;
     REQUIRE(field.is_training());
     Config config;
     set_field(config, field, field.absent);
   }
-  REQUIRE(newest == kConfigSchema);
 }
 
 TEST_CASE("each schema has its own canonical form, with the fields that it contains") {

@@ -21,8 +21,8 @@ struct Phase {
   bool operator==(const Phase&) const = default;
 };
 
-/// The newest schema of the configuration in a checkpoint, which new runs use. Adding a training field raises it by
-/// one: see Field::since and docs/formats.md.
+/// The newest schema of the configuration in a checkpoint, which new runs use. The first training field, or choice of
+/// one, that is added after a release raises it by one: see Field::since and docs/formats.md.
 inline constexpr std::int64_t kConfigSchema = 3;
 
 struct Config {

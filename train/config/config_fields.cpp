@@ -78,7 +78,7 @@ std::vector<Field> make_fields() {
                     "translate: one vocabulary and one token embedding for source and target")),
       choice("activation", model, &C::activation, activation_names(), "activation of the feed-forward layers"),
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
-      choice("tokenizer", model, &C::tokenizer, tokenizer_names(), "one token per character or per byte"),
+      choice("tokenizer", model, &C::tokenizer, tokenizer_names(), tokenizer_help()),
       choice("invalid_utf8", run, &C::invalid_utf8, {"error", "replace"},
              "what to do with bytes that are not UTF-8; replace accepts at most 1 % of a file"),
       text("encoding", &C::encoding,

@@ -85,8 +85,7 @@ template <int kRows, bool kWhole, class T>
 HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& columns) {
   const GemmVec<T> d;
   using V = hn::Vec<GemmVec<T>>;
-  constexpr int kPieces = HWY_TARGET <= HWY_AVX3 ? 4 : 2;  // 16-byte pieces at a time: a cache line if registers allow
-  constexpr std::int64_t kSteps = kPieces * kLanesPer128<T>, kAhead = 1024 / sizeof(T);
+  constexpr std::int64_t kSteps = kThinPieces * kLanesPer128<T>, kAhead = 1024 / sizeof(T);
   V sum[kRows], total[kRows];
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) {  // x + -0 is x for every x, also for -0
     total[i] = g.beta == 1 ? columns.gather(g.c + i * g.ldc, 1) : hn::Set(d, T{-0.0});
@@ -99,8 +98,8 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
     const std::int64_t end = std::min(g.k, p + kGemmChain);
     MAKI_UNROLL for (int i = 0; i < kRows; ++i) sum[i] = hn::Zero(d);
     for (; p + kSteps <= end; p += kSteps) {
-      V b[kPieces][kLanesPer128<T>];
-      load_columns<kPieces>(
+      V b[kThinPieces][kLanesPer128<T>];
+      load_columns<kThinPieces>(
           d,
           [&](std::int64_t lane) HWY_ATTR {
             const T* const row = g.b + columns[lane] * g.ldb + p;
@@ -108,7 +107,7 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
             return row;
           },
           b);
-      MAKI_UNROLL for (int q = 0; q < kPieces; ++q) {
+      MAKI_UNROLL for (int q = 0; q < kThinPieces; ++q) {
         MAKI_UNROLL for (int r = 0; r < kLanesPer128<T>; ++r) step(p + q * kLanesPer128<T> + r, b[q][r]);
       }
     }

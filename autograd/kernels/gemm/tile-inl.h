@@ -20,16 +20,18 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows of the register tile, which is two vectors wide. AVX3 has 32 vector registers: 28 accumulators, 2 for B, 1 for
-// A. AVX2 has 16: 12 + 2 + 1. Targets without fused multiply-add need one more register for the product.
+// What products adapt to a vector target. kGemmTileRows are the rows of the register tile, which is two vectors wide.
+// AVX3 has 32 vector registers: 28 accumulators, 2 for B, 1 for A. AVX2 has 16: 12 + 2 + 1. Targets without fused
+// multiply-add need one more register for the product. kThinPieces are the pieces of 16 bytes that a product which
+// streams B (thin-inl.h) reads at a time: a cache line if there are enough registers.
 #if HWY_TARGET <= HWY_AVX3  // in Highway, lower numbers are better targets
-inline constexpr int kGemmTileRows = 14;
+inline constexpr int kGemmTileRows = 14, kThinPieces = 4;
 #elif HWY_TARGET == HWY_AVX2
-inline constexpr int kGemmTileRows = 6;
+inline constexpr int kGemmTileRows = 6, kThinPieces = 2;
 #elif HWY_TARGET == HWY_NEON
-inline constexpr int kGemmTileRows = 12;
+inline constexpr int kGemmTileRows = 12, kThinPieces = 2;
 #else
-inline constexpr int kGemmTileRows = 4;
+inline constexpr int kGemmTileRows = 4, kThinPieces = 2;
 #endif
 
 /// The most rows of a product that streams B (thin-inl.h). 13 × 384 × 384 takes 24 µs this way, and 48 µs with B
