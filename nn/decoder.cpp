@@ -28,12 +28,12 @@ Tensor CrossAttention::operator()(const Tensor& x, const CrossKeys& source) cons
 }
 
 DecoderBlock::DecoderBlock(const Scope& scope, const BlockOptions& o)
-    : order(o.norm),
-      ln_1(scope / "ln_1", o.n_embd, o.bias),
+    : order(o.norm_order),
+      ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias),
       attn(scope / "attn", causal(o)),
-      ln_2(scope / "ln_2", o.n_embd, o.bias),
+      ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias),
       cross(scope / "cross", o),
-      ln_3(scope / "ln_3", o.n_embd, o.bias),
+      ln_3(scope / "ln_3", o.n_embd, o.norm, o.bias),
       mlp(scope / "mlp", o),
       drop{o.dropout} {}
 

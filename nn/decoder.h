@@ -41,17 +41,17 @@ struct DecoderBlock {
   }
 
   NormOrder order;
-  LayerNorm ln_1;
+  Norm ln_1;
   MultiHeadAttention attn;
-  LayerNorm ln_2;
+  Norm ln_2;
   CrossAttention cross;
-  LayerNorm ln_3;
+  Norm ln_3;
   FeedForward mlp;
   Dropout drop;
 
  private:
   template <class F>
-  Tensor residual(const Tensor& x, const LayerNorm& norm, const F& f) const {
+  Tensor residual(const Tensor& x, const Norm& norm, const F& f) const {
     if (order == NormOrder::pre) return add(x, drop(f(norm(x))));
     return norm(add(x, drop(f(x))));
   }

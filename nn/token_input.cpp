@@ -1,14 +1,15 @@
 #include "nn/token_input.h"
 
 #include "autograd/core/check.h"
-#include "nn/transformer.h"
 
 namespace maki {
 
 TokenInput::TokenInput(const Scope& scope, const TokenInputOptions& o) : options(o) {
-  if (o.positions == TokenPositions::learned) wpe.emplace(scope / "wpe", o.block_size, o.n_embd, o.std);
-  if (o.positions == TokenPositions::sinusoidal) {
-    sinusoids = sinusoidal_positions(o.block_size, o.n_embd, o.base, scope.dtype());
+  check(o.positions != Positions::rotary,
+        "positions: must be learned, sinusoidal or none for a model that reads more than one sequence; got rotary");
+  if (o.positions == Positions::learned) wpe.emplace(scope / "wpe", o.block_size, o.n_embd, o.std);
+  if (o.positions == Positions::sinusoidal) {
+    sinusoids = std::make_shared<PositionTable>(sinusoidal_positions, o.n_embd, o.base, scope.dtype());
   }
 }
 
@@ -22,9 +23,7 @@ Tensor TokenInput::operator()(const char* model, const Tensor& table, const Tens
   Tensor x = embedding(table, ids);
   if (options.factor != 1) x = scale(x, options.factor);
   if (wpe) return add(x, slice(wpe->weight, 0, start, end));
-  if (!sinusoids) return x;
-  if (end <= options.block_size) return add(x, slice(sinusoids, 0, start, end));
-  return add(x, slice(sinusoidal_positions(end, options.n_embd, options.base, x.dtype()), 0, start, end));
+  return sinusoids ? add(x, sinusoids->rows(start, end)) : x;
 }
 
 }  // namespace maki

@@ -4,30 +4,25 @@
 // Thread safety and lifetime: the same as for layers (nn/layers.h).
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "nn/layers.h"
+#include "nn/positions.h"
 
 namespace maki {
 
-/// Where the blocks of a model learn from which token came first.
-enum class TokenPositions : std::uint8_t {
-  learned,     ///< a vector for each position up to block_size
-  sinusoidal,  ///< section 3.5; defined for any position
-  none         ///< nowhere
-};
-
 struct TokenInputOptions {
   std::int64_t n_embd = 0, block_size = 0;
-  TokenPositions positions = TokenPositions::sinusoidal;
-  double base = 10000;    ///< of sinusoidal positions, above 1
-  double factor = 1;      ///< of the token embeddings: √C in section 3.4
-  double std = kInitStd;  ///< of the initial learned positions
+  Positions positions = Positions::sinusoidal;  ///< all but rotary
+  double base = 10000;                          ///< of sinusoidal positions, above 1
+  double factor = 1;                            ///< of the token embeddings: √C in section 3.4
+  double std = kInitStd;                        ///< of the initial learned positions
 };
 
 /// x = factor · table[ids] + positions: ids [B, T] int32 and table [V, C] → [B, T, C].
 struct TokenInput {
-  /// Creates wpe, [block_size, C], if positions are learned.
+  /// Creates wpe, [block_size, C], if positions are learned. Throws Error for rotary positions.
   TokenInput(const Scope& scope, const TokenInputOptions& options);
   /// The first token is at position `start`. Throws Error, with the name of the model, for ids of another type or shape
   /// and for more tokens than learned positions.
@@ -35,7 +30,7 @@ struct TokenInput {
 
   TokenInputOptions options;
   std::optional<Embedding> wpe;
-  Tensor sinusoids;  // [block_size, C], or empty
+  std::shared_ptr<const PositionTable> sinusoids;  // null for other positions
 };
 
 }  // namespace maki

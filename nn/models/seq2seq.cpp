@@ -32,6 +32,7 @@ BlockOptions block_options(const Seq2SeqConfig& c) {
           .bias = c.bias,
           .dropout = c.dropout,
           .activation = c.activation,
+          .norm_order = c.norm_order,
           .norm = c.norm,
           .init = Init::xavier};
 }
@@ -79,9 +80,9 @@ Seq2Seq::Seq2Seq(const Scope& scope, const Seq2SeqConfig& c)
   if (!c.shared_embeddings) source_wte.emplace(left / "wte", c.source_vocab_size, c.n_embd, embedding_std(c));
   for (std::int64_t i = 0; i < c.n_layer; ++i) encoder.emplace_back(left / "h" / i, block_options(c));
   for (std::int64_t i = 0; i < c.n_layer; ++i) decoder.emplace_back(right / "h" / i, block_options(c));
-  if (c.norm == NormOrder::pre) {
-    encoder_ln_f.emplace(left / "ln_f", c.n_embd, c.bias);
-    decoder_ln_f.emplace(right / "ln_f", c.n_embd, c.bias);
+  if (c.norm_order == NormOrder::pre) {
+    encoder_ln_f.emplace(left / "ln_f", c.n_embd, c.norm, c.bias);
+    decoder_ln_f.emplace(right / "ln_f", c.n_embd, c.norm, c.bias);
   }
   if (!c.tie_weights) {
     lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, embedding_std(c));
@@ -131,8 +132,11 @@ Tensor Seq2Seq::next_logits(const Tensor& ids, Seq2SeqState& state) const {
 }
 
 std::int64_t Seq2Seq::parameter_count() const {
-  const std::int64_t c = config.n_embd, bias = config.bias ? 1 : 0, norm = (1 + bias) * c;
-  const std::int64_t left = (3 + 1 + 4 + 4) * c * c + bias * (3 + 1 + 4 + 1) * c + 2 * norm;
+  const std::int64_t c = config.n_embd, bias = config.bias ? 1 : 0;
+  const std::int64_t hidden = feed_forward_width(c, config.activation);
+  const std::int64_t fc = columns_per_output(config.activation) * hidden;
+  const std::int64_t norm = config.norm == NormKind::layer ? (1 + bias) * c : c;
+  const std::int64_t left = (3 + 1) * c * c + (fc + hidden) * c + bias * ((3 + 1 + 1) * c + fc) + 2 * norm;
   const std::int64_t cross = (1 + 2 + 1) * c * c + bias * (1 + 2 + 1) * c + norm;
   const std::int64_t tables = (source_wte ? config.source_vocab_size : 0) + config.vocab_size * (lm_head ? 2 : 1);
   return tables * c + config.n_layer * (2 * left + cross) + (encoder_ln_f ? 2 * norm : 0);
@@ -156,8 +160,9 @@ std::int64_t Seq2SeqModel::activation_bytes(std::int64_t batch, std::int64_t len
   constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
   const Seq2SeqConfig& c = seq2seq.config;
   const std::int64_t width = c.n_embd, tokens = batch * length, size = size_of(seq2seq.dtype);
-  const std::int64_t left = (c.activation == Activation::relu ? 12 : 16) * width + c.n_head + 4,
-                     cross = 6 * width + c.n_head + 2;
+  const std::int64_t hidden = feed_forward_width(width, c.activation);
+  const std::int64_t layer = (c.activation == Activation::relu ? 1 : 1 + columns_per_output(c.activation)) * hidden;
+  const std::int64_t left = 8 * width + layer + c.n_head + 4, cross = 6 * width + c.n_head + 2;
   const std::int64_t saved = c.n_layer * (2 * left + cross) + 4 * width, passing = 10 * width;
   return tokens * (saved + passing) * size + std::min(tokens * c.vocab_size * size, kMaxLogitBytes);
 }

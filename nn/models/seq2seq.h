@@ -34,9 +34,10 @@ struct Seq2SeqConfig {
   double dropout = 0;              ///< probability in [0, 1); for embeddings, attention weights and residual branches
   bool bias = true;                ///< whether linear layers and layer norms have biases
   Activation activation = Activation::relu;
-  NormOrder norm = NormOrder::post;
-  TokenPositions positions = TokenPositions::sinusoidal;
-  double position_base = 10000;  ///< of sinusoidal positions
+  NormOrder norm_order = NormOrder::post;
+  NormKind norm = NormKind::layer;
+  Positions positions = Positions::sinusoidal;  ///< all but rotary
+  double position_base = 10000;                 ///< of sinusoidal positions
 };
 
 /// The cache of the decoder's self-attention, and the keys and values that its cross-attention has of the source.
@@ -112,11 +113,11 @@ struct Seq2Seq {
   std::optional<Embedding> source_wte;  // absent if the embeddings are shared
   TokenInput source_input;
   std::vector<Block> encoder;
-  std::optional<LayerNorm> encoder_ln_f;  // final norms are absent in post-norm order, where blocks end in a norm
+  std::optional<Norm> encoder_ln_f;  // final norms are absent in post-norm order, where blocks end in a norm
   Embedding wte;
   TokenInput target_input;
   std::vector<DecoderBlock> decoder;
-  std::optional<LayerNorm> decoder_ln_f;
+  std::optional<Norm> decoder_ln_f;
   std::optional<Linear> lm_head;  // absent if the weights are tied
 };
 

@@ -147,7 +147,7 @@ TEST_CASE("seq2seq: learns to reverse a few sequences with warm-up, in every for
       optimizer.step(lr(step));
       loss = now.item();
     }
-    INFO("steps " << step << ", norm " << static_cast<int>(config.norm) << ", loss " << loss);
+    INFO("steps " << step << ", norm " << static_cast<int>(config.norm_order) << ", loss " << loss);
     REQUIRE(loss < 0.01);
   }
 }

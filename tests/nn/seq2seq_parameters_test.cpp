@@ -27,8 +27,8 @@ TEST_CASE("seq2seq: parameters have the names of figure 1, and as many as are co
     REQUIRE(names.contains("encoder.wte.weight") == !config.shared_embeddings);
     REQUIRE(names.contains("wte.weight") == config.shared_embeddings);
     REQUIRE(names.contains("lm_head.weight") == !config.tie_weights);
-    REQUIRE(names.contains("encoder.wpe.weight") == (config.positions == TokenPositions::learned));
-    REQUIRE(names.contains("decoder.ln_f.weight") == (config.norm == NormOrder::pre));
+    REQUIRE(names.contains("encoder.wpe.weight") == (config.positions == Positions::learned));
+    REQUIRE(names.contains("decoder.ln_f.weight") == (config.norm_order == NormOrder::pre));
   }
   ParameterStore store;
   const Seq2Seq base(Scope(store), {.shared_embeddings = true});
@@ -67,7 +67,7 @@ TEST_CASE("seq2seq: the memory of a training step is estimated closely, and so i
                                .vocab_size = 100,
                                .block_size = 64,
                                .activation = activation,
-                               .norm = norm};
+                               .norm_order = norm};
     SmallSeq2Seq small(config);
     const Batch pairs = random_pairs(config, 8, 64, 64, 31);
     Adam optimizer(small.store);
@@ -106,7 +106,7 @@ TEST_CASE("seq2seq: impossible configurations and inputs are refused with messag
   REQUIRE_THROWS_WITH(build({.n_layer = 1, .position_base = 1}), ContainsSubstring("base"));
 
   Seq2SeqConfig config = kSmallSeq2Seq;
-  config.positions = TokenPositions::learned;
+  config.positions = Positions::learned;
   const SmallSeq2Seq small(config), endless(kSmallSeq2Seq);
   const Tensor ids = random_ids(2, 10, 7, 1), few = random_ids(2, 3, 7, 1), one = full({2, 3}, DType::int32, 1);
   REQUIRE_THROWS_WITH(small.model.encode(ids), ContainsSubstring("block_size = 9") && ContainsSubstring("10"));

@@ -151,14 +151,14 @@ TEST_CASE("errors about unknown names and choices suggest the nearest one") {
   REQUIRE(contains(error_message<Error>([] { find_field("lerning_rate"); }), "nearest is learning_rate"));
   Config config;
   REQUIRE(contains(error_message<Error>([&] { apply_preset(config, "babby"); }),
-                   "one of quickstart, baby; got babby; the nearest is baby"));
+                   "one of quickstart, baby, translate; got babby; the nearest is baby"));
 }
 
 TEST_CASE("the presets have the values of nanoGPT's configurations") {
   Config quick;
   quick.n_layer = 9;
   apply_preset(quick, "quickstart");
-  quick.task = task_rule(quick).name;
+  fill_model_defaults(quick);
   REQUIRE(training_toml(quick) == training_toml(Config()));
   REQUIRE(quick.n_layer == 4);
   REQUIRE(quick.n_head == 4);
@@ -202,6 +202,13 @@ TEST_CASE("the rules between fields") {
   };
   REQUIRE(said([](Config&) {}).empty());
   const std::string heads = said([](Config& c) { c.n_head = 3; });
+  const std::string odd = said([](Config& c) {
+    c.n_embd = 12;
+    c.n_head = 4;
+    c.positions = "rotary";
+  });
+  REQUIRE_THAT(odd, ContainsSubstring("positions: rotary needs an even n_embd / n_head") &&
+                        ContainsSubstring("got 12 / 4"));
   REQUIRE(contains(heads, "128"));
   REQUIRE(contains(heads, "3"));
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });

@@ -22,6 +22,7 @@ struct Preset {
   void (*apply)(Config&);
 };
 // quickstart: the defaults of Config, which follow nanoGPT's CPU quick start. baby: nanoGPT's train_shakespeare_char.
+// translate: for some 50,000 sentence pairs, in half an hour on two cores.
 constexpr Preset kPresets[] = {
     {"quickstart",
      [](Config& c) {
@@ -31,7 +32,6 @@ constexpr Preset kPresets[] = {
            std::visit([&](auto member) { c.*member = defaults.*member; }, field.member);
          }
        }
-       c.task.clear();
      }},
     {"baby",
      [](Config& c) {
@@ -45,6 +45,24 @@ constexpr Preset kPresets[] = {
        c.min_lr = 1e-4;
        c.warmup_steps = 100;
        c.beta2 = 0.99;
+     }},
+    {"translate",
+     [](Config& c) {
+       c.model = "seq2seq";
+       c.tokenizer = "word";
+       c.n_layer = 2;
+       c.n_embd = 256;
+       c.batch_size = 64;
+       c.dropout = 0.2;
+       c.label_smoothing = 0.1;
+       c.val_fraction = 0.01;
+       c.max_steps = 12000;
+       c.eval_interval = c.checkpoint_interval = 1000;
+       c.sample_interval = 2000;
+       c.min_lr = 1e-5;
+       c.warmup_steps = 1000;
+       c.beta2 = 0.98;
+       c.weight_decay = 0.01;
      }},
 };
 
@@ -98,6 +116,7 @@ std::vector<std::string> preset_names() {
 }
 
 void apply_preset(Config& config, const std::string& name) {
+  for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions}) by_model->clear();
   for (const Preset& preset : kPresets) {
     if (preset.name == name) return preset.apply(config);
   }
@@ -106,7 +125,6 @@ void apply_preset(Config& config, const std::string& name) {
 }
 
 void fill_dependent_defaults(Config& config) {
-  config.task = task_rule(config).name;
   if (config.lr_decay_steps != 0) return;
   check(config.max_steps > 0,
         "lr_decay_steps: must be given if max_steps is 0, because it is the step at which the schedule ends");
@@ -119,6 +137,9 @@ void validate(const Config& c) {
         "share_vocabulary: applies to tasks that read a source, such as translate; the task is {}; omit the option",
         task.name);
   check(c.n_embd % c.n_head == 0, "n_embd: must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
+  check(c.positions != "rotary" || c.n_embd / c.n_head % 2 == 0,
+        "positions: rotary needs an even n_embd / n_head, because columns are rotated in pairs; got {} / {}", c.n_embd,
+        c.n_head);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(!c.nesterov || c.momentum > 0,
         "nesterov: requires momentum greater than 0; got {}; set momentum, for example to 0.9", c.momentum);

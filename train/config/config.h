@@ -29,12 +29,14 @@ struct Config {
   std::int64_t schema = kConfigSchema;  ///< of the run's checkpoints; a run keeps the one it began with
   // Model.
   std::string model = "gpt";
-  std::string task = "next_token";  // "", as the presets leave it: the first task of the model, see task_rule()
+  // The presets leave these three empty: then fill_model_defaults() sets what is usual for the model.
+  std::string task = "next_token", norm_order = "pre", positions = "learned";
   std::int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
   double dropout = 0;
   bool bias = true;  // the quick start reaches 1.893 nats with biases, 1.908 without (validation, mean of three seeds)
   bool tie_weights = true, share_vocabulary = false;
-  std::string activation = "gelu", dtype = "float32";
+  std::string activation = "gelu", norm = "layer", dtype = "float32";
+  double position_base = 10000;
   // Text.
   std::string tokenizer = "char", invalid_utf8 = "error";
   double val_fraction = 0.1;
@@ -111,8 +113,11 @@ inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
 /// kMaxConfigBytes bytes or so many dots that its tables might be nested too deeply for the parser.
 void apply_toml(Config& config, std::string_view text, const std::string& name);
 
-/// Sets the fields whose default follows from another field: lr_decay_steps is max_steps, task is the first task of the
-/// model. Throws Error if lr_decay_steps and max_steps are both 0, or if the model does not have the task.
+/// Sets the fields that are empty and whose default depends on the model: task, norm_order, positions. Throws Error for
+/// an unknown model.
+void fill_model_defaults(Config& config);
+/// Sets the fields whose default is the value of another field (lr_decay_steps = max_steps). Throws Error if both are
+/// 0.
 void fill_dependent_defaults(Config& config);
 /// Throws Error unless the values of the fields are consistent with each other, and whatever check_paths() throws. (The
 /// range of each single value was checked when it was set.)

@@ -12,17 +12,18 @@ namespace {
 struct ModelKind {
   const char* name;
   std::span<const char* const> tasks;  // the first is the default
+  const char *norm_order, *positions;  // the defaults
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
 };
 
 constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"};
 
 constexpr ModelKind kKinds[] = {
-    {"gpt", kWritesText,
+    {"gpt", kWritesText, "pre", "learned",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<GptModel>(scope, gpt_config(config, vocab.target));
      }},
-    {"seq2seq", kTranslates,
+    {"seq2seq", kTranslates, "post", "sinusoidal",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<Seq2SeqModel>(scope, seq2seq_config(config, vocab));
      }},
@@ -47,6 +48,16 @@ std::vector<std::string> tasks_of_model(const std::string& model) {
   return {kind.tasks.begin(), kind.tasks.end()};
 }
 
+void fill_model_defaults(Config& config) {
+  const ModelKind& kind = kind_named(config.model);
+  const auto fill = [](std::string& field, const char* value) {
+    if (field.empty()) field = value;
+  };
+  fill(config.task, kind.tasks.front());
+  fill(config.norm_order, kind.norm_order);
+  fill(config.positions, kind.positions);
+}
+
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {
   return kind_named(config.model).make(config, vocab, scope);
 }
@@ -62,7 +73,11 @@ Seq2SeqConfig seq2seq_config(const Config& c, const VocabSizes& vocab) {
           .block_size = c.block_size,
           .dropout = c.dropout,
           .bias = c.bias,
-          .activation = activation_named(c.activation)};
+          .activation = activation_named(c.activation),
+          .norm_order = norm_order_named(c.norm_order),
+          .norm = norm_kind_named(c.norm),
+          .positions = positions_named(c.positions),
+          .position_base = c.position_base};
 }
 
 GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
@@ -74,7 +89,11 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
           .dropout = c.dropout,
           .bias = c.bias,
           .tie_weights = c.tie_weights,
-          .activation = activation_named(c.activation)};
+          .activation = activation_named(c.activation),
+          .norm_order = norm_order_named(c.norm_order),
+          .norm = norm_kind_named(c.norm),
+          .positions = positions_named(c.positions),
+          .position_base = c.position_base};
 }
 
 }  // namespace maki
