@@ -62,6 +62,8 @@ enum class Gelu : std::uint8_t {
   tanh  ///< the tanh approximation of it; used by GPT-2 and llm.c
 };
 Tensor gelu(const Tensor& x, Gelu form = Gelu::erf);
+/// silu(gate) · up of packed gate‖up: [… 2F] → [… F]. Shazeer 2020, arXiv:2002.05202. (ops/swiglu.cpp)
+Tensor swiglu(const Tensor& x);
 Tensor abs(const Tensor& x);  ///< its derivative at 0 is taken to be 0
 /// x to the power of a finite constant. A negative x, including −Inf, gives NaN unless the exponent is an integer; x^0
 /// is 1 for every x, including NaN, and has the gradient 0. The relative error is below 1e-7 in
@@ -137,6 +139,9 @@ Tensor log_softmax(const Tensor& x);
 /// (x − mean) / sqrt(var + eps) · weight + bias over the last axis: x [… C], weight [C] or none, bias [C] or none →
 /// [… C]. var is the biased variance. Throws Error unless 0 <= eps <= 1. Ba, Kiros and Hinton 2016, arXiv:1607.06450.
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5);
+/// x / sqrt(mean(x²) + eps) · weight over the last axis: x [… C], weight [C] or none → [… C]. Throws Error unless
+/// 0 <= eps <= 1. Zhang and Sennrich 2019, arXiv:1910.07467.
+Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-5);
 
 // --- tokens and losses (ops/loss.cpp) ---
 
@@ -168,7 +173,14 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
                             const CrossEntropy& options = {});
 
-// --- attention (ops/attention.cpp) ---
+// --- attention (ops/attention.cpp, ops/rotary.cpp) ---
+
+/// Rotates heads by the angles of their positions: x [B, T, W] → [B, T, W], angles [T, D] → the first `heads` · D
+/// columns of x are rotated head by head, the others copied. Columns i and i + D/2 of a head are the coordinates of a
+/// plane, and its angle at token t has the cosine angles[t, i] and the sine angles[t, i + D/2]; rotary_angles() of
+/// nn/positions.h computes them for any range of positions. With heads = 2 · n_head, it rotates q and k of packed
+/// q‖k‖v. No gradient flows to the angles. Throws Error if D is odd. Su et al. 2021, arXiv:2104.09864.
+Tensor rotary(const Tensor& x, const Tensor& angles, std::int64_t heads);
 
 /// Options of attention() over T queries and S keys.
 struct Attention {

@@ -1,12 +1,9 @@
 #include "nn/layers.h"
 
 #include <cmath>
-#include <fmt/ranges.h>
-#include <string>
-#include <vector>
 
 #include "autograd/core/check.h"
-#include "autograd/core/nearest.h"
+#include "nn/names.h"
 
 namespace maki {
 namespace {
@@ -36,6 +33,18 @@ Tensor LayerNorm::operator()(const Tensor& x) const {
   return layer_norm(x, weight, bias ? bias->value() : Tensor(), eps);
 }
 
+RmsNorm::RmsNorm(const Scope& scope, std::int64_t cols, double epsilon)
+    : weight(scope.parameter("weight", {cols}, init::constant(1))), eps(epsilon) {}
+
+const char* to_string(NormKind kind) { return kind == NormKind::layer ? "layer" : "rms"; }
+
+NormKind norm_kind_named(std::string_view name) { return value_named("norm", kNormKinds, name); }
+
+Norm::Norm(const Scope& scope, std::int64_t cols, NormKind kind, bool with_bias)
+    : form(kind == NormKind::layer
+               ? std::variant<LayerNorm, RmsNorm>(std::in_place_type<LayerNorm>, scope, cols, with_bias)
+               : std::variant<LayerNorm, RmsNorm>(std::in_place_type<RmsNorm>, scope, cols)) {}
+
 const char* to_string(Activation activation) {
   switch (activation) {
     case Activation::gelu:
@@ -46,18 +55,13 @@ const char* to_string(Activation activation) {
       return "relu";
     case Activation::silu:
       return "silu";
+    case Activation::swiglu:
+      return "swiglu";
   }
   return "";
 }
 
-Activation activation_named(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Activation activation : kActivations) {
-    if (name == to_string(activation)) return activation;
-    names.emplace_back(to_string(activation));
-  }
-  fail("activation: must be one of {}; got {}{}", fmt::join(names, ", "), name, nearest_hint(name, names));
-}
+Activation activation_named(std::string_view name) { return value_named("activation", kActivations, name); }
 
 Tensor activate(const Tensor& x, const Linear& layer, Activation activation) {
   switch (activation) {
@@ -69,6 +73,8 @@ Tensor activate(const Tensor& x, const Linear& layer, Activation activation) {
       return relu(layer(x));
     case Activation::silu:
       return silu(layer(x));
+    case Activation::swiglu:
+      return swiglu(layer(x));
   }
   fail("activation: unknown value {}", static_cast<int>(activation));
 }

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <string_view>
+#include <variant>
 
 #include "autograd/ops.h"
 #include "nn/scope.h"
@@ -47,6 +48,33 @@ struct LayerNorm {
   double eps;
 };
 
+/// x / √(mean(x²) + eps) · weight over the last axis: [… C] → [… C], with weight [C], initially 1. Zhang and Sennrich
+/// 2019, arXiv:1910.07467.
+struct RmsNorm {
+  RmsNorm(const Scope& scope, std::int64_t cols, double epsilon = 1e-5);
+  Tensor operator()(const Tensor& x) const { return rms_norm(x, weight, eps); }
+
+  Parameter& weight;
+  double eps;
+};
+
+enum class NormKind : std::uint8_t { layer, rms };
+inline constexpr std::array kNormKinds = {NormKind::layer, NormKind::rms};
+/// "layer" or "rms".
+const char* to_string(NormKind kind);
+/// The inverse of to_string(). Throws Error, suggesting the most similar name, for any other word.
+NormKind norm_kind_named(std::string_view name);
+
+/// A LayerNorm or an RmsNorm (which has no bias): [… C] → [… C].
+struct Norm {
+  Norm(const Scope& scope, std::int64_t cols, NormKind kind, bool with_bias = true);
+  Tensor operator()(const Tensor& x) const {
+    return std::visit([&](const auto& norm) { return norm(x); }, form);
+  }
+
+  std::variant<LayerNorm, RmsNorm> form;
+};
+
 /// Inside a Recording, sets each element to 0 with probability p and divides the others by 1 − p; elsewhere the
 /// identity. Srivastava et al. 2014.
 struct Dropout {
@@ -54,14 +82,17 @@ struct Dropout {
   Tensor operator()(const Tensor& x) const { return p > 0 ? dropout(x, p) : x; }
 };
 
-/// The nonlinearity of a feed-forward network, applied element by element. Formulas: autograd/ops.h.
-enum class Activation : std::uint8_t { gelu, gelu_tanh, relu, silu };
-inline constexpr std::array kActivations = {Activation::gelu, Activation::gelu_tanh, Activation::relu,
-                                            Activation::silu};
-/// "gelu", "gelu_tanh", "relu" or "silu".
+/// The nonlinearity of a feed-forward network. Formulas: autograd/ops.h. All are applied element by element, except
+/// that swiglu takes packed gate‖up, twice as many columns as it returns.
+enum class Activation : std::uint8_t { gelu, gelu_tanh, relu, silu, swiglu };
+inline constexpr std::array kActivations = {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::silu,
+                                            Activation::swiglu};
+/// "gelu", "gelu_tanh", "relu", "silu" or "swiglu".
 const char* to_string(Activation activation);
 /// The inverse of to_string(). Throws Error, suggesting the most similar name, for any other word.
 Activation activation_named(std::string_view name);
+/// Columns that the activation takes for each column that it returns.
+constexpr std::int64_t columns_per_output(Activation activation) { return activation == Activation::swiglu ? 2 : 1; }
 /// activation(layer(x)). Both forms of gelu are computed in one pass with the product (linear_gelu()).
 Tensor activate(const Tensor& x, const Linear& layer, Activation activation);
 

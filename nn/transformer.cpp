@@ -1,14 +1,19 @@
 #include "nn/transformer.h"
 
-#include <cmath>
-
 #include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
 #include "nn/generate/kv_cache.h"
+#include "nn/names.h"
 
 namespace maki {
 
+const char* to_string(NormOrder order) { return order == NormOrder::pre ? "pre" : "post"; }
+
+NormOrder norm_order_named(std::string_view name) { return value_named("norm_order", kNormOrders, name); }
+
 MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o)
     : options{.n_head = o.n_head, .causal = o.causal, .dropout = o.dropout},
+      rotary(o.rotary),
       c_attn(scope / "c_attn", o.n_embd, 3 * o.n_embd, o.bias, kInitStd),
       c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.projection_std) {
   check(o.n_head >= 1 && o.n_embd % o.n_head == 0, "attention: n_embd must be a multiple of n_head; got {} and {}",
@@ -16,38 +21,32 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask) const {
-  const Tensor qkv = c_attn(x);
+  Tensor qkv = c_attn(x);
+  if (rotary) {
+    const std::int64_t first = cache != nullptr ? cache->length() : 0;
+    qkv = maki::rotary(qkv, rotary->rows(first, first + x.shape()[1]), 2 * options.n_head);
+  }
   Attention masked = options;
   if (key_mask) masked.key_mask = key_mask;
   return c_proj(cache != nullptr ? cache->attend(qkv, masked) : attention(qkv, masked));
 }
 
+std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation) {
+  return activation == Activation::swiglu ? 16 * ceil_div(8 * n_embd, 3 * 16) : 4 * n_embd;
+}
+
 FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)
     : activation(o.activation),
-      c_fc(scope / "c_fc", o.n_embd, 4 * o.n_embd, o.bias, kInitStd),
-      c_proj(scope / "c_proj", 4 * o.n_embd, o.n_embd, o.bias, o.projection_std) {}
+      c_fc(scope / "c_fc", o.n_embd, columns_per_output(o.activation) * feed_forward_width(o.n_embd, o.activation),
+           o.bias, kInitStd),
+      c_proj(scope / "c_proj", feed_forward_width(o.n_embd, o.activation), o.n_embd, o.bias, o.projection_std) {}
 
 Block::Block(const Scope& scope, const BlockOptions& o)
-    : order(o.norm),
-      ln_1(scope / "ln_1", o.n_embd, o.bias),
+    : order(o.norm_order),
+      ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias),
       attn(scope / "attn", o),
-      ln_2(scope / "ln_2", o.n_embd, o.bias),
+      ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias),
       mlp(scope / "mlp", o),
       drop{o.dropout} {}
-
-Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double base, DType dtype) {
-  check(base > 1, "positions: the base of sinusoidal positions must be above 1; got {}", base);
-  Tensor table = empty({length, n_embd}, dtype);
-  dispatch(dtype, [&]<class T>() {
-    for (std::int64_t t = 0; t < length; ++t) {
-      for (std::int64_t c = 0; c < n_embd; ++c) {
-        const double frequency = std::pow(base, -static_cast<double>(c / 2 * 2) / static_cast<double>(n_embd));
-        const double angle = static_cast<double>(t) * frequency;
-        table.data<T>()[t * n_embd + c] = static_cast<T>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
-      }
-    }
-  });
-  return table;
-}
 
 }  // namespace maki

@@ -4,17 +4,25 @@
 // Thread safety and lifetime: the same as for layers (nn/layers.h). A cache must be used by one thread at a time.
 #pragma once
 
+#include <memory>
+
 #include "nn/layers.h"
+#include "nn/positions.h"
 
 namespace maki {
 
 class KvLayer;
 
-/// Where a residual connection around f applies its layer norm.
+/// Where a residual connection around f applies its norm.
 enum class NormOrder : std::uint8_t {
   pre,  ///< x + f(norm(x)): GPT-2; Xiong et al. 2020, arXiv:2002.04745
   post  ///< norm(x + f(x)): the original Transformer
 };
+inline constexpr std::array kNormOrders = {NormOrder::pre, NormOrder::post};
+/// "pre" or "post".
+const char* to_string(NormOrder order);
+/// The inverse of to_string(). Throws Error, suggesting the most similar name, for any other word.
+NormOrder norm_order_named(std::string_view name);
 
 /// The options of the blocks of one model.
 struct BlockOptions {
@@ -22,12 +30,16 @@ struct BlockOptions {
   bool causal = true, bias = true;
   double dropout = 0;  ///< probability, for the attention weights and the outputs of the residual branches
   Activation activation = Activation::gelu;
-  NormOrder norm = NormOrder::pre;
+  NormOrder norm_order = NormOrder::pre;
+  NormKind norm = NormKind::layer;
   double projection_std = kInitStd;  ///< of the initial weights of the two projections that end in the residual path
+  /// rotary_angles() of the model's heads, which rotate queries and keys; null: positions are elsewhere.
+  std::shared_ptr<const PositionTable> rotary = nullptr;
 };
 
 /// Multi-head self-attention: c_proj(attention(c_attn(x))), [B, T, C] → [B, T, C]. c_attn computes q‖k‖v, [B, T, 3C];
-/// head h is columns h·C/H … (h+1)·C/H of each. Section 3.2.2.
+/// head h is columns h·C/H … (h+1)·C/H of each. Section 3.2.2. With rotary positions, q and k are rotated before they
+/// meet, and a cache holds rotated keys.
 struct MultiHeadAttention {
   /// Throws Error unless n_head divides n_embd.
   MultiHeadAttention(const Scope& scope, const BlockOptions& options);
@@ -38,11 +50,16 @@ struct MultiHeadAttention {
   Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const;
 
   Attention options;
+  std::shared_ptr<const PositionTable> rotary;
   Linear c_attn, c_proj;
 };
 
-/// Position-wise feed-forward network with a hidden width of 4C: c_proj(activation(c_fc(x))), [… C] → [… C].
-/// Section 3.3.
+/// The hidden width F of a feed-forward network: 4C, or for swiglu 8C/3, rounded up to a multiple of 16, so that its
+/// three matrices have as many weights as the two of the others. Shazeer 2020, arXiv:2002.05202, section 3.
+std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation);
+
+/// Position-wise feed-forward network: c_proj(activation(c_fc(x))), [… C] → [… C]. c_fc is [F, C], or for swiglu
+/// gate‖up [2F, C], where F is feed_forward_width(). Section 3.3.
 struct FeedForward {
   FeedForward(const Scope& scope, const BlockOptions& options);
   Tensor operator()(const Tensor& x) const { return c_proj(activate(x, c_fc, activation)); }
@@ -62,21 +79,17 @@ struct Block {
 
   /// A residual connection around f, which maps [B, T, C] to [B, T, C].
   template <class F>
-  Tensor residual(const Tensor& x, const LayerNorm& norm, const F& f) const {
+  Tensor residual(const Tensor& x, const Norm& norm, const F& f) const {
     if (order == NormOrder::pre) return add(x, drop(f(norm(x))));
     return norm(add(x, drop(f(x))));
   }
 
   NormOrder order;
-  LayerNorm ln_1;
+  Norm ln_1;
   MultiHeadAttention attn;
-  LayerNorm ln_2;
+  Norm ln_2;
   FeedForward mlp;
   Dropout drop;
 };
-
-/// Sinusoidal positions [T, C] for T = length: columns 2i and 2i+1 of row t hold the sine and cosine of the angle
-/// t / base^(2i/C). Section 3.5, where the base is 10000. Throws Error unless base > 1.
-Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double base, DType dtype);
 
 }  // namespace maki

@@ -1,7 +1,8 @@
-// Softmax, log-softmax and layer normalisation over the last axis. The formulas are in kernels/softmax.h and
-// kernels/norm.h.
+// Softmax, log-softmax, layer normalization and RMS normalization over the last axis. The formulas are in
+// kernels/softmax.h, kernels/norm.h and kernels/rms_norm.h.
 #include "autograd/kernels/norm.h"
 
+#include "autograd/kernels/rms_norm.h"
 #include "autograd/kernels/softmax.h"
 #include "autograd/ops.h"
 #include "autograd/ops/common.h"
@@ -47,23 +48,23 @@ const T* data_or_null(const Tensor& x) {
   return x ? x.data<T>() : nullptr;
 }
 
-void check_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  check_floating("layer_norm", x);
-  check(x.shape().rank() >= 1, "layer_norm: x must have at least one axis; got a scalar");
+void check_norm(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
+  check_floating(op, x);
+  check(x.shape().rank() >= 1, "{}: x must have at least one axis; got a scalar", op);
   const Shape vector{x.shape().cols()};
-  if (weight) check_same_type("layer_norm", x, weight);
-  if (bias) check_same_type("layer_norm", x, bias);
-  check(!weight || weight.shape() == vector, "layer_norm: weight must be {}, the last extent of x {}; got {}", vector,
+  if (weight) check_same_type(op, x, weight);
+  if (bias) check_same_type(op, x, bias);
+  check(!weight || weight.shape() == vector, "{}: weight must be {}, the last extent of x {}; got {}", op, vector,
         x.shape(), weight.shape());
-  check(!bias || bias.shape() == vector, "layer_norm: bias must be {}, the last extent of x {}; got {}", vector,
-        x.shape(), bias.shape());
-  check(eps >= 0 && eps <= 1, "layer_norm: eps must be between 0 and 1; got {}", eps);
+  check(!bias || bias.shape() == vector, "{}: bias must be {}, the last extent of x {}; got {}", op, vector, x.shape(),
+        bias.shape());
+  check(eps >= 0 && eps <= 1, "{}: eps must be between 0 and 1; got {}", op, eps);
 }
 
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  check_layer_norm(x, weight, bias, eps);
+  check_norm("layer_norm", x, weight, bias, eps);
   const std::int64_t rows = x.shape().rows(), cols = x.shape().cols();
   Tensor y = empty_like(x), stats = empty({rows, kernels::kLayerNormStats}, x.dtype());
   dispatch(x.dtype(), [&]<class T>() {
@@ -90,6 +91,26 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
            });
          });
   return y;
+}
+
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
+  check_norm("rms_norm", x, weight, {}, eps);
+  const std::int64_t rows = x.shape().rows(), cols = x.shape().cols();
+  Tensor y = empty_like(x), rrms = empty({rows}, x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    kernels::rms_norm_forward(rows, cols, x.data<T>(), data_or_null<T>(weight), eps, y.data<T>(), rrms.data<T>());
+  });
+  auto backward = [x, weight, rrms, rows, cols](Grads& g) {
+    dispatch(x.dtype(), [&]<class T>() {
+      const Sink<T> dx = g.in<T>(0), dweight = weight ? g.in<T>(1) : Sink<T>();
+      Tensor scratch;
+      if (dweight) scratch = empty({kernels::rms_norm_backward_scratch(rows, cols)}, x.dtype());
+      kernels::rms_norm_backward(rows, cols, x.data<T>(), data_or_null<T>(weight), rrms.data<T>(), g.out<T>(), dx,
+                                 dweight, scratch ? scratch.data<T>() : nullptr);
+    });
+  };
+  if (!weight) return record("rms_norm", y, {x}, std::move(backward));
+  return record("rms_norm", y, {x, weight}, std::move(backward));
 }
 
 }  // namespace maki

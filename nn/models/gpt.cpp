@@ -17,28 +17,34 @@ const GptConfig& checked(const GptConfig& c) {
   return c;
 }
 
-BlockOptions block_options(const GptConfig& c) {
+BlockOptions block_options(const GptConfig& c, DType dtype) {
+  std::shared_ptr<const PositionTable> rotary;
+  if (c.positions == Positions::rotary) {
+    rotary = std::make_shared<PositionTable>(rotary_angles, c.n_embd / c.n_head, c.position_base, dtype);
+  }
   return {.n_embd = c.n_embd,
           .n_head = c.n_head,
           .causal = true,
           .bias = c.bias,
           .dropout = c.dropout,
           .activation = c.activation,
+          .norm_order = c.norm_order,
           .norm = c.norm,
-          .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer))};
+          .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer)),
+          .rotary = rotary};
 }
 
 }  // namespace
 
 Gpt::Gpt(const Scope& scope, const GptConfig& c)
     : config(checked(c)), dtype(scope.dtype()), wte(scope / "wte", c.vocab_size, c.n_embd), drop{c.dropout} {
-  if (c.sinusoidal_base == 0) {
-    wpe.emplace(scope / "wpe", c.block_size, c.n_embd);
-  } else {
-    sinusoids = sinusoidal_positions(c.block_size, c.n_embd, c.sinusoidal_base, scope.dtype());
+  if (c.positions == Positions::learned) wpe.emplace(scope / "wpe", c.block_size, c.n_embd);
+  if (c.positions == Positions::sinusoidal) {
+    sinusoids = std::make_shared<PositionTable>(sinusoidal_positions, c.n_embd, c.position_base, scope.dtype());
   }
-  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, block_options(c));
-  if (c.norm == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.bias);
+  const BlockOptions options = block_options(c, scope.dtype());
+  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, options);
+  if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias);
   if (!c.tie_weights) lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd);
 }
 
@@ -47,10 +53,13 @@ Tensor Gpt::embed(const Tensor& ids, std::int64_t start) const {
   check(ids.dtype() == DType::int32 && ids.shape().rank() == 2, "gpt: ids must be int32 [B, T]; got {} {}",
         to_string(ids.dtype()), ids.shape());
   const std::int64_t end = start + ids.shape()[1];
-  check(end <= config.block_size, "gpt: a sequence has at most block_size = {} tokens; got {}", config.block_size, end);
+  check(!wpe || end <= config.block_size,
+        "gpt: a sequence has at most block_size = {} tokens, because learned positions end there; got {}",
+        config.block_size, end);
   const Tensor tokens = wte(ids);
   if (wpe) return drop(add(tokens, slice(wpe->weight, 0, start, end)));
-  return drop(add(scale(tokens, std::sqrt(static_cast<double>(config.n_embd))), slice(sinusoids, 0, start, end)));
+  if (!sinusoids) return drop(tokens);
+  return drop(add(scale(tokens, std::sqrt(static_cast<double>(config.n_embd))), sinusoids->rows(start, end)));
 }
 
 Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
@@ -59,8 +68,8 @@ Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
   return ln_f ? (*ln_f)(x) : x;
 }
 
-KvCache Gpt::make_cache(std::int64_t batch) const {
-  return KvCache(config.n_layer, batch, config.block_size, config.n_embd, dtype);
+KvCache Gpt::make_cache(std::int64_t batch, std::int64_t capacity) const {
+  return KvCache(config.n_layer, batch, capacity == 0 ? config.block_size : capacity, config.n_embd, dtype);
 }
 
 Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache) const {
@@ -72,8 +81,11 @@ Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache) const {
 }
 
 std::int64_t Gpt::parameter_count() const {
-  const std::int64_t c = config.n_embd, bias = config.bias ? 1 : 0, norm = (1 + bias) * c;
-  const std::int64_t block = (3 + 1 + 4 + 4) * c * c + bias * (3 + 1 + 4 + 1) * c + 2 * norm;
+  const std::int64_t c = config.n_embd, bias = config.bias ? 1 : 0;
+  const std::int64_t hidden = feed_forward_width(c, config.activation);
+  const std::int64_t fc = columns_per_output(config.activation) * hidden;
+  const std::int64_t norm = config.norm == NormKind::layer ? (1 + bias) * c : c;
+  const std::int64_t block = (3 + 1) * c * c + (fc + hidden) * c + bias * ((3 + 1 + 1) * c + fc) + 2 * norm;
   const std::int64_t tables = config.vocab_size * c * (config.tie_weights ? 1 : 2);
   return tables + config.n_layer * block + (ln_f ? norm : 0);
 }
@@ -87,14 +99,17 @@ double Gpt::flop_per_token(std::int64_t length) const {
          12 * static_cast<double>(config.n_layer * config.n_embd) * static_cast<double>(length);
 }
 
-// Saved per token and block: two norms (2C), packed projections (3C), attention (C), the hidden layer and its
-// derivative (8C), two residual sums (2C), one number per head and norm. Around the blocks: embedding and final norm.
-// Alive at once in backward: the gradients of a hidden layer before and after its activation, and of the residual.
-// Logits above 64 MiB are made in chunks (ops/loss.cpp).
+// Saved per token and block: two norms (2C), packed projections (3C), attention (C), the hidden layer with its
+// derivative (8C) or with gate‖up (3F), two residual sums (2C), one number per head and norm. Around the blocks:
+// embedding and final norm. Alive at once in backward: the gradients of a hidden layer before and after its activation,
+// and of the residual. Logits above 64 MiB are made in chunks (ops/loss.cpp).
 std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) const {
   constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
   const std::int64_t width = config.n_embd, tokens = batch * length;
-  const std::int64_t saved = config.n_layer * (16 * width + config.n_head + 4) + 2 * width, passing = 9 * width;
+  const std::int64_t hidden = feed_forward_width(width, config.activation);
+  const std::int64_t layer = (1 + columns_per_output(config.activation)) * hidden;
+  const std::int64_t saved = config.n_layer * (8 * width + layer + config.n_head + 4) + 2 * width;
+  const std::int64_t passing = layer + width;
   const std::int64_t size = size_of(dtype);
   return tokens * (saved + passing) * size + std::min(tokens * config.vocab_size * size, kMaxLogitBytes);
 }

@@ -3,6 +3,8 @@
 //
 //   x = wte(ids) + wpe(positions);   for each block: x += attn(ln_1(x)); x += mlp(ln_2(x));   logits = lm_head(ln_f(x))
 //
+// With norm rms, positions rotary, activation swiglu and no biases it is LLaMA: Touvron et al. 2023, arXiv:2302.13971.
+//
 // Shapes: B sequences, T tokens, C = n_embd, V = vocab_size.
 //
 // Thread safety: the const member functions may be called on several threads at once while no value changes; each
@@ -23,25 +25,27 @@ namespace maki {
 struct GptConfig {
   std::int64_t n_layer = 12, n_head = 12, n_embd = 768, block_size = 1024, vocab_size = 50257;
   double dropout = 0;       ///< probability in [0, 1); for embeddings, attention weights and residual branches
-  bool bias = true;         ///< whether linear layers and layer norms have biases
+  bool bias = true;         ///< whether linear layers and layer norms have biases (an rms norm has none)
   bool tie_weights = true;  ///< use wte as the output head: Press and Wolf 2017, arXiv:1608.05859
   Activation activation = Activation::gelu;
-  NormOrder norm = NormOrder::pre;
-  /// 0: learned positions (wpe). Otherwise the base of sinusoidal positions; token embeddings are then multiplied by
-  /// √C, as in section 3.4 of Vaswani et al. 2017.
-  double sinusoidal_base = 0;
+  NormOrder norm_order = NormOrder::pre;
+  NormKind norm = NormKind::layer;
+  /// With sinusoidal positions, token embeddings are multiplied by √C, as in section 3.4 of Vaswani et al. 2017.
+  Positions positions = Positions::learned;
+  double position_base = 10000;  ///< of sinusoidal and rotary positions
 };
 
 struct Gpt {
   /// Creates the parameters below `scope`. Weights are drawn from N(0, 0.02²), those of projections that end in the
-  /// residual path from N(0, (0.02/√(2 n_layer))²); biases are 0, the weights of layer norms 1. Throws Error for sizes
-  /// below 1, if n_head does not divide n_embd, for a dropout outside [0, 1), or for a sinusoidal_base that is neither
-  /// 0 nor above 1.
+  /// residual path from N(0, (0.02/√(2 n_layer))²); biases are 0, the weights of norms 1. Throws Error for sizes below
+  /// 1, if n_head does not divide n_embd, for a dropout outside [0, 1), for a position_base that is not above 1 where
+  /// it is used, or for rotary positions if heads have an odd number of columns.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   Gpt(const Scope& scope, const GptConfig& config);
 
-  /// ids [B, T] int32 → logits [B, T, V]. Throws Error if T > block_size or an id is outside [0, V).
+  /// ids [B, T] int32 → logits [B, T, V]. Throws Error if an id is outside [0, V), or if positions are learned and T >
+  /// block_size. Other positions have no such limit; block_size is then only the context of training.
   Tensor logits(const Tensor& ids) const { return head(hidden(ids)); }
   /// The cross-entropy of logits(ids) against targets [B, T] int32, in nats: []. `options` are those of
   /// cross_entropy().
@@ -49,12 +53,12 @@ struct Gpt {
     return linear_cross_entropy(hidden(ids), head_weight(), targets, options);
   }
 
-  /// An empty cache with room for block_size tokens in each of `batch` sequences.
-  KvCache make_cache(std::int64_t batch) const;
+  /// An empty cache with room for `capacity` tokens in each of `batch` sequences; 0: block_size.
+  KvCache make_cache(std::int64_t batch, std::int64_t capacity = 0) const;
   /// Appends t >= 1 tokens to every sequence of the cache, ids [B, t], and returns the logits of the last one, [B, V].
   /// They are bit-identical to those of logits() over the whole sequence, outside a Recording. Throws Error, without
-  /// changing the cache, if an id is outside [0, V), if more than block_size tokens would be held, or inside a
-  /// Recording.
+  /// changing the cache, if an id is outside [0, V), if more tokens would be held than the cache or learned positions
+  /// have room for, or inside a Recording.
   Tensor next_logits(const Tensor& ids, KvCache& cache) const;
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
@@ -76,12 +80,12 @@ struct Gpt {
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const;
 
   GptConfig config;
-  DType dtype;                   // of the parameters
-  Embedding wte;                 // tokens
-  std::optional<Embedding> wpe;  // learned positions
-  Tensor sinusoids;              // sinusoidal positions [block_size, C], or empty
+  DType dtype;                                     // of the parameters
+  Embedding wte;                                   // tokens
+  std::optional<Embedding> wpe;                    // learned positions
+  std::shared_ptr<const PositionTable> sinusoids;  // or null
   std::vector<Block> h;
-  std::optional<LayerNorm> ln_f;  // absent in post-norm order, where the last block ends in a norm
+  std::optional<Norm> ln_f;       // absent in post-norm order, where the last block ends in a norm
   std::optional<Linear> lm_head;  // absent if the weights are tied
   Dropout drop;
 

@@ -88,13 +88,15 @@ TEST_CASE("help for a verb is printed in either order of the words") {
 TEST_CASE("underscores and common aliases are accepted in options, and values are unchanged") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  const Finished aliases = run_maki(Arguments{"train", corpus, "--out_dir", run} + kSmall +
-                                    Arguments{"--batch_size=2", "--lr", "0.002", "-n", "2", "--no_bias"});
+  const Finished aliases =
+      run_maki(Arguments{"train", corpus, "--out_dir", run} + kSmall +
+               Arguments{"--batch_size=2", "--lr", "0.002", "-n", "2", "--no_bias", "--mlp", "swiglu"});
   INFO(aliases.err);
   REQUIRE(aliases.exit_code == 0);
   const std::string written = read_text(run + "/config.toml");
   REQUIRE_THAT(written, ContainsSubstring("\nbatch_size = 2 ") && ContainsSubstring("\nlearning_rate = 0.002 ") &&
-                            ContainsSubstring("\nmax_steps = 2 ") && ContainsSubstring("\nbias = false "));
+                            ContainsSubstring("\nmax_steps = 2 ") && ContainsSubstring("\nbias = false ") &&
+                            ContainsSubstring("\nactivation = 'swiglu' "));
   const Finished warm = run_maki({"generate", run, "--temp", "x"});
   REQUIRE_THAT(warm.err, ContainsSubstring("temperature: must be a finite decimal number; got x"));
   // A value that looks like an option.
@@ -122,8 +124,9 @@ TEST_CASE("a number of epochs is answered with the number of steps") {
 }
 
 TEST_CASE("bench and gradcheck list and accept only options that they use") {
-  const Arguments model = {"--model", "--n-layer",     "--n-head",     "--n-embd", "--block-size",
-                           "--bias",  "--tie-weights", "--activation", "--seed",   "--threads"};
+  const Arguments model = {"--model",     "--n-layer",       "--n-head",     "--n-embd",     "--block-size",
+                           "--bias",      "--tie-weights",   "--activation", "--norm-order", "--norm",
+                           "--positions", "--position-base", "--seed",       "--threads"};
   struct Verb {
     Arguments path, more;
   };

@@ -12,17 +12,18 @@ namespace {
 
 std::vector<std::string> expected_names(const GptConfig& c) {
   std::vector<std::string> names = {"wte.weight"};
-  if (c.sinusoidal_base == 0) names.push_back("wpe.weight");
+  if (c.positions == Positions::learned) names.push_back("wpe.weight");
   const auto add = [&](const std::string& layer) {
     names.push_back(layer + ".weight");
-    if (c.bias) names.push_back(layer + ".bias");
+    const bool norm = layer.find("ln_") != std::string::npos;
+    if (c.bias && !(norm && c.norm == NormKind::rms)) names.push_back(layer + ".bias");
   };
   for (std::int64_t i = 0; i < c.n_layer; ++i) {
     for (const char* const part : {"ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"}) {
       add("h." + std::to_string(i) + "." + part);
     }
   }
-  if (c.norm == NormOrder::pre) add("ln_f");
+  if (c.norm_order == NormOrder::pre) add("ln_f");
   if (!c.tie_weights) names.push_back("lm_head.weight");
   return names;
 }
@@ -39,31 +40,41 @@ std::pair<double, double> moments_of(const Parameter& p) {
 }  // namespace
 
 TEST_CASE("every weight is in the store, in the order of the model, under GPT-2's name and in its group") {
-  for (const bool bias : {true, false}) {
-    for (const bool tied : {true, false}) {
-      for (const double base : {0.0, 10000.0}) {
-        for (const NormOrder norm : {NormOrder::pre, NormOrder::post}) {
-          GptConfig config = kSmall;
-          config.bias = bias;
-          config.tie_weights = tied;
-          config.sinusoidal_base = base;
-          config.norm = norm;
-          SmallGpt gpt(config);
-          std::vector<std::string> names;
-          std::int64_t count = 0;
-          for (const auto& parameter : gpt.store.parameters()) {
-            names.push_back(parameter->name());
-            INFO(parameter->name());
-            const bool matrix = parameter->shape().rank() == 2;
-            REQUIRE(parameter->group() == (matrix ? ParamGroup::decay : ParamGroup::no_decay));
-            if (parameter->name() != "wpe.weight") count += parameter->shape().numel();
-          }
-          REQUIRE(names == expected_names(config));
-          REQUIRE(gpt.model.parameter_count() == count);
-        }
-      }
-    }
+  std::vector<GptConfig> configs = gpt_variants();
+  for (const GptConfig& config : gpt_variants()) {
+    configs.push_back(config);
+    configs.back().bias = !config.bias;
+    configs.push_back(config);
+    configs.back().tie_weights = !config.tie_weights;
   }
+  for (const GptConfig& config : configs) {
+    INFO(describe(config));
+    SmallGpt gpt(config);
+    std::vector<std::string> names;
+    std::int64_t count = 0;
+    for (const auto& parameter : gpt.store.parameters()) {
+      names.push_back(parameter->name());
+      INFO(parameter->name());
+      const bool matrix = parameter->shape().rank() == 2;
+      REQUIRE(parameter->group() == (matrix ? ParamGroup::decay : ParamGroup::no_decay));
+      if (parameter->name() != "wpe.weight") count += parameter->shape().numel();
+    }
+    REQUIRE(names == expected_names(config));
+    REQUIRE(gpt.model.parameter_count() == count);
+    const std::int64_t looked_up = config.tie_weights ? 0 : config.vocab_size * config.n_embd;
+    REQUIRE(gpt.model.flop_parameter_count() == count - looked_up);
+  }
+}
+
+TEST_CASE("a gated feed-forward network has a hidden width of 8/3, rounded up to a multiple of 16") {
+  REQUIRE(feed_forward_width(768, Activation::gelu) == 3072);
+  REQUIRE(feed_forward_width(768, Activation::swiglu) == 2048);
+  REQUIRE(feed_forward_width(384, Activation::swiglu) == 1024);
+  REQUIRE(feed_forward_width(12, Activation::swiglu) == 32);
+  REQUIRE(feed_forward_width(128, Activation::swiglu) == 352);  // 341.3
+  const SmallGpt gpt({.n_layer = 1, .n_head = 1, .n_embd = 12, .activation = Activation::swiglu});
+  REQUIRE(gpt.store.find("h.0.mlp.c_fc.weight").shape() == Shape{64, 12});
+  REQUIRE(gpt.store.find("h.0.mlp.c_proj.weight").shape() == Shape{12, 32});
 }
 
 TEST_CASE("weights have shape out by in, and GPT-2 small has as many parameters as nanoGPT counts") {
@@ -113,16 +124,25 @@ TEST_CASE("a tied head is the token embedding") {
 }
 
 TEST_CASE("a Gpt refuses impossible configurations and inputs with messages that contain the values") {
-  ParameterStore store;
-  const auto build = [&](GptConfig config) { Gpt(Scope(store), config); };
+  const auto build = [&](const GptConfig& refused) {
+    ParameterStore store;
+    Gpt(Scope(store), refused);
+  };
   REQUIRE_THROWS_WITH(build({.n_layer = 2, .n_head = 5, .n_embd = 12}), ContainsSubstring("12 and 5"));
   REQUIRE_THROWS_AS(build({.n_layer = 0}), Error);
   REQUIRE_THROWS_AS(build({.n_layer = 1, .n_head = 0}), Error);
   REQUIRE_THROWS_AS(build({.vocab_size = 0}), Error);
   REQUIRE_THROWS_AS(build({.dropout = 1}), Error);
-  REQUIRE_THROWS_WITH(
-      build({.n_layer = 1, .n_head = 1, .n_embd = 2, .block_size = 2, .vocab_size = 2, .sinusoidal_base = 1}),
-      ContainsSubstring("base"));
+  GptConfig config = kSmall;
+  config.position_base = 1;  // not used
+  build(config);
+  for (const Positions positions : {Positions::sinusoidal, Positions::rotary}) {
+    config.positions = positions;
+    REQUIRE_THROWS_WITH(build(config), ContainsSubstring("base") && ContainsSubstring("above 1; got 1"));
+  }
+  config.position_base = 10;
+  config.n_head = 4;  // of three columns
+  REQUIRE_THROWS_WITH(build(config), ContainsSubstring("even number of columns; got 3"));
 
   const SmallGpt gpt(kSmall);
   REQUIRE_THROWS_WITH(gpt.model.logits(random_ids(1, 10, 7, 1)),

@@ -49,7 +49,7 @@ int compare(const GptConfig& config, DType dtype, std::int64_t batch, const std:
 
 TEST_CASE("logits with a cache are those of the full forward, bit for bit") {
   // 150 tokens are more than two blocks of keys. Head sizes of 24 and 20 are not multiples of a vector.
-  const std::vector<GptConfig> configs = {
+  std::vector<GptConfig> configs = {
       kSmall,
       {.n_layer = 2, .n_head = 2, .n_embd = 48, .block_size = 150, .vocab_size = 65},
       {.n_layer = 1,
@@ -64,9 +64,21 @@ TEST_CASE("logits with a cache are those of the full forward, bit for bit") {
        .n_embd = 32,
        .block_size = 40,
        .vocab_size = 17,
-       .norm = NormOrder::post,
-       .sinusoidal_base = 50},
+       .norm_order = NormOrder::post,
+       .positions = Positions::sinusoidal,
+       .position_base = 50},
+      {.n_layer = 2,
+       .n_head = 2,
+       .n_embd = 44,  // heads of 11 pairs of columns
+       .block_size = 90,
+       .vocab_size = 17,
+       .bias = false,
+       .activation = Activation::swiglu,
+       .norm = NormKind::rms,
+       .positions = Positions::rotary,
+       .position_base = 50},
   };
+  for (const GptConfig& config : gpt_variants()) configs.push_back(config);
   const int before = threads();
   set_threads(1);
   for (const std::string& target : kernels::available_targets()) {
@@ -74,7 +86,8 @@ TEST_CASE("logits with a cache are those of the full forward, bit for bit") {
     for (const GptConfig& config : configs) {
       for (const DType dtype : {DType::float32, DType::float64}) {
         for (const std::int64_t batch : {1, 3}) {
-          INFO(target << ", " << to_string(dtype) << ", C " << config.n_embd << ", batch " << batch);
+          INFO(target << ", " << to_string(dtype) << ", C " << config.n_embd << ", batch " << batch << ": "
+                      << describe(config));
           REQUIRE(compare(config, dtype, batch, {1}) == batch * config.block_size);
           REQUIRE(compare(config, dtype, batch, {config.block_size}) == batch);
           REQUIRE(compare(config, dtype, batch, {5, 1, 1, 7, 2}) > 0);
@@ -86,6 +99,31 @@ TEST_CASE("logits with a cache are those of the full forward, bit for bit") {
   set_threads(3);
   REQUIRE(compare(configs[1], DType::float32, 3, {100, 3, 1}) > 0);
   set_threads(before);
+}
+
+TEST_CASE("a cache longer than block_size serves any positions but learned ones") {
+  for (const GptConfig& config : gpt_variants()) {
+    SmallGpt gpt(config);
+    gpt.randomize(31);
+    const std::int64_t tokens = 3 * config.block_size, v = config.vocab_size;
+    const Tensor ids = random_ids(1, tokens, v, 32);
+    KvCache cache = gpt.model.make_cache(1, tokens);
+    REQUIRE(cache.capacity() == tokens);
+    gpt.model.next_logits(columns(ids, 0, config.block_size), cache);
+    const Tensor next = columns(ids, config.block_size, config.block_size + 1);
+    INFO(describe(config));
+    if (config.positions == Positions::learned) {
+      REQUIRE_THROWS_WITH(gpt.model.next_logits(next, cache), ContainsSubstring("learned positions end there"));
+      REQUIRE(cache.length() == config.block_size);
+      continue;
+    }
+    const Tensor expected = gpt.model.logits(ids);
+    for (std::int64_t t = config.block_size; t < tokens; ++t) {
+      REQUIRE(same_bits(gpt.model.next_logits(columns(ids, t, t + 1), cache), 0, expected, t * v, v));
+    }
+    REQUIRE_THROWS_WITH(gpt.model.next_logits(next, cache), ContainsSubstring("at most 27 tokens"));
+    REQUIRE(cache.length() == tokens);
+  }
 }
 
 TEST_CASE("hidden states with a cache are those of the full forward at every position") {

@@ -2,6 +2,7 @@
 #include "nn/layers.h"
 
 #include <cmath>
+#include <complex>
 #include <functional>
 
 #include "tests/catch.h"
@@ -24,8 +25,11 @@ class PlainGpt {
     for (std::size_t t = 0; t < ids.size(); ++t) {
       for (std::size_t c = 0; c < x[t].size(); ++c) {
         const double token = weight("wte.weight", static_cast<std::size_t>(ids[t]), c);
-        x[t][c] = c_.sinusoidal_base == 0 ? token + weight("wpe.weight", t, c)
-                                          : token * std::sqrt(static_cast<double>(c_.n_embd)) + sinusoid(t, c);
+        x[t][c] = token;
+        if (c_.positions == Positions::learned) x[t][c] = token + weight("wpe.weight", t, c);
+        if (c_.positions == Positions::sinusoidal) {
+          x[t][c] = token * std::sqrt(static_cast<double>(c_.n_embd)) + sinusoid(t, c);
+        }
       }
     }
     for (std::int64_t i = 0; i < c_.n_layer; ++i) {
@@ -33,7 +37,7 @@ class PlainGpt {
       x = residual(x, h + ".ln_1", [&](const Matrix& y) { return attention(y, h + ".attn"); });
       x = residual(x, h + ".ln_2", [&](const Matrix& y) { return feed_forward(y, h + ".mlp"); });
     }
-    if (c_.norm == NormOrder::pre) x = norm(x, "ln_f");
+    if (c_.norm_order == NormOrder::pre) x = norm(x, "ln_f");
     return linear(x, c_.tie_weights ? "wte" : "lm_head");
   }
 
@@ -49,8 +53,7 @@ class PlainGpt {
   }
   double sinusoid(std::size_t t, std::size_t c) const {
     const double pair = static_cast<double>(c / 2);
-    const double angle =
-        static_cast<double>(t) / std::pow(c_.sinusoidal_base, 2 * pair / static_cast<double>(c_.n_embd));
+    const double angle = static_cast<double>(t) / std::pow(c_.position_base, 2 * pair / static_cast<double>(c_.n_embd));
     return c % 2 == 0 ? std::sin(angle) : std::cos(angle);
   }
 
@@ -69,28 +72,38 @@ class PlainGpt {
   Matrix norm(Matrix x, const std::string& layer) const {
     for (std::vector<double>& row : x) {
       const auto n = static_cast<double>(row.size());
+      const bool centred = c_.norm == NormKind::layer;
       double mean = 0, variance = 0;
-      for (const double v : row) mean += v / n;
+      if (centred) {
+        for (const double v : row) mean += v / n;
+      }
       for (const double v : row) variance += (v - mean) * (v - mean) / n;
       for (std::size_t i = 0; i < row.size(); ++i) {
-        row[i] = (row[i] - mean) / std::sqrt(variance + 1e-5) * weight(layer + ".weight", 0, i) + bias(layer, i);
+        const double shift = centred ? bias(layer, i) : 0;
+        row[i] = (row[i] - mean) / std::sqrt(variance + 1e-5) * weight(layer + ".weight", 0, i) + shift;
       }
     }
     return x;
   }
 
   Matrix residual(const Matrix& x, const std::string& ln, const std::function<Matrix(const Matrix&)>& f) const {
-    Matrix y = f(c_.norm == NormOrder::pre ? norm(x, ln) : x);
+    Matrix y = f(c_.norm_order == NormOrder::pre ? norm(x, ln) : x);
     for (std::size_t t = 0; t < y.size(); ++t) {
       for (std::size_t i = 0; i < y[t].size(); ++i) y[t][i] += x[t][i];
     }
-    return c_.norm == NormOrder::pre ? y : norm(y, ln);
+    return c_.norm_order == NormOrder::pre ? y : norm(y, ln);
   }
 
   Matrix feed_forward(const Matrix& x, const std::string& layer) const {
     Matrix y = linear(x, layer + ".c_fc");
     for (std::vector<double>& row : y) {
-      for (double& v : row) v = activation(v);
+      if (c_.activation == Activation::swiglu) {
+        const std::size_t half = row.size() / 2;
+        for (std::size_t i = 0; i < half; ++i) row[i] = activation(row[i]) * row[half + i];
+        row.resize(half);
+      } else {
+        for (double& v : row) v = activation(v);
+      }
     }
     return linear(y, layer + ".c_proj");
   }
@@ -103,14 +116,16 @@ class PlainGpt {
       case Activation::relu:
         return v > 0 ? v : 0;
       case Activation::silu:
+      case Activation::swiglu:
         return v / (1 + std::exp(-v));
     }
     return 0;
   }
 
   Matrix attention(const Matrix& x, const std::string& layer) const {
-    const Matrix qkv = linear(x, layer + ".c_attn");
+    Matrix qkv = linear(x, layer + ".c_attn");
     const std::size_t c = size(c_.n_embd), d = c / size(c_.n_head);
+    if (c_.positions == Positions::rotary) rotate(qkv, 2 * c, d);
     Matrix y(x.size(), std::vector<double>(c));
     for (std::size_t t = 0; t < x.size(); ++t) {
       for (std::size_t first = 0; first < c; first += d) {  // head by head
@@ -129,6 +144,22 @@ class PlainGpt {
     return linear(y, layer + ".c_proj");
   }
 
+  // Rotates pairs (i, i + d/2) of every head of d columns among the first `columns` of row t by t / base^(2i/d), as a
+  // multiplication of complex numbers.
+  void rotate(Matrix& x, std::size_t columns, std::size_t d) const {
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      for (std::size_t first = 0; first < columns; first += d) {
+        for (std::size_t i = first; i < first + d / 2; ++i) {
+          const double exponent = 2 * static_cast<double>(i - first) / static_cast<double>(d);
+          const double angle = static_cast<double>(t) / std::pow(c_.position_base, exponent);
+          const std::complex<double> turned = std::complex(x[t][i], x[t][i + d / 2]) * std::polar(1.0, angle);
+          x[t][i] = turned.real();
+          x[t][i + d / 2] = turned.imag();
+        }
+      }
+    }
+  }
+
   const ParameterStore& store_;
   GptConfig c_;
 };
@@ -138,15 +169,17 @@ class PlainGpt {
 TEST_CASE("a Gpt computes the formulas of the papers") {
   std::vector<GptConfig> configs(6, kSmall);
   configs[1].tie_weights = configs[1].bias = false;
-  configs[2].norm = NormOrder::post;
+  configs[2].norm_order = NormOrder::post;
   configs[2].activation = Activation::relu;
-  configs[3].sinusoidal_base = 10000;
+  configs[3].positions = Positions::sinusoidal;
   configs[3].activation = Activation::silu;
   configs[4].n_head = 3;
   configs[4].activation = Activation::gelu_tanh;
   configs[5].n_embd = 15;  // odd: the last column of the sinusoids is a sine without its cosine
   configs[5].n_head = 5;
-  configs[5].sinusoidal_base = 20;
+  configs[5].positions = Positions::sinusoidal;
+  configs[5].position_base = 20;
+  for (const GptConfig& config : gpt_variants()) configs.push_back(config);
   for (std::size_t i = 0; i < configs.size(); ++i) {
     SmallGpt gpt(configs[i], DType::float64);
     gpt.randomize(51);
@@ -156,7 +189,7 @@ TEST_CASE("a Gpt computes the formulas of the papers") {
       const auto row = ids.values<std::int32_t>().subspan(static_cast<std::size_t>(b) * 9, 9);
       const Matrix expected = PlainGpt(gpt).logits({row.begin(), row.end()});
       for (std::int64_t k = 0; k < 63; ++k) {
-        INFO("variant " << i << ", sequence " << b << ", logit " << k);
+        INFO("variant " << i << " (" << describe(configs[i]) << "), sequence " << b << ", logit " << k);
         const double e = expected[static_cast<std::size_t>(k / 7)][static_cast<std::size_t>(k % 7)];
         REQUIRE(std::abs(logits.at(b * 63 + k) - e) <= 1e-12 * (1 + std::abs(e)));
       }
@@ -187,9 +220,18 @@ TEST_CASE("by default a linear layer has PyTorch's initial values") {
   REQUIRE(plain(x).shape() == Shape{2, 3, 8});
 }
 
-TEST_CASE("activations have names") {
+TEST_CASE("activations, norms, orders and positions have names") {
   for (const Activation activation : kActivations) REQUIRE(activation_named(to_string(activation)) == activation);
   REQUIRE_THROWS_WITH(activation_named("gelu_tan"), ContainsSubstring("gelu_tanh"));
+  for (const Positions positions : kPositions) REQUIRE(positions_named(to_string(positions)) == positions);
+  for (const NormKind kind : kNormKinds) REQUIRE(norm_kind_named(to_string(kind)) == kind);
+  for (const NormOrder order : kNormOrders) REQUIRE(norm_order_named(to_string(order)) == order);
+  REQUIRE_THROWS_WITH(
+      positions_named("rotry"),
+      "positions: must be one of learned, sinusoidal, rotary, none; got rotry; the nearest is rotary");
+  REQUIRE_THROWS_WITH(norm_kind_named("batch"), "norm: must be one of layer, rms; got batch");
+  REQUIRE_THROWS_WITH(norm_order_named("before"),
+                      ContainsSubstring("norm_order: must be one of pre, post; got before"));
 }
 
 TEST_CASE("dropout with p 0 or outside a recording is the identity") {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "autograd/tape.h"
 #include "nn/models/gpt.h"
@@ -12,6 +13,44 @@
 namespace maki::tests {
 
 inline constexpr GptConfig kSmall{.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7};
+
+/// kSmall in every form of norm, order, positions and activation that changes what a block computes.
+inline std::vector<GptConfig> gpt_variants() {
+  std::vector<GptConfig> variants(1, kSmall);
+  const auto add = [&](const auto& change) { change(variants.emplace_back(kSmall)); };
+  add([](GptConfig& c) { c.tie_weights = false; });
+  add([](GptConfig& c) { c.norm_order = NormOrder::post; });
+  add([](GptConfig& c) {
+    c.positions = Positions::sinusoidal;
+    c.position_base = 100;
+  });
+  add([](GptConfig& c) { c.positions = Positions::none; });
+  add([](GptConfig& c) {
+    c.positions = Positions::rotary;
+    c.position_base = 100;
+  });
+  add([](GptConfig& c) { c.norm = NormKind::rms; });
+  add([](GptConfig& c) { c.activation = Activation::swiglu; });
+  add([](GptConfig& c) {  // the original Transformer's order with LLaMA's parts
+    c.norm_order = NormOrder::post;
+    c.norm = NormKind::rms;
+    c.positions = Positions::rotary;
+    c.activation = Activation::swiglu;
+  });
+  add([](GptConfig& c) {  // LLaMA
+    c.bias = c.tie_weights = false;
+    c.norm = NormKind::rms;
+    c.positions = Positions::rotary;
+    c.activation = Activation::swiglu;
+  });
+  return variants;
+}
+
+/// For INFO: "pre, layer, learned, gelu, biases, tied".
+inline std::string describe(const GptConfig& c) {
+  return std::string(to_string(c.norm_order)) + ", " + to_string(c.norm) + ", " + to_string(c.positions) + ", " +
+         to_string(c.activation) + (c.bias ? ", biases" : "") + (c.tie_weights ? ", tied" : "");
+}
 
 struct SmallGpt {
   explicit SmallGpt(const GptConfig& config, DType dtype = DType::float32, std::uint64_t seed = 1)

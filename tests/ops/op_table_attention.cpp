@@ -117,6 +117,24 @@ std::vector<Row> linear_attention_rows() {
   return rows;
 }
 
+// Angles are constants, so the case holds them itself; float32 represents them exactly.
+Row rotary_row(const char* name, bool copies) {
+  return {.op = "rotary", .name = name, .draw = [=](Draw& draw) {
+            const std::int64_t batch = draw.integer(1, 2), tokens = draw.extent(6), size = 2 * draw.extent(17);
+            const std::int64_t heads = draw.integer(copies ? 0 : 1, 3), rest = copies ? draw.extent(20) : 0;
+            const Tensor angles = convert(draw.normals({tokens, size}), DType::float32);
+            return Case{{draw.normals({batch, tokens, heads * size + rest})}, [=](const std::vector<Tensor>& x) {
+                          return rotary(x[0], convert(angles, x[0].dtype()), heads);
+                        }};
+          }};
+}
+
+Case empty_rotary(const Shape& x, std::int64_t size) {
+  return {{zeros(x, DType::float64)}, [=](const std::vector<Tensor>& v) {
+            return rotary(v[0], zeros({v[0].shape()[1], size}, v[0].dtype()), 2);
+          }};
+}
+
 Case empty_case(const Shape& q, const Shape& kv, bool causal) {
   return {{zeros(q, DType::float64), zeros(kv, DType::float64)},
           [causal](const std::vector<Tensor>& x) { return attention(x[0], x[1], {.n_head = 2, .causal = causal}); }};
@@ -155,6 +173,17 @@ std::vector<Row> attention_rows() {
                        return empty_case({2, 3, 0}, {2, 2, 0}, false);
                      }};
   for (const Row& row : linear_attention_rows()) rows.push_back(row);
+  rows.push_back(rotary_row("heads and columns to copy", true));
+  rows.push_back(rotary_row("heads alone", false));
+  rows.back().empties = {[] {
+                           return empty_rotary({0, 3, 12}, 4);
+                         },
+                         [] {
+                           return empty_rotary({2, 0, 12}, 4);
+                         },
+                         [] {
+                           return empty_rotary({2, 3, 0}, 0);
+                         }};
   return rows;
 }
 

@@ -128,6 +128,25 @@ void add_choices(std::vector<Row>& rows) {
   rows.back().empties = {of({0}, {0}, {}), of({}, {3, 0}, {1, 1}), of({0, 1}, {4}, {1, 4}), of({2, 1}, {2, 0}, {2, 1})};
 }
 
+// Rows of an even number of columns, gate‖up.
+void add_swiglu(std::vector<Row>& rows) {
+  const auto packed = [](int rank, double std) {
+    return [=](Draw& draw) {
+      const Shape shape = draw.shape(rank, 120);
+      return Case{{draw.normals(shape.with(-1, 2 * shape.cols()), 0, std)},
+                  [](const std::vector<Tensor>& x) { return swiglu(x[0]); }};
+    };
+  };
+  rows.push_back({.op = "swiglu", .name = "leading axes", .draw = packed(3, 1)});
+  rows.push_back({.op = "swiglu", .name = "one row, far out", .draw = packed(1, 4)});
+  const auto of = [](const Shape& shape) {
+    return [=] {
+      return Case{{zeros(shape, DType::float64)}, [](const std::vector<Tensor>& x) { return swiglu(x[0]); }};
+    };
+  };
+  rows.back().empties = {of({0, 6}), of({3, 0}), of({2, 0, 4})};
+}
+
 void add_powers(std::vector<Row>& rows) {
   const auto power = [](double exponent) { return [=](const Tensor& x) { return pow(x, exponent); }; };
   rows.push_back(unary_row("pow", "square", normal, power(2)));
@@ -168,6 +187,7 @@ std::vector<Row> elementwise_rows() {
       [](const Tensor& x) { return gelu(x); }));
   rows.push_back(unary_row("gelu", "tanh", normal, [](const Tensor& x) { return gelu(x, Gelu::tanh); }));
   rows.push_back(unary_row("abs", "off the kink", off_the_kink, abs));
+  add_swiglu(rows);
   add_powers(rows);
   add_choices(rows);
   rows.push_back(

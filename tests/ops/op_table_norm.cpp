@@ -49,6 +49,15 @@ Row layer_norm_row(const char* name, int rank, bool weight, bool bias, double me
           }};
 }
 
+Row rms_norm_row(const char* name, int rank, bool weight, double mean = 0) {
+  return {.op = "rms_norm", .name = name, .draw = [=](Draw& draw) {
+            const Tensor x = spread_rows(draw, rank, mean);
+            Case drawn{{x}, [=](const std::vector<Tensor>& v) { return rms_norm(v[0], weight ? v[1] : Tensor()); }};
+            if (weight) drawn.inputs.push_back(draw.normals({x.shape().cols()}, 1, 0.5));
+            return drawn;
+          }};
+}
+
 Case empty_softmax(Function f, const Shape& shape) {
   return {{zeros(shape, DType::float64)}, [f](const std::vector<Tensor>& x) { return f(x[0]); }};
 }
@@ -56,6 +65,11 @@ Case empty_layer_norm(const Shape& shape) {
   const Shape vector{shape.cols()};
   return {{zeros(shape, DType::float64), zeros(vector, DType::float64), zeros(vector, DType::float64)},
           [](const std::vector<Tensor>& x) { return layer_norm(x[0], x[1], x[2]); }};
+}
+
+Case empty_rms_norm(const Shape& shape) {
+  return {{zeros(shape, DType::float64), zeros({shape.cols()}, DType::float64)},
+          [](const std::vector<Tensor>& x) { return rms_norm(x[0], x[1]); }};
 }
 
 }  // namespace
@@ -82,6 +96,12 @@ std::vector<Row> norm_rows() {
                      [] {
                        return empty_softmax(log_softmax, {3, 0});
                      }};
+  for (Row& row :
+       std::vector<Row>{rms_norm_row("plain", 2, false), rms_norm_row("weight", 3, true),
+                        rms_norm_row("weight, one row", 1, true), rms_norm_row("weight, large mean", 2, true, 10)}) {
+    rows.push_back(std::move(row));
+  }
+  rows.back().empties = {[] { return empty_rms_norm({0, 5}); }, [] { return empty_rms_norm({3, 0}); }};
   rows[9].empties = {[] { return empty_layer_norm({0, 5}); }, [] { return empty_layer_norm({3, 0}); }};
   return rows;
 }

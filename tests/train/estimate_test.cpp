@@ -23,7 +23,7 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   Config shape;
   shape.val_fraction = 0;
   shape.lr_decay_steps = 10;
-  std::vector<Config> shapes(6, shape);
+  std::vector<Config> shapes(10, shape);
   shapes[1].n_embd = 256;
   shapes[1].n_layer = 2;
   shapes[2].dtype = "float64";
@@ -36,6 +36,18 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   shapes[5].batch_size = 1;
   shapes[5].block_size = 16;
   shapes[5].n_embd = 384;
+  for (std::size_t i = 6; i < 9; ++i) {
+    shapes[i].activation = "swiglu";
+    shapes[i].norm = "rms";
+    shapes[i].positions = "rotary";
+    shapes[i].n_embd = i == 6 ? 128 : 384;
+  }
+  shapes[7].bias = false;
+  shapes[8].dtype = "float64";
+  shapes[8].norm_order = "post";
+  shapes[9].positions = "sinusoidal";
+  shapes[9].block_size = 256;
+  shapes[9].n_layer = 1;
   for (const Config& config : shapes) {
     const Dataset data = letters(config);
     const MemoryNeed need = memory_needed(config, data.tokenizer->vocab_size());
@@ -59,9 +71,13 @@ TEST_CASE("sizes beyond any machine are estimated without allocating memory") {
   config.n_layer = 1000;
   config.n_head = 1;
   config.n_embd = 100'000;
-  const MemoryNeed need = memory_needed(config, 100'000);
-  REQUIRE(need.parameters > 100'000'000'000'000);
-  REQUIRE(need.total() > 16 * need.parameters);
+  config.block_size = 1'000'000;
+  for (const char* positions : {"learned", "sinusoidal", "rotary", "none"}) {
+    config.positions = positions;
+    const MemoryNeed need = memory_needed(config, 100'000);
+    REQUIRE(need.parameters > 100'000'000'000'000);
+    REQUIRE(need.total() > 16 * need.parameters);
+  }
   REQUIRE(format_bytes(1'499'000'000'000) == "1499.0 GB");
   REQUIRE(format_bytes(320'000'000) == "320 MB");
   REQUIRE(format_bytes(5'000) == "5 kB");

@@ -30,6 +30,7 @@ constexpr Alias kOptionAliases[] = {
     {"--warmup-iters", "--warmup-steps"},
     {"--wd", "--weight-decay"},
     {"--batch", "--batch-size"},
+    {"--mlp", "--activation"},
     {"--num-samples", "--samples"},
     {"--max-new-tokens", "--max-tokens"},
     {"--out-dir", "--out"},

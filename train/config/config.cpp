@@ -112,6 +112,9 @@ void fill_dependent_defaults(Config& config) {
 
 void validate(const Config& c) {
   check(c.n_embd % c.n_head == 0, "n_embd: must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
+  check(c.positions != "rotary" || c.n_embd / c.n_head % 2 == 0,
+        "positions: rotary needs an even n_embd / n_head, because columns are rotated in pairs; got {} / {}", c.n_embd,
+        c.n_head);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(!c.nesterov || c.momentum > 0,
         "nesterov: requires momentum greater than 0; got {}; set momentum, for example to 0.9", c.momentum);

@@ -23,7 +23,7 @@ struct Phase {
 
 /// The newest schema of the configuration in a checkpoint, which new runs use. Adding a training field raises it by
 /// one: see Field::since and docs/formats.md.
-inline constexpr std::int64_t kConfigSchema = 2;
+inline constexpr std::int64_t kConfigSchema = 3;
 
 struct Config {
   std::int64_t schema = kConfigSchema;  ///< of the run's checkpoints; a run keeps the one it began with
@@ -33,7 +33,8 @@ struct Config {
   double dropout = 0;
   bool bias = true;  // the quick start reaches 1.893 nats with biases, 1.908 without (validation, mean of three seeds)
   bool tie_weights = true;
-  std::string activation = "gelu", dtype = "float32";
+  std::string activation = "gelu", norm_order = "pre", norm = "layer", positions = "learned", dtype = "float32";
+  double position_base = 10000;
   // Text.
   std::string tokenizer = "char", invalid_utf8 = "error";
   double val_fraction = 0.1;

@@ -6,6 +6,8 @@
 #include "autograd/core/nearest.h"
 #include "data/text/printable.h"
 #include "data/tokenizer/tokenizer.h"
+#include "nn/names.h"
+#include "nn/transformer.h"
 #include "optim/lr_schedule.h"
 #include "optim/make_optimizer.h"
 #include "train/config/config.h"
@@ -36,12 +38,6 @@ Field since(std::int64_t schema, std::string absent, Field field) {
   return field;
 }
 
-std::vector<std::string> activation_names() {
-  std::vector<std::string> names;
-  for (const Activation activation : kActivations) names.emplace_back(to_string(activation));
-  return names;
-}
-
 std::string schedule_help() {
   std::vector<std::string> ending;
   for (const LrDecay decay : lr_decays()) {
@@ -65,7 +61,18 @@ std::vector<Field> make_fields() {
              "dropout probability of embeddings, attention weights and residual branches"),
       boolean("bias", model, &C::bias, "use biases in linear layers and layer norms"),
       boolean("tie_weights", model, &C::tie_weights, "share the token embedding with the output layer"),
-      choice("activation", model, &C::activation, activation_names(), "activation of the feed-forward layers"),
+      choice("activation", model, &C::activation, names_of(kActivations),
+             "activation of the feed-forward layers (swiglu: a gated layer of width 8/3 n_embd)"),
+      since(3, "pre",
+            choice("norm_order", model, &C::norm_order, names_of(kNormOrders),
+                   "norm before each layer (GPT-2) or after it (the original Transformer)")),
+      since(3, "layer", choice("norm", model, &C::norm, names_of(kNormKinds), "layer norm or root mean square norm")),
+      since(3, "learned",
+            choice("positions", model, &C::positions, names_of(kPositions),
+                   "how the model knows the order of tokens; all but learned work beyond block_size")),
+      since(3, "10000",
+            number("position_base", model, &C::position_base, 2, 1e12,
+                   "base of the wavelengths of sinusoidal and rotary positions")),
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
       choice("tokenizer", model, &C::tokenizer, tokenizer_names(), "one token per character or per byte"),
       choice("invalid_utf8", run, &C::invalid_utf8, {"error", "replace"},

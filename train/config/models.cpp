@@ -43,7 +43,11 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
           .dropout = c.dropout,
           .bias = c.bias,
           .tie_weights = c.tie_weights,
-          .activation = activation_named(c.activation)};
+          .activation = activation_named(c.activation),
+          .norm_order = norm_order_named(c.norm_order),
+          .norm = norm_kind_named(c.norm),
+          .positions = positions_named(c.positions),
+          .position_base = c.position_base};
 }
 
 }  // namespace maki

@@ -80,12 +80,20 @@ HWY_INLINE V Silu(D d, V x) {
   return hn::Mul(x, Sigmoid(d, x));
 }
 
-/// d/dx of x σ(x): σ(x) + x σ(x) (1 − σ(x))
+/// x σ(x), and its derivative σ(x) + x σ(x) (1 − σ(x))
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V SiluDerivative(D d, V x) {
+HWY_INLINE V SiluAndDerivative(D d, V x, V& derivative) {
   V slope;
   const V s = SigmoidAndSlope(d, x, slope);
-  return hn::MulAdd(Clamp(d, x, -1000, 1000), slope, s);
+  derivative = hn::MulAdd(Clamp(d, x, -1000, 1000), slope, s);
+  return hn::Mul(x, s);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V SiluDerivative(D d, V x) {
+  V derivative;
+  SiluAndDerivative(d, x, derivative);
+  return derivative;
 }
 
 }  // namespace maki::kernels::HWY_NAMESPACE

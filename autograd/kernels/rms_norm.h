@@ -1,0 +1,25 @@
+// Root mean square normalization: y = x / sqrt(mean(x²) + eps) · weight over each row. Zhang and Sennrich 2019,
+// arXiv:1910.07467, eq. 4; eps inside the root, as in LLaMA.
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/core/sink.h"
+
+namespace maki::kernels {
+
+/// x, y [rows, cols]; weight [cols] or null; rrms [rows]: 1 / sqrt(mean(x²) + eps), which backward needs. The squares
+/// are summed in double. A mean square that overflows double gives a row of NaN, not of zeros.
+template <class T>
+void rms_norm_forward(std::int64_t rows, std::int64_t cols, const T* x, const T* weight, double eps, T* y, T* rrms);
+
+/// Elements of T that rms_norm_backward() needs as scratch if the gradient of weight is wanted.
+std::int64_t rms_norm_backward_scratch(std::int64_t rows, std::int64_t cols);
+/// With x̂ = x · rrms and g = dy · weight:
+///   dx = rrms · (g − x̂ · mean(g · x̂)),  dweight = Σ_rows dy · x̂.
+/// x, dy, dx [rows, cols]; weight, dweight [cols]; weight and either sink may be null. Sinks that add are added to.
+template <class T>
+void rms_norm_backward(std::int64_t rows, std::int64_t cols, const T* x, const T* weight, const T* rrms, const T* dy,
+                       Sink<T> dx, Sink<T> dweight, T* scratch);
+
+}  // namespace maki::kernels

@@ -1,0 +1,34 @@
+// The names of the values of an enum, as configuration files and options spell them.
+#pragma once
+
+#include <array>
+#include <fmt/ranges.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/core/check.h"
+#include "autograd/core/nearest.h"
+
+namespace maki {
+
+/// to_string() of every value.
+template <class Enum, std::size_t N>
+std::vector<std::string> names_of(const std::array<Enum, N>& values) {
+  std::vector<std::string> names;
+  for (const Enum value : values) names.emplace_back(to_string(value));
+  return names;
+}
+
+/// The value whose to_string() is `name`. Throws Error, which suggests the most similar name, if there is none; `what`
+/// says what is being named.
+template <class Enum, std::size_t N>
+Enum value_named(const char* what, const std::array<Enum, N>& values, std::string_view name) {
+  for (const Enum value : values) {
+    if (name == to_string(value)) return value;
+  }
+  const std::vector<std::string> names = names_of(values);
+  fail("{}: must be one of {}; got {}{}", what, fmt::join(names, ", "), name, nearest_hint(name, names));
+}
+
+}  // namespace maki

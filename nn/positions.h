@@ -1,0 +1,57 @@
+// Positions: how a Transformer knows the order of its tokens.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <string_view>
+
+#include "autograd/tensor.h"
+
+namespace maki {
+
+enum class Positions : std::uint8_t {
+  learned,     ///< a vector for each position up to block_size is added to the token's: GPT-2
+  sinusoidal,  ///< sinusoidal_positions() are added: Vaswani et al. 2017, arXiv:1706.03762, section 3.5
+  rotary,      ///< queries and keys are rotated (rotary(), autograd/ops.h): Su et al. 2021, arXiv:2104.09864
+  none         ///< the causal mask alone distinguishes positions: Kazemnejad et al. 2023, arXiv:2305.19466
+};
+inline constexpr std::array kPositions = {Positions::learned, Positions::sinusoidal, Positions::rotary,
+                                          Positions::none};
+/// "learned", "sinusoidal", "rotary" or "none".
+const char* to_string(Positions positions);
+/// The inverse of to_string(). Throws Error, suggesting the most similar name, for any other word.
+Positions positions_named(std::string_view name);
+
+/// Sinusoidal positions first … first + length − 1: [length, n_embd]. Columns 2i and 2i+1 of position t are the sine
+/// and the cosine of the angle t / base^(2i/n_embd). Section 3.5, where the base is 10000. Throws Error unless base
+/// > 1.
+Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double base, DType dtype, std::int64_t first = 0);
+
+/// The angles by which rotary() turns heads of D = head_size columns at positions first … first + length − 1:
+/// [length, D]. Columns i and i + D/2 of position t are the cosine and the sine of t / base^(2i/D), which is computed
+/// in float64, so that it is exact at long distances too. Su et al. 2021, eq. 15. Throws Error unless base > 1 and D is
+/// even.
+Tensor rotary_angles(std::int64_t length, std::int64_t head_size, double base, DType dtype, std::int64_t first = 0);
+
+/// Rows of one of these two functions, which are computed when they are first needed and then kept.
+///
+/// Thread safety: may be used by several threads at once.
+class PositionTable {
+ public:
+  using Function = Tensor (*)(std::int64_t length, std::int64_t width, double base, DType dtype, std::int64_t first);
+  PositionTable(Function function, std::int64_t width, double base, DType dtype);
+
+  /// Positions begin … end − 1: [end − begin, width].
+  Tensor rows(std::int64_t begin, std::int64_t end) const;
+
+ private:
+  Function function_;
+  std::int64_t width_;
+  double base_;
+  DType dtype_;
+  mutable std::mutex mutex_;
+  mutable Tensor held_;  // positions from 0 on
+};
+
+}  // namespace maki
