@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tests/train/config_messages.h"
+#include "train/config/models.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -193,6 +194,18 @@ TEST_CASE("the presets have the values of nanoGPT's configurations") {
   }
 }
 
+TEST_CASE("attention is that of the model unless it is given") {
+  for (const auto& [model, given, filled] : {std::tuple{"gpt", "", "softmax"}, std::tuple{"linear", "", "elu"},
+                                             std::tuple{"linear", "random:8", "random:8"}}) {
+    Config config;
+    config.model = model;
+    config.attention = given;
+    REQUIRE(attention_of(config) == filled);
+    fill_dependent_defaults(config);
+    REQUIRE(config.attention == filled);
+  }
+}
+
 TEST_CASE("the rules between fields") {
   const auto said = [](auto change) {
     Config config;
@@ -203,6 +216,17 @@ TEST_CASE("the rules between fields") {
   const std::string heads = said([](Config& c) { c.n_head = 3; });
   REQUIRE(contains(heads, "128"));
   REQUIRE(contains(heads, "3"));
+  REQUIRE(said([](Config& c) { c.model = "linear"; }).empty());
+  REQUIRE(said([](Config& c) {
+            c.model = "linear";
+            c.attention = "random:64";
+          }).empty());
+  REQUIRE(contains(said([](Config& c) { c.attention = "elu"; }), "the model gpt has softmax attention; got elu"));
+  REQUIRE(contains(said([](Config& c) {
+                     c.model = "linear";
+                     c.attention = "random:x";
+                   }),
+                   "random:x"));
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
   REQUIRE(contains(rates, "min_lr"));
   REQUIRE(contains(rates, "0.5"));

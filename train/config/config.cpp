@@ -10,7 +10,9 @@
 #include "data/text/hash.h"
 #include "data/text/printable.h"
 #include "data/text/utf8.h"
+#include "nn/features.h"
 #include "optim/lr_schedule.h"
+#include "train/config/models.h"
 #include "train/config/number.h"
 
 namespace maki {
@@ -104,6 +106,7 @@ void apply_preset(Config& config, const std::string& name) {
 }
 
 void fill_dependent_defaults(Config& config) {
+  config.attention = attention_of(config);
   if (config.lr_decay_steps != 0) return;
   check(config.max_steps > 0,
         "lr_decay_steps: must be given if max_steps is 0, because it is the step at which the schedule ends");
@@ -115,6 +118,9 @@ void validate(const Config& c) {
   check(c.positions != "rotary" || c.n_embd / c.n_head % 2 == 0,
         "positions: rotary needs an even n_embd / n_head, because columns are rotated in pairs; got {} / {}", c.n_embd,
         c.n_head);
+  const AttentionForm attention = parse_attention(attention_of(c));
+  check(c.model != "gpt" || attention == AttentionForm{},
+        "attention: the model gpt has softmax attention; got {}; choose the model linear", c.attention);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(!c.nesterov || c.momentum > 0,
         "nesterov: requires momentum greater than 0; got {}; set momentum, for example to 0.9", c.momentum);

@@ -34,6 +34,7 @@ struct Config {
   bool bias = true;  // the quick start reaches 1.893 nats with biases, 1.908 without (validation, mean of three seeds)
   bool tie_weights = true;
   std::string activation = "gelu", norm_order = "pre", norm = "layer", positions = "learned", dtype = "float32";
+  std::string attention;  // empty: see fill_dependent_defaults()
   double position_base = 10000;
   // Text.
   std::string tokenizer = "char", invalid_utf8 = "error";
@@ -111,8 +112,8 @@ inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
 /// kMaxConfigBytes bytes or so many dots that its tables might be nested too deeply for the parser.
 void apply_toml(Config& config, std::string_view text, const std::string& name);
 
-/// Sets the fields whose default is the value of another field (lr_decay_steps = max_steps). Throws Error if both are
-/// 0.
+/// Sets the fields whose default depends on another field: lr_decay_steps = max_steps, attention by model. Throws Error
+/// if lr_decay_steps and max_steps are 0.
 void fill_dependent_defaults(Config& config);
 /// Throws Error unless the values of the fields are consistent with each other, and whatever check_paths() throws. (The
 /// range of each single value was checked when it was set.)

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
+#include "nn/models/linear.h"
 
 namespace maki {
 namespace {
@@ -17,6 +18,11 @@ constexpr ModelKind kKinds[] = {
     {"gpt",
      [](const Config& config, std::int64_t vocab_size, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<GptModel>(scope, gpt_config(config, vocab_size));
+     }},
+    {"linear",
+     [](const Config& config, std::int64_t vocab_size, const Scope& scope) -> std::unique_ptr<Model> {
+       const LinearConfig linear{gpt_config(config, vocab_size), parse_attention(attention_of(config))};
+       return std::make_unique<LinearModel>(scope, linear);
      }},
 };
 
@@ -32,6 +38,11 @@ std::unique_ptr<Model> make_model(const Config& config, std::int64_t vocab_size,
   const auto* const kind = std::ranges::find(kKinds, config.model, &ModelKind::name);
   check(kind != std::end(kKinds), "model: must be one of {}; got {}", fmt::join(model_names(), ", "), config.model);
   return kind->make(config, vocab_size, scope);
+}
+
+std::string attention_of(const Config& config) {
+  if (!config.attention.empty()) return config.attention;
+  return config.model == "linear" ? "elu" : "softmax";
 }
 
 GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {

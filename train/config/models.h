@@ -18,6 +18,9 @@ std::vector<std::string> model_names();
 /// Error if the configuration is not valid for this kind of model.
 std::unique_ptr<Model> make_model(const Config& config, std::int64_t vocab_size, const Scope& scope);
 
+/// The field `attention` or, if it is empty, what that means: elu for `linear`, else softmax.
+std::string attention_of(const Config& config);
+
 /// The options of a `gpt` that a configuration describes.
 GptConfig gpt_config(const Config& config, std::int64_t vocab_size);
 
