@@ -51,9 +51,6 @@ AttentionForm parse_attention(std::string_view text) {
 
 namespace {
 
-// The largest element of each row [… 1], through which no gradient flows.
-Tensor row_maxima(const Tensor& x) { return max(x.detach(), -1, true); }
-
 // |x|²/2 of each row [… 1].
 Tensor half_squares(const Tensor& x) { return scale(sum(mul(x, x), {-1}, true), 0.5); }
 
@@ -68,7 +65,7 @@ Tensor random_features(const Tensor& x, const Tensor& projection) {
 // |x|²/2 is the same for all features of a row, so it cancels.
 Tensor stable_random_features(const Tensor& x, const Tensor& projection) {
   const Tensor product = matmul(x, projection, false, true);
-  return exp(sub(product, row_maxima(product)));
+  return exp(sub(product, max(product.detach(), -1, true)));
 }
 
 Tensor random_projection(const RandomStream& stream, std::int64_t m, std::int64_t d, bool orthogonal) {
@@ -110,7 +107,7 @@ Tensor nystrom_features(const Tensor& x, const Tensor& landmarks, const Tensor& 
 
 Tensor stable_nystrom_features(const Tensor& x, const Tensor& landmarks, const Tensor& root) {
   const Tensor scores = landmark_scores(x, landmarks.detach());
-  return matmul(exp(sub(scores, row_maxima(scores))), root.detach());
+  return matmul(exp(sub(scores, max(scores, -1, true))), root.detach());
 }
 
 struct FeatureMap::Root {
@@ -156,7 +153,7 @@ double FeatureMap::floor() const {
     case AttentionForm::Kind::random:
       return 1e-30;
     case AttentionForm::Kind::nystrom:
-      return 1e-3;
+      return 0.1;
     default:
       return 0;
   }

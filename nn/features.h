@@ -51,7 +51,8 @@ Tensor random_projection(const RandomStream& stream, std::int64_t m, std::int64_
 /// l_j|²/2): x [… D] → [… M]. φ(x)·φ(y) is the projection of exp(x·y) onto the landmarks, exact if x or y is one of
 /// them. `root` is K^(−1/2), from nystrom_root(). The gradient flows through x alone.
 Tensor nystrom_features(const Tensor& x, const Tensor& landmarks, const Tensor& root);
-/// The same, divided by the largest k(x)_i of each row, as in stable_random_features().
+/// The same, divided by the largest k(x)_i of each row. Here the gradient does flow through that number, because a
+/// bound on the denominator (FeatureMap::floor()) makes attention depend on it.
 Tensor stable_nystrom_features(const Tensor& x, const Tensor& landmarks, const Tensor& root);
 /// K^(−1/2) [M, M] of landmarks [M, D], computed in float64.
 Tensor nystrom_root(const Tensor& landmarks);

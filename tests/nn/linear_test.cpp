@@ -186,9 +186,9 @@ TEST_CASE("linear: with softmax attention it is gpt, bit for bit") {
 }
 
 TEST_CASE("linear: with many features it approaches the gpt of the same weights, with few it does not") {
-  SmallGpt gpt(with(Positions::rotary), DType::float64);
   const Tensor ids = random_ids(2, 9, 7, 8);
   const auto error = [&](const std::string& form, double size) {
+    SmallGpt gpt(with(Positions::rotary), DType::float64);
     SmallLinear linear(with(Positions::rotary), form, DType::float64);
     linear.randomize(6);
     gpt.randomize(6);
@@ -203,10 +203,10 @@ TEST_CASE("linear: with many features it approaches the gpt of the same weights,
     return difference / std::sqrt(sum(mul(b, b)).item());
   };
   const double random_many = error("random:16384", 0.6), random_few = error("random:2", 0.6);
-  const double nystrom_many = error("nystrom:512", 0.6), elu = error("elu", 0.6);
-  INFO("random:16384 " << random_many << ", random:2 " << random_few << ", nystrom:512 " << nystrom_many << ", elu "
+  const double nystrom_many = error("nystrom:200", 0.6), elu = error("elu", 0.6);
+  INFO("random:16384 " << random_many << ", random:2 " << random_few << ", nystrom:200 " << nystrom_many << ", elu "
                        << elu);
-  REQUIRE(random_many < 0.01);
+  REQUIRE(random_many < 0.03);
   REQUIRE(nystrom_many < 0.01);
   REQUIRE(random_few > 0.03);
   REQUIRE(elu > 0.03);
