@@ -54,6 +54,8 @@ Tensor tanh(const Tensor& x);
 Tensor sigmoid(const Tensor& x);
 Tensor relu(const Tensor& x);  ///< max(x, 0); its derivative at 0 is taken to be 0
 Tensor silu(const Tensor& x);  ///< x · sigmoid(x)
+/// elu(x) + 1: x + 1 where x > 0, else exp(x). The feature map of Katharopoulos et al. 2020, arXiv:2006.16236, eq. 7.
+Tensor elu_plus_one(const Tensor& x);
 
 enum class Gelu : std::uint8_t {
   erf,  ///< x · Φ(x): Hendrycks and Gimpel 2016, arXiv:1606.08415; used by nanoGPT and BERT
@@ -198,5 +200,27 @@ struct Attention {
 Tensor attention(const Tensor& qkv, const Attention& options);
 /// Attention of queries q [B, T, C] to packed keys and values k‖v [B, S, 2C] → [B, T, C].
 Tensor attention(const Tensor& q, const Tensor& kv, const Attention& options);
+
+/// Options of linear_attention().
+struct LinearAttention {
+  std::int64_t n_head = 1;  ///< must divide the columns of q, k and v
+  bool causal = true;       ///< query t attends only to keys 0 … t, and there are as many queries as keys
+  double floor = 0;         ///< lower bound, above 0, of the denominators; 0: none
+  std::int64_t chunk = 0;   ///< tokens that are processed together; changes only rounding and speed; 0: the fastest
+};
+/// Attention whose weights are inner products of features, for each head: y_t = Σ_s (q_t·k_s) v_s / max(Σ_s q_t·k_s,
+/// floor), in time and memory linear in T. q [B, T, H·F] and k [B, S, H·F] are features, usually positive ones such as
+/// elu_plus_one(); v [B, S, H·D] → [B, T, H·D]; head h is the h-th of H = n_head equal parts of the columns. Without
+/// keys the result is 0. Katharopoulos et al. 2020, arXiv:2006.16236, eq. 9.
+Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v, const LinearAttention& options);
+
+/// What linear attention keeps of the tokens it has read: Σ k_s v_sᵀ [B, H, F, D] and Σ k_s [B, H, F].
+struct LinearAttentionSums {
+  Tensor products, keys;
+};
+/// The same for tokens that follow those of `sums`, to which they are then added: "Transformers are RNNs". Throws Error
+/// inside a Recording, because it has no gradient, and unless `options` are causal.
+Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v, const LinearAttention& options,
+                        LinearAttentionSums& sums);
 
 }  // namespace maki

@@ -23,6 +23,10 @@ class Scope {
   Parameter& parameter(const std::string& name, const Shape& shape, Initializer init) const {
     return store_->add((*this / name).path_, shape, std::move(init));
   }
+  /// The same for a parameter that is not trained.
+  Parameter& frozen(const std::string& name, const Shape& shape, Initializer init) const {
+    return store_->add((*this / name).path_, shape, std::move(init), ParamGroup::frozen);
+  }
   DType dtype() const { return store_->dtype(); }
 
  private:

@@ -25,14 +25,16 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask) const {
-  Tensor qkv = c_attn(x);
-  if (rotary) {
-    const std::int64_t first = cache != nullptr ? cache->length() : 0;
-    qkv = maki::rotary(qkv, rotary->rows(first, first + x.shape()[1]), 2 * options.n_head);
-  }
+  const Tensor qkv = project(x, cache != nullptr ? cache->length() : 0);
   Attention masked = options;
   if (key_mask) masked.key_mask = key_mask;
   return c_proj(cache != nullptr ? cache->attend(qkv, masked) : attention(qkv, masked));
+}
+
+Tensor MultiHeadAttention::project(const Tensor& x, std::int64_t first) const {
+  const Tensor qkv = c_attn(x);
+  if (!rotary) return qkv;
+  return maki::rotary(qkv, rotary->rows(first, first + x.shape()[1]), 2 * options.n_head);
 }
 
 std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation) {

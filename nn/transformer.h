@@ -58,6 +58,9 @@ struct MultiHeadAttention {
   /// of tokens that it then holds. Empty: every token may be attended to. A token that is masked out still has an
   /// output, but a meaningless one: its target should be CrossEntropy::ignored.
   Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const;
+  /// The projections q‖k‖v of tokens at positions first, first + 1, …, rotated if positions are: [B, T, C] → [B, T,
+  /// 3C].
+  Tensor project(const Tensor& x, std::int64_t first) const;
 
   Attention options;
   std::shared_ptr<const PositionTable> rotary;
@@ -83,7 +86,11 @@ struct Block {
   Block(const Scope& scope, const BlockOptions& options);
   /// The cache and key_mask [B, S] are those of MultiHeadAttention.
   Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const {
-    const auto attend = [&](const Tensor& y) { return attn(y, cache, key_mask); };
+    return with_attention(x, [&](const Tensor& y) { return attn(y, cache, key_mask); });
+  }
+  /// The block with attend(y) in place of attn(y), both [B, T, C] → [B, T, C].
+  template <class Attend>
+  Tensor with_attention(const Tensor& x, const Attend& attend) const {
     return residual(residual(x, ln_1, attend), ln_2, mlp);
   }
 

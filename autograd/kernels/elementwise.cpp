@@ -53,6 +53,10 @@ void unary_forward_block(UnaryOp f, std::int64_t n, const T* x, T* y) {
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return GeluTanh(d, v); });
     case UnaryOp::abs:
       return map(n, x, y, [](auto, auto v) HWY_ATTR { return hn::Abs(v); });
+    case UnaryOp::elu_plus_one:
+      return map(n, x, y, [](auto d, auto v) HWY_ATTR {
+        return hn::IfThenElse(hn::Gt(v, hn::Zero(d)), hn::Add(v, hn::Set(d, T{1})), Exp(d, v));
+      });
   }
 }
 
@@ -90,6 +94,11 @@ void unary_backward_block(UnaryOp f, std::int64_t n, const T* kept, const T* dy,
       return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR {
         const auto sign = hn::CopySign(hn::Set(d, T{1}), x);
         return hn::IfThenElse(hn::Gt(hn::Abs(x), hn::Zero(d)), sign, x);
+      });
+    case UnaryOp::elu_plus_one:  // the smaller of y and 1, NaN where y is NaN
+      return map_backward(n, kept, dy, dx, [](auto d, auto y) HWY_ATTR {
+        const auto one = hn::Set(d, T{1});
+        return hn::IfThenElse(hn::Gt(y, one), one, y);
       });
   }
 }

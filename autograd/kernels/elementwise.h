@@ -8,12 +8,13 @@
 
 namespace maki::kernels {
 
-enum class UnaryOp : std::uint8_t { exp, log, sqrt, tanh, sigmoid, relu, silu, gelu, gelu_tanh, abs };
+enum class UnaryOp : std::uint8_t { exp, log, sqrt, tanh, sigmoid, relu, silu, gelu, gelu_tanh, abs, elu_plus_one };
 
 /// Whether the derivative is computed from the output y = f(x), which an op then saves for backward, instead of the
 /// input x. Where the output suffices it costs no memory, because the next op usually saves it as its own input.
 constexpr bool keeps_output(UnaryOp f) {
-  return f == UnaryOp::exp || f == UnaryOp::sqrt || f == UnaryOp::tanh || f == UnaryOp::sigmoid || f == UnaryOp::relu;
+  return f == UnaryOp::exp || f == UnaryOp::sqrt || f == UnaryOp::tanh || f == UnaryOp::sigmoid || f == UnaryOp::relu ||
+         f == UnaryOp::elu_plus_one;
 }
 
 /// y = f(x); x, y [n].

@@ -137,6 +137,7 @@ Tensor tanh(const Tensor& x) { return unary("tanh", UnaryOp::tanh, x); }
 Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::sigmoid, x); }
 Tensor relu(const Tensor& x) { return unary("relu", UnaryOp::relu, x); }
 Tensor silu(const Tensor& x) { return unary("silu", UnaryOp::silu, x); }
+Tensor elu_plus_one(const Tensor& x) { return unary("elu_plus_one", UnaryOp::elu_plus_one, x); }
 Tensor gelu(const Tensor& x, Gelu form) {
   return unary("gelu", form == Gelu::erf ? UnaryOp::gelu : UnaryOp::gelu_tanh, x);
 }

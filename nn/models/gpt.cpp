@@ -63,9 +63,9 @@ Tensor Gpt::embed(const Tensor& ids, std::int64_t start) const {
 }
 
 Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
-  Tensor x = embed(ids, cache != nullptr ? cache->length() : 0);
-  for (std::size_t i = 0; i < h.size(); ++i) x = h[i](x, cache != nullptr ? &cache->layer(i) : nullptr);
-  return ln_f ? (*ln_f)(x) : x;
+  return hidden_through(ids, cache != nullptr ? cache->length() : 0, [&](std::size_t i, const Tensor& x) {
+    return h[i](x, cache != nullptr ? &cache->layer(i) : nullptr);
+  });
 }
 
 KvCache Gpt::make_cache(std::int64_t batch, std::int64_t capacity) const {

@@ -63,6 +63,13 @@ struct Gpt {
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
+  /// The same with layer(i, x) in place of block i, for tokens at positions start, start + 1, …
+  template <class Layer>
+  Tensor hidden_through(const Tensor& ids, std::int64_t start, const Layer& layer) const {
+    Tensor x = embed(ids, start);
+    for (std::size_t i = 0; i < h.size(); ++i) x = layer(i, x);
+    return ln_f ? (*ln_f)(x) : x;
+  }
   /// The output head: [… C] → [… V].
   Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
   /// Its weight, [V, C].

@@ -88,6 +88,53 @@ Row cache_row() {
           .offset_floor = 0.05};
 }
 
+// Positive features, so that no denominator is near 0; at least two of them, and two keys, because with one the
+// gradient of the queries is 0 by mathematics.
+Row linear_row(const char* name, LinearAttention options) {
+  return {.op = "linear_attention",
+          .name = name,
+          .draw =
+              [=](Draw& draw) {
+                LinearAttention with = options;
+                with.n_head = draw.integer(1, 3);
+                const std::int64_t batch = draw.integer(1, 2), queries = 1 + draw.extent(9);
+                const std::int64_t keys = with.causal ? queries : 1 + draw.extent(9);
+                const std::int64_t features = (1 + draw.extent(5)) * with.n_head, width = draw.extent(5) * with.n_head;
+                return Case{{draw.uniforms({batch, queries, features}, 0.2, 2),
+                             draw.uniforms({batch, keys, features}, 0.2, 2), draw.normals({batch, keys, width})},
+                            [=](const std::vector<Tensor>& x) { return linear_attention(x[0], x[1], x[2], with); }};
+              },
+          .offset_std = 0.1,
+          .offset_floor = 0.5};
+}
+
+Case empty_linear_case(const Shape& q, const Shape& k, const Shape& v, bool causal) {
+  return {{zeros(q, DType::float64), zeros(k, DType::float64), zeros(v, DType::float64)},
+          [causal](const std::vector<Tensor>& x) {
+            return linear_attention(x[0], x[1], x[2], {.n_head = 2, .causal = causal});
+          }};
+}
+
+std::vector<Row> linear_attention_rows() {
+  std::vector<Row> rows = {linear_row("causal", {}), linear_row("causal, chunks of 3", {.chunk = 3}),
+                           linear_row("causal, below the floor", {.floor = 1e3}),
+                           linear_row("not causal", {.causal = false}),
+                           linear_row("not causal, chunks of 2", {.causal = false, .chunk = 2})};
+  rows[0].empties = {[] {
+                       return empty_linear_case({0, 3, 4}, {0, 3, 4}, {0, 3, 2}, true);
+                     },
+                     [] {
+                       return empty_linear_case({2, 0, 4}, {2, 0, 4}, {2, 0, 2}, true);
+                     },
+                     [] {
+                       return empty_linear_case({2, 3, 4}, {2, 0, 4}, {2, 0, 2}, false);
+                     },
+                     [] {
+                       return empty_linear_case({2, 0, 4}, {2, 3, 4}, {2, 3, 2}, false);
+                     }};
+  return rows;
+}
+
 // Angles are constants, so the case holds them itself; float32 represents them exactly.
 Row rotary_row(const char* name, bool copies) {
   return {.op = "rotary", .name = name, .draw = [=](Draw& draw) {
@@ -144,6 +191,7 @@ std::vector<Row> attention_rows() {
                      [] {
                        return empty_case({2, 3, 0}, {2, 2, 0}, false);
                      }};
+  for (const Row& row : linear_attention_rows()) rows.push_back(row);
   rows.push_back(rotary_row("heads and columns to copy", true));
   rows.push_back(rotary_row("heads alone", false));
   rows.back().empties = {[] {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tests/train/config_messages.h"
+#include "train/config/models.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -18,7 +19,8 @@ std::string another_value(const Field& field) {
     const std::int64_t value = defaults.*(*member);
     return std::to_string(static_cast<double>(value) + 1 <= field.high ? value + 1 : value - 1);
   }
-  if (std::holds_alternative<double Config::*>(field.member)) return "0.0625";
+  if (std::holds_alternative<double Config::*>(field.member))
+    return field.low > 0.0625 ? fmt::format("{}", field.low) : "0.0625";
   if (const auto* member = std::get_if<bool Config::*>(&field.member)) return defaults.*(*member) ? "false" : "true";
   for (const std::string& choice : field.choices) {
     if (choice != defaults.*std::get<std::string Config::*>(field.member)) return choice;
@@ -188,9 +190,35 @@ TEST_CASE("the presets have the values of nanoGPT's configurations") {
   for (const std::string& name : preset_names()) {
     Config config;
     apply_preset(config, name);
+    fill_model_defaults(config);
     fill_dependent_defaults(config);
     validate(config);
     REQUIRE(config.lr_decay_steps == config.max_steps);
+  }
+}
+
+TEST_CASE("fields that depend on the model are those of the model unless they are given") {
+  for (const auto& [model, task, order, positions, attention] :
+       {std::array{"gpt", "next_token", "pre", "learned", "softmax"},
+        std::array{"linear", "next_token", "pre", "learned", "elu"},
+        std::array{"seq2seq", "translate", "post", "sinusoidal", "softmax"}}) {
+    for (const std::string& preset : preset_names()) {
+      INFO(model << ", " << preset);
+      Config config;
+      apply_preset(config, preset);
+      config.model = model;
+      fill_model_defaults(config);
+      REQUIRE(config.task == task);
+      REQUIRE(config.norm_order == order);
+      REQUIRE(config.positions == positions);
+      REQUIRE(config.attention == attention);
+      validate(config);
+    }
+    Config config;
+    config.model = model;
+    config.norm_order = "pre";
+    fill_model_defaults(config);
+    REQUIRE(config.norm_order == "pre");
   }
 }
 
@@ -207,10 +235,21 @@ TEST_CASE("the rules between fields") {
     c.n_head = 4;
     c.positions = "rotary";
   });
-  REQUIRE_THAT(odd, ContainsSubstring("positions: rotary needs an even n_embd / n_head") &&
-                        ContainsSubstring("got 12 / 4"));
+  REQUIRE_THAT(odd,
+               ContainsSubstring("positions: rotary needs an even n_embd / n_head") && ContainsSubstring("got 12 / 4"));
   REQUIRE(contains(heads, "128"));
   REQUIRE(contains(heads, "3"));
+  REQUIRE(said([](Config& c) { c.model = "linear"; }).empty());
+  REQUIRE(said([](Config& c) {
+            c.model = "linear";
+            c.attention = "random:64";
+          }).empty());
+  REQUIRE(contains(said([](Config& c) { c.attention = "elu"; }), "the model gpt has softmax attention; got elu"));
+  REQUIRE(contains(said([](Config& c) {
+                     c.model = "linear";
+                     c.attention = "random:x";
+                   }),
+                   "random:x"));
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
   REQUIRE(contains(rates, "min_lr"));
   REQUIRE(contains(rates, "0.5"));

@@ -23,7 +23,7 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   Config shape;
   shape.val_fraction = 0;
   shape.lr_decay_steps = 10;
-  std::vector<Config> shapes(10, shape);
+  std::vector<Config> shapes(14, shape);
   shapes[1].n_embd = 256;
   shapes[1].n_layer = 2;
   shapes[2].dtype = "float64";
@@ -48,6 +48,12 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   shapes[9].positions = "sinusoidal";
   shapes[9].block_size = 256;
   shapes[9].n_layer = 1;
+  for (std::size_t i = 10; i < 14; ++i) {
+    const char* const forms[] = {"elu", "random:16", "random:256", "nystrom:32"};
+    shapes[i].model = "linear";
+    shapes[i].attention = forms[i - 10];
+    shapes[i].block_size = 256;
+  }
   for (const Config& config : shapes) {
     const Dataset data = letters(config);
     const MemoryNeed need = memory_needed(config, data.tokenizer->vocab_size());

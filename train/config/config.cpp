@@ -10,7 +10,9 @@
 #include "data/text/hash.h"
 #include "data/text/printable.h"
 #include "data/text/utf8.h"
+#include "nn/features.h"
 #include "optim/lr_schedule.h"
+#include "train/config/models.h"
 #include "train/config/number.h"
 #include "train/config/tasks.h"
 
@@ -116,7 +118,8 @@ std::vector<std::string> preset_names() {
 }
 
 void apply_preset(Config& config, const std::string& name) {
-  for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions}) by_model->clear();
+  for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions, &config.attention})
+    by_model->clear();
   for (const Preset& preset : kPresets) {
     if (preset.name == name) return preset.apply(config);
   }
@@ -140,6 +143,8 @@ void validate(const Config& c) {
   check(c.positions != "rotary" || c.n_embd / c.n_head % 2 == 0,
         "positions: rotary needs an even n_embd / n_head, because columns are rotated in pairs; got {} / {}", c.n_embd,
         c.n_head);
+  check(c.model == "linear" || parse_attention(c.attention) == AttentionForm{},
+        "attention: the model {} has softmax attention; got {}; choose the model linear", c.model, c.attention);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(!c.nesterov || c.momentum > 0,
         "nesterov: requires momentum greater than 0; got {}; set momentum, for example to 0.9", c.momentum);

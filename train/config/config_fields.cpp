@@ -45,6 +45,17 @@ std::string task_help() {
   return fmt::format("what to learn ({}) [the first task of the model]", fmt::join(lines, "; "));
 }
 
+Field attention_field() {
+  return {"attention",
+          FieldClass::model,
+          &Config::attention,
+          "softmax, or for linear: elu, random:M or nystrom:M with M features per head; default elu for linear",
+          0,
+          0,
+          {},
+          true};
+}
+
 std::string schedule_help() {
   std::vector<std::string> ending;
   for (const LrDecay& decay : lr_decays()) {
@@ -84,6 +95,7 @@ std::vector<Field> make_fields() {
       since(3, "10000",
             number("position_base", model, &C::position_base, 2, 1e12,
                    "base of the wavelengths of sinusoidal and rotary positions")),
+      since(3, "softmax", attention_field()),
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
       choice("tokenizer", model, &C::tokenizer, tokenizer_names(), tokenizer_help()),
       choice("invalid_utf8", run, &C::invalid_utf8, {"error", "replace"},

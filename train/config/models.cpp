@@ -5,27 +5,33 @@
 #include <span>
 
 #include "autograd/core/check.h"
+#include "nn/models/linear.h"
 
 namespace maki {
 namespace {
 
 struct ModelKind {
   const char* name;
-  std::span<const char* const> tasks;  // the first is the default
-  const char *norm_order, *positions;  // the defaults
+  std::span<const char* const> tasks;              // the first is the default
+  const char *norm_order, *positions, *attention;  // the defaults
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
 };
 
 constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"};
 
 constexpr ModelKind kKinds[] = {
-    {"gpt", kWritesText, "pre", "learned",
+    {"gpt", kWritesText, "pre", "learned", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<GptModel>(scope, gpt_config(config, vocab.target));
      }},
-    {"seq2seq", kTranslates, "post", "sinusoidal",
+    {"seq2seq", kTranslates, "post", "sinusoidal", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<Seq2SeqModel>(scope, seq2seq_config(config, vocab));
+     }},
+    {"linear", kWritesText, "pre", "learned", "elu",
+     [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
+       const LinearConfig linear{gpt_config(config, vocab.target), parse_attention(config.attention)};
+       return std::make_unique<LinearModel>(scope, linear);
      }},
 };
 
@@ -56,6 +62,7 @@ void fill_model_defaults(Config& config) {
   fill(config.task, kind.tasks.front());
   fill(config.norm_order, kind.norm_order);
   fill(config.positions, kind.positions);
+  fill(config.attention, kind.attention);
 }
 
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {

@@ -1,0 +1,140 @@
+#include "nn/models/linear.h"
+
+#include <algorithm>
+
+#include "autograd/core/check.h"
+
+namespace maki {
+namespace {
+
+// Sets all elements to zero, in place.
+void clear(Tensor& x) {
+  dispatch(x.dtype(), [&]<class T>() { std::fill_n(x.data<T>(), x.numel(), T{0}); });
+}
+
+// Row i of the first axis becomes the former row rows[i].
+void reorder_rows(Tensor& x, std::span<const std::int32_t> rows) {
+  Tensor reordered = empty_like(x);
+  const std::int64_t width = x.numel() / x.shape()[0];
+  dispatch(x.dtype(), [&]<class T>() {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::copy_n(x.data<T>() + rows[i] * width, width, reordered.data<T>() + static_cast<std::int64_t>(i) * width);
+    }
+  });
+  x = reordered;
+}
+
+}  // namespace
+
+LinearState::LinearState(std::int64_t n_layer, std::int64_t batch, std::int64_t n_head, std::int64_t features,
+                         std::int64_t head_size, std::int64_t capacity, DType dtype)
+    : batch_(batch), capacity_(capacity) {
+  check(n_layer >= 1 && batch >= 1 && n_head >= 1 && features >= 1 && head_size >= 1,
+        "linear: layers, batch, heads, features and head size must be at least 1; got {}, {}, {}, {}, {}", n_layer,
+        batch, n_head, features, head_size);
+  for (std::int64_t i = 0; i < n_layer; ++i) {
+    layers_.push_back({zeros({batch, n_head, features, head_size}, dtype), zeros({batch, n_head, features}, dtype)});
+  }
+}
+
+void LinearState::clear() {
+  for (LinearAttentionSums& layer : layers_) {
+    maki::clear(layer.products);
+    maki::clear(layer.keys);
+  }
+  length_ = 0;
+}
+
+void LinearState::reorder(std::span<const std::int32_t> rows) {
+  check(static_cast<std::int64_t>(rows.size()) == batch_ &&
+            std::ranges::all_of(rows, [&](std::int32_t row) { return row >= 0 && row < batch_; }),
+        "linear: reorder needs {} rows, each in [0, {}); got {} rows", batch_, batch_, rows.size());
+  for (LinearAttentionSums& layer : layers_) {
+    reorder_rows(layer.products, rows);
+    reorder_rows(layer.keys, rows);
+  }
+}
+
+std::vector<std::pair<std::string, Tensor*>> LinearState::tensors() {
+  std::vector<std::pair<std::string, Tensor*>> list;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    list.emplace_back("sums." + std::to_string(i), &layers_[i].products);
+    list.emplace_back("norms." + std::to_string(i), &layers_[i].keys);
+  }
+  return list;
+}
+
+LinearModel::LinearModel(const Scope& scope, const LinearConfig& config)
+    : attention(config.attention), gpt(scope, config.gpt) {
+  if (attention.kind == AttentionForm::Kind::softmax) return;
+  const GptConfig& c = config.gpt;
+  for (std::int64_t i = 0; i < c.n_layer; ++i) {
+    maps.emplace_back(scope / "h" / i / "attn", attention, c.n_head, c.n_embd / c.n_head);
+  }
+}
+
+Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state) const {
+  const MultiHeadAttention& attn = gpt.h[i].attn;
+  const std::int64_t c = gpt.config.n_embd;
+  const Tensor qkv = attn.project(x, state != nullptr ? state->length() : 0);
+  const Tensor q = maps[i].queries(slice(qkv, 2, 0, c)), k = maps[i].keys(slice(qkv, 2, c, 2 * c));
+  const Tensor v = slice(qkv, 2, 2 * c, 3 * c);
+  const LinearAttention options{.n_head = gpt.config.n_head, .floor = maps[i].floor()};
+  return attn.c_proj(state != nullptr ? linear_attention(q, k, v, options, state->layer(i))
+                                      : linear_attention(q, k, v, options));
+}
+
+Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
+  if (maps.empty()) return gpt.hidden(ids);
+  const Tensor y = gpt.hidden_through(ids, state != nullptr ? state->length() : 0, [&](std::size_t i, const Tensor& x) {
+    return gpt.h[i].with_attention(x, [&](const Tensor& normed) { return attend(i, normed, state); });
+  });
+  if (state != nullptr) state->advance(ids.shape()[1]);
+  return y;
+}
+
+double LinearModel::flop_per_token(std::int64_t length) const {
+  if (maps.empty()) return gpt.flop_per_token(length);
+  const GptConfig& c = gpt.config;
+  const double state = 4.0 * static_cast<double>(maps[0].features()) * static_cast<double>(c.n_embd / c.n_head);
+  const double heads = static_cast<double>(c.n_layer * c.n_head);
+  return 6 * static_cast<double>(flop_parameter_count()) + 3 * heads * (state + 2 * maps[0].flop());
+}
+
+// Attention of gpt saves the packed projections (3C), here it saves v (C), the features of queries and keys (2·H·F),
+// and what their maps save: for random and Nyström features the scaled queries and keys (2C), for Nyström ones also the
+// kernel values of the landmarks (2·H·F). Alive at once in backward: the gradients of the features and projections.
+std::int64_t LinearModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
+  const std::int64_t own = gpt.activation_bytes(batch, length);
+  if (maps.empty()) return own;
+  const std::int64_t c = gpt.config.n_embd, features = 2 * gpt.config.n_head * maps[0].features();
+  std::int64_t saved = c + features;
+  if (attention.kind != AttentionForm::Kind::elu) saved += 2 * c;
+  if (attention.kind == AttentionForm::Kind::nystrom) saved += features;
+  const std::int64_t passing = std::max<std::int64_t>(0, 2 * features + 4 * c - 9 * c);
+  return own + batch * length * (gpt.config.n_layer * (saved - 3 * c) + passing) * size_of(gpt.dtype);
+}
+
+std::unique_ptr<State> LinearModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {
+  check(!source, "linear: takes no source; got one of shape {}", source.shape());
+  const GptConfig& c = gpt.config;
+  if (maps.empty()) return std::unique_ptr<State>(new KvCache(gpt.make_cache(batch)));
+  const std::int64_t capacity = gpt.wpe ? c.block_size : LinearState::kUnlimited;
+  return std::make_unique<LinearState>(c.n_layer, batch, c.n_head, maps[0].features(), c.n_embd / c.n_head, capacity,
+                                       gpt.dtype);
+}
+
+Tensor LinearModel::next_logits(const Tensor& ids, State& state) const {
+  if (auto* const cache = dynamic_cast<KvCache*>(&state); cache != nullptr && maps.empty()) {
+    return gpt.next_logits(ids, *cache);
+  }
+  auto* const sums = dynamic_cast<LinearState*>(&state);
+  check(sums != nullptr && !maps.empty(), "linear: next_logits() needs a state made by start()");
+  check(ids.shape().rank() == 2 && ids.shape()[0] == sums->batch() && ids.shape()[1] >= 1,
+        "linear: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", sums->batch(), ids.shape());
+  const Tensor x = hidden(ids, sums);
+  const std::int64_t tokens = ids.shape()[1];
+  return reshape(gpt.head(slice(x, 1, tokens - 1, tokens)), {sums->batch(), gpt.config.vocab_size});
+}
+
+}  // namespace maki
