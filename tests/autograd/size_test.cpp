@@ -75,7 +75,7 @@ TEST_CASE("no file has more than 300 lines, and half of them fewer than 100") {
 TEST_CASE("no function has more than 50 lines, tables apart") {
   std::size_t count = 0;
   for (const Source& source : sources()) {
-    for (const std::size_t indent : {0, 2}) {
+    for (const std::size_t indent : {0u, 2u}) {
       for (const auto& [first, lines] : functions(source.lines, indent)) {
         ++count;
         const bool table = source.lines[first].find("make_fields()") != std::string::npos;

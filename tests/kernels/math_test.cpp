@@ -66,7 +66,7 @@ template <class T>
 HWY_INLINE void apply(Function f, std::size_t n, const T* x, T* y) {
   const hn::ScalableTag<T> d;
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-    const std::size_t rest = n - i < hn::Lanes(d) ? n - i : hn::Lanes(d);
+    const auto rest = static_cast<std::int64_t>(n - i);
     StorePartial(call(f, d, LoadPartial(d, x + i, rest)), d, y + i, rest);
   }
 }
