@@ -118,10 +118,12 @@ std::vector<std::string> preset_names() {
 }
 
 void apply_preset(Config& config, const std::string& name) {
-  for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions, &config.attention})
-    by_model->clear();
   for (const Preset& preset : kPresets) {
-    if (preset.name == name) return preset.apply(config);
+    if (preset.name != name) continue;
+    preset.apply(config);
+    for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions, &config.attention})
+      by_model->clear();
+    return;
   }
   fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), truncate_for_message(name),
        nearest_hint(name, preset_names()));
@@ -143,7 +145,8 @@ void validate(const Config& c) {
   check(c.positions != "rotary" || c.n_embd / c.n_head % 2 == 0,
         "positions: rotary needs an even n_embd / n_head, because columns are rotated in pairs; got {} / {}", c.n_embd,
         c.n_head);
-  check(c.model == "linear" || parse_attention(c.attention) == AttentionForm{},
+  const AttentionForm attention = parse_attention(c.attention);
+  check(c.model == "linear" || attention == AttentionForm{},
         "attention: the model {} has softmax attention; got {}; choose the model linear", c.model, c.attention);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(!c.nesterov || c.momentum > 0,
