@@ -19,10 +19,12 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o
         o.n_embd, o.n_head);
 }
 
-Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask) const {
+Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask,
+                                      const Tensor& mask) const {
   const Tensor qkv = c_attn(x);
   Attention masked = options;
   if (key_mask) masked.key_mask = key_mask;
+  if (mask) masked.mask = mask;
   return c_proj(cache != nullptr ? cache->attend(qkv, masked) : attention(qkv, masked));
 }
 

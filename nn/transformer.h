@@ -44,8 +44,10 @@ struct MultiHeadAttention {
   /// With a cache, x holds the tokens after those in the cache, and their keys and values are appended to it. key_mask
   /// [B, S] int32 is 0 at the tokens that must not be attended to, such as padding; S is T, or with a cache the number
   /// of tokens that it then holds. Empty: every token may be attended to. A token that is masked out still has an
-  /// output, but a meaningless one: its target should be CrossEntropy::ignored.
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const;
+  /// output, but a meaningless one: its target should be CrossEntropy::ignored. mask [T, S] or [B, T, S] int32 is 0
+  /// where a token must not attend to another: packed documents, a prefix that is read in both directions.
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {},
+                    const Tensor& mask = {}) const;
 
   Attention options;
   Linear c_attn, c_proj;
@@ -64,9 +66,10 @@ struct FeedForward {
 /// Attention, then feed-forward, each in a residual connection: [B, T, C] → [B, T, C]. The left half of figure 1.
 struct Block {
   Block(const Scope& scope, const BlockOptions& options);
-  /// The cache and key_mask [B, S] are those of MultiHeadAttention.
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const {
-    const auto attend = [&](const Tensor& y) { return attn(y, cache, key_mask); };
+  /// The cache and the masks are those of MultiHeadAttention.
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {},
+                    const Tensor& mask = {}) const {
+    const auto attend = [&](const Tensor& y) { return attn(y, cache, key_mask, mask); };
     return residual(residual(x, ln_1, attend), ln_2, mlp);
   }
 
