@@ -187,10 +187,14 @@ struct Attention {
   std::int64_t n_head = 1;  ///< must divide C
   bool causal = false;   ///< query t attends only to keys 0 … t + S − T, so the last query attends to all of them
   Tensor key_mask = {};  ///< [B, S] int32, 0 where a key must be ignored; empty: no key is masked
-  double dropout = 0;    ///< probability in [0, 1) of dropping an attention weight; only inside a Recording
-  double scale = 0;      ///< factor of q·k; 0: 1/√(C / n_head)
-  /// S, if k‖v has more rows than that, of which only the first S are keys, as in a cache that is not full; the gradient
-  /// of the others is 0. 0: every row is a key. Only for separate q and k‖v.
+  /// [T, S] or [B, T, S] int32, 0 where the query must ignore the key; empty: no pair is masked. Fast for masks with
+  /// few different rows, such as those of packed documents or of a prefix; otherwise several times slower than without
+  /// one.
+  Tensor mask = {};
+  double dropout = 0;  ///< probability in [0, 1) of dropping an attention weight; only inside a Recording
+  double scale = 0;    ///< factor of q·k; 0: 1/√(C / n_head)
+  /// S, if k‖v has more rows than that, of which only the first S are keys, as in a cache that is not full; the
+  /// gradient of the others is 0. 0: every row is a key. Only for separate q and k‖v.
   std::int64_t keys = 0;
 };
 /// softmax(scale · q kᵀ) v for each head; head h is columns h·D … (h+1)·D of q, k and v, with D = C / n_head. Vaswani

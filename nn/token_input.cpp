@@ -1,5 +1,7 @@
 #include "nn/token_input.h"
 
+#include <algorithm>
+
 #include "autograd/core/check.h"
 
 namespace maki {
@@ -24,6 +26,27 @@ Tensor TokenInput::operator()(const char* model, const Tensor& table, const Tens
   if (options.factor != 1) x = scale(x, options.factor);
   if (wpe) return add(x, slice(wpe->weight, 0, start, end));
   return sinusoids ? add(x, sinusoids->rows(start, end)) : x;
+}
+
+Tensor checked_padding_mask(const char* model, const Tensor& ids, const Tensor& mask) {
+  check(ids && ids.dtype() == DType::int32 && ids.shape().rank() == 2 && ids.shape()[1] >= 1,
+        "{}: what an encoder reads must be int32 [B, S] with at least one token; got {} {}", model,
+        ids ? to_string(ids.dtype()) : "none", ids ? ids.shape() : Shape{});
+  if (!mask) return mask;
+  check(mask.dtype() == DType::int32 && mask.shape() == ids.shape(),
+        "{}: source_mask must be int32 {}, one entry per token; got {} {}", model, ids.shape(), to_string(mask.dtype()),
+        mask.shape());
+  const std::int64_t batch = ids.shape()[0], tokens = ids.shape()[1];
+  bool hides = false;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    const std::int32_t* const row = mask.data<std::int32_t>() + b * tokens;
+    const auto hidden = std::count(row, row + tokens, 0);
+    check(hidden < tokens,
+          "{}: source_mask must leave a token of every sequence visible; it hides all {} of sequence {}", model, tokens,
+          b);
+    hides = hides || hidden > 0;
+  }
+  return hides ? mask : Tensor();
 }
 
 }  // namespace maki

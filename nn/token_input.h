@@ -33,4 +33,9 @@ struct TokenInput {
   std::shared_ptr<const PositionTable> sinusoids;  // null for other positions
 };
 
+/// A padding mask [B, S] of ids [B, S], 0 at padding, as attention needs it: empty if it hides nothing. Throws Error,
+/// with the name of the model, if ids are not int32 [B, S] with S >= 1, if the mask has another shape or type, and if
+/// it hides all tokens of a sequence. An empty mask is returned as it is.
+Tensor checked_padding_mask(const char* model, const Tensor& ids, const Tensor& mask);
+
 }  // namespace maki

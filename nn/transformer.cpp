@@ -24,10 +24,12 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o
         o.n_embd, o.n_head);
 }
 
-Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask) const {
+Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask,
+                                      const Tensor& mask) const {
   const Tensor qkv = project(x, cache != nullptr ? cache->length() : 0);
   Attention masked = options;
   if (key_mask) masked.key_mask = key_mask;
+  if (mask) masked.mask = mask;
   return c_proj(cache != nullptr ? cache->attend(qkv, masked) : attention(qkv, masked));
 }
 
@@ -47,6 +49,16 @@ FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)
            o.bias, o.init_std(o.n_embd, feed_forward_width(o.n_embd, o.activation), kInitStd)),
       c_proj(scope / "c_proj", feed_forward_width(o.n_embd, o.activation), o.n_embd, o.bias,
              o.init_std(feed_forward_width(o.n_embd, o.activation), o.n_embd, o.projection_std)) {}
+
+std::int64_t norm_parameter_count(const BlockOptions& o) {
+  return o.norm == NormKind::layer && o.bias ? 2 * o.n_embd : o.n_embd;
+}
+
+std::int64_t block_parameter_count(const BlockOptions& o) {
+  const std::int64_t c = o.n_embd, hidden = feed_forward_width(c, o.activation);
+  const std::int64_t fc = columns_per_output(o.activation) * hidden, biases = o.bias ? (3 + 1 + 1) * c + fc : 0;
+  return (3 + 1) * c * c + (fc + hidden) * c + biases + 2 * norm_parameter_count(o);
+}
 
 Block::Block(const Scope& scope, const BlockOptions& o)
     : order(o.norm_order),

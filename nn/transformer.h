@@ -47,6 +47,10 @@ struct BlockOptions {
   std::shared_ptr<const PositionTable> rotary = nullptr;
 };
 
+/// How many parameters a Block, and each of its norms, has with these options.
+std::int64_t block_parameter_count(const BlockOptions& options);
+std::int64_t norm_parameter_count(const BlockOptions& options);
+
 /// Multi-head self-attention: c_proj(attention(c_attn(x))), [B, T, C] → [B, T, C]. c_attn computes q‖k‖v, [B, T, 3C];
 /// head h is columns h·C/H … (h+1)·C/H of each. Section 3.2.2. With rotary positions, q and k are rotated before they
 /// meet, and a cache holds rotated keys.
@@ -56,8 +60,10 @@ struct MultiHeadAttention {
   /// With a cache, x holds the tokens after those in the cache, and their keys and values are appended to it. key_mask
   /// [B, S] int32 is 0 at the tokens that must not be attended to, such as padding; S is T, or with a cache the number
   /// of tokens that it then holds. Empty: every token may be attended to. A token that is masked out still has an
-  /// output, but a meaningless one: its target should be CrossEntropy::ignored.
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const;
+  /// output, but a meaningless one: its target should be CrossEntropy::ignored. mask [T, S] or [B, T, S] int32 is 0
+  /// where a token must not attend to another: packed documents, a prefix that is read in both directions.
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {},
+                    const Tensor& mask = {}) const;
   /// The projections q‖k‖v of tokens at positions first, first + 1, …, rotated if positions are: [B, T, C] → [B, T,
   /// 3C].
   Tensor project(const Tensor& x, std::int64_t first) const;
@@ -84,9 +90,10 @@ struct FeedForward {
 /// Attention, then feed-forward, each in a residual connection: [B, T, C] → [B, T, C]. The left half of figure 1.
 struct Block {
   Block(const Scope& scope, const BlockOptions& options);
-  /// The cache and key_mask [B, S] are those of MultiHeadAttention.
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}) const {
-    return with_attention(x, [&](const Tensor& y) { return attn(y, cache, key_mask); });
+  /// The cache and the masks are those of MultiHeadAttention.
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {},
+                    const Tensor& mask = {}) const {
+    return with_attention(x, [&](const Tensor& y) { return attn(y, cache, key_mask, mask); });
   }
   /// The block with attend(y) in place of attn(y), both [B, T, C] → [B, T, C].
   template <class Attend>

@@ -4,39 +4,78 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "autograd/core/check.h"
 #include "autograd/ops.h"
+#include "autograd/ops/attention_mask.h"
 #include "autograd/ops/common.h"
 #include "autograd/tape.h"
 
 namespace maki {
 namespace {
 
-// One call of attention(): its sizes, and the mask and random stream that it saves for backward.
-struct Problem {
+// Queries [query, query + shape.queries) of sequences [sequence, sequence + shape.batch): one call of the kernels.
+// Their numbers in the saved log-sum-exps begin at `lse`.
+struct Part {
   kernels::AttentionShape shape;
   Tensor key_mask;
+  std::int64_t sequence = 0, query = 0, lse = 0;
+};
+
+// One call of attention(): its sizes, its parts (one, unless every query has a mask of its own), and the random stream
+// that it saves for backward.
+struct Problem {
+  kernels::AttentionShape shape;
+  std::vector<Part> parts;
+  bool masked = false;  // whether every query has a mask of its own
   RandomStream stream{0, RandomPurpose::dropout};
 
-  // The shape as kernels take it. Its pointers refer to this object, which must outlive it.
-  kernels::AttentionShape bound() const {
-    kernels::AttentionShape result = shape;
-    if (key_mask) result.key_mask = key_mask.data<std::int32_t>();
+  // The shape of a part as kernels take it. Its pointers refer to this object, which must outlive it.
+  kernels::AttentionShape bound(const Part& part) const {
+    kernels::AttentionShape result = part.shape;
+    if (part.key_mask) result.key_mask = part.key_mask.data<std::int32_t>();
     if (shape.dropout > 0) result.dropout_stream = &stream;
     return result;
   }
 };
 
-// The columns from `at` on, of a tensor with `tokens` rows of `width` columns per sequence.
+// The parts of a problem whose queries have masks of their own. Every weight keeps a number of its own in the random
+// stream.
+std::vector<Part> masked_parts(const kernels::AttentionShape& whole, const Tensor& mask, const Tensor& key_mask) {
+  std::vector<Part> parts;
+  std::int64_t rows = 0;  // of all heads, in the parts so far
+  for (const MaskRun& run : mask_runs(mask, key_mask, whole.batch, whole.causal)) {
+    Part part{
+        .shape = whole, .key_mask = run.key_mask, .sequence = run.first_sequence, .query = run.begin, .lse = rows};
+    part.shape.batch = run.sequences;
+    part.shape.queries = run.end - run.begin;
+    part.shape.keys = run.keys;
+    part.shape.causal = run.causal;
+    part.shape.first_weight = static_cast<std::uint64_t>(rows * whole.keys);
+    rows += run.sequences * whole.heads * part.shape.queries;
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// The columns from `at` on, of a tensor with `rows` rows of `width` columns per sequence, from a row of a sequence on.
+struct Columns {
+  std::int64_t rows, width, at;
+  std::int64_t begin(std::int64_t sequence, std::int64_t row) const { return (sequence * rows + row) * width + at; }
+};
 template <class T>
-kernels::HeadRows<T> rows_of(T* data, std::int64_t tokens, std::int64_t width, std::int64_t at) {
-  return {.data = data + at, .row_stride = width, .batch_stride = tokens * width};
+kernels::HeadRows<T> rows_of(T* data, const Columns& c, std::int64_t sequence, std::int64_t row) {
+  return {.data = data + c.begin(sequence, row), .row_stride = c.width, .batch_stride = c.rows * c.width};
 }
 template <class T>
-kernels::HeadSink<T> sink_of(const Sink<T>& sink, std::int64_t tokens, std::int64_t width, std::int64_t at) {
+kernels::HeadSink<T> sink_of(const Sink<T>& sink, const Columns& c, std::int64_t sequence, std::int64_t row) {
   if (!sink) return {};
-  return {.data = sink.data + at, .row_stride = width, .batch_stride = tokens * width, .add = sink.add};
+  return {.data = sink.data + c.begin(sequence, row),
+          .row_stride = c.width,
+          .batch_stride = c.rows * c.width,
+          .add = sink.add};
 }
 
 Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const Attention& options) {
@@ -49,58 +88,82 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
   check(!mask || (mask.dtype() == DType::int32 && mask.shape() == Shape{batch, keys}),
         "attention: key_mask must be int32 [{}, {}], one entry per sequence and key; got {} {}", batch, keys,
         mask ? to_string(mask.dtype()) : "", mask ? mask.shape() : Shape{});
+  const Tensor& pairs = options.mask;
+  const std::int64_t queries = q.shape()[1];
+  check(!pairs || (pairs.dtype() == DType::int32 &&
+                   (pairs.shape() == Shape{queries, keys} || pairs.shape() == Shape{batch, queries, keys})),
+        "attention: mask must be int32 [{}, {}], one entry per query and key, or [{}, {}, {}]; got {} {}", queries,
+        keys, batch, queries, keys, pairs ? to_string(pairs.dtype()) : "", pairs ? pairs.shape() : Shape{});
   const std::int64_t head_size = width / heads;
   const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(head_size));
   Problem problem{.shape = {.batch = batch,
-                            .queries = q.shape()[1],
+                            .queries = queries,
                             .keys = keys,
                             .heads = heads,
                             .head_size = head_size,
                             .causal = options.causal,
                             .scale = scale},
-                  .key_mask = mask};
+                  .parts = {}};
   if (Tape* const tape = Tape::current(); tape != nullptr && options.dropout > 0) {
     problem.shape.dropout = options.dropout;
     problem.stream = tape->next_stream(RandomPurpose::dropout);
   }
+  problem.masked = static_cast<bool>(pairs);
+  problem.parts = pairs ? masked_parts(problem.shape, pairs, mask) : std::vector<Part>{{problem.shape, mask}};
   return problem;
 }
 
-// Where q, k and v are, C = width columns each: q in columns [0, C) of rows of q_width columns; k and v from columns
-// k_at and v_at on, in kv_rows rows of kv_width columns per sequence, the first of which are the keys.
+// Where q, k and v are, C = width columns each. k and v are in the same rows, of which the first are the keys.
 struct Layout {
-  std::int64_t width, q_width, kv_width, k_at, v_at, kv_rows;
+  std::int64_t width;
+  Columns q, k, v;
+
+  static Layout packed(std::int64_t tokens, std::int64_t width) {
+    return {width, {tokens, 3 * width, 0}, {tokens, 3 * width, width}, {tokens, 3 * width, 2 * width}};
+  }
+  static Layout separate(std::int64_t queries, std::int64_t rows, std::int64_t width) {
+    return {width, {queries, width, 0}, {rows, 2 * width, 0}, {rows, 2 * width, width}};
+  }
+  Columns y() const { return {q.rows, width, 0}; }
 };
 
 template <class T>
 void forward(const Problem& problem, const Layout& at, const Tensor& q, const Tensor& kv, Tensor& y, Tensor& lse) {
-  const kernels::AttentionShape shape = problem.bound();
-  Tensor scratch = empty({kernels::attention_forward_scratch<T>(shape)}, y.dtype());
-  kernels::attention_forward<T>(shape, rows_of(q.data<T>(), shape.queries, at.q_width, 0),
-                                rows_of(kv.data<T>(), at.kv_rows, at.kv_width, at.k_at),
-                                rows_of(kv.data<T>(), at.kv_rows, at.kv_width, at.v_at),
-                                rows_of(y.data<T>(), shape.queries, at.width, 0), lse.data<T>(), scratch.data<T>());
+  for (const Part& part : problem.parts) {
+    const kernels::AttentionShape shape = problem.bound(part);
+    Tensor scratch = empty({kernels::attention_forward_scratch<T>(shape)}, y.dtype());
+    kernels::attention_forward<T>(
+        shape, rows_of(q.data<T>(), at.q, part.sequence, part.query), rows_of(kv.data<T>(), at.k, part.sequence, 0),
+        rows_of(kv.data<T>(), at.v, part.sequence, 0), rows_of(y.data<T>(), at.y(), part.sequence, part.query),
+        lse.data<T>() + part.lse, scratch.data<T>());
+  }
+}
+
+// Sets the gradients of k and v of rows [begin, …) to 0.
+template <class T>
+void clear_rows_from(std::int64_t begin, std::int64_t batch, const Layout& at, T* dkv) {
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t row = begin; row < at.k.rows; ++row) {
+      std::fill_n(dkv + at.k.begin(b, row), at.width, T{0});
+      std::fill_n(dkv + at.v.begin(b, row), at.width, T{0});
+    }
+  }
 }
 
 template <class T>
 void backward(const Problem& problem, const Layout& at, const Tensor& q, const Tensor& kv, const Tensor& y,
-              const Tensor& lse, const T* dy, const Sink<T>& dq, const Sink<T>& dkv) {
-  const kernels::AttentionShape shape = problem.bound();
-  Tensor scratch = empty({kernels::attention_backward_scratch<T>(shape)}, y.dtype());
-  kernels::attention_backward<T>(
-      shape, rows_of(q.data<T>(), shape.queries, at.q_width, 0),
-      rows_of(kv.data<T>(), at.kv_rows, at.kv_width, at.k_at), rows_of(kv.data<T>(), at.kv_rows, at.kv_width, at.v_at),
-      rows_of(y.data<T>(), shape.queries, at.width, 0), rows_of(dy, shape.queries, at.width, 0), lse.data<T>(),
-      sink_of(dq, shape.queries, at.q_width, 0), sink_of(dkv, at.kv_rows, at.kv_width, at.k_at),
-      sink_of(dkv, at.kv_rows, at.kv_width, at.v_at), scratch.data<T>());
-}
-
-// The gradient of the rows of k‖v that are no keys is 0.
-template <class T>
-void clear_rows_after(const kernels::AttentionShape& shape, const Layout& at, T* dkv) {
-  for (std::int64_t b = 0; b < shape.batch; ++b) {
-    T* const rows = dkv + b * at.kv_rows * at.kv_width;
-    std::fill(rows + shape.keys * at.kv_width, rows + at.kv_rows * at.kv_width, T{0});
+              const Tensor& lse, const T* dy, const Sink<T>& dq, Sink<T> dkv) {
+  const bool whole = !problem.masked;
+  if (dkv && !dkv.add) clear_rows_from(whole ? problem.shape.keys : 0, problem.shape.batch, at, dkv.data);
+  if (!whole) dkv.add = true;  // the keys of one part are those of other parts as well
+  for (const Part& part : problem.parts) {
+    const kernels::AttentionShape shape = problem.bound(part);
+    const std::int64_t b = part.sequence, t = part.query;
+    Tensor scratch = empty({kernels::attention_backward_scratch<T>(shape)}, y.dtype());
+    kernels::attention_backward<T>(shape, rows_of(q.data<T>(), at.q, b, t), rows_of(kv.data<T>(), at.k, b, 0),
+                                   rows_of(kv.data<T>(), at.v, b, 0), rows_of(y.data<T>(), at.y(), b, t),
+                                   rows_of(dy, at.y(), b, t), lse.data<T>() + part.lse, sink_of(dq, at.q, b, t),
+                                   sink_of(dkv, at.k, b, 0), sink_of(dkv, at.v, b, 0), scratch.data<T>());
   }
 }
 
@@ -114,8 +177,7 @@ Tensor attention(const Tensor& qkv, const Attention& options) {
         options.keys);
   const std::int64_t width = s[2] / 3;
   const Problem problem = checked(qkv, width, s[1], options);
-  const Layout at{
-      .width = width, .q_width = 3 * width, .kv_width = 3 * width, .k_at = width, .v_at = 2 * width, .kv_rows = s[1]};
+  const Layout at = Layout::packed(s[1], width);
   Tensor y = empty({s[0], s[1], width}, qkv.dtype()), lse = empty({s[0], options.n_head, s[1]}, qkv.dtype());
   dispatch(qkv.dtype(), [&]<class T>() { forward<T>(problem, at, qkv, qkv, y, lse); });
   return record("attention", y, {qkv}, [problem, at, qkv, y, lse](Grads& g) {
@@ -134,13 +196,12 @@ Tensor attention(const Tensor& q, const Tensor& kv, const Attention& options) {
   check(options.keys >= 0 && options.keys <= skv[1],
         "attention: keys must be in [0, {}], the rows of k‖v (0: all); got {}", skv[1], options.keys);
   const Problem problem = checked(q, width, options.keys > 0 ? options.keys : skv[1], options);
-  const Layout at{.width = width, .q_width = width, .kv_width = 2 * width, .k_at = 0, .v_at = width, .kv_rows = skv[1]};
+  const Layout at = Layout::separate(sq[1], skv[1], width);
   Tensor y = empty({sq[0], sq[1], width}, q.dtype()), lse = empty({sq[0], options.n_head, sq[1]}, q.dtype());
   dispatch(q.dtype(), [&]<class T>() { forward<T>(problem, at, q, kv, y, lse); });
   return record("attention", y, {q, kv}, [problem, at, q, kv, y, lse](Grads& g) {
     dispatch(q.dtype(), [&]<class T>() {
       const Sink<T> dq = g.in<T>(0), dkv = g.in<T>(1);
-      if (dkv && !dkv.add) clear_rows_after(problem.shape, at, dkv.data);
       backward<T>(problem, at, q, kv, y, lse, g.out<T>(), dq, dkv);
     });
   });

@@ -81,13 +81,9 @@ Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache) const {
 }
 
 std::int64_t Gpt::parameter_count() const {
-  const std::int64_t c = config.n_embd, bias = config.bias ? 1 : 0;
-  const std::int64_t hidden = feed_forward_width(c, config.activation);
-  const std::int64_t fc = columns_per_output(config.activation) * hidden;
-  const std::int64_t norm = config.norm == NormKind::layer ? (1 + bias) * c : c;
-  const std::int64_t block = (3 + 1) * c * c + (fc + hidden) * c + bias * ((3 + 1 + 1) * c + fc) + 2 * norm;
-  const std::int64_t tables = config.vocab_size * c * (config.tie_weights ? 1 : 2);
-  return tables + config.n_layer * block + (ln_f ? norm : 0);
+  const BlockOptions block = block_options(config, dtype);
+  const std::int64_t tables = config.vocab_size * config.n_embd * (config.tie_weights ? 1 : 2);
+  return tables + config.n_layer * block_parameter_count(block) + (ln_f ? norm_parameter_count(block) : 0);
 }
 
 std::int64_t Gpt::flop_parameter_count() const {

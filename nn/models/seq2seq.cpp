@@ -46,27 +46,6 @@ TokenInputOptions input_options(const Seq2SeqConfig& c) {
           .std = embedding_std(c)};
 }
 
-// The mask as attention needs it: empty if it hides nothing.
-Tensor checked_mask(const Tensor& source, const Tensor& mask) {
-  check(source && source.dtype() == DType::int32 && source.shape().rank() == 2 && source.shape()[1] >= 1,
-        "seq2seq: the source must be int32 [B, S] with at least one token; got {} {}",
-        source ? to_string(source.dtype()) : "none", source ? source.shape() : Shape{});
-  if (!mask) return mask;
-  check(mask.dtype() == DType::int32 && mask.shape() == source.shape(),
-        "seq2seq: source_mask must be int32 {}, one entry per source token; got {} {}", source.shape(),
-        to_string(mask.dtype()), mask.shape());
-  const std::int64_t batch = source.shape()[0], tokens = source.shape()[1];
-  bool hides = false;
-  for (std::int64_t b = 0; b < batch; ++b) {
-    const std::int32_t* const row = mask.data<std::int32_t>() + b * tokens;
-    const auto hidden = std::count(row, row + tokens, 0);
-    check(hidden < tokens, "seq2seq: source_mask must leave a token of every source visible; it hides all {} of {}",
-          tokens, b);
-    hides = hides || hidden > 0;
-  }
-  return hides ? mask : Tensor();
-}
-
 }  // namespace
 
 Seq2Seq::Seq2Seq(const Scope& scope, const Seq2SeqConfig& c)
@@ -90,7 +69,7 @@ Seq2Seq::Seq2Seq(const Scope& scope, const Seq2SeqConfig& c)
 }
 
 Tensor Seq2Seq::encode(const Tensor& source, const Tensor& source_mask) const {
-  const Tensor mask = checked_mask(source, source_mask);
+  const Tensor mask = checked_padding_mask("seq2seq", source, source_mask);
   Tensor x = drop(source_input("seq2seq", source_wte ? source_wte->weight : wte.weight, source));
   for (const Block& block : encoder) x = block(x, nullptr, mask);
   return encoder_ln_f ? (*encoder_ln_f)(x) : x;
@@ -111,13 +90,13 @@ Tensor Seq2Seq::decode(const Tensor& ids, const std::vector<CrossKeys>& source, 
 }
 
 Tensor Seq2Seq::loss(const Batch& batch, const CrossEntropy& options) const {
-  const Tensor mask = checked_mask(batch.source, batch.source_mask);
+  const Tensor mask = checked_padding_mask("seq2seq", batch.source, batch.source_mask);
   const Tensor y = decode(batch.ids, cross_keys(encode(batch.source, mask), mask));
   return linear_cross_entropy(y, head_weight(), batch.targets, options);
 }
 
 std::unique_ptr<Seq2SeqState> Seq2Seq::start(const Tensor& source, const Tensor& source_mask) const {
-  const Tensor mask = checked_mask(source, source_mask);
+  const Tensor mask = checked_padding_mask("seq2seq", source, source_mask);
   return std::make_unique<Seq2SeqState>(config, cross_keys(encode(source, mask), mask));
 }
 
@@ -133,10 +112,8 @@ Tensor Seq2Seq::next_logits(const Tensor& ids, Seq2SeqState& state) const {
 
 std::int64_t Seq2Seq::parameter_count() const {
   const std::int64_t c = config.n_embd, bias = config.bias ? 1 : 0;
-  const std::int64_t hidden = feed_forward_width(c, config.activation);
-  const std::int64_t fc = columns_per_output(config.activation) * hidden;
-  const std::int64_t norm = config.norm == NormKind::layer ? (1 + bias) * c : c;
-  const std::int64_t left = (3 + 1) * c * c + (fc + hidden) * c + bias * ((3 + 1 + 1) * c + fc) + 2 * norm;
+  const std::int64_t left = block_parameter_count(block_options(config));
+  const std::int64_t norm = norm_parameter_count(block_options(config));
   const std::int64_t cross = (1 + 2 + 1) * c * c + bias * (1 + 2 + 1) * c + norm;
   const std::int64_t tables = (source_wte ? config.source_vocab_size : 0) + config.vocab_size * (lm_head ? 2 : 1);
   return tables * c + config.n_layer * (2 * left + cross) + (encoder_ln_f ? 2 * norm : 0);

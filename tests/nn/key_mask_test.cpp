@@ -114,6 +114,29 @@ TEST_CASE("key mask: with a cache and padding on the left, outputs are those of 
   }
 }
 
+TEST_CASE("mask: packed documents compute what each computes alone, also with a cache") {
+  const SmallBlock small(/*causal=*/true);
+  const Tensor x = random_input(DType::float64);
+  Tensor mask = empty({kTokens, kTokens}, DType::int32);
+  for (std::int64_t i = 0; i < mask.numel(); ++i) {
+    mask.data<std::int32_t>()[i] = (i / kTokens < 4) == (i % kTokens < 4) ? 1 : 0;
+  }
+  const Tensor y = small.block(x, nullptr, {}, mask), second = small.block(slice(x, 1, 4, kTokens));
+  for (std::int64_t i = 0; i < second.numel(); ++i) {
+    const std::int64_t size = (kTokens - 4) * kWidth, at = i / size * kTokens * kWidth + 4 * kWidth + i % size;
+    REQUIRE(std::abs(y.at(at) - second.at(i)) < 1e-13);
+  }
+  KvLayer cache(kBatch, kTokens, kWidth, DType::float64);
+  for (std::int64_t t = 0; t < kTokens; ++t) {
+    Tensor row = empty({1, t + 1}, DType::int32);
+    std::copy_n(mask.data<std::int32_t>() + t * kTokens, t + 1, row.data<std::int32_t>());
+    const Tensor next = small.block(slice(x, 1, t, t + 1), &cache, {}, row);
+    for (std::int64_t b = 0; b < kBatch; ++b) {
+      REQUIRE(same_bits(next, b * kWidth, y, (b * kTokens + t) * kWidth, kWidth));
+    }
+  }
+}
+
 TEST_CASE("key mask: another shape is rejected, with and without a cache") {
   const SmallBlock small(/*causal=*/true);
   const Tensor x = random_input(DType::float64);

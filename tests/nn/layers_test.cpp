@@ -226,9 +226,8 @@ TEST_CASE("activations, norms, orders and positions have names") {
   for (const Positions positions : kPositions) REQUIRE(positions_named(to_string(positions)) == positions);
   for (const NormKind kind : kNormKinds) REQUIRE(norm_kind_named(to_string(kind)) == kind);
   for (const NormOrder order : kNormOrders) REQUIRE(norm_order_named(to_string(order)) == order);
-  REQUIRE_THROWS_WITH(
-      positions_named("rotry"),
-      "positions: must be one of learned, sinusoidal, rotary, none; got rotry; the nearest is rotary");
+  REQUIRE_THROWS_WITH(positions_named("rotry"),
+                      "positions: must be one of learned, sinusoidal, rotary, none; got rotry; the nearest is rotary");
   REQUIRE_THROWS_WITH(norm_kind_named("batch"), "norm: must be one of layer, rms; got batch");
   REQUIRE_THROWS_WITH(norm_order_named("before"),
                       ContainsSubstring("norm_order: must be one of pre, post; got before"));

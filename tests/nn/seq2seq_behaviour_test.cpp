@@ -134,7 +134,7 @@ TEST_CASE("seq2seq: learns to reverse a few sequences with warm-up, in every for
       }
     }
     Adam optimizer(small.store, {.beta2 = 0.98, .eps = 1e-9});
-    const LrSchedule lr{.decay = LrDecay::inverse_sqrt, .learning_rate = 5e-3, .warmup_steps = 40};
+    const LrSchedule lr{.decay = lr_decay_named("inverse_sqrt"), .learning_rate = 5e-3, .warmup_steps = 40};
     Tape tape;
     double loss = 10;
     int step = 0;

@@ -116,7 +116,7 @@ TEST_CASE("seq2seq: impossible configurations and inputs are refused with messag
   REQUIRE_THROWS_WITH(small.model.encode(few, full({2, 4}, DType::int32, 1)), ContainsSubstring("[2, 3]"));
   REQUIRE_THROWS_WITH(small.model.encode(few, full({2, 3}, DType::float32, 1)), ContainsSubstring("int32"));
   const Tensor hidden = tensor<std::int32_t>({1, 0, 0, 0, 0, 0}, {2, 3});
-  REQUIRE_THROWS_WITH(small.model.encode(few, hidden), ContainsSubstring("hides all 3 of 1"));
+  REQUIRE_THROWS_WITH(small.model.encode(few, hidden), ContainsSubstring("hides all 3 of sequence 1"));
   REQUIRE_THROWS_WITH(small.model.loss({.ids = few, .targets = few}), ContainsSubstring("none"));
   REQUIRE_THROWS_WITH(small.wrapped.start(2), ContainsSubstring("needs a source of 2 sequences"));
   REQUIRE_THROWS_WITH(small.wrapped.start(3, few), ContainsSubstring("needs a source of 3 sequences"));

@@ -13,8 +13,8 @@ inline constexpr Seq2SeqConfig kSmallSeq2Seq{
 /// head of its own.
 inline std::vector<Seq2SeqConfig> seq2seq_variants() {
   std::vector<Seq2SeqConfig> list(3, kSmallSeq2Seq);
-  list[1].norm = NormOrder::pre;
-  list[1].positions = TokenPositions::learned;
+  list[1].norm_order = NormOrder::pre;
+  list[1].positions = Positions::learned;
   list[1].activation = Activation::gelu;
   list[2].shared_embeddings = true;
   list[2].tie_weights = false;

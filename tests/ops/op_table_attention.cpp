@@ -70,6 +70,47 @@ Row separate_row(const char* name, const Variant& variant, bool more_queries) {
           .offset_floor = 0.05};
 }
 
+// A mask for every query. About half of the masks have equal neighbouring rows; `common`: one mask for all sequences.
+Tensor pair_mask_of(Draw& draw, std::int64_t batch, std::int64_t queries, std::int64_t keys, bool common) {
+  Tensor mask = draw.integers(common ? Shape{queries, keys} : Shape{batch, queries, keys}, 0, 2);
+  const bool runs = draw.coin();
+  std::int32_t* const data = mask.data<std::int32_t>();
+  for (std::int64_t row = 0; row < mask.numel() / keys; ++row) {
+    if (runs && row % 3 != 0) std::copy_n(data + (row - 1) * keys, keys, data + row * keys);
+    data[row * keys] = 1;
+  }
+  return mask;
+}
+
+Row pair_mask_row(const char* name, const Variant& variant, bool packed, bool common) {
+  return {.op = "attention",
+          .name = name,
+          .draw =
+              [=](Draw& draw) {
+                const Attention options = options_of(draw, variant);
+                const std::int64_t width = draw.extent(5) * options.n_head, batch = draw.integer(1, 3);
+                const std::int64_t queries = draw.integer(1, 7), keys = packed ? queries : draw.integer(1, 9);
+                Case drawn{{}, [=](const std::vector<Tensor>& x) {
+                             Attention with = options;
+                             const std::size_t at = packed ? 1 : 2;
+                             with.mask = x[at];
+                             if (x.size() > at + 1) with.key_mask = x[at + 1];
+                             return packed ? attention(x[0], with) : attention(x[0], x[1], with);
+                           }};
+                if (packed) {
+                  drawn.inputs = {draw.normals({batch, queries, 3 * width})};
+                } else {
+                  drawn.inputs = {draw.normals({batch, queries, width}), draw.normals({batch, keys, 2 * width})};
+                }
+                drawn.inputs.push_back(pair_mask_of(draw, batch, queries, keys, common));
+                if (variant.masked) drawn.inputs.push_back(mask_of(draw, batch, keys));
+                return drawn;
+              },
+          .propagates = false,
+          .offset_std = 0.1,
+          .offset_floor = 0.05};
+}
+
 // k‖v has rows behind the keys: the output must not depend on them, and their gradient is 0.
 Row cache_row() {
   return {.op = "attention",
@@ -175,6 +216,11 @@ std::vector<Row> attention_rows() {
       separate_row("more queries than keys, causal", {.causal = true}, true),
       separate_row("more keys than queries, masked, dropout", {.masked = true, .dropout = 0.2}, false),
       cache_row(),
+      pair_mask_row("packed, a mask for every query", {}, true, true),
+      pair_mask_row("packed, causal, a mask for every query and sequence", {.causal = true}, true, false),
+      pair_mask_row("a mask for every query, masked, dropout", {.masked = true, .dropout = 0.2}, false, true),
+      pair_mask_row("causal, a mask for every query and sequence, masked", {.causal = true, .masked = true}, false,
+                    false),
   };
   rows[4].empties = {[] {
                        return empty_case({0, 3, 4}, {0, 2, 8}, false);

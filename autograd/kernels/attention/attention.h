@@ -56,7 +56,8 @@ struct AttentionShape {
   double scale = 1;
   const std::int32_t* key_mask = nullptr;        ///< [B, S], 0 for keys that must not be seen; null: all may be seen
   const RandomStream* dropout_stream = nullptr;  ///< null: no dropout of the attention weights
-  double dropout = 0;  ///< weight (b, h, t, s) is dropped if stream.bits(((b·H + h)·T + t)·S + s) < dropout · 2³²
+  double dropout = 0;              ///< weight (b, h, t, s) is dropped if stream.bits(i) < dropout · 2³², where
+  std::uint64_t first_weight = 0;  ///< i = first_weight + ((b·H + h)·T + t)·S + s
 };
 
 /// Elements of scratch that attention_forward() and attention_backward() need.

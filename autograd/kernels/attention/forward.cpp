@@ -245,7 +245,7 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
     tile.first_keys = first_keys(tile.key_mask, s_size);
     tile.scale = shape.scale;
     tile.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
-    tile.first_weight = static_cast<std::uint64_t>(((b * shape.heads + h) * t_size + t) * s_size);
+    tile.first_weight = shape.first_weight + static_cast<std::uint64_t>(((b * shape.heads + h) * t_size + t) * s_size);
     tile.y = y.data + b * y.batch_stride + t * y.row_stride + h * shape.head_size;
     tile.y_stride = y.row_stride;
     tile.lse = lse == nullptr ? nullptr : lse + (b * shape.heads + h) * t_size + t;

@@ -1,0 +1,98 @@
+// The bidirectional Transformer encoder of BERT: Devlin et al. 2019, arXiv:1810.04805. Every token sees every other
+// token except padding.
+//
+//   x = wte(ids) + wpe(positions);   for each block: x += attn(ln_1(x)); x += mlp(ln_2(x));   hidden = ln_f(x)
+//   masked language model: logits = hidden · wteᵀ at the masked tokens      classifier: head(mean of hidden)
+//
+// Shapes: B sequences, T tokens, C = n_embd, V = vocab_size.
+//
+// Thread safety: the const member functions may be called on several threads at once while no value changes; each
+// thread needs its own tape.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "nn/model.h"
+#include "nn/token_input.h"
+#include "nn/transformer.h"
+
+namespace maki {
+
+/// The defaults are those of BERT's base model, in pre-norm order, which needs no warm-up to train.
+struct EncoderConfig {
+  std::int64_t n_layer = 12, n_head = 12, n_embd = 768, block_size = 512, vocab_size = 30522;
+  std::int64_t classes = 0;  ///< 0: a masked language model; otherwise a classifier of sequences into as many classes
+  double dropout = 0;        ///< probability in [0, 1); for embeddings, attention weights and residual branches
+  bool bias = true;          ///< whether linear layers and layer norms have biases
+  bool tie_weights = true;   ///< use wte as the head of the masked language model
+  Activation activation = Activation::gelu;
+  NormOrder norm_order = NormOrder::pre;
+  NormKind norm = NormKind::layer;
+  /// With sinusoidal positions, token embeddings are multiplied by √C.
+  Positions positions = Positions::learned;  ///< all but rotary
+  double position_base = 10000;              ///< of sinusoidal positions
+};
+
+struct Encoder {
+  /// Creates the parameters below `scope`, with the initial values of Gpt. Throws Error for sizes below 1 (classes: 0),
+  /// if n_head does not divide n_embd, and for a dropout outside [0, 1).
+  ///
+  /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
+  Encoder(const Scope& scope, const EncoderConfig& config);
+
+  /// A vector for each token in its context: ids [B, T] int32 and their mask [B, T] int32, 0 at padding (empty: no
+  /// padding) → [B, T, C]. Throws Error if an id is outside [0, V), for more tokens than learned positions, and for a
+  /// mask of another shape or one that hides all tokens of a sequence.
+  Tensor hidden(const Tensor& ids, const Tensor& mask = {}) const;
+
+  /// What the masked language model expects at every token: [B, T] → [B, T, V]. Throws Error if there are classes.
+  Tensor logits(const Tensor& ids, const Tensor& mask = {}) const;
+  /// Logits of the classes: [B, T] → [B, classes]. A sequence is represented by the mean of its tokens without padding:
+  /// Reimers and Gurevych 2019 (arXiv:1908.10084) found it better than the first token, and it needs no token that
+  /// stands for the sequence. Throws Error if there are none.
+  Tensor class_logits(const Tensor& ids, const Tensor& mask = {}) const;
+
+  /// Cross-entropy, in nats: []. Of a masked language model, of batch.targets [B, T] at the tokens that are to be
+  /// predicted; the others have the target CrossEntropy::ignored, and their logits are not computed. Of a classifier,
+  /// of batch.targets [B] or [B, 1]. batch.source_mask is the mask of batch.ids.
+  Tensor loss(const Batch& batch, const CrossEntropy& options = {}) const;
+
+  /// Number of parameters without positions; and the same without tables that are only looked up.
+  std::int64_t parameter_count() const;
+  std::int64_t flop_parameter_count() const;
+
+  EncoderConfig config;
+  DType dtype;  // of the parameters
+  Dropout drop;
+  Embedding wte;
+  TokenInput input;
+  std::vector<Block> h;
+  std::optional<Norm> ln_f;          // absent in post-norm order, where the last block ends in a norm
+  std::optional<Linear> lm_head;     // of a masked language model whose weights are not tied
+  std::optional<Linear> classifier;  // if there are classes
+
+ private:
+  const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
+};
+
+/// Wraps Encoder in the interfaces of nn/model.h.
+class EncoderModel final : public Model {
+ public:
+  EncoderModel(const Scope& scope, const EncoderConfig& config) : encoder(scope, config) {}
+
+  const char* kind() const override { return "encoder"; }
+  Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
+    return encoder.loss(batch, options);
+  }
+  /// As of Gpt, as if every token were predicted.
+  double flop_per_token(std::int64_t length) const override;
+  std::int64_t flop_parameter_count() const override { return encoder.flop_parameter_count(); }
+  /// If a quarter of the tokens is predicted.
+  std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override;
+
+  Encoder encoder;
+};
+
+}  // namespace maki
