@@ -3,6 +3,7 @@
 //   residual  h_l = h_{l−1} + tanh(0.5 h_{l−1})   ∂h_64/∂h_l = Π_{k>l} [1 + 0.5 (1 − tanh²(0.5 h_{k−1}))]
 // The first product vanishes like 0.5^(64−l), so the first layers learn nothing (Hochreiter 1991; Bengio, Simard and
 // Frasconi 1994). In the second, the 1 carries the gradient past every layer (He et al. 2015, arXiv:1512.03385).
+#include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
 #include <maki/autograd/ops.h>
@@ -53,7 +54,7 @@ int main() {
   for (std::size_t l = kLayers; l > 0; --l) {
     const double lost = -std::log10(plain.formula[l]);
     fmt::print("{:5}  {:8.2f}   {:.2e}  {}\n", l, residual.tape[l], plain.tape[l],
-               std::string(static_cast<std::size_t>(20 - lost), '#'));
+               std::string(static_cast<std::size_t>(std::max(0.0, 20 - lost)), '#'));
     for (const Gradients& of : {plain, residual}) {
       agree = agree && std::abs(of.tape[l] - of.formula[l]) <= 1e-12 * of.formula[l];
     }
