@@ -181,6 +181,7 @@ int generate(GenerateFlags& o) {
   o.text.generate.slide_context = o.overflow == "recompute";
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  loaded.generator();  // throws if there is nothing to generate with
   to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
   if (task_rule(loaded.state.config).reads_source) return generate_targets(o, loaded);
   check(o.translation_only.empty(), "generate: {} does not apply to a model that continues a text, such as {}; omit it",
