@@ -24,8 +24,16 @@ small=(--n-head 2 --n-embd 4 --block-size 8 --batch-size 2 --grad-accum 3 --n-la
   --warmup-steps 0 --grad-clip 0.5 --max-steps 15
 "$maki" train "${corpus[@]}" --out "$runs/init" --init-from "$runs/adamw" "${small[@]}" --optimizer adam --schedule wsd \
   --weight-decay 0 --seed 7 --max-steps 15
+# The other kinds of models and their tasks, since schema 3.
+"$maki" train "${corpus[@]}" --out "$runs/llama" "${small[@]}" --norm rms --positions rotary --mlp swiglu --no-bias \
+  --tokenizer word --max-steps 15
+"$maki" train "${corpus[@]}" --out "$runs/linear" "${small[@]}" --model linear --attention random:4 --positions none \
+  --max-steps 15
+"$maki" train "${corpus[@]}" --out "$runs/encoder" "${small[@]}" --model encoder --positions sinusoidal --max-steps 15
+"$maki" train "$golden/corpus/pairs.tsv" --out "$runs/seq2seq" "${small[@]}" --model seq2seq --block-size 20 \
+  --label-smoothing 0.1 --schedule inverse_sqrt --warmup-steps 4 --max-steps 15
 
-for run in adamw sgd init; do
+for run in adamw sgd init llama linear encoder seq2seq; do
   sed -i "s|$golden|GOLDEN|g" "$runs/$run/config.toml"
   rm -f "$runs/$run/.lock"
 done

@@ -115,7 +115,7 @@ TEMPLATE_TEST_CASE("rms_norm gives each gradient alone the bits that it has with
 }
 
 TEST_CASE(
-    "rms_norm: squares beyond float32 are no problem; zeros give zeros, NaN and overflow NaN in their row alone") {
+    "rms_norm: squares beyond float32 are no problem, zeros give zeros, NaN and overflow give NaN in their row alone") {
   on_every_target([] {
     constexpr std::int64_t kCols = 21;
     std::vector<float> x(5 * kCols, 1e30F), y(x.size()), rrms(5);

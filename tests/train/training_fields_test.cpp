@@ -29,7 +29,7 @@ struct Row {
 };
 
 const std::vector<Row> kRows = {
-    {"model", {"seq2seq", "linear"}},
+    {"model", {"seq2seq", "linear", "encoder"}},
     {"share_vocabulary", {"true"}, {{"model", "seq2seq"}}},
     {"n_layer", {"2"}},
     {"n_head", {"1"}},
