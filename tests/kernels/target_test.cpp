@@ -15,6 +15,9 @@
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/norm.h"
+#include "autograd/kernels/rms_norm.h"
+#include "autograd/kernels/rotary.h"
+#include "autograd/kernels/swiglu.h"
 #include "autograd/kernels/optimizer.h"
 #include "autograd/kernels/peak.h"
 #include "autograd/kernels/reduce.h"
@@ -98,6 +101,9 @@ TEMPLATE_TEST_CASE("target: kernels refuse a bad MAKI_TARGET", "[.bad_target]", 
   CHECK(refuses([&] { sum_of_squares(8, x.data(), scratch); }));
   CHECK(refuses([&] { softmax_forward(2, 4, x.data(), y.data()); }));
   CHECK(refuses([&] { layer_norm_forward<T>(2, 4, x.data(), nullptr, nullptr, 1e-5, y.data(), y.data() + 8); }));
+  CHECK(refuses([&] { rms_norm_forward<T>(2, 4, x.data(), nullptr, 1e-5, y.data(), y.data() + 8); }));
+  CHECK(refuses([&] { swiglu_forward(2, 4, x.data(), y.data()); }));
+  CHECK(refuses([&] { rotary({1, 2, 4, 1, 4}, Turn::forward, x.data(), x.data(), into); }));
   CHECK(refuses([&] { cross_entropy_forward({2, 4, targets, -1, 0}, x.data(), y.data(), scratch); }));
   CHECK(refuses([&] { gemm<T>({.m = 1, .n = 1, .k = 1}, {}); }));
   CHECK(refuses([&] { pack_b<T>({.n = 1, .k = 1, .b = x.data(), .ldb = 1}, y.data()); }));

@@ -131,3 +131,18 @@ TEST_CASE("attention: the messages for inputs that it refuses") {
                }),
                ContainsSubstring("int32 [2, 5], one entry per sequence and key; got int32 [2, 3]"));
 }
+
+TEST_CASE("rotary: the messages for inputs that it refuses") {
+  const Tensor x = zeros({2, 3, 12}, DType::float32), angles = zeros({3, 4}, DType::float32);
+  REQUIRE_THAT(refusal([&] { rotary(x, angles, 4); }),
+               ContainsSubstring("rotary: 12 columns have room for at most 3 heads of 4 columns; got 4"));
+  REQUIRE_THAT(refusal([&] { rotary(x, angles, -1); }), ContainsSubstring("got -1"));
+  REQUIRE_THAT(refusal([&] { rotary(x, zeros({3, 3}, DType::float32), 2); }), ContainsSubstring("must be even; got 3"));
+  REQUIRE_THAT(refusal([&] {
+                 rotary(x, zeros({2, 4}, DType::float32), 2);
+               }),
+               ContainsSubstring("[B, T, W] and the angles [T, D]; got [2, 3, 12] and [2, 4]"));
+  REQUIRE_THAT(refusal([&] { rotary(x, convert(angles, DType::float64), 2); }),
+               ContainsSubstring("float32 and float64"));
+  REQUIRE_THAT(refusal([&] { rotary(x, Tensor(), 2); }), ContainsSubstring("empty tensor"));
+}

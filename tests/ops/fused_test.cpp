@@ -34,6 +34,25 @@ TEST_CASE("linear_gelu has the bits of gelu after linear") {
   }
 }
 
+TEST_CASE("swiglu has the values of silu of the gate times up, and refuses a width that is odd") {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    Draw draw(2);
+    const std::vector<Tensor> inputs = {draw.normals({3, 7, 46}, 0, 3)};
+    BoundCase one({inputs, [](const auto& v) { return swiglu(v[0]); }}, dtype);
+    BoundCase two({inputs, [](const auto& v) { return mul(silu(slice(v[0], 2, 0, 23)), slice(v[0], 2, 23, 46)); }},
+                  dtype);
+    const Evaluation a = evaluate(one), b = evaluate(two);
+    REQUIRE(same_bits(a.output, b.output));
+    REQUIRE(relative_error(a.gradients[0], b.gradients[0]) < (dtype == DType::float32 ? 1e-6 : 1e-15));
+  }
+  REQUIRE_THAT(refusal([] {
+                 swiglu(zeros({2, 3}, DType::float32));
+               }),
+               ContainsSubstring("swiglu: x must be packed gate and up [… 2F]; got [2, 3]"));
+  REQUIRE_THAT(refusal([] { swiglu(zeros({}, DType::float32)); }), ContainsSubstring("[… 2F]; got []"));
+  REQUIRE_THAT(refusal([] { swiglu(zeros({4}, DType::int32)); }), ContainsSubstring("int32"));
+}
+
 TEST_CASE("linear_cross_entropy has the bits of cross_entropy after linear, with all logits kept and in chunks") {
   // The limit of 64 MiB is 16 Mi float32 logits: 1,000 rows of 40,000 take three chunks, 100 rows one. Of 33,000 rows
   // backward processes 32,768 at a time (in float64 half as many), in chunks of 512 columns.

@@ -36,6 +36,11 @@ std::vector<long double> closed_form(const Tensor& x, const Tensor& weight, long
   return entries;
 }
 
+// rms_norm composed of simple ops: x / √(mean(x²) + eps) · weight.
+Tensor composed_rms_norm(const Tensor& x, const Tensor& weight, double eps) {
+  const Tensor square = mean(mul(x, x), {-1}, true);
+  return mul(div(x, sqrt(add(square, full({1}, x.dtype(), eps)))), weight);
+}
 // layer_norm composed of simple ops: (x − mean) / √(variance + eps) · weight + bias.
 Tensor composed_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   const Tensor centred = sub(x, mean(x, {-1}, true));
@@ -97,7 +102,7 @@ TEST_CASE("layer_norm of a constant row gives the bias, and finite gradients, on
   });
 }
 
-TEST_CASE("layer_norm and softmax agree with compositions of simple ops") {
+TEST_CASE("layer_norm, rms_norm and softmax agree with compositions of simple ops") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Draw draw(seed);
     const Shape shape = draw.shape(3).with(-1, 9);
@@ -105,6 +110,9 @@ TEST_CASE("layer_norm and softmax agree with compositions of simple ops") {
     require_equivalent(
         {inputs, [](const std::vector<Tensor>& v) { return layer_norm(v[0], v[1], v[2], 1e-3); }},
         {inputs, [](const std::vector<Tensor>& v) { return composed_layer_norm(v[0], v[1], v[2], 1e-3); }}, 1e-12);
+    const std::vector<Tensor> two = {inputs[0], inputs[1]};
+    require_equivalent({two, [](const std::vector<Tensor>& v) { return rms_norm(v[0], v[1], 1e-3); }},
+                       {two, [](const std::vector<Tensor>& v) { return composed_rms_norm(v[0], v[1], 1e-3); }}, 1e-12);
     require_equivalent({{inputs[0]}, [](const std::vector<Tensor>& v) { return softmax(v[0]); }},
                        {{inputs[0]}, [](const std::vector<Tensor>& v) { return composed_softmax(v[0]); }}, 1e-13);
     require_equivalent({{inputs[0]}, [](const std::vector<Tensor>& v) { return log_softmax(v[0]); }},
@@ -130,6 +138,9 @@ TEST_CASE("norms: the messages for inputs that they refuse") {
   REQUIRE_THAT(refusal([&] { layer_norm(x, six, six, 1.5); }), ContainsSubstring("between 0 and 1; got 1.5"));
   REQUIRE_THAT(refusal([&] { layer_norm(x, six, six, std::nan("")); }), ContainsSubstring("got nan"));
   REQUIRE_THAT(refusal([&] { layer_norm(zeros({}, DType::float32)); }), ContainsSubstring("got a scalar"));
+  REQUIRE_THAT(refusal([&] { rms_norm(x, two); }), ContainsSubstring("rms_norm: weight must be [6], the last extent"));
+  REQUIRE_THAT(refusal([&] { rms_norm(x, six, 1.5); }), ContainsSubstring("rms_norm: eps must be between 0 and 1"));
+  REQUIRE_THAT(refusal([&] { rms_norm(Tensor()); }), ContainsSubstring("rms_norm: an input is an empty tensor"));
   REQUIRE_THAT(refusal([&] { softmax(zeros({}, DType::float32)); }),
                ContainsSubstring("softmax: x must have at least one axis"));
   REQUIRE_THAT(refusal([&] { log_softmax(Tensor()); }), ContainsSubstring("log_softmax: an input is an empty tensor"));

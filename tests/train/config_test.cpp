@@ -214,6 +214,13 @@ TEST_CASE("the rules between fields") {
   };
   REQUIRE(said([](Config&) {}).empty());
   const std::string heads = said([](Config& c) { c.n_head = 3; });
+  const std::string odd = said([](Config& c) {
+    c.n_embd = 12;
+    c.n_head = 4;
+    c.positions = "rotary";
+  });
+  REQUIRE_THAT(odd, ContainsSubstring("positions: rotary needs an even n_embd / n_head") &&
+                        ContainsSubstring("got 12 / 4"));
   REQUIRE(contains(heads, "128"));
   REQUIRE(contains(heads, "3"));
   REQUIRE(said([](Config& c) { c.model = "linear"; }).empty());

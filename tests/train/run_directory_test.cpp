@@ -8,8 +8,8 @@
 
 #include "tests/data/process_scopes.h"
 #include "tests/files.h"
-#include "train/config/error.h"
 #include "train/run/container.h"
+#include "train/config/error.h"
 #include "train/run/metrics.h"
 #include "train/run/run_lock.h"
 

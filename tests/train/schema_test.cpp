@@ -4,8 +4,8 @@
 
 #include "tests/train/config_messages.h"
 #include "tests/train/small_checkpoint.h"
-#include "train/config/error.h"
 #include "train/loop/loaded_model.h"
+#include "train/config/error.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;
