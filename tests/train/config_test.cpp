@@ -219,8 +219,8 @@ TEST_CASE("the rules between fields") {
     c.n_head = 4;
     c.positions = "rotary";
   });
-  REQUIRE_THAT(odd, ContainsSubstring("positions: rotary needs an even n_embd / n_head") &&
-                        ContainsSubstring("got 12 / 4"));
+  REQUIRE_THAT(odd,
+               ContainsSubstring("positions: rotary needs an even n_embd / n_head") && ContainsSubstring("got 12 / 4"));
   REQUIRE(contains(heads, "128"));
   REQUIRE(contains(heads, "3"));
   REQUIRE(said([](Config& c) { c.model = "linear"; }).empty());
