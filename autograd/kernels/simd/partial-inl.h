@@ -18,10 +18,12 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Elements p[0 … count) in the first lanes, zeros in the others; if count is larger, a whole vector.
+/// Elements p[0 … count) in the first lanes, zeros in the others; if count is larger, a whole vector. Nothing is read if
+/// count is negative, as it is in scratch rows that are padded by more than a vector.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* p, std::int64_t count) {
   if (count >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::LoadU(d, p);
+  if (count <= 0) return hn::Zero(d);  // FirstN() takes a negative number for a large one
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
   return hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(count)), d, p);
 #else
@@ -31,10 +33,11 @@ HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* p, std::int64_t count) {
 #endif
 }
 
-/// p[0 … count) = the first lanes of v; if count is larger, all of them.
+/// p[0 … count) = the first lanes of v; if count is larger, all of them; if it is negative, none.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* p, std::int64_t count) {
   if (count >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::StoreU(v, d, p);
+  if (count <= 0) return;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
   hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(count)), d, p);
 #else
