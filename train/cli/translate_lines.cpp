@@ -36,7 +36,12 @@ std::vector<std::int32_t> encode_source(const LoadedModel& loaded, const std::st
   try {
     const KnownText known = known_text(tokenizer, {line}, parse_unknown_policy(unknown));
     if (known.unknown > 0) to_stderr("line {}: {}\n", number, known.describe());
-    return tokenizer.encode_line(known.pieces[0]);
+    std::vector<std::int32_t> ids = tokenizer.encode_line(known.pieces[0]);
+    const Config& c = loaded.state.config;
+    check<CorpusError>(c.positions != "learned" || std::ssize(ids) < c.block_size,
+                       "may have at most {} tokens, because the model has learned positions; it has {}; shorten it",
+                       c.block_size - 1, ids.size());
+    return ids;
   } catch (const CorpusError& error) {
     fail<CorpusError>("line {}: {}", number, error.what());
   }
@@ -74,7 +79,7 @@ void answer(const LoadedModel& loaded, const std::vector<std::string>& lines, st
   std::size_t next = 0;
   for (const std::string& line : lines) {
     const Hypothesis result = line.empty() ? Hypothesis{} : results[next++];
-    const std::string text = loaded.tokenizers.target->decode_line(result.ids);
+    const std::string text = translated_line(*loaded.tokenizers.target, result);
     print_line(how.json ? json_line(loaded, line, text, result) : text);
   }
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
