@@ -59,19 +59,39 @@ std::vector<LinePair> read_parallel(const std::vector<std::string>& names, const
   return pairs;
 }
 
-std::vector<std::int32_t> encode_side(const Tokenizer& tokenizer, std::string_view line, const char* side,
-                                      std::int64_t pair, std::int64_t max_tokens) {
-  const auto unknown = tokenizer.unknown(line);
-  check<CorpusError>(unknown.empty(), "pair {}: {} (in the {})", pair + 1,
-                     unknown.empty() ? "" : unknown_sentence(tokenizer.vocab_size(), unknown), side);
-  std::vector<std::int32_t> ids = tokenizer.encode_line(line);
-  const auto length = static_cast<std::int64_t>(ids.size());
-  check<CorpusError>(length <= max_tokens,
-                     "pair {}: the {} may have at most {} tokens; it has {}; use a larger --block-size, or remove the "
-                     "pair",
-                     pair + 1, side, max_tokens, length);
-  return ids;
-}
+// Encodes the pairs of a dataset.
+class PairEncoder {
+ public:
+  PairEncoder(const PairOptions& options, PairDataset& data) : options_(options), data_(data) {}
+
+  TokenPairs encode(const std::vector<LinePair>& pairs, std::int64_t begin, std::int64_t end) {
+    const PairTokenizers& tokenizers = data_.tokenizers;
+    TokenPairs tokens(tokenizers.source->vocab_size(), tokenizers.target->vocab_size());
+    for (std::int64_t i = begin; i < end; ++i) {
+      const LinePair& pair = pairs[static_cast<std::size_t>(i)];
+      const auto source = encode_side(*tokenizers.source, pair.source, "source", i);
+      tokens.add(source, encode_side(*tokenizers.target, pair.target, "target", i));
+    }
+    return tokens;
+  }
+
+ private:
+  std::vector<std::int32_t> encode_side(const Tokenizer& tokenizer, std::string_view line, const char* side,
+                                        std::int64_t pair) {
+    try {
+      std::vector<std::int32_t> ids = encode_line(tokenizer, line, options_.unknown, data_.unknown);
+      check<CorpusError>(std::ssize(ids) <= options_.max_tokens,
+                         "may have at most {} tokens; it has {}; use a larger --block-size, or remove the pair",
+                         options_.max_tokens, ids.size());
+      return ids;
+    } catch (const CorpusError& error) {
+      fail<CorpusError>("pair {}, {}: {}", pair + 1, side, error.what());
+    }
+  }
+
+  const PairOptions& options_;
+  PairDataset& data_;
+};
 
 }  // namespace
 
@@ -120,15 +140,11 @@ PairTokenizers make_pair_tokenizers(const std::vector<LinePair>& pairs, const st
   return {first, shared ? first : std::shared_ptr<const Tokenizer>(make_tokenizer(kind, target))};
 }
 
-TokenPairs encode_pairs(const std::vector<LinePair>& pairs, std::int64_t begin, std::int64_t end,
-                        const PairTokenizers& tokenizers, std::int64_t max_tokens) {
-  TokenPairs tokens(tokenizers.source->vocab_size(), tokenizers.target->vocab_size());
-  for (std::int64_t i = begin; i < end; ++i) {
-    const LinePair& pair = pairs[static_cast<std::size_t>(i)];
-    tokens.add(encode_side(*tokenizers.source, pair.source, "source", i, max_tokens),
-               encode_side(*tokenizers.target, pair.target, "target", i, max_tokens));
-  }
-  return tokens;
+std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, std::string_view line, Unknown policy,
+                                      std::int64_t& unknown) {
+  const KnownText known = known_text(tokenizer, {line}, policy);
+  unknown += known.unknown;
+  return tokenizer.encode_line(known.pieces[0]);
 }
 
 std::int64_t val_pair_count(std::int64_t pairs, double val_fraction) {
@@ -145,13 +161,15 @@ std::int64_t val_pair_count(std::int64_t pairs, double val_fraction) {
 PairDataset make_pair_dataset(const Corpus& corpus, const PairOptions& options) {
   const std::vector<LinePair> pairs = read_pairs(corpus);
   const auto count = static_cast<std::int64_t>(pairs.size());
-  const std::int64_t train = count - val_pair_count(count, options.val_fraction);
+  const std::int64_t train = options.validate_all ? 0 : count - val_pair_count(count, options.val_fraction);
   PairDataset data;
   data.tokenizers = options.tokenizers.source
                         ? options.tokenizers
                         : make_pair_tokenizers(pairs, options.tokenizer, options.shared_vocabulary);
-  data.train = encode_pairs(pairs, 0, train, data.tokenizers, options.max_tokens);
-  data.val = encode_pairs(pairs, train, count, data.tokenizers, options.max_tokens);
+  PairEncoder encoder(options, data);
+  data.train = encoder.encode(pairs, 0, train);
+  data.val = encoder.encode(pairs, train, count);
+  for (std::int64_t i = train; i < count; ++i) data.val_targets.emplace_back(pairs[static_cast<std::size_t>(i)].target);
   data.corpus_hash = corpus.hash;
   data.characters = corpus.characters;
   return data;

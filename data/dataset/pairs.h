@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/text/corpus.h"
+#include "data/text/unknown.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace maki {
@@ -61,29 +62,34 @@ struct PairTokenizers {
 struct PairDataset {
   PairTokenizers tokenizers;
   TokenPairs train, val;
-  std::string corpus_hash;      ///< Corpus::hash
-  std::int64_t characters = 0;  ///< of the whole corpus
+  std::vector<std::string> val_targets;  ///< the target lines of `val`, as they are in the corpus
+  std::int64_t unknown = 0;              ///< characters that a vocabulary lacks, and that were left out or replaced
+  std::string corpus_hash;               ///< Corpus::hash
+  std::int64_t characters = 0;           ///< of the whole corpus
 };
 
 struct PairOptions {
-  double val_fraction = 0.1;       ///< the last pairs of the corpus, for validation
-  std::int64_t max_tokens = 0;     ///< of a source or of a target
-  std::string tokenizer = "char";  ///< the kind of the tokenizers
-  bool shared_vocabulary = false;  ///< one tokenizer for both sides
-  PairTokenizers tokenizers = {};  ///< existing ones; null: new ones, for the whole corpus
+  double val_fraction = 0.1;         ///< the last pairs of the corpus, for validation
+  bool validate_all = false;         ///< instead: all pairs are for validation
+  std::int64_t max_tokens = 0;       ///< of a source or of a target
+  std::string tokenizer = "char";    ///< the kind of the tokenizers
+  bool shared_vocabulary = false;    ///< one tokenizer for both sides
+  Unknown unknown = Unknown::error;  ///< what to do with characters that an existing vocabulary lacks
+  PairTokenizers tokenizers = {};    ///< existing ones; null: new ones, for the whole corpus
 };
 
 /// The two tokenizers of a kind for these pairs.
 PairTokenizers make_pair_tokenizers(const std::vector<LinePair>& pairs, const std::string& kind, bool shared);
-/// The tokens of pairs [begin, end). Throws CorpusError, naming the pair, if a vocabulary lacks a character, or if a
-/// side has more than max_tokens tokens.
-TokenPairs encode_pairs(const std::vector<LinePair>& pairs, std::int64_t begin, std::int64_t end,
-                        const PairTokenizers& tokenizers, std::int64_t max_tokens);
+/// A line of one side as tokens. `unknown` is increased by the number of characters that were left out or replaced.
+/// Throws what known_text() throws.
+std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, std::string_view line, Unknown policy,
+                                      std::int64_t& unknown);
 /// How many of the pairs, at the end, are for validation: at least one if val_fraction > 0. Throws CorpusError if none
 /// would be left for training.
 std::int64_t val_pair_count(std::int64_t pairs, double val_fraction);
 
-/// Throws what read_pairs(), val_pair_count() and encode_pairs() throw.
+/// Throws what read_pairs() and val_pair_count() throw, and CorpusError, naming the pair, if a vocabulary lacks a
+/// character and the policy is Unknown::error, or if a side has more than max_tokens tokens.
 PairDataset make_pair_dataset(const Corpus& corpus, const PairOptions& options);
 
 }  // namespace maki

@@ -124,9 +124,10 @@ TEST_CASE("the error for --epochs gives the number of steps") {
 }
 
 TEST_CASE("bench and gradcheck list and accept only options that they use") {
-  const Arguments model = {"--model",     "--n-layer",       "--n-head",     "--n-embd",     "--block-size",
-                           "--bias",      "--tie-weights",   "--activation", "--norm-order", "--norm",
-                           "--positions", "--position-base", "--seed",       "--threads"};
+  const Arguments model = {
+      "--model",         "--task", "--attention",   "--share-vocabulary", "--n-layer",    "--n-head", "--n-embd",
+      "--block-size",    "--bias", "--tie-weights", "--activation",       "--norm-order", "--norm",   "--positions",
+      "--position-base", "--seed", "--threads"};
   struct Verb {
     Arguments path, more;
   };

@@ -43,7 +43,6 @@ const std::vector<Row> kRows = {
     {"norm", {"rms"}},
     {"positions", {"sinusoidal", "rotary", "none"}},
     {"position_base", {"100"}, {{"positions", "sinusoidal"}}},
-    {"model", {"linear"}},
     {"attention", {"softmax", "random:8", "nystrom:4"}, {{"model", "linear"}}},
     {"dtype", {"float64"}},
     {"tokenizer", {"byte", "word"}},

@@ -7,12 +7,12 @@
 #include <system_error>
 
 #include "data/text/error.h"
-#include "data/text/unknown.h"
 #include "data/text/utf8.h"
 #include "train/cli/console.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 #include "train/config/error.h"
+#include "train/config/number.h"
 
 namespace maki {
 namespace {
@@ -32,15 +32,17 @@ std::vector<std::int32_t> encode_source(const LoadedModel& loaded, const std::st
                                         const std::string& unknown) {
   const auto bad = invalid_utf8(line);
   check<CorpusError>(!bad, "line {}: must be UTF-8; the byte at offset {} is not", number, bad.value_or(0));
-  const Tokenizer& tokenizer = *loaded.tokenizers.source;
+  std::int64_t left_out = 0;
   try {
-    const KnownText known = known_text(tokenizer, {line}, parse_unknown_policy(unknown));
-    if (known.unknown > 0) to_stderr("line {}: {}\n", number, known.describe());
-    std::vector<std::int32_t> ids = tokenizer.encode_line(known.pieces[0]);
+    std::vector<std::int32_t> ids =
+        encode_line(*loaded.tokenizers.source, line, parse_unknown_policy(unknown), left_out);
     const Config& c = loaded.state.config;
     check<CorpusError>(c.positions != "learned" || std::ssize(ids) < c.block_size,
                        "may have at most {} tokens, because the model has learned positions; it has {}; shorten it",
                        c.block_size - 1, ids.size());
+    if (left_out > 0)
+      to_stderr("line {}: {} that the vocabulary lacks left out or replaced\n", number,
+                pluralize(left_out, "character"));
     return ids;
   } catch (const CorpusError& error) {
     fail<CorpusError>("line {}: {}", number, error.what());

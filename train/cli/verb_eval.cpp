@@ -65,7 +65,9 @@ void print(const EvalOptions& o, const LoadedModel& loaded, const std::vector<Me
     return;
   }
   nlohmann::ordered_json facts{{"checkpoint", loaded.path}, {"step", loaded.state.step}};
-  for (const Measurement& m : measured) facts.update(m.facts);
+  for (const Measurement& m : measured) {
+    if (m.facts.is_object()) facts.update(m.facts);
+  }
   fmt::print("{}\n", facts.dump(2));
 }
 

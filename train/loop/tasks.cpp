@@ -67,9 +67,10 @@ std::unique_ptr<Task> translation_task(const Config& c, const Corpus& corpus, co
 
 std::unique_ptr<Task> translation_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
                                             const EvalRequest& request) {
-  check(request.unknown == "error", "unknown: applies to plain text; the task of this model is translate");
-  PairDataset data = make_pair_dataset(corpus, pair_options(c, request.own ? c.val_fraction : 0, tokenizers));
-  if (!request.own) data.val = std::exchange(data.train, {});
+  PairOptions options = pair_options(c, request.own ? c.val_fraction : 0, tokenizers);
+  options.unknown = parse_unknown_policy(request.unknown);
+  options.validate_all = !request.own;
+  PairDataset data = make_pair_dataset(corpus, options);
   return std::make_unique<TranslationTask>(c, std::make_shared<const PairDataset>(std::move(data)),
                                            request.own ? "validation part of the run's text" : "whole text");
 }

@@ -101,7 +101,7 @@ std::vector<Measurement> TranslationTask::measure(const Model& model, const Samp
   for (std::int64_t i = 0; i < sampled.taken; ++i) {
     for (const std::int32_t row : eval_val_.value().rows(spread_index(i, sampled.taken, sampled.batches))) {
       sources.push_back(data_->val.source(row));
-      references.push_back(data_->tokenizers.target->decode_line(data_->val.target(row)));
+      references.push_back(data_->val_targets[static_cast<std::size_t>(row)]);
     }
   }
   const auto results = translate(
@@ -122,6 +122,11 @@ std::vector<Measurement> TranslationTask::measure(const Model& model, const Samp
       {"exact",
        fmt::format("{:.2f} % ({} of {})", 100 * share, with_separators(exact), pluralize(std::ssize(outputs), "pair")),
        {{"exact_match", share}, {"pairs", outputs.size()}}}};
+  if (data_->unknown > 0) {
+    list.push_back({"unknown",
+                    pluralize(data_->unknown, "character") + " that the vocabularies lack were left out or replaced",
+                    {{"unknown_characters", data_->unknown}}});
+  }
   if (scored) {
     list.push_back({"BLEU-4",
                     fmt::format("{:.2f} (brevity penalty {:.3f})", bleu.score, bleu.brevity_penalty),
