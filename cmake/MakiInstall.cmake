@@ -8,8 +8,11 @@ file(GLOB public_headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
 string(REPLACE ";" "|" header_list "${public_headers}")
 set(public_include_dir ${PROJECT_BINARY_DIR}/include CACHE INTERNAL "Copies of the public headers, below maki/")
 list(TRANSFORM public_headers PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE header_files)
+list(TRANSFORM public_headers PREPEND ${PROJECT_BINARY_DIR}/include/maki/ OUTPUT_VARIABLE header_copies)
 add_custom_command(
   OUTPUT ${PROJECT_BINARY_DIR}/public_headers.stamp
+  # Without this, what includes a copy would be compiled again only by the build after the one that changed the copy.
+  BYPRODUCTS ${header_copies}
   COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DDESTINATION=${public_include_dir}/maki "-DHEADERS=${header_list}"
           -P ${PROJECT_SOURCE_DIR}/cmake/public_headers.cmake
   COMMAND ${CMAKE_COMMAND} -E touch ${PROJECT_BINARY_DIR}/public_headers.stamp

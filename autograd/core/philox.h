@@ -30,7 +30,8 @@ enum class RandomPurpose : std::uint32_t {
   sample = 4,
   stories = 5,
   gradcheck = 6,
-  test = 7
+  test = 7,
+  mask = 8
 };
 
 /// An unbounded sequence of 32-bit words with random access, determined by (seed, purpose, a, b, c) alone. All

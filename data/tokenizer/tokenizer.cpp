@@ -67,7 +67,7 @@ std::vector<std::string> tokenizer_names() {
 std::string tokenizer_help() {
   std::vector<std::string> units;
   for (const TokenizerKind* const kind : kKinds) units.push_back(fmt::format("per {}", kind->unit));
-  return fmt::format("one token {}", fmt::join(units, " or "));
+  return fmt::format("one token {}", fmt::join(units, ", "));
 }
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text) {

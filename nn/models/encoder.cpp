@@ -102,6 +102,11 @@ Tensor Encoder::logits(const Tensor& ids, const Tensor& mask) const {
   return linear(hidden(ids, mask), head_weight());
 }
 
+Tensor Encoder::logits_at(const Tensor& rows, const Tensor& ids, const Tensor& mask) const {
+  check(!classifier, "encoder: a classifier of {} classes predicts no tokens; use class_logits()", config.classes);
+  return linear(embedding(reshape(hidden(ids, mask), {ids.numel(), config.n_embd}), rows), head_weight());
+}
+
 Tensor Encoder::class_logits(const Tensor& ids, const Tensor& mask) const {
   check(classifier.has_value(), "encoder: a masked language model has no classes; set `classes` to train a classifier");
   return (*classifier)(mean_of_tokens(hidden(ids, mask), mask));

@@ -49,6 +49,8 @@ struct Encoder {
 
   /// What the masked language model expects at every token: [B, T] → [B, T, V]. Throws Error if there are classes.
   Tensor logits(const Tensor& ids, const Tensor& mask = {}) const;
+  /// The same for some tokens alone: `rows` [n] int32 are their indices among the B·T tokens → [n, V].
+  Tensor logits_at(const Tensor& rows, const Tensor& ids, const Tensor& mask = {}) const;
   /// Logits of the classes: [B, T] → [B, classes]. A sequence is represented by the mean of its tokens without padding:
   /// Reimers and Gurevych 2019 (arXiv:1908.10084) found it better than the first token, and it needs no token that
   /// stands for the sequence. Throws Error if there are none.

@@ -82,7 +82,7 @@ Config small_config() {
           {"grad_clip", "0.5"},
           {"warmup_steps", "2"},
           {"lr_decay_steps", "6"}});
-  for (std::string* const by_model : {&c.task, &c.norm_order, &c.positions}) by_model->clear();
+  for (std::string* const by_model : {&c.task, &c.norm_order, &c.positions, &c.attention}) by_model->clear();
   return c;
 }
 

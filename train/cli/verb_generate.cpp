@@ -181,6 +181,7 @@ int generate(GenerateFlags& o) {
   o.text.generate.slide_context = o.overflow == "recompute";
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  loaded.generator();  // throws if there is nothing to generate with
   to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
   if (task_rule(loaded.state.config).reads_source) return generate_targets(o, loaded);
   check(o.translation_only.empty(), "generate: {} does not apply to a model that continues a text, such as {}; omit it",
@@ -203,62 +204,72 @@ int generate(GenerateFlags& o) {
   return 0;
 }
 
-}  // namespace
-
-void add_generate(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("generate", "Generate text with a trained model");
-  const auto o = std::make_shared<GenerateFlags>();
-  Sampling& sampling = o->text.generate.sampling;
-  command->add_option("RUN", o->run, "run directory or .maki file")->required();
-  command->add_option("INPUT", o->input, "-: read the prompt from standard input; a trailing newline is dropped");
-  CLI::Option* const prompt = command->add_option("--prompt", o->prompt, "text to continue")->take_last();
+CLI::Option* add_prompt_options(CLI::App& command, GenerateFlags& o) {
+  command.add_option("RUN", o.run, "run directory or .maki file")->required();
+  command.add_option("INPUT", o.input, "-: read the prompt from standard input; a trailing newline is dropped");
+  CLI::Option* const prompt = command.add_option("--prompt", o.prompt, "text to continue")->take_last();
   command
-      ->add_option("--prompt-file", o->prompt_file,
-                   "file with the text to continue; every byte counts, including a final newline")
+      .add_option("--prompt-file", o.prompt_file,
+                  "file with the text to continue; every byte counts, including a final newline")
       ->type_name("FILE")
       ->take_last();
   command
-      ->add_option("--unknown", o->unknown,
-                   "what to do with characters of the prompt that are not in the vocabulary [error]")
+      .add_option("--unknown", o.unknown,
+                  "what to do with characters of the prompt that are not in the vocabulary [error]")
       ->type_name("error|skip|replace")
       ->take_last();
-  add_number(*command, "--max-tokens", o->text.generate.max_tokens, 0, kMaxCount,
-             "maximum number of tokens to generate");
-  add_number(*command, "-n,--samples", o->samples, 1, kMaxCount,
+  return prompt;
+}
+
+// The options that apply to models that continue a text alone; returns their names.
+std::vector<std::string> add_sampling_options(CLI::App& command, GenerateFlags& o) {
+  Sampling& sampling = o.text.generate.sampling;
+  add_number(command, "-n,--samples", o.samples, 1, kMaxCount,
              "number of texts to generate, separated by lines of ---");
-  add_number(*command, "--temperature", sampling.temperature, 0, kMaxCount,
+  add_number(command, "--temperature", sampling.temperature, 0, kMaxCount,
              "sampling temperature: higher is more random; 0: always the most likely token");
-  add_number(*command, "--top-k", sampling.top_k, 0, kMaxCount,
+  add_number(command, "--top-k", sampling.top_k, 0, kMaxCount,
              "sample from the k most likely tokens only; 0: from all");
-  add_number(*command, "--top-p", sampling.top_p, 0, 1,
+  add_number(command, "--top-p", sampling.top_p, 0, 1,
              "sample from the smallest set of most likely tokens whose total probability reaches this value");
-  add_number(*command, "--seed", o->seed, 0, kMaxSeed, "random seed [a new one, printed to stderr]");
-  command->add_option("--stop", o->text.stop, "stop generating before this string; may be repeated")
+  add_number(command, "--seed", o.seed, 0, kMaxSeed, "random seed [a new one, printed to stderr]");
+  command.add_option("--stop", o.text.stop, "stop generating before this string; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--overflow", o.overflow,
+                  "when the context window is full: continue from its second half, or stop [recompute]")
+      ->type_name("recompute|stop")
+      ->take_last();
+  return {"--samples", "--temperature", "--top-k", "--top-p", "--seed", "--stop", "--overflow"};
+}
+
+std::vector<std::string> given_among(const CLI::App& command, std::vector<std::string> names) {
+  std::erase_if(names, [&](const std::string& name) { return command.get_option(name)->count() == 0; });
+  return names;
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand("generate", "Generate text with a trained model, or translate");
+  const auto o = std::make_shared<GenerateFlags>();
+  CLI::Option* const prompt = add_prompt_options(*command, *o);
+  add_number(*command, "--max-tokens", o->text.generate.max_tokens, 0, kMaxCount,
+             "maximum number of tokens to generate");
+  const std::vector<std::string> sampling = add_sampling_options(*command, *o);
+  add_search_options(*command, o->translate.beam_size, o->translate.length_penalty);
   command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
       ->type_name("WHICH")
-      ->take_last();
-  command
-      ->add_option("--overflow", o->overflow,
-                   "when the context window is full: continue from its second half, or stop [recompute]")
-      ->type_name("recompute|stop")
       ->take_last();
   add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
   command->add_flag("--json", o->json,
                     "print one line of JSON per text: prompt, text, seed, speed and the reason why it ended");
-  add_search_options(*command, o->translate.beam_size, o->translate.length_penalty);
-  command->callback([o, prompt, command, &chosen] {
+  command->callback([o, prompt, command, sampling, &chosen] {
     o->has_prompt = prompt->count() > 0;
-    const auto given = [&](std::initializer_list<const char*> names) {
-      std::vector<std::string> list;
-      std::ranges::copy_if(names, std::back_inserter(list),
-                           [&](const char* name) { return command->get_option(name)->count() > 0; });
-      return list;
-    };
-    o->text_only = given({"--samples", "--temperature", "--top-k", "--top-p", "--seed", "--stop", "--overflow"});
-    o->translation_only = given({"--beam", "--length-penalty"});
+    o->text_only = given_among(*command, sampling);
+    o->translation_only = given_among(*command, {"--beam", "--length-penalty"});
     chosen = [o] { return generate(*o); };
   });
 }

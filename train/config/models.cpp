@@ -17,7 +17,7 @@ struct ModelKind {
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
 };
 
-constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"};
+constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"}, *kReadsText[] = {"masked"};
 
 constexpr ModelKind kKinds[] = {
     {"gpt", kWritesText, "pre", "learned", "softmax",
@@ -32,6 +32,10 @@ constexpr ModelKind kKinds[] = {
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        const LinearConfig linear{gpt_config(config, vocab.target), parse_attention(config.attention)};
        return std::make_unique<LinearModel>(scope, linear);
+     }},
+    {"encoder", kReadsText, "pre", "learned", "softmax",
+     [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
+       return std::make_unique<EncoderModel>(scope, encoder_config(config, vocab));
      }},
 };
 
@@ -80,6 +84,22 @@ Seq2SeqConfig seq2seq_config(const Config& c, const VocabSizes& vocab) {
           .block_size = c.block_size,
           .dropout = c.dropout,
           .bias = c.bias,
+          .activation = activation_named(c.activation),
+          .norm_order = norm_order_named(c.norm_order),
+          .norm = norm_kind_named(c.norm),
+          .positions = positions_named(c.positions),
+          .position_base = c.position_base};
+}
+
+EncoderConfig encoder_config(const Config& c, const VocabSizes& vocab) {
+  return {.n_layer = c.n_layer,
+          .n_head = c.n_head,
+          .n_embd = c.n_embd,
+          .block_size = c.block_size,
+          .vocab_size = vocab.target,
+          .dropout = c.dropout,
+          .bias = c.bias,
+          .tie_weights = c.tie_weights,
           .activation = activation_named(c.activation),
           .norm_order = norm_order_named(c.norm_order),
           .norm = norm_kind_named(c.norm),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/models/encoder.h"
 #include "nn/models/gpt.h"
 #include "nn/models/seq2seq.h"
 #include "train/config/config.h"
@@ -24,6 +25,8 @@ std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab,
 
 /// The options of a `seq2seq` that a configuration describes.
 Seq2SeqConfig seq2seq_config(const Config& config, const VocabSizes& vocab);
+/// The options of an `encoder` that a configuration describes.
+EncoderConfig encoder_config(const Config& config, const VocabSizes& vocab);
 /// The options of a `gpt` that a configuration describes.
 GptConfig gpt_config(const Config& config, std::int64_t vocab_size);
 

@@ -14,6 +14,7 @@ namespace {
 constexpr TaskRule kRules[] = {
     {"next_token", "predict the next token of a text", 0, false},
     {"translate", "write the target of each source in parallel text", 1, true},
+    {"masked", "predict hidden tokens of a text from those around them", 1, false},
 };
 
 }  // namespace

@@ -88,7 +88,8 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
 
 const Generator& LoadedModel::generator() const {
   const auto* const generator = dynamic_cast<const Generator*>(model.get());
-  check(generator != nullptr, "{}: is a model of kind {}, which does not generate", path, model->kind());
+  check(generator != nullptr, "{}: is a model of kind {}, which does not generate; use a run of another --model", path,
+        model->kind());
   return *generator;
 }
 

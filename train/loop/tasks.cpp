@@ -6,6 +6,7 @@
 #include "autograd/core/check.h"
 #include "data/dataset/dataset.h"
 #include "train/loop/language_model_task.h"
+#include "train/loop/masked_task.h"
 #include "train/loop/random_dataset.h"
 #include "train/loop/translation_task.h"
 
@@ -20,14 +21,16 @@ struct TaskKind {
   std::unique_ptr<Task> (*make_random)(const Config&, const VocabSizes&, std::int64_t batches);
 };
 
-std::unique_ptr<Task> next_token_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
-  return std::make_unique<LanguageModelTask>(
-      c, std::make_shared<const Dataset>(
-             make_dataset(corpus, c.val_fraction, c.block_size, c.tokenizer, tokenizers.target)));
+// Tasks on plain text, LanguageModelTask and MaskedTask, have the same data.
+template <class TextTask>
+std::unique_ptr<Task> text_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
+  return std::make_unique<TextTask>(c, std::make_shared<const Dataset>(make_dataset(
+                                           corpus, c.val_fraction, c.block_size, c.tokenizer, tokenizers.target)));
 }
 
-std::unique_ptr<Task> next_token_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
-                                           const EvalRequest& request) {
+template <class TextTask>
+std::unique_ptr<Task> text_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
+                                     const EvalRequest& request) {
   const KnownText known =
       known_text(*tokenizers.target, request.own ? split_text(corpus, c.val_fraction).val : file_texts(corpus),
                  parse_unknown_policy(request.unknown));
@@ -41,14 +44,16 @@ std::unique_ptr<Task> next_token_eval_task(const Config& c, const Corpus& corpus
                 .unknown_note = known.describe(),
                 .entropy_per_character = corpus.entropy_per_char};
   for (const std::string_view piece : known.pieces) text.bytes += static_cast<std::int64_t>(piece.size());
-  return std::make_unique<LanguageModelTask>(c, std::make_shared<const Dataset>(std::move(data)), std::move(text));
+  return std::make_unique<TextTask>(c, std::make_shared<const Dataset>(std::move(data)), std::move(text));
 }
 
-std::unique_ptr<Task> next_token_random_task(const Config& c, const VocabSizes& vocab, std::int64_t batches) {
+template <class TextTask>
+std::unique_ptr<Task> text_random_task(const Config& c, const VocabSizes& vocab, std::int64_t batches) {
   // Two windows more than are read, because the windows of an epoch begin at a random token (SequenceOrder).
   const std::int64_t tokens = (batches * c.batch_size + 2) * c.block_size + 1;
-  return std::make_unique<LanguageModelTask>(
-      c, std::make_shared<const Dataset>(random_dataset(vocab.target, tokens, static_cast<std::uint64_t>(c.seed))));
+  const std::int64_t known = vocab.target - task_rule(c).special_ids;
+  return std::make_unique<TextTask>(
+      c, std::make_shared<const Dataset>(random_dataset(known, tokens, static_cast<std::uint64_t>(c.seed))));
 }
 
 // Sources and targets may have block_size tokens with their end tokens.
@@ -83,8 +88,10 @@ std::unique_ptr<Task> translation_random_task(const Config& c, const VocabSizes&
 }
 
 constexpr TaskKind kKinds[] = {
-    {"next_token", next_token_task, next_token_eval_task, next_token_random_task},
+    {"next_token", text_task<LanguageModelTask>, text_eval_task<LanguageModelTask>,
+     text_random_task<LanguageModelTask>},
     {"translate", translation_task, translation_eval_task, translation_random_task},
+    {"masked", text_task<MaskedTask>, text_eval_task<MaskedTask>, text_random_task<MaskedTask>},
 };
 
 const TaskKind& kind_of(const Config& config) {

@@ -1,0 +1,175 @@
+// maki embed RUN TEXT… [options]: contextual vectors of tokens, and their similarities.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/parallel.h"
+#include "data/text/error.h"
+#include "data/text/unknown.h"
+#include "data/text/utf8.h"
+#include "optim/clip.h"
+#include "train/cli/choose_checkpoint.h"
+#include "train/cli/flags.h"
+#include "train/cli/progress.h"
+#include "train/cli/verbs.h"
+#include "train/config/error.h"
+#include "train/config/number.h"
+#include "train/loop/embed_texts.h"
+#include "train/loop/loaded_model.h"
+#include "train/run/npy.h"
+
+namespace maki {
+namespace {
+
+struct EmbedFlags {
+  std::string run, word, npy, checkpoint, unknown = "error";
+  std::vector<std::string> texts;
+  std::int64_t threads = 0;
+  bool json = false;
+};
+
+// Its floats are printed with as few digits as read back to the same float32.
+using FloatJson =
+    nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, float>;
+
+const Encoder& encoder_of(const LoadedModel& loaded) {
+  const auto* const model = dynamic_cast<const EncoderModel*>(loaded.model.get());
+  check(model != nullptr, "{}: is a model of kind {}, which gives no contextual vectors; use a run of --model encoder",
+        loaded.path, loaded.model->kind());
+  return model->encoder;
+}
+
+// TEXT number i, or `word`, without the characters that the vocabulary lacks.
+std::string known_argument(const EmbedFlags& o, const Tokenizer& tokenizer, const std::string& text,
+                           const std::string& name) {
+  const auto bad = invalid_utf8(text);
+  check<CorpusError>(!bad, "{}: must be UTF-8; the byte at offset {} is not", name, bad.value_or(0));
+  const KnownText known = known_text(tokenizer, {text}, parse_unknown_policy(o.unknown));
+  if (known.unknown > 0) to_stderr("{}: {}\n", name, known.describe());
+  return std::string(known.pieces[0]);
+}
+
+std::vector<EmbeddedText> embed_all(const EmbedFlags& o, const LoadedModel& loaded) {
+  const Encoder& encoder = encoder_of(loaded);
+  std::vector<EmbeddedText> texts;
+  for (std::size_t i = 0; i < o.texts.size(); ++i) {
+    const std::string text = known_argument(o, *loaded.tokenizer, o.texts[i], fmt::format("text {}", i + 1));
+    texts.push_back(embed_text(encoder, *loaded.tokenizer, text));
+    check<CheckpointError>(std::isfinite(global_norm(texts.back().vectors)),
+                           "{}: the vectors of this model are not finite; the model has diverged", loaded.path);
+  }
+  return texts;
+}
+
+std::vector<Similarity> compare(const EmbedFlags& o, const Tokenizer& tokenizer,
+                                const std::vector<EmbeddedText>& texts) {
+  if (o.word.empty()) return shared_similarities(texts);
+  const std::vector<std::int32_t> ids = tokenizer.encode_line(known_argument(o, tokenizer, o.word, "word"));
+  std::vector<Similarity> list;
+  if (!ids.empty()) list = similarities(texts, ids);
+  check(!list.empty(), "word: must occur at least twice in the texts, to be compared; {} does not", o.word);
+  return list;
+}
+
+// The vectors of all texts as float32, one after the other.
+std::vector<float> flat_vectors(const std::vector<EmbeddedText>& texts) {
+  std::vector<float> all;
+  for (const EmbeddedText& text : texts) {
+    const Tensor vectors = convert(text.vectors, DType::float32);
+    const auto values = vectors.values<float>();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+void print_line(const FloatJson& facts) {
+  fmt::print("{}\n", facts.dump(-1, ' ', false, FloatJson::error_handler_t::replace));
+}
+
+FloatJson place(const Occurrence& at) { return {{"text", at.text}, {"position", at.position}}; }
+
+void print_json(const LoadedModel& loaded, const std::vector<EmbeddedText>& texts,
+                const std::vector<Similarity>& compared) {
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::vector<float> vectors = flat_vectors({texts[i]});
+    const auto width = static_cast<std::ptrdiff_t>(vectors.size() / texts[i].ids.size());
+    for (std::size_t k = 0; k < texts[i].ids.size(); ++k) {
+      const auto from = vectors.begin() + static_cast<std::ptrdiff_t>(k) * width;
+      print_line({{"text", i},
+                  {"position", k},
+                  {"token", std::string(loaded.tokenizer->bytes(texts[i].ids[k]))},
+                  {"id", texts[i].ids[k]},
+                  {"vector", std::vector<float>(from, from + width)}});
+    }
+  }
+  for (const Similarity& s : compared) {
+    print_line({{"tokens", loaded.tokenizer->decode(s.ids)},
+                {"first", place(s.first)},
+                {"second", place(s.second)},
+                {"cosine", static_cast<float>(s.cosine)}});
+  }
+}
+
+void print_similarities(const Tokenizer& tokenizer, const std::vector<Similarity>& compared) {
+  for (const Similarity& s : compared) {
+    fmt::print("{:7.4f}  \"{}\"  text {} token {}, text {} token {}\n", s.cosine,
+               escape_unprintable(tokenizer.decode(s.ids)), s.first.text + 1, s.first.position + 1, s.second.text + 1,
+               s.second.position + 1);
+  }
+  if (compared.empty()) to_stderr("no token is in two of the texts, so nothing is compared\n");
+}
+
+int embed(const EmbedFlags& o) {
+  parse_unknown_policy(o.unknown);
+  check(!o.json || o.npy.empty(), "embed: --json and --npy are two ways to write the vectors; use only one of them");
+  if (o.threads != 0) set_threads(o.threads);
+  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  const std::vector<EmbeddedText> texts = embed_all(o, loaded);
+  const std::vector<Similarity> compared = compare(o, *loaded.tokenizer, texts);
+  if (o.json) {
+    print_json(loaded, texts, compared);
+    return 0;
+  }
+  if (!o.npy.empty()) {
+    const std::vector<float> vectors = flat_vectors(texts);
+    const std::int64_t width = texts.front().vectors.shape()[1], rows = std::ssize(vectors) / width;
+    write_npy(posix_file_system(), o.npy, vectors, rows, width);
+    to_stderr("{}: {} of {} numbers, in the order of the texts\n", o.npy, pluralize(rows, "vector"), width);
+  }
+  print_similarities(*loaded.tokenizer, compared);
+  return 0;
+}
+
+}  // namespace
+
+void add_embed(CLI::App& app, Verb& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("embed", "Compute contextual vectors of the tokens of texts, and compare them");
+  const auto o = std::make_shared<EmbedFlags>();
+  command->add_option("RUN", o->run, "run directory or .maki file of an encoder")->required();
+  command->add_option("TEXT", o->texts, "texts; tokens that are in two of them are compared")->required();
+  command
+      ->add_option("--word", o->word,
+                   "compare the occurrences of this word instead: the means of the vectors of its tokens")
+      ->take_last();
+  command->add_flag("--json", o->json, "print a line of JSON for each token, with its vector, and for each comparison");
+  command->add_option("--npy", o->npy, "write the vectors to this file, as a NumPy array of float32 [tokens, n_embd]")
+      ->type_name("FILE")
+      ->take_last();
+  command
+      ->add_option("--unknown", o->unknown,
+                   "what to do with characters of the texts that are not in the vocabulary [error]")
+      ->type_name("error|skip|replace")
+      ->take_last();
+  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
+      ->type_name("WHICH")
+      ->take_last();
+  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
+             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  command->callback([o, &chosen] { chosen = [o] { return embed(*o); }; });
+}
+
+}  // namespace maki

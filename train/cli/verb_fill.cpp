@@ -1,0 +1,191 @@
+// maki fill RUN --text TEXT [options]: what a masked language model expects in place of each [MASK].
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "autograd/core/parallel.h"
+#include "data/text/error.h"
+#include "data/text/unknown.h"
+#include "data/text/utf8.h"
+#include "nn/models/encoder.h"
+#include "optim/clip.h"
+#include "train/cli/choose_checkpoint.h"
+#include "train/cli/flags.h"
+#include "train/cli/progress.h"
+#include "train/cli/verbs.h"
+#include "train/config/error.h"
+#include "train/config/number.h"
+#include "train/loop/loaded_model.h"
+
+namespace maki {
+namespace {
+
+constexpr std::string_view kMask = "[MASK]";
+
+struct FillFlags {
+  std::string run, text, checkpoint, unknown = "error";
+  std::int64_t top = 5, threads = 0;
+  bool json = false;
+};
+
+struct Candidate {
+  std::int32_t id;
+  double probability;
+};
+
+// The text as tokens: `masks` has the indices of the masked ones.
+struct MaskedText {
+  std::vector<std::int32_t> ids, masks;
+};
+
+// The pieces of the text around its masks.
+std::vector<std::string_view> pieces_of(std::string_view text) {
+  std::vector<std::string_view> pieces;
+  for (std::size_t at = text.find(kMask); at != std::string_view::npos; at = text.find(kMask)) {
+    pieces.push_back(text.substr(0, at));
+    text.remove_prefix(at + kMask.size());
+  }
+  pieces.push_back(text);
+  return pieces;
+}
+
+MaskedText encode_masked(const FillFlags& o, const Tokenizer& tokenizer) {
+  const auto bad = invalid_utf8(o.text);
+  check<CorpusError>(!bad, "text: must be UTF-8; the byte at offset {} is not", bad.value_or(0));
+  std::vector<std::string_view> pieces = pieces_of(o.text);
+  check(pieces.size() > 1, "text: must contain {} where a token is to be filled in; got {}", kMask,
+        o.text.empty() ? "an empty text" : o.text);
+  // A word token has the space before its word.
+  for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
+    if (tokenizer.kind() == "word" && pieces[i].ends_with(' ')) pieces[i].remove_suffix(1);
+  }
+  const KnownText known = known_text(tokenizer, pieces, parse_unknown_policy(o.unknown));
+  if (known.unknown > 0) to_stderr("text: {}\n", known.describe());
+  MaskedText masked;
+  for (std::size_t i = 0; i < known.pieces.size(); ++i) {
+    if (i > 0) {
+      masked.masks.push_back(static_cast<std::int32_t>(masked.ids.size()));
+      masked.ids.push_back(static_cast<std::int32_t>(tokenizer.vocab_size()));
+    }
+    const std::vector<std::int32_t> ids = tokenizer.encode(known.pieces[i]);
+    masked.ids.insert(masked.ids.end(), ids.begin(), ids.end());
+  }
+  return masked;
+}
+
+// The most probable of the first `vocab_size` ids, from a row of logits; the mask token is no candidate.
+std::vector<Candidate> best_candidates(const Tensor& logits, std::int64_t row, std::int64_t vocab_size,
+                                       std::int64_t top) {
+  std::vector<double> weights(static_cast<std::size_t>(vocab_size));
+  dispatch(logits.dtype(), [&]<class T>() {
+    const T* const from = logits.data<T>() + row * logits.shape()[1];
+    std::copy_n(from, vocab_size, weights.begin());
+  });
+  const double most = *std::ranges::max_element(weights);
+  double sum = 0;
+  for (double& weight : weights) sum += weight = std::exp(weight - most);
+  std::vector<std::int32_t> order(weights.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater(),
+                           [&](std::int32_t id) { return weights[static_cast<std::size_t>(id)]; });
+  order.resize(static_cast<std::size_t>(std::min(top, vocab_size)));
+  std::vector<Candidate> candidates;
+  for (const std::int32_t id : order) candidates.push_back({id, weights[static_cast<std::size_t>(id)] / sum});
+  return candidates;
+}
+
+// What the text becomes if every mask is filled with its best candidate.
+std::string filled_text(const MaskedText& masked, const std::vector<std::vector<Candidate>>& candidates,
+                        const Tokenizer& tokenizer) {
+  std::vector<std::int32_t> ids = masked.ids;
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    ids[static_cast<std::size_t>(masked.masks[i])] = candidates[i].front().id;
+  return tokenizer.decode(ids);
+}
+
+void print_json(const FillFlags& o, const LoadedModel& loaded, const MaskedText& masked,
+                const std::vector<std::vector<Candidate>>& candidates) {
+  nlohmann::ordered_json facts{{"checkpoint", loaded.path},
+                               {"step", loaded.state.step},
+                               {"text", o.text},
+                               {"filled", filled_text(masked, candidates, *loaded.tokenizer)},
+                               {"masks", nlohmann::ordered_json::array()}};
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Candidate& c : candidates[i])
+      list.push_back({{"token", loaded.tokenizer->bytes(c.id)}, {"id", c.id}, {"probability", c.probability}});
+    facts["masks"].push_back({{"position", masked.masks[i]}, {"candidates", list}});
+  }
+  fmt::print("{}\n", facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void print_text(const LoadedModel& loaded, const MaskedText& masked,
+                const std::vector<std::vector<Candidate>>& candidates) {
+  const Tokenizer& tokenizer = *loaded.tokenizer;
+  fmt::print("{}\n", escape_unprintable(filled_text(masked, candidates, tokenizer)));
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    fmt::print("{} {}\n", kMask, i + 1);
+    for (const Candidate& c : candidates[i])
+      fmt::print("  {:7.2f} %  \"{}\"\n", 100 * c.probability, escape_unprintable(tokenizer.bytes(c.id)));
+  }
+}
+
+const Encoder& masked_model(const LoadedModel& loaded) {
+  check(std::string_view(task_rule(loaded.state.config).name) == "masked",
+        "{}: is a model of kind {} for the task {}, which fills no masks; use a run of the task masked, which --model "
+        "encoder learns",
+        loaded.path, loaded.model->kind(), task_rule(loaded.state.config).name);
+  return dynamic_cast<const EncoderModel&>(*loaded.model).encoder;
+}
+
+int fill(const FillFlags& o) {
+  parse_unknown_policy(o.unknown);
+  if (o.threads != 0) set_threads(o.threads);
+  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  const Encoder& encoder = masked_model(loaded);
+  const MaskedText masked = encode_masked(o, *loaded.tokenizer);
+  const Tensor logits = encoder.logits_at(tensor(masked.masks, {std::ssize(masked.masks)}),
+                                          tensor(masked.ids, {1, std::ssize(masked.ids)}));
+  check<CheckpointError>(std::isfinite(global_norm(logits)),
+                         "{}: the logits of this model are not finite; the model has diverged", loaded.path);
+  std::vector<std::vector<Candidate>> candidates;
+  for (std::int64_t i = 0; i < std::ssize(masked.masks); ++i)
+    candidates.push_back(best_candidates(logits, i, loaded.tokenizer->vocab_size(), o.top));
+  if (o.json) {
+    print_json(o, loaded, masked, candidates);
+  } else {
+    print_text(loaded, masked, candidates);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_fill(CLI::App& app, Verb& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("fill", "Show what a masked language model expects in place of each [MASK]");
+  const auto o = std::make_shared<FillFlags>();
+  command->add_option("RUN", o->run, "run directory or .maki file of an encoder")->required();
+  command->add_option("--text", o->text, "text with one or more [MASK]; each stands for one token")
+      ->required()
+      ->take_last();
+  add_number(*command, "--top", o->top, 1, kMaxCount, "candidates to show for each [MASK]");
+  command
+      ->add_option("--unknown", o->unknown,
+                   "what to do with characters of the text that are not in the vocabulary [error]")
+      ->type_name("error|skip|replace")
+      ->take_last();
+  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
+      ->type_name("WHICH")
+      ->take_last();
+  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
+             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  command->add_flag("--json", o->json, "print the candidates as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return fill(*o); }; });
+}
+
+}  // namespace maki
