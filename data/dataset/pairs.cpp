@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/ranges.h>
 
 #include "data/text/error.h"
 
@@ -96,13 +97,17 @@ class PairEncoder {
 
 std::vector<LinePair> read_pairs(const Corpus& corpus) {
   const std::vector<std::string_view> texts = file_texts(corpus);
-  const auto name = [&](std::size_t i) { return corpus.sources.size() == texts.size() ? corpus.sources[i] : "corpus"; };
-  check<CorpusError>(texts.size() <= 2 && corpus.sources.size() <= 2,
+  const std::vector<std::string>& sources = corpus.sources;
+  check<CorpusError>(texts.size() <= 2 && sources.size() <= 2,
                      "corpus: parallel text is one file of source, tab and target per line, or two files whose lines "
-                     "correspond; got {} files that are not empty",
-                     texts.size());
-  check<CorpusError>(corpus.sources.size() == texts.size(), "{}: one of the parallel files is empty",
-                     corpus.sources.empty() ? "corpus" : corpus.sources[0]);
+                     "correspond; got {} files",
+                     std::max(texts.size(), sources.size()));
+  check<CorpusError>(sources.size() <= texts.size(), "{}: one of these parallel files is empty",
+                     fmt::join(sources, " and "));
+  check<CorpusError>(sources.size() != 1 || texts.size() == 1,
+                     "{}: is a directory of {} files; name the file of the sources and then that of the targets",
+                     fmt::join(sources, ""), texts.size());
+  const auto name = [&](std::size_t i) { return i < sources.size() ? sources[i] : "corpus"; };
   if (texts.size() == 1) return read_tsv(name(0), texts[0]);
   return read_parallel({name(0), name(1)}, texts);
 }

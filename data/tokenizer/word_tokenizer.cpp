@@ -71,6 +71,7 @@ WordTokenizer::WordTokenizer(std::string_view text) : characters_(text), words_(
 
 WordTokenizer::WordTokenizer(std::string_view characters, std::vector<std::string> words)
     : characters_(characters), words_(std::move(words)) {
+  check<CorpusError>(!characters.empty(), "tokenizer: the saved vocabulary is damaged");
   for (std::size_t i = 0; i < words_.size(); ++i) {
     std::string_view left = words_[i];
     const bool whole = !left.empty() && next_piece(left) == words_[i] && !is_one_character(words_[i]);

@@ -19,9 +19,11 @@ class WordTokenizer final : public Tokenizer {
   /// The vocabulary: the characters of the text, in ascending order, then the words of two or more characters (a space
   /// before the word counts) that occur at least twice, in byte order. Requires: the text is well-formed UTF-8.
   explicit WordTokenizer(std::string_view text);
-  /// Exactly these characters and words. Throws CorpusError unless the words are distinct, ascending, each a word in
-  /// the sense of next_piece(), and spelled with these characters.
+  /// Exactly these characters and words. Throws CorpusError unless there is a character, and the words are distinct,
+  /// ascending, each a word in the sense of next_piece(), and spelled with these characters.
   WordTokenizer(std::string_view characters, std::vector<std::string> words);
+  WordTokenizer(const WordTokenizer&) = delete;  // ids_ refers to the words of this object
+  WordTokenizer& operator=(const WordTokenizer&) = delete;
 
   std::string kind() const override { return "word"; }
   std::int64_t vocab_size() const override {

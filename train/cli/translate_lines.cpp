@@ -36,6 +36,10 @@ std::vector<std::int32_t> encode_source(const LoadedModel& loaded, const std::st
   try {
     std::vector<std::int32_t> ids =
         encode_line(*loaded.tokenizers.source, line, parse_unknown_policy(unknown), left_out);
+    const Config& c = loaded.state.config;
+    check<CorpusError>(c.positions != "learned" || std::ssize(ids) < c.block_size,
+                       "may have at most {} tokens, because the model has learned positions; it has {}; shorten it",
+                       c.block_size - 1, ids.size());
     if (left_out > 0)
       to_stderr("line {}: {} that the vocabulary lacks left out or replaced\n", number,
                 pluralize(left_out, "character"));
@@ -77,7 +81,7 @@ void answer(const LoadedModel& loaded, const std::vector<std::string>& lines, st
   std::size_t next = 0;
   for (const std::string& line : lines) {
     const Hypothesis result = line.empty() ? Hypothesis{} : results[next++];
-    const std::string text = loaded.tokenizers.target->decode_line(result.ids);
+    const std::string text = translated_line(*loaded.tokenizers.target, result);
     print_line(how.json ? json_line(loaded, line, text, result) : text);
   }
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());

@@ -159,6 +159,7 @@ Workload WorkloadFlags::workload() const {
   Config& config = workload.config;
   check(name_.empty() || !flags_.has_preset(),
         "bench: --workload and --preset both describe a model; use only one of them");
+  apply_preset(config, "quickstart");
   if (!name_.empty()) workload.vocab_size = apply_workload(config, name_);
   flags_.apply(config, "");
   fill_dependent_defaults(config);

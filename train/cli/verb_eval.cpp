@@ -31,6 +31,7 @@ struct EvalOptions {
   std::vector<std::string> include, exclude;
   std::int64_t eval_batches = 0, threads = 0;
   MeasureOptions measure;
+  std::string translation_only;  // an option given that applies only to models that translate
   bool json = false;
 };
 
@@ -75,6 +76,9 @@ int evaluate_run(const EvalOptions& o) {
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   const Config& config = loaded.state.config;
+  check(o.translation_only.empty() || task_rule(config).reads_source,
+        "eval: {} applies only to a model that translates; the model of {} is {}; omit it", o.translation_only, o.run,
+        config.model);
   Corpus corpus = corpus_of(o);
   join_files_if_known_as(corpus, loaded.state.corpus_hash);
   // If the text is that of the run, only the part that it was not trained on is used; of any other text, all of it.
@@ -115,7 +119,11 @@ void add_eval(CLI::App& app, Verb& chosen) {
   add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
   command->add_flag("--json", o->json, "print the results as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return evaluate_run(*o); }; });
+  command->callback([o, command, &chosen] {
+    for (const char* const option : {"--beam", "--length-penalty"})
+      if (command->get_option(option)->count() > 0) o->translation_only = option;
+    chosen = [o] { return evaluate_run(*o); };
+  });
 }
 
 }  // namespace maki

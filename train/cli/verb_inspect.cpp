@@ -118,6 +118,7 @@ void print_json(const InspectOptions& o, const ContainerReader& file, const Chec
                                {"train_tokens", state.train_tokens},
                                {"val_tokens", state.val_tokens},
                                {"config", training_json(state.config)}};
+  if (has_source_vocabulary(state.config)) facts["source_vocab_size"] = vocab_sizes(state).source;
   for (const TensorEntry& entry : tensors) {
     facts["tensors"].push_back(
         {{"name", entry.name},
@@ -137,8 +138,10 @@ void print_text(const ContainerReader& file, const CheckpointState& state, const
   fmt::print("text         {} characters, {} training tokens, {} validation tokens, hash {}\n",
              with_separators(state.characters), with_separators(state.train_tokens), with_separators(state.val_tokens),
              state.corpus_hash);
-  fmt::print("tokenizer    {}, vocabulary of {}\nparameters   {}\n\n", load_tokenizer(state.tokenizer)->kind(),
-             state.vocab_size, with_separators(parameters_of(tensors)));
+  const VocabSizes vocab = vocab_sizes(state);
+  fmt::print("tokenizer    {}, vocabulary of {}{}\nparameters   {}\n\n", load_tokenizer(state.tokenizer)->kind(),
+             vocab.target, vocab.source > 0 ? fmt::format(", and of {} for sources", vocab.source) : "",
+             with_separators(parameters_of(tensors)));
   for (const TensorEntry& entry : tensors) {
     fmt::print("  {:28} {:14} {}\n", entry.name, to_string(entry.shape), to_string(entry.group));
   }

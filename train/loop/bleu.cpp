@@ -60,6 +60,8 @@ std::int64_t matches(const NgramCounts& output, const NgramCounts& reference) {
 // The geometric mean of the precisions, which are smoothed, times the brevity penalty. Without any n-gram of an order,
 // as in outputs of fewer than four words, the score is 0.
 void finish(Bleu& bleu, std::span<const std::int64_t> correct, std::span<const std::int64_t> total) {
+  const auto words = static_cast<double>(bleu.output_words), wanted = static_cast<double>(bleu.reference_words);
+  bleu.brevity_penalty = words >= wanted ? 1 : std::exp(1 - wanted / words);
   double logs = 0, smoothing = 1;
   for (std::size_t i = 0; i < kOrders; ++i) {
     if (total[i] == 0) return;
@@ -68,8 +70,6 @@ void finish(Bleu& bleu, std::span<const std::int64_t> correct, std::span<const s
     bleu.precisions[i] = 100 * hits / static_cast<double>(total[i]);
     logs += std::log(bleu.precisions[i]) / kOrders;
   }
-  const auto words = static_cast<double>(bleu.output_words), wanted = static_cast<double>(bleu.reference_words);
-  bleu.brevity_penalty = words >= wanted ? 1 : std::exp(1 - wanted / words);
   if (correct[0] > 0) bleu.score = bleu.brevity_penalty * std::exp(logs);
 }
 

@@ -35,6 +35,9 @@ Dataset random_dataset(std::int64_t vocab_size, std::int64_t tokens, std::uint64
 
 PairDataset random_pairs(std::int64_t source_vocab_size, std::int64_t vocab_size, std::int64_t pairs,
                          std::int64_t length, std::uint64_t seed) {
+  check(source_vocab_size >= 2 && vocab_size >= 2,
+        "vocab_size: must be at least 2, because the end of a sequence is one of the ids; got {} and {}",
+        source_vocab_size, vocab_size);
   PairDataset dataset;
   dataset.tokenizers = {make_tokenizer("char", text_of_characters(source_vocab_size - 1)),
                         make_tokenizer("char", text_of_characters(vocab_size - 1))};

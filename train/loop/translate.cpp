@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "data/text/utf8.h"
+
 namespace maki {
 namespace {
 
@@ -31,6 +33,13 @@ SourceBatch make_source_batch(std::span<const std::vector<std::int32_t>> sources
 PairEnds ends_of(const PairTokenizers& tokenizers) {
   return {static_cast<std::int32_t>(tokenizers.source->vocab_size()),
           static_cast<std::int32_t>(tokenizers.target->vocab_size())};
+}
+
+std::string translated_line(const Tokenizer& tokenizer, const Hypothesis& translation) {
+  std::string line = replace_invalid_utf8(tokenizer.decode_line(translation.ids));
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return line;
 }
 
 std::vector<Hypothesis> translate(const Generator& model, std::span<const std::vector<std::int32_t>> sources,

@@ -27,6 +27,10 @@ std::vector<Hypothesis> translate(const Generator& model, std::span<const std::v
                                   const PairEnds& ends, const TranslateOptions& options,
                                   const std::function<bool()>& stop = {});
 
+/// The text of a translation: one line of well-formed UTF-8, whatever the model has written. Line ends become spaces,
+/// and bytes that are not UTF-8, which a tokenizer of bytes can give, become U+FFFD.
+std::string translated_line(const Tokenizer& tokenizer, const Hypothesis& translation);
+
 /// The end tokens of a model with these tokenizers: the first ids after theirs.
 PairEnds ends_of(const PairTokenizers& tokenizers);
 

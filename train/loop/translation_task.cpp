@@ -108,7 +108,7 @@ std::vector<Measurement> TranslationTask::measure(const Model& model, const Samp
       dynamic_cast<const Generator&>(model), sources, ends_,
       {.beam_size = options.beam_size, .length_penalty = options.length_penalty, .max_tokens = config_.block_size},
       stop);
-  for (const Hypothesis& result : results) outputs.push_back(data_->tokenizers.target->decode_line(result.ids));
+  for (const Hypothesis& result : results) outputs.push_back(translated_line(*data_->tokenizers.target, result));
   std::int64_t exact = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) exact += outputs[i] == references[i] ? 1 : 0;
   const Bleu bleu = corpus_bleu({outputs.begin(), outputs.end()}, {references.begin(), references.end()});
@@ -144,7 +144,7 @@ std::optional<std::string> TranslationTask::sample(const Model& model, std::uint
   const auto results =
       translate(dynamic_cast<const Generator&>(model), source, ends_, {.max_tokens = config_.block_size});
   return fmt::format("{}\n→ {}\n(target: {})", data_->tokenizers.source->decode_line(source[0]),
-                     data_->tokenizers.target->decode_line(results[0].ids),
+                     translated_line(*data_->tokenizers.target, results[0]),
                      data_->tokenizers.target->decode_line(pairs.target(i)));
 }
 

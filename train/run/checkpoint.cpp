@@ -134,33 +134,7 @@ Config read_config(const ContainerReader& file) {
   return config;
 }
 
-// Throws Error unless the tokenizers have as many ids as the model, and one text can have these counts of characters
-// and tokens.
-void check_vocabulary(const CheckpointState& state) {
-  const TaskRule& task = task_rule(state.config);
-  const PairTokenizers tokenizers = load_tokenizers(state);
-  const std::int64_t ids = tokenizers.target->vocab_size() + task.special_ids;
-  check(ids == state.vocab_size, "its tokenizer has {} ids, but its model has {}", ids, state.vocab_size);
-  if (task.reads_source) return;
-  const std::int64_t tokens = state.train_tokens + state.val_tokens;
-  const bool by_character =
-      tokenizers.target->kind() == "char";  // else a token is at least a byte, of at most 4 per character
-  check(by_character ? tokens == state.characters : tokens <= 4 * state.characters,
-        "a text of {} characters cannot have {} tokens", state.characters, tokens);
-}
-
 }  // namespace
-
-PairTokenizers load_tokenizers(const CheckpointState& state) {
-  const std::shared_ptr<const Tokenizer> target = load_tokenizer(state.tokenizer);
-  if (state.source_tokenizer.empty()) return {target, target};
-  return {std::shared_ptr<const Tokenizer>(load_tokenizer(state.source_tokenizer)), target};
-}
-
-VocabSizes vocab_sizes(const CheckpointState& state) {
-  if (state.source_tokenizer.empty()) return {state.vocab_size};
-  return {state.vocab_size, load_tokenizer(state.source_tokenizer)->vocab_size() + task_rule(state.config).special_ids};
-}
 
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state,
                       const ParameterStore& store, const Optimizer& optimizer) {
