@@ -55,7 +55,7 @@ std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, s
     list += (i == 0 ? "" : ", ") + describe_code_point(c) + (count > 1 ? fmt::format(" {} times", count) : "");
   }
   if (characters.size() > kMost) list += fmt::format(" and {} more", characters.size() - kMost);
-  return fmt::format("tokenizer: the vocabulary of {} characters lacks these: {}", vocab_size, list);
+  return fmt::format("tokenizer: the vocabulary of {} tokens lacks these characters: {}", vocab_size, list);
 }
 
 std::vector<std::string> tokenizer_names() {

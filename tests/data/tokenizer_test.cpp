@@ -147,12 +147,12 @@ TEST_CASE("a vocabulary of every Unicode character") {
 
 TEST_CASE("characters that the vocabulary lacks are named, invisible ones by number, and many are counted") {
   const CharTokenizer tokenizer("abc ");
-  require_refused([&] { tokenizer.encode("abΩ"); }, {"4 characters", "Ω (U+03A9)"});
+  require_refused([&] { tokenizer.encode("abΩ"); }, {"4 tokens", "Ω (U+03A9)"});
   require_refused([&] { tokenizer.encode("a\nb\u200D"); }, {"U+000A", "U+200D"});
   require_refused([&] { tokenizer.encode("😀"); }, {"😀 (U+1F600)"});
   require_refused([&] { tokenizer.encode("0123456789AB"); }, {"0 (U+0030)", ", B (U+0042)"});
   require_refused([&] { tokenizer.encode("0123456789ABCDE"); }, {"B (U+0042) and 3 more"});
-  require_refused([&] { tokenizer.encode("猫x猫 xx猫x猫猫"); }, {"these: 猫 (U+732B) 5 times, x (U+0078) 4 times"});
+  require_refused([&] { tokenizer.encode("猫x猫 xx猫x猫猫"); }, {"these characters: 猫 (U+732B) 5 times, x (U+0078) 4 times"});
   require_refused([&] { tokenizer.encode("ab\xFF"); }, {"UTF-8", "byte 2"});
   require_refused([&] { tokenizer.bytes(4); }, {"[0, 4)", "got 4"});
   require_refused([&] { tokenizer.bytes(-1); }, {"-1"});
