@@ -1,5 +1,6 @@
 // SIMD math functions against 80-bit libm on every target: errors in units in the last place, the ends of the range,
 // NaN, partial vectors; and Philox words against the plain generator.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -78,6 +79,19 @@ HWY_INLINE T larger(T a, T b) {
 
 void apply_f32(Function f, std::size_t n, const float* x, float* y) { apply(f, n, x, y); }
 void apply_f64(Function f, std::size_t n, const double* x, double* y) { apply(f, n, x, y); }
+// 100 times the number of elements that a partial load of `count` elements reads, plus the number that a store writes.
+template <class T>
+HWY_INLINE std::int64_t touched_by_partial_access(std::int64_t count) {
+  const hn::ScalableTag<T> d;
+  T from[64], to[64] = {};
+  std::fill_n(from, 64, T{7});
+  const auto v = LoadPartial(d, from, count);
+  const std::int64_t loaded = static_cast<std::int64_t>(hn::CountTrue(d, hn::Eq(v, hn::Set(d, T{7}))));
+  StorePartial(hn::Set(d, T{7}), d, to, count);
+  return 100 * loaded + std::count(to, to + 64, T{7});
+}
+std::int64_t touched_by_partial_access_f32(std::int64_t count) { return touched_by_partial_access<float>(count); }
+std::int64_t touched_by_partial_access_f64(std::int64_t count) { return touched_by_partial_access<double>(count); }
 float larger_f32(float a, float b) { return larger(a, b); }
 double larger_f64(double a, double b) { return larger(a, b); }
 void draw_words(const RandomStream& stream, std::uint64_t first, std::uint64_t blocks, std::uint32_t* words) {
@@ -94,6 +108,8 @@ HWY_AFTER_NAMESPACE();
 namespace maki::kernels {
 HWY_EXPORT(apply_f32);
 HWY_EXPORT(apply_f64);
+HWY_EXPORT(touched_by_partial_access_f32);
+HWY_EXPORT(touched_by_partial_access_f64);
 HWY_EXPORT(larger_f32);
 HWY_EXPORT(larger_f64);
 HWY_EXPORT(draw_words);
@@ -371,6 +387,16 @@ TEST_CASE("Philox on vectors draws the words of the plain generator") {
           REQUIRE(words[i] == stream.bits(4 * first + i));
         }
       }
+    }
+  });
+}
+
+TEST_CASE("partial vectors: a count of 0 or below reads and writes nothing, on every target") {
+  on_every_target([] {
+    for (const std::int64_t count : {-1000, -9, -4, -1, 0, 1}) {
+      INFO("count " << count);
+      REQUIRE(HWY_DYNAMIC_DISPATCH(touched_by_partial_access_f32)(count) == (count == 1 ? 101 : 0));
+      REQUIRE(HWY_DYNAMIC_DISPATCH(touched_by_partial_access_f64)(count) == (count == 1 ? 101 : 0));
     }
   });
 }
