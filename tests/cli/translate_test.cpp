@@ -176,7 +176,7 @@ TEST_CASE("a damaged tokenizer of sources: no verb uses the checkpoint") {
   write_bytes(file, bytes);
   for (const Arguments& verb : {Arguments{"inspect", "--verify", file}, Arguments{"generate", file, "--prompt", "a"},
                                 Arguments{"eval", file, run.corpus}})
-    require_refused(run_maki(verb), 4, {"source_tokenizer"});
+    require_refused(run_maki(verb), 4, {"damaged: checksum mismatch"});
 }
 
 TEST_CASE("eval reports loss, exact matches and BLEU of the run's own pairs or of others") {

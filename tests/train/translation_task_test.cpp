@@ -127,7 +127,7 @@ TEST_CASE("the targets of a step are those of its batches, and evaluation covers
   REQUIRE(state.corpus_hash == "0123456789abcdef0123456789abcdef");
 }
 
-TEST_CASE("a shared vocabulary is one tokenizer and one table; otherwise each side has its own") {
+TEST_CASE("a shared vocabulary is one tokenizer and one table, otherwise each side has its own") {
   const auto make = [](const char* shared) {
     return make_task(small_config({{"share_vocabulary", shared}}), corpus_of(kText));
   };
