@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,9 +29,12 @@ struct Part {
 // that it saves for backward.
 struct Problem {
   kernels::AttentionShape shape;
-  std::vector<Part> parts;
-  bool masked = false;  // whether every query has a mask of its own
+  Part whole = {};                 // the only part, unless every query has a mask of its own
+  std::vector<Part> masked_parts;  // otherwise these
+  bool masked = false;
   RandomStream stream{0, RandomPurpose::dropout};
+
+  std::span<const Part> parts() const { return masked ? std::span(masked_parts) : std::span(&whole, 1); }
 
   // The shape of a part as kernels take it. Its pointers refer to this object, which must outlive it.
   kernels::AttentionShape bound(const Part& part) const {
@@ -43,7 +47,7 @@ struct Problem {
 
 // The parts of a problem whose queries have masks of their own. Every weight keeps a number of its own in the random
 // stream.
-std::vector<Part> masked_parts(const kernels::AttentionShape& whole, const Tensor& mask, const Tensor& key_mask) {
+std::vector<Part> cut_into_parts(const kernels::AttentionShape& whole, const Tensor& mask, const Tensor& key_mask) {
   std::vector<Part> parts;
   std::int64_t rows = 0;  // of all heads, in the parts so far
   for (const MaskRun& run : mask_runs(mask, key_mask, whole.batch, whole.causal)) {
@@ -103,13 +107,14 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
                             .head_size = head_size,
                             .causal = options.causal,
                             .scale = scale},
-                  .parts = {}};
+                  .masked_parts = {}};
   if (Tape* const tape = Tape::current(); tape != nullptr && options.dropout > 0) {
     problem.shape.dropout = options.dropout;
     problem.stream = tape->next_stream(RandomPurpose::dropout);
   }
   problem.masked = static_cast<bool>(pairs);
-  problem.parts = pairs ? masked_parts(problem.shape, pairs, mask) : std::vector<Part>{{problem.shape, mask}};
+  problem.whole = {problem.shape, mask};
+  if (pairs) problem.masked_parts = cut_into_parts(problem.shape, pairs, mask);
   return problem;
 }
 
@@ -129,7 +134,7 @@ struct Layout {
 
 template <class T>
 void forward(const Problem& problem, const Layout& at, const Tensor& q, const Tensor& kv, Tensor& y, Tensor& lse) {
-  for (const Part& part : problem.parts) {
+  for (const Part& part : problem.parts()) {
     const kernels::AttentionShape shape = problem.bound(part);
     Tensor scratch = empty({kernels::attention_forward_scratch<T>(shape)}, y.dtype());
     kernels::attention_forward<T>(
@@ -156,7 +161,7 @@ void backward(const Problem& problem, const Layout& at, const Tensor& q, const T
   const bool whole = !problem.masked;
   if (dkv && !dkv.add) clear_rows_from(whole ? problem.shape.keys : 0, problem.shape.batch, at, dkv.data);
   if (!whole) dkv.add = true;  // the keys of one part are those of other parts as well
-  for (const Part& part : problem.parts) {
+  for (const Part& part : problem.parts()) {
     const kernels::AttentionShape shape = problem.bound(part);
     const std::int64_t b = part.sequence, t = part.query;
     Tensor scratch = empty({kernels::attention_backward_scratch<T>(shape)}, y.dtype());
