@@ -25,12 +25,13 @@ struct Part {
   std::int64_t sequence = 0, query = 0, lse = 0;
 };
 
-// One call of attention(): its sizes, and the random stream that it saves for backward.
+// One call of attention(): its sizes, its parts (one, unless every query has a mask of its own), and the random stream
+// that it saves for backward.
 struct Problem {
   kernels::AttentionShape shape;
-  Part whole;                           // all queries
-  bool masked = false;                  // whether every query has a mask of its own
-  std::vector<Part> masked_parts = {};  // then: what is computed instead. (Without a mask nothing is allocated.)
+  Part whole = {};                 // the only part, unless every query has a mask of its own
+  std::vector<Part> masked_parts;  // otherwise these
+  bool masked = false;
   RandomStream stream{0, RandomPurpose::dropout};
 
   std::span<const Part> parts() const { return masked ? std::span(masked_parts) : std::span(&whole, 1); }
@@ -46,7 +47,7 @@ struct Problem {
 
 // The parts of a problem whose queries have masks of their own. Every weight keeps a number of its own in the random
 // stream.
-std::vector<Part> parts_of_mask(const kernels::AttentionShape& whole, const Tensor& mask, const Tensor& key_mask) {
+std::vector<Part> cut_into_parts(const kernels::AttentionShape& whole, const Tensor& mask, const Tensor& key_mask) {
   std::vector<Part> parts;
   std::int64_t rows = 0;  // of all heads, in the parts so far
   for (const MaskRun& run : mask_runs(mask, key_mask, whole.batch, whole.causal)) {
@@ -106,14 +107,14 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
                             .head_size = head_size,
                             .causal = options.causal,
                             .scale = scale},
-                  .whole = {}};
+                  .masked_parts = {}};
   if (Tape* const tape = Tape::current(); tape != nullptr && options.dropout > 0) {
     problem.shape.dropout = options.dropout;
     problem.stream = tape->next_stream(RandomPurpose::dropout);
   }
   problem.masked = static_cast<bool>(pairs);
-  problem.whole = {.shape = problem.shape, .key_mask = mask};
-  if (problem.masked) problem.masked_parts = parts_of_mask(problem.shape, pairs, mask);
+  problem.whole = {problem.shape, mask};
+  if (pairs) problem.masked_parts = cut_into_parts(problem.shape, pairs, mask);
   return problem;
 }
 

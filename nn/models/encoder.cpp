@@ -62,15 +62,16 @@ std::pair<Tensor, Tensor> predicted(const Tensor& x, const Tensor& targets, std:
   check(targets && targets.dtype() == DType::int32 && targets.shape() == Shape{x.shape()[0], x.shape()[1]},
         "encoder: targets must be int32 [{}, {}], one per token; got {} {}", x.shape()[0], x.shape()[1],
         targets ? to_string(targets.dtype()) : "none", targets ? targets.shape() : Shape{});
-  std::vector<std::int32_t> rows, ids;
-  for (std::int64_t i = 0; i < targets.numel(); ++i) {
-    const std::int32_t id = targets.data<std::int32_t>()[i];
-    if (id == ignored) continue;
-    rows.push_back(static_cast<std::int32_t>(i));
-    ids.push_back(id);
+  const std::span<const std::int32_t> all = targets.values<std::int32_t>();
+  const std::int64_t n = targets.numel() - std::ranges::count(all, ignored);
+  Tensor rows = empty({n}, DType::int32), ids = empty({n}, DType::int32);
+  std::int64_t found = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == ignored) continue;
+    rows.data<std::int32_t>()[found] = static_cast<std::int32_t>(i);
+    ids.data<std::int32_t>()[found++] = all[i];
   }
-  const auto n = static_cast<std::int64_t>(rows.size());
-  return {embedding(reshape(x, {targets.numel(), x.shape()[2]}), tensor(rows, {n})), tensor(ids, {n})};
+  return {embedding(reshape(x, {targets.numel(), x.shape()[2]}), rows), ids};
 }
 
 }  // namespace

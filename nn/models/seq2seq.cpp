@@ -75,29 +75,23 @@ Tensor Seq2Seq::encode(const Tensor& source, const Tensor& source_mask) const {
   return encoder_ln_f ? (*encoder_ln_f)(x) : x;
 }
 
-std::vector<CrossKeys> Seq2Seq::cross_keys(const Tensor& memory, const Tensor& source_mask) const {
-  std::vector<CrossKeys> keys;
-  for (const DecoderBlock& block : decoder) keys.push_back({block.cross.keys_values(memory), source_mask});
-  return keys;
-}
-
-Tensor Seq2Seq::decode(const Tensor& ids, const std::vector<CrossKeys>& source, KvCache* cache) const {
-  Tensor x = drop(target_input("seq2seq", wte.weight, ids, cache != nullptr ? cache->length() : 0));
-  for (std::size_t i = 0; i < decoder.size(); ++i) {
-    x = decoder[i](x, source[i], cache != nullptr ? &cache->layer(i) : nullptr);
-  }
+Tensor Seq2Seq::decode(const Tensor& ids, const Tensor& memory, const Tensor& source_mask) const {
+  Tensor x = drop(target_input("seq2seq", wte.weight, ids));
+  for (const DecoderBlock& block : decoder) x = block(x, {block.cross.keys_values(memory), source_mask});
   return decoder_ln_f ? (*decoder_ln_f)(x) : x;
 }
 
 Tensor Seq2Seq::loss(const Batch& batch, const CrossEntropy& options) const {
   const Tensor mask = checked_padding_mask("seq2seq", batch.source, batch.source_mask);
-  const Tensor y = decode(batch.ids, cross_keys(encode(batch.source, mask), mask));
+  const Tensor y = decode(batch.ids, encode(batch.source, mask), mask);
   return linear_cross_entropy(y, head_weight(), batch.targets, options);
 }
 
 std::unique_ptr<Seq2SeqState> Seq2Seq::start(const Tensor& source, const Tensor& source_mask) const {
-  const Tensor mask = checked_padding_mask("seq2seq", source, source_mask);
-  return std::make_unique<Seq2SeqState>(config, cross_keys(encode(source, mask), mask));
+  const Tensor mask = checked_padding_mask("seq2seq", source, source_mask), memory = encode(source, mask);
+  std::vector<CrossKeys> keys;
+  for (const DecoderBlock& block : decoder) keys.push_back({block.cross.keys_values(memory), mask});
+  return std::make_unique<Seq2SeqState>(config, std::move(keys));
 }
 
 Tensor Seq2Seq::next_logits(const Tensor& ids, Seq2SeqState& state) const {
@@ -106,7 +100,9 @@ Tensor Seq2Seq::next_logits(const Tensor& ids, Seq2SeqState& state) const {
   const std::int64_t tokens = ids.shape()[1];
   check(state.length() + tokens <= state.capacity(), "seq2seq: a target has at most block_size = {} tokens; got {}",
         state.capacity(), state.length() + tokens);
-  const Tensor x = decode(ids, state.source(), &state.self());
+  Tensor x = target_input("seq2seq", wte.weight, ids, state.length());
+  for (std::size_t i = 0; i < decoder.size(); ++i) x = decoder[i](x, state.source()[i], &state.self().layer(i));
+  if (decoder_ln_f) x = (*decoder_ln_f)(x);
   return reshape(head(slice(x, 1, tokens - 1, tokens)), {state.batch(), config.vocab_size});
 }
 

@@ -78,18 +78,15 @@ struct Seq2Seq {
   /// source [B, S] int32 and its mask [B, S] int32, 0 at padding (empty: no padding) → memory [B, S, C]. Throws Error
   /// if an id is outside [0, V'), if the mask has another shape or type, and if it hides all tokens of a sequence.
   Tensor encode(const Tensor& source, const Tensor& source_mask = {}) const;
-  /// The keys and values of each layer of the decoder: memory [B, S, C] → k‖v [B, S, 2C].
-  std::vector<CrossKeys> cross_keys(const Tensor& memory, const Tensor& source_mask = {}) const;
-  /// Everything of the decoder except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those
-  /// that it holds.
-  Tensor decode(const Tensor& ids, const std::vector<CrossKeys>& source, KvCache* cache = nullptr) const;
+  /// Everything of the decoder except the head: ids [B, T] and what encode() made of the source → [B, T, C].
+  Tensor decode(const Tensor& ids, const Tensor& memory, const Tensor& source_mask = {}) const;
   /// The output head: [… C] → [… V].
   Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
   const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 
   /// Logits [B, T, V] of the token after each of ids [B, T], which begin with the token that starts a sequence.
   Tensor logits(const Tensor& source, const Tensor& source_mask, const Tensor& ids) const {
-    return head(decode(ids, cross_keys(encode(source, source_mask), source_mask)));
+    return head(decode(ids, encode(source, source_mask), source_mask));
   }
   /// The cross-entropy of these logits against batch.targets, in nats: []. The decoder needs no mask for padding at the
   /// end of a target: no earlier token sees it, and its own targets are CrossEntropy::ignored.

@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "data/text/corpus.h"
+#include "nn/models/encoder.h"
+#include "nn/models/seq2seq.h"
+#include "optim/adam.h"
 #include "tests/catch.h"
 #include "tests/train/text_trainer.h"
 #include "train/loop/trainer.h"
@@ -141,6 +144,54 @@ TEST_CASE("after two steps a training step allocates no memory") {
     CHECK(mallocs == 0);
     CHECK(mmaps == 0);
   }
+}
+
+namespace {
+
+// Requires that the third step on a batch, and those after it, allocate nothing.
+template <class M, class C>
+void require_no_allocation(const C& config, const Batch& batch) {
+  ParameterStore store;
+  const M model(Scope(store), config);
+  store.seal(1);
+  Adam optimizer(store);
+  Tape tape;
+  const auto step = [&] {
+    const Tensor loss = [&] {
+      const Recording on(tape);
+      return model.loss(batch, {.label_smoothing = 0.1});
+    }();
+    tape.backward(loss);
+    optimizer.step(1e-3);
+  };
+  for (int i = 0; i < 2; ++i) step();
+  news = mallocs = mmaps = 0;
+  counting = true;
+  for (int i = 0; i < 3; ++i) step();
+  counting = false;
+  CHECK(news == 0);
+  CHECK(mallocs == 0);
+  CHECK(mmaps == 0);
+}
+
+}  // namespace
+
+TEST_CASE("after two steps a training step of an encoder or of an encoder-decoder allocates no memory") {
+  const Tensor ids = full({4, 6}, DType::int32, 1);
+  Tensor mask = full({4, 6}, DType::int32, 1), targets = full({4, 6}, DType::int32, 2);
+  mask.data<std::int32_t>()[5] = 0;
+  targets.data<std::int32_t>()[5] = CrossEntropy{}.ignored;
+  const Batch batch{.ids = ids, .targets = targets, .source = ids, .source_mask = mask};
+  require_no_allocation<Seq2SeqModel>(Seq2SeqConfig{.n_layer = 2,
+                                                    .n_head = 2,
+                                                    .n_embd = 16,
+                                                    .source_vocab_size = 5,
+                                                    .vocab_size = 5,
+                                                    .block_size = 8,
+                                                    .dropout = 0.1},
+                                      batch);
+  require_no_allocation<EncoderModel>(
+      EncoderConfig{.n_layer = 2, .n_head = 2, .n_embd = 16, .block_size = 8, .vocab_size = 5, .dropout = 0.1}, batch);
 }
 
 TEST_CASE("resident memory is constant over a thousand steps") {

@@ -146,16 +146,17 @@ void Session::write_sample() {
 
 void Session::count_step(const StepReport& step, double seconds) {
   seconds_since_log_ += seconds;
-  ++steps_since_log_;
+  tokens_since_log_ += step.tokens;
+  tokens_ += step.tokens;
   report([&](SessionListener& listener) { listener.on_step(step, seconds); });
   if (step.step % config_.log_interval != 0 && step.step != config_.max_steps) return;
   // A clock that does not advance must not give an infinite rate.
-  const double rate = static_cast<double>(step.tokens * steps_since_log_) / seconds_since_log_;
+  const double rate = static_cast<double>(tokens_since_log_) / seconds_since_log_;
   StepReport total = step;
-  total.tokens = step.tokens * step.step;
+  total.tokens = tokens_;
   report([&](SessionListener& listener) { listener.on_log(total, std::isfinite(rate) ? rate : 0, elapsed_seconds()); });
   seconds_since_log_ = 0;
-  steps_since_log_ = 0;
+  tokens_since_log_ = 0;
 }
 
 SessionEnd Session::train() {
@@ -163,6 +164,7 @@ SessionEnd Session::train() {
     report_overfitting(*best, /*ends=*/true);
     return SessionEnd::already_ended;
   }
+  tokens_ = trainer_.task().tokens_before(trainer_.steps());
   report([&](SessionListener& listener) { listener.on_start(trainer_.steps()); });
   for (;;) {
     const std::int64_t step = trainer_.steps();

@@ -75,7 +75,7 @@ class Session {
   bool has_validation_, stopped_early_ = false, warned_ = false;
   Clock::time_point start_;
   double seconds_since_log_ = 0;
-  std::int64_t steps_since_log_ = 0;
+  std::int64_t tokens_since_log_ = 0, tokens_ = 0;  // tokens_: since step 0
 };
 
 }  // namespace maki

@@ -56,6 +56,18 @@ std::int64_t TranslationTask::targets(std::int64_t step) const {
   return sum;
 }
 
+std::int64_t TranslationTask::tokens_before(std::int64_t step) const {
+  const auto in_batches = [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      for (const std::int32_t row : train_.value().rows(i)) sum += data_->train.target_length(row) + 1;
+    }
+    return sum;
+  };
+  const std::int64_t batches = first_batch(step), per_epoch = train_.value().per_epoch(), epochs = batches / per_epoch;
+  return epochs * in_batches(0, per_epoch) + in_batches(epochs * per_epoch, batches);
+}
+
 double TranslationTask::epochs(std::int64_t steps) const {
   return static_cast<double>(first_batch(steps)) / static_cast<double>(train_.value().per_epoch());
 }

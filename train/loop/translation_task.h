@@ -28,6 +28,7 @@ class TranslationTask final : public Task {
   std::int64_t targets(std::int64_t step) const override;
   /// Target tokens, with the end of each target.
   std::int64_t tokens_in_step(std::int64_t step) const override { return targets(step); }
+  std::int64_t tokens_before(std::int64_t step) const override;
   double epochs(std::int64_t steps) const override;
   std::int64_t eval_batches(Part part) const override;
   void fill_eval(Part part, std::int64_t i, Batch& batch) const override;
