@@ -34,8 +34,8 @@ class GenerateBench {
       : store_(dtype_named(w.config.dtype)),
         model_(make_model(w.config, w.vocab_size, Scope(store_))),
         generator_(dynamic_cast<const Generator*>(model_.get())) {
-    check(generator_ != nullptr && !task_rule(w.config).reads_source,
-          "bench generate: a model of kind {} does not continue a text; choose another --model", model_->kind());
+    check(generator_ != nullptr, "bench generate: a model of kind {} does not generate; choose another --model",
+          model_->kind());
     store_.seal(static_cast<std::uint64_t>(w.config.seed));
     context_ = std::min(generator_->start(1)->capacity(), w.config.block_size);  // a recurrent state has no end
     same_bits_ = w.config.attention == "softmax";
@@ -95,6 +95,8 @@ class GenerateBench {
 int bench_generate(const GenerateFlags& o) {
   end_at_interrupts();
   const Workload workload = o.model.workload();
+  check(!task_rule(workload.config).reads_source,
+        "bench generate: a model of kind {} does not continue a text; choose another --model", workload.config.model);
   to_stderr("{}; initial weights, one sequence\n", describe(workload));
   GenerateBench bench(workload);
   bench.fill_context();
