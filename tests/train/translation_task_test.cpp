@@ -162,6 +162,12 @@ TEST_CASE("pairs that were learned by heart are translated exactly, and measured
       return facts_of(task->measure(run.trainer.model(), {loss, batches, batches}, {}, {}));
     };
     const std::string six = kText.substr(0, kText.find("ni ichi"));
+    // A measurement that is stopped reports no translations, rather than those that it has.
+    const std::unique_ptr<Task> validation = make_eval_task(config, corpus_of(six), run.tokenizers, {});
+    const auto stopped =
+        facts_of(validation->measure(run.trainer.model(), {{.mean = 2, .targets = 37}, 2, 2}, {}, [] { return true; }));
+    REQUIRE(stopped.at("val_loss") == 2);
+    REQUIRE_FALSE(stopped.contains("exact_match"));
     const auto learned = eval(six);
     INFO(learned.dump());
     REQUIRE(learned.at("pairs") == 6);

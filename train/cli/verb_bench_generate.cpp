@@ -27,20 +27,15 @@ struct GenerateFlags {
   bool json = false;
 };
 
-// The configuration, if its model continues a text.
-const Config& continuing_text(const Config& config) {
-  check(std::string_view(task_rule(config).name) == "next_token",
-        "bench generate: a model of kind {} does not continue a text; choose another --model", config.model);
-  return config;
-}
-
 /// A model with initial weights that generates a full context again and again.
 class GenerateBench {
  public:
   explicit GenerateBench(const Workload& w)
       : store_(dtype_named(w.config.dtype)),
-        model_(make_model(continuing_text(w.config), w.vocab_size, Scope(store_))),
+        model_(make_model(w.config, w.vocab_size, Scope(store_))),
         generator_(dynamic_cast<const Generator*>(model_.get())) {
+    check(generator_ != nullptr, "bench generate: a model of kind {} does not generate; choose another --model",
+          model_->kind());
     store_.seal(static_cast<std::uint64_t>(w.config.seed));
     context_ = std::min(generator_->start(1)->capacity(), w.config.block_size);  // a recurrent state has no end
     same_bits_ = w.config.attention == "softmax";
@@ -100,6 +95,8 @@ class GenerateBench {
 int bench_generate(const GenerateFlags& o) {
   end_at_interrupts();
   const Workload workload = o.model.workload();
+  check(!task_rule(workload.config).reads_source,
+        "bench generate: a model of kind {} does not continue a text; choose another --model", workload.config.model);
   to_stderr("{}; initial weights, one sequence\n", describe(workload));
   GenerateBench bench(workload);
   bench.fill_context();

@@ -120,20 +120,24 @@ std::vector<Measurement> TranslationTask::measure(const Model& model, const Samp
       dynamic_cast<const Generator&>(model), sources, ends_,
       {.beam_size = options.beam_size, .length_penalty = options.length_penalty, .max_tokens = config_.block_size},
       stop);
+  const double loss = sampled.loss.mean;
+  std::vector<Measurement> list = {
+      measure_extent(what_, sampled),
+      {"loss", fmt::format("{:.4f} nats per target token", loss), {{"val_loss", loss}}},
+      {"perplexity", fmt::format("{:.3f}", std::exp(loss)), {{"perplexity", std::exp(loss)}}}};
+  if (stop && stop()) return list;  // some of the results are missing
   for (const Hypothesis& result : results) outputs.push_back(translated_line(*data_->tokenizers.target, result));
   std::int64_t exact = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) exact += outputs[i] == references[i] ? 1 : 0;
   const Bleu bleu = corpus_bleu({outputs.begin(), outputs.end()}, {references.begin(), references.end()});
   const bool scored = bleu.precisions[3] > 0;  // false if no output has four words
-  const double loss = sampled.loss.mean, share = static_cast<double>(exact) / static_cast<double>(outputs.size());
-  std::vector<Measurement> list = {
-      measure_extent(what_, sampled),
-      {"loss", fmt::format("{:.4f} nats per target token", loss), {{"val_loss", loss}}},
-      {"perplexity", fmt::format("{:.3f}", std::exp(loss)), {{"perplexity", std::exp(loss)}}},
-      {"search", describe_search(options), {{"beam", options.beam_size}, {"length_penalty", options.length_penalty}}},
+  const double share = static_cast<double>(exact) / static_cast<double>(outputs.size());
+  list.push_back(
+      {"search", describe_search(options), {{"beam", options.beam_size}, {"length_penalty", options.length_penalty}}});
+  list.push_back(
       {"exact",
        fmt::format("{:.2f} % ({} of {})", 100 * share, with_separators(exact), pluralize(std::ssize(outputs), "pair")),
-       {{"exact_match", share}, {"pairs", outputs.size()}}}};
+       {{"exact_match", share}, {"pairs", outputs.size()}}});
   if (data_->unknown > 0) {
     list.push_back({"unknown",
                     pluralize(data_->unknown, "character") + " that the vocabularies lack were left out or replaced",
