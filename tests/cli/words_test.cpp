@@ -26,7 +26,7 @@ const std::string kVerbs = "train, generate, fill, embed, eval, inspect, gradche
 TEST_CASE("the error for an unknown word names the nearest one, if any, and where to find help") {
   REQUIRE(said({}) == "maki: needs a verb: " + kVerbs + "; see maki --help\n");
   REQUIRE(said({"trian"}) == "maki: trian: unknown verb; must be one of " + kVerbs + "; the nearest is train\n");
-  REQUIRE(said({"fly"}) == "maki: fly: unknown verb; must be one of " + kVerbs + "\n");
+  REQUIRE(said({"xyzzy"}) == "maki: xyzzy: unknown verb; must be one of " + kVerbs + "\n");
   REQUIRE(said({"train", "--learning-rte=3"}) ==
           "maki: --learning-rte: unknown option; the nearest is --learning-rate; see maki train --help\n");
   REQUIRE(said({"train", "x", "--gpu"}) == "maki: --gpu: unknown option; see maki train --help\n");
