@@ -39,10 +39,11 @@ int run_session(const Config& config, Trainer& trainer, const RunDirectory& run)
     }
   }();
   const std::string path = shell_quote(run.path());
-  if (end == SessionEnd::finished) console.on_note(fmt::format("to generate text: maki generate {}", path));
+  const TaskRule& task = task_rule(config);
+  if (end == SessionEnd::finished) console.on_note(fmt::format("to {}: maki {} {}", task.purpose, task.verb, path));
   if (end != SessionEnd::interrupted) return 0;
   console.on_note(fmt::format("continue with:  maki train --resume {}", path));
-  console.on_note(fmt::format("generate with:  maki generate {}", path));
+  console.on_note(fmt::format("{} with:  maki {} {}", task.verb, task.verb, path));
   return interrupt_exit_code();
 }
 

@@ -12,9 +12,9 @@ namespace maki {
 namespace {
 
 constexpr TaskRule kRules[] = {
-    {"next_token", "predict the next token of a text", 0, false},
-    {"translate", "write the target of each source in parallel text", 1, true},
-    {"masked", "predict hidden tokens of a text from those around them", 1, false},
+    {"next_token", "predict the next token of a text", 0, false, "generate text", "generate"},
+    {"translate", "write the target of each source in parallel text", 1, true, "translate lines", "generate"},
+    {"masked", "predict hidden tokens of a text from those around them", 1, false, "fill masks", "fill"},
 };
 
 }  // namespace

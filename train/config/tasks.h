@@ -15,7 +15,8 @@ struct TaskRule {
   const char* help;
   /// Ids of the model that follow those of its tokenizer, such as the end of a sentence.
   std::int64_t special_ids;
-  bool reads_source;  ///< whether the model reads one sequence (the source) and writes another
+  bool reads_source;           ///< whether the model reads one sequence (the source) and writes another
+  const char *purpose, *verb;  ///< what a trained model is for, and the verb of the command line that does it
 };
 
 std::vector<std::string> task_names();
