@@ -115,9 +115,12 @@ std::string unknown_option(const CLI::App& app, const CLI::App& command, const s
   }
   const std::string word = with_dashes(given.substr(std::min(given.size(), given.find_first_not_of('-'))));
   const std::string nearest = nearest_name(word, names);
-  if (nearest.empty()) return fmt::format("{}: unknown option{}", given, see);
   const CLI::App* const owner =
-      options[static_cast<std::size_t>(std::ranges::find(names, nearest) - names.begin())].verb;
+      nearest.empty() ? &command
+                      : options[static_cast<std::size_t>(std::ranges::find(names, nearest) - names.begin())].verb;
+  // A name of three letters is near to almost every other one; that of another verb was hardly meant.
+  if (nearest.empty() || (owner != &command && nearest.size() <= 3))
+    return fmt::format("{}: unknown option{}", given, see);
   return fmt::format("{}: unknown option; the nearest is --{}{}{}", given, nearest,
                      owner == &command ? "" : " of " + path_of(*owner), see);
 }
