@@ -56,6 +56,52 @@ void enumerate(const SmallSeq2Seq& small, const Tensor& source, const BeamOption
   }
 }
 
+// A model of four tokens (0 ends) whose next token depends on the last one alone: row i of the table has the
+// probabilities after token i. Rows of its state are the tokens read.
+class TableState final : public State {
+ public:
+  explicit TableState(std::int64_t batch) : rows(static_cast<std::size_t>(batch)) {}
+  std::int64_t batch() const override { return static_cast<std::int64_t>(rows.size()); }
+  std::int64_t length() const override { return static_cast<std::int64_t>(rows[0].size()); }
+  std::int64_t capacity() const override { return 100; }
+  void clear() override {}
+  void reorder(std::span<const std::int32_t> from) override {
+    const std::vector<std::vector<std::int32_t>> before = rows;
+    rows.clear();
+    for (const std::int32_t row : from) rows.push_back(before[static_cast<std::size_t>(row)]);
+  }
+  std::vector<std::pair<std::string, Tensor*>> tensors() override { return {}; }
+
+  std::vector<std::vector<std::int32_t>> rows;
+};
+
+class TableModel final : public Generator {
+ public:
+  explicit TableModel(std::vector<std::vector<double>> probabilities) : table_(std::move(probabilities)) {}
+  const char* kind() const override { return "table"; }
+  Tensor loss(const Batch&, const CrossEntropy&, State*) const override { return {}; }
+  double flop_per_token(std::int64_t) const override { return 0; }
+  std::int64_t flop_parameter_count() const override { return 0; }
+  std::int64_t activation_bytes(std::int64_t, std::int64_t) const override { return 0; }
+  std::unique_ptr<State> start(std::int64_t batch, const Tensor&, const Tensor&) const override {
+    return std::make_unique<TableState>(batch);
+  }
+  Tensor next_logits(const Tensor& ids, State& state) const override {
+    auto& rows = dynamic_cast<TableState&>(state).rows;
+    Tensor logits = empty({ids.shape()[0], 4}, DType::float64);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      rows[r].push_back(ids.data<std::int32_t>()[r]);
+      for (std::size_t i = 0; i < 4; ++i) {
+        logits.data<double>()[4 * r + i] = std::log(table_[static_cast<std::size_t>(rows[r].back())][i]);
+      }
+    }
+    return logits;
+  }
+
+ private:
+  std::vector<std::vector<double>> table_;
+};
+
 bool same(const Hypothesis& a, const Hypothesis& b) {
   return a.ids == b.ids && a.ended == b.ended && a.log_probability == b.log_probability && a.score == b.score;
 }
@@ -171,6 +217,27 @@ TEST_CASE("beam search: equal probabilities are ordered by the smaller id") {
   REQUIRE(found[0].ids == std::vector<std::int32_t>{0, 0});
   REQUIRE(found[1].ids == std::vector<std::int32_t>{1, 0});
   REQUIRE(found[2].ids == std::vector<std::int32_t>{2, 0});
+}
+
+TEST_CASE("beam search: an end counts only among the best beam_size candidates of its step") {
+  // After 1: 2 or 3. Of the second step, "2 end" is first, "2 1" second, "3 end" third: with a beam of two, the third
+  // is dropped, although only one of those before it goes on.
+  const TableModel model({{1, 0, 0, 0}, {0.02, 0, 0.58, 0.4}, {0.5, 0.45, 0.05, 0}, {0.4, 0.3, 0.3, 0}});
+  TableState state(1);
+  const std::vector<Hypothesis> found =
+      beam_search(model, state, full({1, 1}, DType::int32, 1),
+                  {.beam_size = 2, .n_best = 2, .length_penalty = 0, .max_tokens = 8, .end = 0})[0];
+  REQUIRE(found.size() == 2);
+  REQUIRE(found[0].ids == std::vector<std::int32_t>{2});
+  REQUIRE(found[0].log_probability == Approx(std::log(0.58 * 0.5)));
+  REQUIRE(found[1].ids != std::vector<std::int32_t>{3});
+  REQUIRE(found[1].ended);
+}
+
+TEST_CASE("beam search: a single logit that is not a number is noticed") {
+  const TableModel model({{1, 0, 0, 0}, {0.5, 0.2, std::nan(""), 0.3}, {1, 0, 0, 0}, {1, 0, 0, 0}});
+  TableState state(1);
+  REQUIRE_THROWS_AS(beam_search(model, state, full({1, 1}, DType::int32, 1), {.max_tokens = 3}), BadLogitsError);
 }
 
 TEST_CASE("length penalty: equation 14 of Wu et al. 2016") {

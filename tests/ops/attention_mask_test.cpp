@@ -120,7 +120,15 @@ TEST_CASE("attention mask: any mask equals attention of each query alone, and it
     const Tensor q = draw.normals({batch, queries, width}), kv = draw.normals({batch, keys, 2 * width});
     const Tensor dy = draw.normals({batch, queries, width});
     Tensor mask = draw.integers({batch, queries, keys}, 0, 1);
-    std::fill_n(mask.data<std::int32_t>() + 3 * keys, keys, 0);  // query 3 of the first sequence sees nothing
+    std::int32_t* const rows = mask.data<std::int32_t>();  // of the first sequence
+    std::fill_n(rows + 3 * keys, keys, 0);                 // query 3 sees nothing
+    // Query 6 sees what query 5 sees, except for the last key.
+    std::copy_n(rows + 5 * keys, keys, rows + 6 * keys);
+    rows[6 * keys + keys - 1] = 1 - rows[5 * keys + keys - 1];
+    // Query 9 sees what query 8 sees, up to the key where the causal rule would end, and the last key.
+    std::fill(rows + 8 * keys + 8 + keys - queries + 1, rows + 9 * keys, 0);
+    std::copy_n(rows + 8 * keys, keys, rows + 9 * keys);
+    rows[9 * keys + keys - 1] = 1;
     const std::vector<Tensor> y = run(q, kv, {.n_head = 2, .causal = causal, .mask = mask}, dy);
     Tensor dkv = zeros(kv.shape(), DType::float64);
     for (std::int64_t t = 0; t < queries; ++t) {
