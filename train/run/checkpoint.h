@@ -42,8 +42,8 @@ struct CheckpointState {
 PairTokenizers load_tokenizers(const CheckpointState& state);
 /// The sizes of the vocabularies of the model in a state.
 VocabSizes vocab_sizes(const CheckpointState& state);
-/// Throws Error unless the state has the tokenizers that its task needs, with as many ids as its model, and one text can
-/// have its counts of characters and tokens.
+/// Throws Error unless the state has the tokenizers that its task needs, with as many ids as its model, and one text
+/// can have its counts of characters and tokens.
 void check_vocabulary(const CheckpointState& state);
 
 /// Writes the state after a finished step, through replace_file_atomically(). Equal states give equal bytes. Throws
