@@ -21,10 +21,11 @@ const Arguments kEncoder = kSmall + Arguments{"--model", "encoder"};
 
 struct Encoder {
   explicit Encoder(const Arguments& more = {}) {
-    require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "60"} + kEncoder + more));
+    trained = require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "60"} + kEncoder + more));
   }
   TemporaryFolder folder;
   std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  Finished trained;
 };
 
 std::vector<json> json_lines(const std::string& text) {
@@ -67,6 +68,7 @@ TEST_CASE("eval reports loss, perplexity and accuracy at the masked tokens") {
   REQUIRE(facts.at("perplexity").get<double>() == Approx(std::exp(loss)));
   REQUIRE(accuracy == facts.at("correct").get<double>() / facts.at("targets").get<double>());
   REQUIRE(accuracy > 0.05);
+  REQUIRE_THAT(trained.trained.err, ContainsSubstring("to fill masks: maki fill " + trained.run));
   REQUIRE_THAT(require_ok(run_maki({"eval", trained.run})).out, ContainsSubstring("masked tokens)"));
   const std::string other = trained.folder.write("other.txt", "the maki Z reel");
   const json skipped =

@@ -47,7 +47,7 @@ TEST_CASE("an existing model's tokenizer and labels are kept") {
   const LabelledDataset other = make_labelled_dataset(corpus_of("line\tgood\n"), options);
   REQUIRE(other.tokenizer == data.tokenizer);
   REQUIRE(other.train.target(0) == std::vector<std::int32_t>{2});
-  REQUIRE_THAT(message_of("fine\tgood\nline\tgreat\n", options), ContainsSubstring("line 2: its label must be one of"));
+  REQUIRE_THAT(message_of("fine\tgood\nline\tgold\n", options), ContainsSubstring("line 2: its label must be one of"));
   REQUIRE_THAT(message_of("fine\tgood\nfizz\tgood\n", options), ContainsSubstring("line 2: tokenizer"));
 }
 
