@@ -249,3 +249,26 @@ TEST_CASE("a classifier learns labels, which its checkpoint and eval report") {
   require_ok(run_maki({"embed", run, "maki", "tape"}));
   require_ok(run_maki({"gradcheck", run}));
 }
+
+TEST_CASE("classify gives each text of the command line or of standard input its label") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("lines.tsv", labelled_lines()), run = folder / "run";
+  const Finished trained = run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "60"} + kEncoder +
+                                    Arguments{"--task", "classify"});
+  REQUIRE_THAT(require_ok(trained).err, ContainsSubstring("to label texts: maki classify " + run));
+  const std::string answers = require_ok(run_maki({"classify", run, "maki reel 1", "tape reel 1"})).out;
+  REQUIRE(answers.starts_with("film\t"));
+  REQUIRE(answers.ends_with("\ttape reel 1\n"));
+  REQUIRE_THAT(answers, ContainsSubstring("\tmaki reel 1\nribbon\t"));
+  REQUIRE(require_ok(run_maki({"classify", run}, {.input = "maki reel 1\r\ntape reel 1"})).out == answers);
+  const json facts = json::parse(require_ok(run_maki({"classify", run, "maki reel 1", "--json"})).out);
+  const json& probabilities = facts.at("probabilities");
+  REQUIRE(facts.at("label") == "film");
+  REQUIRE(probabilities.at("film").get<double>() > 0.5);
+  REQUIRE(probabilities.at("film").get<double>() + probabilities.at("ribbon").get<double>() == Approx(1).epsilon(1e-9));
+  require_refused(run_maki({"classify", run, "maki", ""}), 3, {"text 2", "at least one token"});
+  require_refused(run_maki({"classify", run, std::string(17, 'e')}), 3, {"text 1", "17", "16"});
+  require_refused(run_maki({"classify", run}, {.input = "Z\n"}), 3, {"line 1", "vocabulary", "Z"});
+  const Encoder masked;
+  require_refused(run_maki({"classify", masked.run, "maki"}), 2, {"masked", "gives no labels"});
+}
