@@ -93,26 +93,17 @@ std::unique_ptr<Model> ClassifyTask::make_model(const Scope& scope) const {
   return maki::make_model(config_, vocab_sizes(), scope);
 }
 
-std::vector<std::int32_t> ClassifyTask::rows(std::int64_t step, std::int64_t micro) const {
-  return train_.value().rows(step * config_.grad_accum + micro);
-}
-
 void ClassifyTask::fill(std::int64_t step, std::int64_t micro, Batch& batch) const {
-  fill_batch(data_->train, rows(step, micro), batch);
+  fill_batch(data_->train, train_.value().rows(step * config_.grad_accum + micro), batch);
 }
 
 std::int64_t ClassifyTask::targets(std::int64_t step) const {
-  std::int64_t sum = 0;
-  for (std::int64_t micro = 0; micro < config_.grad_accum; ++micro) sum += std::ssize(rows(step, micro));
-  return sum;
+  return train_.value().sum(step * config_.grad_accum, (step + 1) * config_.grad_accum, [](std::int64_t) { return 1; });
 }
 
-std::int64_t ClassifyTask::tokens_in_step(std::int64_t step) const {
-  std::int64_t sum = 0;
-  for (std::int64_t micro = 0; micro < config_.grad_accum; ++micro) {
-    for (const std::int32_t i : rows(step, micro)) sum += data_->train.source_length(i);
-  }
-  return sum;
+std::int64_t ClassifyTask::tokens(std::int64_t begin_step, std::int64_t end_step) const {
+  return train_.value().sum(begin_step * config_.grad_accum, end_step * config_.grad_accum,
+                            [&](std::int64_t row) { return data_->train.source_length(row); });
 }
 
 double ClassifyTask::epochs(std::int64_t steps) const {

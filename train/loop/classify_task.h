@@ -26,7 +26,8 @@ class ClassifyTask final : public Task {
   void fill(std::int64_t step, std::int64_t micro, Batch& batch) const override;
   /// Texts.
   std::int64_t targets(std::int64_t step) const override;
-  std::int64_t tokens_in_step(std::int64_t step) const override;
+  std::int64_t tokens_in_step(std::int64_t step) const override { return tokens(step, step + 1); }
+  std::int64_t tokens_before(std::int64_t step) const override { return tokens(0, step); }
   double epochs(std::int64_t steps) const override;
   std::int64_t eval_batches(Part part) const override;
   void fill_eval(Part part, std::int64_t i, Batch& batch) const override;
@@ -38,7 +39,7 @@ class ClassifyTask final : public Task {
                                    const std::function<bool()>& stop) const override;
 
  private:
-  std::vector<std::int32_t> rows(std::int64_t step, std::int64_t micro) const;
+  std::int64_t tokens(std::int64_t begin_step, std::int64_t end_step) const;
 
   Config config_;
   std::shared_ptr<const LabelledDataset> data_;
