@@ -34,7 +34,7 @@ std::vector<Line> lines_below(const std::string& folder) {
 // The layer of a path is the first of these folders that contains it.
 const std::vector<std::string> kLayers = {"autograd/core", "autograd/kernels", "autograd",  "nn",         "optim",
                                           "data",          "train/config",     "train/run", "train/loop", "train/bench",
-                                          "train/cli"};
+                                          "train/draw",    "train/cli"};
 std::string layer_of(const std::string& path) {
   for (const std::string& name : kLayers) {
     if (path.starts_with(name + "/")) return name;
@@ -56,9 +56,10 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
     {"train/bench",
      {"autograd", "autograd/core", "autograd/kernels", "nn", "optim", "data", "train/config", "train/run",
       "train/loop"}},
+    {"train/draw", {"autograd", "autograd/core", "nn", "data"}},
     {"train/cli",
      {"autograd", "autograd/core", "autograd/kernels", "nn", "optim", "data", "train/config", "train/run", "train/loop",
-      "train/bench"}},
+      "train/bench", "train/draw"}},
 };
 
 }  // namespace
