@@ -27,7 +27,7 @@ double label_size(double cell) { return std::min(kLargestLabel, 0.9 * cell); }
 
 // A label above a column is turned if it is wider than the column.
 bool turned(const std::string& label, const HeatMapPlace& place) {
-  return static_cast<double>(display_width(label)) * kColumn * label_size(place.cell) > 1.25 * place.cell;
+  return static_cast<double>(display_width(label)) * kColumn * label_size(place.cell) > 1.05 * place.cell;
 }
 
 // The room above the columns that the labels need.
