@@ -11,23 +11,29 @@
 namespace maki {
 namespace {
 
-constexpr std::string_view kNothing = "#e4e4e4";  // where there is no number
+constexpr std::string_view kNothing = "#eeeeee";  // where there is no number
 constexpr double kTitle = 13, kAxisTitle = 11, kLargestLabel = 12, kGap = 5;
 
-// Share of the font size: the width of a column of a fixed-width font, and how far its baseline is below its middle.
-constexpr double kColumn = 0.61, kBaseline = 0.35;
+// Shares of the font size: the width of a full-width character, that of another one in a fixed-width font, and how far
+// the baseline is below the middle.
+constexpr double kFullWidth = 1, kHalfWidth = 0.61, kBaseline = 0.35;
 
-std::int64_t widest(const std::vector<std::string>& labels) {
-  std::int64_t width = 0;
-  for (const std::string& label : labels) width = std::max(width, display_width(label));
-  return width;
+double label_width(std::string_view label, double size) {
+  double width = 0;
+  while (!label.empty()) {
+    std::string character;
+    append_utf8(character, next_code_point(label));
+    const std::int64_t columns = display_width(character);
+    width += columns == 2 ? kFullWidth : columns == 1 ? kHalfWidth : 0;
+  }
+  return width * size;
 }
 
 double label_size(double cell) { return std::min(kLargestLabel, 0.9 * cell); }
 
 // A label above a column is turned if it is wider than the column.
 bool turned(const std::string& label, const HeatMapPlace& place) {
-  return static_cast<double>(display_width(label)) * kColumn * label_size(place.cell) > 1.05 * place.cell;
+  return label_width(label, label_size(place.cell)) > 1.05 * place.cell;
 }
 
 // The room above the columns that the labels need.
@@ -36,13 +42,15 @@ double height_of_labels(const HeatMap& map, const HeatMapPlace& place) {
   const double size = label_size(place.cell);
   double height = size;
   for (const std::string& label : map.column_axis.labels) {
-    if (turned(label, place)) height = std::max(height, static_cast<double>(display_width(label)) * kColumn * size);
+    if (turned(label, place)) height = std::max(height, label_width(label, size));
   }
   return height;
 }
 
 double width_of(const std::vector<std::string>& labels, double size) {
-  return static_cast<double>(widest(labels)) * kColumn * size;
+  double width = 0;
+  for (const std::string& label : labels) width = std::max(width, label_width(label, size));
+  return width;
 }
 
 // One path per colour, in units of cells. Cells of one colour that follow each other in a row are one rectangle.
@@ -119,7 +127,7 @@ std::string token_label(std::string_view bytes, std::int64_t most) {
 }
 
 Margins margins_of(const HeatMap& map, const HeatMapPlace& place) {
-  const double numbers = 3 * kColumn * kAxisTitle;
+  const double numbers = 3 * kHalfWidth * kAxisTitle;
   Margins margins;
   const std::vector<std::string>& rows = map.row_axis.labels;
   margins.left = (rows.empty() ? numbers : width_of(rows, label_size(place.height()))) + 2 * kGap;

@@ -9,11 +9,13 @@ namespace {
 
 constexpr double kMargin = 24, kHeading = 62, kGap = 18, kLegendWidth = 84, kTitle = 18, kSubtitle = 12;
 
-// Large enough to read the labels; larger where there are few tokens or few maps.
+// Cells are large where there are few. Those of a single map are never too small for labels that can be read; several
+// maps are an overview, whose cells may be too small for labels.
+constexpr double kLegible = 7;
 double cell_size(const HeatMapGrid& grid) {
-  const double room = grid.maps.size() == 1 ? 640 : grid.maps.size() <= 4 ? 420 : 260;
-  const double most = grid.maps.size() == 1 ? 26 : 18;
-  return std::clamp(room / static_cast<double>(std::max(grid.maps[0].rows, grid.maps[0].columns)), 7.5, most);
+  const auto count = static_cast<double>(std::max(grid.maps[0].rows, grid.maps[0].columns));
+  if (grid.maps.size() == 1) return std::clamp(640 / count, 9.0, 26.0);
+  return std::clamp((grid.maps.size() <= 4 ? 420 : 300) / count, 2.5, 18.0);
 }
 
 // About the width of a text that is not set in a fixed-width font.
@@ -24,8 +26,14 @@ double text_width(const std::string& text, double size) {
 }  // namespace
 
 std::string grid_picture(const HeatMapGrid& grid) {
-  const HeatMap& first = grid.maps.front();
   HeatMapPlace place{.cell = cell_size(grid)};
+  std::vector<HeatMap> maps = grid.maps;
+  for (HeatMap& map : maps) {
+    if (place.cell >= kLegible) break;
+    map.row_axis.labels.clear();
+    map.column_axis.labels.clear();
+  }
+  const HeatMap& first = maps.front();
   const Margins margins = margins_of(first, place);
   const double map_width = static_cast<double>(first.columns) * place.cell;
   const double map_height = static_cast<double>(first.rows) * place.cell;
@@ -43,7 +51,7 @@ std::string grid_picture(const HeatMapGrid& grid) {
   for (std::size_t i = 0; i < grid.maps.size(); ++i) {
     place.x = kMargin + margins.left + step_x * static_cast<double>(i % columns);
     place.y = kHeading + margins.top + step_y * static_cast<double>(i / columns);
-    draw_heat_map(svg, grid.maps[i], grid.scale, place);
+    draw_heat_map(svg, maps[i], grid.scale, place);
   }
   draw_legend(svg, grid.scale, legend, kHeading + margins.top, legend_height, grid.scale_title);
   return svg.document();

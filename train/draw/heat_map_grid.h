@@ -18,7 +18,8 @@ struct HeatMapGrid {
   ColorScale scale;
 };
 
-/// An SVG document. Requires: there is at least one map, and all have the same rows and columns with the same labels.
+/// An SVG document. Where cells are too small for their labels, rows and columns have numbers instead. Requires: there
+/// is at least one map, and all have the same rows and columns with the same labels.
 std::string grid_picture(const HeatMapGrid& grid);
 /// The maps one after the other, for a terminal.
 std::string grid_text(const HeatMapGrid& grid);

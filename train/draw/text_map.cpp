@@ -42,24 +42,29 @@ struct Fit {
   std::int64_t label = 0, width = 1, rows = 1, columns = 1;
 };
 
-std::string row_label(const HeatMap& map, std::int64_t row, const Fit& at) {
+std::string row_label(const HeatMap& map, std::int64_t row, bool numbers) {
   const std::vector<std::string>& labels = map.row_axis.labels;
-  return at.rows > 1 || labels.empty() ? std::to_string(row) : labels[static_cast<std::size_t>(row)];
+  return numbers || labels.empty() ? std::to_string(row) : labels[static_cast<std::size_t>(row)];
 }
 
-// A character is twice as high as it is wide, so a cell of one column stands for twice as many rows as columns, unless
-// the rows have labels.
 Fit fit(const HeatMap& map) {
   Fit result;
-  for (std::int64_t r = 0; r < map.rows; ++r)
-    result.label = std::max(result.label, display_width(row_label(map, r, result)));
-  const std::int64_t room = kColumns - result.label - 1;
-  if (2 * map.columns <= room) {
-    result.width = 2;
+  const auto room = [&](bool numbers) {
+    result.label = 0;
+    for (std::int64_t r = 0; r < map.rows; ++r)
+      result.label = std::max(result.label, display_width(row_label(map, r, numbers)));
+    return kColumns - result.label - 1;
+  };
+  if (const std::int64_t columns = room(false); map.columns <= columns) {
+    result.width = 2 * map.columns <= columns ? 2 : 1;
   } else {
-    result.columns = (map.columns + room - 1) / room;
-    result.rows = map.row_axis.labels.empty() ? 2 * result.columns : result.columns;
+    const std::int64_t numbered = room(true);
+    result.columns = (map.columns + numbered - 1) / numbered;
   }
+  // A character is twice as high as it is wide, so a cell of one column stands for twice as many rows as columns,
+  // unless the rows have labels.
+  const bool labels = result.columns == 1 && !map.row_axis.labels.empty();
+  if (result.width == 1 && !labels) result.rows = 2 * result.columns;
   return result;
 }
 
@@ -132,7 +137,7 @@ std::string text_map(const HeatMap& map, const ColorScale& scale) {
   std::string header = at.columns > 1 || map.column_axis.labels.empty() ? "" : upright_labels(map, at);
   text += header.empty() ? column_numbers(map, at) : header;
   for (std::int64_t r = 0; r < map.rows; r += at.rows) {
-    std::string line = padded_left(row_label(map, r, at), at.label) + ' ';
+    std::string line = padded_left(row_label(map, r, at.rows > 1), at.label) + ' ';
     for (std::int64_t c = 0; c < map.columns; c += at.columns) {
       const double value = value_of(map, r, c, at);
       const auto shade =
