@@ -122,7 +122,10 @@ TEST_CASE("attend: Japanese labels are aligned, and control characters escaped")
   const std::string text = require_ok(run_maki(Arguments{"attend", run, "--prompt", prompt} + one)).out;
   REQUIRE_THAT(text, ContainsSubstring("\n\\t ██\n < "));
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) REQUIRE(maki::display_width(line) <= 100);
+  std::string line;
+  for (int i = 0; std::getline(lines, line); ++i) {
+    if (i != 1) REQUIRE(maki::display_width(line) <= 80);  // the second is the path
+  }
   const std::string file = folder / "weights.svg";
   require_ok(run_maki(Arguments{"attend", run, "--prompt", prompt, "--out", file} + one));
   REQUIRE_THAT(read_text(file), ContainsSubstring(">\\t</text>") && ContainsSubstring(">&lt;</text>"));
@@ -131,9 +134,10 @@ TEST_CASE("attend: Japanese labels are aligned, and control characters escaped")
 TEST_CASE("attend: a model that translates shows three kinds, of its own translation or of a given one") {
   const TemporaryFolder folder;
   const std::string run = folder / "pairs", corpus = folder.write("pairs.tsv", letter_pairs());
-  require_ok(run_maki({"train",        corpus, "--model",     "seq2seq", "--tokenizer", "word", "--out",        run,
-                       "--n-layer",    "2",    "--n-head",    "2",       "--n-embd",    "16",   "--block-size", "12",
-                       "--batch-size", "4",    "--max-steps", "3",       "--dropout",   "0.1"}));
+  require_ok(
+      run_maki({"train",        corpus, "--model",     "seq2seq", "--tokenizer",     "word", "--out",        run,
+                "--n-layer",    "2",    "--n-head",    "2",       "--n-embd",        "16",   "--block-size", "12",
+                "--batch-size", "4",    "--max-steps", "60",      "--learning-rate", "0.01", "--dropout",    "0.1"}));
   const Arguments given = {run, "--prompt", "a b", "--target", "one two"};
   const json cross = drawn(given), encoder = drawn(given + Arguments{"--kind", "encoder"}),
              decoder = drawn(given + Arguments{"--kind", "decoder"});
@@ -151,8 +155,10 @@ TEST_CASE("attend: a model that translates shows three kinds, of its own transla
 
   const std::string written = require_ok(run_maki({"generate", run, "--prompt", "a b"})).out;
   const Finished own = require_ok(run_maki({"attend", run, "--prompt", "a b", "--json"}));
+  REQUIRE(written.size() > 1);
   REQUIRE(own.err == "translation: " + written);
   REQUIRE(json::parse(own.out) == drawn({run, "--prompt", "a b", "--target", written.substr(0, written.size() - 1)}));
+  REQUIRE(drawn({run, "--prompt", "a b", "--target", ""}).at("queries") == json({"<end>"}));
   require_refused(run_maki({"attend", run, "--prompt", "a b", "--kind", "crss"}), 2,
                   {"kind: must be", "crss", "cross"});
 }

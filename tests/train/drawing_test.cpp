@@ -1,4 +1,5 @@
 // Pictures: colours, SVG, heat maps in SVG and in a terminal.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -32,7 +33,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 // Requires well-formed XML of the kind that Svg writes: every element is closed in its order, attributes are quoted,
 // and there is no bare & or control character.
 void require_well_formed(const std::string& xml) {
-  const std::regex attributes(R"re(( [a-zA-Z:-]+="[^"<]*")*)re");
+  const std::regex attributes(R"re(( [a-zA-Z0-9:-]+="[^"<]*")*)re");
   std::vector<std::string> open;
   std::size_t i = xml.find("?>") + 2;
   int roots = 0;
@@ -57,7 +58,7 @@ void require_well_formed(const std::string& xml) {
   REQUIRE(open.empty());
   REQUIRE(roots == 1);
   REQUIRE(count(xml, "&") == count(xml, "&amp;") + count(xml, "&lt;") + count(xml, "&gt;") + count(xml, "&quot;"));
-  for (const char c : xml) REQUIRE((c == '\n' || static_cast<unsigned char>(c) >= 0x20));
+  REQUIRE(std::ranges::all_of(xml, [](char c) { return c == '\n' || static_cast<unsigned char>(c) >= 0x20; }));
   REQUIRE_FALSE(invalid_utf8(xml));
 }
 
@@ -140,6 +141,7 @@ TEST_CASE("the numbers of an axis are 1, 2 or 5 times a power of ten apart, and 
 
 TEST_CASE("a heat map in SVG has a cell for each number, its labels and a legend") {
   HeatMapGrid grid{.title = "t",
+                   .source = "a/b",
                    .subtitle = "s",
                    .description = "d",
                    .scale_title = "weight",

@@ -51,6 +51,7 @@ std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& te
 
 std::vector<std::int32_t> encode_text(const char* name, const std::string& text, const Tokenizer& tokenizer,
                                       const std::string& unknown, bool as_line) {
+  if (text.empty()) return {};
   const auto bad = invalid_utf8(text);
   check<CorpusError>(!bad, "{}: must be UTF-8; the byte at offset {} is not", name, bad.value_or(0));
   const KnownText known = known_text(tokenizer, {text}, parse_unknown_policy(unknown));
@@ -123,14 +124,14 @@ std::string kind_text(const AttentionMaps& maps) {
 }
 
 HeatMapGrid grid_of(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen) {
-  HeatMapGrid grid{
-      .title = "Attention weights",
-      .subtitle = fmt::format("{}, step {}: {}", escape_unprintable(loaded.path), loaded.state.step, kind_text(maps)),
-      .description = {},
-      .scale_title = "weight",
-      .columns = std::ssize(chosen.heads),
-      .maps = {},
-      .scale = {}};
+  HeatMapGrid grid{.title = "Attention weights",
+                   .source = fmt::format("{}, step {}", escape_unprintable(loaded.path), loaded.state.step),
+                   .subtitle = kind_text(maps),
+                   .description = {},
+                   .scale_title = "weight",
+                   .columns = std::ssize(chosen.heads),
+                   .maps = {},
+                   .scale = {}};
   if (grid.columns == 1) grid.columns = 4;  // layers beside each other
   std::vector<double> all;
   for (const std::int64_t layer : chosen.layers) {
@@ -141,8 +142,9 @@ HeatMapGrid grid_of(const LoadedModel& loaded, const AttentionMaps& maps, const 
   }
   grid.scale = scale_of_weights(all);
   grid.description =
-      fmt::format("Heat maps of attention weights, {} layers by {} heads: rows are {} queries, columns {} keys.",
-                  chosen.layers.size(), chosen.heads.size(), maps.queries.size(), maps.keys.size());
+      fmt::format("Heat maps of attention weights of {} and {}: the rows are queries ({}), the columns keys ({}).",
+                  pluralize(std::ssize(chosen.layers), "layer"), pluralize(std::ssize(chosen.heads), "head"),
+                  pluralize(std::ssize(maps.queries), "token"), pluralize(std::ssize(maps.keys), "token"));
   return grid;
 }
 

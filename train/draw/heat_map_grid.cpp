@@ -26,6 +26,7 @@ double text_width(const std::string& text, double size) {
 }  // namespace
 
 std::string grid_picture(const HeatMapGrid& grid) {
+  const std::string subtitle = grid.source + ": " + grid.subtitle;
   HeatMapPlace place{.cell = cell_size(grid)};
   std::vector<HeatMap> maps = grid.maps;
   for (HeatMap& map : maps) {
@@ -42,12 +43,12 @@ std::string grid_picture(const HeatMapGrid& grid) {
   const double rows = static_cast<double>((grid.maps.size() + columns - 1) / columns);
   const double legend = kMargin + step_x * static_cast<double>(std::min(columns, grid.maps.size()));
   const double width = std::max({legend + kLegendWidth, 2 * kMargin + text_width(grid.title, kTitle),
-                                 2 * kMargin + text_width(grid.subtitle, kSubtitle)});
+                                 2 * kMargin + text_width(subtitle, kSubtitle)});
   const double legend_height = std::clamp(map_height, 60.0, 240.0);
   const double height = kHeading + std::max(rows * step_y, margins.top + legend_height + kGap) + kMargin - kGap;
   Svg svg(width, height, grid.title, grid.description);
   svg.text(kMargin, 30, grid.title, {.size = kTitle, .bold = true});
-  svg.text(kMargin, 50, grid.subtitle, {.size = kSubtitle});
+  svg.text(kMargin, 50, subtitle, {.size = kSubtitle});
   for (std::size_t i = 0; i < grid.maps.size(); ++i) {
     place.x = kMargin + margins.left + step_x * static_cast<double>(i % columns);
     place.y = kHeading + margins.top + step_y * static_cast<double>(i / columns);
@@ -58,7 +59,7 @@ std::string grid_picture(const HeatMapGrid& grid) {
 }
 
 std::string grid_text(const HeatMapGrid& grid) {
-  std::string text = grid.title + '\n' + grid.subtitle + '\n';
+  std::string text = grid.title + '\n' + grid.source + '\n' + grid.subtitle + '\n';
   for (const HeatMap& map : grid.maps) text += '\n' + text_map(map, grid.scale);
   return text + '\n' + grid.scale_title + ": " + text_legend(grid.scale);
 }

@@ -10,7 +10,7 @@
 namespace maki {
 
 struct HeatMapGrid {
-  std::string title, subtitle;
+  std::string title, source, subtitle;
   std::string description;   ///< one sentence for readers who cannot see the picture
   std::string scale_title;   ///< what the colours show
   std::int64_t columns = 1;  ///< maps beside each other
