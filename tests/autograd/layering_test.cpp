@@ -134,7 +134,7 @@ TEST_CASE("trainer, evaluation, checkpoints, benchmarks and the command line nam
 TEST_CASE("the library of train does not print") {
   const std::regex speaks(R"(\b(std::cout|std::cerr|printf|fmt::print|std::exit|std::abort|_exit|to_stderr|stderr)\b)");
   int lines = 0;
-  for (const std::string folder : {"train/config", "train/run", "train/loop", "train/bench"}) {
+  for (const std::string folder : {"train/config", "train/run", "train/loop", "train/bench", "train/draw"}) {
     for (const Line& line : lines_below(folder)) {
       const std::string code = line.text.substr(0, line.text.find("//"));
       INFO(line.file << ": " << line.text);
