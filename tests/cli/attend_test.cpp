@@ -87,6 +87,7 @@ TEST_CASE("attend: one layer and one head are those of all, in every form") {
   REQUIRE(one.at("heads") == json({0}));
   REQUIRE(one.at("weights")[0][0] == all.at("weights")[1][0]);
   REQUIRE(all.at("weights")[0][0] != all.at("weights")[0][1]);
+  REQUIRE(all.at("weights")[0][0] != all.at("weights")[1][0]);
 
   const Arguments some = {"attend", run, "--prompt", "the", "--layer", "1", "--head", "0"};
   std::istringstream csv(require_ok(run_maki(some + Arguments{"--csv"})).out);

@@ -11,11 +11,11 @@ constexpr double kMargin = 24, kHeading = 62, kGap = 18, kLegendWidth = 84, kTit
 
 // Cells are large where there are few. Those of a single map are never too small for labels that can be read; several
 // maps are an overview, whose cells may be too small for labels.
-constexpr double kLegible = 7;
+constexpr double kLegible = 7, kLeastSide = 140;  // of the room for a map with its titles
 double cell_size(const HeatMapGrid& grid) {
   const auto count = static_cast<double>(std::max(grid.maps[0].rows, grid.maps[0].columns));
-  if (grid.maps.size() == 1) return std::clamp(640 / count, 9.0, 26.0);
-  return std::clamp((grid.maps.size() <= 4 ? 420 : 300) / count, 2.5, 18.0);
+  if (grid.maps.size() == 1) return std::clamp(640 / count, 9.0, std::max(26.0, kLeastSide / count));
+  return std::clamp((grid.maps.size() <= 4 ? 420 : 300) / count, 2.5, std::max(18.0, kLeastSide / count));
 }
 
 // About the width of a text that is not set in a fixed-width font.
@@ -38,7 +38,8 @@ std::string grid_picture(const HeatMapGrid& grid) {
   const Margins margins = margins_of(first, place);
   const double map_width = static_cast<double>(first.columns) * place.cell;
   const double map_height = static_cast<double>(first.rows) * place.cell;
-  const double step_x = margins.left + map_width + kGap, step_y = margins.top + map_height + kGap;
+  const double step_x = margins.left + std::max(map_width, kLeastSide) + kGap;
+  const double step_y = margins.top + std::max(map_height, kLeastSide) + kGap;
   const auto columns = static_cast<std::size_t>(grid.columns);
   const double rows = static_cast<double>((grid.maps.size() + columns - 1) / columns);
   const double legend = kMargin + step_x * static_cast<double>(std::min(columns, grid.maps.size()));
