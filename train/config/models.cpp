@@ -73,6 +73,11 @@ std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab,
   return kind_named(config.model).make(config, vocab, scope);
 }
 
+bool carries_state(const Config& config, const VocabSizes& vocab) {
+  ParameterStore planned(dtype_named(config.dtype));
+  return make_model(config, vocab, Scope(planned))->make_carried(1) != nullptr;
+}
+
 Seq2SeqConfig seq2seq_config(const Config& c, const VocabSizes& vocab) {
   return {.n_layer = c.n_layer,
           .n_head = c.n_head,
