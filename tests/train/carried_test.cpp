@@ -264,9 +264,9 @@ TEST_CASE("a memory that is damaged, missing, too much or not finite is rejected
     const ContainerReader file(write_sections(folder / "forged.maki", sections));
     const Tensor before = run.trainer.carried().values();
     const std::string checked = error_message<CorruptFile>([&] {
-      check_sections(file, run.config, run.trainer.optimizer(), run.trainer.carried());
-      check_memory_length(file, run.trainer.carried(), 15);
-      check_memory_numbers(file, run.trainer.carried());
+      check_sections(file, run.config, run.trainer.optimizer(), run.trainer.carried().layout());
+      check_memory_length(file, run.trainer.carried().layout(), 15);
+      check_memory_numbers(file, run.trainer.carried().layout());
     });
     const std::string loaded = error_message<CorruptFile>([&] { load_memory(file, run.trainer.carried(), 15); });
     REQUIRE(checked.empty() == loaded.empty());
@@ -289,7 +289,7 @@ TEST_CASE("a memory that is damaged, missing, too much or not finite is rejected
   Run plain(carried_config(), 0);
   const ContainerReader file(folder / "good.maki");
   REQUIRE(contains(error_message<CorruptFile>(
-                       [&] { check_sections(file, plain.config, plain.trainer.optimizer(), plain.trainer.carried()); }),
+                       [&] { check_sections(file, plain.config, plain.trainer.optimizer(), plain.trainer.carried().layout()); }),
                    "unknown section memory"));
 }
 
@@ -310,9 +310,17 @@ TEST_CASE("states of another form are rejected when they are made") {
       contains(error_message<Error>([] { CarriedStates(Filled(), 1, 4); }), "must be [4, 0, …]; memory is [4, 1, 3]"));
   Run run;
   const Tensor two = zeros({2}, DType::float64);
-  REQUIRE(contains(error_message<Error>([&] { run.trainer.carried().restore(two, 5); }), "it has 90 elements; got 2"));
-  REQUIRE(run.trainer.carried().capacity_numel() == 126);
-  REQUIRE(CarriedStates().capacity_numel() == 0);
+  REQUIRE(contains(error_message<Error>([&] { run.trainer.carried().restore(two, 5); }),
+                   "for 5 tokens 90 elements; got 2"));
+  REQUIRE(contains(error_message<Error>([&] { run.trainer.carried().restore(zeros({144}, DType::float64), 8); }),
+                   "at most 7 tokens"));
+  REQUIRE(run.trainer.carried().layout().numel(7) == 126);
+  REQUIRE(CarriedLayout().numel(7) == 0);
+  // Sizes of a forged checkpoint: no state is made for each micro-batch, and no product overflows.
+  const AveragingModel& model = dynamic_cast<const AveragingModel&>(run.trainer.model());
+  const CarriedLayout forged(model, 1'000'000, 1'000'000);
+  REQUIRE(forged.numel(1) == 3'000'000'000'000);
+  REQUIRE(forged.numel(1'000'000) == Shape::kMaxElements);
   run.trainer.step();
   run.trainer.carried().clear();
   REQUIRE(run.trainer.carried().values().numel() == 0);

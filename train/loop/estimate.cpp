@@ -71,7 +71,8 @@ MemoryNeed memory_needed(const Config& c, const VocabSizes& vocab) {
   need.gradients = buffers * trainable;
   for (const MomentLayout& moment : make_optimizer(c, planned)->moment_layouts()) need.moments += moment.length * size;
   need.activations = model->activation_bytes(c.batch_size, c.block_size);
-  need.carried = 2 * size * CarriedStates(*model, c.grad_accum, c.batch_size).capacity_numel();
+  const CarriedLayout carried(*model, c.grad_accum, c.batch_size);
+  need.carried = 2 * size * carried.numel(carried.capacity());
   return need;
 }
 

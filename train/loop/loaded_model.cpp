@@ -19,7 +19,7 @@ struct Layout {
       : store(dtype_named(state.config.dtype)), model(make_model(state.config, vocab_sizes(state), Scope(store))) {
     store.assign_offsets();
     optimizer = make_optimizer(state.config, store);
-    carried = CarriedStates(*model, state.config.grad_accum, state.config.batch_size);
+    carried = CarriedLayout(*model, state.config.grad_accum, state.config.batch_size);
   }
 
   void check_against(const ContainerReader& file, const CheckpointState& state) const {
@@ -30,7 +30,7 @@ struct Layout {
   ParameterStore store;
   std::unique_ptr<const Model> model;
   std::unique_ptr<const Optimizer> optimizer;
-  CarriedStates carried;
+  CarriedLayout carried;
 };
 
 // The state in the file, after check_model().

@@ -246,7 +246,7 @@ void check_moments(const ContainerReader& file, const Optimizer& optimizer) {
 }
 
 void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer,
-                    const CarriedStates& carried) {
+                    const CarriedLayout& carried) {
   std::vector<std::string> wanted = {"config", "state", "tokenizer"};
   if (has_source_vocabulary(config)) wanted.emplace_back(kSourceTokenizer);
   wanted.insert(wanted.end(), {"tensors", "values"});

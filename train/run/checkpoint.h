@@ -82,7 +82,7 @@ void check_moments(const ContainerReader& file, const Optimizer& optimizer);
 /// Throws CorruptFile unless the sections of the file are exactly those of a checkpoint with this configuration,
 /// optimizer and states, in their order.
 void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer,
-                    const CarriedStates& carried = {});
+                    const CarriedLayout& carried = {});
 /// Throws CorruptFile unless all values and moments are finite, moments that cannot be negative are not, the padding
 /// between tensors is zero, and the checksums of these sections match. Reads them in pieces of 1 MiB.
 void check_numbers(const ContainerReader& file, const Optimizer& optimizer);

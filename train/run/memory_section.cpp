@@ -5,15 +5,15 @@
 
 namespace maki {
 
-void check_memory_length(const ContainerReader& file, const CarriedStates& carried, std::int64_t tokens) {
+void check_memory_length(const ContainerReader& file, const CarriedLayout& carried, std::int64_t tokens) {
   if (!carried.any()) return;
-  const DType dtype = carried.dtype();
-  const auto bytes = static_cast<std::uint64_t>(carried.numel_after(tokens) * size_of(dtype));
+  const std::int64_t elements = carried.numel(carried.length_after(tokens));
+  const auto bytes = static_cast<std::uint64_t>(elements * size_of(carried.dtype()));
   check<CorruptFile>(file.length(kMemorySection) == bytes, "{}: section {} must have {} bytes; got {}", file.path(),
                      kMemorySection, bytes, file.length(kMemorySection));
 }
 
-void check_memory_numbers(const ContainerReader& file, const CarriedStates& carried) {
+void check_memory_numbers(const ContainerReader& file, const CarriedLayout& carried) {
   if (!carried.any()) return;
   NumberCheck numbers(file, carried.dtype(), kMemorySection);
   file.scan(kMemorySection, [&](Bytes piece) { numbers.add(piece); });
@@ -21,14 +21,16 @@ void check_memory_numbers(const ContainerReader& file, const CarriedStates& carr
 
 void load_memory(const ContainerReader& file, CarriedStates& carried, std::int64_t tokens) {
   if (!carried.any()) return;
-  check_memory_length(file, carried, tokens);
-  Tensor values = empty({carried.numel_after(tokens)}, carried.dtype());
+  const CarriedLayout& layout = carried.layout();
+  check_memory_length(file, layout, tokens);
+  const std::int64_t length = layout.length_after(tokens);
+  Tensor values = empty({layout.numel(length)}, layout.dtype());
   dispatch(values.dtype(), [&]<class T>() {
     const auto bytes = std::as_writable_bytes(values.values<T>());
     file.read(kMemorySection, bytes);
     NumberCheck(file, values.dtype(), kMemorySection).add(bytes);
   });
-  carried.restore(values, tokens);
+  carried.restore(values, length);
 }
 
 }  // namespace maki
