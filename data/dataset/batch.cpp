@@ -7,6 +7,10 @@
 namespace maki {
 namespace {
 
+// Every stretch of an evaluation begins with an empty state. With this many windows per stretch, a text that is short
+// for the size of a batch does not consist of beginnings.
+constexpr std::int64_t kStretch = 16;
+
 void check_room(std::int64_t tokens, std::span<std::int32_t> ids, std::span<std::int32_t> targets) {
   check(ids.size() == targets.size() && static_cast<std::int64_t>(ids.size()) == tokens,
         "batches: ids and targets must have {} elements each; got {} and {}", tokens, ids.size(), targets.size());
@@ -113,7 +117,9 @@ EvalBatches::EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t
   targets_ = count_targets(tokens);
   check<CorpusError>(targets_ >= 1, "evaluation: at least one file must have two or more tokens; use longer files");
   windows_ = (n - 1 + block_size - 1) / block_size;
-  count_ = (windows_ + batch_size - 1) / batch_size;
+  const bool continued = order == RowOrder::continued;
+  const std::int64_t most_rows = continued ? std::clamp<std::int64_t>(windows_ / kStretch, 1, batch_size) : batch_size;
+  count_ = (windows_ + most_rows - 1) / most_rows;
 }
 
 std::int64_t EvalBatches::rows(std::int64_t batch) const {

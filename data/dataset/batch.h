@@ -64,8 +64,8 @@ class TrainBatches {
 /// Evaluation batches: consecutive sequences that cover the text, so that every token except the first of each piece is
 /// a target exactly once. The last sequence may be shorter than block_size and is padded.
 ///
-/// Continued rows cut the sequences into stretches of count() sequences, one per row: batch i has the i-th sequence of
-/// each. All batches then have the same number of rows, and a row whose stretch has ended is padding.
+/// Continued rows cut the sequences into stretches of count() sequences (at least 16, if there are as many), one per
+/// row: batch i has the i-th of each. All batches have the same number of rows; a row that has ended is padding.
 ///
 /// Thread safety: immutable; may be used by several threads at once.
 class EvalBatches {

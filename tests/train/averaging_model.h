@@ -38,7 +38,7 @@ class AveragingState final : public State {
 class AveragingModel final : public Model {
  public:
   AveragingModel(const Scope& scope, std::int64_t vocabulary, std::int64_t width, std::int64_t capacity)
-      : table(scope / "wte", vocabulary, width, 1), capacity_(capacity) {}
+      : table(scope / "wte", vocabulary, width, 1), dtype_(scope.dtype()), capacity_(capacity) {}
 
   const char* kind() const override { return "gpt"; }
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* carried) const override {
@@ -53,7 +53,7 @@ class AveragingModel final : public Model {
   }
   std::unique_ptr<State> make_carried(std::int64_t batch) const override {
     if (capacity_ == 0) return nullptr;
-    return std::make_unique<AveragingState>(batch, capacity_, table.weight.shape()[1], DType::float64);
+    return std::make_unique<AveragingState>(batch, capacity_, table.weight.shape()[1], dtype_);
   }
   double flop_per_token(std::int64_t) const override { return 1; }
   std::int64_t flop_parameter_count() const override { return 1; }
@@ -62,6 +62,7 @@ class AveragingModel final : public Model {
   Embedding table;
 
  private:
+  DType dtype_;
   std::int64_t capacity_;
 };
 

@@ -44,7 +44,7 @@ std::vector<std::int32_t> random_text(std::int64_t n, std::uint64_t seed) {
 
 struct Run {
   explicit Run(const Config& with = carried_config(), std::int64_t capacity = kCapacity)
-      : config(with), task(config, capacity, random_text(97, 1), random_text(83, 2)), trainer(config, task) {}
+      : config(with), task(config, capacity, random_text(97, 1), random_text(263, 2)), trainer(config, task) {}
 
   const Tensor& memory(std::int64_t micro) {
     return dynamic_cast<const AveragingState&>(*trainer.carried().of(micro)).memory();
@@ -187,8 +187,8 @@ TEST_CASE("an evaluation reads stretches of the text from an empty memory on, an
   const auto loss = [&](std::int64_t most) {
     return mean_loss(run.trainer.model(), run.task, Part::val, most, {})->mean;
   };
-  REQUIRE(run.task.eval_batches(Part::val) == 6);
-  for (const std::int64_t most : {1, 2, 4, 6}) {
+  REQUIRE(run.task.eval_batches(Part::val) == 18);
+  for (const std::int64_t most : {1, 2, 4, 17, 18}) {
     INFO(most << " batches");
     REQUIRE(loss(most) == Approx(evaluation_by_hand(run, most)).epsilon(1e-12));
     REQUIRE(loss(most) == loss(most));
@@ -196,7 +196,7 @@ TEST_CASE("an evaluation reads stretches of the text from an empty memory on, an
     REQUIRE(both->whole.mean == loss(0));
     REQUIRE(both->sample.mean == loss(most));
   }
-  REQUIRE(mean_loss(run.trainer.model(), run.task, Part::val, 0, {})->targets == 82);
+  REQUIRE(mean_loss(run.trainer.model(), run.task, Part::val, 0, {})->targets == 262);
   // The evaluation of the training text has a memory of its own.
   const EvalReport report = run.trainer.evaluate().value();
   REQUIRE(report.val_loss.value() == loss(0));
