@@ -64,39 +64,47 @@ struct Run {
   Trainer trainer;
 };
 
-// −log p(target) of a token after `memory`, the tokens that the model remembers.
-double token_loss(const Tensor& table, std::span<const std::int32_t> memory, std::int32_t id, std::int32_t target) {
-  const std::int64_t width = table.shape()[1];
-  std::vector<double> h(static_cast<std::size_t>(width)), logits;
-  for (std::int64_t c = 0; c < width; ++c) {
+// A row that reads a text, written out. It remembers embeddings, not tokens: the table may have changed since.
+class RowByHand {
+ public:
+  // The sum of the losses of a window that begins at token `at` of the text, whose last token has no target.
+  double read(const Tensor& table, const std::vector<std::int32_t>& text, std::int64_t at, std::int64_t length) {
+    const auto n = std::ssize(text);
+    const auto token = [&](std::int64_t i) { return text[static_cast<std::size_t>(i % n)]; };
     double sum = 0;
-    for (const std::int32_t other : memory) sum += table.at(other * width + c);
-    h[static_cast<std::size_t>(c)] =
-        table.at(id * width + c) + (memory.empty() ? 0 : sum / static_cast<double>(memory.size()));
+    for (std::int64_t i = at; i < at + length; ++i) {
+      if (i % n != n - 1) sum += loss(table, token(i), token(i + 1));
+    }
+    for (std::int64_t i = at; i < at + length; ++i) memory_.push_back(row_of(table, token(i)));
+    const auto most = static_cast<std::size_t>(kCapacity);
+    if (memory_.size() > most) memory_.erase(memory_.begin(), memory_.end() - static_cast<std::ptrdiff_t>(most));
+    return sum;
   }
-  double total = 0;
-  for (std::int64_t v = 0; v < table.shape()[0]; ++v) {
-    double logit = 0;
-    for (std::int64_t c = 0; c < width; ++c) logit += table.at(v * width + c) * h[static_cast<std::size_t>(c)];
-    logits.push_back(logit);
-    total += std::exp(logit);
-  }
-  return std::log(total) - logits[static_cast<std::size_t>(target)];
-}
 
-// The sum of the losses of a window that begins at token `at` of a ring, of which the row has read `read` tokens.
-double window_loss(const Tensor& table, const std::vector<std::int32_t>& text, std::int64_t at, std::int64_t read,
-                   std::int64_t length) {
-  const auto n = std::ssize(text);
-  const auto token = [&](std::int64_t i) { return text[static_cast<std::size_t>((i % n + n) % n)]; };
-  std::vector<std::int32_t> memory;
-  for (std::int64_t i = at - std::min(read, kCapacity); i < at; ++i) memory.push_back(token(i));
-  double sum = 0;
-  for (std::int64_t i = at; i < at + length; ++i) {
-    if (i % n != n - 1) sum += token_loss(table, memory, token(i), token(i + 1));
+ private:
+  static std::vector<double> row_of(const Tensor& table, std::int64_t row) {
+    std::vector<double> values;
+    for (std::int64_t c = 0; c < table.shape()[1]; ++c) values.push_back(table.at(row * table.shape()[1] + c));
+    return values;
   }
-  return sum;
-}
+
+  double loss(const Tensor& table, std::int32_t id, std::int32_t target) const {
+    std::vector<double> h = row_of(table, id), logits;
+    for (std::size_t c = 0; c < h.size(); ++c) {
+      for (const auto& remembered : memory_) h[c] += remembered[c] / static_cast<double>(memory_.size());
+    }
+    double total = 0;
+    for (std::int64_t v = 0; v < table.shape()[0]; ++v) {
+      double logit = 0;
+      for (std::size_t c = 0; c < h.size(); ++c) logit += row_of(table, v)[c] * h[c];
+      logits.push_back(logit);
+      total += std::exp(logit);
+    }
+    return std::log(total) - logits[static_cast<std::size_t>(target)];
+  }
+
+  std::vector<std::vector<double>> memory_;
+};
 
 // The mean loss of the `batches` first batches of an evaluation of the validation text.
 double evaluation_by_hand(Run& run, std::int64_t batches) {
@@ -108,9 +116,10 @@ double evaluation_by_hand(Run& run, std::int64_t batches) {
   for (std::int64_t row = 0; row < run.config.batch_size; ++row) {
     const std::int64_t begin = row * count * length;  // of its stretch
     const std::int64_t end = std::min(begin + batches * length, std::ssize(text) - 1);
+    RowByHand by_hand;
     for (std::int64_t at = begin; at < end; at += length) {
       const std::int64_t tokens = std::min(length, end - at);
-      sum += window_loss(table, text, at, at - begin, tokens);
+      sum += by_hand.read(table, text, at, tokens);
       targets += tokens;
     }
   }
@@ -130,12 +139,16 @@ bool same_elements(const Tensor& a, const Tensor& b) {
 TEST_CASE("each step continues with the memory that its row and micro-batch left in the step before") {
   Run run;
   const Config& c = run.config;
+  const std::int64_t rows = c.batch_size * c.grad_accum;
+  const ContinuedOrder order(97, c.block_size, rows, 4);
+  std::vector<RowByHand> by_hand(static_cast<std::size_t>(rows));
   for (std::int64_t step = 0; step < 45; ++step) {  // each row reads the text more than twice
     const Tensor table = run.trainer.store().find("wte.weight").value().clone();
-    const ContinuedOrder order(97, c.block_size, c.batch_size * c.grad_accum, 4);
     double sum = 0;
-    for (std::int64_t row = 0; row < c.batch_size * c.grad_accum; ++row)
-      sum += window_loss(table, run.task.train_text(), order.start(step, row), step * c.block_size, c.block_size);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      sum += by_hand[static_cast<std::size_t>(row)].read(table, run.task.train_text(), order.start(step, row),
+                                                         c.block_size);
+    }
     const StepReport report = run.trainer.step().value();
     INFO("step " << step);
     REQUIRE(report.loss == Approx(sum / static_cast<double>(run.task.targets(step))).epsilon(1e-12));
