@@ -52,8 +52,9 @@ struct HeadSink {
 
 /// The position term of relative attention: with it, the score of query t and key s is scale · ((q_t + u)·k_s +
 /// (q_t + v)·r_d) with the distance d = t + S − T − s, which is 0 for a query's own key. It requires a causal shape
-/// without a mask and with S >= T. Dai et al. 2019, arXiv:1901.02860, section 3.3. Only the distances that a tile of
-/// queries meets in a block of keys are multiplied with it, so nothing of size [T, S] is stored.
+/// without a mask and with S >= T. The row of distance 0, which every query meets, is subtracted from all rows of r,
+/// for the reason for which the keys have an origin. Dai et al. 2019, arXiv:1901.02860, section 3.3. Only the distances
+/// that a tile of queries meets in a block of keys are multiplied with it, so nothing of size [T, S] is stored.
 template <class T>
 struct RelativeRows {
   const T* r = nullptr;  ///< [S, H·D], row d belongs to distance d; null: plain attention

@@ -15,6 +15,7 @@ TileDistances<T> tile_distances(const AttentionShape& shape, const RelativeRows<
   return {.rows = relative.r + (shape.keys - 1) * relative.row_stride + column,
           .stride = -relative.row_stride,
           .first = shape.queries - 1 - t,
+          .origin = relative.r + column,
           .minus_u = relative.minus_u + column,
           .minus_v = relative.minus_v + column};
 }

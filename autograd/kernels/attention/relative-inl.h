@@ -52,7 +52,7 @@ HWY_NOINLINE void pack_window(const AttentionTile<T>& tile, const Window& window
   const TileDistances<T>& from = tile.distances;
   const std::int64_t begin = std::clamp<std::int64_t>(-window.lowest, 0, window.columns());
   const std::int64_t end = std::clamp<std::int64_t>(tile.keys - window.lowest, begin, window.columns());
-  const PackSource<T> source{from.rows + (window.lowest + begin) * from.stride, from.stride};
+  const PackSource<T> source{from.rows + (window.lowest + begin) * from.stride, from.stride, nullptr, from.origin};
   pack_head_transposed<T, kDistanceWindow>(source, end - begin, tile.head_size, to + begin);
   for (std::int64_t c = 0; c < tile.head_size; ++c) {
     T* const row = to + c * kDistanceWindow;
@@ -168,7 +168,8 @@ HWY_INLINE void start_head_distances(const AttentionBackwardHead<T>& head, const
   if (begin == 0) std::fill(s.r - kPadding * ld, s.r, T{0});
   for (std::int64_t at = begin; at < end; at += kKeyBlock) {
     const std::int64_t rows = std::min(kKeyBlock, end - at);
-    const PackSource<T> from{head.distances.rows + at * head.distances.stride, head.distances.stride};
+    const TileDistances<T>& all = head.distances;
+    const PackSource<T> from{all.rows + at * all.stride, all.stride, nullptr, all.origin};
     s.r_finite[at / kKeyBlock] = pack_head_rows(from, rows, head.head_size, T{1}, s.r + at * ld, ld);
     std::fill(s.dr + at * ld, s.dr + (at + rows) * ld, T{0});
   }

@@ -50,9 +50,10 @@ inline FirstKeys first_keys(const std::int32_t* mask, std::int64_t keys) {
 /// the keys of a query, from the first one on, meet consecutive rows: query t and key s meet row first − t + s.
 template <class T>
 struct TileDistances {
-  const T* rows = nullptr;  ///< of distance keys − 1, followed by keys − 1 others; null: no position term
-  std::int64_t stride = 0;  ///< of the rows, negative
-  std::int64_t first = 0;   ///< the row at which the first query of the tile meets key 0
+  const T* rows = nullptr;    ///< of distance keys − 1, followed by keys − 1 others; null: no position term
+  std::int64_t stride = 0;    ///< of the rows, negative
+  std::int64_t first = 0;     ///< the row at which the first query of the tile meets key 0
+  const T* origin = nullptr;  ///< [head_size], is subtracted from every row
   const T *minus_u = nullptr, *minus_v = nullptr;  ///< [head_size]
 
   explicit operator bool() const { return rows != nullptr; }
