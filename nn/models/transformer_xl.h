@@ -58,12 +58,12 @@ class SegmentMemory final : public State {
 };
 
 /// What generation keeps: for each layer the keys and values of the last tokens, and the projected encodings of all
-/// distances at which they can be. A segment ends every segment() tokens; the oldest tokens are then forgotten.
+/// distances at which they can be. At the end of a segment all but the last tokens are forgotten.
 ///
-/// With a memory of at least half of block_size, segments and memory are those of training, so that token after token
-/// has the logits of training's segments one after the other. With a smaller one, which would leave the first tokens of
-/// a segment with little context, half of block_size is kept and segments are shorter. In any case no distance occurs
-/// that training does not have.
+/// With a memory of at least half of block_size, segments and memory are those of training, so token after token has
+/// the logits of training's segments one after the other. A smaller one would leave the first tokens of a segment with
+/// little context. Then a segment ends when memory + block_size tokens are held, and half of block_size is kept. In any
+/// case no distance occurs that training does not have.
 class DistanceCache final : public State {
  public:
   /// For a model with these sizes; r has distances() of each layer. Throws Error if the batch is below 1.
@@ -73,7 +73,7 @@ class DistanceCache final : public State {
   std::int64_t length() const override { return length_; }
   std::int64_t capacity() const override { return kUnlimited; }
   static constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
-  void clear() override { held_ = length_ = 0; }
+  void clear() override;
   void reorder(std::span<const std::int32_t> rows) override;
   /// kv.0, kv.1, …: k‖v of each layer, [B, memory + block_size, 2C].
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
@@ -90,7 +90,10 @@ class DistanceCache final : public State {
   void advance(std::int64_t tokens);
 
  private:
-  std::int64_t batch_, kept_, segment_, held_ = 0, length_ = 0;
+  std::int64_t batch_;
+  std::int64_t kept_, segment_;   // tokens kept at the end of a segment; tokens from then on until the next end
+  std::int64_t first_end_, end_;  // the length at the end of the first segment, and of this one
+  std::int64_t held_ = 0, length_ = 0;
   std::vector<Tensor> kv_, r_;
 };
 

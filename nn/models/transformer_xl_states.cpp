@@ -52,11 +52,18 @@ DistanceCache::DistanceCache(const TransformerXlConfig& c, std::int64_t batch, s
     : batch_(batch),
       kept_(std::max(c.memory, c.block_size / 2)),
       segment_(c.memory + c.block_size - kept_),
+      first_end_(c.memory >= c.block_size / 2 ? c.block_size : c.memory + c.block_size),
+      end_(first_end_),
       r_(std::move(r)) {
   check(batch >= 1, "transformer-xl: the batch must be at least 1; got {}", batch);
   for (std::int64_t i = 0; i < c.n_layer; ++i) {
     kv_.push_back(empty({batch, c.memory + c.block_size, 2 * c.n_embd}, dtype));
   }
+}
+
+void DistanceCache::clear() {
+  held_ = length_ = 0;
+  end_ = first_end_;
 }
 
 void DistanceCache::reorder(std::span<const std::int32_t> rows) {
@@ -72,7 +79,8 @@ std::vector<std::pair<std::string, Tensor*>> DistanceCache::tensors() {
 }
 
 std::int64_t DistanceCache::room() {
-  if (length_ % segment_ == 0 && held_ > kept_) {
+  if (length_ < end_) return end_ - length_;
+  if (held_ > kept_) {
     for (Tensor& kv : kv_) {
       const std::int64_t width = kv.shape()[2], stride = kv.shape()[1] * width;
       dispatch(kv.dtype(), [&]<class T>() {
@@ -84,7 +92,8 @@ std::int64_t DistanceCache::room() {
     }
     held_ = kept_;
   }
-  return segment_ - length_ % segment_;
+  end_ += segment_;
+  return segment_;
 }
 
 const Tensor& DistanceCache::append(std::size_t layer, const Tensor& kv) {
