@@ -10,6 +10,7 @@
 #include "nn/models/encoder.h"
 #include "nn/models/gpt.h"
 #include "nn/models/seq2seq.h"
+#include "nn/models/transformer_xl.h"
 #include "train/config/config.h"
 #include "train/config/tasks.h"
 
@@ -29,6 +30,8 @@ bool carries_state(const Config& config, const VocabSizes& vocab);
 Seq2SeqConfig seq2seq_config(const Config& config, const VocabSizes& vocab);
 /// The options of an `encoder` that a configuration describes.
 EncoderConfig encoder_config(const Config& config, const VocabSizes& vocab);
+/// The options of a `transformer-xl` that a configuration describes.
+TransformerXlConfig transformer_xl_config(const Config& config, std::int64_t vocab_size);
 /// The options of a `gpt` that a configuration describes.
 GptConfig gpt_config(const Config& config, std::int64_t vocab_size);
 
