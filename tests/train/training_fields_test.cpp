@@ -29,7 +29,7 @@ struct Row {
 };
 
 const std::vector<Row> kRows = {
-    {"model", {"seq2seq", "linear", "encoder"}},
+    {"model", {"seq2seq", "linear", "encoder", "transformer-xl"}},
     {"share_vocabulary", {"true"}, {{"model", "seq2seq"}}},
     {"n_layer", {"2"}},
     {"n_head", {"1"}},
@@ -44,6 +44,7 @@ const std::vector<Row> kRows = {
     {"positions", {"sinusoidal", "rotary", "none"}},
     {"position_base", {"100"}, {{"positions", "sinusoidal"}}},
     {"attention", {"softmax", "random:8", "nystrom:4"}, {{"model", "linear"}}},
+    {"memory", {"0", "3"}, {{"model", "transformer-xl"}}},
     {"dtype", {"float64"}},
     {"tokenizer", {"byte", "word"}},
     {"val_fraction", {"0.3"}},
@@ -83,6 +84,7 @@ Config small_config() {
           {"warmup_steps", "2"},
           {"lr_decay_steps", "6"}});
   for (std::string* const by_model : {&c.task, &c.norm_order, &c.positions, &c.attention}) by_model->clear();
+  c.memory = -1;
   return c;
 }
 
