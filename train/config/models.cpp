@@ -17,7 +17,8 @@ struct ModelKind {
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
 };
 
-constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"}, *kReadsText[] = {"masked"};
+constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"},
+                     *kReadsText[] = {"masked", "classify"};
 
 constexpr ModelKind kKinds[] = {
     {"gpt", kWritesText, "pre", "learned", "softmax",
@@ -78,6 +79,11 @@ std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab,
   return kind_named(config.model).make(config, vocab, scope);
 }
 
+bool carries_state(const Config& config, const VocabSizes& vocab) {
+  ParameterStore planned(dtype_named(config.dtype));
+  return make_model(config, vocab, Scope(planned))->make_carried(1) != nullptr;
+}
+
 Seq2SeqConfig seq2seq_config(const Config& c, const VocabSizes& vocab) {
   return {.n_layer = c.n_layer,
           .n_head = c.n_head,
@@ -102,6 +108,7 @@ EncoderConfig encoder_config(const Config& c, const VocabSizes& vocab) {
           .n_embd = c.n_embd,
           .block_size = c.block_size,
           .vocab_size = vocab.target,
+          .classes = vocab.classes,
           .dropout = c.dropout,
           .bias = c.bias,
           .tie_weights = c.tie_weights,

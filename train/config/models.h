@@ -23,6 +23,8 @@ std::vector<std::string> tasks_of_model(const std::string& model);
 /// The model that a configuration describes, with vocabularies of these sizes; its parameters are created below
 /// `scope`. Throws Error if the configuration is not valid for this kind of model.
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope);
+/// Whether that model carries a state from one batch to the next (Model::make_carried()). Allocates no memory for it.
+bool carries_state(const Config& config, const VocabSizes& vocab);
 
 /// The options of a `seq2seq` that a configuration describes.
 Seq2SeqConfig seq2seq_config(const Config& config, const VocabSizes& vocab);

@@ -24,12 +24,13 @@ LanguageModelTask::LanguageModelTask(const Config& config, const Dataset& datase
 
 LanguageModelTask::LanguageModelTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text)
     : config_(config), dataset_(std::move(dataset)), text_(std::move(text)) {
+  const RowOrder order = carries_state(config, vocab_sizes()) ? RowOrder::continued : RowOrder::shuffled;
   if (!dataset_->train.empty()) {
     train_.emplace(dataset_->train, config.batch_size, config.block_size, config.grad_accum,
-                   static_cast<std::uint64_t>(config.seed));
-    eval_train_.emplace(dataset_->train, config.batch_size, config.block_size);
+                   static_cast<std::uint64_t>(config.seed), order);
+    eval_train_.emplace(dataset_->train, config.batch_size, config.block_size, order);
   }
-  if (!dataset_->val.empty()) eval_val_.emplace(dataset_->val, config.batch_size, config.block_size);
+  if (!dataset_->val.empty()) eval_val_.emplace(dataset_->val, config.batch_size, config.block_size, order);
 }
 
 std::unique_ptr<Model> LanguageModelTask::make_model(const Scope& scope) const {
@@ -82,7 +83,7 @@ std::vector<Measurement> LanguageModelTask::measure(const Model&, const SampledL
   std::vector<Measurement> list = {
       measure_extent(text_.own ? "validation part of the run's text" : "whole text", sampled),
       {"", "", {{"part", text_.own ? "validation" : "whole"}}}};
-  if (text_.unknown > 0) list.push_back({"unknown", text_.unknown_note + "; the results below are for the rest", {}});
+  if (text_.unknown > 0) list.push_back({"unknown", text_.unknown_note + "; the results below are for the rest"});
   list.push_back({"loss",
                   fmt::format("{:.4f} nats per token, {:.4f} per character", loss, per_character),
                   {{"val_loss", loss}, {"nats_per_character", per_character}}});

@@ -15,12 +15,14 @@
 #include "data/text/hash.h"
 #include "train/config/error.h"
 #include "train/config/number.h"
+#include "train/run/memory_section.h"
 #include "train/run/number_check.h"
 
 namespace maki {
 namespace {
 
 constexpr const char* kSourceTokenizer = "source_tokenizer";
+constexpr const char* kLabels = "labels";
 constexpr std::int64_t kMaxCharacters = std::int64_t{1} << 50;
 
 // cereal trusts the sizes that it reads, so nothing here contains one: every record has a fixed size, and the number of
@@ -137,7 +139,7 @@ Config read_config(const ContainerReader& file) {
 }  // namespace
 
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state,
-                      const ParameterStore& store, const Optimizer& optimizer) {
+                      const ParameterStore& store, const Optimizer& optimizer, const CarriedStates& carried) {
   StateRecord record{
       state.step, state.vocab_size, state.characters, state.train_tokens, state.val_tokens, state.best_possible_loss,
       {}};
@@ -149,8 +151,11 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
   std::vector<ContainerSection> sections = {
       {"config", text_bytes(config)}, {"state", text_bytes(encoded_state)}, {"tokenizer", text_bytes(state.tokenizer)}};
   if (!state.source_tokenizer.empty()) sections.push_back({kSourceTokenizer, text_bytes(state.source_tokenizer)});
+  if (!state.labels.empty()) sections.push_back({kLabels, text_bytes(state.labels)});
   sections.push_back({"tensors", text_bytes(tensors)});
   std::ranges::move(number_sections(store, &optimizer), std::back_inserter(sections));
+  const Tensor memory = carried.any() ? carried.values() : Tensor();
+  if (memory) sections.push_back({kMemorySection, flat_bytes(memory)});
   write_container(fs, path, sections);
 }
 
@@ -189,6 +194,7 @@ CheckpointState read_state(const ContainerReader& file) {
   state.best_possible_loss = record.best_possible_loss;
   state.tokenizer = file.read("tokenizer");
   if (has_source_vocabulary(state.config)) state.source_tokenizer = file.read(kSourceTokenizer);
+  if (task_rule(state.config).labels) state.labels = file.read(kLabels);
   const bool sane = state.step >= 0 && state.step <= static_cast<std::int64_t>(kMaxCount) && state.vocab_size >= 1 &&
                     state.characters >= 0 && state.train_tokens >= 0 && state.val_tokens >= 0 &&
                     std::isfinite(state.best_possible_loss) && state.best_possible_loss >= 0 &&
@@ -242,11 +248,14 @@ void check_moments(const ContainerReader& file, const Optimizer& optimizer) {
     check_length(file, moment.name, moment.length, optimizer.store().dtype());
 }
 
-void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer) {
+void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer,
+                    const CarriedLayout& carried) {
   std::vector<std::string> wanted = {"config", "state", "tokenizer"};
   if (has_source_vocabulary(config)) wanted.emplace_back(kSourceTokenizer);
+  if (task_rule(config).labels) wanted.emplace_back(kLabels);
   wanted.insert(wanted.end(), {"tensors", "values"});
   for (const MomentLayout& moment : optimizer.moment_layouts()) wanted.push_back(moment.name);
+  if (carried.any()) wanted.emplace_back(kMemorySection);
   const auto& there = file.entries();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     check<CorruptFile>(i < there.size(), "{}: has no section {}", file.path(), wanted[i]);
