@@ -114,7 +114,7 @@ std::string values_after_training(const TemporaryFolder& folder, Config config) 
   state.step = 8;
   state.config = config;
   Unsynced fs;
-  write_checkpoint(fs, folder / "trained.maki", state, trainer.store(), trainer.optimizer());
+  write_checkpoint(fs, folder / "trained.maki", state, trainer.store(), trainer.optimizer(), trainer.carried());
   REQUIRE(check_resumable(folder / "trained.maki").step == 8);
   return ContainerReader(folder / "trained.maki").read("values");
 }
