@@ -58,7 +58,7 @@ Tensor TransformerXl::hidden(const Tensor& ids, const SegmentMemory* memory, std
         ids.shape());
   if (entering != nullptr) entering->clear();
   return hidden_through(embedded, [&](std::size_t i, const Tensor& x) {
-    if (entering != nullptr) entering->push_back(x.detach());
+    if (entering != nullptr) entering->push_back(x);
     return h[i](x, memory != nullptr ? memory->layer(i) : Tensor());
   });
 }

@@ -247,6 +247,24 @@ TEST_CASE("relative attention: NaN in a distance, a key or a query stays with th
   }
 }
 
+TEST_CASE("relative attention: dropout drops the given fraction of the weights, only in a recording") {
+  // All scores are equal and all values 1: an output is the fraction of its weights that were kept, divided by 0.75.
+  const std::int64_t tokens = 200;
+  const Tensor zero = zeros({4}, DType::float64), ones = full({1, tokens, 8}, DType::float64, 1);
+  const Inputs x = {zeros({1, 1, 4}, DType::float64), ones, zeros({tokens, 4}, DType::float64), zero, zero};
+  const RelativeAttention options{.n_head = 4, .dropout = 0.25};
+  const Tensor plain = by_op(x, options);
+  Tape tape;
+  const Recording on(tape, {.seed = 3});
+  const Tensor y = by_op(x, options);
+  for (std::int64_t i = 0; i < 4; ++i) {
+    REQUIRE(plain.at(i) == Approx(1));
+    REQUIRE(y.at(i) * 0.75 > 0.6);
+    REQUIRE(y.at(i) * 0.75 < 0.9);
+    REQUIRE(y.at(i) != Approx(y.at((i + 1) % 4)));  // every head has masks of its own
+  }
+}
+
 TEST_CASE("relative attention: the messages for inputs that it rejects") {
   const Inputs x = draw_inputs(2, 3, 5, 4);
   const auto message = [&](std::size_t input, const Tensor& value, const RelativeAttention& options) {
