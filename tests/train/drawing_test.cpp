@@ -159,10 +159,12 @@ TEST_CASE("a heat map in SVG has a cell for each number, its labels and a legend
   REQUIRE(count(xml, ">&lt;end&gt;</text>") == 3);
   REQUIRE(count(xml, ">query</text>") == 3);
   REQUIRE(count(xml, ">weight</text>") == 1);
-  // Only <end> is wider than a column.
+  // In columns of 18 pixels, only <end> is turned.
+  Svg svg(200, 200, "t", "d");
+  draw_heat_map(svg, two_by_three(), {}, {.x = 80, .y = 80, .cell = 18});
   const std::regex upward(R"re(rotate\(-90[^>]*>&lt;end&gt;)re"), upright(R"re(rotate\(-90[^>]*>(の|b)<)re");
-  REQUIRE(std::regex_search(xml, upward));
-  REQUIRE_FALSE(std::regex_search(xml, upright));
+  REQUIRE(std::regex_search(svg.document(), upward));
+  REQUIRE_FALSE(std::regex_search(svg.document(), upright));
   // Overviews of many tokens have numbers in place of labels; a single map keeps them.
   for (HeatMap& map : grid.maps) {
     map.rows = map.columns = 100;
