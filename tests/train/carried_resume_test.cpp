@@ -34,14 +34,6 @@ std::string straight(const TemporaryFolder& folder, const std::string& corpus, i
 
 std::size_t memory_bytes(const std::string& file) { return sections_of(file).back().second.size(); }
 
-// The measurements of a run, without its speed.
-std::string measured(const std::string& run) {
-  std::string kept;
-  std::istringstream lines(read_text(run + "/metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) kept += line.substr(0, line.find(",\"tokens_per_second\"")) + "\n";
-  return kept;
-}
-
 }  // namespace
 
 TEST_CASE("a run with a memory gives the same bytes if it is stopped and resumed after any step, on any threads") {
