@@ -55,12 +55,14 @@ TEST_CASE("transformer-xl: with little memory, token after token has the bits of
     for (const std::vector<std::int64_t>& pieces : {std::vector<std::int64_t>{1}, {4, 2}, {3 * block}}) {
       require_stepwise(xl, ids, all, memory + block, pieces);
     }
-    // Afterwards at least half of block_size is kept: a change of the token before the last few is noticed.
-    Tensor changed = copy_of<std::int32_t>(ids);
-    std::int32_t& id = changed.data<std::int32_t>()[3 * block - 1 - block / 2];
+    // Then half of block_size is kept: the next token notices a change of the oldest token that is left.
+    const std::int64_t full = memory + block;
+    const Tensor next = columns(ids, 0, full + 1);
+    Tensor edited = copy_of<std::int32_t>(next);
+    std::int32_t& id = edited.data<std::int32_t>()[full - block / 2];
     id = static_cast<std::int32_t>((id + 1) % 7);
     const std::unique_ptr<State> a = xl.model.start(2), b = xl.model.start(2);
-    REQUIRE_FALSE(same_bits(xl.model.next_logits(ids, *a), 0, xl.model.next_logits(changed, *b), 0, 7));
+    REQUIRE_FALSE(same_bits(xl.model.next_logits(next, *a), 0, xl.model.next_logits(edited, *b), 0, 7));
   }
 }
 
