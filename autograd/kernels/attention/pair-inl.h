@@ -74,8 +74,7 @@ HWY_NOINLINE void pair_rows(const AttentionBackwardHead<T>& head, const Pair<T>&
   const std::int64_t d = padded(head.head_size), most = visible[kAttentionTileRows - 1];
   const std::int64_t width = (most + kStep - 1) / kStep * kStep;
   const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
-  T* const p = s.p + row * kKeyBlock;
-  T* const ds = s.ds + row * kKeyBlock;
+  T *const p = s.p + row * kKeyBlock, *const ds = s.ds + row * kKeyBlock;
   if (row + kAttentionTileRows > s.early && s.early < s.rows) {
     product<kAttentionTileRows, false, Store::set>(width, head.head_size, s.q + row * d, d, s.kt, kKeyBlock, p,
                                                    kKeyBlock);
