@@ -1,7 +1,7 @@
 // Words as vectors. The one-hot vector e_i has a 1 at place i and 0 elsewhere, so the inner product e_i · e_j is 1 for
 // a word with itself and 0 for any two others: every word is as far from "cat" as every other. The embedding matrix E
 // [V, C] gives each word a short vector of its own, which training can move:
-//   e_i E = row i of E,   ∂L/∂E = Σ_t e_{i_t} (∂L/∂x_t)ᵀ,  with x_t = e_{i_t} E.
+//   e_i E = row i of E,   ∂L/∂E = Σ_t e_{i_t}ᵀ ∂L/∂x_t,  with x_t = e_{i_t} E.
 // Nobody multiplies by zeros: embedding() looks the row up, and its backward adds the gradient to that row. Here both
 // ways are compared, bit for bit.
 #include <fmt/core.h>
