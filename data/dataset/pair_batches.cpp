@@ -84,6 +84,20 @@ std::vector<std::int32_t> PairTrainBatches::rows(std::int64_t i) const {
   return cut(*order(epoch), feistel(i % per_epoch_, per_epoch_, seed_, epoch), batch_size_);
 }
 
+std::int64_t PairTrainBatches::sum(std::int64_t begin, std::int64_t end,
+                                   const std::function<std::int64_t(std::int64_t)>& of) const {
+  std::int64_t sum = 0;
+  if (begin == 0 && end >= per_epoch_) {
+    for (std::int64_t row = 0; row < pairs_.size(); ++row) sum += of(row);
+    begin = end / per_epoch_ * per_epoch_;
+    sum *= end / per_epoch_;
+  }
+  for (std::int64_t i = begin; i < end; ++i) {
+    for (const std::int32_t row : rows(i)) sum += of(row);
+  }
+  return sum;
+}
+
 PairEvalBatches::PairEvalBatches(const TokenPairs& pairs, std::int64_t batch_size)
     : batch_size_(batch_size), order_(sorted_by_length(pairs, [](std::int32_t) { return std::uint64_t{0}; })) {
   check(batch_size >= 1, "batches: batch_size must be at least 1; got {}", batch_size);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -46,6 +47,9 @@ class PairTrainBatches {
   /// The rows of batch i >= 0, counted from the first batch of the first epoch.
   std::vector<std::int32_t> rows(std::int64_t i) const;
   std::int64_t per_epoch() const { return per_epoch_; }
+  /// The sum of of(row) over the rows of the batches from `begin` to end - 1. Whole epochs from the beginning on are
+  /// added up at once, because all have the same rows.
+  std::int64_t sum(std::int64_t begin, std::int64_t end, const std::function<std::int64_t(std::int64_t)>& of) const;
 
  private:
   std::shared_ptr<const std::vector<std::int32_t>> order(std::int64_t epoch) const;

@@ -158,6 +158,19 @@ TEST_CASE("training reads every pair once per epoch, whatever the batch size") {
   }
 }
 
+TEST_CASE("a sum over batches is that of their rows, also over several epochs") {
+  const TokenPairs pairs = random_pairs(50);
+  const PairTrainBatches batches(pairs, 8, 3);
+  const auto length = [&](std::int64_t row) { return pairs.source_length(row); };
+  for (const std::int64_t begin : {0, 1, 6, 7, 9}) {
+    std::int64_t expected = 0;
+    for (std::int64_t end = begin; end < 25; ++end) {
+      REQUIRE(batches.sum(begin, end, length) == expected);
+      for (const std::int32_t row : batches.rows(end)) expected += pairs.source_length(row);
+    }
+  }
+}
+
 TEST_CASE("a training batch is a function of seed and number") {
   const TokenPairs pairs = random_pairs(200);
   const PairTrainBatches batches(pairs, 8, 3), same(pairs, 8, 3), other(pairs, 8, 4);

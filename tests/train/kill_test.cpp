@@ -9,14 +9,13 @@
 
 #include "autograd/core/philox.h"
 #include "tests/catch.h"
+#include "tests/cli/every_kind.h"
 #include "tests/train/resumable_run.h"
 
 using namespace maki;
 using namespace maki::tests;
 
 namespace {
-
-constexpr int kLives = 40;
 
 bool ended(pid_t process) {
   siginfo_t info{};
@@ -42,14 +41,13 @@ std::string measured(const std::string& run) {
   return kept;
 }
 
-}  // namespace
-
-TEST_CASE("a run killed around every checkpoint, at any moment, ends with the same bytes") {
-  const TemporaryFolder folder;
-  const ResumableRun killed(folder, "killed", 1'000'000);
+// Kills the run `lives` times around its checkpoints, and compares its end with that of a run of its own kind that was
+// never killed.
+void require_survival(const TemporaryFolder& folder, const std::string& text, const Arguments& model, int lives) {
+  const ResumableRun killed(folder, "killed", 1'000'000, text, model);
   const RandomStream stream(11, RandomPurpose::test);
   std::uint64_t draw = 0;
-  for (int life = 0; life < kLives; ++life) {
+  for (int life = 0; life < lives; ++life) {
     // Each life is one or two steps longer, and ends between the first byte of a checkpoint and the middle of the next
     // step.
     const int target = killed.newest() + 1 + static_cast<int>(stream.below(draw++, 2));
@@ -63,9 +61,9 @@ TEST_CASE("a run killed around every checkpoint, at any moment, ends with the sa
       REQUIRE(finished.err.find(trouble) == std::string::npos);
   }
   const int steps = killed.newest() + 3;
-  REQUIRE(steps > kLives / 4);
+  REQUIRE(steps > lives / 4);
   require_ok(run_maki({"train", "--resume", killed.path, "--max-steps", std::to_string(steps)}));
-  const ResumableRun straight(folder, "straight", steps);
+  const ResumableRun straight(folder, "straight", steps, text, model);
   require_ok(straight.go_on());
   REQUIRE(read_text(checkpoint(killed.path, steps)) == read_text(checkpoint(straight.path, steps)));
   REQUIRE(killed.files() == straight.files());
@@ -73,4 +71,19 @@ TEST_CASE("a run killed around every checkpoint, at any moment, ends with the sa
     REQUIRE(read_text(killed.path + pointer) == read_text(straight.path + pointer));
   }
   REQUIRE(measured(killed.path) == measured(straight.path));
+}
+
+}  // namespace
+
+TEST_CASE("a run killed around every checkpoint, at any moment, ends with the same bytes") {
+  const TemporaryFolder folder;
+  require_survival(folder, small_text(), kSmall, 40);
+}
+
+TEST_CASE("every kind of model: a run killed around its checkpoints ends with the same bytes") {
+  for (const SmallKind& kind : every_kind()) {
+    INFO(kind.name());
+    const TemporaryFolder folder;
+    require_survival(folder, kind.corpus_text, kind.options, 8);
+  }
 }

@@ -13,13 +13,15 @@ namespace maki::tests {
 
 struct ResumableRun {
   ResumableRun(const TemporaryFolder& folder, const std::string& name, int max_steps)
-      : path(folder / name), corpus(folder.write("corpus.txt", small_text())), steps(max_steps) {}
+      : ResumableRun(folder, name, max_steps, small_text(), kSmall) {}
+  ResumableRun(const TemporaryFolder& folder, const std::string& name, int max_steps, const std::string& text,
+               const Arguments& model)
+      : path(folder / name), corpus(folder.write("corpus.txt", text)), steps(max_steps), options(model + kOften) {}
 
   /// Starts the run if there is no checkpoint yet, else resumes it.
-  Finished go_on(const RunOptions& options = {}) const {
-    if (newest() >= 0) return run_maki({"train", "--resume", path}, options);
-    return run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", std::to_string(steps)} + kSmall + kOften,
-                    options);
+  Finished go_on(const RunOptions& how = {}) const {
+    if (newest() >= 0) return run_maki({"train", "--resume", path}, how);
+    return run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", std::to_string(steps)} + options, how);
   }
   /// The step of the newest checkpoint, intact or not; -1 if there is none.
   int newest() const {
@@ -37,6 +39,7 @@ struct ResumableRun {
 
   std::string path, corpus;
   int steps;
+  Arguments options;
 
   /// Saves, logs and prunes at every step, and evaluates at every second.
   inline static const Arguments kOften = {"--checkpoint-interval", "1", "--log-interval", "1", "--eval-interval", "2",

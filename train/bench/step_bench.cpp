@@ -59,8 +59,7 @@ std::int64_t apply_workload(Config& c, const std::string& name) {
 }
 
 StepBench::StepBench(const Workload& workload)
-    : task_(make_random_task(workload.config,
-                             {workload.vocab_size, has_source_vocabulary(workload.config) ? workload.vocab_size : 0},
+    : task_(make_random_task(workload.config, random_vocab_sizes(workload.config, workload.vocab_size),
                              kDifferentBatches * workload.config.grad_accum)),
       trainer_(workload.config, *task_) {}
 

@@ -7,13 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/core/parallel.h"
-#include "data/text/error.h"
 #include "data/text/unknown.h"
-#include "data/text/utf8.h"
 #include "optim/clip.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
 #include "train/cli/progress.h"
+#include "train/cli/text_argument.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
 #include "train/config/number.h"
@@ -42,21 +41,11 @@ const Encoder& encoder_of(const LoadedModel& loaded) {
   return model->encoder;
 }
 
-// TEXT number i, or `word`, without the characters that the vocabulary lacks.
-std::string known_argument(const EmbedFlags& o, const Tokenizer& tokenizer, const std::string& text,
-                           const std::string& name) {
-  const auto bad = invalid_utf8(text);
-  check<CorpusError>(!bad, "{}: must be UTF-8; the byte at offset {} is not", name, bad.value_or(0));
-  const KnownText known = known_text(tokenizer, {text}, parse_unknown_policy(o.unknown));
-  if (known.unknown > 0) to_stderr("{}: {}\n", name, known.describe());
-  return std::string(known.pieces[0]);
-}
-
 std::vector<EmbeddedText> embed_all(const EmbedFlags& o, const LoadedModel& loaded) {
   const Encoder& encoder = encoder_of(loaded);
   std::vector<EmbeddedText> texts;
   for (std::size_t i = 0; i < o.texts.size(); ++i) {
-    const std::string text = known_argument(o, *loaded.tokenizer, o.texts[i], fmt::format("text {}", i + 1));
+    const std::string text = known_argument(*loaded.tokenizer, o.texts[i], fmt::format("text {}", i + 1), o.unknown);
     texts.push_back(embed_text(encoder, *loaded.tokenizer, text));
     check<CheckpointError>(std::isfinite(global_norm(texts.back().vectors)),
                            "{}: the vectors of this model are not finite; the model has diverged", loaded.path);
@@ -67,7 +56,7 @@ std::vector<EmbeddedText> embed_all(const EmbedFlags& o, const LoadedModel& load
 std::vector<Similarity> compare(const EmbedFlags& o, const Tokenizer& tokenizer,
                                 const std::vector<EmbeddedText>& texts) {
   if (o.word.empty()) return shared_similarities(texts);
-  const std::vector<std::int32_t> ids = tokenizer.encode_line(known_argument(o, tokenizer, o.word, "word"));
+  const std::vector<std::int32_t> ids = tokenizer.encode_line(known_argument(tokenizer, o.word, "word", o.unknown));
   std::vector<Similarity> list;
   if (!ids.empty()) list = similarities(texts, ids);
   check(!list.empty(), "word: must occur at least twice in the texts, to be compared; {} does not", o.word);

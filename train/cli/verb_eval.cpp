@@ -83,7 +83,8 @@ int evaluate_run(const EvalOptions& o) {
   join_files_if_known_as(corpus, loaded.state.corpus_hash);
   // If the text is that of the run, only the part that it was not trained on is used; of any other text, all of it.
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
-  const std::unique_ptr<Task> task = make_eval_task(config, corpus, loaded.tokenizers, {own, o.unknown});
+  const std::unique_ptr<Task> task =
+      make_eval_task(config, corpus, loaded.tokenizers, {own, o.unknown, loaded.state.labels});
   const std::int64_t batches = task->eval_batches(Part::val);
   const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, o.eval_batches, {}).value();
   check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",

@@ -1,11 +1,9 @@
 // maki fill RUN --text TEXT [options]: what a masked language model expects in place of each [MASK].
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "autograd/core/parallel.h"
 #include "data/text/error.h"
@@ -19,6 +17,7 @@
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
 #include "train/config/number.h"
+#include "train/loop/candidates.h"
 #include "train/loop/loaded_model.h"
 
 namespace maki {
@@ -30,11 +29,6 @@ struct FillFlags {
   std::string run, text, checkpoint, unknown = "error";
   std::int64_t top = 5, threads = 0;
   bool json = false;
-};
-
-struct Candidate {
-  std::int32_t id;
-  double probability;
 };
 
 // The text as tokens: `masks` has the indices of the masked ones.
@@ -75,27 +69,6 @@ MaskedText encode_masked(const FillFlags& o, const Tokenizer& tokenizer) {
     masked.ids.insert(masked.ids.end(), ids.begin(), ids.end());
   }
   return masked;
-}
-
-// The most probable of the first `vocab_size` ids, from a row of logits; the mask token is no candidate.
-std::vector<Candidate> best_candidates(const Tensor& logits, std::int64_t row, std::int64_t vocab_size,
-                                       std::int64_t top) {
-  std::vector<double> weights(static_cast<std::size_t>(vocab_size));
-  dispatch(logits.dtype(), [&]<class T>() {
-    const T* const from = logits.data<T>() + row * logits.shape()[1];
-    std::copy_n(from, vocab_size, weights.begin());
-  });
-  const double most = *std::ranges::max_element(weights);
-  double sum = 0;
-  for (double& weight : weights) sum += weight = std::exp(weight - most);
-  std::vector<std::int32_t> order(weights.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, std::greater(),
-                           [&](std::int32_t id) { return weights[static_cast<std::size_t>(id)]; });
-  order.resize(static_cast<std::size_t>(std::min(top, vocab_size)));
-  std::vector<Candidate> candidates;
-  for (const std::int32_t id : order) candidates.push_back({id, weights[static_cast<std::size_t>(id)] / sum});
-  return candidates;
 }
 
 // What the text becomes if every mask is filled with its best candidate.

@@ -23,6 +23,7 @@
 #include "train/cli/flags.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
+#include "train/cli/text_argument.h"
 #include "train/cli/translate_lines.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
@@ -77,11 +78,7 @@ std::string read_prompt(const GenerateFlags& o, const Tokenizer& tokenizer) {
   const std::string prompt = !o.prompt_file.empty() ? read_file(o.prompt_file)
                              : o.input == "-"       ? prompt_from_stdin()
                                                     : o.prompt;
-  const auto bad = invalid_utf8(prompt);
-  check<CorpusError>(!bad, "prompt: must be UTF-8; the byte at offset {} is not", bad.value_or(0));
-  const KnownText known = known_text(tokenizer, {prompt}, parse_unknown_policy(o.unknown));
-  if (known.unknown > 0) to_stderr("prompt: {}\n", known.describe());
-  return std::string(known.pieces[0]);
+  return known_argument(tokenizer, prompt, "prompt", o.unknown);
 }
 
 void check_options(const GenerateFlags& o) {

@@ -121,7 +121,7 @@ int run_gradcheck(const GradcheckFlags& o) {
   validate(config);
   if (config.threads > 0) set_threads(config.threads);
   ParameterStore store(DType::float64);
-  const VocabSizes vocab(kVocabulary, has_source_vocabulary(config) ? kVocabulary : 0);
+  const VocabSizes vocab = random_vocab_sizes(config, kVocabulary);
   const std::unique_ptr<Model> model = make_model(config, vocab, Scope(store));
   store.seal(static_cast<std::uint64_t>(config.seed));
   perturb(store, static_cast<std::uint64_t>(config.seed));

@@ -17,7 +17,8 @@ struct ModelKind {
   std::unique_ptr<Model> (*make)(const Config& config, const VocabSizes& vocab, const Scope& scope);
 };
 
-constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"}, *kReadsText[] = {"masked"};
+constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"},
+                     *kReadsText[] = {"masked", "classify"};
 
 constexpr ModelKind kKinds[] = {
     {"gpt", kWritesText, "pre", "learned", "softmax",
@@ -97,6 +98,7 @@ EncoderConfig encoder_config(const Config& c, const VocabSizes& vocab) {
           .n_embd = c.n_embd,
           .block_size = c.block_size,
           .vocab_size = vocab.target,
+          .classes = vocab.classes,
           .dropout = c.dropout,
           .bias = c.bias,
           .tie_weights = c.tie_weights,

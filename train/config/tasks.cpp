@@ -12,9 +12,10 @@ namespace maki {
 namespace {
 
 constexpr TaskRule kRules[] = {
-    {"next_token", "predict the next token of a text", 0, false, "generate text", "generate"},
-    {"translate", "write the target of each source in parallel text", 1, true, "translate lines", "generate"},
-    {"masked", "predict hidden tokens of a text from those around them", 1, false, "fill masks", "fill"},
+    {"next_token", "predict the next token of a text", 0, false, false, "generate text", "generate"},
+    {"translate", "write the target of each source in parallel text", 1, true, false, "translate lines", "generate"},
+    {"masked", "predict hidden tokens of a text from those around them", 1, false, false, "fill masks", "fill"},
+    {"classify", "give each text its label", 0, false, true, "label texts", "classify"},
 };
 
 }  // namespace
@@ -41,5 +42,10 @@ const TaskRule& task_rule(const Config& config) {
 }
 
 bool has_source_vocabulary(const Config& config) { return task_rule(config).reads_source && !config.share_vocabulary; }
+
+VocabSizes random_vocab_sizes(const Config& config, std::int64_t size) {
+  constexpr std::int64_t kClasses = 3;
+  return {size, has_source_vocabulary(config) ? size : 0, task_rule(config).labels ? kClasses : 0};
+}
 
 }  // namespace maki

@@ -16,6 +16,7 @@ struct TaskRule {
   /// Ids of the model that follow those of its tokenizer, such as the end of a sentence.
   std::int64_t special_ids;
   bool reads_source;           ///< whether the model reads one sequence (the source) and writes another
+  bool labels;                 ///< whether the model gives each text one of a set of labels, which a checkpoint stores
   const char *purpose, *verb;  ///< what a trained model is for, and the verb of the command line that does it
 };
 
@@ -29,11 +30,15 @@ const TaskRule& task_rule(const Config& config);
 /// Whether the model has a vocabulary of its own for what it reads, besides that for what it writes.
 bool has_source_vocabulary(const Config& config);
 
-/// The sizes of a model's vocabularies, including the special ids of its task.
+/// The sizes of a model's vocabularies, including the special ids of its task, and the number of its classes.
 struct VocabSizes {
-  VocabSizes(std::int64_t written, std::int64_t read = 0) : target(written), source(read) {}
+  VocabSizes(std::int64_t written, std::int64_t read = 0, std::int64_t labels = 0)
+      : target(written), source(read), classes(labels) {}
   std::int64_t target;
-  std::int64_t source;  ///< 0 unless has_source_vocabulary()
+  std::int64_t source;   ///< 0 unless has_source_vocabulary()
+  std::int64_t classes;  ///< 0 unless the task has labels
 };
+/// Those of a model for random data, whose vocabularies all have this size.
+VocabSizes random_vocab_sizes(const Config& config, std::int64_t size);
 
 }  // namespace maki

@@ -82,7 +82,7 @@ std::vector<Measurement> LanguageModelTask::measure(const Model&, const SampledL
   std::vector<Measurement> list = {
       measure_extent(text_.own ? "validation part of the run's text" : "whole text", sampled),
       {"", "", {{"part", text_.own ? "validation" : "whole"}}}};
-  if (text_.unknown > 0) list.push_back({"unknown", text_.unknown_note + "; the results below are for the rest", {}});
+  if (text_.unknown > 0) list.push_back({"unknown", text_.unknown_note + "; the results below are for the rest"});
   list.push_back({"loss",
                   fmt::format("{:.4f} nats per token, {:.4f} per character", loss, per_character),
                   {{"val_loss", loss}, {"nats_per_character", per_character}}});

@@ -114,7 +114,7 @@ std::vector<Measurement> MaskedTask::measure(const Model& model, const SampledLo
   std::vector<Measurement> list = {
       measure_extent(text_.own ? "validation part of the run's text" : "whole text", sampled),
       {"", "", {{"part", text_.own ? "validation" : "whole"}}}};
-  if (text_.unknown > 0) list.push_back({"unknown", text_.unknown_note + "; the results below are for the rest", {}});
+  if (text_.unknown > 0) list.push_back({"unknown", text_.unknown_note + "; the results below are for the rest"});
   list.push_back({"loss", fmt::format("{:.4f} nats per masked token", loss), {{"val_loss", loss}}});
   list.push_back({"perplexity", fmt::format("{:.3f}", std::exp(loss)), {{"perplexity", std::exp(loss)}}});
   list.push_back(

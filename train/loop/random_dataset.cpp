@@ -57,4 +57,24 @@ PairDataset random_pairs(std::int64_t source_vocab_size, std::int64_t vocab_size
   return dataset;
 }
 
+LabelledDataset random_labelled(std::int64_t vocab_size, std::int64_t classes, std::int64_t texts, std::int64_t length,
+                                std::uint64_t seed) {
+  LabelledDataset dataset;
+  dataset.tokenizer = make_tokenizer("char", text_of_characters(vocab_size));
+  for (std::int64_t i = 0; i < classes; ++i) dataset.labels.push_back(std::to_string(i));
+  dataset.train = TokenPairs(vocab_size, classes);
+  const RandomStream stream(seed, RandomPurpose::shuffle, "benchmark");
+  std::uint64_t word = 0;
+  const auto draw = [&](std::int64_t below) {
+    return static_cast<std::int32_t>(stream.below(word++, static_cast<std::uint64_t>(below)));
+  };
+  for (std::int64_t i = 0; i < texts; ++i) {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(1 + draw(length)));
+    for (std::int32_t& id : ids) id = draw(vocab_size);
+    const std::int32_t label = draw(classes);
+    dataset.train.add(ids, std::span(&label, 1));
+  }
+  return dataset;
+}
+
 }  // namespace maki

@@ -5,6 +5,7 @@
 
 #include "autograd/core/check.h"
 #include "data/dataset/dataset.h"
+#include "train/loop/classify_task.h"
 #include "train/loop/language_model_task.h"
 #include "train/loop/masked_task.h"
 #include "train/loop/random_dataset.h"
@@ -87,10 +88,40 @@ std::unique_ptr<Task> translation_random_task(const Config& c, const VocabSizes&
                                                           static_cast<std::uint64_t>(c.seed))));
 }
 
+LabelledOptions labelled_options(const Config& c, double val_fraction, const PairTokenizers& tokenizers) {
+  return {.val_fraction = val_fraction,
+          .max_tokens = c.block_size,
+          .tokenizer_kind = c.tokenizer,
+          .tokenizer = tokenizers.target};
+}
+
+std::unique_ptr<Task> classify_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
+  return std::make_unique<ClassifyTask>(c, std::make_shared<const LabelledDataset>(make_labelled_dataset(
+                                               corpus, labelled_options(c, c.val_fraction, tokenizers))));
+}
+
+std::unique_ptr<Task> classify_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
+                                         const EvalRequest& request) {
+  check(request.unknown == "error", "unknown: applies to plain text; the task of this model is classify");
+  LabelledOptions options = labelled_options(c, request.own ? c.val_fraction : 0, tokenizers);
+  options.labels = load_labels(request.labels);
+  LabelledDataset data = make_labelled_dataset(corpus, options);
+  if (!request.own) data.val = std::exchange(data.train, {});
+  return std::make_unique<ClassifyTask>(c, std::make_shared<const LabelledDataset>(std::move(data)),
+                                        request.own ? "validation part of the run's text" : "whole text");
+}
+
+std::unique_ptr<Task> classify_random_task(const Config& c, const VocabSizes& vocab, std::int64_t batches) {
+  return std::make_unique<ClassifyTask>(
+      c, std::make_shared<const LabelledDataset>(random_labelled(vocab.target, vocab.classes, batches * c.batch_size,
+                                                                 c.block_size, static_cast<std::uint64_t>(c.seed))));
+}
+
 constexpr TaskKind kKinds[] = {
     {"next_token", text_task<LanguageModelTask>, text_eval_task<LanguageModelTask>,
      text_random_task<LanguageModelTask>},
     {"translate", translation_task, translation_eval_task, translation_random_task},
+    {"classify", classify_task, classify_eval_task, classify_random_task},
     {"masked", text_task<MaskedTask>, text_eval_task<MaskedTask>, text_random_task<MaskedTask>},
 };
 

@@ -47,25 +47,8 @@ void TranslationTask::fill(std::int64_t step, std::int64_t micro, Batch& batch) 
   fill_batch(data_->train, train_.value().rows(first_batch(step) + micro), ends_, batch);
 }
 
-std::int64_t TranslationTask::targets(std::int64_t step) const {
-  std::int64_t sum = 0;
-  for (std::int64_t micro = 0; micro < config_.grad_accum; ++micro) {
-    for (const std::int32_t i : train_.value().rows(first_batch(step) + micro))
-      sum += data_->train.target_length(i) + 1;
-  }
-  return sum;
-}
-
-std::int64_t TranslationTask::tokens_before(std::int64_t step) const {
-  const auto in_batches = [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t sum = 0;
-    for (std::int64_t i = begin; i < end; ++i) {
-      for (const std::int32_t row : train_.value().rows(i)) sum += data_->train.target_length(row) + 1;
-    }
-    return sum;
-  };
-  const std::int64_t batches = first_batch(step), per_epoch = train_.value().per_epoch(), epochs = batches / per_epoch;
-  return epochs * in_batches(0, per_epoch) + in_batches(epochs * per_epoch, batches);
+std::int64_t TranslationTask::targets(std::int64_t begin, std::int64_t end) const {
+  return train_.value().sum(begin, end, [&](std::int64_t row) { return data_->train.target_length(row) + 1; });
 }
 
 double TranslationTask::epochs(std::int64_t steps) const {

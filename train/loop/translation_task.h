@@ -25,10 +25,10 @@ class TranslationTask final : public Task {
     return {ends_.target + 1, config_.share_vocabulary ? 0 : ends_.source + 1};
   }
   void fill(std::int64_t step, std::int64_t micro, Batch& batch) const override;
-  std::int64_t targets(std::int64_t step) const override;
+  std::int64_t targets(std::int64_t step) const override { return targets(first_batch(step), first_batch(step + 1)); }
   /// Target tokens, with the end of each target.
   std::int64_t tokens_in_step(std::int64_t step) const override { return targets(step); }
-  std::int64_t tokens_before(std::int64_t step) const override;
+  std::int64_t tokens_before(std::int64_t step) const override { return targets(0, first_batch(step)); }
   double epochs(std::int64_t steps) const override;
   std::int64_t eval_batches(Part part) const override;
   void fill_eval(Part part, std::int64_t i, Batch& batch) const override;
@@ -44,6 +44,8 @@ class TranslationTask final : public Task {
 
  private:
   std::int64_t first_batch(std::int64_t step) const { return step * config_.grad_accum; }
+  // Of the batches from `begin` to end - 1.
+  std::int64_t targets(std::int64_t begin, std::int64_t end) const;
 
   Config config_;
   std::shared_ptr<const PairDataset> data_;

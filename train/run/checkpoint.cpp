@@ -21,6 +21,7 @@ namespace maki {
 namespace {
 
 constexpr const char* kSourceTokenizer = "source_tokenizer";
+constexpr const char* kLabels = "labels";
 constexpr std::int64_t kMaxCharacters = std::int64_t{1} << 50;
 
 // cereal trusts the sizes that it reads, so nothing here contains one: every record has a fixed size, and the number of
@@ -149,6 +150,7 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
   std::vector<ContainerSection> sections = {
       {"config", text_bytes(config)}, {"state", text_bytes(encoded_state)}, {"tokenizer", text_bytes(state.tokenizer)}};
   if (!state.source_tokenizer.empty()) sections.push_back({kSourceTokenizer, text_bytes(state.source_tokenizer)});
+  if (!state.labels.empty()) sections.push_back({kLabels, text_bytes(state.labels)});
   sections.push_back({"tensors", text_bytes(tensors)});
   std::ranges::move(number_sections(store, &optimizer), std::back_inserter(sections));
   write_container(fs, path, sections);
@@ -189,6 +191,7 @@ CheckpointState read_state(const ContainerReader& file) {
   state.best_possible_loss = record.best_possible_loss;
   state.tokenizer = file.read("tokenizer");
   if (has_source_vocabulary(state.config)) state.source_tokenizer = file.read(kSourceTokenizer);
+  if (task_rule(state.config).labels) state.labels = file.read(kLabels);
   const bool sane = state.step >= 0 && state.step <= static_cast<std::int64_t>(kMaxCount) && state.vocab_size >= 1 &&
                     state.characters >= 0 && state.train_tokens >= 0 && state.val_tokens >= 0 &&
                     std::isfinite(state.best_possible_loss) && state.best_possible_loss >= 0 &&
@@ -245,6 +248,7 @@ void check_moments(const ContainerReader& file, const Optimizer& optimizer) {
 void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer) {
   std::vector<std::string> wanted = {"config", "state", "tokenizer"};
   if (has_source_vocabulary(config)) wanted.emplace_back(kSourceTokenizer);
+  if (task_rule(config).labels) wanted.emplace_back(kLabels);
   wanted.insert(wanted.end(), {"tensors", "values"});
   for (const MomentLayout& moment : optimizer.moment_layouts()) wanted.push_back(moment.name);
   const auto& there = file.entries();

@@ -4,6 +4,7 @@
 //   state      step, identity of the corpus, counts (cereal)
 //   tokenizer  the tokenizer in its saved form
 //   source_tokenizer  the same for what the model reads, if that has a vocabulary of its own
+//   labels     the labels of a classifier, one per line
 //   tensors    name, shape, group and offset of every parameter (cereal)
 //   values     all parameters as one flat array
 //   exp_avg …  the optimizer's moments, one flat array each
@@ -37,13 +38,14 @@ struct CheckpointState {
   Config config;                      ///< only its training fields are stored
   std::string tokenizer;              ///< Tokenizer::save() of the tokenizer of what the model writes
   std::string source_tokenizer = {};  ///< of what it reads; empty unless has_source_vocabulary(config)
+  std::string labels = {};            ///< save_labels() of a classifier's labels; empty unless the task has labels
 };
 /// The tokenizers in a state. Those of a shared vocabulary, or of a task without a source, are one object.
 PairTokenizers load_tokenizers(const CheckpointState& state);
-/// The sizes of the vocabularies of the model in a state.
+/// The sizes of the vocabularies of the model in a state, and the number of its classes.
 VocabSizes vocab_sizes(const CheckpointState& state);
-/// Throws Error unless the state has the tokenizers that its task needs, with as many ids as its model, and one text
-/// can have its counts of characters and tokens.
+/// Throws Error unless the state has the tokenizers that its task needs, with as many ids as its model, a classifier has
+/// its labels, and one text can have the state's counts of characters and tokens.
 void check_vocabulary(const CheckpointState& state);
 
 /// Writes the state after a finished step, through replace_file_atomically(). Equal states give equal bytes. Throws

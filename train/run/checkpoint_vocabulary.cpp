@@ -1,4 +1,8 @@
-// The tokenizers in a checkpoint, and the vocabulary of its model.
+// What a checkpoint says about its vocabularies and labels.
+#include <iterator>
+
+#include "autograd/core/check.h"
+#include "data/dataset/labelled.h"
 #include "train/run/checkpoint.h"
 
 namespace maki {
@@ -10,6 +14,7 @@ PairTokenizers load_tokenizers(const CheckpointState& state) {
 }
 
 VocabSizes vocab_sizes(const CheckpointState& state) {
+  if (!state.labels.empty()) return {state.vocab_size, 0, std::ssize(load_labels(state.labels))};
   if (state.source_tokenizer.empty()) return {state.vocab_size};
   return {state.vocab_size, load_tokenizer(state.source_tokenizer)->vocab_size() + task_rule(state.config).special_ids};
 }
@@ -21,7 +26,8 @@ void check_vocabulary(const CheckpointState& state) {
   const PairTokenizers tokenizers = load_tokenizers(state);
   const std::int64_t ids = tokenizers.target->vocab_size() + task.special_ids;
   check(ids == state.vocab_size, "its tokenizer has {} ids, but its model has {}", ids, state.vocab_size);
-  if (task.reads_source) return;
+  if (task.labels) load_labels(state.labels);
+  if (task.reads_source || task.labels) return;
   const std::int64_t tokens = state.train_tokens + state.val_tokens;
   const bool by_character =
       tokenizers.target->kind() == "char";  // else a token is at least a byte, of at most 4 per character

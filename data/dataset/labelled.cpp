@@ -1,0 +1,90 @@
+#include "data/dataset/labelled.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "data/text/error.h"
+#include "data/text/printable.h"
+
+namespace maki {
+namespace {
+
+// The space before each text is that of encode_line().
+std::shared_ptr<const Tokenizer> new_tokenizer(const std::vector<LinePair>& lines, const std::string& kind) {
+  std::string text;
+  for (const LinePair& line : lines) (text += ' ').append(line.source) += '\n';
+  return make_tokenizer(kind, text);
+}
+
+std::vector<std::string> distinct_labels(const std::vector<LinePair>& lines) {
+  std::set<std::string> labels;
+  for (const LinePair& line : lines) labels.emplace(line.target);
+  check<CorpusError>(labels.size() >= 2, "labels: a classifier needs at least two different labels; got only {}",
+                     labels.empty() ? "none" : *labels.begin());
+  return {labels.begin(), labels.end()};
+}
+
+std::int32_t class_of(const std::vector<std::string>& labels, std::string_view label, std::int64_t line) {
+  const auto found = std::ranges::lower_bound(labels, label, std::less<>());
+  check<CorpusError>(found != labels.end() && *found == label,
+                     "line {}: its label must be one of the {} that the model knows; got {}", line + 1, labels.size(),
+                     truncate_for_message(label));
+  return static_cast<std::int32_t>(found - labels.begin());
+}
+
+std::vector<std::int32_t> encode_text(const Tokenizer& tokenizer, std::string_view text, std::int64_t line,
+                                      std::int64_t max_tokens) {
+  const auto unknown = tokenizer.unknown(text);
+  check<CorpusError>(unknown.empty(), "line {}: {}", line + 1,
+                     unknown.empty() ? "" : unknown_sentence(tokenizer.vocab_size(), unknown));
+  std::vector<std::int32_t> ids = tokenizer.encode_line(text);
+  check<CorpusError>(std::ssize(ids) <= max_tokens,
+                     "line {}: a text may have at most {} tokens; it has {}; use a larger --block-size, or remove the "
+                     "line",
+                     line + 1, max_tokens, ids.size());
+  return ids;
+}
+
+}  // namespace
+
+std::string save_labels(const std::vector<std::string>& labels) {
+  std::string saved;
+  for (const std::string& label : labels) (saved += label) += '\n';
+  return saved;
+}
+
+std::vector<std::string> load_labels(std::string_view saved) {
+  std::vector<std::string> labels;
+  while (!saved.empty()) {
+    const std::size_t end = saved.find('\n');
+    check<CorpusError>(end != 0 && end != std::string_view::npos, "labels: each must be a line that is not empty");
+    labels.emplace_back(saved.substr(0, end));
+    saved.remove_prefix(end + 1);
+  }
+  const bool ascending = std::ranges::adjacent_find(labels, std::greater_equal<>()) == labels.end();
+  check<CorpusError>(labels.size() >= 2 && ascending,
+                     "labels: there must be at least two, different and in ascending order; got {}", labels.size());
+  return labels;
+}
+
+LabelledDataset make_labelled_dataset(const Corpus& corpus, const LabelledOptions& options) {
+  const std::vector<LinePair> lines = read_pairs(corpus);
+  const auto count = std::ssize(lines);
+  const std::int64_t train = count - val_pair_count(count, options.val_fraction);
+  LabelledDataset data;
+  data.tokenizer = options.tokenizer ? options.tokenizer : new_tokenizer(lines, options.tokenizer_kind);
+  data.labels = options.labels.empty() ? distinct_labels(lines) : options.labels;
+  data.train = data.val = TokenPairs(data.tokenizer->vocab_size(), std::ssize(data.labels));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const LinePair& line = lines[static_cast<std::size_t>(i)];
+    const std::int32_t label = class_of(data.labels, line.target, i);
+    (i < train ? data.train : data.val)
+        .add(encode_text(*data.tokenizer, line.source, i, options.max_tokens), std::span(&label, 1));
+  }
+  data.corpus_hash = corpus.hash;
+  data.characters = corpus.characters;
+  return data;
+}
+
+}  // namespace maki

@@ -1,0 +1,70 @@
+// Labelled text: its lines, labels and errors.
+#include "data/dataset/labelled.h"
+
+#include "data/text/error.h"
+#include "tests/catch.h"
+
+using namespace maki;
+
+namespace {
+
+Corpus corpus_of(const std::string& text) {
+  Corpus corpus;
+  corpus.sources = {"reviews.tsv"};
+  corpus.text = text;
+  corpus.characters = std::ssize(text);
+  return corpus;
+}
+
+std::string message_of(const std::string& text, const LabelledOptions& options) {
+  try {
+    make_labelled_dataset(corpus_of(text), options);
+  } catch (const CorpusError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const std::string kReviews = "fine\tgood\nawful\tbad\nso so\tfair\nnice\tgood\n";
+
+}  // namespace
+
+TEST_CASE("labels are sorted, and the last lines are for validation") {
+  const LabelledDataset data = make_labelled_dataset(corpus_of(kReviews), {.val_fraction = 0.25, .max_tokens = 5});
+  REQUIRE(data.labels == std::vector<std::string>{"bad", "fair", "good"});
+  REQUIRE(data.train.size() == 3);
+  REQUIRE(data.val.size() == 1);
+  REQUIRE(data.tokenizer->decode_line(data.train.source(2)) == "so so");
+  REQUIRE(data.train.target(0) == std::vector<std::int32_t>{2});
+  REQUIRE(data.train.target(1) == std::vector<std::int32_t>{0});
+  REQUIRE(data.train.target(2) == std::vector<std::int32_t>{1});
+  REQUIRE(data.val.target(0) == std::vector<std::int32_t>{2});
+}
+
+TEST_CASE("an existing model's tokenizer and labels are kept") {
+  const LabelledDataset data = make_labelled_dataset(corpus_of(kReviews), {.val_fraction = 0, .max_tokens = 5});
+  LabelledOptions options{.val_fraction = 0, .max_tokens = 5, .tokenizer = data.tokenizer, .labels = data.labels};
+  const LabelledDataset other = make_labelled_dataset(corpus_of("line\tgood\n"), options);
+  REQUIRE(other.tokenizer == data.tokenizer);
+  REQUIRE(other.train.target(0) == std::vector<std::int32_t>{2});
+  REQUIRE_THAT(message_of("fine\tgood\nline\tgold\n", options), ContainsSubstring("line 2: its label must be one of"));
+  REQUIRE_THAT(message_of("fine\tgood\nfizz\tgood\n", options), ContainsSubstring("line 2: tokenizer"));
+}
+
+TEST_CASE("bad labelled text is refused with the line") {
+  const LabelledOptions options{.val_fraction = 0, .max_tokens = 4};
+  REQUIRE_THAT(message_of("fine\tgood\nnice\tgood\n", options), ContainsSubstring("at least two different labels"));
+  REQUIRE_THAT(message_of("fine\tgood\nawful\tbad\n", options), ContainsSubstring("line 2: a text may have at most 4"));
+  REQUIRE_THAT(message_of("fine\tgood\nbad\n", options), ContainsSubstring("line 2 must have"));
+  REQUIRE_THAT(message_of("fine\tgood\nbad\t\n", options), ContainsSubstring("line 2 has an empty"));
+}
+
+TEST_CASE("saved labels are restored, and no other form is accepted") {
+  const std::vector<std::string> labels = {"bad", "good", "\xe7\x8c\xab"};
+  REQUIRE(save_labels(labels) == "bad\ngood\n\xe7\x8c\xab\n");
+  REQUIRE(load_labels(save_labels(labels)) == labels);
+  for (const char* const saved : {"", "bad\n", "bad\ngood", "good\nbad\n", "bad\nbad\n", "bad\n\ngood\n", "\nbad\n"}) {
+    INFO(saved);
+    REQUIRE_THROWS_AS(load_labels(saved), CorpusError);
+  }
+}

@@ -1,0 +1,102 @@
+// Which tokens of a sequence are hidden, and by what.
+#include "data/dataset/masking.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "autograd/core/check.h"
+#include "data/dataset/batch.h"
+#include "tests/catch.h"
+
+using namespace maki;
+
+namespace {
+
+constexpr std::int64_t kVocabulary = 50;
+
+struct Masked {
+  std::vector<std::int32_t> before, ids, targets;
+};
+
+// A sequence of tokens 0, 1, 2, …, masked.
+Masked masked(std::size_t tokens, std::uint64_t seed, std::int64_t row = 0) {
+  Masked m;
+  for (std::size_t i = 0; i < tokens; ++i) m.before.push_back(static_cast<std::int32_t>(i % kVocabulary));
+  m.ids = m.before;
+  m.targets.assign(tokens, 77);
+  mask_tokens(RandomStream(seed, RandomPurpose::mask), row, kVocabulary, m.ids, m.targets);
+  return m;
+}
+
+}  // namespace
+
+TEST_CASE("15 percent of the tokens are predicted, but at least one") {
+  const std::vector<std::pair<std::int64_t, std::int64_t>> expected = {
+      {1, 1}, {2, 1}, {9, 1}, {10, 2}, {16, 2}, {20, 3}, {64, 10}, {100, 15}, {256, 38}, {512, 77}, {1000, 150}};
+  for (const auto& [tokens, count] : expected) {
+    INFO(tokens << " tokens");
+    REQUIRE(masked_count(tokens) == count);
+    const Masked m = masked(static_cast<std::size_t>(tokens), 3);
+    REQUIRE(std::ssize(m.targets) - std::ranges::count(m.targets, kIgnoredTarget) == count);
+  }
+}
+
+TEST_CASE("targets are the original tokens, and only tokens with a target change") {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const Masked m = masked(64, seed);
+    for (std::size_t i = 0; i < 64; ++i) {
+      INFO("seed " << seed << ", token " << i);
+      if (m.targets[i] == kIgnoredTarget) {
+        REQUIRE(m.ids[i] == m.before[i]);
+      } else {
+        REQUIRE(m.targets[i] == m.before[i]);
+        REQUIRE((m.ids[i] >= 0 && m.ids[i] <= kVocabulary));
+      }
+    }
+  }
+}
+
+TEST_CASE("of the predicted tokens 80 percent are hidden, 10 percent are random and 10 percent stay") {
+  std::int64_t hidden = 0, changed = 0, same = 0;
+  std::vector<std::int64_t> random(kVocabulary), positions(64);
+  for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+    const Masked m = masked(64, seed);
+    for (std::size_t i = 0; i < 64; ++i) {
+      if (m.targets[i] == kIgnoredTarget) continue;
+      ++positions[i];
+      if (m.ids[i] == kVocabulary) {
+        ++hidden;
+      } else if (m.ids[i] == m.before[i]) {
+        ++same;
+      } else {
+        ++changed;
+        ++random[static_cast<std::size_t>(m.ids[i])];
+      }
+    }
+  }
+  // 40,000 tokens. Deviations are about 80, 60, 60, 9 and 23; a random token is the original one in 1 of 50 cases.
+  REQUIRE(hidden + changed + same == 40000);
+  REQUIRE(std::abs(hidden - 32000) < 400);
+  REQUIRE(std::abs(changed - 3920) < 300);
+  REQUIRE(std::abs(same - 4080) < 300);
+  for (const std::int64_t count : random) REQUIRE(std::abs(count - 78) < 50);
+  for (const std::int64_t count : positions) REQUIRE(std::abs(count - 625) < 130);
+}
+
+TEST_CASE("what is hidden is a function of the stream and the row") {
+  const Masked first = masked(64, 5, 2), again = masked(64, 5, 2);
+  REQUIRE(first.ids == again.ids);
+  REQUIRE(first.targets == again.targets);
+  REQUIRE(first.targets != masked(64, 6, 2).targets);
+  for (std::int64_t row = 0; row < 8; ++row) {
+    for (std::int64_t other = 0; other < row; ++other)
+      REQUIRE(masked(64, 5, row).targets != masked(64, 5, other).targets);
+  }
+}
+
+TEST_CASE("masking nothing, and targets of another length, are refused") {
+  std::vector<std::int32_t> three(3), two(2), none;
+  const RandomStream stream(1, RandomPurpose::mask);
+  REQUIRE_THROWS_AS(mask_tokens(stream, 0, 5, three, two), Error);
+  REQUIRE_THROWS_AS(mask_tokens(stream, 0, 5, none, none), Error);
+}

@@ -1,0 +1,152 @@
+// The batches and measurements of classifiers, and what their checkpoints store.
+#include "train/loop/classify_task.h"
+
+#include "nn/models/encoder.h"
+#include "tests/catch.h"
+#include "tests/train/small_checkpoint.h"
+#include "train/config/error.h"
+#include "train/loop/evaluate.h"
+#include "train/loop/loaded_model.h"
+#include "train/loop/trainer.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+Config small_classifier() {
+  Config c;
+  c.model = "encoder";
+  c.task = "classify";
+  c.n_layer = 1;
+  c.n_head = 2;
+  c.n_embd = 8;
+  c.block_size = 12;
+  c.batch_size = 4;
+  c.val_fraction = 0.25;
+  c.learning_rate = 0.01;
+  c.min_lr = 0.001;
+  c.warmup_steps = 2;
+  c.lr_decay_steps = 200;
+  return c;
+}
+
+// 40 lines of 1 to 10 letters, whose label says whether they contain an a.
+std::shared_ptr<const LabelledDataset> small_data(const Config& config) {
+  Corpus corpus;
+  corpus.sources = {"letters.tsv"};
+  const RandomStream stream(3, RandomPurpose::test);
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    std::string line;
+    for (std::uint64_t k = 0; k <= stream.below(20 * i, 10); ++k) line += "bcd"[stream.below(20 * i + k + 1, 3)];
+    if (i % 2 == 0) line[line.size() / 2] = 'a';
+    corpus.text += line + (i % 2 == 0 ? "\tyes\n" : "\tno\n");
+  }
+  corpus.characters = std::ssize(corpus.text);
+  corpus.hash = "0123456789abcdef0123456789abcdef";
+  return std::make_shared<const LabelledDataset>(
+      make_labelled_dataset(corpus, {.val_fraction = config.val_fraction, .max_tokens = config.block_size}));
+}
+
+nlohmann::ordered_json measured(const ClassifyTask& task, const Model& model) {
+  const MeanLoss loss = mean_loss(model, task, Part::val, 0, {}).value();
+  const std::int64_t batches = task.eval_batches(Part::val);
+  nlohmann::ordered_json facts;
+  for (const Measurement& m : task.measure(model, {loss, batches, batches}, {}, {})) facts.update(m.facts);
+  return facts;
+}
+
+}  // namespace
+
+TEST_CASE("a batch has the texts, padded and masked, and a class for each") {
+  const Config config = small_classifier();
+  const auto data = small_data(config);
+  const ClassifyTask task(config, data);
+  REQUIRE(task.vocab_sizes().classes == 2);
+  std::int64_t texts = 0, padded = 0;
+  for (std::int64_t i = 0; i < task.eval_batches(Part::val); ++i) {
+    Batch batch;
+    task.fill_eval(Part::val, i, batch);
+    const std::int64_t rows = batch.ids.shape()[0], length = batch.ids.shape()[1];
+    REQUIRE(batch.targets.shape() == Shape{rows});
+    REQUIRE(batch.target_count == rows);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      std::vector<std::int32_t> ids;
+      for (std::int64_t t = 0; t < length; ++t) {
+        const bool visible = !batch.source_mask || batch.source_mask.data<std::int32_t>()[r * length + t] != 0;
+        if (visible) ids.push_back(batch.ids.data<std::int32_t>()[r * length + t]);
+        padded += visible ? 0 : 1;
+      }
+      const bool yes = data->tokenizer->decode_line(ids).find('a') != std::string::npos;
+      REQUIRE(data->labels[static_cast<std::size_t>(batch.targets.data<std::int32_t>()[r])] == (yes ? "yes" : "no"));
+    }
+    texts += rows;
+  }
+  REQUIRE(texts == 10);
+  REQUIRE(padded > 0);
+}
+
+TEST_CASE("the targets of a step are its texts") {
+  Config config = small_classifier();
+  config.grad_accum = 3;
+  config.batch_size = 7;
+  const ClassifyTask task(config, small_data(config));
+  for (std::int64_t step = 0; step < 4; ++step) {
+    std::int64_t targets = 0;
+    for (std::int64_t micro = 0; micro < 3; ++micro) {
+      Batch batch;
+      task.fill(step, micro, batch);
+      targets += batch.target_count;
+    }
+    REQUIRE(targets == task.targets(step));
+  }
+  REQUIRE(task.epochs(10) == 6);  // 30 texts are 5 batches
+}
+
+TEST_CASE("a classifier learns, and its confusion matrix counts every text once") {
+  const Config config = small_classifier();
+  const ClassifyTask task(config, small_data(config));
+  Trainer trainer(config, task);
+  const auto untrained = measured(task, trainer.model()).at("confusion");  // almost always the same answer
+  for (std::size_t i = 0; i < 2; ++i)
+    REQUIRE(untrained[i][0].get<std::int64_t>() + untrained[i][1].get<std::int64_t>() == 5);
+  for (int i = 0; i < 200; ++i) trainer.step();
+  const auto facts = measured(task, trainer.model());
+  REQUIRE(facts.at("accuracy").get<double>() >= 0.9);
+  REQUIRE(facts.at("labels") == std::vector<std::string>{"no", "yes"});
+  std::int64_t all = 0, right = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::int64_t row = 0;
+    for (std::size_t k = 0; k < 2; ++k) row += facts.at("confusion")[i][k].get<std::int64_t>();
+    REQUIRE(row == 5);  // a row is a label of the data
+    right += facts.at("confusion")[i][i].get<std::int64_t>();
+    all += row;
+  }
+  REQUIRE(all == 10);
+  REQUIRE(facts.at("correct") == right);
+}
+
+TEST_CASE("a checkpoint stores the labels, and damaged ones are detected") {
+  const TemporaryFolder folder;
+  const Config config = small_classifier();
+  const ClassifyTask task(config, small_data(config));
+  Trainer trainer(config, task);
+  for (int i = 0; i < 2; ++i) trainer.step();
+  Unsynced fs;
+  CheckpointState state = task.data_state();
+  state.step = 2;
+  state.config = config;
+  write_checkpoint(fs, folder / "good.maki", state, trainer.store(), trainer.optimizer());
+  const LoadedModel loaded(folder / "good.maki");
+  REQUIRE(check_resumable(folder / "good.maki").labels == "no\nyes\n");
+  REQUIRE(measured(task, *loaded.model) == measured(task, trainer.model()));
+  for (const char* const labels : {"yes\nno\n", "yes\n", "maybe\nno\nyes\n", "no\nyes"}) {
+    INFO(labels);
+    state.labels = labels;
+    write_checkpoint(fs, folder / "bad.maki", state, trainer.store(), trainer.optimizer());
+    REQUIRE_THROWS_AS(check_resumable(folder / "bad.maki"), CorruptFile);
+  }
+  state.labels = "";
+  write_checkpoint(fs, folder / "bad.maki", state, trainer.store(), trainer.optimizer());
+  REQUIRE_THROWS_AS(check_resumable(folder / "bad.maki"), CorruptFile);
+}

@@ -1,0 +1,82 @@
+// Similarities of contextual vectors, and the file that NumPy reads.
+#include "train/loop/embed_texts.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "autograd/core/check.h"
+#include "data/text/file.h"
+#include "tests/catch.h"
+#include "tests/files.h"
+#include "tests/train/small_checkpoint.h"
+#include "train/run/npy.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// Tokens with the vectors (row, column).
+EmbeddedText text_of(const std::vector<std::int32_t>& ids, const std::vector<double>& vectors) {
+  return {ids, tensor(vectors, {std::ssize(ids), 2})};
+}
+
+}  // namespace
+
+TEST_CASE("similarities are the cosines between all occurrences") {
+  const std::vector<EmbeddedText> texts = {text_of({4, 7, 4}, {1, 0, 5, 5, 1, 1}), text_of({4, 9}, {0, 3, 2, 2})};
+  const std::vector<std::int32_t> four = {4};
+  const std::vector<Similarity> list = similarities(texts, four);
+  REQUIRE(list.size() == 3);
+  REQUIRE(list[0].ids == four);
+  REQUIRE(list[0].first.text == 0);
+  REQUIRE(list[0].first.position == 0);
+  REQUIRE(list[0].second.position == 2);
+  REQUIRE(list[0].cosine == Approx(std::sqrt(0.5)));
+  REQUIRE(list[1].second.text == 1);
+  REQUIRE(list[1].cosine == Approx(0).margin(1e-15));
+  REQUIRE(list[2].cosine == Approx(std::sqrt(0.5)));
+}
+
+TEST_CASE("several tokens are compared by the means of their vectors") {
+  const std::vector<EmbeddedText> texts = {text_of({1, 2, 3}, {9, 9, 2, 0, 0, 2}),
+                                           text_of({2, 3, 2}, {1, 0, 3, 0, 7, 7})};
+  const std::vector<std::int32_t> word = {2, 3};
+  const std::vector<Similarity> list = similarities(texts, word);
+  REQUIRE(list.size() == 1);
+  REQUIRE(list[0].first.position == 1);
+  REQUIRE(list[0].second.position == 0);
+  REQUIRE(list[0].cosine == Approx(std::sqrt(0.5)));  // (1, 1) and (2, 0)
+  REQUIRE(similarities(texts, std::vector<std::int32_t>{3, 2}).empty());
+}
+
+TEST_CASE("tokens of one text only are not compared by themselves") {
+  const std::vector<EmbeddedText> texts = {text_of({5, 5, 2}, {1, 0, 0, 1, 1, 1}), text_of({2, 3}, {-1, -1, 0, 0})};
+  const std::vector<Similarity> list = shared_similarities(texts);
+  REQUIRE(list.size() == 1);
+  REQUIRE(list[0].ids == std::vector<std::int32_t>{2});
+  REQUIRE(list[0].cosine == Approx(-1));
+}
+
+TEST_CASE("a vector of zeros is similar to nothing") {
+  const std::vector<EmbeddedText> texts = {text_of({1}, {0, 0}), text_of({1}, {1, 2})};
+  REQUIRE(shared_similarities(texts).at(0).cosine == 0);
+}
+
+TEST_CASE("an npy file has the bytes that NumPy writes") {
+  const TemporaryFolder folder;
+  Unsynced fs;
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6.5};
+  write_npy(fs, folder / "a.npy", values, 3, 2);
+  const std::string bytes = read_file(folder / "a.npy");
+  // numpy.save(…, numpy.zeros((3, 2), "<f4")) of NumPy 1.24
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }";
+  header.append(118 - header.size() - 1, ' ').append("\n");
+  REQUIRE(bytes.size() == 128 + 24);
+  REQUIRE(bytes.substr(0, 10) == std::string("\x93NUMPY\x01\x00v\x00", 10));
+  REQUIRE(bytes.substr(10, 118) == header);
+  std::vector<float> read(6);
+  std::memcpy(read.data(), bytes.data() + 128, 24);
+  REQUIRE(read == values);
+  REQUIRE_THROWS_AS(write_npy(fs, folder / "b.npy", values, 2, 2), Error);
+}

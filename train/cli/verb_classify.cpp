@@ -1,0 +1,130 @@
+// maki classify RUN [TEXT…] [options]: the label that a classifier gives each text.
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cmath>
+#include <fmt/core.h>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "autograd/core/parallel.h"
+#include "data/dataset/labelled.h"
+#include "data/text/error.h"
+#include "data/text/unknown.h"
+#include "nn/models/encoder.h"
+#include "optim/clip.h"
+#include "train/cli/choose_checkpoint.h"
+#include "train/cli/flags.h"
+#include "train/cli/interrupt.h"
+#include "train/cli/progress.h"
+#include "train/cli/text_argument.h"
+#include "train/cli/verbs.h"
+#include "train/config/error.h"
+#include "train/config/number.h"
+#include "train/loop/candidates.h"
+#include "train/loop/loaded_model.h"
+
+namespace maki {
+namespace {
+
+struct ClassifyFlags {
+  std::string run, checkpoint, unknown = "error";
+  std::vector<std::string> texts;
+  std::int64_t threads = 0;
+  bool json = false;
+};
+
+// Gives texts their labels, and writes a line for each.
+class Classifier {
+ public:
+  Classifier(const ClassifyFlags& o, const LoadedModel& loaded) : o_(o), loaded_(loaded) {
+    check(task_rule(loaded.state.config).labels,
+          "{}: is a model of kind {} for the task {}, which gives no labels; train one with --model encoder --task "
+          "classify on lines of a text, a tab and a label",
+          loaded.path, loaded.model->kind(), task_rule(loaded.state.config).name);
+    encoder_ = &dynamic_cast<const EncoderModel&>(*loaded.model).encoder;
+    labels_ = load_labels(loaded.state.labels);
+  }
+
+  void answer(const std::string& text, const std::string& name) const {
+    const std::vector<std::int32_t> ids =
+        loaded_.tokenizer->encode_line(known_argument(*loaded_.tokenizer, text, name, o_.unknown));
+    check<CorpusError>(!ids.empty(), "{}: must have at least one token; got none", name);
+    check<CorpusError>(std::ssize(ids) <= loaded_.state.config.block_size,
+                       "{}: may have at most {} tokens, the block_size of the model; it has {}; shorten it", name,
+                       loaded_.state.config.block_size, ids.size());
+    const Tensor logits = encoder_->class_logits(tensor(ids, {1, std::ssize(ids)}));
+    check<CheckpointError>(std::isfinite(global_norm(logits)),
+                           "{}: the logits of this model are not finite; the model has diverged", loaded_.path);
+    const std::int64_t classes = std::ssize(labels_);
+    const std::vector<Candidate> ranking = best_candidates(logits, 0, classes, classes);
+    o_.json ? print_json(text, ranking)
+            : fmt::print("{}\t{:.4f}\t{}\n", label(ranking[0]), ranking[0].probability, escape_unprintable(text));
+    if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
+  }
+
+ private:
+  std::string label(const Candidate& candidate) const { return labels_[static_cast<std::size_t>(candidate.id)]; }
+
+  void print_json(const std::string& text, const std::vector<Candidate>& ranking) const {
+    nlohmann::ordered_json probabilities;
+    for (const Candidate& c : ranking) probabilities[label(c)] = c.probability;
+    const nlohmann::ordered_json facts{{"checkpoint", loaded_.path},
+                                       {"step", loaded_.state.step},
+                                       {"text", text},
+                                       {"label", label(ranking[0])},
+                                       {"probabilities", probabilities}};
+    fmt::print("{}\n", facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  }
+
+  const ClassifyFlags& o_;
+  const LoadedModel& loaded_;
+  const Encoder* encoder_;
+  std::vector<std::string> labels_;
+};
+
+// Answers each line of standard input before it reads the next.
+int classify_lines(const Classifier& classifier) {
+  const DeferInterrupts deferred;
+  std::string line;
+  for (std::int64_t number = 1; interrupted() == 0 && std::getline(std::cin, line); ++number) {
+    if (line.ends_with('\r')) line.pop_back();
+    classifier.answer(line, fmt::format("line {}", number));
+  }
+  return interrupted() == 0 ? 0 : interrupt_exit_code();
+}
+
+int classify(const ClassifyFlags& o) {
+  parse_unknown_policy(o.unknown);
+  if (o.threads != 0) set_threads(o.threads);
+  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  const Classifier classifier(o, loaded);
+  if (o.texts.empty()) return classify_lines(classifier);
+  for (std::size_t i = 0; i < o.texts.size(); ++i) classifier.answer(o.texts[i], fmt::format("text {}", i + 1));
+  return 0;
+}
+
+}  // namespace
+
+void add_classify(CLI::App& app, Verb& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("classify", "Give each text a label, with the probability that the model assigns to it");
+  const auto o = std::make_shared<ClassifyFlags>();
+  command->add_option("RUN", o->run, "run directory or .maki file of a classifier")->required();
+  command->add_option("TEXT", o->texts, "texts [the lines of standard input]");
+  command
+      ->add_option("--unknown", o->unknown,
+                   "what to do with characters of the texts that are not in the vocabulary [error]")
+      ->type_name("error|skip|replace")
+      ->take_last();
+  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
+      ->type_name("WHICH")
+      ->take_last();
+  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
+             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  command->add_flag("--json", o->json, "print a line of JSON for each text, with the probabilities of all labels");
+  command->callback([o, &chosen] { chosen = [o] { return classify(*o); }; });
+}
+
+}  // namespace maki

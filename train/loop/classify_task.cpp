@@ -1,0 +1,169 @@
+#include "train/loop/classify_task.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "autograd/tape.h"
+#include "data/text/printable.h"
+#include "data/text/utf8.h"
+#include "nn/models/encoder.h"
+#include "train/config/models.h"
+#include "train/config/number.h"
+#include "train/loop/evaluate.h"
+
+namespace maki {
+namespace {
+
+// counts[i][k]: how many texts of class i the model gives class k.
+using Confusion = std::vector<std::vector<std::int64_t>>;
+
+void fill_batch(const TokenPairs& texts, std::span<const std::int32_t> rows, Batch& batch) {
+  std::int64_t length = 0;
+  for (const std::int32_t i : rows) length = std::max(length, texts.source_length(i));
+  const std::int64_t count = std::ssize(rows);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(count * length)), visible(ids.size()), classes;
+  for (std::int64_t r = 0; r < count; ++r) {
+    const std::int32_t i = rows[static_cast<std::size_t>(r)];
+    std::ranges::copy(texts.source(i), ids.begin() + r * length);
+    std::fill_n(visible.begin() + r * length, texts.source_length(i), 1);
+    classes.push_back(texts.target(i)[0]);
+  }
+  const bool padded = std::ranges::find(visible, 0) != visible.end();
+  batch.ids = tensor(ids, {count, length});
+  batch.source_mask = padded ? tensor(visible, {count, length}) : Tensor();
+  batch.targets = tensor(classes, {count});
+  batch.target_count = count;
+}
+
+void count_predictions(const Encoder& encoder, const Batch& batch, Confusion& counts) {
+  const Tensor logits = encoder.class_logits(batch.ids, batch.source_mask);
+  const std::int64_t classes = logits.shape()[1];
+  dispatch(logits.dtype(), [&]<class T>() {
+    for (std::int64_t i = 0; i < logits.shape()[0]; ++i) {
+      const T* const row = logits.data<T>() + i * classes;
+      const auto label = static_cast<std::size_t>(batch.targets.data<std::int32_t>()[i]);
+      ++counts[label][static_cast<std::size_t>(std::max_element(row, row + classes) - row)];
+    }
+  });
+}
+
+// The text, right-aligned in a column of the terminal.
+std::string in_column(const std::string& text, std::int64_t width) {
+  return std::string(static_cast<std::size_t>(std::max<std::int64_t>(0, width - display_width(text))), ' ') + text;
+}
+
+// A line for each label, below a line of their names. More labels would not fit into a terminal.
+void add_confusion(const Confusion& counts, const std::vector<std::string>& labels, std::vector<Measurement>& list) {
+  constexpr std::size_t kMaxColumns = 10;
+  list.push_back({"", "", {{"labels", labels}, {"confusion", counts}}});
+  if (labels.size() > kMaxColumns) {
+    list.push_back({"confusion", fmt::format("{} labels; --json prints the matrix", labels.size())});
+    return;
+  }
+  std::vector<std::string> names;
+  std::int64_t width = 6;
+  for (const std::string& label : labels) {
+    names.push_back(escape_unprintable(label));
+    width = std::max(width, display_width(names.back()));
+  }
+  std::string header = in_column("", width);
+  for (const std::string& name : names) header += in_column(name, width + 1);
+  list.push_back({"confusion", "one row for each label, one column for each answer of the model"});
+  list.push_back({"", header});
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    std::string row = in_column(names[i], width);
+    for (const std::int64_t count : counts[i]) row += in_column(with_separators(count), width + 1);
+    list.push_back({"", row});
+  }
+}
+
+}  // namespace
+
+ClassifyTask::ClassifyTask(const Config& config, std::shared_ptr<const LabelledDataset> data, std::string what)
+    : config_(config), data_(std::move(data)), what_(std::move(what)) {
+  if (data_->train.size() > 0) {
+    train_.emplace(data_->train, config.batch_size, static_cast<std::uint64_t>(config.seed));
+    eval_train_.emplace(data_->train, config.batch_size);
+  }
+  if (data_->val.size() > 0) eval_val_.emplace(data_->val, config.batch_size);
+}
+
+std::unique_ptr<Model> ClassifyTask::make_model(const Scope& scope) const {
+  return maki::make_model(config_, vocab_sizes(), scope);
+}
+
+void ClassifyTask::fill(std::int64_t step, std::int64_t micro, Batch& batch) const {
+  fill_batch(data_->train, train_.value().rows(step * config_.grad_accum + micro), batch);
+}
+
+std::int64_t ClassifyTask::targets(std::int64_t step) const {
+  return train_.value().sum(step * config_.grad_accum, (step + 1) * config_.grad_accum, [](std::int64_t) { return 1; });
+}
+
+std::int64_t ClassifyTask::tokens(std::int64_t begin_step, std::int64_t end_step) const {
+  return train_.value().sum(begin_step * config_.grad_accum, end_step * config_.grad_accum,
+                            [&](std::int64_t row) { return data_->train.source_length(row); });
+}
+
+double ClassifyTask::epochs(std::int64_t steps) const {
+  return static_cast<double>(steps * config_.grad_accum) / static_cast<double>(train_.value().per_epoch());
+}
+
+std::int64_t ClassifyTask::eval_batches(Part part) const {
+  const std::optional<PairEvalBatches>& batches = part == Part::train ? eval_train_ : eval_val_;
+  return batches ? batches->count() : 0;
+}
+
+void ClassifyTask::fill_eval(Part part, std::int64_t i, Batch& batch) const {
+  const bool train = part == Part::train;
+  fill_batch(train ? data_->train : data_->val, (train ? eval_train_ : eval_val_).value().rows(i), batch);
+}
+
+CheckpointState ClassifyTask::data_state() const {
+  CheckpointState state;
+  state.vocab_size = vocab_sizes().target;
+  state.characters = data_->characters;
+  state.train_tokens = data_->train.token_count() - data_->train.size();  // without the classes
+  state.val_tokens = data_->val.token_count() - data_->val.size();
+  state.corpus_hash = data_->corpus_hash;
+  state.tokenizer = data_->tokenizer->save();
+  state.labels = save_labels(data_->labels);
+  return state;
+}
+
+std::string ClassifyTask::describe_data() const {
+  return fmt::format("{} for training, {} for validation; {}; vocabulary of {}", pluralize(data_->train.size(), "text"),
+                     with_separators(data_->val.size()), pluralize(std::ssize(data_->labels), "label"),
+                     with_separators(vocab_sizes().target));
+}
+
+std::string ClassifyTask::describe_step() const { return pluralize(config_.batch_size * config_.grad_accum, "text"); }
+
+std::vector<Measurement> ClassifyTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
+                                               const std::function<bool()>& stop) const {
+  const Encoder& encoder = dynamic_cast<const EncoderModel&>(model).encoder;
+  const AsRecorded rounding;
+  Confusion counts(data_->labels.size(), std::vector<std::int64_t>(data_->labels.size()));
+  for (std::int64_t i = 0; i < sampled.taken && !(stop && stop()); ++i) {
+    Batch batch;
+    fill_eval(Part::val, spread_index(i, sampled.taken, sampled.batches), batch);
+    count_predictions(encoder, batch, counts);
+  }
+  std::int64_t correct = 0, texts = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    correct += counts[i][i];
+    for (const std::int64_t count : counts[i]) texts += count;
+  }
+  const double loss = sampled.loss.mean, share = static_cast<double>(correct) / static_cast<double>(texts);
+  std::vector<Measurement> list = {
+      measure_extent(what_, sampled),
+      {"loss", fmt::format("{:.4f} nats per text", loss), {{"val_loss", loss}}},
+      {"accuracy",
+       fmt::format("{:.2f} % ({} of {})", 100 * share, with_separators(correct), pluralize(texts, "text")),
+       {{"accuracy", share}, {"correct", correct}}}};
+  add_confusion(counts, data_->labels, list);
+  return list;
+}
+
+}  // namespace maki
