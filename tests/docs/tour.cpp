@@ -168,7 +168,7 @@ std::string defect(const TourLink& link, const std::string& folder) {
   std::string names;
   for (std::sregex_iterator it(link.text.begin(), link.text.end(), code), end; it != end; ++it) {
     const std::string text = (*it)[1];
-    if (("/" + link.target).ends_with("/" + text)) continue;  // the path itself
+    if (text.ends_with(std::filesystem::path(path).filename().string())) continue;  // the path itself
     for (std::sregex_iterator word(text.begin(), text.end(), name), last; word != last; ++word) {
       if (!std::regex_search(read_bytes(path), std::regex("\\b" + word->str() + "\\b"))) {
         return link.target + " does not contain " + word->str();
