@@ -30,8 +30,8 @@ class Workplace {
   Result run(const std::string& command) const {
     write_bytes(folder_ / "command.sh", command);
     const std::string path = std::string(MAKI_FOLDER) + ":" + MAKI_EXAMPLES_FOLDER;
-    const std::string line = "cd '" + folder_.path() + "' && PATH='" + path + "':\"$PATH\" LC_ALL=C.UTF-8 OMP_WAIT_POLICY=passive " +
-                             "bash -e command.sh > output 2>&1";
+    const std::string line = "cd '" + folder_.path() + "' && PATH='" + path +
+                             "':\"$PATH\" LC_ALL=C.UTF-8 OMP_WAIT_POLICY=passive " + "bash -e command.sh > output 2>&1";
     const int status = std::system(line.c_str());
     return {status, read_bytes(folder_ / "output")};
   }
