@@ -79,4 +79,10 @@ Tensor PositionTable::rows(std::int64_t begin, std::int64_t end) const {
   return held_.slice_flat(begin * width_, {end - begin, width_});
 }
 
+std::shared_ptr<const PositionTable> rotary_table(Positions positions, std::int64_t head_size, double base,
+                                                  DType dtype) {
+  if (positions != Positions::rotary) return nullptr;
+  return std::make_shared<PositionTable>(rotary_angles, head_size, base, dtype);
+}
+
 }  // namespace maki

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string_view>
 
@@ -53,5 +54,9 @@ class PositionTable {
   mutable std::mutex mutex_;
   mutable Tensor held_;  // positions from 0 on
 };
+
+/// The rotary_angles() of a model's heads; null for other positions.
+std::shared_ptr<const PositionTable> rotary_table(Positions positions, std::int64_t head_size, double base,
+                                                  DType dtype);
 
 }  // namespace maki

@@ -7,8 +7,6 @@
 namespace maki {
 
 TokenInput::TokenInput(const Scope& scope, const TokenInputOptions& o) : options(o) {
-  check(o.positions != Positions::rotary,
-        "positions: must be learned, sinusoidal or none for a model that reads more than one sequence; got rotary");
   if (o.positions == Positions::learned) wpe.emplace(scope / "wpe", o.block_size, o.n_embd, o.std);
   if (o.positions == Positions::sinusoidal) {
     sinusoids = std::make_shared<PositionTable>(sinusoidal_positions, o.n_embd, o.base, scope.dtype());

@@ -14,7 +14,7 @@ namespace maki {
 
 struct TokenInputOptions {
   std::int64_t n_embd = 0, block_size = 0;
-  Positions positions = Positions::sinusoidal;  ///< all but rotary
+  Positions positions = Positions::sinusoidal;  ///< rotary ones, which attention adds, count as none here
   double base = 10000;                          ///< of sinusoidal positions, above 1
   double factor = 1;                            ///< of the token embeddings: √C in section 3.4
   double std = kInitStd;                        ///< of the initial learned positions
@@ -22,7 +22,7 @@ struct TokenInputOptions {
 
 /// x = factor · table[ids] + positions: ids [B, T] int32 and table [V, C] → [B, T, C].
 struct TokenInput {
-  /// Creates wpe, [block_size, C], if positions are learned. Throws Error for rotary positions.
+  /// Creates wpe, [block_size, C], if positions are learned.
   TokenInput(const Scope& scope, const TokenInputOptions& options);
   /// The first token is at position `start`. Throws Error, with the name of the model, for ids of another type or shape
   /// and for more tokens than learned positions.

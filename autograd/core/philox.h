@@ -31,7 +31,8 @@ enum class RandomPurpose : std::uint32_t {
   stories = 5,
   gradcheck = 6,
   test = 7,
-  mask = 8
+  mask = 8,
+  validation = 9
 };
 
 /// An unbounded sequence of 32-bit words with random access, determined by (seed, purpose, a, b, c) alone. All

@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 
+#include "autograd/core/philox.h"
 #include "data/text/error.h"
 #include "data/text/printable.h"
 
@@ -40,10 +41,23 @@ std::vector<std::int32_t> encode_text(const Tokenizer& tokenizer, std::string_vi
                      unknown.empty() ? "" : unknown_sentence(tokenizer.vocab_size(), unknown));
   std::vector<std::int32_t> ids = tokenizer.encode_line(text);
   check<CorpusError>(std::ssize(ids) <= max_tokens,
-                     "line {}: a text may have at most {} tokens; it has {}; use a larger --block-size, or remove the "
-                     "line",
+                     "line {}: a text may have at most {} tokens; it has {}; train with a larger --block-size, or "
+                     "remove the line",
                      line + 1, max_tokens, ids.size());
   return ids;
+}
+
+// Cuts the lines into `val` stretches of almost the same length, and chooses one line of each: every stretch has its
+// share, whether the labels are sorted, and no line at a fixed distance, since they may alternate.
+std::vector<bool> validation_lines(std::int64_t count, std::int64_t val) {
+  const RandomStream stream(0, RandomPurpose::validation);
+  std::vector<bool> chosen(static_cast<std::size_t>(count));
+  for (std::int64_t k = 0; k < val; ++k) {
+    const std::int64_t begin = k * count / val, end = (k + 1) * count / val;
+    const auto at = stream.below(static_cast<std::uint64_t>(k), static_cast<std::uint64_t>(end - begin));
+    chosen[static_cast<std::size_t>(begin) + at] = true;
+  }
+  return chosen;
 }
 
 }  // namespace
@@ -71,7 +85,7 @@ std::vector<std::string> load_labels(std::string_view saved) {
 LabelledDataset make_labelled_dataset(const Corpus& corpus, const LabelledOptions& options) {
   const std::vector<LinePair> lines = read_pairs(corpus);
   const auto count = std::ssize(lines);
-  const std::int64_t train = count - val_pair_count(count, options.val_fraction);
+  const std::vector<bool> for_validation = validation_lines(count, val_pair_count(count, options.val_fraction));
   LabelledDataset data;
   data.tokenizer = options.tokenizer ? options.tokenizer : new_tokenizer(lines, options.tokenizer_kind);
   data.labels = options.labels.empty() ? distinct_labels(lines) : options.labels;
@@ -79,7 +93,7 @@ LabelledDataset make_labelled_dataset(const Corpus& corpus, const LabelledOption
   for (std::int64_t i = 0; i < count; ++i) {
     const LinePair& line = lines[static_cast<std::size_t>(i)];
     const std::int32_t label = class_of(data.labels, line.target, i);
-    (i < train ? data.train : data.val)
+    (for_validation[static_cast<std::size_t>(i)] ? data.val : data.train)
         .add(encode_text(*data.tokenizer, line.source, i, options.max_tokens), std::span(&label, 1));
   }
   data.corpus_hash = corpus.hash;

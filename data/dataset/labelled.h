@@ -27,7 +27,8 @@ struct LabelledDataset {
 };
 
 struct LabelledOptions {
-  double val_fraction = 0.1;                             ///< the last lines of the corpus, for validation
+  /// Of the lines, for validation: one of each stretch of 1 / val_fraction lines, always the same.
+  double val_fraction = 0.1;
   std::int64_t max_tokens = 0;                           ///< of a text
   std::string tokenizer_kind = "char";                   ///< of a new tokenizer
   std::shared_ptr<const Tokenizer> tokenizer = nullptr;  ///< an existing one; null: a new one, for the whole corpus

@@ -81,7 +81,7 @@ class PairEncoder {
     try {
       std::vector<std::int32_t> ids = encode_line(tokenizer, line, options_.unknown, data_.unknown);
       check<CorpusError>(std::ssize(ids) <= options_.max_tokens,
-                         "may have at most {} tokens; it has {}; use a larger --block-size, or remove the pair",
+                         "may have at most {} tokens; it has {}; train with a larger --block-size, or remove the pair",
                          options_.max_tokens, ids.size());
       return ids;
     } catch (const CorpusError& error) {

@@ -19,7 +19,7 @@ const EncoderConfig& checked(const EncoderConfig& c) {
   return c;
 }
 
-BlockOptions block_options(const EncoderConfig& c) {
+BlockOptions block_options(const EncoderConfig& c, DType dtype) {
   return {.n_embd = c.n_embd,
           .n_head = c.n_head,
           .causal = false,
@@ -28,7 +28,8 @@ BlockOptions block_options(const EncoderConfig& c) {
           .activation = c.activation,
           .norm_order = c.norm_order,
           .norm = c.norm,
-          .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer))};
+          .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer)),
+          .rotary = rotary_table(c.positions, c.n_embd / c.n_head, c.position_base, dtype)};
 }
 
 TokenInputOptions input_options(const EncoderConfig& c) {
@@ -82,7 +83,7 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& c)
       drop{c.dropout},
       wte(scope / "wte", c.vocab_size, c.n_embd),
       input(scope, input_options(c)) {
-  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, block_options(c));
+  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, block_options(c, dtype));
   if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias);
   if (c.classes > 0) {
     classifier.emplace(scope / "classifier", c.n_embd, c.classes, /*with_bias=*/true, kInitStd);
@@ -126,7 +127,7 @@ Tensor Encoder::loss(const Batch& batch, const CrossEntropy& options) const {
 }
 
 std::int64_t Encoder::parameter_count() const {
-  const BlockOptions block = block_options(config);
+  const BlockOptions block = block_options(config, dtype);
   const std::int64_t tables = config.vocab_size * config.n_embd * (lm_head ? 2 : 1);
   const std::int64_t head = classifier ? config.classes * (config.n_embd + 1) : 0;
   return tables + config.n_layer * block_parameter_count(block) + (ln_f ? norm_parameter_count(block) : 0) + head;

@@ -31,8 +31,8 @@ struct EncoderConfig {
   NormOrder norm_order = NormOrder::pre;
   NormKind norm = NormKind::layer;
   /// With sinusoidal positions, token embeddings are multiplied by √C.
-  Positions positions = Positions::learned;  ///< all but rotary
-  double position_base = 10000;              ///< of sinusoidal positions
+  Positions positions = Positions::learned;
+  double position_base = 10000;  ///< of sinusoidal and rotary positions
 };
 
 struct Encoder {

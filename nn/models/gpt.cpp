@@ -18,10 +18,6 @@ const GptConfig& checked(const GptConfig& c) {
 }
 
 BlockOptions block_options(const GptConfig& c, DType dtype) {
-  std::shared_ptr<const PositionTable> rotary;
-  if (c.positions == Positions::rotary) {
-    rotary = std::make_shared<PositionTable>(rotary_angles, c.n_embd / c.n_head, c.position_base, dtype);
-  }
   return {.n_embd = c.n_embd,
           .n_head = c.n_head,
           .causal = true,
@@ -31,7 +27,7 @@ BlockOptions block_options(const GptConfig& c, DType dtype) {
           .norm_order = c.norm_order,
           .norm = c.norm,
           .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer)),
-          .rotary = rotary};
+          .rotary = rotary_table(c.positions, c.n_embd / c.n_head, c.position_base, dtype)};
 }
 
 }  // namespace

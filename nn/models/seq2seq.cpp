@@ -17,6 +17,9 @@ const Seq2SeqConfig& checked(const Seq2SeqConfig& c) {
       c.n_layer, c.n_head, c.n_embd, c.block_size, c.source_vocab_size, c.vocab_size);
   check(c.n_embd % c.n_head == 0, "seq2seq: n_embd must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
   check(c.dropout >= 0 && c.dropout < 1, "seq2seq: dropout must be in [0, 1); got {}", c.dropout);
+  check(c.positions != Positions::rotary,
+        "positions: must be learned, sinusoidal or none for a seq2seq, whose cross-attention has no distances; got "
+        "rotary");
   check(!c.shared_embeddings || c.source_vocab_size == c.vocab_size,
         "seq2seq: shared_embeddings needs one vocabulary for both sides; got {} source and {} target tokens",
         c.source_vocab_size, c.vocab_size);

@@ -239,7 +239,7 @@ TEST_CASE("a classifier learns labels, which its checkpoint and eval report") {
   REQUIRE(facts.at("labels") == json{"film", "ribbon"});
   REQUIRE(facts.at("targets") == 9);
   REQUIRE(facts.at("accuracy") == 1.0);
-  REQUIRE(facts.at("confusion") == json{{3, 0}, {0, 6}});
+  REQUIRE(facts.at("confusion") == json{{2, 0}, {0, 7}});
   const std::string other = folder.write("other.tsv", "tape reel 1\tribbon\nmaki reel 1\tribbon\n");
   const std::string text = require_ok(run_maki({"eval", run, other})).out;
   REQUIRE_THAT(text, ContainsSubstring("50.00 % (1 of 2 texts)"));

@@ -29,16 +29,34 @@ const std::string kReviews = "fine\tgood\nawful\tbad\nso so\tfair\nnice\tgood\n"
 
 }  // namespace
 
-TEST_CASE("labels are sorted, and the last lines are for validation") {
-  const LabelledDataset data = make_labelled_dataset(corpus_of(kReviews), {.val_fraction = 0.25, .max_tokens = 5});
+TEST_CASE("labels are sorted, and texts keep their order") {
+  const LabelledDataset data = make_labelled_dataset(corpus_of(kReviews), {.val_fraction = 0, .max_tokens = 5});
   REQUIRE(data.labels == std::vector<std::string>{"bad", "fair", "good"});
-  REQUIRE(data.train.size() == 3);
-  REQUIRE(data.val.size() == 1);
+  REQUIRE(data.train.size() == 4);
+  REQUIRE(data.val.size() == 0);
   REQUIRE(data.tokenizer->decode_line(data.train.source(2)) == "so so");
   REQUIRE(data.train.target(0) == std::vector<std::int32_t>{2});
   REQUIRE(data.train.target(1) == std::vector<std::int32_t>{0});
   REQUIRE(data.train.target(2) == std::vector<std::int32_t>{1});
-  REQUIRE(data.val.target(0) == std::vector<std::int32_t>{2});
+  REQUIRE(data.train.target(3) == std::vector<std::int32_t>{2});
+}
+
+TEST_CASE("lines for validation have every label, whether labels are sorted or alternate") {
+  for (const bool sorted : {true, false}) {
+    std::string text;
+    for (int i = 0; i < 200; ++i) text += (sorted ? i < 100 : i % 2 == 0) ? "awful\tbad\n" : "fine\tgood\n";
+    for (const double fraction : {0.1, 0.25, 0.5}) {
+      const LabelledDataset data = make_labelled_dataset(corpus_of(text), {.val_fraction = fraction, .max_tokens = 5});
+      const auto rows = static_cast<std::int64_t>(std::lround(200 * fraction));
+      REQUIRE(data.val.size() == rows);
+      REQUIRE(data.train.size() == 200 - rows);
+      std::int64_t bad = 0;
+      for (std::int64_t i = 0; i < rows; ++i) bad += data.val.target(i)[0] == 0 ? 1 : 0;
+      if (sorted) REQUIRE(2 * bad == rows);
+      REQUIRE(bad >= rows / 4);
+      REQUIRE(bad <= rows - rows / 4);
+    }
+  }
 }
 
 TEST_CASE("an existing model's tokenizer and labels are kept") {

@@ -18,13 +18,14 @@ namespace {
 constexpr EncoderConfig kSmallEncoder{.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7};
 
 std::vector<EncoderConfig> variants() {
-  std::vector<EncoderConfig> list(4, kSmallEncoder);
+  std::vector<EncoderConfig> list(5, kSmallEncoder);
   list[1].norm_order = NormOrder::post;
   list[1].positions = Positions::sinusoidal;
   list[2].positions = Positions::none;
   list[2].tie_weights = false;
   list[2].bias = false;
   list[3].classes = 3;
+  list[4].positions = Positions::rotary;
   return list;
 }
 
@@ -65,7 +66,7 @@ double step(SmallEncoder& small, Optimizer& optimizer, Tape& tape, const Batch& 
 }  // namespace
 
 TEST_CASE("encoder: permuting the tokens permutes the output without positions, and does not with them") {
-  for (const Positions positions : {Positions::none, Positions::learned, Positions::sinusoidal}) {
+  for (const Positions positions : {Positions::none, Positions::learned, Positions::sinusoidal, Positions::rotary}) {
     for (const NormOrder norm : {NormOrder::pre, NormOrder::post}) {
       EncoderConfig config = kSmallEncoder;
       config.positions = positions;
@@ -92,6 +93,23 @@ TEST_CASE("encoder: permuting the tokens permutes the output without positions, 
       }
     }
   }
+}
+
+TEST_CASE("encoder: with rotary positions only distances count, and there is no longest text") {
+  EncoderConfig config = kSmallEncoder;
+  config.positions = Positions::rotary;
+  SmallEncoder small(config);
+  randomize(small.store, 2);
+  constexpr std::int64_t kTokens = 12, kShift = 5;
+  const Tensor ids = random_ids(1, kTokens, config.vocab_size, 1);
+  Tensor shifted = zeros({1, kShift + kTokens}, DType::int32), visible = zeros({1, kShift + kTokens}, DType::int32);
+  for (std::int64_t t = 0; t < kTokens; ++t) {
+    shifted.data<std::int32_t>()[kShift + t] = ids.data<std::int32_t>()[t];
+    visible.data<std::int32_t>()[kShift + t] = 1;
+  }
+  const Tensor y = small.model.hidden(ids), z = small.model.hidden(shifted, visible);
+  for (std::int64_t i = 0; i < kTokens * config.n_embd; ++i)
+    REQUIRE(std::abs(y.at(i) - z.at(kShift * config.n_embd + i)) < 1e-12);
 }
 
 TEST_CASE("encoder: every token sees every other token, and nothing of padding") {

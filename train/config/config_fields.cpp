@@ -107,7 +107,8 @@ std::vector<Field> make_fields() {
       text("exclude", &C::exclude,
            "in directories, skip files and folders whose names match (for example drafts or *.md); may be repeated"),
       number("val_fraction", training, &C::val_fraction, 0, 0.99,
-             "fraction of each file's characters, taken from its end, that is used for validation; 0: none"),
+             "fraction of the data that is used for validation: the end of each file, the last pairs, or lines spread "
+             "evenly over labelled text; 0: none"),
       number("batch_size", training, &C::batch_size, 1, 1e6, "sequences per micro-batch"),
       number("grad_accum", training, &C::grad_accum, 1, 1e6, "micro-batches per optimizer step"),
       number("seed", training, &C::seed, 0, kMaxSeed, "random seed for initial weights, data order and dropout"),
