@@ -1,8 +1,8 @@
 #include "tests/docs/tour.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -106,6 +106,19 @@ struct Matcher {
   }
 };
 
+// `prose` has the lines of the page, those of blocks being empty; a link may extend over two lines.
+std::vector<TourLink> links_of(const std::string& prose) {
+  static const std::regex link(R"(\[([^\]]*)\]\(([^)\s]+)\))");
+  std::vector<TourLink> links;
+  for (std::sregex_iterator it(prose.begin(), prose.end(), link), end; it != end; ++it) {
+    const std::string target = (*it)[2];
+    if (target.starts_with("#") || target.starts_with("http")) continue;
+    const auto line = 1 + std::count(prose.begin(), prose.begin() + it->position(), '\n');
+    links.push_back({static_cast<std::size_t>(line), (*it)[1], target});
+  }
+  return links;
+}
+
 }  // namespace
 
 std::string difference(const std::string& expected, const std::string& printed, const std::string& mode) {
@@ -120,9 +133,9 @@ std::string difference(const std::string& expected, const std::string& printed, 
 }
 
 Tour read_tour(const std::string& markdown) {
-  static const std::regex heading(R"(## (\d+)\. .+)"), link(R"(\[([^\]]*)\]\(([^)\s]+)\))");
+  static const std::regex heading(R"(## (\d+)\. .+)");
   Tour tour;
-  std::string fence, body;
+  std::string fence, body, prose;
   std::size_t number = 0, opened = 0;
   bool awaits_output = false;
   std::istringstream stream(markdown);
@@ -148,15 +161,11 @@ Tour read_tour(const std::string& markdown) {
     } else if (std::regex_match(line, found, heading)) {
       tour.sections.push_back(std::stoi(found[1]));
     }
-    if (!fence.empty()) continue;
-    for (std::sregex_iterator it(line.begin(), line.end(), link), end; it != end; ++it) {
-      const std::string target = (*it)[2];
-      if (target.starts_with("#") || target.starts_with("http")) continue;
-      tour.links.push_back({number, (*it)[1], target});
-    }
+    prose += (fence.empty() ? line : "") + "\n";
   }
   if (!fence.empty()) reject(opened, "the block has no end");
   if (awaits_output) reject(number, "the last command has no output");
+  tour.links = links_of(prose);
   return tour;
 }
 

@@ -56,18 +56,21 @@ TEST_CASE("a tour may leave numbers open, or all of an output") {
 
 TEST_CASE("a tour is read: sections, commands, outputs, links") {
   const Tour tour = read_tour(
-      "# T\n[a](b.md) [`f`](c.h#L3) [web](https://x) [here](#y)\n## 1. One\n```sh\nmaki\n```\n\n```text "
+      "# T\n[a](b.md) [`f`](c.h#L3) [web](https://x) [here](#y)\n[`g` and\n`h`](d.h)\n## 1. "
+      "One\n```sh\nmaki\n```\n\n```text "
       "numbers\nout\n```\n"
       "## 2. Two\n```console\n$ no\n```\n");
   REQUIRE(tour.sections == std::vector<int>{1, 2});
   REQUIRE(tour.blocks.size() == 1);
-  REQUIRE(tour.blocks[0].line == 4);
+  REQUIRE(tour.blocks[0].line == 6);
   REQUIRE(tour.blocks[0].section == 1);
   REQUIRE(tour.blocks[0].command == "maki\n");
   REQUIRE(tour.blocks[0].expected == "out\n");
   REQUIRE(tour.blocks[0].mode == "numbers");
-  REQUIRE(tour.links.size() == 2);
+  REQUIRE(tour.links.size() == 3);
   REQUIRE(tour.links[1].text == "`f`");
+  REQUIRE(tour.links[2].line == 3);
+  REQUIRE(tour.links[2].target == "d.h");
   REQUIRE(rejected("```sh\na\n```\n```sh\nb\n```\n") == "line 4: a command has no output");
   REQUIRE(rejected("```sh\na\n```\n") == "line 3: the last command has no output");
   REQUIRE(rejected("```text\na\n```\n") == "line 1: output of no command");
