@@ -173,7 +173,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
                             const CrossEntropy& options = {});
 
-// --- attention (ops/attention.cpp, ops/rotary.cpp) ---
+// --- attention (ops/attention.cpp, ops/rotary.cpp, …) ---
 
 /// Rotates heads by the angles of their positions: x [B, T, W] → [B, T, W], angles [T, D] → the first `heads` · D
 /// columns of x are rotated head by head, the others copied. Columns i and i + D/2 of a head are the coordinates of a
@@ -204,6 +204,21 @@ struct Attention {
 Tensor attention(const Tensor& qkv, const Attention& options);
 /// Attention of queries q [B, T, C] to packed keys and values k‖v [B, S, 2C] → [B, T, C].
 Tensor attention(const Tensor& q, const Tensor& kv, const Attention& options);
+
+/// Options of relative_attention() over T queries and S >= T keys.
+struct RelativeAttention {
+  std::int64_t n_head = 1;  ///< must divide C
+  double dropout = 0;       ///< as in Attention
+  double scale = 0;         ///< as in Attention
+  std::int64_t keys = 0;    ///< as in Attention
+};
+/// Causal attention by content and distance. The score of query t and key s at the distance d = t + S − T − s >= 0 is,
+/// for each head, scale · ((q_t + u)·k_s + (q_t + v)·r_d); the keys before the queries are those of a memory. q [B, T,
+/// C], k‖v [B, S, 2C], r [S or more, C], u [C], v [C] → [B, T, C]. r is W_r R in the paper: row d is the projected
+/// encoding of distance d. Memory is O(T + S) per head. Dai et al. 2019, arXiv:1901.02860, section 3.3.
+/// (ops/relative_attention.cpp)
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, const Tensor& u, const Tensor& v,
+                          const RelativeAttention& options);
 
 /// Options of linear_attention().
 struct LinearAttention {

@@ -57,7 +57,18 @@ class Model {
   virtual const char* kind() const = 0;
   /// Cross-entropy of the batch's targets, in nats: []. `carried` comes from make_carried() of this model, or is null.
   virtual Tensor loss(const Batch& batch, const CrossEntropy& options, State* carried = nullptr) const = 0;
-  /// The state that is carried from one batch to the next, for `batch` sequences; null if nothing is carried.
+  /// The state that is carried from one batch to the next, for `batch` sequences; null if nothing is carried. Row b of
+  /// a batch then continues row b of the batch before it. Such a state is a memory of the last tokens:
+  ///
+  /// - length() is the smaller of capacity() and the number of tokens read since clear().
+  /// - Every tensor is [batch, length(), …], of the store's type. It is restored by assigning tensors of another
+  /// length,
+  ///   the same for all. The pointers that tensors() returns are valid as long as the state.
+  /// - loss() assigns new tensors, detached from the tape. It does not write to the elements of the former ones, so
+  /// that
+  ///   copies of their handles restore the former state.
+  ///
+  /// The store need not be sealed.
   virtual std::unique_ptr<State> make_carried(std::int64_t) const { return nullptr; }
   /// Floating-point operations per token of a training step, forward and backward, for contexts of `length` tokens.
   virtual double flop_per_token(std::int64_t length) const = 0;

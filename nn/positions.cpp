@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "autograd/core/check.h"
 #include "nn/names.h"
@@ -14,10 +15,14 @@ double frequency(std::int64_t pair, std::int64_t width, double base) {
   return std::pow(base, -static_cast<double>(2 * pair) / static_cast<double>(width));
 }
 
+void check_base(double base) {
+  check(base > 1, "positions: the base of sinusoidal and rotary positions must be above 1; got {}", base);
+}
+
 // Calls put(t, pair, angle) for every position first + t and every pair of columns.
 template <class Put>
 void for_each_angle(std::int64_t length, std::int64_t width, double base, std::int64_t first, const Put& put) {
-  check(base > 1, "positions: the base of sinusoidal and rotary positions must be above 1; got {}", base);
+  check_base(base);
   for (std::int64_t pair = 0; 2 * pair < width; ++pair) {
     const double step = frequency(pair, width, base);
     for (std::int64_t t = 0; t < length; ++t) put(t, pair, static_cast<double>(first + t) * step);
@@ -52,6 +57,14 @@ Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double bas
     });
   });
   return table;
+}
+
+std::vector<double> position_wavelengths(std::int64_t n_embd, double base) {
+  check_base(base);
+  std::vector<double> wavelengths;
+  for (std::int64_t pair = 0; 2 * pair < n_embd; ++pair)
+    wavelengths.push_back(2 * std::numbers::pi / frequency(pair, n_embd, base));
+  return wavelengths;
 }
 
 Tensor rotary_angles(std::int64_t length, std::int64_t head_size, double base, DType dtype, std::int64_t first) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <vector>
 
 #include "autograd/tensor.h"
 
@@ -28,6 +29,11 @@ Positions positions_named(std::string_view name);
 /// and the cosine of the angle t / base^(2i/n_embd). Section 3.5, where the base is 10000. Throws Error unless base
 /// > 1.
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double base, DType dtype, std::int64_t first = 0);
+
+/// The number of positions after which columns 2i and 2i+1 of sinusoidal positions repeat, for every pair i of columns:
+/// 2π · base^(2i/n_embd). The same of rotary positions, with the size of a head in place of n_embd. Throws Error unless
+/// base > 1.
+std::vector<double> position_wavelengths(std::int64_t n_embd, double base);
 
 /// The angles by which rotary() turns heads of D = head_size columns at positions first … first + length − 1:
 /// [length, D]. Columns i and i + D/2 of position t are the cosine and the sine of t / base^(2i/D), which is computed

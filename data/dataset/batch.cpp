@@ -7,6 +7,10 @@
 namespace maki {
 namespace {
 
+// Every stretch of an evaluation begins with an empty state. With this many windows per stretch, a text that is short
+// for the size of a batch does not consist of beginnings.
+constexpr std::int64_t kStretch = 16;
+
 void check_room(std::int64_t tokens, std::span<std::int32_t> ids, std::span<std::int32_t> targets) {
   check(ids.size() == targets.size() && static_cast<std::int64_t>(ids.size()) == tokens,
         "batches: ids and targets must have {} elements each; got {} and {}", tokens, ids.size(), targets.size());
@@ -24,6 +28,28 @@ std::int64_t fill_window(const TokenSpan& tokens, std::int64_t start, std::span<
   return length - static_cast<std::int64_t>(last - first);
 }
 
+// The same if the first token of the text follows the last one. A position at which the text begins again has no
+// target, like the last one of a piece.
+std::int64_t fill_window_on_ring(const TokenSpan& tokens, std::int64_t start, std::span<std::int32_t> ids,
+                                 std::span<std::int32_t> targets) {
+  const auto followed = static_cast<std::size_t>(static_cast<std::int64_t>(tokens.size()) - 1 - start);
+  if (ids.size() <= followed) return fill_window(tokens, start, ids, targets);
+  const std::int64_t before = fill_window(tokens, start, ids.first(followed), targets.first(followed));
+  ids[followed] = tokens[tokens.size() - 1];
+  targets[followed] = kIgnoredTarget;
+  return before + fill_window(tokens, 0, ids.subspan(followed + 1), targets.subspan(followed + 1));
+}
+
+// The number of positions without a target in such a window of `length` tokens.
+std::int64_t positions_without_target(const TokenSpan& tokens, std::int64_t start, std::int64_t length) {
+  const auto joins = [&](std::int64_t begin, std::int64_t end) {
+    const auto [first, last] = tokens.joins_between(begin, end);
+    return static_cast<std::int64_t>(last - first);
+  };
+  const std::int64_t n = static_cast<std::int64_t>(tokens.size()), end = start + 1 + length;
+  return end <= n ? joins(start + 1, end) : joins(start + 1, n) + 1 + joins(1, end - n);
+}
+
 // The number of pairs of consecutive tokens of the same piece.
 std::int64_t count_targets(const TokenSpan& tokens) {
   const auto n = static_cast<std::int64_t>(tokens.size());
@@ -34,7 +60,7 @@ std::int64_t count_targets(const TokenSpan& tokens) {
 }  // namespace
 
 TrainBatches::TrainBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, std::int64_t grad_accum,
-                           std::uint64_t seed)
+                           std::uint64_t seed, RowOrder order)
     : tokens_(tokens),
       batch_size_(batch_size),
       block_size_(block_size),
@@ -44,16 +70,21 @@ TrainBatches::TrainBatches(TokenSpan tokens, std::int64_t batch_size, std::int64
         batch_size, grad_accum);
   check<CorpusError>(count_targets(tokens) >= 1,
                      "text: at least one file must have two or more tokens; use longer files");
+  if (order == RowOrder::continued)
+    continued_.emplace(static_cast<std::int64_t>(tokens.size()), block_size, grad_accum * batch_size, seed);
+}
+
+std::int64_t TrainBatches::start(std::int64_t step, std::int64_t micro, std::int64_t row) const {
+  if (continued_) return continued_->start(step, micro * batch_size_ + row);
+  return windows_.start((step * grad_accum_ + micro) * batch_size_ + row);
 }
 
 std::int64_t TrainBatches::targets(std::int64_t step) const {
   std::int64_t count = tokens_per_step();
-  if (tokens_.joins().empty()) return count;
-  const std::int64_t rows = grad_accum_ * batch_size_;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t start = windows_.start(step * rows + row);
-    const auto [first, last] = tokens_.joins_between(start + 1, start + 1 + block_size_);
-    count -= static_cast<std::int64_t>(last - first);
+  if (tokens_.joins().empty() && !continued_) return count;
+  for (std::int64_t micro = 0; micro < grad_accum_; ++micro) {
+    for (std::int64_t row = 0; row < batch_size_; ++row)
+      count -= positions_without_target(tokens_, start(step, micro, row), block_size_);
   }
   return count;
 }
@@ -65,14 +96,20 @@ std::int64_t TrainBatches::fill(std::int64_t step, std::int64_t micro, std::span
   std::int64_t total = 0;
   for (std::int64_t row = 0; row < batch_size_; ++row) {
     const auto to = static_cast<std::size_t>(row) * length;
-    total += fill_window(tokens_, windows_.start((step * grad_accum_ + micro) * batch_size_ + row),
-                         ids.subspan(to, length), targets.subspan(to, length));
+    total +=
+        fill_window_on_ring(tokens_, start(step, micro, row), ids.subspan(to, length), targets.subspan(to, length));
   }
   return total;
 }
 
-EvalBatches::EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size)
-    : tokens_(tokens), batch_size_(batch_size), block_size_(block_size), windows_(0), count_(0), targets_(0) {
+EvalBatches::EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, RowOrder order)
+    : tokens_(tokens),
+      batch_size_(batch_size),
+      block_size_(block_size),
+      windows_(0),
+      count_(0),
+      targets_(0),
+      order_(order) {
   const auto n = static_cast<std::int64_t>(tokens.size());
   check(batch_size >= 1 && block_size >= 1, "batches: batch_size and block_size must be at least 1; got {} and {}",
         batch_size, block_size);
@@ -80,10 +117,13 @@ EvalBatches::EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t
   targets_ = count_targets(tokens);
   check<CorpusError>(targets_ >= 1, "evaluation: at least one file must have two or more tokens; use longer files");
   windows_ = (n - 1 + block_size - 1) / block_size;
-  count_ = (windows_ + batch_size - 1) / batch_size;
+  const bool continued = order == RowOrder::continued;
+  const std::int64_t most_rows = continued ? std::clamp<std::int64_t>(windows_ / kStretch, 1, batch_size) : batch_size;
+  count_ = (windows_ + most_rows - 1) / most_rows;
 }
 
 std::int64_t EvalBatches::rows(std::int64_t batch) const {
+  if (order_ == RowOrder::continued) return (windows_ + count_ - 1) / count_;
   return std::min(batch_size_, windows_ - batch * batch_size_);
 }
 
@@ -93,11 +133,13 @@ std::int64_t EvalBatches::fill(std::int64_t batch, std::span<std::int32_t> ids, 
   check_room(rows(batch) * block_size_, ids, targets);
   std::int64_t total = 0;
   for (std::int64_t row = 0; row < rows(batch); ++row) {
-    const std::int64_t start = (batch * batch_size_ + row) * block_size_, length = std::min(block_size_, n - 1 - start);
+    const std::int64_t window = order_ == RowOrder::continued ? row * count_ + batch : batch * batch_size_ + row;
+    const std::int64_t start = window * block_size_, length = std::min(block_size_, n - 1 - start);
     const auto to = static_cast<std::ptrdiff_t>(row * block_size_);
     // A short sequence is padded at its end, which earlier positions of a causal model do not attend to.
     std::fill_n(ids.begin() + to, block_size_, 0);
     std::fill_n(targets.begin() + to, block_size_, kIgnoredTarget);
+    if (length <= 0) continue;
     const auto n_ids = static_cast<std::size_t>(length);
     total += fill_window(tokens_, start, ids.subspan(static_cast<std::size_t>(to), n_ids),
                          targets.subspan(static_cast<std::size_t>(to), n_ids));

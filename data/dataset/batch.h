@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "data/dataset/continued_order.h"
 #include "data/dataset/sequence_order.h"
 #include "data/tokenizer/tokens.h"
 
@@ -18,8 +20,13 @@ namespace maki {
 /// Marks a position that has no target. It is the default of CrossEntropy::ignored, so the loss ignores the position.
 inline constexpr std::int32_t kIgnoredTarget = -1;
 
+/// How the rows of a batch follow those of the batch before it. `shuffled`: they do not. `continued`: row r begins with
+/// the token after the last one of row r, for models that carry a state from one batch to the next.
+enum class RowOrder : std::uint8_t { shuffled, continued };
+
 /// Training batches: row r of micro-batch m of step s is sample (s · grad_accum + m) · batch_size + r of SequenceOrder,
-/// so the contents are a function of (seed, s, m).
+/// or row m · batch_size + r of step s of ContinuedOrder, so the contents are a function of (seed, s, m). With
+/// continued rows, a window may continue from the last token of the text, which then has no target, to the first one.
 ///
 /// Thread safety: immutable; may be used by several threads at once.
 class TrainBatches {
@@ -30,7 +37,7 @@ class TrainBatches {
   ///
   /// Requires: the tokens outlive the object.
   TrainBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, std::int64_t grad_accum,
-               std::uint64_t seed);
+               std::uint64_t seed, RowOrder order = RowOrder::shuffled);
 
   /// Fills both spans, of batch_size · block_size elements each, and returns the number of targets among them. Throws
   /// Error if a span has another size.
@@ -41,26 +48,34 @@ class TrainBatches {
   /// Number of targets in all micro-batches of a step.
   std::int64_t targets(std::int64_t step) const;
   /// How many times the text has been read after this number of steps.
-  double epochs(std::int64_t steps) const { return windows_.epochs(steps * grad_accum_ * batch_size_); }
+  double epochs(std::int64_t steps) const {
+    return continued_ ? continued_->epochs(steps) : windows_.epochs(steps * grad_accum_ * batch_size_);
+  }
 
  private:
+  std::int64_t start(std::int64_t step, std::int64_t micro, std::int64_t row) const;
+
   TokenSpan tokens_;
   std::int64_t batch_size_, block_size_, grad_accum_;
   SequenceOrder windows_;
+  std::optional<ContinuedOrder> continued_;  // instead of windows_
 };
 
 /// Evaluation batches: consecutive sequences that cover the text, so that every token except the first of each piece is
 /// a target exactly once. The last sequence may be shorter than block_size and is padded.
+///
+/// Continued rows cut the sequences into stretches of count() sequences (at least 16, if there are as many), one per
+/// row: batch i has the i-th of each. All batches have the same number of rows; a row that has ended is padding.
 ///
 /// Thread safety: immutable; may be used by several threads at once.
 class EvalBatches {
  public:
   /// Throws Error if a size is below 1, and CorpusError if no piece has two tokens. Requires: the tokens outlive the
   /// object.
-  EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size);
+  EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, RowOrder order = RowOrder::shuffled);
 
   std::int64_t count() const { return count_; }  ///< number of batches
-  /// Sequences in a batch: batch_size, possibly fewer in the last one.
+  /// Sequences in a batch: batch_size, possibly fewer in the last one, or with continued rows in all of them.
   std::int64_t rows(std::int64_t batch) const;
   /// Number of targets in the whole text.
   std::int64_t targets() const { return targets_; }
@@ -72,6 +87,7 @@ class EvalBatches {
  private:
   TokenSpan tokens_;
   std::int64_t batch_size_, block_size_, windows_, count_, targets_;
+  RowOrder order_;
 };
 
 }  // namespace maki

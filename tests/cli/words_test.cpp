@@ -19,7 +19,7 @@ std::string said(const Arguments& arguments) {
   return finished.err;
 }
 
-const std::string kVerbs = "train, generate, fill, embed, classify, eval, inspect, gradcheck, bench";
+const std::string kVerbs = "train, generate, fill, embed, classify, eval, attend, positions, inspect, gradcheck, bench";
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "nn/positions.h"
 
 #include <cmath>
+#include <numbers>
 #include <thread>
 
 #include "autograd/ops.h"
@@ -122,4 +123,21 @@ TEST_CASE("a table of positions may be read by several threads") {
   }
   for (std::thread& thread : threads) thread.join();
   for (const bool good : right) REQUIRE(good);
+}
+
+TEST_CASE("a pair of columns of sinusoidal positions has turned once after its wavelength") {
+  for (const double base : {10000.0, 50.0}) {
+    for (const std::int64_t width : {1, 8, 9}) {
+      const std::vector<double> wavelengths = position_wavelengths(width, base);
+      REQUIRE(std::ssize(wavelengths) == (width + 1) / 2);
+      REQUIRE(std::abs(wavelengths[0] - 2 * std::numbers::pi) < kBound);
+      const Tensor p = sinusoidal_positions(2, width, base, DType::float64);
+      for (std::size_t i = 1; 2 * i + 1 < static_cast<std::size_t>(width); ++i) {
+        const double* const row = p.data<double>() + width;
+        const double angle = std::atan2(row[2 * i], row[2 * i + 1]);
+        REQUIRE(std::abs(wavelengths[i] * angle - 2 * std::numbers::pi) < kBound);
+      }
+    }
+  }
+  REQUIRE_THROWS_AS(position_wavelengths(8, 1), Error);
 }

@@ -129,6 +129,43 @@ Row cache_row() {
           .offset_floor = 0.05};
 }
 
+// Sometimes k‖v and r have more rows than there are keys and distances; the gradient of the others is 0.
+Row relative_row(const char* name, bool memory, double dropout) {
+  return {.op = "relative_attention",
+          .name = name,
+          .draw =
+              [=](Draw& draw) {
+                RelativeAttention options{.n_head = draw.integer(1, 3), .dropout = dropout};
+                const std::int64_t width = draw.extent(5) * options.n_head, batch = draw.integer(1, 3);
+                const std::int64_t queries = draw.integer(memory ? 1 : 2, 9);
+                const std::int64_t keys = queries + (memory ? draw.extent(9) : 0), more = draw.coin() ? 2 : 0;
+                if (more > 0) options.keys = keys;
+                if (draw.coin()) options.scale = 0.4;
+                return Case{{draw.normals({batch, queries, width}), draw.normals({batch, keys + more, 2 * width}),
+                             draw.normals({keys + more, width}), draw.normals({width}), draw.normals({width})},
+                            [=](const std::vector<Tensor>& x) {
+                              return relative_attention(x[0], x[1], x[2], x[3], x[4], options);
+                            }};
+              },
+          .propagates = false,
+          .offset_std = 0.1,
+          .offset_floor = 0.05};
+}
+
+Case empty_relative(std::int64_t batch, std::int64_t queries, std::int64_t keys, std::int64_t width) {
+  return {{zeros({batch, queries, width}, DType::float64), zeros({batch, keys, 2 * width}, DType::float64),
+           zeros({keys, width}, DType::float64), zeros({width}, DType::float64), zeros({width}, DType::float64)},
+          [](const std::vector<Tensor>& x) { return relative_attention(x[0], x[1], x[2], x[3], x[4], {.n_head = 2}); }};
+}
+
+std::vector<Row> relative_attention_rows() {
+  std::vector<Row> rows = {relative_row("without a memory", false, 0), relative_row("with a memory", true, 0),
+                           relative_row("with a memory, dropout", true, 0.3)};
+  rows[0].empties = {[] { return empty_relative(0, 2, 3, 4); }, [] { return empty_relative(2, 0, 3, 4); },
+                     [] { return empty_relative(2, 0, 0, 4); }, [] { return empty_relative(2, 2, 3, 0); }};
+  return rows;
+}
+
 // Positive features, so that no denominator is near 0; at least two of them, and two keys, because with one the
 // gradient of the queries is 0 by mathematics.
 Row linear_row(const char* name, LinearAttention options) {
@@ -237,6 +274,7 @@ std::vector<Row> attention_rows() {
                      [] {
                        return empty_case({2, 3, 0}, {2, 2, 0}, false);
                      }};
+  for (const Row& row : relative_attention_rows()) rows.push_back(row);
   for (const Row& row : linear_attention_rows()) rows.push_back(row);
   rows.push_back(rotary_row("heads and columns to copy", true));
   rows.push_back(rotary_row("heads alone", false));

@@ -201,6 +201,7 @@ TEST_CASE("fields that depend on the model are those of the model unless they ar
   for (const auto& [model, task, order, positions, attention] :
        {std::array{"gpt", "next_token", "pre", "learned", "softmax"},
         std::array{"linear", "next_token", "pre", "learned", "elu"},
+        std::array{"transformer-xl", "next_token", "pre", "sinusoidal", "softmax"},
         std::array{"seq2seq", "translate", "post", "sinusoidal", "softmax"}}) {
     for (const std::string& preset : preset_names()) {
       INFO(model << ", " << preset);
@@ -212,6 +213,7 @@ TEST_CASE("fields that depend on the model are those of the model unless they ar
       REQUIRE(config.norm_order == order);
       REQUIRE(config.positions == positions);
       REQUIRE(config.attention == attention);
+      REQUIRE(config.memory == (model == std::string("transformer-xl") ? config.block_size : 0));
       validate(config);
     }
     Config config;
@@ -250,6 +252,15 @@ TEST_CASE("the rules between fields") {
                      c.attention = "random:x";
                    }),
                    "random:x"));
+  REQUIRE(contains(said([](Config& c) { c.memory = 64; }),
+                   "memory: the model gpt has none; got 64; choose the model transformer-xl"));
+  REQUIRE(contains(said([](Config& c) { c.model = "transformer-xl"; }),
+                   "transformer-xl has sinusoidal encodings of distances; got learned"));
+  REQUIRE(said([](Config& c) {
+            c.model = "transformer-xl";
+            c.positions = "sinusoidal";
+            c.memory = 64;
+          }).empty());
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
   REQUIRE(contains(rates, "min_lr"));
   REQUIRE(contains(rates, "0.5"));

@@ -23,7 +23,7 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   Config shape;
   shape.val_fraction = 0;
   shape.lr_decay_steps = 10;
-  std::vector<Config> shapes(14, shape);
+  std::vector<Config> shapes(16, shape);
   shapes[1].n_embd = 256;
   shapes[1].n_layer = 2;
   shapes[2].dtype = "float64";
@@ -53,6 +53,12 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
     shapes[i].model = "linear";
     shapes[i].attention = forms[i - 10];
     shapes[i].block_size = 256;
+  }
+  for (std::size_t i = 14; i < 16; ++i) {
+    shapes[i].model = "transformer-xl";
+    shapes[i].positions = "sinusoidal";
+    shapes[i].memory = i == 14 ? 0 : 200;
+    shapes[i].block_size = i == 14 ? 64 : 200;
   }
   for (const Config& config : shapes) {
     const Dataset data = letters(config);

@@ -29,7 +29,7 @@ struct Row {
 };
 
 const std::vector<Row> kRows = {
-    {"model", {"seq2seq", "linear", "encoder"}},
+    {"model", {"seq2seq", "linear", "encoder", "transformer-xl"}},
     {"task", {"classify"}, {{"model", "encoder"}}},
     {"share_vocabulary", {"true"}, {{"model", "seq2seq"}}},
     {"n_layer", {"2"}},
@@ -45,6 +45,7 @@ const std::vector<Row> kRows = {
     {"positions", {"sinusoidal", "rotary", "none"}},
     {"position_base", {"100"}, {{"positions", "sinusoidal"}}},
     {"attention", {"softmax", "random:8", "nystrom:4"}, {{"model", "linear"}}},
+    {"memory", {"0", "3"}, {{"model", "transformer-xl"}}},
     {"dtype", {"float64"}},
     {"tokenizer", {"byte", "word"}},
     {"val_fraction", {"0.3"}},
@@ -84,6 +85,7 @@ Config small_config() {
           {"warmup_steps", "2"},
           {"lr_decay_steps", "6"}});
   for (std::string* const by_model : {&c.task, &c.norm_order, &c.positions, &c.attention}) by_model->clear();
+  c.memory = -1;
   return c;
 }
 
@@ -112,7 +114,7 @@ std::string values_after_training(const TemporaryFolder& folder, Config config) 
   state.step = 8;
   state.config = config;
   Unsynced fs;
-  write_checkpoint(fs, folder / "trained.maki", state, trainer.store(), trainer.optimizer());
+  write_checkpoint(fs, folder / "trained.maki", state, trainer.store(), trainer.optimizer(), trainer.carried());
   REQUIRE(check_resumable(folder / "trained.maki").step == 8);
   return ContainerReader(folder / "trained.maki").read("values");
 }

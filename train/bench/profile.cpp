@@ -35,6 +35,9 @@ double product_flop(std::string_view name, std::span<const Tensor* const> inputs
   if (name == "attention") {  // scores, and the weighted sum of values, over all S keys as if not causal
     return 4 * elements(y) * static_cast<double>(inputs.back()->shape()[1]);
   }
+  if (name == "relative_attention") {  // the scores of content and of distances, and the values
+    return 6 * elements(y) * static_cast<double>(inputs[1]->shape()[1]);
+  }
   return 0;
 }
 
@@ -50,7 +53,7 @@ Costs costs_of(const Tape::Observed& op) {
   for (const Tensor* const y : op.outputs) outputs += bytes_of(*y);
   const std::string_view name = op.name;
   costs.forward.flop = product_flop(name, op.inputs, *op.outputs[0]);
-  costs.backward.flop = costs.forward.flop * (name == "attention" ? 2 : products);
+  costs.backward.flop = costs.forward.flop * (name == "attention" || name == "relative_attention" ? 2 : products);
   if (name == "embedding") {  // only the rows that are looked up, not the whole table
     costs.forward.bytes = costs.backward.bytes = 2 * outputs;
     return costs;

@@ -8,6 +8,7 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/gradcheck.h"
+#include "nn/carried.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
 #include "train/cli/verbs.h"
@@ -45,8 +46,14 @@ std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore&
   config.batch_size = kBatch;
   config.grad_accum = 1;
   config.block_size = std::min(config.block_size, kMaxTokens);
+  const std::unique_ptr<Task> task = make_random_task(config, vocab, 1);
   Batch batch;
-  make_random_task(config, vocab, 1)->fill(0, 0, batch);
+  task->fill(0, 0, batch);
+  CarriedStates carried(model, 1, kBatch);  // every pass begins with what the step before the one that is checked left
+  if (carried.any()) {
+    model.loss(batch, {}, carried.of(0));
+    task->fill(1, 0, batch);
+  }
   GradcheckOptions options;
   options.step = kStep;
   options.halvings = kHalvings;
@@ -55,8 +62,11 @@ std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore&
   options.directions = 3;
   options.entries = 16;
   options.random = {.seed = static_cast<std::uint64_t>(config.seed)};
-  return gradcheck(
-      store, [&] { return model.loss(batch, {.label_smoothing = config.label_smoothing}); }, options);
+  const auto loss = [&] {
+    CarriedStates::Rewind rewind(carried);
+    return model.loss(batch, {.label_smoothing = config.label_smoothing}, carried.of(0));
+  };
+  return gradcheck(store, loss, options);
 }
 
 int report(const std::vector<GradcheckResult>& results, bool json) {

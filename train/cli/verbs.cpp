@@ -9,13 +9,15 @@ void add_fill(CLI::App& app, Verb& chosen);
 void add_embed(CLI::App& app, Verb& chosen);
 void add_classify(CLI::App& app, Verb& chosen);
 void add_eval(CLI::App& app, Verb& chosen);
+void add_attend(CLI::App& app, Verb& chosen);
+void add_positions(CLI::App& app, Verb& chosen);
 void add_inspect(CLI::App& app, Verb& chosen);
 void add_gradcheck(CLI::App& app, Verb& chosen);
 void add_bench(CLI::App& app, Verb& chosen);
 
 void add_verbs(CLI::App& app, Verb& chosen) {
-  for (const auto add : {add_train, add_generate, add_fill, add_embed, add_classify, add_eval, add_inspect,
-                         add_gradcheck, add_bench})
+  for (const auto add : {add_train, add_generate, add_fill, add_embed, add_classify, add_eval, add_attend,
+                         add_positions, add_inspect, add_gradcheck, add_bench})
     add(app, chosen);
 }
 

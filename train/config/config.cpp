@@ -123,6 +123,7 @@ void apply_preset(Config& config, const std::string& name) {
     preset.apply(config);
     for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions, &config.attention})
       by_model->clear();
+    config.memory = -1;
     return;
   }
   fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), truncate_for_message(name),
@@ -148,6 +149,11 @@ void validate(const Config& c) {
   const AttentionForm attention = parse_attention(c.attention);
   check(c.model == "linear" || attention == AttentionForm{},
         "attention: the model {} has softmax attention; got {}; choose the model linear", c.model, c.attention);
+  const bool xl = c.model == "transformer-xl";
+  check(xl || c.memory == 0, "memory: the model {} has none; got {}; choose the model transformer-xl", c.model,
+        c.memory);
+  check(!xl || c.positions == "sinusoidal",
+        "positions: transformer-xl has sinusoidal encodings of distances; got {}; omit the option", c.positions);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(!c.nesterov || c.momentum > 0,
         "nesterov: requires momentum greater than 0; got {}; set momentum, for example to 0.9", c.momentum);

@@ -29,9 +29,9 @@ struct Config {
   std::int64_t schema = kConfigSchema;  ///< of the run's checkpoints; a run keeps the one it began with
   // Model.
   std::string model = "gpt";
-  // The presets leave these four empty: then fill_model_defaults() sets what is usual for the model.
+  // The presets leave these five empty (memory: −1): then fill_model_defaults() sets what is usual for the model.
   std::string task = "next_token", norm_order = "pre", positions = "learned", attention = "softmax";
-  std::int64_t n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
+  std::int64_t memory = 0, n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
   double dropout = 0;
   bool bias = true;  // the quick start reaches 1.893 nats with biases, 1.908 without (validation, mean of three seeds)
   bool tie_weights = true, share_vocabulary = false;
@@ -113,8 +113,8 @@ inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
 /// kMaxConfigBytes bytes or so many dots that its tables might be nested too deeply for the parser.
 void apply_toml(Config& config, std::string_view text, const std::string& name);
 
-/// Sets the fields that are empty and whose default depends on the model: task, norm_order, positions, attention.
-/// Throws Error for an unknown model.
+/// Sets the fields that are empty and whose default depends on the model: task, norm_order, positions, attention,
+/// memory. Throws Error for an unknown model.
 void fill_model_defaults(Config& config);
 /// Sets the fields whose default is the value of another field (lr_decay_steps = max_steps). Throws Error if both are
 /// 0.

@@ -38,6 +38,10 @@ constexpr ModelKind kKinds[] = {
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<EncoderModel>(scope, encoder_config(config, vocab));
      }},
+    {"transformer-xl", kWritesText, "pre", "sinusoidal", "softmax",
+     [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
+       return std::make_unique<TransformerXlModel>(scope, transformer_xl_config(config, vocab.target));
+     }},
 };
 
 const ModelKind& kind_named(const std::string& name) {
@@ -68,10 +72,16 @@ void fill_model_defaults(Config& config) {
   fill(config.norm_order, kind.norm_order);
   fill(config.positions, kind.positions);
   fill(config.attention, kind.attention);
+  if (config.memory < 0) config.memory = config.model == "transformer-xl" ? config.block_size : 0;
 }
 
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {
   return kind_named(config.model).make(config, vocab, scope);
+}
+
+bool carries_state(const Config& config, const VocabSizes& vocab) {
+  ParameterStore planned(dtype_named(config.dtype));
+  return make_model(config, vocab, Scope(planned))->make_carried(1) != nullptr;
 }
 
 Seq2SeqConfig seq2seq_config(const Config& c, const VocabSizes& vocab) {
@@ -106,6 +116,22 @@ EncoderConfig encoder_config(const Config& c, const VocabSizes& vocab) {
           .norm_order = norm_order_named(c.norm_order),
           .norm = norm_kind_named(c.norm),
           .positions = positions_named(c.positions),
+          .position_base = c.position_base};
+}
+
+TransformerXlConfig transformer_xl_config(const Config& c, std::int64_t vocab_size) {
+  return {.n_layer = c.n_layer,
+          .n_head = c.n_head,
+          .n_embd = c.n_embd,
+          .vocab_size = vocab_size,
+          .block_size = c.block_size,
+          .memory = c.memory,
+          .dropout = c.dropout,
+          .bias = c.bias,
+          .tie_weights = c.tie_weights,
+          .activation = activation_named(c.activation),
+          .norm_order = norm_order_named(c.norm_order),
+          .norm = norm_kind_named(c.norm),
           .position_base = c.position_base};
 }
 

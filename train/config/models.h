@@ -10,6 +10,7 @@
 #include "nn/models/encoder.h"
 #include "nn/models/gpt.h"
 #include "nn/models/seq2seq.h"
+#include "nn/models/transformer_xl.h"
 #include "train/config/config.h"
 #include "train/config/tasks.h"
 
@@ -22,11 +23,15 @@ std::vector<std::string> tasks_of_model(const std::string& model);
 /// The model that a configuration describes, with vocabularies of these sizes; its parameters are created below
 /// `scope`. Throws Error if the configuration is not valid for this kind of model.
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope);
+/// Whether that model carries a state from one batch to the next (Model::make_carried()). Allocates no memory for it.
+bool carries_state(const Config& config, const VocabSizes& vocab);
 
 /// The options of a `seq2seq` that a configuration describes.
 Seq2SeqConfig seq2seq_config(const Config& config, const VocabSizes& vocab);
 /// The options of an `encoder` that a configuration describes.
 EncoderConfig encoder_config(const Config& config, const VocabSizes& vocab);
+/// The options of a `transformer-xl` that a configuration describes.
+TransformerXlConfig transformer_xl_config(const Config& config, std::int64_t vocab_size);
 /// The options of a `gpt` that a configuration describes.
 GptConfig gpt_config(const Config& config, std::int64_t vocab_size);
 

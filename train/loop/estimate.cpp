@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "nn/carried.h"
 #include "train/config/models.h"
 #include "train/config/optimization.h"
 #include "train/loop/trainer.h"
@@ -70,6 +71,8 @@ MemoryNeed memory_needed(const Config& c, const VocabSizes& vocab) {
   need.gradients = buffers * trainable;
   for (const MomentLayout& moment : make_optimizer(c, planned)->moment_layouts()) need.moments += moment.length * size;
   need.activations = model->activation_bytes(c.batch_size, c.block_size);
+  const CarriedLayout carried(*model, c.grad_accum, c.batch_size);
+  need.carried = 2 * size * carried.numel(carried.capacity());
   return need;
 }
 

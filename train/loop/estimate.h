@@ -10,13 +10,13 @@
 namespace maki {
 
 /// Peak memory of training, in bytes. Activations are an estimate: what the recorded ops of one micro-batch save for
-/// backward, plus the gradients that are alive at the same time. The text, its tokens and the program itself are not
-/// included.
+/// backward, plus the gradients that are alive at the same time. What the model carries from one step to the next
+/// exists twice during a step, which can be abandoned. The text, its tokens and the program itself are not included.
 struct MemoryNeed {
   std::int64_t parameters = 0;  ///< their number, not bytes
-  std::int64_t values = 0, gradients = 0, moments = 0, activations = 0;
+  std::int64_t values = 0, gradients = 0, moments = 0, activations = 0, carried = 0;
 
-  std::int64_t total() const { return values + gradients + moments + activations; }
+  std::int64_t total() const { return values + gradients + moments + activations + carried; }
 };
 /// Estimates the memory of a run without allocating any for the model.
 MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab);

@@ -1,6 +1,7 @@
 #include "train/loop/evaluate.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "autograd/core/check.h"
 #include "autograd/tape.h"
@@ -21,11 +22,33 @@ struct LossSum {
   MeanLoss mean() const { return {sum / static_cast<double>(targets), targets}; }
 };
 
-LossSum batch_loss(const Model& model, const Task& task, Part part, std::int64_t i) {
-  Batch batch;
-  task.fill_eval(part, i, batch);
-  return {model.loss(batch, {.ignored = kIgnoredTarget, .sum = true}).item(), batch.target_count};
-}
+// One pass over evaluation batches, in ascending order. A model that carries a state begins with an empty one, and must
+// be given every batch up to the last that it is given.
+class Pass {
+ public:
+  Pass(const Model& model, const Task& task, Part part)
+      : model_(model), task_(task), part_(part), carries_(model.make_carried(1) != nullptr) {}
+
+  /// The index of the i-th of `taken` batches of a sample.
+  std::int64_t sample_index(std::int64_t i, std::int64_t taken, std::int64_t count) const {
+    return carries_ ? i : spread_index(i, taken, count);
+  }
+
+  LossSum batch_loss(std::int64_t i) {
+    Batch batch;
+    task_.fill_eval(part_, i, batch);
+    if (carries_ && !carried_) carried_ = model_.make_carried(batch.ids.shape()[0]);
+    const Tensor loss = model_.loss(batch, {.ignored = kIgnoredTarget, .sum = true}, carried_.get());
+    return {loss.item(), batch.target_count};
+  }
+
+ private:
+  const Model& model_;
+  const Task& task_;
+  Part part_;
+  bool carries_;
+  std::unique_ptr<State> carried_;
+};
 
 }  // namespace
 
@@ -45,10 +68,11 @@ std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part par
                                   const std::function<bool()>& stop) {
   const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
   const AsRecorded rounding;
+  Pass pass(model, task, part);
   LossSum sum;
   for (std::int64_t i = 0; i < taken; ++i) {
     if (stop && stop()) return std::nullopt;
-    sum.add(batch_loss(model, task, part, spread_index(i, taken, count)));
+    sum.add(pass.batch_loss(pass.sample_index(i, taken, count)));
   }
   return sum.mean();
 }
@@ -57,12 +81,13 @@ std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, cons
                                                         std::int64_t most, const std::function<bool()>& stop) {
   const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
   const AsRecorded rounding;
+  Pass pass(model, task, part);
   LossSum whole, sample;
   for (std::int64_t batch = 0, i = 0; batch < count; ++batch) {
     if (stop && stop()) return std::nullopt;
-    const LossSum loss = batch_loss(model, task, part, batch);
+    const LossSum loss = pass.batch_loss(batch);
     whole.add(loss);
-    if (i == taken || batch != spread_index(i, taken, count)) continue;
+    if (i == taken || batch != pass.sample_index(i, taken, count)) continue;
     sample.add(loss);
     ++i;
   }

@@ -16,8 +16,10 @@ std::int64_t sampled_batch_count(std::int64_t most, std::int64_t count);
 /// batches. Requires 0 <= i < taken <= count; throws Error otherwise.
 std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count);
 
-/// The mean loss over at most `most` batches of a part (0: all), spread evenly over it, without recording on a tape.
-/// `stop` may be empty; it is called before each batch, and once it returns true the result is nullopt.
+/// The mean loss over at most `most` batches of a part (0: all), spread evenly over it, without recording on a tape. If
+/// the model carries a state from one batch to the next, the first batches are taken instead, from an empty state on:
+/// each of their rows reads another stretch of the part. `stop` may be empty; it is called before each batch, and once
+/// it returns true the result is nullopt.
 std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part part, std::int64_t most,
                                   const std::function<bool()>& stop);
 

@@ -24,12 +24,13 @@ LanguageModelTask::LanguageModelTask(const Config& config, const Dataset& datase
 
 LanguageModelTask::LanguageModelTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text)
     : config_(config), dataset_(std::move(dataset)), text_(std::move(text)) {
+  const RowOrder order = carries_state(config, vocab_sizes()) ? RowOrder::continued : RowOrder::shuffled;
   if (!dataset_->train.empty()) {
     train_.emplace(dataset_->train, config.batch_size, config.block_size, config.grad_accum,
-                   static_cast<std::uint64_t>(config.seed));
-    eval_train_.emplace(dataset_->train, config.batch_size, config.block_size);
+                   static_cast<std::uint64_t>(config.seed), order);
+    eval_train_.emplace(dataset_->train, config.batch_size, config.block_size, order);
   }
-  if (!dataset_->val.empty()) eval_val_.emplace(dataset_->val, config.batch_size, config.block_size);
+  if (!dataset_->val.empty()) eval_val_.emplace(dataset_->val, config.batch_size, config.block_size, order);
 }
 
 std::unique_ptr<Model> LanguageModelTask::make_model(const Scope& scope) const {

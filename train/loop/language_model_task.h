@@ -22,7 +22,8 @@ struct EvalText {
 
 class LanguageModelTask final : public Task {
  public:
-  /// Batches of config.batch_size sequences of config.block_size tokens. Either part of the dataset may be empty, in
+  /// Batches of config.batch_size sequences of config.block_size tokens; their rows are continued from one batch to the
+  /// next if the model carries a state (RowOrder). Either part of the dataset may be empty, in
   /// which case no batch of it may be requested. Requires: the dataset outlives the task.
   LanguageModelTask(const Config& config, const Dataset& dataset);
   /// The same for a dataset that the task shares. `text` describes the validation text to measure().

@@ -7,22 +7,31 @@
 #include "train/config/models.h"
 #include "train/config/optimization.h"
 #include "train/loop/trainer.h"
+#include "train/run/memory_section.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
 
-// Does what check_model() promises, leaves the layout of the model's parameters (names, shapes, offsets) in `planned`,
-// and returns the optimizer of the run. No memory is allocated for either.
-std::unique_ptr<const Optimizer> check_layout(const ContainerReader& file, const CheckpointState& state,
-                                              ParameterStore& planned) {
-  const auto model = make_model(state.config, vocab_sizes(state), Scope(planned));
-  planned.assign_offsets();
-  std::unique_ptr<const Optimizer> optimizer = make_optimizer(state.config, planned);
-  check_sections(file, state.config, *optimizer);
-  check_tensors(file, planned);
-  return optimizer;
-}
+// The layout of what a checkpoint of this state contains. No memory is allocated for a model.
+struct Layout {
+  explicit Layout(const CheckpointState& state)
+      : store(dtype_named(state.config.dtype)), model(make_model(state.config, vocab_sizes(state), Scope(store))) {
+    store.assign_offsets();
+    optimizer = make_optimizer(state.config, store);
+    carried = CarriedLayout(*model, state.config.grad_accum, state.config.batch_size);
+  }
+
+  void check_against(const ContainerReader& file, const CheckpointState& state) const {
+    check_sections(file, state.config, *optimizer, carried);
+    check_tensors(file, store);
+  }
+
+  ParameterStore store;
+  std::unique_ptr<const Model> model;
+  std::unique_ptr<const Optimizer> optimizer;
+  CarriedLayout carried;
+};
 
 // The state in the file, after check_model().
 CheckpointState read_checked_state(const ContainerReader& file) {
@@ -34,18 +43,19 @@ CheckpointState read_checked_state(const ContainerReader& file) {
 }  // namespace
 
 void check_model(const ContainerReader& file, const CheckpointState& state) {
-  ParameterStore planned(dtype_named(state.config.dtype));
-  check_layout(file, state, planned);
+  Layout(state).check_against(file, state);
 }
 
 CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
   const ContainerReader file(path, fs);
   file.verify();
   CheckpointState state = read_state(file);
-  ParameterStore planned(dtype_named(state.config.dtype));
-  const std::unique_ptr<const Optimizer> optimizer = check_layout(file, state, planned);
-  check_moments(file, *optimizer);
-  check_numbers(file, *optimizer);
+  const Layout layout(state);
+  layout.check_against(file, state);
+  check_moments(file, *layout.optimizer);
+  check_memory_length(file, layout.carried, tokens_per_row(state));
+  check_numbers(file, *layout.optimizer);
+  check_memory_numbers(file, layout.carried);
   return state;
 }
 

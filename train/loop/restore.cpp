@@ -1,14 +1,16 @@
 #include "train/loop/restore.h"
 
 #include "train/run/checkpoint.h"
+#include "train/run/memory_section.h"
 
 namespace maki {
 
 void restore(const ContainerReader& file, Trainer& trainer) {
-  const std::int64_t step = read_state(file).step;
+  const CheckpointState state = read_state(file);
   load_values(file, trainer.store());
-  load_optimizer(file, step, trainer.optimizer());
-  trainer.set_steps(step);
+  load_optimizer(file, state.step, trainer.optimizer());
+  load_memory(file, trainer.carried(), tokens_per_row(state));
+  trainer.set_steps(state.step);
 }
 
 }  // namespace maki

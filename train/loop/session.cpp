@@ -70,7 +70,7 @@ void Session::save() {
   if (has_intact_checkpoint(state_.step)) return;  // a damaged file of this step is overwritten
   trainer_.require_finite();
   write_checkpoint(run_.file_system(), run_.checkpoint_file(state_.step), state_, trainer_.store(),
-                   trainer_.optimizer());
+                   trainer_.optimizer(), trainer_.carried());
 }
 
 void Session::save_and_point() {

@@ -28,6 +28,10 @@ class Task {
 
   /// Micro-batch `micro` of step `step`: a function of the seed and these two numbers, and of nothing else. If `batch`
   /// already has tensors of the right shape, they are overwritten.
+  ///
+  /// If the model carries a state (Model::make_carried()), each row continues the same row of the same micro-batch of
+  /// the step before, and has block_size tokens; likewise each row of an evaluation batch continues that of the batch
+  /// before, and all of these have the same number of rows.
   virtual void fill(std::int64_t step, std::int64_t micro, Batch& batch) const = 0;
   /// Number of targets in all micro-batches of a step, by which its summed loss is divided.
   virtual std::int64_t targets(std::int64_t step) const = 0;

@@ -17,6 +17,7 @@ Trainer::Trainer(const Config& config, const Task& task, bool initial_values)
       store_(dtype_named(config.dtype)),
       model_(task.make_model(Scope(store_))),
       optimizer_(make_optimizer(config, store_)),
+      carried_(*model_, config.grad_accum, config.batch_size),
       schedule_(lr_phases(config)) {
   if (initial_values) {
     store_.seal(static_cast<std::uint64_t>(config.seed));
@@ -32,7 +33,8 @@ double Trainer::run_micro_batch(std::int64_t micro, double scale) {
     const Recording on(tape_, RandomContext{.seed = static_cast<std::uint64_t>(config_.seed),
                                             .step = static_cast<std::uint64_t>(steps_),
                                             .micro_batch = static_cast<std::uint64_t>(micro)});
-    return model_->loss(batch_, {.ignored = kIgnoredTarget, .label_smoothing = config_.label_smoothing, .sum = true});
+    return model_->loss(batch_, {.ignored = kIgnoredTarget, .label_smoothing = config_.label_smoothing, .sum = true},
+                        carried_.of(micro));
   }();
   tape_.backward(loss, scale);
   return loss.item();
@@ -41,6 +43,7 @@ double Trainer::run_micro_batch(std::int64_t micro, double scale) {
 std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
   const double scale = 1 / static_cast<double>(std::max<std::int64_t>(1, task_.targets(steps_)));
   double sum = 0;
+  CarriedStates::Rewind carried(carried_);
   store_.clear_gradients();
   tree_.clear();
   for (std::int64_t micro = 0; micro < config_.grad_accum; ++micro) {
@@ -51,16 +54,18 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
   if (config_.grad_accum > 1) store_.set_gradients(tree_.take());
 
   const double loss = sum * scale, norm = grad_norm(store_), rate = learning_rate_at(schedule_, steps_);
-  if (!std::isfinite(loss)) diverged("loss", loss, scale);
-  if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale);
+  if (!std::isfinite(loss)) diverged("loss", loss, scale, carried);
+  if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale, carried);
   optimizer_->step(rate, clip_factor(norm, config_.grad_clip));
+  carried.keep();
   ++steps_;
   return StepReport{steps_, loss, rate, norm, task_.tokens_in_step(steps_ - 1)};
 }
 
 // Runs are deterministic, so the same step, repeated with every tensor inspected, finds the tensor that went wrong
 // first.
-void Trainer::diverged(const char* what, double value, double scale) {
+void Trainer::diverged(const char* what, double value, double scale, CarriedStates::Rewind& carried) {
+  carried.now();
   store_.clear_gradients();
   tape_.inspect(true);
   for (std::int64_t micro = 0; micro < config_.grad_accum && tape_.first_non_finite().empty(); ++micro)
@@ -82,10 +87,12 @@ void Trainer::require_finite() {
   require(std::isfinite(global_norm(store_.values())), "the values of the parameters are");
   for (const Moment& moment : optimizer_->moments())
     require(std::isfinite(global_norm(moment.values)), fmt::format("the moments {} are", moment.name));
+  if (carried_.any()) require(std::isfinite(global_norm(carried_.values())), "the memory of the model is");
   if (steps_ == 0) return;
   task_.fill(steps_, 0, batch_);
   const AsRecorded rounding;
-  const Tensor loss = model_->loss(batch_, {.ignored = kIgnoredTarget, .sum = true});
+  const CarriedStates::Rewind carried(carried_);
+  const Tensor loss = model_->loss(batch_, {.ignored = kIgnoredTarget, .sum = true}, carried_.of(0));
   require(std::isfinite(loss.item()), "the loss of a forward pass is");
 }
 

@@ -11,6 +11,7 @@
 
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
+#include "nn/carried.h"
 #include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
 #include "train/config/config.h"
@@ -39,13 +40,14 @@ class Trainer {
   std::int64_t steps() const { return steps_; }
   /// Passes over the training data so far, with a fraction.
   double epochs() const { return task_.epochs(steps_); }
-  /// Sets the number of finished steps. With the state of the store and the optimizer restored as well, the run
-  /// continues exactly as if it had not been stopped.
+  /// Sets the number of finished steps. With the state of the store, the optimizer and carried() restored as well, the
+  /// run continues exactly as if it had not been stopped.
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
   ParameterStore& store() { return store_; }
   Optimizer& optimizer() { return *optimizer_; }
   const Model& model() const { return *model_; }
+  CarriedStates& carried() { return carried_; }  ///< from the last step to the next
   const Task& task() const { return task_; }
   const Config& config() const { return config_; }
   Tape& tape() { return tape_; }  ///< for an observer
@@ -54,9 +56,9 @@ class Trainer {
   /// has changed, and the result is nullopt. Throws DivergedError, before any update, if the loss or the gradient is
   /// not finite.
   std::optional<StepReport> step(const std::function<bool()>& stop = {});
-  /// Throws DivergedError unless the state is fit to be saved: every value and moment is finite, and so is the loss of
-  /// a forward pass over the first micro-batch of the next step. (Before the first step there is no forward pass,
-  /// because nothing has changed the initial values yet.)
+  /// Throws DivergedError unless the state is fit to be saved: every value and moment, and every number that is carried
+  /// to the next step, is finite, and so is the loss of a forward pass over the first micro-batch of the next step.
+  /// (Before the first step there is no forward pass, because nothing has changed the initial values yet.)
   void require_finite();
   /// Mean losses over eval_sample(), and over the `whole` validation text if asked for. `stop` is called before every
   /// batch; if it returns true, the result is nullopt. Throws DivergedError if a loss is not finite.
@@ -70,13 +72,14 @@ class Trainer {
  private:
   double run_micro_batch(std::int64_t micro, double scale);
   double finite_loss(const MeanLoss& loss) const;
-  [[noreturn]] void diverged(const char* what, double value, double scale);
+  [[noreturn]] void diverged(const char* what, double value, double scale, CarriedStates::Rewind& carried);
 
   Config config_;
   const Task& task_;
   ParameterStore store_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
+  CarriedStates carried_;
   std::vector<LrPhase> schedule_;
   Tape tape_;
   GradientTree tree_;

@@ -15,6 +15,7 @@
 #include "data/text/hash.h"
 #include "train/config/error.h"
 #include "train/config/number.h"
+#include "train/run/memory_section.h"
 #include "train/run/number_check.h"
 
 namespace maki {
@@ -138,7 +139,7 @@ Config read_config(const ContainerReader& file) {
 }  // namespace
 
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state,
-                      const ParameterStore& store, const Optimizer& optimizer) {
+                      const ParameterStore& store, const Optimizer& optimizer, const CarriedStates& carried) {
   StateRecord record{
       state.step, state.vocab_size, state.characters, state.train_tokens, state.val_tokens, state.best_possible_loss,
       {}};
@@ -153,6 +154,8 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
   if (!state.labels.empty()) sections.push_back({kLabels, text_bytes(state.labels)});
   sections.push_back({"tensors", text_bytes(tensors)});
   std::ranges::move(number_sections(store, &optimizer), std::back_inserter(sections));
+  const Tensor memory = carried.any() ? carried.values() : Tensor();
+  if (memory) sections.push_back({kMemorySection, flat_bytes(memory)});
   write_container(fs, path, sections);
 }
 
@@ -245,12 +248,14 @@ void check_moments(const ContainerReader& file, const Optimizer& optimizer) {
     check_length(file, moment.name, moment.length, optimizer.store().dtype());
 }
 
-void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer) {
+void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer,
+                    const CarriedLayout& carried) {
   std::vector<std::string> wanted = {"config", "state", "tokenizer"};
   if (has_source_vocabulary(config)) wanted.emplace_back(kSourceTokenizer);
   if (task_rule(config).labels) wanted.emplace_back(kLabels);
   wanted.insert(wanted.end(), {"tensors", "values"});
   for (const MomentLayout& moment : optimizer.moment_layouts()) wanted.push_back(moment.name);
+  if (carried.any()) wanted.emplace_back(kMemorySection);
   const auto& there = file.entries();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     check<CorruptFile>(i < there.size(), "{}: has no section {}", file.path(), wanted[i]);

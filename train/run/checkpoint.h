@@ -8,6 +8,7 @@
 //   tensors    name, shape, group and offset of every parameter (cereal)
 //   values     all parameters as one flat array
 //   exp_avg …  the optimizer's moments, one flat array each
+//   memory     what the model carries from one step to the next, if it carries anything (train/run/memory_section.h)
 //
 // Its bytes are a function of the corpus, the training fields and the step; they do not depend on evaluations,
 // interruptions, threads or time. docs/formats.md describes every byte.
@@ -21,6 +22,7 @@
 
 #include "autograd/parameter.h"
 #include "data/dataset/pairs.h"
+#include "nn/carried.h"
 #include "optim/optimizer.h"
 #include "train/config/tasks.h"
 #include "train/run/container.h"
@@ -44,6 +46,8 @@ struct CheckpointState {
 PairTokenizers load_tokenizers(const CheckpointState& state);
 /// The sizes of the vocabularies of the model in a state, and the number of its classes.
 VocabSizes vocab_sizes(const CheckpointState& state);
+/// The tokens that each row of a batch has read until then, if a row of a step continues that of the step before it.
+inline std::int64_t tokens_per_row(const CheckpointState& state) { return state.step * state.config.block_size; }
 /// Throws Error unless the state has the tokenizers that its task needs, with as many ids as its model, a classifier has
 /// its labels, and one text can have the state's counts of characters and tokens.
 void check_vocabulary(const CheckpointState& state);
@@ -52,7 +56,7 @@ void check_vocabulary(const CheckpointState& state);
 /// CheckpointError if the file cannot be written, if corpus_hash is not a hash, or if a parameter's name is not
 /// is_name(name, 128).
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state,
-                      const ParameterStore& store, const Optimizer& optimizer);
+                      const ParameterStore& store, const Optimizer& optimizer, const CarriedStates& carried = {});
 
 /// Reads and validates everything except the tensors. Throws CorruptFile if the file is damaged, if its parts
 /// contradict each other (configuration, tokenizer, vocabulary), or if write_checkpoint() would have written it
@@ -77,9 +81,10 @@ void check_tensors(const ContainerReader& file, const ParameterStore& store);
 /// Throws CorruptFile unless every moment that this optimizer keeps has a section of the right length. The optimizer's
 /// store need not be sealed.
 void check_moments(const ContainerReader& file, const Optimizer& optimizer);
-/// Throws CorruptFile unless the sections of the file are exactly those of a checkpoint with this configuration and
-/// optimizer, in their order.
-void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer);
+/// Throws CorruptFile unless the sections of the file are exactly those of a checkpoint with this configuration,
+/// optimizer and states, in their order.
+void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer,
+                    const CarriedLayout& carried = {});
 /// Throws CorruptFile unless all values and moments are finite, moments that cannot be negative are not, the padding
 /// between tensors is zero, and the checksums of these sections match. Reads them in pieces of 1 MiB.
 void check_numbers(const ContainerReader& file, const Optimizer& optimizer);

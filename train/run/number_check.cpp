@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "train/config/error.h"
 #include "train/run/checkpoint.h"
@@ -42,6 +43,9 @@ NumberCheck::NumberCheck(const ContainerReader& file, DType dtype, const MomentL
     : file_(file), section_(moment.name), dtype_(dtype), may_be_negative_(moment.may_be_negative) {
   for (const auto& part : moment.parts) add_gap(part.parameter->name(), part.offset + part.shape.numel());
 }
+
+NumberCheck::NumberCheck(const ContainerReader& file, DType dtype, std::string section)
+    : file_(file), section_(std::move(section)), dtype_(dtype), may_be_negative_(true) {}
 
 void NumberCheck::add_gap(const std::string& tensor, std::int64_t end) {
   const std::size_t begin = static_cast<std::size_t>(end) * static_cast<std::size_t>(size_of(dtype_));

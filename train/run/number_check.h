@@ -19,6 +19,8 @@ class NumberCheck {
   NumberCheck(const ContainerReader& file, DType dtype);
   /// For the section of a moment.
   NumberCheck(const ContainerReader& file, DType dtype, const MomentLayout& moment);
+  /// For another section of numbers without padding.
+  NumberCheck(const ContainerReader& file, DType dtype, std::string section);
 
   /// Checks the next piece. Throws CorruptFile.
   void add(Bytes piece);

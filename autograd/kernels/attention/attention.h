@@ -50,9 +50,30 @@ struct HeadSink {
   bool add = false;
 };
 
+/// The position term of relative attention: with it, the score of query t and key s is scale · ((q_t + u)·k_s +
+/// (q_t + v)·r_d) with the distance d = t + S − T − s, which is 0 for a query's own key. It requires a causal shape
+/// without a mask and with S >= T. The row of distance 0, which every query meets, is subtracted from all rows of r,
+/// for the reason for which the keys have an origin. Dai et al. 2019, arXiv:1901.02860, section 3.3. Only the distances
+/// that a tile of queries meets in a block of keys are multiplied with it, so nothing of size [T, S] is stored.
+template <class T>
+struct RelativeRows {
+  const T* r = nullptr;  ///< [S, H·D], row d belongs to distance d; null: plain attention
+  std::int64_t row_stride = 0;
+  const T *minus_u = nullptr, *minus_v = nullptr;  ///< [H·D]: −u and −v, which are subtracted from queries
+};
+
+/// The gradients of the position term. dq of attention_backward() is then that of the content term alone, so their sum
+/// is the gradient of q, and their sums over all rows are those of u and v.
+template <class T>
+struct RelativeSinks {
+  HeadSink<T> dq;  ///< [B, T, H·D]
+  HeadSink<T> dr;  ///< [B, S, H·D], of each sequence
+};
+
 struct AttentionShape {
   std::int64_t batch = 0, queries = 0, keys = 0, heads = 0, head_size = 0;  // B, T, S, H, D
   bool causal = false;                                                      ///< query t sees keys 0 … t + S − T
+  bool relative = false;                                                    ///< there is a position term
   double scale = 1;
   const std::int32_t* key_mask = nullptr;        ///< [B, S], 0 for keys that must not be seen; null: all may be seen
   const RandomStream* dropout_stream = nullptr;  ///< null: no dropout of the attention weights
@@ -72,13 +93,14 @@ std::int64_t attention_backward_scratch(const AttentionShape& shape);
 /// origin), from which backward recomputes the weights. y and lse of a row that sees no key are 0.
 template <class T>
 void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
-                       HeadRows<T> y, T* lse, T* scratch);
+                       HeadRows<T> y, T* lse, T* scratch, const RelativeRows<T>& relative = {});
 
 /// The gradients of q, k and v from dy and from forward's y and lse; shapes as in attention_forward(). dk and dv must
-/// be wanted together or not at all.
+/// be wanted together or not at all; with a position term, all other gradients must be wanted.
 template <class T>
 void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                         HeadRows<const T> y, HeadRows<const T> dy, const T* lse, HeadSink<T> dq, HeadSink<T> dk,
-                        HeadSink<T> dv, T* scratch);
+                        HeadSink<T> dv, T* scratch, const RelativeRows<T>& relative = {},
+                        const RelativeSinks<T>& relative_sinks = {});
 
 }  // namespace maki::kernels

@@ -13,6 +13,7 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/attention/attention.h"
+#include "autograd/kernels/attention/heads.h"
 #include "autograd/kernels/attention/tile.h"
 #include "autograd/kernels/simd/dispatch.h"
 
@@ -23,6 +24,7 @@
 
 #include "autograd/kernels/attention/attention-inl.h"
 #include "autograd/kernels/attention/origin-inl.h"
+#include "autograd/kernels/attention/relative-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -34,6 +36,7 @@ struct ForwardScratch {
   T *kt, *v;                        // [d, kKeyBlock], [kKeyBlock, d]
   T *p, *new_max, *alpha, *keep;    // of one group of rows: [kPadding, kKeyBlock], [kPadding] twice; [kKeyBlock]
   T* origins;                       // [3, d]
+  RelativeTileScratch<T> position;  // only if there is a position term
 
   ForwardScratch(T* at, std::int64_t d)
       : q(at),
@@ -47,8 +50,15 @@ struct ForwardScratch {
         new_max(p + kPadding * kKeyBlock),
         alpha(new_max + kPadding),
         keep(alpha + kPadding),
-        origins(keep + kKeyBlock) {}
+        origins(keep + kKeyBlock),
+        position(origins + 3 * d, d) {}
 };
+
+/// The window of a tile in a block of keys.
+template <class T>
+HWY_INLINE Window window_of(const AttentionForwardTile<T>& tile, const KeyBlock& keys) {
+  return {tile.distances.first, 0, tile.queries, keys.first, keys.count};
+}
 
 /// The values of one block of keys: packed or, for a single query, in place.
 template <class T>
@@ -118,6 +128,9 @@ HWY_INLINE void forward_scores(const AttentionForwardTile<T>& tile, const Forwar
     dots_minus_origin<T>(s.q + (row + r) * d, {k, tile.k_stride, keys.pick, origins.of_row(row + r)}, visible[r],
                          tile.head_size, s.p + r * kKeyBlock);
   }
+  if (!tile.distances) return;
+  const T* const columns = s.position.window + window_of(tile, keys).column(row + R - 1);
+  add_position_scores<R>(s.position.q + row * d, tile.head_size, columns, visible, s.position.scores, s.p);
 }
 
 /// Applies one block of keys to all rows of the tile. `first` means that no earlier block had picked keys; every row
@@ -131,6 +144,7 @@ HWY_INLINE void forward_block(const AttentionForwardTile<T>& tile, const Forward
   if (origins.first_row_of_seven < tile.queries) {
     pack_head_transposed<T>({k, tile.k_stride, keys.pick, origins.of_seven}, keys.count, tile.head_size, s.kt);
   }
+  if (tile.distances) pack_window(tile, window_of(tile, keys), s.position.window);
   Values<T> values{v, tile.v_stride, true};
   if (tile.queries > 1 || keys.pick != nullptr || tile.head_size % max_lanes<T>() != 0) {
     values = {s.v, d, pack_head_rows<T>({v, tile.v_stride, keys.pick}, keys.count, tile.head_size, T{1}, s.v, d)};
@@ -182,9 +196,13 @@ template <class T>
 void forward_tile_on_target(const AttentionForwardTile<T>& tile, T* scratch) {
   const std::int64_t d = padded(tile.head_size), rows = padded(tile.queries);
   const ForwardScratch<T> s(scratch, d);
-  pack_head_rows<T>({tile.q, tile.q_stride}, tile.queries, tile.head_size,
-                    static_cast<T>(tile.scale * std::numbers::log2e), s.q, d);
-  std::fill(s.q + tile.queries * d, s.q + rows * d, T{0});
+  const T factor = static_cast<T>(tile.scale * std::numbers::log2e);
+  const auto pack_queries = [&](const T* origin, T* to) {
+    pack_head_rows<T>({tile.q, tile.q_stride, nullptr, origin}, tile.queries, tile.head_size, factor, to, d);
+    std::fill(to + tile.queries * d, to + rows * d, T{0});
+  };
+  pack_queries(tile.distances.minus_u, s.q);
+  if (tile.distances) pack_queries(tile.distances.minus_v, s.position.q);
 
   Origins<T> origins(tile, s.origins);
   origins.compute(tile, tile.k, tile.k_stride);
@@ -212,16 +230,20 @@ MAKI_EXPORT(forward_tile_on_target);
 std::int64_t forward_tiles(const AttentionShape& shape) {
   return shape.batch * shape.heads * ceil_div(shape.queries, kForwardTile);
 }
+
+std::int64_t worker_scratch(const AttentionShape& shape) {
+  return forward_tile_scratch(shape.head_size) + (shape.relative ? relative_tile_scratch(shape.head_size) : 0);
+}
 }  // namespace
 
 template <class T>
 std::int64_t attention_forward_scratch(const AttentionShape& shape) {
-  return workers(forward_tiles(shape)) * forward_tile_scratch(shape.head_size);
+  return workers(forward_tiles(shape)) * worker_scratch(shape);
 }
 
 template <class T>
 void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
-                       HeadRows<T> y, T* lse, T* scratch) {
+                       HeadRows<T> y, T* lse, T* scratch, const RelativeRows<T>& relative) {
   const auto kernel = MAKI_DISPATCH(forward_tile_on_target, T);
   const std::int64_t t_size = shape.queries, s_size = shape.keys, tiles = ceil_div(t_size, kForwardTile);
   const std::int64_t work = std::min(t_size, kForwardTile) * (s_size + 1) * (shape.head_size + 8) / 8;
@@ -246,19 +268,21 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
     tile.scale = shape.scale;
     tile.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
     tile.first_weight = shape.first_weight + static_cast<std::uint64_t>(((b * shape.heads + h) * t_size + t) * s_size);
+    tile.distances = tile_distances(shape, relative, h, t);
     tile.y = y.data + b * y.batch_stride + t * y.row_stride + h * shape.head_size;
     tile.y_stride = y.row_stride;
     tile.lse = lse == nullptr ? nullptr : lse + (b * shape.heads + h) * t_size + t;
-    kernel(tile, scratch + worker * forward_tile_scratch(shape.head_size));
+    kernel(tile, scratch + worker * worker_scratch(shape));
   });
 }
 
 template std::int64_t attention_forward_scratch<float>(const AttentionShape&);
 template std::int64_t attention_forward_scratch<double>(const AttentionShape&);
 template void attention_forward(const AttentionShape&, HeadRows<const float>, HeadRows<const float>,
-                                HeadRows<const float>, HeadRows<float>, float*, float*);
+                                HeadRows<const float>, HeadRows<float>, float*, float*, const RelativeRows<float>&);
 template void attention_forward(const AttentionShape&, HeadRows<const double>, HeadRows<const double>,
-                                HeadRows<const double>, HeadRows<double>, double*, double*);
+                                HeadRows<const double>, HeadRows<double>, double*, double*,
+                                const RelativeRows<double>&);
 
 }  // namespace maki::kernels
 #endif  // HWY_ONCE

@@ -110,7 +110,7 @@ HWY_NOINLINE bool pack_head_rows(const PackSource<T>& from, std::int64_t rows, s
                                 : pack_head_rows_from<true>(from, rows, cols, factor, to, ld);
 }
 
-template <bool kOrigin, class T>
+template <bool kOrigin, std::int64_t kLd, class T>
 HWY_INLINE void pack_head_transposed_from(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kN = max_lanes<T>();
@@ -119,14 +119,14 @@ HWY_INLINE void pack_head_transposed_from(const PackSource<T>& from, std::int64_
   HWY_ALIGN T edge[kN * kN];
   for (std::int64_t r = 0; r < rows; r += kN) {
     for (std::int64_t c = 0; c < cols; c += kN) {
-      T* const out = to + c * kKeyBlock + r;
+      T* const out = to + c * kLd + r;
       if (r + kN <= rows && c + kN <= cols) {
         load_columns<kPieces>(
             d, [&](std::int64_t i) HWY_ATTR { return from.row(r + i) + c; }, x);
         MAKI_UNROLL for (int i = 0; i < kN; ++i) {
           auto column = x[i / kPiece][i % kPiece];
           if constexpr (kOrigin) column = hn::Sub(column, hn::Set(d, from.origin[c + i]));
-          hn::StoreU(column, d, out + i * kKeyBlock);
+          hn::StoreU(column, d, out + i * kLd);
         }
         continue;
       }
@@ -137,17 +137,17 @@ HWY_INLINE void pack_head_transposed_from(const PackSource<T>& from, std::int64_
       load_columns<kPieces>(
           d, [&](std::int64_t i) HWY_ATTR { return edge + i * kN; }, x);
       MAKI_UNROLL for (int i = 0; i < kN; ++i) {
-        if (c + i < cols) hn::StoreU(x[i / kPiece][i % kPiece], d, out + i * kKeyBlock);
+        if (c + i < cols) hn::StoreU(x[i / kPiece][i % kPiece], d, out + i * kLd);
       }
     }
   }
 }
 
-/// to [cols, kKeyBlock] = (from [rows, cols] − origin)ᵀ, with zeros from `rows` up to the next whole vector.
-template <class T>
+/// to [cols, kLd] = (from [rows, cols] − origin)ᵀ, with zeros from `rows` up to the next whole vector.
+template <class T, std::int64_t kLd = kKeyBlock>
 HWY_NOINLINE void pack_head_transposed(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
-  if (from.origin == nullptr) return pack_head_transposed_from<false>(from, rows, cols, to);
-  pack_head_transposed_from<true>(from, rows, cols, to);
+  if (from.origin == nullptr) return pack_head_transposed_from<false, kLd>(from, rows, cols, to);
+  pack_head_transposed_from<true, kLd>(from, rows, cols, to);
 }
 
 /// to [cols] (+)= factor · from [cols].

@@ -11,6 +11,7 @@
 
 #include "autograd/kernels/attention/attention-inl.h"
 #include "autograd/kernels/attention/origin-inl.h"
+#include "autograd/kernels/attention/relative-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -29,6 +30,7 @@ struct Pair {
   PackSource<T> plain_k, plain_v;  // keys and values of the block, unpacked and without an origin
   const Origins<T>* k_origins;
   const Origins<T>* v_origins;
+  PairDistances<T> distances;  // none if there is no position term
 
   PackSource<T> early_k(std::int64_t row) const { return with_origin(plain_k, k_origins->of_row(first_row + row)); }
   PackSource<T> early_v(std::int64_t row) const { return with_origin(plain_v, v_origins->of_row(first_row + row)); }
@@ -86,6 +88,11 @@ HWY_NOINLINE void pair_rows(const AttentionBackwardHead<T>& head, const Pair<T>&
     dots_minus_origin(s.q + (row + r) * d, s.early_k(row + r), visible[r], head.head_size, p + r * kKeyBlock);
     dots_minus_origin(s.dy + (row + r) * d, s.early_v(row + r), visible[r], head.head_size, ds + r * kKeyBlock);
   }
+  if (s.distances.q != nullptr) {
+    const PairDistances<T>& x = s.distances;
+    const T* const from = x.columns + x.window.column(row + kAttentionTileRows - 1);
+    add_position_scores<kAttentionTileRows>(x.q + row * d, head.head_size, from, visible, x.scores, p);
+  }
   for (std::int64_t r = 0; r < rows; ++r) {
     const T* keep = nullptr;
     if (head.dropout.stream != nullptr) {
@@ -95,6 +102,7 @@ HWY_NOINLINE void pair_rows(const AttentionBackwardHead<T>& head, const Pair<T>&
     }
     row_gradient(p + r * kKeyBlock, ds + r * kKeyBlock, keep, visible[r], width, s.lse[row + r], s.row_sum[row + r]);
   }
+  if (s.distances.q != nullptr) distance_rows(s.distances, row, rows, head.head_size, ds, visible);
   if (head.dq == nullptr) return;
   T* const dq = s.dq + row * d;
   if (early == 0 && (s.k_finite || visible[0] == most)) {
@@ -135,6 +143,7 @@ HWY_INLINE void run_pair(const AttentionBackwardHead<T>& head, const Pair<T>& s,
   constexpr std::int64_t kN = max_lanes<T>();
   const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
   std::int64_t from_row[kKeyBlock], seen = 0;  // from_row[j]: the first row of the tile that sees key j
+  if (s.distances.q != nullptr) start_distances(head, s.distances);
   for (std::int64_t row = 0; row < s.rows; row += kAttentionTileRows) {
     std::int64_t visible[kAttentionTileRows];
     for (std::int64_t r = 0; r < kAttentionTileRows; ++r) {  // rows beyond the last one see the same keys as it does
@@ -144,6 +153,7 @@ HWY_INLINE void run_pair(const AttentionBackwardHead<T>& head, const Pair<T>& s,
     }
     if (visible[kAttentionTileRows - 1] > 0) pair_rows(head, s, row, keys, visible);
   }
+  if (s.distances.q != nullptr) distance_gradients(s.distances, s.rows, head.head_size);
   if (head.dk == nullptr) return;
   pair_keys(s.p, s.dy, s.rows, seen, columns, padded(head.head_size), from_row, s.dy_finite, s.dv);
   pair_keys(s.ds, s.q, s.rows, seen, columns, padded(head.head_size), from_row, s.q_finite, s.dk);

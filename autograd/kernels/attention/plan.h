@@ -23,11 +23,23 @@ struct BackwardPlan {
   std::int64_t heads, panel;  // heads of all sequences; elements of one head's panel
   std::int64_t edge, pieces;  // rows of a piece; pieces along a head, 1 if one worker computes all of it
   std::int64_t group;         // heads that are processed at the same time, each with a panel
+  std::int64_t steps;         // in which the pieces of a head are computed, if there are several
+
+  /// The key piece that meets a query piece in a step; below 0: none. No two pieces of a step share a query, a key or,
+  /// if there is a position term, a distance: the distances of pieces a and b are less than an edge from (a − b) ·
+  /// edge.
+  std::int64_t key_piece(std::int64_t step, std::int64_t query_piece) const {
+    if (steps == pieces) return (step + pieces - query_piece) % pieces;
+    const std::int64_t piece = step - query_piece;
+    return piece < pieces ? piece : -1;
+  }
 
   template <class T>
   static BackwardPlan of(const AttentionShape& shape) {
     const std::int64_t longest = std::max(shape.queries, shape.keys), heads = shape.batch * shape.heads;
-    const std::int64_t panel = AttentionHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size);
+    const std::int64_t panel =
+        AttentionHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size) +
+        (shape.relative ? RelativeHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size) : 0);
     // With fewer than 32 heads, threads could be idle. With fewer than 512 rows, pieces would be too small for the
     // barrier that each step costs.
     const bool many = heads >= 32, whole = longest < 512 || (many && panel <= kLargePanel);
@@ -36,8 +48,12 @@ struct BackwardPlan {
         whole ? longest : std::max<std::int64_t>(128, ceil_div(longest, most_pieces * kKeyBlock) * kKeyBlock);
     const std::int64_t pieces = longest == 0 ? 0 : ceil_div(longest, edge);
     const std::int64_t busy = pieces == 0 ? 0 : ceil_div(2 * threads(), pieces);  // heads for two pieces per thread
-    return {heads, panel, edge, pieces,
-            pieces > 1 ? std::min(heads, std::max({std::int64_t{1}, kGroupPanels / panel, busy})) : workers(heads)};
+    return {heads,
+            panel,
+            edge,
+            pieces,
+            pieces > 1 ? std::min(heads, std::max({std::int64_t{1}, kGroupPanels / panel, busy})) : workers(heads),
+            shape.relative ? 2 * pieces - 1 : pieces};
   }
 };
 

@@ -46,6 +46,19 @@ inline FirstKeys first_keys(const std::int32_t* mask, std::int64_t keys) {
   return found;
 }
 
+/// The position term of one head (RelativeRows in attention.h). The rows are in descending order of distance, so that
+/// the keys of a query, from the first one on, meet consecutive rows: query t and key s meet row first − t + s.
+template <class T>
+struct TileDistances {
+  const T* rows = nullptr;    ///< of distance keys − 1, followed by keys − 1 others; null: no position term
+  std::int64_t stride = 0;    ///< of the rows, negative
+  std::int64_t first = 0;     ///< the row at which the first query of the tile meets key 0
+  const T* origin = nullptr;  ///< [head_size], is subtracted from every row
+  const T *minus_u = nullptr, *minus_v = nullptr;  ///< [head_size]
+
+  explicit operator bool() const { return rows != nullptr; }
+};
+
 /// One head of one sequence, and a range of its queries.
 template <class T>
 struct AttentionTile {
@@ -61,6 +74,7 @@ struct AttentionTile {
   double scale;
   DropoutRule dropout;
   std::uint64_t first_weight;  ///< index of weight (first query, key 0) in the dropout stream
+  TileDistances<T> distances;
 
   /// The first query that sees at least `count` keys, 1 <= count <= kOriginKeys; `queries` if none does.
   std::int64_t first_row_that_sees(int count) const {
@@ -86,9 +100,23 @@ struct AttentionBackwardHead : AttentionTile<T> {
   T *dq, *dk, *dv;  ///< null if not wanted
   std::int64_t y_stride, dy_stride, dq_stride, dk_stride, dv_stride;
   bool add_dq, add_dk, add_dv;
+  T *position_dq, *dr;  ///< of the position term; dr is the gradient of the first of its rows
+  std::int64_t position_dq_stride, dr_stride;
+  bool add_position_dq, add_dr;
 };
 
 constexpr std::int64_t padded(std::int64_t n) { return (n + kPadding - 1) / kPadding * kPadding; }
+
+/// Columns of a window: the distances that the queries of a tile meet in a block of keys, and of the position scores of
+/// a group of rows, which are up to kPadding more than a block has keys.
+inline constexpr std::int64_t kDistanceWindow = kForwardTile + kKeyBlock + kPadding;
+inline constexpr std::int64_t kPositionScores = kKeyBlock + kPadding;
+
+/// Elements of scratch that the position term needs beside that of a tile of forward: its queries, a window, and the
+/// position scores of a group of rows.
+constexpr std::int64_t relative_tile_scratch(std::int64_t head_size) {
+  return (kForwardTile + kDistanceWindow) * padded(head_size) + kPadding * kPositionScores;
+}
 
 /// Elements of scratch for one tile of forward, every part starting on a cache line.
 constexpr std::int64_t forward_tile_scratch(std::int64_t head_size) {
@@ -99,9 +127,10 @@ constexpr std::int64_t forward_tile_scratch(std::int64_t head_size) {
          + 3 * d;                                              // origins
 }
 
-/// The queries and keys of a head that one piece of the backward pass covers; both begin at multiples of kKeyBlock.
+/// The queries and keys of a head that one piece of the backward pass covers, and the distances that it packs and
+/// delivers; all begin at multiples of kKeyBlock.
 struct AttentionPiece {
-  std::int64_t query_begin, query_end, key_begin, key_end;
+  std::int64_t query_begin, query_end, key_begin, key_end, distance_begin, distance_end;
 };
 
 /// What to do with a piece: `start` packs its rows, `sweep` computes its pairs of queries and keys, `finish` delivers
@@ -136,6 +165,32 @@ struct AttentionHeadScratch {
            padded(2 * rows(queries) / kBackwardTile + rows(keys) / kKeyBlock);
   }
 };
+
+/// The part of a head's scratch in backward that the position term needs. Around the rows of distances are kPadding
+/// rows of zeros.
+template <class T>
+struct RelativeHeadScratch {
+  T *q, *dq;             // [t, d] twice
+  T *r, *dr, *r_finite;  // [s, d] twice; 1 if a block of kKeyBlock distances is finite, else 0
+
+  RelativeHeadScratch(T* at, std::int64_t queries, std::int64_t keys, std::int64_t head_size)
+      : q(at),
+        dq(q + rows(queries) * padded(head_size)),
+        r(dq + (rows(queries) + kPadding) * padded(head_size)),
+        dr(r + (rows(keys) + kPadding) * padded(head_size)),
+        r_finite(dr + rows(keys) * padded(head_size)) {}
+
+  static constexpr std::int64_t rows(std::int64_t n) { return AttentionHeadScratch<T>::rows(n); }
+  static constexpr std::int64_t size(std::int64_t queries, std::int64_t keys, std::int64_t head_size) {
+    return 2 * (rows(queries) + rows(keys) + kPadding) * padded(head_size) + padded(rows(keys) / kKeyBlock);
+  }
+};
+
+/// Elements of scratch for one worker of backward that the position term needs: a window, the position scores of a
+/// group of rows, and ds by distance, [kBackwardTile, kDistanceWindow].
+constexpr std::int64_t relative_scratch(std::int64_t head_size) {
+  return kDistanceWindow * padded(head_size) + kPadding * kPositionScores + kBackwardTile * kDistanceWindow;
+}
 
 /// Elements of scratch for one worker of backward: weights and their gradients, [kBackwardTile, kKeyBlock] each, one
 /// row of dropout factors [kKeyBlock], and the three origins of the keys and of the values.

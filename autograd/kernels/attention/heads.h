@@ -1,0 +1,85 @@
+// The heads of one call of the attention kernels, as plain pointers into its matrices.
+#pragma once
+
+#include "autograd/kernels/attention/attention.h"
+#include "autograd/kernels/attention/tile.h"
+
+namespace maki::kernels {
+
+/// The position term of head h for the queries from t on.
+template <class T>
+TileDistances<T> tile_distances(const AttentionShape& shape, const RelativeRows<T>& relative, std::int64_t h,
+                                std::int64_t t) {
+  if (!shape.relative) return {};
+  const std::int64_t column = h * shape.head_size;
+  return {.rows = relative.r + (shape.keys - 1) * relative.row_stride + column,
+          .stride = -relative.row_stride,
+          .first = shape.queries - 1 - t,
+          .origin = relative.r + column,
+          .minus_u = relative.minus_u + column,
+          .minus_v = relative.minus_v + column};
+}
+
+/// A head's columns of a gradient in sequence b; null if it is not wanted.
+template <class T>
+T* head_of(const HeadSink<T>& sink, std::int64_t b, std::int64_t column) {
+  return sink.data == nullptr ? nullptr : sink.data + b * sink.batch_stride + column;
+}
+
+/// The matrices of a backward pass.
+template <class T>
+struct BackwardOperands {
+  HeadRows<const T> q, k, v, y, dy;
+  const T* lse;
+  HeadSink<T> dq, dk, dv;
+  RelativeRows<T> relative;
+  RelativeSinks<T> relative_sinks;
+};
+
+/// Head i, counted over the heads of all sequences.
+template <class T>
+AttentionBackwardHead<T> backward_head(const AttentionShape& shape, const BackwardOperands<T>& o, std::int64_t i) {
+  const std::int64_t b = i / shape.heads, h = i % shape.heads, column = h * shape.head_size;
+  AttentionBackwardHead<T> head{};
+  head.q = o.q.data + b * o.q.batch_stride + column;
+  head.q_stride = o.q.row_stride;
+  head.k = o.k.data + b * o.k.batch_stride + column;
+  head.k_stride = o.k.row_stride;
+  head.v = o.v.data + b * o.v.batch_stride + column;
+  head.v_stride = o.v.row_stride;
+  head.y = o.y.data + b * o.y.batch_stride + column;
+  head.y_stride = o.y.row_stride;
+  head.dy = o.dy.data + b * o.dy.batch_stride + column;
+  head.dy_stride = o.dy.row_stride;
+  head.queries = shape.queries;
+  head.keys = shape.keys;
+  head.head_size = shape.head_size;
+  head.last_key = shape.causal ? shape.keys - shape.queries : shape.keys - 1;
+  head.last_key_step = shape.causal ? 1 : 0;
+  head.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * shape.keys;
+  head.first_keys = first_keys(head.key_mask, shape.keys);
+  head.scale = shape.scale;
+  head.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
+  head.first_weight = shape.first_weight + static_cast<std::uint64_t>(i * shape.queries * shape.keys);
+  head.lse = o.lse + i * shape.queries;
+  head.dq = head_of(o.dq, b, column);
+  head.dq_stride = o.dq.row_stride;
+  head.add_dq = o.dq.add;
+  head.dk = head_of(o.dk, b, column);
+  head.dk_stride = o.dk.row_stride;
+  head.add_dk = o.dk.add;
+  head.dv = head_of(o.dv, b, column);
+  head.dv_stride = o.dv.row_stride;
+  head.add_dv = o.dv.add;
+  head.distances = tile_distances(shape, o.relative, h, 0);
+  head.position_dq = head_of(o.relative_sinks.dq, b, column);
+  head.position_dq_stride = o.relative_sinks.dq.row_stride;
+  head.add_position_dq = o.relative_sinks.dq.add;
+  if (head.distances)
+    head.dr = head_of(o.relative_sinks.dr, b, column + (shape.keys - 1) * o.relative_sinks.dr.row_stride);
+  head.dr_stride = o.relative_sinks.dr.row_stride;
+  head.add_dr = o.relative_sinks.dr.add;
+  return head;
+}
+
+}  // namespace maki::kernels

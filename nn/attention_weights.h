@@ -1,0 +1,46 @@
+// The attention weights of a forward pass, for pictures and for tests. The ops attention() and linear_attention() store
+// no weights; here they are recomputed, one number after the other in float64, from the queries and keys that the ops
+// got. Models need no hooks for it: the tape tells its observer about every op.
+//
+// Shapes: B sequences, H heads, T queries, S keys, heads of D columns of values and of F columns of queries and keys (F
+// = D, except for the features of linear attention).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "autograd/tensor.h"
+
+namespace maki {
+
+/// What one call of an attention op got, and what it returned.
+struct ObservedAttention {
+  bool linear = false;  ///< whether it was linear_attention(), whose queries and keys are features
+  Tensor q, k, v;       ///< [B, T, H·F], [B, S, H·F], [B, S, H·D]
+  Tensor y;             ///< [B, T, H·D]
+};
+
+/// Runs `forward` in a Recording of its own and returns the calls of attention ops, in their order. The model must have
+/// no dropout, which would be applied and which no weight shows.
+std::vector<ObservedAttention> observe_attention(const std::function<void()>& forward);
+
+/// The options of the ops that are not among their tensors.
+struct WeightOptions {
+  std::int64_t n_head = 1;
+  bool causal = false;  ///< query t attends only to keys 0 … t + S − T
+  double floor = 0;     ///< LinearAttention::floor
+};
+
+/// The weights [B, H, T, S], float64: softmax(q·k / √D), or φ(q)·φ(k) / max(Σ φ(q)·φ(k), floor) if attention is linear;
+/// 0 at keys that a query does not attend to. Throws Error unless n_head divides the widths.
+Tensor attention_weights(const ObservedAttention& observed, const WeightOptions& options);
+
+/// Σ_s weights[…, t, s] · v_s [B, T, H·D], float64: what the op returned, if the weights are those that it used.
+Tensor weighted_values(const Tensor& weights, const ObservedAttention& observed);
+
+/// The largest distance of weighted_values() from the result of the op, as a share of the largest |v|; NaN if any of
+/// these numbers is.
+double weights_error(const Tensor& weights, const ObservedAttention& observed);
+
+}  // namespace maki

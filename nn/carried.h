@@ -1,0 +1,84 @@
+// The states that a model carries from one training step to the next (Model::make_carried()): one per micro-batch of a
+// step, because each micro-batch has rows of its own.
+//
+// Thread safety: none; used by one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "nn/model.h"
+
+namespace maki {
+
+/// The form of these states, without the states.
+class CarriedLayout {
+ public:
+  CarriedLayout() = default;  ///< of a model that carries nothing
+  /// For `batch` rows in each of `micro_batches` micro-batches. The model's store need not be sealed. Throws Error
+  /// unless an empty state has the form that Model::make_carried() describes.
+  CarriedLayout(const Model& model, std::int64_t micro_batches, std::int64_t batch);
+
+  /// Whether the model carries anything.
+  bool any() const { return !empty_.empty(); }
+  /// The type of the tensors. Requires: any().
+  DType dtype() const { return dtype_; }
+  /// Tokens that a state holds after each row has read `tokens` tokens, and at most.
+  std::int64_t length_after(std::int64_t tokens) const { return tokens < capacity_ ? tokens : capacity_; }
+  std::int64_t capacity() const { return capacity_; }
+  /// Elements of all tensors, in all states of that length together; Shape::kMaxElements if there are more.
+  std::int64_t numel(std::int64_t length) const;
+
+ private:
+  std::vector<Shape> empty_;  // of the tensors of one empty state
+  std::int64_t micro_batches_ = 0, capacity_ = 0;
+  DType dtype_ = DType::float32;
+};
+
+class CarriedStates {
+ public:
+  CarriedStates() = default;  ///< of a model that carries nothing
+  /// Empty states, with the arguments and errors of their layout.
+  CarriedStates(const Model& model, std::int64_t micro_batches, std::int64_t batch);
+
+  bool any() const { return layout_.any(); }
+  const CarriedLayout& layout() const { return layout_; }
+  /// What Model::loss() is given for a micro-batch; null if nothing is carried.
+  State* of(std::int64_t micro) const;
+  /// Forgets everything.
+  void clear();
+
+  /// A copy of all tensors, one after the other: by micro-batch, then in the order of State::tensors(). Requires:
+  /// any().
+  Tensor values() const;
+  /// Restores what values() returned when the states had this length. Requires: any(), and values of the right type.
+  /// Throws Error unless the length is possible and there are layout().numel(length) values.
+  void restore(const Tensor& values, std::int64_t length);
+
+  /// Gives the states at its end the contents that they had at its beginning, unless keep() is called: what was
+  /// abandoned in the meantime has no effect. One at a time.
+  class Rewind {
+   public:
+    explicit Rewind(CarriedStates& states);
+    ~Rewind();
+    Rewind(const Rewind&) = delete;
+    Rewind& operator=(const Rewind&) = delete;
+
+    /// Restores the contents now. They are restored at the end as well.
+    void now();
+    void keep() { kept_ = true; }
+
+   private:
+    CarriedStates& states_;
+    bool kept_ = false;
+  };
+
+ private:
+  CarriedLayout layout_;
+  std::vector<std::unique_ptr<State>> states_;
+  std::vector<Tensor*> tensors_;  // of all states
+  std::vector<Tensor> former_;    // handles for Rewind, as many as tensors_
+};
+
+}  // namespace maki

@@ -1,0 +1,158 @@
+#include "nn/models/transformer_xl.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/core/check.h"
+#include "autograd/tape.h"
+
+namespace maki {
+namespace {
+
+const TransformerXlConfig& checked(const TransformerXlConfig& c) {
+  check(c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.vocab_size >= 1,
+        "transformer-xl: n_layer, n_head, n_embd, block_size and vocab_size must be at least 1; got {}, {}, {}, {}, {}",
+        c.n_layer, c.n_head, c.n_embd, c.block_size, c.vocab_size);
+  check(c.memory >= 0, "transformer-xl: memory must be at least 0; got {}", c.memory);
+  check(c.n_embd % c.n_head == 0, "transformer-xl: n_embd must be a multiple of n_head; got {} and {}", c.n_embd,
+        c.n_head);
+  check(c.dropout >= 0 && c.dropout < 1, "transformer-xl: dropout must be in [0, 1); got {}", c.dropout);
+  return c;
+}
+
+BlockOptions block_options(const TransformerXlConfig& c) {
+  return {.n_embd = c.n_embd,
+          .n_head = c.n_head,
+          .causal = true,
+          .bias = c.bias,
+          .dropout = c.dropout,
+          .activation = c.activation,
+          .norm_order = c.norm_order,
+          .norm = c.norm,
+          .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer))};
+}
+
+}  // namespace
+
+TransformerXl::TransformerXl(const Scope& scope, const TransformerXlConfig& c)
+    : config(checked(c)),
+      dtype(scope.dtype()),
+      wte(scope / "wte", c.vocab_size, c.n_embd),
+      encodings(std::make_shared<PositionTable>(sinusoidal_positions, c.n_embd, c.position_base, dtype)),
+      drop{c.dropout} {
+  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, block_options(c), encodings);
+  if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias);
+  if (!c.tie_weights) lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd);
+}
+
+Tensor TransformerXl::embed(const Tensor& ids) const {
+  check(ids.dtype() == DType::int32 && ids.shape().rank() == 2, "transformer-xl: ids must be int32 [B, T]; got {} {}",
+        to_string(ids.dtype()), ids.shape());
+  return drop(wte(ids));
+}
+
+Tensor TransformerXl::hidden(const Tensor& ids, const SegmentMemory* memory, std::vector<Tensor>* entering) const {
+  const Tensor embedded = embed(ids);
+  check(memory == nullptr || memory->batch() == ids.shape()[0],
+        "transformer-xl: ids must have as many rows as the memory, {}; got {}", memory != nullptr ? memory->batch() : 0,
+        ids.shape());
+  if (entering != nullptr) entering->clear();
+  return hidden_through(embedded, [&](std::size_t i, const Tensor& x) {
+    if (entering != nullptr) entering->push_back(x);
+    return h[i](x, memory != nullptr ? memory->layer(i) : Tensor());
+  });
+}
+
+// The memory is replaced last, so that it is as before if anything is refused.
+Tensor TransformerXlModel::loss(const Batch& batch, const CrossEntropy& options, State* carried) const {
+  auto* const memory = dynamic_cast<SegmentMemory*>(carried);
+  check(carried == nullptr || memory != nullptr, "transformer-xl: loss() needs a state made by make_carried()");
+  std::vector<Tensor> entering;
+  const Tensor x = net.hidden(batch.ids, memory, &entering);
+  Tensor loss = linear_cross_entropy(x, net.head_weight(), batch.targets, options);
+  if (memory != nullptr) memory->append(entering);
+  return loss;
+}
+
+Tensor TransformerXlModel::logits(const Tensor& ids, SegmentMemory* memory) const {
+  std::vector<Tensor> entering;
+  Tensor y = net.head(net.hidden(ids, memory, &entering));
+  if (memory != nullptr) memory->append(entering);
+  return y;
+}
+
+std::unique_ptr<State> TransformerXlModel::make_carried(std::int64_t batch) const {
+  const TransformerXlConfig& c = net.config;
+  if (c.memory == 0) return nullptr;
+  return std::make_unique<SegmentMemory>(c.n_layer, batch, c.memory, c.n_embd, net.dtype);
+}
+
+std::int64_t TransformerXlModel::flop_parameter_count() const {
+  const TransformerXlConfig& c = net.config;
+  const BlockOptions block = block_options(c);
+  return c.vocab_size * c.n_embd + c.n_layer * distance_block_parameter_count(block) +
+         (net.ln_f ? norm_parameter_count(block) : 0);
+}
+
+double TransformerXlModel::flop_per_token(std::int64_t length) const {
+  const TransformerXlConfig& c = net.config;
+  const auto n_layer = static_cast<double>(c.n_layer), width = static_cast<double>(c.n_embd);
+  const auto memory = static_cast<double>(c.memory), tokens = static_cast<double>(length);
+  return 6 * static_cast<double>(flop_parameter_count()) + 18 * n_layer * width * (tokens + memory) +
+         (c.memory > 0 ? 12 * n_layer * width * width * memory / tokens : 0);
+}
+
+// Saved per token of a block: two norms (2C), queries (C), attention (C), two residual sums (2C), the hidden layer (see
+// Gpt), a few numbers for heads and norms. Saved per token that it attends to: keys and values (2C), the projected
+// encodings of distances (C, once per batch) and, with a memory, what the keys were projected from (C). Around the
+// blocks: embedding and final norm. Alive at once in backward: the gradients of a hidden layer and of the residual, or
+// those of queries, keys, values and distances.
+std::int64_t TransformerXlModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
+  constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
+  const TransformerXlConfig& c = net.config;
+  const std::int64_t width = c.n_embd, tokens = batch * length, keys = batch * (length + c.memory);
+  const std::int64_t hidden = feed_forward_width(width, c.activation);
+  const std::int64_t layer = (1 + columns_per_output(c.activation)) * hidden;
+  const std::int64_t by_token = tokens * (6 * width + layer + c.n_head + 4);
+  const std::int64_t by_key = keys * (c.memory > 0 ? 4 : 2) * width + (length + c.memory) * width;
+  const std::int64_t passing = std::max(tokens * (layer + width), 3 * tokens * width + 3 * keys * width);
+  return (c.n_layer * (by_token + by_key) + 2 * tokens * width + passing) * size_of(net.dtype) +
+         std::min(tokens * c.vocab_size * size_of(net.dtype), kMaxLogitBytes);
+}
+
+std::unique_ptr<State> TransformerXlModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {
+  check(!source, "transformer-xl: takes no source; got one of shape {}", source.shape());
+  std::vector<Tensor> r;
+  for (const DistanceBlock& block : net.h) {
+    r.push_back(block.attn.distances(net.config.memory + net.config.block_size).detach());
+  }
+  return std::make_unique<DistanceCache>(net.config, batch, std::move(r), net.dtype);
+}
+
+// Every token is looked up before the first is read, so that ids outside the vocabulary are refused in time.
+Tensor TransformerXlModel::next_logits(const Tensor& ids, State& state) const {
+  auto* const cache = dynamic_cast<DistanceCache*>(&state);
+  check(cache != nullptr, "transformer-xl: next_logits() needs a state made by start()");
+  check(Tape::current() == nullptr, "transformer-xl: generation has no gradient; end the Recording before");
+  check(ids.shape().rank() == 2 && ids.shape()[0] == cache->batch() && ids.shape()[1] >= 1,
+        "transformer-xl: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", cache->batch(),
+        ids.shape());
+  const Tensor embedded = net.embed(ids);
+  const std::int64_t tokens = ids.shape()[1];
+  Tensor x;
+  for (std::int64_t begin = 0, end = 0; begin < tokens; begin = end) {
+    end = std::min(tokens, begin + cache->room());
+    x = net.hidden_through(slice(embedded, 1, begin, end), [&](std::size_t i, const Tensor& entering) {
+      const DistanceAttention& attn = net.h[i].attn;
+      return net.h[i].with_attention(entering, [&](const Tensor& y) {
+        const Tensor& kv = cache->append(i, attn.c_kv(y));
+        return attn.attend(y, kv, cache->distances(i), cache->held() + y.shape()[1]);
+      });
+    });
+    cache->advance(end - begin);
+  }
+  const std::int64_t last = x.shape()[1];
+  return reshape(net.head(slice(x, 1, last - 1, last)), {cache->batch(), net.config.vocab_size});
+}
+
+}  // namespace maki

@@ -1,0 +1,160 @@
+// Transformer-XL: Dai et al. 2019, arXiv:1901.02860. A text is read in segments, and every layer attends to the hidden
+// states that entered it for the last tokens of earlier segments, its memory, to which no gradient flows (section 3.2).
+// Scores depend on distances instead of positions, so the memory needs no new positions (section 3.3).
+//
+//   x = wte(ids);   for each block: seen = memory ∘ x;  x += attn(ln_1(x), ln_1(seen));  x += mlp(ln_2(x))
+//   logits = lm_head(ln_f(x));   the memory becomes the last M rows of each `seen`
+//
+// Shapes: B sequences, T tokens, M = memory, C = n_embd, V = vocab_size.
+//
+// Thread safety: as for Gpt; each thread needs its own tape and state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "nn/model.h"
+#include "nn/relative.h"
+
+namespace maki {
+
+struct TransformerXlConfig {
+  std::int64_t n_layer = 12, n_head = 12, n_embd = 768, vocab_size = 50257;
+  std::int64_t block_size = 1024;  ///< tokens per segment in training
+  std::int64_t memory = 1024;      ///< tokens per layer; 0: a Transformer with relative positions
+  double dropout = 0;              ///< probability in [0, 1); for embeddings, attention weights and residual branches
+  bool bias = true, tie_weights = true;  ///< as in GptConfig
+  Activation activation = Activation::gelu;
+  NormOrder norm_order = NormOrder::pre;
+  NormKind norm = NormKind::layer;
+  double position_base = 10000;  ///< of the encodings of distances
+};
+
+/// The memory that is carried from one segment to the next: for each layer, what entered it for the last length()
+/// tokens, [B, length(), C], detached.
+class SegmentMemory final : public State {
+ public:
+  /// Throws Error unless all sizes are at least 1.
+  SegmentMemory(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
+
+  std::int64_t batch() const override { return layers_[0].shape()[0]; }
+  /// Tokens in the memory: at most capacity(), of which earlier ones are forgotten.
+  std::int64_t length() const override { return layers_[0].shape()[1]; }
+  std::int64_t capacity() const override { return capacity_; }
+  void clear() override;
+  void reorder(std::span<const std::int32_t> rows) override;
+  /// memory.0, memory.1, …: of each layer.
+  std::vector<std::pair<std::string, Tensor*>> tensors() override;
+
+  /// Empty if nothing is in the memory.
+  Tensor layer(std::size_t i) const { return length() > 0 ? layers_[i] : Tensor(); }
+  /// Appends what entered each layer, [B, T, C], and forgets what is then too old. Replaces all tensors.
+  void append(const std::vector<Tensor>& entering);
+
+ private:
+  std::int64_t capacity_;
+  std::vector<Tensor> layers_;
+};
+
+/// What generation keeps: for each layer the keys and values of the last tokens, and the projected encodings of all
+/// distances at which they can be. At the end of a segment all but the last tokens are forgotten.
+///
+/// With a memory of at least half of block_size, segments and memory are those of training, so token after token has
+/// the logits of training's segments one after the other. A smaller one would leave the first tokens of a segment with
+/// little context. Then a segment ends when memory + block_size tokens are held, and half of block_size is kept. In any
+/// case no distance occurs that training does not have.
+class DistanceCache final : public State {
+ public:
+  /// For a model with these sizes; r has distances() of each layer. Throws Error if the batch is below 1.
+  DistanceCache(const TransformerXlConfig& config, std::int64_t batch, std::vector<Tensor> r, DType dtype);
+
+  std::int64_t batch() const override { return batch_; }
+  std::int64_t length() const override { return length_; }
+  std::int64_t capacity() const override { return kUnlimited; }
+  static constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
+  void clear() override;
+  void reorder(std::span<const std::int32_t> rows) override;
+  /// kv.0, kv.1, …: k‖v of each layer, [B, memory + block_size, 2C].
+  std::vector<std::pair<std::string, Tensor*>> tensors() override;
+
+  /// Tokens that can be read before a segment ends, at least 1. Begins the next segment if the last one is complete.
+  std::int64_t room();
+  /// Writes k‖v [B, t, 2C] of the next tokens of a layer behind those that it holds, and returns all: rows [0, held()
+  /// + t) of a tensor that has more.
+  const Tensor& append(std::size_t layer, const Tensor& kv);
+  const Tensor& distances(std::size_t layer) const { return r_[layer]; }
+  /// Tokens whose keys and values are held.
+  std::int64_t held() const { return held_; }
+  /// Must be called when all layers have read `tokens` tokens.
+  void advance(std::int64_t tokens);
+
+ private:
+  std::int64_t batch_;
+  std::int64_t kept_, segment_;   // tokens kept at the end of a segment; tokens from then on until the next end
+  std::int64_t first_end_, end_;  // the length at the end of the first segment, and of this one
+  std::int64_t held_ = 0, length_ = 0;
+  std::vector<Tensor> kv_, r_;
+};
+
+struct TransformerXl {
+  /// Creates the parameters below `scope`, drawn as those of Gpt, and u and v from N(0, 0.02²) as in the code of the
+  /// paper. Throws Error for sizes below 1, for a memory below 0, if n_head does not divide n_embd, for a dropout
+  /// outside [0, 1), or for a position_base that is not above 1.
+  ///
+  /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
+  TransformerXl(const Scope& scope, const TransformerXlConfig& config);
+
+  /// Everything except the head: ids [B, T] int32, of any T → [B, T, C]. With a memory, ids are the tokens after it.
+  /// `entering`, if not null, becomes what SegmentMemory::append() takes. Throws Error unless the memory has B rows.
+  Tensor hidden(const Tensor& ids, const SegmentMemory* memory = nullptr,
+                std::vector<Tensor>* entering = nullptr) const;
+  /// The same with block i replaced by layer(i, x).
+  template <class Layer>
+  Tensor hidden_through(const Tensor& embedded, const Layer& layer) const {
+    Tensor x = embedded;
+    for (std::size_t i = 0; i < h.size(); ++i) x = layer(i, x);
+    return ln_f ? (*ln_f)(x) : x;
+  }
+  /// ids [B, T] → [B, T, C].
+  Tensor embed(const Tensor& ids) const;
+  /// The output head: [… C] → [… V], and its weight [V, C].
+  Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
+  const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
+
+  TransformerXlConfig config;
+  DType dtype;  // of the parameters
+  Embedding wte;
+  std::shared_ptr<const PositionTable> encodings;  // of distances
+  std::vector<DistanceBlock> h;
+  std::optional<Norm> ln_f;       // absent in post-norm order, where the last block ends in a norm
+  std::optional<Linear> lm_head;  // absent if the weights are tied
+  Dropout drop;
+};
+
+/// Wraps TransformerXl in the interfaces of nn/model.h: the model `transformer-xl`.
+class TransformerXlModel final : public Generator {
+ public:
+  TransformerXlModel(const Scope& scope, const TransformerXlConfig& config) : net(scope, config) {}
+
+  const char* kind() const override { return "transformer-xl"; }
+  Tensor loss(const Batch& batch, const CrossEntropy& options, State* carried = nullptr) const override;
+  /// A SegmentMemory, or null for a model whose memory is 0.
+  std::unique_ptr<State> make_carried(std::int64_t batch) const override;
+  /// ids [B, T] int32 → logits [B, T, V]. With a memory, ids are the tokens after it, and are then appended to it.
+  Tensor logits(const Tensor& ids, SegmentMemory* memory = nullptr) const;
+
+  /// 6N, plus 18·L·C for each of T + M keys, which take part in three products instead of two (Gpt::flop_per_token()),
+  /// plus 12·L·C² for each token of memory, whose keys and values are projected again in every segment.
+  double flop_per_token(std::int64_t length) const override;
+  std::int64_t flop_parameter_count() const override;
+  std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override;
+  /// A DistanceCache, which belongs to the weights that the model has now.
+  std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {},
+                               const Tensor& source_mask = {}) const override;
+  Tensor next_logits(const Tensor& ids, State& state) const override;
+
+  TransformerXl net;
+};
+
+}  // namespace maki

@@ -1,0 +1,73 @@
+// Shared by the tests of Transformer-XL: a small model with its store, and what it computes segment by segment.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "nn/models/transformer_xl.h"
+#include "tests/nn/small_gpt.h"
+
+namespace maki::tests {
+
+inline constexpr TransformerXlConfig kSmallXl{
+    .n_layer = 2, .n_head = 2, .n_embd = 12, .vocab_size = 7, .block_size = 9, .memory = 11};
+
+struct SmallXl {
+  explicit SmallXl(const TransformerXlConfig& config, DType dtype = DType::float32)
+      : store(dtype), model(Scope(store), config) {
+    store.seal(1);
+    randomize(store, 3);
+  }
+  std::unique_ptr<SegmentMemory> memory(std::int64_t batch) const {
+    return std::unique_ptr<SegmentMemory>(dynamic_cast<SegmentMemory*>(model.make_carried(batch).release()));
+  }
+
+  ParameterStore store;
+  TransformerXlModel model;
+};
+
+inline TransformerXlConfig with_memory(std::int64_t memory, std::int64_t block_size = kSmallXl.block_size) {
+  TransformerXlConfig config = kSmallXl;
+  config.memory = memory;
+  config.block_size = block_size;
+  return config;
+}
+
+/// kSmallXl in every form of norm, order and activation.
+inline std::vector<TransformerXlConfig> xl_variants() {
+  std::vector<TransformerXlConfig> list(4, kSmallXl);
+  list[1].norm_order = NormOrder::post;
+  list[1].tie_weights = false;
+  list[2].norm = NormKind::rms;
+  list[2].activation = Activation::swiglu;
+  list[2].bias = false;
+  list[3].norm_order = NormOrder::post;
+  list[3].norm = NormKind::rms;
+  list[3].activation = Activation::relu;
+  list[3].memory = 5;
+  return list;
+}
+
+/// Columns [begin, end) of ids [B, T].
+inline Tensor columns(const Tensor& ids, std::int64_t begin, std::int64_t end) {
+  const std::int64_t batch = ids.shape()[0], width = ids.shape()[1];
+  Tensor part = empty({batch, end - begin}, DType::int32);
+  for (std::int64_t i = 0; i < part.numel(); ++i) {
+    part.data<std::int32_t>()[i] = ids.data<std::int32_t>()[i / (end - begin) * width + begin + i % (end - begin)];
+  }
+  return part;
+}
+
+/// The logits of all tokens, in segments of block_size with a memory: what training computes.
+inline Tensor in_segments(const SmallXl& xl, const Tensor& ids) {
+  const std::unique_ptr<SegmentMemory> memory = xl.memory(ids.shape()[0]);
+  std::vector<Tensor> parts;
+  const std::int64_t tokens = ids.shape()[1], size = xl.model.net.config.block_size;
+  for (std::int64_t begin = 0; begin < tokens; begin += size) {
+    parts.push_back(xl.model.logits(columns(ids, begin, std::min(tokens, begin + size)), memory.get()));
+  }
+  return concat(parts, 1);
+}
+
+}  // namespace maki::tests

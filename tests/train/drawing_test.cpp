@@ -1,0 +1,235 @@
+// Pictures: colours, SVG, heat maps in SVG and in a terminal.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <regex>
+#include <vector>
+
+#include "data/text/utf8.h"
+#include "tests/catch.h"
+#include "train/draw/heat_map_grid.h"
+#include "train/draw/positions_figure.h"
+
+using namespace maki;
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    lines.push_back(text.substr(begin, end - begin));
+  return lines;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t i = text.find(part); i != std::string::npos; i = text.find(part, i + 1)) ++n;
+  return n;
+}
+
+// Requires well-formed XML of the kind that Svg writes: every element is closed in its order, attributes are quoted,
+// and there is no bare & or control character.
+void require_well_formed(const std::string& xml) {
+  const std::regex attributes(R"re(( [a-zA-Z0-9:-]+="[^"<]*")*)re");
+  std::vector<std::string> open;
+  std::size_t i = xml.find("?>") + 2;
+  int roots = 0;
+  while ((i = xml.find('<', i)) != std::string::npos) {
+    const std::size_t end = xml.find('>', i);
+    REQUIRE(end != std::string::npos);
+    std::string tag = xml.substr(i + 1, end - i - 1);
+    i = end;
+    if (tag.starts_with('/')) {
+      REQUIRE_FALSE(open.empty());
+      REQUIRE(open.back() == tag.substr(1));
+      open.pop_back();
+      continue;
+    }
+    const bool empty = tag.ends_with('/');
+    if (empty) tag.pop_back();
+    const std::string name = tag.substr(0, tag.find(' '));
+    if (tag.size() < 5000) REQUIRE(std::regex_match(tag.substr(name.size()), attributes));
+    if (open.empty()) ++roots;
+    if (!empty) open.push_back(name);
+  }
+  REQUIRE(open.empty());
+  REQUIRE(roots == 1);
+  REQUIRE(count(xml, "&") == count(xml, "&amp;") + count(xml, "&lt;") + count(xml, "&gt;") + count(xml, "&quot;"));
+  REQUIRE(std::ranges::all_of(xml, [](char c) { return c == '\n' || static_cast<unsigned char>(c) >= 0x20; }));
+  REQUIRE_FALSE(invalid_utf8(xml));
+}
+
+HeatMap two_by_three() {
+  return {.title = "map",
+          .rows = 2,
+          .columns = 3,
+          .values = {0, 0.25, 1, 1, kNone, kNone},
+          .row_axis = {"query", {"猫", "a"}},
+          .column_axis = {"key", {"の", "b", "<end>"}}};
+}
+
+}  // namespace
+
+TEST_CASE("a colour scale covers its range, by square roots or evenly, and ends are not exceeded") {
+  const ColorScale even{.low = -1, .high = 3};
+  REQUIRE(even.level(-1) == 0);
+  REQUIRE(even.level(1) == 32);
+  REQUIRE(even.level(3) == 63);
+  REQUIRE(even.level(-9) == 0);
+  REQUIRE(even.level(9) == 63);
+  REQUIRE(even.ticks() == std::vector<double>{-1, 0, 1, 2, 3});
+  REQUIRE(even.color(0) == "#ffffd9");
+  REQUIRE(even.color(63) == "#081d58");
+  const ColorScale weights = scale_of_weights({0.2, kNone, 0.64, 0});
+  REQUIRE(weights.low == 0);
+  REQUIRE(weights.high == 0.64);
+  REQUIRE(weights.level(0.16) == 32);
+  REQUIRE(weights.value_at(0.5) == 0.16);
+  REQUIRE(weights.share_of(0.16) == 0.5);
+  const std::vector<double> ticks = weights.ticks();
+  REQUIRE(ticks.front() == 0);
+  REQUIRE(ticks.back() == 0.64);
+  for (std::size_t i = 1; i < ticks.size(); ++i)
+    REQUIRE(weights.share_of(ticks[i]) - weights.share_of(ticks[i - 1]) >= 0.1249);
+  REQUIRE(ticks.size() >= 4);
+  const ColorScale both = scale_of_weights({-0.5, 0.25});
+  REQUIRE(both.low == -0.5);
+  REQUIRE(both.high == 0.5);
+  REQUIRE(both.color(both.level(-0.5)) == "#67001f");
+  REQUIRE(both.color(both.level(0.5)) == "#053061");
+  REQUIRE(scale_of_weights({0, 0}).high == 1);
+  REQUIRE(scale_of_range({2, 5, 3}).low == 2);
+  REQUIRE(scale_of_range({2, 5, 3}).high == 5);
+  REQUIRE(scale_of_range({2, 2}).level(2) == 0);
+}
+
+TEST_CASE("svg escapes every text, and its elements are well-formed") {
+  Svg svg(100, 50.5, "<title> & \"more\"", "line\nend \x1b[31m \xff \xef\xbf\xbf");
+  svg.text(1, 2.25, "a<b>&c", {.size = 10, .anchor = TextStyle::Anchor::end, .upward = true});
+  svg.begin_group("</g>", 0, 0, 2, 3);
+  svg.path("M0 0h1v1h-1z", "#000000");
+  svg.end_group();
+  const std::string xml = svg.document();
+  require_well_formed(xml);
+  REQUIRE(count(xml, "<title id=\"title\">&lt;title&gt; &amp; &quot;more&quot;</title>") == 1);
+  REQUIRE(count(xml, "<desc id=\"desc\">line\\nend \\x1b[31m \\xff \uFFFD</desc>") == 1);
+  REQUIRE(count(xml, "viewBox=\"0 0 100 50.5\"") == 1);
+  REQUIRE(count(xml,
+                "<text x=\"1\" y=\"2.25\" font-size=\"10\" text-anchor=\"end\" transform=\"rotate(-90 1 2.25)\">"
+                "a&lt;b&gt;&amp;c</text>") == 1);
+  REQUIRE(count(xml, "<title>&lt;/g&gt;</title>") == 1);
+}
+
+TEST_CASE("a token's label shows spaces, escapes control characters, and is cut at a number of columns") {
+  REQUIRE(token_label(" the") == "␣the");
+  REQUIRE(token_label("\n") == "\\n");
+  REQUIRE(token_label("\u3000猫") == "␣猫");
+  REQUIRE(token_label("\xe3") == "\\xe3");
+  REQUIRE(token_label("abcdef", 6) == "abcdef");
+  REQUIRE(token_label("abcdefg", 6) == "abcde…");
+  REQUIRE(token_label("吾輩は猫である", 6) == "吾輩…");
+}
+
+TEST_CASE("the numbers of an axis are 1, 2 or 5 times a power of ten apart, and at most ten") {
+  for (const auto& [length, distance] : std::map<std::int64_t, std::int64_t>{
+           {1, 1}, {10, 1}, {11, 2}, {20, 2}, {21, 5}, {64, 10}, {128, 20}, {512, 100}, {1024, 200}})
+    REQUIRE(tick_distance(length) == distance);
+}
+
+TEST_CASE("a heat map in SVG has a cell for each number, its labels and a legend") {
+  HeatMapGrid grid{.title = "t",
+                   .source = "a/b",
+                   .subtitle = "s",
+                   .description = "d",
+                   .scale_title = "weight",
+                   .columns = 2,
+                   .maps = {two_by_three(), two_by_three(), two_by_three()},
+                   .scale = {.square_root = true}};
+  const std::string xml = grid_picture(grid);
+  require_well_formed(xml);
+  // Row by row: 0 | 0.25 | 1, and 1 | nothing.
+  REQUIRE(count(xml, "<path fill=\"#ffffd9\" d=\"M0 0h1v1h-1z\"/>") == 3);
+  REQUIRE(count(xml, "<path fill=\"#081d58\" d=\"M2 0h1v1h-1zM0 1h1v1h-1z\"/>") == 3);
+  REQUIRE(count(xml, "<path fill=\"#eeeeee\" d=\"M1 1h2v1h-2z\"/>") == 3);
+  REQUIRE(count(xml, "d=\"M1 0h1v1h-1z\"") == 3);
+  REQUIRE(count(xml, ">猫</text>") == 3);
+  REQUIRE(count(xml, ">&lt;end&gt;</text>") == 3);
+  REQUIRE(count(xml, ">query</text>") == 3);
+  REQUIRE(count(xml, ">weight</text>") == 1);
+  // In columns of 18 pixels, only <end> is turned.
+  Svg svg(200, 200, "t", "d");
+  draw_heat_map(svg, two_by_three(), {}, {.x = 80, .y = 80, .cell = 18});
+  const std::regex upward(R"re(rotate\(-90[^>]*>&lt;end&gt;)re"), upright(R"re(rotate\(-90[^>]*>(の|b)<)re");
+  REQUIRE(std::regex_search(svg.document(), upward));
+  REQUIRE_FALSE(std::regex_search(svg.document(), upright));
+  // Overviews of many tokens have numbers in place of labels; a single map keeps them.
+  for (HeatMap& map : grid.maps) {
+    map.rows = map.columns = 100;
+    map.values.assign(10000, 0.5);
+    map.row_axis.labels.assign(100, "猫");
+    map.column_axis.labels.assign(100, "猫");
+  }
+  const std::string overview = grid_picture(grid);
+  require_well_formed(overview);
+  REQUIRE(count(overview, "猫") == 0);
+  REQUIRE(count(overview, ">90</text>") == 6);
+  grid.maps.resize(1);
+  REQUIRE(count(grid_picture(grid), ">猫</text>") == 200);
+}
+
+TEST_CASE("a heat map in a terminal aligns full-width labels with its cells") {
+  const std::string text = text_map(two_by_three(), {});
+  REQUIRE(text ==
+          "map\n"
+          "       <\n"
+          "       e\n"
+          "       n\n"
+          "       d\n"
+          "   のb >\n"
+          "猫 ..░░██\n"
+          " a ██\n");
+  REQUIRE(text_legend({}) == ". below 0.2  ░ below 0.4  ▒ below 0.6  ▓ below 0.8  █ up to 1\n");
+}
+
+TEST_CASE("a heat map in a terminal is at most 80 columns wide, and says which numbers a cell shows") {
+  for (const std::int64_t size : {30, 39, 40, 60, 78, 79, 200, 512}) {
+    for (const char* const label : {"", "a", "猫", "a long token of"}) {
+      for (const bool sampled : {false, true}) {
+        HeatMap map{.title = "map",
+                    .rows = size,
+                    .columns = size,
+                    .values = std::vector<double>(static_cast<std::size_t>(size * size), 0.5),
+                    .row_axis = {"", {}},
+                    .column_axis = {"", {}},
+                    .sampled = sampled};
+        map.values[static_cast<std::size_t>(size + 1)] = 1;
+        if (*label != 0) map.row_axis.labels = map.column_axis.labels = std::vector<std::string>(map.rows, label);
+        const std::string text = text_map(map, {});
+        INFO(size << " " << label << "\n" << text);
+        for (const std::string& line : lines_of(text)) REQUIRE(display_width(line) <= 80);
+        const bool merged = count(text, "a cell shows") == 1;
+        REQUIRE(merged == (lines_of(text).size() < static_cast<std::size_t>(size)));
+        // The largest number is seen unless cells show only their first one.
+        REQUIRE((count(text, "█") > 0) == (!merged || !sampled));
+      }
+    }
+  }
+}
+
+TEST_CASE("the picture of sinusoidal positions is well-formed for every size, and its numbers are right") {
+  for (const auto& [length, width] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {2, 3}, {300, 20}}) {
+    const PositionFacts facts = position_facts(length, width, 100);
+    const std::string xml = positions_picture(facts);
+    require_well_formed(xml);
+    REQUIRE(count(xml, "nan") == 0);
+    REQUIRE(count(xml, "inf") == 0);
+    for (const std::string& line : lines_of(positions_text(facts))) REQUIRE(display_width(line) <= 80);
+  }
+  const PositionFacts facts = position_facts(5, 4, 100);
+  REQUIRE(std::abs(facts.encoding[3 * 4 + 2] - std::sin(0.3)) < 1e-15);
+  REQUIRE(std::abs(facts.dot_products[3 * 5 + 1] - std::cos(2) - std::cos(0.2)) < 1e-14);
+  REQUIRE(std::abs(facts.wavelengths[1] - 20 * std::acos(-1)) < 1e-12);
+}

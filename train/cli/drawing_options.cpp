@@ -1,0 +1,43 @@
+#include "train/cli/drawing_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+#include "autograd/core/check.h"
+#include "train/cli/progress.h"
+#include "train/run/file_system.h"
+
+namespace maki {
+
+void add_drawing_options(CLI::App& command, DrawingOptions& o) {
+  command.add_option("--out", o.out, "draw to this file, as SVG")->type_name("FILE.svg")->take_last();
+  command.add_flag("--text", o.text, "draw in the terminal, at most 80 columns wide; the default without --out");
+  command.add_flag("--csv", o.csv, "print the numbers as CSV, one per line");
+  command.add_flag("--json", o.json, "print the numbers as JSON");
+}
+
+void check_drawing_options(const char* verb, const DrawingOptions& o) {
+  const int forms = (o.out.empty() ? 0 : 1) + (o.text ? 1 : 0) + (o.csv ? 1 : 0) + (o.json ? 1 : 0);
+  check(forms <= 1, "{}: --out, --text, --csv and --json are four forms of one result; use only one of them", verb);
+}
+
+void write_picture(const std::string& out, const std::string& svg) {
+  replace_file_atomically(posix_file_system(), out, {text_bytes(svg)});
+  to_stderr("{}: written, {} KB; browsers show it\n", out, (svg.size() + 999) / 1000);
+}
+
+void print_result(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+    throw std::system_error(errno, std::generic_category());
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+}  // namespace maki

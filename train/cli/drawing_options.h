@@ -1,0 +1,30 @@
+// The forms in which the verbs that draw give their results.
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace maki {
+
+/// Where and how a drawing goes: to an SVG file, or to stdout as shades, CSV or JSON.
+struct DrawingOptions {
+  std::string out;
+  bool text = false, csv = false, json = false;
+};
+
+/// Adds --out, --text, --csv and --json.
+void add_drawing_options(CLI::App& command, DrawingOptions& options);
+/// Throws Error, beginning with the name of the verb, if more than one form was given.
+void check_drawing_options(const char* verb, const DrawingOptions& options);
+/// Writes an SVG document to the file `out`, and says so on stderr. Throws CheckpointError if it cannot be written.
+void write_picture(const std::string& out, const std::string& svg);
+/// Writes a result to stdout. Throws std::system_error if it cannot be written.
+void print_result(const std::string& text);
+
+/// A field of a line of CSV: in double quotes if it has a comma, a quote or a line end. RFC 4180.
+std::string csv_field(const std::string& text);
+
+}  // namespace maki

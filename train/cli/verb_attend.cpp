@@ -1,0 +1,244 @@
+// maki attend RUN --prompt TEXT [options]: the attention weights of a trained model on a text.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <fmt/format.h>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/check.h"
+#include "autograd/core/nearest.h"
+#include "autograd/core/parallel.h"
+#include "data/text/error.h"
+#include "data/text/unknown.h"
+#include "data/text/utf8.h"
+#include "train/cli/choose_checkpoint.h"
+#include "train/cli/drawing_options.h"
+#include "train/cli/flags.h"
+#include "train/cli/progress.h"
+#include "train/cli/verbs.h"
+#include "train/config/number.h"
+#include "train/draw/heat_map_grid.h"
+#include "train/loop/attention_maps.h"
+#include "train/loop/translate.h"
+
+namespace maki {
+namespace {
+
+struct AttendFlags {
+  std::string run, prompt, target, kind, layer = "all", head = "all", checkpoint, unknown = "error";
+  std::int64_t threads = 0;
+  CLI::Option* target_option = nullptr;
+  DrawingOptions drawing;
+};
+
+// The layers and heads that were asked for.
+struct Chosen {
+  std::vector<std::int64_t> layers, heads;
+};
+
+// Its floats are printed with as few digits as read back to the same float32.
+using FloatJson =
+    nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, std::int64_t, std::uint64_t, float>;
+
+std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& text, std::int64_t count) {
+  std::vector<std::int64_t> numbers;
+  if (text != "all") return {parse_integer(name, text, 0, static_cast<double>(count - 1))};
+  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+std::vector<std::int32_t> encode_text(const char* name, const std::string& text, const Tokenizer& tokenizer,
+                                      const std::string& unknown, bool as_line) {
+  if (text.empty()) return {};
+  const auto bad = invalid_utf8(text);
+  check<CorpusError>(!bad, "{}: must be UTF-8; the byte at offset {} is not", name, bad.value_or(0));
+  const KnownText known = known_text(tokenizer, {text}, parse_unknown_policy(unknown));
+  if (known.unknown > 0) to_stderr("{}: {}\n", name, known.describe());
+  return as_line ? tokenizer.encode_line(known.pieces[0]) : tokenizer.encode(known.pieces[0]);
+}
+
+// What the model writes for this source, or the target that was given.
+std::vector<std::int32_t> target_of(const AttendFlags& o, const LoadedModel& loaded,
+                                    const std::vector<std::int32_t>& source) {
+  if (o.target_option->count() > 0) return encode_text("target", o.target, *loaded.tokenizers.target, o.unknown, true);
+  check(!source.empty(), "attend: the prompt has no token; give a longer one");
+  const TranslateOptions options{.max_tokens = std::min<std::int64_t>(64, loaded.state.config.block_size)};
+  const std::vector<std::vector<std::int32_t>> sources = {source};
+  const std::vector<Hypothesis> found = translate(loaded.generator(), sources, ends_of(loaded.tokenizers), options);
+  to_stderr("translation: {}\n", translated_line(*loaded.tokenizers.target, found.front()));
+  return found.front().ids;
+}
+
+AttentionMaps compute(const AttendFlags& o, const LoadedModel& loaded) {
+  const std::vector<std::string> kinds = attention_kinds(loaded);
+  if (kinds.size() == 1) {
+    check(o.kind.empty() && o.target_option->count() == 0,
+          "attend: --kind and --target are for models that read one text and write another; {} is a model of kind {}",
+          loaded.path, loaded.model->kind());
+    const bool as_line = std::string_view(loaded.model->kind()) == "encoder";
+    return attention_maps(loaded, encode_text("prompt", o.prompt, *loaded.tokenizer, o.unknown, as_line));
+  }
+  const std::string kind = o.kind.empty() ? kinds.front() : o.kind;
+  check(std::ranges::find(kinds, kind) != kinds.end(), "kind: must be one of cross, encoder, decoder; got {}{}", kind,
+        nearest_hint(kind, kinds));
+  const auto source = encode_text("prompt", o.prompt, *loaded.tokenizers.source, o.unknown, true);
+  return attention_maps(loaded, kind, source, target_of(o, loaded, source));
+}
+
+// The weights [T, S] of one head.
+const double* weights_of(const AttentionMaps& maps, std::int64_t layer, std::int64_t head) {
+  const Tensor& all = maps.layers[static_cast<std::size_t>(layer)];
+  return all.data<double>() + head * all.shape()[1] * all.shape()[2];
+}
+
+std::vector<std::string> labels_of(const std::vector<std::string>& tokens) {
+  std::vector<std::string> labels;
+  for (const std::string& token : tokens) labels.push_back(token_label(token));
+  return labels;
+}
+
+HeatMap map_of(const AttentionMaps& maps, std::int64_t layer, std::int64_t head) {
+  const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
+  const char* const query_axis = maps.kind == "cross" ? "query: token being written" : "query: token that attends";
+  HeatMap map{.title = fmt::format("layer {}, head {}", layer, head),
+              .rows = queries,
+              .columns = keys,
+              .values = {},
+              .row_axis = {query_axis, labels_of(maps.queries)},
+              .column_axis = {"key: token attended to", labels_of(maps.keys)}};
+  const double* const weights = weights_of(maps, layer, head);
+  map.values.assign(weights, weights + queries * keys);
+  for (std::int64_t t = 0; maps.causal && t < queries; ++t) {
+    for (std::int64_t s = t + 1; s < keys; ++s)
+      map.values[static_cast<std::size_t>(t * keys + s)] = std::numeric_limits<double>::quiet_NaN();
+  }
+  return map;
+}
+
+std::string kind_text(const AttentionMaps& maps) {
+  if (maps.kind == "cross") return "attention of the decoder to the encoder's output";
+  const std::string owner = maps.kind == "self" ? "" : " of the " + maps.kind;
+  return "self-attention" + owner + (maps.causal ? "; no token attends to later ones" : "");
+}
+
+HeatMapGrid grid_of(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen) {
+  HeatMapGrid grid{.title = "Attention weights",
+                   .source = fmt::format("{}, step {}", escape_unprintable(loaded.path), loaded.state.step),
+                   .subtitle = kind_text(maps),
+                   .description = {},
+                   .scale_title = "weight",
+                   .columns = std::ssize(chosen.heads),
+                   .maps = {},
+                   .scale = {}};
+  if (grid.columns == 1) grid.columns = 4;  // layers beside each other
+  std::vector<double> all;
+  for (const std::int64_t layer : chosen.layers) {
+    for (const std::int64_t head : chosen.heads) {
+      grid.maps.push_back(map_of(maps, layer, head));
+      all.insert(all.end(), grid.maps.back().values.begin(), grid.maps.back().values.end());
+    }
+  }
+  grid.scale = scale_of_weights(all);
+  grid.description =
+      fmt::format("Heat maps of attention weights of {} and {}: the rows are queries ({}), the columns keys ({}).",
+                  pluralize(std::ssize(chosen.layers), "layer"), pluralize(std::ssize(chosen.heads), "head"),
+                  pluralize(std::ssize(maps.queries), "token"), pluralize(std::ssize(maps.keys), "token"));
+  return grid;
+}
+
+std::string json_text(const LoadedModel& loaded, const AttentionMaps& maps, const Chosen& chosen) {
+  FloatJson weights = FloatJson::array();
+  const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
+  for (const std::int64_t layer : chosen.layers) {
+    FloatJson heads = FloatJson::array();
+    for (const std::int64_t head : chosen.heads) {
+      FloatJson rows = FloatJson::array();
+      const double* const from = weights_of(maps, layer, head);
+      for (std::int64_t t = 0; t < queries; ++t)
+        rows.push_back(std::vector<float>(from + t * keys, from + (t + 1) * keys));
+      heads.push_back(std::move(rows));
+    }
+    weights.push_back(std::move(heads));
+  }
+  const FloatJson facts{{"checkpoint", loaded.path}, {"step", loaded.state.step}, {"kind", maps.kind},
+                        {"causal", maps.causal},     {"layers", chosen.layers},   {"heads", chosen.heads},
+                        {"queries", maps.queries},   {"keys", maps.keys},         {"weights", weights}};
+  return facts.dump(-1, ' ', false, FloatJson::error_handler_t::replace) + '\n';
+}
+
+std::string csv_text(const AttentionMaps& maps, const Chosen& chosen) {
+  std::string text = "layer,head,query,key,query_token,key_token,weight\n";
+  const std::int64_t queries = std::ssize(maps.queries), keys = std::ssize(maps.keys);
+  const auto field = [](const std::string& token) { return csv_field(escape_unprintable(token)); };
+  for (const std::int64_t layer : chosen.layers) {
+    for (const std::int64_t head : chosen.heads) {
+      const double* const from = weights_of(maps, layer, head);
+      for (std::int64_t t = 0; t < queries; ++t) {
+        for (std::int64_t s = 0; s < (maps.causal ? t + 1 : keys); ++s)
+          fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{}\n", layer, head, t, s,
+                         field(maps.queries[static_cast<std::size_t>(t)]),
+                         field(maps.keys[static_cast<std::size_t>(s)]), static_cast<float>(from[t * keys + s]));
+      }
+    }
+  }
+  return text;
+}
+
+int attend(const AttendFlags& o) {
+  parse_unknown_policy(o.unknown);
+  check_drawing_options("attend", o.drawing);
+  if (o.threads != 0) set_threads(o.threads);
+  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  const Chosen chosen{chosen_numbers("layer", o.layer, loaded.state.config.n_layer),
+                      chosen_numbers("head", o.head, loaded.state.config.n_head)};
+  const AttentionMaps maps = compute(o, loaded);
+  if (!o.drawing.out.empty()) {
+    write_picture(o.drawing.out, grid_picture(grid_of(loaded, maps, chosen)));
+  } else if (o.drawing.json) {
+    print_result(json_text(loaded, maps, chosen));
+  } else if (o.drawing.csv) {
+    print_result(csv_text(maps, chosen));
+  } else {
+    print_result(grid_text(grid_of(loaded, maps, chosen)));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_attend(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand("attend", "Draw the attention weights of a trained model on a text");
+  const auto o = std::make_shared<AttendFlags>();
+  command->add_option("RUN", o->run, "run directory or .maki file")->required();
+  command->add_option("--prompt", o->prompt, "the text that the model reads")
+      ->required()
+      ->type_name("TEXT")
+      ->take_last();
+  command->add_option("--layer", o->layer, "layer to draw, from 0 on [all]")->type_name("N|all")->take_last();
+  command->add_option("--head", o->head, "head to draw, from 0 on [all]")->type_name("N|all")->take_last();
+  command->add_option("--kind", o->kind, "models that translate: which attention to draw [cross]")
+      ->type_name("cross|encoder|decoder")
+      ->take_last();
+  o->target_option =
+      command
+          ->add_option("--target", o->target,
+                       "models that translate: the text that the model writes [its own translation, by greedy search]")
+          ->type_name("TEXT")
+          ->take_last();
+  add_drawing_options(*command, o->drawing);
+  command
+      ->add_option("--unknown", o->unknown,
+                   "what to do with characters of the texts that are not in the vocabulary [error]")
+      ->type_name("error|skip|replace")
+      ->take_last();
+  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
+      ->type_name("WHICH")
+      ->take_last();
+  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
+             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  command->callback([o, &chosen] { chosen = [o] { return attend(*o); }; });
+}
+
+}  // namespace maki

@@ -1,0 +1,88 @@
+#include "train/draw/color_scale.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <fmt/format.h>
+#include <span>
+
+namespace maki {
+namespace {
+
+struct Rgb {
+  double red, green, blue;
+};
+constexpr std::array kSequential = {Rgb{255, 255, 217}, Rgb{237, 248, 177}, Rgb{199, 233, 180},
+                                    Rgb{127, 205, 187}, Rgb{65, 182, 196},  Rgb{29, 145, 192},
+                                    Rgb{34, 94, 168},   Rgb{37, 52, 148},   Rgb{8, 29, 88}};
+constexpr std::array kDiverging = {Rgb{103, 0, 31},    Rgb{178, 24, 43},   Rgb{214, 96, 77},   Rgb{244, 165, 130},
+                                   Rgb{253, 219, 199}, Rgb{247, 247, 247}, Rgb{209, 229, 240}, Rgb{146, 197, 222},
+                                   Rgb{67, 147, 195},  Rgb{33, 102, 172},  Rgb{5, 48, 97}};
+
+// The colour at a share of the palette, between its two nearest colours.
+Rgb mixed(std::span<const Rgb> palette, double share) {
+  const double place = share * static_cast<double>(palette.size() - 1);
+  const auto left = std::min(static_cast<std::size_t>(place), palette.size() - 2);
+  const double t = place - static_cast<double>(left);
+  const Rgb &a = palette[left], &b = palette[left + 1];
+  return {std::lerp(a.red, b.red, t), std::lerp(a.green, b.green, t), std::lerp(a.blue, b.blue, t)};
+}
+
+double largest(const std::vector<double>& values, bool absolute) {
+  double most = 0;
+  for (const double value : values) most = std::fmax(most, absolute ? std::abs(value) : value);
+  return most > 0 ? most : 1;
+}
+
+}  // namespace
+
+double ColorScale::share_of(double value) const {
+  const double share = std::clamp((value - low) / (high - low), 0.0, 1.0);
+  return square_root ? std::sqrt(share) : share;
+}
+
+int ColorScale::level(double value) const { return std::min(static_cast<int>(share_of(value) * kLevels), kLevels - 1); }
+
+double ColorScale::value_at(double share) const { return low + (high - low) * (square_root ? share * share : share); }
+
+std::vector<double> ColorScale::ticks() const {
+  std::vector<double> values = {low};
+  if (!square_root) {
+    for (const double share : {0.25, 0.5, 0.75}) values.push_back(value_at(share));
+  } else {
+    // 1, 2 or 5 times a power of ten, at least an eighth of the palette from each other and from the ends.
+    constexpr double kDistance = 0.125;
+    for (double power = std::pow(10.0, std::floor(std::log10(high - low)) - 3); power <= high - low; power *= 10) {
+      for (const double factor : {1.0, 2.0, 5.0}) {
+        const double value = low + factor * power, share = share_of(value);
+        if (share - share_of(values.back()) >= kDistance && share <= 1 - kDistance) values.push_back(value);
+      }
+    }
+  }
+  values.push_back(high);
+  return values;
+}
+
+std::string ColorScale::color(int level) const {
+  const double share = static_cast<double>(level) / (kLevels - 1);
+  const Rgb c = palette == Palette::sequential ? mixed(kSequential, share) : mixed(kDiverging, share);
+  return fmt::format("#{:02x}{:02x}{:02x}", std::lround(c.red), std::lround(c.green), std::lround(c.blue));
+}
+
+ColorScale scale_around_zero(const std::vector<double>& values) {
+  const double most = largest(values, true);
+  return {.low = -most, .high = most, .palette = ColorScale::Palette::diverging};
+}
+
+ColorScale scale_of_range(const std::vector<double>& values) {
+  const auto [low, high] = std::ranges::minmax(values);
+  return {.low = low, .high = high > low ? high : low + 1};
+}
+
+ColorScale scale_of_weights(const std::vector<double>& values) {
+  if (std::ranges::any_of(values, [](double value) { return value < 0; })) return scale_around_zero(values);
+  return {.low = 0, .high = largest(values, false), .square_root = true};
+}
+
+}  // namespace maki

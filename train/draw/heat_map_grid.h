@@ -1,0 +1,27 @@
+// Small multiples: several heat maps of the same size with one colour scale.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/draw/heat_map.h"
+
+namespace maki {
+
+struct HeatMapGrid {
+  std::string title, source, subtitle;
+  std::string description;   ///< one sentence for readers who cannot see the picture
+  std::string scale_title;   ///< what the colours show
+  std::int64_t columns = 1;  ///< maps beside each other
+  std::vector<HeatMap> maps;
+  ColorScale scale;
+};
+
+/// An SVG document. Where cells are too small for their labels, rows and columns have numbers instead. Requires: there
+/// is at least one map, and all have the same rows and columns with the same labels.
+std::string grid_picture(const HeatMapGrid& grid);
+/// The maps one after the other, for a terminal.
+std::string grid_text(const HeatMapGrid& grid);
+
+}  // namespace maki

@@ -1,0 +1,38 @@
+// The attention weights of a trained model on a text: what `maki attend` draws.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/loop/loaded_model.h"
+
+namespace maki {
+
+/// The weights of every layer and head of one kind of attention.
+struct AttentionMaps {
+  /// "self"; of a model that reads a source: "encoder", "decoder" (both self-attention) or "cross".
+  std::string kind;
+  bool causal = false;  ///< no query attends to later keys
+  /// The tokens, as bytes. The queries of "cross" are the tokens that the decoder writes there, the others those that
+  /// it reads.
+  std::vector<std::string> queries, keys;
+  std::vector<Tensor> layers;  ///< [H, T, S] float64 each; the weights of a query sum to 1
+};
+
+/// The kinds that a model has; the first is the default. Throws Error if its attention cannot be drawn.
+std::vector<std::string> attention_kinds(const LoadedModel& loaded);
+
+/// The most tokens of a text whose weights are computed: they are layers · heads · tokens² numbers.
+inline constexpr std::int64_t kMaxAttendedTokens = 512;
+
+/// The weights of a model that reads one text. Throws Error for no token and for more than kMaxAttendedTokens, and
+/// CheckpointError if the weights are not finite.
+AttentionMaps attention_maps(const LoadedModel& loaded, const std::vector<std::int32_t>& ids);
+
+/// The weights of one kind of a model that reads `source` and writes `target`, both without end tokens. Throws as the
+/// other.
+AttentionMaps attention_maps(const LoadedModel& loaded, const std::string& kind,
+                             const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& target);
+
+}  // namespace maki

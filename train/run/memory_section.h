@@ -1,0 +1,22 @@
+// The section `memory` of a checkpoint: what the model carries from one training step to the next, as one flat array.
+// Its length is a function of the configuration and the step, so there is one correct one.
+#pragma once
+
+#include <cstdint>
+
+#include "nn/carried.h"
+#include "train/run/container.h"
+
+namespace maki {
+
+inline constexpr const char* kMemorySection = "memory";
+
+/// Throws CorruptFile unless the section has the length that these states have after `tokens` tokens per row. Does
+/// nothing if the model carries nothing.
+void check_memory_length(const ContainerReader& file, const CarriedLayout& carried, std::int64_t tokens);
+/// Throws CorruptFile unless all its numbers are finite and its checksum matches. Reads it in pieces of 1 MiB.
+void check_memory_numbers(const ContainerReader& file, const CarriedLayout& carried);
+/// Loads the states. Throws what the functions above throw; the states are then unchanged.
+void load_memory(const ContainerReader& file, CarriedStates& carried, std::int64_t tokens);
+
+}  // namespace maki
