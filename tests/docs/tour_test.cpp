@@ -1,0 +1,82 @@
+// The tours: every command is run, in the order of the page, and must print what the page shows.
+#include "tests/docs/tour.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/catch.h"
+#include "tests/files.h"
+
+using namespace maki::tests;
+
+namespace {
+
+const std::string kDocs = std::string(MAKI_SOURCE_DIR) + "/docs";
+
+Tour tour(const std::string& name) { return read_tour(read_bytes(kDocs + "/" + name)); }
+
+// A folder from which docs/ can be read, and where the commands of a tour leave their runs.
+class Workplace {
+ public:
+  Workplace() {
+    std::filesystem::create_directory_symlink(kDocs, folder_ / "docs");
+    std::filesystem::create_directory(folder_ / "runs");
+  }
+
+  struct Result {
+    int status;
+    std::string output;  // of both kinds, in the order in which they were written
+  };
+  Result run(const std::string& command) const {
+    write_bytes(folder_ / "command.sh", command);
+    const std::string path = std::string(MAKI_FOLDER) + ":" + MAKI_EXAMPLES_FOLDER;
+    const std::string line = "cd '" + folder_.path() + "' && PATH='" + path +
+                             "':\"$PATH\" LC_ALL=C.UTF-8 OMP_WAIT_POLICY=passive " + "bash -e command.sh > output 2>&1";
+    const int status = std::system(line.c_str());
+    return {status, read_bytes(folder_ / "output")};
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+void require_true_outputs(const std::string& name) {
+  const Workplace workplace;
+  for (const TourBlock& block : tour(name).blocks) {
+    const Workplace::Result result = workplace.run(block.command);
+    INFO("docs/" << name << ", line " << block.line << ": " << block.command << result.output);
+    CHECK(result.status == 0);
+    CHECK(difference(block.expected, result.output, block.mode) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every command of the English tour prints what it shows") { require_true_outputs("tour.md"); }
+
+TEST_CASE("every command of the Japanese tour prints what it shows") { require_true_outputs("tour.ja.md"); }
+
+TEST_CASE("every link of the tours leads to a file that contains what it names") {
+  for (const char* name : {"tour.md", "tour.ja.md"}) {
+    const std::vector<TourLink> links = tour(name).links;
+    REQUIRE(links.size() > 60);
+    for (const TourLink& link : links) {
+      INFO("docs/" << name << ", line " << link.line << ": [" << link.text << "](" << link.target << ")");
+      CHECK(defect(link, kDocs) == "");
+    }
+  }
+}
+
+TEST_CASE("both tours have the same sections, with as many commands in each") {
+  const Tour english = tour("tour.md"), japanese = tour("tour.ja.md");
+  REQUIRE(english.sections.size() >= 22);
+  for (std::size_t i = 0; i < english.sections.size(); ++i) REQUIRE(english.sections[i] == static_cast<int>(i) + 1);
+  REQUIRE(english.sections == japanese.sections);
+  const auto places = [](const Tour& one) {
+    std::vector<int> list;
+    for (const TourBlock& block : one.blocks) list.push_back(block.section);
+    return list;
+  };
+  REQUIRE(places(english).size() > 20);
+  REQUIRE(places(english) == places(japanese));
+}
