@@ -112,6 +112,11 @@ Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& 
 
 }  // namespace
 
+std::string builtin_corpora() {
+  return fmt::format("{} (a size may follow, as in {}:{})", fmt::join(builtin_names(), ", "), kBuiltins[0].name,
+                     kBuiltins[0].standard / 2);
+}
+
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
   check<CorpusError>(!sources.empty(), "corpus: name a file, a directory, - or @stories");
   const bool builtin = sources.size() == 1 && sources[0].starts_with("@");

@@ -46,6 +46,9 @@ struct Corpus {
 /// if one is given for the built-in stories.
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options = {});
 
+/// The names of the built-in corpora, for a user: "@stories, … (a size may follow, as in @stories:1000000)".
+std::string builtin_corpora();
+
 /// The text of each file, as views of corpus.text, which must outlive them.
 std::vector<std::string_view> file_texts(const Corpus& corpus);
 

@@ -22,7 +22,8 @@ double bytes_of(const Tensor& x) { return static_cast<double>(x.numel() * size_o
 // FLOP of an op's matrix product in forward. In backward, the gradient of each operand costs the same.
 double product_flop(std::string_view name, std::span<const Tensor* const> inputs, const Tensor& y) {
   const auto elements = [](const Tensor& x) { return static_cast<double>(x.numel()); };
-  if (name.starts_with("linear")) {  // [rows, in] · [out, in]
+  if (name == "linear_attention") return 0;  // depends on the number of heads, which its tensors do not show
+  if (name.starts_with("linear")) {          // [rows, in] · [out, in]
     const Shape &x = inputs[0]->shape(), &weight = inputs[1]->shape();
     return 2 * static_cast<double>(x.rows()) * static_cast<double>(weight[0]) * static_cast<double>(weight[1]);
   }

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "data/text/corpus.h"
 #include "train/cli/train_options.h"
 #include "train/cli/verbs.h"
 
@@ -10,7 +11,8 @@ namespace maki {
 void add_train(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand("train", "Train a model on a text, or resume a run");
   const auto options = std::make_shared<TrainOptions>(*command);
-  command->add_option("CORPUS", options->corpus, "files, directories, - for standard input, @stories or @stories-ja");
+  command->add_option("CORPUS", options->corpus,
+                      "files, directories, - for standard input, or a built-in text: " + builtin_corpora());
   command->add_option("--resume", options->resume, "resume the run in this directory")->type_name("RUN")->take_last();
   command->add_option("--checkpoint", options->checkpoint, "with --resume: go back to this checkpoint (best or a step)")
       ->type_name("WHICH")
