@@ -85,14 +85,14 @@ HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp2Negative(D d, V x) {
   using T = hn::TFromD<D>;
-  constexpr bool kFloat = sizeof(T) == 4;
+  constexpr bool kIsFloat = sizeof(T) == 4;
   const hn::RebindToUnsigned<D> du;
   // Adding 1.5·2^23 (float64: 1.5·2^52) leaves the nearest integer, plus the exponent bias, in the low bits.
-  const V magic = hn::Set(d, static_cast<T>(kFloat ? 12582912.0 + 127 : 6755399441055744.0 + 1023));
+  const V magic = hn::Set(d, static_cast<T>(kIsFloat ? 12582912.0 + 127 : 6755399441055744.0 + 1023));
   const V shifted = hn::Add(x, magic);
   const V f = hn::Sub(x, hn::Sub(shifted, magic));
   V p;
-  if constexpr (kFloat) {
+  if constexpr (kIsFloat) {
     p = Polynomial(d, f, 1, 0.693147214968027899, 0.240226527828877374, 0.0555031055101379717, 0.00961769297299306232,
                    0.00134066439023517592, 0.000155946781613266193);
   } else {
@@ -100,9 +100,9 @@ HWY_INLINE V Exp2Negative(D d, V x) {
                    0.00133335581534399647, 0.000154035304415721303, 1.52527273851938682e-05, 1.32154426753298221e-06,
                    1.01806476592341389e-07, 7.07257041281442351e-09, 4.07807192958833667e-10);
   }
-  constexpr int kMantissa = kFloat ? 23 : 52;
-  const V power = hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::BitCast(du, shifted)));
-  const auto tiny = hn::Lt(x, hn::Set(d, static_cast<T>(kFloat ? -125.5 : -1021.5)));
+  constexpr int kMantissaBits = kIsFloat ? 23 : 52;
+  const V power = hn::BitCast(d, hn::ShiftLeft<kMantissaBits>(hn::BitCast(du, shifted)));
+  const auto tiny = hn::Lt(x, hn::Set(d, static_cast<T>(kIsFloat ? -125.5 : -1021.5)));
   return hn::IfThenZeroElse(tiny, hn::Mul(p, power));
 }
 

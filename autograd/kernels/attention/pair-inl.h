@@ -69,10 +69,10 @@ HWY_INLINE void row_gradient(T* s, T* ds, const T* keep, std::int64_t visible, s
 template <class T>
 HWY_NOINLINE void pair_rows(const AttentionBackwardHead<T>& head, const Pair<T>& s, std::int64_t row,
                             const KeyBlock& keys, const std::int64_t* visible) {
-  constexpr std::int64_t kN = max_lanes<T>(), kStep = std::max<std::int64_t>(kN, kAttentionTileRows);
+  constexpr std::int64_t kN = max_lanes<T>(), kWidthUnit = std::max<std::int64_t>(kN, kAttentionTileRows);
   // p and ds are written for whole register tiles of keys, because pair_keys() reads them in such tiles.
   const std::int64_t d = padded(head.head_size), most = visible[kAttentionTileRows - 1];
-  const std::int64_t width = (most + kStep - 1) / kStep * kStep;
+  const std::int64_t width = (most + kWidthUnit - 1) / kWidthUnit * kWidthUnit;
   const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
   T *const p = s.p + row * kKeyBlock, *const ds = s.ds + row * kKeyBlock;
   if (row + kAttentionTileRows > s.early && s.early < s.rows) {
