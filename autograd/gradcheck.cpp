@@ -11,9 +11,9 @@
 namespace maki {
 namespace {
 
-// Difference quotients of two step sizes agree if their relative difference is at most kAgreement, or if it is
-// explained by the rounding of the forward pass, estimated as kNoise times the magnitude of its result.
-constexpr double kAgreement = 1e-8, kNoise = 1e-15;
+// Difference quotients of two step sizes agree if their relative difference is at most kQuotientTolerance, or if it is
+// explained by the rounding of the forward pass, estimated as kRoundingNoise times the magnitude of its result.
+constexpr double kQuotientTolerance = 1e-8, kRoundingNoise = 1e-15;
 
 // One derivative to compare: with respect to one entry (`direction` is empty) or along a direction.
 struct Probe {
@@ -112,9 +112,9 @@ class Checker {
     for (bool agree = false; halvings < options_.halvings && !agree; ++halvings) {
       h /= 2;
       far = std::exchange(near, across(h));
-      const double gap = std::abs(slope() - last), noise = kNoise * magnitude_ / h;
+      const double gap = std::abs(slope() - last), noise = kRoundingNoise * magnitude_ / h;
       last = slope();
-      agree = gap <= std::max(noise, kAgreement * std::abs(last));
+      agree = gap <= std::max(noise, kQuotientTolerance * std::abs(last));
       if (gap + noise < least_doubt) {
         least_doubt = gap + noise;
         believed = last;

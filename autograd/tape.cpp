@@ -88,10 +88,10 @@ void Tape::inspect_tensor(const char* what, const char* name, const Tensor& x) {
 }
 
 void* Tape::Arena::allocate(std::size_t bytes, std::size_t alignment) {
-  static constexpr std::size_t kChunk = 64 << 10;
+  static constexpr std::size_t kChunkBytes = 64 << 10;
   for (;; ++chunk_, used_ = 0) {
     if (chunk_ == chunks_.size()) {
-      const std::size_t size = std::max(kChunk, bytes + alignment);
+      const std::size_t size = std::max(kChunkBytes, bytes + alignment);
       chunks_.push_back({std::unique_ptr<std::byte[]>(new std::byte[size]), size});
     }
     std::byte* const memory = chunks_[chunk_].memory.get();

@@ -12,7 +12,7 @@
 
 namespace maki {
 
-/// The form of these states, without the states.
+/// How many of these states there are, and the types and shapes of their tensors; not the states themselves.
 class CarriedLayout {
  public:
   CarriedLayout() = default;  ///< of a model that carries nothing
@@ -24,10 +24,12 @@ class CarriedLayout {
   bool any() const { return !empty_.empty(); }
   /// The type of the tensors. Requires: any().
   DType dtype() const { return dtype_; }
-  /// Tokens that a state holds after each row has read `tokens` tokens, and at most.
+  /// Tokens per row that a state holds after each row has read `tokens` tokens.
   std::int64_t length_after(std::int64_t tokens) const { return tokens < capacity_ ? tokens : capacity_; }
+  /// The most tokens per row that a state can hold.
   std::int64_t capacity() const { return capacity_; }
-  /// Elements of all tensors, in all states of that length together; Shape::kMaxElements if there are more.
+  /// Elements of all tensors of all states together, if the states hold `length` tokens per row; Shape::kMaxElements if
+  /// there are more.
   std::int64_t numel(std::int64_t length) const;
 
  private:
@@ -36,6 +38,7 @@ class CarriedLayout {
   DType dtype_ = DType::float32;
 };
 
+/// The states themselves.
 class CarriedStates {
  public:
   CarriedStates() = default;  ///< of a model that carries nothing
@@ -52,12 +55,13 @@ class CarriedStates {
   /// A copy of all tensors, one after the other: by micro-batch, then in the order of State::tensors(). Requires:
   /// any().
   Tensor values() const;
-  /// Restores what values() returned when the states had this length. Requires: any(), and values of the right type.
+  /// Restores what values() returned when the states held `length` tokens per row. Requires: any(), and values of the
+  /// type of the layout.
   /// Throws Error unless the length is possible and there are layout().numel(length) values.
   void restore(const Tensor& values, std::int64_t length);
 
-  /// Gives the states at its end the contents that they had at its beginning, unless keep() is called: what was
-  /// abandoned in the meantime has no effect. One at a time.
+  /// A scope after which the states have the contents that they had before it, unless keep() was called in it: for a
+  /// step that is abandoned halfway, and for passes that must not count. At most one exists at a time.
   class Rewind {
    public:
     explicit Rewind(CarriedStates& states);
@@ -65,8 +69,9 @@ class CarriedStates {
     Rewind(const Rewind&) = delete;
     Rewind& operator=(const Rewind&) = delete;
 
-    /// Restores the contents now. They are restored at the end as well.
+    /// Restores the contents now. They are restored at the end of the scope as well.
     void now();
+    /// Lets the states keep what they contain at the end of the scope.
     void keep() { kept_ = true; }
 
    private:

@@ -75,7 +75,7 @@ Tensor inverse_square_root(const Tensor& matrix, double cutoff) {
 
 Tensor nystrom_root(const Tensor& landmarks) {
   // Features of float32 inputs have relative errors of about 1e-7, which an inverse root of 1e-6 makes 1e-4.
-  constexpr double kCutoff = 1e-6;
+  constexpr double kEigenvalueCutoff = 1e-6;
   const Tensor l = convert(landmarks, DType::float64);
   const std::int64_t m = l.shape()[0], d = l.shape()[1];
   Tensor kernel = empty({m, m}, DType::float64);
@@ -85,11 +85,11 @@ Tensor nystrom_root(const Tensor& landmarks) {
           std::exp(-0.5 * squared_distance(l.data<double>() + i * d, l.data<double>() + j * d, d));
     }
   }
-  return inverse_square_root(kernel, kCutoff);
+  return inverse_square_root(kernel, kEigenvalueCutoff);
 }
 
 Tensor choose_landmarks(const Tensor& keys, std::int64_t m) {
-  constexpr int kRounds = 20;
+  constexpr int kKMeansRounds = 20;
   check(keys.shape().rank() == 2 && m >= 1 && m <= keys.shape()[0],
         "choose_landmarks: keys must be [N, D], and the number of landmarks from 1 to N; got {} and {}", keys.shape(),
         m);
@@ -99,7 +99,7 @@ Tensor choose_landmarks(const Tensor& keys, std::int64_t m) {
   Tensor centres = empty({m, d}, DType::float64);
   double* const c = centres.data<double>();
   for (std::int64_t i = 0; i < m; ++i) std::copy_n(x + (2 * i + 1) * n / (2 * m) * d, d, c + i * d);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kKMeansRounds; ++round) {
     std::vector<double> sums(static_cast<std::size_t>(m * d), 0.0);
     std::vector<std::int64_t> counts(static_cast<std::size_t>(m), 0);
     for (std::int64_t row = 0; row < n; ++row) {

@@ -61,11 +61,9 @@ class Model {
   /// a batch then continues row b of the batch before it. Such a state is a memory of the last tokens:
   ///
   /// - length() is the smaller of capacity() and the number of tokens read since clear().
-  /// - Every tensor is [batch, length(), …], of the store's type. It is restored by assigning tensors of another
-  /// length,
-  ///   the same for all. The pointers that tensors() returns are valid as long as the state.
+  /// - Every tensor is [batch, length(), …], of the store's type. A state is restored by assigning tensors of another
+  ///   length, the same for all. The pointers that tensors() returns are valid as long as the state.
   /// - loss() assigns new tensors, detached from the tape. It does not write to the elements of the former ones, so
-  /// that
   ///   copies of their handles restore the former state.
   ///
   /// The store need not be sealed.

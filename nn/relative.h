@@ -23,7 +23,8 @@ struct DistanceAttention {
   Tensor operator()(const Tensor& x, const Tensor& seen) const {
     return attend(x, c_kv(seen), distances(seen.shape()[1]), seen.shape()[1]);
   }
-  /// The same with k‖v = c_kv(seen) and r = distances(S) in rows [0, S) of kv [B, S or more, 2C] and r [S or more, C].
+  /// The same from finished projections: k‖v = c_kv(seen) in rows [0, S) of kv [B, S or more, 2C], and distances(S) in
+  /// rows [0, S) of r [S or more, C]; S = `keys`.
   Tensor attend(const Tensor& x, const Tensor& kv, const Tensor& r, std::int64_t keys) const;
   /// The projected encodings of distances 0 … count − 1: [count, C].
   Tensor distances(std::int64_t count) const { return c_r(encodings->rows(0, count)); }
@@ -38,11 +39,11 @@ struct DistanceAttention {
 /// [B, T, C].
 struct DistanceBlock {
   DistanceBlock(const Scope& scope, const BlockOptions& options, const std::shared_ptr<const PositionTable>& encodings);
-  /// memory [B, M, C]: what entered this block for the M tokens before x, without a gradient; empty: there were none.
+  /// memory [B, M, C]: what entered this block for the M tokens before x, detached; an empty handle if there were none.
   Tensor operator()(const Tensor& x, const Tensor& memory) const {
-    return with_attention(x, [&](const Tensor& y) { return attn(y, memory ? concat({ready(memory), y}, 1) : y); });
+    return with_attention(x, [&](const Tensor& y) { return attn(y, memory ? concat({normed(memory), y}, 1) : y); });
   }
-  /// The block with attend(y) in place of attention, where y [B, T, C] is x, normed in pre-norm order.
+  /// The block with attend(y) in place of attention, where y [B, T, C] is x, or ln_1(x) in pre-norm order.
   template <class Attend>
   Tensor with_attention(const Tensor& x, const Attend& attend) const {
     return residual(residual(x, ln_1, attend), ln_2, mlp);
@@ -56,8 +57,8 @@ struct DistanceBlock {
   Dropout drop;
 
  private:
-  // Memory as attention takes it, which is as it takes x.
-  Tensor ready(const Tensor& memory) const { return order == NormOrder::pre ? ln_1(memory) : memory; }
+  // The memory in the form in which attention reads x: normed in pre-norm order, else as it is.
+  Tensor normed(const Tensor& memory) const { return order == NormOrder::pre ? ln_1(memory) : memory; }
   template <class F>
   Tensor residual(const Tensor& x, const Norm& norm, const F& f) const {
     if (order == NormOrder::pre) return add(x, drop(f(norm(x))));

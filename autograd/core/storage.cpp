@@ -51,22 +51,23 @@ SizeClass size_class(std::int64_t bytes) {
   return {(octave - 9) * 16 + static_cast<int>(capacity / step) - 1, static_cast<std::int64_t>(capacity)};
 }
 
-constexpr std::size_t kHeader = 64, kHugePage = 2 << 20;
-static_assert(sizeof(Block) <= kHeader);
+constexpr std::size_t kHeaderBytes = 64, kHugePageBytes = 2 << 20;
+static_assert(sizeof(Block) <= kHeaderBytes);
 
 // Blocks of 4 MiB and more begin at a huge-page boundary. Their header is allocated separately: in front of the data,
 // it would make the block extend into one more page.
-bool is_large(std::int64_t capacity) { return capacity >= static_cast<std::int64_t>(2 * kHugePage); }
+bool is_large(std::int64_t capacity) { return capacity >= static_cast<std::int64_t>(2 * kHugePageBytes); }
 
 // Maps memory at a huge-page boundary, backed by transparent huge pages if the operating system provides them. Null if
 // the system refuses. The part of the last huge page beyond `bytes` is not mapped.
 std::byte* map_huge(std::size_t bytes) {
-  void* const whole = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const whole = mmap(nullptr, bytes + kHugePageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (whole == MAP_FAILED) return nullptr;
   auto* const begin = static_cast<std::byte*>(whole);
-  const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(whole) % kHugePage) % kHugePage;
+  const std::size_t before =
+      (kHugePageBytes - reinterpret_cast<std::uintptr_t>(whole) % kHugePageBytes) % kHugePageBytes;
   if (before > 0) munmap(begin, before);
-  munmap(begin + before + bytes, kHugePage - before);
+  munmap(begin + before + bytes, kHugePageBytes - before);
   madvise(begin + before, bytes, MADV_HUGEPAGE);
   return begin + before;
 }
@@ -76,10 +77,10 @@ Block* allocate(SizeClass size) {
   const auto bytes = static_cast<std::size_t>(size.capacity);
   Block* block = nullptr;
   if (!is_large(size.capacity)) {
-    void* const memory = std::aligned_alloc(64, kHeader + bytes);
+    void* const memory = std::aligned_alloc(64, kHeaderBytes + bytes);
     if (memory == nullptr) return nullptr;
     block = new (memory) Block;
-    block->memory = static_cast<std::byte*>(memory) + kHeader;
+    block->memory = static_cast<std::byte*>(memory) + kHeaderBytes;
   } else {
     block = new (std::nothrow) Block;
     if (block == nullptr) return nullptr;
@@ -168,7 +169,7 @@ class Pool {
 
  private:
   static constexpr std::int64_t kMaxBytes = std::int64_t{1} << 61;
-  static constexpr std::int64_t kAlwaysKept = 8 << 20;  // bytes of free blocks; saves small programs system calls
+  static constexpr std::int64_t kAlwaysKeptBytes = 8 << 20;  // of free blocks; saves small programs system calls
   using SameSize = FreeList<&Block::newer_alike, &Block::older_alike>;
 
   SameSize& of_size(int index) { return by_size_[static_cast<std::size_t>(index)]; }
@@ -189,7 +190,7 @@ class Pool {
 
   Block* reserve(SizeClass size) {
     const std::int64_t in_use = in_use_ + size.capacity, high_water = std::max(high_water_, in_use);
-    release_to(std::max(high_water + high_water / 2, in_use + kAlwaysKept) - size.capacity);
+    release_to(std::max(high_water + high_water / 2, in_use + kAlwaysKeptBytes) - size.capacity);
     Block* block = allocate(size);
     if (block == nullptr) {
       release_to(0);

@@ -10,17 +10,17 @@ namespace {
 
 // Lines along the axis are processed in strips of this many adjacent lines, so that memory is read in order if `inner`
 // is large, and the running values of the strip stay in the level-1 cache.
-constexpr std::int64_t kStrip = 64;
+constexpr std::int64_t kStripLines = 64;
 
 // Calls body(o, left, width) for every strip; `work` is the number of elements that it visits in each line.
 template <class Body>
 void for_each_strip(const AlongAxis& shape, std::int64_t work, const Body& body) {
-  const std::int64_t strips = ceil_div(shape.inner, kStrip);
-  parallel_ranges(shape.outer * strips, work * std::min(shape.inner, kStrip),
+  const std::int64_t strips = ceil_div(shape.inner, kStripLines);
+  parallel_ranges(shape.outer * strips, work * std::min(shape.inner, kStripLines),
                   [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t strip = begin; strip < end; ++strip) {
-                      const std::int64_t left = strip % strips * kStrip;
-                      body(strip / strips, left, std::min(kStrip, shape.inner - left));
+                      const std::int64_t left = strip % strips * kStripLines;
+                      body(strip / strips, left, std::min(kStripLines, shape.inner - left));
                     }
                   });
 }
@@ -32,7 +32,7 @@ void argmax(const AlongAxis& shape, const T* x, std::int32_t* places) {
   for_each_strip(shape, shape.extent, [&](std::int64_t o, std::int64_t left, std::int64_t width) {
     const T* row = x + o * shape.extent * shape.inner + left;
     std::int32_t* const place = places + o * shape.inner + left;
-    T largest[kStrip];
+    T largest[kStripLines];
     std::copy(row, row + width, largest);
     std::fill(place, place + width, 0);
     for (std::int64_t k = 1; k < shape.extent; ++k) {

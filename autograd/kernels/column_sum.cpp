@@ -89,9 +89,9 @@ MAKI_EXPORT(sum_columns);
 template <class T>
 void column_sum(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t stride, Sink<T> sums) {
   const auto kernel = MAKI_DISPATCH(sum_columns, T);
-  constexpr std::int64_t kColumns = 64;  // columns per task: whole vectors and cache lines on every target
-  parallel_for(ceil_div(cols, kColumns), rows * kColumns, [&](std::int64_t block) {
-    const std::int64_t begin = block * kColumns, end = std::min(cols, begin + kColumns);
+  constexpr std::int64_t kTaskColumns = 64;  // whole vectors and cache lines on every target
+  parallel_for(ceil_div(cols, kTaskColumns), rows * kTaskColumns, [&](std::int64_t block) {
+    const std::int64_t begin = block * kTaskColumns, end = std::min(cols, begin + kTaskColumns);
     kernel(rows, begin, end, x, stride, sums);
   });
 }

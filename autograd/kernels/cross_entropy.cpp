@@ -108,8 +108,8 @@ constexpr std::int64_t kRowWork = 64;  // cost per row besides its elements, in 
 
 // Rows per task. A task sums the losses of its rows in order, and the tasks' sums are then added in order.
 std::int64_t block_rows(const CrossEntropyRows& all) {
-  constexpr std::int64_t kBlock = 8192;  // elements per task, about 3 µs of work; a longer row is a task of its own
-  return std::max<std::int64_t>(1, kBlock / (all.vocabulary + kRowWork));
+  constexpr std::int64_t kTaskElements = 8192;  // about 3 µs of work; a longer row is a task of its own
+  return std::max<std::int64_t>(1, kTaskElements / (all.vocabulary + kRowWork));
 }
 
 }  // namespace

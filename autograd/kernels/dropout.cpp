@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::int64_t kWords = 1024;  // random words drawn at a time: 4 KiB, which stays in the level-1 cache
+constexpr std::int64_t kWordsAtATime = 1024;  // random words drawn at a time: 4 KiB, which stays in the level-1 cache
 
 // One vector of the mask: 0 where the random word is below `threshold`, else `factor`.
 template <class D, class T = hn::TFromD<D>>
@@ -37,9 +37,9 @@ HWY_INLINE hn::Vec<D> Mask(D d, const std::uint32_t* words, std::uint32_t thresh
 template <class T>
 void drop(std::int64_t begin, std::int64_t end, const T* x, std::uint32_t threshold, T factor,
           const RandomStream& stream, Sink<T> y) {
-  HWY_ALIGN std::uint32_t words[kWords];
-  for (; begin < end; begin += kWords) {
-    const std::int64_t n = std::min(kWords, end - begin);
+  HWY_ALIGN std::uint32_t words[kWordsAtATime];
+  for (; begin < end; begin += kWordsAtATime) {
+    const std::int64_t n = std::min(kWordsAtATime, end - begin);
     philox_words(stream, static_cast<std::uint64_t>(begin / 4), static_cast<std::uint64_t>((n + 3) / 4), words);
     const std::uint32_t* const drawn = words;
     for_each_vector<T>(n, [=](const auto& at, std::int64_t i) HWY_ATTR {

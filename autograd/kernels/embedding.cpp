@@ -16,16 +16,16 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// into[j] (+)= Σ_i dy[i, j] over the `count` rows i that `places` lists, for j < width. It sums in blocks of 256 rows:
-// in a single chain, the rounding errors of the thousands of gradients of a frequent id would add up.
+// into[j] (+)= Σ_i dy[i, j] over the `count` rows i that `places` lists, for j < width. It sums in blocks of
+// kBlockRows: in a single chain, the rounding errors of the thousands of gradients of a frequent id would add up.
 template <class T>
 void gather_sum(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols, const T* dy,
                 Sink<T> into) {
-  constexpr std::int64_t kBlock = 256;
+  constexpr std::int64_t kBlockRows = 256;
   for_each_vector<T>(width, [=](const auto& at, std::int64_t j) HWY_ATTR {
     auto total = at.Load(dy + places[0] * cols + j);
-    for (std::int64_t begin = 1; begin < count; begin += kBlock) {
-      const std::int64_t end = std::min(count, begin + kBlock);
+    for (std::int64_t begin = 1; begin < count; begin += kBlockRows) {
+      const std::int64_t end = std::min(count, begin + kBlockRows);
       auto block = at.Load(dy + places[begin] * cols + j);
       for (std::int64_t i = begin + 1; i < end; ++i) block = hn::Add(block, at.Load(dy + places[i] * cols + j));
       total = hn::Add(total, block);
@@ -107,10 +107,11 @@ void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, co
   const auto kernel = MAKI_DISPATCH(gather_sum, T);
   const Places sorted = sort_by_id(shape, ids, scratch);
   // A table of kLargeTable rows or more is divided among the threads in pieces of 64 whole rows, most of which are only
-  // zeroed. A smaller one is divided in strips of kStrip columns, because a few frequent rows may be most of the work.
-  constexpr std::int64_t kLargeTable = 1024, kStrip = 32;
+  // zeroed. A smaller one is divided in strips of kStripColumns columns, because a few frequent rows may be most of the
+  // work.
+  constexpr std::int64_t kLargeTable = 1024, kStripColumns = 32;
   const bool large = shape.vocabulary >= kLargeTable;
-  const std::int64_t width = large ? std::max<std::int64_t>(shape.cols, 1) : kStrip;
+  const std::int64_t width = large ? std::max<std::int64_t>(shape.cols, 1) : kStripColumns;
   const std::int64_t height = large ? 64 : std::max<std::int64_t>(shape.vocabulary, 1);
   const std::int64_t strips = ceil_div(shape.cols, width), tasks = ceil_div(shape.vocabulary, height) * strips;
   const std::int64_t work = (shape.vocabulary + shape.id_count) * shape.cols;

@@ -9,7 +9,7 @@ namespace {
 
 // Transposition works on tiles of 32 × 32 elements, which read and write whole cache lines and stay in the level-1
 // cache: 2.4 billion floats per second on one core from the cache and 1.5 from memory, where a plain copy reaches 3.6.
-constexpr std::int64_t kTile = 32;
+constexpr std::int64_t kTileSide = 32;
 
 // to [n] (+)= from [n]
 template <class T>
@@ -51,12 +51,12 @@ void transpose(const Transposition& s, const T* x, Sink<T> y) {
     });
     return;
   }
-  const std::int64_t tiles_a = ceil_div(s.rows, kTile), tiles_b = ceil_div(s.cols, kTile);
-  parallel_for(s.outer * s.middle * tiles_a * tiles_b, std::min(s.rows, kTile) * std::min(s.cols, kTile),
+  const std::int64_t tiles_a = ceil_div(s.rows, kTileSide), tiles_b = ceil_div(s.cols, kTileSide);
+  parallel_for(s.outer * s.middle * tiles_a * tiles_b, std::min(s.rows, kTileSide) * std::min(s.cols, kTileSide),
                [&](std::int64_t i) {
-                 const std::int64_t a = i % tiles_a * kTile, b = i / tiles_a % tiles_b * kTile;
+                 const std::int64_t a = i % tiles_a * kTileSide, b = i / tiles_a % tiles_b * kTileSide;
                  const std::int64_t m = i / (tiles_a * tiles_b) % s.middle, o = i / (tiles_a * tiles_b * s.middle);
-                 transpose_tile(std::min(kTile, s.rows - a), std::min(kTile, s.cols - b),
+                 transpose_tile(std::min(kTileSide, s.rows - a), std::min(kTileSide, s.cols - b),
                                 x + o * item + a * row_x + m * s.cols + b, row_x,
                                 y.data + o * item + b * row_y + m * s.rows + a, row_y, y.add);
                });

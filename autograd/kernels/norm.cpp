@@ -123,10 +123,10 @@ constexpr std::int64_t kRowWork = 32;  // cost per row besides its elements, in 
 // sums[j] (+)= Σ_block shares[block · 2 cols + j], in the order of the blocks.
 template <class T>
 void combine(std::int64_t blocks, std::int64_t cols, const T* shares, Sink<T> sums) {
-  constexpr std::int64_t kColumns = 64;  // columns per task: whole cache lines of the result
-  parallel_for(ceil_div(cols, kColumns), blocks * kColumns, [&](std::int64_t tile) {
-    const std::int64_t begin = tile * kColumns, n = std::min(kColumns, cols - begin);
-    double totals[kColumns] = {};
+  constexpr std::int64_t kTaskColumns = 64;  // whole cache lines of the result
+  parallel_for(ceil_div(cols, kTaskColumns), blocks * kTaskColumns, [&](std::int64_t tile) {
+    const std::int64_t begin = tile * kTaskColumns, n = std::min(kTaskColumns, cols - begin);
+    double totals[kTaskColumns] = {};
     for (std::int64_t block = 0; block < blocks; ++block) {
       const T* const share = shares + block * 2 * cols + begin;
       for (std::int64_t j = 0; j < n; ++j) totals[j] += static_cast<double>(share[j]);

@@ -31,9 +31,9 @@ struct Power {
   enum class Kind : std::uint8_t { product, odd, even, fraction };
 
   explicit Power(double p) : exponent(p) {
-    constexpr double kLongestProduct = 64;
+    constexpr double kMaxFactors = 64;
     const bool whole = std::trunc(p) == p;
-    if (whole && std::abs(p) <= kLongestProduct) {
+    if (whole && std::abs(p) <= kMaxFactors) {
       kind = Kind::product;
       factors = static_cast<int>(std::abs(p));
     } else {
@@ -99,13 +99,13 @@ MAKI_EXPORT(power_forward_block);
 MAKI_EXPORT(power_backward_block);
 
 namespace {
-constexpr std::int64_t kWork = 16;  // elementary operations per element
+constexpr std::int64_t kElementWork = 16;  // elementary operations per element
 }  // namespace
 
 template <class T>
 void power_forward(std::int64_t n, const T* x, double exponent, T* y) {
   const auto kernel = MAKI_DISPATCH(power_forward_block, T);
-  parallel_ranges(n, kWork,
+  parallel_ranges(n, kElementWork,
                   [&](std::int64_t begin, std::int64_t end) { kernel(end - begin, x + begin, exponent, y + begin); });
 }
 template void power_forward(std::int64_t, const float*, double, float*);
@@ -114,7 +114,7 @@ template void power_forward(std::int64_t, const double*, double, double*);
 template <class T>
 void power_backward(std::int64_t n, const T* x, double exponent, const T* dy, Sink<T> dx) {
   const auto kernel = MAKI_DISPATCH(power_backward_block, T);
-  parallel_ranges(n, kWork, [&](std::int64_t begin, std::int64_t end) {
+  parallel_ranges(n, kElementWork, [&](std::int64_t begin, std::int64_t end) {
     const Sink<T> part{dx.data + begin, dx.add};
     kernel(end - begin, x + begin, exponent, dy + begin, part);
   });

@@ -55,18 +55,19 @@ MAKI_EXPORT(sum_rows);
 
 namespace {
 
-constexpr std::int64_t kBlock = 16384;   // elements that one task sums, about 5 µs of work
-constexpr std::int64_t kSegment = 4096;  // elements of a segment, if sums run along the rows
-constexpr std::int64_t kColumns = 256;   // columns per task, if rows are added to each other: 2 KiB of totals
+constexpr std::int64_t kTaskElements = 16384;    // that one task sums, about 5 µs of work
+constexpr std::int64_t kSegmentElements = 4096;  // if sums run along the rows
+constexpr std::int64_t kTaskColumns = 256;       // if rows are added to each other: 2 KiB of totals
 
 // How the sum of an output is cut into tasks: its pieces (segments or rows) in blocks of `step` pieces.
 struct Cut {
   std::int64_t pieces, step, blocks;
 };
 Cut cut(const ReductionPlan& plan) {
-  const std::int64_t width = std::max<std::int64_t>(1, std::min(plan.inner, plan.inner_summed ? kSegment : kColumns));
-  const std::int64_t pieces = plan.summed.count * (plan.inner_summed ? ceil_div(plan.inner, kSegment) : 1);
-  const std::int64_t step = std::max<std::int64_t>(1, kBlock / width);
+  const std::int64_t width =
+      std::max<std::int64_t>(1, std::min(plan.inner, plan.inner_summed ? kSegmentElements : kTaskColumns));
+  const std::int64_t pieces = plan.summed.count * (plan.inner_summed ? ceil_div(plan.inner, kSegmentElements) : 1);
+  const std::int64_t step = std::max<std::int64_t>(1, kTaskElements / width);
   return {pieces, step, ceil_div(pieces, step)};
 }
 
@@ -90,7 +91,7 @@ void sum_dense(const ReductionPlan& plan, const T* x, double scale, double* part
   const auto block_sum = [&](std::int64_t k, std::int64_t block) {
     const std::int64_t begin = block * c.step, end = std::min(c.pieces, begin + c.step);
     const T* const from = x + plan.kept.offset(k);
-    return kernel(plan, kSegment, begin, end, from);
+    return kernel(plan, kSegmentElements, begin, end, from);
   };
   const std::int64_t outputs = plan.kept.count;
   if (c.blocks == 1) {
@@ -98,7 +99,8 @@ void sum_dense(const ReductionPlan& plan, const T* x, double scale, double* part
                  [&](std::int64_t k) { sums.put(k, static_cast<T>(block_sum(k, 0) * scale)); });
     return;
   }
-  parallel_for(outputs * c.blocks, kBlock, [&](std::int64_t i) { partial[i] = block_sum(i % outputs, i / outputs); });
+  parallel_for(outputs * c.blocks, kTaskElements,
+               [&](std::int64_t i) { partial[i] = block_sum(i % outputs, i / outputs); });
   combine(c.blocks, outputs, partial, scale, sums);
 }
 
@@ -107,14 +109,14 @@ template <class T>
 void sum_columns(const ReductionPlan& plan, const T* x, double scale, double* partial, Sink<T> sums) {
   const auto kernel = MAKI_DISPATCH(sum_rows, T);
   const Cut c = cut(plan);
-  const std::int64_t tiles = ceil_div(plan.inner, kColumns), outputs = plan.outputs();
+  const std::int64_t tiles = ceil_div(plan.inner, kTaskColumns), outputs = plan.outputs();
   const auto sum_tile = [&](std::int64_t task) {
     const std::int64_t block = task / (plan.kept.count * tiles), place = task % (plan.kept.count * tiles);
-    const std::int64_t k = place / tiles, left = place % tiles * kColumns;
-    const std::int64_t cols = std::min(kColumns, plan.inner - left);
+    const std::int64_t k = place / tiles, left = place % tiles * kTaskColumns;
+    const std::int64_t cols = std::min(kTaskColumns, plan.inner - left);
     const std::int64_t begin = block * c.step, end = std::min(c.pieces, begin + c.step);
     const T* const from = x + plan.kept.offset(k) + left;
-    double totals[kColumns];
+    double totals[kTaskColumns];
     double* const into = c.blocks == 1 ? totals : partial + block * outputs + k * plan.inner + left;
     kernel(plan, begin, end, cols, from, into);
     if (c.blocks > 1) return;
@@ -122,7 +124,7 @@ void sum_columns(const ReductionPlan& plan, const T* x, double scale, double* pa
       sums.put(k * plan.inner + left + j, static_cast<T>(totals[j] * scale));
     }
   };
-  const std::int64_t work = std::min(c.step, c.pieces) * std::min(plan.inner, kColumns);
+  const std::int64_t work = std::min(c.step, c.pieces) * std::min(plan.inner, kTaskColumns);
   parallel_for(plan.kept.count * tiles * c.blocks, work, sum_tile);
   if (c.blocks != 1) combine(c.blocks, outputs, partial, scale, sums);
 }

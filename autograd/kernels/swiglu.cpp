@@ -58,14 +58,15 @@ namespace {
 MAKI_EXPORT(swiglu_forward_rows);
 MAKI_EXPORT(swiglu_backward_rows);
 
-constexpr std::int64_t kWork = 8;  // elementary operations per element, which decide whether a parallel region pays
+constexpr std::int64_t kElementWork =
+    8;  // elementary operations per element, which decide whether a parallel region pays
 
 }  // namespace
 
 template <class T>
 void swiglu_forward(std::int64_t rows, std::int64_t cols, const T* x, T* y) {
   const auto kernel = MAKI_DISPATCH(swiglu_forward_rows, T);
-  parallel_ranges(rows, kWork * cols, [&](std::int64_t begin, std::int64_t end) {
+  parallel_ranges(rows, kElementWork * cols, [&](std::int64_t begin, std::int64_t end) {
     kernel(end - begin, cols, x + begin * 2 * cols, y + begin * cols);
   });
 }
@@ -75,7 +76,7 @@ template void swiglu_forward(std::int64_t, std::int64_t, const double*, double*)
 template <class T>
 void swiglu_backward(std::int64_t rows, std::int64_t cols, const T* x, const T* dy, Sink<T> dx) {
   const auto kernel = MAKI_DISPATCH(swiglu_backward_rows, T);
-  parallel_ranges(rows, 2 * kWork * cols, [&](std::int64_t begin, std::int64_t end) {
+  parallel_ranges(rows, 2 * kElementWork * cols, [&](std::int64_t begin, std::int64_t end) {
     const Sink<T> part{dx.data + begin * 2 * cols, dx.add};
     kernel(end - begin, cols, x + begin * 2 * cols, dy + begin * cols, part);
   });

@@ -1,8 +1,9 @@
 // The encoder–decoder Transformer: figure 1 of Vaswani et al. 2017, arXiv:1706.03762. Section numbers refer to that
 // paper. In post-norm order, as published:
 //
-//   encoder   x = √C · embed(source) + positions;  per block: x = ln_1(x + attn(x));  x = ln_2(x + mlp(x))       →
-//   memory decoder   y = √C · embed(ids) + positions;     per block: y = ln_1(y + masked attn(y));
+//   encoder   x = √C · embed(source) + positions;  per block: x = ln_1(x + attn(x));  x = ln_2(x + mlp(x))
+//             memory = x
+//   decoder   y = √C · embed(ids) + positions;     per block: y = ln_1(y + masked attn(y));
 //                                                  y = ln_2(y + cross(y, memory));  y = ln_3(y + mlp(y))
 //   logits = lm_head(y)
 //

@@ -39,17 +39,17 @@ class SegmentMemory final : public State {
   SegmentMemory(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
 
   std::int64_t batch() const override { return layers_[0].shape()[0]; }
-  /// Tokens in the memory: at most capacity(), of which earlier ones are forgotten.
+  /// Tokens in the memory, at most capacity(): older ones have been forgotten.
   std::int64_t length() const override { return layers_[0].shape()[1]; }
   std::int64_t capacity() const override { return capacity_; }
   void clear() override;
   void reorder(std::span<const std::int32_t> rows) override;
-  /// memory.0, memory.1, …: of each layer.
+  /// memory.0, memory.1, …: one for each layer.
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
 
-  /// Empty if nothing is in the memory.
+  /// The memory of layer i, [B, length(), C]; an empty handle if nothing is in the memory.
   Tensor layer(std::size_t i) const { return length() > 0 ? layers_[i] : Tensor(); }
-  /// Appends what entered each layer, [B, T, C], and forgets what is then too old. Replaces all tensors.
+  /// Appends what entered each layer, [B, T, C], detached, and keeps the last capacity() tokens. Replaces all tensors.
   void append(const std::vector<Tensor>& entering);
 
  private:
@@ -66,7 +66,8 @@ class SegmentMemory final : public State {
 /// case no distance occurs that training does not have.
 class DistanceCache final : public State {
  public:
-  /// For a model with these sizes; r has distances() of each layer. Throws Error if the batch is below 1.
+  /// For a model with these sizes. `r` has the projected encodings of each layer, DistanceAttention::distances(memory +
+  /// block_size). Throws Error if the batch is below 1.
   DistanceCache(const TransformerXlConfig& config, std::int64_t batch, std::vector<Tensor> r, DType dtype);
 
   std::int64_t batch() const override { return batch_; }
@@ -78,10 +79,10 @@ class DistanceCache final : public State {
   /// kv.0, kv.1, …: k‖v of each layer, [B, memory + block_size, 2C].
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
 
-  /// Tokens that can be read before a segment ends, at least 1. Begins the next segment if the last one is complete.
+  /// Tokens that can be read before the segment ends, at least 1. If it has ended, begins the next one first.
   std::int64_t room();
-  /// Writes k‖v [B, t, 2C] of the next tokens of a layer behind those that it holds, and returns all: rows [0, held()
-  /// + t) of a tensor that has more.
+  /// Writes k‖v [B, t, 2C] of a layer's next t tokens behind those that it holds. Returns the tensor of the layer,
+  /// whose rows [0, held() + t) are then in use.
   const Tensor& append(std::size_t layer, const Tensor& kv);
   const Tensor& distances(std::size_t layer) const { return r_[layer]; }
   /// Tokens whose keys and values are held.
@@ -145,7 +146,7 @@ class TransformerXlModel final : public Generator {
   Tensor logits(const Tensor& ids, SegmentMemory* memory = nullptr) const;
 
   /// 6N, plus 18·L·C for each of T + M keys, which take part in three products instead of two (Gpt::flop_per_token()),
-  /// plus 12·L·C² for each token of memory, whose keys and values are projected again in every segment.
+  /// plus 12·L·C²·M/T: each segment of T tokens projects the keys and values of the memory once more.
   double flop_per_token(std::int64_t length) const override;
   std::int64_t flop_parameter_count() const override;
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override;

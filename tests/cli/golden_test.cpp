@@ -24,7 +24,7 @@ using nlohmann::json;
 namespace {
 
 const std::filesystem::path kGolden = std::filesystem::path(MAKI_SOURCE_DIR) / "tests/golden";
-constexpr int kFirst = 10, kLast = 15;  // the checkpoints of every golden run
+constexpr int kFirstStep = 10, kLastStep = 15;  // the checkpoints of every golden run
 
 struct GoldenRun {
   int schema;
@@ -119,7 +119,7 @@ TEST_CASE("golden runs evaluate to the losses that they recorded") {
     const TemporaryFolder folder;
     const std::string copy = copy_of(run, folder);
     const auto losses = recorded(copy, "eval", "val_loss");
-    for (const int step : {kFirst, kLast}) {
+    for (const int step : {kFirstStep, kLastStep}) {
       const Finished finished = require_ok(run_maki({"eval", copy, "--checkpoint", std::to_string(step), "--json"}));
       REQUIRE(std::abs(json::parse(finished.out)["val_loss"].get<double>() - losses.at(step)) < 1e-5);
     }
@@ -135,9 +135,9 @@ TEST_CASE("golden runs train from their first checkpoint to their last as they o
     const std::string copy = copy_of(run, folder);
     const auto losses = recorded(copy, "train", "loss"), rates = recorded(copy, "train", "learning_rate");
     const std::string golden = folder / "golden.maki";
-    std::filesystem::copy(checkpoint(copy, kLast), golden);
-    require_ok(run_maki({"train", "--resume", copy, "--checkpoint", std::to_string(kFirst)}));
-    const ContainerReader was(golden), is(checkpoint(copy, kLast));
+    std::filesystem::copy(checkpoint(copy, kLastStep), golden);
+    require_ok(run_maki({"train", "--resume", copy, "--checkpoint", std::to_string(kFirstStep)}));
+    const ContainerReader was(golden), is(checkpoint(copy, kLastStep));
     REQUIRE(was.entries().size() == is.entries().size());
     for (const auto& entry : was.entries()) {
       INFO(entry.name);
@@ -150,7 +150,7 @@ TEST_CASE("golden runs train from their first checkpoint to their last as they o
         REQUIRE(largest_difference<float>(before, after) < 1e-5);
       }
     }
-    REQUIRE(losses.size() == kLast);
+    REQUIRE(losses.size() == kLastStep);
     for (const auto& [step, loss] : recorded(copy, "train", "loss")) REQUIRE(std::abs(loss - losses.at(step)) < 1e-5);
     REQUIRE(recorded(copy, "train", "learning_rate") == rates);
     require_ok(run_maki({"train", "--resume", copy, "--max-steps", "18"}));
@@ -166,7 +166,7 @@ TEST_CASE("a reader written from the description of the format alone reads the s
   for (const GoldenRun& run : golden_runs()) {
     INFO("schema " << run.schema << ", " << run.name);
     const TemporaryFolder folder;
-    const std::string file = checkpoint(copy_of(run, folder), kLast);
+    const std::string file = checkpoint(copy_of(run, folder), kLastStep);
     const json read = json::parse(output_of("python3 '" MAKI_SOURCE_DIR "/scripts/read_checkpoint.py' '" + file + "'"));
     const json inspected = json::parse(require_ok(run_maki({"inspect", file, "--json"})).out);
     REQUIRE(read["state"]["corpus_hash"] == inspected["corpus_hash"]);

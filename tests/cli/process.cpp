@@ -163,13 +163,13 @@ bool has_terminals() {
 }
 
 void wait_for_handlers(pid_t process) {
-  constexpr unsigned long kInterrupt = 1ul << (SIGINT - 1);
+  constexpr unsigned long kInterruptBit = 1ul << (SIGINT - 1);
   for (;;) {
     std::istringstream status(read_text("/proc/" + std::to_string(process) + "/status"));
     bool maki = false;  // not our fork before execv(), which catches signals, too
     for (std::string line; std::getline(status, line);) {
       maki = maki || line == "Name:\tmaki";
-      if (maki && line.starts_with("SigCgt:") && (std::stoul(line.substr(7), nullptr, 16) & kInterrupt) != 0) return;
+      if (maki && line.starts_with("SigCgt:") && (std::stoul(line.substr(7), nullptr, 16) & kInterruptBit) != 0) return;
       if (line.starts_with("State:\tZ")) return;
     }
     usleep(1000);

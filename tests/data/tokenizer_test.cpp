@@ -27,8 +27,8 @@ std::string random_bytes(std::mt19937_64& random, std::size_t max_size) {
 
 // Code points of every encoded length, from one to four bytes.
 char32_t random_code_point(std::mt19937_64& random) {
-  static constexpr std::uint32_t kEnds[] = {0x80, 0x800, 0x10000, 0x110000};
-  const auto c = static_cast<char32_t>(random() % kEnds[random() % 4]);
+  static constexpr std::uint32_t kLengthLimits[] = {0x80, 0x800, 0x10000, 0x110000};
+  const auto c = static_cast<char32_t>(random() % kLengthLimits[random() % 4]);
   return c >= 0xD800 && c <= 0xDFFF ? U'猫' : c;
 }
 

@@ -13,7 +13,7 @@
 namespace maki::tests {
 namespace {
 
-constexpr const char* kGap = "…";
+constexpr const char* kOmission = "…";
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -72,8 +72,8 @@ bool close(const std::string& expected, const std::string& printed) {
 }
 
 bool same_line(std::string expected, const std::string& printed, const std::string& mode) {
-  const bool open = expected.ends_with(kGap);
-  if (open) expected.resize(expected.size() - std::string(kGap).size());
+  const bool open = expected.ends_with(kOmission);
+  if (open) expected.resize(expected.size() - std::string(kOmission).size());
   const std::vector<Part> a = parts_of(expected), b = parts_of(printed);
   if (open ? a.size() > b.size() : a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -96,7 +96,7 @@ struct Matcher {
     if (i == expected.size()) return j == printed.size();
     if (failed.contains({i, j})) return false;
     bool agrees = false;
-    if (expected[i] == kGap) {
+    if (expected[i] == kOmission) {
       for (std::size_t k = j; k <= printed.size() && !agrees; ++k) agrees = match(i + 1, k);
     } else {
       agrees = j < printed.size() && same_line(expected[i], printed[j], mode) && match(i + 1, j + 1);

@@ -32,9 +32,9 @@ struct Instruction {
 };
 
 std::uint64_t general_register(const ucontext_t& context, int number) {
-  static constexpr int kPlace[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-                                     REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-  return static_cast<std::uint64_t>(context.uc_mcontext.gregs[kPlace[number]]);
+  static constexpr int kRegisterPlace[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                             REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+  return static_cast<std::uint64_t>(context.uc_mcontext.gregs[kRegisterPlace[number]]);
 }
 
 template <class T>

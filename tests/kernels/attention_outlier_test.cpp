@@ -11,7 +11,7 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr double kBound = 5e-6;
+constexpr double kMaxError = 5e-6;
 
 /// dk (begin = 0) or dv (begin = C) out of dkv [B, S, 2C].
 template <class T>
@@ -46,7 +46,7 @@ T* row_of(const AttentionCase& c, AttentionInputs<T>& in, Part part, std::int64_
 /// weight to one key. A weight in between would depend on the last digits of a score of size 1e4, and no softmax in
 /// float32 has those.
 bool is_well_conditioned(const AttentionCase& c, AttentionInputs<float> in, Part part, std::int64_t token) {
-  constexpr double kEnough = 40;  // e^-40 · 1e4 is below the rounding error of float32
+  constexpr double kClearMargin = 40;  // e^-40 · 1e4 is below the rounding error of float32
   for (std::int64_t t = 0; t < c.queries && part != Part::value; ++t) {
     double best = -1e30, second = -1e30, own = 0;
     for (std::int64_t s = 0; s < c.keys; ++s) {
@@ -59,8 +59,8 @@ bool is_well_conditioned(const AttentionCase& c, AttentionInputs<float> in, Part
       best = std::max(best, score);
       if (s == token) own = score;
     }
-    if (part == Part::query && t == token && best - second < kEnough) return false;
-    if (part == Part::key && c.sees(0, t, token) && std::abs(own - (own == best ? second : best)) < kEnough)
+    if (part == Part::query && t == token && best - second < kClearMargin) return false;
+    if (part == Part::key && c.sees(0, t, token) && std::abs(own - (own == best ? second : best)) < kClearMargin)
       return false;
   }
   return true;
@@ -85,7 +85,7 @@ void require_accurate(const AttentionCase& c, const AttentionInputs<float>& in) 
   on_every_target([&] {
     const AttentionResult<float> found = run_attention(c, in);
     CAPTURE(relative(found.y, wanted.y, 1e-30), relative(found.dq, wanted.dq, 1e-30));
-    CHECK(largest_error(c, found, wanted) < kBound);
+    CHECK(largest_error(c, found, wanted) < kMaxError);
   });
 }
 

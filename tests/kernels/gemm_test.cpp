@@ -14,7 +14,7 @@ namespace maki::kernels {
 namespace {
 
 /// The number of columns of C between n and ldc. They contain NaN and must not be written.
-constexpr std::int64_t kMargin = 3;
+constexpr std::int64_t kExtraColumns = 3;
 
 /// One problem: op(A) [m, k] and op(B) [k, n] in both layouts, C and bias, and the chains of all elements. A chain does
 /// not depend on m and n, so every smaller product is compared with the upper left corner of this one.
@@ -54,7 +54,7 @@ struct Problem {
 template <class T>
 std::int64_t differences(const Problem<T>& problem, std::int64_t m, std::int64_t n, const Variant& v) {
   const auto index = Problem<T>::index;
-  const std::int64_t ldc = n + kMargin;
+  const std::int64_t ldc = n + kExtraColumns;
   std::vector<T> c(index(m * ldc), kNaN<T>);
   if (v.beta == 1) {
     for (std::int64_t i = 0; i < m; ++i) std::copy_n(&problem.c[index(i * problem.n)], n, &c[index(i * ldc)]);

@@ -188,20 +188,20 @@ double ulps(T y, long double r) {
 // Arguments over the whole domain: uniform up to its limit, uniform near 0 (near 1 for log), and of all magnitudes.
 template <class T>
 std::vector<T> arguments(Function f, std::size_t n) {
-  constexpr bool kFloat = sizeof(T) == 4;
+  constexpr bool kIsFloat = sizeof(T) == 4;
   const RandomStream random(5, RandomPurpose::test);
-  const double limit = f == Function::exp || f == Function::sigmoid ? (kFloat ? 104 : 746)
+  const double limit = f == Function::exp || f == Function::sigmoid ? (kIsFloat ? 104 : 746)
                        : f == Function::tanh                        ? 21
                                                                     : 6.5;
   std::vector<T> x(n);
   for (std::size_t i = 0; i < n; ++i) {
     const double u = random.uniform(2 * i), sign = random.bits(8 * i + 5) % 2 == 0 ? 1 : -1;
     if (f == Function::log) {
-      x[i] = static_cast<T>(i % 2 == 0 ? 0.5 + 1.5 * u : std::exp((2 * u - 1) * (kFloat ? 88 : 708)));
+      x[i] = static_cast<T>(i % 2 == 0 ? 0.5 + 1.5 * u : std::exp((2 * u - 1) * (kIsFloat ? 88 : 708)));
     } else {
       x[i] = static_cast<T>(sign * (i % 3 == 0   ? u * limit
                                     : i % 3 == 1 ? 2 * u
-                                                 : std::exp((u - 1) * (kFloat ? 100 : 740))));
+                                                 : std::exp((u - 1) * (kIsFloat ? 100 : 740))));
     }
   }
   return x;

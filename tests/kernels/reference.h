@@ -48,9 +48,9 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 /// The memory of a sink, with 8 guard elements behind it. It contains NaN if it is to be written, `start` if added to.
 template <class T>
 struct Output {
-  static constexpr std::int64_t kGuards = 8;
+  static constexpr std::int64_t kGuardElements = 8;
   Output(std::int64_t n, bool add_to, T start = T{2}) : size(n), add(add_to) {
-    memory.assign(static_cast<std::size_t>(n + kGuards), std::numeric_limits<T>::quiet_NaN());
+    memory.assign(static_cast<std::size_t>(n + kGuardElements), std::numeric_limits<T>::quiet_NaN());
     if (add) std::fill_n(memory.begin(), n, start);
     std::fill(memory.begin() + n, memory.end(), T{77});
   }

@@ -12,14 +12,14 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr double kBound = 1e-11;
+constexpr double kMaxError = 1e-11;
 
 void require_close(const std::string& name, const Tensor& found, const Tensor& expected) {
   REQUIRE(found.shape() == expected.shape());
   for (std::int64_t i = 0; i < found.numel(); ++i) {
     const double gap = std::abs(found.at(i) - expected.at(i));
     INFO(name << " element " << i << ": " << found.at(i) << " against " << expected.at(i));
-    REQUIRE(gap <= kBound * (1 + std::abs(expected.at(i))));
+    REQUIRE(gap <= kMaxError * (1 + std::abs(expected.at(i))));
   }
 }
 

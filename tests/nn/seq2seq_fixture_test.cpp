@@ -12,14 +12,14 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr double kBound = 1e-11;
+constexpr double kMaxError = 1e-11;
 
 void require_close(const std::string& name, const Tensor& found, const Tensor& expected) {
   REQUIRE(found.shape() == expected.shape());
   for (std::int64_t i = 0; i < found.numel(); ++i) {
     const double gap = std::abs(found.at(i) - expected.at(i));
     INFO(name << " element " << i << ": " << found.at(i) << " against " << expected.at(i));
-    REQUIRE(gap <= kBound * (1 + std::abs(expected.at(i))));
+    REQUIRE(gap <= kMaxError * (1 + std::abs(expected.at(i))));
   }
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("PyTorch: whole encoder-decoders, post-norm with a tied head and pre-n
       const Recording on(tape);
       return model.loss(batch, {.label_smoothing = 0.1});
     }();
-    REQUIRE(loss.item() == Approx(f["loss"].item()).epsilon(kBound));
+    REQUIRE(loss.item() == Approx(f["loss"].item()).epsilon(kMaxError));
     tape.backward(loss);
     require_gradients(store, f);
   }

@@ -17,11 +17,11 @@ Tensor positive(Draw& draw, const Shape& shape) { return draw.uniforms(shape, 0.
 Tensor off_the_kink(Draw& draw, const Shape& shape) { return draw.away_from_zero(shape, 0.01, 2); }  // 4 h = 0.004
 
 // At least 0.01 away from the two bounds of clamp.
-constexpr double kLow = -0.5, kHigh = 0.75;
+constexpr double kClampLow = -0.5, kClampHigh = 0.75;
 Tensor off_the_bounds(Draw& draw, const Shape& shape) {
   Tensor x = draw.uniforms(shape, -2, 2);
   for (double& value : x.values<double>()) {
-    for (const double bound : {kLow, kHigh}) {
+    for (const double bound : {kClampLow, kClampHigh}) {
       if (std::abs(value - bound) < 0.01) value += 0.03;
     }
   }
@@ -116,10 +116,11 @@ Row where_row(const char* name, bool stretched) {
 }
 
 void add_choices(std::vector<Row>& rows) {
-  rows.push_back(
-      unary_row("clamp", "both bounds", off_the_bounds, [](const Tensor& x) { return clamp(x, kLow, kHigh); }));
-  rows.push_back(unary_row("clamp", "only from below", off_the_bounds,
-                           [](const Tensor& x) { return clamp(x, kLow, std::numeric_limits<double>::infinity()); }));
+  rows.push_back(unary_row("clamp", "both bounds", off_the_bounds,
+                           [](const Tensor& x) { return clamp(x, kClampLow, kClampHigh); }));
+  rows.push_back(unary_row("clamp", "only from below", off_the_bounds, [](const Tensor& x) {
+    return clamp(x, kClampLow, std::numeric_limits<double>::infinity());
+  }));
   rows.push_back(where_row("equal shapes", false));
   rows.push_back(where_row("stretched", true));
   const auto of = [](const Shape& mask, const Shape& a, const Shape& b) {

@@ -16,7 +16,7 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // q, k‖v, r, u, v.
 using Inputs = std::vector<Tensor>;
@@ -224,7 +224,7 @@ TEST_CASE("relative attention: NaN in a distance, a key or a query stays with th
     Inputs x = clean;
     x[input] = copy_of<double>(clean[input]);
     const std::int64_t columns = x[input].shape()[-1];
-    std::fill_n(x[input].data<double>() + row * columns, columns, kNan);
+    std::fill_n(x[input].data<double>() + row * columns, columns, kNaN);
     return run(x, dy, {.n_head = 1});
   };
   const auto distance = damaged(2, far), at_key = damaged(1, key), at_query = damaged(0, query);
@@ -283,5 +283,5 @@ TEST_CASE("relative attention: the messages for inputs that it rejects") {
   REQUIRE_THAT(message(0, x[0], {.n_head = 2, .keys = 2}), ContainsSubstring("got 2"));
   REQUIRE_THAT(message(0, x[0], {.n_head = 2, .keys = 6}), ContainsSubstring("at most 5"));
   REQUIRE_THAT(message(0, x[0], {.n_head = 2, .dropout = 1}), ContainsSubstring("dropout must be in [0, 1)"));
-  REQUIRE_THAT(message(0, x[0], {.n_head = 2, .scale = kNan}), ContainsSubstring("scale must be finite"));
+  REQUIRE_THAT(message(0, x[0], {.n_head = 2, .scale = kNaN}), ContainsSubstring("scale must be finite"));
 }

@@ -15,7 +15,7 @@ using namespace maki;
 
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -66,7 +66,7 @@ HeatMap two_by_three() {
   return {.title = "map",
           .rows = 2,
           .columns = 3,
-          .values = {0, 0.25, 1, 1, kNone, kNone},
+          .values = {0, 0.25, 1, 1, kNoNumber, kNoNumber},
           .row_axis = {"query", {"猫", "a"}},
           .column_axis = {"key", {"の", "b", "<end>"}}};
 }
@@ -83,7 +83,7 @@ TEST_CASE("a colour scale covers its range, by square roots or evenly, and ends 
   REQUIRE(even.ticks() == std::vector<double>{-1, 0, 1, 2, 3});
   REQUIRE(even.color(0) == "#ffffd9");
   REQUIRE(even.color(63) == "#081d58");
-  const ColorScale weights = scale_of_weights({0.2, kNone, 0.64, 0});
+  const ColorScale weights = scale_of_weights({0.2, kNoNumber, 0.64, 0});
   REQUIRE(weights.low == 0);
   REQUIRE(weights.high == 0.64);
   REQUIRE(weights.level(0.16) == 32);

@@ -8,7 +8,7 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr EvalFilter kTens{.interval = 10, .after = 0, .share = 1};
+constexpr EvalFilter kEveryTenSteps{.interval = 10, .after = 0, .share = 1};
 
 // Evaluations at steps 10, 20, … with the given validation and training losses.
 std::vector<EvalPoint> evaluations(const std::vector<std::pair<double, double>>& losses) {
@@ -39,7 +39,7 @@ Config overfitting_config() {
 
 TEST_CASE("a run is overfitting if its validation loss has no new best while its training loss falls") {
   const auto since = [](const std::vector<std::pair<double, double>>& losses, std::int64_t patience = 2) {
-    return find_overfitting(evaluations(losses), kTens, patience).value_or(-1);
+    return find_overfitting(evaluations(losses), kEveryTenSteps, patience).value_or(-1);
   };
   REQUIRE(since({}) == -1);
   REQUIRE(since({{3, 3}, {2, 2}, {1, 1}}) == -1);
@@ -57,7 +57,7 @@ TEST_CASE("evaluations at other steps, before a phase and over another share do 
   std::vector<EvalPoint> list = evaluations({{1, 3}, {2, 2}, {3, 1}});
   list.insert(list.begin() + 1, {13, 0.5, 1, 2.5});  // at an interruption
   list.insert(list.begin(), {0, 0.25, 1, 4});        // untrained
-  REQUIRE(find_overfitting(list, kTens, 2) == 10);
+  REQUIRE(find_overfitting(list, kEveryTenSteps, 2) == 10);
   REQUIRE_FALSE(find_overfitting(list, {.interval = 10, .after = 10, .share = 1}, 2));
   REQUIRE_FALSE(find_overfitting(list, {.interval = 10, .after = 0, .share = 0.5}, 2));
   REQUIRE_FALSE(find_overfitting(list, {.interval = 20, .after = 0, .share = 1}, 2));

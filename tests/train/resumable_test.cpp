@@ -31,8 +31,9 @@ std::string forged(const TemporaryFolder& folder, const std::string& name,
 }
 
 // A record of the section "tensors": name, extents, offset, rank, group.
-constexpr std::size_t kPreamble = 1, kRecord = 128 + 5 * 8 + 8 + 2, kExtents = 128, kOffset = 168, kGroup = 177;
-std::size_t record(std::size_t i) { return kPreamble + i * kRecord; }
+constexpr std::size_t kPreambleSize = 1, kRecordSize = 128 + 5 * 8 + 8 + 2, kExtentsAt = 128, kOffsetAt = 168,
+                      kGroupAt = 177;
+std::size_t record(std::size_t i) { return kPreambleSize + i * kRecordSize; }
 
 template <class Number>
 void store(std::string& bytes, std::size_t at, Number number) {
@@ -158,11 +159,11 @@ TEST_CASE("forged lists of tensors are rejected: offsets, names, groups, sizes, 
     // h.0.ln_1.weight and h.0.ln_1.bias, the third and the fourth.
     REQUIRE(bytes.substr(record(2), 15) == "h.0.ln_1.weight");
     REQUIRE(bytes.substr(record(3), 13) == "h.0.ln_1.bias");
-    std::swap_ranges(&bytes[record(2) + kOffset], &bytes[record(2) + kOffset + 8], &bytes[record(3) + kOffset]);
+    std::swap_ranges(&bytes[record(2) + kOffsetAt], &bytes[record(2) + kOffsetAt + 8], &bytes[record(3) + kOffsetAt]);
   });
   REQUIRE(contains(places, "h.0.ln_1.weight"));
   REQUIRE(places.find("offset") != places.rfind("offset"));
-  const std::string group = said([](std::string& bytes) { bytes[record(0) + kGroup] = 1; });
+  const std::string group = said([](std::string& bytes) { bytes[record(0) + kGroupAt] = 1; });
   REQUIRE(contains(group, "no_decay"));
   REQUIRE(contains(said([](std::string& bytes) { bytes[record(0)] = 'v'; }), "vte.weight"));
   REQUIRE(contains(said([](std::string& bytes) { bytes.resize(record(3)); }), "3 tensors"));
@@ -170,13 +171,13 @@ TEST_CASE("forged lists of tensors are rejected: offsets, names, groups, sizes, 
        {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1} << 40, std::int64_t{1} << 62,
         std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
     INFO(extent);
-    said([&](std::string& bytes) { store(bytes, record(0) + kExtents, extent); });
-    said([&](std::string& bytes) { store(bytes, record(0) + kOffset, extent == 0 ? 16 : extent); });
+    said([&](std::string& bytes) { store(bytes, record(0) + kExtentsAt, extent); });
+    said([&](std::string& bytes) { store(bytes, record(0) + kOffsetAt, extent == 0 ? 16 : extent); });
   }
   // Unused bytes are zero: after a name, after the last extent.
   said([](std::string& bytes) { bytes[record(0) + 127] = 'x'; });
   said([](std::string& bytes) { bytes[record(0) + 11] = 'x'; });
-  said([](std::string& bytes) { bytes[record(0) + kExtents + 39] = 1; });
+  said([](std::string& bytes) { bytes[record(0) + kExtentsAt + 39] = 1; });
   // Names that would be printed are printable.
   for (const char byte : {'\n', ' ', '\x1b', '\x7f', '\xe5', '\0'}) {
     REQUIRE(contains(said([&](std::string& bytes) { bytes[record(0)] = byte; }), "list of tensors is damaged"));
@@ -188,7 +189,8 @@ TEST_CASE("the same facts in another encoding are rejected: there is one canonic
   // cereal's mark of big-endian numbers, and every number byte-swapped: cereal reads the same state from it.
   const std::string path = forged(folder, "state", [](std::string& bytes) {
     bytes[0] = 0;
-    for (std::size_t at = kPreamble; at + 8 <= kPreamble + 48; at += 8) std::reverse(&bytes[at], &bytes[at + 8]);
+    for (std::size_t at = kPreambleSize; at + 8 <= kPreambleSize + 48; at += 8)
+      std::reverse(&bytes[at], &bytes[at + 8]);
   });
   REQUIRE(contains(resume_says(path), "state is not in canonical form"));
 }

@@ -14,7 +14,7 @@ namespace maki {
 namespace {
 
 // Products with at most this many entries are verified whole, larger ones at this many random entries.
-constexpr std::int64_t kSamples = 4096;
+constexpr std::int64_t kVerifiedEntries = 4096;
 
 // Uniform in [-1, 1).
 Tensor random_matrix(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
@@ -79,7 +79,7 @@ void GemmBench::spoil() { std::ranges::fill(c_.values<float>(), std::numeric_lim
 
 void GemmBench::verify(const char* who) const {
   const std::int64_t m = shape_.m, n = shape_.n;
-  if (m * n <= kSamples) {
+  if (m * n <= kVerifiedEntries) {
     for (std::int64_t i = 0; i < m * n; ++i) verify_entry(who, i / n, i % n);
     return;
   }
@@ -87,7 +87,7 @@ void GemmBench::verify(const char* who) const {
     for (const std::int64_t j : {std::int64_t{0}, n - 1}) verify_entry(who, i, j);
   }
   const RandomStream stream(3, RandomPurpose::test, "gemm samples");
-  for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
+  for (std::uint64_t sample = 0; sample < kVerifiedEntries; ++sample) {
     verify_entry(who, static_cast<std::int64_t>(stream.below(2 * sample, static_cast<std::uint64_t>(m))),
                  static_cast<std::int64_t>(stream.below(2 * sample + 1, static_cast<std::uint64_t>(n))));
   }

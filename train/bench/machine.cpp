@@ -53,11 +53,11 @@ std::int64_t rounds_per_measurement(const Chains& chains) {
 
 // The best rate of the measurements that fit into a third of a second, on threads() threads.
 double best_flop_per_second(const Chains& chains) {
-  constexpr double kSeconds = 0.3;
+  constexpr double kMeasuringSeconds = 0.3;
   const std::int64_t rounds = rounds_per_measurement(chains);
   const double flop = static_cast<double>(chains.flop) * static_cast<double>(rounds) * threads();
   double best = 0;
-  for (const double start = seconds_now(); best == 0 || seconds_now() - start < kSeconds;) {
+  for (const double start = seconds_now(); best == 0 || seconds_now() - start < kMeasuringSeconds;) {
     const double begin = seconds_now();
     // One index per thread, so that every thread runs all rounds once.
     parallel_ranges(threads(), kMinParallelWork, [&](std::int64_t, std::int64_t) { chains.run(rounds); });

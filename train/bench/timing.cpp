@@ -10,9 +10,9 @@
 namespace maki {
 namespace {
 
-constexpr double kShortest = 1e-4;    // seconds; shorter calls are repeated, because reading the clock takes some 50 ns
-constexpr double kLongestWarmUp = 1;  // seconds
-constexpr std::int64_t kFewest = 10, kMost = 1000;  // timings, if their number depends on how long they take
+constexpr double kMinTimedSeconds = 1e-4;  // shorter calls are repeated, because reading the clock takes some 50 ns
+constexpr double kMaxWarmUpSeconds = 1;
+constexpr std::int64_t kMinTimings = 10, kMaxTimings = 1000;  // timings, if their number depends on how long they take
 
 // Seconds per call, the mean of `repeats` calls.
 double time_once(const std::function<void()>& call, std::int64_t repeats) {
@@ -58,16 +58,17 @@ Timings measure_calls(const std::function<void()>& call, const TimingOptions& pl
   const double start = seconds_now();
   std::vector<double> times;
   std::int64_t repeats = 1;
-  while (times.size() < 3 || (!settled(times) && seconds_now() - start < kLongestWarmUp)) {
+  while (times.size() < 3 || (!settled(times) && seconds_now() - start < kMaxWarmUpSeconds)) {
     times.push_back(time_once(call, repeats));
-    if (times.back() * static_cast<double>(repeats) < kShortest) {
+    if (times.back() * static_cast<double>(repeats) < kMinTimedSeconds) {
       repeats *= 2;
       times.clear();
     }
   }
   const double fit = plan.seconds / (times.back() * static_cast<double>(repeats));
-  const std::int64_t calls =
-      plan.calls > 0 ? plan.calls : static_cast<std::int64_t>(std::clamp(fit, double{kFewest}, double{kMost}));
+  const std::int64_t calls = plan.calls > 0
+                                 ? plan.calls
+                                 : static_cast<std::int64_t>(std::clamp(fit, double{kMinTimings}, double{kMaxTimings}));
   times.clear();
   for (std::int64_t i = 0; i < calls; ++i) times.push_back(time_once(call, repeats));
   return Timings(std::move(times));

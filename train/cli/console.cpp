@@ -34,16 +34,16 @@ void Console::on_step(const StepReport& report, double seconds) {
 
 // Shows an estimate after three steps. The first one is left out, because it allocates memory and is slower.
 void Console::estimate_time(std::int64_t step, double seconds) {
-  constexpr std::int64_t kSteps = 3;
-  constexpr double kDay = 24 * 3600;
-  if (steps_ == kSteps) return;
+  constexpr std::int64_t kTimedSteps = 3;
+  constexpr double kSecondsPerDay = 24 * 3600;
+  if (steps_ == kTimedSteps) return;
   if (++steps_ > 1) estimate_seconds_ += seconds;
   const std::int64_t remaining = max_steps_ - step;
-  if (steps_ < kSteps || remaining == 0) return;
-  const double each = estimate_seconds_ / (kSteps - 1), all = each * static_cast<double>(remaining);
+  if (steps_ < kTimedSteps || remaining == 0) return;
+  const double each = estimate_seconds_ / (kTimedSteps - 1), all = each * static_cast<double>(remaining);
   progress_.print_line(fmt::format("time   {:.3g} ms per step: about {} for the remaining {}", 1000 * each,
                                    format_duration(all), pluralize(remaining, "step")));
-  if (all > kDay) {
+  if (all > kSecondsPerDay) {
     progress_.print_line(
         "warning: this run will take more than a day; lower --max-steps or use a smaller model; Ctrl-C stops it at "
         "any time, and it can be resumed");

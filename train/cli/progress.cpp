@@ -13,8 +13,8 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kBar = 24, kShortestBar = 4;  // columns
-constexpr std::chrono::milliseconds kRedraw{100};
+constexpr std::size_t kMaxBarColumns = 24, kMinBarColumns = 4;
+constexpr std::chrono::milliseconds kRedrawInterval{100};
 
 std::size_t terminal_width() {
   winsize size{};
@@ -73,8 +73,8 @@ std::string ProgressBar::line(std::int64_t step, std::size_t columns) const {
   if (text().size() > columns) parts[0] = fmt::format("{}%", total_ > 0 ? 100 * step / total_ : 100);
   if (text().size() > columns) parts.erase(parts.begin());
   const std::string words = text().substr(0, columns);
-  if (words.size() + 1 + kShortestBar > columns) return words;
-  return bar(std::min(kBar, columns - words.size() - 1), step, total_) + " " + words;
+  if (words.size() + 1 + kMinBarColumns > columns) return words;
+  return bar(std::min(kMaxBarColumns, columns - words.size() - 1), step, total_) + " " + words;
 }
 
 void ProgressBar::draw(std::int64_t step) {
@@ -91,7 +91,7 @@ void ProgressBar::advance(std::int64_t step) {
     first_step_ = step;
     start_ = Clock::now();
   }
-  if (!plain_ && (first || Clock::now() - drawn_at_ > kRedraw)) draw(step);
+  if (!plain_ && (first || Clock::now() - drawn_at_ > kRedrawInterval)) draw(step);
 }
 
 void ProgressBar::update(std::int64_t step, const std::vector<std::string>& facts) {

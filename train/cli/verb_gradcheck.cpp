@@ -22,16 +22,16 @@ namespace maki {
 namespace {
 
 // The largest relative error of a tensor's gradient that passes.
-constexpr double kBound = 1e-6;
+constexpr double kErrorBound = 1e-6;
 // At a step of 1e-3 the error of the differences themselves reaches 5e-7; it falls 16-fold each time the step is
 // halved. Twelve halvings, to 6e-8, find a step without kinks even among the ten thousand or so units of a relu model.
-constexpr double kStep = 2.5e-4;
-constexpr int kHalvings = 12;
+constexpr double kDifferenceStep = 2.5e-4;
+constexpr int kMaxHalvings = 12;
 // Differences of a loss near 1 have an error of a few roundings divided by the step, which must not exceed the bound:
 // for gradients with a norm below 1e-5, the error is taken relative to 1e-5. A model whose gradient is zero (a
 // vocabulary of one) therefore passes.
-constexpr double kFloor = 1e-5;
-constexpr std::int64_t kBatch = 2, kMaxTokens = 16, kVocabulary = 65;
+constexpr double kNormFloor = 1e-5;
+constexpr std::int64_t kBatchRows = 2, kMaxTokens = 16, kVocabulary = 65;
 
 struct GradcheckFlags {
   explicit GradcheckFlags(CLI::App& command)
@@ -43,21 +43,22 @@ struct GradcheckFlags {
 
 std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore& store, Config config,
                                              const VocabSizes& vocab) {
-  config.batch_size = kBatch;
+  config.batch_size = kBatchRows;
   config.grad_accum = 1;
   config.block_size = std::min(config.block_size, kMaxTokens);
   const std::unique_ptr<Task> task = make_random_task(config, vocab, 1);
   Batch batch;
   task->fill(0, 0, batch);
-  CarriedStates carried(model, 1, kBatch);  // every pass begins with what the step before the one that is checked left
+  // Every pass begins with what the step before the one that is checked left.
+  CarriedStates carried(model, 1, kBatchRows);
   if (carried.any()) {
     model.loss(batch, {}, carried.of(0));
     task->fill(1, 0, batch);
   }
   GradcheckOptions options;
-  options.step = kStep;
-  options.halvings = kHalvings;
-  options.floor = kFloor;
+  options.step = kDifferenceStep;
+  options.halvings = kMaxHalvings;
+  options.floor = kNormFloor;
   options.relative_floor = 1e-3;  // an exactly zero gradient is compared with the largest one of the model
   options.directions = 3;
   options.entries = 16;
@@ -70,14 +71,16 @@ std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore&
 }
 
 int report(const std::vector<GradcheckResult>& results, bool json) {
-  const bool passed = !results.empty() && std::ranges::all_of(results, [](const auto& r) { return r.passed(kBound); });
+  const bool passed =
+      !results.empty() && std::ranges::all_of(results, [](const auto& r) { return r.passed(kErrorBound); });
   std::int64_t compared = 0, halved = 0;
   for (const GradcheckResult& r : results) {
     compared += r.compared;
     halved += r.halved;
   }
   if (json) {
-    nlohmann::ordered_json facts{{"passed", passed}, {"bound", kBound}, {"compared", compared}, {"halved", halved}};
+    nlohmann::ordered_json facts{
+        {"passed", passed}, {"bound", kErrorBound}, {"compared", compared}, {"halved", halved}};
     for (const GradcheckResult& r : results) {
       facts["tensors"].push_back({{"name", r.name},
                                   {"compared", r.compared},
@@ -86,7 +89,7 @@ int report(const std::vector<GradcheckResult>& results, bool json) {
                                   {"worst", r.worst},
                                   {"backward", r.worst_analytic},
                                   {"differences", r.worst_numeric},
-                                  {"passed", r.passed(kBound)}});
+                                  {"passed", r.passed(kErrorBound)}});
     }
     fmt::print("{}\n", facts.dump(2));
     return passed ? 0 : 1;
@@ -94,10 +97,10 @@ int report(const std::vector<GradcheckResult>& results, bool json) {
   fmt::print("{:28} {:14} {:>9}  {}\n", "tensor", "shape", "error", "worst: by backward, by finite differences");
   for (const GradcheckResult& r : results) {
     fmt::print("{:28} {:14} {:9.1e}  {}: {:.9g}, {:.9g}{}\n", r.name, to_string(r.shape), r.error, r.worst,
-               r.worst_analytic, r.worst_numeric, r.passed(kBound) ? "" : "   WRONG");
+               r.worst_analytic, r.worst_numeric, r.passed(kErrorBound) ? "" : "   WRONG");
   }
   fmt::print("{}: {} tensors, {} derivatives, bound {:.0e}\n",
-             passed ? "every gradient is correct" : "a gradient is WRONG", results.size(), compared, kBound);
+             passed ? "every gradient is correct" : "a gradient is WRONG", results.size(), compared, kErrorBound);
   if (halved > 0) fmt::print("{} of the differences needed a smaller step because of a kink or a sharp bend\n", halved);
   return passed ? 0 : 1;
 }

@@ -10,8 +10,8 @@ namespace maki {
 /// Maps numbers in [low, high] to a palette of kLevels colours. Smaller and larger numbers get the first and the last.
 struct ColorScale {
   enum class Palette {
-    sequential,  ///< from light yellow over green to dark blue: YlGnBu
-    diverging    ///< from red over white to blue: RdBu
+    sequential,  ///< from light yellow through green to dark blue: YlGnBu
+    diverging    ///< from red through white to blue: RdBu
   };
   static constexpr int kLevels = 64;
 

@@ -11,8 +11,9 @@
 namespace maki {
 namespace {
 
-constexpr std::string_view kNothing = "#eeeeee";  // where there is no number
-constexpr double kTitle = 13, kAxisTitle = 11, kLargestLabel = 12, kGap = 5;
+constexpr std::string_view kNoNumberColor = "#eeeeee";  // where there is no number
+// Font sizes, and the gap between a label and its map, in pixels.
+constexpr double kTitleSize = 13, kAxisTitleSize = 11, kMaxLabelSize = 12, kGap = 5;
 
 // Shares of the font size: the width of a full-width character, that of another one in a fixed-width font, and how far
 // the baseline is below the middle.
@@ -29,7 +30,7 @@ double label_width(std::string_view label, double size) {
   return width * size;
 }
 
-double label_size(double cell) { return std::min(kLargestLabel, 0.9 * cell); }
+double label_size(double cell) { return std::min(kMaxLabelSize, 0.9 * cell); }
 
 // A label above a column is turned if it is wider than the column.
 bool turned(const std::string& label, const HeatMapPlace& place) {
@@ -38,7 +39,7 @@ bool turned(const std::string& label, const HeatMapPlace& place) {
 
 // The room above the columns that the labels need.
 double height_of_labels(const HeatMap& map, const HeatMapPlace& place) {
-  if (map.column_axis.labels.empty()) return kAxisTitle;
+  if (map.column_axis.labels.empty()) return kAxisTitleSize;
   const double size = label_size(place.cell);
   double height = size;
   for (const std::string& label : map.column_axis.labels) {
@@ -73,7 +74,7 @@ std::map<int, std::string> paths_of(const HeatMap& map, const ColorScale& scale)
 
 void draw_row_labels(Svg& svg, const HeatMap& map, const HeatMapPlace& at) {
   const std::vector<std::string>& labels = map.row_axis.labels;
-  TextStyle style{.size = kAxisTitle, .anchor = TextStyle::Anchor::end, .monospaced = !labels.empty()};
+  TextStyle style{.size = kAxisTitleSize, .anchor = TextStyle::Anchor::end, .monospaced = !labels.empty()};
   if (!labels.empty()) style.size = label_size(at.height());
   const std::int64_t step = labels.empty() ? tick_distance(map.rows) : 1;
   for (std::int64_t r = 0; r < map.rows; r += step) {
@@ -85,7 +86,7 @@ void draw_row_labels(Svg& svg, const HeatMap& map, const HeatMapPlace& at) {
 
 void draw_column_labels(Svg& svg, const HeatMap& map, const HeatMapPlace& at) {
   const std::vector<std::string>& labels = map.column_axis.labels;
-  TextStyle style{.size = labels.empty() ? kAxisTitle : label_size(at.cell), .monospaced = !labels.empty()};
+  TextStyle style{.size = labels.empty() ? kAxisTitleSize : label_size(at.cell), .monospaced = !labels.empty()};
   const std::int64_t step = labels.empty() ? tick_distance(map.columns) : 1;
   for (std::int64_t c = 0; c < map.columns; c += step) {
     const std::string text = labels.empty() ? std::to_string(c) : labels[static_cast<std::size_t>(c)];
@@ -127,14 +128,14 @@ std::string token_label(std::string_view bytes, std::int64_t most) {
 }
 
 Margins margins_of(const HeatMap& map, const HeatMapPlace& place) {
-  const double numbers = 3 * kHalfWidth * kAxisTitle;
+  const double numbers = 3 * kHalfWidth * kAxisTitleSize;
   Margins margins;
   const std::vector<std::string>& rows = map.row_axis.labels;
   margins.left = (rows.empty() ? numbers : width_of(rows, label_size(place.height()))) + 2 * kGap;
   margins.top = height_of_labels(map, place) + 2 * kGap;
-  if (!map.row_axis.title.empty()) margins.left += kAxisTitle + kGap;
-  if (!map.column_axis.title.empty()) margins.top += kAxisTitle + kGap;
-  if (!map.title.empty()) margins.top += kTitle + kGap;
+  if (!map.row_axis.title.empty()) margins.left += kAxisTitleSize + kGap;
+  if (!map.column_axis.title.empty()) margins.top += kAxisTitleSize + kGap;
+  if (!map.title.empty()) margins.top += kTitleSize + kGap;
   return margins;
 }
 
@@ -143,36 +144,38 @@ void draw_heat_map(Svg& svg, const HeatMap& map, const ColorScale& scale, const 
   const Margins margins = margins_of(map, at);
   // Cells are drawn in their own units, so that the paths are short.
   svg.begin_group(map.title, at.x, at.y, at.cell, at.height());
-  for (const auto& [level, path] : paths_of(map, scale)) svg.path(path, level < 0 ? kNothing : scale.color(level));
+  for (const auto& [level, path] : paths_of(map, scale))
+    svg.path(path, level < 0 ? kNoNumberColor : scale.color(level));
   svg.end_group();
   svg.frame(at.x, at.y, width, height);
   draw_row_labels(svg, map, at);
   draw_column_labels(svg, map, at);
-  double y = at.y - margins.top + kTitle;
+  double y = at.y - margins.top + kTitleSize;
   if (!map.title.empty()) {
-    svg.text(at.x, y, map.title, {.size = kTitle, .bold = true});
-    y += kGap + kAxisTitle;
+    svg.text(at.x, y, map.title, {.size = kTitleSize, .bold = true});
+    y += kGap + kAxisTitleSize;
   }
-  const TextStyle axis{.size = kAxisTitle, .anchor = TextStyle::Anchor::middle};
+  const TextStyle axis{.size = kAxisTitleSize, .anchor = TextStyle::Anchor::middle};
   svg.text(at.x + width / 2, y, map.column_axis.title, axis);
-  svg.text(at.x - margins.left + kAxisTitle, at.y + height / 2, map.row_axis.title,
-           {.size = kAxisTitle, .anchor = TextStyle::Anchor::middle, .upward = true});
+  svg.text(at.x - margins.left + kAxisTitleSize, at.y + height / 2, map.row_axis.title,
+           {.size = kAxisTitleSize, .anchor = TextStyle::Anchor::middle, .upward = true});
 }
 
 void draw_legend(Svg& svg, const ColorScale& scale, double x, double y, double height, const std::string& title) {
-  constexpr double kWidth = 12;
+  constexpr double kBarWidth = 12;
   const double step = height / ColorScale::kLevels;
   svg.begin_group(title, x, y);
   for (int level = 0; level < ColorScale::kLevels; ++level)
-    svg.rectangle(0, height - (level + 1) * step, kWidth, step, scale.color(level));
+    svg.rectangle(0, height - (level + 1) * step, kBarWidth, step, scale.color(level));
   svg.end_group();
-  svg.frame(x, y, kWidth, height);
+  svg.frame(x, y, kBarWidth, height);
   for (const double value : scale.ticks()) {
     const double at = y + (1 - scale.share_of(value)) * height;
-    svg.line(x + kWidth, at, x + kWidth + 3, at, "#999999");
-    svg.text(x + kWidth + 6, at + kBaseline * kAxisTitle, fmt::format("{:.3g}", value), {.size = kAxisTitle});
+    svg.line(x + kBarWidth, at, x + kBarWidth + 3, at, "#999999");
+    svg.text(x + kBarWidth + 6, at + kBaseline * kAxisTitleSize, fmt::format("{:.3g}", value),
+             {.size = kAxisTitleSize});
   }
-  svg.text(x, y - 2 * kGap, title, {.size = kAxisTitle});
+  svg.text(x, y - 2 * kGap, title, {.size = kAxisTitleSize});
 }
 
 }  // namespace maki

@@ -7,15 +7,18 @@
 namespace maki {
 namespace {
 
-constexpr double kMargin = 24, kHeading = 62, kGap = 18, kLegendWidth = 84, kTitle = 18, kSubtitle = 12;
+// In pixels.
+constexpr double kMargin = 24, kHeading = 62, kGap = 18, kLegendWidth = 84, kTitleSize = 18, kSubtitleSize = 12;
+
+// In pixels: the smallest cell whose labels can be read, and the least room for a map, because of its titles.
+constexpr double kMinLegibleCell = 7, kMinSide = 140;
 
 // Cells are large where there are few. Those of a single map are never too small for labels that can be read; several
 // maps are an overview, whose cells may be too small for labels.
-constexpr double kLegible = 7, kLeastSide = 140;  // of the room for a map with its titles
 double cell_size(const HeatMapGrid& grid) {
   const auto count = static_cast<double>(std::max(grid.maps[0].rows, grid.maps[0].columns));
-  if (grid.maps.size() == 1) return std::clamp(640 / count, 9.0, std::max(26.0, kLeastSide / count));
-  return std::clamp((grid.maps.size() <= 4 ? 420 : 300) / count, 2.5, std::max(18.0, kLeastSide / count));
+  if (grid.maps.size() == 1) return std::clamp(640 / count, 9.0, std::max(26.0, kMinSide / count));
+  return std::clamp((grid.maps.size() <= 4 ? 420 : 300) / count, 2.5, std::max(18.0, kMinSide / count));
 }
 
 // About the width of a text that is not set in a fixed-width font.
@@ -30,7 +33,7 @@ std::string grid_picture(const HeatMapGrid& grid) {
   HeatMapPlace place{.cell = cell_size(grid)};
   std::vector<HeatMap> maps = grid.maps;
   for (HeatMap& map : maps) {
-    if (place.cell >= kLegible) break;
+    if (place.cell >= kMinLegibleCell) break;
     map.row_axis.labels.clear();
     map.column_axis.labels.clear();
   }
@@ -38,18 +41,18 @@ std::string grid_picture(const HeatMapGrid& grid) {
   const Margins margins = margins_of(first, place);
   const double map_width = static_cast<double>(first.columns) * place.cell;
   const double map_height = static_cast<double>(first.rows) * place.cell;
-  const double step_x = margins.left + std::max(map_width, kLeastSide) + kGap;
-  const double step_y = margins.top + std::max(map_height, kLeastSide) + kGap;
+  const double step_x = margins.left + std::max(map_width, kMinSide) + kGap;
+  const double step_y = margins.top + std::max(map_height, kMinSide) + kGap;
   const auto columns = static_cast<std::size_t>(grid.columns);
   const double rows = static_cast<double>((grid.maps.size() + columns - 1) / columns);
   const double legend = kMargin + step_x * static_cast<double>(std::min(columns, grid.maps.size()));
-  const double width = std::max({legend + kLegendWidth, 2 * kMargin + text_width(grid.title, kTitle),
-                                 2 * kMargin + text_width(subtitle, kSubtitle)});
+  const double width = std::max({legend + kLegendWidth, 2 * kMargin + text_width(grid.title, kTitleSize),
+                                 2 * kMargin + text_width(subtitle, kSubtitleSize)});
   const double legend_height = std::clamp(map_height, 60.0, 240.0);
   const double height = kHeading + std::max(rows * step_y, margins.top + legend_height + kGap) + kMargin - kGap;
   Svg svg(width, height, grid.title, grid.description);
-  svg.text(kMargin, 30, grid.title, {.size = kTitle, .bold = true});
-  svg.text(kMargin, 50, subtitle, {.size = kSubtitle});
+  svg.text(kMargin, 30, grid.title, {.size = kTitleSize, .bold = true});
+  svg.text(kMargin, 50, subtitle, {.size = kSubtitleSize});
   for (std::size_t i = 0; i < grid.maps.size(); ++i) {
     place.x = kMargin + margins.left + step_x * static_cast<double>(i % columns);
     place.y = kHeading + margins.top + step_y * static_cast<double>(i / columns);

@@ -9,10 +9,10 @@
 namespace maki {
 namespace {
 
-constexpr std::string_view kSans =
+constexpr std::string_view kSansFonts =
     "'Noto Sans', 'Helvetica Neue', Arial, 'Noto Sans CJK JP', 'Hiragino Sans', "
     "'Yu Gothic', sans-serif";
-constexpr std::string_view kMono =
+constexpr std::string_view kMonospacedFonts =
     "'DejaVu Sans Mono', Menlo, Consolas, 'Noto Sans Mono CJK JP', 'Hiragino Sans', "
     "'MS Gothic', monospace";
 constexpr std::string_view kFrameColor = "#999999";
@@ -67,7 +67,7 @@ Svg::Svg(double width, double height, std::string_view title, std::string_view d
   append(body_,
          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" "
          "aria-labelledby=\"title desc\" font-family=\"{2}\" fill=\"#222222\">\n",
-         number(width), number(height), kSans);
+         number(width), number(height), kSansFonts);
   append(body_, "<title id=\"title\">{}</title>\n<desc id=\"desc\">{}</desc>\n", xml_text(title),
          xml_text(description));
   rectangle(0, 0, width, height, "#ffffff");
@@ -97,7 +97,7 @@ void Svg::text(double x, double y, std::string_view text, const TextStyle& style
   append(body_, "<text x=\"{0}\" y=\"{1}\" font-size=\"{2}\"", number(x), number(y), number(style.size));
   if (style.anchor != TextStyle::Anchor::start) append(body_, " text-anchor=\"{}\"", anchor_name(style.anchor));
   if (style.bold) body_ += " font-weight=\"bold\"";
-  if (style.monospaced) append(body_, " font-family=\"{}\"", kMono);
+  if (style.monospaced) append(body_, " font-family=\"{}\"", kMonospacedFonts);
   if (style.upward) append(body_, " transform=\"rotate(-90 {} {})\"", number(x), number(y));
   append(body_, ">{}</text>\n", xml_text(text));
 }

@@ -11,9 +11,9 @@
 namespace maki {
 namespace {
 
-constexpr std::int64_t kColumns = 80, kMostHeaderLines = 8;
+constexpr std::int64_t kMaxColumns = 80, kMaxHeaderLines = 8;
 constexpr std::array<const char*, 5> kShades = {".", "░", "▒", "▓", "█"};
-constexpr auto kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr auto kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 // A label as what is printed in one place each: characters with the marks that combine with them.
 std::vector<std::string> glyphs(const std::string& label) {
@@ -53,7 +53,7 @@ Fit fit(const HeatMap& map) {
     result.label = 0;
     for (std::int64_t r = 0; r < map.rows; ++r)
       result.label = std::max(result.label, display_width(row_label(map, r, numbers)));
-    return kColumns - result.label - 1;
+    return kMaxColumns - result.label - 1;
   };
   if (const std::int64_t columns = room(false); map.columns <= columns) {
     result.width = 2 * map.columns <= columns ? 2 : 1;
@@ -74,7 +74,7 @@ double value_of(const HeatMap& map, std::int64_t row, std::int64_t column, const
     return map.values[static_cast<std::size_t>(r * map.columns + c)];
   };
   if (map.sampled) return value(row, column);
-  double most = kNone;
+  double most = kNoNumber;
   for (std::int64_t r = row; r < std::min(row + at.rows, map.rows); ++r) {
     for (std::int64_t c = column; c < std::min(column + at.columns, map.columns); ++c)
       most = std::fmax(most, value(r, c));
@@ -89,8 +89,8 @@ std::string upright_labels(const HeatMap& map, const Fit& at) {
   for (const std::string& label : map.column_axis.labels) {
     columns.push_back(glyphs(label));
     std::vector<std::string>& own = columns.back();
-    if (own.size() > kMostHeaderLines) {
-      own.resize(kMostHeaderLines - 1);
+    if (own.size() > kMaxHeaderLines) {
+      own.resize(kMaxHeaderLines - 1);
       own.emplace_back("…");
     }
     for (const std::string& glyph : own) {
@@ -113,12 +113,12 @@ std::string upright_labels(const HeatMap& map, const Fit& at) {
 
 // The numbers of the columns, at every tenth or so.
 std::string column_numbers(const HeatMap& map, const Fit& at) {
-  constexpr std::int64_t kDistance = 10;
+  constexpr std::int64_t kCellsPerNumber = 10;
   std::string text(static_cast<std::size_t>(at.label) + 1, ' ');
-  for (std::int64_t cell = 0; cell * at.columns < map.columns; cell += kDistance) {
+  for (std::int64_t cell = 0; cell * at.columns < map.columns; cell += kCellsPerNumber) {
     const std::int64_t place = at.label + 1 + cell * at.width;
     const std::string number = std::to_string(cell * at.columns);
-    if (place + std::ssize(number) > kColumns) break;
+    if (place + std::ssize(number) > kMaxColumns) break;
     text = padded_right(text, place) + number;
   }
   return text + '\n';

@@ -46,17 +46,18 @@ std::vector<std::string> token_bytes(const Tokenizer& tokenizer, const std::vect
 // The weights of one call, [H, T, S], after comparing what they give with what the op gave: a picture of other weights
 // than those of the model would be a defect.
 Tensor checked_weights(const LoadedModel& loaded, const ObservedAttention& call, const WeightOptions& options) {
-  constexpr double kMostSoftmax = 1e-3, kMostLinear = 1e-2;  // the denominators of linear attention may be small
+  // The denominators of linear attention may be small, so it may have a larger error.
+  constexpr double kMaxSoftmaxError = 1e-3, kMaxLinearError = 1e-2;
   const Tensor weights = attention_weights(call, options);
   const double error = weights_error(weights, call);
   check<CheckpointError>(!std::isnan(error), "{}: the attention of this model is not finite; the model has diverged",
                          loaded.path);
-  if (error > (call.linear ? kMostLinear : kMostSoftmax))
+  if (error > (call.linear ? kMaxLinearError : kMaxSoftmaxError))
     throw std::logic_error("attend: the weights do not give the output of the attention of this model");
   return reshape(weights, {weights.shape()[1], weights.shape()[2], weights.shape()[3]});
 }
 
-// The bound on the denominators of linear attention in a layer; 0 for softmax attention.
+// The lower bound on the denominators of linear attention in a layer; 0 for softmax attention.
 double floor_of(const Model& model, std::size_t layer) {
   const auto* const linear = dynamic_cast<const LinearModel*>(&model);
   return linear != nullptr && !linear->maps.empty() ? linear->maps[layer].floor() : 0;

@@ -30,8 +30,8 @@ inline constexpr std::int64_t kMaxAttendedTokens = 512;
 /// CheckpointError if the weights are not finite.
 AttentionMaps attention_maps(const LoadedModel& loaded, const std::vector<std::int32_t>& ids);
 
-/// The weights of one kind of a model that reads `source` and writes `target`, both without end tokens. Throws as the
-/// other.
+/// The weights of one kind of a model that reads `source` and writes `target`, both without end tokens. Throws
+/// what the function above throws.
 AttentionMaps attention_maps(const LoadedModel& loaded, const std::string& kind,
                              const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& target);
 

@@ -11,7 +11,7 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kOrders = 4;
+constexpr std::size_t kMaxNgramWords = 4;
 using Words = std::vector<std::string_view>;
 using NgramCounts = std::map<Words, std::int64_t>;
 
@@ -63,12 +63,12 @@ void finish(Bleu& bleu, std::span<const std::int64_t> correct, std::span<const s
   const auto words = static_cast<double>(bleu.output_words), wanted = static_cast<double>(bleu.reference_words);
   bleu.brevity_penalty = words >= wanted ? 1 : std::exp(1 - wanted / words);
   double logs = 0, smoothing = 1;
-  for (std::size_t i = 0; i < kOrders; ++i) {
+  for (std::size_t i = 0; i < kMaxNgramWords; ++i) {
     if (total[i] == 0) return;
     if (correct[i] == 0) smoothing *= 2;
     const double hits = correct[i] > 0 ? static_cast<double>(correct[i]) : 1 / smoothing;
     bleu.precisions[i] = 100 * hits / static_cast<double>(total[i]);
-    logs += std::log(bleu.precisions[i]) / kOrders;
+    logs += std::log(bleu.precisions[i]) / kMaxNgramWords;
   }
   if (correct[0] > 0) bleu.score = bleu.brevity_penalty * std::exp(logs);
 }
@@ -80,12 +80,12 @@ Bleu corpus_bleu(const std::vector<std::string_view>& outputs, const std::vector
         "bleu: needs at least one line, and as many references as outputs; got {} and {}", references.size(),
         outputs.size());
   Bleu bleu;
-  std::int64_t correct[kOrders] = {}, total[kOrders] = {};
+  std::int64_t correct[kMaxNgramWords] = {}, total[kMaxNgramWords] = {};
   for (std::size_t line = 0; line < outputs.size(); ++line) {
     const Words output = split_words(outputs[line]), reference = split_words(references[line]);
     bleu.output_words += static_cast<std::int64_t>(output.size());
     bleu.reference_words += static_cast<std::int64_t>(reference.size());
-    for (std::size_t order = 1; order <= kOrders; ++order) {
+    for (std::size_t order = 1; order <= kMaxNgramWords; ++order) {
       correct[order - 1] += matches(count_ngrams(output, order), count_ngrams(reference, order));
       total[order - 1] +=
           std::max<std::int64_t>(0, static_cast<std::int64_t>(output.size()) - static_cast<std::int64_t>(order) + 1);

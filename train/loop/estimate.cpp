@@ -34,9 +34,9 @@ std::optional<std::int64_t> number_in(const std::string& path, const std::string
 struct GroupFiles {
   const char *folder, *limit, *usage, *inactive;
 };
-constexpr GroupFiles kVersion1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                               "total_inactive_file"};
-constexpr GroupFiles kVersion2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+constexpr GroupFiles kCgroupVersion1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                                     "total_inactive_file"};
+constexpr GroupFiles kCgroupVersion2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
 
 // Bytes left under the limits of a control group and of all its ancestors. Inactive page cache counts as free, because
 // the kernel reclaims it when memory is short.
@@ -87,7 +87,7 @@ std::optional<std::int64_t> available_memory(const std::string& root) {
     const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     const bool unified = controllers == ",,";
     if (!unified && controllers.find(",memory,") == std::string::npos) continue;
-    const auto left = left_in_group(root, unified ? kVersion2 : kVersion1, line.substr(second + 1));
+    const auto left = left_in_group(root, unified ? kCgroupVersion2 : kCgroupVersion1, line.substr(second + 1));
     if (left) least = std::min(*left, least.value_or(*left));
   }
   return least;

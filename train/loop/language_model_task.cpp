@@ -100,11 +100,11 @@ std::vector<Measurement> LanguageModelTask::measure(const Model&, const SampledL
 
 std::optional<std::string> LanguageModelTask::sample(const Model& model, std::uint64_t seed, std::int64_t step,
                                                      const std::function<bool()>& stop) const {
-  constexpr std::int64_t kTokens = 100;
+  constexpr std::int64_t kSampleTokens = 100;
   const auto* const generator = dynamic_cast<const Generator*>(&model);
   if (generator == nullptr) return std::nullopt;
   TextOptions options;
-  options.generate.max_tokens = kTokens;
+  options.generate.max_tokens = kSampleTokens;
   options.generate.sampling.seed = seed;
   std::string text;
   const GeneratedText written = generate_text(

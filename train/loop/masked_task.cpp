@@ -15,7 +15,7 @@ namespace maki {
 namespace {
 
 // Streams of training batches have 0 as the third number of their key.
-constexpr std::uint64_t kEvaluation = 1;
+constexpr std::uint64_t kEvaluationStream = 1;
 
 // The part of row `row` of a [B, T] tensor that has `tokens` tokens.
 std::span<std::int32_t> tokens_of(Tensor& tensor, std::int64_t row, std::int64_t tokens) {
@@ -82,7 +82,7 @@ void MaskedTask::fill_eval(Part part, std::int64_t i, Batch& batch) const {
   batch.target_count = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t tokens = std::min(length, covered - (first + row) * length);
-    const RandomStream stream(0, RandomPurpose::mask, static_cast<std::uint64_t>(first + row), 0, kEvaluation);
+    const RandomStream stream(0, RandomPurpose::mask, static_cast<std::uint64_t>(first + row), 0, kEvaluationStream);
     mask_tokens(stream, 0, mask_token_, tokens_of(batch.ids, row, tokens), tokens_of(batch.targets, row, tokens));
     batch.target_count += masked_count(tokens);
     if (tokens == length) continue;

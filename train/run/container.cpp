@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little,
               "numbers are written in the byte order of the machine, and the format is little-endian");
 
 constexpr std::array<char, 8> kMagic = {'\x89', 'm', 'a', 'k', 'i', '\r', '\n', '\x1a'};
-constexpr std::uint32_t kVersion = 1, kMaxSections = 64;
+constexpr std::uint32_t kFormatVersion = 1, kMaxSections = 64;
 constexpr std::uint64_t kAlignment = 64, kTrailerSize = 16;
 constexpr std::size_t kPieceSize = 1 << 20;  // bytes per read when a section or file is checked without being kept
 
@@ -101,7 +101,7 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
     offset = aligned(offset + entry.length);
   }
   const std::string head = header_and_table(
-      {kMagic, kVersion, static_cast<std::uint32_t>(sections.size()), offset + kTrailerSize, 0, {}}, table);
+      {kMagic, kFormatVersion, static_cast<std::uint32_t>(sections.size()), offset + kTrailerSize, 0, {}}, table);
 
   std::vector<Bytes> pieces = {text_bytes(head)};
   for (const ContainerSection& section : sections) {
@@ -140,9 +140,9 @@ void ContainerReader::read_front() {
   read_at(0, std::as_writable_bytes(std::span(&header, 1)));
   check<CorruptFile>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
   // Not a CorruptFile: a later version of maki may have written it, so it is not proven to be damaged.
-  check<CheckpointError>(header.version == kVersion,
+  check<CheckpointError>(header.version == kFormatVersion,
                          "{}: has format version {}; this version of maki reads format version {}", path_,
-                         header.version, kVersion);
+                         header.version, kFormatVersion);
   check<CorruptFile>(header.file_size == file_size_,
                      "{}: must have {} bytes according to its header; got {}; it was truncated or extended", path_,
                      header.file_size, file_size_);

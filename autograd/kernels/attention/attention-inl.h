@@ -42,12 +42,12 @@ HWY_INLINE void register_tile(std::int64_t depth, const T* HWY_RESTRICT a, std::
                               std::int64_t ldb, T* HWY_RESTRICT c, std::int64_t ldc, const T* alpha) {
   const hn::ScalableTag<T> d;
   using Vec = hn::Vec<decltype(d)>;
-  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr std::int64_t kLanes = max_lanes<T>();
   Vec sum[R][V];
   MAKI_UNROLL for (int r = 0; r < R; ++r) { MAKI_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(d); }
   for (std::int64_t i = 0; i < depth; ++i) {
     Vec row[V];
-    MAKI_UNROLL for (int v = 0; v < V; ++v) row[v] = hn::LoadU(d, b + i * ldb + v * kN);
+    MAKI_UNROLL for (int v = 0; v < V; ++v) row[v] = hn::LoadU(d, b + i * ldb + v * kLanes);
     MAKI_UNROLL for (int r = 0; r < R; ++r) {
       const Vec factor = hn::Set(d, kAcross ? a[i * lda + r] : a[r * lda + i]);
       MAKI_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(factor, row[v], sum[r][v]);
@@ -55,7 +55,7 @@ HWY_INLINE void register_tile(std::int64_t depth, const T* HWY_RESTRICT a, std::
   }
   MAKI_UNROLL for (int r = 0; r < R; ++r) {
     MAKI_UNROLL for (int v = 0; v < V; ++v) {
-      T* const at = c + r * ldc + v * kN;
+      T* const at = c + r * ldc + v * kLanes;
       if constexpr (kStore == Store::add) sum[r][v] = hn::Add(hn::LoadU(d, at), sum[r][v]);
       if constexpr (kStore == Store::scale_add) {
         sum[r][v] = hn::MulAdd(hn::LoadU(d, at), hn::Set(d, alpha[r]), sum[r][v]);
@@ -69,13 +69,13 @@ HWY_INLINE void register_tile(std::int64_t depth, const T* HWY_RESTRICT a, std::
 template <int R, bool kAcross, Store kStore, class T>
 HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std::int64_t lda, const T* b,
                           std::int64_t ldb, T* c, std::int64_t ldc, const T* alpha = nullptr) {
-  constexpr std::int64_t kN = max_lanes<T>();
-  constexpr int kWide = R == 1 ? 4 : 2;  // with a single row, only its columns give independent accumulators
+  constexpr std::int64_t kLanes = max_lanes<T>();
+  constexpr int kVecs = R == 1 ? 4 : 2;  // with a single row, only its columns give independent accumulators
   std::int64_t at = 0;
-  for (; at + kWide * kN <= cols; at += kWide * kN) {
-    register_tile<R, kWide, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
+  for (; at + kVecs * kLanes <= cols; at += kVecs * kLanes) {
+    register_tile<R, kVecs, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
   }
-  for (; at < cols; at += kN) register_tile<R, 1, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
+  for (; at < cols; at += kLanes) register_tile<R, 1, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
 }
 
 /// 2^x for x <= 0: exactly 1 at 0; 0 where the result is below the normal range, so also at −Inf; NaN stays NaN. 2^f on
@@ -85,14 +85,14 @@ HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp2Negative(D d, V x) {
   using T = hn::TFromD<D>;
-  constexpr bool kFloat = sizeof(T) == 4;
+  constexpr bool kIsFloat = sizeof(T) == 4;
   const hn::RebindToUnsigned<D> du;
   // Adding 1.5·2^23 (float64: 1.5·2^52) leaves the nearest integer, plus the exponent bias, in the low bits.
-  const V magic = hn::Set(d, static_cast<T>(kFloat ? 12582912.0 + 127 : 6755399441055744.0 + 1023));
+  const V magic = hn::Set(d, static_cast<T>(kIsFloat ? 12582912.0 + 127 : 6755399441055744.0 + 1023));
   const V shifted = hn::Add(x, magic);
   const V f = hn::Sub(x, hn::Sub(shifted, magic));
   V p;
-  if constexpr (kFloat) {
+  if constexpr (kIsFloat) {
     p = Polynomial(d, f, 1, 0.693147214968027899, 0.240226527828877374, 0.0555031055101379717, 0.00961769297299306232,
                    0.00134066439023517592, 0.000155946781613266193);
   } else {
@@ -100,9 +100,9 @@ HWY_INLINE V Exp2Negative(D d, V x) {
                    0.00133335581534399647, 0.000154035304415721303, 1.52527273851938682e-05, 1.32154426753298221e-06,
                    1.01806476592341389e-07, 7.07257041281442351e-09, 4.07807192958833667e-10);
   }
-  constexpr int kMantissa = kFloat ? 23 : 52;
-  const V power = hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::BitCast(du, shifted)));
-  const auto tiny = hn::Lt(x, hn::Set(d, static_cast<T>(kFloat ? -125.5 : -1021.5)));
+  constexpr int kMantissaBits = kIsFloat ? 23 : 52;
+  const V power = hn::BitCast(d, hn::ShiftLeft<kMantissaBits>(hn::BitCast(du, shifted)));
+  const auto tiny = hn::Lt(x, hn::Set(d, static_cast<T>(kIsFloat ? -125.5 : -1021.5)));
   return hn::IfThenZeroElse(tiny, hn::Mul(p, power));
 }
 
@@ -110,10 +110,10 @@ HWY_INLINE V Exp2Negative(D d, V x) {
 template <class T>
 HWY_INLINE T row_max(const T* s, std::int64_t visible, T old) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr std::int64_t kLanes = max_lanes<T>();
   auto most = hn::Set(d, old);
   std::int64_t j = 0;
-  for (; j + kN <= visible; j += kN) most = hn::Max(most, hn::LoadU(d, s + j));
+  for (; j + kLanes <= visible; j += kLanes) most = hn::Max(most, hn::LoadU(d, s + j));
   if (j < visible) {
     const auto seen = hn::FirstN(d, static_cast<std::size_t>(visible - j));
     most = hn::Max(most, hn::IfThenElse(seen, hn::LoadU(d, s + j), most));
@@ -126,11 +126,11 @@ HWY_INLINE T row_max(const T* s, std::int64_t visible, T old) {
 template <class T>
 HWY_INLINE void row_weights(T* s, std::int64_t visible, std::int64_t width, T max, T alpha, T* lane_sum) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr std::int64_t kLanes = max_lanes<T>();
   const auto shift = hn::Set(d, max);
   auto sum = hn::Zero(d);
   std::int64_t j = 0;
-  for (; j + kN <= visible; j += kN) {
+  for (; j + kLanes <= visible; j += kLanes) {
     const auto p = Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift));
     sum = hn::Add(sum, p);
     hn::StoreU(p, d, s + j);
@@ -140,9 +140,9 @@ HWY_INLINE void row_weights(T* s, std::int64_t visible, std::int64_t width, T ma
     const auto p = hn::IfThenElseZero(seen, Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift)));
     sum = hn::Add(sum, p);
     hn::StoreU(p, d, s + j);
-    j += kN;
+    j += kLanes;
   }
-  for (; j < width; j += kN) hn::StoreU(hn::Zero(d), d, s + j);
+  for (; j < width; j += kLanes) hn::StoreU(hn::Zero(d), d, s + j);
   hn::StoreU(hn::MulAdd(hn::LoadU(d, lane_sum), hn::Set(d, alpha), sum), d, lane_sum);
 }
 

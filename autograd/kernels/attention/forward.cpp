@@ -75,9 +75,9 @@ template <int R, class T>
 HWY_NOINLINE void forward_group(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s, std::int64_t row,
                                 const KeyBlock& keys, const std::int64_t* visible, const Values<T>& values,
                                 bool first) {
-  constexpr std::int64_t kN = max_lanes<T>();
-  const std::int64_t d = padded(tile.head_size), most = visible[R - 1], width = (most + kN - 1) / kN * kN;
-  const std::int64_t columns = (tile.head_size + kN - 1) / kN * kN;
+  constexpr std::int64_t kLanes = max_lanes<T>();
+  const std::int64_t d = padded(tile.head_size), most = visible[R - 1], width = (most + kLanes - 1) / kLanes * kLanes;
+  const std::int64_t columns = (tile.head_size + kLanes - 1) / kLanes * kLanes;
   T* const max = s.max + row;
   T* const y = s.y + row * d;
   if (first) {
@@ -118,8 +118,8 @@ template <int R, class T>
 HWY_INLINE void forward_scores(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s,
                                const Origins<T>& origins, std::int64_t row, const KeyBlock& keys,
                                const std::int64_t* visible) {
-  constexpr std::int64_t kN = max_lanes<T>();
-  const std::int64_t d = padded(tile.head_size), width = (visible[R - 1] + kN - 1) / kN * kN;
+  constexpr std::int64_t kLanes = max_lanes<T>();
+  const std::int64_t d = padded(tile.head_size), width = (visible[R - 1] + kLanes - 1) / kLanes * kLanes;
   if (row + R > origins.first_row_of_seven && origins.first_row_of_seven < tile.queries) {
     product<R, false, Store::set>(width, tile.head_size, s.q + row * d, d, s.kt, kKeyBlock, s.p, kKeyBlock);
   }
@@ -172,19 +172,19 @@ template <class T>
 HWY_INLINE void forward_finish(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s,
                                std::int64_t seen_from) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr std::int64_t kLanes = max_lanes<T>();
   for (std::int64_t t = 0; t < tile.queries; ++t) {
     const auto l = hn::SumOfLanes(d, hn::LoadU(d, s.lane_sum + t * kPadding));
     s.sum[t] = hn::GetLane(l);
     const auto factor = hn::Div(hn::Set(d, T{1}), l);
-    for (std::int64_t c = 0; c < tile.head_size; c += kN) {
+    for (std::int64_t c = 0; c < tile.head_size; c += kLanes) {
       const auto y = hn::MulAdd(hn::LoadU(d, s.y + t * padded(tile.head_size) + c), factor, hn::Zero(d));
       StorePartial(t < seen_from ? hn::Zero(d) : y, d, tile.y + t * tile.y_stride + c, tile.head_size - c);
     }
   }
   if (tile.lse == nullptr) return;
   const auto log2_e = hn::Set(d, static_cast<T>(std::numbers::log2e));
-  for (std::int64_t t = 0; t < tile.queries; t += kN) {
+  for (std::int64_t t = 0; t < tile.queries; t += kLanes) {
     const auto lse = hn::MulAdd(Log(d, hn::LoadU(d, s.sum + t)), log2_e, hn::LoadU(d, s.max + t));
     StorePartial(lse, d, tile.lse + t, tile.queries - t);
   }

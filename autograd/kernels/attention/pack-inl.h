@@ -66,19 +66,19 @@ struct PackSource {
 };
 
 /// Up to one vector of `row` from column c on, minus the origin; zeros beyond the last column.
-template <bool kOrigin, class D, class T>
+template <bool kHasOrigin, class D, class T>
 HWY_INLINE hn::Vec<D> load_minus_origin(D d, const PackSource<T>& from, const T* row, std::int64_t c,
                                         std::int64_t cols) {
   const auto x = LoadPartial(d, row + c, cols - c);
-  if constexpr (!kOrigin) return x;
+  if constexpr (!kHasOrigin) return x;
   return hn::Sub(x, LoadPartial(d, from.origin + c, cols - c));
 }
 
-template <bool kOrigin, class T>
+template <bool kHasOrigin, class T>
 HWY_INLINE bool pack_head_rows_from(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor,
                                     T* HWY_RESTRICT to, std::int64_t ld) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr std::int64_t kLanes = max_lanes<T>();
   const auto times = hn::Set(d, factor);
   // x − x is 0 for finite x and NaN otherwise; collecting it by Or makes the dependency chain one cycle per vector.
   auto bad = hn::Zero(d);
@@ -86,14 +86,14 @@ HWY_INLINE bool pack_head_rows_from(const PackSource<T>& from, std::int64_t rows
     const T* const row = from.row(r);
     T* const out = to + r * ld;
     std::int64_t c = 0;
-    for (; c + kN <= cols; c += kN) {
+    for (; c + kLanes <= cols; c += kLanes) {
       auto x = hn::LoadU(d, row + c);
-      if constexpr (kOrigin) x = hn::Sub(x, hn::LoadU(d, from.origin + c));
+      if constexpr (kHasOrigin) x = hn::Sub(x, hn::LoadU(d, from.origin + c));
       bad = hn::Or(bad, hn::Sub(x, x));
       hn::StoreU(hn::Mul(x, times), d, out + c);
     }
-    for (; c < ld; c += kN) {
-      const auto x = load_minus_origin<kOrigin>(d, from, row, c, cols);
+    for (; c < ld; c += kLanes) {
+      const auto x = load_minus_origin<kHasOrigin>(d, from, row, c, cols);
       bad = hn::Or(bad, hn::Sub(x, x));
       hn::StoreU(hn::Mul(x, times), d, out + c);
     }
@@ -110,54 +110,54 @@ HWY_NOINLINE bool pack_head_rows(const PackSource<T>& from, std::int64_t rows, s
                                 : pack_head_rows_from<true>(from, rows, cols, factor, to, ld);
 }
 
-template <bool kOrigin, std::int64_t kLd, class T>
+template <bool kHasOrigin, std::int64_t kRowStride, class T>
 HWY_INLINE void pack_head_transposed_from(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = max_lanes<T>();
-  constexpr int kPiece = kLanesPer128<T>, kPieces = static_cast<int>(kN) / kPiece;
-  hn::Vec<decltype(d)> x[kPieces][kPiece];
-  HWY_ALIGN T edge[kN * kN];
-  for (std::int64_t r = 0; r < rows; r += kN) {
-    for (std::int64_t c = 0; c < cols; c += kN) {
-      T* const out = to + c * kLd + r;
-      if (r + kN <= rows && c + kN <= cols) {
+  constexpr std::int64_t kLanes = max_lanes<T>();
+  constexpr int kPieceLanes = kLanesPer128<T>, kPieces = static_cast<int>(kLanes) / kPieceLanes;
+  hn::Vec<decltype(d)> x[kPieces][kPieceLanes];
+  HWY_ALIGN T edge[kLanes * kLanes];
+  for (std::int64_t r = 0; r < rows; r += kLanes) {
+    for (std::int64_t c = 0; c < cols; c += kLanes) {
+      T* const out = to + c * kRowStride + r;
+      if (r + kLanes <= rows && c + kLanes <= cols) {
         load_columns<kPieces>(
             d, [&](std::int64_t i) HWY_ATTR { return from.row(r + i) + c; }, x);
-        MAKI_UNROLL for (int i = 0; i < kN; ++i) {
-          auto column = x[i / kPiece][i % kPiece];
-          if constexpr (kOrigin) column = hn::Sub(column, hn::Set(d, from.origin[c + i]));
-          hn::StoreU(column, d, out + i * kLd);
+        MAKI_UNROLL for (int i = 0; i < kLanes; ++i) {
+          auto column = x[i / kPieceLanes][i % kPieceLanes];
+          if constexpr (kHasOrigin) column = hn::Sub(column, hn::Set(d, from.origin[c + i]));
+          hn::StoreU(column, d, out + i * kRowStride);
         }
         continue;
       }
-      for (std::int64_t i = 0; i < kN; ++i) {
-        const auto row = r + i < rows ? load_minus_origin<kOrigin>(d, from, from.row(r + i), c, cols) : hn::Zero(d);
-        hn::Store(row, d, edge + i * kN);
+      for (std::int64_t i = 0; i < kLanes; ++i) {
+        const auto row = r + i < rows ? load_minus_origin<kHasOrigin>(d, from, from.row(r + i), c, cols) : hn::Zero(d);
+        hn::Store(row, d, edge + i * kLanes);
       }
       load_columns<kPieces>(
-          d, [&](std::int64_t i) HWY_ATTR { return edge + i * kN; }, x);
-      MAKI_UNROLL for (int i = 0; i < kN; ++i) {
-        if (c + i < cols) hn::StoreU(x[i / kPiece][i % kPiece], d, out + i * kLd);
+          d, [&](std::int64_t i) HWY_ATTR { return edge + i * kLanes; }, x);
+      MAKI_UNROLL for (int i = 0; i < kLanes; ++i) {
+        if (c + i < cols) hn::StoreU(x[i / kPieceLanes][i % kPieceLanes], d, out + i * kRowStride);
       }
     }
   }
 }
 
-/// to [cols, kLd] = (from [rows, cols] − origin)ᵀ, with zeros from `rows` up to the next whole vector.
-template <class T, std::int64_t kLd = kKeyBlock>
+/// to [cols, kRowStride] = (from [rows, cols] − origin)ᵀ, with zeros from `rows` up to the next whole vector.
+template <class T, std::int64_t kRowStride = kKeyBlock>
 HWY_NOINLINE void pack_head_transposed(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
-  if (from.origin == nullptr) return pack_head_transposed_from<false, kLd>(from, rows, cols, to);
-  pack_head_transposed_from<true, kLd>(from, rows, cols, to);
+  if (from.origin == nullptr) return pack_head_transposed_from<false, kRowStride>(from, rows, cols, to);
+  pack_head_transposed_from<true, kRowStride>(from, rows, cols, to);
 }
 
 /// to [cols] (+)= factor · from [cols].
 template <bool kAdd, class T>
 HWY_INLINE void deliver_row(const T* from, std::int64_t cols, T factor, T* to) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr std::int64_t kLanes = max_lanes<T>();
   const auto times = hn::Set(d, factor);
   std::int64_t c = 0;
-  for (; c + kN <= cols; c += kN) {
+  for (; c + kLanes <= cols; c += kLanes) {
     auto x = hn::Mul(hn::LoadU(d, from + c), times);
     if constexpr (kAdd) x = hn::Add(hn::LoadU(d, to + c), x);
     hn::StoreU(x, d, to + c);

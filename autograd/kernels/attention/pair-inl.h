@@ -49,10 +49,10 @@ struct Pair {
 template <class T>
 HWY_INLINE void row_gradient(T* s, T* ds, const T* keep, std::int64_t visible, std::int64_t width, T lse, T row_sum) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr std::int64_t kLanes = max_lanes<T>();
   const auto shift = hn::Set(d, lse), sum = hn::Set(d, row_sum);
-  for (std::int64_t j = 0; j < width; j += kN) {
-    const auto seen = hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(visible - j, 0, kN)));
+  for (std::int64_t j = 0; j < width; j += kLanes) {
+    const auto seen = hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(visible - j, 0, kLanes)));
     const auto p = Exp2Negative(d, hn::Sub(hn::LoadU(d, s + j), shift));
     auto dp = hn::LoadU(d, ds + j), kept = p;
     if (keep != nullptr) {
@@ -69,11 +69,11 @@ HWY_INLINE void row_gradient(T* s, T* ds, const T* keep, std::int64_t visible, s
 template <class T>
 HWY_NOINLINE void pair_rows(const AttentionBackwardHead<T>& head, const Pair<T>& s, std::int64_t row,
                             const KeyBlock& keys, const std::int64_t* visible) {
-  constexpr std::int64_t kN = max_lanes<T>(), kStep = std::max<std::int64_t>(kN, kAttentionTileRows);
+  constexpr std::int64_t kLanes = max_lanes<T>(), kWidthUnit = std::max<std::int64_t>(kLanes, kAttentionTileRows);
   // p and ds are written for whole register tiles of keys, because pair_keys() reads them in such tiles.
   const std::int64_t d = padded(head.head_size), most = visible[kAttentionTileRows - 1];
-  const std::int64_t width = (most + kStep - 1) / kStep * kStep;
-  const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
+  const std::int64_t width = (most + kWidthUnit - 1) / kWidthUnit * kWidthUnit;
+  const std::int64_t columns = (head.head_size + kLanes - 1) / kLanes * kLanes;
   T *const p = s.p + row * kKeyBlock, *const ds = s.ds + row * kKeyBlock;
   if (row + kAttentionTileRows > s.early && s.early < s.rows) {
     product<kAttentionTileRows, false, Store::set>(width, head.head_size, s.q + row * d, d, s.kt, kKeyBlock, p,
@@ -139,8 +139,8 @@ HWY_NOINLINE void pair_keys(const T* weights, const T* from, std::int64_t rows, 
 /// Adds what one pair contributes to dq of its tile and to dk and dv of its block.
 template <class T>
 HWY_INLINE void run_pair(const AttentionBackwardHead<T>& head, const Pair<T>& s, const KeyBlock& keys) {
-  constexpr std::int64_t kN = max_lanes<T>();
-  const std::int64_t columns = (head.head_size + kN - 1) / kN * kN;
+  constexpr std::int64_t kLanes = max_lanes<T>();
+  const std::int64_t columns = (head.head_size + kLanes - 1) / kLanes * kLanes;
   std::int64_t from_row[kKeyBlock], seen = 0;  // from_row[j]: the first row of the tile that sees key j
   if (s.distances.q != nullptr) start_distances(head, s.distances);
   for (std::int64_t row = 0; row < s.rows; row += kAttentionTileRows) {

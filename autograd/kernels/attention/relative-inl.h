@@ -67,14 +67,14 @@ template <int R, class T>
 HWY_NOINLINE void add_position_scores(const T* q, std::int64_t head_size, const T* columns, const std::int64_t* visible,
                                       T* scratch, T* s) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = max_lanes<T>();
-  const std::int64_t width = (visible[R - 1] + R - 1 + kN - 1) / kN * kN;
+  constexpr std::int64_t kLanes = max_lanes<T>();
+  const std::int64_t width = (visible[R - 1] + R - 1 + kLanes - 1) / kLanes * kLanes;
   product<R, false, Store::set>(width, head_size, q, padded(head_size), columns, kDistanceWindow, scratch,
                                 kPositionScores);
   for (int r = 0; r < R; ++r) {
     const T* const own = scratch + r * kPositionScores + R - 1 - r;
     T* const to = s + r * kKeyBlock;
-    for (std::int64_t j = 0; j < visible[r]; j += kN) {
+    for (std::int64_t j = 0; j < visible[r]; j += kLanes) {
       hn::StoreU(hn::Add(hn::LoadU(d, to + j), hn::LoadU(d, own + j)), d, to + j);
     }
   }
@@ -116,16 +116,16 @@ HWY_INLINE void start_distances(const AttentionTile<T>& tile, const PairDistance
 template <class T>
 HWY_INLINE void distance_rows(const PairDistances<T>& s, std::int64_t row, std::int64_t rows, std::int64_t head_size,
                               const T* ds, const std::int64_t* visible) {
-  constexpr std::int64_t kN = max_lanes<T>();
-  constexpr int kRows = kAttentionTileRows;
-  const std::int64_t d = padded(head_size), columns = (head_size + kN - 1) / kN * kN;
+  constexpr std::int64_t kLanes = max_lanes<T>();
+  const std::int64_t d = padded(head_size), columns = (head_size + kLanes - 1) / kLanes * kLanes;
   for (std::int64_t x = 0; x < rows; ++x) {
     std::copy_n(ds + x * kKeyBlock, visible[x], s.ds + (row + x) * kDistanceWindow + s.window.column(row + x));
   }
-  const std::int64_t first = s.window.column(row + kRows - 1);
+  const std::int64_t first = s.window.column(row + kAttentionTileRows - 1);
   if (s.r_finite) {
-    product<kRows, false, Store::add>(columns, visible[kRows - 1] + kRows - 1, s.ds + row * kDistanceWindow + first,
-                                      kDistanceWindow, s.r + first * d, d, s.dq + row * d, d);
+    product<kAttentionTileRows, false, Store::add>(columns, visible[kAttentionTileRows - 1] + kAttentionTileRows - 1,
+                                                   s.ds + row * kDistanceWindow + first, kDistanceWindow,
+                                                   s.r + first * d, d, s.dq + row * d, d);
     return;
   }
   for (std::int64_t x = 0; x < rows; ++x) {  // row by row: each meets some distances that the others do not meet
@@ -148,8 +148,8 @@ HWY_INLINE void add_distance_gradient(const PairDistances<T>& s, std::int64_t at
 /// another piece of the head may be adding to their neighbours.
 template <class T>
 HWY_INLINE void distance_gradients(const PairDistances<T>& s, std::int64_t rows, std::int64_t head_size) {
-  constexpr std::int64_t kN = max_lanes<T>();
-  const std::int64_t d = padded(head_size), columns = (head_size + kN - 1) / kN * kN;
+  constexpr std::int64_t kLanes = max_lanes<T>();
+  const std::int64_t d = padded(head_size), columns = (head_size + kLanes - 1) / kLanes * kLanes;
   std::int64_t at = s.begin;
   if (s.q_finite) {
     for (; at + kAttentionTileRows <= s.end; at += kAttentionTileRows) {

@@ -28,8 +28,8 @@ inline DropoutRule dropout_rule(const RandomStream* stream, double p) {
   return {stream, static_cast<std::uint32_t>(p * 4294967296.0), 1 / (1 - p)};
 }
 
-/// How many of the first keys determine the origin of a row that sees at least as many. The result's bits depend on it,
-/// so it must not change.
+/// How many of the first keys determine the origin (attention.h), which is subtracted from all keys, of a row that sees
+/// at least as many. The result's bits depend on it, so it must not change.
 inline constexpr int kOriginKeys = 7;
 
 /// The positions of the first keys, at most kOriginKeys, that a mask [keys] lets through (a null mask: all of them).
@@ -107,8 +107,8 @@ struct AttentionBackwardHead : AttentionTile<T> {
 
 constexpr std::int64_t padded(std::int64_t n) { return (n + kPadding - 1) / kPadding * kPadding; }
 
-/// Columns of a window: the distances that the queries of a tile meet in a block of keys, and of the position scores of
-/// a group of rows, which are up to kPadding more than a block has keys.
+/// Numbers of columns. A window has the distances that the queries of a tile meet in a block of keys. The position
+/// scores of a group of rows have up to kPadding columns more than a block has keys; see relative-inl.h.
 inline constexpr std::int64_t kDistanceWindow = kForwardTile + kKeyBlock + kPadding;
 inline constexpr std::int64_t kPositionScores = kKeyBlock + kPadding;
 

@@ -5,11 +5,11 @@
 // multiply-adds rounds 128 times, so the elements of C are closer to the exact values.
 //
 // Included once for every SIMD target; empty on targets without AMX.
-#if defined(MAKI_KERNELS_GEMM_AMX_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef MAKI_KERNELS_GEMM_AMX_INL_H_
-#undef MAKI_KERNELS_GEMM_AMX_INL_H_
+#if defined(MAKI_KERNELS_GEMM_AMX_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_GEMM_AMX_TILE_INL_H_
+#undef MAKI_KERNELS_GEMM_AMX_TILE_INL_H_
 #else
-#define MAKI_KERNELS_GEMM_AMX_INL_H_
+#define MAKI_KERNELS_GEMM_AMX_TILE_INL_H_
 #endif
 
 #include <algorithm>
@@ -29,7 +29,7 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// One register tile of up to 2 × 2 AMX tiles: sum [16 kTall, 16 kWide] = (first in every row, or 0) + A B.
+/// One register tile of up to 2 × 2 AMX tiles: sum [16 kTilesDown, 16 kTilesAcross] = (first in every row, or 0) + A B.
 struct AmxTileCall {
   std::int64_t groups;         // length of the chain in groups of kAmxTileDepth steps
   const std::uint16_t *a, *b;  // packed panels
@@ -43,91 +43,92 @@ struct AmxTileCall {
 
 // Tile registers 0 to 3 hold the sums, 4 and 5 hold A, 6 and 7 hold B.
 
-template <int kTall, int kWide>
+template <int kTilesDown, int kTilesAcross>
 HWY_INLINE void amx_multiply() {
   amx::multiply<0, 4, 6>();
-  if constexpr (kWide == 2) amx::multiply<1, 4, 7>();
-  if constexpr (kTall == 2) amx::multiply<2, 5, 6>();
-  if constexpr (kTall == 2 && kWide == 2) amx::multiply<3, 5, 7>();
+  if constexpr (kTilesAcross == 2) amx::multiply<1, 4, 7>();
+  if constexpr (kTilesDown == 2) amx::multiply<2, 5, 6>();
+  if constexpr (kTilesDown == 2 && kTilesAcross == 2) amx::multiply<3, 5, 7>();
 }
-template <int kTall>
+template <int kTilesDown>
 HWY_INLINE void amx_load_a(const std::uint16_t* piece) {
   amx::load<4>(piece, 64);
-  if constexpr (kTall == 2) amx::load<5>(piece + kAmxPieces, 64);
+  if constexpr (kTilesDown == 2) amx::load<5>(piece + kAmxPieces, 64);
 }
-template <int kWide>
+template <int kTilesAcross>
 HWY_INLINE void amx_load_b(const std::uint16_t* piece) {
   amx::load<6>(piece, 64);
-  if constexpr (kWide == 2) amx::load<7>(piece + kAmxPieces, 64);
+  if constexpr (kTilesAcross == 2) amx::load<7>(piece + kAmxPieces, 64);
 }
 
 /// The five small products of a group: high · low, high · middle, middle · middle, middle · high, low · high. Other
 /// orders of loads and multiplications were no faster.
-template <int kTall, int kWide>
+template <int kTilesDown, int kTilesAcross>
 HWY_INLINE void amx_small(const std::uint16_t* a, const std::uint16_t* b) {
-  amx_load_a<kTall>(a + kAmxHigh);
-  amx_load_b<kWide>(b + kAmxLow);
-  amx_multiply<kTall, kWide>();
-  amx_load_b<kWide>(b + kAmxMiddle);
-  amx_multiply<kTall, kWide>();
-  amx_load_a<kTall>(a + kAmxMiddle);
-  amx_multiply<kTall, kWide>();
-  amx_load_b<kWide>(b + kAmxHigh);
-  amx_multiply<kTall, kWide>();
-  amx_load_a<kTall>(a + kAmxLow);
-  amx_multiply<kTall, kWide>();
+  amx_load_a<kTilesDown>(a + kAmxHigh);
+  amx_load_b<kTilesAcross>(b + kAmxLow);
+  amx_multiply<kTilesDown, kTilesAcross>();
+  amx_load_b<kTilesAcross>(b + kAmxMiddle);
+  amx_multiply<kTilesDown, kTilesAcross>();
+  amx_load_a<kTilesDown>(a + kAmxMiddle);
+  amx_multiply<kTilesDown, kTilesAcross>();
+  amx_load_b<kTilesAcross>(b + kAmxHigh);
+  amx_multiply<kTilesDown, kTilesAcross>();
+  amx_load_a<kTilesDown>(a + kAmxLow);
+  amx_multiply<kTilesDown, kTilesAcross>();
 }
 
 /// The large product of a group: high · high.
-template <int kTall, int kWide>
+template <int kTilesDown, int kTilesAcross>
 HWY_INLINE void amx_large(const std::uint16_t* a, const std::uint16_t* b) {
-  amx_load_a<kTall>(a + kAmxHigh);
-  amx_load_b<kWide>(b + kAmxHigh);
-  amx_multiply<kTall, kWide>();
+  amx_load_a<kTilesDown>(a + kAmxHigh);
+  amx_load_b<kTilesAcross>(b + kAmxHigh);
+  amx_multiply<kTilesDown, kTilesAcross>();
 }
 
 /// Prefetches some of the rows of C that a tile will write; called a few times while the tile multiplies. Without it, a
 /// tile of K = 256 takes three times as long if its lines of C are in memory.
-template <int kWide>
+template <int kTilesAcross>
 HWY_INLINE void amx_prefetch(std::int64_t rows, const float* end, std::ptrdiff_t ldc, const float*& row) {
   for (std::int64_t i = 0; i < rows && row != end; ++i, row += ldc) {
-    MAKI_UNROLL for (int t = 0; t < kWide; ++t) __builtin_prefetch(row + t * kAmxTileRows, 1);
-    __builtin_prefetch(row + kWide * kAmxTileRows - 1, 1);
+    MAKI_UNROLL for (int t = 0; t < kTilesAcross; ++t) __builtin_prefetch(row + t * kAmxTileRows, 1);
+    __builtin_prefetch(row + kTilesAcross * kAmxTileRows - 1, 1);
   }
 }
 
-/// Computes the tile of a call: kTall by kWide AMX tiles of 16 × 16 sums.
-template <int kTall, int kWide>
+/// Computes the tile of a call: kTilesDown by kTilesAcross AMX tiles of 16 × 16 sums.
+template <int kTilesDown, int kTilesAcross>
 HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
   const std::ptrdiff_t stride = call.stride * std::ptrdiff_t{sizeof(float)}, half = kAmxTileRows * call.stride;
   if (call.start_row != nullptr) {
     amx::load<0>(call.start_row, 0);
-    if constexpr (kWide == 2) amx::load<1>(call.start_row + kAmxTileRows, 0);
-    if constexpr (kTall == 2) amx::load<2>(call.start_row, 0);
-    if constexpr (kTall == 2 && kWide == 2) amx::load<3>(call.start_row + kAmxTileRows, 0);
+    if constexpr (kTilesAcross == 2) amx::load<1>(call.start_row + kAmxTileRows, 0);
+    if constexpr (kTilesDown == 2) amx::load<2>(call.start_row, 0);
+    if constexpr (kTilesDown == 2 && kTilesAcross == 2) amx::load<3>(call.start_row + kAmxTileRows, 0);
   } else {
     amx::zero<0>();
-    if constexpr (kWide == 2) amx::zero<1>();
-    if constexpr (kTall == 2) amx::zero<2>();
-    if constexpr (kTall == 2 && kWide == 2) amx::zero<3>();
+    if constexpr (kTilesAcross == 2) amx::zero<1>();
+    if constexpr (kTilesDown == 2) amx::zero<2>();
+    if constexpr (kTilesDown == 2 && kTilesAcross == 2) amx::zero<3>();
   }
-  constexpr std::int64_t kPass = kAmxPassDepth / kAmxTileDepth;
-  const std::int64_t rows_ahead = ceil_div(kTall * kAmxTileRows, std::clamp<std::int64_t>(call.groups, 1, 2 * kPass));
+  constexpr std::int64_t kPassGroups = kAmxPassDepth / kAmxTileDepth;
+  const std::int64_t rows_ahead =
+      ceil_div(kTilesDown * kAmxTileRows, std::clamp<std::int64_t>(call.groups, 1, 2 * kPassGroups));
   const float *ahead = call.c, *const ahead_end = ahead + call.rows * call.ldc;
-  for (std::int64_t begin = 0; begin < call.groups; begin += kPass) {
-    const std::int64_t end = std::min(call.groups, begin + kPass);
+  for (std::int64_t begin = 0; begin < call.groups; begin += kPassGroups) {
+    const std::int64_t end = std::min(call.groups, begin + kPassGroups);
     for (std::int64_t g = begin; g < end; ++g) {
-      if (ahead != ahead_end) amx_prefetch<kWide>(rows_ahead, ahead_end, call.ldc, ahead);
-      amx_small<kTall, kWide>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
+      if (ahead != ahead_end) amx_prefetch<kTilesAcross>(rows_ahead, ahead_end, call.ldc, ahead);
+      amx_small<kTilesDown, kTilesAcross>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
     }
     for (std::int64_t g = begin; g < end; ++g) {
-      amx_large<kTall, kWide>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
+      amx_large<kTilesDown, kTilesAcross>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
     }
   }
   amx::store<0>(call.sum, stride);
-  if constexpr (kWide == 2) amx::store<1>(call.sum + kAmxTileRows, stride);
-  if constexpr (kTall == 2) amx::store<2>(call.sum + half, stride);
-  if constexpr (kTall == 2 && kWide == 2) amx::store<3>(call.sum + half + kAmxTileRows, stride);
+  if constexpr (kTilesAcross == 2) amx::store<1>(call.sum + kAmxTileRows, stride);
+  if constexpr (kTilesDown == 2) amx::store<2>(call.sum + half, stride);
+  if constexpr (kTilesDown == 2 && kTilesAcross == 2) amx::store<3>(call.sum + half + kAmxTileRows, stride);
 }
 
 /// Computes a tile of up to 32 rows and 32 columns.
@@ -208,4 +209,4 @@ inline void amx_block(const GemmBlock<float>& g) {
 HWY_AFTER_NAMESPACE();
 #endif  // MAKI_HAVE_AMX
 
-#endif  // MAKI_KERNELS_GEMM_AMX_INL_H_
+#endif  // MAKI_KERNELS_GEMM_AMX_TILE_INL_H_

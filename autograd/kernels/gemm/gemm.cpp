@@ -22,17 +22,17 @@ constexpr std::int64_t kSerialWork = 262'144;
 /// Computes a product whose scheme is GemmScheme::streamed.
 template <class T>
 void run_streamed(const GemmPlan<T>& plan) {
-  constexpr std::int64_t kTask = 2;  // steps of GemmKernels::stream() per task
+  constexpr std::int64_t kTaskSteps = 2;  // steps of GemmKernels::stream() per task
   const Gemm<T>& g = plan.product;
-  const std::int64_t lanes = plan.tile.columns / 2, steps = ceil_div(g.n, lanes), tasks = ceil_div(steps, kTask);
-  parallel_for(g.batch * tasks, kTask * lanes * g.k, [&](std::int64_t index) {
-    const std::int64_t item = index / tasks, begin = index % tasks * kTask;
+  const std::int64_t lanes = plan.tile.columns / 2, steps = ceil_div(g.n, lanes), tasks = ceil_div(steps, kTaskSteps);
+  parallel_for(g.batch * tasks, kTaskSteps * lanes * g.k, [&](std::int64_t index) {
+    const std::int64_t item = index / tasks, begin = index % tasks * kTaskSteps;
     Gemm<T> one = g;
     one.a += item * g.stride_a;
     one.b += item * g.stride_b;
     one.c += item * g.stride_c;
     if (g.derivative != nullptr) one.derivative += item * g.stride_c;
-    plan.kernels.stream(one, begin, std::min(steps, begin + kTask));
+    plan.kernels.stream(one, begin, std::min(steps, begin + kTaskSteps));
   });
 }
 

@@ -42,14 +42,14 @@ template <class T>
 HWY_NOINLINE bool pack_scan_rows(const ScanRows<T>& from, std::int64_t begin, std::int64_t rows, T* HWY_RESTRICT to,
                                  std::int64_t ld) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr std::int64_t kLanes = max_lanes<T>();
   auto bad = hn::Zero(d);  // x − x is 0 for finite x and NaN otherwise
   for (std::int64_t r = 0; r < rows; ++r) {
     const T* const row = from.data + (begin + r) * from.stride;
     T* const out = to + r * ld;
     const T scale = from.scale.data == nullptr ? T{1} : from.scale.data[(begin + r) * from.scale.step];
     const auto factor = hn::Set(d, scale);
-    for (std::int64_t col = 0; col < from.cols; col += kN) {
+    for (std::int64_t col = 0; col < from.cols; col += kLanes) {
       const auto x = hn::Mul(LoadPartial(d, row + col, from.cols - col), factor);
       bad = hn::Or(bad, hn::Sub(x, x));
       hn::StoreU(x, d, out + col);
@@ -73,13 +73,13 @@ HWY_INLINE void add_states(std::int64_t n, const T* x, const T* y, T* to) {
 template <class T>
 HWY_NOINLINE void add_chunk(const ScanSize& size, std::int64_t depth, const ScanChunk<T>& chunk, T* state) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr std::int64_t kLanes = max_lanes<T>();
   for (std::int64_t i = 0; i < depth; i += kAttentionTileRows) {
     product<kAttentionTileRows, true, Store::add>(size.width, chunk.rows, chunk.b + i, size.depth, chunk.c, size.width,
                                                   state + i * size.width, size.width);
   }
   T* const z = state + size.depth * size.width;
-  for (std::int64_t i = 0; i < size.depth; i += kN) {
+  for (std::int64_t i = 0; i < size.depth; i += kLanes) {
     auto sum = hn::LoadU(d, z + i);
     for (std::int64_t r = 0; r < chunk.rows; ++r) sum = hn::Add(sum, hn::LoadU(d, chunk.b + r * size.depth + i));
     hn::StoreU(sum, d, z + i);
@@ -90,15 +90,15 @@ HWY_NOINLINE void add_chunk(const ScanSize& size, std::int64_t depth, const Scan
 template <class T>
 HWY_INLINE void causal_weights(const ScanSize& size, std::int64_t depth, const ScanChunk<T>& chunk, std::int64_t row,
                                std::int64_t seen) {
-  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr std::int64_t kLanes = max_lanes<T>();
   for (std::int64_t j = 0; j < seen; j += kKeyBlock) {
-    product<kAttentionTileRows, false, Store::set>(whole_vectors(std::min(kKeyBlock, seen - j), kN), depth,
+    product<kAttentionTileRows, false, Store::set>(whole_vectors(std::min(kKeyBlock, seen - j), kLanes), depth,
                                                    chunk.a + row * size.depth, size.depth, chunk.bt + j * size.depth,
                                                    kKeyBlock, chunk.weights + j, size.buffer);
   }
   for (std::int64_t r = 0; r < kAttentionTileRows; ++r) {
     T* const w = chunk.weights + r * size.buffer;
-    std::fill(w + std::min(row + r + 1, seen), w + whole_vectors(seen, kN), T{0});
+    std::fill(w + std::min(row + r + 1, seen), w + whole_vectors(seen, kLanes), T{0});
   }
 }
 
@@ -106,10 +106,10 @@ HWY_INLINE void causal_weights(const ScanSize& size, std::int64_t depth, const S
 template <class T>
 HWY_INLINE T denominator(const ScanSize& size, const T* w, std::int64_t n, const T* a, const T* z) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kN = max_lanes<T>();
+  constexpr std::int64_t kLanes = max_lanes<T>();
   auto inside = hn::Zero(d), before = hn::Zero(d);
-  for (std::int64_t j = 0; j < n; j += kN) inside = hn::Add(inside, hn::LoadU(d, w + j));
-  for (std::int64_t i = 0; z != nullptr && i < size.depth; i += kN) {
+  for (std::int64_t j = 0; j < n; j += kLanes) inside = hn::Add(inside, hn::LoadU(d, w + j));
+  for (std::int64_t i = 0; z != nullptr && i < size.depth; i += kLanes) {
     before = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, z + i), before);
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(inside, before)));
@@ -142,8 +142,8 @@ HWY_INLINE void deliver_group(const LinearScan<T>& scan, const ScanSize& size, c
 template <class T>
 HWY_NOINLINE void run_chunk(const LinearScan<T>& scan, const ScanSize& size, const ScanChunk<T>& chunk, std::int64_t at,
                             const T* state) {
-  constexpr std::int64_t kN = max_lanes<T>();
-  const std::int64_t depth = scan.a.width(), columns = whole_vectors(scan.c.cols, kN);
+  constexpr std::int64_t kLanes = max_lanes<T>();
+  const std::int64_t depth = scan.a.width(), columns = whole_vectors(scan.c.cols, kLanes);
   for (std::int64_t row = 0; row < chunk.rows; row += kAttentionTileRows) {
     const std::int64_t seen = scan.causal ? std::min<std::int64_t>(row + kAttentionTileRows, chunk.rows) : 0;
     causal_weights(size, depth, chunk, row, seen);

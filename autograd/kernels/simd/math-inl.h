@@ -93,15 +93,15 @@ struct ExpParts {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE ExpParts<D> ExpReduce(D d, V x) {
   using T = hn::TFromD<D>;
-  constexpr bool kFloat = sizeof(T) == 4;
-  const V magic = hn::Set(d, static_cast<T>(kFloat ? 12582912.0 + 254 : 6755399441055744.0 + 2046));
+  constexpr bool kIsFloat = sizeof(T) == 4;
+  const V magic = hn::Set(d, static_cast<T>(kIsFloat ? 12582912.0 + 254 : 6755399441055744.0 + 2046));
   const V t = hn::MulAdd(x, hn::Set(d, static_cast<T>(1.4426950408889634074)), magic);
   const V k = hn::Sub(t, magic);
-  V r = hn::NegMulAdd(k, hn::Set(d, static_cast<T>(kFloat ? 0.693145751953125 : 6.93147180369123816490e-01)), x);
-  r = hn::NegMulAdd(k, hn::Set(d, static_cast<T>(kFloat ? 1.42860676533018704e-06 : 1.90821492927058770002e-10)), r);
+  V r = hn::NegMulAdd(k, hn::Set(d, static_cast<T>(kIsFloat ? 0.693145751953125 : 6.93147180369123816490e-01)), x);
+  r = hn::NegMulAdd(k, hn::Set(d, static_cast<T>(kIsFloat ? 1.42860676533018704e-06 : 1.90821492927058770002e-10)), r);
   // (e^r − 1 − r) / r² on |r| <= 0.3468; relative error of e^r − 1: 1.4e-8 (float) and 2.7e-19 (double).
   V q;
-  if constexpr (kFloat) {
+  if constexpr (kIsFloat) {
     q = Polynomial(d, r, 0.49999997, 0.166665435, 0.0416672006, 0.00836654752, 0.00138825178);
   } else {
     q = Polynomial(d, r, 0.5, 0.16666666666666677, 0.041666666666666505, 0.008333333333321655, 0.001388888888896261,
@@ -116,12 +116,12 @@ HWY_INLINE ExpParts<D> ExpReduce(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp(D d, V x) {
   using T = hn::TFromD<D>;
-  constexpr bool kFloat = sizeof(T) == 4;
-  constexpr int kMantissa = kFloat ? 23 : 52;
-  const ExpParts<D> e = ExpReduce(d, Clamp(d, x, kFloat ? -104 : -746, kFloat ? 89 : 710));
+  constexpr bool kIsFloat = sizeof(T) == 4;
+  constexpr int kMantissaBits = kIsFloat ? 23 : 52;
+  const ExpParts<D> e = ExpReduce(d, Clamp(d, x, kIsFloat ? -104 : -746, kIsFloat ? 89 : 710));
   const auto half = hn::ShiftRight<1>(e.k);
-  const V scaled = hn::Mul(hn::Add(e.p, hn::Set(d, T{1})), hn::BitCast(d, hn::ShiftLeft<kMantissa>(half)));
-  return hn::Mul(scaled, hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::Sub(e.k, half))));
+  const V scaled = hn::Mul(hn::Add(e.p, hn::Set(d, T{1})), hn::BitCast(d, hn::ShiftLeft<kMantissaBits>(half)));
+  return hn::Mul(scaled, hn::BitCast(d, hn::ShiftLeft<kMantissaBits>(hn::Sub(e.k, half))));
 }
 
 /// log x = k ln 2 + log m with m in [√½, √2). With f = m − 1 and s = f / (2 + f):
@@ -130,33 +130,33 @@ HWY_INLINE V Exp(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Log(D d, V x) {
   using T = hn::TFromD<D>;
-  constexpr bool kFloat = sizeof(T) == 4;
-  constexpr int kMantissa = kFloat ? 23 : 52;
+  constexpr bool kIsFloat = sizeof(T) == 4;
+  constexpr int kMantissaBits = kIsFloat ? 23 : 52;
   const hn::RebindToUnsigned<D> du;
   using TU = hn::TFromD<decltype(du)>;
   const V one = hn::Set(d, T{1}), zero = hn::Zero(d);
   // Subnormal arguments are scaled into the normal range first.
-  const auto small = hn::Lt(x, hn::Set(d, static_cast<T>(kFloat ? 0x1p-126 : 0x1p-1022)));
-  const V normal = hn::IfThenElse(small, hn::Mul(x, hn::Set(d, static_cast<T>(kFloat ? 0x1p25 : 0x1p54))), x);
-  const V shift = hn::IfThenElseZero(small, hn::Set(d, static_cast<T>(kFloat ? 25 : 54)));
+  const auto small = hn::Lt(x, hn::Set(d, static_cast<T>(kIsFloat ? 0x1p-126 : 0x1p-1022)));
+  const V normal = hn::IfThenElse(small, hn::Mul(x, hn::Set(d, static_cast<T>(kIsFloat ? 0x1p25 : 0x1p54))), x);
+  const V shift = hn::IfThenElseZero(small, hn::Set(d, static_cast<T>(kIsFloat ? 25 : 54)));
   // e = k + exponent bias, as an integer. Written into the low bits of 2^52 (float: 2^23), it becomes a floating-point
   // number.
   const V sqrt_half = hn::Set(d, static_cast<T>(0.70710678118654752440));
   const auto bits = hn::BitCast(du, normal), bits_of_one = hn::BitCast(du, one);
-  const auto e = hn::ShiftRight<kMantissa>(hn::Add(bits, hn::Sub(bits_of_one, hn::BitCast(du, sqrt_half))));
-  const V magic = hn::Set(d, static_cast<T>(kFloat ? 0x1p23 : 0x1p52));
-  const TU bias = kFloat ? 127 : 1023;
+  const auto e = hn::ShiftRight<kMantissaBits>(hn::Add(bits, hn::Sub(bits_of_one, hn::BitCast(du, sqrt_half))));
+  const V magic = hn::Set(d, static_cast<T>(kIsFloat ? 0x1p23 : 0x1p52));
+  const TU bias = kIsFloat ? 127 : 1023;
   const V k = hn::Sub(hn::Sub(hn::BitCast(d, hn::Or(e, hn::BitCast(du, magic))),
-                              hn::Set(d, static_cast<T>((kFloat ? 0x1p23 : 0x1p52) + static_cast<double>(bias)))),
+                              hn::Set(d, static_cast<T>((kIsFloat ? 0x1p23 : 0x1p52) + static_cast<double>(bias)))),
                       shift);
-  const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<kMantissa>(hn::Sub(e, hn::Set(du, bias)))));
+  const V m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<kMantissaBits>(hn::Sub(e, hn::Set(du, bias)))));
 
   const V f = hn::Sub(m, one);
   const V s = hn::Div(f, hn::Add(f, hn::Set(d, T{2})));
   const V z = hn::Mul(s, s), half_square = hn::Mul(hn::Mul(f, f), hn::Set(d, static_cast<T>(0.5)));
   // R(z) / z on s <= 0.1716; relative error of log m: 4.8e-12 (float) and 1.3e-18 (double).
   V r;
-  if constexpr (kFloat) {
+  if constexpr (kIsFloat) {
     r = Polynomial(d, z, 0.666666627, 0.400003344, 0.285372943, 0.235824361);
   } else {
     r = Polynomial(d, z, 0.6666666666666734, 0.39999999999413965, 0.28571428742562144, 0.22222198553785502,
@@ -165,8 +165,8 @@ HWY_INLINE V Log(D d, V x) {
   r = hn::Mul(r, z);
   const V low =
       hn::MulAdd(s, hn::Add(half_square, r),
-                 hn::Mul(k, hn::Set(d, static_cast<T>(kFloat ? 9.0580006145e-6 : 1.90821492927058770002e-10))));
-  const V y = hn::MulAdd(k, hn::Set(d, static_cast<T>(kFloat ? 0.69313812256 : 6.93147180369123816490e-01)),
+                 hn::Mul(k, hn::Set(d, static_cast<T>(kIsFloat ? 9.0580006145e-6 : 1.90821492927058770002e-10))));
+  const V y = hn::MulAdd(k, hn::Set(d, static_cast<T>(kIsFloat ? 0.69313812256 : 6.93147180369123816490e-01)),
                          hn::Sub(f, hn::Sub(half_square, low)));
   const V infinity = hn::Inf(d);
   const V ends = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), hn::IfThenElse(hn::Eq(x, infinity), infinity, y));
@@ -177,12 +177,12 @@ HWY_INLINE V Log(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Tanh(D d, V x) {
   using T = hn::TFromD<D>;
-  constexpr int kMantissa = sizeof(T) == 4 ? 23 : 52;
+  constexpr int kMantissaBits = sizeof(T) == 4 ? 23 : 52;
   const hn::RebindToUnsigned<D> du;
   const V a = AtMost(d, hn::Abs(x), 20);  // tanh rounds to 1 from 9.02 (float) and 19.1 (double) on
   const ExpParts<D> e = ExpReduce(d, hn::Mul(a, hn::Set(d, T{-2})));
   const auto bias = hn::Set(du, static_cast<hn::TFromD<decltype(du)>>(sizeof(T) == 4 ? 127 : 1023));
-  const V power = hn::BitCast(d, hn::ShiftLeft<kMantissa>(hn::Sub(e.k, bias)));
+  const V power = hn::BitCast(d, hn::ShiftLeft<kMantissaBits>(hn::Sub(e.k, bias)));
   const V expm1 = hn::MulAdd(power, e.p, hn::Sub(power, hn::Set(d, T{1})));
   return hn::CopySign(hn::Div(expm1, hn::Add(expm1, hn::Set(d, T{2}))), x);
 }

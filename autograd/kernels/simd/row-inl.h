@@ -22,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// A row is summed in segments of this many elements: in the type of the row within a segment, in double across
 /// segments. In longer float32 chains of terms of one sign the rounding errors add up (50,000 terms of 0.9 in each
 /// lane: to 1e-4).
-inline constexpr std::int64_t kSegment = 256;
+inline constexpr std::int64_t kRowSegment = 256;
 
 /// Σ term(vector, i) over a row of n elements, where term returns a vector of summands. Four chains hide the latency of
 /// the additions.
@@ -33,7 +33,7 @@ HWY_INLINE double sum_row(std::int64_t n, const Term& term) {
   const auto zero = hn::Zero(whole.d);
   double total = 0;
   for (std::int64_t i = 0; i < n;) {
-    const std::int64_t end = std::min(n, i + kSegment);
+    const std::int64_t end = std::min(n, i + kRowSegment);
     auto s0 = zero, s1 = zero, s2 = zero, s3 = zero;
     for (; i + 4 * lanes <= end; i += 4 * lanes) {
       s0 = hn::Add(s0, term(whole, i));
@@ -64,7 +64,7 @@ HWY_INLINE TwoSums sum_row_pair(std::int64_t n, const Term& term) {
   const auto zero = hn::Zero(whole.d);
   TwoSums total;
   for (std::int64_t i = 0; i < n;) {
-    const std::int64_t end = std::min(n, i + kSegment);
+    const std::int64_t end = std::min(n, i + kRowSegment);
     auto a0 = zero, a1 = zero, b0 = zero, b1 = zero, a = zero, b = zero;
     for (; i + 2 * lanes <= end; i += 2 * lanes) {
       term(whole, i, a, b);

@@ -13,12 +13,13 @@
 namespace maki::kernels {
 namespace {
 
-constexpr std::int64_t kFloor = HWY_SCALAR | HWY_EMU128;  // the target without SIMD: whichever the compiler can build
+// The target without SIMD: whichever of the two the compiler can build.
+constexpr std::int64_t kFloorTarget = HWY_SCALAR | HWY_EMU128;
 
-constexpr std::string_view kAmx = "amx";
+constexpr std::string_view kAmxName = "amx";
 
 std::string name_of(std::int64_t bit) {
-  std::string name = (bit & kFloor) != 0 ? "floor" : hwy::TargetName(bit);
+  std::string name = (bit & kFloorTarget) != 0 ? "floor" : hwy::TargetName(bit);
   std::ranges::transform(name, name.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
   return name;
 }
@@ -27,7 +28,7 @@ std::string name_of(std::int64_t bit) {
 std::int64_t available_mask() {
   static const std::int64_t mask = [] {
     hwy::SetSupportedTargetsForTest(0);
-    return (hwy::SupportedTargets() & HWY_TARGETS) | (HWY_TARGETS & kFloor);
+    return (hwy::SupportedTargets() & HWY_TARGETS) | (HWY_TARGETS & kFloorTarget);
   }();
   return mask;
 }
@@ -45,7 +46,7 @@ bool amx_in_use = false;
 /// The mask of the target called `name` and of all targets below it; 0 if no target has that name.
 std::int64_t mask_from(std::string_view name) {
   const std::int64_t all = available_mask();
-  if (name == kAmx && has_amx()) return all;
+  if (name == kAmxName && has_amx()) return all;
   for (std::int64_t rest = all; rest != 0; rest &= rest - 1) {
     const std::int64_t best = rest & -rest;
     if (name_of(best) == name) return rest;
@@ -65,7 +66,7 @@ std::string& environment() {
 bool apply(std::string_view name) {
   const std::int64_t mask = mask_from(name);
   hwy::SetSupportedTargetsForTest(mask != 0 ? mask : available_mask());
-  amx_in_use = mask == 0 ? has_amx() : name == kAmx;
+  amx_in_use = mask == 0 ? has_amx() : name == kAmxName;
   return mask != 0;
 }
 
@@ -94,7 +95,7 @@ void require_target() {
 
 std::string target() {
   require_target();
-  if (amx_in_use) return std::string(kAmx);
+  if (amx_in_use) return std::string(kAmxName);
   const std::int64_t usable = hwy::SupportedTargets() & available_mask();
   return name_of(usable & -usable);
 }
@@ -103,7 +104,7 @@ bool uses_amx() { return amx_in_use; }
 
 std::vector<std::string> available_targets() {
   std::vector<std::string> names;
-  if (has_amx()) names.emplace_back(kAmx);
+  if (has_amx()) names.emplace_back(kAmxName);
   for (std::int64_t rest = available_mask(); rest != 0; rest &= rest - 1) names.push_back(name_of(rest & -rest));
   return names;
 }
