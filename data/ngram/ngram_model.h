@@ -28,7 +28,7 @@ struct NgramContext {
 };
 
 struct NgramLimits {
-  /// Distinct n-grams of all orders together. One takes 29 to 50 bytes, its place in a half-empty hash table included.
+  /// Distinct n-grams of all orders together, of about 40 bytes each.
   std::int64_t ngrams = std::int64_t{4} << 20;
   std::int64_t tokens = std::int64_t{16} << 20;  ///< read by one call of count() or evaluate()
 };

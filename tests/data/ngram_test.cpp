@@ -70,7 +70,7 @@ class Reference {
       const auto found = counts_.find(ngram);
       if (found == counts_.end()) continue;
       const auto count = static_cast<double>(found->second),
-                   discount = discounts_[context.size()][std::min<std::size_t>(found->second, 3)];
+                 discount = discounts_[context.size()][std::min<std::size_t>(found->second, 3)];
       total += count;
       weight += discount;
       if (next == token) kept = count - discount;
