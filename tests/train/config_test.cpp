@@ -49,7 +49,8 @@ TEST_CASE("every documented option is a field with a help text") {
                            "nesterov",      "label_smoothing",
                            "log_interval",  "invalid_utf8",
                            "activation",    "out",
-                           "early_stop",    "patience"}) {
+                           "early_stop",    "patience",
+                           "counting"}) {
     INFO(name);
     const Field& field = find_field(name);
     REQUIRE(field.flag);
@@ -67,7 +68,7 @@ TEST_CASE("every field is in its class, training or run") {
     REQUIRE(find_field(name).is_training());
   }
   for (const char* name : {"encoding", "include", "exclude", "out", "threads", "max_steps", "eval_interval",
-                           "eval_batches", "checkpoint_interval", "keep_last", "log_interval"}) {
+                           "eval_batches", "checkpoint_interval", "keep_last", "log_interval", "counting"}) {
     INFO(name);
     REQUIRE(find_field(name).kind == FieldClass::run);
   }

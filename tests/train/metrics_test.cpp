@@ -58,6 +58,41 @@ TEST_CASE("the exact text of a line of each kind, in the file as soon as it is w
               "\"val_share\":1.0,\"sampled_val_loss\":2.5,\"sampled_val_share\":0.25}\n");
 }
 
+TEST_CASE("the line about counting is written once, and known when the file is opened again") {
+  const TemporaryFolder folder;
+  const CountingReport report{
+      .step = 20, .order = 6, .val_loss = 1.5, .nats_per_character = 3.25, .train_share = 0.5, .val_share = 0.75};
+  const std::string line =
+      "{\"kind\":\"counting\",\"step\":20,\"order\":6,\"val_loss\":1.5,\"nats_per_character\":3.25,"
+      "\"train_share\":0.5,\"val_share\":0.75}\n";
+  {
+    MetricsFile metrics(folder / "metrics.jsonl", 0);
+    REQUIRE_FALSE(metrics.counting().has_value());
+    metrics.on_counting(report);
+    metrics.on_counting(report);
+    REQUIRE(metrics.counting()->val_loss == 1.5);
+    REQUIRE(read_bytes(folder / "metrics.jsonl") == line);
+  }
+  {
+    const MetricsFile metrics(folder / "metrics.jsonl", 20);
+    const CountingReport kept = metrics.counting().value();
+    REQUIRE(kept.step == 20);
+    REQUIRE(kept.order == 6);
+    REQUIRE(kept.val_loss == 1.5);
+    REQUIRE(kept.nats_per_character == 3.25);
+    REQUIRE(kept.train_share == 0.5);
+    REQUIRE(kept.val_share == 0.75);
+    REQUIRE(metrics.validations().empty());
+    REQUIRE_FALSE(metrics.has_eval(20));
+  }
+  MetricsFile earlier(folder / "metrics.jsonl", 19);
+  REQUIRE_FALSE(earlier.counting().has_value());
+  CountingReport bad = report;
+  bad.val_loss = kNaN;
+  REQUIRE_FALSE(error_message<Error>([&] { earlier.on_counting(bad); }).empty());
+  REQUIRE(read_bytes(folder / "metrics.jsonl").empty());
+}
+
 TEST_CASE("a number that is not finite is never written") {
   const TemporaryFolder folder;
   MetricsFile metrics(folder / "metrics.jsonl", 0);

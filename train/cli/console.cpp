@@ -25,6 +25,18 @@ std::string Console::loss_text(double loss) const {
   return fmt::format("{:.4f} (best possible {:.4f})", loss, *best_possible_loss_);
 }
 
+void Console::on_counting(const CountingReport& report) {
+  counting_loss_ = report.val_loss;
+  std::string line = report.nats_per_character == report.val_loss
+                         ? fmt::format("counting alone: {:.4f} nats per character", report.val_loss)
+                         : fmt::format("counting alone: {:.4f} nats per token, {:.4f} per character", report.val_loss,
+                                       report.nats_per_character);
+  line += fmt::format(", with n-grams of up to {}", pluralize(report.order, "token"));
+  if (report.train_share < 1) line += fmt::format(" in {:.3g}% of the training text", 100 * report.train_share);
+  if (report.val_share < 1) line += fmt::format(", measured on {:.3g}% of the validation text", 100 * report.val_share);
+  progress_.print_line(line);
+}
+
 void Console::on_start(std::int64_t step) { progress_.advance(step); }
 
 void Console::on_step(const StepReport& report, double seconds) {
@@ -101,6 +113,13 @@ void Console::on_finish(std::int64_t step, double elapsed_seconds, double passes
 
 void Console::on_best(std::int64_t step, double loss, double share) {
   progress_.print_line(fmt::format("best validation loss {}{} at step {}", loss_text(loss), share_text(share), step));
+  if (!counting_loss_) return;
+  const double below = *counting_loss_ - loss;
+  progress_.print_line(
+      below > 0 ? fmt::format("the model is {:.4f} below counting alone ({:.4f})", below, *counting_loss_)
+                : fmt::format("the model is {:.4f} above counting alone ({:.4f}): an n-gram count predicts this text "
+                              "at least as well",
+                              -below, *counting_loss_));
 }
 
 }  // namespace maki

@@ -15,6 +15,7 @@ class Console final : public SessionListener {
   /// task.
   Console(std::int64_t max_steps, std::string run, std::optional<double> best_possible_loss);
 
+  void on_counting(const CountingReport& report) override;
   void on_start(std::int64_t step) override;
   void on_step(const StepReport& report, double seconds) override;
   void on_log(const StepReport& report, double tokens_per_second, double elapsed_seconds) override;
@@ -33,6 +34,7 @@ class Console final : public SessionListener {
   std::int64_t max_steps_;
   std::string run_;
   std::optional<double> best_possible_loss_;
+  std::optional<double> counting_loss_;
   ProgressBar progress_;
   std::int64_t steps_ = 0;       // of this session, up to the estimate
   double estimate_seconds_ = 0;  // of those after the first

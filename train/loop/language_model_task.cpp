@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <numbers>
 
+#include "data/ngram/ngram_model.h"
+#include "data/text/utf8.h"
 #include "train/config/models.h"
 #include "train/config/number.h"
 #include "train/loop/generate_text.h"
@@ -15,6 +17,15 @@ void ensure_shape(Batch& batch, const Shape& shape) {
   if (batch.ids && batch.ids.shape() == shape) return;
   batch.ids = empty(shape, DType::int32);
   batch.targets = empty(shape, DType::int32);
+}
+
+// Characters of a text, without decoding it as a whole.
+std::int64_t code_points(const Tokenizer& tokenizer, TokenSpan tokens) {
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    for (const char byte : tokenizer.bytes(tokens[i])) count += is_continuation(byte) ? 0 : 1;
+  }
+  return count;
 }
 
 }  // namespace
@@ -74,6 +85,22 @@ std::string LanguageModelTask::describe_data() const {
 }
 
 std::string LanguageModelTask::describe_step() const { return pluralize(train_.value().tokens_per_step(), "token"); }
+
+std::optional<CountingReport> LanguageModelTask::counting(const std::function<bool()>& stop) const {
+  const Tokens &train = dataset_->train, &val = dataset_->val;
+  if (train.empty() || val.empty()) return std::nullopt;
+  NgramModel model(dataset_->tokenizer->vocab_size());
+  const double counted = model.count(train, stop);
+  const NgramLoss loss = model.evaluate(val, stop);
+  if (loss.targets == 0 || (stop && stop())) return std::nullopt;
+  const double tokens_per_character =
+      static_cast<double>(val.size()) / static_cast<double>(code_points(*dataset_->tokenizer, val));
+  return CountingReport{.order = model.order(),
+                        .val_loss = loss.loss,
+                        .nats_per_character = loss.loss * tokens_per_character,
+                        .train_share = counted,
+                        .val_share = loss.share};
+}
 
 std::vector<Measurement> LanguageModelTask::measure(const Model&, const SampledLoss& sampled, const MeasureOptions&,
                                                     const std::function<bool()>&) const {

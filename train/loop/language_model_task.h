@@ -40,6 +40,7 @@ class LanguageModelTask final : public Task {
   CheckpointState data_state() const override;
   std::string describe_data() const override;
   std::string describe_step() const override;
+  std::optional<CountingReport> counting(const std::function<bool()>& stop) const override;
   std::vector<Measurement> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
                                    const std::function<bool()>& stop) const override;
   std::optional<double> best_possible_loss() const override { return dataset_->best_possible_loss; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <utility>
 
 #include "nn/generate/sampler.h"
@@ -159,12 +160,25 @@ void Session::count_step(const StepReport& step, double seconds) {
   tokens_since_log_ = 0;
 }
 
+// What counting alone reaches is the same at every resume, so it is read from metrics.jsonl if it is there.
+void Session::count() {
+  if (!config_.counting || !has_validation_) return;
+  std::optional<CountingReport> counted = metrics_.counting();
+  try {
+    if (!counted && (counted = trainer_.task().counting(stop_.requested))) counted->step = trainer_.steps();
+  } catch (const std::bad_alloc&) {
+    return note("there is not enough memory to count n-grams for comparison");
+  }
+  if (counted) report([&](SessionListener& listener) { listener.on_counting(*counted); });
+}
+
 SessionEnd Session::train() {
   if (const auto best = overfitting_with(nullptr); best && config_.early_stop && metrics_.has_eval(trainer_.steps())) {
     report_overfitting(*best, /*ends=*/true);
     return SessionEnd::already_ended;
   }
   tokens_ = trainer_.task().tokens_before(trainer_.steps());
+  count();
   report([&](SessionListener& listener) { listener.on_start(trainer_.steps()); });
   for (;;) {
     const std::int64_t step = trainer_.steps();

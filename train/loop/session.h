@@ -52,6 +52,7 @@ class Session {
   void save();
   void save_and_point();
   void prune();
+  void count();
   bool evaluate(const std::function<bool()>& stop, bool whole);  // false: stopped
   std::optional<std::int64_t> overfitting_with(const EvalReport* newest) const;
   void report_overfitting(std::int64_t best_step, bool ends);

@@ -12,6 +12,7 @@
 #include "nn/scope.h"
 #include "train/loop/measurement.h"
 #include "train/run/checkpoint.h"
+#include "train/run/listener.h"
 
 namespace maki {
 
@@ -55,6 +56,9 @@ class Task {
   virtual std::string describe_step() const = 0;
   /// The lowest possible loss on the validation data, in nats per token, if it is known.
   virtual std::optional<double> best_possible_loss() const { return std::nullopt; }
+  /// What an n-gram count of the training data reaches on the validation data. nullopt for tasks for which it says
+  /// nothing, without validation data, and if `stop`, which is called from time to time, returns true.
+  virtual std::optional<CountingReport> counting(const std::function<bool()>& /*stop*/) const { return std::nullopt; }
   /// What `maki eval` reports about a model, whose mean loss over the validation data is given. `options` are those of
   /// the verb. Throws DivergedError if a result is not finite. `stop` may be empty; once it returns true, the
   /// measurement ends early and reports less.

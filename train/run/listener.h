@@ -35,12 +35,23 @@ struct EvalReport {
   }
 };
 
+/// What an n-gram count of the training text predicts of the validation text, without any network.
+struct CountingReport {
+  std::int64_t step = 0;  ///< at which it was counted: 0, except in runs that began without
+  int order = 0;          ///< tokens of the longest n-grams
+  double val_loss = 0;    ///< in nats per token, over the targets of an evaluation of the model
+  double nats_per_character = 0;
+  double train_share = 1, val_share = 1;  ///< of the training text that was counted and of the validation text
+};
+
 /// Receives what happens in a session, on the session's thread and in the order of events. An exception that a listener
 /// throws ends the session.
 class SessionListener {
  public:
   virtual ~SessionListener() = default;
 
+  /// What counting alone reaches, before training begins, and again at every resume.
+  virtual void on_counting(const CountingReport&) {}
   /// Training begins after `step` finished steps.
   virtual void on_start(std::int64_t /*step*/) {}
   /// A step has finished, after `seconds`.

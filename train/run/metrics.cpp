@@ -14,6 +14,25 @@ namespace maki {
 
 using nlohmann::ordered_json;
 
+namespace {
+
+std::optional<double> number(const ordered_json& object, const std::string& key) {
+  if (!object.contains(key) || !object[key].is_number()) return std::nullopt;
+  return object[key].get<double>();
+}
+
+// nullopt unless the line is complete.
+std::optional<CountingReport> counting_line(const ordered_json& object, std::int64_t step) {
+  const auto order = number(object, "order"), val_loss = number(object, "val_loss"),
+             per_character = number(object, "nats_per_character"), train_share = number(object, "train_share"),
+             val_share = number(object, "val_share");
+  if (!order || *order < 1 || *order > 100 || !val_loss || !per_character || !train_share || !val_share)
+    return std::nullopt;
+  return CountingReport{step, static_cast<int>(*order), *val_loss, *per_character, *train_share, *val_share};
+}
+
+}  // namespace
+
 MetricsFile::MetricsFile(std::string path, std::int64_t step, FileSystem& fs) : path_(std::move(path)), fs_(fs) {
   const bool there = file_exists(path_);
   if (there) {
@@ -48,15 +67,14 @@ std::string MetricsFile::keep(const std::string& text, std::int64_t step) {
     const std::string kind =
         object.contains("kind") && object["kind"].is_string() ? object["kind"].get<std::string>() : "";
     if (kind == "sample") last_sample_ = at;
+    if (kind == "counting") counting_ = counting_line(object, at);
     if (kind != "eval") continue;
     last_eval_ = at;
     const std::string sampled = object.contains("sampled_val_loss") ? "sampled_" : "";
-    const auto number = [&object](const std::string& key) -> std::optional<double> {
-      if (!object.contains(key) || !object[key].is_number()) return std::nullopt;
-      return object[key].get<double>();
-    };
-    if (const auto loss = number(sampled + "val_loss"))
-      validations_.push_back({at, *loss, number(sampled + "val_share").value_or(0), number("train_loss").value_or(0)});
+    if (const auto loss = number(object, sampled + "val_loss")) {
+      validations_.push_back(
+          {at, *loss, number(object, sampled + "val_share").value_or(0), number(object, "train_loss").value_or(0)});
+    }
   }
   return kept;
 }
@@ -69,6 +87,19 @@ double MetricsFile::finite(std::int64_t step, const char* name, double value) {
 
 // Times have no influence on a run, so a clock that does not advance or jumps must not count as divergence.
 double MetricsFile::measured_time(double value) { return std::isfinite(value) ? value : 0; }
+
+void MetricsFile::on_counting(const CountingReport& report) {
+  if (counting_) return;
+  append(ordered_json{{"kind", "counting"},
+                      {"step", report.step},
+                      {"order", report.order},
+                      {"val_loss", finite(report.step, "val_loss", report.val_loss)},
+                      {"nats_per_character", finite(report.step, "nats_per_character", report.nats_per_character)},
+                      {"train_share", report.train_share},
+                      {"val_share", report.val_share}}
+             .dump());
+  counting_ = report;
+}
 
 void MetricsFile::on_log(const StepReport& report, double tokens_per_second, double elapsed_seconds) {
   append(ordered_json{{"kind", "train"},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ class MetricsFile final : public SessionListener {
 
   /// Each appends a line. They throw DivergedError, and write nothing, if a number of the report is not finite, and
   /// CheckpointError if the line cannot be written. A measured time that is not finite is written as 0.
+  void on_counting(const CountingReport& report) override;  ///< nothing if the file has such a line
   void on_log(const StepReport& report, double tokens_per_second, double elapsed_seconds) override;
   void on_eval(const EvalReport& report, bool best) override;
   void on_sample(std::int64_t step, const std::string& text) override;
@@ -33,6 +35,8 @@ class MetricsFile final : public SessionListener {
   bool has_eval(std::int64_t step) const { return last_eval_ == step; }
   /// Whether its newest generated text is that of this step.
   bool has_sample(std::int64_t step) const { return last_sample_ == step; }
+  /// The line about counting, from the lines kept on opening or written since.
+  const std::optional<CountingReport>& counting() const { return counting_; }
   /// Seconds of training before the file was opened, according to the lines that were kept.
   double elapsed_before() const { return elapsed_; }
   /// All evaluations with a validation loss, from the lines kept on opening and those written since. For an evaluation
@@ -50,6 +54,7 @@ class MetricsFile final : public SessionListener {
   int descriptor_;
   std::int64_t last_eval_ = -1, last_sample_ = -1;
   double elapsed_ = 0;
+  std::optional<CountingReport> counting_;
   std::vector<EvalPoint> validations_;
 };
 

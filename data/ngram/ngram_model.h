@@ -1,0 +1,79 @@
+// An interpolated n-gram model: what counting alone knows about a text. Modified Kneser–Ney smoothing (Chen and Goodman
+// 1999) over all orders up to six. A network that does not predict better than this has not learned anything yet that
+// was worth its time.
+//
+// Thread safety: const functions may be called on several threads at once while none counts.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "data/ngram/ngram_level.h"
+#include "data/tokenizer/tokens.h"
+
+namespace maki {
+
+/// The longest n-grams that are counted: six tokens, the last of which is predicted from the five before.
+inline constexpr int kMaxNgramOrder = 6;
+
+/// The last tokens of a text, as a model needs them to predict the next one. Empty at the beginning of a text. Belongs
+/// to the model that made it.
+struct NgramContext {
+  /// The entry of the last k tokens in the level of n-grams of k tokens; kNoNgram if they were never counted.
+  std::array<std::uint32_t, kMaxNgramOrder> last{};
+  int length = 0;  ///< known tokens, at most the order of the model − 1
+};
+
+struct NgramLimits {
+  /// Distinct n-grams of all orders together, of about 40 bytes each.
+  std::int64_t ngrams = std::int64_t{4} << 20;
+  std::int64_t tokens = std::int64_t{16} << 20;  ///< read by one call of count() or evaluate()
+};
+
+struct NgramLoss {
+  double loss = 0;           ///< mean over the targets, in nats per token; 0 without targets
+  std::int64_t targets = 0;  ///< tokens that were predicted: all but the first of each piece
+  double share = 0;          ///< of all targets of the text
+};
+
+class NgramModel {
+ public:
+  /// Requires: 1 <= order <= kMaxNgramOrder, vocab_size >= 1.
+  explicit NgramModel(std::int64_t vocab_size, int order = kMaxNgramOrder, NgramLimits limits = {});
+
+  /// Counts a text, whose pieces are separate texts, and then fits the discounts. A text beyond the limits is counted
+  /// in blocks that are spread evenly over it, until a limit is reached. Returns the share of its tokens that was
+  /// counted. `stop` may be empty; once it returns true, counting ends.
+  double count(TokenSpan text, const std::function<bool()>& stop = {});
+  /// The mean loss over the targets of a text, of blocks that are spread evenly over it if it is beyond the limit.
+  NgramLoss evaluate(TokenSpan text, const std::function<bool()>& stop = {}) const;
+
+  /// The probability of `token` after `context`: positive, and the sum over all tokens is 1. Requires: 0 <= token <
+  /// vocab_size.
+  double probability(const NgramContext& context, std::int32_t token) const;
+  /// The same after a text, of which only the last order − 1 tokens count.
+  double probability(std::span<const std::int32_t> text, std::int32_t token) const;
+  /// The context that follows if `token` is read.
+  NgramContext next(const NgramContext& context, std::int32_t token) const;
+  /// Counts one more `token` after `context`, and returns the context that follows; counts nothing if the limit of
+  /// n-grams is reached. The discounts stay those that were fitted last.
+  NgramContext observe(const NgramContext& context, std::int32_t token);
+  /// Estimates the discounts of every order from the counts.
+  void fit_discounts();
+
+  bool is_full() const;
+  std::int64_t ngrams() const;  ///< distinct n-grams of all orders together
+  int order() const { return static_cast<int>(levels_.size()); }
+
+ private:
+  NgramContext read(const NgramContext& context, std::int32_t token, bool counts);
+
+  std::int64_t vocab_size_;
+  NgramLimits limits_;
+  std::vector<NgramLevel> levels_;  // [k]: n-grams of k + 1 tokens
+};
+
+}  // namespace maki
