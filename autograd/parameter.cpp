@@ -45,8 +45,14 @@ Initializer init::values(const Tensor& source) {
   return [source](const RandomStream&, std::uint64_t index) { return source.at(static_cast<std::int64_t>(index)); };
 }
 
-Parameter::Parameter(ParameterStore& store, std::string name, const Shape& shape, ParamGroup group, Initializer init)
-    : store_(store), name_(std::move(name)), shape_(shape), group_(group), init_(std::move(init)) {}
+Parameter::Parameter(ParameterStore& store, std::string name, const Shape& shape, ParamGroup group,
+                     std::int64_t matrices, Initializer init)
+    : store_(store),
+      name_(std::move(name)),
+      shape_(shape),
+      group_(group),
+      matrices_(matrices),
+      init_(std::move(init)) {}
 
 const Tensor& Parameter::value() const {
   check(static_cast<bool>(value_), "parameter {}: has no value before its store is sealed; call seal()", name_);
@@ -69,13 +75,16 @@ ParameterStore::ParameterStore(DType dtype) : dtype_(dtype) {
 void ParameterStore::require_sealed() const { check(sealed(), "parameters: the store is not sealed yet; call seal()"); }
 
 Parameter& ParameterStore::add(const std::string& name, const Shape& shape, Initializer init,
-                               std::optional<ParamGroup> group) {
+                               std::optional<ParamGroup> group, std::int64_t matrices) {
   check(!sealed(), "parameters: no parameter can be added to a sealed store; got {}", name);
   check(!name.empty(), "parameters: a name must not be empty");
   check(!by_name_.contains(name), "parameters: names must be unique; got {} twice", name);
+  check(matrices == 0 || (matrices > 0 && shape.rank() == 2 && shape[0] % matrices == 0),
+        "parameters: stacked matrices must divide the rows of a shape with two axes; got {} of {} in parameter {}",
+        matrices, shape, name);
   const ParamGroup by_rank = shape.rank() >= 2 ? ParamGroup::decay : ParamGroup::no_decay;
-  parameters_.push_back(
-      std::unique_ptr<Parameter>(new Parameter(*this, name, shape, group.value_or(by_rank), std::move(init))));
+  parameters_.push_back(std::unique_ptr<Parameter>(
+      new Parameter(*this, name, shape, group.value_or(by_rank), matrices, std::move(init))));
   by_name_.emplace(name, parameters_.back().get());
   return *parameters_.back();
 }

@@ -52,6 +52,10 @@ class Parameter {
   const Shape& shape() const { return shape_; }
   ParamGroup group() const { return group_; }
   bool trainable() const { return group_ != ParamGroup::frozen; }
+  /// How many matrices of linear maps are stacked along the first axis: 1 in a weight [out, in], 3 in that of packed
+  /// q‖k‖v. An optimizer with a rule for matrices, such as Muon, applies it to each of them. 0: the parameter is no
+  /// such map between hidden layers, but a vector, a table that is read row by row, or an output layer.
+  std::int64_t matrices() const { return matrices_; }
   /// Index of its first element in the store's flat block of values; 0 before ParameterStore::assign_offsets().
   std::int64_t offset() const { return offset_; }
 
@@ -76,12 +80,14 @@ class Parameter {
 
  private:
   friend class ParameterStore;
-  Parameter(ParameterStore& store, std::string name, const Shape& shape, ParamGroup group, Initializer init);
+  Parameter(ParameterStore& store, std::string name, const Shape& shape, ParamGroup group, std::int64_t matrices,
+            Initializer init);
 
   ParameterStore& store_;
   std::string name_;
   Shape shape_;
   ParamGroup group_;
+  std::int64_t matrices_;
   Initializer init_;
   std::int64_t offset_ = 0;
   Tensor value_;
@@ -104,10 +110,11 @@ class ParameterStore {
   DType dtype() const { return dtype_; }
 
   /// Creates a parameter; the reference stays valid as long as the store. Without a group, parameters of two or more
-  /// dimensions are put in ParamGroup::decay, others in ParamGroup::no_decay. Throws Error if the name is empty or
-  /// taken or if the store is sealed.
+  /// dimensions are put in ParamGroup::decay, others in ParamGroup::no_decay. For `matrices` see Parameter::matrices().
+  /// Throws Error if the name is empty or taken, if the store is sealed, or unless `matrices` is 0 or divides the rows
+  /// of a shape with two axes.
   Parameter& add(const std::string& name, const Shape& shape, Initializer init,
-                 std::optional<ParamGroup> group = std::nullopt);
+                 std::optional<ParamGroup> group = std::nullopt, std::int64_t matrices = 0);
   /// Assigns every parameter its offset and every group its range without allocating memory; seal() calls it. Throws
   /// Error unless all parameters together, padding included, have fewer than 2^58 elements.
   void assign_offsets();

@@ -14,9 +14,10 @@ Parameter* bias_or_none(const Scope& scope, std::int64_t size, bool wanted) {
 
 }  // namespace
 
-Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias, double std)
+Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias, double std, std::int64_t matrices)
     : weight(scope.parameter("weight", {out, in},
-                             std > 0 ? init::normal(std) : init::uniform(1 / std::sqrt(static_cast<double>(in))))),
+                             std > 0 ? init::normal(std) : init::uniform(1 / std::sqrt(static_cast<double>(in))),
+                             matrices)),
       bias(bias_or_none(scope, out, with_bias)) {}
 
 Tensor Linear::operator()(const Tensor& x) const { return linear(x, weight, bias ? bias->value() : Tensor()); }

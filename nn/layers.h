@@ -17,11 +17,16 @@ namespace maki {
 
 /// The standard deviation of initial weights in GPT-2.
 inline constexpr double kInitStd = 0.02;
+/// The argument `matrices` of a Linear whose rows belong to tokens or classes, as those of an embedding do.
+inline constexpr std::int64_t kOutputLayer = 0;
 
 /// y = x · weightᵀ + bias: [… in] → [… out], with weight [out, in] and bias [out] or none. Initial weights are drawn
 /// from N(0, std²) or, if std is 0, uniformly from ±1/√in, PyTorch's default for a linear layer. Initial biases are 0.
 struct Linear {
-  Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias = true, double std = 0);
+  /// `matrices`: how many maps are stacked in the weight, 3 for packed q‖k‖v; 0 (kOutputLayer) for an output layer
+  /// (Parameter::matrices()).
+  Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias = true, double std = 0,
+         std::int64_t matrices = 1);
   Tensor operator()(const Tensor& x) const;
 
   Parameter& weight;

@@ -20,8 +20,8 @@ class Scope {
   Scope operator/(std::int64_t index) const { return *this / fmt::format("{}", index); }
 
   /// Creates the parameter `path.name` (ParameterStore::add()).
-  Parameter& parameter(const std::string& name, const Shape& shape, Initializer init) const {
-    return store_->add((*this / name).path_, shape, std::move(init));
+  Parameter& parameter(const std::string& name, const Shape& shape, Initializer init, std::int64_t matrices = 0) const {
+    return store_->add((*this / name).path_, shape, std::move(init), std::nullopt, matrices);
   }
   /// The same for a parameter that is not trained.
   Parameter& frozen(const std::string& name, const Shape& shape, Initializer init) const {

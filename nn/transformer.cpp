@@ -18,7 +18,7 @@ NormOrder norm_order_named(std::string_view name) { return value_named("norm_ord
 MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o)
     : options{.n_head = o.n_head, .causal = o.causal, .dropout = o.dropout},
       rotary(o.rotary),
-      c_attn(scope / "c_attn", o.n_embd, 3 * o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd)),
+      c_attn(scope / "c_attn", o.n_embd, 3 * o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd), 3),
       c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.init_std(o.n_embd, o.n_embd, o.projection_std)) {
   check(o.n_head >= 1 && o.n_embd % o.n_head == 0, "attention: n_embd must be a multiple of n_head; got {} and {}",
         o.n_embd, o.n_head);
@@ -46,7 +46,8 @@ std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation) {
 FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)
     : activation(o.activation),
       c_fc(scope / "c_fc", o.n_embd, columns_per_output(o.activation) * feed_forward_width(o.n_embd, o.activation),
-           o.bias, o.init_std(o.n_embd, feed_forward_width(o.n_embd, o.activation), kInitStd)),
+           o.bias, o.init_std(o.n_embd, feed_forward_width(o.n_embd, o.activation), kInitStd),
+           columns_per_output(o.activation)),
       c_proj(scope / "c_proj", feed_forward_width(o.n_embd, o.activation), o.n_embd, o.bias,
              o.init_std(feed_forward_width(o.n_embd, o.activation), o.n_embd, o.projection_std)) {}
 

@@ -10,15 +10,15 @@ namespace {
 
 bool is_fraction(double x) { return x >= 0 && x < 1; }
 
-void check_options(const char* name, const AdamOptions& o) {
+}  // namespace
+
+void check_adam_options(const char* name, const AdamOptions& o) {
   check(is_fraction(o.beta1) && is_fraction(o.beta2), "{}: beta1 and beta2 must be in [0, 1); got {} and {}", name,
         o.beta1, o.beta2);
   check(std::isfinite(o.eps) && o.eps > 0, "{}: eps must be finite and above 0; got {}", name, o.eps);
   check(std::isfinite(o.weight_decay) && o.weight_decay >= 0,
         "{}: weight_decay must be finite and not negative; got {}", name, o.weight_decay);
 }
-
-}  // namespace
 
 void update_adam(const AdamOptions& options, bool decoupled, bool decay, const OptimizerStep& step,
                  const Tensor& gradient, Tensor& value, Tensor& exp_avg, Tensor& exp_avg_sq) {
@@ -41,7 +41,7 @@ Adam::Adam(const char* name, ParameterStore& store, const AdamOptions& options, 
     : FlatOptimizer(store, {{.name = "exp_avg"}, {.name = "exp_avg_sq", .may_be_negative = false}}),
       options_(options),
       decoupled_(decoupled) {
-  check_options(name, options);
+  check_adam_options(name, options);
 }
 
 void Adam::update_group(const OptimizerStep& step, FlatUpdate& group) {

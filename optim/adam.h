@@ -45,6 +45,9 @@ class AdamW final : public Adam {
   explicit AdamW(ParameterStore& store, const AdamWOptions& options = {});
 };
 
+/// Throws Error, which begins with `name`, unless the options are in range.
+void check_adam_options(const char* name, const AdamOptions& options);
+
 /// One step of Adam (decoupled: of AdamW) on tensors of the same number of elements, for optimizers that use Adam for
 /// some of their parameters. Without `decay`, the weight decay of the options is not applied. Requires: the options are
 /// in range.

@@ -6,6 +6,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
 #include "optim/adam.h"
+#include "optim/muon.h"
 #include "optim/sgd.h"
 
 namespace maki {
@@ -30,6 +31,16 @@ SgdOptions sgd_options(const HyperParameters& h) {
           .weight_decay = h.weight_decay.value_or(defaults.weight_decay)};
 }
 
+MuonOptions muon_options(const HyperParameters& h) {
+  const MuonOptions defaults;
+  return {.matrix_factor = h.matrix_factor.value_or(defaults.matrix_factor),
+          .momentum = h.momentum.value_or(defaults.momentum),
+          .weight_decay = h.weight_decay.value_or(defaults.weight_decay),
+          .beta1 = h.beta1.value_or(defaults.beta1),
+          .beta2 = h.beta2.value_or(defaults.beta2),
+          .eps = h.eps.value_or(defaults.eps)};
+}
+
 struct Row {
   const char *name, *summary;
   Made (*make)(ParameterStore& store, const HyperParameters& h);
@@ -46,6 +57,10 @@ constexpr std::array kTable = {
     Row{"sgd", "momentum if above 0",
         [](ParameterStore& store, const HyperParameters& h) -> Made {
           return std::make_unique<Sgd>(store, sgd_options(h));
+        }},
+    Row{"muon", "orthogonalized momentum for the matrices of the blocks, adamw for the rest",
+        [](ParameterStore& store, const HyperParameters& h) -> Made {
+          return std::make_unique<Muon>(store, muon_options(h));
         }},
 };
 

@@ -15,9 +15,10 @@ namespace maki {
 /// The hyper-parameters of all of them together; each optimizer reads those that it has. One that is not given has the
 /// default of the optimizer's own options, which is that of its publication or of PyTorch: AdamWOptions, for example.
 struct HyperParameters {
-  std::optional<double> beta1 = {}, beta2 = {}, eps = {};  ///< adamw, adam
-  std::optional<double> momentum = {};                     ///< sgd
+  std::optional<double> beta1 = {}, beta2 = {}, eps = {};  ///< adamw, adam, muon
+  std::optional<double> momentum = {};                     ///< sgd, muon
   std::optional<bool> nesterov = {};                       ///< sgd
+  std::optional<double> matrix_factor = {};                ///< muon
   std::optional<double> weight_decay = {};
 };
 

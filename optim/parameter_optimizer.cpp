@@ -1,6 +1,7 @@
 #include "optim/parameter_optimizer.h"
 
 #include <cstddef>
+#include <utility>
 
 #include "autograd/core/check.h"
 
@@ -14,19 +15,21 @@ Tensor& ParameterUpdate::moment(std::string_view name) {
 }
 
 void ParameterOptimizer::update(const OptimizerStep& step) {
-  std::vector<std::size_t> next(moments().size());  // per moment: the first part that was not reached yet
+  next_.assign(moments().size(), 0);
   for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay}) {
     for (const auto& parameter : store().parameters()) {
       if (parameter->group() != group) continue;
       const auto part = [&](const Tensor& flat) { return flat.slice_flat(parameter->offset(), parameter->shape()); };
-      ParameterUpdate update{*parameter, part(store().values()), part(store().gradients()), {}};
-      for (std::size_t i = 0; i < next.size(); ++i) {
+      ParameterUpdate update{*parameter, part(store().values()), part(store().gradients()), std::move(moments_)};
+      for (std::size_t i = 0; i < next_.size(); ++i) {
         const Moment& moment = moments()[i];
-        if (next[i] == moment.parts.size() || moment.parts[next[i]].parameter != parameter.get()) continue;
-        const MomentLayout::Part& own = moment.parts[next[i]++];
+        if (next_[i] == moment.parts.size() || moment.parts[next_[i]].parameter != parameter.get()) continue;
+        const MomentLayout::Part& own = moment.parts[next_[i]++];
         update.moments.emplace_back(moment.name, moment.values.slice_flat(own.offset, own.shape));
       }
       update_parameter(step, update);
+      moments_ = std::move(update.moments);
+      moments_.clear();
     }
   }
 }

@@ -11,6 +11,7 @@
 //   };
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -39,6 +40,10 @@ class ParameterOptimizer : public Optimizer {
 
  private:
   void update(const OptimizerStep& step) final;
+
+  // Members, so that they keep their memory and a step allocates none.
+  std::vector<std::size_t> next_;  // per moment: its first part that was not reached yet in this step
+  std::vector<std::pair<std::string_view, Tensor>> moments_;
 };
 
 }  // namespace maki

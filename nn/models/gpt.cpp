@@ -41,7 +41,8 @@ Gpt::Gpt(const Scope& scope, const GptConfig& c)
   const BlockOptions options = block_options(c, scope.dtype());
   for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, options);
   if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias);
-  if (!c.tie_weights) lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd);
+  if (!c.tie_weights)
+    lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd, kOutputLayer);
 }
 
 // Embeds tokens at positions start … start + T − 1: [B, T] → [B, T, C].

@@ -35,6 +35,16 @@ TEST_CASE("60 steps give the bytes of k steps and a resume for the other 60 - k"
   }
 }
 
+TEST_CASE("a run with Muon has the same bytes when it is cut in two, at any number of threads") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const Arguments muon = {"--optimizer", "muon"};
+  const std::string expected = straight(folder, corpus, muon), run = folder / "cut";
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "23", "--threads", "3"} + kSmall + muon));
+  require_ok(run_maki({"train", "--resume", run, "--max-steps", "60", "--threads", "2"}));
+  REQUIRE(read_text(checkpoint(run, 60)) == expected);
+}
+
 TEST_CASE("twenty restarts of three steps give the bytes of one run") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());

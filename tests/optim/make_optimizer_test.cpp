@@ -9,12 +9,20 @@ using namespace maki::tests;
 
 namespace {
 
-const HyperParameters kHyper{
-    .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .momentum = 0.5, .nesterov = true, .weight_decay = 0.1};
+const HyperParameters kHyper{.beta1 = 0.8,
+                             .beta2 = 0.95,
+                             .eps = 1e-3,
+                             .momentum = 0.5,
+                             .nesterov = true,
+                             .matrix_factor = 3,
+                             .weight_decay = 0.1};
 
 OptimizerOptions options_of(const std::string& name) {
   if (name == "adamw") return AdamWOptions{.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1};
   if (name == "adam") return AdamOptions{.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1};
+  if (name == "muon")
+    return MuonOptions{
+        .matrix_factor = 3, .momentum = 0.5, .weight_decay = 0.1, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3};
   return SgdOptions{.momentum = 0.5, .nesterov = true, .weight_decay = 0.1};
 }
 
@@ -29,6 +37,7 @@ Tensor values_after(ParameterStore& store, Optimizer& optimizer) {
 OptimizerOptions default_options_of(const std::string& name) {
   if (name == "adamw") return AdamWOptions{};
   if (name == "adam") return AdamOptions{};
+  if (name == "muon") return MuonOptions{};
   return SgdOptions{};
 }
 
@@ -44,7 +53,7 @@ void require_same_steps(const std::string& name, const HyperParameters& hyper, c
 }  // namespace
 
 TEST_CASE("an optimizer made by its name reads each of its hyper-parameters") {
-  REQUIRE(optimizer_names() == std::vector<std::string>{"adamw", "adam", "sgd"});
+  REQUIRE(optimizer_names() == std::vector<std::string>{"adamw", "adam", "sgd", "muon"});
   for (const std::string& name : optimizer_names()) {
     require_same_steps(name, kHyper, options_of(name));
     REQUIRE_THAT(optimizer_help(), ContainsSubstring(name + ": "));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "optim/adam.h"
+#include "optim/muon.h"
 #include "optim/sgd.h"
 #include "tests/tensors.h"
 
@@ -21,7 +22,7 @@ inline void fill(ParameterStore& store) {
     store.add("vector." + std::to_string(size), {size}, init::normal(1));
     store.add("matrix." + std::to_string(size), {size, 5}, init::normal(1));
   }
-  store.add("large", {37, 301}, init::normal(1));
+  store.add("large", {37, 301}, init::normal(1), {}, 1);
   store.add("fixed", {4, 3}, init::normal(1), ParamGroup::frozen);
   store.seal(7);
 }
@@ -41,11 +42,12 @@ void draw_gradients(ParameterStore& store, std::uint64_t step) {
   }
 }
 
-using OptimizerOptions = std::variant<SgdOptions, AdamOptions, AdamWOptions>;
+using OptimizerOptions = std::variant<SgdOptions, AdamOptions, AdamWOptions, MuonOptions>;
 
 inline std::unique_ptr<Optimizer> make(ParameterStore& store, const OptimizerOptions& options) {
   if (const auto* const sgd = std::get_if<SgdOptions>(&options)) return std::make_unique<Sgd>(store, *sgd);
   if (const auto* const adam = std::get_if<AdamOptions>(&options)) return std::make_unique<Adam>(store, *adam);
+  if (const auto* const muon = std::get_if<MuonOptions>(&options)) return std::make_unique<Muon>(store, *muon);
   return std::make_unique<AdamW>(store, std::get<AdamWOptions>(options));
 }
 

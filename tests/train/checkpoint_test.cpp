@@ -92,9 +92,9 @@ void load_everything(const std::string& path, SmallModel& model) {
 
 TEST_CASE("a checkpoint restores everything to the last bit: state, values, moments, steps") {
   const TemporaryFolder folder;
-  for (const OptimizerOptions& options :
-       {OptimizerOptions(AdamWOptions{}), OptimizerOptions(AdamOptions{}),
-        OptimizerOptions(SgdOptions{.momentum = 0.9}), OptimizerOptions(SgdOptions{})}) {
+  for (const OptimizerOptions& options : {OptimizerOptions(AdamWOptions{}), OptimizerOptions(AdamOptions{}),
+                                          OptimizerOptions(SgdOptions{.momentum = 0.9}), OptimizerOptions(SgdOptions{}),
+                                          OptimizerOptions(MuonOptions{})}) {
     for (const DType dtype : {DType::float32, DType::float64}) {
       SmallModel model(options, dtype);
       model.step();

@@ -47,10 +47,10 @@ TEST_CASE("every documented option is a field with a help text") {
                            "tokenizer",     "tie_weights",
                            "bias",          "momentum",
                            "nesterov",      "label_smoothing",
-                           "log_interval",  "invalid_utf8",
-                           "activation",    "out",
-                           "early_stop",    "patience",
-                           "counting"}) {
+                           "muon_lr",       "log_interval",
+                           "invalid_utf8",  "activation",
+                           "out",           "early_stop",
+                           "patience",      "counting"}) {
     INFO(name);
     const Field& field = find_field(name);
     REQUIRE(field.flag);
@@ -58,6 +58,19 @@ TEST_CASE("every documented option is a field with a help text") {
     std::string option = std::string("--") + name;
     for (char& c : option) c = c == '_' ? '-' : c;
     REQUIRE(field.option() == option);
+  }
+}
+
+TEST_CASE("momentum is 0.95 for muon and 0 for the others, unless it is given") {
+  for (const auto& [optimizer, expected] : {std::pair{"muon", 0.95}, {"sgd", 0.0}, {"adamw", 0.0}}) {
+    for (const double given : {-1.0, 0.5}) {
+      Config config;
+      apply_preset(config, "quickstart");
+      config.optimizer = optimizer;
+      if (given >= 0) config.momentum = given;
+      fill_model_defaults(config);
+      REQUIRE(config.momentum == (given >= 0 ? given : expected));
+    }
   }
 }
 
@@ -265,6 +278,9 @@ TEST_CASE("the rules between fields") {
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
   REQUIRE(contains(rates, "min_lr"));
   REQUIRE(contains(rates, "0.5"));
+  REQUIRE(contains(said([](Config& c) { c.optimizer = "muon", c.learning_rate = c.min_lr = 0; }),
+                   "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got 0.02 and 0"));
+  REQUIRE(said([](Config& c) { c.optimizer = "muon", c.learning_rate = c.min_lr = c.muon_lr = 0; }).empty());
   REQUIRE(contains(said([](Config& c) { c.nesterov = true; }), "nesterov: requires momentum greater than 0; got 0"));
   REQUIRE(said([](Config& c) {
             c.nesterov = true;

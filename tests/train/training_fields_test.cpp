@@ -54,8 +54,9 @@ const std::vector<Row> kRows = {
     {"seed", {"8"}},
     {"label_smoothing", {"0.2"}},
     {"grad_clip", {"0.1"}},
-    {"optimizer", {"adam", "sgd"}},
+    {"optimizer", {"adam", "sgd", "muon"}},
     {"learning_rate", {"0.02"}},
+    {"muon_lr", {"0.05"}, {{"optimizer", "muon"}}},
     {"min_lr", {"0.004"}},
     {"beta1", {"0.8"}},
     {"beta2", {"0.9"}},
@@ -86,6 +87,7 @@ Config small_config() {
           {"lr_decay_steps", "6"}});
   for (std::string* const by_model : {&c.task, &c.norm_order, &c.positions, &c.attention}) by_model->clear();
   c.memory = -1;
+  c.momentum = -1;
   return c;
 }
 

@@ -124,6 +124,7 @@ void apply_preset(Config& config, const std::string& name) {
     for (std::string* const by_model : {&config.task, &config.norm_order, &config.positions, &config.attention})
       by_model->clear();
     config.memory = -1;
+    config.momentum = -1;
     return;
   }
   fail("preset: must be one of {}; got {}{}", fmt::join(preset_names(), ", "), truncate_for_message(name),
@@ -155,6 +156,9 @@ void validate(const Config& c) {
   check(!xl || c.positions == "sinusoidal",
         "positions: transformer-xl has sinusoidal encodings of distances; got {}; omit the option", c.positions);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
+  check(c.optimizer != "muon" || c.muon_lr == 0 || c.learning_rate > 0,
+        "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got {} and {}", c.muon_lr,
+        c.learning_rate);
   check(!c.nesterov || c.momentum > 0,
         "nesterov: requires momentum greater than 0; got {}; set momentum, for example to 0.9", c.momentum);
   for (std::size_t i = 0; i < c.phases.size(); ++i) {

@@ -29,7 +29,7 @@ struct Config {
   std::int64_t schema = kConfigSchema;  ///< of the run's checkpoints; a run keeps the one it began with
   // Model.
   std::string model = "gpt";
-  // The presets leave these five empty (memory: −1): then fill_model_defaults() sets what is usual for the model.
+  // The presets leave these five empty (memory: −1), and momentum: fill_model_defaults() sets what is usual.
   std::string task = "next_token", norm_order = "pre", positions = "learned", attention = "softmax";
   std::int64_t memory = 0, n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
   double dropout = 0;
@@ -44,7 +44,8 @@ struct Config {
   std::int64_t batch_size = 12, grad_accum = 1, seed = 1337;
   double label_smoothing = 0, grad_clip = 1;
   std::string optimizer = "adamw";
-  double learning_rate = 1e-3, min_lr = 1e-4, beta1 = 0.9, beta2 = 0.99, momentum = 0, weight_decay = 0.1;
+  double learning_rate = 1e-3, min_lr = 1e-4, beta1 = 0.9, beta2 = 0.99, momentum = 0, weight_decay = 0.1,
+         muon_lr = 0.02;
   bool nesterov = false;
   std::string schedule = "cosine";
   std::int64_t warmup_steps = 100, lr_decay_steps = 0;  // 0: max_steps, see fill_dependent_defaults()
@@ -114,7 +115,7 @@ inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
 void apply_toml(Config& config, std::string_view text, const std::string& name);
 
 /// Sets the fields that are empty and whose default depends on the model: task, norm_order, positions, attention,
-/// memory. Throws Error for an unknown model.
+/// memory; or on the optimizer: momentum. Throws Error for an unknown model.
 void fill_model_defaults(Config& config);
 /// Sets the fields whose default is the value of another field (lr_decay_steps = max_steps). Throws Error if both are
 /// 0.

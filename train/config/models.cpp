@@ -6,6 +6,7 @@
 
 #include "autograd/core/check.h"
 #include "nn/models/linear.h"
+#include "optim/muon.h"
 
 namespace maki {
 namespace {
@@ -72,6 +73,7 @@ void fill_model_defaults(Config& config) {
   fill(config.norm_order, kind.norm_order);
   fill(config.positions, kind.positions);
   fill(config.attention, kind.attention);
+  if (config.momentum < 0) config.momentum = config.optimizer == "muon" ? MuonOptions().momentum : 0;
   if (config.memory < 0) config.memory = config.model == "transformer-xl" ? config.block_size : 0;
 }
 

@@ -9,6 +9,7 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& c, ParameterStore& store
                               .beta2 = c.beta2,
                               .momentum = c.momentum,
                               .nesterov = c.nesterov,
+                              .matrix_factor = c.learning_rate > 0 ? c.muon_lr / c.learning_rate : 0,
                               .weight_decay = c.weight_decay};
   return make_optimizer(c.optimizer, hyper, store);
 }
