@@ -117,7 +117,7 @@ std::vector<Field> make_fields() {
                    "rows of the table of each n-gram length; where there are more n-grams, they share rows by hash")),
       since(3, "0",
             number("ngram_dropout", training, &C::ngram_dropout, 0, 0.99, "dropout probability of n-gram embeddings")),
-      since(3, "1",
+      since(3, "30",
             number("ngram_lr_factor", training, &C::ngram_lr_factor, 0, kMaxCount,
                    "learning rate of the n-gram tables, relative to that of the other parameters")),
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
