@@ -18,7 +18,7 @@ using namespace maki::tests;
 
 namespace {
 
-constexpr std::int64_t kRows = 3000, kCols = 37;
+constexpr std::int64_t kRows = 912, kCols = 37;
 
 // A table beside a matrix that is multiplied with it.
 struct Tables {
@@ -86,11 +86,15 @@ TEST_CASE("a table follows the rule of its rows, under every optimizer, and no o
         }
       }
       optimizer->step(0.01, 0.5);
+      double worst = 0;
+      bool untouched = true;
       for (std::size_t i = 0; i < value.size(); ++i) {
         const double now = t.table.value().at(static_cast<std::int64_t>(i));
-        if (sums[i / kCols] == 0) REQUIRE(now == value[i]);
-        REQUIRE(now == Approx(value[i]).epsilon(1e-12));
+        worst = std::max(worst, std::abs(now - value[i]));
+        untouched = untouched && (sums[i / kCols] != 0 || now == value[i]);
       }
+      REQUIRE(untouched);
+      REQUIRE(worst < 1e-12);
       for (std::size_t r = 0; r < kRows; ++r)
         REQUIRE(squares_of(*optimizer).values.at(static_cast<std::int64_t>(r)) == Approx(sums[r]).epsilon(1e-12));
       REQUIRE_FALSE(t.table.row_gradient());
@@ -159,6 +163,31 @@ TEST_CASE("training tables gives the same bits with any number of threads") {
   set_threads(before);
   REQUIRE(same_bits(values[0], values[1]));
   REQUIRE(same_bits(values[0], values[2]));
+}
+
+TEST_CASE("values, moments and the number of steps are the whole state: a restored run has the same bits") {
+  Tables straight(DType::float32), resumed(DType::float32);
+  AdamW optimizer(straight.store), restored(resumed.store);
+  const auto train = [](Tables& t, Optimizer& o, std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t step = begin; step < end; ++step) {
+      t.backward(step);
+      o.step(0.01);
+    }
+  };
+  train(straight, optimizer, 0, 3);
+  const auto copy = [](const Tensor& from, Tensor& to) {
+    std::ranges::copy(from.values<float>(), to.values<float>().begin());
+  };
+  copy(straight.store.values(), resumed.store.values());
+  for (std::size_t i = 0; i < optimizer.moments().size(); ++i)
+    copy(optimizer.moments()[i].values, restored.moments()[i].values);
+  restored.set_steps(3);
+  resumed.store.mark_changed();
+  train(straight, optimizer, 3, 6);
+  train(resumed, restored, 3, 6);
+  REQUIRE(same_bits(straight.store.values(), resumed.store.values()));
+  for (std::size_t i = 0; i < optimizer.moments().size(); ++i)
+    REQUIRE(same_bits(optimizer.moments()[i].values, restored.moments()[i].values));
 }
 
 TEST_CASE("a store of tables alone is trained, and a table cannot be used as an ordinary matrix") {
