@@ -29,6 +29,9 @@ std::pair<void*, bool> Grads::open(int i, DType dtype) {
       return {delivery.scratch.template data<T>(), false};
     }
     if (input.parameter != nullptr) {
+      check(!by_rows(i),
+            "{}: parameter {} is a table whose gradient is kept by rows, so only embedding_sum() can use it", node.name,
+            input.parameter->name());
       input.parameter->gradient_written() = true;
       return {input.parameter->gradient_buffer().template data<T>(), delivery.add};
     }
@@ -51,8 +54,26 @@ const void* Grads::output(int k, DType dtype) const {
   return dispatch(dtype, [&]<class T>() -> const void* { return std::as_const(slot.gradient).template data<T>(); });
 }
 
+bool Grads::by_rows(int i) const {
+  if (!wants(i)) return false;
+  const Tape::Input& input = tape_.inputs_[tape_.nodes_[node_].first_input + static_cast<std::uint32_t>(i)];
+  return input.parameter != nullptr && input.parameter->group() == ParamGroup::rows;
+}
+
+void Grads::pass_rows(int i, RowGradient gradient) {
+  const Tape::Node& node = tape_.nodes_[node_];
+  check(by_rows(i), "{}: its backward passed input {} a gradient by rows; this is a bug in the op", node.name, i);
+  Tape::Delivery& delivery = tape_.deliveries_[static_cast<std::size_t>(i)];
+  check(!delivery.delivered, "{}: its backward delivered input {} twice; this is a bug in the op", node.name, i);
+  delivery.delivered = true;
+  const Parameter& parameter = *tape_.inputs_[node.first_input + static_cast<std::uint32_t>(i)].parameter;
+  parameter.row_gradients().add(std::move(gradient));
+  parameter.gradient_written() = true;
+}
+
 void Grads::pass(int i, int k) {
   if (!wants(i)) return;
+  if (by_rows(i)) open(i, tape_.inputs_[tape_.nodes_[node_].first_input + static_cast<std::uint32_t>(i)].dtype);
   const Tape::Node& node = tape_.nodes_[node_];
   Tape::Delivery& delivery = tape_.deliveries_[static_cast<std::size_t>(i)];
   check(!delivery.delivered, "{}: its backward delivered input {} twice; this is a bug in the op", node.name, i);

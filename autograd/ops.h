@@ -147,6 +147,10 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-5);
 
 /// Looks up rows of a table: table [V, C], ids […] int32 → [… C]. Throws Error if an id is outside [0, V).
 Tensor embedding(const Tensor& table, const Tensor& ids);
+/// The sum of several rows of a table: table [V, C], ids [… K] int32 → [… C], in the order of the last axis of ids. An
+/// id of −1 stands for no row. The table may be a parameter of ParamGroup::rows; forward and backward then touch only
+/// the rows that ids name. Throws Error if an id is outside [−1, V). (ops/embedding_sum.cpp)
+Tensor embedding_sum(const Tensor& table, const Tensor& ids);
 
 /// 1 at index ids[i] of row i, 0 elsewhere: ids […] int32 → […, classes]. It has no gradient. Throws Error if an id is
 /// outside [0, classes).

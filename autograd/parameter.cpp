@@ -30,6 +30,20 @@ Tensor part_of(Tensor& flat, std::int64_t offset, const Shape& shape) {
   return flat.slice_flat(offset, shape);
 }
 
+// A gradient by rows with all its rows.
+Tensor all_rows(const RowGradient& gradient, const Shape& shape) {
+  Tensor all = zeros(shape, gradient.values.dtype());
+  const std::int64_t cols = shape[1];
+  dispatch(all.dtype(), [&]<class T>() {
+    const T* row = gradient.values.data<T>();
+    for (const std::int32_t r : gradient.rows.values<std::int32_t>()) {
+      std::copy_n(row, cols, all.data<T>() + r * cols);
+      row += cols;
+    }
+  });
+  return all;
+}
+
 }  // namespace
 
 Initializer init::constant(double value) {
@@ -62,7 +76,7 @@ const Tensor& Parameter::value() const {
 Tensor Parameter::gradient() const {
   check(trainable(), "parameter {}: is frozen and has no gradient", name_);
   if (!written_) return zeros(shape_, store_.dtype());
-  return gradient_;
+  return group_ == ParamGroup::rows ? all_rows(row_gradient(), shape_) : gradient_;
 }
 
 std::uint64_t Parameter::version() const { return store_.version(); }
@@ -82,6 +96,8 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, Init
   check(matrices == 0 || (matrices > 0 && shape.rank() == 2 && shape[0] % matrices == 0),
         "parameters: stacked matrices must divide the rows of a shape with two axes; got {} of {} in parameter {}",
         matrices, shape, name);
+  check(group != ParamGroup::rows || shape.rank() == 2,
+        "parameters: a table whose rows are updated alone must be [R, C]; got {} of shape {}", name, shape);
   const ParamGroup by_rank = shape.rank() >= 2 ? ParamGroup::decay : ParamGroup::no_decay;
   parameters_.push_back(std::unique_ptr<Parameter>(
       new Parameter(*this, name, shape, group.value_or(by_rank), matrices, std::move(init))));
@@ -189,16 +205,16 @@ const Tensor& ParameterStore::values() const {
 void ParameterStore::bind_gradients(Tensor flat) {
   gradients_ = std::move(flat);
   for (const auto& parameter : parameters_) {
-    if (!parameter->trainable()) continue;
+    if (!parameter->has_flat_gradient()) continue;
     parameter->gradient_ = part_of(gradients_, parameter->offset_, parameter->shape_);
+    parameter->written_ = false;
   }
-  clear_gradients();
 }
 
 Tensor& ParameterStore::gradients() {
   require_sealed();
   for (const auto& parameter : parameters_) {
-    if (!parameter->trainable() || parameter->written_) continue;
+    if (!parameter->has_flat_gradient() || parameter->written_) continue;
     clear(gradients_, parameter->offset_, parameter->offset_ + parameter->shape_.numel());
     parameter->written_ = true;
   }
@@ -206,7 +222,10 @@ Tensor& ParameterStore::gradients() {
 }
 
 void ParameterStore::clear_gradients() noexcept {
-  for (const auto& parameter : parameters_) parameter->written_ = false;
+  for (const auto& parameter : parameters_) {
+    parameter->written_ = false;
+    parameter->row_gradients_.clear();
+  }
 }
 
 Tensor ParameterStore::take_gradients() {
@@ -221,7 +240,9 @@ void ParameterStore::set_gradients(const Tensor& gradients) {
         "parameters: a flat gradient must be {} of shape {}; got {} of shape {}", to_string(dtype_), gradients_.shape(),
         to_string(gradients.dtype()), gradients.shape());
   bind_gradients(gradients);
-  for (const auto& parameter : parameters_) parameter->written_ = parameter->trainable();
+  for (const auto& parameter : parameters_) {
+    if (parameter->has_flat_gradient()) parameter->written_ = true;
+  }
 }
 
 }  // namespace maki

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "autograd/core/philox.h"
+#include "autograd/row_gradient.h"
 #include "autograd/tensor.h"
 
 namespace maki {
@@ -32,11 +33,15 @@ Initializer values(const Tensor& source);  ///< copies the elements of `source`,
 }  // namespace init
 
 /// How the optimizer treats a parameter: weight decay applies to `decay` only; `frozen` parameters are not trained and
-/// have neither gradients nor moments.
-enum class ParamGroup : std::uint8_t { decay, no_decay, frozen };
-inline constexpr std::array kParamGroups = {ParamGroup::decay, ParamGroup::no_decay, ParamGroup::frozen};
+/// have neither gradients nor moments; `rows` are large tables [R, C] of which a step uses and updates few rows
+/// (embedding_sum() in autograd/ops.h, optim/row_rule.h).
+enum class ParamGroup : std::uint8_t { decay, no_decay, frozen, rows };
+/// In the order of the flat block.
+inline constexpr std::array kParamGroups = {ParamGroup::decay, ParamGroup::no_decay, ParamGroup::rows,
+                                            ParamGroup::frozen};
 constexpr const char* to_string(ParamGroup group) {
-  return group == ParamGroup::decay ? "decay" : group == ParamGroup::no_decay ? "no_decay" : "frozen";
+  constexpr std::array kNames = {"decay", "no_decay", "frozen", "rows"};
+  return kNames[static_cast<std::size_t>(group)];
 }
 
 class ParameterStore;
@@ -56,6 +61,8 @@ class Parameter {
   /// q‖k‖v. An optimizer with a rule for matrices, such as Muon, applies it to each of them. 0: the parameter is no
   /// such map between hidden layers, but a vector, a table that is read row by row, or an output layer.
   std::int64_t matrices() const { return matrices_; }
+  /// Whether its gradient has all elements and is part of ParameterStore::gradients(): not frozen, not `rows`.
+  bool has_flat_gradient() const { return group_ == ParamGroup::decay || group_ == ParamGroup::no_decay; }
   /// Index of its first element in the store's flat block of values; 0 before ParameterStore::assign_offsets().
   std::int64_t offset() const { return offset_; }
 
@@ -68,6 +75,9 @@ class Parameter {
   /// backward pass wrote one. It may share the store's memory, which later steps overwrite. Throws Error for a frozen
   /// parameter.
   Tensor gradient() const;
+  /// The same for ParamGroup::rows, without the rows that no backward pass used; empty if there was none, and for other
+  /// groups.
+  RowGradient row_gradient() const { return row_gradients_.sum(); }
   /// ParameterStore::version(): changes whenever values of the store change, so it identifies data derived from a
   /// value.
   std::uint64_t version() const;
@@ -75,6 +85,7 @@ class Parameter {
   /// For the tape: the memory of the gradient, and whether it was written since the gradients were cleared.
   Tensor& gradient_buffer() const { return gradient_; }
   bool& gradient_written() const { return written_; }
+  RowGradients& row_gradients() const { return row_gradients_; }
   /// For the tape: discards all gradients of the store after a backward pass that failed.
   void clear_store_gradients() const noexcept;
 
@@ -93,6 +104,7 @@ class Parameter {
   Tensor value_;
   mutable Tensor gradient_;
   mutable bool written_ = false;
+  mutable RowGradients row_gradients_;  // instead of gradient_, for ParamGroup::rows
 };
 
 /// Elements [begin, end) of the flat block.
@@ -138,13 +150,14 @@ class ParameterStore {
   const Tensor& values() const;
   /// The range of values() that holds the parameters of a group, padding included.
   FlatRange range(ParamGroup group) const { return ranges_[static_cast<std::size_t>(group)]; }
-  /// The range of values() that holds all parameters that are not frozen.
+  /// The range of values() that holds all parameters with a flat gradient, of the groups `decay` and `no_decay`.
   FlatRange trainable() const { return {0, range(ParamGroup::no_decay).end}; }
 
   /// The flat gradients of the range trainable(). Fills gradients that were not written since clear_gradients() with
   /// zeros first. Throws Error before seal().
   Tensor& gradients();
-  /// Marks all gradients as unwritten, so that the next backward pass overwrites them; touches no gradient memory.
+  /// Marks all gradients as unwritten, so that the next backward pass overwrites them; touches no gradient memory. The
+  /// gradients of ParamGroup::rows are dropped; gradients(), take_gradients() and set_gradients() leave them alone.
   void clear_gradients() noexcept;
   /// Returns gradients() and continues with another buffer in which nothing is written. Throws as gradients() does, and
   /// OutOfMemoryError.
@@ -169,7 +182,7 @@ class ParameterStore {
   DType dtype_;
   std::vector<std::unique_ptr<Parameter>> parameters_;
   std::unordered_map<std::string, Parameter*> by_name_;
-  std::array<FlatRange, 3> ranges_{};
+  std::array<FlatRange, kParamGroups.size()> ranges_{};
   Tensor values_, gradients_;
   std::uint64_t version_ = 1;
 };

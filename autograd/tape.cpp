@@ -263,7 +263,7 @@ void Tape::finish(const Node& node) {
   for (std::uint32_t i = 0; i < node.inputs; ++i) {
     const Input& input = inputs_[node.first_input + i];
     if (input.parameter != nullptr) {
-      inspect_tensor("gradient", input.parameter->name().c_str(), input.parameter->gradient_buffer());
+      inspect_tensor("gradient", input.parameter->name().c_str(), input.parameter->gradient());
     } else if (input.slot >= 0) {
       inspect_tensor("input gradient", node.name, slots_[static_cast<std::size_t>(input.slot)].gradient);
     }

@@ -37,6 +37,7 @@
 #include "autograd/core/philox.h"
 #include "autograd/core/sink.h"
 #include "autograd/recording.h"
+#include "autograd/row_gradient.h"
 #include "autograd/tensor.h"
 
 namespace maki {
@@ -64,6 +65,10 @@ class Grads {
   /// Delivers the gradient of output k, element by element, as that of input i. Shares its memory instead of copying if
   /// no gradient of input i exists yet. Requires: output k has a gradient and as many elements as input i.
   void pass(int i, int k = 0);
+  /// Whether input i is a parameter of ParamGroup::rows, whose gradient goes to pass_rows() and not to in().
+  bool by_rows(int i) const;
+  /// Delivers the gradient of input i by rows. Requires: by_rows(i).
+  void pass_rows(int i, RowGradient gradient);
 
  private:
   friend class Tape;

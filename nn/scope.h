@@ -27,6 +27,10 @@ class Scope {
   Parameter& frozen(const std::string& name, const Shape& shape, Initializer init) const {
     return store_->add((*this / name).path_, shape, std::move(init), ParamGroup::frozen);
   }
+  /// The same for a table of ParamGroup::rows, initially 0.
+  Parameter& table(const std::string& name, const Shape& shape) const {
+    return store_->add((*this / name).path_, shape, init::constant(0), ParamGroup::rows);
+  }
   DType dtype() const { return store_->dtype(); }
 
  private:

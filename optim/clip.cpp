@@ -18,6 +18,15 @@ double global_norm(const Tensor& flat) {
 
 double grad_norm(ParameterStore& store) { return global_norm(store.gradients()); }
 
+double row_grad_norm(const ParameterStore& store) {
+  double sum = 0;
+  for (const auto& parameter : store.parameters()) {
+    const RowGradient gradient = parameter->row_gradient();
+    if (gradient) sum += std::pow(global_norm(gradient.values), 2);
+  }
+  return std::sqrt(sum);
+}
+
 double clip_factor(double norm, double max_norm) {
   check(max_norm >= 0, "clip: the maximum norm must not be negative (0: no clipping); got {}", max_norm);
   return max_norm == 0 ? 1 : std::min(1.0, max_norm / (norm + 1e-6));

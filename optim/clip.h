@@ -12,8 +12,11 @@ namespace maki {
 /// The Euclidean norm of all elements, summed in double in a fixed order, so that it is bit-identical for any number of
 /// threads. It is finite if and only if all elements are (in float64: and are below about 1e154 in magnitude).
 double global_norm(const Tensor& flat);
-/// The norm of all gradients of the store; gradients that were not written count as zero.
+/// The norm of all gradients of the store except those of ParamGroup::rows; gradients that were not written count as
+/// zero.
 double grad_norm(ParameterStore& store);
+/// The norm of the gradients of ParamGroup::rows, which grad_norm() does not count.
+double row_grad_norm(const ParameterStore& store);
 
 /// The factor by which clipping multiplies gradients, for Optimizer::step(): min(1, max_norm / (norm + 1e-6)), as in
 /// PyTorch's clip_grad_norm_, or 1 if max_norm is 0 (no clipping). Throws Error if max_norm is negative. The caller

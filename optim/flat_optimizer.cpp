@@ -18,12 +18,13 @@ std::vector<MomentSpec> FlatOptimizer::moments_of(const Parameter& parameter) co
 void FlatOptimizer::update(const OptimizerStep& step) {
   for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay}) {
     const FlatRange range = store().range(group);
+    if (store().trainable().size() == 0) break;  // nothing but tables, so there are no flat moments either
     const auto part = [&](const Tensor& flat) { return flat.slice_flat(range.begin, Shape{range.size()}); };
     update_.decay = group == ParamGroup::decay;
     update_.value = part(store().values());
     update_.gradient = part(store().gradients());
     update_.moments.clear();
-    for (const Moment& moment : moments()) update_.moments.push_back(part(moment.values));
+    for (std::size_t i = 0; i < flat_moments_.size(); ++i) update_.moments.push_back(part(moments()[i].values));
     update_group(step, update_);
   }
   update_.value = update_.gradient = {};  // otherwise they would keep blocks alive that the store has replaced

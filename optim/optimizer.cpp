@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autograd/core/check.h"
+#include "optim/row_rule.h"
 
 namespace maki {
 namespace {
@@ -39,13 +40,35 @@ void append(const Parameter& parameter, const MomentSpec& spec, DType dtype, std
 
 std::vector<MomentLayout> Optimizer::moment_layouts() const {
   std::vector<MomentLayout> layouts;
-  for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay}) {
+  for (const ParamGroup group : {ParamGroup::decay, ParamGroup::no_decay, ParamGroup::rows}) {
     for (const auto& parameter : store_.parameters()) {
       if (parameter->group() != group) continue;
-      for (const MomentSpec& spec : moments_of(*parameter)) append(*parameter, spec, store_.dtype(), layouts);
+      const bool by_rows = group == ParamGroup::rows;
+      for (const MomentSpec& spec : by_rows ? row_moments_of(*parameter) : moments_of(*parameter))
+        append(*parameter, spec, store_.dtype(), layouts);
     }
   }
   return layouts;
+}
+
+// The moments of tables are the last ones, because the parameters of that group come last.
+void Optimizer::update_rows(double learning_rate, double grad_scale) {
+  for (Moment& moment : moments()) {
+    for (const MomentLayout::Part& part : moment.parts) {
+      if (part.parameter->group() != ParamGroup::rows) continue;
+      const RowGradient gradient = part.parameter->row_gradient();
+      if (!gradient) continue;
+      Tensor table = store_.values().slice_flat(part.parameter->offset(), part.parameter->shape());
+      Tensor squares = moment.values.slice_flat(part.offset, part.shape);
+      update_rows_of(gradient, {.learning_rate = row_rate_ * learning_rate, .grad_scale = grad_scale}, table, squares);
+    }
+  }
+}
+
+void Optimizer::set_row_rate(double factor) {
+  check(std::isfinite(factor) && factor >= 0,
+        "optimizer: the relative learning rate of rows must be finite and not negative; got {}", factor);
+  row_rate_ = factor;
 }
 
 const std::vector<Moment>& Optimizer::moments() const {
@@ -77,6 +100,7 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   moments();
   store_.gradients();
   update({.learning_rate = learning_rate, .grad_scale = grad_scale, .number = steps_ + 1});
+  update_rows(learning_rate, grad_scale);
   ++steps_;
   store_.mark_changed();
   store_.clear_gradients();

@@ -55,6 +55,9 @@ struct OptimizerStep {
 };
 
 /// Thread safety: none; an optimizer and its store must be used by one thread at a time.
+///
+/// Parameters of ParamGroup::rows follow the rule of optim/row_rule.h, whatever the optimizer: only the rows that have
+/// a gradient are read and written.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -76,6 +79,10 @@ class Optimizer {
   /// The same without the values, and without allocating memory; the store need not be sealed.
   std::vector<MomentLayout> moment_layouts() const;
 
+  /// The learning rate of ParamGroup::rows, relative to that of the others; initially 1. Throws Error unless it is
+  /// finite and not negative.
+  void set_row_rate(double factor);
+
   std::int64_t steps() const { return steps_; }  ///< number of steps taken; bias correction depends on it
   void set_steps(std::int64_t steps);            ///< for loading a checkpoint; throws Error if negative
 
@@ -86,13 +93,17 @@ class Optimizer {
   /// The store need not be sealed yet. Requires: it outlives the optimizer.
   explicit Optimizer(ParameterStore& store) : store_(store) {}
 
-  /// The moments that an optimizer keeps for this trainable parameter. Must return the same list on every call.
+  /// The moments that an optimizer keeps for this parameter of group `decay` or `no_decay`. Must return the same list
+  /// on every call.
   virtual std::vector<MomentSpec> moments_of(const Parameter& parameter) const = 0;
   /// Updates values and moments. Moments are allocated, and no gradient of the store is left unwritten.
   virtual void update(const OptimizerStep& step) = 0;
 
  private:
+  void update_rows(double learning_rate, double grad_scale);
+
   ParameterStore& store_;
+  double row_rate_ = 1;
   mutable std::optional<std::vector<Moment>> moments_;  // allocated when first used
   std::int64_t steps_ = 0;
 };

@@ -31,7 +31,7 @@ def tensors(section):
     for at in range(1, len(section), 178):
         name, *numbers = struct.unpack_from("<128s5qqBB", section, at)
         rank, group = numbers[6:]
-        yield name.rstrip(b"\0").decode(), numbers[:rank], numbers[5], ["decay", "no_decay", "frozen"][group]
+        yield name.rstrip(b"\0").decode(), numbers[:rank], numbers[5], ["decay", "no_decay", "frozen", "rows"][group]
 
 
 def main(path):

@@ -125,5 +125,59 @@ template void embedding_backward(const EmbeddingShape&, const std::int32_t*, con
 template void embedding_backward(const EmbeddingShape&, const std::int32_t*, const double*, Sink<double>,
                                  std::int32_t*);
 
+template <class T>
+void embedding_sum_forward(const EmbeddingSumShape& shape, const T* table, const std::int32_t* ids, T* y) {
+  const std::int64_t cols = shape.cols;
+  parallel_for(shape.tokens, shape.terms * cols, [&](std::int64_t i) {
+    T* const sum = y + i * cols;
+    std::fill_n(sum, cols, T{0});
+    for (std::int64_t k = 0; k < shape.terms; ++k) {
+      const std::int64_t id = ids[i * shape.terms + k];
+      if (id < 0) continue;
+      for (std::int64_t j = 0; j < cols; ++j) sum[j] += table[id * cols + j];
+    }
+  });
+}
+template void embedding_sum_forward(const EmbeddingSumShape&, const float*, const std::int32_t*, float*);
+template void embedding_sum_forward(const EmbeddingSumShape&, const double*, const std::int32_t*, double*);
+
+std::int64_t group_by_id_scratch(const EmbeddingSumShape& shape) { return 3 * shape.tokens * shape.terms + 1; }
+
+// By comparison, because counting would take a pass over the table. Equal ids stay in the order of their occurrences,
+// as with std::stable_sort, which would allocate memory.
+IdGroups group_by_id(const EmbeddingSumShape& shape, const std::int32_t* ids, std::int32_t* scratch) {
+  const std::int64_t occurrences = shape.tokens * shape.terms;
+  IdGroups groups{scratch, scratch + occurrences, scratch + 2 * occurrences + 1, 0};
+  std::int64_t used = 0;
+  for (std::int64_t i = 0; i < occurrences; ++i) {
+    if (ids[i] >= 0) groups.tokens[used++] = static_cast<std::int32_t>(i);
+  }
+  std::sort(groups.tokens, groups.tokens + used,
+            [ids](std::int32_t a, std::int32_t b) { return ids[a] != ids[b] ? ids[a] < ids[b] : a < b; });
+  for (std::int64_t i = 0; i < used; ++i) {
+    const std::int32_t id = ids[groups.tokens[i]];
+    if (groups.count == 0 || groups.ids[groups.count - 1] != id) {
+      groups.first[groups.count] = static_cast<std::int32_t>(i);
+      groups.ids[groups.count++] = id;
+    }
+  }
+  groups.first[groups.count] = static_cast<std::int32_t>(used);
+  for (std::int64_t i = 0; i < used; ++i) groups.tokens[i] /= static_cast<std::int32_t>(shape.terms);
+  return groups;
+}
+
+template <class T>
+void embedding_sum_backward(const EmbeddingSumShape& shape, const IdGroups& groups, const T* dy, T* sums) {
+  const auto kernel = MAKI_DISPATCH(gather_sum, T);
+  const std::int64_t cols = shape.cols,
+                     mean = ceil_div(shape.tokens * shape.terms, std::max<std::int64_t>(1, groups.count));
+  parallel_for(groups.count, mean * cols, [&](std::int64_t u) {
+    const std::int32_t* const tokens = groups.tokens + groups.first[u];
+    kernel(tokens, groups.first[u + 1] - groups.first[u], cols, cols, dy, Sink<T>{sums + u * cols, false});
+  });
+}
+template void embedding_sum_backward(const EmbeddingSumShape&, const IdGroups&, const float*, float*);
+template void embedding_sum_backward(const EmbeddingSumShape&, const IdGroups&, const double*, double*);
+
 }  // namespace maki::kernels
 #endif

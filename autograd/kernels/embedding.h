@@ -25,4 +25,29 @@ template <class T>
 void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, const T* dy, Sink<T> dtable,
                         std::int32_t* scratch);
 
+/// Sizes of one sum of rows: table [rows, cols], ids [tokens, terms], each in [−1, rows), where −1 is no row.
+struct EmbeddingSumShape {
+  std::int64_t rows, cols, tokens, terms;
+};
+
+/// y [tokens, cols], y[i] = Σ_k table[ids[i, k]], in the order of k.
+template <class T>
+void embedding_sum_forward(const EmbeddingSumShape& shape, const T* table, const std::int32_t* ids, T* y);
+
+/// The ids that occur, in ascending order, and for each the tokens that name it.
+struct IdGroups {
+  std::int32_t* ids;     ///< [count]
+  std::int32_t* first;   ///< [count + 1]: the tokens of ids[u] are tokens[first[u]] … tokens[first[u + 1] − 1]
+  std::int32_t* tokens;  ///< in the order of their occurrences
+  std::int64_t count;
+};
+/// 32-bit integers of scratch that group_by_id() needs.
+std::int64_t group_by_id_scratch(const EmbeddingSumShape& shape);
+/// Sorts the occurrences of ids that are not −1. The result points into scratch.
+IdGroups group_by_id(const EmbeddingSumShape& shape, const std::int32_t* ids, std::int32_t* scratch);
+/// sums[u] = Σ dy[i] over the tokens i of group u, [count, cols]; dy [tokens, cols]. The order of the sums is that of
+/// embedding_backward(), so no bit depends on the number of threads.
+template <class T>
+void embedding_sum_backward(const EmbeddingSumShape& shape, const IdGroups& groups, const T* dy, T* sums);
+
 }  // namespace maki::kernels

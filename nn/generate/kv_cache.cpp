@@ -68,8 +68,9 @@ Tensor KvLayer::attend(const Tensor& qkv, const Attention& options) {
   return y;
 }
 
-KvCache::KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype)
-    : batch_(batch), capacity_(capacity) {
+KvCache::KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype,
+                 std::int64_t recent_tokens)
+    : recent(recent_tokens), batch_(batch), capacity_(capacity) {
   check(n_layer >= 1 && batch >= 1 && capacity >= 1,
         "kv cache: layers, batch and capacity must be at least 1; got {}, {}, {}", n_layer, batch, capacity);
   for (std::int64_t i = 0; i < n_layer; ++i) layers_.emplace_back(batch, capacity, n_embd, dtype);
@@ -90,6 +91,7 @@ void KvLayer::reorder(std::span<const std::int32_t> rows) {
 void KvCache::reorder(std::span<const std::int32_t> rows) {
   check_rows("kv cache", rows, batch_);
   for (KvLayer& layer : layers_) layer.reorder(rows);
+  recent.reorder(rows);
   batch_ = static_cast<std::int64_t>(rows.size());
 }
 
@@ -101,6 +103,7 @@ std::vector<std::pair<std::string, Tensor*>> KvCache::tensors() {
 
 void KvCache::clear() {
   for (KvLayer& layer : layers_) layer.length_ = 0;
+  recent.clear();
 }
 
 }  // namespace maki

@@ -9,6 +9,7 @@
 
 #include "autograd/ops.h"
 #include "nn/model.h"
+#include "nn/ngram.h"
 
 namespace maki {
 
@@ -42,7 +43,8 @@ class KvLayer {
 class KvCache final : public State {
  public:
   /// Allocates batch · capacity · 2 · n_embd elements per layer. Throws Error unless all sizes are at least 1.
-  KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
+  KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype,
+          std::int64_t recent_tokens = 0);
 
   std::int64_t batch() const override { return batch_; }
   /// Tokens held per sequence.
@@ -55,6 +57,8 @@ class KvCache final : public State {
   void reorder(std::span<const std::int32_t> rows) override;
   /// kv.0, kv.1, …: k‖v of each layer, [B, capacity, 2C].
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
+  /// The last tokens, if the model has n-gram embeddings.
+  RecentTokens recent;
 
  private:
   std::int64_t batch_, capacity_;

@@ -38,6 +38,7 @@ Gpt::Gpt(const Scope& scope, const GptConfig& c)
   if (c.positions == Positions::sinusoidal) {
     sinusoids = std::make_shared<PositionTable>(sinusoidal_positions, c.n_embd, c.position_base, scope.dtype());
   }
+  if (!c.ngram.orders.empty()) ngram.emplace(scope / "ngram", c.vocab_size, c.n_embd, c.ngram);
   const BlockOptions options = block_options(c, scope.dtype());
   for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, options);
   if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias);
@@ -45,8 +46,13 @@ Gpt::Gpt(const Scope& scope, const GptConfig& c)
     lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd, kOutputLayer);
 }
 
-// Embeds tokens at positions start … start + T − 1: [B, T] → [B, T, C].
-Tensor Gpt::embed(const Tensor& ids, std::int64_t start) const {
+// Embeds tokens at positions start … start + T − 1, before which `before` was read: [B, T] → [B, T, C].
+Tensor Gpt::embed(const Tensor& ids, std::int64_t start, const Tensor& before) const {
+  const Tensor x = tokens_and_positions(ids, start);
+  return drop(ngram ? add(x, (*ngram)(ids, before)) : x);
+}
+
+Tensor Gpt::tokens_and_positions(const Tensor& ids, std::int64_t start) const {
   check(ids.dtype() == DType::int32 && ids.shape().rank() == 2, "gpt: ids must be int32 [B, T]; got {} {}",
         to_string(ids.dtype()), ids.shape());
   const std::int64_t end = start + ids.shape()[1];
@@ -54,19 +60,24 @@ Tensor Gpt::embed(const Tensor& ids, std::int64_t start) const {
         "gpt: a sequence has at most block_size = {} tokens, because learned positions end there; got {}",
         config.block_size, end);
   const Tensor tokens = wte(ids);
-  if (wpe) return drop(add(tokens, slice(wpe->weight, 0, start, end)));
-  if (!sinusoids) return drop(tokens);
-  return drop(add(scale(tokens, std::sqrt(static_cast<double>(config.n_embd))), sinusoids->rows(start, end)));
+  if (wpe) return add(tokens, slice(wpe->weight, 0, start, end));
+  if (!sinusoids) return tokens;
+  return add(scale(tokens, std::sqrt(static_cast<double>(config.n_embd))), sinusoids->rows(start, end));
 }
 
 Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
-  return hidden_through(ids, cache != nullptr ? cache->length() : 0, [&](std::size_t i, const Tensor& x) {
-    return h[i](x, cache != nullptr ? &cache->layer(i) : nullptr);
-  });
+  if (cache == nullptr) {
+    return hidden_through(ids, 0, {}, [&](std::size_t i, const Tensor& x) { return h[i](x); });
+  }
+  const Tensor x = hidden_through(ids, cache->length(), cache->recent.ids(),
+                                  [&](std::size_t i, const Tensor& y) { return h[i](y, &cache->layer(i)); });
+  cache->recent.append(ids);
+  return x;
 }
 
 KvCache Gpt::make_cache(std::int64_t batch, std::int64_t capacity) const {
-  return KvCache(config.n_layer, batch, capacity == 0 ? config.block_size : capacity, config.n_embd, dtype);
+  return KvCache(config.n_layer, batch, capacity == 0 ? config.block_size : capacity, config.n_embd, dtype,
+                 recent_tokens());
 }
 
 Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache) const {
@@ -80,11 +91,13 @@ Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache) const {
 std::int64_t Gpt::parameter_count() const {
   const BlockOptions block = block_options(config, dtype);
   const std::int64_t tables = config.vocab_size * config.n_embd * (config.tie_weights ? 1 : 2);
-  return tables + config.n_layer * block_parameter_count(block) + (ln_f ? norm_parameter_count(block) : 0);
+  const std::int64_t ngrams = ngram ? ngram->weight.shape().numel() : 0;
+  return tables + ngrams + config.n_layer * block_parameter_count(block) + (ln_f ? norm_parameter_count(block) : 0);
 }
 
 std::int64_t Gpt::flop_parameter_count() const {
-  return parameter_count() - (config.tie_weights ? 0 : config.vocab_size * config.n_embd);
+  const std::int64_t ngrams = ngram ? ngram->weight.shape().numel() : 0;
+  return parameter_count() - ngrams - (config.tie_weights ? 0 : config.vocab_size * config.n_embd);
 }
 
 double Gpt::flop_per_token(std::int64_t length) const {
@@ -102,15 +115,14 @@ std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) cons
   const std::int64_t hidden = feed_forward_width(width, config.activation);
   const std::int64_t layer = (1 + columns_per_output(config.activation)) * hidden;
   const std::int64_t saved = config.n_layer * (8 * width + layer + config.n_head + 4) + 2 * width;
-  const std::int64_t passing = layer + width;
+  const std::int64_t passing = layer + width + (ngram ? width * (1 + std::ssize(config.ngram.orders)) : 0);
   const std::int64_t size = size_of(dtype);
   return tokens * (saved + passing) * size + std::min(tokens * config.vocab_size * size, kMaxLogitBytes);
 }
 
 std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {
   check(!source, "gpt: takes no source; got one of shape {}", source.shape());
-  const GptConfig& c = gpt.config;
-  return std::make_unique<KvCache>(c.n_layer, batch, c.block_size, c.n_embd, gpt.dtype);
+  return std::unique_ptr<State>(new KvCache(gpt.make_cache(batch)));
 }
 
 Tensor GptModel::next_logits(const Tensor& ids, State& state) const {

@@ -1,7 +1,8 @@
 // The decoder-only Transformer of GPT-2: Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
 // Parameters have the names of GPT-2 and nanoGPT; weights of linear layers are [out, in].
 //
-//   x = wte(ids) + wpe(positions);   for each block: x += attn(ln_1(x)); x += mlp(ln_2(x));   logits = lm_head(ln_f(x))
+//   x = wte(ids) + wpe(positions) [+ ngram(ids)];   for each block: x += attn(ln_1(x)); x += mlp(ln_2(x));   logits =
+//   lm_head(ln_f(x))
 //
 // With norm rms, positions rotary, activation swiglu and no biases it is LLaMA: Touvron et al. 2023, arXiv:2302.13971.
 //
@@ -17,6 +18,7 @@
 
 #include "nn/generate/kv_cache.h"
 #include "nn/model.h"
+#include "nn/ngram.h"
 #include "nn/transformer.h"
 
 namespace maki {
@@ -33,6 +35,7 @@ struct GptConfig {
   /// With sinusoidal positions, token embeddings are multiplied by √C, as in section 3.4 of Vaswani et al. 2017.
   Positions positions = Positions::learned;
   double position_base = 10000;  ///< of sinusoidal and rotary positions
+  NgramOptions ngram = {};       ///< n-gram embeddings, added to those of the tokens; default none
 };
 
 struct Gpt {
@@ -64,12 +67,15 @@ struct Gpt {
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
   /// The same with layer(i, x) in place of block i, for tokens at positions start, start + 1, …
+  /// The n-grams of the first tokens begin in those of `before`.
   template <class Layer>
-  Tensor hidden_through(const Tensor& ids, std::int64_t start, const Layer& layer) const {
-    Tensor x = embed(ids, start);
+  Tensor hidden_through(const Tensor& ids, std::int64_t start, const Tensor& before, const Layer& layer) const {
+    Tensor x = embed(ids, start, before);
     for (std::size_t i = 0; i < h.size(); ++i) x = layer(i, x);
     return ln_f ? (*ln_f)(x) : x;
   }
+  /// How many of the last tokens generation needs: 0 without n-gram embeddings.
+  std::int64_t recent_tokens() const { return ngram ? ngram->longest() - 1 : 0; }
   /// The output head: [… C] → [… V].
   Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
   /// Its weight, [V, C].
@@ -91,13 +97,15 @@ struct Gpt {
   Embedding wte;                                   // tokens
   std::optional<Embedding> wpe;                    // learned positions
   std::shared_ptr<const PositionTable> sinusoids;  // or null
+  std::optional<NgramEmbedding> ngram;
   std::vector<Block> h;
   std::optional<Norm> ln_f;       // absent in post-norm order, where the last block ends in a norm
   std::optional<Linear> lm_head;  // absent if the weights are tied
   Dropout drop;
 
  private:
-  Tensor embed(const Tensor& ids, std::int64_t start) const;
+  Tensor embed(const Tensor& ids, std::int64_t start, const Tensor& before) const;
+  Tensor tokens_and_positions(const Tensor& ids, std::int64_t start) const;
 };
 
 /// Wraps Gpt in the interfaces of nn/model.h.

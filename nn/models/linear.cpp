@@ -27,8 +27,8 @@ void reorder_rows(Tensor& x, std::span<const std::int32_t> rows) {
 }  // namespace
 
 LinearState::LinearState(std::int64_t n_layer, std::int64_t batch, std::int64_t n_head, std::int64_t features,
-                         std::int64_t head_size, std::int64_t capacity, DType dtype)
-    : batch_(batch), capacity_(capacity) {
+                         std::int64_t head_size, std::int64_t capacity, DType dtype, std::int64_t recent_tokens)
+    : recent(recent_tokens), batch_(batch), capacity_(capacity) {
   check(n_layer >= 1 && batch >= 1 && n_head >= 1 && features >= 1 && head_size >= 1,
         "linear: layers, batch, heads, features and head size must be at least 1; got {}, {}, {}, {}, {}", n_layer,
         batch, n_head, features, head_size);
@@ -42,6 +42,7 @@ void LinearState::clear() {
     maki::clear(layer.products);
     maki::clear(layer.keys);
   }
+  recent.clear();
   length_ = 0;
 }
 
@@ -53,6 +54,7 @@ void LinearState::reorder(std::span<const std::int32_t> rows) {
     reorder_rows(layer.products, rows);
     reorder_rows(layer.keys, rows);
   }
+  recent.reorder(rows);
 }
 
 std::vector<std::pair<std::string, Tensor*>> LinearState::tensors() {
@@ -86,10 +88,13 @@ Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state) c
 
 Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
   if (maps.empty()) return gpt.hidden(ids);
-  const Tensor y = gpt.hidden_through(ids, state != nullptr ? state->length() : 0, [&](std::size_t i, const Tensor& x) {
+  const auto layer = [&](std::size_t i, const Tensor& x) {
     return gpt.h[i].with_attention(x, [&](const Tensor& normed) { return attend(i, normed, state); });
-  });
-  if (state != nullptr) state->advance(ids.shape()[1]);
+  };
+  if (state == nullptr) return gpt.hidden_through(ids, 0, {}, layer);
+  const Tensor y = gpt.hidden_through(ids, state->length(), state->recent.ids(), layer);
+  state->advance(ids.shape()[1]);
+  state->recent.append(ids);
   return y;
 }
 
@@ -121,7 +126,7 @@ std::unique_ptr<State> LinearModel::start(std::int64_t batch, const Tensor& sour
   if (maps.empty()) return std::unique_ptr<State>(new KvCache(gpt.make_cache(batch)));
   const std::int64_t capacity = gpt.wpe ? c.block_size : LinearState::kUnlimited;
   return std::make_unique<LinearState>(c.n_layer, batch, c.n_head, maps[0].features(), c.n_embd / c.n_head, capacity,
-                                       gpt.dtype);
+                                       gpt.dtype, gpt.recent_tokens());
 }
 
 Tensor LinearModel::next_logits(const Tensor& ids, State& state) const {

@@ -33,7 +33,7 @@ class LinearState final : public State {
  public:
   /// Throws Error unless all sizes are at least 1. `capacity` is how many tokens the positions of the model allow.
   LinearState(std::int64_t n_layer, std::int64_t batch, std::int64_t n_head, std::int64_t features,
-              std::int64_t head_size, std::int64_t capacity, DType dtype);
+              std::int64_t head_size, std::int64_t capacity, DType dtype, std::int64_t recent_tokens = 0);
 
   std::int64_t batch() const override { return batch_; }
   std::int64_t length() const override { return length_; }
@@ -48,6 +48,8 @@ class LinearState final : public State {
   LinearAttentionSums& layer(std::size_t i) { return layers_[i]; }
   /// Must be called when `tokens` tokens have been read by all layers.
   void advance(std::int64_t tokens) { length_ += tokens; }
+  /// The last tokens, if the model has n-gram embeddings.
+  RecentTokens recent;
 
  private:
   std::int64_t batch_, capacity_, length_ = 0;

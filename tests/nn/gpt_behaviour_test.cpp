@@ -175,6 +175,7 @@ TEST_CASE("at learning rate 0 no weight changes, embeddings included, and above 
       train_step(gpt, optimizer, tape, ids, targets, 0.1);
       for (const auto& parameter : gpt.store.parameters()) {
         INFO(describe(config) << ": " << parameter->name());
+        if (parameter->group() == ParamGroup::rows) continue;  // only rows of the batch change: see ngram_test.cpp
         const bool has_key_bias = parameter->name().ends_with("c_attn.bias");  // a key's bias has no gradient
         std::int64_t unchanged = 0, size = parameter->shape().numel();
         for (std::int64_t i = 0; i < size; ++i) {

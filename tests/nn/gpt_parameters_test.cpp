@@ -13,6 +13,7 @@ namespace {
 std::vector<std::string> expected_names(const GptConfig& c) {
   std::vector<std::string> names = {"wte.weight"};
   if (c.positions == Positions::learned) names.push_back("wpe.weight");
+  if (!c.ngram.orders.empty()) names.push_back("ngram.weight");
   const auto add = [&](const std::string& layer) {
     names.push_back(layer + ".weight");
     const bool norm = layer.find("ln_") != std::string::npos;
@@ -56,12 +57,14 @@ TEST_CASE("every weight is in the store, in the order of the model, under GPT-2'
       names.push_back(parameter->name());
       INFO(parameter->name());
       const bool matrix = parameter->shape().rank() == 2;
-      REQUIRE(parameter->group() == (matrix ? ParamGroup::decay : ParamGroup::no_decay));
+      const bool table = parameter->name() == "ngram.weight";
+      REQUIRE(parameter->group() == (table ? ParamGroup::rows : matrix ? ParamGroup::decay : ParamGroup::no_decay));
       if (parameter->name() != "wpe.weight") count += parameter->shape().numel();
     }
     REQUIRE(names == expected_names(config));
     REQUIRE(gpt.model.parameter_count() == count);
-    const std::int64_t looked_up = config.tie_weights ? 0 : config.vocab_size * config.n_embd;
+    const std::int64_t looked_up = (config.tie_weights ? 0 : config.vocab_size * config.n_embd) +
+                                   (gpt.model.ngram ? gpt.model.ngram->weight.shape().numel() : 0);
     REQUIRE(gpt.model.flop_parameter_count() == count - looked_up);
   }
 }

@@ -47,6 +47,7 @@ inline std::vector<GptConfig> gpt_variants() {
   });
   add([](GptConfig& c) { c.norm = NormKind::rms; });
   add([](GptConfig& c) { c.activation = Activation::swiglu; });
+  add([](GptConfig& c) { c.ngram = {.orders = {2, 3}, .rows = 60}; });
   add([](GptConfig& c) {  // the original Transformer's order with LLaMA's parts
     c.norm_order = NormOrder::post;
     c.norm = NormKind::rms;
@@ -65,7 +66,8 @@ inline std::vector<GptConfig> gpt_variants() {
 /// For INFO: "pre, layer, learned, gelu, biases, tied".
 inline std::string describe(const GptConfig& c) {
   return std::string(to_string(c.norm_order)) + ", " + to_string(c.norm) + ", " + to_string(c.positions) + ", " +
-         to_string(c.activation) + (c.bias ? ", biases" : "") + (c.tie_weights ? ", tied" : "");
+         to_string(c.activation) + (c.bias ? ", biases" : "") + (c.tie_weights ? ", tied" : "") +
+         (c.ngram.orders.empty() ? "" : ", n-grams");
 }
 
 struct SmallGpt {

@@ -14,6 +14,17 @@ Row embedding_row(const char* name, int rank, std::int64_t max_rows) {
           }};
 }
 
+// Sums of up to four rows, some of which are missing.
+Row embedding_sum_row(const char* name, int rank, std::int64_t max_rows) {
+  return {.op = "embedding_sum", .name = name, .draw = [=](Draw& draw) {
+            const std::int64_t rows = draw.extent(max_rows);
+            const Shape ids = draw.shape(rank, 40).with(rank - 1, draw.integer(1, 4));
+            return Case{
+                {draw.normals({rows, draw.extent(35)}), draw.integers(ids, -1, static_cast<std::int32_t>(rows - 1))},
+                [](const std::vector<Tensor>& x) { return embedding_sum(x[0], x[1]); }};
+          }};
+}
+
 // Logits […, V]. Targets include -1 if options.ignored is -1.
 Row cross_entropy_row(const char* name, int rank, const CrossEntropy& options, double mean, double std) {
   return {.op = "cross_entropy", .name = name, .draw = [=](Draw& draw) {
@@ -107,6 +118,9 @@ std::vector<Row> loss_rows() {
       one_hot_row(),
       mse_row("mean", {}),
       mse_row("sum", {.sum = true}),
+      embedding_sum_row("one token", 1, 20),
+      embedding_sum_row("tokens, few rows", 2, 3),
+      embedding_sum_row("two axes", 3, 20),
   };
   rows[9].empties = {[] {
                        return empty_linear_cross_entropy({0, 3}, {4, 3}, {0});
@@ -144,6 +158,13 @@ std::vector<Row> loss_rows() {
                      [] {
                        return empty_cross_entropy({3, 4}, {3}, {});
                      }};
+  const auto sums = [](const Shape& table, const Shape& ids) {
+    return [=]() -> Case {
+      return {{zeros(table, DType::float64), full(ids, DType::int32, -1)},
+              [](const std::vector<Tensor>& x) { return embedding_sum(x[0], x[1]); }};
+    };
+  };
+  rows.back().empties = {sums({0, 3}, {2, 3}), sums({4, 3}, {0, 2}), sums({4, 0}, {2, 2}), sums({4, 3}, {5, 0})};
   return rows;
 }
 

@@ -275,6 +275,14 @@ TEST_CASE("the rules between fields") {
             c.positions = "sinusoidal";
             c.memory = 64;
           }).empty());
+  REQUIRE(contains(said([](Config& c) { c.ngram_orders = "3,2"; }), "ascending numbers from 2 to 8"));
+  REQUIRE(contains(said([](Config& c) {
+                     c.model = "encoder";
+                     c.task = "masked";
+                     c.ngram_orders = "2,3";
+                   }),
+                   "the models gpt and linear have n-gram embeddings; got 2,3 for encoder; omit the option"));
+  REQUIRE(said([](Config& c) { c.ngram_orders = "2,3"; }).empty());
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
   REQUIRE(contains(rates, "min_lr"));
   REQUIRE(contains(rates, "0.5"));

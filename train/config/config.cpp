@@ -11,6 +11,7 @@
 #include "data/text/printable.h"
 #include "data/text/utf8.h"
 #include "nn/features.h"
+#include "nn/ngram.h"
 #include "optim/lr_schedule.h"
 #include "train/config/models.h"
 #include "train/config/number.h"
@@ -155,6 +156,9 @@ void validate(const Config& c) {
         c.memory);
   check(!xl || c.positions == "sinusoidal",
         "positions: transformer-xl has sinusoidal encodings of distances; got {}; omit the option", c.positions);
+  check(ngram_orders_named(c.ngram_orders).empty() || c.model == "gpt" || c.model == "linear",
+        "ngram_orders: the models gpt and linear have n-gram embeddings; got {} for {}; omit the option",
+        c.ngram_orders, c.model);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(c.optimizer != "muon" || c.muon_lr == 0 || c.learning_rate > 0,
         "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got {} and {}", c.muon_lr,

@@ -35,6 +35,9 @@ struct Config {
   double dropout = 0;
   bool bias = true;  // the quick start reaches 1.893 nats with biases, 1.908 without (validation, mean of three seeds)
   bool tie_weights = true, share_vocabulary = false;
+  std::string ngram_orders = "none";
+  std::int64_t ngram_rows = 65536;
+  double ngram_dropout = 0, ngram_lr_factor = 30;
   std::string activation = "gelu", norm = "layer", dtype = "float32";
   double position_base = 10000;
   // Text.

@@ -56,6 +56,18 @@ Field attention_field() {
           true};
 }
 
+Field ngram_orders_field() {
+  return {
+      "ngram_orders",
+      FieldClass::model,
+      &Config::ngram_orders,
+      "lengths of the n-grams of tokens whose embeddings are added to the input, such as 2,3,4; none: no such tables",
+      0,
+      0,
+      {},
+      true};
+}
+
 std::string schedule_help() {
   std::vector<std::string> ending;
   for (const LrDecay& decay : lr_decays()) {
@@ -99,6 +111,15 @@ std::vector<Field> make_fields() {
       since(3, "0",
             number("memory", model, &C::memory, 0, 1e6,
                    "transformer-xl: earlier tokens that each layer attends to; default block_size")),
+      since(3, "none", ngram_orders_field()),
+      since(3, "65536",
+            number("ngram_rows", model, &C::ngram_rows, 1, 1e8,
+                   "rows of the table of each n-gram length; where there are more n-grams, they share rows by hash")),
+      since(3, "0",
+            number("ngram_dropout", training, &C::ngram_dropout, 0, 0.99, "dropout probability of n-gram embeddings")),
+      since(3, "30",
+            number("ngram_lr_factor", training, &C::ngram_lr_factor, 0, kMaxCount,
+                   "learning rate of the n-gram tables, relative to that of the other parameters")),
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
       choice("tokenizer", model, &C::tokenizer, tokenizer_names(), tokenizer_help()),
       choice("invalid_utf8", run, &C::invalid_utf8, {"error", "replace"},

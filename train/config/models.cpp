@@ -150,7 +150,8 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
           .norm_order = norm_order_named(c.norm_order),
           .norm = norm_kind_named(c.norm),
           .positions = positions_named(c.positions),
-          .position_base = c.position_base};
+          .position_base = c.position_base,
+          .ngram = {.orders = ngram_orders_named(c.ngram_orders), .rows = c.ngram_rows, .dropout = c.ngram_dropout}};
 }
 
 }  // namespace maki

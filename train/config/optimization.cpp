@@ -11,7 +11,9 @@ std::unique_ptr<Optimizer> make_optimizer(const Config& c, ParameterStore& store
                               .nesterov = c.nesterov,
                               .matrix_factor = c.learning_rate > 0 ? c.muon_lr / c.learning_rate : 0,
                               .weight_decay = c.weight_decay};
-  return make_optimizer(c.optimizer, hyper, store);
+  std::unique_ptr<Optimizer> optimizer = make_optimizer(c.optimizer, hyper, store);
+  optimizer->set_row_rate(c.ngram_lr_factor);
+  return optimizer;
 }
 
 std::vector<LrPhase> lr_phases(const Config& c) {

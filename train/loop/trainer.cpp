@@ -56,6 +56,8 @@ std::optional<StepReport> Trainer::step(const std::function<bool()>& stop) {
   const double loss = sum * scale, norm = grad_norm(store_), rate = learning_rate_at(schedule_, steps_);
   if (!std::isfinite(loss)) diverged("loss", loss, scale, carried);
   if (!std::isfinite(norm)) diverged("norm of the gradient", norm, scale, carried);
+  const double row_norm = row_grad_norm(store_);
+  if (!std::isfinite(row_norm)) diverged("norm of the n-gram gradient", row_norm, scale, carried);
   optimizer_->step(rate, clip_factor(norm, config_.grad_clip));
   carried.keep();
   ++steps_;
