@@ -14,11 +14,11 @@ namespace {
 
 const NgramOptions& checked(const NgramOptions& o) {
   check(!o.orders.empty() && std::ranges::adjacent_find(o.orders, std::ranges::greater_equal()) == o.orders.end() &&
-            o.orders.front() >= 2 && o.orders.back() <= kMaxNgramOrder,
-        "ngram: orders must be ascending numbers from 2 to {}; got {}", kMaxNgramOrder, fmt::join(o.orders, ","));
-  check(o.rows >= 1 && o.rows <= std::numeric_limits<std::int32_t>::max() / kMaxNgramOrder,
+            o.orders.front() >= 2 && o.orders.back() <= kMaxNgramTableOrder,
+        "ngram: orders must be ascending numbers from 2 to {}; got {}", kMaxNgramTableOrder, fmt::join(o.orders, ","));
+  check(o.rows >= 1 && o.rows <= std::numeric_limits<std::int32_t>::max() / kMaxNgramTableOrder,
         "ngram: an order must have between 1 and {} rows; got {}",
-        std::numeric_limits<std::int32_t>::max() / kMaxNgramOrder, o.rows);
+        std::numeric_limits<std::int32_t>::max() / kMaxNgramTableOrder, o.rows);
   check(o.dropout >= 0 && o.dropout < 1, "ngram: dropout must be in [0, 1); got {}", o.dropout);
   return o;
 }
@@ -58,9 +58,9 @@ std::vector<std::int64_t> ngram_orders_named(std::string_view text) {
   }
   const bool ascending = std::ranges::adjacent_find(orders, std::ranges::greater_equal()) == orders.end();
   check(to_string(orders) == text && ascending &&
-            (orders.empty() || (orders.front() >= 2 && orders.back() <= kMaxNgramOrder)),
+            (orders.empty() || (orders.front() >= 2 && orders.back() <= kMaxNgramTableOrder)),
         "ngram_orders: must be none or ascending numbers from 2 to {} with commas, such as 2,3,4; got {}",
-        kMaxNgramOrder, text);
+        kMaxNgramTableOrder, text);
   return orders;
 }
 

@@ -16,12 +16,12 @@ namespace maki {
 
 struct NgramOptions {
   std::vector<std::int64_t> orders =
-      {};                     ///< numbers of tokens, ascending, each in [2, kMaxNgramOrder]; none: no tables
+      {};                     ///< numbers of tokens, ascending, each in [2, kMaxNgramTableOrder]; none: no tables
   std::int64_t rows = 65536;  ///< the most rows of one order
   double dropout = 0;         ///< probability in [0, 1), for elements of the sum of the rows
   bool operator==(const NgramOptions&) const = default;
 };
-inline constexpr std::int64_t kMaxNgramOrder = 8;
+inline constexpr std::int64_t kMaxNgramTableOrder = 8;
 /// "none" or the orders, as "2,3,4", and the inverse. Throws Error, with the name of the option, for any other text.
 std::string to_string(std::span<const std::int64_t> orders);
 std::vector<std::int64_t> ngram_orders_named(std::string_view text);
