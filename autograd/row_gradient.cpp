@@ -29,7 +29,7 @@ void add_rows(const T* a, const T* b, std::int64_t cols, T* y) {
 
 }  // namespace
 
-RowGradient add(const RowGradient& a, const RowGradient& b) {
+RowGradient sum_of_rows(const RowGradient& a, const RowGradient& b) {
   const std::span<const std::int32_t> x = a.rows.values<std::int32_t>(), y = b.rows.values<std::int32_t>();
   Tensor room = empty({a.rows.numel() + b.rows.numel()}, DType::int32);
   std::int32_t* const united = room.data<std::int32_t>();
@@ -52,7 +52,7 @@ void RowGradients::add(RowGradient gradient) {
       level = std::move(gradient);
       return;
     }
-    gradient = maki::add(std::exchange(level, RowGradient()), gradient);
+    gradient = sum_of_rows(std::exchange(level, RowGradient()), gradient);
   }
   levels_.push_back(std::move(gradient));
 }
@@ -61,7 +61,7 @@ void RowGradients::add(RowGradient gradient) {
 RowGradient RowGradients::sum() const {
   RowGradient sum;
   for (const RowGradient& level : levels_) {
-    if (level) sum = sum ? maki::add(level, sum) : level;
+    if (level) sum = sum ? sum_of_rows(level, sum) : level;
   }
   return sum;
 }

@@ -19,7 +19,7 @@ struct RowGradient {
 };
 
 /// The sum of two gradients of the same table: the union of their rows, a + b where both have a row.
-RowGradient add(const RowGradient& a, const RowGradient& b);
+RowGradient sum_of_rows(const RowGradient& a, const RowGradient& b);
 
 /// The gradients that several backward passes deliver, summed as a binary tree over their number, as the gradients of
 /// micro-batches are: ((g0 + g1) + (g2 + g3)) + …
