@@ -18,7 +18,7 @@ using Matrix = std::vector<std::vector<double>>;  // [rows][columns]
 // The model of nn/models/gpt.h for one sequence, written with plain loops instead of tensors.
 class PlainGpt {
  public:
-  explicit PlainGpt(const SmallGpt& gpt) : store_(gpt.store), c_(gpt.model.config) {}
+  explicit PlainGpt(const SmallGpt& gpt) : gpt_(gpt.model), store_(gpt.store), c_(gpt.model.config) {}
 
   Matrix logits(const std::vector<std::int32_t>& ids) const {
     Matrix x(ids.size(), std::vector<double>(size(c_.n_embd)));
@@ -32,6 +32,7 @@ class PlainGpt {
         }
       }
     }
+    if (gpt_.ngram) add_ngrams(x, ids);
     for (std::int64_t i = 0; i < c_.n_layer; ++i) {
       const std::string h = "h." + std::to_string(i);
       x = residual(x, h + ".ln_1", [&](const Matrix& y) { return attention(y, h + ".attn"); });
@@ -50,6 +51,17 @@ class PlainGpt {
   double bias(const std::string& layer, std::size_t i) const {
     const bool has = c_.bias && layer != "wte" && layer != "lm_head";
     return has ? store_.find(layer + ".bias").value().at(static_cast<std::int64_t>(i)) : 0;
+  }
+  // Which rows belong to a token is the subject of ngram_test.cpp.
+  void add_ngrams(Matrix& x, const std::vector<std::int32_t>& ids) const {
+    const Tensor rows = gpt_.ngram->rows(tensor(ids, {1, std::ssize(ids)}));
+    const std::size_t orders = size(rows.shape()[2]);
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      for (std::size_t k = 0; k < orders; ++k) {
+        const std::int32_t row = rows.values<std::int32_t>()[t * orders + k];
+        for (std::size_t c = 0; row >= 0 && c < x[t].size(); ++c) x[t][c] += weight("ngram.weight", size(row), c);
+      }
+    }
   }
   double sinusoid(std::size_t t, std::size_t c) const {
     const double pair = static_cast<double>(c / 2);
@@ -160,6 +172,7 @@ class PlainGpt {
     }
   }
 
+  const Gpt& gpt_;
   const ParameterStore& store_;
   GptConfig c_;
 };

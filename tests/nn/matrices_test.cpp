@@ -36,7 +36,7 @@ void require_matrices(const C& config, std::int64_t gates = 1) {
 
 }  // namespace
 
-TEST_CASE("the weights of blocks are matrices, q‖k‖v three of them; embeddings and output layers are none") {
+TEST_CASE("the weights of blocks are matrices, q‖k‖v three of them, and embeddings and output layers are none") {
   const GptConfig gpt{.n_layer = 1, .n_head = 2, .n_embd = 8, .block_size = 4, .vocab_size = 5};
   require_matrices<Gpt>(gpt);
   GptConfig gated = gpt;

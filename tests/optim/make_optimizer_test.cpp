@@ -69,7 +69,7 @@ TEST_CASE("hyper-parameters that are not given have the defaults of the optimize
 
 TEST_CASE("a name that no optimizer has is refused, and so are hyper-parameters that are out of range") {
   ParameterStore store;
-  REQUIRE_THROWS_WITH(make_optimizer("adamv", kHyper, store), ContainsSubstring("adamw, adam, sgd; got adamv"));
+  REQUIRE_THROWS_WITH(make_optimizer("adamv", kHyper, store), ContainsSubstring("adamw, adam, sgd, muon; got adamv"));
   REQUIRE_THROWS_WITH(make_optimizer("sgd", {.momentum = 1}, store), ContainsSubstring("momentum"));
   REQUIRE_THROWS_WITH(make_optimizer("adamw", {.beta1 = 1}, store), ContainsSubstring("adamw: beta1"));
   REQUIRE_THROWS_WITH(make_optimizer("adamw", {.eps = 0}, store), ContainsSubstring("adamw: eps"));

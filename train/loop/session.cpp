@@ -178,12 +178,13 @@ SessionEnd Session::train() {
     return SessionEnd::already_ended;
   }
   tokens_ = trainer_.task().tokens_before(trainer_.steps());
-  count();
+  bool counted = false;
   report([&](SessionListener& listener) { listener.on_start(trainer_.steps()); });
   for (;;) {
     const std::int64_t step = trainer_.steps();
     const bool end = step == config_.max_steps;
     if (step == 0 || end || step % config_.checkpoint_interval == 0) save_and_point();
+    if (!std::exchange(counted, true)) count();  // not before there is a checkpoint: until then a run can begin anew
     const bool due = (end || step % config_.eval_interval == 0) && !metrics_.has_eval(step);
     const bool interrupted = due && !evaluate(stop_.requested, /*whole=*/end);
     if (!interrupted) write_sample();
