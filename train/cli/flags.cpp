@@ -60,6 +60,19 @@ void add_search_options(CLI::App& command, std::int64_t& beam_size, double& leng
              "models that translate: a higher value prefers longer translations");
 }
 
+void add_reading_options(CLI::App& command, const std::string& texts, std::string& unknown, std::string& checkpoint,
+                         std::int64_t& threads) {
+  command
+      .add_option("--unknown", unknown,
+                  fmt::format("what to do with characters of {} that are not in the vocabulary [error]", texts))
+      ->type_name("error|skip|replace")
+      ->take_last();
+  command.add_option("--checkpoint", checkpoint, "checkpoint to use: last, best or a step [best, else last]")
+      ->type_name("WHICH")
+      ->take_last();
+  add_number(command, "--threads", threads, 0, kMaxThreads, "number of threads; 0: OMP_NUM_THREADS, else one per core");
+}
+
 ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<std::string>& names) {
   const Config defaults;
   command.add_option("--preset", preset_, fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")))

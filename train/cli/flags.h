@@ -29,6 +29,10 @@ CLI::Option* add_number(CLI::App& command, const std::string& option, double& va
 /// Adds --beam and --length-penalty, for models that translate.
 void add_search_options(CLI::App& command, std::int64_t& beam_size, double& length_penalty);
 
+/// Adds --unknown, --checkpoint and --threads, for verbs whose trained model reads `texts`, as the help calls them.
+void add_reading_options(CLI::App& command, const std::string& texts, std::string& unknown, std::string& checkpoint,
+                         std::int64_t& threads);
+
 class ConfigFlags {
  public:
   /// Adds to a subcommand the options of the fields in `names`, or of all fields if `names` is empty, as the table of

@@ -228,16 +228,7 @@ void add_attend(CLI::App& app, Verb& chosen) {
           ->type_name("TEXT")
           ->take_last();
   add_drawing_options(*command, o->drawing);
-  command
-      ->add_option("--unknown", o->unknown,
-                   "what to do with characters of the texts that are not in the vocabulary [error]")
-      ->type_name("error|skip|replace")
-      ->take_last();
-  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
-      ->type_name("WHICH")
-      ->take_last();
-  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
-             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  add_reading_options(*command, "the texts", o->unknown, o->checkpoint, o->threads);
   command->callback([o, &chosen] { chosen = [o] { return attend(*o); }; });
 }
 

@@ -113,16 +113,7 @@ void add_classify(CLI::App& app, Verb& chosen) {
   const auto o = std::make_shared<ClassifyFlags>();
   command->add_option("RUN", o->run, "run directory or .maki file of a classifier")->required();
   command->add_option("TEXT", o->texts, "texts [the lines of standard input]");
-  command
-      ->add_option("--unknown", o->unknown,
-                   "what to do with characters of the texts that are not in the vocabulary [error]")
-      ->type_name("error|skip|replace")
-      ->take_last();
-  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
-      ->type_name("WHICH")
-      ->take_last();
-  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
-             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  add_reading_options(*command, "the texts", o->unknown, o->checkpoint, o->threads);
   command->add_flag("--json", o->json, "print a line of JSON for each text, with the probabilities of all labels");
   command->callback([o, &chosen] { chosen = [o] { return classify(*o); }; });
 }

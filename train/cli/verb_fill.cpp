@@ -147,16 +147,7 @@ void add_fill(CLI::App& app, Verb& chosen) {
       ->required()
       ->take_last();
   add_number(*command, "--top", o->top, 1, kMaxCount, "candidates to show for each [MASK]");
-  command
-      ->add_option("--unknown", o->unknown,
-                   "what to do with characters of the text that are not in the vocabulary [error]")
-      ->type_name("error|skip|replace")
-      ->take_last();
-  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
-      ->type_name("WHICH")
-      ->take_last();
-  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
-             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  add_reading_options(*command, "the text", o->unknown, o->checkpoint, o->threads);
   command->add_flag("--json", o->json, "print the candidates as JSON");
   command->callback([o, &chosen] { chosen = [o] { return fill(*o); }; });
 }
