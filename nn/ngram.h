@@ -22,8 +22,8 @@ struct NgramOptions {
   bool operator==(const NgramOptions&) const = default;
 };
 inline constexpr std::int64_t kMaxNgramTableOrder = 8;
-/// "none" or the orders, as "2,3,4", and the inverse. Throws Error, with the name of the option, for any other text.
-std::string to_string(std::span<const std::int64_t> orders);
+/// The orders in a text such as "2,3,4"; none if it is "none". Throws Error, with the name of the option, for any other
+/// text.
 std::vector<std::int64_t> ngram_orders_named(std::string_view text);
 
 /// The last tokens that a model has read, from which the n-grams of the next ones begin: what a state of generation

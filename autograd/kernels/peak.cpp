@@ -32,7 +32,7 @@ double chains(std::int64_t rounds) {
   const hn::ScalableTag<T> d;
   const auto half = hn::Set(d, T{0.5});
   hn::Vec<decltype(d)> x[kChains];
-  // Each chain starts from a different value, or the compiler would compute one chain in place of all.
+  // Each chain starts from a different value, or the compiler would compute one chain instead of all of them.
   MAKI_UNROLL for (int i = 0; i < kChains; ++i) x[i] = hn::Set(d, static_cast<T>(i));
   for (std::int64_t round = 0; round < rounds; ++round) {
     MAKI_UNROLL for (int i = 0; i < kChains; ++i) x[i] = hn::MulAdd(x[i], half, half);

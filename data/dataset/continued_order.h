@@ -1,12 +1,12 @@
-// The order in which training reads its tokens if the model carries a state from one step to the next: every row goes
-// on where it stood.
+// The order in which training reads its tokens if the model carries a state from one step to the next: every row
+// continues where it stopped.
 //
 // The text is read as a ring, in which its first token follows its last one as one file follows another. The rows of
 // all micro-batches of a step, R = grad_accum · batch_size, begin equally far apart, and each reads T = block_size
 // tokens per step: row r of step s starts at token (first + ⌊r · n / R⌋ + s · T) mod n, where `first` is drawn from the
-// seed. After n / (R · T) steps the rows have read the whole text once between them, and each goes on with what the
-// next one has read. So no token is left out or read more often than another, no row ever has to start again with an
-// empty memory, and there is no index array and no state.
+// seed. After n / (R · T) steps the rows have read the whole text once between them, and each continues with what
+// the next one has read. So no token is left out or read more often than another, no row ever has to start again with
+// an empty memory, and there is no index array and no state.
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,7 @@ TEST_CASE("a run with a memory that is interrupted, or killed at any moment, end
       usleep(static_cast<useconds_t>(5000 + 3700 * (life % 9)));
       kill(process, signal);
     };
-    const bool exists = std::filesystem::exists(run + "/checkpoints/last");
+    const bool exists = RunDirectory(run).exists();  // the pointer `last` follows the first checkpoint
     const Finished finished = exists ? run_maki({"train", "--resume", run}, options)
                                      : run_maki(training(corpus, run, kSteps) + often, options);
     INFO(finished.err);

@@ -68,7 +68,7 @@ TEST_CASE("momentum is 0.95 for muon and 0 for the others, unless it is given") 
       apply_preset(config, "quickstart");
       config.optimizer = optimizer;
       if (given >= 0) config.momentum = given;
-      fill_model_defaults(config);
+      fill_open_fields(config);
       REQUIRE(config.momentum == (given >= 0 ? given : expected));
     }
   }
@@ -174,7 +174,7 @@ TEST_CASE("the presets have the values of nanoGPT's configurations") {
   Config quick;
   quick.n_layer = 9;
   apply_preset(quick, "quickstart");
-  fill_model_defaults(quick);
+  fill_open_fields(quick);
   REQUIRE(training_toml(quick) == training_toml(Config()));
   REQUIRE(quick.n_layer == 4);
   REQUIRE(quick.n_head == 4);
@@ -204,7 +204,7 @@ TEST_CASE("the presets have the values of nanoGPT's configurations") {
   for (const std::string& name : preset_names()) {
     Config config;
     apply_preset(config, name);
-    fill_model_defaults(config);
+    fill_open_fields(config);
     fill_dependent_defaults(config);
     validate(config);
     REQUIRE(config.lr_decay_steps == config.max_steps);
@@ -222,7 +222,7 @@ TEST_CASE("fields that depend on the model are those of the model unless they ar
       Config config;
       apply_preset(config, preset);
       config.model = model;
-      fill_model_defaults(config);
+      fill_open_fields(config);
       REQUIRE(config.task == task);
       REQUIRE(config.norm_order == order);
       REQUIRE(config.positions == positions);
@@ -233,7 +233,7 @@ TEST_CASE("fields that depend on the model are those of the model unless they ar
     Config config;
     config.model = model;
     config.norm_order = "pre";
-    fill_model_defaults(config);
+    fill_open_fields(config);
     REQUIRE(config.norm_order == "pre");
   }
 }

@@ -24,7 +24,7 @@ Config small_config(const std::string& tokenizer, bool shared) {
   c.block_size = 16;
   c.tokenizer = tokenizer;
   c.share_vocabulary = shared;
-  fill_model_defaults(c);
+  fill_open_fields(c);
   validate(c);
   return c;
 }

@@ -111,7 +111,7 @@ Corpus corpus_for(const Config& config) {
 
 // The section `values` of the checkpoint after eight steps.
 std::string values_after_training(const TemporaryFolder& folder, Config config) {
-  fill_model_defaults(config);
+  fill_open_fields(config);
   validate(config);
   const std::unique_ptr<Task> task = make_task(config, corpus_for(config));
   Trainer trainer(config, *task);

@@ -43,7 +43,7 @@ Config small_config(const std::vector<std::pair<std::string, std::string>>& more
   set("warmup_steps", "10");
   set("lr_decay_steps", "1000");
   for (const auto& [name, text] : more) set(name, text);
-  fill_model_defaults(c);
+  fill_open_fields(c);
   validate(c);
   return c;
 }

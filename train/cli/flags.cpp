@@ -141,7 +141,7 @@ void ConfigFlags::apply(Config& config, const std::string& default_preset) const
       set_field(config, *given->field, given->text);
     }
   }
-  fill_model_defaults(config);
+  fill_open_fields(config);
 }
 
 std::vector<std::string> ConfigFlags::given() const {

@@ -29,7 +29,7 @@ struct Config {
   std::int64_t schema = kConfigSchema;  ///< of the run's checkpoints; a run keeps the one it began with
   // Model.
   std::string model = "gpt";
-  // The presets leave these five empty (memory: −1), and momentum: fill_model_defaults() sets what is usual.
+  // The presets leave these five open (empty; memory: −1), and momentum (−1), for fill_open_fields().
   std::string task = "next_token", norm_order = "pre", positions = "learned", attention = "softmax";
   std::int64_t memory = 0, n_layer = 4, n_head = 4, n_embd = 128, block_size = 64;
   double dropout = 0;
@@ -117,9 +117,9 @@ inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
 /// kMaxConfigBytes bytes or so many dots that its tables might be nested too deeply for the parser.
 void apply_toml(Config& config, std::string_view text, const std::string& name);
 
-/// Sets the fields that are empty and whose default depends on the model: task, norm_order, positions, attention,
-/// memory; or on the optimizer: momentum. Throws Error for an unknown model.
-void fill_model_defaults(Config& config);
+/// Sets the fields that presets leave open and whose default depends on the model: task, norm_order, positions,
+/// attention, memory; or on the optimizer: momentum. Throws Error for an unknown model.
+void fill_open_fields(Config& config);
 /// Sets the fields whose default is the value of another field (lr_decay_steps = max_steps). Throws Error if both are
 /// 0.
 void fill_dependent_defaults(Config& config);

@@ -64,7 +64,7 @@ std::vector<std::string> tasks_of_model(const std::string& model) {
   return {kind.tasks.begin(), kind.tasks.end()};
 }
 
-void fill_model_defaults(Config& config) {
+void fill_open_fields(Config& config) {
   const ModelKind& kind = kind_named(config.model);
   const auto fill = [](std::string& field, const char* value) {
     if (field.empty()) field = value;

@@ -127,7 +127,8 @@ constexpr TaskKind kKinds[] = {
 
 const TaskKind& kind_of(const Config& config) {
   const auto* const found = std::ranges::find(kKinds, std::string_view(task_rule(config).name), &TaskKind::name);
-  check(found != std::end(kKinds), "task: {} is not implemented", task_rule(config).name);
+  check(found != std::end(kKinds), "task: {} has a rule, but no row in the table of train/loop/tasks.cpp; add one",
+        task_rule(config).name);
   return *found;
 }
 
