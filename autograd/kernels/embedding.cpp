@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,18 +17,21 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// into[j] (+)= Σ_i dy[i, j] over the `count` rows i that `places` lists, for j < width. It sums in blocks of
-// kBlockRows: in a single chain, the rounding errors of the thousands of gradients of a frequent id would add up.
+// into[j] (+)= Σ_i dy[i, j] over the `count` >= 1 rows i that `places` lists in ascending order, for j < width. The
+// rows of each kGemmChain consecutive positions make one block, as in a product whose reduction runs over the
+// positions: the sum has the bits of the product of one-hot rows with dy, in which all other terms are 0. In a single
+// chain the rounding errors of the thousands of gradients of a frequent id would add up.
 template <class T>
 void gather_sum(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols, const T* dy,
                 Sink<T> into) {
-  constexpr std::int64_t kBlockRows = 256;
+  constexpr auto kBlock = static_cast<std::int32_t>(kGemmChain);
   for_each_vector<T>(width, [=](const auto& at, std::int64_t j) HWY_ATTR {
-    auto total = at.Load(dy + places[0] * cols + j);
-    for (std::int64_t begin = 1; begin < count; begin += kBlockRows) {
-      const std::int64_t end = std::min(count, begin + kBlockRows);
-      auto block = at.Load(dy + places[begin] * cols + j);
-      for (std::int64_t i = begin + 1; i < end; ++i) block = hn::Add(block, at.Load(dy + places[i] * cols + j));
+    auto total = hn::Zero(at.d);
+    for (std::int64_t i = 0; i < count;) {
+      const std::int32_t block_number = places[i] / kBlock;
+      auto block = at.Load(dy + places[i++] * cols + j);
+      for (; i < count && places[i] / kBlock == block_number; ++i)
+        block = hn::Add(block, at.Load(dy + places[i] * cols + j));
       total = hn::Add(total, block);
     }
     put_vector(at, into, j, total);
