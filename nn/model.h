@@ -87,6 +87,9 @@ class Generator : public Model {
   /// Reads the next t >= 1 tokens of every sequence, ids [B, t] → logits of the token after them, [B, V]. Throws Error,
   /// and reads nothing, if the state has no room for them.
   virtual Tensor next_logits(const Tensor& ids, State& state) const = 0;
+  /// Whether the logits have the same bits however the tokens are divided among calls of next_logits(). If not, they
+  /// agree to rounding.
+  virtual bool same_bits_stepwise() const { return true; }
 };
 
 }  // namespace maki

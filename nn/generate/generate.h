@@ -32,4 +32,18 @@ struct Generated {
 Generated generate(const Generator& model, std::span<const std::int32_t> prompt, const GenerateOptions& options,
                    std::uint64_t sample, const std::function<bool(std::int32_t token)>& use);
 
+/// One of several texts that are generated together.
+struct TextStart {
+  std::span<const std::int32_t> prompt;
+  std::uint64_t sample = 0;
+};
+
+/// generate() for several texts in one batch, which costs little more time per token than a single text. Text i draws
+/// the tokens that it would draw alone, if the bits of the model's logits depend neither on the batch nor on how tokens
+/// are divided among calls (Generator::same_bits_stepwise()); else to rounding, or exactly if all prompts have the same
+/// length. `use` receives the index of the text and the token; `ended` is called once per text, as soon as it ends.
+void generate_batch(const Generator& model, std::span<const TextStart> texts, const GenerateOptions& options,
+                    const std::function<bool(std::size_t text, std::int32_t token)>& use,
+                    const std::function<void(std::size_t text, const Generated&)>& ended);
+
 }  // namespace maki

@@ -12,18 +12,6 @@ void clear(Tensor& x) {
   dispatch(x.dtype(), [&]<class T>() { std::fill_n(x.data<T>(), x.numel(), T{0}); });
 }
 
-// Row i of the first axis becomes the former row rows[i].
-void reorder_rows(Tensor& x, std::span<const std::int32_t> rows) {
-  Tensor reordered = empty_like(x);
-  const std::int64_t width = x.numel() / x.shape()[0];
-  dispatch(x.dtype(), [&]<class T>() {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::copy_n(x.data<T>() + rows[i] * width, width, reordered.data<T>() + static_cast<std::int64_t>(i) * width);
-    }
-  });
-  x = reordered;
-}
-
 }  // namespace
 
 LinearState::LinearState(std::int64_t n_layer, std::int64_t batch, std::int64_t n_head, std::int64_t features,
@@ -47,14 +35,13 @@ void LinearState::clear() {
 }
 
 void LinearState::reorder(std::span<const std::int32_t> rows) {
-  check(static_cast<std::int64_t>(rows.size()) == batch_ &&
-            std::ranges::all_of(rows, [&](std::int32_t row) { return row >= 0 && row < batch_; }),
-        "linear: reorder needs {} rows, each in [0, {}); got {} rows", batch_, batch_, rows.size());
+  check_rows("linear", rows, batch_);
   for (LinearAttentionSums& layer : layers_) {
-    reorder_rows(layer.products, rows);
-    reorder_rows(layer.keys, rows);
+    layer.products = rows_of(layer.products, rows);
+    layer.keys = rows_of(layer.keys, rows);
   }
   recent.reorder(rows);
+  batch_ = std::ssize(rows);
 }
 
 std::vector<std::pair<std::string, Tensor*>> LinearState::tensors() {

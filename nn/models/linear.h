@@ -80,6 +80,7 @@ class LinearModel final : public Generator {
                                const Tensor& source_mask = {}) const override;
   /// Equal to the last row of logits() over the whole sequence except for rounding.
   Tensor next_logits(const Tensor& ids, State& state) const override;
+  bool same_bits_stepwise() const override { return maps.empty(); }
 
   AttentionForm attention;
   Gpt gpt;

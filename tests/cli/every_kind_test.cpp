@@ -32,6 +32,31 @@ TEST_CASE("every kind of model: any split of a run and any number of threads giv
   }
 }
 
+TEST_CASE("every kind of model that continues texts: prompts of a file are continued as they are alone") {
+  const std::vector<std::string> prompts = {"the maki", "the tape", "s", "", "the maki keeps and", "the reel", "a"};
+  int kinds = 0;
+  for (const SmallKind& kind : every_kind()) {
+    if (kind.task != "next_token") continue;
+    ++kinds;
+    INFO(kind.name());
+    const TemporaryFolder folder;
+    const std::string run = folder / "run";
+    require_ok(
+        run_maki(Arguments{"train", folder.write("corpus.txt", kind.corpus_text), "--out", run, "--max-steps", "30"} +
+                 kind.options));
+    const Arguments generate = {"generate", run, "--seed", "3", "--max-tokens", "60"};
+    std::string lines, joined;
+    for (const std::string& prompt : prompts) {
+      const Finished alone = run_maki(generate + Arguments{"--prompt", prompt});
+      REQUIRE(alone.exit_code == 0);
+      joined += (joined.empty() ? "" : joined.ends_with('\n') ? "---\n" : "\n---\n") + alone.out;
+      lines += prompt + "\n";
+    }
+    REQUIRE(run_maki(generate + Arguments{"--prompts", folder.write("prompts.txt", lines)}).out == joined);
+  }
+  REQUIRE(kinds >= 3);
+}
+
 TEST_CASE("every kind of model passes the gradient check and the benchmark") {
   for (const SmallKind& kind : every_kind()) {
     INFO(kind.name());

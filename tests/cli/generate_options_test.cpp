@@ -107,11 +107,33 @@ TEST_CASE("several samples are drawn from different random streams and separated
     for (std::size_t j = 0; j < i; ++j) REQUIRE(sample.at("text") != samples[j].at("text"));
   }
   REQUIRE(finished.out == joined);
-  // The speed is reported on stderr, in one line per sample.
-  std::size_t speeds = 0;
-  for (std::size_t at = 0; (at = finished.err.find("40 tokens in ", at)) != std::string::npos; ++at) ++speeds;
-  REQUIRE(speeds == 3);
+  REQUIRE_THAT(finished.err, ContainsSubstring("120 tokens of 3 texts in "));
   REQUIRE_THAT(finished.err, ContainsSubstring(" tokens per second\n"));
+}
+
+TEST_CASE("a file of prompts: each line is continued as it is alone, in their order") {
+  const Run run;
+  const Arguments rest = {"--max-tokens", "40", "--seed", "3", "--temperature", "1.5"};
+  const std::vector<std::string> prompts = {"the maki", "s", "", "the maki is the maki and the maki is the", "the"};
+  const std::string file = run.folder.write("prompts.txt", "the maki\r\ns\n\n" + prompts[3] + "\nthe");
+  std::string joined;
+  for (const std::string& prompt : prompts) {
+    const std::string text = run.generate(Arguments{"--prompt", prompt} + rest).out;
+    joined += (joined.empty() ? "" : joined.ends_with('\n') ? "---\n" : "\n---\n") + text;
+  }
+  const Finished finished = run.generate(Arguments{"--prompts", file} + rest);
+  REQUIRE(finished.out == joined);
+  REQUIRE_THAT(finished.err, ContainsSubstring("200 tokens of 5 texts in "));
+  const std::vector<json> lines = lines_of(run.generate(Arguments{"--prompts", file, "-n", "9", "--json"} + rest).out);
+  REQUIRE(lines.size() == 45);
+  for (std::size_t i = 0; i < 45; ++i) {
+    REQUIRE(lines[i].at("prompt") == prompts[i / 9]);
+    REQUIRE(lines[i].at("sample") == i % 9);
+    if (i % 9 == 0) REQUIRE(joined.find(lines[i].at("text")) != std::string::npos);
+  }
+  const std::string empty = run.folder.write("empty.txt", "");
+  require_refused(run_maki({"generate", run.path, "--prompts", empty}), 3, {"has no lines"});
+  require_refused(run_maki({"generate", run.path, "--prompts", file, "--prompt", "the"}), 2, {"use only one of"});
 }
 
 TEST_CASE("the JSON facts include why a text ended") {

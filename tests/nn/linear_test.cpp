@@ -149,7 +149,7 @@ TEST_CASE("linear: reorder gives every row the state of the chosen row") {
               Approx(all.at((rows[static_cast<std::size_t>(b)] * 9 + 8) * 7 + v)).margin(1e-12));
     }
   }
-  REQUIRE_THROWS_AS(state->reorder(std::vector<std::int32_t>{0, 1}), Error);
+  REQUIRE_THROWS_AS(state->reorder(std::vector<std::int32_t>{}), Error);
   REQUIRE_THROWS_AS(state->reorder(std::vector<std::int32_t>{0, 1, 3}), Error);
 }
 

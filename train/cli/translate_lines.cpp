@@ -19,15 +19,6 @@ namespace {
 
 constexpr std::size_t kBlockLines = 512;  // lines that are read, sorted by length and answered together
 
-std::vector<std::string> read_lines(std::istream& input, std::size_t most) {
-  std::vector<std::string> lines;
-  for (std::string line; lines.size() < most && std::getline(input, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    lines.push_back(line);
-  }
-  return lines;
-}
-
 std::vector<std::int32_t> encode_source(const LoadedModel& loaded, const std::string& line, std::int64_t number,
                                         const std::string& unknown) {
   const auto bad = invalid_utf8(line);
@@ -88,6 +79,15 @@ void answer(const LoadedModel& loaded, const std::vector<std::string>& lines, st
 }
 
 }  // namespace
+
+std::vector<std::string> read_lines(std::istream& input, std::size_t most) {
+  std::vector<std::string> lines;
+  for (std::string line; lines.size() < most && std::getline(input, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+  }
+  return lines;
+}
 
 int translate_lines(const LoadedModel& loaded, std::istream& input, bool interactive, const TranslateLines& how) {
   parse_unknown_policy(how.unknown);

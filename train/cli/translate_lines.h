@@ -1,7 +1,9 @@
 // `maki generate` with a model that reads one sequence and writes another: every line of the input is a source.
 #pragma once
 
+#include <istream>
 #include <string>
+#include <vector>
 
 #include "train/loop/loaded_model.h"
 #include "train/loop/translate.h"
@@ -13,6 +15,9 @@ struct TranslateLines {
   bool json = false;
   TranslateOptions options;
 };
+
+/// The next lines, at most `most`, without their ends (a newline, or a carriage return and a newline).
+std::vector<std::string> read_lines(std::istream& input, std::size_t most);
 
 /// Writes one line to stdout for each line of `input`, in the same order: the translation (an empty line for an empty
 /// one) or, with `json`, a JSON object. Input is read in blocks, and each is answered before the next is read. Returns

@@ -1,16 +1,14 @@
 // maki generate RUN [--prompt TEXT | --prompt-file F | -] [options]
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <iostream>
+#include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <sstream>
-#include <system_error>
 #include <unistd.h>
 
 #include "autograd/core/parallel.h"
@@ -18,15 +16,13 @@
 #include "data/text/file.h"
 #include "data/text/unknown.h"
 #include "data/text/utf8.h"
-#include "train/bench/timing.h"
 #include "train/cli/choose_checkpoint.h"
+#include "train/cli/continue_texts.h"
 #include "train/cli/flags.h"
-#include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 #include "train/cli/text_argument.h"
 #include "train/cli/translate_lines.h"
 #include "train/cli/verbs.h"
-#include "train/config/error.h"
 #include "train/config/number.h"
 #include "train/loop/generate_text.h"
 #include "train/loop/loaded_model.h"
@@ -36,29 +32,13 @@ namespace maki {
 namespace {
 
 struct GenerateFlags {
-  std::string run, input, prompt, prompt_file, checkpoint, overflow = "recompute", unknown = "error";
-  std::int64_t samples = 1, threads = 0;
+  std::string run, input, prompt, prompt_file, prompts, checkpoint, overflow = "recompute", unknown = "error";
+  std::int64_t threads = 0;
   std::optional<std::int64_t> seed;
-  TextOptions text;
+  ContinueTexts texts;
   TranslateOptions translate;
   bool has_prompt = false, json = false;
   std::vector<std::string> text_only, translation_only;  // options given that apply to one kind of model only
-};
-
-// Writes to standard output without buffering, so that text appears as it is generated.
-class Output {
- public:
-  void write(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-      throw std::system_error(errno, std::generic_category());
-    if (!text.empty()) last_ = text.back();
-  }
-  void end_line() {
-    if (last_ != '\n') write("\n");
-  }
-
- private:
-  char last_ = '\n';
 };
 
 // The prompt from standard input, without the newline at its end, which shells and terminals add unasked.
@@ -73,36 +53,37 @@ std::string prompt_from_stdin() {
   return prompt;
 }
 
-// The text that the model reads, and with which the output begins.
-std::string read_prompt(const GenerateFlags& o, const Tokenizer& tokenizer) {
-  const std::string prompt = !o.prompt_file.empty() ? read_file(o.prompt_file)
-                             : o.input == "-"       ? prompt_from_stdin()
-                                                    : o.prompt;
-  return known_argument(tokenizer, prompt, "prompt", o.unknown);
+// The texts that the model reads, and with which those that it writes begin.
+std::vector<std::string> read_prompts(const GenerateFlags& o, const Tokenizer& tokenizer) {
+  std::vector<std::string> prompts;
+  if (o.prompts.empty()) {
+    prompts.push_back(!o.prompt_file.empty() ? read_file(o.prompt_file)
+                      : o.input == "-"       ? prompt_from_stdin()
+                                             : o.prompt);
+  } else {
+    std::istringstream lines(read_file(o.prompts));
+    prompts = read_lines(lines, std::numeric_limits<std::size_t>::max());
+    check<CorpusError>(!prompts.empty(), "{}: has no lines; write one prompt per line", o.prompts);
+  }
+  for (std::string& prompt : prompts) prompt = known_argument(tokenizer, prompt, "prompt", o.unknown);
+  return prompts;
 }
 
 void check_options(const GenerateFlags& o) {
   check(o.overflow == "recompute" || o.overflow == "stop", "overflow: must be recompute or stop; got {}", o.overflow);
   parse_unknown_policy(o.unknown);
-  check(std::ranges::none_of(o.text.stop, &std::string::empty), "stop: must not be empty");
+  check(std::ranges::none_of(o.texts.text.stop, &std::string::empty), "stop: must not be empty");
   check(o.input.empty() || o.input == "-",
         "generate: only - (prompt from standard input) may follow RUN; got {}; pass a text with --prompt", o.input);
-  const int prompts = (o.has_prompt ? 1 : 0) + (o.prompt_file.empty() ? 0 : 1) + (o.input.empty() ? 0 : 1);
-  check(prompts <= 1, "generate: use only one of --prompt, --prompt-file and -");
+  const int prompts = (o.has_prompt ? 1 : 0) + (o.prompt_file.empty() ? 0 : 1) + (o.prompts.empty() ? 0 : 1) +
+                      (o.input.empty() ? 0 : 1);
+  check(prompts <= 1, "generate: use only one of --prompt, --prompt-file, --prompts and -");
+  const Sampling& sampling = o.texts.text.generate.sampling;
   check(
-      o.samples == 1 || (o.text.generate.sampling.temperature > 0 && o.text.generate.sampling.top_k != 1),
+      o.texts.samples == 1 || (sampling.temperature > 0 && sampling.top_k != 1),
       "samples: {} texts would all be the same with --temperature 0 or --top-k 1; change these, or leave --samples out",
-      o.samples);
-  const Sampler valid(o.text.generate.sampling);
-}
-
-void check_length(const GenerateFlags& o, std::int64_t length, std::int64_t context) {
-  if (length <= context) return;
-  check(o.text.generate.slide_context,
-        "prompt: has {} tokens, but the context window holds {}; shorten it, or use --overflow recompute", length,
-        context);
-  to_stderr("the prompt has {} tokens, but the context window holds {}: the model reads only the last {}\n", length,
-            context, context);
+      o.texts.samples);
+  const Sampler valid(sampling);
 }
 
 // The given seed, else a fresh one that is short enough to type.
@@ -110,52 +91,9 @@ std::int64_t choose_seed(const GenerateFlags& o) {
   if (o.seed) return *o.seed;
   std::random_device device;
   const auto seed = static_cast<std::int64_t>(device() % 1'000'000'000);
-  if (o.text.generate.sampling.temperature > 0) to_stderr("seed {0} (reproduce this text with --seed {0})\n", seed);
+  if (o.texts.text.generate.sampling.temperature > 0)
+    to_stderr("seed {0} (reproduce this text with --seed {0})\n", seed);
   return seed;
-}
-
-// One line of JSON. Bytes of the path that are not UTF-8 are replaced.
-void print_json(const GenerateFlags& o, const LoadedModel& loaded, const std::string& prompt, std::int64_t sample,
-                const std::string& written, const GeneratedText& text, double seconds) {
-  const nlohmann::ordered_json facts{{"checkpoint", loaded.path},
-                                     {"step", loaded.state.step},
-                                     {"seed", o.text.generate.sampling.seed},
-                                     {"sample", sample},
-                                     {"prompt", prompt},
-                                     {"text", written},
-                                     {"tokens", text.tokens},
-                                     {"tokens_per_second", per_second(static_cast<double>(text.tokens), seconds)},
-                                     {"stop", to_string(text.end)}};
-  fmt::print("{}\n", facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-  if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
-}
-
-// Writes one sample: text while it is generated, JSON when it is complete.
-TextEnd write_sample(const GenerateFlags& o, const LoadedModel& loaded, const std::string& prompt,
-                     std::span<const std::int32_t> ids, std::int64_t sample, Output& output) {
-  std::string written;
-  const auto write = [&](std::string_view piece) { o.json ? void(written += piece) : output.write(piece); };
-  if (!o.json) output.write(prompt);
-  const double start = seconds_now();
-  const GeneratedText text =
-      generate_text(loaded.generator(), *loaded.tokenizer, ids, o.text, static_cast<std::uint64_t>(sample), write,
-                    [] { return interrupted() != 0; });
-  const double seconds = seconds_now() - start;
-  if (o.json) {
-    print_json(o, loaded, prompt, sample, written, text, seconds);
-    return text.end;
-  }
-  // The shell's prompt and the line between two samples start on a new line. Otherwise stdout gets no byte that the
-  // model did not write.
-  const bool more = sample + 1 < o.samples && text.end != TextEnd::interrupt;
-  if (more || isatty(STDOUT_FILENO) != 0) output.end_line();
-  if (text.end == TextEnd::window)
-    to_stderr("the context window of {} tokens is full; to continue past it: --overflow recompute\n",
-              loaded.state.config.block_size);
-  to_stderr("{} in {:.2f} s, {:.0f} tokens per second\n", pluralize(text.tokens, "token"), seconds,
-            per_second(static_cast<double>(text.tokens), seconds));
-  if (more) output.write("---\n");
-  return text.end;
 }
 
 // A model that reads sources: every line of the prompt is one.
@@ -163,7 +101,7 @@ int generate_targets(const GenerateFlags& o, const LoadedModel& loaded) {
   check(o.text_only.empty(), "generate: {} does not apply to a model that translates, such as {}; omit it",
         fmt::join(o.text_only, ", "), o.run);
   TranslateLines how{.unknown = o.unknown, .json = o.json, .options = o.translate};
-  how.options.max_tokens = std::min(o.text.generate.max_tokens, loaded.state.config.block_size);
+  how.options.max_tokens = std::min(o.texts.text.generate.max_tokens, loaded.state.config.block_size);
   if (o.has_prompt || !o.prompt_file.empty()) {
     std::istringstream lines(o.has_prompt ? o.prompt : read_file(o.prompt_file));
     return translate_lines(loaded, lines, /*interactive=*/false, how);
@@ -175,7 +113,7 @@ int generate_targets(const GenerateFlags& o, const LoadedModel& loaded) {
 
 int generate(GenerateFlags& o) {
   check_options(o);
-  o.text.generate.slide_context = o.overflow == "recompute";
+  o.texts.text.generate.slide_context = o.overflow == "recompute";
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   loaded.generator();  // throws if there is nothing to generate with
@@ -183,22 +121,10 @@ int generate(GenerateFlags& o) {
   if (task_rule(loaded.state.config).reads_source) return generate_targets(o, loaded);
   check(o.translation_only.empty(), "generate: {} does not apply to a model that continues a text, such as {}; omit it",
         fmt::join(o.translation_only, ", "), o.run);
-  const std::string prompt = read_prompt(o, *loaded.tokenizer);
-  const std::vector<std::int32_t> ids =
-      prompt.empty() ? default_prompt(*loaded.tokenizer) : loaded.tokenizer->encode(prompt);
-  check_length(o, static_cast<std::int64_t>(ids.size()), loaded.state.config.block_size);
-  o.text.generate.sampling.seed = static_cast<std::uint64_t>(choose_seed(o));
-  const DeferInterrupts deferred;  // a signal ends the text after the current token
-  Output output;
-  try {
-    for (std::int64_t sample = 0; sample < o.samples; ++sample) {
-      if (write_sample(o, loaded, prompt, ids, sample, output) == TextEnd::interrupt) return interrupt_exit_code();
-    }
-  } catch (const BadLogitsError& error) {
-    output.end_line();
-    fail<CheckpointError>("{}: {}", loaded.path, error.what());
-  }
-  return 0;
+  const std::vector<std::string> prompts = read_prompts(o, *loaded.tokenizer);
+  o.texts.text.generate.sampling.seed = static_cast<std::uint64_t>(choose_seed(o));
+  o.texts.json = o.json;
+  return continue_texts(loaded, prompts, o.texts);
 }
 
 CLI::Option* add_prompt_options(CLI::App& command, GenerateFlags& o) {
@@ -208,6 +134,9 @@ CLI::Option* add_prompt_options(CLI::App& command, GenerateFlags& o) {
   command
       .add_option("--prompt-file", o.prompt_file,
                   "file with the text to continue; every byte counts, including a final newline")
+      ->type_name("FILE")
+      ->take_last();
+  command.add_option("--prompts", o.prompts, "file with a text to continue in each line")
       ->type_name("FILE")
       ->take_last();
   command
@@ -220,8 +149,8 @@ CLI::Option* add_prompt_options(CLI::App& command, GenerateFlags& o) {
 
 // The options that apply to models that continue a text alone; returns their names.
 std::vector<std::string> add_sampling_options(CLI::App& command, GenerateFlags& o) {
-  Sampling& sampling = o.text.generate.sampling;
-  add_number(command, "-n,--samples", o.samples, 1, kMaxCount,
+  Sampling& sampling = o.texts.text.generate.sampling;
+  add_number(command, "-n,--samples", o.texts.samples, 1, kMaxCount,
              "number of texts to generate, separated by lines of ---");
   add_number(command, "--temperature", sampling.temperature, 0, kMaxCount,
              "sampling temperature: higher is more random; 0: always the most likely token");
@@ -230,7 +159,7 @@ std::vector<std::string> add_sampling_options(CLI::App& command, GenerateFlags& 
   add_number(command, "--top-p", sampling.top_p, 0, 1,
              "sample from the smallest set of most likely tokens whose total probability reaches this value");
   add_number(command, "--seed", o.seed, 0, kMaxSeed, "random seed [a new one, printed to stderr]");
-  command.add_option("--stop", o.text.stop, "stop generating before this string; may be repeated")
+  command.add_option("--stop", o.texts.text.stop, "stop generating before this string; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
@@ -238,7 +167,7 @@ std::vector<std::string> add_sampling_options(CLI::App& command, GenerateFlags& 
                   "when the context window is full: continue from its second half, or stop [recompute]")
       ->type_name("recompute|stop")
       ->take_last();
-  return {"--samples", "--temperature", "--top-k", "--top-p", "--seed", "--stop", "--overflow"};
+  return {"--samples", "--temperature", "--top-k", "--top-p", "--seed", "--stop", "--overflow", "--prompts"};
 }
 
 std::vector<std::string> given_among(const CLI::App& command, std::vector<std::string> names) {
@@ -252,7 +181,7 @@ void add_generate(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand("generate", "Generate text with a trained model, or translate");
   const auto o = std::make_shared<GenerateFlags>();
   CLI::Option* const prompt = add_prompt_options(*command, *o);
-  add_number(*command, "--max-tokens", o->text.generate.max_tokens, 0, kMaxCount,
+  add_number(*command, "--max-tokens", o->texts.text.generate.max_tokens, 0, kMaxCount,
              "maximum number of tokens to generate");
   const std::vector<std::string> sampling = add_sampling_options(*command, *o);
   add_search_options(*command, o->translate.beam_size, o->translate.length_penalty);

@@ -1,28 +1,30 @@
 #include "train/loop/generate_text.h"
 
 #include <algorithm>
+#include <array>
+#include <deque>
 
 #include "data/text/utf8.h"
 
 namespace maki {
 namespace {
 
-// Writes bytes as whole characters, and holds back what may turn out to be the beginning of a stop string.
-class TextWriter {
+// The text of tokens as whole characters, without what may turn out to be the beginning of a stop string.
+class HeldText {
  public:
-  TextWriter(const std::vector<std::string>& stop, const std::function<void(std::string_view)>& write)
-      : stop_(stop), write_(write) {}
+  explicit HeldText(const std::vector<std::string>& stop) : stop_(stop) {}
 
-  /// Returns false if a stop string was reached; the text before it has been written.
-  bool push(std::string_view bytes) {
+  /// Appends to `text` what is certain. Returns false if a stop string was reached; the text before it has been
+  /// appended.
+  bool push(std::string_view bytes, std::string& text) {
     held_ += characters_.push(bytes);
     const std::size_t end = find_stop();
-    write(end == std::string::npos ? held_.size() - longest_beginning() : end);
+    release(end == std::string::npos ? held_.size() - longest_beginning() : end, text);
     return end == std::string::npos;
   }
-  void finish() {
+  void finish(std::string& text) {
     held_ += characters_.finish();
-    write(std::min(held_.size(), find_stop()));
+    release(std::min(held_.size(), find_stop()), text);
   }
 
  private:
@@ -41,16 +43,91 @@ class TextWriter {
     }
     return longest;
   }
-  void write(std::size_t n) {
-    if (n > 0) write_(std::string_view(held_).substr(0, n));
+  void release(std::size_t n, std::string& text) {
+    text.append(held_, 0, n);
     held_.erase(0, n);
   }
 
   const std::vector<std::string>& stop_;
-  const std::function<void(std::string_view)>& write_;
   Utf8Stream characters_;
   std::string held_;
 };
+
+// Writes texts that are generated at the same time one after the other.
+class TextsInOrder {
+ public:
+  using Write = std::function<void(std::size_t, std::string_view)>;
+  using Ended = std::function<void(std::size_t, const GeneratedText&)>;
+  using Interrupted = std::function<bool()>;
+
+  TextsInOrder(const std::vector<std::string>& stop, const Write& write, const Ended& ended)
+      : stop_(stop), write_(write), ended_(ended) {}
+
+  /// Expects `count` more texts. Their indices follow those of the texts before them.
+  void add(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) waiting_.emplace_back(stop_);
+  }
+  /// The next bytes of text i. Returns false if the text ends here.
+  bool push(std::size_t i, std::string_view bytes, const Interrupted& interrupted) {
+    Text& text = waiting_[i - current_];
+    if (!text.held.push(bytes, text.ready)) {
+      text.how.end = TextEnd::stop_string;
+    } else if (interrupted && interrupted()) {
+      text.how.end = TextEnd::interrupt;
+    }
+    if (i == current_) write_ready();
+    return text.how.end == TextEnd::length;
+  }
+  void end(std::size_t i, const Generated& result) {
+    Text& text = waiting_[i - current_];
+    text.ended = true;
+    text.how.tokens = result.tokens;
+    if (result.reason == StopReason::context_full) text.how.end = TextEnd::window;
+    if (text.how.end != TextEnd::stop_string) text.held.finish(text.ready);
+    while (!interrupted_ && !waiting_.empty()) {
+      write_ready();
+      if (!waiting_.front().ended) return;
+      ended_(current_, waiting_.front().how);
+      interrupted_ = waiting_.front().how.end == TextEnd::interrupt;
+      waiting_.pop_front();
+      ++current_;
+    }
+  }
+  /// Whether the last text that was written was interrupted.
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  struct Text {
+    explicit Text(const std::vector<std::string>& stop) : held(stop) {}
+    HeldText held;
+    std::string ready;  // certain, but not yet written
+    bool ended = false;
+    GeneratedText how;
+  };
+  void write_ready() {
+    std::string& ready = waiting_.front().ready;
+    if (!ready.empty()) write_(current_, ready);
+    ready.clear();
+  }
+
+  const std::vector<std::string>& stop_;
+  const Write& write_;
+  const Ended& ended_;
+  std::deque<Text> waiting_;  // the first one is being written
+  std::size_t current_ = 0;   // its index
+  bool interrupted_ = false;
+};
+
+// How many of the texts are generated together next: at most kTextsAtOnce, and only those with a prompt of the same
+// length if the bits of a text would otherwise depend on the others.
+std::size_t batch_size(const Generator& model, std::span<const TextStart> texts) {
+  constexpr std::size_t kTextsAtOnce = 16;
+  std::size_t count = 1;
+  while (count < std::min(kTextsAtOnce, texts.size()) &&
+         (model.same_bits_stepwise() || texts[count].prompt.size() == texts[0].prompt.size()))
+    ++count;
+  return count;
+}
 
 }  // namespace
 
@@ -75,23 +152,34 @@ std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer) {
   return {0};
 }
 
+void generate_texts(const Generator& model, const Tokenizer& tokenizer, std::span<const TextStart> texts,
+                    const TextOptions& options, const std::function<void(std::size_t, std::string_view)>& write,
+                    const std::function<void(std::size_t, const GeneratedText&)>& ended,
+                    const std::function<bool()>& interrupted) {
+  std::size_t first = 0;
+  TextsInOrder written(options.stop, write, ended);
+  while (first < texts.size() && !written.interrupted()) {
+    const std::span batch = texts.subspan(first, batch_size(model, texts.subspan(first)));
+    written.add(batch.size());
+    const auto use = [&](std::size_t i, std::int32_t token) {
+      return written.push(first + i, tokenizer.bytes(token), interrupted);
+    };
+    const auto end = [&](std::size_t i, const Generated& result) { written.end(first + i, result); };
+    generate_batch(model, batch, options.generate, use, end);
+    first += batch.size();
+  }
+}
+
 GeneratedText generate_text(const Generator& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
                             const TextOptions& options, std::uint64_t sample,
                             const std::function<void(std::string_view)>& write,
                             const std::function<bool()>& interrupted) {
-  TextWriter writer(options.stop, write);
-  TextEnd stopped = TextEnd::length;
-  const Generated generated = generate(model, prompt, options.generate, sample, [&](std::int32_t token) {
-    if (!writer.push(tokenizer.bytes(token))) {
-      stopped = TextEnd::stop_string;
-    } else if (interrupted && interrupted()) {
-      stopped = TextEnd::interrupt;
-    }
-    return stopped == TextEnd::length;
-  });
-  if (stopped == TextEnd::stop_string) return {generated.tokens, stopped};
-  writer.finish();
-  return {generated.tokens, generated.reason == StopReason::context_full ? TextEnd::window : stopped};
+  GeneratedText generated;
+  generate_texts(
+      model, tokenizer, std::array{TextStart{prompt, sample}}, options,
+      [&](std::size_t, std::string_view piece) { write(piece); },
+      [&](std::size_t, const GeneratedText& text) { generated = text; }, interrupted);
+  return generated;
 }
 
 }  // namespace maki

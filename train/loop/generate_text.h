@@ -41,4 +41,13 @@ GeneratedText generate_text(const Generator& model, const Tokenizer& tokenizer, 
                             const std::function<void(std::string_view)>& write,
                             const std::function<bool()>& interrupted = {});
 
+/// generate_text() for several texts, in batches. The pieces of a text are written after the texts before it have
+/// ended; until then they wait in memory. `write` receives the index of the text and a piece, `ended` the index and how
+/// the text ended, in ascending order. If `interrupted` returns true, the text that is being written ends, and the
+/// remaining ones are neither written nor ended.
+void generate_texts(const Generator& model, const Tokenizer& tokenizer, std::span<const TextStart> texts,
+                    const TextOptions& options, const std::function<void(std::size_t, std::string_view)>& write,
+                    const std::function<void(std::size_t, const GeneratedText&)>& ended,
+                    const std::function<bool()>& interrupted = {});
+
 }  // namespace maki

@@ -1,0 +1,124 @@
+// Texts that are generated in one batch are those that are generated alone: prompts of different lengths, ends at
+// different times, contexts that slide or end.
+#include <map>
+
+#include "nn/generate/generate.h"
+#include "nn/models/linear.h"
+#include "tests/catch.h"
+#include "tests/nn/small_gpt.h"
+#include "tests/nn/small_xl.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+struct Text {
+  std::vector<std::int32_t> ids;
+  std::int64_t tokens = 0;
+  StopReason reason = StopReason::max_tokens;
+  bool operator==(const Text&) const = default;
+};
+
+using Prompts = std::vector<std::vector<std::int32_t>>;
+
+// Prompts of these lengths, of ids below 7.
+Prompts prompts_of(const std::vector<std::int64_t>& lengths) {
+  Prompts prompts;
+  for (const std::int64_t length : lengths) {
+    const Tensor ids = random_ids(1, length, 7, 10 + prompts.size());
+    prompts.emplace_back(ids.data<std::int32_t>(), ids.data<std::int32_t>() + length);
+  }
+  return prompts;
+}
+
+const Prompts kRagged = prompts_of({3, 1, 9, 20, 4, 3, 8});
+
+// Text i stops at the first id 5 after 4 · i tokens, so that texts end at different times, and some at max_tokens.
+bool continues(std::size_t i, std::int32_t token, std::size_t tokens) { return token != 5 || tokens < 4 * i; }
+
+std::vector<Text> alone(const Generator& model, const Prompts& prompts, const GenerateOptions& options) {
+  std::vector<Text> texts(prompts.size());
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    std::vector<std::int32_t>& ids = texts[i].ids;
+    const Generated generated = generate(model, prompts[i], options, i, [&](std::int32_t token) {
+      ids.push_back(token);
+      return continues(i, token, ids.size());
+    });
+    texts[i].tokens = generated.tokens;
+    texts[i].reason = generated.reason;
+  }
+  return texts;
+}
+
+std::vector<Text> together(const Generator& model, const Prompts& prompts, const GenerateOptions& options) {
+  std::vector<Text> texts(prompts.size());
+  std::vector<int> ends(prompts.size());
+  std::vector<TextStart> starts;
+  for (std::size_t i = 0; i < prompts.size(); ++i) starts.push_back({prompts[i], i});
+  generate_batch(
+      model, starts, options,
+      [&](std::size_t i, std::int32_t token) {
+        REQUIRE(ends[i] == 0);
+        texts[i].ids.push_back(token);
+        return continues(i, token, texts[i].ids.size());
+      },
+      [&](std::size_t i, const Generated& generated) {
+        ++ends[i];
+        texts[i].tokens = generated.tokens;
+        texts[i].reason = generated.reason;
+      });
+  for (const int times : ends) REQUIRE(times == 1);
+  return texts;
+}
+
+void require_the_same(const Generator& model, const Prompts& prompts) {
+  std::map<StopReason, int> reasons;
+  for (const bool slide : {true, false}) {
+    const GenerateOptions options{
+        .max_tokens = 30, .sampling = {.temperature = 1.5, .seed = 3}, .slide_context = slide};
+    const std::vector<Text> texts = together(model, prompts, options);
+    REQUIRE(texts == alone(model, prompts, options));
+    for (const Text& text : texts) ++reasons[text.reason];
+  }
+  REQUIRE(reasons[StopReason::stopped] > 0);
+  REQUIRE(reasons[StopReason::max_tokens] + reasons[StopReason::context_full] > 0);
+}
+
+}  // namespace
+
+TEST_CASE("texts generated together have the tokens that they have alone, whatever the lengths of their prompts") {
+  for (const GptConfig& config : gpt_variants()) {
+    INFO(describe(config));
+    ParameterStore store(DType::float32);
+    const GptModel model(Scope(store), config);
+    store.seal(1);
+    randomize(store, 5);
+    require_the_same(model, kRagged);
+  }
+  for (const std::int64_t memory : {0, 2, 11}) {
+    const SmallXl xl(with_memory(memory));
+    require_the_same(xl.model, kRagged);
+  }
+}
+
+TEST_CASE("texts of a recurrent state generated together are the same if their prompts have the same length") {
+  for (const char* form : {"elu", "random:7", "nystrom:5"}) {
+    GptConfig config = kSmall;
+    config.positions = Positions::rotary;
+    ParameterStore store(DType::float32);
+    const LinearModel model(Scope(store), {config, parse_attention(form)});
+    store.seal(1);
+    REQUIRE_FALSE(model.same_bits_stepwise());
+    require_the_same(model, prompts_of({6, 6, 6, 6, 6}));
+  }
+}
+
+TEST_CASE("a batch without texts or tokens ends at once, and an empty prompt is refused") {
+  ParameterStore store(DType::float32);
+  const GptModel model(Scope(store), kSmall);
+  store.seal(1);
+  REQUIRE(together(model, {}, {}).empty());
+  for (const Text& text : together(model, kRagged, {.max_tokens = 0, .sampling = {}})) REQUIRE(text == Text{});
+  REQUIRE_THROWS_WITH(together(model, {{1}, {}}, {}), ContainsSubstring("at least one token"));
+}

@@ -1,0 +1,149 @@
+#include "train/cli/continue_texts.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <unistd.h>
+
+#include "data/text/error.h"
+#include "train/bench/timing.h"
+#include "train/cli/interrupt.h"
+#include "train/cli/progress.h"
+#include "train/config/error.h"
+#include "train/config/number.h"
+
+namespace maki {
+namespace {
+
+// Writes texts and facts about them to standard output, without buffering, so that text appears as it is generated.
+class Output {
+ public:
+  Output(const LoadedModel& loaded, const std::vector<std::string>& prompts, const ContinueTexts& how)
+      : loaded_(loaded),
+        prompts_(prompts),
+        how_(how),
+        count_(static_cast<std::int64_t>(prompts.size()) * how.samples),
+        start_(seconds_now()) {}
+
+  /// A piece of text i, which belongs to sample i % samples of prompt i / samples.
+  void piece(std::int64_t i, std::string_view piece) {
+    begin(i);
+    if (how_.json) {
+      written_ += piece;
+    } else {
+      write(piece);
+    }
+  }
+  void end(std::int64_t i, const GeneratedText& text) {
+    begin(i);
+    begun_ = false;
+    tokens_ += text.tokens;
+    if (how_.json) return write_json(i, text);
+    // The shell's prompt and the line between two texts start on a new line. Otherwise stdout gets no byte that the
+    // model did not write.
+    const bool more = i + 1 < count_ && text.end != TextEnd::interrupt;
+    if (more || isatty(STDOUT_FILENO) != 0) end_line();
+    if (more) write("---\n");
+    if (text.end == TextEnd::window)
+      to_stderr("the context window of {} tokens is full; to continue past it: --overflow recompute\n",
+                loaded_.state.config.block_size);
+    if (!more) report(i + 1);
+  }
+  void end_line() {
+    if (last_ != '\n') write("\n");
+  }
+
+ private:
+  const std::string& prompt(std::int64_t i) const { return prompts_[static_cast<std::size_t>(i / how_.samples)]; }
+  void begin(std::int64_t i) {
+    if (!begun_ && !how_.json) write(prompt(i));
+    begun_ = true;
+  }
+  void write(std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+      throw std::system_error(errno, std::generic_category());
+    if (!text.empty()) last_ = text.back();
+  }
+  // One line of JSON. Bytes of the path that are not UTF-8 are replaced.
+  void write_json(std::int64_t i, const GeneratedText& text) {
+    const double speed = per_second(static_cast<double>(text.tokens), seconds_now() - start_);
+    const nlohmann::ordered_json facts{
+        {"checkpoint", loaded_.path}, {"step", loaded_.state.step}, {"seed", how_.text.generate.sampling.seed},
+        {"sample", i % how_.samples}, {"prompt", prompt(i)},        {"text", written_},
+        {"tokens", text.tokens},      {"tokens_per_second", speed}, {"stop", to_string(text.end)}};
+    write(facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    written_.clear();
+  }
+  void report(std::int64_t texts) const {
+    const double seconds = seconds_now() - start_;
+    const std::string of = texts == 1 ? "" : fmt::format(" of {} texts", texts);
+    to_stderr("{}{} in {:.2f} s, {:.0f} tokens per second\n", pluralize(tokens_, "token"), of, seconds,
+              per_second(static_cast<double>(tokens_), seconds));
+  }
+
+  const LoadedModel& loaded_;
+  const std::vector<std::string>& prompts_;
+  const ContinueTexts& how_;
+  std::int64_t count_, tokens_ = 0;
+  double start_;
+  bool begun_ = false;  // whether something of the text has been written
+  std::string written_;
+  char last_ = '\n';
+};
+
+std::vector<std::int32_t> ids_of(const std::string& prompt, const LoadedModel& loaded, bool slide_context) {
+  if (prompt.empty()) return default_prompt(*loaded.tokenizer);
+  std::vector<std::int32_t> ids = loaded.tokenizer->encode(prompt);
+  const std::int64_t context = loaded.state.config.block_size;
+  if (std::ssize(ids) <= context) return ids;
+  check(slide_context,
+        "prompt: has {} tokens, but the context window holds {}; shorten it, or use --overflow recompute", ids.size(),
+        context);
+  to_stderr("the prompt has {} tokens, but the context window holds {}: the model reads only the last {}\n", ids.size(),
+            context, context);
+  return ids;
+}
+
+}  // namespace
+
+int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& prompts, const ContinueTexts& how) {
+  constexpr std::int64_t kSamplesAtOnce = 1024;  // of one prompt: their number has no other limit
+  std::vector<std::vector<std::int32_t>> ids;
+  for (const std::string& prompt : prompts) ids.push_back(ids_of(prompt, loaded, how.text.generate.slide_context));
+  const DeferInterrupts deferred;  // a signal ends the text after the current token
+  Output output(loaded, prompts, how);
+  std::vector<TextStart> starts;
+  std::int64_t first = 0;  // the text of starts[0]
+  TextEnd last = TextEnd::length;
+  const auto piece = [&](std::size_t i, std::string_view text) {
+    output.piece(first + static_cast<std::int64_t>(i), text);
+  };
+  const auto end = [&](std::size_t i, const GeneratedText& text) {
+    output.end(first + static_cast<std::int64_t>(i), text);
+    last = text.end;
+  };
+  const auto run = [&] {
+    generate_texts(loaded.generator(), *loaded.tokenizer, starts, how.text, piece, end,
+                   [] { return interrupted() != 0; });
+    first += std::ssize(starts);
+    starts.clear();
+  };
+  try {
+    for (const std::vector<std::int32_t>& prompt : ids) {
+      for (std::int64_t sample = 0; sample < how.samples; ++sample) {
+        starts.push_back({prompt, static_cast<std::uint64_t>(sample)});
+        if (std::ssize(starts) < kSamplesAtOnce && (sample + 1 < how.samples || &prompt != &ids.back())) continue;
+        run();
+        if (last == TextEnd::interrupt) return interrupt_exit_code();
+      }
+    }
+  } catch (const BadLogitsError& error) {
+    if (!how.json) output.end_line();
+    fail<CheckpointError>("{}: {}", loaded.path, error.what());
+  }
+  return 0;
+}
+
+}  // namespace maki
