@@ -20,10 +20,10 @@
 #include "data/text/utf8.h"
 #include "train/bench/timing.h"
 #include "train/cli/choose_checkpoint.h"
+#include "train/cli/encodable_text.h"
 #include "train/cli/flags.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
-#include "train/cli/text_argument.h"
 #include "train/cli/translate_lines.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
@@ -78,7 +78,7 @@ std::string read_prompt(const GenerateFlags& o, const Tokenizer& tokenizer) {
   const std::string prompt = !o.prompt_file.empty() ? read_file(o.prompt_file)
                              : o.input == "-"       ? prompt_from_stdin()
                                                     : o.prompt;
-  return known_argument(tokenizer, prompt, "prompt", o.unknown);
+  return encodable_text(tokenizer, prompt, "prompt", o.unknown);
 }
 
 void check_options(const GenerateFlags& o) {
