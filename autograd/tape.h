@@ -265,9 +265,10 @@ struct RecordAccess {
 template <class F>
 Tensor record(const char* name, Tensor y, std::initializer_list<std::reference_wrapper<const Tensor>> inputs,
               F&& closure) {
-  static constexpr std::size_t kMaxInputs = 8;
-  check(inputs.size() <= kMaxInputs, "{}: at most {} inputs can be listed; got {}", name, kMaxInputs, inputs.size());
-  const Tensor* list[kMaxInputs];
+  static constexpr std::size_t kMaxListedInputs = 8;
+  check(inputs.size() <= kMaxListedInputs, "{}: at most {} inputs can be listed; got {}", name, kMaxListedInputs,
+        inputs.size());
+  const Tensor* list[kMaxListedInputs];
   std::size_t n = 0;
   for (const Tensor& x : inputs) list[n++] = &x;
   Tensor* const outputs[] = {&y};

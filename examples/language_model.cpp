@@ -1,8 +1,8 @@
 // A character-level language model in about thirty lines: text, tokenizer, model, training, generation.
 #include <fmt/core.h>
 #include <maki/autograd/tape.h>
-#include <maki/data/dataset/batch.h>
-#include <maki/data/stories/stories.h>
+#include <maki/data/builtin/stories.h>
+#include <maki/data/dataset/window_batches.h>
 #include <maki/data/tokenizer/char_tokenizer.h>
 #include <maki/nn/generate/generate.h>
 #include <maki/nn/models/gpt.h>

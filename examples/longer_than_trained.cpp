@@ -9,8 +9,8 @@
 #include <fmt/core.h>
 #include <maki/autograd/core/check.h>
 #include <maki/autograd/tape.h>
-#include <maki/data/dataset/batch.h>
-#include <maki/data/stories/stories.h>
+#include <maki/data/builtin/stories.h>
+#include <maki/data/dataset/window_batches.h>
 #include <maki/data/tokenizer/char_tokenizer.h>
 #include <maki/nn/models/gpt.h>
 #include <maki/optim/adam.h>

@@ -39,7 +39,7 @@ double wsd(const LrSchedule& c, std::int64_t s) {
 }
 
 // The order of the rows is that of the help.
-constexpr std::array kTable = {
+constexpr std::array kLrDecays = {
     LrDecay{"cosine",
             "min_lr + (learning_rate − min_lr) · (1 + cos πf) / 2, where f grows linearly from 0 at the end of the "
             "warmup to 1 at decay_steps. Loshchilov and Hutter 2017, arXiv:1608.03983, one cycle; as in nanoGPT",
@@ -59,16 +59,16 @@ constexpr std::array kTable = {
 
 }  // namespace
 
-std::span<const LrDecay> lr_decays() { return kTable; }
+std::span<const LrDecay> lr_decays() { return kLrDecays; }
 
 std::vector<std::string> lr_decay_names() {
   std::vector<std::string> names;
-  for (const LrDecay& decay : kTable) names.emplace_back(decay.name);
+  for (const LrDecay& decay : kLrDecays) names.emplace_back(decay.name);
   return names;
 }
 
 const LrDecay* lr_decay_named(std::string_view name) {
-  for (const LrDecay& decay : kTable) {
+  for (const LrDecay& decay : kLrDecays) {
     if (name == decay.name) return &decay;
   }
   const std::vector<std::string> names = lr_decay_names();

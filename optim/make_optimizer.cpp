@@ -45,7 +45,7 @@ struct Row {
   const char *name, *summary;
   Made (*make)(ParameterStore& store, const HyperParameters& h);
 };
-constexpr std::array kTable = {
+constexpr std::array kOptimizers = {
     Row{"adamw", "decoupled weight decay",
         [](ParameterStore& store, const HyperParameters& h) -> Made {
           return std::make_unique<AdamW>(store, adam_options<AdamWOptions>(h));
@@ -67,7 +67,7 @@ constexpr std::array kTable = {
 }  // namespace
 
 Made make_optimizer(std::string_view name, const HyperParameters& hyper, ParameterStore& store) {
-  for (const Row& row : kTable) {
+  for (const Row& row : kOptimizers) {
     if (name == row.name) return row.make(store, hyper);
   }
   const std::vector<std::string> names = optimizer_names();
@@ -76,13 +76,13 @@ Made make_optimizer(std::string_view name, const HyperParameters& hyper, Paramet
 
 std::vector<std::string> optimizer_names() {
   std::vector<std::string> names;
-  for (const Row& row : kTable) names.emplace_back(row.name);
+  for (const Row& row : kOptimizers) names.emplace_back(row.name);
   return names;
 }
 
 std::string optimizer_help() {
   std::vector<std::string> lines;
-  for (const Row& row : kTable) lines.push_back(fmt::format("{}: {}", row.name, row.summary));
+  for (const Row& row : kOptimizers) lines.push_back(fmt::format("{}: {}", row.name, row.summary));
   return fmt::format("optimizer ({})", fmt::join(lines, "; "));
 }
 

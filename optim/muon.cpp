@@ -13,13 +13,13 @@
 namespace maki {
 namespace {
 
-constexpr int kIterations = 5;
-constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
-constexpr double kMinNorm = 1e-7;
+constexpr int kNewtonSchulzSteps = 5;
+constexpr double kNewtonSchulzA = 3.4445, kNewtonSchulzB = -4.7750, kNewtonSchulzC = 2.0315;
+constexpr double kMinFrobeniusNorm = 1e-7;
 
 // A momentum below this becomes 0 instead of subnormal; the bounds are those of kernels/optimizer.cpp.
 template <class T>
-constexpr T kSmallestMoment = static_cast<T>(sizeof(T) == 4 ? 1e-30 : 1e-290);
+constexpr T kSmallestFirstMoment = static_cast<T>(sizeof(T) == 4 ? 1e-30 : 1e-290);
 
 // `count` matrices [rows, cols], one behind the other.
 struct Stack {
@@ -58,9 +58,9 @@ void add_polynomial(const Stack& s, const T* A, T* square) {
   const std::int64_t side = s.side();
   parallel_ranges(s.count * side, side, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin * side; i < end * side; ++i) {
-      square[i] = static_cast<T>(kC) * square[i] + static_cast<T>(kB) * A[i];
+      square[i] = static_cast<T>(kNewtonSchulzC) * square[i] + static_cast<T>(kNewtonSchulzB) * A[i];
     }
-    for (std::int64_t row = begin; row < end; ++row) square[row * side + row % side] += static_cast<T>(kA);
+    for (std::int64_t row = begin; row < end; ++row) square[row * side + row % side] += static_cast<T>(kNewtonSchulzA);
   });
 }
 
@@ -70,7 +70,7 @@ void normalize(const Stack& s, T* x) {
   Tensor sums = empty(Shape{kernels::sum_of_squares_scratch(s.elements())}, DType::float64);
   for (std::int64_t i = 0; i < s.count; ++i, x += s.elements()) {
     const double norm = std::sqrt(kernels::sum_of_squares(s.elements(), x, sums.data<double>()));
-    const T factor = static_cast<T>(1 / std::max(norm, kMinNorm));
+    const T factor = static_cast<T>(1 / std::max(norm, kMinFrobeniusNorm));
     parallel_ranges(s.elements(), 1, [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t k = begin; k < end; ++k) x[k] *= factor;
     });
@@ -84,7 +84,7 @@ Tensor iterate(const Stack& s, Tensor x, Tensor other) {
   const std::int64_t side = s.side();
   Tensor a = empty(Shape{s.count * side, side}, x.dtype()), square = empty_like(a);
   normalize(s, x.data<T>());
-  for (int i = 0; i < kIterations; ++i) {
+  for (int i = 0; i < kNewtonSchulzSteps; ++i) {
     gram(s, std::as_const(x).data<T>(), a.data<T>());
     const T* const A = std::as_const(a).data<T>();
     run(product(s.count, {side, side, side}, A, A, square.data<T>()));
@@ -112,7 +112,7 @@ Tensor nesterov(double coefficient, double grad_scale, const Tensor& gradient, T
   parallel_ranges(gradient.numel(), 2, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const T fresh = add * g[i], mean = keep * m[i] + fresh;
-      m[i] = std::abs(mean) < kSmallestMoment<T> ? T{0} : mean;
+      m[i] = std::abs(mean) < kSmallestFirstMoment<T> ? T{0} : mean;
       u[i] = keep * m[i] + fresh;
     }
   });

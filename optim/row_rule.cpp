@@ -21,7 +21,7 @@ double mean_square(const T* x, std::int64_t n, double scale) {
 template <class T>
 void update_row(const T* gradient, std::int64_t cols, const RowStep& step, T* row, T& squares) {
   squares += static_cast<T>(mean_square(gradient, cols, step.grad_scale));
-  const double root = std::sqrt(static_cast<double>(squares)) + kRowEps;
+  const double root = std::sqrt(static_cast<double>(squares)) + kRowSquareEps;
   const T rate = static_cast<T>(step.learning_rate * step.grad_scale / root);
   for (std::int64_t j = 0; j < cols; ++j) row[j] -= rate * gradient[j];
 }

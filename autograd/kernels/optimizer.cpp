@@ -22,9 +22,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // because it averages squares: a gradient of 1e-14, which is large compared to an eps of 1e-15, has a square of 1e-28,
 // of which one step adds a thousandth. In float64 the bounds are far below anything that a gradient test can detect.
 template <class T>
-constexpr T kSmallestMoment = static_cast<T>(sizeof(T) == 4 ? 1e-30 : 1e-290);
+constexpr T kSmallestFirstMoment = static_cast<T>(sizeof(T) == 4 ? 1e-30 : 1e-290);
 template <class T>
-constexpr T kSmallestSquare = static_cast<T>(sizeof(T) == 4 ? 1e-36 : 1e-290);
+constexpr T kSmallestSecondMoment = static_cast<T>(sizeof(T) == 4 ? 1e-36 : 1e-290);
 
 // x, or 0 where |x| < smallest. NaN stays NaN.
 template <class D, class V = hn::Vec<D>, class T = hn::TFromD<D>>
@@ -41,7 +41,7 @@ HWY_INLINE void sgd_vector(const Vector& at, const SgdStep& s, const T* gradient
   auto g = hn::Mul(hn::Set(d, static_cast<T>(s.grad_scale)), at.Load(gradient));
   if (s.weight_decay != 0) g = hn::MulAdd(hn::Set(d, static_cast<T>(s.weight_decay)), p, g);
   if (velocity != nullptr) {
-    const auto v = Flush(d, hn::MulAdd(momentum, at.Load(velocity), g), kSmallestMoment<T>);
+    const auto v = Flush(d, hn::MulAdd(momentum, at.Load(velocity), g), kSmallestFirstMoment<T>);
     at.Store(v, velocity);
     g = s.nesterov ? hn::MulAdd(momentum, v, g) : v;
   }
@@ -74,8 +74,9 @@ HWY_INLINE void adam_vector(const Vector& at, const AdamCoefficients<T>& s, cons
   auto m = at.Load(exp_avg), v = at.Load(exp_avg_sq);
   const auto scaled = hn::Mul(hn::Set(d, s.grad_scale), at.Load(gradient));
   const auto g = hn::MulAdd(hn::Set(d, s.l2), p, scaled);
-  m = Flush(d, hn::MulAdd(hn::Set(d, s.new1), hn::Sub(g, m), m), kSmallestMoment<T>);
-  v = Flush(d, hn::MulAdd(hn::Set(d, s.beta2), v, hn::Mul(hn::Mul(g, g), hn::Set(d, s.new2))), kSmallestSquare<T>);
+  m = Flush(d, hn::MulAdd(hn::Set(d, s.new1), hn::Sub(g, m), m), kSmallestFirstMoment<T>);
+  v = Flush(d, hn::MulAdd(hn::Set(d, s.beta2), v, hn::Mul(hn::Mul(g, g), hn::Set(d, s.new2))),
+            kSmallestSecondMoment<T>);
   at.Store(m, exp_avg);
   at.Store(v, exp_avg_sq);
   const auto root = hn::MulAdd(hn::Sqrt(v), hn::Set(d, s.root_scale), hn::Set(d, s.eps));
@@ -136,14 +137,14 @@ MAKI_EXPORT(squares);
 
 namespace {
 
-constexpr std::int64_t kBlock = 8192;  // elements per task: the arrays of a block fit in the level-2 cache
+constexpr std::int64_t kBlockElements = 8192;  // elements per task: the arrays of a block fit in the level-2 cache
 
 // Calls body(begin, size) for every block of n elements; `work` is the cost of an element in elementary operations.
 template <class Body>
 void for_blocks(std::int64_t n, std::int64_t work, const Body& body) {
-  parallel_for(ceil_div(n, kBlock), kBlock * work, [&](std::int64_t block) {
-    const std::int64_t begin = block * kBlock;
-    body(begin, std::min(kBlock, n - begin));
+  parallel_for(ceil_div(n, kBlockElements), kBlockElements * work, [&](std::int64_t block) {
+    const std::int64_t begin = block * kBlockElements;
+    body(begin, std::min(kBlockElements, n - begin));
   });
 }
 
@@ -167,12 +168,13 @@ void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value
   });
 }
 
-std::int64_t sum_of_squares_scratch(std::int64_t n) { return ceil_div(n, kBlock); }
+std::int64_t sum_of_squares_scratch(std::int64_t n) { return ceil_div(n, kBlockElements); }
 
 template <class T>
 double sum_of_squares(std::int64_t n, const T* x, double* scratch) {
   const auto kernel = MAKI_DISPATCH(squares, T);
-  for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) { scratch[begin / kBlock] = kernel(size, x + begin); });
+  for_blocks(n, 1,
+             [&](std::int64_t begin, std::int64_t size) { scratch[begin / kBlockElements] = kernel(size, x + begin); });
   double total = 0;
   for (std::int64_t block = 0; block < sum_of_squares_scratch(n); ++block) total += scratch[block];
   return total;

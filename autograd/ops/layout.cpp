@@ -14,7 +14,7 @@ namespace {
 
 // The number of parts of concat() is limited because its closure keeps their widths in an array of fixed size, so that
 // recording allocates nothing.
-constexpr std::size_t kMaxParts = 64;
+constexpr std::size_t kMaxConcatParts = 64;
 
 }  // namespace
 
@@ -39,7 +39,8 @@ Tensor transpose(const Tensor& x, int axis_a, int axis_b) {
 }
 
 Tensor concat(std::span<const Tensor> parts, int axis) {
-  check(!parts.empty() && parts.size() <= kMaxParts, "concat: takes 1 to {} parts; got {}", kMaxParts, parts.size());
+  check(!parts.empty() && parts.size() <= kMaxConcatParts, "concat: takes 1 to {} parts; got {}", kMaxConcatParts,
+        parts.size());
   check_floating("concat", parts[0]);
   const Shape& first = parts[0].shape();
   const int along = first.normalize(axis);
@@ -54,8 +55,8 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
   const std::int64_t rows = product(first, 0, along), inner = product(first, along + 1, first.rank());
   const std::int64_t stride = extent * inner;
 
-  std::array<std::int64_t, kMaxParts> widths{};
-  std::array<const Tensor*, kMaxParts> inputs{};
+  std::array<std::int64_t, kMaxConcatParts> widths{};
+  std::array<const Tensor*, kMaxConcatParts> inputs{};
   std::int64_t at = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     inputs[i] = &parts[i];
@@ -84,13 +85,14 @@ Tensor concat(std::initializer_list<Tensor> parts, int axis) {
 
 // Every part gets an axis of extent 1, by reshape, along which concat() joins them; that is also the recorded node.
 Tensor stack(std::span<const Tensor> parts, int axis) {
-  check(!parts.empty() && parts.size() <= kMaxParts, "stack: takes 1 to {} parts; got {}", kMaxParts, parts.size());
+  check(!parts.empty() && parts.size() <= kMaxConcatParts, "stack: takes 1 to {} parts; got {}", kMaxConcatParts,
+        parts.size());
   const Shape& first = parts[0].shape();
   const int rank = first.rank(), at = axis < 0 ? axis + rank + 1 : axis;
   check(rank < Shape::kMaxRank && at >= 0 && at <= rank,
         "stack: the new axis must be in [{}, {}], and the parts may have at most {} axes; got axis {} for {}",
         -rank - 1, rank, Shape::kMaxRank - 1, axis, first);
-  std::array<Tensor, kMaxParts> rows;
+  std::array<Tensor, kMaxConcatParts> rows;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     check_same_type("stack", parts[0], parts[i]);
     check(parts[i].shape() == first, "stack: all parts must have the same shape; got {} and {}", first,

@@ -155,28 +155,27 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 
 namespace {
 
-// If the logits are larger than this, linear_cross_entropy() processes them in chunks of at most this size (in forward,
-// of at least 128 rows).
-constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20;
+// If the logits are larger than this, linear_cross_entropy() processes them in chunks of at most this size. A chunk of
+// forward has at least kMinForwardChunkRows rows, however large they are, and otherwise a multiple of them.
+constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20, kMinForwardChunkRows = 128;
 
 // The part [rows, columns] of the logits that is processed at once. Forward uses whole rows. Backward uses as many rows
-// as it can with at least kGemmChain columns, usually all, so that the weight's gradient takes one product per chunk of
-// columns. Sums over rows or columns are cut only at multiples of kGemmChain, between two chains of the product, so
-// that both gradients are bit-identical to those without chunks.
+// as it can with at least kGemmChainLength columns, usually all, so that the weight's gradient takes one product per
+// chunk of columns. Sums over rows or columns are cut only at multiples of kGemmChainLength, between two chains of the
+// product, so that both gradients are bit-identical to those without chunks.
 struct Chunk {
   std::int64_t rows, columns;
 };
 Chunk forward_chunk(const kernels::CrossEntropyRows& all, DType dtype) {
-  constexpr std::int64_t kUnit = 128;
   const std::int64_t row_bytes = std::max<std::int64_t>(1, all.vocabulary * size_of(dtype));
-  const std::int64_t most = std::max(kUnit, kMaxLogitsBytes / row_bytes / kUnit * kUnit);
+  const std::int64_t most =
+      std::max(kMinForwardChunkRows, kMaxLogitsBytes / row_bytes / kMinForwardChunkRows * kMinForwardChunkRows);
   return {std::max<std::int64_t>(1, std::min(all.rows, most)), all.vocabulary};
 }
 Chunk backward_chunk(const kernels::CrossEntropyRows& all, DType dtype) {
-  constexpr std::int64_t kUnit = kernels::kGemmChain;
   const std::int64_t logits = kMaxLogitsBytes / size_of(dtype);
-  const std::int64_t rows = std::max<std::int64_t>(1, std::min(all.rows, logits / kUnit));
-  return {rows, std::min(all.vocabulary, logits / rows / kUnit * kUnit)};
+  const std::int64_t rows = std::max<std::int64_t>(1, std::min(all.rows, logits / kernels::kGemmChainLength));
+  return {rows, std::min(all.vocabulary, logits / rows / kernels::kGemmChainLength * kernels::kGemmChainLength)};
 }
 
 // Calls body(index of the chunk's first row, rows of the chunk) for every chunk of `step` rows.

@@ -4,8 +4,8 @@
 #include <tuple>
 
 #include "autograd/core/philox.h"
-#include "data/dataset/batch.h"
 #include "data/dataset/sequence_order.h"
+#include "data/dataset/window_batches.h"
 #include "data/text/error.h"
 
 namespace maki {

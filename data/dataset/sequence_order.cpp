@@ -8,7 +8,7 @@
 
 namespace maki {
 namespace {
-constexpr std::uint64_t kRounds = 10;
+constexpr std::uint64_t kFeistelRounds = 10;
 }
 
 SequenceOrder::SequenceOrder(std::int64_t tokens, std::int64_t block_size, std::uint64_t seed)
@@ -39,7 +39,7 @@ std::int64_t feistel(std::int64_t index, std::int64_t n, std::uint64_t seed, std
   auto value = static_cast<std::uint64_t>(index);
   do {
     std::uint64_t left = value >> half_bits, right = value & mask;
-    for (std::uint64_t round = 0; round < kRounds; ++round) {
+    for (std::uint64_t round = 0; round < kFeistelRounds; ++round) {
       const std::uint64_t mixed = left ^ (stream.bits64(round << 32 | right) & mask);
       left = right;
       right = mixed;

@@ -5,13 +5,13 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kFirstSlots = 64;
+constexpr std::size_t kInitialSlots = 64;
 // Discounts are at least this, so that every token has a positive probability in every context.
 constexpr double kMinDiscount = 0.01;
 
 }  // namespace
 
-NgramLevel::NgramLevel() : slots_(kFirstSlots, kNoNgram) {}
+NgramLevel::NgramLevel() : slots_(kInitialSlots, kNoNgram) {}
 
 // Where the search for an n-gram begins. Multiplication by a large odd constant moves the differences to the upper
 // bits; they are folded down, because the slot is taken from the middle ones.
@@ -61,11 +61,11 @@ void NgramLevel::increment(std::uint32_t ngram) {
   Ngram& found = ngrams_[ngram];
   if (found.context >= followers_.size()) followers_.resize(found.context + 1);
   Followers& followers = followers_[found.context];
-  if (found.count > 0) --followers.kinds[std::min<std::uint32_t>(found.count, kClasses) - 1];
+  if (found.count > 0) --followers.kinds[std::min<std::uint32_t>(found.count, kDiscountClasses) - 1];
   if (found.count > 0 && found.count < with_count_.size()) --with_count_[found.count];
   ++found.count;
   ++followers.total;
-  ++followers.kinds[std::min<std::uint32_t>(found.count, kClasses) - 1];
+  ++followers.kinds[std::min<std::uint32_t>(found.count, kDiscountClasses) - 1];
   if (found.count < with_count_.size()) ++with_count_[found.count];
 }
 
@@ -75,7 +75,7 @@ void NgramLevel::fit_discounts() {
   const auto n = [this](int count) { return static_cast<double>(with_count_[static_cast<std::size_t>(count)]); };
   if (n(1) == 0) return;
   const double y = n(1) / (n(1) + 2 * n(2));
-  for (int j = 1; j <= kClasses; ++j) {
+  for (int j = 1; j <= kDiscountClasses; ++j) {
     if (n(j) == 0 || n(j + 1) == 0) continue;
     discounts_[static_cast<std::size_t>(j - 1)] =
         std::clamp(j - (j + 1) * y * n(j + 1) / n(j), kMinDiscount, double(j));
@@ -86,9 +86,9 @@ double NgramLevel::interpolate(std::uint32_t context, std::int32_t token, double
   if (context >= followers_.size() || followers_[context].total == 0) return lower;
   const Followers& followers = followers_[context];
   double weight = 0;
-  for (std::size_t j = 0; j < kClasses; ++j) weight += discounts_[j] * followers.kinds[j];
+  for (std::size_t j = 0; j < kDiscountClasses; ++j) weight += discounts_[j] * followers.kinds[j];
   const std::uint32_t ngram = find(context, token), count = ngram == kNoNgram ? 0 : ngrams_[ngram].count;
-  const double kept = count == 0 ? 0 : count - discounts_[std::min<std::uint32_t>(count, kClasses) - 1];
+  const double kept = count == 0 ? 0 : count - discounts_[std::min<std::uint32_t>(count, kDiscountClasses) - 1];
   return (kept + weight * lower) / followers.total;
 }
 

@@ -32,14 +32,15 @@ class NgramLevel {
   double interpolate(std::uint32_t context, std::int32_t token, double lower) const;
 
  private:
-  static constexpr int kClasses = 3;  // n-grams counted once, twice, more often: each class has its own discount
+  // N-grams counted once, twice, more often: each class has its own discount.
+  static constexpr int kDiscountClasses = 3;
   struct Ngram {
     std::uint32_t context, token, count;
   };
   // What follows a context: the sum of the counts, and how many tokens are of each class.
   struct Followers {
     std::uint32_t total = 0;
-    std::array<std::uint32_t, kClasses> kinds{};
+    std::array<std::uint32_t, kDiscountClasses> kinds{};
   };
 
   std::size_t first_slot(std::uint32_t context, std::uint32_t token) const;
@@ -50,7 +51,7 @@ class NgramLevel {
   std::vector<Ngram> ngrams_;
   std::vector<Followers> followers_;          // by context
   std::array<std::int64_t, 5> with_count_{};  // n-grams with a count of 1 … 4 ([0] is not used)
-  std::array<double, kClasses> discounts_{0.5, 0.75, 1};
+  std::array<double, kDiscountClasses> discounts_{0.5, 0.75, 1};
 };
 
 }  // namespace maki

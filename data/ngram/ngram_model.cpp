@@ -9,7 +9,7 @@
 namespace maki {
 namespace {
 
-constexpr std::int64_t kBlock = 1 << 14;  // tokens that are read without asking whether to stop
+constexpr std::int64_t kBlockTokens = 1 << 14;  // tokens that are read without asking whether to stop
 
 // The blocks of a text in an order of which every beginning is spread evenly over the text: the numbers of the blocks
 // with their bits reversed (van der Corput 1935). Calls read(begin, end) until it returns false.
@@ -115,7 +115,7 @@ void NgramModel::fit_discounts() {
 double NgramModel::count(TokenSpan text, const std::function<bool()>& stop) {
   const auto tokens = static_cast<std::int64_t>(text.size());
   std::int64_t counted = 0;
-  read_spread(tokens, kBlock, [&](std::int64_t begin, std::int64_t end) {
+  read_spread(tokens, kBlockTokens, [&](std::int64_t begin, std::int64_t end) {
     if (counted >= limits_.tokens || is_full() || (stop && stop())) return false;
     NgramContext context;
     Block(text, begin, end, order() - 1)
@@ -135,7 +135,7 @@ NgramLoss NgramModel::evaluate(TokenSpan text, const std::function<bool()>& stop
   const auto tokens = static_cast<std::int64_t>(text.size());
   double sum = 0;
   std::int64_t targets = 0, read = 0;
-  read_spread(tokens, kBlock, [&](std::int64_t begin, std::int64_t end) {
+  read_spread(tokens, kBlockTokens, [&](std::int64_t begin, std::int64_t end) {
     if (read >= limits_.tokens || (stop && stop())) return false;
     NgramContext context;
     double block = 0;

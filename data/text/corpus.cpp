@@ -5,8 +5,8 @@
 #include <cmath>
 #include <fmt/ranges.h>
 
-#include "data/stories/exercises.h"
-#include "data/stories/stories.h"
+#include "data/builtin/exercises.h"
+#include "data/builtin/stories.h"
 #include "data/text/corpus_file.h"
 #include "data/text/directory.h"
 #include "data/text/error.h"

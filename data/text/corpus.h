@@ -37,8 +37,8 @@ struct Corpus {
 
 /// Loads a corpus. Sources are files, directories (the text files below them in byte order of their paths, see
 /// list_directory()) and "-" for standard input, in any combination, or else one built-in corpus: "@stories[:CHARS]" or
-/// "@stories-ja[:CHARS]" (data/stories/stories.h), "@copy[:LETTERS]", "@reverse[:LETTERS]", "@addition[:DIGITS]" or
-/// "@addition-backwards[:DIGITS]" (data/stories/exercises.h). Nothing is stripped or normalised, not even a UTF-8
+/// "@stories-ja[:CHARS]" (data/builtin/stories.h), "@copy[:LETTERS]", "@reverse[:LETTERS]", "@addition[:DIGITS]" or
+/// "@addition-backwards[:DIGITS]" (data/builtin/exercises.h). Nothing is stripped or normalised, not even a UTF-8
 /// byte-order mark.
 ///
 /// Throws CorpusError if a source is missing, unreadable, compressed or not UTF-8 (with the offset of the first invalid

@@ -6,7 +6,7 @@
 #include "data/text/encoding.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
-#include "data/text/file_kind.h"
+#include "data/text/file_signature.h"
 #include "data/text/shell_quote.h"
 #include "data/text/utf8.h"
 

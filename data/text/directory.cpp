@@ -7,7 +7,7 @@
 
 #include "data/text/error.h"
 #include "data/text/file.h"
-#include "data/text/file_kind.h"
+#include "data/text/file_signature.h"
 #include "data/text/glob.h"
 
 namespace maki {
@@ -17,18 +17,18 @@ namespace fs = std::filesystem;
 
 // The number of bytes at the beginning of a file that decide whether it is text. Like git, maki does not read large
 // files only to reject them.
-constexpr std::size_t kBeginning = 1 << 14;
+constexpr std::size_t kExaminedBytes = 1 << 14;
 
 struct Words {
   const char *one, *many;
 };
-constexpr std::array<Words, kSkipReasons> kWords = {{{"hidden", "hidden"},
-                                                     {"binary", "binary"},
-                                                     {"compressed", "compressed"},
-                                                     {"excluded", "excluded"},
-                                                     {"directory of runs", "directories of runs"},
-                                                     {"link", "links"},
-                                                     {"pipe or device", "pipes or devices"}}};
+constexpr std::array<Words, kSkipReasonCount> kSkipReasonWords = {{{"hidden", "hidden"},
+                                                                   {"binary", "binary"},
+                                                                   {"compressed", "compressed"},
+                                                                   {"excluded", "excluded"},
+                                                                   {"directory of runs", "directories of runs"},
+                                                                   {"link", "links"},
+                                                                   {"pipe or device", "pipes or devices"}}};
 
 bool holds_checkpoints(const fs::path& directory) {
   std::error_code error;
@@ -59,7 +59,7 @@ std::optional<SkipReason> why_skipped(const fs::directory_entry& entry, const fs
   }
   if (!entry.is_regular_file(ignored)) return link ? SkipReason::link : SkipReason::special;
   if (!filter.include.empty() && !any_matches(filter.include, relative)) return SkipReason::excluded;
-  const std::string beginning = read_beginning(entry.path().string(), kBeginning);
+  const std::string beginning = read_beginning(entry.path().string(), kExaminedBytes);
   if (detect_compression(beginning) != nullptr) return SkipReason::compressed;
   if (!filter.binary && is_binary(beginning)) return SkipReason::binary;
   return std::nullopt;
@@ -69,9 +69,10 @@ std::optional<SkipReason> why_skipped(const fs::directory_entry& entry, const fs
 
 std::string DirectoryListing::describe_skipped() const {
   std::vector<std::string> parts;
-  for (std::size_t kind = 0; kind < kSkipReasons; ++kind) {
+  for (std::size_t kind = 0; kind < kSkipReasonCount; ++kind) {
     if (skipped[kind] > 0)
-      parts.push_back(fmt::format("{} {}", skipped[kind], skipped[kind] == 1 ? kWords[kind].one : kWords[kind].many));
+      parts.push_back(fmt::format("{} {}", skipped[kind],
+                                  skipped[kind] == 1 ? kSkipReasonWords[kind].one : kSkipReasonWords[kind].many));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }

@@ -11,7 +11,7 @@ namespace maki {
 
 /// Why an entry of a directory is skipped; see list_directory().
 enum class SkipReason : std::uint8_t { hidden, binary, compressed, excluded, run, link, special };
-inline constexpr std::size_t kSkipReasons = 7;
+inline constexpr std::size_t kSkipReasonCount = 7;
 
 struct DirectoryFilter {
   /// Glob patterns (data/text/glob.h). A pattern without a / is matched against the file name, a pattern with one
@@ -22,8 +22,8 @@ struct DirectoryFilter {
 };
 
 struct DirectoryListing {
-  std::vector<std::string> files;                   ///< paths, in byte order
-  std::array<std::size_t, kSkipReasons> skipped{};  ///< number of entries skipped for each reason
+  std::vector<std::string> files;                       ///< paths, in byte order
+  std::array<std::size_t, kSkipReasonCount> skipped{};  ///< number of entries skipped for each reason
 
   /// A list such as "2 hidden, 1 directory of runs"; empty if nothing was skipped.
   std::string describe_skipped() const;

@@ -11,17 +11,17 @@
 namespace maki {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 unsigned char byte_at(std::string_view bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
 
 // At most 1 MiB, which is enough to recognise an encoding. Cut after a line end, which does not split a character in
 // any encoding whose line ends are one byte.
 std::string_view sample_of(std::string_view bytes) {
-  constexpr std::size_t kSample = 1 << 20;
-  if (bytes.size() <= kSample) return bytes;
-  const std::size_t line_end = bytes.substr(0, kSample).rfind('\n');
-  return bytes.substr(0, line_end == std::string_view::npos ? kSample : line_end + 1);
+  constexpr std::size_t kMaxSampleBytes = 1 << 20;
+  if (bytes.size() <= kMaxSampleBytes) return bytes;
+  const std::size_t line_end = bytes.substr(0, kMaxSampleBytes).rfind('\n');
+  return bytes.substr(0, line_end == std::string_view::npos ? kMaxSampleBytes : line_end + 1);
 }
 
 // Decodes bytes to UTF-8; nullopt if some are invalid in the encoding.
@@ -60,9 +60,9 @@ double plausible_share(std::string_view bytes, std::size_t width, bool big_endia
 }
 
 std::optional<std::string> wide_encoding(std::string_view bytes) {
-  constexpr std::size_t kFewUnits = 4;
+  constexpr std::size_t kMinUnits = 4;
   for (const std::size_t width : {std::size_t{4}, std::size_t{2}}) {
-    if (bytes.size() % width != 0 || bytes.size() < kFewUnits * width) continue;
+    if (bytes.size() % width != 0 || bytes.size() < kMinUnits * width) continue;
     const double little = plausible_share(bytes, width, false), big = plausible_share(bytes, width, true);
     if (std::max(little, big) < 0.3 || std::min(little, big) > 0.1) continue;
     const std::string name = width == 4 ? "UTF-32" : "UTF-16";
@@ -166,17 +166,17 @@ void Decoder::invalid(std::string& text) {
                      "{}: is not text in {}: byte {} is invalid; choose another --encoding, or replace such bytes with "
                      "--invalid-utf8 replace",
                      name_, encoding_, offset_);
-  text += kReplacement;
+  text += kReplacementCharacter;
   pending_.erase(0, 1);
   ++offset_;
   ++replaced_;
 }
 
 void Decoder::push(std::string_view bytes, std::string& text) {
-  constexpr std::size_t kBlock = 1 << 16;
-  std::array<char, 2 * kBlock> buffer;
+  constexpr std::size_t kBlockBytes = 1 << 16;
+  std::array<char, 2 * kBlockBytes> buffer;
   while (!bytes.empty()) {
-    const std::size_t taken = std::min(bytes.size(), kBlock);
+    const std::size_t taken = std::min(bytes.size(), kBlockBytes);
     pending_.append(bytes.substr(0, taken));
     bytes.remove_prefix(taken);
     while (!pending_.empty()) {

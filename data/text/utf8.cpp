@@ -9,7 +9,7 @@
 namespace maki {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 // The first unit of non-empty text: a character or a maximal ill-formed part.
 struct Unit {
@@ -38,11 +38,11 @@ Unit unit_at(std::string_view text) {
 }
 
 // ASCII, of which most texts mainly consist, is validated eight bytes at a time.
-constexpr std::size_t kBlock = 8;
+constexpr std::size_t kAsciiBlockBytes = 8;
 bool is_ascii_block(std::string_view text, std::size_t at) {
-  if (at + kBlock > text.size()) return false;
+  if (at + kAsciiBlockBytes > text.size()) return false;
   std::uint64_t block = 0;
-  std::memcpy(&block, text.data() + at, kBlock);
+  std::memcpy(&block, text.data() + at, kAsciiBlockBytes);
   return (block & 0x8080808080808080) == 0;
 }
 
@@ -52,7 +52,7 @@ void append_replaced(std::string& text, std::string_view& bytes, bool hold) {
   while (!bytes.empty()) {
     const Unit unit = unit_at(bytes);
     if (unit.incomplete && hold) return;
-    text += unit.character ? bytes.substr(0, unit.size) : kReplacement;
+    text += unit.character ? bytes.substr(0, unit.size) : kReplacementCharacter;
     bytes.remove_prefix(unit.size);
   }
 }
@@ -62,7 +62,7 @@ void append_replaced(std::string& text, std::string_view& bytes, bool hold) {
 std::optional<std::size_t> invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     if (is_ascii_block(text, at)) {
-      at += kBlock;
+      at += kAsciiBlockBytes;
       continue;
     }
     const Unit unit = unit_at(text.substr(at, 4));

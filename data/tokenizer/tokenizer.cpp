@@ -15,7 +15,7 @@
 namespace maki {
 namespace {
 
-constexpr std::array kKinds = {&kCharTokenizer, &kByteTokenizer, &kWordTokenizer};
+constexpr std::array kTokenizerKinds = {&kCharTokenizer, &kByteTokenizer, &kWordTokenizer};
 
 }  // namespace
 
@@ -26,9 +26,9 @@ std::string Tokenizer::decode(TokenSpan ids) const {
 }
 
 void Tokenizer::encode(std::string_view text, Tokens& ids) const {
-  constexpr std::size_t kBlock = 1 << 12;
+  constexpr std::size_t kBlockBytes = 1 << 12;
   while (!text.empty()) {
-    const std::size_t size = next_cut(text, std::min(kBlock, text.size()));
+    const std::size_t size = next_cut(text, std::min(kBlockBytes, text.size()));
     ids.append(encode(text.substr(0, size)));
     text.remove_prefix(size);
   }
@@ -46,41 +46,42 @@ void check_token_id(std::int32_t id, std::int64_t vocab_size) {
 }
 
 std::string unknown_sentence(std::int64_t vocab_size, const std::map<char32_t, std::int64_t>& unknown) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMaxListedCharacters = 12;
   std::vector<std::pair<char32_t, std::int64_t>> characters(unknown.begin(), unknown.end());
   std::ranges::stable_sort(characters, std::greater(), [](const auto& entry) { return entry.second; });
   std::string list;
-  for (std::size_t i = 0; i < std::min(kMost, characters.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxListedCharacters, characters.size()); ++i) {
     const auto& [c, count] = characters[i];
     list += (i == 0 ? "" : ", ") + describe_code_point(c) + (count > 1 ? fmt::format(" {} times", count) : "");
   }
-  if (characters.size() > kMost) list += fmt::format(" and {} more", characters.size() - kMost);
+  if (characters.size() > kMaxListedCharacters)
+    list += fmt::format(" and {} more", characters.size() - kMaxListedCharacters);
   return fmt::format("tokenizer: the vocabulary of {} tokens lacks these characters: {}", vocab_size, list);
 }
 
 std::vector<std::string> tokenizer_names() {
   std::vector<std::string> names;
-  for (const TokenizerKind* const kind : kKinds) names.emplace_back(kind->name);
+  for (const TokenizerKind* const kind : kTokenizerKinds) names.emplace_back(kind->name);
   return names;
 }
 
 std::string tokenizer_help() {
   std::vector<std::string> units;
-  for (const TokenizerKind* const kind : kKinds) units.push_back(fmt::format("per {}", kind->unit));
+  for (const TokenizerKind* const kind : kTokenizerKinds) units.push_back(fmt::format("per {}", kind->unit));
   return fmt::format("one token {}", fmt::join(units, ", "));
 }
 
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text) {
-  const auto found = std::ranges::find(kKinds, kind, [](const TokenizerKind* each) { return each->name; });
-  check<CorpusError>(found != kKinds.end(), "tokenizer: must be one of {}; got {}", fmt::join(tokenizer_names(), ", "),
-                     kind);
+  const auto found = std::ranges::find(kTokenizerKinds, kind, [](const TokenizerKind* each) { return each->name; });
+  check<CorpusError>(found != kTokenizerKinds.end(), "tokenizer: must be one of {}; got {}",
+                     fmt::join(tokenizer_names(), ", "), kind);
   return (*found)->make(text);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(std::string_view saved) {
   const auto found =
-      std::ranges::find_if(kKinds, [&](const TokenizerKind* kind) { return saved.starts_with(kind->header); });
-  check<CorpusError>(found != kKinds.end(),
+      std::ranges::find_if(kTokenizerKinds, [&](const TokenizerKind* kind) { return saved.starts_with(kind->header); });
+  check<CorpusError>(found != kTokenizerKinds.end(),
                      "tokenizer: the saved tokenizer has a kind or version that this version of maki does not know");
   return (*found)->load(saved.substr((*found)->header.size()));
 }

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "tests/cli/require_refused.h"
-#include "train/config/optimization.h"
+#include "train/config/configured_optimizer.h"
 #include "train/loop/loaded_model.h"
 #include "train/loop/trainer.h"
 #include "train/run/checkpoint.h"

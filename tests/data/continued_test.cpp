@@ -4,7 +4,7 @@
 #include <rapidcheck.h>
 #include <set>
 
-#include "data/dataset/batch.h"
+#include "data/dataset/window_batches.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
 

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <thread>
 
-#include "data/dataset/batch.h"
 #include "data/dataset/dataset.h"
+#include "data/dataset/window_batches.h"
 #include "data/text/file.h"
 #include "data/text/hash.h"
 #include "data/text/utf8.h"

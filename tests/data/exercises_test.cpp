@@ -1,5 +1,5 @@
 // The built-in exercises: every answer is right, sizes are what was asked for, and the lines never change.
-#include "data/stories/exercises.h"
+#include "data/builtin/exercises.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/stories/grammar.h"
+#include "data/builtin/grammar.h"
 
 namespace maki {
 

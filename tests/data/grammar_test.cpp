@@ -1,6 +1,6 @@
 // Grammars small enough to enumerate every derivation: the expectations against enumeration, the errors of the
 // notation, and the two proofs of unambiguity on grammars that are ambiguous.
-#include "data/stories/grammar.h"
+#include "data/builtin/grammar.h"
 
 #include "autograd/core/check.h"
 #include "tests/catch.h"

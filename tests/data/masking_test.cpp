@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autograd/core/check.h"
-#include "data/dataset/batch.h"
+#include "data/dataset/window_batches.h"
 #include "tests/catch.h"
 
 using namespace maki;

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "autograd/core/philox.h"
-#include "data/dataset/batch.h"
+#include "data/dataset/window_batches.h"
 #include "tests/catch.h"
 #include "tests/data/require_refused.h"
 

@@ -1,12 +1,12 @@
 // The built-in stories: the grammars are proven unambiguous, so that their entropy is that of the texts; and the
 // language mistakes that a reader would notice.
-#include "data/stories/stories.h"
+#include "data/builtin/stories.h"
 
 #include <algorithm>
 #include <set>
 
 #include "autograd/core/check.h"
-#include "data/stories/stories_text.h"
+#include "data/builtin/stories_text.h"
 #include "data/text/hash.h"
 #include "tests/catch.h"
 #include "tests/data/grammar_reading.h"

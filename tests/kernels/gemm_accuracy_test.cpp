@@ -93,9 +93,9 @@ TEST_CASE("gemm: a product split along K between two chains has the bits of the 
       for (const int beta : {0, 1}) {
         std::vector<float> whole = c0, parts = c0;
         add(0, k, beta, whole);
-        add(0, kGemmChain, beta, parts);
-        add(kGemmChain, 3 * kGemmChain, 1, parts);
-        add(3 * kGemmChain, k, 1, parts);
+        add(0, kGemmChainLength, beta, parts);
+        add(kGemmChainLength, 3 * kGemmChainLength, 1, parts);
+        add(3 * kGemmChainLength, k, 1, parts);
         REQUIRE(std::equal(whole.begin(), whole.end(), parts.begin(), same_bits<float>));
       }
     }

@@ -95,7 +95,7 @@ struct Trained {
       : store(DType::float32),
         gpt(Scope(store), {.n_layer = 2, .n_head = 2, .n_embd = 32, .block_size = 64, .vocab_size = 256}) {
     store.seal(3);
-    std::ifstream file(std::string(MAKI_SOURCE_DIR) + "/data/stories/en.txt", std::ios::binary);
+    std::ifstream file(std::string(MAKI_SOURCE_DIR) + "/data/builtin/stories_en.txt", std::ios::binary);
     text.assign(std::istreambuf_iterator<char>(file), {});
     Adam adam(store, {});
     Tape tape;

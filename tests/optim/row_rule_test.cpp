@@ -82,7 +82,7 @@ TEST_CASE("a table follows the rule of its rows, under every optimizer, and no o
         sums[r] += square;
         for (std::size_t j = 0; j < kCols && square > 0; ++j) {
           const std::size_t i = r * kCols + j;
-          value[i] -= 3 * 0.01 * 0.5 * gradient.at(static_cast<std::int64_t>(i)) / (std::sqrt(sums[r]) + kRowEps);
+          value[i] -= 3 * 0.01 * 0.5 * gradient.at(static_cast<std::int64_t>(i)) / (std::sqrt(sums[r]) + kRowSquareEps);
         }
       }
       optimizer->step(0.01, 0.5);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "data/dataset/batch.h"
+#include "data/dataset/window_batches.h"
 #include "nn/layers.h"
 #include "tests/train/small_checkpoint.h"
 #include "train/loop/trainer.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "data/dataset/batch.h"
+#include "data/dataset/window_batches.h"
 #include "data/text/utf8.h"
 #include "tests/files.h"
 #include "train/config/models.h"

@@ -17,7 +17,7 @@
 namespace maki {
 namespace {
 
-constexpr std::size_t kBlockLines = 512;  // lines that are read, sorted by length and answered together
+constexpr std::size_t kLinesPerBlock = 512;  // lines that are read, sorted by length and answered together
 
 std::vector<std::int32_t> encode_source(const LoadedModel& loaded, const std::string& line, std::int64_t number,
                                         const std::string& unknown) {
@@ -95,7 +95,7 @@ int translate_lines(const LoadedModel& loaded, std::istream& input, bool interac
   std::int64_t number = 1;
   try {
     for (;;) {
-      const std::vector<std::string> lines = read_lines(input, interactive ? 1 : kBlockLines);
+      const std::vector<std::string> lines = read_lines(input, interactive ? 1 : kLinesPerBlock);
       if (lines.empty()) return 0;
       answer(loaded, lines, number, how);
       if (interrupted() != 0) return interrupt_exit_code();

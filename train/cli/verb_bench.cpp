@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kProfiledSteps = 5;
 
-constexpr const char* kConventions =
+constexpr const char* kCountingConventions =
     "The floating-point operations of a step are counted as 6N + 12LCT per token, with L layers of width C, a\n"
     "context of T tokens, and N parameters without embeddings that are only looked up (a tied output layer counts\n"
     "once, position embeddings do not count). Attention is counted as if it were not causal. The peak is measured\n"
@@ -195,7 +195,7 @@ std::string describe(const Machine& m) {
 void add_bench(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand(
       "bench", "Benchmark training steps, matrix products or generation against the limits of this machine");
-  command->footer(kConventions);
+  command->footer(kCountingConventions);
   const auto o = std::make_shared<BenchOptions>(*command);
   add_number(*command, "--steps", o->steps, 0, kMaxCount,
              "steps to time; 0: as many as fit into three seconds, from 10 to 1000");

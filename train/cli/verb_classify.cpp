@@ -15,14 +15,14 @@
 #include "nn/models/encoder.h"
 #include "optim/clip.h"
 #include "train/cli/choose_checkpoint.h"
+#include "train/cli/encodable_text.h"
 #include "train/cli/flags.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
-#include "train/cli/text_argument.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
 #include "train/config/number.h"
-#include "train/loop/candidates.h"
+#include "train/loop/best_candidates.h"
 #include "train/loop/loaded_model.h"
 
 namespace maki {
@@ -49,7 +49,7 @@ class Classifier {
 
   void answer(const std::string& text, const std::string& name) const {
     const std::vector<std::int32_t> ids =
-        loaded_.tokenizer->encode_line(known_argument(*loaded_.tokenizer, text, name, o_.unknown));
+        loaded_.tokenizer->encode_line(encodable_text(*loaded_.tokenizer, text, name, o_.unknown));
     check<CorpusError>(!ids.empty(), "{}: must have at least one token; got none", name);
     check<CorpusError>(std::ssize(ids) <= loaded_.state.config.block_size,
                        "{}: may have at most {} tokens, the block_size of the model; it has {}; shorten it", name,

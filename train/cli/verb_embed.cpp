@@ -10,9 +10,9 @@
 #include "data/text/unknown.h"
 #include "optim/clip.h"
 #include "train/cli/choose_checkpoint.h"
+#include "train/cli/encodable_text.h"
 #include "train/cli/flags.h"
 #include "train/cli/progress.h"
-#include "train/cli/text_argument.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
 #include "train/config/number.h"
@@ -45,7 +45,7 @@ std::vector<EmbeddedText> embed_all(const EmbedFlags& o, const LoadedModel& load
   const Encoder& encoder = encoder_of(loaded);
   std::vector<EmbeddedText> texts;
   for (std::size_t i = 0; i < o.texts.size(); ++i) {
-    const std::string text = known_argument(*loaded.tokenizer, o.texts[i], fmt::format("text {}", i + 1), o.unknown);
+    const std::string text = encodable_text(*loaded.tokenizer, o.texts[i], fmt::format("text {}", i + 1), o.unknown);
     texts.push_back(embed_text(encoder, *loaded.tokenizer, text));
     check<CheckpointError>(std::isfinite(global_norm(texts.back().vectors)),
                            "{}: the vectors of this model are not finite; the model has diverged", loaded.path);
@@ -56,7 +56,7 @@ std::vector<EmbeddedText> embed_all(const EmbedFlags& o, const LoadedModel& load
 std::vector<Similarity> compare(const EmbedFlags& o, const Tokenizer& tokenizer,
                                 const std::vector<EmbeddedText>& texts) {
   if (o.word.empty()) return shared_similarities(texts);
-  const std::vector<std::int32_t> ids = tokenizer.encode_line(known_argument(tokenizer, o.word, "word", o.unknown));
+  const std::vector<std::int32_t> ids = tokenizer.encode_line(encodable_text(tokenizer, o.word, "word", o.unknown));
   std::vector<Similarity> list;
   if (!ids.empty()) list = similarities(texts, ids);
   check(!list.empty(), "word: must occur at least twice in the texts, to be compared; {} does not", o.word);

@@ -17,7 +17,7 @@
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
 #include "train/config/number.h"
-#include "train/loop/candidates.h"
+#include "train/loop/best_candidates.h"
 #include "train/loop/loaded_model.h"
 
 namespace maki {

@@ -18,9 +18,9 @@
 #include "data/text/utf8.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/continue_texts.h"
+#include "train/cli/encodable_text.h"
 #include "train/cli/flags.h"
 #include "train/cli/progress.h"
-#include "train/cli/text_argument.h"
 #include "train/cli/translate_lines.h"
 #include "train/cli/verbs.h"
 #include "train/config/number.h"
@@ -65,7 +65,7 @@ std::vector<std::string> read_prompts(const GenerateFlags& o, const Tokenizer& t
     prompts = read_lines(lines, std::numeric_limits<std::size_t>::max());
     check<CorpusError>(!prompts.empty(), "{}: has no lines; write one prompt per line", o.prompts);
   }
-  for (std::string& prompt : prompts) prompt = known_argument(tokenizer, prompt, "prompt", o.unknown);
+  for (std::string& prompt : prompts) prompt = encodable_text(tokenizer, prompt, "prompt", o.unknown);
   return prompts;
 }
 

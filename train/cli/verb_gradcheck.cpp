@@ -8,7 +8,7 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/gradcheck.h"
-#include "nn/carried.h"
+#include "nn/carried_states.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
 #include "train/cli/verbs.h"
@@ -22,7 +22,7 @@ namespace maki {
 namespace {
 
 // The largest relative error of a tensor's gradient that passes.
-constexpr double kErrorBound = 1e-6;
+constexpr double kMaxRelativeError = 1e-6;
 // At a step of 1e-3 the error of the differences themselves reaches 5e-7; it falls 16-fold each time the step is
 // halved. Twelve halvings, to 6e-8, find a step without kinks even among the ten thousand or so units of a relu model.
 constexpr double kDifferenceStep = 2.5e-4;
@@ -30,8 +30,8 @@ constexpr int kMaxHalvings = 12;
 // Differences of a loss near 1 have an error of a few roundings divided by the step, which must not exceed the bound:
 // for gradients with a norm below 1e-5, the error is taken relative to 1e-5. A model whose gradient is zero (a
 // vocabulary of one) therefore passes.
-constexpr double kNormFloor = 1e-5;
-constexpr std::int64_t kBatchRows = 2, kMaxTokens = 16, kVocabulary = 65;
+constexpr double kMinGradientNorm = 1e-5;
+constexpr std::int64_t kBatchRows = 2, kMaxTokens = 16, kRandomVocabulary = 65;
 
 struct GradcheckFlags {
   explicit GradcheckFlags(CLI::App& command)
@@ -58,7 +58,7 @@ std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore&
   GradcheckOptions options;
   options.step = kDifferenceStep;
   options.halvings = kMaxHalvings;
-  options.floor = kNormFloor;
+  options.floor = kMinGradientNorm;
   options.relative_floor = 1e-3;  // an exactly zero gradient is compared with the largest one of the model
   options.directions = 3;
   options.entries = 16;
@@ -72,7 +72,7 @@ std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore&
 
 int report(const std::vector<GradcheckResult>& results, bool json) {
   const bool passed =
-      !results.empty() && std::ranges::all_of(results, [](const auto& r) { return r.passed(kErrorBound); });
+      !results.empty() && std::ranges::all_of(results, [](const auto& r) { return r.passed(kMaxRelativeError); });
   std::int64_t compared = 0, halved = 0;
   for (const GradcheckResult& r : results) {
     compared += r.compared;
@@ -80,7 +80,7 @@ int report(const std::vector<GradcheckResult>& results, bool json) {
   }
   if (json) {
     nlohmann::ordered_json facts{
-        {"passed", passed}, {"bound", kErrorBound}, {"compared", compared}, {"halved", halved}};
+        {"passed", passed}, {"bound", kMaxRelativeError}, {"compared", compared}, {"halved", halved}};
     for (const GradcheckResult& r : results) {
       facts["tensors"].push_back({{"name", r.name},
                                   {"compared", r.compared},
@@ -89,7 +89,7 @@ int report(const std::vector<GradcheckResult>& results, bool json) {
                                   {"worst", r.worst},
                                   {"backward", r.worst_analytic},
                                   {"differences", r.worst_numeric},
-                                  {"passed", r.passed(kErrorBound)}});
+                                  {"passed", r.passed(kMaxRelativeError)}});
     }
     fmt::print("{}\n", facts.dump(2));
     return passed ? 0 : 1;
@@ -97,10 +97,10 @@ int report(const std::vector<GradcheckResult>& results, bool json) {
   fmt::print("{:28} {:14} {:>9}  {}\n", "tensor", "shape", "error", "worst: by backward, by finite differences");
   for (const GradcheckResult& r : results) {
     fmt::print("{:28} {:14} {:9.1e}  {}: {:.9g}, {:.9g}{}\n", r.name, to_string(r.shape), r.error, r.worst,
-               r.worst_analytic, r.worst_numeric, r.passed(kErrorBound) ? "" : "   WRONG");
+               r.worst_analytic, r.worst_numeric, r.passed(kMaxRelativeError) ? "" : "   WRONG");
   }
   fmt::print("{}: {} tensors, {} derivatives, bound {:.0e}\n",
-             passed ? "every gradient is correct" : "a gradient is WRONG", results.size(), compared, kErrorBound);
+             passed ? "every gradient is correct" : "a gradient is WRONG", results.size(), compared, kMaxRelativeError);
   if (halved > 0) fmt::print("{} of the differences needed a smaller step because of a kink or a sharp bend\n", halved);
   return passed ? 0 : 1;
 }
@@ -134,7 +134,7 @@ int run_gradcheck(const GradcheckFlags& o) {
   validate(config);
   if (config.threads > 0) set_threads(config.threads);
   ParameterStore store(DType::float64);
-  const VocabSizes vocab = random_vocab_sizes(config, kVocabulary);
+  const VocabSizes vocab = random_vocab_sizes(config, kRandomVocabulary);
   const std::unique_ptr<Model> model = make_model(config, vocab, Scope(store));
   store.seal(static_cast<std::uint64_t>(config.seed));
   perturb(store, static_cast<std::uint64_t>(config.seed));

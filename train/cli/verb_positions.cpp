@@ -13,7 +13,7 @@
 namespace maki {
 namespace {
 
-constexpr double kMaxBase = 1e12, kMaxSide = 1024;  // a heat map has the square of the latter
+constexpr double kMaxPositionBase = 1e12, kMaxHeatMapSide = 1024;  // a heat map has the square of the latter
 
 struct PositionsFlags {
   double base = 10000;
@@ -75,9 +75,10 @@ void add_positions(CLI::App& app, Verb& chosen) {
   CLI::App* const command =
       app.add_subcommand("positions", "Draw sinusoidal positions, their dot products and their wavelengths");
   const auto o = std::make_shared<PositionsFlags>();
-  add_number(*command, "--base", o->base, 0, kMaxBase, "base of the wavelengths, the --position-base of a model");
-  add_number(*command, "--width", o->width, 1, kMaxSide, "columns of the encoding, the --n-embd of a model");
-  add_number(*command, "--length", o->length, 1, kMaxSide, "number of positions, from 0 on");
+  add_number(*command, "--base", o->base, 0, kMaxPositionBase,
+             "base of the wavelengths, the --position-base of a model");
+  add_number(*command, "--width", o->width, 1, kMaxHeatMapSide, "columns of the encoding, the --n-embd of a model");
+  add_number(*command, "--length", o->length, 1, kMaxHeatMapSide, "number of positions, from 0 on");
   add_drawing_options(*command, o->drawing);
   command->callback([o, &chosen] { chosen = [o] { return positions(*o); }; });
 }

@@ -21,7 +21,7 @@ struct ModelKind {
 constexpr const char *kWritesText[] = {"next_token"}, *kTranslates[] = {"translate"},
                      *kReadsText[] = {"masked", "classify"};
 
-constexpr ModelKind kKinds[] = {
+constexpr ModelKind kModelKinds[] = {
     {"gpt", kWritesText, "pre", "learned", "softmax",
      [](const Config& config, const VocabSizes& vocab, const Scope& scope) -> std::unique_ptr<Model> {
        return std::make_unique<GptModel>(scope, gpt_config(config, vocab.target));
@@ -46,8 +46,8 @@ constexpr ModelKind kKinds[] = {
 };
 
 const ModelKind& kind_named(const std::string& name) {
-  const auto* const kind = std::ranges::find(kKinds, name, &ModelKind::name);
-  check(kind != std::end(kKinds), "model: must be one of {}; got {}", fmt::join(model_names(), ", "), name);
+  const auto* const kind = std::ranges::find(kModelKinds, name, &ModelKind::name);
+  check(kind != std::end(kModelKinds), "model: must be one of {}; got {}", fmt::join(model_names(), ", "), name);
   return *kind;
 }
 
@@ -55,7 +55,7 @@ const ModelKind& kind_named(const std::string& name) {
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names;
-  for (const ModelKind& kind : kKinds) names.emplace_back(kind.name);
+  for (const ModelKind& kind : kModelKinds) names.emplace_back(kind.name);
   return names;
 }
 

@@ -11,7 +11,7 @@
 namespace maki {
 namespace {
 
-constexpr TaskRule kRules[] = {
+constexpr TaskRule kTaskRules[] = {
     {"next_token", "predict the next token of a text", 0, false, false, "generate text", "generate"},
     {"translate", "write the target of each source in parallel text", 1, true, false, "translate lines", "generate"},
     {"masked", "predict hidden tokens of a text from those around them", 1, false, false, "fill masks", "fill"},
@@ -22,13 +22,13 @@ constexpr TaskRule kRules[] = {
 
 std::vector<std::string> task_names() {
   std::vector<std::string> names;
-  for (const TaskRule& rule : kRules) names.emplace_back(rule.name);
+  for (const TaskRule& rule : kTaskRules) names.emplace_back(rule.name);
   return names;
 }
 
 const TaskRule& task_rule(const std::string& name) {
-  const auto* const found = std::ranges::find(kRules, name, &TaskRule::name);
-  check(found != std::end(kRules), "task: must be one of {}; got {}{}", fmt::join(task_names(), ", "),
+  const auto* const found = std::ranges::find(kTaskRules, name, &TaskRule::name);
+  check(found != std::end(kTaskRules), "task: must be one of {}; got {}{}", fmt::join(task_names(), ", "),
         truncate_for_message(name), nearest_hint(name, task_names()));
   return *found;
 }

@@ -42,7 +42,9 @@ double ColorScale::share_of(double value) const {
   return square_root ? std::sqrt(share) : share;
 }
 
-int ColorScale::level(double value) const { return std::min(static_cast<int>(share_of(value) * kLevels), kLevels - 1); }
+int ColorScale::level(double value) const {
+  return std::min(static_cast<int>(share_of(value) * kPaletteColors), kPaletteColors - 1);
+}
 
 double ColorScale::value_at(double share) const { return low + (high - low) * (square_root ? share * share : share); }
 
@@ -66,7 +68,7 @@ std::vector<double> ColorScale::ticks() const {
 }
 
 std::string ColorScale::color(int level) const {
-  const double share = static_cast<double>(level) / (kLevels - 1);
+  const double share = static_cast<double>(level) / (kPaletteColors - 1);
   const Rgb c = palette == Palette::sequential ? mixed(kSequential, share) : mixed(kDiverging, share);
   return fmt::format("#{:02x}{:02x}{:02x}", std::lround(c.red), std::lround(c.green), std::lround(c.blue));
 }

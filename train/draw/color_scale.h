@@ -7,20 +7,21 @@
 
 namespace maki {
 
-/// Maps numbers in [low, high] to a palette of kLevels colours. Smaller and larger numbers get the first and the last.
+/// Maps numbers in [low, high] to a palette of kPaletteColors colours. Smaller and larger numbers get the first and the
+/// last.
 struct ColorScale {
   enum class Palette {
     sequential,  ///< from light yellow through green to dark blue: YlGnBu
     diverging    ///< from red through white to blue: RdBu
   };
-  static constexpr int kLevels = 64;
+  static constexpr int kPaletteColors = 64;
 
   double low = 0, high = 1;
   Palette palette = Palette::sequential;
   /// Colours follow the square root of (value − low) / (high − low), which tells small numbers apart.
   bool square_root = false;
 
-  /// The colour of a value, as its place in the palette: 0 … kLevels − 1. Requires: the value is not NaN.
+  /// The colour of a value, as its place in the palette: 0 … kPaletteColors − 1. Requires: the value is not NaN.
   int level(double value) const;
   /// The share of the palette that is below a value, from 0 (low) to 1 (high), and its inverse.
   double share_of(double value) const;

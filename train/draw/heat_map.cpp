@@ -13,11 +13,11 @@ namespace {
 
 constexpr std::string_view kNoNumberColor = "#eeeeee";  // where there is no number
 // Font sizes, and the gap between a label and its map, in pixels.
-constexpr double kTitleSize = 13, kAxisTitleSize = 11, kMaxLabelSize = 12, kGap = 5;
+constexpr double kTitleSize = 13, kAxisTitleSize = 11, kMaxLabelSize = 12, kLabelGap = 5;
 
 // Shares of the font size: the width of a full-width character, that of another one in a fixed-width font, and how far
 // the baseline is below the middle.
-constexpr double kFullWidth = 1, kHalfWidth = 0.61, kBaseline = 0.35;
+constexpr double kFullWidthShare = 1, kHalfWidthShare = 0.61, kBaselineShare = 0.35;
 
 double label_width(std::string_view label, double size) {
   double width = 0;
@@ -25,7 +25,7 @@ double label_width(std::string_view label, double size) {
     std::string character;
     append_utf8(character, next_code_point(label));
     const std::int64_t columns = display_width(character);
-    width += columns == 2 ? kFullWidth : columns == 1 ? kHalfWidth : 0;
+    width += columns == 2 ? kFullWidthShare : columns == 1 ? kHalfWidthShare : 0;
   }
   return width * size;
 }
@@ -80,7 +80,7 @@ void draw_row_labels(Svg& svg, const HeatMap& map, const HeatMapPlace& at) {
   for (std::int64_t r = 0; r < map.rows; r += step) {
     const std::string text = labels.empty() ? std::to_string(r) : labels[static_cast<std::size_t>(r)];
     const double middle = at.y + (static_cast<double>(r) + 0.5) * at.height();
-    svg.text(at.x - kGap, middle + kBaseline * style.size, text, style);
+    svg.text(at.x - kLabelGap, middle + kBaselineShare * style.size, text, style);
   }
 }
 
@@ -93,7 +93,7 @@ void draw_column_labels(Svg& svg, const HeatMap& map, const HeatMapPlace& at) {
     const double middle = at.x + (static_cast<double>(c) + 0.5) * at.cell;
     style.upward = !labels.empty() && turned(text, at);
     style.anchor = style.upward ? TextStyle::Anchor::start : TextStyle::Anchor::middle;
-    svg.text(style.upward ? middle + kBaseline * style.size : middle, at.y - kGap, text, style);
+    svg.text(style.upward ? middle + kBaselineShare * style.size : middle, at.y - kLabelGap, text, style);
   }
 }
 
@@ -128,14 +128,14 @@ std::string token_label(std::string_view bytes, std::int64_t most) {
 }
 
 Margins margins_of(const HeatMap& map, const HeatMapPlace& place) {
-  const double numbers = 3 * kHalfWidth * kAxisTitleSize;
+  const double numbers = 3 * kHalfWidthShare * kAxisTitleSize;
   Margins margins;
   const std::vector<std::string>& rows = map.row_axis.labels;
-  margins.left = (rows.empty() ? numbers : width_of(rows, label_size(place.height()))) + 2 * kGap;
-  margins.top = height_of_labels(map, place) + 2 * kGap;
-  if (!map.row_axis.title.empty()) margins.left += kAxisTitleSize + kGap;
-  if (!map.column_axis.title.empty()) margins.top += kAxisTitleSize + kGap;
-  if (!map.title.empty()) margins.top += kTitleSize + kGap;
+  margins.left = (rows.empty() ? numbers : width_of(rows, label_size(place.height()))) + 2 * kLabelGap;
+  margins.top = height_of_labels(map, place) + 2 * kLabelGap;
+  if (!map.row_axis.title.empty()) margins.left += kAxisTitleSize + kLabelGap;
+  if (!map.column_axis.title.empty()) margins.top += kAxisTitleSize + kLabelGap;
+  if (!map.title.empty()) margins.top += kTitleSize + kLabelGap;
   return margins;
 }
 
@@ -153,7 +153,7 @@ void draw_heat_map(Svg& svg, const HeatMap& map, const ColorScale& scale, const 
   double y = at.y - margins.top + kTitleSize;
   if (!map.title.empty()) {
     svg.text(at.x, y, map.title, {.size = kTitleSize, .bold = true});
-    y += kGap + kAxisTitleSize;
+    y += kLabelGap + kAxisTitleSize;
   }
   const TextStyle axis{.size = kAxisTitleSize, .anchor = TextStyle::Anchor::middle};
   svg.text(at.x + width / 2, y, map.column_axis.title, axis);
@@ -163,19 +163,19 @@ void draw_heat_map(Svg& svg, const HeatMap& map, const ColorScale& scale, const 
 
 void draw_legend(Svg& svg, const ColorScale& scale, double x, double y, double height, const std::string& title) {
   constexpr double kBarWidth = 12;
-  const double step = height / ColorScale::kLevels;
+  const double step = height / ColorScale::kPaletteColors;
   svg.begin_group(title, x, y);
-  for (int level = 0; level < ColorScale::kLevels; ++level)
+  for (int level = 0; level < ColorScale::kPaletteColors; ++level)
     svg.rectangle(0, height - (level + 1) * step, kBarWidth, step, scale.color(level));
   svg.end_group();
   svg.frame(x, y, kBarWidth, height);
   for (const double value : scale.ticks()) {
     const double at = y + (1 - scale.share_of(value)) * height;
     svg.line(x + kBarWidth, at, x + kBarWidth + 3, at, "#999999");
-    svg.text(x + kBarWidth + 6, at + kBaseline * kAxisTitleSize, fmt::format("{:.3g}", value),
+    svg.text(x + kBarWidth + 6, at + kBaselineShare * kAxisTitleSize, fmt::format("{:.3g}", value),
              {.size = kAxisTitleSize});
   }
-  svg.text(x, y - 2 * kGap, title, {.size = kAxisTitleSize});
+  svg.text(x, y - 2 * kLabelGap, title, {.size = kAxisTitleSize});
 }
 
 }  // namespace maki

@@ -113,9 +113,9 @@ std::string upright_labels(const HeatMap& map, const Fit& at) {
 
 // The numbers of the columns, at every tenth or so.
 std::string column_numbers(const HeatMap& map, const Fit& at) {
-  constexpr std::int64_t kCellsPerNumber = 10;
+  constexpr std::int64_t kCellsBetweenNumbers = 10;
   std::string text(static_cast<std::size_t>(at.label) + 1, ' ');
-  for (std::int64_t cell = 0; cell * at.columns < map.columns; cell += kCellsPerNumber) {
+  for (std::int64_t cell = 0; cell * at.columns < map.columns; cell += kCellsBetweenNumbers) {
     const std::int64_t place = at.label + 1 + cell * at.width;
     const std::string number = std::to_string(cell * at.columns);
     if (place + std::ssize(number) > kMaxColumns) break;
@@ -140,8 +140,9 @@ std::string text_map(const HeatMap& map, const ColorScale& scale) {
     std::string line = padded_left(row_label(map, r, at.rows > 1), at.label) + ' ';
     for (std::int64_t c = 0; c < map.columns; c += at.columns) {
       const double value = value_of(map, r, c, at);
-      const auto shade =
-          std::isnan(value) ? 0 : static_cast<std::size_t>(scale.level(value)) * kShades.size() / ColorScale::kLevels;
+      const auto shade = std::isnan(value) ? 0
+                                           : static_cast<std::size_t>(scale.level(value)) * kShades.size() /
+                                                 ColorScale::kPaletteColors;
       for (std::int64_t i = 0; i < at.width; ++i) line += std::isnan(value) ? " " : kShades[shade];
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "nn/carried.h"
+#include "nn/carried_states.h"
+#include "train/config/configured_optimizer.h"
 #include "train/config/models.h"
-#include "train/config/optimization.h"
 #include "train/loop/trainer.h"
 
 namespace maki {

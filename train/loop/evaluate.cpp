@@ -5,7 +5,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/tape.h"
-#include "data/dataset/batch.h"
+#include "data/dataset/window_batches.h"
 
 namespace maki {
 namespace {

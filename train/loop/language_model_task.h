@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "data/dataset/batch.h"
 #include "data/dataset/dataset.h"
+#include "data/dataset/window_batches.h"
 #include "train/config/config.h"
 #include "train/loop/task.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "autograd/ops.h"
+#include "train/config/configured_optimizer.h"
 #include "train/config/error.h"
 #include "train/config/models.h"
-#include "train/config/optimization.h"
 #include "train/loop/trainer.h"
 #include "train/run/memory_section.h"
 #include "train/run/run_directory.h"

@@ -117,7 +117,7 @@ std::unique_ptr<Task> classify_random_task(const Config& c, const VocabSizes& vo
                                                                  c.block_size, static_cast<std::uint64_t>(c.seed))));
 }
 
-constexpr TaskKind kKinds[] = {
+constexpr TaskKind kTaskKinds[] = {
     {"next_token", text_task<LanguageModelTask>, text_eval_task<LanguageModelTask>,
      text_random_task<LanguageModelTask>},
     {"translate", translation_task, translation_eval_task, translation_random_task},
@@ -126,8 +126,8 @@ constexpr TaskKind kKinds[] = {
 };
 
 const TaskKind& kind_of(const Config& config) {
-  const auto* const found = std::ranges::find(kKinds, std::string_view(task_rule(config).name), &TaskKind::name);
-  check(found != std::end(kKinds), "task: {} has a rule, but no row in the table of train/loop/tasks.cpp; add one",
+  const auto* const found = std::ranges::find(kTaskKinds, std::string_view(task_rule(config).name), &TaskKind::name);
+  check(found != std::end(kTaskKinds), "task: {} has a rule, but no row in the table of train/loop/tasks.cpp; add one",
         task_rule(config).name);
   return *found;
 }

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "data/dataset/batch.h"
+#include "data/dataset/window_batches.h"
 #include "optim/clip.h"
+#include "train/config/configured_optimizer.h"
 #include "train/config/error.h"
-#include "train/config/optimization.h"
 
 namespace maki {
 

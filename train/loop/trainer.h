@@ -11,7 +11,7 @@
 
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
-#include "nn/carried.h"
+#include "nn/carried_states.h"
 #include "optim/lr_schedule.h"
 #include "optim/optimizer.h"
 #include "train/config/config.h"

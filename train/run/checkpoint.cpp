@@ -21,8 +21,8 @@
 namespace maki {
 namespace {
 
-constexpr const char* kSourceTokenizer = "source_tokenizer";
-constexpr const char* kLabels = "labels";
+constexpr const char* kSourceTokenizerSection = "source_tokenizer";
+constexpr const char* kLabelsSection = "labels";
 constexpr std::int64_t kMaxCharacters = std::int64_t{1} << 50;
 
 // cereal trusts the sizes that it reads, so nothing here contains one: every record has a fixed size, and the number of
@@ -38,9 +38,9 @@ struct StateRecord {
   }
 };
 
-constexpr std::size_t kNameSize = 128;
+constexpr std::size_t kTensorNameBytes = 128;
 struct TensorRecord {
-  std::array<char, kNameSize> name;
+  std::array<char, kTensorNameBytes> name;
   std::array<std::int64_t, Shape::kMaxRank> extents;
   std::int64_t offset;
   std::uint8_t rank, group;
@@ -64,13 +64,13 @@ std::string encode(std::vector<Record> records) {
 
 template <class Record>
 std::vector<Record> decode(const ContainerReader& file, const char* section) {
-  static const std::size_t kPreamble = encode<Record>({}).size();
-  static const std::size_t kSize = encode<Record>({Record{}}).size() - kPreamble;
+  static const std::size_t kPreambleBytes = encode<Record>({}).size();
+  static const std::size_t kRecordBytes = encode<Record>({Record{}}).size() - kPreambleBytes;
   const std::string bytes = file.read(section);
-  check<CorruptFile>(bytes.size() >= kPreamble && (bytes.size() - kPreamble) % kSize == 0,
+  check<CorruptFile>(bytes.size() >= kPreambleBytes && (bytes.size() - kPreambleBytes) % kRecordBytes == 0,
                      "{}: section {} must hold a whole number of records; got {} bytes", file.path(), section,
                      bytes.size());
-  std::vector<Record> records((bytes.size() - kPreamble) / kSize);
+  std::vector<Record> records((bytes.size() - kPreambleBytes) / kRecordBytes);
   try {
     std::istringstream stream(bytes);
     cereal::PortableBinaryInputArchive archive(stream);
@@ -150,8 +150,9 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
                     tensors = encode_tensors(store);
   std::vector<ContainerSection> sections = {
       {"config", text_bytes(config)}, {"state", text_bytes(encoded_state)}, {"tokenizer", text_bytes(state.tokenizer)}};
-  if (!state.source_tokenizer.empty()) sections.push_back({kSourceTokenizer, text_bytes(state.source_tokenizer)});
-  if (!state.labels.empty()) sections.push_back({kLabels, text_bytes(state.labels)});
+  if (!state.source_tokenizer.empty())
+    sections.push_back({kSourceTokenizerSection, text_bytes(state.source_tokenizer)});
+  if (!state.labels.empty()) sections.push_back({kLabelsSection, text_bytes(state.labels)});
   sections.push_back({"tensors", text_bytes(tensors)});
   std::ranges::move(number_sections(store, &optimizer), std::back_inserter(sections));
   const Tensor memory = carried.any() ? carried.values() : Tensor();
@@ -162,9 +163,9 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
 std::string encode_tensors(const ParameterStore& store) {
   std::vector<TensorRecord> tensors;
   for (const auto& parameter : store.parameters()) {
-    check<CheckpointError>(is_name(parameter->name(), kNameSize),
+    check<CheckpointError>(is_name(parameter->name(), kTensorNameBytes),
                            "checkpoint: a tensor's name must be printable ASCII of at most {} bytes; got {}",
-                           kNameSize - 1, parameter->name());
+                           kTensorNameBytes - 1, parameter->name());
     tensors.push_back(to_record(to_entry(*parameter)));
   }
   return encode(tensors);
@@ -193,8 +194,8 @@ CheckpointState read_state(const ContainerReader& file) {
   state.corpus_hash.assign(record.corpus_hash.begin(), record.corpus_hash.end());
   state.best_possible_loss = record.best_possible_loss;
   state.tokenizer = file.read("tokenizer");
-  if (has_source_vocabulary(state.config)) state.source_tokenizer = file.read(kSourceTokenizer);
-  if (task_rule(state.config).labels) state.labels = file.read(kLabels);
+  if (has_source_vocabulary(state.config)) state.source_tokenizer = file.read(kSourceTokenizerSection);
+  if (task_rule(state.config).labels) state.labels = file.read(kLabelsSection);
   const bool sane = state.step >= 0 && state.step <= static_cast<std::int64_t>(kMaxCount) && state.vocab_size >= 1 &&
                     state.characters >= 0 && state.train_tokens >= 0 && state.val_tokens >= 0 &&
                     std::isfinite(state.best_possible_loss) && state.best_possible_loss >= 0 &&
@@ -214,7 +215,7 @@ std::vector<TensorEntry> read_tensors(const ContainerReader& file) {
   for (const TensorRecord& record : decode<TensorRecord>(file, "tensors")) {
     const std::string name(record.name.begin(), std::ranges::find(record.name, '\0'));
     const bool sane = record.rank <= Shape::kMaxRank && record.group < kParamGroups.size() &&
-                      is_name(name, kNameSize) && record.offset >= 0 && record.offset < (std::int64_t{1} << 58);
+                      is_name(name, kTensorNameBytes) && record.offset >= 0 && record.offset < (std::int64_t{1} << 58);
     check<CorruptFile>(sane, "{}: its list of tensors is damaged", file.path());
     try {
       entries.push_back({name, Shape(std::span(record.extents).first(record.rank)),
@@ -251,8 +252,8 @@ void check_moments(const ContainerReader& file, const Optimizer& optimizer) {
 void check_sections(const ContainerReader& file, const Config& config, const Optimizer& optimizer,
                     const CarriedLayout& carried) {
   std::vector<std::string> wanted = {"config", "state", "tokenizer"};
-  if (has_source_vocabulary(config)) wanted.emplace_back(kSourceTokenizer);
-  if (task_rule(config).labels) wanted.emplace_back(kLabels);
+  if (has_source_vocabulary(config)) wanted.emplace_back(kSourceTokenizerSection);
+  if (task_rule(config).labels) wanted.emplace_back(kLabelsSection);
   wanted.insert(wanted.end(), {"tensors", "values"});
   for (const MomentLayout& moment : optimizer.moment_layouts()) wanted.push_back(moment.name);
   if (carried.any()) wanted.emplace_back(kMemorySection);

@@ -22,7 +22,7 @@
 
 #include "autograd/parameter.h"
 #include "data/dataset/pairs.h"
-#include "nn/carried.h"
+#include "nn/carried_states.h"
 #include "optim/optimizer.h"
 #include "train/config/tasks.h"
 #include "train/run/container.h"
@@ -48,8 +48,8 @@ PairTokenizers load_tokenizers(const CheckpointState& state);
 VocabSizes vocab_sizes(const CheckpointState& state);
 /// The tokens that each row of a batch has read until then, if a row of a step continues that of the step before it.
 inline std::int64_t tokens_per_row(const CheckpointState& state) { return state.step * state.config.block_size; }
-/// Throws Error unless the state has the tokenizers that its task needs, with as many ids as its model, a classifier has
-/// its labels, and one text can have the state's counts of characters and tokens.
+/// Throws Error unless the state has the tokenizers that its task needs, with as many ids as its model, a classifier
+/// has its labels, and one text can have the state's counts of characters and tokens.
 void check_vocabulary(const CheckpointState& state);
 
 /// Writes the state after a finished step, through replace_file_atomically(). Equal states give equal bytes. Throws

@@ -21,8 +21,8 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr std::array<char, 8> kMagic = {'\x89', 'm', 'a', 'k', 'i', '\r', '\n', '\x1a'};
 constexpr std::uint32_t kFormatVersion = 1, kMaxSections = 64;
-constexpr std::uint64_t kAlignment = 64, kTrailerSize = 16;
-constexpr std::size_t kPieceSize = 1 << 20;  // bytes per read when a section or file is checked without being kept
+constexpr std::uint64_t kSectionAlignment = 64, kTrailerBytes = 16;
+constexpr std::size_t kBytesPerRead = 1 << 20;  // bytes per read when a section or file is checked without being kept
 
 struct Header {
   std::array<char, 8> magic;
@@ -36,7 +36,9 @@ struct TableEntry {
 };
 static_assert(sizeof(Header) == 64 && sizeof(TableEntry) == 64);
 
-constexpr std::uint64_t aligned(std::uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr std::uint64_t aligned(std::uint64_t n) {
+  return (n + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+}
 
 // The name of a section; empty unless the field is a valid name followed by zeros only.
 std::string name_of(const TableEntry& entry) {
@@ -63,11 +65,11 @@ class Hash128 {
  public:
   Hash128() : state_(XXH3_createState(), XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
   void add(Bytes bytes) { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
-  std::array<std::byte, kTrailerSize> finish() const {
+  std::array<std::byte, kTrailerBytes> finish() const {
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_.get()));
-    std::array<std::byte, kTrailerSize> digest;
-    std::memcpy(digest.data(), canonical.digest, kTrailerSize);
+    std::array<std::byte, kTrailerBytes> digest;
+    std::memcpy(digest.data(), canonical.digest, kTrailerBytes);
     return digest;
   }
 
@@ -83,7 +85,7 @@ bool is_name(std::string_view name, std::size_t most) {
 }
 
 void write_container(FileSystem& fs, const std::string& path, const std::vector<ContainerSection>& sections) {
-  static constexpr std::array<std::byte, kAlignment> kZeros{};
+  static constexpr std::array<std::byte, kSectionAlignment> kZeros{};
   check<CheckpointError>(sections.size() <= kMaxSections, "{}: must have at most {} sections; got {}", path,
                          kMaxSections, sections.size());
   std::vector<TableEntry> table;
@@ -101,7 +103,7 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
     offset = aligned(offset + entry.length);
   }
   const std::string head = header_and_table(
-      {kMagic, kFormatVersion, static_cast<std::uint32_t>(sections.size()), offset + kTrailerSize, 0, {}}, table);
+      {kMagic, kFormatVersion, static_cast<std::uint32_t>(sections.size()), offset + kTrailerBytes, 0, {}}, table);
 
   std::vector<Bytes> pieces = {text_bytes(head)};
   for (const ContainerSection& section : sections) {
@@ -110,7 +112,7 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
   }
   Hash128 hash;
   for (const Bytes piece : pieces) hash.add(piece);
-  const std::array<std::byte, kTrailerSize> trailer = hash.finish();
+  const std::array<std::byte, kTrailerBytes> trailer = hash.finish();
   pieces.push_back(trailer);
   replace_file_atomically(fs, path, pieces);
 }
@@ -134,8 +136,8 @@ void ContainerReader::read_front() {
   check<CheckpointError>(known, "{}: cannot be accessed: {}", path_, std::strerror(errno));
   check<CorruptFile>(S_ISREG(status.st_mode), "{}: is not a regular file", path_);
   file_size_ = static_cast<std::uint64_t>(status.st_size);
-  check<CorruptFile>(file_size_ >= sizeof(Header) + kTrailerSize, "{}: is too short for a checkpoint ({} bytes)", path_,
-                     file_size_);
+  check<CorruptFile>(file_size_ >= sizeof(Header) + kTrailerBytes, "{}: is too short for a checkpoint ({} bytes)",
+                     path_, file_size_);
   Header header;
   read_at(0, std::as_writable_bytes(std::span(&header, 1)));
   check<CorruptFile>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
@@ -147,7 +149,7 @@ void ContainerReader::read_front() {
                      "{}: must have {} bytes according to its header; got {}; it was truncated or extended", path_,
                      header.file_size, file_size_);
   const std::uint64_t table_end = sizeof(Header) + std::uint64_t{header.sections} * sizeof(TableEntry);
-  const std::uint64_t end = file_size_ - kTrailerSize;
+  const std::uint64_t end = file_size_ - kTrailerBytes;
   check<CorruptFile>(header.sections <= kMaxSections && table_end <= end,
                      "{}: is damaged: its section table is not valid", path_);
   std::vector<TableEntry> table(header.sections);
@@ -176,7 +178,7 @@ void ContainerReader::read_front() {
 }
 
 void ContainerReader::check_zeros(std::uint64_t begin, std::uint64_t end) const {
-  std::array<std::byte, kAlignment> gap{};
+  std::array<std::byte, kSectionAlignment> gap{};
   const std::span<std::byte> bytes = std::span(gap).first(end - begin);
   read_at(begin, bytes);
   const bool zero = std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
@@ -226,9 +228,10 @@ void ContainerReader::scan(std::string_view name, const std::function<void(Bytes
   const Entry& found = entry(name);
   const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(), XXH3_freeState);
   XXH3_64bits_reset(hash.get());
-  std::vector<std::byte> buffer(kPieceSize);
+  std::vector<std::byte> buffer(kBytesPerRead);
   for (std::uint64_t at = 0; at < found.length;) {
-    const std::span<std::byte> piece = std::span(buffer).first(std::min<std::uint64_t>(kPieceSize, found.length - at));
+    const std::span<std::byte> piece =
+        std::span(buffer).first(std::min<std::uint64_t>(kBytesPerRead, found.length - at));
     read_at(found.offset + at, piece);
     XXH3_64bits_update(hash.get(), piece.data(), piece.size());
     use(piece);
@@ -240,15 +243,15 @@ void ContainerReader::scan(std::string_view name, const std::function<void(Bytes
 
 void ContainerReader::verify() const {
   Hash128 hash;
-  std::vector<std::byte> buffer(kPieceSize);
-  const std::uint64_t end = file_size_ - kTrailerSize;
+  std::vector<std::byte> buffer(kBytesPerRead);
+  const std::uint64_t end = file_size_ - kTrailerBytes;
   for (std::uint64_t at = 0; at < end;) {
     const std::size_t n = std::min<std::uint64_t>(buffer.size(), end - at);
     read_at(at, std::span(buffer).first(n));
     hash.add(Bytes(buffer).first(n));
     at += n;
   }
-  std::array<std::byte, kTrailerSize> trailer;
+  std::array<std::byte, kTrailerBytes> trailer;
   read_at(end, trailer);
   check<CorruptFile>(trailer == hash.finish(), "{}: is damaged: checksum mismatch", path_);
 }

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "nn/carried.h"
+#include "nn/carried_states.h"
 #include "train/run/container.h"
 
 namespace maki {

@@ -19,15 +19,15 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-constexpr std::string_view kPrefix = "step-", kSuffix = ".maki";
+constexpr std::string_view kCheckpointPrefix = "step-", kCheckpointSuffix = ".maki";
 
 std::string file_name(std::int64_t step) { return fmt::format("step-{:08}.maki", step); }
 
 std::optional<std::int64_t> step_of(const std::string_view whole) {
   std::string_view name = whole;
-  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  name.remove_suffix(kSuffix.size());
+  if (!name.starts_with(kCheckpointPrefix) || !name.ends_with(kCheckpointSuffix)) return std::nullopt;
+  name.remove_prefix(kCheckpointPrefix.size());
+  name.remove_suffix(kCheckpointSuffix.size());
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
   if (error != std::errc() || end != name.data() + name.size() || step < 0) return std::nullopt;

@@ -42,8 +42,8 @@ struct BackwardScratch {
   /// With dropout the values have no origin, because the weights of a row do not add up to 1.
   BackwardScratch(const AttentionBackwardHead<T>& head, const RelativeHeadScratch<T>& relative_part, T* at)
       : p(at),
-        ds(p + kBackwardTile * kKeyBlock),
-        keep(ds + kBackwardTile * kKeyBlock),
+        ds(p + kBackwardTileQueries * kKeyBlock),
+        keep(ds + kBackwardTileQueries * kKeyBlock),
         k_origins(head, keep + kKeyBlock),
         v_origins(head, keep + kKeyBlock + 3 * padded(head.head_size)),
         position(at + backward_scratch(head.head_size)),
@@ -61,13 +61,13 @@ struct BackwardScratch {
 template <class T>
 HWY_INLINE void start_queries(const AttentionBackwardHead<T>& head, const AttentionHeadScratch<T>& s, std::int64_t t,
                               std::int64_t rows, const BackwardScratch<T>& scratch) {
-  const std::int64_t ld = padded(head.head_size), columns = head.head_size, tile = t / kBackwardTile;
+  const std::int64_t ld = padded(head.head_size), columns = head.head_size, tile = t / kBackwardTileQueries;
   const T factor = static_cast<T>(head.scale * std::numbers::log2e);
   const auto pack_queries = [&](const T* origin, T* to, T* dq) {
     const PackSource<T> from{head.q + t * head.q_stride, head.q_stride, nullptr, origin};
     const bool finite = pack_head_rows(from, rows, columns, factor, to + t * ld, ld);
-    std::fill(to + (t + rows) * ld, to + (t + kBackwardTile) * ld, T{0});
-    std::fill(dq + t * ld, dq + (t + kBackwardTile) * ld, T{0});
+    std::fill(to + (t + rows) * ld, to + (t + kBackwardTileQueries) * ld, T{0});
+    std::fill(dq + t * ld, dq + (t + kBackwardTileQueries) * ld, T{0});
     return finite;
   };
   bool finite = pack_queries(head.distances.minus_u, s.q, s.dq);
@@ -75,7 +75,7 @@ HWY_INLINE void start_queries(const AttentionBackwardHead<T>& head, const Attent
   s.q_finite[tile] = finite;
   s.dy_finite[tile] =
       pack_head_rows<T>({head.dy + t * head.dy_stride, head.dy_stride}, rows, columns, T{1}, s.dy + t * ld, ld);
-  std::fill(s.dy + (t + rows) * ld, s.dy + (t + kBackwardTile) * ld, T{0});
+  std::fill(s.dy + (t + rows) * ld, s.dy + (t + kBackwardTileQueries) * ld, T{0});
   for (std::int64_t r = t; r < t + rows; ++r) {
     s.row_sum[r] = dot_minus_origin(s.dy + r * ld, head.y + r * head.y_stride, scratch.v_origins.of_row(r), columns);
   }
@@ -87,8 +87,8 @@ HWY_INLINE void start_piece(const AttentionBackwardHead<T>& head, const Attentio
                             const AttentionPiece& piece, const BackwardScratch<T>& scratch) {
   const std::int64_t ld = padded(head.head_size), columns = head.head_size;
   if (head.distances) start_head_distances(head, scratch.relative, piece.distance_begin, piece.distance_end);
-  for (std::int64_t t = piece.query_begin; t < piece.query_end; t += kBackwardTile) {
-    start_queries(head, s, t, std::min(kBackwardTile, piece.query_end - t), scratch);
+  for (std::int64_t t = piece.query_begin; t < piece.query_end; t += kBackwardTileQueries) {
+    start_queries(head, s, t, std::min(kBackwardTileQueries, piece.query_end - t), scratch);
   }
   for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {
     std::fill(s.dk + at * ld, s.dk + (at + kKeyBlock) * ld, T{0});
@@ -113,10 +113,10 @@ HWY_INLINE void sweep_piece(const AttentionBackwardHead<T>& head, const Attentio
     const KeyBlock keys(head.key_mask, at, head.keys);
     if (keys.count == 0) continue;
     const std::int64_t sees = head.last_key_step == 0 ? 0 : std::max<std::int64_t>(at - head.last_key, 0);
-    for (std::int64_t t = std::max(piece.query_begin, sees / kBackwardTile * kBackwardTile); t < piece.query_end;
-         t += kBackwardTile) {
-      const std::int64_t rows = std::min(kBackwardTile, piece.query_end - t);
-      const bool q_finite = s.q_finite[t / kBackwardTile] != 0;
+    for (std::int64_t t = std::max(piece.query_begin, sees / kBackwardTileQueries * kBackwardTileQueries);
+         t < piece.query_end; t += kBackwardTileQueries) {
+      const std::int64_t rows = std::min(kBackwardTileQueries, piece.query_end - t);
+      const bool q_finite = s.q_finite[t / kBackwardTileQueries] != 0;
       run_pair(head,
                Pair<T>{.first_row = t,
                        .rows = rows,
@@ -135,7 +135,7 @@ HWY_INLINE void sweep_piece(const AttentionBackwardHead<T>& head, const Attentio
                        .ds = scratch.ds,
                        .keep = scratch.keep,
                        .q_finite = q_finite,
-                       .dy_finite = s.dy_finite[t / kBackwardTile] != 0,
+                       .dy_finite = s.dy_finite[t / kBackwardTileQueries] != 0,
                        .k_finite = s.k_finite[at / kKeyBlock] != 0,
                        .plain_k = {head.k + at * head.k_stride, head.k_stride, keys.pick},
                        .plain_v = {head.v + at * head.v_stride, head.v_stride, keys.pick},

@@ -22,34 +22,35 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "autograd/kernels/attention/attention-inl.h"
+#include "autograd/kernels/attention/block_math-inl.h"
 #include "autograd/kernels/attention/origin-inl.h"
 #include "autograd/kernels/attention/relative-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
-/// The scratch of a tile; see forward_tile_scratch(). d = padded(head_size), tile = kForwardTile.
+/// The scratch of a tile; see forward_tile_scratch(). d = padded(head_size), tile = kForwardTileQueries.
 template <class T>
 struct ForwardScratch {
-  T *q, *y, *lane_sum, *max, *sum;  // [tile, d] twice, [tile, kPadding], [tile] twice
+  T *q, *y, *lane_sum, *max, *sum;  // [tile, d] twice, [tile, kPaddingMultiple], [tile] twice
   T *kt, *v;                        // [d, kKeyBlock], [kKeyBlock, d]
-  T *p, *new_max, *alpha, *keep;    // of one group of rows: [kPadding, kKeyBlock], [kPadding] twice; [kKeyBlock]
+  T *p, *new_max, *alpha;           // of one group of rows: [kPaddingMultiple, kKeyBlock], [kPaddingMultiple] twice
+  T* keep;                          // of one row: [kKeyBlock]
   T* origins;                       // [3, d]
   RelativeTileScratch<T> position;  // only if there is a position term
 
   ForwardScratch(T* at, std::int64_t d)
       : q(at),
-        y(q + kForwardTile * d),
-        lane_sum(y + kForwardTile * d),
-        max(lane_sum + kForwardTile * kPadding),
-        sum(max + kForwardTile),
-        kt(sum + kForwardTile),
+        y(q + kForwardTileQueries * d),
+        lane_sum(y + kForwardTileQueries * d),
+        max(lane_sum + kForwardTileQueries * kPaddingMultiple),
+        sum(max + kForwardTileQueries),
+        kt(sum + kForwardTileQueries),
         v(kt + kKeyBlock * d),
         p(v + kKeyBlock * d),
-        new_max(p + kPadding * kKeyBlock),
-        alpha(new_max + kPadding),
-        keep(alpha + kPadding),
+        new_max(p + kPaddingMultiple * kKeyBlock),
+        alpha(new_max + kPaddingMultiple),
+        keep(alpha + kPaddingMultiple),
         origins(keep + kKeyBlock),
         position(origins + 3 * d, d) {}
 };
@@ -82,7 +83,7 @@ HWY_NOINLINE void forward_group(const AttentionForwardTile<T>& tile, const Forwa
   T* const y = s.y + row * d;
   if (first) {
     std::fill(max, max + R, std::numeric_limits<T>::lowest());
-    std::fill(s.lane_sum + row * kPadding, s.lane_sum + (row + R) * kPadding, T{0});
+    std::fill(s.lane_sum + row * kPaddingMultiple, s.lane_sum + (row + R) * kPaddingMultiple, T{0});
   }
 
   for (int r = 0; r < R; ++r) s.new_max[r] = row_max(s.p + r * kKeyBlock, visible[r], max[r]);
@@ -90,7 +91,7 @@ HWY_NOINLINE void forward_group(const AttentionForwardTile<T>& tile, const Forwa
   for (int r = 0; r < R; ++r) {
     T* const p = s.p + r * kKeyBlock;
     max[r] = s.new_max[r];
-    row_weights(p, visible[r], width, s.new_max[r], s.alpha[r], s.lane_sum + (row + r) * kPadding);
+    row_weights(p, visible[r], width, s.new_max[r], s.alpha[r], s.lane_sum + (row + r) * kPaddingMultiple);
     if (tile.dropout.stream != nullptr && row + r < tile.queries) {
       const auto number = tile.first_weight + static_cast<std::uint64_t>((row + r) * tile.keys);
       dropout_row(tile.dropout, number, keys, visible[r], s.keep);
@@ -174,7 +175,7 @@ HWY_INLINE void forward_finish(const AttentionForwardTile<T>& tile, const Forwar
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kLanes = max_lanes<T>();
   for (std::int64_t t = 0; t < tile.queries; ++t) {
-    const auto l = hn::SumOfLanes(d, hn::LoadU(d, s.lane_sum + t * kPadding));
+    const auto l = hn::SumOfLanes(d, hn::LoadU(d, s.lane_sum + t * kPaddingMultiple));
     s.sum[t] = hn::GetLane(l);
     const auto factor = hn::Div(hn::Set(d, T{1}), l);
     for (std::int64_t c = 0; c < tile.head_size; c += kLanes) {
@@ -228,7 +229,7 @@ namespace {
 MAKI_EXPORT(forward_tile_on_target);
 
 std::int64_t forward_tiles(const AttentionShape& shape) {
-  return shape.batch * shape.heads * ceil_div(shape.queries, kForwardTile);
+  return shape.batch * shape.heads * ceil_div(shape.queries, kForwardTileQueries);
 }
 
 std::int64_t worker_scratch(const AttentionShape& shape) {
@@ -245,12 +246,12 @@ template <class T>
 void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                        HeadRows<T> y, T* lse, T* scratch, const RelativeRows<T>& relative) {
   const auto kernel = MAKI_DISPATCH(forward_tile_on_target, T);
-  const std::int64_t t_size = shape.queries, s_size = shape.keys, tiles = ceil_div(t_size, kForwardTile);
-  const std::int64_t work = std::min(t_size, kForwardTile) * (s_size + 1) * (shape.head_size + 8) / 8;
+  const std::int64_t t_size = shape.queries, s_size = shape.keys, tiles = ceil_div(t_size, kForwardTileQueries);
+  const std::int64_t work = std::min(t_size, kForwardTileQueries) * (s_size + 1) * (shape.head_size + 8) / 8;
   parallel_for(forward_tiles(shape), work, [&](std::int64_t i, std::int64_t worker) {
     // In a causal head, later tiles cost more. In the order first, last, second, … contiguous parts cost the same.
     const std::int64_t order = i % tiles, b = i / tiles / shape.heads, h = i / tiles % shape.heads;
-    const std::int64_t t = (order % 2 == 0 ? order / 2 : tiles - 1 - order / 2) * kForwardTile;
+    const std::int64_t t = (order % 2 == 0 ? order / 2 : tiles - 1 - order / 2) * kForwardTileQueries;
     AttentionForwardTile<T> tile{};
     tile.q = q.data + b * q.batch_stride + t * q.row_stride + h * shape.head_size;
     tile.k = k.data + b * k.batch_stride + h * shape.head_size;
@@ -258,7 +259,7 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
     tile.q_stride = q.row_stride;
     tile.k_stride = k.row_stride;
     tile.v_stride = v.row_stride;
-    tile.queries = std::min(kForwardTile, t_size - t);
+    tile.queries = std::min(kForwardTileQueries, t_size - t);
     tile.keys = s_size;
     tile.head_size = shape.head_size;
     tile.last_key = shape.causal ? t + s_size - t_size : s_size - 1;

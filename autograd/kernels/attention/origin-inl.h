@@ -57,7 +57,7 @@ struct Origins {
         of_three(first + padded(tile.head_size)),
         of_seven(of_three + padded(tile.head_size)),
         first_row_of_three(tile.first_row_that_sees(3)),
-        first_row_of_seven(tile.first_row_that_sees(kOriginKeys)) {}
+        first_row_of_seven(tile.first_row_that_sees(kKeysForOrigin)) {}
 
   /// Computes the origins from the tile's keys or values.
   void compute(const AttentionTile<T>& tile, const T* rows, std::int64_t stride) {
@@ -65,7 +65,7 @@ struct Origins {
     const PackSource<T> from{rows, stride};
     if (first_row_of_three > 0 && tile.first_keys.count >= 1) column_median<1>(from, picked, tile.head_size, first);
     if (first_row_of_seven > first_row_of_three) column_median<3>(from, picked, tile.head_size, of_three);
-    if (first_row_of_seven < tile.queries) column_median<kOriginKeys>(from, picked, tile.head_size, of_seven);
+    if (first_row_of_seven < tile.queries) column_median<kKeysForOrigin>(from, picked, tile.head_size, of_seven);
   }
   void clear(std::int64_t head_size) { std::fill(first, first + 3 * padded(head_size), T{0}); }
 

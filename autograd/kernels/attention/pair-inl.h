@@ -9,7 +9,7 @@
 
 #include <hwy/highway.h>
 
-#include "autograd/kernels/attention/attention-inl.h"
+#include "autograd/kernels/attention/block_math-inl.h"
 #include "autograd/kernels/attention/origin-inl.h"
 #include "autograd/kernels/attention/relative-inl.h"
 
@@ -25,7 +25,7 @@ struct Pair {
   T* dq;                            // of the tile
   const T *k, *kt, *vt;             // of the block, packed
   T *dk, *dv;                       // of the block
-  T *p, *ds, *keep;                 // scratch: [kBackwardTile, kKeyBlock] twice, [kKeyBlock]
+  T *p, *ds, *keep;                 // scratch: [kBackwardTileQueries, kKeyBlock] twice, [kKeyBlock]
   bool q_finite, dy_finite, k_finite;
   PackSource<T> plain_k, plain_v;  // keys and values of the block, unpacked and without an origin
   const Origins<T>* k_origins;

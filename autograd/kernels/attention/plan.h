@@ -13,10 +13,10 @@ namespace maki::kernels {
 /// If there are many heads, one thread computes a whole head whose panel (AttentionHeadScratch) has at most this many
 /// elements, about 16,000 rows of 64 columns; heads with larger panels are cut into pieces. Below this bound whole
 /// heads are faster than pieces, by 15 % at 2,560 rows and 4 % at 16,000.
-inline constexpr std::int64_t kLargePanel = std::int64_t{1} << 23;
+inline constexpr std::int64_t kMaxWholeHeadPanel = std::int64_t{1} << 23;
 /// Heads that are cut into pieces are processed in groups whose panels take about this many elements together, or more
 /// if the threads need more pieces to be busy.
-inline constexpr std::int64_t kGroupPanels = std::int64_t{1} << 22;
+inline constexpr std::int64_t kGroupPanelElements = std::int64_t{1} << 22;
 
 /// How backward distributes its work. The pieces depend on the shape alone, because the order of sums depends on them.
 struct BackwardPlan {
@@ -42,18 +42,19 @@ struct BackwardPlan {
         (shape.relative ? RelativeHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size) : 0);
     // With fewer than 32 heads, threads could be idle. With fewer than 512 rows, pieces would be too small for the
     // barrier that each step costs.
-    const bool many = heads >= 32, whole = longest < 512 || (many && panel <= kLargePanel);
+    const bool many = heads >= 32, whole = longest < 512 || (many && panel <= kMaxWholeHeadPanel);
     const std::int64_t most_pieces = many ? 16 : 32;
     const std::int64_t edge =
         whole ? longest : std::max<std::int64_t>(128, ceil_div(longest, most_pieces * kKeyBlock) * kKeyBlock);
     const std::int64_t pieces = longest == 0 ? 0 : ceil_div(longest, edge);
     const std::int64_t busy = pieces == 0 ? 0 : ceil_div(2 * threads(), pieces);  // heads for two pieces per thread
-    return {heads,
-            panel,
-            edge,
-            pieces,
-            pieces > 1 ? std::min(heads, std::max({std::int64_t{1}, kGroupPanels / panel, busy})) : workers(heads),
-            shape.relative ? 2 * pieces - 1 : pieces};
+    return {
+        heads,
+        panel,
+        edge,
+        pieces,
+        pieces > 1 ? std::min(heads, std::max({std::int64_t{1}, kGroupPanelElements / panel, busy})) : workers(heads),
+        shape.relative ? 2 * pieces - 1 : pieces};
   }
 };
 

@@ -23,7 +23,7 @@
 
 #include <hwy/highway.h>
 
-#include "autograd/kernels/attention/attention-inl.h"
+#include "autograd/kernels/attention/block_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
@@ -46,33 +46,34 @@ struct Window {
   std::int64_t column(std::int64_t x) const { return queries - 1 - x; }
 };
 
-/// to [head_size, kDistanceWindow] = the columns of the window, with zeros where there is no such distance.
+/// to [head_size, kDistanceWindowColumns] = the columns of the window, with zeros where there is no such distance.
 template <class T>
 HWY_NOINLINE void pack_window(const AttentionTile<T>& tile, const Window& window, T* to) {
   const TileDistances<T>& from = tile.distances;
   const std::int64_t begin = std::clamp<std::int64_t>(-window.lowest, 0, window.columns());
   const std::int64_t end = std::clamp<std::int64_t>(tile.keys - window.lowest, begin, window.columns());
   const PackSource<T> source{from.rows + (window.lowest + begin) * from.stride, from.stride, nullptr, from.origin};
-  pack_head_transposed<T, kDistanceWindow>(source, end - begin, tile.head_size, to + begin);
+  pack_head_transposed<T, kDistanceWindowColumns>(source, end - begin, tile.head_size, to + begin);
   for (std::int64_t c = 0; c < tile.head_size; ++c) {
-    T* const row = to + c * kDistanceWindow;
+    T* const row = to + c * kDistanceWindowColumns;
     std::fill(row, row + begin, T{0});
-    std::fill(row + end, row + window.columns() + kPadding, T{0});
+    std::fill(row + end, row + window.columns() + kPaddingMultiple, T{0});
   }
 }
 
 /// s += the position scores of R rows of a tile, of which q [R, padded(head_size)] are the queries. `columns` are the
-/// columns of the window from the one on where the last row meets the first key. scratch: [kPadding, kPositionScores].
+/// columns of the window from the one on where the last row meets the first key. scratch: [kPaddingMultiple,
+/// kPositionScoreColumns].
 template <int R, class T>
 HWY_NOINLINE void add_position_scores(const T* q, std::int64_t head_size, const T* columns, const std::int64_t* visible,
                                       T* scratch, T* s) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kLanes = max_lanes<T>();
   const std::int64_t width = (visible[R - 1] + R - 1 + kLanes - 1) / kLanes * kLanes;
-  product<R, false, Store::set>(width, head_size, q, padded(head_size), columns, kDistanceWindow, scratch,
-                                kPositionScores);
+  product<R, false, Store::set>(width, head_size, q, padded(head_size), columns, kDistanceWindowColumns, scratch,
+                                kPositionScoreColumns);
   for (int r = 0; r < R; ++r) {
-    const T* const own = scratch + r * kPositionScores + R - 1 - r;
+    const T* const own = scratch + r * kPositionScoreColumns + R - 1 - r;
     T* const to = s + r * kKeyBlock;
     for (std::int64_t j = 0; j < visible[r]; j += kLanes) {
       hn::StoreU(hn::Add(hn::LoadU(d, to + j), hn::LoadU(d, own + j)), d, to + j);
@@ -83,22 +84,24 @@ HWY_NOINLINE void add_position_scores(const T* q, std::int64_t head_size, const 
 /// The scratch of the position term for a tile of forward; see relative_tile_scratch().
 template <class T>
 struct RelativeTileScratch {
-  T *q, *window, *scores;  // [kForwardTile, d], [d, kDistanceWindow], [kPadding, kPositionScores]
+  T *q, *window;  // [kForwardTileQueries, d], [d, kDistanceWindowColumns]
+  T* scores;      // [kPaddingMultiple, kPositionScoreColumns]
 
   RelativeTileScratch(T* at, std::int64_t d)
-      : q(at), window(q + kForwardTile * d), scores(window + d * kDistanceWindow) {}
+      : q(at), window(q + kForwardTileQueries * d), scores(window + d * kDistanceWindowColumns) {}
 };
 
 /// The position term of one tile of queries and one block of keys in backward.
 template <class T>
 struct PairDistances {
   Window window;
-  const T* q;                       // of the tile: scale · log₂ e · (q + v); null: no position term
-  T* dq;                            // of the tile
-  const T* r;                       // [columns of the window, d]
-  T* dr;                            // the same
-  T *columns, *scores, *ds;         // scratch: [d, kDistanceWindow], [kPadding, kPositionScores], [kBackwardTile,
-  bool q_finite, r_finite;          // kDistanceWindow]
+  const T* q;           // of the tile: scale · log₂ e · (q + v); null: no position term
+  T* dq;                // of the tile
+  const T* r;           // [columns of the window, d]
+  T* dr;                // the same
+  T *columns, *scores;  // scratch: [d, kDistanceWindowColumns], [kPaddingMultiple, kPositionScoreColumns]
+  T* ds;                // scratch: [kBackwardTileQueries, kDistanceWindowColumns]
+  bool q_finite, r_finite;
   std::int64_t begin = 0, end = 0;  // the columns of the window that are distances which the tile meets
 };
 
@@ -107,8 +110,8 @@ template <class T>
 HWY_INLINE void start_distances(const AttentionTile<T>& tile, const PairDistances<T>& s) {
   pack_window(tile, s.window, s.columns);
   for (std::int64_t x = 0; x < s.window.queries; ++x) {
-    T* const row = s.ds + x * kDistanceWindow;
-    std::fill(row, row + s.window.columns() + kPadding, T{0});
+    T* const row = s.ds + x * kDistanceWindowColumns;
+    std::fill(row, row + s.window.columns() + kPaddingMultiple, T{0});
   }
 }
 
@@ -119,12 +122,12 @@ HWY_INLINE void distance_rows(const PairDistances<T>& s, std::int64_t row, std::
   constexpr std::int64_t kLanes = max_lanes<T>();
   const std::int64_t d = padded(head_size), columns = (head_size + kLanes - 1) / kLanes * kLanes;
   for (std::int64_t x = 0; x < rows; ++x) {
-    std::copy_n(ds + x * kKeyBlock, visible[x], s.ds + (row + x) * kDistanceWindow + s.window.column(row + x));
+    std::copy_n(ds + x * kKeyBlock, visible[x], s.ds + (row + x) * kDistanceWindowColumns + s.window.column(row + x));
   }
   const std::int64_t first = s.window.column(row + kAttentionTileRows - 1);
   if (s.r_finite) {
     product<kAttentionTileRows, false, Store::add>(columns, visible[kAttentionTileRows - 1] + kAttentionTileRows - 1,
-                                                   s.ds + row * kDistanceWindow + first, kDistanceWindow,
+                                                   s.ds + row * kDistanceWindowColumns + first, kDistanceWindowColumns,
                                                    s.r + first * d, d, s.dq + row * d, d);
     return;
   }
@@ -140,7 +143,7 @@ HWY_INLINE void add_distance_gradient(const PairDistances<T>& s, std::int64_t at
                                       std::int64_t columns, std::int64_t d) {
   const std::int64_t begin = std::max<std::int64_t>(s.window.column(at + R - 1), 0);
   const std::int64_t end = std::min(rows, s.window.column(at) + s.window.keys);
-  product<R, true, Store::add>(columns, end - begin, s.ds + begin * kDistanceWindow + at, kDistanceWindow,
+  product<R, true, Store::add>(columns, end - begin, s.ds + begin * kDistanceWindowColumns + at, kDistanceWindowColumns,
                                s.q + begin * d, d, s.dr + at * d, d);
 }
 
@@ -165,7 +168,7 @@ HWY_INLINE void start_head_distances(const AttentionBackwardHead<T>& head, const
                                      std::int64_t begin, std::int64_t end) {
   const std::int64_t ld = padded(head.head_size);
   if (begin == end) return;
-  if (begin == 0) std::fill(s.r - kPadding * ld, s.r, T{0});
+  if (begin == 0) std::fill(s.r - kPaddingMultiple * ld, s.r, T{0});
   for (std::int64_t at = begin; at < end; at += kKeyBlock) {
     const std::int64_t rows = std::min(kKeyBlock, end - at);
     const TileDistances<T>& all = head.distances;
@@ -173,7 +176,7 @@ HWY_INLINE void start_head_distances(const AttentionBackwardHead<T>& head, const
     s.r_finite[at / kKeyBlock] = pack_head_rows(from, rows, head.head_size, T{1}, s.r + at * ld, ld);
     std::fill(s.dr + at * ld, s.dr + (at + rows) * ld, T{0});
   }
-  if (end == head.keys) std::fill(s.r + end * ld, s.r + (end + kPadding) * ld, T{0});
+  if (end == head.keys) std::fill(s.r + end * ld, s.r + (end + kPaddingMultiple) * ld, T{0});
 }
 
 /// The position term of one pair of queries [t, t + rows) and a block of keys; scratch: relative_scratch().
@@ -185,7 +188,7 @@ HWY_INLINE PairDistances<T> pair_distances(const AttentionBackwardHead<T>& head,
   const Window window(head.distances.first, t, rows, keys.first, keys.count);
   const std::int64_t begin = std::max<std::int64_t>(window.lowest, 0);
   const std::int64_t end = std::min(window.lowest + window.columns(), head.keys);
-  T* const scores = scratch + kDistanceWindow * ld;
+  T* const scores = scratch + kDistanceWindowColumns * ld;
   return {.window = window,
           .q = s.q + t * ld,
           .dq = s.dq + t * ld,
@@ -193,7 +196,7 @@ HWY_INLINE PairDistances<T> pair_distances(const AttentionBackwardHead<T>& head,
           .dr = s.dr + window.lowest * ld,
           .columns = scratch,
           .scores = scores,
-          .ds = scores + kPadding * kPositionScores,
+          .ds = scores + kPaddingMultiple * kPositionScoreColumns,
           .q_finite = q_finite,
           .r_finite = std::all_of(s.r_finite + begin / kKeyBlock, s.r_finite + (end - 1) / kKeyBlock + 1,
                                   [](T finite) { return finite != 0; }),

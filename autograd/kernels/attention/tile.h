@@ -14,9 +14,9 @@ namespace maki::kernels {
 inline constexpr std::int64_t kKeyBlock = 64;
 /// The maximum number of queries (of one head) in a tile of the forward and of the backward pass. All queries of a tile
 /// use the same packed copy of a key block.
-inline constexpr std::int64_t kForwardTile = 128, kBackwardTile = 64;
+inline constexpr std::int64_t kForwardTileQueries = 128, kBackwardTileQueries = 64;
 /// Rows and columns of scratch are padded to a multiple of this, which every register tile and vector size divides.
-inline constexpr std::int64_t kPadding = 16;
+inline constexpr std::int64_t kPaddingMultiple = 16;
 
 struct DropoutRule {
   const RandomStream* stream = nullptr;  ///< null: no dropout
@@ -30,17 +30,17 @@ inline DropoutRule dropout_rule(const RandomStream* stream, double p) {
 
 /// How many of the first keys determine the origin (attention.h), which is subtracted from all keys, of a row that sees
 /// at least as many. The result's bits depend on it, so it must not change.
-inline constexpr int kOriginKeys = 7;
+inline constexpr int kKeysForOrigin = 7;
 
-/// The positions of the first keys, at most kOriginKeys, that a mask [keys] lets through (a null mask: all of them).
+/// The positions of the first keys, at most kKeysForOrigin, that a mask [keys] lets through (a null mask: all of them).
 struct FirstKeys {
   int count = 0;
-  std::array<std::int64_t, kOriginKeys> at{};
+  std::array<std::int64_t, kKeysForOrigin> at{};
 };
 
 inline FirstKeys first_keys(const std::int32_t* mask, std::int64_t keys) {
   FirstKeys found;
-  for (std::int64_t s = 0; s < keys && found.count < kOriginKeys; ++s) {
+  for (std::int64_t s = 0; s < keys && found.count < kKeysForOrigin; ++s) {
     if (mask == nullptr || mask[s] != 0) found.at[static_cast<std::size_t>(found.count++)] = s;
   }
   return found;
@@ -76,7 +76,7 @@ struct AttentionTile {
   std::uint64_t first_weight;  ///< index of weight (first query, key 0) in the dropout stream
   TileDistances<T> distances;
 
-  /// The first query that sees at least `count` keys, 1 <= count <= kOriginKeys; `queries` if none does.
+  /// The first query that sees at least `count` keys, 1 <= count <= kKeysForOrigin; `queries` if none does.
   std::int64_t first_row_that_sees(int count) const {
     if (first_keys.count < count) return queries;
     const std::int64_t missing = first_keys.at[static_cast<std::size_t>(count - 1)] - last_key;
@@ -85,7 +85,7 @@ struct AttentionTile {
   }
 };
 
-/// A tile of forward: up to kForwardTile queries of one head.
+/// A tile of forward: up to kForwardTileQueries queries of one head.
 template <class T>
 struct AttentionForwardTile : AttentionTile<T> {
   T* y;
@@ -105,26 +105,29 @@ struct AttentionBackwardHead : AttentionTile<T> {
   bool add_position_dq, add_dr;
 };
 
-constexpr std::int64_t padded(std::int64_t n) { return (n + kPadding - 1) / kPadding * kPadding; }
+constexpr std::int64_t padded(std::int64_t n) {
+  return (n + kPaddingMultiple - 1) / kPaddingMultiple * kPaddingMultiple;
+}
 
 /// Numbers of columns. A window has the distances that the queries of a tile meet in a block of keys. The position
-/// scores of a group of rows have up to kPadding columns more than a block has keys; see relative-inl.h.
-inline constexpr std::int64_t kDistanceWindow = kForwardTile + kKeyBlock + kPadding;
-inline constexpr std::int64_t kPositionScores = kKeyBlock + kPadding;
+/// scores of a group of rows have up to kPaddingMultiple columns more than a block has keys; see relative-inl.h.
+inline constexpr std::int64_t kDistanceWindowColumns = kForwardTileQueries + kKeyBlock + kPaddingMultiple;
+inline constexpr std::int64_t kPositionScoreColumns = kKeyBlock + kPaddingMultiple;
 
 /// Elements of scratch that the position term needs beside that of a tile of forward: its queries, a window, and the
 /// position scores of a group of rows.
 constexpr std::int64_t relative_tile_scratch(std::int64_t head_size) {
-  return (kForwardTile + kDistanceWindow) * padded(head_size) + kPadding * kPositionScores;
+  return (kForwardTileQueries + kDistanceWindowColumns) * padded(head_size) + kPaddingMultiple * kPositionScoreColumns;
 }
 
 /// Elements of scratch for one tile of forward, every part starting on a cache line.
 constexpr std::int64_t forward_tile_scratch(std::int64_t head_size) {
   const std::int64_t d = padded(head_size);
-  return 2 * kForwardTile * d + kForwardTile * (kPadding + 2)  // q and y; per row: sums by lane, maximum, sum
-         + kKeyBlock * (2 * d)                                 // kᵀ, v
-         + kPadding * (kKeyBlock + 2) + kKeyBlock              // p, new maxima, α of a group of rows; keep of one
-         + 3 * d;                                              // origins
+  return 2 * kForwardTileQueries * d                       // q and y
+         + kForwardTileQueries * (kPaddingMultiple + 2)    // per row: sums by lane, maximum, sum
+         + kKeyBlock * (2 * d)                             // kᵀ, v
+         + kPaddingMultiple * (kKeyBlock + 2) + kKeyBlock  // p, new maxima, α of a group of rows; keep of one
+         + 3 * d;                                          // origins
 }
 
 /// The queries and keys of a head that one piece of the backward pass covers, and the distances that it packs and
@@ -156,18 +159,18 @@ struct AttentionHeadScratch {
         kt(dv + rows(keys) * padded(head_size)),
         vt(kt + rows(keys) * padded(head_size)),
         q_finite(vt + rows(keys) * padded(head_size)),
-        dy_finite(q_finite + rows(queries) / kBackwardTile),
-        k_finite(dy_finite + rows(queries) / kBackwardTile) {}
+        dy_finite(q_finite + rows(queries) / kBackwardTileQueries),
+        k_finite(dy_finite + rows(queries) / kBackwardTileQueries) {}
 
   static constexpr std::int64_t rows(std::int64_t n) { return (n + kKeyBlock - 1) / kKeyBlock * kKeyBlock; }
   static constexpr std::int64_t size(std::int64_t queries, std::int64_t keys, std::int64_t head_size) {
     return rows(queries) * (3 * padded(head_size) + 1) + rows(keys) * 5 * padded(head_size) +
-           padded(2 * rows(queries) / kBackwardTile + rows(keys) / kKeyBlock);
+           padded(2 * rows(queries) / kBackwardTileQueries + rows(keys) / kKeyBlock);
   }
 };
 
-/// The part of a head's scratch in backward that the position term needs. Around the rows of distances are kPadding
-/// rows of zeros.
+/// The part of a head's scratch in backward that the position term needs. Around the rows of distances are
+/// kPaddingMultiple rows of zeros.
 template <class T>
 struct RelativeHeadScratch {
   T *q, *dq;             // [t, d] twice
@@ -176,26 +179,27 @@ struct RelativeHeadScratch {
   RelativeHeadScratch(T* at, std::int64_t queries, std::int64_t keys, std::int64_t head_size)
       : q(at),
         dq(q + rows(queries) * padded(head_size)),
-        r(dq + (rows(queries) + kPadding) * padded(head_size)),
-        dr(r + (rows(keys) + kPadding) * padded(head_size)),
+        r(dq + (rows(queries) + kPaddingMultiple) * padded(head_size)),
+        dr(r + (rows(keys) + kPaddingMultiple) * padded(head_size)),
         r_finite(dr + rows(keys) * padded(head_size)) {}
 
   static constexpr std::int64_t rows(std::int64_t n) { return AttentionHeadScratch<T>::rows(n); }
   static constexpr std::int64_t size(std::int64_t queries, std::int64_t keys, std::int64_t head_size) {
-    return 2 * (rows(queries) + rows(keys) + kPadding) * padded(head_size) + padded(rows(keys) / kKeyBlock);
+    return 2 * (rows(queries) + rows(keys) + kPaddingMultiple) * padded(head_size) + padded(rows(keys) / kKeyBlock);
   }
 };
 
 /// Elements of scratch for one worker of backward that the position term needs: a window, the position scores of a
-/// group of rows, and ds by distance, [kBackwardTile, kDistanceWindow].
+/// group of rows, and ds by distance, [kBackwardTileQueries, kDistanceWindowColumns].
 constexpr std::int64_t relative_scratch(std::int64_t head_size) {
-  return kDistanceWindow * padded(head_size) + kPadding * kPositionScores + kBackwardTile * kDistanceWindow;
+  return kDistanceWindowColumns * padded(head_size) + kPaddingMultiple * kPositionScoreColumns +
+         kBackwardTileQueries * kDistanceWindowColumns;
 }
 
-/// Elements of scratch for one worker of backward: weights and their gradients, [kBackwardTile, kKeyBlock] each, one
-/// row of dropout factors [kKeyBlock], and the three origins of the keys and of the values.
+/// Elements of scratch for one worker of backward: weights and their gradients, [kBackwardTileQueries, kKeyBlock] each,
+/// one row of dropout factors [kKeyBlock], and the three origins of the keys and of the values.
 constexpr std::int64_t backward_scratch(std::int64_t head_size) {
-  return 2 * kBackwardTile * kKeyBlock + kKeyBlock + 6 * padded(head_size);
+  return 2 * kBackwardTileQueries * kKeyBlock + kKeyBlock + 6 * padded(head_size);
 }
 
 }  // namespace maki::kernels

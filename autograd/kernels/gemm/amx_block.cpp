@@ -13,7 +13,7 @@ namespace maki::kernels::HWY_NAMESPACE {
 
 #if MAKI_HAVE_AMX
 
-static_assert(kGemmChain % kAmxPassDepth == 0);
+static_assert(kGemmChainLength % kAmxSmallFirstDepth == 0);
 
 // GEMM counts the sizes of packed panels in float32 numbers, each of which takes the space of two bfloat16 numbers.
 inline void amx_pack_a_panel(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool a_transposed,
@@ -29,7 +29,7 @@ GemmKernels<float> amx_kernels_f32() {
   return {.tile = {.rows = kAmxPanelWidth,
                    .columns = kAmxPanelWidth,
                    .group = kAmxTileDepth,
-                   .group_rows = kAmxPanelGroup / 2 / kAmxPanelWidth,
+                   .group_rows = kAmxGroupElements / 2 / kAmxPanelWidth,
                    .packed_rows = kAmxPanelWidth,
                    .is_amx = true,
                    .min_tasks = 4,

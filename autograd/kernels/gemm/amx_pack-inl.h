@@ -32,16 +32,18 @@ namespace hn = hwy::HWY_NAMESPACE;
 using AmxFloats = hn::FixedTag<float, 16>;
 using AmxVec = hn::Vec<AmxFloats>;
 
-inline constexpr std::int64_t kAmxTileRows = 16;   // rows of a tile; also its columns, if they are float32
-inline constexpr std::int64_t kAmxTileDepth = 32;  // steps of K in a tile of bfloat16
-inline constexpr std::int64_t kAmxTile = 512;      // bfloat16 numbers in a tile
+inline constexpr std::int64_t kAmxTileRows = 16;       // rows of a tile; also its columns, if they are float32
+inline constexpr std::int64_t kAmxTileDepth = 32;      // steps of K in a tile of bfloat16
+inline constexpr std::int64_t kAmxTileElements = 512;  // bfloat16 numbers in a tile
 inline constexpr std::int64_t kAmxPanelWidth = 2 * kAmxTileRows;  // rows of a panel of A, columns of a panel of B
-inline constexpr std::int64_t kAmxPassDepth = 128;  // steps whose small products are all added before their large ones
+/// Steps of K whose small products (amx_tile-inl.h) are all added before their large ones.
+inline constexpr std::int64_t kAmxSmallFirstDepth = 128;
 
 /// A panel is a sequence of groups of kAmxTileDepth steps. A group holds 32 rows of A, or 32 columns of B, as two
 /// tiles, each in three pieces: high, middle, low. The offsets are in bfloat16 numbers.
-inline constexpr std::int64_t kAmxHigh = 0, kAmxMiddle = kAmxTile, kAmxLow = 2 * kAmxTile;
-inline constexpr std::int64_t kAmxPieces = 3 * kAmxTile, kAmxPanelGroup = 2 * kAmxPieces;
+inline constexpr std::int64_t kAmxHighOffset = 0, kAmxMiddleOffset = kAmxTileElements;
+inline constexpr std::int64_t kAmxLowOffset = 2 * kAmxTileElements, kAmxSplitTileElements = 3 * kAmxTileElements;
+inline constexpr std::int64_t kAmxGroupElements = 2 * kAmxSplitTileElements;
 
 /// x = high + middle + low, exactly (but below 1e-31 the low piece can be subnormal, which AMX treats as 0). A piece is
 /// the upper 16 bits of each element. High and middle are rounded to nearest, ties away from zero, so that the
@@ -63,9 +65,9 @@ struct AmxSplit {
 HWY_INLINE void amx_store_row(const AmxSplit& first, const AmxSplit& second, std::uint16_t* to) {
   const hn::Repartition<std::uint16_t, AmxFloats> d;
   const auto piece = [&](auto x, auto y) HWY_ATTR { return hn::ConcatOdd(d, hn::BitCast(d, y), hn::BitCast(d, x)); };
-  hn::Store(piece(first.high, second.high), d, to + kAmxHigh);
-  hn::Store(piece(first.middle, second.middle), d, to + kAmxMiddle);
-  hn::Store(piece(first.low, second.low), d, to + kAmxLow);
+  hn::Store(piece(first.high, second.high), d, to + kAmxHighOffset);
+  hn::Store(piece(first.middle, second.middle), d, to + kAmxMiddleOffset);
+  hn::Store(piece(first.low, second.low), d, to + kAmxLowOffset);
 }
 
 /// Stores two consecutive steps of 16 columns of B: one row of a tile, in its three pieces, with the steps in pairs.
@@ -73,9 +75,9 @@ HWY_INLINE void amx_store_pairs(const AmxSplit& even, const AmxSplit& odd, std::
   const hn::Repartition<std::uint16_t, AmxFloats> d;
   const auto piece = [&](auto x, auto y)
                          HWY_ATTR { return hn::OddEven(hn::BitCast(d, y), hn::BitCast(d, hn::ShiftRight<16>(x))); };
-  hn::Store(piece(even.high, odd.high), d, to + kAmxHigh);
-  hn::Store(piece(even.middle, odd.middle), d, to + kAmxMiddle);
-  hn::Store(piece(even.low, odd.low), d, to + kAmxLow);
+  hn::Store(piece(even.high, odd.high), d, to + kAmxHighOffset);
+  hn::Store(piece(even.middle, odd.middle), d, to + kAmxMiddleOffset);
+  hn::Store(piece(even.low, odd.low), d, to + kAmxLowOffset);
 }
 
 /// Elements of a row from `begin` on as a vector; zeros from `end` on.
@@ -98,8 +100,8 @@ const float* amx_pad_block(std::int64_t rows, std::int64_t columns, const float*
 inline void amx_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, std::uint16_t* panel) {
   for (std::int64_t i = 0; i < m; ++i) {
     const float* const row = a + i * lda;
-    std::uint16_t* to = panel + i / kAmxTileRows * kAmxPieces + i % kAmxTileRows * kAmxTileDepth;
-    for (std::int64_t p = 0; p < k; p += kAmxTileDepth, to += kAmxPanelGroup) {
+    std::uint16_t* to = panel + i / kAmxTileRows * kAmxSplitTileElements + i % kAmxTileRows * kAmxTileDepth;
+    for (std::int64_t p = 0; p < k; p += kAmxTileDepth, to += kAmxGroupElements) {
       amx_store_row(AmxSplit(amx_load(row, p, k)), AmxSplit(amx_load(row, p + kAmxTileRows, k)), to);
     }
   }
@@ -110,7 +112,7 @@ inline void amx_pack_rows_transposed(std::int64_t m, std::int64_t k, const float
                                      std::uint16_t* panel) {
   const AmxFloats d;
   HWY_ALIGN float buffer[kAmxTileDepth * kAmxTileRows];
-  for (std::int64_t p = 0; p < k; p += kAmxTileDepth, panel += kAmxPanelGroup) {
+  for (std::int64_t p = 0; p < k; p += kAmxTileDepth, panel += kAmxGroupElements) {
     for (std::int64_t i = 0; i < m; i += kAmxTileRows) {
       const float* block = a + p * lda + i;
       std::int64_t stride = lda;
@@ -119,7 +121,7 @@ inline void amx_pack_rows_transposed(std::int64_t m, std::int64_t k, const float
         block = amx_pad_block<kAmxTileDepth, kAmxTileRows>(depth, rows, block, stride, buffer);
         stride = kAmxTileRows;
       }
-      std::uint16_t* const tile = panel + i / kAmxTileRows * kAmxPieces;
+      std::uint16_t* const tile = panel + i / kAmxTileRows * kAmxSplitTileElements;
       for (std::int64_t c = 0; c < kAmxTileRows; c += 8) {
         AmxVec first[2][4], second[2][4];
         load_columns<2>(
@@ -142,7 +144,7 @@ inline void amx_pack_a(std::int64_t m, std::int64_t k, const float* a, std::int6
 
 /// The tile of the first group that holds column j.
 HWY_INLINE std::uint16_t* amx_columns(std::uint16_t* panels, std::int64_t panel_stride, std::int64_t j) {
-  return panels + j / kAmxPanelWidth * panel_stride + j % kAmxPanelWidth / kAmxTileRows * kAmxPieces;
+  return panels + j / kAmxPanelWidth * panel_stride + j % kAmxPanelWidth / kAmxTileRows * kAmxSplitTileElements;
 }
 
 /// Packs a row-major B: two rows of B become one row of every tile. Prefetches 16 rows ahead, which saves 3 % of a
@@ -155,9 +157,9 @@ inline void amx_pack_columns(std::int64_t k, std::int64_t n, const float* b, std
       hwy::Prefetch(even + 16 * ldb + j);
       hwy::Prefetch(even + 17 * ldb + j);
       const AmxVec x = amx_load(even, j, p < k ? n : 0), y = amx_load(even + ldb, j, p + 1 < k ? n : 0);
-      amx_store_pairs(
-          AmxSplit(x), AmxSplit(y),
-          amx_columns(panels, panel_stride, j) + p / kAmxTileDepth * kAmxPanelGroup + p % kAmxTileDepth * kAmxTileRows);
+      amx_store_pairs(AmxSplit(x), AmxSplit(y),
+                      amx_columns(panels, panel_stride, j) + p / kAmxTileDepth * kAmxGroupElements +
+                          p % kAmxTileDepth * kAmxTileRows);
     }
   }
 }
@@ -170,7 +172,7 @@ inline void amx_pack_columns_transposed(std::int64_t k, std::int64_t n, const fl
   HWY_ALIGN float buffer[kAmxTileRows * kAmxTileDepth];
   for (std::int64_t j = 0; j < n; j += kAmxTileRows) {
     std::uint16_t* to = amx_columns(panels, panel_stride, j);
-    for (std::int64_t p = 0; p < k; p += kAmxTileDepth, to += kAmxPanelGroup) {
+    for (std::int64_t p = 0; p < k; p += kAmxTileDepth, to += kAmxGroupElements) {
       const float* block = b + j * ldb + p;
       std::int64_t stride = ldb;
       const std::int64_t depth = std::min(kAmxTileDepth, k - p), columns = std::min(kAmxTileRows, n - j);

@@ -53,36 +53,36 @@ HWY_INLINE void amx_multiply() {
 template <int kTilesDown>
 HWY_INLINE void amx_load_a(const std::uint16_t* piece) {
   amx::load<4>(piece, 64);
-  if constexpr (kTilesDown == 2) amx::load<5>(piece + kAmxPieces, 64);
+  if constexpr (kTilesDown == 2) amx::load<5>(piece + kAmxSplitTileElements, 64);
 }
 template <int kTilesAcross>
 HWY_INLINE void amx_load_b(const std::uint16_t* piece) {
   amx::load<6>(piece, 64);
-  if constexpr (kTilesAcross == 2) amx::load<7>(piece + kAmxPieces, 64);
+  if constexpr (kTilesAcross == 2) amx::load<7>(piece + kAmxSplitTileElements, 64);
 }
 
 /// The five small products of a group: high · low, high · middle, middle · middle, middle · high, low · high. Other
 /// orders of loads and multiplications were no faster.
 template <int kTilesDown, int kTilesAcross>
 HWY_INLINE void amx_small(const std::uint16_t* a, const std::uint16_t* b) {
-  amx_load_a<kTilesDown>(a + kAmxHigh);
-  amx_load_b<kTilesAcross>(b + kAmxLow);
+  amx_load_a<kTilesDown>(a + kAmxHighOffset);
+  amx_load_b<kTilesAcross>(b + kAmxLowOffset);
   amx_multiply<kTilesDown, kTilesAcross>();
-  amx_load_b<kTilesAcross>(b + kAmxMiddle);
+  amx_load_b<kTilesAcross>(b + kAmxMiddleOffset);
   amx_multiply<kTilesDown, kTilesAcross>();
-  amx_load_a<kTilesDown>(a + kAmxMiddle);
+  amx_load_a<kTilesDown>(a + kAmxMiddleOffset);
   amx_multiply<kTilesDown, kTilesAcross>();
-  amx_load_b<kTilesAcross>(b + kAmxHigh);
+  amx_load_b<kTilesAcross>(b + kAmxHighOffset);
   amx_multiply<kTilesDown, kTilesAcross>();
-  amx_load_a<kTilesDown>(a + kAmxLow);
+  amx_load_a<kTilesDown>(a + kAmxLowOffset);
   amx_multiply<kTilesDown, kTilesAcross>();
 }
 
 /// The large product of a group: high · high.
 template <int kTilesDown, int kTilesAcross>
 HWY_INLINE void amx_large(const std::uint16_t* a, const std::uint16_t* b) {
-  amx_load_a<kTilesDown>(a + kAmxHigh);
-  amx_load_b<kTilesAcross>(b + kAmxHigh);
+  amx_load_a<kTilesDown>(a + kAmxHighOffset);
+  amx_load_b<kTilesAcross>(b + kAmxHighOffset);
   amx_multiply<kTilesDown, kTilesAcross>();
 }
 
@@ -111,18 +111,18 @@ HWY_NOINLINE void amx_tile(const AmxTileCall& call) {
     if constexpr (kTilesDown == 2) amx::zero<2>();
     if constexpr (kTilesDown == 2 && kTilesAcross == 2) amx::zero<3>();
   }
-  constexpr std::int64_t kPassGroups = kAmxPassDepth / kAmxTileDepth;
+  constexpr std::int64_t kSmallFirstGroups = kAmxSmallFirstDepth / kAmxTileDepth;
   const std::int64_t rows_ahead =
-      ceil_div(kTilesDown * kAmxTileRows, std::clamp<std::int64_t>(call.groups, 1, 2 * kPassGroups));
+      ceil_div(kTilesDown * kAmxTileRows, std::clamp<std::int64_t>(call.groups, 1, 2 * kSmallFirstGroups));
   const float *ahead = call.c, *const ahead_end = ahead + call.rows * call.ldc;
-  for (std::int64_t begin = 0; begin < call.groups; begin += kPassGroups) {
-    const std::int64_t end = std::min(call.groups, begin + kPassGroups);
+  for (std::int64_t begin = 0; begin < call.groups; begin += kSmallFirstGroups) {
+    const std::int64_t end = std::min(call.groups, begin + kSmallFirstGroups);
     for (std::int64_t g = begin; g < end; ++g) {
       if (ahead != ahead_end) amx_prefetch<kTilesAcross>(rows_ahead, ahead_end, call.ldc, ahead);
-      amx_small<kTilesDown, kTilesAcross>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
+      amx_small<kTilesDown, kTilesAcross>(call.a + g * kAmxGroupElements, call.b + g * kAmxGroupElements);
     }
     for (std::int64_t g = begin; g < end; ++g) {
-      amx_large<kTilesDown, kTilesAcross>(call.a + g * kAmxPanelGroup, call.b + g * kAmxPanelGroup);
+      amx_large<kTilesDown, kTilesAcross>(call.a + g * kAmxGroupElements, call.b + g * kAmxGroupElements);
     }
   }
   amx::store<0>(call.sum, stride);
@@ -174,7 +174,7 @@ inline void amx_block(const GemmBlock<float>& g) {
   std::int64_t panel = 2 * g.ldb;
   if (g.b_layout != GemmLayoutB::packed) {
     auto* const own = reinterpret_cast<std::uint16_t*>(g.b_buffer);
-    panel = call.groups * kAmxPanelGroup;
+    panel = call.groups * kAmxGroupElements;
     amx_pack_b(g.k, g.n, g.b, g.ldb, g.b_layout == GemmLayoutB::column_major, own, panel);
     b = own;
   }

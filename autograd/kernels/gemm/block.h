@@ -14,8 +14,8 @@ namespace maki::kernels {
 enum class GemmLayoutB : std::uint8_t { packed, row_major, column_major };
 
 /// One block of a product, computed by one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+
-/// bias)). It is one reduction chain of every element, so k <= kGemmChain. Element (i, p) of A is a[i * lda + p], or
-/// a[p * lda + i] with a_transposed; or, with a_packed, A is packed in panels, lda elements apart.
+/// bias)). It is one reduction chain of every element, so k <= kGemmChainLength. Element (i, p) of A is a[i * lda + p],
+/// or a[p * lda + i] with a_transposed; or, with a_packed, A is packed in panels, lda elements apart.
 template <class T>
 struct GemmBlock {
   std::int64_t m, n, k;

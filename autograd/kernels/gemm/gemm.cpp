@@ -17,28 +17,29 @@ namespace {
 
 /// A product of fewer multiply-adds than this runs on one thread: it takes a core 2 µs, about what entering a parallel
 /// region costs.
-constexpr std::int64_t kSerialWork = 262'144;
+constexpr std::int64_t kMinParallelMultiplyAdds = 262'144;
 
 /// Computes a product whose scheme is GemmScheme::streamed.
 template <class T>
 void run_streamed(const GemmPlan<T>& plan) {
-  constexpr std::int64_t kTaskSteps = 2;  // steps of GemmKernels::stream() per task
+  constexpr std::int64_t kStepsPerTask = 2;  // steps of GemmKernels::stream() per task
   const Gemm<T>& g = plan.product;
-  const std::int64_t lanes = plan.tile.columns / 2, steps = ceil_div(g.n, lanes), tasks = ceil_div(steps, kTaskSteps);
-  parallel_for(g.batch * tasks, kTaskSteps * lanes * g.k, [&](std::int64_t index) {
-    const std::int64_t item = index / tasks, begin = index % tasks * kTaskSteps;
+  const std::int64_t lanes = plan.tile.columns / 2, steps = ceil_div(g.n, lanes);
+  const std::int64_t tasks = ceil_div(steps, kStepsPerTask);
+  parallel_for(g.batch * tasks, kStepsPerTask * lanes * g.k, [&](std::int64_t index) {
+    const std::int64_t item = index / tasks, begin = index % tasks * kStepsPerTask;
     Gemm<T> one = g;
     one.a += item * g.stride_a;
     one.b += item * g.stride_b;
     one.c += item * g.stride_c;
     if (g.derivative != nullptr) one.derivative += item * g.stride_c;
-    plan.kernels.stream(one, begin, std::min(steps, begin + kTaskSteps));
+    plan.kernels.stream(one, begin, std::min(steps, begin + kStepsPerTask));
   });
 }
 
 template <class T>
 int team_for(const Gemm<T>& g) {
-  return g.m * g.n * g.k * g.batch < kSerialWork || omp_in_parallel() ? 1 : threads();
+  return g.m * g.n * g.k * g.batch < kMinParallelMultiplyAdds || omp_in_parallel() ? 1 : threads();
 }
 
 template <class T>

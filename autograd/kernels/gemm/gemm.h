@@ -21,7 +21,7 @@ namespace maki::kernels {
 
 /// The length of a reduction chain. A product may be cut along K at multiples of it, each part adding to C with beta 1,
 /// without changing a bit.
-inline constexpr std::int64_t kGemmChain = 512;
+inline constexpr std::int64_t kGemmChainLength = 512;
 
 struct GemmSizes {
   std::int64_t m = 0, n = 0, k = 0;

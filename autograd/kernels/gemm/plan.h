@@ -25,8 +25,8 @@ enum class GemmScheme : std::uint8_t {
 
   /// A task takes all rows of C and packs its own columns of B, chain by chain; a row-major B is packed while its first
   /// row tile multiplies. There is no barrier, and what is packed stays in the cache of its core. On the vector units
-  /// this is for few rows (kMaxOwnRowsTransposed); on every target, a batch in which each item has its own B may have
-  /// more rows, if its items alone make enough tasks.
+  /// this is for few rows (kMaxRowsTaskPacksTransposedB); on every target, a batch in which each item has its own B may
+  /// have more rows, if its items alone make enough tasks.
   task_packs_b,
 
   /// B is so small that every thread packs all of it, on AMX a slab of it, before its first task. Two cores that each
@@ -52,48 +52,50 @@ inline constexpr std::int64_t kMaxTaskTiles = 8;
 inline constexpr std::int64_t kMaxTaskColumns = 512;
 /// A task that packs B covers at most this many columns of C: one chain of 128 columns of float32 takes 256 KiB (384
 /// KiB on AMX).
-inline constexpr std::int64_t kMaxOwnColumns = 128;
+inline constexpr std::int64_t kMaxTaskPackedColumns = 128;
 
-/// Tasks pack a transposed B of at least kMinOwnPanels panels if C has at most this many rows. (On AMX, this bound and
-/// the next three apply only to a batch in which each item has its own B.)
-inline constexpr std::int64_t kMaxOwnRowsTransposed = 512;
+/// Tasks pack a transposed B of at least kMinPanelsForTeam panels if C has at most this many rows. (On AMX, this bound
+/// and the next three apply only to a batch in which each item has its own B.)
+inline constexpr std::int64_t kMaxRowsTaskPacksTransposedB = 512;
 /// The same bound for a row-major B, which the first row tile of a task reads in place and packs as it multiplies.
-inline constexpr std::int64_t kMaxOwnRowsRowMajor = 384;
-/// The same bound for a row-major B of fewer than kMinOwnPanels panels; tasks never pack a transposed B of so few.
-inline constexpr std::int64_t kMaxOwnRowsFewPanels = 224;
+inline constexpr std::int64_t kMaxRowsTaskPacksRowMajorB = 384;
+/// The same bound for a row-major B of fewer than kMinPanelsForTeam panels; tasks never pack a transposed B of so few.
+inline constexpr std::int64_t kMaxRowsTaskPacksFewPanels = 224;
 /// A B of at least this many panels, counted over the whole batch, has enough columns to occupy a team whose tasks are
 /// cut along the columns alone, as task_packs_b requires.
-inline constexpr std::int64_t kMinOwnPanels = 16;
+inline constexpr std::int64_t kMinPanelsForTeam = 16;
 
 /// On the vector units, every thread packs all of B for itself if the packed B takes at most this much; this gained 4
 /// to 8 percentage points of the peak on two threads.
-inline constexpr std::int64_t kMaxPrivateBytes = std::int64_t{512} << 10;
+inline constexpr std::int64_t kMaxThreadPackedBytes = std::int64_t{512} << 10;
 /// When the team packs B, at most about this much packed B exists at a time: larger operands are packed and multiplied
 /// slab by slab.
-inline constexpr std::int64_t kMaxSlabBytes = std::int64_t{16} << 20;
+inline constexpr std::int64_t kMaxTeamSlabBytes = std::int64_t{16} << 20;
 /// K is cut into slabs packed by the team only where it is larger than this, and then into nearly equal parts, because
 /// C passes through the caches once more for every slab along K; a wide B gets narrower slabs instead.
-inline constexpr std::int64_t kMinSlabDepth = 2048;
+inline constexpr std::int64_t kMinTeamSlabDepth = 2048;
 
 /// On AMX, what a thread packs for itself of the smaller operand takes at most this much, so that it shares a level-2
 /// cache of 2 MiB with the panels of the other operand. Measured together with narrower slabs (512 columns instead of
 /// 1024): 1200 KiB instead of 800 raised 1024 × 3072 × 768 from 450 to 612 GFLOP/s on two threads, other large
 /// products by 3 to 15 %.
-inline constexpr std::int64_t kMaxAmxPrivateBytes = 1200 << 10;
+inline constexpr std::int64_t kMaxAmxThreadPackedBytes = 1200 << 10;
 /// On AMX, a slab of B that a thread packs covers at most this many columns, and so does a task that does not pack B
-/// itself: one chain of 384 packed columns takes 384 · 512 · 6 bytes = 1152 KiB, which is within kMaxAmxPrivateBytes.
+/// itself: one chain of 384 packed columns takes 384 · 512 · 6 bytes = 1152 KiB, which is within
+/// kMaxAmxThreadPackedBytes.
 inline constexpr std::int64_t kMaxAmxColumns = 384;
 /// On AMX, each thread packs A for itself if A has fewer rows than this and fewer than B has columns; otherwise B is
 /// the operand to pack. Each thread packing the smaller operand reached 470 GFLOP/s at 512 × 128 × 768, where all
 /// threads packing both reached 300.
-inline constexpr std::int64_t kMaxAmxPrivateRows = 1024;
+inline constexpr std::int64_t kMaxAmxThreadPackedRows = 1024;
 /// Slabs that all threads together pack for themselves take at most this much on any target (the buffers of tasks, one
 /// chain deep each, come on top). Each thread gets a share of it, so the slabs of a large team are packed together
 /// where those of a small one are packed by each thread.
-inline constexpr std::int64_t kMaxTeamPrivateBytes = std::int64_t{32} << 20;
+inline constexpr std::int64_t kMaxAllThreadsPackedBytes = std::int64_t{32} << 20;
 
-/// When the team packs a slab, one packing task covers at most kMaxPackPanels panels of B by kMaxPackDepth steps of K.
-inline constexpr std::int64_t kMaxPackPanels = 2, kMaxPackDepth = 128;
+/// When the team packs a slab, one packing task covers at most kMaxPackTaskPanels panels of B by kMaxPackTaskDepth
+/// steps of K.
+inline constexpr std::int64_t kMaxPackTaskPanels = 2, kMaxPackTaskDepth = 128;
 
 /// Number of pieces of `length` that cover `size`; at least one, because a product with K = 0 still writes C.
 inline std::int64_t piece_count(std::int64_t size, std::int64_t length) {
@@ -119,8 +121,8 @@ GemmKernels<T> gemm_kernels(const Gemm<T>& g) {
 
 /// How one product is computed. A slab is what is packed at a time and serves several tasks: [slab_k, slab_n] of B or,
 /// if threads pack A, [m, slab_k] of A. A task computes [rows, columns] of C. Scratch is bounded for every shape: slabs
-/// packed by the team take up to kMaxSlabBytes, those packed by threads up to kMaxTeamPrivateBytes together, and the
-/// buffers of each thread are one chain deep.
+/// packed by the team take up to kMaxTeamSlabBytes, those packed by threads up to kMaxAllThreadsPackedBytes together,
+/// and the buffers of each thread are one chain deep.
 template <class T>
 struct GemmPlan {
   explicit GemmPlan(const Gemm<T>& g) : product(g) {
@@ -149,12 +151,13 @@ struct GemmPlan {
  private:
   static std::int64_t elements(std::int64_t bytes) { return bytes / std::int64_t{sizeof(T)}; }
   /// The most elements that one thread may pack for itself.
-  std::int64_t private_elements() const {
-    return elements(std::min(tile.is_amx ? kMaxAmxPrivateBytes : kMaxPrivateBytes, kMaxTeamPrivateBytes / threads()));
+  std::int64_t thread_elements() const {
+    return elements(std::min(tile.is_amx ? kMaxAmxThreadPackedBytes : kMaxThreadPackedBytes,
+                             kMaxAllThreadsPackedBytes / threads()));
   }
   /// Whether one thread may pack `width` rows of A or columns of B for itself, `k` steps deep.
-  bool fits_private(std::int64_t width, std::int64_t k) const {
-    return round_up(width, tile.columns) * tile.packed_depth(k) <= private_elements();
+  bool thread_may_pack(std::int64_t width, std::int64_t k) const {
+    return round_up(width, tile.columns) * tile.packed_depth(k) <= thread_elements();
   }
   /// A product that would have fewer tasks than this gets smaller ones, so that all threads finish at about the same
   /// time.
@@ -168,21 +171,22 @@ struct GemmPlan {
     if (g.b_packed != nullptr) return GemmScheme::prepacked;
     if (g.b_transposed && !g.a_transposed && g.m <= tile.max_thin_rows) return GemmScheme::streamed;
     if (tile.is_amx && shares_b()) return choose_amx_scheme();
-    const bool enough = g.batch * panels() >= kMinOwnPanels;
-    const std::int64_t few = g.b_transposed ? (enough ? kMaxOwnRowsTransposed : 0)
-                             : enough       ? kMaxOwnRowsRowMajor
-                                            : kMaxOwnRowsFewPanels;
+    const bool enough = g.batch * panels() >= kMinPanelsForTeam;
+    const std::int64_t few = g.b_transposed ? (enough ? kMaxRowsTaskPacksTransposedB : 0)
+                             : enough       ? kMaxRowsTaskPacksRowMajorB
+                                            : kMaxRowsTaskPacksFewPanels;
     const bool many_items = g.batch > 1 && enough && g.batch >= min_tasks();
     if ((g.batch == 1 || !shares_b()) && (g.m <= few || many_items)) return GemmScheme::task_packs_b;
-    return shares_b() && fits_private(g.n, g.k) ? GemmScheme::thread_packs_b : GemmScheme::team_packs_b;
+    return shares_b() && thread_may_pack(g.n, g.k) ? GemmScheme::thread_packs_b : GemmScheme::team_packs_b;
   }
   GemmScheme choose_amx_scheme() const {
     const Gemm<T>& g = product;
-    const std::int64_t chain = std::min(g.k, kGemmChain);
-    if (g.batch == 1 && g.m < std::min(g.n, kMaxAmxPrivateRows) && fits_private(g.m, chain)) {
+    const std::int64_t chain = std::min(g.k, kGemmChainLength);
+    if (g.batch == 1 && g.m < std::min(g.n, kMaxAmxThreadPackedRows) && thread_may_pack(g.m, chain)) {
       return GemmScheme::thread_packs_a;
     }
-    return fits_private(std::min(g.n, kMaxAmxColumns), chain) ? GemmScheme::thread_packs_b : GemmScheme::team_packs_b;
+    return thread_may_pack(std::min(g.n, kMaxAmxColumns), chain) ? GemmScheme::thread_packs_b
+                                                                 : GemmScheme::team_packs_b;
   }
 
   /// Starts from the largest tasks, for which packing and edges cost least, and halves them until there are enough.
@@ -190,7 +194,7 @@ struct GemmPlan {
     const bool all_rows = tasks_pack_b();
     const std::int64_t tiles = ceil_div(product.m, tile.rows), least = all_rows ? 2 : 1;
     std::int64_t task_tiles = all_rows ? tiles : kMaxTaskTiles;
-    const std::int64_t most_columns = all_rows ? kMaxOwnColumns : tile.is_amx ? kMaxAmxColumns : kMaxTaskColumns;
+    const std::int64_t most_columns = all_rows ? kMaxTaskPackedColumns : tile.is_amx ? kMaxAmxColumns : kMaxTaskColumns;
     std::int64_t task_panels = std::max<std::int64_t>(1, most_columns / tile.columns);
     const std::int64_t wanted = min_tasks();
     const auto tasks = [&] { return items * ceil_div(tiles, task_tiles) * ceil_div(panels(), task_panels); };
@@ -204,14 +208,14 @@ struct GemmPlan {
     const std::int64_t k = std::max<std::int64_t>(1, product.k);
     slab_k = k;
     slab_n = panels() * tile.columns;
-    depth = std::min(k, kGemmChain);
+    depth = std::min(k, kGemmChainLength);
     if (tile.is_amx && threads_pack()) {
       if (scheme == GemmScheme::thread_packs_b) slab_n = piece_length(slab_n, kMaxAmxColumns, columns);
       const std::int64_t width = scheme == GemmScheme::thread_packs_a ? round_up(product.m, tile.rows) : slab_n;
-      slab_k = piece_length(k, private_elements() * tile.group / (tile.group_rows * width), kGemmChain);
-    } else if (scheme == GemmScheme::team_packs_b && tile.packed_depth(k) * slab_n > elements(kMaxSlabBytes)) {
-      const std::int64_t most = elements(kMaxSlabBytes) * tile.group / tile.group_rows;
-      slab_k = piece_length(k, std::max(kMinSlabDepth, most / slab_n), kGemmChain);
+      slab_k = piece_length(k, thread_elements() * tile.group / (tile.group_rows * width), kGemmChainLength);
+    } else if (scheme == GemmScheme::team_packs_b && tile.packed_depth(k) * slab_n > elements(kMaxTeamSlabBytes)) {
+      const std::int64_t most = elements(kMaxTeamSlabBytes) * tile.group / tile.group_rows;
+      slab_k = piece_length(k, std::max(kMinTeamSlabDepth, most / slab_n), kGemmChainLength);
       slab_n = piece_length(slab_n, std::max(2 * columns, most / slab_k), columns);
     }
     slab_k = std::min(slab_k, k);

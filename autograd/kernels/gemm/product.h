@@ -85,15 +85,16 @@ GemmSlab GemmProduct<T>::slab(std::int64_t index) const {
 template <class T>
 std::int64_t GemmProduct<T>::pack_tasks(const GemmSlab& s) const {
   if (plan_.scheme != GemmScheme::team_packs_b) return 0;
-  return ceil_div(s.n, kMaxPackPanels * plan_.tile.columns) * ceil_div(s.k, kMaxPackDepth);
+  return ceil_div(s.n, kMaxPackTaskPanels * plan_.tile.columns) * ceil_div(s.k, kMaxPackTaskDepth);
 }
 
 template <class T>
 void GemmProduct<T>::pack(const GemmSlab& s, std::int64_t task) const {
-  const std::int64_t width = kMaxPackPanels * plan_.tile.columns, across = ceil_div(s.n, width);
-  const std::int64_t j = task % across * width, p = task / across * kMaxPackDepth;
-  plan_.kernels.pack_b(std::min(kMaxPackDepth, s.k - p), std::min(width, s.n - j), b_at(g_, s.item, s.p + p, s.j + j),
-                       g_.ldb, g_.b_transposed, panel_at(slab_, j, p), panel_stride());
+  const std::int64_t width = kMaxPackTaskPanels * plan_.tile.columns, across = ceil_div(s.n, width);
+  const std::int64_t j = task % across * width, p = task / across * kMaxPackTaskDepth;
+  plan_.kernels.pack_b(std::min(kMaxPackTaskDepth, s.k - p), std::min(width, s.n - j),
+                       b_at(g_, s.item, s.p + p, s.j + j), g_.ldb, g_.b_transposed, panel_at(slab_, j, p),
+                       panel_stride());
 }
 
 /// Packs what a thread needs for all its tasks of a slab.

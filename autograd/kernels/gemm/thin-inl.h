@@ -95,7 +95,7 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
   };
   std::int64_t p = 0;
   do {
-    const std::int64_t end = std::min(g.k, p + kGemmChain);
+    const std::int64_t end = std::min(g.k, p + kGemmChainLength);
     MAKI_UNROLL for (int i = 0; i < kRows; ++i) sum[i] = hn::Zero(d);
     for (; p + kSteps <= end; p += kSteps) {
       V b[kThinPieces][kLanesPer128<T>];
@@ -123,9 +123,9 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
 /// smaller, the columns of a step are adjacent, so that no two threads write the same cache line of C.
 template <int kRows, class T>
 void gemm_thin_rows(const Gemm<T>& g, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kLargeB = (2 << 20) / sizeof(T);
+  constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kLargeBElements = (2 << 20) / sizeof(T);
   const std::int64_t group = ceil_div(g.n, kLanes);
-  const bool streams = g.n * g.k >= kLargeB;
+  const bool streams = g.n * g.k >= kLargeBElements;
   for (std::int64_t t = begin; t < end; ++t) {
     const std::int64_t first = streams ? t : t * kLanes, apart = streams ? group : 1;
     if (g.n % kLanes == 0) {

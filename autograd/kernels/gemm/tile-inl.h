@@ -74,15 +74,18 @@ template <int kRows, bool kColumnsA, class T>
 class RowPointers {
  public:
   HWY_INLINE RowPointers(const T* a, std::ptrdiff_t lda) : stride_(lda) {
-    MAKI_UNROLL for (int g = 0; g < kGroups; ++g) base_[g] = a + 5 * g * lda;
+    MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) base_[g] = a + kRowsPerGroup * g * lda;
   }
-  HWY_INLINE T at(int i) const { return kColumnsA ? base_[0][i] : base_[i / 5][i % 5 * stride_]; }
-  HWY_INLINE void next() { MAKI_UNROLL for (int g = 0; g < kGroups; ++g) base_[g] += kColumnsA ? stride_ : 1; }
+  HWY_INLINE T at(int i) const {
+    return kColumnsA ? base_[0][i] : base_[i / kRowsPerGroup][i % kRowsPerGroup * stride_];
+  }
+  HWY_INLINE void next() { MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) base_[g] += kColumnsA ? stride_ : 1; }
   HWY_INLINE const T* first() const { return base_[0]; }
 
  private:
-  static constexpr int kGroups = kColumnsA ? 1 : (kRows + 4) / 5;
-  const T* base_[kGroups];
+  static constexpr int kRowsPerGroup = 5;
+  static constexpr int kRowGroups = kColumnsA ? 1 : (kRows + kRowsPerGroup - 1) / kRowsPerGroup;
+  const T* base_[kRowGroups];
   std::ptrdiff_t stride_;
 };
 

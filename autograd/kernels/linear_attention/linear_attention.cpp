@@ -38,7 +38,7 @@ PerRow<T> head_numbers(const LinearAttentionShape& shape, const T* x, std::int64
 
 // Longer chunks than the sequence would only take memory.
 std::int64_t chunk_of(const LinearAttentionShape& shape) {
-  return std::min(shape.chunk == 0 ? kDefaultChunk : shape.chunk,
+  return std::min(shape.chunk == 0 ? kDefaultChunkRows : shape.chunk,
                   std::max({shape.queries, shape.keys, std::int64_t{1}}));
 }
 

@@ -28,7 +28,7 @@ namespace maki::kernels {
 struct LinearAttentionShape {
   std::int64_t batch = 0, queries = 0, keys = 0, heads = 0, features = 0, head_size = 0;  // B, T, S, H, F, D
   bool causal = true;      ///< query t sees keys 0 … t, and T = S; otherwise it sees all keys
-  std::int64_t chunk = 0;  ///< tokens per chunk; 0: kDefaultChunk
+  std::int64_t chunk = 0;  ///< tokens per chunk; 0: kDefaultChunkRows
   double floor = 0;        ///< lower bound of the denominators; 0: none
   bool carries = false;    ///< forward starts from a state or leaves one behind; only if causal
 };

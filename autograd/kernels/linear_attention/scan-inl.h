@@ -8,7 +8,7 @@
 
 #include <hwy/highway.h>
 
-#include "autograd/kernels/attention/attention-inl.h"
+#include "autograd/kernels/attention/block_math-inl.h"
 #include "autograd/kernels/linear_attention/scan.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,8 +28,8 @@ struct ScanChunk {
         bt(b + size.buffer * size.depth),
         c(bt + size.buffer * size.depth),
         weights(c + size.buffer * size.width),
-        o(weights + kPadding * size.buffer),
-        base(o + kPadding * size.width),
+        o(weights + kPaddingMultiple * size.buffer),
+        base(o + kPaddingMultiple * size.width),
         part(base + size.state()),
         sum(part + size.state()) {}
 };

@@ -17,7 +17,7 @@ namespace maki::kernels {
 
 /// Rows per chunk unless the caller asks for another number. 64 was as fast as 128 and faster than 32 at 32 columns
 /// and at 64. The result's bits depend on it, so it must not change.
-inline constexpr std::int64_t kDefaultChunk = 64;
+inline constexpr std::int64_t kDefaultChunkRows = 64;
 /// Rows per segment, rounded down to whole chunks, at least one. The bits depend on it, so it must not change.
 inline constexpr std::int64_t kSegmentRows = 512;
 constexpr std::int64_t segment_rows(std::int64_t chunk) {
@@ -47,7 +47,7 @@ template <class T>
 struct LinearScan {
   ScanRows<T> a, b, c;                 ///< a and b have the same width, the depth of the scan; c has no tail
   std::int64_t queries = 0, keys = 0;  ///< rows of a and out; of b and c
-  std::int64_t chunk = kDefaultChunk;
+  std::int64_t chunk = kDefaultChunkRows;
   bool causal = true;
   T* out = nullptr;
   std::int64_t out_stride = 0;
@@ -69,10 +69,10 @@ struct ScanSize {
         buffer((chunk_ + kKeyBlock - 1) / kKeyBlock * kKeyBlock) {}
 
   std::int64_t state() const { return depth * width + depth; }
-  /// Elements of scratch of one worker: a, b and bᵀ [buffer, depth], c [buffer, width]; weights [kPadding, buffer] and
-  /// output [kPadding, width] of a group of rows; base, part and their sum.
+  /// Elements of scratch of one worker: a, b and bᵀ [buffer, depth], c [buffer, width]; weights [kPaddingMultiple,
+  /// buffer] and output [kPaddingMultiple, width] of a group of rows; base, part and their sum.
   std::int64_t scratch() const {
-    return 3 * buffer * depth + buffer * width + kPadding * (buffer + width) + 3 * state();
+    return 3 * buffer * depth + buffer * width + kPaddingMultiple * (buffer + width) + 3 * state();
   }
 };
 

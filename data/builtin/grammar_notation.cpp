@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "autograd/core/check.h"
-#include "data/stories/grammar.h"
+#include "data/builtin/grammar.h"
 
 namespace maki {
 namespace {
 
 constexpr std::size_t kMaxVariables = 64;
-constexpr std::string_view kNextLine = "  ";
+constexpr std::string_view kContinuationIndent = "  ";
 
 std::size_t code_points(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -58,9 +58,9 @@ class Reader {
       }
       check(!raw_.empty(), "grammar: a rule header must come before the first alternative; got \"{}\"", line);
       std::vector<std::string>& lines = raw_.back();
-      if (line.starts_with(kNextLine)) {
+      if (line.starts_with(kContinuationIndent)) {
         check(!lines.empty(), "grammar: there is no alternative to continue at \"{}\"", line);
-        lines.back() += '\n' + line.substr(kNextLine.size());
+        lines.back() += '\n' + line.substr(kContinuationIndent.size());
       } else {
         lines.push_back(line);
       }

@@ -1,4 +1,4 @@
-#include "nn/carried.h"
+#include "nn/carried_states.h"
 
 #include <algorithm>
 

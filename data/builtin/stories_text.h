@@ -1,5 +1,5 @@
-// The grammars of the built-in stories, in the notation of data/stories/grammar.h: en.txt and ja.txt, embedded by
-// cmake/embed_text.cmake.
+// The grammars of the built-in stories, in the notation of data/builtin/grammar.h: stories_en.txt and
+// stories_ja.txt, embedded by cmake/embed_text.cmake.
 #pragma once
 
 #include <string_view>

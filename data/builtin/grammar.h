@@ -1,7 +1,7 @@
 // A probabilistic context-free grammar with memory. Texts are generated, and their exact entropy is computed, from the
 // same rules.
 //
-// Notation (data/stories/en.txt is an example):
+// Notation (data/builtin/stories_en.txt is an example):
 //   # a comment
 //   [weather]                    a rule: every line below it is one alternative; all are equally likely
 //   It was raining. | It was hot.     " | " separates short alternatives on one line

@@ -1,4 +1,4 @@
-#include "train/loop/candidates.h"
+#include "train/loop/best_candidates.h"
 
 #include <algorithm>
 #include <cmath>

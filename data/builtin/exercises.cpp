@@ -1,4 +1,4 @@
-#include "data/stories/exercises.h"
+#include "data/builtin/exercises.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Generates texts of a grammar and computes the expected values of their information and length.
-#include "data/stories/grammar.h"
+#include "data/builtin/grammar.h"
 
 #include <cmath>
 
@@ -10,14 +10,14 @@ const std::vector<GrammarBody>& alternative_of(const Grammar& grammar, const Gra
   return grammar.rules[static_cast<std::size_t>(part.rule)].alternatives[index];
 }
 
-constexpr std::size_t kUnknown = static_cast<std::size_t>(-1);
-using Values = std::vector<std::size_t>;  // for each variable the alternative that it remembers, or kUnknown
+constexpr std::size_t kNotDrawn = static_cast<std::size_t>(-1);
+using Values = std::vector<std::size_t>;  // for each variable the alternative that it remembers, or kNotDrawn
 
 struct Derivation {
   const Grammar& grammar;
   const RandomStream& stream;
   std::string& text;
-  Values values = Values(grammar.variables.size(), kUnknown);
+  Values values = Values(grammar.variables.size(), kNotDrawn);
   std::uint64_t choices = 0;
   std::size_t characters = 0;
 
@@ -49,10 +49,10 @@ GrammarExpectation expect(const Grammar& grammar, const GrammarBody& body, Value
   for (const GrammarPart& part : body) {
     sum.characters += static_cast<double>(part.characters);
     if (part.rule < 0) continue;
-    std::size_t none = kUnknown;
+    std::size_t none = kNotDrawn;
     std::size_t& value = part.variable < 0 ? none : values[static_cast<std::size_t>(part.variable)];
     const std::size_t known = value, all = grammar.rules[static_cast<std::size_t>(part.rule)].alternatives.size();
-    const std::size_t first = known == kUnknown ? 0 : known, count = known == kUnknown ? all : 1;
+    const std::size_t first = known == kNotDrawn ? 0 : known, count = known == kNotDrawn ? all : 1;
     if (part.draws) sum.nats += std::log(static_cast<double>(count));
     for (std::size_t i = first; i < first + count; ++i) {
       value = i;
@@ -75,7 +75,7 @@ std::size_t derive_text(const Grammar& grammar, const RandomStream& stream, std:
 }
 
 GrammarExpectation expectation(const Grammar& grammar) {
-  Values values(grammar.variables.size(), kUnknown);
+  Values values(grammar.variables.size(), kNotDrawn);
   return expect(grammar, {GrammarPart::draw(0)}, values);
 }
 

@@ -6,11 +6,11 @@
 // element is one reduction chain over i in order, whatever register tile it falls into.
 //
 // Included by kernel files between foreach_target and their HWY_BEFORE_NAMESPACE; compiled once per target.
-#if defined(MAKI_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef MAKI_KERNELS_ATTENTION_INL_H_
-#undef MAKI_KERNELS_ATTENTION_INL_H_
+#if defined(MAKI_KERNELS_BLOCK_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_BLOCK_MATH_INL_H_
+#undef MAKI_KERNELS_BLOCK_MATH_INL_H_
 #else
-#define MAKI_KERNELS_ATTENTION_INL_H_
+#define MAKI_KERNELS_BLOCK_MATH_INL_H_
 #endif
 
 #include <hwy/highway.h>
@@ -177,4 +177,4 @@ HWY_NOINLINE void dropout_row(const DropoutRule& rule, std::uint64_t row, const 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // MAKI_KERNELS_ATTENTION_INL_H_
+#endif  // MAKI_KERNELS_BLOCK_MATH_INL_H_

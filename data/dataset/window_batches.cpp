@@ -1,4 +1,4 @@
-#include "data/dataset/batch.h"
+#include "data/dataset/window_batches.h"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace {
 
 // Every stretch of an evaluation begins with an empty state. With this many windows per stretch, a text that is short
 // for the size of a batch does not consist of beginnings.
-constexpr std::int64_t kStretch = 16;
+constexpr std::int64_t kMinStretchWindows = 16;
 
 void check_room(std::int64_t tokens, std::span<std::int32_t> ids, std::span<std::int32_t> targets) {
   check(ids.size() == targets.size() && static_cast<std::int64_t>(ids.size()) == tokens,
@@ -118,7 +118,8 @@ EvalBatches::EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t
   check<CorpusError>(targets_ >= 1, "evaluation: at least one file must have two or more tokens; use longer files");
   windows_ = (n - 1 + block_size - 1) / block_size;
   const bool continued = order == RowOrder::continued;
-  const std::int64_t most_rows = continued ? std::clamp<std::int64_t>(windows_ / kStretch, 1, batch_size) : batch_size;
+  const std::int64_t most_rows =
+      continued ? std::clamp<std::int64_t>(windows_ / kMinStretchWindows, 1, batch_size) : batch_size;
   count_ = (windows_ + most_rows - 1) / most_rows;
 }
 

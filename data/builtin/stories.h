@@ -1,5 +1,5 @@
 // The built-in corpora @stories and @stories-ja: short stories for children, generated from a probabilistic grammar
-// (data/stories/grammar.h) with a fixed seed. Their exact entropy is known, so training can show how far the loss is
+// (data/builtin/grammar.h) with a fixed seed. Their exact entropy is known, so training can show how far the loss is
 // from the best possible one. The grammars were written for this project.
 //
 // Thread safety: all functions may be called on several threads at once.

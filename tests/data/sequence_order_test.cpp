@@ -1,5 +1,7 @@
 // The order of training windows: every window once per epoch, another order and phase in each epoch, and the order is
 // fixed forever.
+#include "data/dataset/sequence_order.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,7 +10,6 @@
 #include <set>
 #include <vector>
 
-#include "data/dataset/sequence_order.h"
 #include "tests/catch.h"
 #include "tests/data/require_refused.h"
 

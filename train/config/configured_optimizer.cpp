@@ -1,4 +1,4 @@
-#include "train/config/optimization.h"
+#include "train/config/configured_optimizer.h"
 
 #include "optim/make_optimizer.h"
 

@@ -1,4 +1,4 @@
-#include "train/cli/text_argument.h"
+#include "train/cli/encodable_text.h"
 
 #include "data/text/error.h"
 #include "data/text/unknown.h"
@@ -7,7 +7,7 @@
 
 namespace maki {
 
-std::string known_argument(const Tokenizer& tokenizer, std::string_view text, std::string_view name,
+std::string encodable_text(const Tokenizer& tokenizer, std::string_view text, std::string_view name,
                            const std::string& unknown) {
   const auto bad = invalid_utf8(text);
   check<CorpusError>(!bad, "{}: must be UTF-8; the byte at offset {} is not", name, bad.value_or(0));

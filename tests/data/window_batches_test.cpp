@@ -1,5 +1,5 @@
 // Batches against loops written from the contract; filling one allocates nothing.
-#include "data/dataset/batch.h"
+#include "data/dataset/window_batches.h"
 
 #include <map>
 #include <numeric>
