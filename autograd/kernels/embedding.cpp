@@ -18,13 +18,13 @@ namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // into[j] (+)= Σ_i dy[i, j] over the `count` >= 1 rows i that `places` lists in ascending order, for j < width. The
-// rows of each kGemmChain consecutive positions make one block, as in a product whose reduction runs over the
+// rows of each kGemmChainLength consecutive positions make one block, as in a product whose reduction runs over the
 // positions: the sum has the bits of the product of one-hot rows with dy, in which all other terms are 0. In a single
 // chain the rounding errors of the thousands of gradients of a frequent id would add up.
 template <class T>
 void gather_sum(const std::int32_t* places, std::int64_t count, std::int64_t width, std::int64_t cols, const T* dy,
                 Sink<T> into) {
-  constexpr auto kBlock = static_cast<std::int32_t>(kGemmChain);
+  constexpr auto kBlock = static_cast<std::int32_t>(kGemmChainLength);
   for_each_vector<T>(width, [=](const auto& at, std::int64_t j) HWY_ATTR {
     auto total = hn::Zero(at.d);
     for (std::int64_t i = 0; i < count;) {

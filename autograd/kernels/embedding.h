@@ -20,9 +20,9 @@ void embedding_forward(const EmbeddingShape& shape, const T* table, const std::i
 std::int64_t embedding_backward_scratch(const EmbeddingShape& shape);
 /// dtable[v] = Σ dy[i] over all i with ids[i] = v, added if the sink adds; otherwise rows that no id refers to are set
 /// to 0. dy [id_count, cols]; scratch: embedding_backward_scratch() elements. Each sum runs in the order of i,
-/// in blocks of kGemmChain positions, and has the bits of the product one_hot(ids)ᵀ · dy (where that product is exact
-/// for zeros and ones: everywhere but on AMX tiles). The table is divided among the threads, so no bit depends on their
-/// number.
+/// in blocks of kGemmChainLength positions, and has the bits of the product one_hot(ids)ᵀ · dy (where that product is
+/// exact for zeros and ones: everywhere but on AMX tiles). The table is divided among the threads, so no bit depends on
+/// their number.
 template <class T>
 void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, const T* dy, Sink<T> dtable,
                         std::int32_t* scratch);
