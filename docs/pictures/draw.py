@@ -89,6 +89,17 @@ def attention_features():
     return chart
 
 
+def trained_features():
+    rows = [[float(n) for n in line.split()] for line in printed("maki_example_trained_features").splitlines()[1:]]
+    chart = Chart("Error of a trained head's attention weights",
+                  "Relative error of a trained head's attention weights by number of features, on logarithmic axes",
+                  ("features M", 7, 150, [8, 16, 32, 64, 128], True),
+                  ("relative error", 0.005, 1.5, [0.01, 0.1, 1], True))
+    chart.line([(row[0], row[1]) for row in rows], COLORS[0], "random")
+    chart.line([(row[0], row[2]) for row in rows], COLORS[1], "landmarks")
+    return chart
+
+
 def generation_cost():
     lines = printed("maki_example_generation_cost", "16384").splitlines()[1:]
     rows = [[float(n) for n in line.split()] for line in lines]
@@ -101,7 +112,7 @@ def generation_cost():
 
 
 # Only those named on the command line, or all.
-for draw in (longer_than_trained, attention_features, generation_cost):
+for draw in (longer_than_trained, attention_features, trained_features, generation_cost):
     if sys.argv[2:] and draw.__name__ not in sys.argv[2:]:
         continue
     Path(__file__).with_name(draw.__name__ + ".svg").write_text(draw().svg(), encoding="utf-8")
