@@ -4,10 +4,14 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "autograd/core/philox.h"
 
 namespace maki {
+
+/// A masked token in texts that people read and write.
+inline constexpr std::string_view kMask = "[MASK]";
 
 /// How many of the tokens of a sequence are predicted: 15 %, rounded, but at least one. Requires: tokens >= 1.
 std::int64_t masked_count(std::int64_t tokens);

@@ -77,6 +77,17 @@ TEST_CASE("attend: every model of one text gives weights that sum to 1, although
   }
 }
 
+TEST_CASE("attend: a model that fills masks reads them as one token, other models as text") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, "run", {"--model", "encoder"});
+  const json facts = drawn({run, "--prompt", "t[MASK]e t[MASK]"});
+  require_weights(facts, 2, 2);
+  REQUIRE(facts.at("keys") == json({"t", "[MASK]", "e", " ", "t", "[MASK]"}));
+  REQUIRE(facts.at("weights") != drawn({run, "--prompt", "tee te"}).at("weights"));
+  const std::string gpt = trained(folder, "gpt", {});
+  require_refused(run_maki({"attend", gpt, "--prompt", "t[MASK]e"}), 3, {"prompt", "lacks these characters"});
+}
+
 TEST_CASE("attend: one layer and one head are those of all, in every form") {
   const TemporaryFolder folder;
   const std::string run = trained(folder, "run", {});

@@ -7,17 +7,25 @@
 
 namespace maki {
 
-std::string encodable_text(const Tokenizer& tokenizer, std::string_view text, std::string_view name,
-                           const std::string& unknown) {
-  const auto bad = invalid_utf8(text);
-  check<CorpusError>(!bad, "{}: must be UTF-8; the byte at offset {} is not", name, bad.value_or(0));
+std::vector<std::string> encodable_pieces(const Tokenizer& tokenizer, const std::vector<std::string_view>& pieces,
+                                          std::string_view name, const std::string& unknown) {
+  for (const std::string_view piece : pieces) {
+    const auto bad = invalid_utf8(piece);
+    check<CorpusError>(!bad, "{}: must be UTF-8; the byte at offset {} is not", name,
+                       piece.data() - pieces[0].data() + static_cast<std::ptrdiff_t>(bad.value_or(0)));
+  }
   try {
-    const KnownText known = known_text(tokenizer, {text}, parse_unknown_policy(unknown));
+    const KnownText known = known_text(tokenizer, pieces, parse_unknown_policy(unknown));
     if (known.unknown > 0) to_stderr("{}: {}\n", name, known.describe());
-    return std::string(known.pieces[0]);
+    return {known.pieces.begin(), known.pieces.end()};
   } catch (const CorpusError& error) {
     fail<CorpusError>("{}: {}", name, error.what());
   }
+}
+
+std::string encodable_text(const Tokenizer& tokenizer, std::string_view text, std::string_view name,
+                           const std::string& unknown) {
+  return encodable_pieces(tokenizer, {text}, name, unknown).front();
 }
 
 }  // namespace maki

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/tokenizer/tokenizer.h"
 
@@ -13,5 +14,8 @@ namespace maki {
 /// what known_text() throws.
 std::string encodable_text(const Tokenizer& tokenizer, std::string_view text, std::string_view name,
                            const std::string& unknown);
+/// The same for the pieces of one text.
+std::vector<std::string> encodable_pieces(const Tokenizer& tokenizer, const std::vector<std::string_view>& pieces,
+                                          std::string_view name, const std::string& unknown);
 
 }  // namespace maki

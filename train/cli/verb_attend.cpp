@@ -12,10 +12,11 @@
 #include "autograd/core/parallel.h"
 #include "data/text/error.h"
 #include "data/text/unknown.h"
-#include "data/text/utf8.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/drawing_options.h"
+#include "train/cli/encodable_text.h"
 #include "train/cli/flags.h"
+#include "train/cli/masked_text.h"
 #include "train/cli/progress.h"
 #include "train/cli/verbs.h"
 #include "train/config/number.h"
@@ -49,20 +50,27 @@ std::vector<std::int64_t> chosen_numbers(const char* name, const std::string& te
   return numbers;
 }
 
-std::vector<std::int32_t> encode_text(const char* name, const std::string& text, const Tokenizer& tokenizer,
-                                      const std::string& unknown, bool as_line) {
-  if (text.empty()) return {};
-  const auto bad = invalid_utf8(text);
-  check<CorpusError>(!bad, "{}: must be UTF-8; the byte at offset {} is not", name, bad.value_or(0));
-  const KnownText known = known_text(tokenizer, {text}, parse_unknown_policy(unknown));
-  if (known.unknown > 0) to_stderr("{}: {}\n", name, known.describe());
-  return as_line ? tokenizer.encode_line(known.pieces[0]) : tokenizer.encode(known.pieces[0]);
+// A text that stands alone, such as a sentence to translate.
+std::vector<std::int32_t> encode_line(const char* name, const std::string& text, const Tokenizer& tokenizer,
+                                      const std::string& unknown) {
+  return text.empty() ? std::vector<std::int32_t>()
+                      : tokenizer.encode_line(encodable_text(tokenizer, text, name, unknown));
+}
+
+// The prompt of a model that reads one text.
+std::vector<std::int32_t> encode_prompt(const AttendFlags& o, const LoadedModel& loaded) {
+  const Tokenizer& tokenizer = *loaded.tokenizer;
+  const bool fills_masks = std::string_view(task_rule(loaded.state.config).name) == "masked";
+  if (fills_masks && o.prompt.find(kMask) != std::string::npos)
+    return encode_masked(tokenizer, o.prompt, "prompt", o.unknown).ids;
+  if (std::string_view(loaded.model->kind()) == "encoder") return encode_line("prompt", o.prompt, tokenizer, o.unknown);
+  return tokenizer.encode(encodable_text(tokenizer, o.prompt, "prompt", o.unknown));
 }
 
 // What the model writes for this source, or the target that was given.
 std::vector<std::int32_t> target_of(const AttendFlags& o, const LoadedModel& loaded,
                                     const std::vector<std::int32_t>& source) {
-  if (o.target_option->count() > 0) return encode_text("target", o.target, *loaded.tokenizers.target, o.unknown, true);
+  if (o.target_option->count() > 0) return encode_line("target", o.target, *loaded.tokenizers.target, o.unknown);
   check(!source.empty(), "attend: the prompt has no token; give a longer one");
   const TranslateOptions options{.max_tokens = std::min<std::int64_t>(64, loaded.state.config.block_size)};
   const std::vector<std::vector<std::int32_t>> sources = {source};
@@ -77,13 +85,12 @@ AttentionMaps compute(const AttendFlags& o, const LoadedModel& loaded) {
     check(o.kind.empty() && o.target_option->count() == 0,
           "attend: --kind and --target are for models that read one text and write another; {} is a model of kind {}",
           loaded.path, loaded.model->kind());
-    const bool as_line = std::string_view(loaded.model->kind()) == "encoder";
-    return attention_maps(loaded, encode_text("prompt", o.prompt, *loaded.tokenizer, o.unknown, as_line));
+    return attention_maps(loaded, encode_prompt(o, loaded));
   }
   const std::string kind = o.kind.empty() ? kinds.front() : o.kind;
   check(std::ranges::find(kinds, kind) != kinds.end(), "kind: must be one of cross, encoder, decoder; got {}{}", kind,
         nearest_hint(kind, kinds));
-  const auto source = encode_text("prompt", o.prompt, *loaded.tokenizers.source, o.unknown, true);
+  const auto source = encode_line("prompt", o.prompt, *loaded.tokenizers.source, o.unknown);
   return attention_maps(loaded, kind, source, target_of(o, loaded, source));
 }
 
@@ -212,7 +219,9 @@ void add_attend(CLI::App& app, Verb& chosen) {
   CLI::App* const command = app.add_subcommand("attend", "Draw the attention weights of a trained model on a text");
   const auto o = std::make_shared<AttendFlags>();
   command->add_option("RUN", o->run, "run directory or .maki file")->required();
-  command->add_option("--prompt", o->prompt, "the text that the model reads")
+  command
+      ->add_option("--prompt", o->prompt,
+                   "the text that the model reads; in one that fills masks, [MASK] stands for a token")
       ->required()
       ->type_name("TEXT")
       ->take_last();

@@ -13,6 +13,7 @@
 #include "optim/clip.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
+#include "train/cli/masked_text.h"
 #include "train/cli/progress.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
@@ -23,53 +24,11 @@
 namespace maki {
 namespace {
 
-constexpr std::string_view kMask = "[MASK]";
-
 struct FillFlags {
   std::string run, text, checkpoint, unknown = "error";
   std::int64_t top = 5, threads = 0;
   bool json = false;
 };
-
-// The text as tokens: `masks` has the indices of the masked ones.
-struct MaskedText {
-  std::vector<std::int32_t> ids, masks;
-};
-
-// The pieces of the text around its masks.
-std::vector<std::string_view> pieces_of(std::string_view text) {
-  std::vector<std::string_view> pieces;
-  for (std::size_t at = text.find(kMask); at != std::string_view::npos; at = text.find(kMask)) {
-    pieces.push_back(text.substr(0, at));
-    text.remove_prefix(at + kMask.size());
-  }
-  pieces.push_back(text);
-  return pieces;
-}
-
-MaskedText encode_masked(const FillFlags& o, const Tokenizer& tokenizer) {
-  const auto bad = invalid_utf8(o.text);
-  check<CorpusError>(!bad, "text: must be UTF-8; the byte at offset {} is not", bad.value_or(0));
-  std::vector<std::string_view> pieces = pieces_of(o.text);
-  check(pieces.size() > 1, "text: must contain {} where a token is to be filled in; got {}", kMask,
-        o.text.empty() ? "an empty text" : o.text);
-  // A word token has the space before its word.
-  for (std::size_t i = 0; i + 1 < pieces.size(); ++i) {
-    if (tokenizer.kind() == "word" && pieces[i].ends_with(' ')) pieces[i].remove_suffix(1);
-  }
-  const KnownText known = known_text(tokenizer, pieces, parse_unknown_policy(o.unknown));
-  if (known.unknown > 0) to_stderr("text: {}\n", known.describe());
-  MaskedText masked;
-  for (std::size_t i = 0; i < known.pieces.size(); ++i) {
-    if (i > 0) {
-      masked.masks.push_back(static_cast<std::int32_t>(masked.ids.size()));
-      masked.ids.push_back(static_cast<std::int32_t>(tokenizer.vocab_size()));
-    }
-    const std::vector<std::int32_t> ids = tokenizer.encode(known.pieces[i]);
-    masked.ids.insert(masked.ids.end(), ids.begin(), ids.end());
-  }
-  return masked;
-}
 
 // What the text becomes if every mask is filled with its best candidate.
 std::string filled_text(const MaskedText& masked, const std::vector<std::vector<Candidate>>& candidates,
@@ -120,7 +79,9 @@ int fill(const FillFlags& o) {
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   const Encoder& encoder = masked_model(loaded);
-  const MaskedText masked = encode_masked(o, *loaded.tokenizer);
+  const MaskedText masked = encode_masked(*loaded.tokenizer, o.text, "text", o.unknown);
+  check(!masked.masks.empty(), "text: must contain {} where a token is to be filled in; got {}", kMask,
+        o.text.empty() ? "an empty text" : o.text);
   const Tensor logits = encoder.logits_at(tensor(masked.masks, {std::ssize(masked.masks)}),
                                           tensor(masked.ids, {1, std::ssize(masked.ids)}));
   check<CheckpointError>(std::isfinite(global_norm(logits)),

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "autograd/ops.h"
+#include "data/dataset/masking.h"
 #include "nn/attention_weights.h"
 #include "nn/models/linear.h"
 #include "train/config/error.h"
@@ -37,9 +38,10 @@ void check_count(const char* what, const std::vector<std::int32_t>& ids) {
         kMaxAttendedTokens, ids.size());
 }
 
+// The first id after those of the tokenizer is a mask, if the model reads masks.
 std::vector<std::string> token_bytes(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
   std::vector<std::string> tokens;
-  for (const std::int32_t id : ids) tokens.emplace_back(tokenizer.bytes(id));
+  for (const std::int32_t id : ids) tokens.emplace_back(id < tokenizer.vocab_size() ? tokenizer.bytes(id) : kMask);
   return tokens;
 }
 
