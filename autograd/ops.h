@@ -52,8 +52,9 @@ Tensor log(const Tensor& x);  ///< the natural logarithm
 Tensor sqrt(const Tensor& x);
 Tensor tanh(const Tensor& x);
 Tensor sigmoid(const Tensor& x);
-Tensor relu(const Tensor& x);  ///< max(x, 0); its derivative at 0 is taken to be 0
-Tensor silu(const Tensor& x);  ///< x · sigmoid(x)
+Tensor relu(const Tensor& x);          ///< max(x, 0); its derivative at 0 is taken to be 0
+Tensor relu_squared(const Tensor& x);  ///< relu(x)²: So et al. 2021, arXiv:2109.08668
+Tensor silu(const Tensor& x);          ///< x · sigmoid(x)
 /// elu(x) + 1: x + 1 where x > 0, else exp(x). The feature map of Katharopoulos et al. 2020, arXiv:2006.16236, eq. 7.
 Tensor elu_plus_one(const Tensor& x);
 
@@ -142,6 +143,11 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias
 /// x / sqrt(mean(x²) + eps) · weight over the last axis: x [… C], weight [C] or none → [… C]. Throws Error unless
 /// 0 <= eps <= 1. Zhang and Sennrich 2019, arXiv:1910.07467.
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double eps = 1e-5);
+/// rms_norm() of each head: x [… W], weight [K] → [… W]. The first K <= W columns are `heads` heads of equal size; each
+/// is a row of its own that is normalized and multiplied by its part of the weight. The other columns are copied. With
+/// K = 2C and heads = 2 · n_head, it normalizes q and k of packed q‖k‖v. Throws Error unless heads >= 1 divides K, and
+/// for an eps outside [0, 1].
+Tensor rms_norm_heads(const Tensor& x, const Tensor& weight, std::int64_t heads, double eps = 1e-5);
 
 // --- tokens and losses (ops/loss.cpp) ---
 
@@ -176,6 +182,14 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 /// chunks of rows, and again in backward. The gradients are bit-identical either way.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
                             const CrossEntropy& options = {});
+
+// --- convolution (ops/causal_conv.cpp) ---
+
+/// A convolution over tokens, of every column for itself: y_t = Σ_k weight_k · x_{t−k} over k = 0 … min(K − 1, t), so
+/// no token sees a later one. x [B, T, C], weight [K, C] → [B, T, C]. `before` [B, m, C], m < K, are the tokens before
+/// x, as in generation; the result is then that of both together, bit for bit. Throws Error inside a Recording if there
+/// is `before`, which has no gradient.
+Tensor causal_conv(const Tensor& x, const Tensor& weight, const Tensor& before = {});
 
 // --- attention (ops/attention.cpp, ops/rotary.cpp, …) ---
 

@@ -16,7 +16,7 @@ CrossAttention::CrossAttention(const Scope& scope, const BlockOptions& o)
     : options{.n_head = o.n_head, .dropout = o.dropout},
       c_q(scope / "c_q", o.n_embd, o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd)),
       c_kv(scope / "c_kv", o.n_embd, 2 * o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd), 2),
-      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.init_std(o.n_embd, o.n_embd, o.projection_std)) {
+      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.projection_init_std(o.n_embd, o.n_embd)) {
   check(o.n_head >= 1 && o.n_embd % o.n_head == 0,
         "cross-attention: n_embd must be a multiple of n_head; got {} and {}", o.n_embd, o.n_head);
 }
@@ -28,13 +28,12 @@ Tensor CrossAttention::operator()(const Tensor& x, const CrossKeys& source) cons
 }
 
 DecoderBlock::DecoderBlock(const Scope& scope, const BlockOptions& o)
-    : order(o.norm_order),
+    : residual{o.norm_order, {o.dropout}},
       ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias),
       attn(scope / "attn", causal(o)),
       ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias),
       cross(scope / "cross", o),
       ln_3(scope / "ln_3", o.n_embd, o.norm, o.bias),
-      mlp(scope / "mlp", o),
-      drop{o.dropout} {}
+      mlp(scope / "mlp", o) {}
 
 }  // namespace maki

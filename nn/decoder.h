@@ -40,21 +40,13 @@ struct DecoderBlock {
     return residual(residual(y, ln_2, [&](const Tensor& z) { return cross(z, source); }), ln_3, mlp);
   }
 
-  NormOrder order;
+  Residual residual;
   Norm ln_1;
   MultiHeadAttention attn;
   Norm ln_2;
   CrossAttention cross;
   Norm ln_3;
   FeedForward mlp;
-  Dropout drop;
-
- private:
-  template <class F>
-  Tensor residual(const Tensor& x, const Norm& norm, const F& f) const {
-    if (order == NormOrder::pre) return add(x, drop(f(norm(x))));
-    return norm(add(x, drop(f(x))));
-  }
 };
 
 }  // namespace maki

@@ -12,12 +12,15 @@ Parameter* bias_or_none(const Scope& scope, std::int64_t size, bool wanted) {
   return wanted ? &scope.parameter("bias", {size}, init::constant(0)) : nullptr;
 }
 
+Initializer weights_of(double std, std::int64_t in) {
+  if (std == kZeroWeights) return init::constant(0);
+  return std > 0 ? init::normal(std) : init::uniform(1 / std::sqrt(static_cast<double>(in)));
+}
+
 }  // namespace
 
 Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias, double std, std::int64_t matrices)
-    : weight(scope.parameter("weight", {out, in},
-                             std > 0 ? init::normal(std) : init::uniform(1 / std::sqrt(static_cast<double>(in))),
-                             matrices)),
+    : weight(scope.parameter("weight", {out, in}, weights_of(std, in), matrices)),
       bias(bias_or_none(scope, out, with_bias)) {}
 
 Tensor Linear::operator()(const Tensor& x) const { return linear(x, weight, bias ? bias->value() : Tensor()); }
@@ -54,6 +57,8 @@ const char* to_string(Activation activation) {
       return "gelu_tanh";
     case Activation::relu:
       return "relu";
+    case Activation::relu_squared:
+      return "relu_squared";
     case Activation::silu:
       return "silu";
     case Activation::swiglu:
@@ -72,6 +77,8 @@ Tensor activate(const Tensor& x, const Linear& layer, Activation activation) {
       return linear_gelu(x, layer.weight, layer.bias ? layer.bias->value() : Tensor(), Gelu::tanh);
     case Activation::relu:
       return relu(layer(x));
+    case Activation::relu_squared:
+      return relu_squared(layer(x));
     case Activation::silu:
       return silu(layer(x));
     case Activation::swiglu:

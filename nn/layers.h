@@ -17,11 +17,14 @@ namespace maki {
 
 /// The standard deviation of initial weights in GPT-2.
 inline constexpr double kInitStd = 0.02;
+/// The argument std of a Linear whose initial weights are 0.
+inline constexpr double kZeroWeights = -1;
 /// The argument `matrices` of a Linear whose rows belong to tokens or classes, as those of an embedding do.
 inline constexpr std::int64_t kOutputLayer = 0;
 
 /// y = x · weightᵀ + bias: [… in] → [… out], with weight [out, in] and bias [out] or none. Initial weights are drawn
-/// from N(0, std²) or, if std is 0, uniformly from ±1/√in, PyTorch's default for a linear layer. Initial biases are 0.
+/// from N(0, std²) or, if std is 0, uniformly from ±1/√in, PyTorch's default for a linear layer; with kZeroWeights they
+/// are 0. Initial biases are 0.
 struct Linear {
   /// `matrices`: how many maps are stacked in the weight, 3 for packed q‖k‖v; 0 (kOutputLayer) for an output layer
   /// (Parameter::matrices()).
@@ -89,10 +92,10 @@ struct Dropout {
 
 /// The nonlinearity of a feed-forward network. Formulas: autograd/ops.h. All are applied element by element, except
 /// that swiglu takes packed gate‖up, twice as many columns as it returns.
-enum class Activation : std::uint8_t { gelu, gelu_tanh, relu, silu, swiglu };
-inline constexpr std::array kActivations = {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::silu,
-                                            Activation::swiglu};
-/// "gelu", "gelu_tanh", "relu", "silu" or "swiglu".
+enum class Activation : std::uint8_t { gelu, gelu_tanh, relu, relu_squared, silu, swiglu };
+inline constexpr std::array kActivations = {Activation::gelu,         Activation::gelu_tanh, Activation::relu,
+                                            Activation::relu_squared, Activation::silu,      Activation::swiglu};
+/// "gelu", "gelu_tanh", "relu", "relu_squared", "silu" or "swiglu".
 const char* to_string(Activation activation);
 /// The inverse of to_string(). Throws Error, suggesting the most similar name, for any other word.
 Activation activation_named(std::string_view name);

@@ -11,7 +11,7 @@ DistanceAttention::DistanceAttention(const Scope& scope, const BlockOptions& o,
       c_q(scope / "c_q", o.n_embd, o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd)),
       c_kv(scope / "c_kv", o.n_embd, 2 * o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd), 2),
       c_r(scope / "c_r", o.n_embd, o.n_embd, /*with_bias=*/false, o.init_std(o.n_embd, o.n_embd, kInitStd)),
-      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.init_std(o.n_embd, o.n_embd, o.projection_std)),
+      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.projection_init_std(o.n_embd, o.n_embd)),
       u(scope.parameter("u", {o.n_embd}, init::normal(kInitStd))),
       v(scope.parameter("v", {o.n_embd}, init::normal(kInitStd))) {
   check(o.n_head >= 1 && o.n_embd % o.n_head == 0, "attention: n_embd must be a multiple of n_head; got {} and {}",
@@ -26,12 +26,11 @@ Tensor DistanceAttention::attend(const Tensor& x, const Tensor& kv, const Tensor
 
 DistanceBlock::DistanceBlock(const Scope& scope, const BlockOptions& o,
                              const std::shared_ptr<const PositionTable>& encodings)
-    : order(o.norm_order),
+    : residual{o.norm_order, {o.dropout}},
       ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias),
       attn(scope / "attn", o, encodings),
       ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias),
-      mlp(scope / "mlp", o),
-      drop{o.dropout} {}
+      mlp(scope / "mlp", o) {}
 
 std::int64_t distance_block_parameter_count(const BlockOptions& o) {
   return block_parameter_count(o) + o.n_embd * o.n_embd + 2 * o.n_embd;  // c_r, u and v

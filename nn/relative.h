@@ -49,21 +49,15 @@ struct DistanceBlock {
     return residual(residual(x, ln_1, attend), ln_2, mlp);
   }
 
-  NormOrder order;
+  Residual residual;
   Norm ln_1;
   DistanceAttention attn;
   Norm ln_2;
   FeedForward mlp;
-  Dropout drop;
 
  private:
   // The memory in the form in which attention reads x: normed in pre-norm order, else as it is.
-  Tensor normed(const Tensor& memory) const { return order == NormOrder::pre ? ln_1(memory) : memory; }
-  template <class F>
-  Tensor residual(const Tensor& x, const Norm& norm, const F& f) const {
-    if (order == NormOrder::pre) return add(x, drop(f(norm(x))));
-    return norm(add(x, drop(f(x))));
-  }
+  Tensor normed(const Tensor& memory) const { return residual.order == NormOrder::pre ? ln_1(memory) : memory; }
 };
 
 /// How many parameters a DistanceBlock has with these options.

@@ -23,6 +23,10 @@ class Scope {
   Parameter& parameter(const std::string& name, const Shape& shape, Initializer init, std::int64_t matrices = 0) const {
     return store_->add((*this / name).path_, shape, std::move(init), std::nullopt, matrices);
   }
+  /// The same for a parameter without weight decay, whatever its shape.
+  Parameter& undecayed(const std::string& name, const Shape& shape, Initializer init) const {
+    return store_->add((*this / name).path_, shape, std::move(init), ParamGroup::no_decay);
+  }
   /// The same for a parameter that is not trained.
   Parameter& frozen(const std::string& name, const Shape& shape, Initializer init) const {
     return store_->add((*this / name).path_, shape, std::move(init), ParamGroup::frozen);

@@ -6,9 +6,27 @@
 #include "nn/names.h"
 
 namespace maki {
+namespace {
+
+// A learned vector whose elements are initially `value`.
+Parameter* vector_or_none(const Scope& scope, const std::string& name, std::int64_t size, double value, bool wanted) {
+  return wanted ? &scope.parameter(name, {size}, init::constant(value)) : nullptr;
+}
+
+}  // namespace
 
 double BlockOptions::init_std(std::int64_t in, std::int64_t out, double gpt2) const {
   return init == Init::gpt2 ? gpt2 : std::sqrt(2 / static_cast<double>(in + out));
+}
+
+BlockExtras BlockExtras::of_first_block() const {
+  BlockExtras first = *this;
+  first.input_skip = first.value_residual = false;
+  return first;
+}
+
+double BlockOptions::projection_init_std(std::int64_t in, std::int64_t out) const {
+  return extras.zero_projections ? kZeroWeights : init_std(in, out, projection_std);
 }
 
 const char* to_string(NormOrder order) { return order == NormOrder::pre ? "pre" : "post"; }
@@ -19,24 +37,37 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o
     : options{.n_head = o.n_head, .causal = o.causal, .dropout = o.dropout},
       rotary(o.rotary),
       c_attn(scope / "c_attn", o.n_embd, 3 * o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd), 3),
-      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.init_std(o.n_embd, o.n_embd, o.projection_std)) {
+      qk_norm(vector_or_none(scope, "qk_norm", 2 * o.n_embd, 1, o.extras.qk_norm)),
+      value_gain(vector_or_none(scope, "value_gain", o.n_embd, 0, o.extras.value_residual)),
+      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.projection_init_std(o.n_embd, o.n_embd)) {
   check(o.n_head >= 1 && o.n_embd % o.n_head == 0, "attention: n_embd must be a multiple of n_head; got {} and {}",
         o.n_embd, o.n_head);
 }
 
-Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask,
-                                      const Tensor& mask) const {
-  const Tensor qkv = project(x, cache != nullptr ? cache->length() : 0);
+Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask, const Tensor& mask,
+                                      BlockContext* context) const {
+  const Tensor qkv = project(x, cache != nullptr ? cache->length() : 0, context);
   Attention masked = options;
   if (key_mask) masked.key_mask = key_mask;
   if (mask) masked.mask = mask;
   return c_proj(cache != nullptr ? cache->attend(qkv, masked) : attention(qkv, masked));
 }
 
-Tensor MultiHeadAttention::project(const Tensor& x, std::int64_t first) const {
-  const Tensor qkv = c_attn(x);
-  if (!rotary) return qkv;
-  return maki::rotary(qkv, rotary->rows(first, first + x.shape()[1]), 2 * options.n_head);
+Tensor MultiHeadAttention::project(const Tensor& x, std::int64_t first, BlockContext* context) const {
+  const Tensor qkv = with_first_values(c_attn(x), context);
+  const Tensor normal = qk_norm != nullptr ? rms_norm_heads(qkv, *qk_norm, 2 * options.n_head) : qkv;
+  if (!rotary) return normal;
+  return maki::rotary(normal, rotary->rows(first, first + x.shape()[1]), 2 * options.n_head);
+}
+
+// q‖k‖v with v + value_gain · v0 for v.
+Tensor MultiHeadAttention::with_first_values(const Tensor& qkv, BlockContext* context) const {
+  const std::int64_t c = qkv.shape()[2] / 3;
+  if (context != nullptr && !context->first_values) context->first_values = slice(qkv, 2, 2 * c, 3 * c);
+  if (value_gain == nullptr) return qkv;
+  check(context != nullptr, "attention: a value residual needs the context that the blocks of a model share");
+  const Tensor v = add(slice(qkv, 2, 2 * c, 3 * c), mul(context->first_values, *value_gain));
+  return concat({slice(qkv, 2, 0, 2 * c), v}, 2);
 }
 
 std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation) {
@@ -49,24 +80,48 @@ FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)
            o.bias, o.init_std(o.n_embd, feed_forward_width(o.n_embd, o.activation), kInitStd),
            columns_per_output(o.activation)),
       c_proj(scope / "c_proj", feed_forward_width(o.n_embd, o.activation), o.n_embd, o.bias,
-             o.init_std(feed_forward_width(o.n_embd, o.activation), o.n_embd, o.projection_std)) {}
+             o.projection_init_std(feed_forward_width(o.n_embd, o.activation), o.n_embd)) {}
 
 std::int64_t norm_parameter_count(const BlockOptions& o) {
   return o.norm == NormKind::layer && o.bias ? 2 * o.n_embd : o.n_embd;
 }
 
+namespace {
+
+std::int64_t extra_parameter_count(const BlockOptions& o) {
+  const BlockExtras& e = o.extras;
+  return o.n_embd * ((e.qk_norm ? 2 : 0) + 2 * e.conv_width + (e.input_skip ? 1 : 0) + (e.value_residual ? 1 : 0) +
+                     (e.branch_scales ? 2 : 0));
+}
+
+}  // namespace
+
 std::int64_t block_parameter_count(const BlockOptions& o) {
   const std::int64_t c = o.n_embd, hidden = feed_forward_width(c, o.activation);
   const std::int64_t fc = columns_per_output(o.activation) * hidden, biases = o.bias ? (3 + 1 + 1) * c + fc : 0;
-  return (3 + 1) * c * c + (fc + hidden) * c + biases + 2 * norm_parameter_count(o);
+  return (3 + 1) * c * c + (fc + hidden) * c + biases + 2 * norm_parameter_count(o) + extra_parameter_count(o);
+}
+
+Branch::Branch(const Scope& scope, const BlockOptions& o, int number)
+    : scale(vector_or_none(scope, fmt::format("scale_{}", number), o.n_embd, 1, o.extras.branch_scales)) {
+  if (o.extras.conv_width > 0) conv.emplace(scope / fmt::format("conv_{}", number), o.n_embd, o.extras.conv_width);
 }
 
 Block::Block(const Scope& scope, const BlockOptions& o)
-    : order(o.norm_order),
+    : residual{o.norm_order, {o.dropout}},
+      skip(vector_or_none(scope, "skip", o.n_embd, 0, o.extras.input_skip)),
       ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias),
+      branch_1(scope, o, 1),
       attn(scope / "attn", o),
       ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias),
-      mlp(scope / "mlp", o),
-      drop{o.dropout} {}
+      branch_2(scope, o, 2),
+      mlp(scope / "mlp", o) {}
+
+Tensor Block::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask, const Tensor& mask,
+                         BlockContext* context) const {
+  return with_attention(
+      x, [&](const Tensor& y) { return attn(y, cache, key_mask, mask, context); },
+      cache != nullptr ? &cache->recent : nullptr);
+}
 
 }  // namespace maki

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "nn/layers.h"
 #include "nn/positions.h"
+#include "nn/short_conv.h"
 
 namespace maki {
 
@@ -30,6 +32,36 @@ enum class Init : std::uint8_t {
   xavier  ///< from N(0, 2 / (in + out)), where q, k and v count as one matrix [3C, C]: Glorot and Bengio 2010
 };
 
+/// Parts of a block that GPT-2 does not have; all are off by default. What each of them brings: docs/learning.md.
+struct BlockExtras {
+  /// An RMS norm of each head's queries and keys, with a gain for every column, before positions rotate them: scores
+  /// then do not grow with the weights. Henry et al. 2020, arXiv:2010.04245; Dehghani et al. 2023, arXiv:2302.05442.
+  bool qk_norm = false;
+  /// The initial weights of the projections that end in the residual path are 0, so that every block is initially the
+  /// identity.
+  bool zero_projections = false;
+  /// Tokens of a ShortConv before attention and before the feed-forward network, counting the token itself; 0: none.
+  std::int64_t conv_width = 0;
+  /// Each block after the first begins with x + skip · x0, where x0 is what entered the first one and skip [C] is
+  /// learned, initially 0.
+  bool input_skip = false;
+  /// The values of each block after the first become v + value_gain · v0, where v0 are those of the first one and
+  /// value_gain [C] is learned, initially 0. Zhou et al. 2024, arXiv:2410.17897.
+  bool value_residual = false;
+  /// The output of each branch is multiplied by a learned vector [C], initially 1. Touvron et al. 2021,
+  /// arXiv:2103.17239, section 2.
+  bool branch_scales = false;
+
+  bool operator==(const BlockExtras&) const = default;
+  /// Those of the first block, which has nothing before it.
+  BlockExtras of_first_block() const;
+};
+
+/// What the blocks of a model share in one forward pass.
+struct BlockContext {
+  Tensor first_values = {};  ///< v of the first block, [B, T, C]; empty before that is computed
+};
+
 /// The options of the blocks of one model.
 struct BlockOptions {
   std::int64_t n_embd = 0, n_head = 1;
@@ -40,11 +72,27 @@ struct BlockOptions {
   NormKind norm = NormKind::layer;
   double projection_std = kInitStd;  ///< of the initial weights of the two projections that end in the residual path
   Init init = Init::gpt2;
+  BlockExtras extras = {};
 
   /// The standard deviation of the initial weights [out, in] of a projection; `gpt2` is its value for Init::gpt2.
   double init_std(std::int64_t in, std::int64_t out, double gpt2) const;
+  /// The same, or kZeroWeights, for a projection that ends in the residual path.
+  double projection_init_std(std::int64_t in, std::int64_t out) const;
   /// rotary_angles() of the model's heads, which rotate queries and keys; null: positions are elsewhere.
   std::shared_ptr<const PositionTable> rotary = nullptr;
+};
+
+/// A residual connection: x + f(norm(x)), or norm(x + f(x)) in post-norm order, with dropout on the output of f.
+struct Residual {
+  NormOrder order = NormOrder::pre;
+  Dropout drop = {};
+
+  /// f maps [B, T, C] to [B, T, C].
+  template <class F>
+  Tensor operator()(const Tensor& x, const Norm& norm, const F& f) const {
+    if (order == NormOrder::pre) return add(x, drop(f(norm(x))));
+    return norm(add(x, drop(f(x))));
+  }
 };
 
 /// How many parameters a Block, and each of its norms, has with these options.
@@ -52,8 +100,8 @@ std::int64_t block_parameter_count(const BlockOptions& options);
 std::int64_t norm_parameter_count(const BlockOptions& options);
 
 /// Multi-head self-attention: c_proj(attention(c_attn(x))), [B, T, C] → [B, T, C]. c_attn computes q‖k‖v, [B, T, 3C];
-/// head h is columns h·C/H … (h+1)·C/H of each. Section 3.2.2. With rotary positions, q and k are rotated before they
-/// meet, and a cache holds rotated keys.
+/// head h is columns h·C/H … (h+1)·C/H of each. Section 3.2.2. With qk_norm, q and k are normalized; with rotary
+/// positions, they are then rotated. A cache holds keys after both.
 struct MultiHeadAttention {
   /// Throws Error unless n_head divides n_embd.
   MultiHeadAttention(const Scope& scope, const BlockOptions& options);
@@ -62,15 +110,21 @@ struct MultiHeadAttention {
   /// of tokens that it then holds. Empty: every token may be attended to. A token that is masked out still has an
   /// output, but a meaningless one: its target should be CrossEntropy::ignored. mask [T, S] or [B, T, S] int32 is 0
   /// where a token must not attend to another: packed documents, a prefix that is read in both directions.
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {},
-                    const Tensor& mask = {}) const;
-  /// The projections q‖k‖v of tokens at positions first, first + 1, …, rotated if positions are: [B, T, C] → [B, T,
-  /// 3C].
-  Tensor project(const Tensor& x, std::int64_t first) const;
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}, const Tensor& mask = {},
+                    BlockContext* context = nullptr) const;
+  /// The projections q‖k‖v of tokens at positions first, first + 1, …, normalized and rotated as the options say: [B,
+  /// T, C] → [B, T, 3C]. The context is needed for a value residual, in the first block too.
+  Tensor project(const Tensor& x, std::int64_t first, BlockContext* context = nullptr) const;
 
   Attention options;
   std::shared_ptr<const PositionTable> rotary;
-  Linear c_attn, c_proj;
+  Linear c_attn;
+  Parameter* qk_norm;     // gains of the columns of q‖k, [2C]; or null
+  Parameter* value_gain;  // [C] or null
+  Linear c_proj;
+
+ private:
+  Tensor with_first_values(const Tensor& qkv, BlockContext* context) const;
 };
 
 /// The hidden width F of a feed-forward network: 4C, or for swiglu 8C/3, rounded up to a multiple of 16, so that its
@@ -87,33 +141,47 @@ struct FeedForward {
   Linear c_fc, c_proj;
 };
 
+/// What the extras add around a branch f of a block: scale · f(conv(x)), [B, T, C] → [B, T, C].
+struct Branch {
+  /// Creates h.conv_<number>.weight and h.scale_<number> in the scope h of the block, as far as the options want them.
+  Branch(const Scope& scope, const BlockOptions& options, int number);
+  /// `recent` is that of ShortConv.
+  template <class F>
+  Tensor operator()(const Tensor& x, const F& f, Tensor* recent) const {
+    const Tensor y = f(conv ? (*conv)(x, recent) : x);
+    return scale != nullptr ? mul(y, *scale) : y;
+  }
+
+  std::optional<ShortConv> conv;
+  Parameter* scale;  // [C] or null
+};
+
 /// Attention, then feed-forward, each in a residual connection: [B, T, C] → [B, T, C]. The left half of figure 1.
 struct Block {
   Block(const Scope& scope, const BlockOptions& options);
-  /// The cache and the masks are those of MultiHeadAttention.
-  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {},
-                    const Tensor& mask = {}) const {
-    return with_attention(x, [&](const Tensor& y) { return attn(y, cache, key_mask, mask); });
-  }
-  /// The block with attend(y) in place of attn(y), both [B, T, C] → [B, T, C].
+  /// The cache, the masks and the context are those of MultiHeadAttention.
+  Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}, const Tensor& mask = {},
+                    BlockContext* context = nullptr) const;
+  /// The block with attend(y) in place of attn(y), both [B, T, C] → [B, T, C]. `recent`, if not null, are the inputs of
+  /// convolutions that generation keeps.
   template <class Attend>
-  Tensor with_attention(const Tensor& x, const Attend& attend) const {
-    return residual(residual(x, ln_1, attend), ln_2, mlp);
+  Tensor with_attention(const Tensor& x, const Attend& attend, RecentInputs* recent = nullptr) const {
+    Tensor* const before_attn = recent != nullptr ? &recent->attention : nullptr;
+    Tensor* const before_mlp = recent != nullptr ? &recent->feed_forward : nullptr;
+    const Tensor y = residual(x, ln_1, [&](const Tensor& z) { return branch_1(z, attend, before_attn); });
+    return residual(y, ln_2, [&](const Tensor& z) { return branch_2(z, mlp, before_mlp); });
   }
+  /// What the block reads if x leaves the block before it and x0 entered the first block: x + skip · x0, or x.
+  Tensor entering(const Tensor& x, const Tensor& x0) const { return skip != nullptr ? add(x, mul(x0, *skip)) : x; }
 
-  /// A residual connection around f, which maps [B, T, C] to [B, T, C].
-  template <class F>
-  Tensor residual(const Tensor& x, const Norm& norm, const F& f) const {
-    if (order == NormOrder::pre) return add(x, drop(f(norm(x))));
-    return norm(add(x, drop(f(x))));
-  }
-
-  NormOrder order;
+  Residual residual;
+  Parameter* skip;  // [C] or null
   Norm ln_1;
+  Branch branch_1;
   MultiHeadAttention attn;
   Norm ln_2;
+  Branch branch_2;
   FeedForward mlp;
-  Dropout drop;
 };
 
 }  // namespace maki

@@ -45,6 +45,11 @@ void unary_forward_block(UnaryOp f, std::int64_t n, const T* x, T* y) {
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Sigmoid(d, v); });
     case UnaryOp::relu:  // by comparison, because Max would turn NaN into 0
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return hn::IfThenZeroElse(hn::Le(v, hn::Zero(d)), v); });
+    case UnaryOp::relu_squared:
+      return map(n, x, y, [](auto d, auto v) HWY_ATTR {
+        const auto positive = hn::IfThenZeroElse(hn::Le(v, hn::Zero(d)), v);
+        return hn::Mul(positive, positive);
+      });
     case UnaryOp::silu:
       return map(n, x, y, [](auto d, auto v) HWY_ATTR { return Silu(d, v); });
     case UnaryOp::gelu:
@@ -83,6 +88,10 @@ void unary_backward_block(UnaryOp f, std::int64_t n, const T* kept, const T* dy,
     case UnaryOp::relu:
       return map_backward(n, kept, dy, dx, [](auto d, auto y) HWY_ATTR {
         return hn::IfThenZeroElse(hn::Le(y, hn::Zero(d)), hn::Set(d, T{1}));
+      });
+    case UnaryOp::relu_squared:
+      return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR {
+        return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), hn::Add(x, x));
       });
     case UnaryOp::silu:
       return map_backward(n, kept, dy, dx, [](auto d, auto x) HWY_ATTR { return SiluDerivative(d, x); });
@@ -124,7 +133,9 @@ MAKI_EXPORT(scale_block);
 
 namespace {
 // Elementary operations per element, which decide whether a parallel region pays off.
-constexpr std::int64_t work(UnaryOp f) { return f == UnaryOp::relu || f == UnaryOp::sqrt || f == UnaryOp::abs ? 1 : 8; }
+constexpr std::int64_t work(UnaryOp f) {
+  return f == UnaryOp::relu || f == UnaryOp::relu_squared || f == UnaryOp::sqrt || f == UnaryOp::abs ? 1 : 8;
+}
 }  // namespace
 
 template <class T>

@@ -8,7 +8,20 @@
 
 namespace maki::kernels {
 
-enum class UnaryOp : std::uint8_t { exp, log, sqrt, tanh, sigmoid, relu, silu, gelu, gelu_tanh, abs, elu_plus_one };
+enum class UnaryOp : std::uint8_t {
+  exp,
+  log,
+  sqrt,
+  tanh,
+  sigmoid,
+  relu,
+  relu_squared,
+  silu,
+  gelu,
+  gelu_tanh,
+  abs,
+  elu_plus_one
+};
 
 /// Whether the derivative is computed from the output y = f(x), which an op then saves for backward, instead of the
 /// input x. Where the output suffices it costs no memory, because the next op usually saves it as its own input.

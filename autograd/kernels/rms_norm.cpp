@@ -78,8 +78,42 @@ void rms_norm_backward_rows(std::int64_t rows, std::int64_t cols, const T* x, co
   }
 }
 
+template <class T>
+void rms_norm_heads_forward_rows(const HeadRows& shape, const T* x, const T* weight, double eps, T* y, T* rrms) {
+  const std::int64_t size = shape.head_size, normalized = shape.normalized();
+  for (std::int64_t i = 0; i < shape.rows; ++i, x += shape.width, y += shape.width, rrms += shape.heads) {
+    for (std::int64_t h = 0; h < shape.heads; ++h) {
+      rms_norm_forward_row(size, x + h * size, weight + h * size, eps, y + h * size, rrms + h);
+    }
+    std::copy(x + normalized, x + shape.width, y + normalized);
+  }
+}
+
+template <class T>
+void rms_norm_heads_backward_rows(const HeadRows& shape, const T* x, const T* weight, const T* rrms, const T* dy,
+                                  Sink<T> dx, T* partial) {
+  const std::int64_t size = shape.head_size, normalized = shape.normalized();
+  if (partial != nullptr) std::fill(partial, partial + normalized, T{0});
+  for (std::int64_t i = 0; i < shape.rows; ++i) {
+    const std::int64_t at = i * shape.width;
+    for (std::int64_t h = 0; h < shape.heads; ++h) {
+      const std::int64_t head = at + h * size;
+      const Sink<T> row{dx ? dx.data + head : nullptr, dx.add};
+      rms_norm_backward_row(size, x + head, weight + h * size, rrms[i * shape.heads + h], dy + head, row,
+                            partial != nullptr ? partial + h * size : nullptr);
+    }
+    if (!dx) continue;
+    const Sink<T> rest{dx.data + at + normalized, dx.add};
+    for_each_vector<T>(shape.width - normalized, [=](const auto& v, std::int64_t j) HWY_ATTR {
+      put_vector(v, rest, j, v.Load(dy + at + normalized + j));
+    });
+  }
+}
+
 MAKI_KERNEL(rms_norm_forward_rows);
 MAKI_KERNEL(rms_norm_backward_rows);
+MAKI_KERNEL(rms_norm_heads_forward_rows);
+MAKI_KERNEL(rms_norm_heads_backward_rows);
 
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -90,6 +124,8 @@ namespace {
 
 MAKI_EXPORT(rms_norm_forward_rows);
 MAKI_EXPORT(rms_norm_backward_rows);
+MAKI_EXPORT(rms_norm_heads_forward_rows);
+MAKI_EXPORT(rms_norm_heads_backward_rows);
 
 // Rows per task of backward. Each task sums its rows' share of dweight, and the shares are added in order.
 constexpr std::int64_t kBlockRows = 32;
@@ -128,6 +164,39 @@ template void rms_norm_backward(std::int64_t, std::int64_t, const float*, const 
                                 Sink<float>, Sink<float>, float*);
 template void rms_norm_backward(std::int64_t, std::int64_t, const double*, const double*, const double*, const double*,
                                 Sink<double>, Sink<double>, double*);
+
+template <class T>
+void rms_norm_heads_forward(const HeadRows& shape, const T* x, const T* weight, double eps, T* y, T* rrms) {
+  const auto kernel = MAKI_DISPATCH(rms_norm_heads_forward_rows, T);
+  parallel_ranges(shape.rows, 2 * shape.width + kRowWork, [&](std::int64_t begin, std::int64_t end) {
+    HeadRows part = shape;
+    part.rows = end - begin;
+    const std::int64_t at = begin * shape.width;
+    kernel(part, x + at, weight, eps, y + at, rrms + begin * shape.heads);
+  });
+}
+template void rms_norm_heads_forward(const HeadRows&, const float*, const float*, double, float*, float*);
+template void rms_norm_heads_forward(const HeadRows&, const double*, const double*, double, double*, double*);
+
+template <class T>
+void rms_norm_heads_backward(const HeadRows& shape, const T* x, const T* weight, const T* rrms, const T* dy, Sink<T> dx,
+                             Sink<T> dweight, T* scratch) {
+  const auto kernel = MAKI_DISPATCH(rms_norm_heads_backward_rows, T);
+  const std::int64_t blocks = ceil_div(shape.rows, kBlockRows), normalized = shape.normalized();
+  parallel_for(blocks, kBlockRows * (3 * shape.width + kRowWork), [&](std::int64_t block) {
+    const std::int64_t begin = block * kBlockRows, at = begin * shape.width;
+    HeadRows part = shape;
+    part.rows = std::min(shape.rows - begin, kBlockRows);
+    const Sink<T> block_dx{dx ? dx.data + at : nullptr, dx.add};
+    kernel(part, x + at, weight, rrms + begin * shape.heads, dy + at, block_dx,
+           dweight ? scratch + block * normalized : nullptr);
+  });
+  if (dweight) column_sum<T>(blocks, normalized, scratch, normalized, dweight);
+}
+template void rms_norm_heads_backward(const HeadRows&, const float*, const float*, const float*, const float*,
+                                      Sink<float>, Sink<float>, float*);
+template void rms_norm_heads_backward(const HeadRows&, const double*, const double*, const double*, const double*,
+                                      Sink<double>, Sink<double>, double*);
 
 }  // namespace maki::kernels
 #endif

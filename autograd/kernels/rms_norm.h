@@ -22,4 +22,18 @@ template <class T>
 void rms_norm_backward(std::int64_t rows, std::int64_t cols, const T* x, const T* weight, const T* rrms, const T* dy,
                        Sink<T> dx, Sink<T> dweight, T* scratch);
 
+/// Rows of `width` columns, of which the first heads · head_size belong to heads.
+struct HeadRows {
+  std::int64_t rows = 0, width = 0, heads = 0, head_size = 0;
+  std::int64_t normalized() const { return heads * head_size; }
+};
+/// The same for each head of each row; columns beyond the heads are copied. x, y, dy, dx [rows, width]; weight, dweight
+/// [normalized()]; rrms [rows, heads].
+template <class T>
+void rms_norm_heads_forward(const HeadRows& shape, const T* x, const T* weight, double eps, T* y, T* rrms);
+/// Either sink may be null; `scratch` has rms_norm_backward_scratch(rows, normalized()) elements if dweight is not.
+template <class T>
+void rms_norm_heads_backward(const HeadRows& shape, const T* x, const T* weight, const T* rrms, const T* dy, Sink<T> dx,
+                             Sink<T> dweight, T* scratch);
+
 }  // namespace maki::kernels

@@ -136,6 +136,7 @@ Tensor sqrt(const Tensor& x) { return unary("sqrt", UnaryOp::sqrt, x); }
 Tensor tanh(const Tensor& x) { return unary("tanh", UnaryOp::tanh, x); }
 Tensor sigmoid(const Tensor& x) { return unary("sigmoid", UnaryOp::sigmoid, x); }
 Tensor relu(const Tensor& x) { return unary("relu", UnaryOp::relu, x); }
+Tensor relu_squared(const Tensor& x) { return unary("relu_squared", UnaryOp::relu_squared, x); }
 Tensor silu(const Tensor& x) { return unary("silu", UnaryOp::silu, x); }
 Tensor elu_plus_one(const Tensor& x) { return unary("elu_plus_one", UnaryOp::elu_plus_one, x); }
 Tensor gelu(const Tensor& x, Gelu form) {

@@ -48,6 +48,10 @@ const T* data_or_null(const Tensor& x) {
   return x ? x.data<T>() : nullptr;
 }
 
+void check_eps(const char* op, double eps) {
+  check(eps >= 0 && eps <= 1, "{}: eps must be between 0 and 1; got {}", op, eps);
+}
+
 void check_norm(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   check_floating(op, x);
   check(x.shape().rank() >= 1, "{}: x must have at least one axis; got a scalar", op);
@@ -58,7 +62,7 @@ void check_norm(const char* op, const Tensor& x, const Tensor& weight, const Ten
         x.shape(), weight.shape());
   check(!bias || bias.shape() == vector, "{}: bias must be {}, the last extent of x {}; got {}", op, vector, x.shape(),
         bias.shape());
-  check(eps >= 0 && eps <= 1, "{}: eps must be between 0 and 1; got {}", op, eps);
+  check_eps(op, eps);
 }
 
 }  // namespace
@@ -111,6 +115,31 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   };
   if (!weight) return record("rms_norm", y, {x}, std::move(backward));
   return record("rms_norm", y, {x, weight}, std::move(backward));
+}
+
+Tensor rms_norm_heads(const Tensor& x, const Tensor& weight, std::int64_t heads, double eps) {
+  check_same_type("rms_norm_heads", x, weight);
+  const std::int64_t normalized = weight.numel();
+  check(x.shape().rank() >= 1 && weight.shape().rank() == 1 && normalized <= x.shape().cols(),
+        "rms_norm_heads: weight must be [K], with K at most the last extent of x {}; got {}", x.shape(),
+        weight.shape());
+  check(heads >= 1 && normalized % heads == 0, "rms_norm_heads: {} columns must be a multiple of the heads; got {}",
+        normalized, heads);
+  check_eps("rms_norm_heads", eps);
+  const kernels::HeadRows shape{x.shape().rows(), x.shape().cols(), heads, normalized / heads};
+  Tensor y = empty_like(x), rrms = empty({shape.rows, heads}, x.dtype());
+  dispatch(x.dtype(), [&]<class T>() {
+    kernels::rms_norm_heads_forward(shape, x.data<T>(), weight.data<T>(), eps, y.data<T>(), rrms.data<T>());
+  });
+  return record("rms_norm_heads", y, {x, weight}, [x = x.detach(), weight = weight.detach(), rrms, shape](Grads& g) {
+    dispatch(x.dtype(), [&]<class T>() {
+      const Sink<T> dx = g.in<T>(0), dweight = g.in<T>(1);
+      Tensor scratch;
+      if (dweight) scratch = empty({kernels::rms_norm_backward_scratch(shape.rows, shape.normalized())}, x.dtype());
+      kernels::rms_norm_heads_backward(shape, x.data<T>(), weight.data<T>(), rrms.data<T>(), g.out<T>(), dx, dweight,
+                                       scratch ? scratch.data<T>() : nullptr);
+    });
+  });
 }
 
 }  // namespace maki

@@ -86,6 +86,7 @@ void KvLayer::reorder(std::span<const std::int32_t> rows) {
     }
   });
   kv_ = reordered;
+  recent.reorder(rows);
 }
 
 void KvCache::reorder(std::span<const std::int32_t> rows) {
@@ -102,7 +103,10 @@ std::vector<std::pair<std::string, Tensor*>> KvCache::tensors() {
 }
 
 void KvCache::clear() {
-  for (KvLayer& layer : layers_) layer.length_ = 0;
+  for (KvLayer& layer : layers_) {
+    layer.length_ = 0;
+    layer.recent.clear();
+  }
   recent.clear();
 }
 

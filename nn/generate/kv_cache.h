@@ -10,6 +10,7 @@
 #include "autograd/ops.h"
 #include "nn/model.h"
 #include "nn/ngram.h"
+#include "nn/short_conv.h"
 
 namespace maki {
 
@@ -32,6 +33,8 @@ class KvLayer {
   std::int64_t length() const { return length_; }
   /// Sequence i becomes the former sequence rows[i], each in [0, batch).
   void reorder(std::span<const std::int32_t> rows);
+  /// The last inputs of the layer's short convolutions, if it has any.
+  RecentInputs recent;
 
  private:
   friend class KvCache;

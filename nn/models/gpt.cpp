@@ -14,6 +14,7 @@ const GptConfig& checked(const GptConfig& c) {
         c.n_head, c.n_embd, c.block_size, c.vocab_size);
   check(c.n_embd % c.n_head == 0, "gpt: n_embd must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
   check(c.dropout >= 0 && c.dropout < 1, "gpt: dropout must be in [0, 1); got {}", c.dropout);
+  check(c.logit_cap >= 0, "gpt: logit_cap must be at least 0; got {}", c.logit_cap);
   return c;
 }
 
@@ -27,7 +28,13 @@ BlockOptions block_options(const GptConfig& c, DType dtype) {
           .norm_order = c.norm_order,
           .norm = c.norm,
           .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer)),
+          .extras = c.extras,
           .rotary = rotary_table(c.positions, c.n_embd / c.n_head, c.position_base, dtype)};
+}
+
+BlockOptions first_block_options(BlockOptions options) {
+  options.extras = options.extras.of_first_block();
+  return options;
 }
 
 }  // namespace
@@ -39,8 +46,8 @@ Gpt::Gpt(const Scope& scope, const GptConfig& c)
     sinusoids = std::make_shared<PositionTable>(sinusoidal_positions, c.n_embd, c.position_base, scope.dtype());
   }
   if (!c.ngram.orders.empty()) ngram.emplace(scope / "ngram", c.vocab_size, c.n_embd, c.ngram);
-  const BlockOptions options = block_options(c, scope.dtype());
-  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, options);
+  const BlockOptions options = block_options(c, scope.dtype()), first = first_block_options(options);
+  for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, i == 0 ? first : options);
   if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias);
   if (!c.tie_weights)
     lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd, kOutputLayer);
@@ -67,12 +74,27 @@ Tensor Gpt::tokens_and_positions(const Tensor& ids, std::int64_t start) const {
 
 Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
   if (cache == nullptr) {
-    return hidden_through(ids, 0, {}, [&](std::size_t i, const Tensor& x) { return h[i](x); });
+    return hidden_through(ids, 0, {}, [&](std::size_t i, const Tensor& x, BlockContext* context) {
+      return h[i](x, nullptr, {}, {}, context);
+    });
   }
   const Tensor x = hidden_through(ids, cache->length(), cache->recent.ids(),
-                                  [&](std::size_t i, const Tensor& y) { return h[i](y, &cache->layer(i)); });
+                                  [&](std::size_t i, const Tensor& y, BlockContext* context) {
+                                    return h[i](y, &cache->layer(i), {}, {}, context);
+                                  });
   cache->recent.append(ids);
   return x;
+}
+
+Tensor Gpt::head(const Tensor& x) const {
+  const Tensor logits = linear(x, head_weight());
+  const double cap = config.logit_cap;
+  return cap > 0 ? scale(tanh(scale(logits, 1 / cap)), cap) : logits;
+}
+
+Tensor Gpt::hidden_loss(const Tensor& x, const Tensor& targets, const CrossEntropy& options) const {
+  if (config.logit_cap > 0) return cross_entropy(head(x), targets, options);
+  return linear_cross_entropy(x, head_weight(), targets, options);
 }
 
 KvCache Gpt::make_cache(std::int64_t batch, std::int64_t capacity) const {
@@ -92,7 +114,9 @@ std::int64_t Gpt::parameter_count() const {
   const BlockOptions block = block_options(config, dtype);
   const std::int64_t tables = config.vocab_size * config.n_embd * (config.tie_weights ? 1 : 2);
   const std::int64_t ngrams = ngram ? ngram->weight.shape().numel() : 0;
-  return tables + ngrams + config.n_layer * block_parameter_count(block) + (ln_f ? norm_parameter_count(block) : 0);
+  const std::int64_t blocks =
+      block_parameter_count(first_block_options(block)) + (config.n_layer - 1) * block_parameter_count(block);
+  return tables + ngrams + blocks + (ln_f ? norm_parameter_count(block) : 0);
 }
 
 std::int64_t Gpt::flop_parameter_count() const {
@@ -107,17 +131,24 @@ double Gpt::flop_per_token(std::int64_t length) const {
 
 // Saved per token and block: two norms (2C), packed projections (3C), attention (C), the hidden layer with its
 // derivative (8C) or with gate‖up (3F), two residual sums (2C), a few numbers for heads and norms. Around the blocks:
-// embedding and final norm. Alive at the same time in backward: the gradients of a hidden layer before and after its
-// activation, and of the residual. Logits above 64 MiB are computed in chunks (ops/loss.cpp).
+// embedding and final norm. The extras save their inputs: q‖k‖v (3C), those of convolutions (2C), the outputs of
+// branches (2C), the sum with the skip (C), q‖k‖v with the values of the first block (3C). Alive at the same time in
+// backward: the gradients of a hidden layer before and after its activation, and of the residual. Logits above 64 MiB
+// are computed in chunks (ops/loss.cpp), but not those with a cap, of which three copies exist.
 std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) const {
   constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
   const std::int64_t width = config.n_embd, tokens = batch * length;
   const std::int64_t hidden = feed_forward_width(width, config.activation);
   const std::int64_t layer = (1 + columns_per_output(config.activation)) * hidden;
-  const std::int64_t saved = config.n_layer * (8 * width + layer + config.n_head + 4) + 2 * width;
+  const BlockExtras& e = config.extras;
+  const std::int64_t extras = (e.qk_norm ? 3 * width + 2 * config.n_head : 0) + (e.conv_width > 0 ? 2 * width : 0) +
+                              (e.branch_scales ? 2 * width : 0) + (e.input_skip ? width : 0) +
+                              (e.value_residual ? 3 * width : 0);
+  const std::int64_t saved = config.n_layer * (8 * width + layer + extras + config.n_head + 4) + 2 * width;
   const std::int64_t passing = layer + width + (ngram ? width * (1 + std::ssize(config.ngram.orders)) : 0);
   const std::int64_t size = size_of(dtype);
-  return tokens * (saved + passing) * size + std::min(tokens * config.vocab_size * size, kMaxLogitBytes);
+  const std::int64_t logits = tokens * config.vocab_size * size;
+  return tokens * (saved + passing) * size + (config.logit_cap > 0 ? 3 * logits : std::min(logits, kMaxLogitBytes));
 }
 
 std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {

@@ -36,6 +36,10 @@ struct GptConfig {
   Positions positions = Positions::learned;
   double position_base = 10000;  ///< of sinusoidal and rotary positions
   NgramOptions ngram = {};       ///< n-gram embeddings, added to those of the tokens; default none
+  BlockExtras extras = {};       ///< what GPT-2 does not have; default none
+  /// Logits become c · tanh(logits / c) with c = logit_cap, so none is larger than that; 0: they stay as they are.
+  /// Gemma Team 2024, arXiv:2408.00118, section 2.
+  double logit_cap = 0;
 };
 
 struct Gpt {
@@ -53,8 +57,10 @@ struct Gpt {
   /// The cross-entropy of logits(ids) against targets [B, T] int32, in nats: []. `options` are those of
   /// cross_entropy().
   Tensor loss(const Tensor& ids, const Tensor& targets, const CrossEntropy& options = {}) const {
-    return linear_cross_entropy(hidden(ids), head_weight(), targets, options);
+    return hidden_loss(hidden(ids), targets, options);
   }
+  /// The same for the result of hidden().
+  Tensor hidden_loss(const Tensor& x, const Tensor& targets, const CrossEntropy& options) const;
 
   /// An empty cache with room for `capacity` tokens in each of `batch` sequences; 0: block_size.
   KvCache make_cache(std::int64_t batch, std::int64_t capacity = 0) const;
@@ -66,18 +72,21 @@ struct Gpt {
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
-  /// The same with layer(i, x) in place of block i, for tokens at positions start, start + 1, …
+  /// The same with layer(i, x, context) in place of block i, for tokens at positions start, start + 1, …
   /// The n-grams of the first tokens begin in those of `before`.
   template <class Layer>
   Tensor hidden_through(const Tensor& ids, std::int64_t start, const Tensor& before, const Layer& layer) const {
-    Tensor x = embed(ids, start, before);
-    for (std::size_t i = 0; i < h.size(); ++i) x = layer(i, x);
+    const Tensor embedded = embed(ids, start, before);
+    Tensor x = embedded;
+    BlockContext context;
+    BlockContext* const shared = config.extras.value_residual ? &context : nullptr;
+    for (std::size_t i = 0; i < h.size(); ++i) x = layer(i, h[i].entering(x, embedded), shared);
     return ln_f ? (*ln_f)(x) : x;
   }
   /// How many of the last tokens generation needs: 0 without n-gram embeddings.
   std::int64_t recent_tokens() const { return ngram ? ngram->longest() - 1 : 0; }
   /// The output head: [… C] → [… V].
-  Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
+  Tensor head(const Tensor& x) const;
   /// Its weight, [V, C].
   const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 

@@ -16,7 +16,10 @@ void clear(Tensor& x) {
 
 LinearState::LinearState(std::int64_t n_layer, std::int64_t batch, std::int64_t n_head, std::int64_t features,
                          std::int64_t head_size, std::int64_t capacity, DType dtype, std::int64_t recent_tokens)
-    : recent(recent_tokens), batch_(batch), capacity_(capacity) {
+    : recent(recent_tokens),
+      batch_(batch),
+      capacity_(capacity),
+      recent_inputs_(static_cast<std::size_t>(std::max<std::int64_t>(n_layer, 0))) {
   check(n_layer >= 1 && batch >= 1 && n_head >= 1 && features >= 1 && head_size >= 1,
         "linear: layers, batch, heads, features and head size must be at least 1; got {}, {}, {}, {}, {}", n_layer,
         batch, n_head, features, head_size);
@@ -30,6 +33,7 @@ void LinearState::clear() {
     maki::clear(layer.products);
     maki::clear(layer.keys);
   }
+  for (RecentInputs& inputs : recent_inputs_) inputs.clear();
   recent.clear();
   length_ = 0;
 }
@@ -40,6 +44,7 @@ void LinearState::reorder(std::span<const std::int32_t> rows) {
     layer.products = rows_of(layer.products, rows);
     layer.keys = rows_of(layer.keys, rows);
   }
+  for (RecentInputs& inputs : recent_inputs_) inputs.reorder(rows);
   recent.reorder(rows);
   batch_ = std::ssize(rows);
 }
@@ -62,10 +67,10 @@ LinearModel::LinearModel(const Scope& scope, const LinearConfig& config)
   }
 }
 
-Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state) const {
+Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state, BlockContext* context) const {
   const MultiHeadAttention& attn = gpt.h[i].attn;
   const std::int64_t c = gpt.config.n_embd;
-  const Tensor qkv = attn.project(x, state != nullptr ? state->length() : 0);
+  const Tensor qkv = attn.project(x, state != nullptr ? state->length() : 0, context);
   const Tensor q = maps[i].queries(slice(qkv, 2, 0, c)), k = maps[i].keys(slice(qkv, 2, c, 2 * c));
   const Tensor v = slice(qkv, 2, 2 * c, 3 * c);
   const LinearAttention options{.n_head = gpt.config.n_head, .floor = maps[i].floor()};
@@ -75,8 +80,10 @@ Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state) c
 
 Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
   if (maps.empty()) return gpt.hidden(ids);
-  const auto layer = [&](std::size_t i, const Tensor& x) {
-    return gpt.h[i].with_attention(x, [&](const Tensor& normed) { return attend(i, normed, state); });
+  const auto layer = [&](std::size_t i, const Tensor& x, BlockContext* context) {
+    return gpt.h[i].with_attention(
+        x, [&](const Tensor& normed) { return attend(i, normed, state, context); },
+        state != nullptr ? &state->recent_inputs(i) : nullptr);
   };
   if (state == nullptr) return gpt.hidden_through(ids, 0, {}, layer);
   const Tensor y = gpt.hidden_through(ids, state->length(), state->recent.ids(), layer);

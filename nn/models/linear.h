@@ -46,6 +46,8 @@ class LinearState final : public State {
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
 
   LinearAttentionSums& layer(std::size_t i) { return layers_[i]; }
+  /// The last inputs of the short convolutions of a layer, if it has any.
+  RecentInputs& recent_inputs(std::size_t i) { return recent_inputs_[i]; }
   /// Must be called when `tokens` tokens have been read by all layers.
   void advance(std::int64_t tokens) { length_ += tokens; }
   /// The last tokens, if the model has n-gram embeddings.
@@ -54,6 +56,7 @@ class LinearState final : public State {
  private:
   std::int64_t batch_, capacity_, length_ = 0;
   std::vector<LinearAttentionSums> layers_;
+  std::vector<RecentInputs> recent_inputs_;
 };
 
 /// The model `linear`. With softmax attention it computes what `gpt` does, bit for bit, and its state is a KvCache.
@@ -64,7 +67,7 @@ class LinearModel final : public Generator {
 
   const char* kind() const override { return "linear"; }
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
-    return linear_cross_entropy(hidden(batch.ids), gpt.head_weight(), batch.targets, options);
+    return gpt.hidden_loss(hidden(batch.ids), batch.targets, options);
   }
   /// ids [B, T] int32 → logits [B, T, V].
   Tensor logits(const Tensor& ids) const { return gpt.head(hidden(ids)); }
@@ -87,7 +90,7 @@ class LinearModel final : public Generator {
   std::vector<FeatureMap> maps;  // one per layer; none for softmax attention
 
  private:
-  Tensor attend(std::size_t layer, const Tensor& x, LinearState* state) const;
+  Tensor attend(std::size_t layer, const Tensor& x, LinearState* state, BlockContext* context) const;
 };
 
 }  // namespace maki

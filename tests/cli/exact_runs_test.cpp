@@ -45,6 +45,41 @@ TEST_CASE("a run with Muon has the same bytes when it is cut in two, at any numb
   REQUIRE(read_text(checkpoint(run, 60)) == expected);
 }
 
+TEST_CASE("a run with every extra of a block has the same bytes when it is cut in two, at any number of threads") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  for (const char* const model : {"gpt", "linear"}) {
+    const Arguments extras = {"--model",
+                              model,
+                              "--qk-norm",
+                              "--conv-width",
+                              "4",
+                              "--input-skip",
+                              "--value-residual",
+                              "--branch-scales",
+                              "--logit-cap",
+                              "20",
+                              "--zero-projections",
+                              "--activation",
+                              "relu_squared",
+                              "--ngram-orders",
+                              "2,3",
+                              "--n-layer",
+                              "2"};
+    const std::string name = model, expected_run = folder / (name + "-straight"), run = folder / (name + "-cut");
+    const auto train = [&](const std::string& out, const char* steps, const char* threads) {
+      require_ok(run_maki(Arguments{"train", corpus, "--out", out, "--max-steps", steps, "--threads", threads} +
+                          kSmall + extras));
+    };
+    train(expected_run, "40", "1");
+    train(run, "17", "3");
+    require_ok(run_maki({"train", "--resume", run, "--max-steps", "40", "--threads", "2"}));
+    REQUIRE(read_text(checkpoint(run, 40)) == read_text(checkpoint(expected_run, 40)));
+    require_ok(run_maki({"gradcheck", run}));
+    require_ok(run_maki({"generate", run, "--max-tokens", "30"}));
+  }
+}
+
 TEST_CASE("twenty restarts of three steps give the bytes of one run") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());

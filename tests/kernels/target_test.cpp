@@ -9,19 +9,20 @@
 
 #include "autograd/core/check.h"
 #include "autograd/kernels/broadcast.h"
+#include "autograd/kernels/causal_conv.h"
 #include "autograd/kernels/column_sum.h"
 #include "autograd/kernels/cross_entropy.h"
 #include "autograd/kernels/dropout.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/norm.h"
-#include "autograd/kernels/rms_norm.h"
-#include "autograd/kernels/rotary.h"
-#include "autograd/kernels/swiglu.h"
 #include "autograd/kernels/optimizer.h"
 #include "autograd/kernels/peak.h"
 #include "autograd/kernels/reduce.h"
+#include "autograd/kernels/rms_norm.h"
+#include "autograd/kernels/rotary.h"
 #include "autograd/kernels/softmax.h"
+#include "autograd/kernels/swiglu.h"
 #include "tests/catch.h"
 
 namespace maki::kernels {
@@ -102,6 +103,8 @@ TEMPLATE_TEST_CASE("target: kernels reject an invalid MAKI_TARGET", "[.bad_targe
   CHECK(refuses([&] { softmax_forward(2, 4, x.data(), y.data()); }));
   CHECK(refuses([&] { layer_norm_forward<T>(2, 4, x.data(), nullptr, nullptr, 1e-5, y.data(), y.data() + 8); }));
   CHECK(refuses([&] { rms_norm_forward<T>(2, 4, x.data(), nullptr, 1e-5, y.data(), y.data() + 8); }));
+  CHECK(refuses([&] { rms_norm_heads_forward<T>({2, 4, 2, 2}, x.data(), x.data(), 1e-5, y.data(), y.data() + 8); }));
+  CHECK(refuses([&] { causal_conv_forward<T>({1, 2, 4, 2, 0}, x.data(), nullptr, x.data(), y.data()); }));
   CHECK(refuses([&] { swiglu_forward(2, 4, x.data(), y.data()); }));
   CHECK(refuses([&] { rotary({1, 2, 4, 1, 4}, Turn::forward, x.data(), x.data(), into); }));
   CHECK(refuses([&] { cross_entropy_forward({2, 4, targets, -1, 0}, x.data(), y.data(), scratch); }));

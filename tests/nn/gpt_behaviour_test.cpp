@@ -190,7 +190,8 @@ TEST_CASE("at learning rate 0 no weight changes, embeddings included, and above 
 
 TEST_CASE("a model can be overfitted to one batch") {
   std::vector<GptConfig> configs = kVariants;
-  for (const Activation activation : {Activation::gelu_tanh, Activation::relu, Activation::silu}) {
+  for (const Activation activation :
+       {Activation::gelu_tanh, Activation::relu, Activation::relu_squared, Activation::silu}) {
     GptConfig config = kSmall;
     config.activation = activation;
     config.bias = activation == Activation::relu;

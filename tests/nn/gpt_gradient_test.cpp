@@ -38,8 +38,9 @@ void check_gradients(GptConfig config, std::uint64_t seed) {
     const Recording on(tape, options.random);
     tape.backward(loss());
   }
-  // Rotary positions turn a key's bias differently at each position, so it has a gradient.
-  if (!config.bias || config.positions == Positions::rotary) return;
+  // Rotary positions turn a key's bias differently at each position, and a norm of keys divides it differently, so it
+  // has a gradient.
+  if (!config.bias || config.positions == Positions::rotary || config.extras.qk_norm) return;
   for (std::int64_t layer = 0; layer < config.n_layer; ++layer) {
     const Tensor gradient = gpt.store.find("h." + std::to_string(layer) + ".attn.c_attn.bias").gradient();
     const std::int64_t c = config.n_embd;

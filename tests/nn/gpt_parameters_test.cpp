@@ -19,9 +19,22 @@ std::vector<std::string> expected_names(const GptConfig& c) {
     const bool norm = layer.find("ln_") != std::string::npos;
     if (c.bias && !(norm && c.norm == NormKind::rms)) names.push_back(layer + ".bias");
   };
+  const BlockExtras& e = c.extras;
   for (std::int64_t i = 0; i < c.n_layer; ++i) {
-    for (const char* const part : {"ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"}) {
-      add("h." + std::to_string(i) + "." + part);
+    const std::string h = "h." + std::to_string(i) + ".";
+    const auto add_vector = [&](bool wanted, const char* name) {
+      if (wanted) names.push_back(h + name);
+    };
+    add_vector(e.input_skip && i > 0, "skip");
+    for (const char* const n : {"1", "2"}) {
+      const bool first = *n == '1';
+      add(h + "ln_" + n);
+      add_vector(e.branch_scales, first ? "scale_1" : "scale_2");
+      add_vector(e.conv_width > 0, first ? "conv_1.weight" : "conv_2.weight");
+      add(h + (first ? "attn.c_attn" : "mlp.c_fc"));
+      add_vector(e.qk_norm && first, "attn.qk_norm");
+      add_vector(e.value_residual && first && i > 0, "attn.value_gain");
+      add(h + (first ? "attn.c_proj" : "mlp.c_proj"));
     }
   }
   if (c.norm_order == NormOrder::pre) add("ln_f");
@@ -56,7 +69,7 @@ TEST_CASE("every weight is in the store, in the order of the model, under GPT-2'
     for (const auto& parameter : gpt.store.parameters()) {
       names.push_back(parameter->name());
       INFO(parameter->name());
-      const bool matrix = parameter->shape().rank() == 2;
+      const bool matrix = parameter->shape().rank() == 2 && parameter->name().find("conv") == std::string::npos;
       const bool table = parameter->name() == "ngram.weight";
       REQUIRE(parameter->group() == (table ? ParamGroup::rows : matrix ? ParamGroup::decay : ParamGroup::no_decay));
       if (parameter->name() != "wpe.weight") count += parameter->shape().numel();

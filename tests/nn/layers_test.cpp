@@ -33,13 +33,22 @@ class PlainGpt {
       }
     }
     if (gpt_.ngram) add_ngrams(x, ids);
+    const Matrix embedded = x;
+    Matrix values;  // of the first block
     for (std::int64_t i = 0; i < c_.n_layer; ++i) {
       const std::string h = "h." + std::to_string(i);
-      x = residual(x, h + ".ln_1", [&](const Matrix& y) { return attention(y, h + ".attn"); });
-      x = residual(x, h + ".ln_2", [&](const Matrix& y) { return feed_forward(y, h + ".mlp"); });
+      if (c_.extras.input_skip && i > 0) add_scaled(x, embedded, 0, h + ".skip");
+      x = residual(x, h + ".ln_1",
+                   [&](const Matrix& y) { return scaled(attention(conv(y, h, "1"), h + ".attn", values), h, "1"); });
+      x = residual(x, h + ".ln_2",
+                   [&](const Matrix& y) { return scaled(feed_forward(conv(y, h, "2"), h + ".mlp"), h, "2"); });
     }
     if (c_.norm_order == NormOrder::pre) x = norm(x, "ln_f");
-    return linear(x, c_.tie_weights ? "wte" : "lm_head");
+    x = linear(x, c_.tie_weights ? "wte" : "lm_head");
+    for (std::vector<double>& row : x) {
+      for (double& v : row) v = c_.logit_cap > 0 ? c_.logit_cap * std::tanh(v / c_.logit_cap) : v;
+    }
+    return x;
   }
 
  private:
@@ -62,6 +71,31 @@ class PlainGpt {
         for (std::size_t c = 0; row >= 0 && c < x[t].size(); ++c) x[t][c] += weight("ngram.weight", size(row), c);
       }
     }
+  }
+  // x[t][begin + i] += weight[i] · y[t][i]
+  void add_scaled(Matrix& x, const Matrix& y, std::size_t begin, const std::string& vector) const {
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      for (std::size_t i = 0; i < y[t].size(); ++i) x[t][begin + i] += weight(vector, 0, i) * y[t][i];
+    }
+  }
+  Matrix scaled(Matrix x, const std::string& h, const char* number) const {
+    if (!c_.extras.branch_scales) return x;
+    for (std::vector<double>& row : x) {
+      for (std::size_t i = 0; i < row.size(); ++i) row[i] *= weight(h + ".scale_" + number, 0, i);
+    }
+    return x;
+  }
+  Matrix conv(const Matrix& x, const std::string& h, const char* number) const {
+    if (c_.extras.conv_width == 0) return x;
+    Matrix y(x.size(), std::vector<double>(x[0].size()));
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      for (std::size_t k = 0; k < size(c_.extras.conv_width) && k <= t; ++k) {
+        for (std::size_t i = 0; i < y[t].size(); ++i) {
+          y[t][i] += weight(h + ".conv_" + number + ".weight", k, i) * x[t - k][i];
+        }
+      }
+    }
+    return y;
   }
   double sinusoid(std::size_t t, std::size_t c) const {
     const double pair = static_cast<double>(c / 2);
@@ -127,6 +161,8 @@ class PlainGpt {
         return v * 0.5 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (v + 0.044715 * v * v * v)));
       case Activation::relu:
         return v > 0 ? v : 0;
+      case Activation::relu_squared:
+        return v > 0 ? v * v : 0;
       case Activation::silu:
       case Activation::swiglu:
         return v / (1 + std::exp(-v));
@@ -134,9 +170,15 @@ class PlainGpt {
     return 0;
   }
 
-  Matrix attention(const Matrix& x, const std::string& layer) const {
+  // `values` are those of the first block, which sets them.
+  Matrix attention(const Matrix& x, const std::string& layer, Matrix& values) const {
     Matrix qkv = linear(x, layer + ".c_attn");
     const std::size_t c = size(c_.n_embd), d = c / size(c_.n_head);
+    if (!values.empty() && c_.extras.value_residual) add_scaled(qkv, values, 2 * c, layer + ".value_gain");
+    if (values.empty()) {
+      for (const std::vector<double>& row : qkv) values.emplace_back(row.begin() + std::ssize(row) / 3 * 2, row.end());
+    }
+    if (c_.extras.qk_norm) normalize_heads(qkv, 2 * c, d, layer + ".qk_norm");
     if (c_.positions == Positions::rotary) rotate(qkv, 2 * c, d);
     Matrix y(x.size(), std::vector<double>(c));
     for (std::size_t t = 0; t < x.size(); ++t) {
@@ -154,6 +196,16 @@ class PlainGpt {
       }
     }
     return linear(y, layer + ".c_proj");
+  }
+
+  void normalize_heads(Matrix& x, std::size_t columns, std::size_t d, const std::string& gains) const {
+    for (std::vector<double>& row : x) {
+      for (std::size_t first = 0; first < columns; first += d) {
+        double squares = 0;
+        for (std::size_t i = first; i < first + d; ++i) squares += row[i] * row[i] / static_cast<double>(d);
+        for (std::size_t i = first; i < first + d; ++i) row[i] *= weight(gains, 0, i) / std::sqrt(squares + 1e-5);
+      }
+    }
   }
 
   // Rotates pairs (i, i + d/2) of every head of d columns among the first `columns` of row t by t / base^(2i/d), as a
@@ -193,6 +245,11 @@ TEST_CASE("a Gpt computes the formulas of the papers") {
   configs[5].positions = Positions::sinusoidal;
   configs[5].position_base = 20;
   for (const GptConfig& config : gpt_variants()) configs.push_back(config);
+  configs.push_back(kSmall);
+  configs.back().activation = Activation::relu_squared;
+  configs.push_back(kSmall);
+  configs.back().norm_order = NormOrder::post;
+  configs.back().extras = kAllExtras;
   for (std::size_t i = 0; i < configs.size(); ++i) {
     SmallGpt gpt(configs[i], DType::float64);
     gpt.randomize(51);
@@ -216,6 +273,13 @@ TEST_CASE("scopes build the paths of parameter names") {
   REQUIRE((scope / "h" / 3 / "attn").parameter("weight", {2}, init::constant(0)).name() == "h.3.attn.weight");
   REQUIRE(scope.parameter("scale", {1}, init::constant(0)).name() == "scale");
   REQUIRE_THROWS_WITH(scope.parameter("scale", {1}, init::constant(0)), ContainsSubstring("scale"));
+}
+
+TEST_CASE("a linear layer can begin with weights of 0") {
+  ParameterStore store;
+  const Linear layer(Scope(store), 16, 8, /*with_bias=*/true, kZeroWeights);
+  store.seal(1);
+  for (std::int64_t i = 0; i < 128; ++i) REQUIRE(layer.weight.value().at(i) == 0);
 }
 
 TEST_CASE("by default a linear layer has PyTorch's initial values") {

@@ -14,6 +14,9 @@ namespace maki::tests {
 
 inline constexpr GptConfig kSmall{.n_layer = 2, .n_head = 2, .n_embd = 12, .block_size = 9, .vocab_size = 7};
 
+inline constexpr BlockExtras kAllExtras{
+    .qk_norm = true, .conv_width = 4, .input_skip = true, .value_residual = true, .branch_scales = true};
+
 /// Draws matrices with a standard deviation of 0.5 and changes vectors by one of 0.1. At initial values attention is
 /// nearly uniform, and comparisons would show little.
 inline void randomize(ParameterStore& store, std::uint64_t seed) {
@@ -48,6 +51,18 @@ inline std::vector<GptConfig> gpt_variants() {
   add([](GptConfig& c) { c.norm = NormKind::rms; });
   add([](GptConfig& c) { c.activation = Activation::swiglu; });
   add([](GptConfig& c) { c.ngram = {.orders = {2, 3}, .rows = 60}; });
+  add([](GptConfig& c) { c.extras.qk_norm = true; });
+  add([](GptConfig& c) { c.extras.conv_width = 3; });
+  add([](GptConfig& c) { c.extras.input_skip = c.extras.branch_scales = true; });
+  add([](GptConfig& c) { c.extras.value_residual = true; });
+  add([](GptConfig& c) { c.logit_cap = 3; });
+  add([](GptConfig& c) {  // all extras, with n-grams and rotary positions
+    c.extras = kAllExtras;
+    c.positions = Positions::rotary;
+    c.norm = NormKind::rms;
+    c.ngram = {.orders = {2}, .rows = 60};
+    c.logit_cap = 5;
+  });
   add([](GptConfig& c) {  // the original Transformer's order with LLaMA's parts
     c.norm_order = NormOrder::post;
     c.norm = NormKind::rms;
@@ -67,7 +82,10 @@ inline std::vector<GptConfig> gpt_variants() {
 inline std::string describe(const GptConfig& c) {
   return std::string(to_string(c.norm_order)) + ", " + to_string(c.norm) + ", " + to_string(c.positions) + ", " +
          to_string(c.activation) + (c.bias ? ", biases" : "") + (c.tie_weights ? ", tied" : "") +
-         (c.ngram.orders.empty() ? "" : ", n-grams");
+         (c.ngram.orders.empty() ? "" : ", n-grams") + (c.extras.qk_norm ? ", qk_norm" : "") +
+         (c.extras.conv_width > 0 ? ", conv" : "") + (c.extras.input_skip ? ", skip" : "") +
+         (c.extras.branch_scales ? ", scales" : "") + (c.extras.value_residual ? ", value residual" : "") +
+         (c.logit_cap > 0 ? ", cap" : "");
 }
 
 struct SmallGpt {

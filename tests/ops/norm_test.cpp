@@ -120,6 +120,46 @@ TEST_CASE("layer_norm, rms_norm and softmax agree with compositions of simple op
   }
 }
 
+TEST_CASE("rms_norm_heads has the bits of rms_norm of every head, and copies the other columns") {
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    for (const std::int64_t rest : {0, 7}) {
+      Draw draw(3);
+      const std::vector<Tensor> inputs = {draw.normals({70, 3 * 12 + rest}), draw.normals({3 * 12}, 1, 0.5)};
+      BoundCase one({inputs, [](const auto& v) { return rms_norm_heads(v[0], v[1], 3, 1e-3); }}, dtype);
+      BoundCase two({inputs,
+                     [=](const auto& v) {
+                       std::vector<Tensor> parts;
+                       for (std::int64_t h = 0; h < 3; ++h) {
+                         parts.push_back(
+                             rms_norm(slice(v[0], 1, 12 * h, 12 * h + 12), slice(v[1], 0, 12 * h, 12 * h + 12), 1e-3));
+                       }
+                       parts.push_back(slice(v[0], 1, 36, 36 + rest));
+                       return concat(parts, 1);
+                     }},
+                    dtype);
+      const Evaluation a = evaluate(one), b = evaluate(two);
+      REQUIRE(same_bits(a.output, b.output));
+      for (std::size_t i = 0; i < 2; ++i) {
+        REQUIRE(relative_error(a.gradients[i], b.gradients[i]) < (dtype == DType::float32 ? 1e-6 : 1e-14));
+      }
+    }
+  }
+}
+
+TEST_CASE("rms_norm_heads: the messages for inputs that it refuses") {
+  const Tensor x = zeros({2, 6}, DType::float32);
+  REQUIRE_THAT(refusal([&] { rms_norm_heads(x, zeros({8}, DType::float32), 2); }),
+               ContainsSubstring("weight must be [K], with K at most the last extent of x [2, 6]; got [8]"));
+  REQUIRE_THAT(refusal([&] { rms_norm_heads(x, zeros({2, 2}, DType::float32), 2); }), ContainsSubstring("got [2, 2]"));
+  REQUIRE_THAT(refusal([&] { rms_norm_heads(x, zeros({4}, DType::float32), 3); }),
+               ContainsSubstring("rms_norm_heads: 4 columns must be a multiple of the heads; got 3"));
+  REQUIRE_THAT(refusal([&] { rms_norm_heads(x, zeros({4}, DType::float32), 0); }), ContainsSubstring("got 0"));
+  REQUIRE_THAT(refusal([&] { rms_norm_heads(x, zeros({4}, DType::float32), 2, 2); }),
+               ContainsSubstring("eps must be between 0 and 1; got 2"));
+  REQUIRE_THAT(refusal([&] { rms_norm_heads(x, zeros({4}, DType::float64), 2); }),
+               ContainsSubstring("float32 and float64"));
+}
+
 TEST_CASE("softmax of a row of −Inf is NaN, like 0/0") {
   const Tensor x = full({2, 5}, DType::float32, -std::numeric_limits<double>::infinity());
   for (std::int64_t i = 0; i < 10; ++i) {

@@ -180,6 +180,7 @@ std::vector<Row> elementwise_rows() {
   rows.push_back(unary_row("sigmoid", "", normal, sigmoid));
   rows.back().offset_std = 0.1;
   rows.push_back(unary_row("relu", "off the kink", off_the_kink, relu));
+  rows.push_back(unary_row("relu_squared", "off the kink", off_the_kink, relu_squared));
   rows.push_back(unary_row("silu", "", normal, silu));
   rows.push_back(unary_row("elu_plus_one", "off the kink", off_the_kink, elu_plus_one));
   rows.push_back(unary_row("gelu", "erf", normal, [](const Tensor& x) { return gelu(x); }));

@@ -52,6 +52,20 @@ Row linear_gelu_row(const char* name, int rank, bool bias, Gelu form) {
           }};
 }
 
+Row causal_conv_row(const char* name, std::int64_t max_taps, std::int64_t max_tokens) {
+  return {.op = "causal_conv", .name = name, .draw = [=](Draw& draw) {
+            const std::int64_t width = draw.extent(35), taps = draw.integer(1, max_taps);
+            const Shape x{draw.integer(1, 3), draw.integer(1, max_tokens), width};
+            return Case{{draw.normals(x), draw.normals({taps, width})},
+                        [](const std::vector<Tensor>& v) { return causal_conv(v[0], v[1]); }};
+          }};
+}
+
+Case empty_causal_conv(const Shape& x, std::int64_t taps) {
+  return {{zeros(x, DType::float64), zeros({taps, x[2]}, DType::float64)},
+          [](const std::vector<Tensor>& v) { return causal_conv(v[0], v[1]); }};
+}
+
 }  // namespace
 
 std::vector<Row> linear_rows() {
@@ -73,6 +87,17 @@ std::vector<Row> linear_rows() {
       linear_gelu_row("erf", 2, true, Gelu::erf),
       linear_gelu_row("tanh, leading axes, no bias", 3, false, Gelu::tanh),
   };
+  rows.push_back(causal_conv_row("few tokens", 5, 6));
+  rows.push_back(causal_conv_row("several blocks of rows", 4, 50));
+  rows.back().empties = {[] {
+                           return empty_causal_conv({0, 3, 4}, 2);
+                         },
+                         [] {
+                           return empty_causal_conv({2, 0, 4}, 2);
+                         },
+                         [] {
+                           return empty_causal_conv({2, 3, 0}, 1);
+                         }};
   rows[0].empties = {[] {
                        return matmul_of({0, 3}, {3, 2});
                      },

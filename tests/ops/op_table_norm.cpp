@@ -58,6 +58,23 @@ Row rms_norm_row(const char* name, int rank, bool weight, double mean = 0) {
           }};
 }
 
+// Heads that are spread rows, and columns to copy.
+Row rms_norm_heads_row(const char* name, bool copies, double mean = 0) {
+  return {.op = "rms_norm_heads", .name = name, .draw = [=](Draw& draw) {
+            const Tensor heads = spread_rows(draw, 3, mean);
+            const std::int64_t batch = heads.shape()[0], count = heads.shape()[1], width = count * heads.shape()[2];
+            const Tensor flat = reshape(heads, {batch, width});
+            const Tensor x = copies ? concat({flat, draw.normals({batch, draw.extent(20)})}, 1) : flat;
+            return Case{{x, draw.normals({width}, 1, 0.5)},
+                        [=](const std::vector<Tensor>& v) { return rms_norm_heads(v[0], v[1], count); }};
+          }};
+}
+
+Case empty_rms_norm_heads(const Shape& shape, std::int64_t normalized) {
+  return {{zeros(shape, DType::float64), zeros({normalized}, DType::float64)},
+          [](const std::vector<Tensor>& x) { return rms_norm_heads(x[0], x[1], 2); }};
+}
+
 Case empty_softmax(Function f, const Shape& shape) {
   return {{zeros(shape, DType::float64)}, [f](const std::vector<Tensor>& x) { return f(x[0]); }};
 }
@@ -102,6 +119,17 @@ std::vector<Row> norm_rows() {
     rows.push_back(std::move(row));
   }
   rows.back().empties = {[] { return empty_rms_norm({0, 5}); }, [] { return empty_rms_norm({3, 0}); }};
+  rows.push_back(rms_norm_heads_row("heads and columns to copy", true));
+  rows.push_back(rms_norm_heads_row("heads alone, large mean", false, 10));
+  rows.back().empties = {[] {
+                           return empty_rms_norm_heads({0, 5}, 4);
+                         },
+                         [] {
+                           return empty_rms_norm_heads({3, 0}, 0);
+                         },
+                         [] {
+                           return empty_rms_norm_heads({2, 3, 4}, 0);
+                         }};
   rows[9].empties = {[] { return empty_layer_norm({0, 5}); }, [] { return empty_layer_norm({3, 0}); }};
   return rows;
 }

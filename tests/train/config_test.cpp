@@ -283,6 +283,21 @@ TEST_CASE("the rules between fields") {
                    }),
                    "the models gpt and linear have n-gram embeddings; got 2,3 for encoder; omit the option"));
   REQUIRE(said([](Config& c) { c.ngram_orders = "2,3"; }).empty());
+  REQUIRE(contains(said([](Config& c) { c.conv_width = 1; }), "conv_width: must be 0 or at least 2"));
+  using Change = void (*)(Config&);
+  for (const Change extra :
+       {Change([](Config& c) { c.qk_norm = true; }), Change([](Config& c) { c.conv_width = 4; }),
+        Change([](Config& c) { c.input_skip = true; }), Change([](Config& c) { c.value_residual = true; }),
+        Change([](Config& c) { c.branch_scales = true; }), Change([](Config& c) { c.logit_cap = 30; }),
+        Change([](Config& c) { c.zero_projections = true; })}) {
+    REQUIRE(said(extra).empty());
+    REQUIRE(contains(said([=](Config& c) {
+                       extra(c);
+                       c.model = "encoder";
+                       c.task = "masked";
+                     }),
+                     ": the models gpt and linear have this option; got the model encoder; omit the option"));
+  }
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
   REQUIRE(contains(rates, "min_lr"));
   REQUIRE(contains(rates, "0.5"));

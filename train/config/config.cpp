@@ -139,6 +139,26 @@ void fill_dependent_defaults(Config& config) {
   config.lr_decay_steps = config.max_steps;
 }
 
+namespace {
+
+// The parts of a block that only the models gpt and linear have.
+void check_block_extras(const Config& c) {
+  check(c.conv_width != 1, "conv_width: must be 0 or at least 2, because 1 would mix no tokens; got 1");
+  if (c.model == "gpt" || c.model == "linear") return;
+  const std::pair<const char*, bool> extras[] = {{"qk_norm", c.qk_norm},
+                                                 {"conv_width", c.conv_width != 0},
+                                                 {"input_skip", c.input_skip},
+                                                 {"value_residual", c.value_residual},
+                                                 {"branch_scales", c.branch_scales},
+                                                 {"logit_cap", c.logit_cap != 0},
+                                                 {"zero_projections", c.zero_projections}};
+  for (const auto& [name, on] : extras) {
+    check(!on, "{}: the models gpt and linear have this option; got the model {}; omit the option", name, c.model);
+  }
+}
+
+}  // namespace
+
 void validate(const Config& c) {
   const TaskRule& task = task_rule(c);
   check(!c.share_vocabulary || task.reads_source,
@@ -159,6 +179,7 @@ void validate(const Config& c) {
   check(ngram_orders_named(c.ngram_orders).empty() || c.model == "gpt" || c.model == "linear",
         "ngram_orders: the models gpt and linear have n-gram embeddings; got {} for {}; omit the option",
         c.ngram_orders, c.model);
+  check_block_extras(c);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(c.optimizer != "muon" || c.muon_lr == 0 || c.learning_rate > 0,
         "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got {} and {}", c.muon_lr,

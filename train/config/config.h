@@ -38,6 +38,9 @@ struct Config {
   std::string ngram_orders = "none";
   std::int64_t ngram_rows = 65536;
   double ngram_dropout = 0, ngram_lr_factor = 30;
+  bool qk_norm = false, zero_projections = false, input_skip = false, value_residual = false, branch_scales = false;
+  std::int64_t conv_width = 0;
+  double logit_cap = 0;
   std::string activation = "gelu", norm = "layer", dtype = "float32";
   double position_base = 10000;
   // Text.

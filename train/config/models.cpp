@@ -151,7 +151,14 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
           .norm = norm_kind_named(c.norm),
           .positions = positions_named(c.positions),
           .position_base = c.position_base,
-          .ngram = {.orders = ngram_orders_named(c.ngram_orders), .rows = c.ngram_rows, .dropout = c.ngram_dropout}};
+          .ngram = {.orders = ngram_orders_named(c.ngram_orders), .rows = c.ngram_rows, .dropout = c.ngram_dropout},
+          .extras = {.qk_norm = c.qk_norm,
+                     .zero_projections = c.zero_projections,
+                     .conv_width = c.conv_width,
+                     .input_skip = c.input_skip,
+                     .value_residual = c.value_residual,
+                     .branch_scales = c.branch_scales},
+          .logit_cap = c.logit_cap};
 }
 
 }  // namespace maki

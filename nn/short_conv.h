@@ -1,0 +1,38 @@
+// Short causal convolutions over the inputs of attention and feed-forward: each column of a token is mixed with the
+// same column of the last few tokens. One layer of attention can then compare what stands before its keys with the
+// query, for which it otherwise needs the help of the layer below. So et al. 2021, arXiv:2109.08668 (Primer), section
+// 4; Allen-Zhu 2025, "Physics of Language Models: Part 4.1" (Canon layers).
+//
+// Thread safety and lifetime: the same as for layers (nn/layers.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "nn/layers.h"
+
+namespace maki {
+
+inline constexpr std::int64_t kMaxConvWidth = 64;
+
+/// causal_conv(x, weight): [B, T, C] → [B, T, C], with weight [width, C]. It is initially the identity, and has no
+/// weight decay, which would pull it away from that.
+struct ShortConv {
+  /// Throws Error unless 2 <= width <= kMaxConvWidth.
+  ShortConv(const Scope& scope, std::int64_t n_embd, std::int64_t width);
+  /// `recent`, if not null, are the tokens before x, [B, m, C] with m < width, or an empty handle; they become the last
+  /// width − 1 of both together.
+  Tensor operator()(const Tensor& x, Tensor* recent = nullptr) const;
+
+  Parameter& weight;
+};
+
+/// The last inputs of the two convolutions of a block, which generation keeps; empty handles at first.
+struct RecentInputs {
+  Tensor attention = {}, feed_forward = {};
+  void clear() { attention = feed_forward = {}; }
+  /// Sequence i becomes the former sequence rows[i].
+  void reorder(std::span<const std::int32_t> rows);
+};
+
+}  // namespace maki

@@ -1,0 +1,157 @@
+// The parts of a block that GPT-2 does not have: where a model with them begins, what they leave alone, and generation
+// step by step with linear attention. What they compute: layers_test.cpp; bits of generation: kv_cache_test.cpp.
+#include <cmath>
+
+#include "nn/models/linear.h"
+#include "tests/catch.h"
+#include "tests/nn/small_gpt.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+GptConfig with(const BlockExtras& extras) {
+  GptConfig config = kSmall;
+  config.extras = extras;
+  return config;
+}
+
+Tensor columns(const Tensor& ids, std::int64_t begin, std::int64_t end) {
+  const std::int64_t batch = ids.shape()[0], width = ids.shape()[1];
+  Tensor part = empty({batch, end - begin}, DType::int32);
+  for (std::int64_t i = 0; i < part.numel(); ++i) {
+    part.data<std::int32_t>()[i] = ids.data<std::int32_t>()[i / (end - begin) * width + begin + i % (end - begin)];
+  }
+  return part;
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.shape() == b.shape());
+  double most = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) most = std::max(most, std::abs(a.at(i) - b.at(i)));
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("convolutions, skips, scales and value residuals begin as the model without them") {
+  SmallGpt plain(kSmall, DType::float64);
+  const Tensor ids = random_ids(2, 9, 7, 5), expected = plain.model.logits(ids);
+  for (const BlockExtras& extras : std::vector<BlockExtras>{
+           {.conv_width = 5}, {.input_skip = true}, {.value_residual = true}, {.branch_scales = true}}) {
+    SmallGpt gpt(with(extras), DType::float64);
+    REQUIRE(gpt.store.numel() > plain.store.numel());
+    REQUIRE(largest_difference(gpt.model.logits(ids), expected) == 0);
+    gpt.randomize(3);
+    REQUIRE(largest_difference(gpt.model.logits(ids), expected) > 1e-3);
+  }
+}
+
+TEST_CASE("with zero projections, every block of a new model is the identity") {
+  SmallGpt plain(kSmall), gpt(with({.zero_projections = true}));
+  const Tensor ids = random_ids(2, 9, 7, 5);
+  const Tensor x = gpt.model.wte(ids), h = gpt.model.h[0](gpt.model.h[1](x));
+  REQUIRE(same_bits(h, x));
+  for (const auto& parameter : gpt.store.parameters()) {
+    const bool projection = parameter->name().ends_with("c_proj.weight");
+    INFO(parameter->name());
+    if (projection) {
+      for (std::int64_t i = 0; i < parameter->shape().numel(); ++i) REQUIRE(parameter->value().at(i) == 0);
+    } else {
+      REQUIRE(same_bits(parameter->value(), plain.store.find(parameter->name()).value()));
+    }
+  }
+}
+
+TEST_CASE("with a norm of queries and keys, their scale has no effect") {
+  SmallGpt gpt(with({.qk_norm = true}), DType::float64), plain(kSmall, DType::float64);
+  const Tensor ids = random_ids(2, 9, 7, 5);
+  for (SmallGpt* const each : {&gpt, &plain}) {
+    each->randomize(4);
+    const Tensor before = each->model.logits(ids);
+    const Parameter& weight = each->store.find("h.0.attn.c_attn.weight");
+    const Parameter& bias = each->store.find("h.0.attn.c_attn.bias");
+    double* const values = each->store.values().data<double>();
+    for (std::int64_t i = 0; i < 24 * 12; ++i) values[weight.offset() + i] *= 50;  // rows of q and k
+    for (std::int64_t i = 0; i < 24; ++i) values[bias.offset() + i] *= 50;
+    each->store.mark_changed();
+    const double change = largest_difference(each->model.logits(ids), before);
+    INFO(describe(each->model.config) << ": " << change);
+    REQUIRE((each->model.config.extras.qk_norm ? change < 1e-4 : change > 1e-2));  // 1e-5 is added to the mean square
+  }
+}
+
+TEST_CASE("a cap bounds logits and hardly changes small ones") {
+  GptConfig config = kSmall;
+  config.logit_cap = 2;
+  SmallGpt capped(config, DType::float64), plain(kSmall, DType::float64);
+  for (SmallGpt* const each : {&capped, &plain}) each->randomize(6);
+  const Tensor ids = random_ids(2, 9, 7, 5), a = capped.model.logits(ids), b = plain.model.logits(ids);
+  double largest = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    REQUIRE(std::abs(a.at(i)) < 2);
+    REQUIRE(std::abs(a.at(i) - 2 * std::tanh(b.at(i) / 2)) < 1e-12);
+    largest = std::max(largest, std::abs(b.at(i)));
+  }
+  REQUIRE(largest > 2);
+  const Tensor loss = capped.model.loss(ids, ids), expected = cross_entropy(a, ids);
+  REQUIRE(std::abs(loss.item() - expected.item()) < 1e-12);
+}
+
+TEST_CASE("linear attention with all extras: step by step equals the parallel pass, also after a reordering") {
+  for (const std::int64_t conv_width : {2, 5}) {
+    GptConfig config = with(kAllExtras);
+    config.extras.conv_width = conv_width;
+    config.logit_cap = 4;
+    config.ngram = {.orders = {2, 3}, .rows = 50};
+    ParameterStore store(DType::float64);
+    const LinearModel model(Scope(store), {config, parse_attention("elu")});
+    store.seal(1);
+    randomize(store, 8);
+    const Tensor ids = random_ids(3, 9, 7, 9), all = model.logits(ids);
+    for (const std::int64_t piece : {1, 2, 4}) {
+      const std::unique_ptr<State> state = model.start(3);
+      for (int pass = 0; pass < 2; ++pass) {
+        for (std::int64_t begin = 0; begin < 9; begin += piece) {
+          const std::int64_t end = std::min<std::int64_t>(9, begin + piece);
+          const Tensor logits = model.next_logits(columns(ids, begin, end), *state);
+          INFO("tokens " << begin << " to " << end << ", pass " << pass);
+          REQUIRE(largest_difference(logits, reshape(slice(all, 1, end - 1, end), {3, 7})) < 1e-12);
+        }
+        state->clear();
+      }
+      model.next_logits(columns(ids, 0, 8), *state);
+      const std::vector<std::int32_t> rows = {2, 0, 2};
+      state->reorder(rows);
+      const Tensor logits = model.next_logits(columns(rows_of(ids, rows), 8, 9), *state);
+      REQUIRE(largest_difference(logits, rows_of(reshape(slice(all, 1, 8, 9), {3, 7}), rows)) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("a cache of a model with convolutions can be reordered, and rows be repeated") {
+  SmallGpt gpt(with(kAllExtras));
+  gpt.randomize(7);
+  const Tensor ids = random_ids(2, 9, 7, 9), all = gpt.model.logits(ids);
+  KvCache cache = gpt.model.make_cache(2);
+  gpt.model.next_logits(columns(ids, 0, 6), cache);
+  const std::vector<std::int32_t> rows = {1, 0, 1};
+  cache.reorder(rows);
+  const Tensor logits = gpt.model.next_logits(columns(rows_of(ids, rows), 6, 9), cache);
+  for (std::int64_t b = 0; b < 3; ++b) {
+    REQUIRE(same_bits(logits, b * 7, all, (rows[static_cast<std::size_t>(b)] * 9 + 8) * 7, 7));
+  }
+}
+
+TEST_CASE("impossible extras are refused with messages that contain the values") {
+  const auto build = [](std::int64_t width) { SmallGpt gpt(with({.conv_width = width})); };
+  REQUIRE_THROWS_WITH(build(1), ContainsSubstring("conv_width: must be between 2 and 64 tokens; got 1"));
+  REQUIRE_THROWS_WITH(build(65), ContainsSubstring("got 65"));
+  GptConfig config = kSmall;
+  config.logit_cap = -1;
+  REQUIRE_THROWS_WITH(SmallGpt(config), ContainsSubstring("logit_cap must be at least 0; got -1"));
+  const SmallGpt gpt(with({.value_residual = true}));
+  const Tensor x = zeros({1, 2, 12}, DType::float32);
+  REQUIRE_THROWS_WITH(gpt.model.h[1](x), ContainsSubstring("needs the context"));
+}
