@@ -118,7 +118,7 @@ struct FeatureMap::Root {
 
 namespace {
 
-constexpr double kInitialLandmarkStd = 0.5;
+constexpr double kLandmarkStdFactor = 0.5;
 
 // The initial value of random projections: all of it is drawn at once, when the first element is asked for.
 Initializer projection_initializer(std::int64_t m, std::int64_t d) {
@@ -144,7 +144,7 @@ FeatureMap::FeatureMap(const Scope& scope, const AttentionForm& form, std::int64
     vectors_ = &scope.frozen("projection", {features_, head_size}, projection_initializer(features_, head_size));
   } else if (form.kind == AttentionForm::Kind::nystrom) {
     const double scale = std::pow(static_cast<double>(head_size), -0.25);
-    vectors_ = &scope.frozen("landmarks", {features_, head_size}, init::normal(kInitialLandmarkStd * scale));
+    vectors_ = &scope.frozen("landmarks", {features_, head_size}, init::normal(kLandmarkStdFactor * scale));
     root_ = std::make_shared<Root>();
   }
 }

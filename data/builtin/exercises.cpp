@@ -34,7 +34,7 @@ std::string make_exercise(Exercise exercise, std::int64_t size) {
   if (exercise == Exercise::copy || exercise == Exercise::reverse) {
     check(size >= 1 && size <= kMaxLetters, "exercise: the number of letters must be between 1 and {}; got {}",
           kMaxLetters, size);
-    for (std::int64_t i = 0; i < kExerciseLines; ++i) text += letters_line(i, size, exercise == Exercise::reverse);
+    for (std::int64_t i = 0; i < kMaxExerciseLines; ++i) text += letters_line(i, size, exercise == Exercise::reverse);
     return text;
   }
   check(size >= 1 && size <= kMaxDigits, "exercise: the number of digits must be between 1 and {}; got {}", kMaxDigits,
@@ -42,7 +42,7 @@ std::string make_exercise(Exercise exercise, std::int64_t size) {
   std::int64_t numbers = 1;
   for (std::int64_t i = 0; i < size; ++i) numbers *= 10;
   const std::int64_t pairs = numbers * numbers;
-  for (std::int64_t i = 0; i < std::min(kExerciseLines, pairs); ++i)
+  for (std::int64_t i = 0; i < std::min(kMaxExerciseLines, pairs); ++i)
     text += addition_line(feistel(i, pairs, kSeed, 0), numbers, exercise == Exercise::addition_backwards);
   return text;
 }

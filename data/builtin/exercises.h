@@ -17,7 +17,7 @@ enum class Exercise : std::uint8_t {
 };
 
 /// Lines in an exercise; addition of one or two digits has fewer, one per pair of numbers.
-inline constexpr std::int64_t kExerciseLines = 100'000;
+inline constexpr std::int64_t kMaxExerciseLines = 100'000;
 inline constexpr std::int64_t kMaxLetters = 500, kMaxDigits = 9;
 
 /// `size` is the largest number of letters (every line has 1 to `size` of them, drawn uniformly) or of digits of each

@@ -11,7 +11,7 @@ namespace maki {
 namespace {
 
 constexpr std::size_t kMaxVariables = 64;
-constexpr std::string_view kContinuationIndent = "  ";
+constexpr std::string_view kContinuationPrefix = "  ";
 
 std::size_t code_points(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -58,9 +58,9 @@ class Reader {
       }
       check(!raw_.empty(), "grammar: a rule header must come before the first alternative; got \"{}\"", line);
       std::vector<std::string>& lines = raw_.back();
-      if (line.starts_with(kContinuationIndent)) {
+      if (line.starts_with(kContinuationPrefix)) {
         check(!lines.empty(), "grammar: there is no alternative to continue at \"{}\"", line);
-        lines.back() += '\n' + line.substr(kContinuationIndent.size());
+        lines.back() += '\n' + line.substr(kContinuationPrefix.size());
       } else {
         lines.push_back(line);
       }

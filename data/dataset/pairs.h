@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "data/text/corpus.h"
-#include "data/text/unknown.h"
 #include "data/tokenizer/tokenizer.h"
+#include "data/tokenizer/unknown_characters.h"
 
 namespace maki {
 

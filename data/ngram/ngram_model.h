@@ -17,13 +17,13 @@
 namespace maki {
 
 /// The longest n-grams that are counted: six tokens, the last of which is predicted from the five before.
-inline constexpr int kMaxNgramOrder = 6;
+inline constexpr int kMaxCountedNgram = 6;
 
 /// The last tokens of a text, as a model needs them to predict the next one. Empty at the beginning of a text. Belongs
 /// to the model that made it.
 struct NgramContext {
   /// The entry of the last k tokens in the level of n-grams of k tokens; kNoNgram if they were never counted.
-  std::array<std::uint32_t, kMaxNgramOrder> last{};
+  std::array<std::uint32_t, kMaxCountedNgram> last{};
   int length = 0;  ///< known tokens, at most the order of the model − 1
 };
 
@@ -41,8 +41,8 @@ struct NgramLoss {
 
 class NgramModel {
  public:
-  /// Requires: 1 <= order <= kMaxNgramOrder, vocab_size >= 1.
-  explicit NgramModel(std::int64_t vocab_size, int order = kMaxNgramOrder, NgramLimits limits = {});
+  /// Requires: 1 <= order <= kMaxCountedNgram, vocab_size >= 1.
+  explicit NgramModel(std::int64_t vocab_size, int order = kMaxCountedNgram, NgramLimits limits = {});
 
   /// Counts a text, whose pieces are separate texts, and then fits the discounts. A text beyond the limits is counted
   /// in blocks that are spread evenly over it, until a limit is reached. Returns the share of its tokens that was

@@ -159,7 +159,7 @@ TEST_CASE("n-gram probabilities are positive and sum to 1, whatever the text") {
                                                           {"each once", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}};
   for (const auto& [name, ids] : texts) {
     INFO(name);
-    for (int order = 1; order <= kMaxNgramOrder; ++order) {
+    for (int order = 1; order <= kMaxCountedNgram; ++order) {
       NgramModel model(11, order);
       model.count(ids);
       const Ids others = random_ids(60, 11, 7);

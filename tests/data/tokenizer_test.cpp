@@ -6,10 +6,10 @@
 #include <set>
 
 #include "data/text/hash.h"
-#include "data/text/unknown.h"
 #include "data/text/utf8.h"
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
+#include "data/tokenizer/unknown_characters.h"
 #include "tests/catch.h"
 #include "tests/data/allocations.h"
 #include "tests/data/require_refused.h"

@@ -109,8 +109,8 @@ class AveragingTask final : public Task {
   }
   std::string describe_data() const override { return ""; }
   std::string describe_step() const override { return ""; }
-  std::vector<Measurement> measure(const Model&, const SampledLoss&, const MeasureOptions&,
-                                   const std::function<bool()>&) const override {
+  std::vector<ReportLine> measure(const Model&, const SampledLoss&, const MeasureOptions&,
+                                  const std::function<bool()>&) const override {
     return {};
   }
 

@@ -52,7 +52,7 @@ nlohmann::ordered_json measured(const ClassifyTask& task, const Model& model) {
   const MeanLoss loss = mean_loss(model, task, Part::val, 0, {}).value();
   const std::int64_t batches = task.eval_batches(Part::val);
   nlohmann::ordered_json facts;
-  for (const Measurement& m : task.measure(model, {loss, batches, batches}, {}, {})) facts.update(m.facts);
+  for (const ReportLine& m : task.measure(model, {loss, batches, batches}, {}, {})) facts.update(m.facts);
   return facts;
 }
 

@@ -166,7 +166,7 @@ TEST_CASE("the accuracy of a masked language model counts its first choices") {
   REQUIRE(mean.targets == targets);
   REQUIRE(mean.mean == Approx(loss / static_cast<double>(targets)).epsilon(1e-5));
   nlohmann::ordered_json facts;
-  for (const Measurement& m : task.measure(trainer.model(), {mean, 2, 2}, {}, {})) facts.update(m.facts);
+  for (const ReportLine& m : task.measure(trainer.model(), {mean, 2, 2}, {}, {})) facts.update(m.facts);
   REQUIRE(facts.at("correct") == correct);
   REQUIRE(facts.at("accuracy").get<double>() == static_cast<double>(correct) / static_cast<double>(targets));
   REQUIRE(facts.at("perplexity").get<double>() == Approx(std::exp(mean.mean)));

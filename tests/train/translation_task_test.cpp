@@ -81,9 +81,9 @@ struct Learned {
   PairTokenizers tokenizers;
 };
 
-nlohmann::ordered_json facts_of(const std::vector<Measurement>& list) {
+nlohmann::ordered_json facts_of(const std::vector<ReportLine>& list) {
   nlohmann::ordered_json facts;
-  for (const Measurement& m : list) facts.update(m.facts);
+  for (const ReportLine& m : list) facts.update(m.facts);
   return facts;
 }
 

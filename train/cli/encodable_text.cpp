@@ -1,8 +1,8 @@
 #include "train/cli/encodable_text.h"
 
 #include "data/text/error.h"
-#include "data/text/unknown.h"
 #include "data/text/utf8.h"
+#include "data/tokenizer/unknown_characters.h"
 #include "train/cli/progress.h"
 
 namespace maki {

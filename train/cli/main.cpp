@@ -87,8 +87,9 @@ class Help : public CLI::Formatter {
  public:
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
     std::string name = CLI::Formatter::make_option_name(option, positional);
-    constexpr std::string_view kFalseMark = "{false}";
-    if (const std::size_t at = name.find(kFalseMark); at != std::string::npos) name.erase(at, kFalseMark.size());
+    constexpr std::string_view kCli11NegationMark = "{false}";
+    if (const std::size_t at = name.find(kCli11NegationMark); at != std::string::npos)
+      name.erase(at, kCli11NegationMark.size());
     return name;
   }
   std::string make_option_opts(const CLI::Option* option) const override {

@@ -11,7 +11,7 @@
 #include "autograd/core/nearest.h"
 #include "autograd/core/parallel.h"
 #include "data/text/error.h"
-#include "data/text/unknown.h"
+#include "data/tokenizer/unknown_characters.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/drawing_options.h"
 #include "train/cli/encodable_text.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/core/parallel.h"
-#include "data/text/unknown.h"
+#include "data/tokenizer/unknown_characters.h"
 #include "optim/clip.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/encodable_text.h"

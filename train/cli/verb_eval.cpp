@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "autograd/core/parallel.h"
-#include "data/text/unknown.h"
+#include "data/tokenizer/unknown_characters.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
 #include "train/cli/progress.h"
@@ -56,16 +56,16 @@ Corpus corpus_of(const EvalOptions& o) {
   return read_corpus(config.corpus, corpus_options(config));
 }
 
-void print(const EvalOptions& o, const LoadedModel& loaded, const std::vector<Measurement>& measured) {
+void print(const EvalOptions& o, const LoadedModel& loaded, const std::vector<ReportLine>& measured) {
   if (!o.json) {
     fmt::print("checkpoint   {} (step {})\n", escape_unprintable(loaded.path), loaded.state.step);
-    for (const Measurement& m : measured) {
+    for (const ReportLine& m : measured) {
       if (!m.text.empty()) fmt::print("{:<12} {}\n", m.label, m.text);
     }
     return;
   }
   nlohmann::ordered_json facts{{"checkpoint", loaded.path}, {"step", loaded.state.step}};
-  for (const Measurement& m : measured) {
+  for (const ReportLine& m : measured) {
     if (m.facts.is_object()) facts.update(m.facts);
   }
   fmt::print("{}\n", facts.dump(2));

@@ -7,8 +7,8 @@
 
 #include "autograd/core/parallel.h"
 #include "data/text/error.h"
-#include "data/text/unknown.h"
 #include "data/text/utf8.h"
+#include "data/tokenizer/unknown_characters.h"
 #include "nn/models/encoder.h"
 #include "optim/clip.h"
 #include "train/cli/choose_checkpoint.h"

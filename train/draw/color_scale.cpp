@@ -54,12 +54,11 @@ std::vector<double> ColorScale::ticks() const {
     for (const double share : {0.25, 0.5, 0.75}) values.push_back(value_at(share));
   } else {
     // 1, 2 or 5 times a power of ten, at least an eighth of the palette from each other and from the ends.
-    constexpr double kMinTickDistance = 0.125;
+    constexpr double kMinTickShare = 0.125;
     for (double power = std::pow(10.0, std::floor(std::log10(high - low)) - 3); power <= high - low; power *= 10) {
       for (const double factor : {1.0, 2.0, 5.0}) {
         const double value = low + factor * power, share = share_of(value);
-        if (share - share_of(values.back()) >= kMinTickDistance && share <= 1 - kMinTickDistance)
-          values.push_back(value);
+        if (share - share_of(values.back()) >= kMinTickShare && share <= 1 - kMinTickShare) values.push_back(value);
       }
     }
   }

@@ -54,7 +54,7 @@ std::string in_column(const std::string& text, std::int64_t width) {
 }
 
 // A line for each label, below a line of their names. More labels would not fit into a terminal.
-void add_confusion(const Confusion& counts, const std::vector<std::string>& labels, std::vector<Measurement>& list) {
+void add_confusion(const Confusion& counts, const std::vector<std::string>& labels, std::vector<ReportLine>& list) {
   constexpr std::size_t kMaxPrintedLabels = 10;
   list.push_back({"", "", {{"labels", labels}, {"confusion", counts}}});
   if (labels.size() > kMaxPrintedLabels) {
@@ -140,8 +140,8 @@ std::string ClassifyTask::describe_data() const {
 
 std::string ClassifyTask::describe_step() const { return pluralize(config_.batch_size * config_.grad_accum, "text"); }
 
-std::vector<Measurement> ClassifyTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
-                                               const std::function<bool()>& stop) const {
+std::vector<ReportLine> ClassifyTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
+                                              const std::function<bool()>& stop) const {
   const Encoder& encoder = dynamic_cast<const EncoderModel&>(model).encoder;
   const AsRecorded rounding;
   Confusion counts(data_->labels.size(), std::vector<std::int64_t>(data_->labels.size()));
@@ -156,7 +156,7 @@ std::vector<Measurement> ClassifyTask::measure(const Model& model, const Sampled
     for (const std::int64_t count : counts[i]) texts += count;
   }
   const double loss = sampled.loss.mean, share = static_cast<double>(correct) / static_cast<double>(texts);
-  std::vector<Measurement> list = {
+  std::vector<ReportLine> list = {
       measure_extent(what_, sampled),
       {"loss", fmt::format("{:.4f} nats per text", loss), {{"val_loss", loss}}},
       {"accuracy",

@@ -35,8 +35,8 @@ class ClassifyTask final : public Task {
   std::string describe_data() const override;
   std::string describe_step() const override;
   /// Loss, accuracy and the confusion matrix.
-  std::vector<Measurement> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
-                                   const std::function<bool()>& stop) const override;
+  std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
+                                  const std::function<bool()>& stop) const override;
 
  private:
   std::int64_t tokens(std::int64_t begin_step, std::int64_t end_step) const;

@@ -102,12 +102,12 @@ std::optional<CountingReport> LanguageModelTask::counting(const std::function<bo
                         .val_share = loss.share};
 }
 
-std::vector<Measurement> LanguageModelTask::measure(const Model&, const SampledLoss& sampled, const MeasureOptions&,
-                                                    const std::function<bool()>&) const {
+std::vector<ReportLine> LanguageModelTask::measure(const Model&, const SampledLoss& sampled, const MeasureOptions&,
+                                                   const std::function<bool()>&) const {
   const double loss = sampled.loss.mean, nats = loss * static_cast<double>(dataset_->val.size());
   const double per_character = nats / static_cast<double>(text_.characters);
   const double bits_per_byte = nats / static_cast<double>(text_.bytes) / std::numbers::ln2;
-  std::vector<Measurement> list = {
+  std::vector<ReportLine> list = {
       measure_extent(text_.own ? "validation part of the run's text" : "whole text", sampled),
       {"", "", {{"part", text_.own ? "validation" : "whole"}}}};
   if (text_.unknown > 0) list.push_back({"unknown", text_.unknown_note + "; the results below are for the rest"});

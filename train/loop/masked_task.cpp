@@ -99,8 +99,8 @@ CheckpointState MaskedTask::data_state() const {
   return state;
 }
 
-std::vector<Measurement> MaskedTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
-                                             const std::function<bool()>& stop) const {
+std::vector<ReportLine> MaskedTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
+                                            const std::function<bool()>& stop) const {
   const Encoder& encoder = dynamic_cast<const EncoderModel&>(model).encoder;
   const AsRecorded rounding;
   std::int64_t correct = 0, targets = 0;
@@ -111,7 +111,7 @@ std::vector<Measurement> MaskedTask::measure(const Model& model, const SampledLo
     targets += batch.target_count;
   }
   const double loss = sampled.loss.mean, share = static_cast<double>(correct) / static_cast<double>(targets);
-  std::vector<Measurement> list = {
+  std::vector<ReportLine> list = {
       measure_extent(text_.own ? "validation part of the run's text" : "whole text", sampled),
       {"", "", {{"part", text_.own ? "validation" : "whole"}}}};
   if (text_.unknown > 0) list.push_back({"unknown", text_.unknown_note + "; the results below are for the rest"});

@@ -28,8 +28,8 @@ class MaskedTask final : public Task {
   std::string describe_data() const override { return windows_.describe_data(); }
   std::string describe_step() const override { return windows_.describe_step(); }
   /// Loss, and how many of the hidden tokens are the model's first choice.
-  std::vector<Measurement> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
-                                   const std::function<bool()>& stop) const override;
+  std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
+                                  const std::function<bool()>& stop) const override;
 
  private:
   Config config_;

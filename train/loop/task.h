@@ -10,7 +10,7 @@
 
 #include "nn/model.h"
 #include "nn/scope.h"
-#include "train/loop/measurement.h"
+#include "train/loop/eval_report.h"
 #include "train/run/checkpoint.h"
 #include "train/run/listener.h"
 
@@ -62,8 +62,8 @@ class Task {
   /// What `maki eval` reports about a model, whose mean loss over the validation data is given. `options` are those of
   /// the verb. Throws DivergedError if a result is not finite. `stop` may be empty; once it returns true, the
   /// measurement ends early and reports less.
-  virtual std::vector<Measurement> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
-                                           const std::function<bool()>& stop) const = 0;
+  virtual std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
+                                          const std::function<bool()>& stop) const = 0;
   /// A short text that shows a user what the model has learned: a function of (weights, seed, step). nullopt for tasks
   /// that have none, and if `stop`, which is called from time to time, returns true. Throws BadLogitsError.
   virtual std::optional<std::string> sample(const Model&, std::uint64_t /*seed*/, std::int64_t /*step*/,

@@ -7,7 +7,7 @@
 
 #include "data/dataset/pairs.h"
 #include "data/text/corpus.h"
-#include "data/text/unknown.h"
+#include "data/tokenizer/unknown_characters.h"
 #include "train/loop/task.h"
 
 namespace maki {

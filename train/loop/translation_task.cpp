@@ -88,9 +88,9 @@ std::string TranslationTask::describe_step() const {
   return pluralize(config_.batch_size * config_.grad_accum, "pair");
 }
 
-std::vector<Measurement> TranslationTask::measure(const Model& model, const SampledLoss& sampled,
-                                                  const MeasureOptions& options,
-                                                  const std::function<bool()>& stop) const {
+std::vector<ReportLine> TranslationTask::measure(const Model& model, const SampledLoss& sampled,
+                                                 const MeasureOptions& options,
+                                                 const std::function<bool()>& stop) const {
   std::vector<std::vector<std::int32_t>> sources;
   std::vector<std::string> references, outputs;
   for (std::int64_t i = 0; i < sampled.taken; ++i) {
@@ -104,7 +104,7 @@ std::vector<Measurement> TranslationTask::measure(const Model& model, const Samp
       {.beam_size = options.beam_size, .length_penalty = options.length_penalty, .max_tokens = config_.block_size},
       stop);
   const double loss = sampled.loss.mean;
-  std::vector<Measurement> list = {
+  std::vector<ReportLine> list = {
       measure_extent(what_, sampled),
       {"loss", fmt::format("{:.4f} nats per target token", loss), {{"val_loss", loss}}},
       {"perplexity", fmt::format("{:.3f}", std::exp(loss)), {{"perplexity", std::exp(loss)}}}};

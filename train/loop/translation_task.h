@@ -36,8 +36,8 @@ class TranslationTask final : public Task {
   std::string describe_data() const override;
   std::string describe_step() const override;
   /// Loss, BLEU-4 and the share of targets that are matched exactly, all over the same batches.
-  std::vector<Measurement> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
-                                   const std::function<bool()>& stop) const override;
+  std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
+                                  const std::function<bool()>& stop) const override;
   /// A source of the validation data (else of the training data), its translation and the target.
   std::optional<std::string> sample(const Model& model, std::uint64_t seed, std::int64_t step,
                                     const std::function<bool()>& stop) const override;

@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little,
 constexpr std::array<char, 8> kMagic = {'\x89', 'm', 'a', 'k', 'i', '\r', '\n', '\x1a'};
 constexpr std::uint32_t kFormatVersion = 1, kMaxSections = 64;
 constexpr std::uint64_t kSectionAlignment = 64, kTrailerBytes = 16;
-constexpr std::size_t kBytesPerRead = 1 << 20;  // bytes per read when a section or file is checked without being kept
+constexpr std::size_t kScanPieceBytes = 1 << 20;  // bytes per read when a section or file is checked without being kept
 
 struct Header {
   std::array<char, 8> magic;
@@ -228,10 +228,10 @@ void ContainerReader::scan(std::string_view name, const std::function<void(Bytes
   const Entry& found = entry(name);
   const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(), XXH3_freeState);
   XXH3_64bits_reset(hash.get());
-  std::vector<std::byte> buffer(kBytesPerRead);
+  std::vector<std::byte> buffer(kScanPieceBytes);
   for (std::uint64_t at = 0; at < found.length;) {
     const std::span<std::byte> piece =
-        std::span(buffer).first(std::min<std::uint64_t>(kBytesPerRead, found.length - at));
+        std::span(buffer).first(std::min<std::uint64_t>(kScanPieceBytes, found.length - at));
     read_at(found.offset + at, piece);
     XXH3_64bits_update(hash.get(), piece.data(), piece.size());
     use(piece);
@@ -243,7 +243,7 @@ void ContainerReader::scan(std::string_view name, const std::function<void(Bytes
 
 void ContainerReader::verify() const {
   Hash128 hash;
-  std::vector<std::byte> buffer(kBytesPerRead);
+  std::vector<std::byte> buffer(kScanPieceBytes);
   const std::uint64_t end = file_size_ - kTrailerBytes;
   for (std::uint64_t at = 0; at < end;) {
     const std::size_t n = std::min<std::uint64_t>(buffer.size(), end - at);

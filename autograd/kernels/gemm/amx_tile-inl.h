@@ -18,10 +18,10 @@
 #include <hwy/highway.h>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm/activate-inl.h"
 #include "autograd/kernels/gemm/amx.h"
 #include "autograd/kernels/gemm/amx_pack-inl.h"
 #include "autograd/kernels/gemm/block.h"
-#include "autograd/kernels/gemm/epilogue-inl.h"
 #include "autograd/kernels/simd/partial-inl.h"
 
 #if MAKI_HAVE_AMX

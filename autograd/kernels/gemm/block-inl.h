@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <hwy/highway.h>
 
+#include "autograd/kernels/gemm/activate-inl.h"
 #include "autograd/kernels/gemm/block.h"
-#include "autograd/kernels/gemm/epilogue-inl.h"
 #include "autograd/kernels/gemm/pack-inl.h"
 #include "autograd/kernels/gemm/tile-inl.h"
 
@@ -30,11 +30,11 @@ struct RowTiles {
 /// than the others.
 template <class T>
 void prepare_panels(const GemmBlock<T>& g) {
-  constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
-  const std::int64_t rest = g.n % kPanel, whole = g.n - rest;
-  if (g.b_layout == GemmLayoutB::column_major) pack_panels(g.k, g.n, g.b, g.ldb, true, g.b_buffer, g.k * kPanel);
+  constexpr std::int64_t kPanelColumns = 2 * hn::MaxLanes(GemmVec<T>());
+  const std::int64_t rest = g.n % kPanelColumns, whole = g.n - rest;
+  if (g.b_layout == GemmLayoutB::column_major) pack_panels(g.k, g.n, g.b, g.ldb, true, g.b_buffer, g.k * kPanelColumns);
   if (g.b_layout == GemmLayoutB::row_major && rest != 0) {
-    pack_panels(g.k, rest, g.b + whole, g.ldb, false, g.b_buffer + whole * g.k, g.k * kPanel);
+    pack_panels(g.k, rest, g.b + whole, g.ldb, false, g.b_buffer + whole * g.k, g.k * kPanelColumns);
   }
 }
 
@@ -42,12 +42,12 @@ void prepare_panels(const GemmBlock<T>& g) {
 /// the panel in place and packs it for the row tiles below.
 template <class T>
 HWY_INLINE void set_b_source(const GemmBlock<T>& g, bool first, bool last, std::int64_t j, GemmTileCall<T>& call) {
-  constexpr std::int64_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
+  constexpr std::int64_t kPanelColumns = 2 * hn::MaxLanes(GemmVec<T>());
   call.b_copy = nullptr;
-  call.ldb = kPanel;
+  call.ldb = kPanelColumns;
   if (g.b_layout == GemmLayoutB::packed) {
-    call.b = g.b + j / kPanel * g.ldb;
-  } else if (g.b_layout == GemmLayoutB::row_major && first && g.n - j >= kPanel) {
+    call.b = g.b + j / kPanelColumns * g.ldb;
+  } else if (g.b_layout == GemmLayoutB::row_major && first && g.n - j >= kPanelColumns) {
     call.b = g.b + j;
     call.ldb = g.ldb;
     call.b_copy = last ? nullptr : g.b_buffer + j * g.k;
@@ -74,7 +74,7 @@ HWY_INLINE void set_a_source(const GemmBlock<T>& g, std::int64_t i, bool first, 
 /// panels of B stream past them from the level-2 cache.
 template <class T>
 void gemm_block(const GemmBlock<T>& g) {
-  constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kPanel = 2 * kLanes;
+  constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kPanelColumns = 2 * kLanes;
   const RowTiles tiles(g.m);
   prepare_panels(g);
   GemmTileCall<T> call{};
@@ -83,8 +83,8 @@ void gemm_block(const GemmBlock<T>& g) {
   call.accumulate = g.accumulate;
   for (std::int64_t t = 0; t < tiles.count; ++t) {
     const std::int64_t i = tiles.begin(t), rows = tiles.begin(t + 1) - i;
-    for (std::int64_t j = 0; j < g.n; j += kPanel) {
-      const std::int64_t columns = std::min(kPanel, g.n - j), vecs = columns <= kLanes ? 1 : 2;
+    for (std::int64_t j = 0; j < g.n; j += kPanelColumns) {
+      const std::int64_t columns = std::min(kPanelColumns, g.n - j), vecs = columns <= kLanes ? 1 : 2;
       const GemmTileFunction<T> tile = gemm_tile_of<T>(rows, vecs, g.a_transposed);
       set_a_source(g, i, j == 0, columns == g.n, call);
       set_b_source(g, t == 0, tiles.count == 1, j, call);

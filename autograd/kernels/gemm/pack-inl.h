@@ -22,11 +22,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// Rows [begin, k) of one panel, element by element, from `columns` columns of B, padded with zeros.
 template <bool kTransposed, class T>
 void pack_plain(std::int64_t begin, std::int64_t k, std::int64_t columns, const T* b, std::int64_t ldb, T* panel) {
-  constexpr std::int64_t kPanel = 2 * hn::MaxLanes(hn::ScalableTag<T>());
+  constexpr std::int64_t kPanelColumns = 2 * hn::MaxLanes(hn::ScalableTag<T>());
   for (std::int64_t p = begin; p < k; ++p) {
-    T* row = panel + p * kPanel;
+    T* row = panel + p * kPanelColumns;
     for (std::int64_t j = 0; j < columns; ++j) row[j] = kTransposed ? b[j * ldb + p] : b[p * ldb + j];
-    std::fill(row + columns, row + kPanel, T{0});
+    std::fill(row + columns, row + kPanelColumns, T{0});
   }
 }
 
@@ -34,11 +34,11 @@ void pack_plain(std::int64_t begin, std::int64_t k, std::int64_t columns, const 
 template <class T>
 void pack_rows(std::int64_t k, std::int64_t panels, const T* b, std::int64_t ldb, T* out, std::int64_t panel_stride) {
   const hn::ScalableTag<T> d;
-  constexpr std::int64_t kLanes = hn::MaxLanes(d), kPanel = 2 * kLanes;
+  constexpr std::int64_t kLanes = hn::MaxLanes(d), kPanelColumns = 2 * kLanes;
   for (std::int64_t p = 0; p < k; ++p) {
     const T* row = b + p * ldb;
-    T* to = out + p * kPanel;
-    for (std::int64_t q = 0; q < panels; ++q, row += kPanel, to += panel_stride) {
+    T* to = out + p * kPanelColumns;
+    for (std::int64_t q = 0; q < panels; ++q, row += kPanelColumns, to += panel_stride) {
       const auto left = hn::LoadU(d, row);
       const auto right = hn::LoadU(d, row + kLanes);
       hn::Store(left, d, to);
@@ -69,27 +69,27 @@ void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
 template <class T>
 HWY_INLINE void pack_panels(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool transposed, T* panels,
                             std::int64_t panel_stride) {
-  constexpr std::int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>()), kPanel = 2 * kLanes;
-  const std::int64_t whole = n / kPanel, rest = n % kPanel;
+  constexpr std::int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>()), kPanelColumns = 2 * kLanes;
+  const std::int64_t whole = n / kPanelColumns, rest = n % kPanelColumns;
   if (transposed) {
 #if HWY_TARGET == HWY_SCALAR
     for (std::int64_t q = 0; q < whole; ++q) {
-      pack_plain<true>(0, k, kPanel, b + q * kPanel * ldb, ldb, panels + q * panel_stride);
+      pack_plain<true>(0, k, kPanelColumns, b + q * kPanelColumns * ldb, ldb, panels + q * panel_stride);
     }
 #else
     const std::int64_t blocks = k - k % kLanesPer128<T>;
     for (std::int64_t q = 0; q < whole; ++q) {
       T* panel = panels + q * panel_stride;
-      const T* from = b + q * kPanel * ldb;
+      const T* from = b + q * kPanelColumns * ldb;
       pack_transposed(blocks, from, ldb, panel);
       pack_transposed(blocks, from + kLanes * ldb, ldb, panel + kLanes);
-      pack_plain<true>(blocks, k, kPanel, from, ldb, panel);
+      pack_plain<true>(blocks, k, kPanelColumns, from, ldb, panel);
     }
 #endif
-    if (rest != 0) pack_plain<true>(0, k, rest, b + whole * kPanel * ldb, ldb, panels + whole * panel_stride);
+    if (rest != 0) pack_plain<true>(0, k, rest, b + whole * kPanelColumns * ldb, ldb, panels + whole * panel_stride);
   } else {
     pack_rows(k, whole, b, ldb, panels, panel_stride);
-    if (rest != 0) pack_plain<false>(0, k, rest, b + whole * kPanel, ldb, panels + whole * panel_stride);
+    if (rest != 0) pack_plain<false>(0, k, rest, b + whole * kPanelColumns, ldb, panels + whole * panel_stride);
   }
 }
 

@@ -74,17 +74,17 @@ template <int kRows, bool kColumnsA, class T>
 class RowPointers {
  public:
   HWY_INLINE RowPointers(const T* a, std::ptrdiff_t lda) : stride_(lda) {
-    MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) base_[g] = a + kRowsPerGroup * g * lda;
+    MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) base_[g] = a + kRowsPerBasePointer * g * lda;
   }
   HWY_INLINE T at(int i) const {
-    return kColumnsA ? base_[0][i] : base_[i / kRowsPerGroup][i % kRowsPerGroup * stride_];
+    return kColumnsA ? base_[0][i] : base_[i / kRowsPerBasePointer][i % kRowsPerBasePointer * stride_];
   }
   HWY_INLINE void next() { MAKI_UNROLL for (int g = 0; g < kRowGroups; ++g) base_[g] += kColumnsA ? stride_ : 1; }
   HWY_INLINE const T* first() const { return base_[0]; }
 
  private:
-  static constexpr int kRowsPerGroup = 5;
-  static constexpr int kRowGroups = kColumnsA ? 1 : (kRows + kRowsPerGroup - 1) / kRowsPerGroup;
+  static constexpr int kRowsPerBasePointer = 5;
+  static constexpr int kRowGroups = kColumnsA ? 1 : (kRows + kRowsPerBasePointer - 1) / kRowsPerBasePointer;
   const T* base_[kRowGroups];
   std::ptrdiff_t stride_;
 };
@@ -185,22 +185,22 @@ GemmTileFunction<T> gemm_tile_of(std::int64_t rows, std::int64_t vecs, bool colu
 /// A tile that extends beyond the last column of C: computed in a buffer, so that nothing beyond C is touched.
 template <class T>
 HWY_NOINLINE void gemm_edge(GemmTileFunction<T> tile, std::int64_t rows, std::int64_t columns, GemmTileCall<T> call) {
-  constexpr std::ptrdiff_t kPanel = 2 * hn::MaxLanes(GemmVec<T>());
-  HWY_ALIGN T buffer[kGemmTileRows * kPanel];
-  HWY_ALIGN T wide_bias[kPanel] = {};
+  constexpr std::ptrdiff_t kPanelColumns = 2 * hn::MaxLanes(GemmVec<T>());
+  HWY_ALIGN T buffer[kGemmTileRows * kPanelColumns];
+  HWY_ALIGN T wide_bias[kPanelColumns] = {};
   T* const c = call.c;
   const std::ptrdiff_t ldc = call.ldc;
   if (call.accumulate) {
-    for (std::int64_t i = 0; i < rows; ++i) std::copy_n(c + i * ldc, columns, buffer + i * kPanel);
+    for (std::int64_t i = 0; i < rows; ++i) std::copy_n(c + i * ldc, columns, buffer + i * kPanelColumns);
   }
   if (call.bias != nullptr) {
     std::copy_n(call.bias, columns, wide_bias);
     call.bias = wide_bias;
   }
   call.c = buffer;
-  call.ldc = kPanel;
+  call.ldc = kPanelColumns;
   tile(call);
-  for (std::int64_t i = 0; i < rows; ++i) std::copy_n(buffer + i * kPanel, columns, c + i * ldc);
+  for (std::int64_t i = 0; i < rows; ++i) std::copy_n(buffer + i * kPanelColumns, columns, c + i * ldc);
 }
 
 }  // namespace maki::kernels::HWY_NAMESPACE

@@ -1,4 +1,4 @@
-#include "train/loop/measurement.h"
+#include "train/loop/eval_report.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 namespace maki {
 
-Measurement measure_extent(const std::string& what, const SampledLoss& sampled) {
+ReportLine measure_extent(const std::string& what, const SampledLoss& sampled) {
   const std::string share = sampled.taken < sampled.batches
                                 ? fmt::format(" ({} of {} batches, spread evenly)", sampled.taken, sampled.batches)
                                 : "";

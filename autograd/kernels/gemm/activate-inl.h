@@ -1,9 +1,9 @@
 // Applies activations to finished rows of C. Included once for every SIMD target.
-#if defined(MAKI_KERNELS_GEMM_EPILOGUE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef MAKI_KERNELS_GEMM_EPILOGUE_INL_H_
-#undef MAKI_KERNELS_GEMM_EPILOGUE_INL_H_
+#if defined(MAKI_KERNELS_GEMM_ACTIVATE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_GEMM_ACTIVATE_INL_H_
+#undef MAKI_KERNELS_GEMM_ACTIVATE_INL_H_
 #else
-#define MAKI_KERNELS_GEMM_EPILOGUE_INL_H_
+#define MAKI_KERNELS_GEMM_ACTIVATE_INL_H_
 #endif
 
 #include <algorithm>
@@ -54,4 +54,4 @@ HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::in
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // MAKI_KERNELS_GEMM_EPILOGUE_INL_H_
+#endif  // MAKI_KERNELS_GEMM_ACTIVATE_INL_H_

@@ -1,12 +1,12 @@
-#include "data/tokenizer/byte_tokenizer.h"
-#include "data/tokenizer/char_tokenizer.h"
-#include "data/text/unknown.h"
+#include "data/tokenizer/unknown_characters.h"
 
 #include <map>
 
 #include "autograd/core/nearest.h"
 #include "data/text/error.h"
 #include "data/text/utf8.h"
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 
 namespace maki {
 namespace {

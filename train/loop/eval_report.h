@@ -20,12 +20,12 @@ struct SampledLoss {
 };
 
 /// A line of text for people, and keys with values for programs. Either may be empty.
-struct Measurement {
+struct ReportLine {
   std::string label, text;
   nlohmann::ordered_json facts = nlohmann::ordered_json::object();
 };
 /// The number of targets and batches that a loss covers; `what` says of which data.
-Measurement measure_extent(const std::string& what, const SampledLoss& sampled);
+ReportLine measure_extent(const std::string& what, const SampledLoss& sampled);
 
 /// How a task that writes sequences searches for them.
 struct MeasureOptions {
