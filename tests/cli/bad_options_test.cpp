@@ -1,6 +1,7 @@
 // Invalid options, numbers and paths, and too little memory: one clear sentence and the documented exit code.
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "tests/cli/require_refused.h"
@@ -143,6 +144,40 @@ TEST_CASE("no memory for the first step: exit 2, and the directory can be used a
   REQUIRE(train(folder, corpus).exit_code == 0);
 }
 #endif
+
+TEST_CASE("an option that has no effect with the others is refused: exit 2") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  struct Refused {
+    Arguments options;
+    std::vector<std::string> said;
+  };
+  const std::vector<Refused> all = {
+      {{"--muon-lr", "0.1"}, {"muon_lr: has an effect only if optimizer is muon", "it is adamw", "omit --muon-lr"}},
+      {{"--optimizer", "sgd", "--beta1", "0.8"}, {"beta1: has an effect only if optimizer is adam or adamw or muon"}},
+      {{"--optimizer", "sgd", "--beta2", "0.8"}, {"beta2"}},
+      {{"--momentum", "0.8"}, {"momentum: has an effect only if optimizer is sgd or muon"}},
+      {{"--optimizer", "muon", "--no-nesterov"}, {"nesterov"}},
+      {{"--position-base", "50"}, {"position_base", "sinusoidal or rotary", "it is learned"}},
+      {{"--ngram-rows", "50"}, {"ngram_rows: has an effect only if ngram_orders is not none"}},
+      {{"--ngram-dropout", "0.5"}, {"ngram_dropout"}},
+      {{"--ngram-lr-factor", "2"}, {"ngram_lr_factor"}},
+      {{"--no-early-stop", "--patience", "2"}, {"patience: has an effect only if early_stop is true"}}};
+  for (const Refused& refused : all) {
+    require_refused(run_maki(Arguments{"train", corpus, "--out", folder / "run"} + kSmall + refused.options), 2,
+                    refused.said);
+    REQUIRE_FALSE(std::filesystem::exists(folder / "run"));
+  }
+  for (const Arguments& accepted :
+       {Arguments{"--optimizer", "muon", "--muon-lr", "0.1", "--momentum", "0.9", "--beta1", "0.8"},
+        Arguments{"--optimizer", "sgd", "--momentum", "0.9", "--nesterov"},
+        Arguments{"--positions", "rotary", "--position-base", "50"},
+        Arguments{"--ngram-orders", "2", "--ngram-rows", "50", "--ngram-dropout", "0.5", "--ngram-lr-factor", "2"}}) {
+    require_ok(run_maki(
+        Arguments{"train", corpus, "--max-steps", "1", "--out", folder / fmt::format("accepted-{}", accepted[1])} +
+        kSmall + accepted));
+  }
+}
 
 TEST_CASE("streams that cannot be written, and configurations that cannot be used") {
   const TemporaryFolder folder;

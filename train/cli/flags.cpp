@@ -10,6 +10,8 @@
 #include "autograd/kernels/simd/target.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
+#include "train/config/field_effects.h"
+#include "train/config/models.h"
 #include "train/config/number.h"
 
 namespace maki {
@@ -133,8 +135,10 @@ void ConfigFlags::apply(Config& config, const std::string& default_preset) const
   const std::string preset = preset_.empty() ? default_preset : preset_;
   if (!preset.empty()) apply_preset(config, preset);
   if (!config_file_.empty()) apply_toml(config, read_configuration(config_file_), config_file_);
+  std::vector<std::string> names;
   for (const auto& given : given_) {
     if (given->option->count() == 0) continue;
+    names.push_back(given->field->name);
     if (given->field->is_list()) {
       set_list(config, *given->field, given->list);
     } else {
@@ -142,6 +146,7 @@ void ConfigFlags::apply(Config& config, const std::string& default_preset) const
     }
   }
   fill_open_fields(config);
+  require_effect(config, names);
 }
 
 std::vector<std::string> ConfigFlags::given() const {

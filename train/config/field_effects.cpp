@@ -1,0 +1,54 @@
+#include "train/config/field_effects.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "autograd/core/check.h"
+
+namespace maki {
+namespace {
+
+// A field that has an effect only if the field `needs` has one of these values.
+struct Dependence {
+  const char *field, *needs;
+  std::vector<std::string> values;
+};
+
+const std::vector<Dependence>& dependences() {
+  static const std::vector<Dependence> list = {
+      {"beta1", "optimizer", {"adam", "adamw", "muon"}},
+      {"beta2", "optimizer", {"adam", "adamw", "muon"}},
+      {"momentum", "optimizer", {"sgd", "muon"}},
+      {"nesterov", "optimizer", {"sgd"}},
+      {"muon_lr", "optimizer", {"muon"}},
+      {"position_base", "positions", {"sinusoidal", "rotary"}},
+      {"ngram_rows", "ngram_orders", {}},
+      {"ngram_dropout", "ngram_orders", {}},
+      {"ngram_lr_factor", "ngram_orders", {}},
+      {"patience", "early_stop", {"true"}},
+  };
+  return list;
+}
+
+// The value of a field, as the text of its option.
+std::string value_text(const Config& config, const std::string& name) {
+  std::string text = field_text(config, find_field(name));
+  if (text.starts_with('"') || text.starts_with('\'')) text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+}  // namespace
+
+void require_effect(const Config& config, std::span<const std::string> given) {
+  for (const Dependence& dependence : dependences()) {
+    if (std::ranges::find(given, dependence.field) == given.end()) continue;
+    const std::string value = value_text(config, dependence.needs);
+    const bool any = dependence.values.empty();  // other than none
+    check(any ? value != "none" : std::ranges::find(dependence.values, value) != dependence.values.end(),
+          "{0}: has an effect only if {1} is {2}; it is {3}; omit {4}, or change {1}", dependence.field,
+          dependence.needs, any ? "not none" : fmt::format("{}", fmt::join(dependence.values, " or ")), value,
+          find_field(dependence.field).option());
+  }
+}
+
+}  // namespace maki
