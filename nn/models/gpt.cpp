@@ -73,15 +73,11 @@ Tensor Gpt::tokens_and_positions(const Tensor& ids, std::int64_t start) const {
 }
 
 Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
-  if (cache == nullptr) {
-    return hidden_through(ids, 0, {}, [&](std::size_t i, const Tensor& x, BlockContext* context) {
-      return h[i](x, nullptr, {}, {}, context);
-    });
-  }
-  const Tensor x = hidden_through(ids, cache->length(), cache->recent.ids(),
-                                  [&](std::size_t i, const Tensor& y, BlockContext* context) {
-                                    return h[i](y, &cache->layer(i), {}, {}, context);
-                                  });
+  const auto layer = [&](std::size_t i, const Tensor& x, BlockContext* context) {
+    return h[i](x, cache != nullptr ? &cache->layer(i) : nullptr, {}, {}, context);
+  };
+  if (cache == nullptr) return hidden_through(ids, 0, {}, layer);
+  const Tensor x = hidden_through(ids, cache->length(), cache->recent.ids(), layer);
   cache->recent.append(ids);
   return x;
 }

@@ -55,7 +55,7 @@ inline std::vector<GptConfig> gpt_variants() {
   add([](GptConfig& c) { c.extras.conv_width = 3; });
   add([](GptConfig& c) { c.extras.input_skip = c.extras.branch_scales = true; });
   add([](GptConfig& c) { c.extras.value_residual = true; });
-  add([](GptConfig& c) { c.logit_cap = 3; });
+  add([](GptConfig& c) { c.logit_cap = 8; });
   add([](GptConfig& c) {  // all extras, with n-grams and rotary positions
     c.extras = kAllExtras;
     c.positions = Positions::rotary;
