@@ -4,18 +4,18 @@
 #include <bit>
 #include <cmath>
 #include <utf8proc.h>
+#include <utility>
 
 #include "autograd/core/check.h"
-#include "data/text/utf8.h"
 
 namespace maki {
 namespace {
 
 constexpr std::size_t kLongestOrder = 6;  // contexts of the last 1 … 6 tokens
 // Chosen by measurement; see "Evaluation that learns while it reads" in docs/design.md.
-constexpr float kFirstWeight = 0.15F, kBias = 0.3F;
-constexpr float kFirstRate = 0.02F, kLastRate = 0.003F, kRateDecay = 150'000;  // of the mixers, by decisions
-constexpr float kLastMixerRate = 0.001F, kOtherRate = 0.005F, kCorrectionRate = 0.02F;
+constexpr float kFirstWeight = 0.15F, kBias = 0.3F, kCertainty = 3;
+constexpr float kFirstRate = 0.02F, kLastRate = 0.002F, kRateDecay = 150'000;  // of the mixers, by decisions
+constexpr float kLastMixerRate = 0.0005F, kOtherRate = 0.005F, kCorrectionRate = 0.02F;
 constexpr float kMinProbability = 1e-5F;
 constexpr std::size_t kCorrections = 1 << 16;  // contexts of a correction, by hash
 constexpr std::size_t kRepeatLengths[] = {4, 7};
@@ -24,7 +24,7 @@ constexpr std::size_t kLengths = 4, kConfidences = (kLongestOrder + 1) * kLength
 
 // Slots of a table: about two per decision, as most are made for the first time in long contexts.
 int table_bits(std::int64_t tokens) {
-  constexpr int kMinBits = 12, kMaxBits = 22;
+  constexpr int kMinBits = 12, kMaxBits = 21;
   return std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(1, tokens)))) + 2,
                     kMinBits, kMaxBits);
 }
@@ -64,26 +64,32 @@ ContextMixer::ContextMixer(const Tokenizer& tokenizer, std::span<const std::int6
       by_last_(kCorrections),
       by_last_two_(kCorrections),
       of_other_(kCorrections) {
-  for (std::int32_t id = 0; id < code_.vocab_size(); ++id) in_word_.push_back(is_in_word(tokenizer.bytes(id)));
+  for (std::int32_t id = 0; id < code_.vocab_size(); ++id) {
+    in_word_.push_back(is_in_word(tokenizer.bytes(id)));
+    ends_line_.push_back(tokenizer.bytes(id).ends_with('\n'));
+  }
   for (const std::size_t length : kRepeatLengths) repeats_.emplace_back(text_, code_, length);
 }
 
 void ContextMixer::begin_text() {
   begin_ = text_.size();
-  word_ = previous_word_ = 0;
+  word_ = last_word_ = second_last_word_ = line_ = 0;
 }
 
-// The last 1 … 6 tokens; the word so far and the token before it; that word and the one before; the second and third
-// last token.
+// The last 1 … 6 tokens; the word so far, with the token before, with the last word, with that before it, and with
+// both; the second and third last token; the line so far.
 void ContextMixer::hash_contexts() {
   const auto last = [&](std::size_t k) -> std::uint64_t {  // 0 before the beginning
     return text_.size() - begin_ < k ? 0 : static_cast<std::uint64_t>(text_[text_.size() - k]) + 1;
   };
   std::uint64_t hash = 0;
   for (std::size_t k = 1; k <= kLongestOrder; ++k) hashes_[k - 1] = hash = extend(hash, last(k));
-  hashes_[kLongestOrder] = extend(extend(1, word_), last(1));
-  hashes_[kLongestOrder + 1] = extend(extend(2, word_), previous_word_);
-  hashes_[kLongestOrder + 2] = extend(extend(3, last(2)), last(3));
+  const std::uint64_t word = extend(0, word_);
+  std::size_t next = kLongestOrder;
+  for (const std::uint64_t context :
+       {extend(word, last(1)), extend(word, last_word_), extend(word, second_last_word_),
+        extend(extend(word, last_word_), second_last_word_), extend(extend(0, last(2)), last(3)), extend(0, line_)})
+    hashes_[next++] = context;
   for (std::size_t i = 0; i < hashes_.size(); ++i) hashes_[i] = extend(hashes_[i], i);
 }
 
@@ -93,10 +99,13 @@ void ContextMixer::collect(std::int32_t node) {
   counted_[kContexts - 1] = &without_context_[static_cast<std::size_t>(node)];
   for (std::size_t i = 0; i < kContexts; ++i) {
     const DecisionCount& count = *counted_[i];
-    inputs_[2 * i] = count.is_new() ? 0 : stretch(histories_[i].probability(count.history));
-    inputs_[2 * i + 1] = count.is_new() ? 0 : stretch(static_cast<float>(count.probability) / 65536.0F);
+    float* const input = &inputs_[3 * i];
+    const float p = histories_[i].probability(count.history);
+    input[0] = count.is_new() ? 0 : stretch(p);
+    input[1] = count.is_new() ? 0 : stretch(static_cast<float>(count.probability) / 65536.0F);
+    input[2] = count.is_new() ? 0 : kCertainty * (p - 0.5F);
   }
-  for (std::size_t i = 0; i < kRepeats; ++i) inputs_[2 * kContexts + i] = repeats_[i].predict(node);
+  for (std::size_t i = 0; i < kRepeats; ++i) inputs_[3 * kContexts + i] = repeats_[i].predict(node);
   inputs_[kInputs - 1] = kBias;
 }
 
@@ -122,7 +131,7 @@ double ContextMixer::predict(std::int32_t node) {
   const auto context = [&](std::uint64_t hash) { return (hash + static_cast<std::uint64_t>(node)) % kCorrections; };
   const float one = by_last_.correct(mixed, context(hashes_[0])),
               two = by_last_two_.correct(mixed, context(hashes_[1]));
-  return clamped(0.5 * squash(mixed) + 0.25 * one + 0.25 * two);
+  return clamped(0.4 * squash(mixed) + 0.3 * one + 0.3 * two);
 }
 
 // The same with the probability that another predictor gives.
@@ -162,9 +171,10 @@ void ContextMixer::follow(std::int32_t token) {
   if (in_word_[static_cast<std::size_t>(token)]) {
     word_ = extend(word_, static_cast<std::uint64_t>(token));
   } else {
-    if (word_ != 0) previous_word_ = word_;
+    if (word_ != 0) second_last_word_ = std::exchange(last_word_, word_);
     word_ = 0;
   }
+  line_ = ends_line_[static_cast<std::size_t>(token)] ? 0 : extend(line_, static_cast<std::uint64_t>(token));
 }
 
 MixedLoss ContextMixer::read(std::int32_t token, std::span<const float> other) {

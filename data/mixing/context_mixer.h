@@ -32,7 +32,7 @@ struct MixedLoss {
 class ContextMixer {
  public:
   /// `counts` are those of the tokens in a text like the one to be read, from which their code is made; `expected` is
-  /// about how many tokens will be read, from which the memory follows (at most 150 MB). Requires: the tokenizer
+  /// about how many tokens will be read, from which the memory follows (at most 160 MB). Requires: the tokenizer
   /// outlives the object.
   ContextMixer(const Tokenizer& tokenizer, std::span<const std::int64_t> counts, std::int64_t expected);
   ContextMixer(const ContextMixer&) = delete;
@@ -45,9 +45,9 @@ class ContextMixer {
   void begin_text();
 
  private:
-  static constexpr std::size_t kContexts = 10;  // nine by hash, and the empty one
+  static constexpr std::size_t kContexts = 13;  // twelve by hash, and the empty one
   static constexpr std::size_t kRepeats = 2;
-  static constexpr std::size_t kInputs = 2 * kContexts + kRepeats + 1;
+  static constexpr std::size_t kInputs = 3 * kContexts + kRepeats + 1;
   static constexpr std::size_t kSelectors = 3;
 
   void hash_contexts();
@@ -61,9 +61,11 @@ class ContextMixer {
 
   TokenCode code_;
   std::vector<bool> in_word_;       // whether a token is part of a word
+  std::vector<bool> ends_line_;     // whether it ends in a newline
   std::vector<std::int32_t> text_;  // all that was read
   std::size_t begin_ = 0;           // of the current text
-  std::uint64_t word_ = 0, previous_word_ = 0;
+  // Hashes of the word so far, of the two words before it, and of the line so far.
+  std::uint64_t word_ = 0, last_word_ = 0, second_last_word_ = 0, line_ = 0;
 
   std::vector<ContextTable> tables_;
   std::vector<DecisionCount> without_context_;  // by node

@@ -5,10 +5,9 @@
 namespace maki {
 namespace {
 
-constexpr int kMaxSeen = 15;  // four bits
+constexpr int kMaxInHistory = 15;  // four bits
 // What remains of the count of zeros when a one is seen, and the other way round.
-constexpr std::array<int, kMaxSeen + 1> kReduced = {0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5};
-constexpr float kSlowestRate = 1.0F / 127;  // of the average in a slot
+constexpr std::array<int, kMaxInHistory + 1> kReduced = {0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5};
 constexpr float kMaxHistoryCount = 255;
 
 constexpr float kMinProbability = 1e-4F;
@@ -17,14 +16,15 @@ constexpr float kMinProbability = 1e-4F;
 
 void DecisionCount::learn(bool bit) {
   constexpr float kOne = 65535, kLeast = 32, kMost = kOne - kLeast;
-  const float rate = std::max(1 / (static_cast<float>(seen()) + 1.5F), kSlowestRate);
+  const float rate = 1 / (static_cast<float>(seen) + 1.5F);
   const auto p = static_cast<float>(probability);
   probability = static_cast<std::uint16_t>(std::clamp(p + ((bit ? kOne : 0) - p) * rate, kLeast, kMost));
   int zeros = history >> 4, ones = history & 15;
   int &same = bit ? ones : zeros, &other = bit ? zeros : ones;
-  same = std::min(same + 1, kMaxSeen);
+  same = std::min(same + 1, kMaxInHistory);
   other = kReduced[static_cast<std::size_t>(other)];
   history = static_cast<std::uint8_t>(zeros << 4 | ones);
+  if (seen < kMaxSeen) ++seen;
 }
 
 ContextTable::ContextTable(int bits) : bits_(bits), slots_(std::size_t{1} << bits) {}
@@ -33,12 +33,12 @@ DecisionCount& ContextTable::find(std::uint64_t context, std::int32_t node) {
   constexpr std::size_t kNeighbours = 3;
   const std::uint64_t hash = spread_bits(context + static_cast<std::uint64_t>(node) * 0x9E3779B97F4A7C15);
   const auto first = static_cast<std::size_t>(hash >> (64 - bits_));
-  const auto check = static_cast<std::uint8_t>((hash & 0xFF) | 1);
+  const auto check = static_cast<std::uint16_t>((hash & 0xFFFF) | 1);
   DecisionCount* least = nullptr;
   for (std::size_t i = 0; i < kNeighbours; ++i) {
     DecisionCount& slot = slots_[first ^ i];
     if (slot.check == check) return slot;
-    if (least == nullptr || slot.seen() < least->seen()) least = &slot;
+    if (least == nullptr || slot.seen < least->seen) least = &slot;
   }
   *least = {.check = check};
   return *least;

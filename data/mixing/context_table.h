@@ -11,14 +11,15 @@ namespace maki {
 
 /// What is known about one decision in one context.
 struct DecisionCount {
-  std::uint16_t probability = 1U << 15;  ///< that a 1 follows, of 2^16: an average that forgets slowly
+  std::uint16_t probability = 1U << 15;  ///< that a 1 follows, of 2^16: the average of all, and later of the last ones
+  std::uint16_t check = 0;               ///< bits of the hash of the context; 0: the slot is free
   /// How many zeros (upper four bits) and ones (lower four bits) were seen. Whenever one of them is seen, a large count
   /// of the other is reduced, because what happened last says more than what happened often.
   std::uint8_t history = 0;
-  std::uint8_t check = 0;  ///< bits of the hash of the context; 0: the slot is free
+  std::uint8_t seen = 0;  ///< how often something followed, at most kMaxSeen
 
-  bool is_new() const { return history == 0; }
-  int seen() const { return (history >> 4) + (history & 15); }
+  static constexpr std::uint8_t kMaxSeen = 240;
+  bool is_new() const { return seen == 0; }
   void learn(bool bit);
 };
 
@@ -26,7 +27,7 @@ struct DecisionCount {
 /// seen least often.
 class ContextTable {
  public:
-  /// 2^bits slots of four bytes. Requires: 2 <= bits <= 24.
+  /// 2^bits slots of six bytes. Requires: 2 <= bits <= 24.
   explicit ContextTable(int bits);
 
   /// The slot of a decision `node` in a context, given by its hash; a new one if there is none yet. Valid until the

@@ -11,6 +11,7 @@
 
 #include "autograd/core/parallel.h"
 #include "data/text/unknown.h"
+#include "train/cli/adapt_options.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/compressor.h"
 #include "train/cli/flags.h"
@@ -38,10 +39,9 @@ struct EvalOptions {
   std::int64_t eval_batches = 0, threads = 0;
   MeasureOptions measure;
   std::string translation_only;  // an option given that applies only to models that translate
-  AdaptiveOptions adaptive;
-  bool adapt = false;
-  std::string adapt_only;  // an option given that applies only with --adapt
-  std::string against;     // a compressor to compare with, or empty
+  AdaptFlags adapting;
+  bool adapt_counts = true;
+  std::string against;  // a compressor to compare with, or empty
   bool json = false;
 };
 
@@ -83,22 +83,23 @@ void print(const EvalOptions& o, const LoadedModel& loaded, const std::vector<Me
 
 void check_options(const EvalOptions& o) {
   parse_unknown_policy(o.unknown);
-  check(o.adapt || o.adapt_only.empty(), "eval: {} applies only with --adapt; add it", o.adapt_only);
-  check(!o.adapt || o.eval_batches == 0, "eval: --adapt reads the whole text in order; omit --eval-batches");
+  o.adapting.check_given("eval");
+  check(!o.adapting.adapt || o.eval_batches == 0, "eval: --adapt reads the whole text in order; omit --eval-batches");
   if (!o.against.empty()) require_compressor(o.against);
 }
 
 // What --adapt and --against report beside the ordinary loss.
 void measure_readers(const EvalOptions& o, const LoadedModel& loaded, const Corpus& corpus, const Task& task,
                      std::vector<Measurement>& measured) {
-  if (!o.adapt && o.against.empty()) return;
+  if (!o.adapting.adapt && o.against.empty()) return;
   const auto& text_task = dynamic_cast<const LanguageModelTask&>(task);
   const EvalText& text = text_task.text();
   const Dataset& data = text_task.dataset();
   const double characters = static_cast<double>(text.characters);
-  if (o.adapt) {
-    const AdaptiveLoss loss = adaptive_loss(loaded, data, o.adaptive).value();
-    std::ranges::move(measure_adapting(loss, o.adaptive, text.own, static_cast<double>(data.val.size()) / characters),
+  if (o.adapting.adapt) {
+    const AdaptiveOptions options{.network = o.adapting.options, .counts = o.adapt_counts};
+    const AdaptiveLoss loss = adaptive_loss(loaded, data, options).value();
+    std::ranges::move(measure_adapting(loss, options, text.own, static_cast<double>(data.val.size()) / characters),
                       std::back_inserter(measured));
   }
   if (o.against.empty()) return;
@@ -117,7 +118,7 @@ int evaluate_run(const EvalOptions& o) {
   check(o.translation_only.empty() || task_rule(config).reads_source,
         "eval: {} applies only to a model that translates; the model of {} is {}; omit it", o.translation_only, o.run,
         config.model);
-  check((!o.adapt && o.against.empty()) || std::string_view(task_rule(config).name) == "next_token",
+  check((!o.adapting.adapt && o.against.empty()) || std::string_view(task_rule(config).name) == "next_token",
         "eval: --adapt and --against apply only to a model that predicts the next token of a text; the task of {} is "
         "{}; omit them",
         o.run, task_rule(config).name);
@@ -126,7 +127,7 @@ int evaluate_run(const EvalOptions& o) {
   // If the text is that of the run, only the part that it was not trained on is used; of any other text, all of it.
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
   const std::unique_ptr<Task> task =
-      make_eval_task(config, corpus, loaded.tokenizers, {own, o.unknown, loaded.state.labels, o.adapt});
+      make_eval_task(config, corpus, loaded.tokenizers, {own, o.unknown, loaded.state.labels, o.adapting.adapt});
   const std::int64_t batches = task->eval_batches(Part::val);
   const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, o.eval_batches, {}).value();
   check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
@@ -136,20 +137,6 @@ int evaluate_run(const EvalOptions& o) {
   measure_readers(o, loaded, corpus, *task, measured);
   print(o, loaded, measured);
   return 0;
-}
-
-// Returns the names of those that apply only with --adapt.
-std::vector<std::string> add_adapt_options(CLI::App& command, EvalOptions& o) {
-  command.add_flag("--adapt", o.adapt,
-                   "also read the text in order and learn each window after predicting it; the run is left as it is");
-  add_number(command, "--adapt-lr", o.adaptive.network.learning_rate, 0, 1, "learning rate while reading");
-  add_number(command, "--adapt-window", o.adaptive.network.window, 0, kMaxCount,
-             "tokens that are predicted and then learned at once; 0: half of the context");
-  add_number(command, "--adapt-decay", o.adaptive.network.decay, 0, kMaxAdaptDecay,
-             "share by which the weights return to the trained ones after each window");
-  command.add_flag("--adapt-counts,!--no-adapt-counts", o.adaptive.counts,
-                   "also count n-grams, words and repetitions while reading, and mix them with the network [true]");
-  return {"--adapt-lr", "--adapt-window", "--adapt-decay", "--adapt-counts"};
 }
 
 }  // namespace
@@ -177,14 +164,17 @@ void add_eval(CLI::App& app, Verb& chosen) {
   add_search_options(*command, o->measure.beam_size, o->measure.length_penalty);
   add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
-  const std::vector<std::string> adapt_only = add_adapt_options(*command, *o);
+  add_adapt_options(*command,
+                    "also read the text in order and learn each window after predicting it; the run is left as it is",
+                    o->adapting);
+  command->add_flag("--adapt-counts,!--no-adapt-counts", o->adapt_counts,
+                    "also count n-grams, words and repetitions while reading, and mix them with the network [true]");
   command->add_option("--against", o->against, "compressor to compare with on the same text, if it is installed")
       ->type_name(fmt::format("{}", fmt::join(compressor_names(), "|")))
       ->take_last();
   command->add_flag("--json", o->json, "print the results as JSON");
-  command->callback([o, command, adapt_only, &chosen] {
-    for (const std::string& option : adapt_only)
-      if (command->get_option(option)->count() > 0) o->adapt_only = option;
+  command->callback([o, command, &chosen] {
+    note_adapt_options(*command, {"--adapt-counts"}, o->adapting);
     for (const char* const option : {"--beam", "--length-penalty"})
       if (command->get_option(option)->count() > 0) o->translation_only = option;
     chosen = [o] { return evaluate_run(*o); };

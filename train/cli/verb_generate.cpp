@@ -19,6 +19,7 @@
 #include "data/text/unknown.h"
 #include "data/text/utf8.h"
 #include "train/bench/timing.h"
+#include "train/cli/adapt_options.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
 #include "train/cli/interrupt.h"
@@ -41,6 +42,7 @@ struct GenerateFlags {
   std::optional<std::int64_t> seed;
   TextOptions text;
   TranslateOptions translate;
+  AdaptFlags adapting;
   bool has_prompt = false, json = false;
   std::vector<std::string> text_only, translation_only;  // options given that apply to one kind of model only
 };
@@ -84,6 +86,7 @@ std::string read_prompt(const GenerateFlags& o, const Tokenizer& tokenizer) {
 void check_options(const GenerateFlags& o) {
   check(o.overflow == "recompute" || o.overflow == "stop", "overflow: must be recompute or stop; got {}", o.overflow);
   parse_unknown_policy(o.unknown);
+  o.adapting.check_given("generate");
   check(std::ranges::none_of(o.text.stop, &std::string::empty), "stop: must not be empty");
   check(o.input.empty() || o.input == "-",
         "generate: only - (prompt from standard input) may follow RUN; got {}; pass a text with --prompt", o.input);
@@ -131,15 +134,15 @@ void print_json(const GenerateFlags& o, const LoadedModel& loaded, const std::st
 }
 
 // Writes one sample: text while it is generated, JSON when it is complete.
-TextEnd write_sample(const GenerateFlags& o, const LoadedModel& loaded, const std::string& prompt,
-                     std::span<const std::int32_t> ids, std::int64_t sample, Output& output) {
+TextEnd write_sample(const GenerateFlags& o, const LoadedModel& loaded, const Generator& model,
+                     const std::string& prompt, std::span<const std::int32_t> ids, std::int64_t sample,
+                     Output& output) {
   std::string written;
   const auto write = [&](std::string_view piece) { o.json ? void(written += piece) : output.write(piece); };
   if (!o.json) output.write(prompt);
   const double start = seconds_now();
-  const GeneratedText text =
-      generate_text(loaded.generator(), *loaded.tokenizer, ids, o.text, static_cast<std::uint64_t>(sample), write,
-                    [] { return interrupted() != 0; });
+  const GeneratedText text = generate_text(model, *loaded.tokenizer, ids, o.text, static_cast<std::uint64_t>(sample),
+                                           write, [] { return interrupted() != 0; });
   const double seconds = seconds_now() - start;
   if (o.json) {
     print_json(o, loaded, prompt, sample, written, text, seconds);
@@ -190,9 +193,17 @@ int generate(GenerateFlags& o) {
   o.text.generate.sampling.seed = static_cast<std::uint64_t>(choose_seed(o));
   const DeferInterrupts deferred;  // a signal ends the text after the current token
   Output output;
+  // With --adapt, the model that has learned the prompt; learning ends as soon as the prompt has been read.
+  std::optional<OnlineLearner> learner;
+  if (o.adapting.adapt) learner.emplace(loaded, o.adapting.options);
+  if (learner)
+    learner->read(
+        ids, [](const Prediction&) {}, [] { return interrupted() != 0; });
+  const Generator& model = learner ? dynamic_cast<const Generator&>(learner->model()) : loaded.generator();
   try {
     for (std::int64_t sample = 0; sample < o.samples; ++sample) {
-      if (write_sample(o, loaded, prompt, ids, sample, output) == TextEnd::interrupt) return interrupt_exit_code();
+      if (write_sample(o, loaded, model, prompt, ids, sample, output) == TextEnd::interrupt)
+        return interrupt_exit_code();
     }
   } catch (const BadLogitsError& error) {
     output.end_line();
@@ -261,11 +272,15 @@ void add_generate(CLI::App& app, Verb& chosen) {
       ->take_last();
   add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  add_adapt_options(*command, "learn the prompt while reading it, before continuing it; the run is left as it is",
+                    o->adapting);
   command->add_flag("--json", o->json,
                     "print one line of JSON per text: prompt, text, seed, speed and the reason why it ended");
   command->callback([o, prompt, command, sampling, &chosen] {
     o->has_prompt = prompt->count() > 0;
     o->text_only = given_among(*command, sampling);
+    note_adapt_options(*command, {}, o->adapting);
+    if (o->adapting.adapt) o->text_only.emplace_back("--adapt");
     o->translation_only = given_among(*command, {"--beam", "--length-penalty"});
     chosen = [o] { return generate(*o); };
   });

@@ -18,9 +18,9 @@
 namespace maki {
 
 struct AdaptOptions {
-  double learning_rate = 3e-4;  ///< at least 0; with 0 nothing is learned
-  double decay =
-      0.003;  ///< in [0, kMaxAdaptDecay]: the share by which weights return to the trained ones after each window
+  double learning_rate = 5e-4;  ///< at least 0; with 0 nothing is learned
+  /// In [0, kMaxAdaptDecay]: the share by which the weights return to the trained ones after each window.
+  double decay = 0.01;
   std::int64_t window = 0;  ///< tokens that are predicted and then learned at once; 0: half of the context
 };
 
