@@ -113,6 +113,14 @@ int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& pr
   std::vector<std::vector<std::int32_t>> ids;
   for (const std::string& prompt : prompts) ids.push_back(ids_of(prompt, loaded, how.text.generate.slide_context));
   const DeferInterrupts deferred;  // a signal ends the text after the current token
+  // The model that has learned the prompt; learning ends as soon as the prompt has been read.
+  std::optional<OnlineLearner> learner;
+  if (how.adapt) {
+    learner.emplace(loaded, *how.adapt);
+    learner->read(
+        ids.at(0), [](const Prediction&) {}, [] { return interrupted() != 0; });
+  }
+  const Generator& model = learner ? dynamic_cast<const Generator&>(learner->model()) : loaded.generator();
   Output output(loaded, prompts, how);
   std::vector<TextStart> starts;
   std::int64_t first = 0;  // the text of starts[0]
@@ -125,8 +133,7 @@ int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& pr
     last = text.end;
   };
   const auto run = [&] {
-    generate_texts(loaded.generator(), *loaded.tokenizer, starts, how.text, piece, end,
-                   [] { return interrupted() != 0; });
+    generate_texts(model, *loaded.tokenizer, starts, how.text, piece, end, [] { return interrupted() != 0; });
     first += std::ssize(starts);
     starts.clear();
   };

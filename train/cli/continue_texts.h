@@ -1,11 +1,13 @@
 // `maki generate` with a model that continues a text.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "train/loop/generate_text.h"
 #include "train/loop/loaded_model.h"
+#include "train/loop/online_learner.h"
 
 namespace maki {
 
@@ -13,6 +15,8 @@ struct ContinueTexts {
   std::int64_t samples = 1;  ///< texts per prompt, each from a random stream of its own
   bool json = false;
   TextOptions text;
+  std::optional<AdaptOptions> adapt =
+      {};  ///< set: the model learns the prompt, of which there is one, while reading it
 };
 
 /// Writes to stdout, for each prompt and sample, the prompt and its continuation, separated by lines with ---, or a

@@ -1,21 +1,28 @@
 // maki eval RUN [CORPUS…] [options]
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "autograd/core/parallel.h"
 #include "data/tokenizer/unknown_characters.h"
+#include "train/cli/adapt_options.h"
 #include "train/cli/choose_checkpoint.h"
+#include "train/cli/compressor.h"
 #include "train/cli/flags.h"
 #include "train/cli/progress.h"
 #include "train/cli/run_corpus.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
 #include "train/config/number.h"
+#include "train/loop/adaptive_loss.h"
 #include "train/loop/evaluate.h"
+#include "train/loop/language_model_task.h"
 #include "train/loop/loaded_model.h"
 #include "train/loop/tasks.h"
 #include "train/run/run_directory.h"
@@ -32,6 +39,9 @@ struct EvalOptions {
   std::int64_t eval_batches = 0, threads = 0;
   MeasureOptions measure;
   std::string translation_only;  // an option given that applies only to models that translate
+  AdaptFlags adapting;
+  bool adapt_counts = true;
+  std::string against;  // a compressor to compare with, or empty
   bool json = false;
 };
 
@@ -71,26 +81,61 @@ void print(const EvalOptions& o, const LoadedModel& loaded, const std::vector<Re
   fmt::print("{}\n", facts.dump(2));
 }
 
+void check_options(const EvalOptions& o) {
+  parse_unknown_policy(o.unknown);
+  o.adapting.check_given("eval");
+  check(!o.adapting.adapt || o.eval_batches == 0, "eval: --adapt reads the whole text in order; omit --eval-batches");
+  if (!o.against.empty()) require_compressor(o.against);
+}
+
+// What --adapt and --against report beside the ordinary loss.
+void measure_readers(const EvalOptions& o, const LoadedModel& loaded, const Corpus& corpus, const Task& task,
+                     std::vector<ReportLine>& measured) {
+  if (!o.adapting.adapt && o.against.empty()) return;
+  const auto& text_task = dynamic_cast<const LanguageModelTask&>(task);
+  const EvalText& text = text_task.text();
+  const Dataset& data = text_task.dataset();
+  const double characters = static_cast<double>(text.characters);
+  if (o.adapting.adapt) {
+    const AdaptiveOptions options{.network = o.adapting.options, .counts = o.adapt_counts};
+    const AdaptiveLoss loss = adaptive_loss(loaded, data, options).value();
+    std::ranges::move(measure_adapting(loss, options, text.own, static_cast<double>(data.val.size()) / characters),
+                      std::back_inserter(measured));
+  }
+  if (o.against.empty()) return;
+  check(text.unknown == 0, "eval: --against needs a text whose characters are all in the vocabulary; {}",
+        text.unknown_note);
+  const SplitText split = text.own ? split_text(corpus, loaded.state.config.val_fraction)
+                                   : SplitText{.train = {}, .val = file_texts(corpus)};
+  measured.push_back(measure_compressor(o.against, split.train, split.val, text.characters));
+}
+
 int evaluate_run(const EvalOptions& o) {
-  parse_unknown_policy(o.unknown);  // before anything is read
+  check_options(o);  // before anything is read
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   const Config& config = loaded.state.config;
   check(o.translation_only.empty() || task_rule(config).reads_source,
         "eval: {} applies only to a model that translates; the model of {} is {}; omit it", o.translation_only, o.run,
         config.model);
+  check((!o.adapting.adapt && o.against.empty()) || std::string_view(task_rule(config).name) == "next_token",
+        "eval: --adapt and --against apply only to a model that predicts the next token of a text; the task of {} is "
+        "{}; omit them",
+        o.run, task_rule(config).name);
   Corpus corpus = corpus_of(o);
   join_files_if_known_as(corpus, loaded.state.corpus_hash);
   // If the text is that of the run, only the part that it was not trained on is used; of any other text, all of it.
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
   const std::unique_ptr<Task> task =
-      make_eval_task(config, corpus, loaded.tokenizers, {own, o.unknown, loaded.state.labels});
+      make_eval_task(config, corpus, loaded.tokenizers, {own, o.unknown, loaded.state.labels, o.adapting.adapt});
   const std::int64_t batches = task->eval_batches(Part::val);
   const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, o.eval_batches, {}).value();
   check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
                        loaded.path, loss.mean);
-  print(o, loaded,
-        task->measure(*loaded.model, {loss, sampled_batch_count(o.eval_batches, batches), batches}, o.measure, {}));
+  std::vector<ReportLine> measured =
+      task->measure(*loaded.model, {loss, sampled_batch_count(o.eval_batches, batches), batches}, o.measure, {});
+  measure_readers(o, loaded, corpus, *task, measured);
+  print(o, loaded, measured);
   return 0;
 }
 
@@ -119,8 +164,17 @@ void add_eval(CLI::App& app, Verb& chosen) {
   add_search_options(*command, o->measure.beam_size, o->measure.length_penalty);
   add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  add_adapt_options(*command,
+                    "also read the text in order and learn each window after predicting it; the run is left as it is",
+                    o->adapting);
+  command->add_flag("--adapt-counts,!--no-adapt-counts", o->adapt_counts,
+                    "also count n-grams, words and repetitions while reading, and mix them with the network [true]");
+  command->add_option("--against", o->against, "compressor to compare with on the same text, if it is installed")
+      ->type_name(fmt::format("{}", fmt::join(compressor_names(), "|")))
+      ->take_last();
   command->add_flag("--json", o->json, "print the results as JSON");
   command->callback([o, command, &chosen] {
+    note_adapt_options(*command, {"--adapt-counts"}, o->adapting);
     for (const char* const option : {"--beam", "--length-penalty"})
       if (command->get_option(option)->count() > 0) o->translation_only = option;
     chosen = [o] { return evaluate_run(*o); };

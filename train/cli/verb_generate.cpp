@@ -16,6 +16,7 @@
 #include "data/text/file.h"
 #include "data/text/utf8.h"
 #include "data/tokenizer/unknown_characters.h"
+#include "train/cli/adapt_options.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/continue_texts.h"
 #include "train/cli/encodable_text.h"
@@ -37,6 +38,7 @@ struct GenerateFlags {
   std::optional<std::int64_t> seed;
   ContinueTexts texts;
   TranslateOptions translate;
+  AdaptFlags adapting;
   bool has_prompt = false, json = false;
   std::vector<std::string> text_only, translation_only;  // options given that apply to one kind of model only
 };
@@ -72,6 +74,9 @@ std::vector<std::string> read_prompts(const GenerateFlags& o, const Tokenizer& t
 void check_options(const GenerateFlags& o) {
   check(o.overflow == "recompute" || o.overflow == "stop", "overflow: must be recompute or stop; got {}", o.overflow);
   parse_unknown_policy(o.unknown);
+  o.adapting.check_given("generate");
+  check(!o.adapting.adapt || o.prompts.empty(),
+        "generate: --adapt learns one prompt before continuing it; give it with --prompt or --prompt-file");
   check(std::ranges::none_of(o.texts.text.stop, &std::string::empty), "stop: must not be empty");
   check(o.input.empty() || o.input == "-",
         "generate: only - (prompt from standard input) may follow RUN; got {}; pass a text with --prompt", o.input);
@@ -124,6 +129,7 @@ int generate(GenerateFlags& o) {
   const std::vector<std::string> prompts = read_prompts(o, *loaded.tokenizer);
   o.texts.text.generate.sampling.seed = static_cast<std::uint64_t>(choose_seed(o));
   o.texts.json = o.json;
+  if (o.adapting.adapt) o.texts.adapt = o.adapting.options;
   return continue_texts(loaded, prompts, o.texts);
 }
 
@@ -190,11 +196,15 @@ void add_generate(CLI::App& app, Verb& chosen) {
       ->take_last();
   add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  add_adapt_options(*command, "learn the prompt while reading it, before continuing it; the run is left as it is",
+                    o->adapting);
   command->add_flag("--json", o->json,
                     "print one line of JSON per text: prompt, text, seed, speed and the reason why it ended");
   command->callback([o, prompt, command, sampling, &chosen] {
     o->has_prompt = prompt->count() > 0;
     o->text_only = given_among(*command, sampling);
+    note_adapt_options(*command, {}, o->adapting);
+    if (o->adapting.adapt) o->text_only.emplace_back("--adapt");
     o->translation_only = given_among(*command, {"--beam", "--length-penalty"});
     chosen = [o] { return generate(*o); };
   });

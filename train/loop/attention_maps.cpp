@@ -11,24 +11,10 @@
 #include "train/config/error.h"
 #include "train/config/models.h"
 #include "train/loop/translate.h"
+#include "train/loop/without_dropout.h"
 
 namespace maki {
 namespace {
-
-// The loaded model without dropout, which a Recording would apply.
-struct ModelWithoutDropout {
-  explicit ModelWithoutDropout(const LoadedModel& loaded) : store(loaded.store.dtype()) {
-    Config config = loaded.state.config;
-    config.dropout = 0;
-    model = make_model(config, vocab_sizes(loaded.state), Scope(store));
-    store.seal_uninitialized();
-    dispatch(store.dtype(),
-             [&]<class T>() { std::ranges::copy(loaded.store.values().values<T>(), store.values().data<T>()); });
-    store.mark_changed();
-  }
-  ParameterStore store;
-  std::unique_ptr<Model> model;
-};
 
 Tensor row_of(const std::vector<std::int32_t>& ids) { return tensor(ids, {1, std::ssize(ids)}); }
 

@@ -29,6 +29,9 @@ class LanguageModelTask final : public Task {
   /// The same for a dataset that the task shares. `text` describes the validation text to measure().
   LanguageModelTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text = {});
 
+  const Dataset& dataset() const { return *dataset_; }
+  const EvalText& text() const { return text_; }
+
   std::unique_ptr<Model> make_model(const Scope& scope) const override;
   VocabSizes vocab_sizes() const override { return dataset_->tokenizer->vocab_size(); }
   void fill(std::int64_t step, std::int64_t micro, Batch& batch) const override;

@@ -38,6 +38,8 @@ std::unique_ptr<Task> text_eval_task(const Config& c, const Corpus& corpus, cons
   Dataset data;
   data.tokenizer = tokenizers.target;
   data.val = encode_pieces(*tokenizers.target, known.pieces);
+  if (request.own && request.training_text)
+    data.train = encode_pieces(*tokenizers.target, split_text(corpus, c.val_fraction).train);
   EvalText text{.own = request.own,
                 .characters = count_code_points(known.pieces),
                 .unknown_policy = request.unknown,

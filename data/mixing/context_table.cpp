@@ -1,0 +1,61 @@
+#include "data/mixing/context_table.h"
+
+#include <algorithm>
+
+namespace maki {
+namespace {
+
+constexpr int kMaxInHistory = 15;  // four bits
+// What remains of the count of zeros when a one is seen, and the other way round.
+constexpr std::array<int, kMaxInHistory + 1> kReduced = {0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5};
+constexpr float kMaxHistoryCount = 255;
+
+constexpr float kMinProbability = 1e-4F;
+
+}  // namespace
+
+void DecisionCount::learn(bool bit) {
+  constexpr float kOne = 65535, kLeast = 32, kMost = kOne - kLeast;
+  const float rate = 1 / (static_cast<float>(seen) + 1.5F);
+  const auto p = static_cast<float>(probability);
+  probability = static_cast<std::uint16_t>(std::clamp(p + ((bit ? kOne : 0) - p) * rate, kLeast, kMost));
+  int zeros = history >> 4, ones = history & 15;
+  int &same = bit ? ones : zeros, &other = bit ? zeros : ones;
+  same = std::min(same + 1, kMaxInHistory);
+  other = kReduced[static_cast<std::size_t>(other)];
+  history = static_cast<std::uint8_t>(zeros << 4 | ones);
+  if (seen < kMaxSeen) ++seen;
+}
+
+ContextTable::ContextTable(int bits) : bits_(bits), slots_(std::size_t{1} << bits) {}
+
+DecisionCount& ContextTable::find(std::uint64_t context, std::int32_t node) {
+  constexpr std::size_t kNeighbours = 3;
+  const std::uint64_t hash = spread_bits(context + static_cast<std::uint64_t>(node) * 0x9E3779B97F4A7C15);
+  const auto first = static_cast<std::size_t>(hash >> (64 - bits_));
+  const auto check = static_cast<std::uint16_t>((hash & 0xFFFF) | 1);
+  DecisionCount* least = nullptr;
+  for (std::size_t i = 0; i < kNeighbours; ++i) {
+    DecisionCount& slot = slots_[first ^ i];
+    if (slot.check == check) return slot;
+    if (least == nullptr || slot.seen < least->seen) least = &slot;
+  }
+  *least = {.check = check};
+  return *least;
+}
+
+HistoryMap::HistoryMap() {
+  for (std::size_t h = 0; h < entries_.size(); ++h) {
+    const auto zeros = static_cast<float>(h >> 4), ones = static_cast<float>(h & 15);
+    entries_[h].probability = (ones + 0.4F) / (zeros + ones + 0.8F);
+  }
+}
+
+void HistoryMap::learn(std::uint8_t history, bool bit) {
+  Entry& entry = entries_[history];
+  const float moved = entry.probability + ((bit ? 1.0F : 0.0F) - entry.probability) / (entry.count + 1.5F);
+  entry.probability = std::clamp(moved, kMinProbability, 1 - kMinProbability);
+  entry.count = std::min(entry.count + 1, kMaxHistoryCount);
+}
+
+}  // namespace maki

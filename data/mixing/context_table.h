@@ -1,0 +1,63 @@
+// What was counted about binary decisions in contexts: the memory of ContextMixer.
+//
+// Thread safety: none; objects are used by one thread at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace maki {
+
+/// What is known about one decision in one context.
+struct DecisionCount {
+  std::uint16_t probability = 1U << 15;  ///< that a 1 follows, of 2^16: the average of all, and later of the last ones
+  std::uint16_t check = 0;               ///< bits of the hash of the context; 0: the slot is free
+  /// How many zeros (upper four bits) and ones (lower four bits) were seen. Whenever one of them is seen, a large count
+  /// of the other is reduced, because what happened last says more than what happened often.
+  std::uint8_t history = 0;
+  std::uint8_t seen = 0;  ///< how often something followed, at most kMaxSeen
+
+  static constexpr std::uint8_t kMaxSeen = 240;
+  bool is_new() const { return seen == 0; }
+  void learn(bool bit);
+};
+
+/// A hash table of fixed size. A slot that is needed for another context replaces the one of its neighbours that was
+/// seen least often.
+class ContextTable {
+ public:
+  /// 2^bits slots of six bytes. Requires: 2 <= bits <= 24.
+  explicit ContextTable(int bits);
+
+  /// The slot of a decision `node` in a context, given by its hash; a new one if there is none yet. Valid until the
+  /// next call.
+  DecisionCount& find(std::uint64_t context, std::int32_t node);
+
+ private:
+  int bits_;
+  std::vector<DecisionCount> slots_;
+};
+
+/// How often a 1 followed a history, over all contexts: what few observations are worth is learned, not assumed.
+class HistoryMap {
+ public:
+  HistoryMap();
+  float probability(std::uint8_t history) const { return entries_[history].probability; }
+  void learn(std::uint8_t history, bool bit);
+
+ private:
+  struct Entry {
+    float probability = 0, count = 0;
+  };
+  std::array<Entry, 256> entries_;
+};
+
+/// Spreads the bits of a number (the finalizer of SplitMix64: Steele, Lea and Flood 2014).
+constexpr std::uint64_t spread_bits(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
+}  // namespace maki

@@ -1,0 +1,63 @@
+#include "data/mixing/logistic.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace maki {
+namespace {
+
+constexpr float kMaxStretched = 15;
+// Points of a correction: stretched probabilities −8, −7.5, … 8.
+constexpr std::size_t kPoints = 33;
+constexpr float kLastPoint = 8, kPointsPerUnit = 2;
+
+}  // namespace
+
+float stretch(float p) { return std::log(p / (1 - p)); }
+float squash(float x) { return 1 / (1 + std::exp(-std::clamp(x, -kMaxStretched, kMaxStretched))); }
+
+LogisticMixer::LogisticMixer(std::size_t inputs, std::size_t sets, float weight)
+    : inputs_(inputs), weights_(inputs * sets, weight) {}
+
+// Four sums, in a fixed order, which hide the latency of the additions.
+float LogisticMixer::mix(std::span<const float> x, std::size_t set) {
+  chosen_ = set * inputs_;
+  const float* const w = weights_.data() + chosen_;
+  float sums[4] = {0, 0, 0, 0};
+  std::size_t i = 0;
+  for (; i + 4 <= inputs_; i += 4) {
+    for (std::size_t k = 0; k < 4; ++k) sums[k] += w[i + k] * x[i + k];
+  }
+  for (; i < inputs_; ++i) sums[0] += w[i] * x[i];
+  const float mixed = std::clamp((sums[0] + sums[1]) + (sums[2] + sums[3]), -kMaxStretched, kMaxStretched);
+  probability_ = squash(mixed);
+  return mixed;
+}
+
+void LogisticMixer::learn(std::span<const float> x, bool bit, float rate) {
+  const float step = rate * ((bit ? 1.0F : 0.0F) - probability_);
+  float* const w = weights_.data() + chosen_;
+  for (std::size_t i = 0; i < inputs_; ++i) w[i] += step * x[i];
+}
+
+ProbabilityCorrection::ProbabilityCorrection(std::size_t contexts) : points_(contexts * kPoints) {
+  for (std::size_t i = 0; i < points_.size(); ++i)
+    points_[i] = squash(static_cast<float>(i % kPoints) / kPointsPerUnit - kLastPoint);
+}
+
+float ProbabilityCorrection::correct(float x, std::size_t context) {
+  constexpr float kInside = 0.999F;  // so that the point to the right exists
+  const float at = (std::clamp(x, -kLastPoint * kInside, kLastPoint * kInside) + kLastPoint) * kPointsPerUnit;
+  const float floor = std::floor(at);
+  left_ = context * kPoints + static_cast<std::size_t>(floor);
+  share_ = at - floor;
+  return points_[left_] * (1 - share_) + points_[left_ + 1] * share_;
+}
+
+void ProbabilityCorrection::learn(bool bit, float rate) {
+  const float target = bit ? 1 : 0;
+  points_[left_] += (target - points_[left_]) * rate * (1 - share_);
+  points_[left_ + 1] += (target - points_[left_ + 1]) * rate * share_;
+}
+
+}  // namespace maki

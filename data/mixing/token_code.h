@@ -1,0 +1,49 @@
+// Tokens as sequences of binary decisions. Predictions of several models can then be mixed decision by decision, which
+// costs the length of a code word per token instead of the size of the vocabulary.
+//
+// Thread safety: immutable; may be used by several threads at once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace maki {
+
+/// One decision on the way to a token: at `node` the code continues with `bit`.
+struct Decision {
+  std::int32_t node;
+  bool bit;
+  bool operator==(const Decision&) const = default;
+};
+
+/// What a distribution over the tokens gives to the two branches of each node: [node][bit].
+using BranchSums = std::vector<std::array<double, 2>>;
+
+/// The Huffman code (1952) of tokens that occur counts[id] + 1 times: frequent tokens take few decisions. Equal counts
+/// are ordered by id, so the code is a function of the counts.
+class TokenCode {
+ public:
+  /// Requires: at least one token, no count below 0.
+  explicit TokenCode(std::span<const std::int64_t> counts);
+
+  std::int32_t vocab_size() const { return static_cast<std::int32_t>(begin_.size()) - 1; }
+  /// The nodes at which something is decided: one fewer than tokens.
+  std::int32_t nodes() const { return static_cast<std::int32_t>(children_.size()); }
+  /// The decisions that lead to a token. Requires: 0 <= token < vocab_size().
+  std::span<const Decision> path(std::int32_t token) const {
+    const auto at = static_cast<std::size_t>(token);
+    return std::span(decisions_).subspan(begin_[at], begin_[at + 1] - begin_[at]);
+  }
+  /// Sets `sums` to those of a distribution. Requires: vocab_size() probabilities.
+  void sum_branches(std::span<const float> probabilities, BranchSums& sums) const;
+
+ private:
+  // The children of a node: ids of tokens, or vocab_size() + number of another node, all of which have lower numbers.
+  std::vector<std::array<std::int32_t, 2>> children_;
+  std::vector<Decision> decisions_;  // of all tokens, one after the other
+  std::vector<std::size_t> begin_;   // [id]: where those of a token begin; with the end of the last one
+};
+
+}  // namespace maki

@@ -1,0 +1,228 @@
+// A model that learns while it reads: every token is predicted before it is learned, and only a copy of the weights
+// learns.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/threads.h"
+#include "tests/train/small_checkpoint.h"
+#include "tests/train/small_data.h"
+#include "train/loop/adaptive_loss.h"
+
+using namespace maki;
+using namespace maki::tests;
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
+
+namespace {
+
+Config config_of(const std::string& model) {
+  Config config;
+  config.model = model;
+  config.n_layer = 2;
+  config.n_head = 2;
+  config.n_embd = 16;
+  config.block_size = 8;
+  config.batch_size = 2;
+  config.val_fraction = 0.25;
+  config.dropout = 0.3;  // which must not act
+  config.lr_decay_steps = 10;
+  if (model == "transformer-xl") {
+    config.memory = 8;
+    config.positions = "sinusoidal";
+  } else {
+    config.ngram_orders = "2,3";
+    config.ngram_dropout = 0.3;
+  }
+  return config;
+}
+
+// A checkpoint after three steps, loaded, with its data.
+struct Trained {
+  explicit Trained(const std::string& model, const std::string& text = seeded_text(400, "abbcccdd"))
+      : config(config_of(model)), data(dataset_of(text, config)), loaded(write()) {}
+
+  std::string write() {
+    TextTrainer trainer(config, data);
+    for (int i = 0; i < 3; ++i) trainer.step();
+    CheckpointState state{.step = 3,
+                          .vocab_size = data.tokenizer->vocab_size(),
+                          .characters = data.characters,
+                          .train_tokens = static_cast<std::int64_t>(data.train.size()),
+                          .val_tokens = static_cast<std::int64_t>(data.val.size()),
+                          .corpus_hash = data.corpus_hash,
+                          .config = config,
+                          .tokenizer = data.tokenizer->save()};
+    Unsynced fs;
+    const std::string path = folder / "model.maki";
+    write_checkpoint(fs, path, state, trainer.store(), trainer.optimizer(), trainer.carried());
+    return path;
+  }
+
+  TemporaryFolder folder;
+  Config config;
+  Dataset data;
+  LoadedModel loaded;
+};
+
+// The logarithms of the probabilities of the tokens, 0 for those that begin a piece.
+std::vector<float> read(const Trained& trained, const AdaptOptions& options, TokenSpan text) {
+  std::vector<float> logs;
+  OnlineLearner learner(trained.loaded, options);
+  learner.read(text, [&](const Prediction& p) {
+    REQUIRE(p.begins == p.log_probabilities.empty());
+    logs.push_back(p.begins ? 0 : p.log_probabilities[static_cast<std::size_t>(p.token)]);
+  });
+  return logs;
+}
+
+double mean(const std::vector<float>& logs) {
+  double sum = 0;
+  for (const float log : logs) sum -= static_cast<double>(log);
+  return sum / static_cast<double>(logs.size() - 1);
+}
+
+const char* const kModels[] = {"gpt", "linear", "transformer-xl"};
+
+}  // namespace
+
+TEST_CASE("without learning, whole windows give the ordinary loss") {
+  for (const char* const model : kModels) {
+    INFO(model);
+    const Trained trained(model, seeded_text(388, "abbcccdd"));  // 96 targets: 12 windows
+    const auto logs = read(trained, {.learning_rate = 0, .window = 8}, trained.data.val);
+    REQUIRE(logs.size() == trained.data.val.size());
+    if (std::string(model) == "transformer-xl") continue;  // its evaluation reads several stretches at once
+    const LanguageModelTask task(trained.config, trained.data);
+    REQUIRE_THAT(mean(logs), WithinRel(mean_loss(*trained.loaded.model, task, Part::val, 0, {})->mean, 1e-6));
+  }
+}
+
+TEST_CASE("a carried state has read everything before a window, whatever the windows are") {
+  const Trained trained("transformer-xl");
+  // Of 9 tokens, whose first 8 all fit the memory.
+  const auto ids = trained.data.val.view().ids(0, 9);
+  const auto whole = read(trained, {.learning_rate = 0, .window = 8}, ids);
+  const auto halves = read(trained, {.learning_rate = 0, .window = 4}, ids);
+  for (std::size_t i = 0; i < ids.size(); ++i) REQUIRE_THAT(halves[i], WithinAbs(whole[i], 1e-5));
+}
+
+TEST_CASE("shorter windows have as much context as the model has") {
+  const Trained trained("gpt");
+  const auto ids = trained.data.val.view().ids(0, 30);
+  const auto logs = read(trained, {.learning_rate = 0, .window = 1}, ids);
+  for (std::size_t i = 8; i < ids.size(); ++i) {  // each token alone, after the 8 before it
+    const std::vector<std::int32_t> last(ids.begin() + static_cast<std::ptrdiff_t>(i - 8),
+                                         ids.begin() + static_cast<std::ptrdiff_t>(i + 1));
+    REQUIRE(logs[i] == read(trained, {.learning_rate = 0, .window = 8}, last).back());
+  }
+}
+
+TEST_CASE("no prediction depends on the tokens after it, and learning changes those of later windows") {
+  for (const char* const model : kModels) {
+    INFO(model);
+    const Trained trained(model);
+    auto ids = trained.data.val.view().ids(0, 41);
+    const AdaptOptions options{.learning_rate = 0.01, .window = 4};
+    const auto before = read(trained, options, ids);
+    ids.back() = (ids.back() + 1) % 4;
+    ids[38] = (ids[38] + 1) % 4;
+    const auto changed = read(trained, options, ids);
+    REQUIRE(std::equal(before.begin(), before.begin() + 38, changed.begin()));
+    REQUIRE(before[38] != changed[38]);
+    const auto still = read(trained, {.learning_rate = 0, .window = 4}, trained.data.val.view().ids(0, 41));
+    REQUIRE(std::equal(before.begin(), before.begin() + 5, still.begin()));  // the first window
+    for (std::size_t i = 5; i < 38; ++i) REQUIRE(before[i] != still[i]);
+  }
+}
+
+TEST_CASE("what is read often is learned, in a copy of the weights") {
+  for (const char* const model : kModels) {
+    INFO(model);
+    const Trained trained(model);
+    const auto values = trained.loaded.store.values().values<float>();
+    const std::vector<float> before(values.begin(), values.end());
+    std::vector<std::int32_t> ids;
+    for (int i = 0; i < 600; ++i) ids.push_back(i % 4);
+    const auto logs = read(trained, {.learning_rate = 0.003, .decay = 0.001, .window = 4}, ids);
+    const auto late = std::vector<float>(logs.end() - 100, logs.end());
+    REQUIRE(mean(late) < 0.5);
+    REQUIRE(mean(read(trained, {.learning_rate = 0, .window = 4}, ids)) > 1);
+    REQUIRE(std::equal(before.begin(), before.end(), values.begin()));
+  }
+}
+
+TEST_CASE("weights return to the trained ones") {
+  const Trained trained("gpt");
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 400; ++i) ids.push_back(i % 4);
+  const auto late = [&](double decay) {
+    const auto logs = read(trained, {.learning_rate = 0.003, .decay = decay, .window = 4}, ids);
+    return mean(std::vector<float>(logs.end() - 100, logs.end()));
+  };
+  REQUIRE(late(0.2) > late(0) + 0.01);
+}
+
+TEST_CASE("pieces are read as separate texts, of which each begins without context") {
+  for (const char* const model : kModels) {
+    INFO(model);
+    const Trained trained(model);
+    const auto ids = trained.data.val.view().ids(0, 30);
+    Tokens pieces(4);
+    pieces.append(std::span(ids).first(13));
+    pieces.begin_piece();
+    pieces.append(std::span(ids).subspan(13));
+    std::vector<std::int64_t> begin;
+    OnlineLearner learner(trained.loaded, {.learning_rate = 0, .window = 4});
+    std::vector<float> logs;
+    learner.read(pieces, [&](const Prediction& p) {
+      if (p.begins) begin.push_back(std::ssize(logs));
+      logs.push_back(p.begins ? 0 : p.log_probabilities[static_cast<std::size_t>(p.token)]);
+    });
+    REQUIRE(begin == std::vector<std::int64_t>{0, 13});
+    REQUIRE(learner.windows() == 3 + 4);
+    const auto second = read(trained, {.learning_rate = 0, .window = 4}, std::vector(ids.begin() + 13, ids.end()));
+    REQUIRE(std::equal(second.begin(), second.end(), logs.begin() + 13));
+  }
+}
+
+TEST_CASE("reading has the same bits at any number of threads, and stops when it is told to") {
+  const Trained trained("gpt");
+  const AdaptiveOptions options{.network = {.learning_rate = 0.003, .window = 3}};
+  std::vector<AdaptiveLoss> losses;
+  for (const int threads : {1, 3}) {
+    const ThreadsScope set(threads);
+    losses.push_back(adaptive_loss(trained.loaded, trained.data, options).value());
+  }
+  REQUIRE(losses[0].network == losses[1].network);
+  REQUIRE(losses[0].mixed == losses[1].mixed);
+  REQUIRE(losses[0].targets == static_cast<std::int64_t>(trained.data.val.size()) - 1);
+  REQUIRE_FALSE(adaptive_loss(trained.loaded, trained.data, options, [] { return true; }));
+}
+
+TEST_CASE("the network alone is measured in the same way, and the counts know the training text") {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "abcdefgh";
+  const Trained trained("gpt", text);
+  const AdaptiveLoss with = adaptive_loss(trained.loaded, trained.data, {}).value();
+  const AdaptiveLoss without = adaptive_loss(trained.loaded, trained.data, {.network = {}, .counts = false}).value();
+  REQUIRE(without.network == with.network);
+  REQUIRE_FALSE(without.counts);
+  REQUIRE_FALSE(without.mixed);
+  REQUIRE(*with.counts < 0.05);
+  REQUIRE(*with.mixed < with.network);
+  Dataset unknown = trained.data;
+  unknown.train = Tokens(8);
+  REQUIRE(*adaptive_loss(trained.loaded, unknown, {}).value().counts > *with.counts + 0.05);
+}
+
+TEST_CASE("options of adaptation that are out of range are rejected") {
+  const Trained trained("gpt");
+  const auto refused = [&](const AdaptOptions& options, const std::string& words) {
+    REQUIRE_THROWS_WITH(OnlineLearner(trained.loaded, options), ContainsSubstring(words));
+  };
+  refused({.learning_rate = -1}, "the learning rate must be finite and not negative; got -1");
+  refused({.decay = 1}, "the decay must be in [0, 0.999]; got 1");
+  refused({.window = 9}, "a window has at most 8 tokens");
+  REQUIRE(OnlineLearner(trained.loaded, {}).window() == 4);
+}

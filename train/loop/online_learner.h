@@ -1,0 +1,76 @@
+// A trained model that goes on learning while it reads a text: dynamic evaluation (Krause, Kahembwe, Murray and Renals
+// 2018, arXiv:1709.07432). Each window is predicted first, and only then trained on.
+//
+// Thread safety: none; an object is used by one thread at a time. No result depends on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "autograd/tape.h"
+#include "data/tokenizer/tokens.h"
+#include "optim/optimizer.h"
+#include "train/loop/without_dropout.h"
+
+namespace maki {
+
+struct AdaptOptions {
+  double learning_rate = 5e-4;  ///< at least 0; with 0 nothing is learned
+  /// In [0, kMaxAdaptDecay]: the share by which the weights return to the trained ones after each window.
+  double decay = 0.01;
+  std::int64_t window = 0;  ///< tokens that are predicted and then learned at once; 0: half of the context
+};
+
+inline constexpr double kMaxAdaptDecay = 0.999;
+
+/// What a model predicted for a token before it learned it.
+struct Prediction {
+  std::int32_t token;
+  bool begins;  ///< the token is the first of a text, for which there is no prediction
+  /// The logarithms of the probabilities of all tokens; empty if `begins`.
+  std::span<const float> log_probabilities;
+};
+
+class OnlineLearner {
+ public:
+  /// Learns in a copy of the weights; the loaded model is left alone. Throws Error if the options are out of range, or
+  /// if the model does not predict the next token of a text.
+  ///
+  /// A step is RMS-scaled: g / √v, where v is an average of g² since the beginning of the text. Rows of n-gram tables
+  /// learn by their own rule (optim/row_rule.h), with squares that begin at 0.
+  ///
+  /// Requires: the loaded model outlives the object.
+  OnlineLearner(const LoadedModel& loaded, const AdaptOptions& options);
+
+  /// Reads a text from its beginning to its end, and calls use() for each of its tokens in order. Pieces are separate
+  /// texts: no window continues from one into the next. `stop` may be empty; it is called before each window, and once
+  /// it returns true, reading ends. Throws DivergedError if a loss or gradient is not finite.
+  void read(TokenSpan text, const std::function<void(const Prediction&)>& use, const std::function<bool()>& stop = {});
+
+  /// The model with what it has learned so far.
+  const Model& model() const { return *copy_.model; }
+  std::int64_t window() const { return window_; }
+  std::int64_t windows() const { return windows_; }  ///< read so far
+
+ private:
+  void read_piece(std::span<const std::int32_t> piece, const std::function<void(const Prediction&)>& use,
+                  const std::function<bool()>& stop);
+  Tensor record(std::span<const std::int32_t> ids, std::size_t known);
+  Tensor log_probabilities(const Tensor& loss, std::span<const std::int32_t> ids, std::size_t known) const;
+  void learn(const Tensor& loss, std::int64_t targets);
+  void return_to_trained();
+
+  const LoadedModel& loaded_;
+  AdaptOptions options_;
+  std::int64_t context_, window_, windows_ = 0;
+  ModelWithoutDropout copy_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<State> carried_;  // or null
+  Tape tape_;
+  Tensor hidden_, head_;  // of the loss that was recorded last
+};
+
+}  // namespace maki
