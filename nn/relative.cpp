@@ -8,6 +8,7 @@ DistanceAttention::DistanceAttention(const Scope& scope, const BlockOptions& o,
                                      std::shared_ptr<const PositionTable> table)
     : options{.n_head = o.n_head, .dropout = o.dropout},
       encodings(std::move(table)),
+      // c_q and c_kv are drawn like the parts of one matrix q‖k‖v [3C, C]; see Init::xavier.
       c_q(scope / "c_q", o.n_embd, o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd)),
       c_kv(scope / "c_kv", o.n_embd, 2 * o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd), 2),
       c_r(scope / "c_r", o.n_embd, o.n_embd, /*with_bias=*/false, o.init_std(o.n_embd, o.n_embd, kInitStd)),

@@ -16,7 +16,7 @@ namespace maki {
 /// it has none. u and v belong to the layer, as in the code of the paper with `untie_r`.
 struct DistanceAttention {
   /// `encodings` are sinusoidal_positions() of width C. Throws Error unless n_head divides n_embd. Of the options,
-  /// `causal` and `rotary` are not used: this attention is always causal.
+  /// `causal`, `rotary` and all extras but zero_projections are not used: this attention is always causal.
   DistanceAttention(const Scope& scope, const BlockOptions& options, std::shared_ptr<const PositionTable> encodings);
 
   /// x [B, T, C], seen [B, S, C], of which the last T tokens are x → [B, T, C].
@@ -60,7 +60,7 @@ struct DistanceBlock {
   Tensor normed(const Tensor& memory) const { return residual.order == NormOrder::pre ? ln_1(memory) : memory; }
 };
 
-/// How many parameters a DistanceBlock has with these options.
+/// How many parameters a DistanceBlock has with these options. Requires: no extras but zero_projections.
 std::int64_t distance_block_parameter_count(const BlockOptions& options);
 
 }  // namespace maki

@@ -9,7 +9,8 @@
 namespace maki::kernels {
 
 /// x, y [rows, cols]; weight [cols] or null; rrms [rows]: 1 / sqrt(mean(x²) + eps), which backward needs. The squares
-/// are summed in double. A mean square that overflows double gives a row of NaN, not of zeros.
+/// are summed in double. A mean square that overflows double gives a row of NaN: 1 / sqrt(Inf) would give zeros, which
+/// would hide that the numbers have diverged.
 template <class T>
 void rms_norm_forward(std::int64_t rows, std::int64_t cols, const T* x, const T* weight, double eps, T* y, T* rrms);
 
@@ -27,8 +28,8 @@ struct HeadRows {
   std::int64_t rows = 0, width = 0, heads = 0, head_size = 0;
   std::int64_t normalized() const { return heads * head_size; }
 };
-/// The same for each head of each row; columns beyond the heads are copied. x, y, dy, dx [rows, width]; weight, dweight
-/// [normalized()]; rrms [rows, heads].
+/// The same for each head of each row; columns beyond the heads are copied. x, y, dy, dx [rows, width]; weight, which
+/// must not be null, and dweight [normalized()]; rrms [rows, heads].
 template <class T>
 void rms_norm_heads_forward(const HeadRows& shape, const T* x, const T* weight, double eps, T* y, T* rrms);
 /// Either sink may be null; `scratch` has rms_norm_backward_scratch(rows, normalized()) elements if dweight is not.

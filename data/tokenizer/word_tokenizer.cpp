@@ -52,6 +52,8 @@ std::unique_ptr<Tokenizer> load(std::string_view saved) {
 }
 
 std::vector<std::string> frequent_words(std::string_view text) {
+  // A word that occurs once would get an embedding that one example trains; and if every word of the training text were
+  // a token, the characters, which must spell unknown words, would never be trained.
   constexpr std::int64_t kMinCount = 2;
   std::unordered_map<std::string_view, std::int64_t> counts;
   while (!text.empty()) ++counts[next_piece(text)];

@@ -28,7 +28,7 @@ class Task {
   virtual VocabSizes vocab_sizes() const = 0;  ///< of that model
 
   /// Micro-batch `micro` of step `step`: a function of the seed and these two numbers, and of nothing else. If `batch`
-  /// already has tensors of the right shape, they are overwritten.
+  /// already has tensors, they are overwritten or replaced.
   ///
   /// If the model carries a state (Model::make_carried()), each row continues the same row of the same micro-batch of
   /// the step before, and has block_size tokens; likewise each row of an evaluation batch continues that of the batch

@@ -34,6 +34,7 @@ struct CheckpointState {
   std::int64_t step = 0;        ///< finished optimizer steps
   std::int64_t vocab_size = 0;  ///< ids of the tokenizer and special ids of the task
   std::int64_t characters = 0;  ///< of the corpus, in code points
+  /// Of each part, without special ids: those of sources and targets together, or of the texts of a classifier alone.
   std::int64_t train_tokens = 0, val_tokens = 0;
   std::string corpus_hash;            ///< 32 hexadecimal digits, lower case
   double best_possible_loss = 0;      ///< entropy of a built-in corpus in nats per token; 0: unknown
@@ -49,7 +50,8 @@ VocabSizes vocab_sizes(const CheckpointState& state);
 /// The tokens that each row of a batch has read until then, if a row of a step continues that of the step before it.
 inline std::int64_t tokens_per_row(const CheckpointState& state) { return state.step * state.config.block_size; }
 /// Throws Error unless the state has the tokenizers that its task needs, with as many ids as its model, a classifier
-/// has its labels, and one text can have the state's counts of characters and tokens.
+/// has its labels and, in a task on plain text, a text of that many characters can have that many tokens. (The counts
+/// of pairs and of labelled texts are compared with the data when a run is resumed.)
 void check_vocabulary(const CheckpointState& state);
 
 /// Writes the state after a finished step, through replace_file_atomically(). Equal states give equal bytes. Throws

@@ -23,15 +23,15 @@ enum class GemmScheme : std::uint8_t {
   /// generation, where each element of B is used by these rows only (thin-inl.h).
   streamed,
 
-  /// A task takes all rows of C and packs its own columns of B, chain by chain; a row-major B is packed while its first
-  /// row tile multiplies. There is no barrier, and what is packed stays in the cache of its core. On the vector units
-  /// this is for few rows (kMaxRowsTaskPacksTransposedB); on every target, a batch in which each item has its own B may
-  /// have more rows, if its items alone make enough tasks.
+  /// A task takes all rows of C and packs its own columns of B, chain by chain; on the vector units, a row-major B is
+  /// packed while its first row tile multiplies. There is no barrier, and what is packed stays in the cache of its
+  /// core. On the vector units this is for few rows (kMaxRowsTaskPacksTransposedB); on every target, a batch in which
+  /// each item has its own B may have more rows, if its items alone make enough tasks.
   task_packs_b,
 
-  /// B is so small that every thread packs all of it, on AMX a slab of it, before its first task. Two cores that each
-  /// pack half of 64 KB take 9 µs and a barrier, because the lines they write are in the other's cache; a core that
-  /// packs all of it takes 2.6 µs.
+  /// Every thread packs B for itself before its first task: on the vector units all of a small B, on AMX one slab after
+  /// the other of a B of any size. Two cores that each pack half of 64 KB take 9 µs and a barrier, because the lines
+  /// they write are in the other's cache; a core that packs all of it takes 2.6 µs.
   thread_packs_b,
 
   /// On AMX, where a packed number takes six bytes: A is the smaller operand and has few rows. Each thread packs it for
@@ -48,7 +48,8 @@ enum class GemmScheme : std::uint8_t {
 
 /// Unless tasks pack B, a task covers at most this many register tiles of rows; 24 were no faster.
 inline constexpr std::int64_t kMaxTaskTiles = 8;
-/// Unless tasks pack B, on the vector units, a task covers at most this many columns of C (AMX: kMaxAmxColumns).
+/// Unless tasks pack B, on the vector units, a task covers at most this many columns of C (AMX: kMaxAmxColumns). More
+/// would save reads of A, fewer would give more tasks.
 inline constexpr std::int64_t kMaxTaskColumns = 512;
 /// A task that packs B covers at most this many columns of C: one chain of 128 columns of float32 takes 256 KiB (384
 /// KiB on AMX).
@@ -57,7 +58,8 @@ inline constexpr std::int64_t kMaxTaskPackedColumns = 128;
 /// Tasks pack a transposed B of at least kMinPanelsForTeam panels if C has at most this many rows. (On AMX, this bound
 /// and the next three apply only to a batch in which each item has its own B.)
 inline constexpr std::int64_t kMaxRowsTaskPacksTransposedB = 512;
-/// The same bound for a row-major B, which the first row tile of a task reads in place and packs as it multiplies.
+/// The same bound for a row-major B, which on the vector units the first row tile of a task reads in place and packs as
+/// it multiplies.
 inline constexpr std::int64_t kMaxRowsTaskPacksRowMajorB = 384;
 /// The same bound for a row-major B of fewer than kMinPanelsForTeam panels; tasks never pack a transposed B of so few.
 inline constexpr std::int64_t kMaxRowsTaskPacksFewPanels = 224;
@@ -75,26 +77,28 @@ inline constexpr std::int64_t kMaxTeamSlabBytes = std::int64_t{16} << 20;
 /// C passes through the caches once more for every slab along K; a wide B gets narrower slabs instead.
 inline constexpr std::int64_t kMinTeamSlabDepth = 2048;
 
-/// On AMX, what a thread packs for itself of the smaller operand takes at most this much, so that it shares a level-2
-/// cache of 2 MiB with the panels of the other operand. Measured together with narrower slabs (512 columns instead of
-/// 1024): 1200 KiB instead of 800 raised 1024 × 3072 × 768 from 450 to 612 GFLOP/s on two threads, other large
-/// products by 3 to 15 %.
+/// On AMX, what a thread packs for itself, A or a slab of B, takes at most this much, so that it shares a level-2 cache
+/// of 2 MiB with the panels of the other operand. Measured together with narrower slabs (512 columns instead of the
+/// 1024 of that time; now kMaxAmxColumns): 1200 KiB instead of 800 raised 1024 × 3072 × 768 from 450 to 612 GFLOP/s on
+/// two threads, other large products by 3 to 15 %.
 inline constexpr std::int64_t kMaxAmxThreadPackedBytes = 1200 << 10;
 /// On AMX, a slab of B that a thread packs covers at most this many columns, and so does a task that does not pack B
 /// itself: one chain of 384 packed columns takes 384 · 512 · 6 bytes = 1152 KiB, which is within
 /// kMaxAmxThreadPackedBytes.
 inline constexpr std::int64_t kMaxAmxColumns = 384;
-/// On AMX, each thread packs A for itself if A has fewer rows than this and fewer than B has columns; otherwise B is
-/// the operand to pack. Each thread packing the smaller operand reached 470 GFLOP/s at 512 × 128 × 768, where all
-/// threads packing both reached 300.
+/// On AMX, each thread packs A of a single product for itself if A has fewer rows than this and than B has columns, and
+/// if one chain of it fits in kMaxAmxThreadPackedBytes: from K = 512 on that allows 384 rows, so that this bound
+/// matters for K <= 192 only. Otherwise B is the operand to pack. Each thread packing the smaller operand reached 470
+/// GFLOP/s at 512 × 128 × 768, where all threads packing both reached 300.
 inline constexpr std::int64_t kMaxAmxThreadPackedRows = 1024;
 /// Slabs that all threads together pack for themselves take at most this much on any target (the buffers of tasks, one
 /// chain deep each, come on top). Each thread gets a share of it, so the slabs of a large team are packed together
-/// where those of a small one are packed by each thread.
+/// where those of a small one are packed by each thread. It is enough for the full slabs of 27 threads on AMX and of 64
+/// on the vector units.
 inline constexpr std::int64_t kMaxAllThreadsPackedBytes = std::int64_t{32} << 20;
 
 /// When the team packs a slab, one packing task covers at most kMaxPackTaskPanels panels of B by kMaxPackTaskDepth
-/// steps of K.
+/// steps of K: so little that all threads finish packing at about the same time.
 inline constexpr std::int64_t kMaxPackTaskPanels = 2, kMaxPackTaskDepth = 128;
 
 /// Number of pieces of `length` that cover `size`; at least one, because a product with K = 0 still writes C.
