@@ -1,6 +1,7 @@
 #include "nn/short_conv.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "autograd/core/check.h"
 #include "nn/generate/kv_cache.h"
@@ -8,10 +9,12 @@
 namespace maki {
 namespace {
 
-// 1 for the token itself, 0 for those before it.
-Initializer identity(std::int64_t n_embd) {
-  return [columns = static_cast<std::uint64_t>(n_embd)](const RandomStream&, std::uint64_t index) {
-    return index < columns ? 1.0 : 0.0;
+// 1 for the token itself, random numbers for those before it. If these began at 0, a model would have to find out first
+// that they are of use, which costs more than half of what the convolution brings in a short run (docs/learning.md).
+Initializer initial_taps(std::int64_t n_embd, std::int64_t width) {
+  const double std = 1 / std::sqrt(static_cast<double>(width - 1));
+  return [std, columns = static_cast<std::uint64_t>(n_embd)](const RandomStream& stream, std::uint64_t index) {
+    return index < columns ? 1.0 : std * stream.normal(index);
   };
 }
 
@@ -24,7 +27,7 @@ std::int64_t checked(std::int64_t width) {
 }  // namespace
 
 ShortConv::ShortConv(const Scope& scope, std::int64_t n_embd, std::int64_t width)
-    : weight(scope.undecayed("weight", {checked(width), n_embd}, identity(n_embd))) {}
+    : weight(scope.undecayed("weight", {checked(width), n_embd}, initial_taps(n_embd, width))) {}
 
 Tensor ShortConv::operator()(const Tensor& x, Tensor* recent) const {
   if (recent == nullptr) return causal_conv(x, weight);

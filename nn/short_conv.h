@@ -15,8 +15,9 @@ namespace maki {
 
 inline constexpr std::int64_t kMaxConvWidth = 64;
 
-/// causal_conv(x, weight): [B, T, C] → [B, T, C], with weight [width, C]. It is initially the identity, and has no
-/// weight decay, which would pull it away from that.
+/// causal_conv(x, weight): [B, T, C] → [B, T, C], with weight [width, C]. Initially the weight of the token itself is
+/// 1, and those of the width − 1 earlier tokens are drawn from N(0, 1 / (width − 1)), so that together they weigh as
+/// much. There is no weight decay, which would pull all of them to 0.
 struct ShortConv {
   /// Throws Error unless 2 <= width <= kMaxConvWidth.
   ShortConv(const Scope& scope, std::int64_t n_embd, std::int64_t width);

@@ -35,17 +35,32 @@ double largest_difference(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("convolutions, skips, scales and value residuals begin as the model without them") {
+TEST_CASE("skips, scales and value residuals begin as the model without them") {
   SmallGpt plain(kSmall, DType::float64);
   const Tensor ids = random_ids(2, 9, 7, 5), expected = plain.model.logits(ids);
-  for (const BlockExtras& extras : std::vector<BlockExtras>{
-           {.conv_width = 5}, {.input_skip = true}, {.value_residual = true}, {.branch_scales = true}}) {
+  for (const BlockExtras& extras :
+       std::vector<BlockExtras>{{.input_skip = true}, {.value_residual = true}, {.branch_scales = true}}) {
     SmallGpt gpt(with(extras), DType::float64);
     REQUIRE(gpt.store.numel() > plain.store.numel());
     REQUIRE(largest_difference(gpt.model.logits(ids), expected) == 0);
     gpt.randomize(3);
     REQUIRE(largest_difference(gpt.model.logits(ids), expected) > 1e-3);
   }
+}
+
+TEST_CASE("a convolution begins with the token itself and random parts of the tokens before it") {
+  ParameterStore store(DType::float64);
+  const ShortConv conv(Scope(store), 500, 5);
+  store.seal(1);
+  const Tensor& weight = conv.weight.value();
+  double sum = 0, squares = 0;
+  for (std::int64_t i = 0; i < 2500; ++i) {
+    if (i < 500) REQUIRE(weight.at(i) == 1);
+    sum += i < 500 ? 0 : weight.at(i) / 2000;
+    squares += i < 500 ? 0 : weight.at(i) * weight.at(i) / 2000;
+  }
+  REQUIRE(std::abs(sum) < 0.05);
+  REQUIRE(std::sqrt(squares) == Approx(0.5).epsilon(0.05));
 }
 
 TEST_CASE("with zero projections, every block of a new model is the identity") {
