@@ -15,7 +15,8 @@ constexpr std::size_t kLongestOrder = 6;  // contexts of the last 1 … 6 tokens
 // Chosen by measurement; see "Evaluation that learns while it reads" in docs/design.md.
 constexpr float kFirstWeight = 0.15F, kBias = 0.3F, kCertainty = 3;
 constexpr float kFirstRate = 0.02F, kLastRate = 0.002F, kRateDecay = 150'000;  // of the mixers, by decisions
-constexpr float kLastMixerRate = 0.0005F, kOtherRate = 0.005F, kCorrectionRate = 0.02F;
+constexpr float kRateWithOther = 0.003F;                                       // once another predictor takes part
+constexpr float kResultsRate = 0.0005F, kCorrectionRate = 0.02F;
 constexpr float kMinProbability = 1e-5F;
 constexpr std::size_t kCorrections = 1 << 16;  // contexts of a correction, by hash
 constexpr std::size_t kRepeatLengths[] = {4, 7};
@@ -40,30 +41,38 @@ bool is_in_word(std::string_view bytes) {
 
 std::uint64_t extend(std::uint64_t hash, std::uint64_t value) { return spread_bits(hash + value + 1); }
 
-std::vector<LogisticMixer> make_mixers(std::size_t inputs, const TokenCode& code, float weight) {
-  std::vector<LogisticMixer> mixers;
-  for (const std::size_t sets : {kConfidences, static_cast<std::size_t>(code.vocab_size()) + 1,
-                                 static_cast<std::size_t>(std::max(1, code.nodes()))})
-    mixers.emplace_back(inputs, sets, weight);
-  return mixers;
-}
-
 float clamped(double p) {
   return static_cast<float>(std::clamp(p, static_cast<double>(kMinProbability), 1.0 - kMinProbability));
 }
 
 }  // namespace
 
+DecisionMixer::DecisionMixer(std::size_t inputs, const std::array<std::size_t, 3>& sets)
+    : of_results_(sets.size(), sets[0], 1.0F / static_cast<float>(sets.size())),
+      corrections_(2, ProbabilityCorrection(kCorrections)) {
+  for (const std::size_t n : sets) mixers_.emplace_back(inputs, n, kFirstWeight);
+}
+
+double DecisionMixer::probability(std::span<const float> inputs, const Choice& choice) {
+  for (std::size_t i = 0; i < mixers_.size(); ++i) results_[i] = mixers_[i].mix(inputs, choice.sets[i]);
+  const float mixed = of_results_.mix(results_, choice.sets[0]);
+  const float first = corrections_[0].correct(mixed, choice.corrections[0]);
+  const float second = corrections_[1].correct(mixed, choice.corrections[1]);
+  return clamped(0.4F * squash(mixed) + 0.3F * first + 0.3F * second);
+}
+
+void DecisionMixer::learn(std::span<const float> inputs, bool bit, float rate) {
+  for (LogisticMixer& mixer : mixers_) mixer.learn(inputs, bit, rate);
+  of_results_.learn(results_, bit, kResultsRate);
+  for (ProbabilityCorrection& correction : corrections_) correction.learn(bit, kCorrectionRate);
+}
+
 ContextMixer::ContextMixer(const Tokenizer& tokenizer, std::span<const std::int64_t> counts, std::int64_t expected)
     : code_(counts),
       tables_(kContexts - 1, ContextTable(table_bits(expected))),
       without_context_(static_cast<std::size_t>(code_.nodes())),
-      mixers_(make_mixers(kInputs, code_, kFirstWeight)),
-      mixers_with_other_(make_mixers(3, code_, 0.5F)),
-      last_mixer_(kSelectors, kConfidences, 1.0F / kSelectors),
-      by_last_(kCorrections),
-      by_last_two_(kCorrections),
-      of_other_(kCorrections) {
+      alone_(kInputs, {kConfidences, static_cast<std::size_t>(code_.vocab_size()) + 1,
+                       static_cast<std::size_t>(std::max(1, code_.nodes()))}) {
   for (std::int32_t id = 0; id < code_.vocab_size(); ++id) {
     in_word_.push_back(is_in_word(tokenizer.bytes(id)));
     ends_line_.push_back(tokenizer.bytes(id).ends_with('\n'));
@@ -106,7 +115,7 @@ void ContextMixer::collect(std::int32_t node) {
     input[2] = count.is_new() ? 0 : kCertainty * (p - 0.5F);
   }
   for (std::size_t i = 0; i < kRepeats; ++i) inputs_[3 * kContexts + i] = repeats_[i].predict(node);
-  inputs_[kInputs - 1] = kBias;
+  inputs_[kInputs - 2] = kBias;
 }
 
 // The longest order whose context was seen before, and how long a repetition is.
@@ -121,48 +130,22 @@ std::size_t ContextMixer::confidence() const {
   return order * kLengths + repeated;
 }
 
-// The probability of a 1 at a node by the counts alone.
-double ContextMixer::predict(std::int32_t node) {
-  collect(node);
-  const std::size_t last = text_.size() == begin_ ? 0 : static_cast<std::size_t>(text_.back()) + 1, sure = confidence();
-  mixed_ = {mixers_[0].mix(inputs_, sure), mixers_[1].mix(inputs_, last),
-            mixers_[2].mix(inputs_, static_cast<std::size_t>(node))};
-  const float mixed = last_mixer_.mix(mixed_, sure);
-  const auto context = [&](std::uint64_t hash) { return (hash + static_cast<std::uint64_t>(node)) % kCorrections; };
-  const float one = by_last_.correct(mixed, context(hashes_[0])),
-              two = by_last_two_.correct(mixed, context(hashes_[1]));
-  return clamped(0.4 * squash(mixed) + 0.3 * one + 0.3 * two);
-}
-
-// The same with the probability that another predictor gives.
-double ContextMixer::predict_with(double other, std::int32_t node) {
+// By confidence, the last token, and the decision itself; corrections by the last token and the last two.
+DecisionMixer::Choice ContextMixer::choose(std::int32_t node) const {
   const std::size_t last = text_.size() == begin_ ? 0 : static_cast<std::size_t>(text_.back()) + 1;
-  with_other_ = {stretch(clamped(predict(node))), stretch(clamped(other)), kBias};
-  const float mixed =
-      (mixers_with_other_[0].mix(with_other_, confidence()) + mixers_with_other_[1].mix(with_other_, last) +
-       mixers_with_other_[2].mix(with_other_, static_cast<std::size_t>(node))) /
-      3;
-  const float corrected = of_other_.correct(mixed, (hashes_[0] + static_cast<std::uint64_t>(node)) % kCorrections);
-  return clamped(0.7 * squash(mixed) + 0.3 * corrected);
+  const auto context = [&](std::uint64_t hash) { return (hash + static_cast<std::uint64_t>(node)) % kCorrections; };
+  return {.sets = {confidence(), last, static_cast<std::size_t>(node)},
+          .corrections = {context(hashes_[0]), context(hashes_[1])}};
 }
 
+// What was counted learns the decision; the mixers have learned it before.
 void ContextMixer::learn(bool bit) {
-  const float rate = std::max(kLastRate, kFirstRate / (1 + static_cast<float>(decisions_) / kRateDecay));
-  for (LogisticMixer& mixer : mixers_) mixer.learn(inputs_, bit, rate);
-  last_mixer_.learn(mixed_, bit, kLastMixerRate);
-  by_last_.learn(bit, kCorrectionRate);
-  by_last_two_.learn(bit, kCorrectionRate);
   for (std::size_t i = 0; i < kContexts; ++i) {
     histories_[i].learn(counted_[i]->history, bit);
     counted_[i]->learn(bit);
   }
   for (RepeatFinder& repeat : repeats_) repeat.learn(bit);
   ++decisions_;
-}
-
-void ContextMixer::learn_with(bool bit) {
-  for (LogisticMixer& mixer : mixers_with_other_) mixer.learn(with_other_, bit, kOtherRate);
-  of_other_.learn(bit, kCorrectionRate);
 }
 
 void ContextMixer::follow(std::int32_t token) {
@@ -184,17 +167,20 @@ MixedLoss ContextMixer::read(std::int32_t token, std::span<const float> other) {
   hash_contexts();
   for (RepeatFinder& repeat : repeats_) repeat.begin_token();
   if (!other.empty()) code_.sum_branches(other, sums_);
+  if (!other.empty() && !with_other_) with_other_ = alone_;
   MixedLoss loss;
   const auto lose = [](double p, bool bit) { return -std::log(bit ? p : 1 - p); };
   for (const auto [node, bit] : code_.path(token)) {
-    if (other.empty()) {
-      loss.counts += lose(predict(node), bit);
-    } else {
+    collect(node);
+    const DecisionMixer::Choice choice = choose(node);
+    inputs_[kInputs - 1] = 0;
+    loss.counts += lose(alone_.probability(inputs_, choice), bit);
+    alone_.learn(inputs_, bit, std::max(kLastRate, kFirstRate / (1 + static_cast<float>(decisions_) / kRateDecay)));
+    if (!other.empty()) {
       const auto [zero, one] = sums_[static_cast<std::size_t>(node)];
-      const double sum = zero + one;
-      loss.mixed += lose(predict_with(sum > 0 ? one / sum : 0.5, node), bit);
-      loss.counts += lose(squash(with_other_[0]), bit);
-      learn_with(bit);
+      inputs_[kInputs - 1] = zero + one > 0 ? stretch(clamped(one / (zero + one))) : 0;
+      loss.mixed += lose(with_other_->probability(inputs_, choice), bit);
+      with_other_->learn(inputs_, bit, kRateWithOther);
     }
     learn(bit);
   }

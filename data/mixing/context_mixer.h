@@ -5,13 +5,14 @@
 // Each token is a few binary decisions (TokenCode). For each of them, every context gives two probabilities: how often
 // a 1 followed here, and how often it followed such a history of zeros and ones anywhere. Logistic mixers, whose
 // weights are chosen by different contexts, combine them; two corrections by context follow. A network may take part:
-// its probabilities are mixed with the result in the same way.
+// its probability is one more input of a second set of mixers, which begin with the weights of the first.
 //
 // Thread safety: none; objects are used by one thread at a time. No result depends on a number of threads.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,29 @@ namespace maki {
 struct MixedLoss {
   double counts = 0;  ///< of the counts alone
   double mixed = 0;   ///< of the counts mixed with the other predictor; without one, that of the counts
+};
+
+/// From the inputs of a decision to its probability: mixers whose weights are chosen in different ways, a mixer of
+/// their results, and two corrections.
+class DecisionMixer {
+ public:
+  /// How weights and corrections are chosen for a decision.
+  struct Choice {
+    std::array<std::size_t, 3> sets;  ///< of each mixer; the first also of the mixer of the results
+    std::array<std::size_t, 2> corrections;
+  };
+  /// `sets`: how many sets of weights each mixer has.
+  DecisionMixer(std::size_t inputs, const std::array<std::size_t, 3>& sets);
+
+  double probability(std::span<const float> inputs, const Choice& choice);  ///< of a 1
+  /// Learns from the decision that probability() predicted. Requires: the same inputs.
+  void learn(std::span<const float> inputs, bool bit, float rate);
+
+ private:
+  std::vector<LogisticMixer> mixers_;
+  LogisticMixer of_results_;
+  std::array<float, 3> results_{};
+  std::vector<ProbabilityCorrection> corrections_;
 };
 
 class ContextMixer {
@@ -47,16 +71,13 @@ class ContextMixer {
  private:
   static constexpr std::size_t kContexts = 13;  // twelve by hash, and the empty one
   static constexpr std::size_t kRepeats = 2;
-  static constexpr std::size_t kInputs = 3 * kContexts + kRepeats + 1;
-  static constexpr std::size_t kSelectors = 3;
+  static constexpr std::size_t kInputs = 3 * kContexts + kRepeats + 2;  // with a bias and the other predictor
 
   void hash_contexts();
   void collect(std::int32_t node);
   std::size_t confidence() const;
-  double predict(std::int32_t node);
-  double predict_with(double other, std::int32_t node);
+  DecisionMixer::Choice choose(std::int32_t node) const;
   void learn(bool bit);
-  void learn_with(bool bit);
   void follow(std::int32_t token);
 
   TokenCode code_;
@@ -71,17 +92,14 @@ class ContextMixer {
   std::vector<DecisionCount> without_context_;  // by node
   std::array<HistoryMap, kContexts> histories_;
   std::vector<RepeatFinder> repeats_;
-  std::vector<LogisticMixer> mixers_, mixers_with_other_;
-  LogisticMixer last_mixer_;
-  ProbabilityCorrection by_last_, by_last_two_, of_other_;
+  DecisionMixer alone_;
+  std::optional<DecisionMixer> with_other_;  // from the first token on that another predictor predicts, too
   BranchSums sums_;
 
   // The current decision.
   std::array<std::uint64_t, kContexts - 1> hashes_{};
   std::array<DecisionCount*, kContexts> counted_{};
   std::array<float, kInputs> inputs_{};
-  std::array<float, kSelectors> mixed_{};
-  std::array<float, 3> with_other_{};
   std::int64_t decisions_ = 0;
 };
 

@@ -260,6 +260,18 @@ TEST_CASE("another predictor that is right is believed, and one that is wrong is
   }
 }
 
+TEST_CASE("another predictor does not change what the counts predict") {
+  const auto tokenizer = letters();
+  const Ids ids = random_ids(500, 6);
+  ContextMixer with(*tokenizer, counts_of(ids, 6), 500), without(*tokenizer, counts_of(ids, 6), 500);
+  const std::vector<float> other = {0.05F, 0.4F, 0.1F, 0.15F, 0.25F, 0.05F};
+  for (const std::int32_t id : ids) {
+    const MixedLoss loss = without.read(id);
+    REQUIRE(loss.mixed == loss.counts);
+    REQUIRE(with.read(id, other).counts == loss.counts);
+  }
+}
+
 TEST_CASE("a context mixer knows where a text begins") {
   const auto tokenizer = letters();
   const RandomStream stream(4, RandomPurpose::test);

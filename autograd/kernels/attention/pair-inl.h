@@ -23,9 +23,9 @@ struct Pair {
   std::int64_t early;               // rows [0, early) of the tile are early rows (see attention.h); may exceed `rows`
   const T *q, *dy, *row_sum, *lse;  // of the tile
   T* dq;                            // of the tile
-  const T *k, *kt, *vt;             // of the block, packed; not set if all rows of the head are early
-  T *dk, *dv;                       // of the block
-  T *p, *ds, *keep;                 // scratch: [kBackwardTileQueries, kKeyBlock] twice, [kKeyBlock]
+  const T *k, *kt, *vt;  // of the block, packed; not set if all rows of the head are early, which are computed apart
+  T *dk, *dv;            // of the block
+  T *p, *ds, *keep;      // scratch: [kBackwardTileQueries, kKeyBlock] twice, [kKeyBlock]
   bool q_finite, dy_finite, k_finite;
   PackSource<T> plain_k, plain_v;  // keys and values of the block, unpacked and without an origin
   const Origins<T>* k_origins;
@@ -75,7 +75,6 @@ HWY_NOINLINE void pair_rows(const AttentionBackwardHead<T>& head, const Pair<T>&
   const std::int64_t width = (most + kWidthUnit - 1) / kWidthUnit * kWidthUnit;
   const std::int64_t columns = (head.head_size + kLanes - 1) / kLanes * kLanes;
   T *const p = s.p + row * kKeyBlock, *const ds = s.ds + row * kKeyBlock;
-  // A tile of early rows alone is computed below; its block may not be packed.
   if (row + kAttentionTileRows > s.early && s.early < s.rows) {
     product<kAttentionTileRows, false, Store::set>(width, head.head_size, s.q + row * d, d, s.kt, kKeyBlock, p,
                                                    kKeyBlock);
