@@ -122,12 +122,17 @@ TEST_CASE("the memory that a run needs is reported before it is allocated, and i
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), log = folder / "log";
   const Finished huge = run_maki({"train", corpus, "--out", folder / "huge", "--n-layer", "1000", "--n-head", "1",
-                                  "--n-embd", "1000000", "--threads", "1"});
+                                  "--n-embd", "1000000", "--threads", "1", "--max-steps", "100"});
   INFO(huge.err);
   REQUIRE(huge.exit_code == 2);
   REQUIRE_THAT(huge.err, ContainsSubstring("12,000,") && ContainsSubstring("parameters\n") &&
                              ContainsSubstring(" passes over the text\n") && ContainsSubstring("memory about ") &&
                              ContainsSubstring("warning: the run needs about "));
+  const Finished planned = run_maki(
+      {"train", corpus, "--out", folder / "huge", "--n-layer", "1000", "--n-embd", "1000000", "--threads", "1"});
+  INFO(planned.err);
+  REQUIRE(planned.exit_code == 2);
+  REQUIRE_THAT(planned.err, ContainsSubstring("plan: the smallest model that is considered needs about "));
   RunOptions options;
   options.error_file = log;
   options.meanwhile = [&](pid_t process) {

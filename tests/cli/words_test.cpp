@@ -19,7 +19,7 @@ std::string said(const Arguments& arguments) {
   return finished.err;
 }
 
-const std::string kVerbs = "train, generate, fill, embed, classify, eval, attend, positions, inspect, gradcheck, bench";
+const std::string kVerbs = "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, gradcheck, bench";
 
 }  // namespace
 
@@ -43,8 +43,8 @@ TEST_CASE("the error for an option of another verb names that verb") {
   REQUIRE(said({"train", "x", "--temperature", "1"}) ==
           "maki: --temperature: is an option of maki generate, not of maki train; see maki train --help\n");
   REQUIRE(said({"generate", "x", "--batch_size", "3"}) ==
-          "maki: --batch_size: is an option of maki train and maki bench, not of maki generate; see maki generate "
-          "--help\n");
+          "maki: --batch_size: is an option of maki train, maki plan and maki bench, not of maki generate; see maki "
+          "generate --help\n");
   REQUIRE(said({"train", "x", "--temperatur", "1"}) ==
           "maki: --temperatur: unknown option; the nearest is --temperature of maki generate; see maki train "
           "--help\n");

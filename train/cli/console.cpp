@@ -39,6 +39,13 @@ void Console::on_counting(const CountingReport& report) {
 
 void Console::on_start(std::int64_t step) { progress_.advance(step); }
 
+void Console::on_new_length(std::int64_t step, std::int64_t max_steps) {
+  max_steps_ = max_steps;
+  progress_.set_total(max_steps);
+  progress_.print_line(
+      fmt::format("step {}: {} fit into the time; the learning rate ends there", step, pluralize(max_steps, "step")));
+}
+
 void Console::on_step(const StepReport& report, double seconds) {
   estimate_time(report.step, seconds);
   progress_.advance(report.step);

@@ -17,6 +17,7 @@ class Console final : public SessionListener {
 
   void on_counting(const CountingReport& report) override;
   void on_start(std::int64_t step) override;
+  void on_new_length(std::int64_t step, std::int64_t max_steps) override;
   void on_step(const StepReport& report, double seconds) override;
   void on_log(const StepReport& report, double tokens_per_second, double elapsed_seconds) override;
   void on_eval(const EvalReport& report, bool best) override;

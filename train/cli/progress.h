@@ -54,6 +54,7 @@ class ProgressBar {
   ProgressBar(std::int64_t total, bool plain);
   ~ProgressBar();
 
+  void set_total(std::int64_t total) { total_ = total; }
   /// Draws the bar or prints a line; `facts` are shown beside it, the most important first.
   void update(std::int64_t step, const std::vector<std::string>& facts);
   /// Moves the bar, redrawing it at most ten times per second. The first call starts the clock for the time left.

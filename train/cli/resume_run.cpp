@@ -51,6 +51,9 @@ void check_counts(const ContainerReader& file, const CheckpointState& state, con
 int resume_run(const TrainOptions& options) {
   check(options.init_from.empty(),
         "init_from: starts a new run and cannot be combined with --resume; use only one of them");
+  check(options.minutes.empty(),
+        "minutes: plans a new run; a run that is resumed keeps its number of steps; omit the option, or set "
+        "--max-steps");
   const RunDirectory run(options.resume);
   check(run.exists(), "{}: contains no run to resume", options.resume);
   const RunLock lock(run);

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <fmt/format.h>
+#include <utility>
 
 #include "data/text/shell_quote.h"
 #include "train/cli/console.h"
@@ -26,12 +27,12 @@ std::string recovery_hint(const RunDirectory& run) {
 
 }  // namespace
 
-int run_session(const Config& config, Trainer& trainer, const RunDirectory& run) {
+int run_session(const Config& config, Trainer& trainer, const RunDirectory& run, std::optional<TimeLimit> limit) {
   Console console(config.max_steps, run.path(), trainer.task().best_possible_loss());
   const StopRequest stop{.requested = [] { return interrupted() != 0; },
                          .may_evaluate = [] { return interrupt_exit_code() == 128 + SIGINT; }};
   const auto end = [&] {
-    Session session(config, trainer, run, console, stop);
+    Session session(config, trainer, run, console, stop, std::move(limit));
     try {
       return session.train();
     } catch (const DivergedError& error) {

@@ -1,7 +1,10 @@
 // Trains, shows the progress, and prints what to do next.
 #pragma once
 
+#include <optional>
+
 #include "train/config/config.h"
+#include "train/loop/time_limit.h"
 #include "train/loop/trainer.h"
 #include "train/run/run_directory.h"
 
@@ -9,6 +12,7 @@ namespace maki {
 
 /// Requires: what Session requires. Returns the exit code: 0, or that of the interrupt. Throws what Session throws; the
 /// message of a DivergedError ends with the command that returns to the last good checkpoint.
-int run_session(const Config& config, Trainer& trainer, const RunDirectory& run);
+int run_session(const Config& config, Trainer& trainer, const RunDirectory& run,
+                std::optional<TimeLimit> limit = std::nullopt);
 
 }  // namespace maki

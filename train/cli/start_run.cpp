@@ -1,5 +1,6 @@
 // maki train CORPUS…: a new run.
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <optional>
 
@@ -8,6 +9,8 @@
 #include "train/cli/describe_run.h"
 #include "train/cli/initial_weights.h"
 #include "train/cli/interrupt.h"
+#include "train/cli/plan_run.h"
+#include "train/cli/progress.h"
 #include "train/cli/run_corpus.h"
 #include "train/cli/run_session.h"
 #include "train/cli/train_options.h"
@@ -17,8 +20,12 @@
 namespace maki {
 namespace {
 
-// The configuration of the new run, before the text is read.
-Config new_config(const TrainOptions& options, std::optional<InitialWeights>& weights) {
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// The values that options, file and preset give to the new run, and defaults.
+Config given_config(const TrainOptions& options, std::optional<InitialWeights>& weights) {
   Config config;
   if (options.init_from.empty()) {
     options.flags.apply(config, "quickstart");
@@ -30,9 +37,39 @@ Config new_config(const TrainOptions& options, std::optional<InitialWeights>& we
   check((config.include.empty() && config.exclude.empty()) || std::ranges::any_of(config.corpus, is_directory),
         "include and exclude: apply only to the files of a directory; name a directory, or omit them");
   if (config.out.empty()) config.out = default_run_path(config.corpus.front());
+  return config;
+}
+
+// The time that the run may take, in minutes, if it is planned: --minutes, or the usual time if nothing was said about
+// the length of the run and a plan can be made.
+std::optional<double> planned_minutes(const TrainOptions& options, std::optional<double> given, const Config& config) {
+  if (given) {
+    check(options.init_from.empty(),
+          "minutes: cannot plan for weights that are given; set --max-steps, or omit --init-from");
+    require_plannable(config);
+    return given;
+  }
+  const bool planned =
+      leaves_steps_open(options.flags) && options.init_from.empty() && options.epochs.empty() && is_plannable(config);
+  return planned ? std::optional(kUsualMinutes) : std::nullopt;
+}
+
+void complete(Config& config) {
   fill_dependent_defaults(config);
   validate(config);
-  return config;
+}
+
+// Chooses the fields that no option fixes, and shows why. Returns what the session has to know of the time.
+TimeLimit apply_plan(Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds,
+                     Clock::time_point start) {
+  const Plan plan = plan_run(config, flags, corpus, seconds - seconds_since(start));
+  for (const std::string& line : plan_lines(plan)) to_stderr("{}\n", line);
+  config = plan.config;
+  complete(config);
+  return {.seconds = seconds,
+          .elapsed = [start] { return seconds_since(start); },
+          .most_steps = plan.most_steps,
+          .record = {}};
 }
 
 // Loads the initial weights of another run, if there are any, and records their hash.
@@ -45,9 +82,10 @@ void load_initial_weights(const std::optional<InitialWeights>& weights, Trainer&
 }
 
 // Trains; takes the files of the run back if there is no memory for its first step.
-int train_claimed(const Config& config, Trainer& trainer, const RunDirectory& run, RunClaim& claimed) {
+int train_claimed(const Config& config, Trainer& trainer, const RunDirectory& run, RunClaim& claimed,
+                  std::optional<TimeLimit> limit) {
   try {
-    return run_session(config, trainer, run);
+    return run_session(config, trainer, run, std::move(limit));
   } catch (const std::bad_alloc&) {
     if (trainer.steps() == 0) claimed.roll_back();
     throw;
@@ -61,28 +99,44 @@ int train_claimed(const Config& config, Trainer& trainer, const RunDirectory& ru
 }  // namespace
 
 int start_run(const TrainOptions& options) {
+  const Clock::time_point start = Clock::now();
   check(options.checkpoint.empty() && !options.rewarm,
         "{}: applies only to a run that is resumed; add --resume RUN, or omit the option",
         options.rewarm ? "rewarm" : "checkpoint");
+  const std::optional<double> given = given_minutes(options.minutes, options.flags);
   std::optional<InitialWeights> weights;
-  Config config = new_config(options, weights);
+  Config config = given_config(options, weights);
+  const std::optional<double> minutes = planned_minutes(options, given, config);
+  if (minutes) {
+    check_paths(config);
+  } else {
+    complete(config);
+  }
   use_threads(config);
   const RunDirectory run(config.out);
   require_unoccupied(run);  // before time is spent on reading a large text
 
+  std::optional<TimeLimit> limit;
   // The text itself is freed once it is encoded.
-  const std::unique_ptr<Task> task = make_task(config, read_corpus(config.corpus, corpus_options(config)),
-                                               weights ? weights->tokenizers() : PairTokenizers{});
+  const std::unique_ptr<Task> task = [&] {
+    const Corpus corpus = read_corpus(config.corpus, corpus_options(config));
+    if (minutes) limit = apply_plan(config, options.flags, corpus, 60 * *minutes, start);
+    return make_task(config, corpus, weights ? weights->tokenizers() : PairTokenizers{});
+  }();
   config.corpus = absolute_sources(config.corpus);
   check_epochs(options.epochs, *task);
   describe_run(config, *task, config.out, /*resumed=*/false);
   Trainer trainer(config, *task, /*initial_values=*/!weights);
   load_initial_weights(weights, trainer, config);
+  const auto record = [&](const Config& now) {
+    replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(to_toml(now))});
+  };
+  if (limit) limit->record = record;
   const std::string echo = to_toml(config);
   const DeferInterrupts deferred;
   RunClaim claimed(run, echo);
-  replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(echo)});
-  return train_claimed(config, trainer, run, claimed);
+  record(config);
+  return train_claimed(config, trainer, run, claimed, std::move(limit));
 }
 
 }  // namespace maki

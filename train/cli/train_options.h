@@ -12,7 +12,7 @@ struct TrainOptions {
   explicit TrainOptions(CLI::App& command) : flags(command) {}
   ConfigFlags flags;
   std::vector<std::string> corpus;
-  std::string resume, checkpoint, init_from, epochs;
+  std::string resume, checkpoint, init_from, epochs, minutes;
   bool rewarm = false;
 };
 

@@ -13,6 +13,12 @@ void add_train(CLI::App& app, Verb& chosen) {
   const auto options = std::make_shared<TrainOptions>(*command);
   command->add_option("CORPUS", options->corpus,
                       "files, directories, - for standard input, or a built-in text: " + builtin_corpora());
+  command
+      ->add_option("--minutes", options->minutes,
+                   "learn as much as possible in this time: chooses whatever no option sets, from the text and from "
+                   "measured step times [1, unless the number of steps is set, or a preset or file that sets it]")
+      ->type_name("NUMBER")
+      ->take_last();
   command->add_option("--resume", options->resume, "resume the run in this directory")->type_name("RUN")->take_last();
   command->add_option("--checkpoint", options->checkpoint, "with --resume: go back to this checkpoint (best or a step)")
       ->type_name("WHICH")

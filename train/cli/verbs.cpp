@@ -4,6 +4,7 @@ namespace maki {
 
 // One function per verb, each in its own file, in the order in which help lists them.
 void add_train(CLI::App& app, Verb& chosen);
+void add_plan(CLI::App& app, Verb& chosen);
 void add_generate(CLI::App& app, Verb& chosen);
 void add_fill(CLI::App& app, Verb& chosen);
 void add_embed(CLI::App& app, Verb& chosen);
@@ -16,7 +17,7 @@ void add_gradcheck(CLI::App& app, Verb& chosen);
 void add_bench(CLI::App& app, Verb& chosen);
 
 void add_verbs(CLI::App& app, Verb& chosen) {
-  for (const auto add : {add_train, add_generate, add_fill, add_embed, add_classify, add_eval, add_attend,
+  for (const auto add : {add_train, add_plan, add_generate, add_fill, add_embed, add_classify, add_eval, add_attend,
                          add_positions, add_inspect, add_gradcheck, add_bench})
     add(app, chosen);
 }

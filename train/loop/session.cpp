@@ -12,7 +12,7 @@
 namespace maki {
 
 Session::Session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionListener& listener,
-                 StopRequest stop)
+                 StopRequest stop, std::optional<TimeLimit> limit)
     : config_(config),
       trainer_(trainer),
       run_(run),
@@ -27,6 +27,7 @@ Session::Session(const Config& config, Trainer& trainer, const RunDirectory& run
           [this](const std::string& sentence) { note(sentence); }),
       has_validation_(trainer.task().eval_batches(Part::val) > 0),
       start_(Clock::now()) {
+  if (limit) budget_.emplace(std::move(*limit));
   best_.find(metrics_.validations(), stop_.requested);
 }
 
@@ -40,6 +41,31 @@ void Session::note(const std::string& sentence) {
 
 double Session::elapsed_seconds() const {
   return metrics_.elapsed_before() + std::chrono::duration<double>(Clock::now() - start_).count();
+}
+
+// The clock that a time limit counts by.
+double Session::now() const { return budget_ ? budget_->limit().elapsed() : elapsed_seconds(); }
+
+// The result of act(), whose time counts as that of `count` pieces of work.
+template <class F>
+auto Session::timed(Work work, std::int64_t count, const F& act) {
+  const double begin = now();
+  auto result = act();
+  times_.add(work, now() - begin, count);
+  return result;
+}
+
+// With a time limit: the number of steps that fit into it. What follows from a new number is recorded before the first
+// step that depends on it, so a resumed run continues in the same way.
+void Session::decide_length() {
+  if (!budget_ || trainer_.steps() == config_.max_steps) return;
+  const EvalExtent extent{trainer_.eval_batches(/*whole=*/false), trainer_.eval_batches(/*whole=*/true)};
+  const auto steps = budget_->decide(times_, config_, extent, trainer_.steps());
+  if (!steps) return;
+  set_last_step(config_, trainer_.steps(), *steps);
+  budget_->limit().record(config_);
+  trainer_.set_phases(config_.phases);
+  report([&](SessionListener& listener) { listener.on_new_length(trainer_.steps(), *steps); });
 }
 
 // Whether there is an intact checkpoint of this step that belongs to this run. Throws CheckpointError if the file
@@ -68,10 +94,14 @@ void Session::save() {
   report([](SessionListener& listener) { listener.on_sync(); });
   state_.step = trainer_.steps();
   state_.config = config_at(state_.step);
-  if (has_intact_checkpoint(state_.step)) return;  // a damaged file of this step is overwritten
-  trainer_.require_finite();
-  write_checkpoint(run_.file_system(), run_.checkpoint_file(state_.step), state_, trainer_.store(),
-                   trainer_.optimizer(), trainer_.carried());
+  const double begin = now();
+  const bool is_saved = has_intact_checkpoint(state_.step);  // a damaged file of this step is overwritten
+  if (!is_saved) {
+    trainer_.require_finite();
+    write_checkpoint(run_.file_system(), run_.checkpoint_file(state_.step), state_, trainer_.store(),
+                     trainer_.optimizer(), trainer_.carried());
+  }
+  times_.add(Work::checkpoint, now() - begin, is_saved ? 0 : 1);
 }
 
 void Session::save_and_point() {
@@ -88,7 +118,8 @@ void Session::prune() {
 }
 
 bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
-  auto evaluation = trainer_.evaluate(stop, whole);
+  auto evaluation =
+      timed(Work::eval_batch, trainer_.eval_batches(whole), [&] { return trainer_.evaluate(stop, whole); });
   if (!evaluation) return false;
   const auto find_overfitting = overfitting_with(&*evaluation);
   const bool ends = find_overfitting && config_.early_stop && evaluation->step < config_.max_steps;
@@ -112,16 +143,15 @@ bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
 }
 
 // Depends on metrics.jsonl alone, so that a resumed run ends at the same step as one that was never stopped. Only
-// evaluations of the current phase of the schedule count.
+// evaluations since the schedule last began anew count.
 std::optional<std::int64_t> Session::overfitting_with(const EvalReport* newest) const {
   if (!has_validation_) return std::nullopt;
   std::vector<EvalPoint> evaluations = metrics_.validations();
   if (newest != nullptr) evaluations.push_back(newest->point());
   if (evaluations.empty() || evaluations.back().step % config_.eval_interval != 0) return std::nullopt;
-  const std::vector<Phase> begun = phases_before(config_, evaluations.back().step + 1);
   return find_overfitting(evaluations,
                           {.interval = config_.eval_interval,
-                           .after = begun.empty() ? 0 : begun.back().start,
+                           .after = last_restart(config_, evaluations.back().step + 1),
                            .share = trainer_.val_share()},
                           config_.patience);
 }
@@ -138,7 +168,9 @@ void Session::write_sample() {
   if (interval == 0 || step == 0 || step % interval != 0 || metrics_.has_sample(step)) return;
   std::optional<std::string> text;
   try {
-    text = trainer_.task().sample(trainer_.model(), static_cast<std::uint64_t>(config_.seed), step, stop_.requested);
+    text = timed(Work::sample, 1, [&] {
+      return trainer_.task().sample(trainer_.model(), static_cast<std::uint64_t>(config_.seed), step, stop_.requested);
+    });
   } catch (const BadLogitsError& error) {
     fail<DivergedError>("diverged: step {}: {}", step, error.what());
   }
@@ -146,6 +178,7 @@ void Session::write_sample() {
 }
 
 void Session::count_step(const StepReport& step, double seconds) {
+  times_.add(Work::step, seconds);
   seconds_since_log_ += seconds;
   tokens_since_log_ += step.tokens;
   tokens_ += step.tokens;
@@ -181,6 +214,7 @@ SessionEnd Session::train() {
   bool counted = false;
   report([&](SessionListener& listener) { listener.on_start(trainer_.steps()); });
   for (;;) {
+    decide_length();
     const std::int64_t step = trainer_.steps();
     const bool end = step == config_.max_steps;
     if (step == 0 || end || step % config_.checkpoint_interval == 0) save_and_point();
@@ -190,10 +224,10 @@ SessionEnd Session::train() {
     if (!interrupted) write_sample();
     if ((end || stopped_early_) && !interrupted) break;
 
-    const auto begin = Clock::now();
+    const double begin = now();
     const auto result = interrupted ? std::nullopt : trainer_.step(stop_.requested);
     if (!result) return stop_now();
-    count_step(*result, std::chrono::duration<double>(Clock::now() - begin).count());
+    count_step(*result, now() - begin);
   }
   finish();
   return SessionEnd::finished;

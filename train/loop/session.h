@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "train/loop/best_checkpoint.h"
+#include "train/loop/time_limit.h"
 #include "train/loop/trainer.h"
 #include "train/run/checkpoint.h"
 #include "train/run/listener.h"
@@ -34,9 +35,10 @@ class Session {
  public:
   /// Requires: the trainer has the state of the step to continue from, and the run directory exists and is locked. All
   /// arguments outlive the session. Throws CheckpointError if the run directory cannot be read or written, and
-  /// DivergedError if the best checkpoint, measured again, has a loss that is not finite.
+  /// DivergedError if the best checkpoint, measured again, has a loss that is not finite. With a time limit, the number
+  /// of steps changes while the run goes on; without one it is max_steps.
   Session(const Config& config, Trainer& trainer, const RunDirectory& run, SessionListener& listener,
-          StopRequest stop = {});
+          StopRequest stop = {}, std::optional<TimeLimit> limit = std::nullopt);
 
   /// Trains up to max_steps, until early stopping, or until the stop request, and saves the state. Throws
   /// CheckpointError if something cannot be saved, and DivergedError; a state that is not finite is never saved.
@@ -53,6 +55,10 @@ class Session {
   void save_and_point();
   void prune();
   void count();
+  double now() const;
+  template <class F>
+  auto timed(Work work, std::int64_t count, const F& act);
+  void decide_length();
   bool evaluate(const std::function<bool()>& stop, bool whole);  // false: stopped
   std::optional<std::int64_t> overfitting_with(const EvalReport* newest) const;
   void report_overfitting(std::int64_t best_step, bool ends);
@@ -63,7 +69,7 @@ class Session {
   void report_best();
   double elapsed_seconds() const;
 
-  const Config& config_;
+  Config config_;
   Trainer& trainer_;
   const RunDirectory& run_;
   StopRequest stop_;
@@ -73,6 +79,8 @@ class Session {
   BestCheckpoint best_;
   std::set<std::string> pruning_notes_;
   std::optional<EvalReport> last_evaluation_;
+  std::optional<StepBudget> budget_;
+  WorkTimes times_;
   bool has_validation_, stopped_early_ = false, warned_ = false;
   Clock::time_point start_;
   double seconds_since_log_ = 0;

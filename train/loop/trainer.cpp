@@ -26,6 +26,11 @@ Trainer::Trainer(const Config& config, const Task& task, bool initial_values)
   }
 }
 
+void Trainer::set_phases(std::vector<Phase> phases) {
+  config_.phases = std::move(phases);
+  schedule_ = lr_phases(config_);
+}
+
 // Returns the sum of the losses of one micro-batch; adds the gradient of scale · sum to the store.
 double Trainer::run_micro_batch(std::int64_t micro, double scale) {
   task_.fill(steps_, micro, batch_);
@@ -114,6 +119,12 @@ double Trainer::finite_loss(const MeanLoss& loss) const {
 double Trainer::val_share() const {
   const std::int64_t count = task_.eval_batches(Part::val);
   return static_cast<double>(sampled_batch_count(eval_sample(config_).val, count)) / static_cast<double>(count);
+}
+
+std::int64_t Trainer::eval_batches(bool whole) const {
+  const EvalSample sample = eval_sample(config_);
+  return sampled_batch_count(sample.train, task_.eval_batches(Part::train)) +
+         sampled_batch_count(whole ? 0 : sample.val, task_.eval_batches(Part::val));
 }
 
 std::optional<double> Trainer::validation_loss(const std::function<bool()>& stop, bool whole) {

@@ -43,6 +43,8 @@ class Trainer {
   /// Sets the number of finished steps. With the state of the store, the optimizer and carried() restored as well, the
   /// run continues exactly as if it had not been stopped.
   void set_steps(std::int64_t steps) { steps_ = steps; }
+  /// Replaces the later phases of the schedule. Requires: those that have begun stay as they are.
+  void set_phases(std::vector<Phase> phases);
 
   ParameterStore& store() { return store_; }
   Optimizer& optimizer() { return *optimizer_; }
@@ -68,6 +70,8 @@ class Trainer {
   /// The share of the validation batches that an evaluation covers: more than 0, at most 1. Requires: the task has
   /// validation data.
   double val_share() const;
+  /// The number of batches of an evaluation, over the sample or over the `whole` validation text.
+  std::int64_t eval_batches(bool whole) const;
 
  private:
   double run_micro_batch(std::int64_t micro, double scale);

@@ -54,6 +54,8 @@ class SessionListener {
   virtual void on_counting(const CountingReport&) {}
   /// Training begins after `step` finished steps.
   virtual void on_start(std::int64_t /*step*/) {}
+  /// After `step` steps it was decided that the run will have `max_steps` steps, because these fit into its time.
+  virtual void on_new_length(std::int64_t /*step*/, std::int64_t /*max_steps*/) {}
   /// A step has finished, after `seconds`.
   virtual void on_step(const StepReport&, double /*seconds*/) {}
   /// Every log_interval steps, after the last of them. `tokens` of the report counts from step 0; the rate covers the

@@ -1,0 +1,107 @@
+// Runs that are planned for a time: maki train --minutes and maki plan. What is required here holds for any number of
+// steps, so that nothing depends on the speed of the machine.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/require_refused.h"
+
+using namespace maki::tests;
+
+namespace {
+
+// A second and a half, on a model that trains quickly.
+const Arguments kShort = {"--minutes",    "0.025", "--n-layer", "1", "--n-embd",     "16",
+                          "--block-size", "16",    "--threads", "1", "--ngram-rows", "1024"};
+
+// Long enough that the time ends a run, and not the text.
+std::string long_text() {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += small_text();
+  return text;
+}
+
+std::string newest_checkpoint(const std::string& run) {
+  std::string newest;
+  for (const auto& entry : std::filesystem::directory_iterator(run + "/checkpoints")) {
+    const std::string path = entry.path().string();
+    if (path.ends_with(".maki")) newest = std::max(newest, path);
+  }
+  return newest;
+}
+
+}  // namespace
+
+TEST_CASE("the configuration of a planned run describes the same run without a time limit, byte for byte") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", long_text()), run = folder / "run", again = folder / "again";
+  const Finished planned = require_ok(run_maki(Arguments{"train", corpus, "--out", run} + kShort));
+  REQUIRE_THAT(planned.err, ContainsSubstring("plan   max_steps ") && ContainsSubstring("done: "));
+  const std::string config = read_text(run + "/config.toml");
+  REQUIRE_THAT(config, ContainsSubstring("\nn_embd = 16 ") && ContainsSubstring("\nschedule = 'linear' ") &&
+                           !ContainsSubstring("minutes"));
+  require_ok(run_maki({"train", "--config", run + "/config.toml", "--out", again}));
+  const std::string newest = newest_checkpoint(run);
+  REQUIRE_FALSE(newest.empty());
+  REQUIRE(newest_checkpoint(again) == again + newest.substr(run.size()));
+  REQUIRE(read_text(newest_checkpoint(again)) == read_text(newest));
+}
+
+TEST_CASE("a planned run that is interrupted continues with the steps that its configuration has") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", long_text()), run = folder / "run", again = folder / "again";
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run} + kShort));
+  // The state before the first step, as an interruption leaves it.
+  std::filesystem::copy(run, again, std::filesystem::copy_options::recursive);
+  for (const auto& entry : std::filesystem::directory_iterator(again + "/checkpoints")) {
+    if (entry.path().filename() != "step-00000000.maki") std::filesystem::remove(entry.path());
+  }
+  std::filesystem::remove(again + "/metrics.jsonl");
+  const std::string newest = newest_checkpoint(run);
+  if (!std::filesystem::exists(again + "/checkpoints/step-00000000.maki")) return;  // it was pruned: a fast machine
+  require_ok(run_maki({"train", "--resume", again}));
+  REQUIRE(read_text(newest_checkpoint(again)) == read_text(newest));
+}
+
+TEST_CASE("a time limit is refused beside what it would contradict") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  const auto refused = [&](const Arguments& more, const std::vector<std::string>& words) {
+    require_refused(run_maki(Arguments{"train", corpus, "--out", run} + more), 2, words);
+    REQUIRE_FALSE(std::filesystem::exists(run));
+  };
+  refused({"--minutes", "1", "--max-steps", "5"}, {"minutes: ", "--max-steps"});
+  refused({"--minutes", "1", "--lr-decay-steps", "5"}, {"minutes: ", "--lr-decay-steps"});
+  refused({"--minutes", "1", "--preset", "baby"}, {"minutes: ", "--preset"});
+  refused({"--minutes", "1", "--config", "x.toml"}, {"minutes: ", "--config"});
+  refused({"--minutes", "0"}, {"minutes: ", "0.01"});
+  refused({"--minutes", "soon"}, {"minutes: ", "soon"});
+  refused({"--minutes", "1", "--model", "encoder"}, {"minutes: ", "encoder", "--max-steps"});
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "1"} + kSmall));
+  require_refused(run_maki({"train", "--resume", run, "--minutes", "1"}), 2, {"minutes: ", "--max-steps"});
+  require_refused(run_maki({"train", corpus, "--init-from", run, "--minutes", "1"}), 2, {"minutes: ", "--init-from"});
+  require_refused(run_maki({"plan", corpus, "--preset", "baby"}), 2, {"plan: ", "--preset"});
+  for (const char* option : {"--out", "--max-steps", "--lr-decay-steps", "--patience", "--keep-last"})
+    require_refused(run_maki({"plan", corpus, option, "1"}), 2, {std::string(option) + ": is an option of maki train"});
+}
+
+TEST_CASE("plan prints what train would choose, and trains nothing") {
+  const TemporaryFolder folder;
+  RunOptions inside;
+  inside.working_directory = folder / "";
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const Arguments plan = {"plan", corpus, "--minutes", "2", "--n-embd", "16", "--threads", "1"};
+  const Finished text = require_ok(run_maki(plan, inside));
+  REQUIRE_THAT(text.out, ContainsSubstring("n_layer ") && ContainsSubstring("passes over the training text"));
+  REQUIRE_FALSE(std::filesystem::exists(folder / "runs"));
+  const auto facts = nlohmann::json::parse(require_ok(run_maki(plan + Arguments{"--json"}, inside)).out);
+  REQUIRE(facts.at("seconds").get<double>() > 0);
+  REQUIRE(facts.at("seconds").get<double>() <= 120);
+  REQUIRE(facts.at("passes").get<double>() > 0);
+  REQUIRE(facts.at("memory_bytes").get<double>() > 0);
+  REQUIRE(facts.at("fields").at("max_steps").get<int>() >= 1);
+  REQUIRE_FALSE(facts.at("fields").contains("n_embd"));
+  REQUIRE(facts.at("measured").at(0).at("n_embd") == 16);
+  std::size_t fields = 0;
+  for (const auto& reason : facts.at("reasons")) fields += reason.at("fields").size();
+  REQUIRE(fields == facts.at("fields").size());
+}

@@ -1,0 +1,247 @@
+// Plans are functions of a text, a time and step times that the test makes up.
+#include "train/plan/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tests/catch.h"
+#include "train/config/models.h"
+#include "train/config/optimization.h"
+#include "train/plan/shapes.h"
+
+using namespace maki;
+
+namespace {
+
+constexpr double kSpeed = 5e10;  // floating-point operations per second of a usual machine
+
+// A machine with a constant speed.
+struct Machine : StepTimer {
+  explicit Machine(double flop_per_second = kSpeed) : speed(flop_per_second) {}
+  double seconds_per_step(const Config& c, const VocabSizes& vocab) override {
+    ParameterStore planned(dtype_named(c.dtype));
+    const double flop = make_model(c, vocab, Scope(planned))->flop_per_token(c.block_size) *
+                        static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
+    spent += flop / speed * kTimedSteps;
+    ++asked;
+    return flop / speed;
+  }
+  double speed, spent = 0;
+  int asked = 0;
+};
+
+PlanRequest request_for(std::int64_t characters, double seconds, std::int64_t distinct = 65) {
+  PlanRequest request{.text = {.bytes = characters, .characters = characters, .distinct = distinct},
+                      .seconds = seconds,
+                      .config = {},
+                      .is_fixed = {}};
+  apply_preset(request.config, "quickstart");
+  fill_open_fields(request.config);
+  return request;
+}
+
+Plan plan_of(const PlanRequest& request, double speed = kSpeed) {
+  Machine machine(speed);
+  return make_plan(request, machine);
+}
+
+// The request of somebody who has given these fields these values.
+PlanRequest with(PlanRequest request, const std::map<std::string, std::string>& given) {
+  for (const auto& [name, value] : given) set_field(request.config, find_field(name), value);
+  request.is_fixed = [given](std::string_view name) { return given.contains(std::string(name)); };
+  return request;
+}
+
+double arithmetic(const Plan& plan) {
+  const Config& c = plan.config;
+  return static_cast<double>(c.n_layer * c.n_embd * c.n_embd);
+}
+
+bool names_every_field_once(const Plan& plan) {
+  std::set<std::string> seen;
+  for (const PlanChoice& choice : plan.choices) {
+    if (choice.reason.empty() || choice.fields.empty()) return false;
+    for (const std::string& name : choice.fields) {
+      if (!seen.insert(name).second) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a plan is valid, ends on time, names each of its fields once with a reason, and depends on nothing else") {
+  for (const std::int64_t characters : {200, 20'000, 1'000'000, 50'000'000}) {
+    for (const std::int64_t distinct : {2, 65, 3000}) {
+      for (const double seconds : {1., 10., 60., 600., 36'000.}) {
+        const PlanRequest request = request_for(characters, seconds, std::min(distinct, characters));
+        const Plan plan = plan_of(request);
+        INFO(characters << " " << distinct << " " << seconds << ": " << plan.config.max_steps);
+        REQUIRE_NOTHROW(validate(plan.config));
+        REQUIRE(plan.config.max_steps >= 1);
+        REQUIRE(plan.config.max_steps <= plan.most_steps);
+        REQUIRE(plan.config.lr_decay_steps == plan.config.max_steps);
+        REQUIRE(plan.config.warmup_steps <= std::max<std::int64_t>(1, plan.config.max_steps / 10));
+        if (plan.config.max_steps > 1) REQUIRE(plan.seconds <= seconds);
+        if (plan.config.max_steps < plan.most_steps && plan.config.max_steps > 100)
+          REQUIRE(plan.seconds > 0.97 * seconds);
+        REQUIRE(plan.memory_bytes > 0);
+        REQUIRE(names_every_field_once(plan));
+        REQUIRE(to_toml(plan_of(request).config) == to_toml(plan.config));
+      }
+    }
+  }
+}
+
+TEST_CASE("a plan records as fields whatever differs from the configuration that it was given") {
+  const PlanRequest request = request_for(1'000'000, 60);
+  const Plan plan = plan_of(request);
+  std::set<std::string> recorded;
+  for (const PlanChoice& choice : plan.choices) recorded.insert(choice.fields.begin(), choice.fields.end());
+  for (const Field& field : fields()) {
+    INFO(field.name);
+    if (field_text(plan.config, field) != field_text(request.config, field)) REQUIRE(recorded.contains(field.name));
+  }
+}
+
+TEST_CASE("what the user has given stays as it is") {
+  const PlanRequest open = request_for(1'000'000, 60);
+  const Plan plan = plan_of(open);
+  const std::map<std::string, std::string> given = {{"n_layer", "3"},
+                                                    {"n_embd", "96"},
+                                                    {"n_head", "3"},
+                                                    {"block_size", "48"},
+                                                    {"batch_size", "7"},
+                                                    {"tokenizer", "byte"},
+                                                    {"ngram_orders", "2"},
+                                                    {"ngram_rows", "5000"},
+                                                    {"ngram_dropout", "0.5"},
+                                                    {"ngram_lr_factor", "11"},
+                                                    {"dropout", "0.25"},
+                                                    {"optimizer", "muon"},
+                                                    {"learning_rate", "0.001"},
+                                                    {"min_lr", "0.0005"},
+                                                    {"schedule", "cosine"},
+                                                    {"warmup_steps", "17"},
+                                                    {"eval_interval", "13"},
+                                                    {"eval_batches", "3"},
+                                                    {"checkpoint_interval", "19"},
+                                                    {"sample_interval", "23"},
+                                                    {"log_interval", "29"},
+                                                    {"val_fraction", "0.02"},
+                                                    {"counting", "true"}};
+  // All together, and each alone.
+  std::vector<std::map<std::string, std::string>> cases = {given};
+  for (const auto& one : given) cases.push_back({one});
+  for (const auto& fixed : cases) {
+    const PlanRequest request = with(open, fixed);
+    const Plan kept = plan_of(request);
+    REQUIRE_NOTHROW(validate(kept.config));
+    for (const auto& [name, value] : fixed) {
+      INFO(name);
+      REQUIRE(field_text(kept.config, find_field(name)) == field_text(request.config, find_field(name)));
+      for (const PlanChoice& choice : kept.choices) REQUIRE(std::ranges::count(choice.fields, name) == 0);
+    }
+  }
+  // Every field that a plan chooses, except the number of steps, can be given.
+  for (const PlanChoice& choice : plan.choices) {
+    for (const std::string& name : choice.fields) {
+      INFO(name);
+      REQUIRE((given.contains(name) || name == "max_steps" || name == "lr_decay_steps"));
+    }
+  }
+}
+
+TEST_CASE("width and heads adapt to each other where only one of them is given") {
+  const PlanRequest open = request_for(1'000'000, 60);
+  for (const char* heads : {"1", "3", "5", "7"}) {
+    const Config c = plan_of(with(open, {{"n_head", heads}})).config;
+    REQUIRE(c.n_embd % c.n_head == 0);
+    REQUIRE(c.n_embd >= 64);
+  }
+  for (const char* width : {"10", "50", "97"}) {
+    const Config c = plan_of(with(open, {{"n_embd", width}})).config;
+    REQUIRE(c.n_embd % c.n_head == 0);
+  }
+}
+
+TEST_CASE("measuring takes less than a twentieth of the time, unless the first measurement alone takes longer") {
+  for (const double speed : {1e8, 1e10, 1e12}) {
+    for (const double seconds : {1., 60., 3600.}) {
+      Machine machine(speed);
+      const Plan plan = make_plan(request_for(10'000'000, seconds), machine);
+      INFO(speed << " " << seconds << ": " << machine.spent);
+      REQUIRE(machine.asked >= 1);
+      REQUIRE(static_cast<std::size_t>(machine.asked) == plan.measured.size());
+      REQUIRE((machine.asked == 1 || machine.spent < kMeasuringShare * seconds));
+    }
+  }
+}
+
+TEST_CASE("more time and a faster machine lead to larger models, and more steps of the same model") {
+  double before = 0;
+  for (const double seconds : {2., 20., 200., 2'000., 20'000., 200'000.}) {
+    const Plan plan = plan_of(request_for(100'000'000, seconds));
+    INFO(seconds << ": " << plan.config.n_layer << " x " << plan.config.n_embd);
+    REQUIRE(arithmetic(plan) >= before);
+    before = arithmetic(plan);
+    REQUIRE(arithmetic(plan_of(request_for(100'000'000, seconds), 8 * kSpeed)) >= before);
+  }
+  REQUIRE(before > arithmetic(plan_of(request_for(100'000'000, 2))));
+  const PlanRequest small = with(request_for(100'000'000, 10),
+                                 {{"n_layer", "1"}, {"n_embd", "64"}, {"block_size", "64"}, {"batch_size", "8"}});
+  const PlanRequest longer = with(request_for(100'000'000, 20),
+                                  {{"n_layer", "1"}, {"n_embd", "64"}, {"block_size", "64"}, {"batch_size", "8"}});
+  REQUIRE(plan_of(longer).config.max_steps > 3 * plan_of(small).config.max_steps / 2);
+}
+
+TEST_CASE("a short text is not read more often than helps, however much time there is") {
+  for (const std::int64_t characters : {5'000, 20'000, 100'000, 1'000'000}) {
+    const Plan plan = plan_of(request_for(characters, 36'000));
+    INFO(characters << ": " << plan.passes);
+    REQUIRE(plan.config.max_steps == plan.most_steps);
+    REQUIRE(plan.passes < 20);
+    REQUIRE(plan.seconds < 18'000);
+  }
+}
+
+TEST_CASE("a plan chooses bytes where most characters are too rare, and shorter n-grams for many characters") {
+  REQUIRE(plan_of(request_for(1'000'000, 60)).config.tokenizer == "char");
+  REQUIRE(plan_of(request_for(1'000'000, 60, 3000)).config.tokenizer == "char");
+  REQUIRE(plan_of(request_for(3'000, 60, 1500)).config.tokenizer == "byte");
+  REQUIRE(plan_of(request_for(1'000'000, 60, 3000)).config.ngram_orders == "2,3");
+  PlanRequest words = with(request_for(1'000'000, 60), {{"tokenizer", "word"}});
+  words.text.tokens = 200'000;
+  words.text.vocabulary = 20'000;
+  const Plan plan = plan_of(words);
+  REQUIRE(plan.config.tokenizer == "word");
+  REQUIRE(plan.config.ngram_orders == "2,3");
+}
+
+TEST_CASE("a plan keeps to the memory that there is") {
+  PlanRequest request = request_for(100'000'000, 200'000);
+  const std::int64_t all = plan_of(request).memory_bytes;
+  request.memory = all / 2;
+  const Plan plan = plan_of(request);
+  REQUIRE(plan.memory_bytes <= all / 2);
+  request.memory = 1000;
+  REQUIRE_THROWS_AS(plan_of(request), Error);
+}
+
+TEST_CASE("there are plans for two models and one task, and for time that is left") {
+  Machine machine;
+  PlanRequest request = request_for(1000, 60);
+  request.config.model = "encoder";
+  REQUIRE_THROWS_AS(make_plan(request, machine), Error);
+  request = request_for(1000, 60);
+  request.config.task = "masked";
+  REQUIRE_THROWS_AS(make_plan(request, machine), Error);
+  REQUIRE_THROWS_AS(make_plan(request_for(1000, 0), machine), Error);
+  request = request_for(1000, 60);
+  request.config.model = "linear";
+  request.config.attention = "elu";
+  REQUIRE(make_plan(request, machine).config.model == "linear");
+  machine.speed = 0;  // infinitely long steps
+  REQUIRE_THROWS_AS(make_plan(request_for(1000, 60), machine), Error);
+}

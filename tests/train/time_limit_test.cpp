@@ -1,0 +1,277 @@
+// How many steps fit into a time, and sessions that end on time.
+#include "train/loop/time_limit.h"
+
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/train/captured_run.h"
+#include "train/config/optimization.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+Config intervals() {
+  Config config;
+  config.eval_interval = 7;
+  config.checkpoint_interval = 5;
+  config.sample_interval = 11;
+  config.max_steps = config.lr_decay_steps = 100;
+  config.warmup_steps = 4;
+  return config;
+}
+
+WorkTimes some_times() {
+  WorkTimes times;
+  times.add(Work::step, 6, 3);
+  times.add(Work::eval_batch, 0.5);
+  times.add(Work::checkpoint, 3);
+  times.add(Work::sample, 1.5);
+  return times;
+}
+
+// What a session does after `finished` steps, written out.
+double simulated(std::int64_t finished, std::int64_t max_steps, const EvalExtent& extent) {
+  double seconds = 0;
+  for (std::int64_t step = finished + 1; step <= max_steps; ++step) {
+    seconds += 2;
+    const bool end = step == max_steps;
+    if (end || step % 5 == 0) seconds += 3;
+    if (end) {
+      seconds += 0.5 * static_cast<double>(extent.last);
+    } else if (step % 7 == 0) {
+      seconds += 0.5 * static_cast<double>(extent.usual);
+    }
+    if (!end && step % 11 == 0) seconds += 1.5;
+  }
+  return seconds;
+}
+
+// A limit whose clock the test sets.
+struct Clock {
+  double seconds = 0;
+  TimeLimit limit(double total, std::int64_t most = 1000) {
+    return {
+        .seconds = total, .elapsed = [this] { return seconds; }, .most_steps = most, .record = [](const Config&) {}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the time that a run still takes is that of its steps and of what is due between them") {
+  const EvalExtent extent{4, 20};
+  for (const std::int64_t finished : {0, 1, 6, 7, 34, 35}) {
+    for (std::int64_t steps = finished + 1; steps < finished + 80; ++steps) {
+      INFO(finished << " " << steps);
+      REQUIRE(std::abs(seconds_to_finish(some_times(), intervals(), extent, finished, steps) -
+                       simulated(finished, steps, extent)) < 1e-9);
+    }
+  }
+}
+
+TEST_CASE("the steps that fit into a time are the most that do, and at least one more") {
+  const EvalExtent extent{4, 20};
+  for (double left = 0; left < 300; left += 1.25) {
+    const std::int64_t steps = steps_that_fit(some_times(), intervals(), extent, 10, 60, left);
+    INFO(left << ": " << steps);
+    REQUIRE(steps > 10);
+    REQUIRE(steps <= 60);
+    if (steps > 11) REQUIRE(simulated(10, steps, extent) <= left);
+    if (steps < 60) REQUIRE(simulated(10, steps + 1, extent) > left);
+  }
+  REQUIRE(steps_that_fit(some_times(), intervals(), extent, 10, 5, 1e9) == 11);
+}
+
+TEST_CASE("a new last step continues the schedule from the rate that it has reached, and ends it there") {
+  for (const char* schedule : {"linear", "cosine", "wsd"}) {
+    INFO(schedule);
+    Config config = intervals();
+    config.schedule = schedule;
+    config.learning_rate = 0.5;
+    config.min_lr = 0.125;
+    config.warmup_steps = 4;
+    const std::vector<LrPhase> before = lr_phases(config);
+    for (const std::int64_t finished : {4, 10, 30}) {
+      Config changed = config;
+      set_last_step(changed, finished, 60);
+      REQUIRE_NOTHROW(validate(changed));
+      REQUIRE(changed.max_steps == 60);
+      const std::vector<LrPhase> after = lr_phases(changed);
+      for (std::int64_t step = 0; step <= finished; ++step)
+        REQUIRE(learning_rate_at(after, step) == learning_rate_at(before, step));
+      for (std::int64_t step = finished; step < 60; ++step)
+        REQUIRE(learning_rate_at(after, step + 1) <= learning_rate_at(after, step));
+      REQUIRE(learning_rate_at(after, 60) == 0.125);
+    }
+  }
+  Config constant = intervals();
+  constant.schedule = "constant";
+  set_last_step(constant, 10, 60);
+  REQUIRE(constant.max_steps == 60);
+  REQUIRE(constant.phases.empty());
+}
+
+TEST_CASE(
+    "a phase that continues from the rate that was reached is no new start of the schedule, and any other is one") {
+  Config config = intervals();
+  config.schedule = "linear";
+  REQUIRE(last_restart(config, 1000) == 0);
+  set_last_step(config, 10, 60);
+  set_last_step(config, 40, 80);
+  REQUIRE(config.phases.size() == 2);
+  REQUIRE(last_restart(config, 1000) == 0);
+  Config rewarmed = config;
+  rewarmed.phases.push_back({.start = 50, .end = 90, .learning_rate = 1e-3, .min_lr = 0, .warmup_steps = 0});
+  REQUIRE(last_restart(rewarmed, 51) == 50);
+  REQUIRE(last_restart(rewarmed, 50) == 0);
+  set_last_step(rewarmed, 70, 200);
+  REQUIRE(last_restart(rewarmed, 1000) == 50);
+  Config warmed = config;
+  set_last_step(warmed, 50, 90);
+  warmed.phases.back().warmup_steps = 2;
+  REQUIRE(last_restart(warmed, 1000) == 50);
+}
+
+TEST_CASE("a new last step during the warmup completes the warmup, from about the rate that it has reached") {
+  Config config = intervals();
+  config.schedule = "linear";
+  config.learning_rate = 1;
+  config.min_lr = 0;
+  config.warmup_steps = 40;
+  for (const std::int64_t finished : {0, 3, 9, 25, 39}) {
+    Config changed = config;
+    set_last_step(changed, finished, 400);
+    const std::vector<LrPhase> rates = lr_phases(changed);
+    INFO(finished);
+    const double reached = static_cast<double>(finished + 1) / 40;
+    REQUIRE(learning_rate_at(rates, finished) >= 0.99 * reached);
+    REQUIRE(learning_rate_at(rates, finished) <= 2.01 * reached);
+    REQUIRE(learning_rate_at(rates, finished + 40) > 0.85);
+    REQUIRE(learning_rate_at(rates, 400) == 0);
+    set_last_step(changed, finished + 1, 300);  // and again
+    REQUIRE(learning_rate_at(lr_phases(changed), finished + 41) > 0.8);
+  }
+}
+
+TEST_CASE("the number of steps is decided after a tenth of the time, and again where the machine changes its speed") {
+  Clock clock;
+  StepBudget budget(clock.limit(100));
+  Config config = intervals();
+  config.eval_interval = config.checkpoint_interval = config.sample_interval = 1000;
+  WorkTimes times;
+  const auto decide = [&](double seconds, double step, std::int64_t finished) {
+    clock.seconds = seconds;
+    times.add(Work::step, 10 * step, 10);
+    const auto steps = budget.decide(times, config, {}, finished);
+    if (steps) config.max_steps = *steps;
+    return steps;
+  };
+  REQUIRE_FALSE(decide(9.9, 0.5, 10));
+  REQUIRE(decide(10, 0.5, 20) == 200);  // 90 seconds are left for steps of 0.5 seconds
+  REQUIRE_FALSE(decide(54, 0.9, 40));   // not yet: half of the time that was left passes at 55 seconds
+  times.forget(Work::step);
+  REQUIRE_FALSE(decide(55, 0.5, 110));  // as expected
+  REQUIRE(times.count(Work::step) == 0);
+  REQUIRE(decide(78, 1, 130) == 152);  // only the steps since the last decision count
+  REQUIRE_FALSE(decide(80, 1, 132));
+  times.forget(Work::step);
+  REQUIRE(decide(80.5, 0.25, 141) == 219);  // the machine is faster, and half of the steps that were left are done
+  REQUIRE(decide(97, 1, 200) == 203);
+  times.forget(Work::step);
+  REQUIRE_FALSE(decide(98.5, 0.1, 202));  // too late to decide anything
+}
+
+TEST_CASE("a decision waits for steps to be timed, and never exceeds the most that help") {
+  Clock clock;
+  StepBudget budget(clock.limit(100, 120));
+  WorkTimes times;
+  const Config config = intervals();
+  clock.seconds = 50;
+  times.add(Work::step, 2, 2);
+  REQUIRE_FALSE(budget.decide(times, config, {}, 2));
+  times.add(Work::step, 0.25, 1);
+  times.add(Work::step, 0.25, 7);
+  REQUIRE(budget.decide(times, config, {}, 10) == 120);
+}
+
+namespace {
+
+Config timed_run() {
+  Config config = smallest_config();
+  config.val_fraction = 0.25;
+  config.max_steps = config.lr_decay_steps = 50;
+  config.eval_interval = config.checkpoint_interval = 10;
+  config.keep_last = 100;
+  config.eval_batches = 0;
+  config.schedule = "linear";
+  config.learning_rate = 0.05;
+  config.min_lr = 0;
+  config.warmup_steps = 3;
+  config.counting = config.early_stop = false;
+  return config;
+}
+
+std::string abc() {
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "abc";
+  return text;
+}
+
+// A run whose steps take a quarter of a second each, and all else no time; returns the configuration that it recorded.
+Config train_for(double seconds, CapturedRun& run) {
+  TextTrainer trainer(run.config, run.data);
+  Config recorded = run.config;
+  SessionListener nobody;
+  TimeLimit limit{.seconds = seconds,
+                  .elapsed = [&] { return 0.25 * static_cast<double>(trainer.steps()); },
+                  .most_steps = 1000,
+                  .record =
+                      [&](const Config& now) {
+                        recorded = now;
+                        REQUIRE(trainer.steps() == now.phases.back().start);
+                      }};
+  REQUIRE(Session(run.config, trainer, run.directory, nobody, {}, limit).train() == SessionEnd::finished);
+  REQUIRE(trainer.steps() == recorded.max_steps);
+  return recorded;
+}
+
+std::string last_checkpoint(const CapturedRun& run) {
+  return read_bytes(run.directory.checkpoint_file(run.directory.last().value()));
+}
+
+}  // namespace
+
+TEST_CASE("a session with a time limit ends on time, longer or shorter than it began, with its schedule complete") {
+  for (const double seconds : {5., 12.5, 20.}) {
+    CapturedRun run(timed_run(), abc());
+    const Config recorded = train_for(seconds, run);
+    const auto steps = static_cast<std::int64_t>(4 * seconds);
+    INFO(seconds);
+    REQUIRE(recorded.max_steps == steps);
+    REQUIRE(run.directory.last() == steps);
+    REQUIRE(recorded.phases.size() == (steps == 50 ? 0 : 1));
+    REQUIRE(learning_rate_at(lr_phases(recorded), steps) == 0);
+  }
+}
+
+TEST_CASE("what a time limit decided is in the configuration: without it, and resumed, the run has the same bytes") {
+  CapturedRun run(timed_run(), abc());
+  const Config recorded = train_for(20, run);
+  REQUIRE(recorded.max_steps == 80);
+  const std::string expected = last_checkpoint(run);
+  CapturedRun again(recorded, abc());
+  again.go_on(0, 80);
+  REQUIRE(last_checkpoint(again) == expected);
+  // From a checkpoint before the decision, which was taken after 8 steps, and from one after it.
+  for (const std::int64_t step : {0, 10, 40}) {
+    CapturedRun resumed(recorded, abc());
+    std::filesystem::copy(run.directory.path(), resumed.directory.path(),
+                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+    for (const std::int64_t later : resumed.directory.checkpoints()) {
+      if (later > step) std::filesystem::remove(resumed.directory.checkpoint_file(later));
+    }
+    resumed.go_on(step, 80);
+    REQUIRE(last_checkpoint(resumed) == expected);
+  }
+}

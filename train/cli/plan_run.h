@@ -1,0 +1,29 @@
+// A plan on the command line: when a run is planned, and how the plan is shown.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "data/text/corpus.h"
+#include "train/cli/flags.h"
+#include "train/plan/plan.h"
+
+namespace maki {
+
+/// The shortest and the longest time that a plan is made for, in minutes.
+inline constexpr double kMinMinutes = 0.01, kMaxMinutes = 1e5;
+/// The time of a run for which the user has chosen neither a time nor a number of steps, nor a preset or a file.
+inline constexpr double kUsualMinutes = 1;
+
+/// The value of --minutes; nullopt if the option was not given. Throws Error unless it is a number in that range, and
+/// if an option was given that decides the number of steps in another way.
+std::optional<double> given_minutes(const std::string& minutes, const ConfigFlags& flags);
+/// Whether nothing was given that contains a number of steps, so that a plan may choose it.
+bool leaves_steps_open(const ConfigFlags& flags);
+
+/// The plan for a text, with `seconds` left for the run; `config` has the values that were given, and defaults.
+Plan plan_run(const Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds);
+/// Lines for a user: the values that were chosen, each with its reason, and what they lead to.
+std::vector<std::string> plan_lines(const Plan& plan);
+
+}  // namespace maki

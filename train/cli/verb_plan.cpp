@@ -1,0 +1,92 @@
+// maki plan CORPUS… --minutes N [--json] [options]
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/check.h"
+#include "train/cli/plan_run.h"
+#include "train/cli/progress.h"
+#include "train/cli/run_corpus.h"
+#include "train/cli/verbs.h"
+#include "train/config/number.h"
+
+namespace maki {
+namespace {
+
+// Fields that a plan neither uses nor chooses freely.
+const std::vector<std::string> kUnused = {"out",        "max_steps", "lr_decay_steps",   "keep_last", "patience",
+                                          "early_stop", "task",      "share_vocabulary", "memory"};
+
+std::vector<std::string> planned_fields() {
+  std::vector<std::string> names;
+  for (const Field& field : fields()) {
+    if (std::ranges::find(kUnused, field.name) == kUnused.end()) names.push_back(field.name);
+  }
+  return names;
+}
+
+struct PlanOptions {
+  explicit PlanOptions(CLI::App& command) : flags(command, planned_fields()) {}
+  ConfigFlags flags;
+  std::vector<std::string> corpus;
+  std::string minutes;
+  bool json = false;
+};
+
+nlohmann::ordered_json plan_json(const Plan& plan) {
+  nlohmann::ordered_json fields = nlohmann::ordered_json::object(), reasons = nlohmann::ordered_json::array(),
+                         measured = nlohmann::ordered_json::array();
+  for (const PlanChoice& choice : plan.choices) {
+    for (const std::string& name : choice.fields)
+      std::visit([&](auto member) { fields[name] = plan.config.*member; }, find_field(name).member);
+    reasons.push_back({{"fields", choice.fields}, {"reason", choice.reason}});
+  }
+  for (const MeasuredShape& shape : plan.measured) {
+    measured.push_back({{"n_layer", shape.n_layer},
+                        {"n_embd", shape.n_embd},
+                        {"block_size", shape.block_size},
+                        {"batch_size", shape.batch_size},
+                        {"seconds_per_step", shape.seconds_per_step}});
+  }
+  return {{"seconds", plan.seconds},       {"passes", plan.passes}, {"memory_bytes", plan.memory_bytes},
+          {"most_steps", plan.most_steps}, {"fields", fields},      {"reasons", reasons},
+          {"measured", measured}};
+}
+
+int print_plan(const PlanOptions& o) {
+  const double minutes = given_minutes(o.minutes, o.flags).value_or(kUsualMinutes);
+  check(leaves_steps_open(o.flags), "plan: chooses what a preset or a file would set; omit --preset and --config");
+  Config config;
+  o.flags.apply(config, "quickstart");
+  require_plannable(config);
+  use_threads(config);
+  const Corpus corpus = read_corpus(o.corpus, corpus_options(config));
+  const Plan plan = plan_run(config, o.flags, corpus, 60 * minutes);
+  if (o.json) {
+    fmt::print("{}\n", plan_json(plan).dump(2));
+    return 0;
+  }
+  for (const std::string& line : plan_lines(plan)) fmt::print("{}\n", escape_unprintable(line));
+  return 0;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Verb& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("plan", "Show what train --minutes would choose for a text, without training");
+  const auto o = std::make_shared<PlanOptions>(*command);
+  command
+      ->add_option("CORPUS", o->corpus,
+                   "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
+      ->required();
+  command->add_option("--minutes", o->minutes, fmt::format("time to plan for [{}]", kUsualMinutes))
+      ->type_name("NUMBER")
+      ->take_last();
+  command->add_flag("--json", o->json, "print the results as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return print_plan(*o); }; });
+}
+
+}  // namespace maki

@@ -1,0 +1,110 @@
+#include "train/loop/time_limit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/config/optimization.h"
+
+namespace maki {
+namespace {
+
+// The first decision is early enough for a schedule that ends on time. Each later one comes after half of the time or
+// of the steps that were left, whichever is first: a machine that becomes busy delays the end, and one that becomes
+// idle would end the run early. In the last part of the time nothing is decided.
+constexpr double kFirstPart = 0.1, kLastPart = 0.02;
+// Steps that must have been timed before a decision: an average over fewer would follow the noise of the machine.
+constexpr std::int64_t kTimedSteps = 3;
+// A change of the number of steps by less than this part of it is not worth a phase of the schedule.
+constexpr double kTolerance = 0.005;
+
+// How often something that is due at every multiple of `interval` is due after the steps from `finished` + 1 up to the
+// one before the last.
+double times_due(std::int64_t interval, std::int64_t finished, std::int64_t max_steps) {
+  if (interval <= 0) return 0;
+  return static_cast<double>((max_steps - 1) / interval - finished / interval);
+}
+
+}  // namespace
+
+void WorkTimes::add(Work work, double seconds, std::int64_t count) {
+  Total& total = times_[static_cast<std::size_t>(work)];
+  total.seconds += seconds;
+  total.count += count;
+}
+
+double WorkTimes::mean(Work work) const {
+  const Total& total = at(work);
+  return total.count == 0 ? 0 : total.seconds / static_cast<double>(total.count);
+}
+
+double seconds_to_finish(const WorkTimes& times, const Config& c, const EvalExtent& extent, std::int64_t finished,
+                         std::int64_t max_steps) {
+  const auto batches = static_cast<double>(extent.usual), last = static_cast<double>(extent.last);
+  return times.mean(Work::step) * static_cast<double>(max_steps - finished) +
+         times.mean(Work::eval_batch) * (batches * times_due(c.eval_interval, finished, max_steps) + last) +
+         times.mean(Work::checkpoint) * (times_due(c.checkpoint_interval, finished, max_steps) + 1) +
+         times.mean(Work::sample) * times_due(c.sample_interval, finished, max_steps);
+}
+
+std::int64_t steps_that_fit(const WorkTimes& times, const Config& config, const EvalExtent& extent,
+                            std::int64_t finished, std::int64_t most, double seconds_left) {
+  std::int64_t low = finished + 1, high = std::max(low, most);  // low fits, or nothing does
+  while (low < high) {
+    const std::int64_t middle = low + (high - low + 1) / 2;
+    if (seconds_to_finish(times, config, extent, finished, middle) <= seconds_left) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+void set_last_step(Config& config, std::int64_t finished, std::int64_t max_steps) {
+  config.max_steps = max_steps;
+  if (!schedule_ends(config)) return;
+  const Phase current = last_phase(config);
+  Phase next{.start = finished,
+             .end = max_steps,
+             .learning_rate = learning_rate_at(lr_phases(config), finished),
+             .min_lr = current.min_lr,
+             .warmup_steps = 0};
+  if (const std::int64_t warm = finished - current.start; warm < current.warmup_steps) {
+    // The first step of a warmup over w steps has the rate peak / w, which is about the rate that has been reached.
+    next.learning_rate = current.learning_rate;
+    next.warmup_steps = std::max<std::int64_t>(1, current.warmup_steps / (warm + 1));
+  }
+  next.min_lr = std::min(next.min_lr, next.learning_rate);
+  config.phases.push_back(next);
+}
+
+std::int64_t last_restart(const Config& config, std::int64_t step) {
+  std::int64_t start = 0;
+  Config before = config;
+  before.phases.clear();
+  for (const Phase& phase : phases_before(config, step)) {
+    const bool goes_on =
+        phase.warmup_steps == 0 && phase.learning_rate == learning_rate_at(lr_phases(before), phase.start);
+    if (!goes_on) start = phase.start;
+    before.phases.push_back(phase);
+  }
+  return start;
+}
+
+std::optional<std::int64_t> StepBudget::decide(WorkTimes& times, const Config& config, const EvalExtent& extent,
+                                               std::int64_t finished) {
+  if (times.count(Work::step) < kTimedSteps) return std::nullopt;
+  const double elapsed = limit_.elapsed(), left = limit_.seconds - elapsed;
+  const bool due = decided_at_ ? 2 * left <= limit_.seconds - *decided_at_ || finished >= next_step_
+                               : elapsed >= kFirstPart * limit_.seconds || 2 * finished >= config.max_steps;
+  if (!due || left < kLastPart * limit_.seconds) return std::nullopt;
+  const std::int64_t fit = steps_that_fit(times, config, extent, finished, limit_.most_steps, left);
+  times.forget(Work::step);
+  const auto change = static_cast<double>(fit - config.max_steps);
+  const bool worth_it = std::abs(change) > kTolerance * static_cast<double>(config.max_steps);
+  decided_at_ = elapsed;
+  next_step_ = finished + std::max<std::int64_t>(1, ((worth_it ? fit : config.max_steps) - finished) / 2);
+  return worth_it ? std::optional(fit) : std::nullopt;
+}
+
+}  // namespace maki

@@ -1,0 +1,266 @@
+#include "train/plan/plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "autograd/core/check.h"
+#include "train/config/number.h"
+#include "train/loop/estimate.h"
+#include "train/loop/time_limit.h"
+#include "train/loop/trainer.h"
+#include "train/plan/shapes.h"
+
+namespace maki {
+namespace {
+
+constexpr std::int64_t kBytes = 256;  // the vocabulary of the tokenizer byte
+constexpr std::int64_t kManyCharacters = 512;
+// N-gram tables learn a text by heart when they read it again: with 1 x 64 on the first 100,000 characters of
+// tinyshakespeare, the validation loss is 1.603 after 1.3 passes, 1.639 after 2.6 and 1.725 after 5.1. Dropout of the
+// tables does not change that (1.643 after 3.4 passes with 0.5).
+constexpr double kMostPasses = 1.2;
+
+// Chooses one group of fields after the other.
+class Planner {
+ public:
+  Planner(const PlanRequest& request, StepTimer& timer) : request_(request), timer_(timer) {
+    plan_.config = request.config;
+  }
+
+  Plan make() {
+    choose_tokenizer();
+    choose_tables();
+    choose_batch();
+    choose_model();
+    choose_validation();
+    choose_optimizer();
+    choose_steps();
+    return std::move(plan_);
+  }
+
+ private:
+  struct Value {
+    const char* field;
+    std::string text;
+  };
+  bool is_fixed(std::string_view field) const { return request_.is_fixed && request_.is_fixed(field); }
+  void choose(const std::vector<Value>& values, const std::string& reason);
+  void record(const std::vector<std::string>& fields, const std::string& reason);
+  double steps_per_pass() const;
+
+  void choose_tokenizer();
+  void choose_tables();
+  void choose_batch();
+  void choose_model();
+  void choose_validation();
+  void choose_optimizer();
+  void choose_intervals(std::int64_t steps);
+  void choose_steps();
+  WorkTimes expected_times() const;
+  EvalExtent eval_extent() const;
+  double counting_seconds() const;
+
+  const PlanRequest& request_;
+  StepTimer& timer_;
+  Plan plan_;
+  std::int64_t tokens_ = 0, vocabulary_ = 0;
+  double train_tokens_ = 0, seconds_per_step_ = 0;
+};
+
+// Sets those of the fields that the user has not fixed.
+void Planner::choose(const std::vector<Value>& values, const std::string& reason) {
+  std::vector<std::string> fields;
+  for (const Value& value : values) {
+    if (is_fixed(value.field)) continue;
+    set_field(plan_.config, find_field(value.field), value.text);
+    fields.emplace_back(value.field);
+  }
+  record(fields, reason);
+}
+
+void Planner::record(const std::vector<std::string>& fields, const std::string& reason) {
+  if (!fields.empty()) plan_.choices.push_back({fields, reason});
+}
+
+double Planner::steps_per_pass() const {
+  const Config& c = plan_.config;
+  return train_tokens_ / static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
+}
+
+// A vocabulary of characters that hardly ever repeat cannot be learned; bytes always repeat.
+void Planner::choose_tokenizer() {
+  constexpr std::int64_t kFewOccurrences = 4;
+  const TextFacts& text = request_.text;
+  const bool rare = text.distinct > kBytes && text.characters < kFewOccurrences * text.distinct;
+  choose({{"tokenizer", rare ? "byte" : "char"}},
+         fmt::format("{}, {} of them different{}", pluralize(text.characters, "character"),
+                     with_separators(text.distinct), rare ? ": too few of each to be learned" : ""));
+  const std::string& tokenizer = plan_.config.tokenizer;
+  tokens_ = tokenizer == "byte" ? text.bytes : tokenizer == "char" ? text.characters : text.tokens;
+  vocabulary_ = tokenizer == "byte" ? kBytes : tokenizer == "char" ? text.distinct : text.vocabulary;
+  train_tokens_ = std::max(1.0, static_cast<double>(tokens_) * (1 - plan_.config.val_fraction));
+}
+
+// How long n-grams can be is a question of how often they occur again: with 3 besides 2, and so on, the loss on 20,000,
+// 100,000 and 1,000,000 characters of tinyshakespeare is lowest for up to 3, 4 and 5.
+void Planner::choose_tables() {
+  constexpr double kShort = 50'000, kLong = 300'000;
+  constexpr std::uint64_t kFewestRows = 1024, kMostRows = 65536;
+  constexpr double kSecondsForLargeTables = 20;  // they make checkpoints of more than 100 MB
+  const bool many = vocabulary_ > kManyCharacters;
+  const std::uint64_t most_rows = many && request_.seconds >= kSecondsForLargeTables ? 4 * kMostRows : kMostRows;
+  const int longest = many || train_tokens_ < kShort ? 3 : train_tokens_ < kLong ? 4 : 5;
+  const std::uint64_t rows =
+      std::clamp(std::bit_ceil(static_cast<std::uint64_t>(train_tokens_)), kFewestRows, most_rows);
+  choose({{"ngram_orders", longest == 3   ? "2,3"
+                           : longest == 4 ? "2,3,4"
+                                          : "2,3,4,5"},
+          {"ngram_rows", fmt::format("{}", rows)},
+          {"ngram_lr_factor", "30"}},
+         fmt::format("longer n-grams than those of {} hardly occur again in {}", pluralize(longest, "token"),
+                     pluralize(tokens_, "token")));
+}
+
+// A short text in few passes would leave large batches too few steps.
+void Planner::choose_batch() {
+  constexpr double kFewestSteps = 450;
+  constexpr std::int64_t kFewestRows = 3, kMostRows = 12;
+  const Config& c = plan_.config;
+  const double tokens = kMostPasses * train_tokens_ / static_cast<double>(c.block_size * c.grad_accum);
+  const std::int64_t rows =
+      std::clamp<std::int64_t>(std::llround(std::min(tokens / kFewestSteps, 1e6)), kFewestRows, kMostRows);
+  choose({{"batch_size", fmt::format("{}", rows)}}, rows < kMostRows
+                                                        ? "a short text has too few tokens for many larger steps"
+                                                        : "smaller steps take longer per token");
+}
+
+void Planner::choose_model() {
+  const ShapeChoice choice = choose_shape(plan_.config, request_, vocabulary_, kMostPasses * train_tokens_, timer_);
+  apply_shape(plan_.config, choice.shape, request_);
+  plan_.measured = choice.measured;
+  seconds_per_step_ = choice.seconds_per_step;
+  std::vector<std::string> fields;
+  for (const char* name : {"n_layer", "n_head", "n_embd", "block_size"}) {
+    if (!is_fixed(name)) fields.emplace_back(name);
+  }
+  const Config& c = plan_.config;
+  record(fields, fmt::format("a step of {} takes {:.3g} ms; of the shapes that were considered, this one promises most "
+                             "in the time",
+                             pluralize(c.block_size * c.batch_size * c.grad_accum, "token"), 1e3 * seconds_per_step_));
+}
+
+// The last evaluation covers the whole validation text, and counting the whole training text: of a large text, both
+// could take longer than training.
+void Planner::choose_validation() {
+  constexpr double kEnough = 200'000, kShare = 0.1;
+  const Config& c = plan_.config;
+  const double per_second = 3 * static_cast<double>(c.block_size * c.batch_size * c.grad_accum) / seconds_per_step_;
+  const double most = std::max(kEnough, kShare * request_.seconds * per_second) / static_cast<double>(tokens_);
+  if (most < c.val_fraction) {
+    choose({{"val_fraction", fmt::format("{:.1g}", most)}},
+           fmt::format("to evaluate more than that would take over {:.0f}% of the time", 100 * kShare));
+    train_tokens_ = static_cast<double>(tokens_) * (1 - c.val_fraction);
+  }
+  if (counting_seconds() > 2 * kShare * request_.seconds)
+    choose({{"counting", "false"}}, fmt::format("it would take over {:.0f}% of the time", 200 * kShare));
+}
+
+void Planner::choose_optimizer() {
+  const Config& c = plan_.config;
+  // Measured at widths of 64 and 128; the product of width and rate is what stays. Rare tokens need a lower rate.
+  constexpr double kWidthTimesRate = 0.512, kHighest = 8e-3;
+  const double many = vocabulary_ > kManyCharacters ? 0.5 : 1;
+  const double rate = many * std::min(kHighest, kWidthTimesRate / static_cast<double>(c.n_embd));
+  choose({{"optimizer", "adamw"}, {"learning_rate", fmt::format("{}", rate)}},
+         fmt::format("for a width of {} and a vocabulary of {}", c.n_embd, with_separators(vocabulary_)));
+  choose({{"schedule", "linear"}, {"min_lr", "0"}}, "the learning rate falls to 0 at the end of the time");
+}
+
+// How long the parts of the run are expected to take. A forward pass is a third of a step; disks are assumed to be
+// slow.
+WorkTimes Planner::expected_times() const {
+  constexpr double kBytesPerSecond = 2e8, kSecondsPerFile = 0.05, kStepsPerSample = 2;
+  const MemoryNeed need = memory_needed(plan_.config, random_vocab_sizes(plan_.config, vocabulary_));
+  WorkTimes times;
+  times.add(Work::step, seconds_per_step_);
+  times.add(Work::eval_batch, seconds_per_step_ / 3);
+  times.add(Work::checkpoint, kSecondsPerFile + static_cast<double>(need.values + need.moments) / kBytesPerSecond);
+  times.add(Work::sample, kStepsPerSample * seconds_per_step_);
+  return times;
+}
+
+EvalExtent Planner::eval_extent() const {
+  const Config& c = plan_.config;
+  const auto batch = static_cast<double>(c.block_size * c.batch_size);
+  const auto train = static_cast<std::int64_t>(std::ceil(train_tokens_ / batch));
+  const auto val = static_cast<std::int64_t>(std::ceil((static_cast<double>(tokens_) - train_tokens_) / batch));
+  const EvalSample sample = eval_sample(c);
+  const std::int64_t train_batches = sampled_batch_count(sample.train, train);
+  return {train_batches + sampled_batch_count(sample.val, val), train_batches + val};
+}
+
+// An n-gram count reads the text before training begins: about 0.3 seconds for a million tokens, and no more than
+// 16 million of them.
+double Planner::counting_seconds() const {
+  return plan_.config.counting ? 0.3e-6 * std::min(static_cast<double>(tokens_), 16e6) : 0;
+}
+
+// Evaluations, whose losses show whether the model is overfitting, and checkpoints, which limit what a power failure
+// costs, may take some hundredths of the time.
+void Planner::choose_intervals(std::int64_t steps) {
+  constexpr std::int64_t kStepsBetween = 300, kMostEvaluations = 10;
+  const std::int64_t parts = std::clamp<std::int64_t>(steps / kStepsBetween, 2, kMostEvaluations);
+  const std::string interval = fmt::format("{}", std::max<std::int64_t>(1, steps / parts));
+  choose({{"eval_interval", interval},
+          {"eval_batches", "10"},
+          {"checkpoint_interval", interval},
+          {"sample_interval", fmt::format("{}", std::max<std::int64_t>(1, steps / 2))},
+          {"log_interval", fmt::format("{}", std::max<std::int64_t>(1, steps / 50))}},
+         "evaluations and checkpoints take some hundredths of the time");
+}
+
+void Planner::choose_steps() {
+  const double limit = std::round(std::clamp(kMostPasses * steps_per_pass(), 1.0, kMaxCount));
+  const double estimate = std::clamp(request_.seconds / seconds_per_step_, 1.0, limit);
+  choose_intervals(static_cast<std::int64_t>(estimate));
+  const WorkTimes times = expected_times();
+  const EvalExtent extent = eval_extent();
+  plan_.most_steps = static_cast<std::int64_t>(limit);
+  const std::int64_t steps =
+      steps_that_fit(times, plan_.config, extent, 0, plan_.most_steps, request_.seconds - counting_seconds());
+  plan_.config.max_steps = steps;
+  plan_.config.lr_decay_steps = steps;
+  record({"max_steps", "lr_decay_steps"},
+         steps < plan_.most_steps
+             ? "as many as fit into the time; decided anew after a tenth of it"
+             : fmt::format("after {:.3g} passes over a text of this length the model would only learn it by heart",
+                           kMostPasses));
+  choose({{"warmup_steps", fmt::format("{}", std::clamp<std::int64_t>(steps / 20, 1, 100))}},
+         "a twentieth of the steps");
+  plan_.seconds = counting_seconds() + seconds_to_finish(times, plan_.config, extent, 0, steps);
+  plan_.passes = static_cast<double>(steps) / steps_per_pass();
+  plan_.memory_bytes = memory_needed(plan_.config, random_vocab_sizes(plan_.config, vocabulary_)).total();
+}
+
+}  // namespace
+
+bool is_plannable(const Config& config) {
+  return (config.model == "gpt" || config.model == "linear") && config.task == "next_token";
+}
+
+void require_plannable(const Config& config) {
+  check(is_plannable(config),
+        "minutes: there are plans for the models gpt and linear and the task next_token; got {} and {}; set "
+        "--max-steps instead",
+        config.model, config.task);
+}
+
+Plan make_plan(const PlanRequest& request, StepTimer& timer) {
+  require_plannable(request.config);
+  check(request.seconds > 0, "minutes: no time is left for training; got {:.3g} seconds; allow more", request.seconds);
+  return Planner(request, timer).make();
+}
+
+}  // namespace maki

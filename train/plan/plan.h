@@ -1,0 +1,62 @@
+// A plan: which values the fields of a configuration should have to learn as much as possible from a text in a given
+// time. It is a function of the text, the time and measured step times, and writes nothing but ordinary fields, so that
+// a run that was planned can be repeated from its configuration.
+//
+// Thread safety: functions may be called on several threads at once, each with a timer of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/config/config.h"
+#include "train/plan/step_timer.h"
+#include "train/plan/text_facts.h"
+
+namespace maki {
+
+struct PlanRequest {
+  TextFacts text;
+  double seconds = 0;  ///< from now to the end of the run
+  Config config;       ///< the values of the fields that are fixed, and defaults
+  /// Whether the user has given this field a value, which the plan then keeps. Empty: none.
+  std::function<bool(std::string_view field)> is_fixed;
+  std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that the run may need; nullopt: any number
+};
+
+/// Fields that were chosen together, and why.
+struct PlanChoice {
+  std::vector<std::string> fields;
+  std::string reason;
+};
+
+struct MeasuredShape {
+  std::int64_t n_layer, n_embd, block_size, batch_size;
+  double seconds_per_step;
+};
+
+struct Plan {
+  Config config;
+  std::vector<PlanChoice> choices;
+  std::vector<MeasuredShape> measured;
+  double seconds = 0;  ///< expected, from now to the end of the run
+  double passes = 0;   ///< over the training text
+  std::int64_t memory_bytes = 0;
+  std::int64_t most_steps = 0;  ///< more would not help, however fast the machine turns out to be
+};
+
+/// Whether there are plans for the model and the task.
+bool is_plannable(const Config& config);
+/// Throws Error, naming what to set instead, unless there are.
+void require_plannable(const Config& config);
+/// Measures a few shapes, in less than kMeasuringShare of the time, and chooses. Throws Error if no time is left, if
+/// there is too little memory for the smallest shape, and whatever the timer throws.
+Plan make_plan(const PlanRequest& request, StepTimer& timer);
+
+/// The largest part of the time that measuring step times may take.
+inline constexpr double kMeasuringShare = 0.05;
+
+}  // namespace maki

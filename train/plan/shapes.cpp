@@ -1,0 +1,133 @@
+#include "train/plan/shapes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "autograd/core/check.h"
+#include "train/config/models.h"
+#include "train/loop/estimate.h"
+
+namespace maki {
+namespace {
+
+// Fitted to losses on tinyshakespeare. After 460,000 tokens, 1 x 64 and 2 x 128 are equal (1.628), so the larger shapes
+// only pay where there are more tokens and more time. The two largest are extrapolated.
+constexpr std::array kShapes = {ModelShape{1, 1, 64, 64, 1.42, 23}, ModelShape{2, 4, 128, 64, 1.36, 30},
+                                ModelShape{4, 4, 128, 64, 1.33, 33}, ModelShape{6, 6, 192, 128, 1.28, 43.7},
+                                ModelShape{6, 8, 256, 128, 1.24, 57}};
+
+// N-gram tables make a step of the smallest shape a tenth longer. They are left out of measurements, because their
+// memory takes longer to prepare than a few steps.
+constexpr double kTableShare = 1.1;
+
+struct Candidate {
+  const ModelShape* shape;
+  Config config;
+  double flop = 0;                                           // of one step
+  double seconds = std::numeric_limits<double>::infinity();  // of one step; an upper estimate unless measured
+  bool measured = false;
+
+  double cost() const { return seconds * StepTimer::kTimedSteps; }
+};
+
+double flop_of_step(const Config& c, const VocabSizes& vocab) {
+  ParameterStore planned(dtype_named(c.dtype));
+  const std::unique_ptr<Model> model = make_model(c, vocab, Scope(planned));
+  return model->flop_per_token(c.block_size) * static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
+}
+
+double tokens_of(const Candidate& c, double seconds, double most_tokens) {
+  const auto per_step = static_cast<double>(c.config.block_size * c.config.batch_size * c.config.grad_accum);
+  return std::min(most_tokens, seconds / (c.seconds * kTableShare) * per_step);
+}
+
+std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& request, const VocabSizes& vocab) {
+  std::vector<Candidate> list;
+  for (const ModelShape& shape : kShapes) {
+    Candidate next{.shape = &shape, .config = config};
+    apply_shape(next.config, shape, request);
+    const std::int64_t need = memory_needed(next.config, vocab).total();
+    if (request.memory && need > *request.memory) {
+      check(!list.empty(),
+            "plan: the smallest model that is considered needs about {} of memory, and {} may be used; lower --n-embd, "
+            "--n-layer, --block-size, --batch-size or --ngram-rows",
+            format_bytes(need), format_bytes(*request.memory));
+      break;
+    }
+    next.config.ngram_orders = "none";
+    const auto same = [&](const Candidate& c) { return training_differences(c.config, next.config).empty(); };
+    if (std::ranges::any_of(list, same)) continue;  // the user has fixed what the shapes differ in
+    next.flop = flop_of_step(next.config, vocab);
+    list.push_back(std::move(next));
+  }
+  return list;
+}
+
+// Returns the seconds that it took.
+double measure(Candidate& candidate, const VocabSizes& vocab, StepTimer& timer, std::vector<MeasuredShape>& measured) {
+  const Config& c = candidate.config;
+  candidate.seconds = timer.seconds_per_step(c, vocab);
+  check(candidate.seconds > 0 && std::isfinite(candidate.seconds),
+        "plan: the time of a step must be finite and above 0; got {} seconds", candidate.seconds);
+  candidate.measured = true;
+  measured.push_back({c.n_layer, c.n_embd, c.block_size, c.batch_size, candidate.seconds});
+  return candidate.cost();
+}
+
+}  // namespace
+
+double ModelShape::expected_loss(double tokens) const {
+  constexpr double kExponent = -0.36;
+  return floor + slope * std::pow(std::max(tokens, 1.0), kExponent);
+}
+
+std::span<const ModelShape> model_shapes() { return kShapes; }
+
+void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request) {
+  const auto choose = [&](const char* name, auto Config::*member, auto value) {
+    if (!request.is_fixed || !request.is_fixed(name)) config.*member = value;
+  };
+  choose("n_layer", &Config::n_layer, shape.n_layer);
+  choose("n_embd", &Config::n_embd, shape.n_embd);
+  choose("n_head", &Config::n_head, shape.n_head);
+  choose("block_size", &Config::block_size, shape.block_size);
+  // A width that the user fixes keeps its value; heads and width that do not fit each other adapt where they may.
+  if (config.n_embd % config.n_head == 0) return;
+  if (request.is_fixed && request.is_fixed("n_embd")) {
+    choose("n_head", &Config::n_head, std::int64_t{1});
+  } else {
+    config.n_embd += config.n_head - config.n_embd % config.n_head;
+  }
+}
+
+ShapeChoice choose_shape(const Config& config, const PlanRequest& request, std::int64_t vocabulary, double most_tokens,
+                         StepTimer& timer) {
+  const VocabSizes vocab = random_vocab_sizes(config, vocabulary);
+  std::vector<Candidate> list = candidates_for(config, request, vocab);
+  const auto promise = [&](const Candidate& c) {
+    return c.shape->expected_loss(tokens_of(c, request.seconds, most_tokens));
+  };
+  ShapeChoice choice{};
+  double left = kMeasuringShare * request.seconds;
+  // The smallest shape is measured first: it costs least and says how fast the machine is.
+  for (Candidate* next = list.data(); !next->measured && (choice.measured.empty() || next->cost() <= left);
+       next = &*std::ranges::min_element(list, {}, promise)) {
+    left -= measure(*next, vocab, timer, choice.measured);
+    const double speed = next->flop / next->seconds;
+    for (Candidate& c : list) {
+      if (!c.measured) c.seconds = std::min(c.seconds, c.flop / speed);  // larger products are not slower
+    }
+  }
+  const auto measured = [](const Candidate& c) { return c.measured; };
+  std::vector<Candidate> known;
+  std::ranges::copy_if(list, std::back_inserter(known), measured);
+  const Candidate& best = *std::ranges::min_element(known, {}, promise);
+  choice.shape = *best.shape;
+  choice.seconds_per_step = best.seconds * kTableShare;
+  return choice;
+}
+
+}  // namespace maki

@@ -1,0 +1,39 @@
+// The sizes of models that a plan chooses from, and what each of them can be expected to learn from a number of tokens.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "train/config/config.h"
+#include "train/plan/plan.h"
+
+namespace maki {
+
+struct ModelShape {
+  std::int64_t n_layer, n_head, n_embd, block_size;
+  /// The loss after D tokens of a text that is hardly read twice is floor + slope · D^−0.36 nats, on a scale that
+  /// serves to compare shapes.
+  double floor, slope;
+
+  double expected_loss(double tokens) const;
+};
+
+/// In ascending order of the arithmetic of a token.
+std::span<const ModelShape> model_shapes();
+
+/// Overwrites the fields of the shape that `request` does not fix.
+void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request);
+
+struct ShapeChoice {
+  ModelShape shape;
+  double seconds_per_step;
+  std::vector<MeasuredShape> measured;
+};
+/// Measures the shape that promises the lowest loss until the best one is a measured one, or until the time for
+/// measuring is used up. `config` has all other fields; `most_tokens` limits what a run can use.
+ShapeChoice choose_shape(const Config& config, const PlanRequest& request, std::int64_t vocabulary, double most_tokens,
+                         StepTimer& timer);
+
+}  // namespace maki

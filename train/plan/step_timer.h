@@ -1,0 +1,28 @@
+// Measured times of training steps, on which a plan is based.
+#pragma once
+
+#include <cstdint>
+
+#include "train/config/config.h"
+#include "train/config/tasks.h"
+
+namespace maki {
+
+/// Times the steps of a configuration. A plan knows this interface only, so tests give it times of their own.
+class StepTimer {
+ public:
+  virtual ~StepTimer() = default;
+  /// Seconds of one training step. Spends about kTimedSteps times as long.
+  virtual double seconds_per_step(const Config& config, const VocabSizes& vocab) = 0;
+
+  /// Steps of one measurement: one that allocates the memory, and those that are timed.
+  static constexpr std::int64_t kTimedSteps = 4;
+};
+
+/// Trains on random tokens and takes the median time.
+class MeasuredStepTimer final : public StepTimer {
+ public:
+  double seconds_per_step(const Config& config, const VocabSizes& vocab) override;
+};
+
+}  // namespace maki
