@@ -6,8 +6,8 @@
 #include <set>
 
 #include "tests/catch.h"
+#include "train/config/configured_optimizer.h"
 #include "train/config/models.h"
-#include "train/config/optimization.h"
 #include "train/plan/shapes.h"
 
 using namespace maki;

@@ -5,7 +5,7 @@
 
 #include "tests/catch.h"
 #include "tests/train/captured_run.h"
-#include "train/config/optimization.h"
+#include "train/config/configured_optimizer.h"
 
 using namespace maki;
 using namespace maki::tests;

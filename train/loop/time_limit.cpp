@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/config/optimization.h"
+#include "train/config/configured_optimizer.h"
 
 namespace maki {
 namespace {
