@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "autograd/core/check.h"
+#include "optim/muon.h"
 #include "train/config/number.h"
 #include "train/loop/estimate.h"
 #include "train/loop/time_limit.h"
@@ -17,11 +18,6 @@ namespace {
 
 constexpr std::int64_t kBytes = 256;  // the vocabulary of the tokenizer byte
 constexpr std::int64_t kManyCharacters = 512;
-// N-gram tables learn a text by heart when they read it again: with 1 x 64 on the first 100,000 characters of
-// tinyshakespeare, the validation loss is 1.603 after 1.3 passes, 1.639 after 2.6 and 1.725 after 5.1. Dropout of the
-// tables does not change that (1.643 after 3.4 passes with 0.5).
-constexpr double kMostPasses = 1.2;
-
 // Chooses one group of fields after the other.
 class Planner {
  public:
@@ -31,11 +27,10 @@ class Planner {
 
   Plan make() {
     choose_tokenizer();
-    choose_tables();
-    choose_batch();
     choose_model();
     choose_validation();
     choose_optimizer();
+    choose_dropout();
     choose_steps();
     return std::move(plan_);
   }
@@ -56,6 +51,7 @@ class Planner {
   void choose_model();
   void choose_validation();
   void choose_optimizer();
+  void choose_dropout();
   void choose_intervals(std::int64_t steps);
   void choose_steps();
   WorkTimes expected_times() const;
@@ -65,6 +61,7 @@ class Planner {
   const PlanRequest& request_;
   StepTimer& timer_;
   Plan plan_;
+  ModelShape shape_ = model_shapes().front();
   std::int64_t tokens_ = 0, vocabulary_ = 0;
   double train_tokens_ = 0, seconds_per_step_ = 0;
 };
@@ -128,7 +125,7 @@ void Planner::choose_batch() {
   constexpr double kFewestSteps = 450;
   constexpr std::int64_t kFewestRows = 3, kMostRows = 12;
   const Config& c = plan_.config;
-  const double tokens = kMostPasses * train_tokens_ / static_cast<double>(c.block_size * c.grad_accum);
+  const double tokens = shape_.most_passes() * train_tokens_ / static_cast<double>(c.block_size * c.grad_accum);
   const std::int64_t rows =
       std::clamp<std::int64_t>(std::llround(std::min(tokens / kFewestSteps, 1e6)), kFewestRows, kMostRows);
   choose({{"batch_size", fmt::format("{}", rows)}}, rows < kMostRows
@@ -137,18 +134,29 @@ void Planner::choose_batch() {
 }
 
 void Planner::choose_model() {
-  const ShapeChoice choice = choose_shape(plan_.config, request_, vocabulary_, kMostPasses * train_tokens_, timer_);
-  apply_shape(plan_.config, choice.shape, request_);
-  plan_.measured = choice.measured;
+  const Plan before = plan_;
+  choose_tables();
+  choose_batch();
+  const ShapeChoice choice = choose_shape(plan_.config, request_, vocabulary_, train_tokens_, timer_);
+  shape_ = choice.shape;
   seconds_per_step_ = choice.seconds_per_step;
-  std::vector<std::string> fields;
-  for (const char* name : {"n_layer", "n_head", "n_embd", "block_size"}) {
-    if (!is_fixed(name)) fields.emplace_back(name);
+  const auto open = [&](std::initializer_list<const char*> names) {
+    std::vector<std::string> fields(names.begin(), names.end());
+    std::erase_if(fields, [&](const std::string& name) { return is_fixed(name); });
+    return fields;
+  };
+  if (shape_.recipe == Recipe::network) {
+    plan_ = before;
+    record(open({"ngram_orders", "batch_size", "positions", "norm", "activation", "bias", "qk_norm", "conv_width"}),
+           "there is time for several passes, from which a network without tables learns more");
   }
+  apply_shape(plan_.config, shape_, request_);
+  plan_.measured = choice.measured;
   const Config& c = plan_.config;
-  record(fields, fmt::format("a step of {} takes {:.3g} ms; of the shapes that were considered, this one promises most "
-                             "in the time",
-                             pluralize(c.block_size * c.batch_size * c.grad_accum, "token"), 1e3 * seconds_per_step_));
+  record(open({"n_layer", "n_head", "n_embd", "block_size"}),
+         fmt::format("a step of {} takes {:.3g} ms; of the shapes that were considered, this one promises most "
+                     "in the time",
+                     pluralize(c.block_size * c.batch_size * c.grad_accum, "token"), 1e3 * seconds_per_step_));
 }
 
 // The last evaluation covers the whole validation text, and counting the whole training text: of a large text, both
@@ -173,9 +181,22 @@ void Planner::choose_optimizer() {
   constexpr double kWidthTimesRate = 0.512, kHighest = 8e-3;
   const double many = vocabulary_ > kManyCharacters ? 0.5 : 1;
   const double rate = many * std::min(kHighest, kWidthTimesRate / static_cast<double>(c.n_embd));
-  choose({{"optimizer", "adamw"}, {"learning_rate", fmt::format("{}", rate)}},
-         fmt::format("for a width of {} and a vocabulary of {}", c.n_embd, with_separators(vocabulary_)));
+  std::vector<Value> values = {{"optimizer", "adamw"}, {"learning_rate", fmt::format("{}", rate)}};
+  if (shape_.recipe == Recipe::network) {
+    values[0].text = "muon";
+    values.push_back({"momentum", fmt::format("{}", MuonOptions().momentum)});
+  }
+  choose(values, fmt::format("for a width of {} and a vocabulary of {}", c.n_embd, with_separators(vocabulary_)));
   choose({{"schedule", "linear"}, {"min_lr", "0"}}, "the learning rate falls to 0 at the end of the time");
+}
+
+// A network that reads a text several times would learn it by heart.
+void Planner::choose_dropout() {
+  constexpr double kFew = 1.5, kMany = 4;
+  const double passes = request_.seconds / seconds_per_step_ / steps_per_pass();
+  if (shape_.recipe == Recipe::tables || passes < kFew) return;
+  choose({{"dropout", passes < kMany ? "0.1" : "0.2"}},
+         fmt::format("{:.2g} passes over the text", std::min(passes, shape_.most_passes())));
 }
 
 // How long the parts of the run are expected to take. A forward pass is a third of a step; disks are assumed to be
@@ -222,7 +243,7 @@ void Planner::choose_intervals(std::int64_t steps) {
 }
 
 void Planner::choose_steps() {
-  const double limit = std::round(std::clamp(kMostPasses * steps_per_pass(), 1.0, kMaxCount));
+  const double limit = std::round(std::clamp(shape_.most_passes() * steps_per_pass(), 1.0, kMaxCount));
   const double estimate = std::clamp(request_.seconds / seconds_per_step_, 1.0, limit);
   choose_intervals(static_cast<std::int64_t>(estimate));
   const WorkTimes times = expected_times();
@@ -236,7 +257,7 @@ void Planner::choose_steps() {
          steps < plan_.most_steps
              ? "as many as fit into the time; decided anew after a tenth of it"
              : fmt::format("after {:.3g} passes over a text of this length the model would only learn it by heart",
-                           kMostPasses));
+                           shape_.most_passes()));
   choose({{"warmup_steps", fmt::format("{}", std::clamp<std::int64_t>(steps / 20, 1, 100))}},
          "a twentieth of the steps");
   plan_.seconds = counting_seconds() + seconds_to_finish(times, plan_.config, extent, 0, steps);

@@ -11,19 +11,30 @@
 
 namespace maki {
 
+/// What a model learns with.
+enum class Recipe : std::uint8_t {
+  /// N-gram tables and AdamW: fast, but they learn a text by heart when they read it again.
+  tables,
+  /// Short convolutions, normalized queries and keys, and Muon: slower, and goes on learning for several passes.
+  network
+};
+
 struct ModelShape {
+  Recipe recipe;
   std::int64_t n_layer, n_head, n_embd, block_size;
   /// The loss after D tokens of a text that is hardly read twice is floor + slope · D^−0.36 nats, on a scale that
   /// serves to compare shapes.
   double floor, slope;
 
   double expected_loss(double tokens) const;
+  /// The most passes over a text that help.
+  double most_passes() const;
 };
 
 /// In ascending order of the arithmetic of a token.
 std::span<const ModelShape> model_shapes();
 
-/// Overwrites the fields of the shape that `request` does not fix.
+/// Overwrites the fields of the shape and of its recipe that `request` does not fix.
 void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request);
 
 struct ShapeChoice {
@@ -32,8 +43,8 @@ struct ShapeChoice {
   std::vector<MeasuredShape> measured;
 };
 /// Measures the shape that promises the lowest loss until the best one is a measured one, or until the time for
-/// measuring is used up. `config` has all other fields; `most_tokens` limits what a run can use.
-ShapeChoice choose_shape(const Config& config, const PlanRequest& request, std::int64_t vocabulary, double most_tokens,
+/// measuring is used up. `config` has all other fields; `train_tokens` is the length of the training text.
+ShapeChoice choose_shape(const Config& config, const PlanRequest& request, std::int64_t vocabulary, double train_tokens,
                          StepTimer& timer);
 
 }  // namespace maki
