@@ -56,7 +56,7 @@ class DecisionMixer {
 class ContextMixer {
  public:
   /// `counts` are those of the tokens in a text like the one to be read, from which their code is made; `expected` is
-  /// about how many tokens will be read, from which the memory follows (at most 160 MB). Requires: the tokenizer
+  /// about how many tokens will be read, from which the memory follows (at most 200 MB). Requires: the tokenizer
   /// outlives the object.
   ContextMixer(const Tokenizer& tokenizer, std::span<const std::int64_t> counts, std::int64_t expected);
   ContextMixer(const ContextMixer&) = delete;
