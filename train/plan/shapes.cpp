@@ -13,11 +13,12 @@
 namespace maki {
 namespace {
 
-// Fitted to losses on tinyshakespeare. After 460,000 tokens, 1 x 64 and 2 x 128 are equal (1.628), so the larger shapes
-// only pay where there are more tokens and more time. The two largest are extrapolated.
-constexpr std::array kShapes = {ModelShape{1, 1, 64, 64, 1.42, 23}, ModelShape{2, 4, 128, 64, 1.36, 30},
-                                ModelShape{4, 4, 128, 64, 1.33, 33}, ModelShape{6, 6, 192, 128, 1.28, 43.7},
-                                ModelShape{6, 8, 256, 128, 1.24, 57}};
+// The first is fitted to losses on tinyshakespeare. After 460,000 and after a million tokens, 2 x 128 is equal to it
+// (1.628 and 1.566), so larger shapes pay only where there are more tokens. Where each of them begins to pay (after 2,
+// 4, 10 and 30 million tokens) is an assumption.
+constexpr std::array kShapes = {ModelShape{1, 1, 64, 64, 1.365, 28.7}, ModelShape{2, 4, 128, 64, 1.34, 33.4},
+                                ModelShape{4, 4, 128, 64, 1.32, 38.1}, ModelShape{6, 6, 192, 128, 1.28, 51.3},
+                                ModelShape{6, 8, 256, 128, 1.25, 66}};
 
 // N-gram tables make a step of the smallest shape a tenth longer. They are left out of measurements, because their
 // memory takes longer to prepare than a few steps.
