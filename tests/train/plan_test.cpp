@@ -179,6 +179,17 @@ TEST_CASE("measuring takes less than a twentieth of the time, unless the first m
   }
 }
 
+TEST_CASE("no second shape is measured if its steps take too long, and counting takes its part of the time") {
+  Machine machine;
+  const PlanRequest large = with(request_for(1'000'000'000, 60), {{"batch_size", "2000"}, {"val_fraction", "0"}});
+  make_plan(large, machine);
+  REQUIRE(machine.asked == 1);
+  const Plan counting = plan_of(with(request_for(16'000'000, 60), {{"counting", "true"}}));
+  const Plan without = plan_of(with(request_for(16'000'000, 60), {{"counting", "false"}}));
+  REQUIRE(counting.seconds > 50);
+  REQUIRE(without.config.max_steps > 105 * counting.config.max_steps / 100);
+}
+
 TEST_CASE("more time and a faster machine lead to larger models, and more steps of the same model") {
   double before = 0;
   for (const double seconds : {2., 20., 200., 2'000., 20'000., 200'000.}) {

@@ -1,14 +1,12 @@
-// How many steps fit into a time, and sessions that end on time.
+// How many steps fit into a time, and when that is decided.
 #include "train/loop/time_limit.h"
 
 #include <cmath>
 
 #include "tests/catch.h"
-#include "tests/train/captured_run.h"
 #include "train/config/configured_optimizer.h"
 
 using namespace maki;
-using namespace maki::tests;
 
 namespace {
 
@@ -193,85 +191,4 @@ TEST_CASE("a decision waits for steps to be timed, and never exceeds the most th
   times.add(Work::step, 0.25, 1);
   times.add(Work::step, 0.25, 7);
   REQUIRE(budget.decide(times, config, {}, 10) == 120);
-}
-
-namespace {
-
-Config timed_run() {
-  Config config = smallest_config();
-  config.val_fraction = 0.25;
-  config.max_steps = config.lr_decay_steps = 50;
-  config.eval_interval = config.checkpoint_interval = 10;
-  config.keep_last = 100;
-  config.eval_batches = 0;
-  config.schedule = "linear";
-  config.learning_rate = 0.05;
-  config.min_lr = 0;
-  config.warmup_steps = 3;
-  config.counting = config.early_stop = false;
-  return config;
-}
-
-std::string abc() {
-  std::string text;
-  for (int i = 0; i < 20; ++i) text += "abc";
-  return text;
-}
-
-// A run whose steps take a quarter of a second each, and all else no time; returns the configuration that it recorded.
-Config train_for(double seconds, CapturedRun& run) {
-  TextTrainer trainer(run.config, run.data);
-  Config recorded = run.config;
-  SessionListener nobody;
-  TimeLimit limit{.seconds = seconds,
-                  .elapsed = [&] { return 0.25 * static_cast<double>(trainer.steps()); },
-                  .most_steps = 1000,
-                  .record =
-                      [&](const Config& now) {
-                        recorded = now;
-                        REQUIRE(trainer.steps() == now.phases.back().start);
-                      }};
-  REQUIRE(Session(run.config, trainer, run.directory, nobody, {}, limit).train() == SessionEnd::finished);
-  REQUIRE(trainer.steps() == recorded.max_steps);
-  return recorded;
-}
-
-std::string last_checkpoint(const CapturedRun& run) {
-  return read_bytes(run.directory.checkpoint_file(run.directory.last().value()));
-}
-
-}  // namespace
-
-TEST_CASE("a session with a time limit ends on time, longer or shorter than it began, with its schedule complete") {
-  for (const double seconds : {5., 12.5, 20.}) {
-    CapturedRun run(timed_run(), abc());
-    const Config recorded = train_for(seconds, run);
-    const auto steps = static_cast<std::int64_t>(4 * seconds);
-    INFO(seconds);
-    REQUIRE(recorded.max_steps == steps);
-    REQUIRE(run.directory.last() == steps);
-    REQUIRE(recorded.phases.size() == (steps == 50 ? 0 : 1));
-    REQUIRE(learning_rate_at(lr_phases(recorded), steps) == 0);
-  }
-}
-
-TEST_CASE("what a time limit decided is in the configuration: without it, and resumed, the run has the same bytes") {
-  CapturedRun run(timed_run(), abc());
-  const Config recorded = train_for(20, run);
-  REQUIRE(recorded.max_steps == 80);
-  const std::string expected = last_checkpoint(run);
-  CapturedRun again(recorded, abc());
-  again.go_on(0, 80);
-  REQUIRE(last_checkpoint(again) == expected);
-  // From a checkpoint before the decision, which was taken after 8 steps, and from one after it.
-  for (const std::int64_t step : {0, 10, 40}) {
-    CapturedRun resumed(recorded, abc());
-    std::filesystem::copy(run.directory.path(), resumed.directory.path(),
-                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
-    for (const std::int64_t later : resumed.directory.checkpoints()) {
-      if (later > step) std::filesystem::remove(resumed.directory.checkpoint_file(later));
-    }
-    resumed.go_on(step, 80);
-    REQUIRE(last_checkpoint(resumed) == expected);
-  }
 }

@@ -15,13 +15,14 @@ namespace maki {
 namespace {
 
 using enum Recipe;
-// Fitted to losses on tinyshakespeare. With tables, 1 x 64 and 2 x 128 are equal after 460,000 tokens (1.628), so the
-// larger shapes only pay where there are more tokens and more time. The larger ones of both recipes are extrapolated.
+// The first is fitted to losses on tinyshakespeare. After 460,000 and after a million tokens, 2 x 128 is equal to it
+// (1.628 and 1.566), so larger shapes pay only where there are more tokens. Where each of them begins to pay (after 2,
+// 4, 10 and 30 million tokens) is an assumption.
 constexpr std::array kShapes = {
-    ModelShape{tables, 1, 1, 64, 64, 1.42, 23},      ModelShape{tables, 2, 4, 128, 64, 1.36, 30},
-    ModelShape{network, 4, 4, 128, 128, 1.33, 37.7}, ModelShape{tables, 4, 4, 128, 64, 1.33, 33},
-    ModelShape{network, 6, 6, 192, 128, 1.28, 47},   ModelShape{tables, 6, 6, 192, 128, 1.28, 43.7},
-    ModelShape{network, 6, 8, 256, 128, 1.24, 60},   ModelShape{tables, 6, 8, 256, 128, 1.24, 57}};
+    ModelShape{tables, 1, 1, 64, 64, 1.365, 28.7},   ModelShape{tables, 2, 4, 128, 64, 1.34, 33.4},
+    ModelShape{network, 4, 4, 128, 128, 1.33, 37.7}, ModelShape{tables, 4, 4, 128, 64, 1.32, 38.1},
+    ModelShape{network, 6, 6, 192, 128, 1.28, 47},   ModelShape{tables, 6, 6, 192, 128, 1.28, 51.3},
+    ModelShape{network, 6, 8, 256, 128, 1.24, 60},   ModelShape{tables, 6, 8, 256, 128, 1.25, 66}};
 
 // N-gram tables make a step of the smallest shape a tenth longer. They are left out of measurements, because their
 // memory takes longer to prepare than a few steps.
@@ -96,8 +97,8 @@ double measure(Candidate& candidate, const VocabSizes& vocab, StepTimer& timer, 
 
 double ModelShape::most_passes() const {
   // N-gram tables learn a text by heart when they read it again: with 1 x 64 on the first 100,000 characters of
-  // tinyshakespeare, the validation loss is 1.603 after 1.3 passes, 1.639 after 2.6 and 1.725 after 5.1. Dropout of the
-  // tables does not change that (1.643 after 3.4 passes with 0.5).
+  // tinyshakespeare, the validation loss is 1.623 after 0.9 passes, 1.603 after 1.3, 1.639 after 2.6 and 1.725 after
+  // 5.1. Dropout of the tables does not change that.
   constexpr double kTables = 1.2, kNetwork = 20;
   return recipe == tables ? kTables : kNetwork;
 }
