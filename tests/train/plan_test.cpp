@@ -2,6 +2,7 @@
 #include "train/plan/plan.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <set>
 
@@ -215,6 +216,36 @@ TEST_CASE("a short text is not read more often than helps, however much time the
     REQUIRE(plan.passes < 20);
     REQUIRE(plan.seconds < 18'000);
   }
+}
+
+TEST_CASE("a text that is read several times is learned by a network with dropout, one that is read once by tables") {
+  const Config once = plan_of(request_for(1'000'000, 10)).config;
+  REQUIRE(once.ngram_orders != "none");
+  REQUIRE(once.optimizer == "adamw");
+  REQUIRE(once.dropout == 0);
+  std::set<std::string> dropouts;
+  for (const double seconds : {300., 1'000., 10'000.}) {
+    const Plan plan = plan_of(request_for(1'000'000, seconds));
+    INFO(seconds << ": " << plan.passes);
+    REQUIRE(plan.config.ngram_orders == "none");
+    REQUIRE(plan.config.optimizer == "muon");
+    REQUIRE(plan.config.conv_width == 4);
+    REQUIRE((plan.passes < 1.4 || plan.config.dropout > 0));
+    REQUIRE(plan.seconds > 0.9 * std::min(seconds, plan.seconds + 1));
+    dropouts.insert(fmt::format("{}", plan.config.dropout));
+  }
+  REQUIRE(dropouts.size() >= 2);
+  // A text that is never read to its end needs no network that can be read many times.
+  REQUIRE(plan_of(request_for(1'000'000'000, 300)).config.ngram_orders != "none");
+  // Fields that are given stay, and what is left of the recipe is valid.
+  const Config odd = plan_of(with(request_for(1'000'000, 1'000), {{"n_embd", "15"}, {"n_head", "5"}})).config;
+  REQUIRE(odd.positions == "learned");
+  REQUIRE_NOTHROW(validate(odd));
+}
+
+TEST_CASE("repeated tokens are worth less than new ones") {
+  const auto layers = [](std::int64_t characters) { return arithmetic(plan_of(request_for(characters, 3'000))); };
+  REQUIRE(layers(300'000) < layers(300'000'000));
 }
 
 TEST_CASE("a plan chooses bytes where most characters are too rare, and shorter n-grams for many characters") {

@@ -135,10 +135,8 @@ void ConfigFlags::apply(Config& config, const std::string& default_preset) const
   const std::string preset = preset_.empty() ? default_preset : preset_;
   if (!preset.empty()) apply_preset(config, preset);
   if (!config_file_.empty()) apply_toml(config, read_configuration(config_file_), config_file_);
-  std::vector<std::string> names;
   for (const auto& given : given_) {
     if (given->option->count() == 0) continue;
-    names.push_back(given->field->name);
     if (given->field->is_list()) {
       set_list(config, *given->field, given->list);
     } else {
@@ -146,7 +144,14 @@ void ConfigFlags::apply(Config& config, const std::string& default_preset) const
     }
   }
   fill_open_fields(config);
-  require_effect(config, names);
+}
+
+void ConfigFlags::require_effect(const Config& config) const {
+  std::vector<std::string> names;
+  for (const auto& given : given_) {
+    if (given->option->count() > 0) names.push_back(given->field->name);
+  }
+  maki::require_effect(config, names);
 }
 
 std::vector<std::string> ConfigFlags::given() const {

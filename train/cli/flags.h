@@ -42,6 +42,8 @@ class ConfigFlags {
   /// Applies what was given to `config`: the preset, then the file, then the flags. `default_preset` is used if there
   /// was no --preset; empty: no preset.
   void apply(Config& config, const std::string& default_preset) const;
+  /// Throws Error if an option that was given has no effect with this configuration.
+  void require_effect(const Config& config) const;
   /// The names of the options that were given, such as "--n-layer"; "--bias" also for --no-bias.
   std::vector<std::string> given() const;
   bool has_preset() const { return !preset_.empty(); }

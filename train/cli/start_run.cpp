@@ -54,9 +54,10 @@ std::optional<double> planned_minutes(const TrainOptions& options, std::optional
   return planned ? std::optional(kUsualMinutes) : std::nullopt;
 }
 
-void complete(Config& config) {
+void complete(Config& config, const ConfigFlags& flags) {
   fill_dependent_defaults(config);
   validate(config);
+  flags.require_effect(config);
 }
 
 // Chooses the fields that no option fixes, and shows why. Returns what the session has to know of the time.
@@ -65,7 +66,7 @@ TimeLimit apply_plan(Config& config, const ConfigFlags& flags, const Corpus& cor
   const Plan plan = plan_run(config, flags, corpus, seconds - seconds_since(start));
   for (const std::string& line : plan_lines(plan)) to_stderr("{}\n", line);
   config = plan.config;
-  complete(config);
+  complete(config, flags);
   return {.seconds = seconds,
           .elapsed = [start] { return seconds_since(start); },
           .most_steps = plan.most_steps,
@@ -110,7 +111,7 @@ int start_run(const TrainOptions& options) {
   if (minutes) {
     check_paths(config);
   } else {
-    complete(config);
+    complete(config, options.flags);
   }
   use_threads(config);
   const RunDirectory run(config.out);

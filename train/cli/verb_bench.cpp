@@ -164,6 +164,7 @@ Workload WorkloadFlags::workload() const {
   flags_.apply(config, "");
   fill_dependent_defaults(config);
   validate(config);
+  flags_.require_effect(config);
   if (vocab_size_ > 0) workload.vocab_size = vocab_size_;
   if (config.threads > 0) set_threads(config.threads);
   return workload;

@@ -132,6 +132,7 @@ int run_gradcheck(const GradcheckFlags& o) {
   Config config;
   o.flags.apply(config, "quickstart");
   validate(config);
+  o.flags.require_effect(config);
   if (config.threads > 0) set_threads(config.threads);
   ParameterStore store(DType::float64);
   const VocabSizes vocab = random_vocab_sizes(config, kRandomVocabulary);

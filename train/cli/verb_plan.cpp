@@ -64,6 +64,7 @@ int print_plan(const PlanOptions& o) {
   use_threads(config);
   const Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   const Plan plan = plan_run(config, o.flags, corpus, 60 * minutes);
+  o.flags.require_effect(plan.config);
   if (o.json) {
     fmt::print("{}\n", plan_json(plan).dump(2));
     return 0;

@@ -17,7 +17,6 @@ namespace maki {
 namespace {
 
 constexpr std::int64_t kBytes = 256;  // the vocabulary of the tokenizer byte
-constexpr std::int64_t kManyCharacters = 512;
 // Chooses one group of fields after the other.
 class Planner {
  public:
@@ -106,7 +105,7 @@ void Planner::choose_tables() {
   constexpr double kShort = 50'000, kLong = 300'000;
   constexpr std::uint64_t kFewestRows = 1024, kMostRows = 65536;
   constexpr double kSecondsForLargeTables = 20;  // they make checkpoints of more than 100 MB
-  const bool many = vocabulary_ > kManyCharacters;
+  const bool many = vocabulary_ > kManyTokens;
   const std::uint64_t most_rows = many && request_.seconds >= kSecondsForLargeTables ? 4 * kMostRows : kMostRows;
   const int longest = many || train_tokens_ < kShort ? 3 : train_tokens_ < kLong ? 4 : 5;
   const std::uint64_t rows =
@@ -179,7 +178,7 @@ void Planner::choose_optimizer() {
   const Config& c = plan_.config;
   // Measured at widths of 64 and 128; the product of width and rate is what stays. Rare tokens need a lower rate.
   constexpr double kWidthTimesRate = 0.512, kHighest = 8e-3;
-  const double many = vocabulary_ > kManyCharacters ? 0.5 : 1;
+  const double many = vocabulary_ > kManyTokens ? 0.5 : 1;
   const double rate = many * std::min(kHighest, kWidthTimesRate / static_cast<double>(c.n_embd));
   std::vector<Value> values = {{"optimizer", "adamw"}, {"learning_rate", fmt::format("{}", rate)}};
   if (shape_.recipe == Recipe::network) {

@@ -11,6 +11,9 @@
 
 namespace maki {
 
+/// Texts with a larger vocabulary, such as Japanese characters, need shorter n-grams and lower learning rates.
+inline constexpr std::int64_t kManyTokens = 512;
+
 /// What a model learns with.
 enum class Recipe : std::uint8_t {
   /// N-gram tables and AdamW: fast, but they learn a text by heart when they read it again.
@@ -26,7 +29,8 @@ struct ModelShape {
   /// serves to compare shapes.
   double floor, slope;
 
-  double expected_loss(double tokens) const;
+  /// More for tables if the vocabulary is larger than kManyTokens, because its n-grams are rarer.
+  double expected_loss(double tokens, std::int64_t vocabulary) const;
   /// The most passes over a text that help.
   double most_passes() const;
 };
