@@ -243,11 +243,6 @@ TEST_CASE("a text that is read several times is learned by a network with dropou
   REQUIRE_NOTHROW(validate(odd));
 }
 
-TEST_CASE("repeated tokens are worth less than new ones") {
-  const auto layers = [](std::int64_t characters) { return arithmetic(plan_of(request_for(characters, 3'000))); };
-  REQUIRE(layers(300'000) < layers(300'000'000));
-}
-
 TEST_CASE("a plan chooses bytes where most characters are too rare, and shorter n-grams for many characters") {
   REQUIRE(plan_of(request_for(1'000'000, 60)).config.tokenizer == "char");
   REQUIRE(plan_of(request_for(1'000'000, 60, 3000)).config.tokenizer == "char");
