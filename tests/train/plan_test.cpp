@@ -181,8 +181,8 @@ TEST_CASE("measuring takes less than a twentieth of the time, unless the first m
 }
 
 TEST_CASE("no second shape is measured if its steps take too long, and counting takes its part of the time") {
-  Machine machine;
-  const PlanRequest large = with(request_for(1'000'000'000, 60), {{"batch_size", "2000"}, {"val_fraction", "0"}});
+  Machine machine(10 * kSpeed);
+  const PlanRequest large = with(request_for(1'000'000'000, 60), {{"batch_size", "20000"}, {"val_fraction", "0"}});
   make_plan(large, machine);
   REQUIRE(machine.asked == 1);
   const Plan counting = plan_of(with(request_for(16'000'000, 60), {{"counting", "true"}}));
