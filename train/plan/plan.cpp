@@ -145,7 +145,7 @@ void Planner::choose_model() {
     return fields;
   };
   if (shape_.recipe == Recipe::network) {
-    plan_ = before;
+    plan_ = before;  // without tables and their batch
     record(open({"ngram_orders", "batch_size", "positions", "norm", "activation", "bias", "qk_norm", "conv_width"}),
            "there is time for several passes, from which a network without tables learns more");
   }

@@ -59,9 +59,22 @@ double tokens_of(const Candidate& c, double seconds, double train_tokens) {
   return train_tokens * (1 + kUsefulRepetitions * (1 - std::exp((1 - passes) / kUsefulRepetitions)));
 }
 
-std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& request, const VocabSizes& vocab) {
+// The recipe that the user has chosen by what was given about tables; without that, a text that is too short to have
+// shown that a network gains from several passes over it is learned with tables.
+std::optional<Recipe> only_recipe(const Config& config, const PlanRequest& request, double train_tokens) {
+  constexpr double kShortText = 250'000;
+  const auto is_fixed = [&](const char* name) { return request.is_fixed && request.is_fixed(name); };
+  if (is_fixed("ngram_orders")) return config.ngram_orders == "none" ? network : tables;
+  if (is_fixed("ngram_rows") || is_fixed("ngram_dropout") || is_fixed("ngram_lr_factor")) return tables;
+  return train_tokens < kShortText ? std::optional(tables) : std::nullopt;
+}
+
+std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& request, const VocabSizes& vocab,
+                                      double train_tokens) {
+  const std::optional<Recipe> only = only_recipe(config, request, train_tokens);
   std::vector<Candidate> list;
   for (const ModelShape& shape : kShapes) {
+    if (only && shape.recipe != *only) continue;
     Candidate next{.shape = &shape, .config = config};
     apply_shape(next.config, shape, request);
     const std::int64_t need = memory_needed(next.config, vocab).total();
@@ -148,7 +161,7 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
 ShapeChoice choose_shape(const Config& config, const PlanRequest& request, std::int64_t vocabulary, double train_tokens,
                          StepTimer& timer) {
   const VocabSizes vocab = random_vocab_sizes(config, vocabulary);
-  std::vector<Candidate> list = candidates_for(config, request, vocab);
+  std::vector<Candidate> list = candidates_for(config, request, vocab, train_tokens);
   const auto promise = [&](const Candidate& c) {
     return c.shape->expected_loss(tokens_of(c, request.seconds, train_tokens), vocabulary);
   };
