@@ -70,7 +70,7 @@ class OnlineLearner {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<State> carried_;  // or null
   Tape tape_;
-  Tensor hidden_, head_;  // of the loss that was recorded last
+  Tensor hidden_, head_, logits_;  // of the loss that was recorded last: the first two, or the logits
 };
 
 }  // namespace maki
