@@ -114,7 +114,7 @@ void Planner::choose_tables() {
                            : longest == 4 ? "2,3,4"
                                           : "2,3,4,5"},
           {"ngram_rows", fmt::format("{}", rows)},
-          {"ngram_lr_factor", "30"}},
+          {"ngram_lr_factor", shape_.recipe == Recipe::tables ? "30" : "15"}},
          fmt::format("longer n-grams than those of {} hardly occur again in {}", pluralize(longest, "token"),
                      pluralize(tokens_, "token")));
 }
@@ -124,7 +124,8 @@ void Planner::choose_batch() {
   constexpr double kFewestSteps = 450;
   constexpr std::int64_t kFewestRows = 3, kMostRows = 12;
   const Config& c = plan_.config;
-  const double tokens = shape_.most_passes() * train_tokens_ / static_cast<double>(c.block_size * c.grad_accum);
+  const double tokens =
+      shape_.most_passes(train_tokens_) * train_tokens_ / static_cast<double>(c.block_size * c.grad_accum);
   const std::int64_t rows =
       std::clamp<std::int64_t>(std::llround(std::min(tokens / kFewestSteps, 1e6)), kFewestRows, kMostRows);
   choose({{"batch_size", fmt::format("{}", rows)}}, rows < kMostRows
@@ -144,10 +145,16 @@ void Planner::choose_model() {
     std::erase_if(fields, [&](const std::string& name) { return is_fixed(name); });
     return fields;
   };
-  if (shape_.recipe == Recipe::network) {
-    plan_ = before;  // without tables and their batch
-    record(open({"ngram_orders", "batch_size", "positions", "norm", "activation", "bias", "qk_norm", "conv_width"}),
-           "there is time for several passes, from which a network without tables learns more");
+  if (shape_.recipe != Recipe::tables) {
+    plan_ = before;  // without what is chosen for tables alone
+    if (shape_.recipe == Recipe::network) {
+      record(open({"ngram_orders"}),
+             "there is time for several passes, from which a network without tables learns more");
+    } else {
+      choose_tables();
+    }
+    record(open({"batch_size", "positions", "norm", "activation", "bias", "qk_norm", "conv_width"}),
+           "there is time for a network that learns more from each token");
   }
   apply_shape(plan_.config, shape_, request_);
   plan_.measured = choice.measured;
@@ -181,7 +188,7 @@ void Planner::choose_optimizer() {
   const double many = vocabulary_ > kManyTokens ? 0.5 : 1;
   const double rate = many * std::min(kHighest, kWidthTimesRate / static_cast<double>(c.n_embd));
   std::vector<Value> values = {{"optimizer", "adamw"}, {"learning_rate", fmt::format("{}", rate)}};
-  if (shape_.recipe == Recipe::network) {
+  if (shape_.recipe != Recipe::tables) {
     values[0].text = "muon";
     values.push_back({"momentum", fmt::format("{}", MuonOptions().momentum)});
   }
@@ -191,11 +198,11 @@ void Planner::choose_optimizer() {
 
 // A network that reads a text several times would learn it by heart.
 void Planner::choose_dropout() {
-  constexpr double kFew = 1.5, kMany = 4;
+  constexpr double kFew = 2, kMany = 4;
   const double passes = request_.seconds / seconds_per_step_ / steps_per_pass();
-  if (shape_.recipe == Recipe::tables || passes < kFew) return;
+  if (shape_.recipe != Recipe::network || passes < kFew) return;
   choose({{"dropout", passes < kMany ? "0.1" : "0.2"}},
-         fmt::format("{:.2g} passes over the text", std::min(passes, shape_.most_passes())));
+         fmt::format("{:.2g} passes over the text", std::min(passes, shape_.most_passes(train_tokens_))));
 }
 
 // How long the parts of the run are expected to take. A forward pass is a third of a step; disks are assumed to be
@@ -242,7 +249,7 @@ void Planner::choose_intervals(std::int64_t steps) {
 }
 
 void Planner::choose_steps() {
-  const double limit = std::round(std::clamp(shape_.most_passes() * steps_per_pass(), 1.0, kMaxCount));
+  const double limit = std::round(std::clamp(shape_.most_passes(train_tokens_) * steps_per_pass(), 1.0, kMaxCount));
   const double estimate = std::clamp(request_.seconds / seconds_per_step_, 1.0, limit);
   choose_intervals(static_cast<std::int64_t>(estimate));
   const WorkTimes times = expected_times();
@@ -256,7 +263,7 @@ void Planner::choose_steps() {
          steps < plan_.most_steps
              ? "as many as fit into the time; decided anew after a tenth of it"
              : fmt::format("after {:.3g} passes over a text of this length the model would only learn it by heart",
-                           shape_.most_passes()));
+                           shape_.most_passes(train_tokens_)));
   choose({{"warmup_steps", fmt::format("{}", std::clamp<std::int64_t>(steps / 20, 1, 100))}},
          "a twentieth of the steps");
   plan_.seconds = counting_seconds() + seconds_to_finish(times, plan_.config, extent, 0, steps);

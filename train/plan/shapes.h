@@ -19,7 +19,9 @@ enum class Recipe : std::uint8_t {
   /// N-gram tables and AdamW: fast, but they learn a text by heart when they read it again.
   tables,
   /// Short convolutions, normalized queries and keys, and Muon: slower, and goes on learning for several passes.
-  network
+  network,
+  /// Both: learns most from one pass that there is time for.
+  network_with_tables
 };
 
 struct ModelShape {
@@ -31,8 +33,8 @@ struct ModelShape {
 
   /// More for tables if the vocabulary is larger than kManyTokens, because its n-grams are rarer.
   double expected_loss(double tokens, std::int64_t vocabulary) const;
-  /// The most passes over a text that help.
-  double most_passes() const;
+  /// The most passes over a training text of this length that help.
+  double most_passes(double train_tokens) const;
 };
 
 /// In ascending order of the arithmetic of a token.
