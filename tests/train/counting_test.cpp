@@ -90,13 +90,23 @@ TEST_CASE("a run that began without counting counts when it is resumed, and a da
   REQUIRE_FALSE(contains(before, "counting"));
   REQUIRE(counting_lines(run).empty());
   run.config.counting = true;
-  write_bytes(run.directory.metrics_file(),
-              read_bytes(run.directory.metrics_file()) + "{\"kind\":\"counting\",\"step\":10,\"val_loss\":\"none\"}\n");
+  // Lines that lack one number each, and one in which a number is a text.
+  std::string damaged = R"({"kind":"counting","step":10,"val_loss":"none"})"
+                        "\n";
+  const nlohmann::ordered_json whole = {{"kind", "counting"},       {"step", 10},         {"order", 6},
+                                        {"val_loss", 1.5},          {"train_share", 1.0}, {"val_share", 1.0},
+                                        {"nats_per_character", 1.5}};
+  for (const char* key : {"order", "val_loss", "train_share", "val_share", "nats_per_character"}) {
+    nlohmann::ordered_json part = whole;
+    part.erase(key);
+    damaged += part.dump() + "\n";
+  }
+  write_bytes(run.directory.metrics_file(), read_bytes(run.directory.metrics_file()) + damaged);
   REQUIRE(contains(run.go_on(10, 20), "counting alone: "));
   const auto lines = counting_lines(run);
-  REQUIRE(lines.size() == 2);
-  REQUIRE(lines[1].at("step") == 10);
-  REQUIRE(lines[1].at("val_loss") == counted_loss(run.data));
+  REQUIRE(lines.size() == 7);
+  REQUIRE(lines[6].at("step") == 10);
+  REQUIRE(lines[6].at("val_loss") == counted_loss(run.data));
 }
 
 TEST_CASE("counting changes no byte of a checkpoint") {
