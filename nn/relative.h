@@ -43,7 +43,7 @@ struct DistanceBlock {
   Tensor operator()(const Tensor& x, const Tensor& memory) const {
     return with_attention(x, [&](const Tensor& y) { return attn(y, memory ? concat({normed(memory), y}, 1) : y); });
   }
-  /// The block with attend(y) in place of attention, where y [B, T, C] is x, or ln_1(x) in pre-norm order.
+  /// The block with attend(y) instead of attention, where y [B, T, C] is x, or ln_1(x) in pre-norm order.
   template <class Attend>
   Tensor with_attention(const Tensor& x, const Attend& attend) const {
     return residual(residual(x, ln_1, attend), ln_2, mlp);

@@ -162,7 +162,7 @@ struct Block {
   /// The cache, the masks and the context are those of MultiHeadAttention.
   Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}, const Tensor& mask = {},
                     BlockContext* context = nullptr) const;
-  /// The block with attend(y) in place of attn(y), both [B, T, C] → [B, T, C]. `recent`, if not null, are the inputs of
+  /// The block with attend(y) instead of attn(y), both [B, T, C] → [B, T, C]. `recent`, if not null, are the inputs of
   /// convolutions that generation keeps.
   template <class Attend>
   Tensor with_attention(const Tensor& x, const Attend& attend, RecentInputs* recent = nullptr) const {

@@ -72,7 +72,7 @@ struct Gpt {
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
-  /// The same with layer(i, x, context) in place of block i, for tokens at positions start, start + 1, …
+  /// The same, but layer(i, x, context) is called instead of block i, for tokens at positions start, start + 1, …
   /// The n-grams of the first tokens begin in those of `before`.
   template <class Layer>
   Tensor hidden_through(const Tensor& ids, std::int64_t start, const Tensor& before, const Layer& layer) const {

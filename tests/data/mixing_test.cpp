@@ -9,26 +9,15 @@
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
 #include "tests/catch.h"
+#include "tests/data/random_ids.h"
 
 using namespace maki;
+using namespace maki::tests;
 using Catch::Matchers::WithinAbs;
 
 namespace {
 
-using Ids = std::vector<std::int32_t>;
-
 std::unique_ptr<Tokenizer> letters() { return make_tokenizer("char", "abcde "); }
-
-// Random ids, of which each often follows from the two before.
-Ids random_ids(std::size_t n, std::int32_t vocabulary, std::uint64_t seed = 5) {
-  const RandomStream stream(seed, RandomPurpose::test);
-  Ids ids;
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto drawn = static_cast<std::int32_t>(stream.below(i, static_cast<std::uint64_t>(vocabulary)));
-    ids.push_back(i > 1 && drawn % 3 != 0 ? (ids[i - 1] + 2 * ids[i - 2] + 1) % vocabulary : drawn);
-  }
-  return ids;
-}
 
 std::vector<std::int64_t> counts_of(const Ids& ids, std::size_t vocabulary) {
   std::vector<std::int64_t> counts(vocabulary);

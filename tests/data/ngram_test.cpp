@@ -7,23 +7,12 @@
 #include "autograd/core/philox.h"
 #include "data/ngram/ngram_model.h"
 #include "tests/catch.h"
+#include "tests/data/random_ids.h"
 
 using namespace maki;
+using namespace maki::tests;
 
 namespace {
-
-using Ids = std::vector<std::int32_t>;
-
-// Random ids, of which each depends on the two before: 0 after 0, 0 is rare otherwise.
-Ids random_ids(std::size_t n, std::int32_t vocabulary, std::uint64_t seed = 5) {
-  const RandomStream stream(seed, RandomPurpose::test);
-  Ids ids;
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto drawn = static_cast<std::int32_t>(stream.below(i, static_cast<std::uint64_t>(vocabulary)));
-    ids.push_back(i > 1 && drawn % 3 != 0 ? (ids[i - 1] + 2 * ids[i - 2] + 1) % vocabulary : drawn);
-  }
-  return ids;
-}
 
 Tokens pieces_of(std::int64_t vocabulary, const std::vector<Ids>& pieces) {
   Tokens tokens(vocabulary);

@@ -17,15 +17,6 @@ GptConfig with(const BlockExtras& extras) {
   return config;
 }
 
-Tensor columns(const Tensor& ids, std::int64_t begin, std::int64_t end) {
-  const std::int64_t batch = ids.shape()[0], width = ids.shape()[1];
-  Tensor part = empty({batch, end - begin}, DType::int32);
-  for (std::int64_t i = 0; i < part.numel(); ++i) {
-    part.data<std::int32_t>()[i] = ids.data<std::int32_t>()[i / (end - begin) * width + begin + i % (end - begin)];
-  }
-  return part;
-}
-
 double largest_difference(const Tensor& a, const Tensor& b) {
   REQUIRE(a.shape() == b.shape());
   double most = 0;

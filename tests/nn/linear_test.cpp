@@ -52,15 +52,6 @@ GptConfig with(Positions positions, std::int64_t block_size = kSmall.block_size)
   return config;
 }
 
-Tensor columns(const Tensor& ids, std::int64_t begin, std::int64_t end) {
-  const std::int64_t batch = ids.shape()[0], width = ids.shape()[1];
-  Tensor part = empty({batch, end - begin}, DType::int32);
-  for (std::int64_t i = 0; i < part.numel(); ++i) {
-    part.data<std::int32_t>()[i] = ids.data<std::int32_t>()[i / (end - begin) * width + begin + i % (end - begin)];
-  }
-  return part;
-}
-
 /// Largest difference of row b of `logits` [B, V] from row (b, t) of `all` [B, T, V].
 double difference(const Tensor& logits, const Tensor& all, std::int64_t t) {
   const std::int64_t v = logits.shape()[1], tokens = all.shape()[1];

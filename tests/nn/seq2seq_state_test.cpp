@@ -11,15 +11,6 @@ using namespace maki::tests;
 
 namespace {
 
-Tensor columns(const Tensor& ids, std::int64_t begin, std::int64_t end) {
-  const std::int64_t batch = ids.shape()[0], width = ids.shape()[1];
-  Tensor part = empty({batch, end - begin}, DType::int32);
-  for (std::int64_t i = 0; i < part.numel(); ++i) {
-    part.data<std::int32_t>()[i] = ids.data<std::int32_t>()[i / (end - begin) * width + begin + i % (end - begin)];
-  }
-  return part;
-}
-
 // Feeds target ids in pieces, whose sizes repeat the given list, and compares the logits after each with those of the
 // parallel pass. Returns the number of comparisons.
 int compare(const Seq2SeqConfig& config, DType dtype, std::int64_t batch, std::int64_t source_length,

@@ -110,6 +110,16 @@ inline Tensor random_ids(std::int64_t batch, std::int64_t tokens, std::int64_t v
   return ids;
 }
 
+/// Columns begin … end − 1 of ids [B, T].
+inline Tensor columns(const Tensor& ids, std::int64_t begin, std::int64_t end) {
+  const std::int64_t batch = ids.shape()[0], width = ids.shape()[1];
+  Tensor part = empty({batch, end - begin}, DType::int32);
+  for (std::int64_t i = 0; i < part.numel(); ++i) {
+    part.data<std::int32_t>()[i] = ids.data<std::int32_t>()[i / (end - begin) * width + begin + i % (end - begin)];
+  }
+  return part;
+}
+
 /// Whether `count` elements of a from `a_begin` on have the same bits as those of b from `b_begin` on.
 inline bool same_bits(const Tensor& a, std::int64_t a_begin, const Tensor& b, std::int64_t b_begin,
                       std::int64_t count) {

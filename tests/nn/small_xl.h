@@ -49,16 +49,6 @@ inline std::vector<TransformerXlConfig> xl_variants() {
   return list;
 }
 
-/// Columns [begin, end) of ids [B, T].
-inline Tensor columns(const Tensor& ids, std::int64_t begin, std::int64_t end) {
-  const std::int64_t batch = ids.shape()[0], width = ids.shape()[1];
-  Tensor part = empty({batch, end - begin}, DType::int32);
-  for (std::int64_t i = 0; i < part.numel(); ++i) {
-    part.data<std::int32_t>()[i] = ids.data<std::int32_t>()[i / (end - begin) * width + begin + i % (end - begin)];
-  }
-  return part;
-}
-
 /// The logits of all tokens, in segments of block_size with a memory: what training computes.
 inline Tensor in_segments(const SmallXl& xl, const Tensor& ids) {
   const std::unique_ptr<SegmentMemory> memory = xl.memory(ids.shape()[0]);

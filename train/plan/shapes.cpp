@@ -65,8 +65,8 @@ double tokens_of(const Candidate& c, double seconds, double train_tokens) {
   return train_tokens * (1 + kUsefulRepetitions * (1 - std::exp((1 - passes) / kUsefulRepetitions)));
 }
 
-// Whether the recipe fits what the user has given about tables. A text that is too short to have shown that it gains
-// from a network is learned with tables alone, unless no tables are wanted.
+// Whether the recipe fits what the user has given about tables. Short texts, on which no network was tried, are learned
+// with tables alone, unless no tables are wanted.
 bool is_allowed(Recipe recipe, const Config& config, const PlanRequest& request, double train_tokens) {
   constexpr double kShortText = 250'000;
   const auto is_fixed = [&](const char* name) { return request.is_fixed && request.is_fixed(name); };
@@ -90,7 +90,7 @@ std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& r
             "plan: the smallest model that is considered needs about {} of memory, and {} may be used; lower --n-embd, "
             "--n-layer, --block-size, --batch-size or --ngram-rows",
             format_bytes(need), format_bytes(*request.memory));
-      break;
+      continue;
     }
     next.config.ngram_orders = "none";
     const auto same = [&](const Candidate& c) {
