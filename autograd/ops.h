@@ -177,9 +177,12 @@ struct CrossEntropy {
 /// −Σ weight · log softmax(logits) in nats, averaged over the targets that are not ignored (0 if all are): logits
 /// [… V], targets […] int32 → []. Throws Error if a target is neither `ignored` nor in [0, V).
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options = {});
-/// cross_entropy(linear(x, weight), targets, options): x [… C], weight [V, C], targets […] int32 → []. Up to 64 MiB of
-/// logits are kept for backward, which overwrites them with their gradient. If they are larger, they are computed in
-/// chunks of rows, and again in backward. The gradients are bit-identical either way.
+/// The most memory that linear_cross_entropy() takes for logits.
+inline constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20;
+/// cross_entropy(linear(x, weight), targets, options): x [… C], weight [V, C], targets […] int32 → []. Up to
+/// kMaxLogitsBytes of logits are kept for backward, which overwrites them with their gradient. If they are larger, they
+/// are computed in chunks of at most this size (or of 128 rows), and again in backward. The gradients are bit-identical
+/// either way.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
                             const CrossEntropy& options = {});
 

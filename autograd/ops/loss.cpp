@@ -155,9 +155,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 
 namespace {
 
-// If the logits are larger than this, linear_cross_entropy() processes them in chunks of at most this size. A chunk of
-// forward has at least kMinForwardChunkRows rows, however large they are, and otherwise a multiple of them.
-constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20, kMinForwardChunkRows = 128;
+// A chunk of forward has at least this many rows, however large they are, and otherwise a multiple of them.
+constexpr std::int64_t kMinForwardChunkRows = 128;
 
 // The part [rows, columns] of the logits that is processed at once. Forward uses whole rows. Backward uses as many rows
 // as it can with at least kGemmChainLength columns, usually all, so that the weight's gradient takes one product per

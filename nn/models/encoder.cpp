@@ -144,14 +144,13 @@ double EncoderModel::flop_per_token(std::int64_t length) const {
 
 // Saved as in Gpt, but relu keeps only its value.
 std::int64_t EncoderModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
-  constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
   const EncoderConfig& c = encoder.config;
   const std::int64_t width = c.n_embd, tokens = batch * length, size = size_of(encoder.dtype);
   const std::int64_t hidden = feed_forward_width(width, c.activation);
   const std::int64_t layer = (c.activation == Activation::relu ? 1 : 1 + columns_per_output(c.activation)) * hidden;
   const std::int64_t block = 8 * width + layer + c.n_head + 4;
   const std::int64_t logits = c.classes > 0 ? batch * c.classes : tokens / 4 * c.vocab_size;
-  return tokens * (c.n_layer * block + 2 * width + 9 * width) * size + std::min(logits * size, kMaxLogitBytes);
+  return tokens * (c.n_layer * block + 2 * width + 9 * width) * size + std::min(logits * size, kMaxLogitsBytes);
 }
 
 }  // namespace maki

@@ -129,10 +129,9 @@ double Gpt::flop_per_token(std::int64_t length) const {
 // derivative (8C) or with gate‖up (3F), two residual sums (2C), a few numbers for heads and norms. Around the blocks:
 // embedding and final norm. The extras save their inputs: q‖k‖v (3C), those of convolutions (2C), the outputs of
 // branches (2C), the sum with the skip (C), q‖k‖v with the values of the first block (3C). Alive at the same time in
-// backward: the gradients of a hidden layer before and after its activation, and of the residual. Logits above 64 MiB
-// are computed in chunks (ops/loss.cpp), but not those with a cap, of which three copies exist.
+// backward: the gradients of a hidden layer before and after its activation, and of the residual. Logits above
+// kMaxLogitsBytes are computed in chunks, but not those with a cap, of which three copies exist.
 std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) const {
-  constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
   const std::int64_t width = config.n_embd, tokens = batch * length;
   const std::int64_t hidden = feed_forward_width(width, config.activation);
   const std::int64_t layer = (1 + columns_per_output(config.activation)) * hidden;
@@ -144,7 +143,7 @@ std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) cons
   const std::int64_t passing = layer + width + (ngram ? width * (1 + std::ssize(config.ngram.orders)) : 0);
   const std::int64_t size = size_of(dtype);
   const std::int64_t logits = tokens * config.vocab_size * size;
-  return tokens * (saved + passing) * size + (config.logit_cap > 0 ? 3 * logits : std::min(logits, kMaxLogitBytes));
+  return tokens * (saved + passing) * size + (config.logit_cap > 0 ? 3 * logits : std::min(logits, kMaxLogitsBytes));
 }
 
 std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {

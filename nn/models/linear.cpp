@@ -118,7 +118,7 @@ std::unique_ptr<State> LinearModel::start(std::int64_t batch, const Tensor& sour
   check(!source, "linear: takes no source; got one of shape {}", source.shape());
   const GptConfig& c = gpt.config;
   if (maps.empty()) return std::unique_ptr<State>(new KvCache(gpt.make_cache(batch)));
-  const std::int64_t capacity = gpt.wpe ? c.block_size : LinearState::kUnlimitedCapacity;
+  const std::int64_t capacity = gpt.wpe ? c.block_size : State::kUnlimitedCapacity;
   return std::make_unique<LinearState>(c.n_layer, batch, c.n_head, maps[0].features(), c.n_embd / c.n_head, capacity,
                                        gpt.dtype, gpt.recent_tokens());
 }

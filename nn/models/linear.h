@@ -39,7 +39,6 @@ class LinearState final : public State {
   std::int64_t length() const override { return length_; }
   /// kUnlimitedCapacity, unless the model has learned positions, which end at block_size.
   std::int64_t capacity() const override { return capacity_; }
-  static constexpr std::int64_t kUnlimitedCapacity = std::int64_t{1} << 62;
   void clear() override;
   void reorder(std::span<const std::int32_t> rows) override;
   /// sums.0, norms.0, sums.1, …: Σ φ(k) vᵀ and Σ φ(k) of each layer.

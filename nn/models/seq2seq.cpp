@@ -133,14 +133,13 @@ double Seq2SeqModel::flop_per_token(std::int64_t length) const {
 // Around the blocks: scaled embeddings and final norms. Alive at once in backward: as in Gpt, and the gradient of the
 // memory.
 std::int64_t Seq2SeqModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
-  constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
   const Seq2SeqConfig& c = seq2seq.config;
   const std::int64_t width = c.n_embd, tokens = batch * length, size = size_of(seq2seq.dtype);
   const std::int64_t hidden = feed_forward_width(width, c.activation);
   const std::int64_t layer = (c.activation == Activation::relu ? 1 : 1 + columns_per_output(c.activation)) * hidden;
   const std::int64_t left = 8 * width + layer + c.n_head + 4, cross = 6 * width + c.n_head + 2;
   const std::int64_t saved = c.n_layer * (2 * left + cross) + 4 * width, passing = 10 * width;
-  return tokens * (saved + passing) * size + std::min(tokens * c.vocab_size * size, kMaxLogitBytes);
+  return tokens * (saved + passing) * size + std::min(tokens * c.vocab_size * size, kMaxLogitsBytes);
 }
 
 std::unique_ptr<State> Seq2SeqModel::start(std::int64_t batch, const Tensor& source, const Tensor& source_mask) const {

@@ -109,7 +109,6 @@ double TransformerXlModel::flop_per_token(std::int64_t length) const {
 // blocks: embedding and final norm. Alive at once in backward: the gradients of a hidden layer and of the residual, or
 // those of queries, keys, values and distances.
 std::int64_t TransformerXlModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
-  constexpr std::int64_t kMaxLogitBytes = std::int64_t{64} << 20;
   const TransformerXlConfig& c = net.config;
   const std::int64_t width = c.n_embd, tokens = batch * length, keys = batch * (length + c.memory);
   const std::int64_t hidden = feed_forward_width(width, c.activation);
@@ -118,7 +117,7 @@ std::int64_t TransformerXlModel::activation_bytes(std::int64_t batch, std::int64
   const std::int64_t by_key = keys * (c.memory > 0 ? 4 : 2) * width + (length + c.memory) * width;
   const std::int64_t passing = std::max(tokens * (layer + width), 3 * tokens * width + 3 * keys * width);
   return (c.n_layer * (by_token + by_key) + 2 * tokens * width + passing) * size_of(net.dtype) +
-         std::min(tokens * c.vocab_size * size_of(net.dtype), kMaxLogitBytes);
+         std::min(tokens * c.vocab_size * size_of(net.dtype), kMaxLogitsBytes);
 }
 
 std::unique_ptr<State> TransformerXlModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {

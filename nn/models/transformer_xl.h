@@ -73,7 +73,6 @@ class DistanceCache final : public State {
   std::int64_t batch() const override { return batch_; }
   std::int64_t length() const override { return length_; }
   std::int64_t capacity() const override { return kUnlimitedCapacity; }
-  static constexpr std::int64_t kUnlimitedCapacity = std::int64_t{1} << 62;
   void clear() override;
   void reorder(std::span<const std::int32_t> rows) override;
   /// kv.0, kv.1, …: k‖v of each layer, [B, memory + block_size, 2C].

@@ -306,7 +306,7 @@ TEST_CASE("linear: operations per token do not depend on the length") {
 
 TEST_CASE("linear: generation goes on beyond block_size without forgetting, except with learned positions") {
   SmallLinear linear(with(Positions::none), "elu", DType::float32), learned(kSmall, "elu", DType::float32);
-  REQUIRE(linear.model.start(1)->capacity() == LinearState::kUnlimitedCapacity);
+  REQUIRE(linear.model.start(1)->capacity() == State::kUnlimitedCapacity);
   REQUIRE(learned.model.start(1)->capacity() == kSmall.block_size);
   const std::vector<std::int32_t> prompt = {1, 2, 3};
   for (const bool unlimited : {true, false}) {
