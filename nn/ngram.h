@@ -20,6 +20,10 @@ struct NgramOptions {
   std::int64_t rows = 65536;  ///< the most rows of one order
   double dropout = 0;         ///< probability in [0, 1), for elements of the sum of the rows
   bool operator==(const NgramOptions&) const = default;
+  /// How many tokens before a token its n-grams contain.
+  std::int64_t recent_tokens() const { return orders.empty() ? 0 : orders.back() - 1; }
+  /// For estimates of memory: vectors of width C per token that exist at the same time in backward.
+  std::int64_t activation_vectors() const { return orders.empty() ? 0 : 1 + std::ssize(orders); }
 };
 inline constexpr std::int64_t kMaxNgramTableOrder = 8;
 /// The orders in a text such as "2,3,4"; none if it is "none". Throws Error, with the name of the option, for any other

@@ -11,9 +11,11 @@ TokenInput::TokenInput(const Scope& scope, const TokenInputOptions& o) : options
   if (o.positions == Positions::sinusoidal) {
     sinusoids = std::make_shared<PositionTable>(sinusoidal_positions, o.n_embd, o.base, scope.dtype());
   }
+  if (!o.ngram.orders.empty()) ngram.emplace(scope / "ngram", o.vocab_size, o.n_embd, o.ngram);
 }
 
-Tensor TokenInput::operator()(const char* model, const Tensor& table, const Tensor& ids, std::int64_t start) const {
+Tensor TokenInput::operator()(const char* model, const Tensor& table, const Tensor& ids, std::int64_t start,
+                              const Tensor& before) const {
   check(ids && ids.dtype() == DType::int32 && ids.shape().rank() == 2, "{}: ids must be int32 [B, T]; got {} {}", model,
         ids ? to_string(ids.dtype()) : "none", ids ? ids.shape() : Shape{});
   const std::int64_t end = start + ids.shape()[1];
@@ -22,8 +24,9 @@ Tensor TokenInput::operator()(const char* model, const Tensor& table, const Tens
         options.block_size, end);
   Tensor x = embedding(table, ids);
   if (options.factor != 1) x = scale(x, options.factor);
-  if (wpe) return add(x, slice(wpe->weight, 0, start, end));
-  return sinusoids ? add(x, sinusoids->rows(start, end)) : x;
+  if (wpe) x = add(x, slice(wpe->weight, 0, start, end));
+  if (sinusoids) x = add(x, sinusoids->rows(start, end));
+  return ngram ? add(x, (*ngram)(ids, before)) : x;
 }
 
 Tensor checked_padding_mask(const char* model, const Tensor& ids, const Tensor& mask) {

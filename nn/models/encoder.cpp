@@ -38,7 +38,9 @@ TokenInputOptions input_options(const EncoderConfig& c) {
           .block_size = c.block_size,
           .positions = c.positions,
           .base = c.position_base,
-          .factor = scaled ? std::sqrt(static_cast<double>(c.n_embd)) : 1};
+          .factor = scaled ? std::sqrt(static_cast<double>(c.n_embd)) : 1,
+          .vocab_size = c.vocab_size,
+          .ngram = c.ngram};
 }
 
 // The mean over the tokens that are not padding: x [B, T, C] and its mask [B, T] or none → [B, C].
@@ -130,11 +132,13 @@ std::int64_t Encoder::parameter_count() const {
   const BlockOptions block = block_options(config, dtype);
   const std::int64_t tables = config.vocab_size * config.n_embd * (lm_head ? 2 : 1);
   const std::int64_t head = classifier ? config.classes * (config.n_embd + 1) : 0;
-  return tables + config.n_layer * block_parameter_count(block) + (ln_f ? norm_parameter_count(block) : 0) + head;
+  return tables + input.ngram_parameter_count() + config.n_layer * block_parameter_count(block) +
+         (ln_f ? norm_parameter_count(block) : 0) + head;
 }
 
 std::int64_t Encoder::flop_parameter_count() const {
-  return parameter_count() - (lm_head || classifier ? config.vocab_size * config.n_embd : 0);
+  return parameter_count() - input.ngram_parameter_count() -
+         (lm_head || classifier ? config.vocab_size * config.n_embd : 0);
 }
 
 double EncoderModel::flop_per_token(std::int64_t length) const {
@@ -149,8 +153,10 @@ std::int64_t EncoderModel::activation_bytes(std::int64_t batch, std::int64_t len
   const std::int64_t hidden = feed_forward_width(width, c.activation);
   const std::int64_t layer = (c.activation == Activation::relu ? 1 : 1 + columns_per_output(c.activation)) * hidden;
   const std::int64_t block = 8 * width + layer + c.n_head + 4;
+  const std::int64_t ngrams = width * c.ngram.activation_vectors();
   const std::int64_t logits = c.classes > 0 ? batch * c.classes : tokens / 4 * c.vocab_size;
-  return tokens * (c.n_layer * block + 2 * width + 9 * width) * size + std::min(logits * size, kMaxLogitsBytes);
+  return tokens * (c.n_layer * block + 2 * width + 9 * width + ngrams) * size +
+         std::min(logits * size, kMaxLogitsBytes);
 }
 
 }  // namespace maki

@@ -1,7 +1,8 @@
 // The bidirectional Transformer encoder of BERT: Devlin et al. 2019, arXiv:1810.04805. Every token sees every other
 // token except padding.
 //
-//   x = wte(ids) + wpe(positions);   for each block: x += attn(ln_1(x)); x += mlp(ln_2(x));   hidden = ln_f(x)
+//   x = wte(ids) + wpe(positions) [+ ngram(ids)];   for each block: x += attn(ln_1(x)); x += mlp(ln_2(x));
+//   hidden = ln_f(x)
 //   masked language model: logits = hidden · wteᵀ at the masked tokens      classifier: head(mean of hidden)
 //
 // Shapes: B sequences, T tokens, C = n_embd, V = vocab_size.
@@ -33,6 +34,7 @@ struct EncoderConfig {
   /// With sinusoidal positions, token embeddings are multiplied by √C.
   Positions positions = Positions::learned;
   double position_base = 10000;  ///< of sinusoidal and rotary positions
+  NgramOptions ngram = {};       ///< n-gram embeddings, added to those of the tokens; default none
 };
 
 struct Encoder {

@@ -140,7 +140,7 @@ std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) cons
                               (e.branch_scales ? 2 * width : 0) + (e.input_skip ? width : 0) +
                               (e.value_residual ? 3 * width : 0);
   const std::int64_t saved = config.n_layer * (8 * width + layer + extras + config.n_head + 4) + 2 * width;
-  const std::int64_t passing = layer + width + (ngram ? width * (1 + std::ssize(config.ngram.orders)) : 0);
+  const std::int64_t passing = layer + width + width * config.ngram.activation_vectors();
   const std::int64_t size = size_of(dtype);
   const std::int64_t logits = tokens * config.vocab_size * size;
   return tokens * (saved + passing) * size + (config.logit_cap > 0 ? 3 * logits : std::min(logits, kMaxLogitsBytes));

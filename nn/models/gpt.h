@@ -84,7 +84,7 @@ struct Gpt {
     return ln_f ? (*ln_f)(x) : x;
   }
   /// How many of the last tokens generation needs: 0 without n-gram embeddings.
-  std::int64_t recent_tokens() const { return ngram ? ngram->longest() - 1 : 0; }
+  std::int64_t recent_tokens() const { return config.ngram.recent_tokens(); }
   /// The output head: [… C] → [… V].
   Tensor head(const Tensor& x) const;
   /// Its weight, [V, C].

@@ -40,13 +40,15 @@ BlockOptions block_options(const Seq2SeqConfig& c) {
           .init = Init::xavier};
 }
 
-TokenInputOptions input_options(const Seq2SeqConfig& c) {
+TokenInputOptions input_options(const Seq2SeqConfig& c, std::int64_t vocab_size) {
   return {.n_embd = c.n_embd,
           .block_size = c.block_size,
           .positions = c.positions,
           .base = c.position_base,
           .factor = std::sqrt(static_cast<double>(c.n_embd)),
-          .std = embedding_std(c)};
+          .std = embedding_std(c),
+          .vocab_size = vocab_size,
+          .ngram = c.ngram};
 }
 
 }  // namespace
@@ -55,9 +57,9 @@ Seq2Seq::Seq2Seq(const Scope& scope, const Seq2SeqConfig& c)
     : config(checked(c)),
       dtype(scope.dtype()),
       drop{c.dropout},
-      source_input(scope / "encoder", input_options(c)),
+      source_input(scope / "encoder", input_options(c, c.source_vocab_size)),
       wte(c.shared_embeddings ? scope / "wte" : scope / "decoder" / "wte", c.vocab_size, c.n_embd, embedding_std(c)),
-      target_input(scope / "decoder", input_options(c)) {
+      target_input(scope / "decoder", input_options(c, c.vocab_size)) {
   const Scope left = scope / "encoder", right = scope / "decoder";
   if (!c.shared_embeddings) source_wte.emplace(left / "wte", c.source_vocab_size, c.n_embd, embedding_std(c));
   for (std::int64_t i = 0; i < c.n_layer; ++i) encoder.emplace_back(left / "h" / i, block_options(c));
@@ -103,8 +105,9 @@ Tensor Seq2Seq::next_logits(const Tensor& ids, Seq2SeqState& state) const {
   const std::int64_t tokens = ids.shape()[1];
   check(state.length() + tokens <= state.capacity(), "seq2seq: a target has at most block_size = {} tokens; got {}",
         state.capacity(), state.length() + tokens);
-  Tensor x = target_input("seq2seq", wte.weight, ids, state.length());
+  Tensor x = target_input("seq2seq", wte.weight, ids, state.length(), state.self().recent.ids());
   for (std::size_t i = 0; i < decoder.size(); ++i) x = decoder[i](x, state.source()[i], &state.self().layer(i));
+  state.self().recent.append(ids);
   if (decoder_ln_f) x = (*decoder_ln_f)(x);
   return reshape(head(slice(x, 1, tokens - 1, tokens)), {state.batch(), config.vocab_size});
 }
@@ -115,12 +118,14 @@ std::int64_t Seq2Seq::parameter_count() const {
   const std::int64_t norm = norm_parameter_count(block_options(config));
   const std::int64_t cross = (1 + 2 + 1) * c * c + bias * (1 + 2 + 1) * c + norm;
   const std::int64_t tables = (source_wte ? config.source_vocab_size : 0) + config.vocab_size * (lm_head ? 2 : 1);
-  return tables * c + config.n_layer * (2 * left + cross) + (encoder_ln_f ? 2 * norm : 0);
+  return tables * c + source_input.ngram_parameter_count() + target_input.ngram_parameter_count() +
+         config.n_layer * (2 * left + cross) + (encoder_ln_f ? 2 * norm : 0);
 }
 
 std::int64_t Seq2Seq::flop_parameter_count() const {
   const std::int64_t looked_up = (source_wte ? config.source_vocab_size : 0) + (lm_head ? config.vocab_size : 0);
-  return parameter_count() - looked_up * config.n_embd;
+  return parameter_count() - looked_up * config.n_embd - source_input.ngram_parameter_count() -
+         target_input.ngram_parameter_count();
 }
 
 double Seq2SeqModel::flop_per_token(std::int64_t length) const {
@@ -138,7 +143,8 @@ std::int64_t Seq2SeqModel::activation_bytes(std::int64_t batch, std::int64_t len
   const std::int64_t hidden = feed_forward_width(width, c.activation);
   const std::int64_t layer = (c.activation == Activation::relu ? 1 : 1 + columns_per_output(c.activation)) * hidden;
   const std::int64_t left = 8 * width + layer + c.n_head + 4, cross = 6 * width + c.n_head + 2;
-  const std::int64_t saved = c.n_layer * (2 * left + cross) + 4 * width, passing = 10 * width;
+  const std::int64_t saved = c.n_layer * (2 * left + cross) + 4 * width,
+                     passing = 10 * width + 2 * width * c.ngram.activation_vectors();
   return tokens * (saved + passing) * size + std::min(tokens * c.vocab_size * size, kMaxLogitsBytes);
 }
 
@@ -156,7 +162,8 @@ Tensor Seq2SeqModel::next_logits(const Tensor& ids, State& state) const {
 }
 
 Seq2SeqState::Seq2SeqState(const Seq2SeqConfig& c, std::vector<CrossKeys> source)
-    : self_(c.n_layer, source.front().kv.shape()[0], c.block_size, c.n_embd, source.front().kv.dtype()),
+    : self_(c.n_layer, source.front().kv.shape()[0], c.block_size, c.n_embd, source.front().kv.dtype(),
+            c.ngram.recent_tokens()),
       source_(std::move(source)) {}
 
 void Seq2SeqState::reorder(std::span<const std::int32_t> rows) {

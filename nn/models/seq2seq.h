@@ -39,6 +39,7 @@ struct Seq2SeqConfig {
   NormKind norm = NormKind::layer;
   Positions positions = Positions::sinusoidal;  ///< all but rotary
   double position_base = 10000;                 ///< of sinusoidal positions
+  NgramOptions ngram = {};                      ///< n-gram embeddings of both sides, each with its own; default none
 };
 
 /// The cache of the decoder's self-attention, and the keys and values that its cross-attention has of the source.

@@ -9,6 +9,9 @@
 namespace maki {
 namespace {
 
+// The memory has ids as numbers, of which float32 has all integers up to here.
+constexpr std::int64_t kMaxCarriedIds = std::int64_t{1} << 24;
+
 const TransformerXlConfig& checked(const TransformerXlConfig& c) {
   check(c.n_layer >= 1 && c.n_head >= 1 && c.n_embd >= 1 && c.block_size >= 1 && c.vocab_size >= 1,
         "transformer-xl: n_layer, n_head, n_embd, block_size and vocab_size must be at least 1; got {}, {}, {}, {}, {}",
@@ -17,6 +20,13 @@ const TransformerXlConfig& checked(const TransformerXlConfig& c) {
   check(c.n_embd % c.n_head == 0, "transformer-xl: n_embd must be a multiple of n_head; got {} and {}", c.n_embd,
         c.n_head);
   check(c.dropout >= 0 && c.dropout < 1, "transformer-xl: dropout must be in [0, 1); got {}", c.dropout);
+  check(c.memory == 0 || c.memory >= c.ngram.recent_tokens(),
+        "transformer-xl: a memory must hold the {} tokens before those of an n-gram; got {}; choose a longer memory, "
+        "none, or shorter n-grams",
+        c.ngram.recent_tokens(), c.memory);
+  check(c.memory == 0 || c.ngram.orders.empty() || c.vocab_size <= kMaxCarriedIds,
+        "transformer-xl: n-grams that continue from the memory need a vocabulary of at most {} tokens; got {}",
+        kMaxCarriedIds, c.vocab_size);
   return c;
 }
 
@@ -40,23 +50,25 @@ TransformerXl::TransformerXl(const Scope& scope, const TransformerXlConfig& c)
       wte(scope / "wte", c.vocab_size, c.n_embd),
       encodings(std::make_shared<PositionTable>(sinusoidal_positions, c.n_embd, c.position_base, dtype)),
       drop{c.dropout} {
+  if (!c.ngram.orders.empty()) ngram.emplace(scope / "ngram", c.vocab_size, c.n_embd, c.ngram);
   for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, block_options(c), encodings);
   if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias);
   if (!c.tie_weights)
     lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd, kOutputLayer);
 }
 
-Tensor TransformerXl::embed(const Tensor& ids) const {
+Tensor TransformerXl::embed(const Tensor& ids, const Tensor& before) const {
   check(ids.dtype() == DType::int32 && ids.shape().rank() == 2, "transformer-xl: ids must be int32 [B, T]; got {} {}",
         to_string(ids.dtype()), ids.shape());
-  return drop(wte(ids));
+  const Tensor x = wte(ids);
+  return drop(ngram ? add(x, (*ngram)(ids, before)) : x);
 }
 
 Tensor TransformerXl::hidden(const Tensor& ids, const SegmentMemory* memory, std::vector<Tensor>* entering) const {
-  const Tensor embedded = embed(ids);
   check(memory == nullptr || memory->batch() == ids.shape()[0],
         "transformer-xl: ids must have as many rows as the memory, {}; got {}", memory != nullptr ? memory->batch() : 0,
         ids.shape());
+  const Tensor embedded = embed(ids, memory != nullptr ? memory->recent() : Tensor());
   if (entering != nullptr) entering->clear();
   return hidden_through(embedded, [&](std::size_t i, const Tensor& x) {
     if (entering != nullptr) entering->push_back(x);
@@ -71,21 +83,20 @@ Tensor TransformerXlModel::loss(const Batch& batch, const CrossEntropy& options,
   std::vector<Tensor> entering;
   const Tensor x = net.hidden(batch.ids, memory, &entering);
   Tensor loss = linear_cross_entropy(x, net.head_weight(), batch.targets, options);
-  if (memory != nullptr) memory->append(entering);
+  if (memory != nullptr) memory->append(batch.ids, entering);
   return loss;
 }
 
 Tensor TransformerXlModel::logits(const Tensor& ids, SegmentMemory* memory) const {
   std::vector<Tensor> entering;
   Tensor y = net.head(net.hidden(ids, memory, &entering));
-  if (memory != nullptr) memory->append(entering);
+  if (memory != nullptr) memory->append(ids, entering);
   return y;
 }
 
 std::unique_ptr<State> TransformerXlModel::make_carried(std::int64_t batch) const {
-  const TransformerXlConfig& c = net.config;
-  if (c.memory == 0) return nullptr;
-  return std::make_unique<SegmentMemory>(c.n_layer, batch, c.memory, c.n_embd, net.dtype);
+  if (net.config.memory == 0) return nullptr;
+  return std::make_unique<SegmentMemory>(net.config, batch, net.dtype);
 }
 
 std::int64_t TransformerXlModel::flop_parameter_count() const {
@@ -115,7 +126,8 @@ std::int64_t TransformerXlModel::activation_bytes(std::int64_t batch, std::int64
   const std::int64_t layer = (1 + columns_per_output(c.activation)) * hidden;
   const std::int64_t by_token = tokens * (6 * width + layer + c.n_head + 4);
   const std::int64_t by_key = keys * (c.memory > 0 ? 4 : 2) * width + (length + c.memory) * width;
-  const std::int64_t passing = std::max(tokens * (layer + width), 3 * tokens * width + 3 * keys * width);
+  const std::int64_t passing = std::max(tokens * (layer + width), 3 * tokens * width + 3 * keys * width) +
+                               tokens * width * c.ngram.activation_vectors();
   return (c.n_layer * (by_token + by_key) + 2 * tokens * width + passing) * size_of(net.dtype) +
          std::min(tokens * c.vocab_size * size_of(net.dtype), kMaxLogitsBytes);
 }
@@ -137,7 +149,7 @@ Tensor TransformerXlModel::next_logits(const Tensor& ids, State& state) const {
   check(ids.shape().rank() == 2 && ids.shape()[0] == cache->batch() && ids.shape()[1] >= 1,
         "transformer-xl: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", cache->batch(),
         ids.shape());
-  const Tensor embedded = net.embed(ids);
+  const Tensor embedded = net.embed(ids, cache->recent.ids());
   const std::int64_t tokens = ids.shape()[1];
   Tensor x;
   for (std::int64_t begin = 0, end = 0; begin < tokens; begin = end) {
@@ -151,6 +163,7 @@ Tensor TransformerXlModel::next_logits(const Tensor& ids, State& state) const {
     });
     cache->advance(end - begin);
   }
+  cache->recent.append(ids);
   const std::int64_t last = x.shape()[1];
   return reshape(net.head(slice(x, 1, last - 1, last)), {cache->batch(), net.config.vocab_size});
 }

@@ -2,7 +2,8 @@
 // states that entered it for the last tokens of earlier segments, its memory, to which no gradient flows (section 3.2).
 // Scores depend on distances instead of positions, so the memory needs no new positions (section 3.3).
 //
-//   x = wte(ids);   for each block: seen = memory ∘ x;  x += attn(ln_1(x), ln_1(seen));  x += mlp(ln_2(x))
+//   x = wte(ids) [+ ngram(ids)]
+//   for each block: seen = memory ∘ x;  x += attn(ln_1(x), ln_1(seen));  x += mlp(ln_2(x))
 //   logits = lm_head(ln_f(x));   the memory becomes the last M rows of each `seen`
 //
 // Shapes: B sequences, T tokens, M = memory, C = n_embd, V = vocab_size.
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "nn/model.h"
+#include "nn/ngram.h"
 #include "nn/relative.h"
 
 namespace maki {
@@ -29,14 +31,17 @@ struct TransformerXlConfig {
   NormOrder norm_order = NormOrder::pre;
   NormKind norm = NormKind::layer;
   double position_base = 10000;  ///< of the encodings of distances
+  /// N-gram embeddings, added to those of the tokens; default none. Those of a segment begin in the tokens of the
+  /// memory.
+  NgramOptions ngram = {};
 };
 
 /// The memory that is carried from one segment to the next: for each layer, what entered it for the last length()
-/// tokens, [B, length(), C], detached.
+/// tokens, [B, length(), C], detached; and for n-gram embeddings the ids of these tokens.
 class SegmentMemory final : public State {
  public:
-  /// Throws Error unless all sizes are at least 1.
-  SegmentMemory(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
+  /// For a model with these sizes. Throws Error if the memory or the batch is below 1.
+  SegmentMemory(const TransformerXlConfig& config, std::int64_t batch, DType dtype);
 
   std::int64_t batch() const override { return layers_[0].shape()[0]; }
   /// Tokens in the memory, at most capacity(): older ones have been forgotten.
@@ -44,17 +49,22 @@ class SegmentMemory final : public State {
   std::int64_t capacity() const override { return capacity_; }
   void clear() override;
   void reorder(std::span<const std::int32_t> rows) override;
-  /// memory.0, memory.1, …: one for each layer.
+  /// memory.0, memory.1, …: one for each layer; and `tokens` [B, length()] for n-gram embeddings: the ids as numbers of
+  /// the type of the layers, because all tensors of a state that is carried have one type.
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
 
   /// The memory of layer i, [B, length(), C]; an empty handle if nothing is in the memory.
   Tensor layer(std::size_t i) const { return length() > 0 ? layers_[i] : Tensor(); }
-  /// Appends what entered each layer, [B, T, C], detached, and keeps the last capacity() tokens. Replaces all tensors.
-  void append(const std::vector<Tensor>& entering);
+  /// The last tokens in the memory, as many as n-grams need, [B, m] int32; an empty handle if there are none.
+  Tensor recent() const;
+  /// Appends ids [B, T] and what entered each layer for them, [B, T, C], detached, and keeps the last capacity()
+  /// tokens. Replaces all tensors.
+  void append(const Tensor& ids, const std::vector<Tensor>& entering);
 
  private:
-  std::int64_t capacity_;
+  std::int64_t capacity_, recent_tokens_;
   std::vector<Tensor> layers_;
+  Tensor tokens_;  // empty without n-gram embeddings
 };
 
 /// What generation keeps: for each layer the keys and values of the last tokens, and the projected encodings of all
@@ -86,6 +96,8 @@ class DistanceCache final : public State {
   const Tensor& distances(std::size_t layer) const { return r_[layer]; }
   /// Tokens whose keys and values are held.
   std::int64_t held() const { return held_; }
+  /// The last tokens, if the model has n-gram embeddings.
+  RecentTokens recent;
   /// Must be called when all layers have read `tokens` tokens.
   void advance(std::int64_t tokens);
 
@@ -100,7 +112,7 @@ class DistanceCache final : public State {
 struct TransformerXl {
   /// Creates the parameters below `scope`, drawn as those of Gpt, and u and v from N(0, 0.02²) as in the code of the
   /// paper. Throws Error for sizes below 1, for a memory below 0, if n_head does not divide n_embd, for a dropout
-  /// outside [0, 1), or for a position_base that is not above 1.
+  /// outside [0, 1), for a position_base that is not above 1, or for a memory that is shorter than its n-grams.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   TransformerXl(const Scope& scope, const TransformerXlConfig& config);
@@ -116,8 +128,8 @@ struct TransformerXl {
     for (std::size_t i = 0; i < h.size(); ++i) x = layer(i, x);
     return ln_f ? (*ln_f)(x) : x;
   }
-  /// ids [B, T] → [B, T, C].
-  Tensor embed(const Tensor& ids) const;
+  /// ids [B, T] after the tokens `before` [B, m], empty if none are known → [B, T, C].
+  Tensor embed(const Tensor& ids, const Tensor& before = {}) const;
   /// The output head: [… C] → [… V], and its weight [V, C].
   Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
   const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
@@ -125,6 +137,7 @@ struct TransformerXl {
   TransformerXlConfig config;
   DType dtype;  // of the parameters
   Embedding wte;
+  std::optional<NgramEmbedding> ngram;
   std::shared_ptr<const PositionTable> encodings;  // of distances
   std::vector<DistanceBlock> h;
   std::optional<Norm> ln_f;       // absent in post-norm order, where the last block ends in a norm

@@ -32,6 +32,26 @@ TEST_CASE("every kind of model: any split of a run and any number of threads giv
   }
 }
 
+TEST_CASE("every kind of model with n-gram tables: a resume, other threads and micro-batches change no byte") {
+  for (const SmallKind& kind : every_kind()) {
+    INFO(kind.name());
+    const TemporaryFolder folder;
+    const std::string corpus = folder.write("corpus.txt", kind.corpus_text), run = folder / "cut";
+    const auto train = [&](const std::string& out, const char* steps, const char* threads) {
+      require_ok(run_maki(Arguments{"train", corpus, "--out", out, "--max-steps", steps, "--threads", threads,
+                                    "--ngram-orders", "2,4", "--ngram-rows", "500", "--ngram-dropout", "0.1",
+                                    "--grad-accum", "3"} +
+                          kind.options));
+    };
+    train(folder / "straight", "60", "1");
+    train(run, "29", "3");
+    require_ok(run_maki({"inspect", run, "--verify"}));
+    require_ok(run_maki({"gradcheck", run}));
+    require_ok(run_maki({"train", "--resume", run, "--max-steps", "60"}));
+    REQUIRE(read_text(checkpoint(run, 60)) == read_text(checkpoint(folder / "straight", 60)));
+  }
+}
+
 TEST_CASE("every kind of model that continues texts: prompts of a file are continued as they are alone") {
   const std::vector<std::string> prompts = {"the maki", "the tape", "s", "", "the maki keeps and", "the reel", "a"};
   int kinds = 0;

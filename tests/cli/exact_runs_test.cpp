@@ -118,22 +118,6 @@ TEST_CASE("the number of threads changes no byte in 100 steps") {
   }
 }
 
-TEST_CASE("a run with n-gram tables has the same bytes after a resume, with other threads and micro-batches") {
-  const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", small_text());
-  const Arguments tables = {"--ngram-orders", "2,4", "--ngram-rows", "500", "--ngram-dropout", "0.1",
-                            "--grad-accum",   "3",   "--threads"};
-  const std::string expected = straight(folder, corpus, tables + Arguments{"1"});
-  for (const char* const threads : {"1", "3"}) {
-    const std::string run = folder / (std::string("cut-") + threads);
-    require_ok(
-        run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "29"} + kSmall + tables + Arguments{threads}));
-    require_ok(run_maki({"inspect", run, "--verify"}));
-    require_ok(run_maki({"train", "--resume", run, "--max-steps", "60"}));
-    REQUIRE(read_text(checkpoint(run, 60)) == expected);
-  }
-}
-
 TEST_CASE("the number of threads changes no byte if shapes exceed every block") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text() + small_text() + small_text());

@@ -9,10 +9,10 @@ namespace maki::tests {
 inline constexpr Seq2SeqConfig kSmallSeq2Seq{
     .n_layer = 2, .n_head = 2, .n_embd = 12, .source_vocab_size = 11, .vocab_size = 7, .block_size = 9};
 
-/// The forms that a test runs over: post-norm as published, pre-norm with learned positions, and a shared table with a
-/// head of its own.
+/// The forms that a test runs over: post-norm as published, pre-norm with learned positions, a shared table with a head
+/// of its own, and n-gram embeddings.
 inline std::vector<Seq2SeqConfig> seq2seq_variants() {
-  std::vector<Seq2SeqConfig> list(3, kSmallSeq2Seq);
+  std::vector<Seq2SeqConfig> list(4, kSmallSeq2Seq);
   list[1].norm_order = NormOrder::pre;
   list[1].positions = Positions::learned;
   list[1].activation = Activation::gelu;
@@ -20,6 +20,7 @@ inline std::vector<Seq2SeqConfig> seq2seq_variants() {
   list[2].tie_weights = false;
   list[2].source_vocab_size = 7;
   list[2].bias = false;
+  list[3].ngram = {.orders = {2, 3}, .rows = 49};
   return list;
 }
 

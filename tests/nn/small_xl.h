@@ -34,9 +34,9 @@ inline TransformerXlConfig with_memory(std::int64_t memory, std::int64_t block_s
   return config;
 }
 
-/// kSmallXl in every form of norm, order and activation.
+/// kSmallXl in every form of norm, order and activation, and with n-gram embeddings.
 inline std::vector<TransformerXlConfig> xl_variants() {
-  std::vector<TransformerXlConfig> list(4, kSmallXl);
+  std::vector<TransformerXlConfig> list(5, kSmallXl);
   list[1].norm_order = NormOrder::post;
   list[1].tie_weights = false;
   list[2].norm = NormKind::rms;
@@ -46,6 +46,7 @@ inline std::vector<TransformerXlConfig> xl_variants() {
   list[3].norm = NormKind::rms;
   list[3].activation = Activation::relu;
   list[3].memory = 5;
+  list[4].ngram = {.orders = {2, 4}, .rows = 49};
   return list;
 }
 

@@ -108,6 +108,31 @@ TEST_CASE("transformer-xl: the memory has the last tokens, and is replaced, neve
   REQUIRE(same_bits(xl.model.logits(ids, memory.get()), xl.model.logits(ids)));
 }
 
+TEST_CASE("transformer-xl: n-grams continue from the tokens in the memory, which must hold them") {
+  TransformerXlConfig config = kSmallXl;
+  config.ngram = {.orders = {3}, .rows = 343};
+  for (const DType dtype : {DType::float32, DType::float64}) {
+    const SmallXl xl(config, dtype);
+    const std::unique_ptr<SegmentMemory> memory = xl.memory(2);
+    const Tensor ids = random_ids(2, 25, 7, 4);
+    REQUIRE_FALSE(memory->recent());
+    for (const auto& [begin, end] : {std::pair{0, 1}, {1, 9}, {9, 25}}) {
+      xl.model.logits(columns(ids, begin, end), memory.get());
+      REQUIRE(same_bits(memory->recent(), columns(ids, std::max(0, end - 2), end)));
+    }
+    REQUIRE(memory->tensors().back().first == "tokens");
+    REQUIRE(memory->tensors().back().second->shape() == Shape{2, 11});
+    memory->reorder(std::vector<std::int32_t>{1});
+    REQUIRE(memory->recent().at(1) == ids.at(49));
+    memory->clear();
+    REQUIRE_FALSE(memory->recent());
+  }
+  config.memory = 1;
+  REQUIRE_THROWS_WITH(SmallXl(config), ContainsSubstring("a memory must hold the 2 tokens before those of an n-gram"));
+  config.memory = 0;
+  REQUIRE_NOTHROW(SmallXl(config));
+}
+
 TEST_CASE("transformer-xl: what is refused changes neither memory nor cache") {
   const SmallXl xl(kSmallXl);
   const std::unique_ptr<SegmentMemory> memory = xl.memory(2);

@@ -276,12 +276,6 @@ TEST_CASE("the rules between fields") {
             c.memory = 64;
           }).empty());
   REQUIRE(contains(said([](Config& c) { c.ngram_orders = "3,2"; }), "ascending numbers from 2 to 8"));
-  REQUIRE(contains(said([](Config& c) {
-                     c.model = "encoder";
-                     c.task = "masked";
-                     c.ngram_orders = "2,3";
-                   }),
-                   "the models gpt and linear have n-gram embeddings; got 2,3 for encoder; omit the option"));
   REQUIRE(said([](Config& c) { c.ngram_orders = "2,3"; }).empty());
   REQUIRE(contains(said([](Config& c) { c.conv_width = 1; }), "conv_width: must be 0 or at least 2"));
   using Change = void (*)(Config&);

@@ -176,9 +176,7 @@ void validate(const Config& c) {
         c.memory);
   check(!xl || c.positions == "sinusoidal",
         "positions: transformer-xl has sinusoidal encodings of distances; got {}; omit the option", c.positions);
-  check(ngram_orders_named(c.ngram_orders).empty() || c.model == "gpt" || c.model == "linear",
-        "ngram_orders: the models gpt and linear have n-gram embeddings; got {} for {}; omit the option",
-        c.ngram_orders, c.model);
+  ngram_orders_named(c.ngram_orders);  // throws
   check_block_extras(c);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(c.optimizer != "muon" || c.muon_lr == 0 || c.learning_rate > 0,

@@ -51,6 +51,10 @@ const ModelKind& kind_named(const std::string& name) {
   return *kind;
 }
 
+NgramOptions ngram_options(const Config& c) {
+  return {.orders = ngram_orders_named(c.ngram_orders), .rows = c.ngram_rows, .dropout = c.ngram_dropout};
+}
+
 }  // namespace
 
 std::vector<std::string> model_names() {
@@ -101,7 +105,8 @@ Seq2SeqConfig seq2seq_config(const Config& c, const VocabSizes& vocab) {
           .norm_order = norm_order_named(c.norm_order),
           .norm = norm_kind_named(c.norm),
           .positions = positions_named(c.positions),
-          .position_base = c.position_base};
+          .position_base = c.position_base,
+          .ngram = ngram_options(c)};
 }
 
 EncoderConfig encoder_config(const Config& c, const VocabSizes& vocab) {
@@ -118,7 +123,8 @@ EncoderConfig encoder_config(const Config& c, const VocabSizes& vocab) {
           .norm_order = norm_order_named(c.norm_order),
           .norm = norm_kind_named(c.norm),
           .positions = positions_named(c.positions),
-          .position_base = c.position_base};
+          .position_base = c.position_base,
+          .ngram = ngram_options(c)};
 }
 
 TransformerXlConfig transformer_xl_config(const Config& c, std::int64_t vocab_size) {
@@ -134,7 +140,8 @@ TransformerXlConfig transformer_xl_config(const Config& c, std::int64_t vocab_si
           .activation = activation_named(c.activation),
           .norm_order = norm_order_named(c.norm_order),
           .norm = norm_kind_named(c.norm),
-          .position_base = c.position_base};
+          .position_base = c.position_base,
+          .ngram = ngram_options(c)};
 }
 
 GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
@@ -151,7 +158,7 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
           .norm = norm_kind_named(c.norm),
           .positions = positions_named(c.positions),
           .position_base = c.position_base,
-          .ngram = {.orders = ngram_orders_named(c.ngram_orders), .rows = c.ngram_rows, .dropout = c.ngram_dropout},
+          .ngram = ngram_options(c),
           .extras = {.qk_norm = c.qk_norm,
                      .zero_projections = c.zero_projections,
                      .conv_width = c.conv_width,
