@@ -5,8 +5,9 @@
 //   const double norm = grad_norm(store);                       // optim/clip.h
 //   optimizer.step(schedule(s), clip_factor(norm, 1.0));        // optim/lr_schedule.h
 //
-// An optimizer derives from one of two classes: FlatOptimizer, if it treats every element alike, or ParameterOptimizer,
-// if it needs to see parameters one by one. To give it a name, add a row to the table in make_optimizer.cpp.
+// An optimizer derives from one of two classes: FlatOptimizer (optim/flat_optimizer.h), if it treats every element
+// alike, or ParameterOptimizer (optim/parameter_optimizer.h), if it needs to see parameters one by one. To give it a
+// name, add a row to the table in optim/make_optimizer.cpp.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +57,9 @@ struct OptimizerStep {
 
 /// Thread safety: none; an optimizer and its store must be used by one thread at a time.
 ///
-/// Parameters of ParamGroup::rows follow the rule of optim/row_rule.h, whatever the optimizer: only the rows that have
-/// a gradient are read and written.
+/// Tables (ParamGroup::rows) are updated by the rule of optim/row_rule.h, whatever the optimizer: only the rows that
+/// have a gradient are read and written. The rule has a moment of its own, which comes after those of the optimizer in
+/// moments() and moment_layouts().
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -68,7 +70,7 @@ class Optimizer {
   /// written count as zero. Weight decay applies to ParamGroup::decay only. Then calls mark_changed() and
   /// clear_gradients() of the store. A learning rate of 0 changes moments but no values. Throws Error unless both
   /// numbers are finite and not negative and the store is sealed; OutOfMemoryError in the first step if there is no
-  /// memory for the moments.
+  /// memory for the moments. Values and moments are then as they were.
   void step(double learning_rate, double grad_scale = 1);
 
   /// The moments, in the order in which parameters declare them, which never changes. Together with steps() they are
@@ -93,8 +95,8 @@ class Optimizer {
   /// The store need not be sealed yet. Requires: it outlives the optimizer.
   explicit Optimizer(ParameterStore& store) : store_(store) {}
 
-  /// The moments that an optimizer keeps for this parameter of group `decay` or `no_decay`. Must return the same list
-  /// on every call.
+  /// The moments that an optimizer keeps for this parameter of group `decay` or `no_decay`; it is not asked about
+  /// others. Must return the same list on every call.
   virtual std::vector<MomentSpec> moments_of(const Parameter& parameter) const = 0;
   /// Updates values and moments. Moments are allocated, and no gradient of the store is left unwritten.
   virtual void update(const OptimizerStep& step) = 0;

@@ -34,8 +34,8 @@ namespace {
 
 using detail::Block;
 
-// Sizes are rounded up to one of eight size classes per power of two, which wastes at most 12.5 % (at least 64 bytes
-// are taken): 64, 128, … 512, 576, 640, … 1024, 1152, …
+// Sizes are rounded up to a multiple of 64 bytes up to 512 bytes, and beyond to one of eight size classes per power of
+// two, which wastes at most 12.5 %: 64, 128, … 512, 576, 640, … 1024, 1152, …
 struct SizeClass {
   int index;
   std::int64_t capacity;
@@ -176,6 +176,7 @@ class Pool {
 
   Block* take(SizeClass size) {
     const std::lock_guard lock(mutex_);
+    // The block freed last is the most likely to be in a cache.
     Block* block = of_size(size.index).newest();
     if (block != nullptr) {
       unlist(block);

@@ -1,5 +1,6 @@
 // Elementwise functions of one tensor and their derivatives. To add one, add an enumerator to UnaryOp and a case to
-// each of the two switches in elementwise.cpp, and specify in keeps_output() what its derivative is computed from.
+// each of the two switches in elementwise.cpp, specify in keeps_output() what its derivative is computed from, and add
+// its op to autograd/ops/elementwise.cpp.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,12 @@ enum class UnaryOp : std::uint8_t {
   tanh,
   sigmoid,
   relu,
-  relu_squared,
-  silu,
-  gelu,
-  gelu_tanh,
+  relu_squared,  ///< max(x, 0)²
+  silu,          ///< x · sigmoid(x)
+  gelu,          ///< with erf
+  gelu_tanh,     ///< its approximation with tanh
   abs,
-  elu_plus_one
+  elu_plus_one  ///< x + 1 for x > 0, else e^x
 };
 
 /// Whether the derivative is computed from the output y = f(x), which an op then saves for backward, instead of the
@@ -30,11 +31,12 @@ constexpr bool keeps_output(UnaryOp f) {
          f == UnaryOp::elu_plus_one;
 }
 
-/// y = f(x); x, y [n].
+/// y = f(x); x, y [n]. Here and below, an output may be an input as well. No bit depends on the number of threads.
 template <class T>
 void unary_forward(UnaryOp f, std::int64_t n, const T* x, T* y);
 
-/// dx = dy · f′, added if the sink adds. `kept` is y if keeps_output(f), else x. All are [n].
+/// dx = dy · f′, added if the sink adds. `kept` is y if keeps_output(f), else x. All are [n]. The derivative of
+/// relu and abs at 0 is 0.
 template <class T>
 void unary_backward(UnaryOp f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx);
 

@@ -7,7 +7,8 @@
 
 namespace maki::kernels {
 
-/// Sizes of one lookup: table [vocabulary, cols], ids [id_count], each in [0, vocabulary).
+/// Sizes of one lookup: table [vocabulary, cols], ids [id_count], each in [0, vocabulary). Requires: id_count fits into
+/// 32 bits.
 struct EmbeddingShape {
   std::int64_t vocabulary, cols, id_count;
 };
@@ -19,15 +20,16 @@ void embedding_forward(const EmbeddingShape& shape, const T* table, const std::i
 /// 32-bit integers of scratch that embedding_backward() needs.
 std::int64_t embedding_backward_scratch(const EmbeddingShape& shape);
 /// dtable[v] = Σ dy[i] over all i with ids[i] = v, added if the sink adds; otherwise rows that no id refers to are set
-/// to 0. dy [id_count, cols]; scratch: embedding_backward_scratch() elements. Each sum runs in the order of i,
-/// in blocks of kGemmChainLength positions, and has the bits of the product one_hot(ids)ᵀ · dy (where that product is
-/// exact for zeros and ones: everywhere but on AMX tiles). The table is divided among the threads, so no bit depends on
-/// their number.
+/// to 0. dy [id_count, cols]; scratch: embedding_backward_scratch() elements. A sum runs in the order of i, and each
+/// kGemmChainLength positions are summed first, because in a single chain the rounding errors of a frequent id would
+/// add up. These are the bits of the product one_hot(ids)ᵀ · dy on the vector units. Each thread has its own rows or
+/// columns of the table, so no bit depends on their number.
 template <class T>
 void embedding_backward(const EmbeddingShape& shape, const std::int32_t* ids, const T* dy, Sink<T> dtable,
                         std::int32_t* scratch);
 
-/// Sizes of one sum of rows: table [rows, cols], ids [tokens, terms], each in [−1, rows), where −1 is no row.
+/// Sizes of one sum of rows: table [rows, cols], ids [tokens, terms], each in [−1, rows), where −1 is no row. Requires:
+/// tokens · terms fits into 32 bits.
 struct EmbeddingSumShape {
   std::int64_t rows, cols, tokens, terms;
 };
@@ -36,7 +38,8 @@ struct EmbeddingSumShape {
 template <class T>
 void embedding_sum_forward(const EmbeddingSumShape& shape, const T* table, const std::int32_t* ids, T* y);
 
-/// The ids that occur, in ascending order, and for each the tokens that name it.
+/// The ids that occur, in ascending order, and for each the tokens that name it, in ascending order; a token that names
+/// an id twice is listed twice.
 struct IdGroups {
   std::int32_t* ids;     ///< [count]
   std::int32_t* first;   ///< [count + 1]: the tokens of ids[u] are tokens[first[u]] … tokens[first[u + 1] − 1]

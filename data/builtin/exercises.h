@@ -16,12 +16,14 @@ enum class Exercise : std::uint8_t {
   addition_backwards  ///< a+b → the sum, the least significant digit first
 };
 
-/// Lines in an exercise; addition of one or two digits has fewer, one per pair of numbers.
+/// Lines of an exercise. Addition of one or two digits has 100 or 10,000: one per pair of numbers.
 inline constexpr std::int64_t kMaxExerciseLines = 100'000;
+/// The largest sizes. Pairs of numbers of nine digits can still be counted in 64 bits.
 inline constexpr std::int64_t kMaxLetters = 500, kMaxDigits = 9;
 
-/// `size` is the largest number of letters (every line has 1 to `size` of them, drawn uniformly) or of digits of each
-/// number; all pairs of numbers are different. Throws Error unless it is between 1 and kMaxLetters or kMaxDigits.
+/// All lines, each with its newline. `size` is the largest number of letters, or of digits of each number. Letters are
+/// a to z; lengths from 1 to `size` are equally frequent, and lines may repeat. Numbers are 0 to 10^size − 1, without
+/// leading zeros; no pair (a, b) occurs twice. Throws Error unless size is between 1 and kMaxLetters or kMaxDigits.
 std::string make_exercise(Exercise exercise, std::int64_t size);
 
 }  // namespace maki

@@ -147,6 +147,13 @@ TEST_CASE("after a change of the share, best is measured again before anything i
   load_values(ContainerReader(run.directory.checkpoint_file(step)), trainer.store());
   REQUIRE(run.directory.best()->step == step);
   REQUIRE(run.directory.best()->loss == trainer.validation_loss().value());
+  // A second change, back to the share of all lines, although the pointer has the loss of the other share.
+  run.config.eval_batches = measured_config().eval_batches;
+  run.go_on(30, 30);
+  TextTrainer again(run.config, run.data);
+  load_values(ContainerReader(run.directory.checkpoint_file(step)), again.store());
+  REQUIRE(run.directory.best()->loss == again.validation_loss().value());
+  run.config.eval_batches = 40;
   // The run continues with its own weights, not with those of best.
   CapturedRun straight(measured_config(), uneven_text());
   straight.go_on(0, 60);

@@ -14,19 +14,23 @@ BestCheckpoint::BestCheckpoint(Trainer& trainer, const RunDirectory& run, std::f
       run_(run),
       is_intact_(std::move(is_intact)),
       note_(std::move(note)),
-      share_(trainer.task().eval_batches(Part::val) == 0 ? 1 : trainer.val_share()),
-      named_(run.best()) {}
+      share_(trainer.task().eval_batches(Part::val) > 0 ? trainer.val_share() : 1),  // 1: nothing is compared
+      initial_pointer_(run.best()) {}
 
 // Losses over different shares of the data cannot be compared. If the evaluations covered different shares, the
 // checkpoint that `best` names is taken, because all losses covered the same share when it was set. Its loss in the
 // pointer may cover another share than the line of its step, if it was measured again after the share had changed.
-std::optional<EvalPoint> BestCheckpoint::candidate(std::vector<EvalPoint> evaluations, bool named_is_usable) const {
+std::optional<EvalPoint> BestCheckpoint::candidate(std::vector<EvalPoint> evaluations, bool pointer_is_usable) const {
   const auto has_share = [this](const EvalPoint& evaluation) { return evaluation.share == share_; };
-  if (named_is_usable && !std::ranges::all_of(evaluations, has_share)) {
-    const auto line = std::ranges::find(evaluations, named_->step, &EvalPoint::step);
-    return line == evaluations.end() ? EvalPoint{named_->step, named_->loss, 0, 0} : *line;
+  if (pointer_is_usable && !std::ranges::all_of(evaluations, has_share)) {
+    const auto line = std::ranges::find(evaluations, initial_pointer_->step, &EvalPoint::step);
+    return line == evaluations.end() ? EvalPoint{initial_pointer_->step, initial_pointer_->loss, 0, 0} : *line;
   }
-  if (named_is_usable) evaluations.insert(evaluations.begin(), {named_->step, named_->loss, share_, 0});
+  // A session sets the pointer before it writes the line of the evaluation. If it was killed in between, only the
+  // pointer has the loss. (The loss of a line is preferred: that of the pointer may cover another share.)
+  if (pointer_is_usable &&
+      std::ranges::find(evaluations, initial_pointer_->step, &EvalPoint::step) == evaluations.end())
+    evaluations.insert(evaluations.begin(), {initial_pointer_->step, initial_pointer_->loss, share_, 0});
   std::ranges::stable_sort(evaluations, {}, &EvalPoint::loss);
   const auto intact = std::ranges::find_if(evaluations, is_intact_, &EvalPoint::step);
   return intact == evaluations.end() ? std::nullopt : std::optional(*intact);
@@ -35,17 +39,18 @@ std::optional<EvalPoint> BestCheckpoint::candidate(std::vector<EvalPoint> evalua
 // The pointer `best` may name another checkpoint than the best: after falling back to an earlier checkpoint it may name
 // a later step, or its file may be gone.
 void BestCheckpoint::explain_pointer(bool usable) const {
-  if (!named_ || usable) return;
-  note_(fmt::format("best points to step {}, {}; {}", named_->step,
-                    named_->step > trainer_.steps() ? "which this run has not reached"
-                    : named_->step == 0             ? "whose weights are untrained"
-                                                    : "whose checkpoint is missing or damaged",
+  if (!initial_pointer_ || usable) return;
+  note_(fmt::format("best points to step {}, {}; {}", initial_pointer_->step,
+                    initial_pointer_->step > trainer_.steps() ? "which this run has not reached"
+                    : initial_pointer_->step == 0             ? "whose weights are untrained"
+                                                              : "whose checkpoint is missing or damaged",
                     best_ ? fmt::format("the best is now step {}", best_->step) : "there is no best now"));
 }
 
 void BestCheckpoint::find(std::vector<EvalPoint> evaluations, const std::function<bool()>& stop) {
   std::erase_if(evaluations, [](const EvalPoint& evaluation) { return evaluation.step == 0; });
-  const bool usable = named_ && named_->step > 0 && named_->step <= trainer_.steps() && is_intact_(named_->step);
+  const bool usable = initial_pointer_ && initial_pointer_->step > 0 && initial_pointer_->step <= trainer_.steps() &&
+                      is_intact_(initial_pointer_->step);
   const std::optional<EvalPoint> found = candidate(std::move(evaluations), usable);
   if (found) best_ = BestPointer{found->step, found->loss};
   explain_pointer(usable);
@@ -58,8 +63,9 @@ void BestCheckpoint::find(std::vector<EvalPoint> evaluations, const std::functio
                       found->step, 100 * share_, *loss));
     }
   }
-  if (best_ && (!named_ || named_->step != best_->step || named_->loss != best_->loss)) run_.set_best(*best_);
-  if (named_ && !best_) run_.clear_best();
+  if (best_ && (!initial_pointer_ || initial_pointer_->step != best_->step || initial_pointer_->loss != best_->loss))
+    run_.set_best(*best_);
+  if (initial_pointer_ && !best_) run_.clear_best();
 }
 
 bool BestCheckpoint::is_improved_by(const EvalPoint& evaluation) const {

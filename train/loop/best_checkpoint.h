@@ -11,7 +11,8 @@
 
 namespace maki {
 
-/// The loss of the best checkpoint is always over the share of the validation data that every evaluation covers.
+/// The loss of the best checkpoint is over the share of the validation data that every evaluation covers, unless find()
+/// was stopped.
 class BestCheckpoint {
  public:
   /// `is_intact` tells whether the checkpoint of a step exists, is intact and belongs to this run; `note` receives
@@ -30,11 +31,12 @@ class BestCheckpoint {
   void set(const EvalPoint& evaluation);
 
   /// The validation loss of the checkpoint of a step, over the usual share or the `whole` data; nullopt if `stop`
-  /// returns true. Afterwards the trainer has its own values again, loaded from the checkpoint of its step.
+  /// returns true. Requires: the checkpoint of the trainer's step exists, from which the trainer's own values are
+  /// loaded again afterwards. If this throws, the trainer may be left with the values of `step`.
   std::optional<double> measure(std::int64_t step, bool whole, const std::function<bool()>& stop);
 
  private:
-  std::optional<EvalPoint> candidate(std::vector<EvalPoint> evaluations, bool named_is_usable) const;
+  std::optional<EvalPoint> candidate(std::vector<EvalPoint> evaluations, bool pointer_is_usable) const;
   void explain_pointer(bool usable) const;
 
   Trainer& trainer_;
@@ -42,7 +44,7 @@ class BestCheckpoint {
   std::function<bool(std::int64_t)> is_intact_;
   std::function<void(const std::string&)> note_;
   double share_;
-  std::optional<BestPointer> named_;  // what the pointer `best` contained when the session began
+  std::optional<BestPointer> initial_pointer_;  // what the pointer `best` contained when the session began
   std::optional<BestPointer> best_;
 };
 

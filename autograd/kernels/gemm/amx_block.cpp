@@ -1,5 +1,7 @@
-// Products of float32 on AMX, compiled once per target; on targets below AVX3 there are none.
+// The table of kernels for float32 on AMX, compiled once per target; empty on targets that have no AVX-512, for which
+// uses_amx() is false.
 #include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/gemm/plan.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/gemm/amx_block.cpp"
@@ -13,7 +15,8 @@ namespace maki::kernels::HWY_NAMESPACE {
 
 #if MAKI_HAVE_AMX
 
-static_assert(kGemmChainLength % kAmxSmallFirstDepth == 0);
+// A chain, and a part that one task packs, begin at a group of their panel (GemmProduct::panel_at()).
+static_assert(kGemmChainLength % kAmxTileDepth == 0 && kMaxPackTaskDepth % kAmxTileDepth == 0);
 
 // GEMM counts the sizes of packed panels in float32 numbers, each of which takes the space of two bfloat16 numbers.
 inline void amx_pack_a_panel(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool a_transposed,
@@ -32,7 +35,7 @@ GemmKernels<float> amx_kernels_f32() {
                    .group_rows = kAmxGroupElements / 2 / kAmxPanelWidth,
                    .packed_rows = kAmxPanelWidth,
                    .is_amx = true,
-                   .min_tasks = 4,
+                   .min_tasks = 4,  // no measurement on record
                    .max_thin_rows = 0},
           .multiply = &amx_block,
           .pack_b = &amx_pack_b_panels,

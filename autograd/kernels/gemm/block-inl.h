@@ -116,7 +116,7 @@ GemmKernels<T> block_kernels() {
                    .group_rows = 1,
                    .packed_rows = kPackedRows<T>,
                    .is_amx = false,
-                   .min_tasks = 16,
+                   .min_tasks = 16,  // no measurement on record
                    .max_thin_rows = kMaxThinRows},
           .multiply = &gemm_block<T>,
           .pack_b = &pack_block_b<T>,

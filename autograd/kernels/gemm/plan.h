@@ -25,8 +25,8 @@ enum class GemmScheme : std::uint8_t {
 
   /// A task takes all rows of C and packs its own columns of B, chain by chain; on the vector units, a row-major B is
   /// packed while its first row tile multiplies. There is no barrier, and what is packed stays in the cache of its
-  /// core. On the vector units this is for few rows (kMaxRowsTaskPacksTransposedB); on every target, a batch in which
-  /// each item has its own B may have more rows, if its items alone make enough tasks.
+  /// core. On the vector units this is for few rows (the bounds kMaxRowsTaskPacks… below); on every target, a batch in
+  /// which each item has its own B may have more rows, if its items alone make enough tasks.
   task_packs_b,
 
   /// Every thread packs B for itself before its first task: on the vector units all of a small B, on AMX one slab after
@@ -44,38 +44,40 @@ enum class GemmScheme : std::uint8_t {
 
 // The constants below bound what one task or one thread works on. Their figures were measured on the machine of
 // docs/performance.md: two cores with AVX-512, AMX and 2 MiB of level-2 cache each. A constant without a figure has no
-// measurement on record.
+// measurement on record. choose_scheme(), cut_tasks() and cut_slabs() apply them.
 
-/// Unless tasks pack B, a task covers at most this many register tiles of rows; 24 were no faster.
+/// Unless tasks pack B, a task covers at most this many register tiles of rows; on the vector units 24
+/// were no faster.
 inline constexpr std::int64_t kMaxTaskTiles = 8;
 /// Unless tasks pack B, on the vector units, a task covers at most this many columns of C (AMX: kMaxAmxColumns). More
 /// would save reads of A, fewer would give more tasks.
 inline constexpr std::int64_t kMaxTaskColumns = 512;
 /// A task that packs B covers at most this many columns of C: one chain of 128 columns of float32 takes 256 KiB (384
-/// KiB on AMX).
+/// KiB on AMX), which stays in the level-2 cache.
 inline constexpr std::int64_t kMaxTaskPackedColumns = 128;
 
-/// Tasks pack a transposed B of at least kMinPanelsForTeam panels if C has at most this many rows. (On AMX, this bound
-/// and the next three apply only to a batch in which each item has its own B.)
+/// Tasks pack a transposed B of at least kMinPanelsToOccupyTeam panels if C has at most this many rows. (On AMX, this
+/// bound and the next three apply only to a batch in which each item has its own B.)
 inline constexpr std::int64_t kMaxRowsTaskPacksTransposedB = 512;
-/// The same bound for a row-major B, which on the vector units the first row tile of a task reads in place and packs as
-/// it multiplies.
+/// The bound for a row-major B of at least kMinPanelsToOccupyTeam panels, which on the vector units the first row tile
+/// of a task reads in place and packs as it multiplies.
 inline constexpr std::int64_t kMaxRowsTaskPacksRowMajorB = 384;
-/// The same bound for a row-major B of fewer than kMinPanelsForTeam panels; tasks never pack a transposed B of so few.
+/// The bound for a row-major B of fewer than kMinPanelsToOccupyTeam panels; tasks never pack a transposed B of so few.
 inline constexpr std::int64_t kMaxRowsTaskPacksFewPanels = 224;
 /// A B of at least this many panels, counted over the whole batch, has enough columns to occupy a team whose tasks are
-/// cut along the columns alone, as task_packs_b requires.
-inline constexpr std::int64_t kMinPanelsForTeam = 16;
+/// cut along the columns alone. With fewer, that pays only for very few rows (kMaxRowsTaskPacksFewPanels).
+inline constexpr std::int64_t kMinPanelsToOccupyTeam = 16;
 
-/// On the vector units, every thread packs all of B for itself if the packed B takes at most this much; this gained 4
-/// to 8 percentage points of the peak on two threads.
-inline constexpr std::int64_t kMaxThreadPackedBytes = std::int64_t{512} << 10;
+/// On the vector units, every thread packs all of B for itself if the packed B takes at most this much. Against packing
+/// by the team, this gained 4 to 8 percentage points of the peak on two threads.
+inline constexpr std::int64_t kMaxVectorThreadPackedBytes = std::int64_t{512} << 10;
 /// When the team packs B, at most about this much packed B exists at a time: larger operands are packed and multiplied
 /// slab by slab.
 inline constexpr std::int64_t kMaxTeamSlabBytes = std::int64_t{16} << 20;
-/// K is cut into slabs packed by the team only where it is larger than this, and then into nearly equal parts, because
-/// C passes through the caches once more for every slab along K; a wide B gets narrower slabs instead.
-inline constexpr std::int64_t kMinTeamSlabDepth = 2048;
+/// Slabs packed by the team cover all of K up to this depth (or up to what kMaxTeamSlabBytes allows, if that is more),
+/// because C passes through the caches once more for every slab along K; a wide B gets narrower slabs instead. A larger
+/// K is cut into nearly equal parts, which may be less deep than this.
+inline constexpr std::int64_t kMaxUncutTeamDepth = 2048;
 
 /// On AMX, what a thread packs for itself, A or a slab of B, takes at most this much, so that it shares a level-2 cache
 /// of 2 MiB with the panels of the other operand. Measured together with narrower slabs (512 columns instead of the
@@ -156,7 +158,7 @@ struct GemmPlan {
   static std::int64_t elements(std::int64_t bytes) { return bytes / std::int64_t{sizeof(T)}; }
   /// The most elements that one thread may pack for itself.
   std::int64_t thread_elements() const {
-    return elements(std::min(tile.is_amx ? kMaxAmxThreadPackedBytes : kMaxThreadPackedBytes,
+    return elements(std::min(tile.is_amx ? kMaxAmxThreadPackedBytes : kMaxVectorThreadPackedBytes,
                              kMaxAllThreadsPackedBytes / threads()));
   }
   /// Whether one thread may pack `width` rows of A or columns of B for itself, `k` steps deep.
@@ -175,7 +177,7 @@ struct GemmPlan {
     if (g.b_packed != nullptr) return GemmScheme::prepacked;
     if (g.b_transposed && !g.a_transposed && g.m <= tile.max_thin_rows) return GemmScheme::streamed;
     if (tile.is_amx && shares_b()) return choose_amx_scheme();
-    const bool enough = g.batch * panels() >= kMinPanelsForTeam;
+    const bool enough = g.batch * panels() >= kMinPanelsToOccupyTeam;
     const std::int64_t few = g.b_transposed ? (enough ? kMaxRowsTaskPacksTransposedB : 0)
                              : enough       ? kMaxRowsTaskPacksRowMajorB
                                             : kMaxRowsTaskPacksFewPanels;
@@ -219,13 +221,14 @@ struct GemmPlan {
       slab_k = piece_length(k, thread_elements() * tile.group / (tile.group_rows * width), kGemmChainLength);
     } else if (scheme == GemmScheme::team_packs_b && tile.packed_depth(k) * slab_n > elements(kMaxTeamSlabBytes)) {
       const std::int64_t most = elements(kMaxTeamSlabBytes) * tile.group / tile.group_rows;
-      slab_k = piece_length(k, std::max(kMinTeamSlabDepth, most / slab_n), kGemmChainLength);
+      slab_k = piece_length(k, std::max(kMaxUncutTeamDepth, most / slab_n), kGemmChainLength);
       slab_n = piece_length(slab_n, std::max(2 * columns, most / slab_k), columns);
     }
     slab_k = std::min(slab_k, k);
   }
 
   void count_scratch() {
+    // Elements in a cache line: areas of scratch are aligned to one and share none.
     constexpr std::int64_t kLine = 64 / std::int64_t{sizeof(T)};
     const std::int64_t slab = round_up(tile.packed_depth(slab_k) * slab_n, kLine);
     if (scheme == GemmScheme::team_packs_b) shared_scratch = slab;
