@@ -22,6 +22,7 @@ struct GemmShape {
 /// Parses a shape "M,N,K", such as "768,128,128", and a transpose, such as "NT". Throws Error for anything else.
 GemmShape parse_gemm_shape(const std::string& text, const std::string& transpose);
 
+/// The product counts as recorded (Gemm::recorded), so that it runs on AMX where those of training do.
 class GemmBench {
  public:
   /// packed: op(B) is prepacked, as is done for weights that are used in many products.

@@ -17,20 +17,24 @@ BestCheckpoint::BestCheckpoint(Trainer& trainer, const RunDirectory& run, std::f
       share_(trainer.task().eval_batches(Part::val) > 0 ? trainer.val_share() : 1),  // 1: nothing is compared
       initial_pointer_(run.best()) {}
 
-// Losses over different shares of the data cannot be compared. If the evaluations covered different shares, the
-// checkpoint that `best` names is taken, because all losses covered the same share when it was set. Its loss in the
-// pointer may cover another share than the line of its step, if it was measured again after the share had changed.
+// Losses over different shares of the data cannot be compared. If any evaluation covered another share than evaluations
+// do now, the checkpoint that `best` names is taken, because all losses covered the same share when it was set; if it
+// cannot be used, losses of different shares are compared after all. Its loss in the pointer may cover another share
+// than the line of its step, if it was measured again after the share had changed.
 std::optional<EvalPoint> BestCheckpoint::candidate(std::vector<EvalPoint> evaluations, bool pointer_is_usable) const {
+  const auto pointer_with_share = [this](double share) {
+    return EvalPoint{initial_pointer_->step, initial_pointer_->loss, share, /*train_loss=*/0};
+  };
   const auto has_share = [this](const EvalPoint& evaluation) { return evaluation.share == share_; };
   if (pointer_is_usable && !std::ranges::all_of(evaluations, has_share)) {
     const auto line = std::ranges::find(evaluations, initial_pointer_->step, &EvalPoint::step);
-    return line == evaluations.end() ? EvalPoint{initial_pointer_->step, initial_pointer_->loss, 0, 0} : *line;
+    return line == evaluations.end() ? pointer_with_share(0) : *line;
   }
   // A session sets the pointer before it writes the line of the evaluation. If it was killed in between, only the
   // pointer has the loss. (The loss of a line is preferred: that of the pointer may cover another share.)
   if (pointer_is_usable &&
       std::ranges::find(evaluations, initial_pointer_->step, &EvalPoint::step) == evaluations.end())
-    evaluations.insert(evaluations.begin(), {initial_pointer_->step, initial_pointer_->loss, share_, 0});
+    evaluations.insert(evaluations.begin(), pointer_with_share(share_));
   std::ranges::stable_sort(evaluations, {}, &EvalPoint::loss);
   const auto intact = std::ranges::find_if(evaluations, is_intact_, &EvalPoint::step);
   return intact == evaluations.end() ? std::nullopt : std::optional(*intact);

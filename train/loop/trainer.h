@@ -66,11 +66,13 @@ class Trainer {
   /// batch; if it returns true, the result is nullopt. Throws DivergedError if a loss is not finite.
   std::optional<EvalReport> evaluate(const std::function<bool()>& stop = {}, bool whole = false);
   /// The mean loss over the same sample of the validation text, or over the `whole` text. `stop` and errors as above.
+  /// Requires: the task has validation data.
   std::optional<double> validation_loss(const std::function<bool()>& stop = {}, bool whole = false);
   /// The share of the validation batches that an evaluation covers: more than 0, at most 1. Requires: the task has
   /// validation data.
   double val_share() const;
-  /// The number of batches of an evaluation, over the sample or over the `whole` validation text.
+  /// The number of batches of an evaluation, of both texts together: those of the samples, or with the `whole`
+  /// validation text.
   std::int64_t eval_batches(bool whole) const;
 
  private:

@@ -1,5 +1,6 @@
 // The section `memory` of a checkpoint: what the model carries from one training step to the next, as one flat array.
-// Its length is a function of the configuration and the step, so there is one correct one.
+// Its length is a function of the configuration and the step, so there is one correct one. All functions do nothing if
+// the model carries nothing. `tokens` is tokens_per_row() of the state of the checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,7 @@ namespace maki {
 
 inline constexpr const char* kMemorySection = "memory";
 
-/// Throws CorruptFile unless the section has the length that these states have after `tokens` tokens per row. Does
-/// nothing if the model carries nothing.
+/// Throws CorruptFile unless the section has the length that these states have after `tokens` tokens per row.
 void check_memory_length(const ContainerReader& file, const CarriedLayout& carried, std::int64_t tokens);
 /// Throws CorruptFile unless all its numbers are finite and its checksum matches. Reads it in pieces of 1 MiB.
 void check_memory_numbers(const ContainerReader& file, const CarriedLayout& carried);

@@ -18,6 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// The number of elements of a vector, for targets on which it is known when they are compiled (not SVE or RVV).
 template <class T>
 constexpr std::int64_t max_lanes() {
   return static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
@@ -101,8 +102,9 @@ HWY_INLINE bool pack_head_rows_from(const PackSource<T>& from, std::int64_t rows
   return hn::AllTrue(d, hn::Eq(bad, hn::Zero(d)));
 }
 
-/// to [rows, ld] = factor · (from [rows, cols] − origin), with zeros in the columns from cols to ld. Returns whether
-/// all elements of from − origin are finite.
+/// to [rows, ld] = factor · (from [rows, cols] − origin), with zeros in the columns from cols to ld, a multiple of the
+/// vector size. Returns whether all elements of from − origin are finite: only then may a product multiply them by the
+/// zeros that stand for what a row does not see.
 template <class T>
 HWY_NOINLINE bool pack_head_rows(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor, T* to,
                                  std::int64_t ld) {
@@ -143,7 +145,8 @@ HWY_INLINE void pack_head_transposed_from(const PackSource<T>& from, std::int64_
   }
 }
 
-/// to [cols, kRowStride] = (from [rows, cols] − origin)ᵀ, with zeros from `rows` up to the next whole vector.
+/// to [cols, kRowStride] = (from [rows, cols] − origin)ᵀ, with zeros from `rows` up to the next whole vector, for
+/// which there must be room.
 template <class T, std::int64_t kRowStride = kKeyBlock>
 HWY_NOINLINE void pack_head_transposed(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
   if (from.origin == nullptr) return pack_head_transposed_from<false, kRowStride>(from, rows, cols, to);
@@ -165,8 +168,8 @@ HWY_INLINE void deliver_row(const T* from, std::int64_t cols, T factor, T* to) {
   for (; c < cols; ++c) to[c] = (kAdd ? to[c] : T{0}) + from[c] * factor;
 }
 
-/// to [rows, cols] (+)= factor · from, whose rows are ld apart. If `keys` has a mask, `from` holds the picked rows
-/// only, and the gradient of the others is 0.
+/// to [rows, cols] (+)= factor · from, whose rows are ld apart. If `keys` has a mask, `rows` counts all keys of
+/// the block, `from` holds the picked rows only, and the gradient of the others is 0.
 template <class T>
 HWY_NOINLINE void deliver_rows(const T* from, std::int64_t ld, const KeyBlock* keys, std::int64_t rows,
                                std::int64_t cols, T factor, bool add, T* to, std::int64_t stride) {

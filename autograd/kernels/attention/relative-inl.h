@@ -1,5 +1,6 @@
 // The position term of attention: (q_t + v)·r_d is added to the score of query t and key s, with the distance d =
-// t + S − T − s (attention.h). Compiled once per SIMD target.
+// t + S − T − s (attention.h; causal, without a mask, S >= T). As r_d is packed, r_0 is subtracted from it, which
+// changes all scores of a query by the same number. Compiled once per SIMD target.
 //
 // Distances are numbered in descending order, row S − 1 − d, so that the keys of a query meet consecutive rows. What a
 // tile of n queries meets in a block of keys is a window of up to n + 63 rows: query x and key j of the block meet
@@ -11,9 +12,9 @@
 //   query 1         k0 k1 k2 …
 //   query 2      k0 k1 k2 k3 …
 //
-// In backward ds is written in the same way, by query and column of the window, between zeros. Then
-//
-//   dq += scale · ds r      dr = scale · dsᵀ (q + v)
+// In backward ds is written in the same way, by query and column of the window, between zeros. With the packed queries
+// x = scale · log₂ e · (q + v), this file adds ds r to dq and dsᵀ x to dr; finish_piece() (backward.cpp) multiplies dq
+// by scale and dr by ln 2 as it delivers them.
 #if defined(MAKI_KERNELS_ATTENTION_RELATIVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_ATTENTION_RELATIVE_INL_H_
 #undef MAKI_KERNELS_ATTENTION_RELATIVE_INL_H_
@@ -42,7 +43,7 @@ struct Window {
         lowest(first - row - queries + 1 + at) {}
 
   std::int64_t columns() const { return queries - 1 + keys; }
-  /// Where the first key meets query x of the tile.
+  /// Where the first key meets query x of the tile. Its own inverse: the query that meets the first key in column x.
   std::int64_t column(std::int64_t x) const { return queries - 1 - x; }
 };
 
@@ -116,6 +117,7 @@ HWY_INLINE void start_distances(const AttentionTile<T>& tile, const PairDistance
 }
 
 /// Writes ds of a group of rows of the tile, of which the first `rows` exist, by distance, and adds ds r to dq.
+/// visible has kAttentionTileRows entries, also if fewer rows exist.
 template <class T>
 HWY_INLINE void distance_rows(const PairDistances<T>& s, std::int64_t row, std::int64_t rows, std::int64_t head_size,
                               const T* ds, const std::int64_t* visible) {
@@ -137,7 +139,7 @@ HWY_INLINE void distance_rows(const PairDistances<T>& s, std::int64_t row, std::
   }
 }
 
-/// Adds dsᵀ (q + v) to R rows of dr, from column `at` of the window on.
+/// Adds dsᵀ q to R rows of dr, from column `at` of the window on, over the queries that meet any of these columns.
 template <int R, class T>
 HWY_INLINE void add_distance_gradient(const PairDistances<T>& s, std::int64_t at, std::int64_t rows,
                                       std::int64_t columns, std::int64_t d) {

@@ -169,8 +169,8 @@ struct AttentionHeadScratch {
   }
 };
 
-/// The part of a head's scratch in backward that the position term needs. Around the rows of distances are
-/// kPaddingMultiple rows of zeros.
+/// The part of a head's scratch in backward that the position term needs. Before and after the rows of r are
+/// kPaddingMultiple rows of zeros; dr has none.
 template <class T>
 struct RelativeHeadScratch {
   T *q, *dq;             // [t, d] twice

@@ -1,8 +1,9 @@
 // Float32 products on AMX tiles. Every number is split into the sum of three bfloat16 numbers, high + middle + low
 // (Henry, Tang, Heinecke 2019, arXiv:1904.06376). Of the nine products of two such sums, six are computed; the other
 // three together are below 2^-24 of the product. Of every 128 steps of a chain, the five small products are added
-// before the large one (high · high): a sum of 128 is then rounded four times at its full size, where a chain of fused
-// multiply-adds rounds 128 times, so the elements of C are closer to the exact values.
+// before the large one (high · high). The first 128 steps therefore round their sum four times at its full size, and
+// each further 128 steps round the running sum 24 times (20 small and 4 large tile products), where a chain of fused
+// multiply-adds rounds it 128 times; so the elements of C are closer to the exact values.
 //
 // Included once for every SIMD target; empty on targets without AMX.
 #if defined(MAKI_KERNELS_GEMM_AMX_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -29,15 +30,16 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// One register tile of up to 2 × 2 AMX tiles: sum [16 kTilesDown, 16 kTilesAcross] = (first in every row, or 0) + A B.
+/// One register tile of up to 2 × 2 AMX tiles: sum [16 kTilesDown, 16 kTilesAcross] = A B + (start_row in every row, or
+/// 0).
 struct AmxTileCall {
   std::int64_t groups;         // length of the chain in groups of kAmxTileDepth steps
   const std::uint16_t *a, *b;  // packed panels
   float* sum;                  // where the sum is stored: C itself or a buffer
   std::ptrdiff_t stride;       // elements between rows of sum
   const float* start_row;      // the row (of the bias) that each row of the sum starts from; null: zeros
-  const float* c;              // the rows of C that will finally be written, to prefetch them
-  std::int64_t rows;
+  const float* c;              // the rows of C that will finally be written, ldc apart; here only to prefetch them
+  std::int64_t rows;           // of C in this tile; only for the prefetch
   std::ptrdiff_t ldc;
 };
 
@@ -164,7 +166,7 @@ inline HWY_NOINLINE void amx_buffered(std::int64_t rows, std::int64_t columns, b
   }
 }
 
-/// C = A B for one block (see gemm/block.h), 32 rows at a time.
+/// C = A B for one block (see gemm/block.h), 32 rows at a time. Requires: this thread holds an amx::TileConfig.
 inline void amx_block(const GemmBlock<float>& g) {
   AmxTileCall call{};
   call.groups = ceil_div(g.k, kAmxTileDepth);

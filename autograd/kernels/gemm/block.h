@@ -15,7 +15,9 @@ enum class GemmLayoutB : std::uint8_t { packed, row_major, column_major };
 
 /// One block of a product, computed by one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+
 /// bias)). It is one reduction chain of every element, so k <= kGemmChainLength. Element (i, p) of A is a[i * lda + p],
-/// or a[p * lda + i] with a_transposed; or, with a_packed, A is packed in panels, lda elements apart.
+/// or a[p * lda + i] with a_transposed; or, with a_packed (only if tile.is_amx), A is packed in panels that are lda
+/// elements apart. The caller sets `accumulate` for all chains but the first (or for all, if beta is 1), and
+/// `activation` for the last one only.
 template <class T>
 struct GemmBlock {
   std::int64_t m, n, k;
@@ -28,7 +30,8 @@ struct GemmBlock {
   T* c;
   std::int64_t ldc;
   bool accumulate;
-  const T* bias;  // [n] or null; added at the end, except with tile.is_amx, where the chain starts at it
+  const T* bias;  // [n] or null; given with the last chain, and added at its end; with tile.is_amx, given with the
+                  // first chain, which starts at it
   GemmActivation activation;
   T* derivative;  // [m, n], rows ldc apart, or null
   T* a_buffer;    // scratch for packing A if it is not packed: tile.a_buffer_size(k, a_transposed) elements, aligned
@@ -59,10 +62,11 @@ struct GemmKernels {
   /// Computes one block.
   void (*multiply)(const GemmBlock<T>& block);
   /// Packs op(B) [k, n] into panels, panel_stride elements apart: element (p, j) is b[p * ldb + j], or b[j * ldb + p]
-  /// with b_transposed. The last panel is padded with zeros.
+  /// with b_transposed. The last panel is padded with zeros (on AMX only to a multiple of 16 columns).
   void (*pack_b)(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
                  std::int64_t panel_stride);
-  /// Packs op(A) [m, k], m <= tile.rows, into one panel. Null unless tile.is_amx.
+  /// Packs op(A) [m, k], m <= tile.rows, into one panel; rows beyond m are left uninitialized. Null unless
+  /// tile.is_amx.
   void (*pack_a)(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, bool a_transposed, T* panel);
   /// Computes steps [begin, end) of a product that packs nothing (m <= tile.max_thin_rows). Each of the product's
   /// ceil(n / (tile.columns / 2)) steps is one vector of columns of C. Null if tile.max_thin_rows is 0.
@@ -72,7 +76,7 @@ struct GemmKernels {
 /// The kernels of the target in use for its vector units.
 template <class T>
 GemmKernels<T> vector_kernels();
-/// The kernels for AMX. Requires: uses_amx().
+/// The kernels for AMX. Requires: uses_amx(), and that every thread that calls multiply() holds an amx::TileConfig.
 GemmKernels<float> amx_kernels();
 
 /// The member `stream` of vector_kernels(). It is compiled in a file of its own, because both parts take long to

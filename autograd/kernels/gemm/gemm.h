@@ -5,8 +5,8 @@
 // order, plus bias[j]. Its bits depend on nothing else: not on M, N, its position, the register tile, transposition,
 // packing, the batch or the number of threads. So a row multiplied alone (generation) gets the bits that it has in the
 // whole product. MulAdd is fused on AVX3 and AVX2 and a rounded product plus a sum on lower targets, so the promise
-// holds within one target. On AMX (see runs_on_amx()) a chain of float32 is summed 128 steps at a time (amx_tile-inl.h)
-// and the first chain starts at the bias; the same promise holds among products on AMX.
+// holds within one target. On AMX (see runs_on_amx()) a chain of float32 has another order of summation
+// (amx_tile-inl.h) and the first chain starts at the bias; the same promise holds among products on AMX.
 //
 // Chains of a fixed length keep long sums accurate: the rounding error of one chain of random numbers grows as √K, that
 // of chains of length L as √(L + K/L). At K = 65,536 that is 4.5e-7 of the result instead of 4.6e-6.
