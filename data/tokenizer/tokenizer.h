@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ class Tokenizer {
 
   virtual std::string kind() const = 0;  ///< "byte", "char", "word"
   virtual std::int64_t vocab_size() const = 0;
+  /// The id of the special token that ends a document, if the vocabulary has one. Encoding text never gives it.
+  virtual std::optional<std::int32_t> end_of_text() const { return {}; }
   /// An upper bound on the number of tokens of a text, for reserving memory; usually close to it.
   virtual std::size_t token_bound(std::string_view text) const = 0;
   /// The characters of well-formed UTF-8 text that the vocabulary lacks, each with the number of its occurrences.
