@@ -13,9 +13,9 @@
 
 namespace maki {
 
-/// Reads a tokenizer from a tokenizer.json, a vocab.json or merges.txt with the other beside it, a .tiktoken file, a file
-/// with the bytes of Tokenizer::save(), or a directory that contains one of these. Throws CorpusError, naming the file,
-/// if it cannot be read, is damaged, or asks for something that byte-level BPE here does not do.
+/// Reads a tokenizer from a tokenizer.json, a vocab.json or merges.txt with the other beside it, a .tiktoken file, a
+/// file with the bytes of Tokenizer::save(), or a directory that contains one of these. Throws CorpusError, naming the
+/// file, if it cannot be read, is damaged, or asks for something that byte-level BPE here does not do.
 std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path);
 /// The tokenizer that the text of a tokenizer.json describes. Throws as read_tokenizer() does.
 std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json);
