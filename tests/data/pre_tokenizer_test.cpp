@@ -40,7 +40,7 @@ TEST_CASE("the rule gpt2 cuts texts as GPT-2 does") {
       {"吾輩は猫である", "。", "名前はまだ無い", "。\u200b"},
       {"終わり", "。", "\u3000", "次"},
       {"\n\u3000", "\u3000", "次"},
-      {"a", "\u180e", "b"},  // which is white space in PCRE2, and not in Unicode
+      {"a", ".\u180e.", "b"},  // which is white space in PCRE2, and not in Unicode
       {"e", "\u0301"},
       {"½²", " Ⅳ"},
   };
