@@ -26,14 +26,16 @@ Tokens encode_pieces(const Tokenizer& tokenizer, const std::vector<std::string_v
 }
 
 Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t block_size,
-                     const std::string& tokenizer_kind, std::shared_ptr<const Tokenizer> tokenizer) {
+                     const std::string& tokenizer_kind, std::shared_ptr<const Tokenizer> tokenizer,
+                     const TokenizerOptions& tokenizer_options) {
   Dataset data;
   if (tokenizer) {
     const auto unknown = tokenizer->unknown(corpus.text);
     check<CorpusError>(unknown.empty(), "{}", unknown_sentence(tokenizer->vocab_size(), unknown));
   }
   data.tokenizer =
-      tokenizer ? std::move(tokenizer) : std::shared_ptr<const Tokenizer>(make_tokenizer(tokenizer_kind, corpus.text));
+      tokenizer ? std::move(tokenizer)
+                : std::shared_ptr<const Tokenizer>(make_tokenizer(tokenizer_kind, corpus.text, tokenizer_options));
   data.corpus_hash = corpus.hash;
   data.characters = corpus.characters;
   const SplitText split = split_text(corpus, val_fraction);

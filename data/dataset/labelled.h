@@ -31,6 +31,7 @@ struct LabelledOptions {
   double val_fraction = 0.1;
   std::int64_t max_tokens = 0;                           ///< of a text
   std::string tokenizer_kind = "char";                   ///< of a new tokenizer
+  TokenizerOptions tokenizer_options = {};               ///< of a new tokenizer
   std::shared_ptr<const Tokenizer> tokenizer = nullptr;  ///< an existing one; null: a new one, for the whole corpus
   std::vector<std::string> labels = {};                  ///< those of an existing model; empty: those of the corpus
 };

@@ -129,15 +129,16 @@ std::vector<std::int32_t> TokenPairs::ids(const Tokens& tokens, const Ends& ends
   return tokens.view().ids(static_cast<std::size_t>(begin(ends, i)), static_cast<std::size_t>(length(ends, i)));
 }
 
-PairTokenizers make_pair_tokenizers(const std::vector<LinePair>& pairs, const std::string& kind, bool shared) {
+PairTokenizers make_pair_tokenizers(const std::vector<LinePair>& pairs, const std::string& kind, bool shared,
+                                    const TokenizerOptions& options) {
   // The space before each line is that of encode_line(): the first word of a line is one with a space before it.
   std::string source, target;
   for (const LinePair& pair : pairs) {
     (source += ' ').append(pair.source) += '\n';
     ((shared ? source : target) += ' ').append(pair.target) += '\n';
   }
-  const std::shared_ptr<const Tokenizer> first = make_tokenizer(kind, source);
-  return {first, shared ? first : std::shared_ptr<const Tokenizer>(make_tokenizer(kind, target))};
+  const std::shared_ptr<const Tokenizer> first = make_tokenizer(kind, source, options);
+  return {first, shared ? first : std::shared_ptr<const Tokenizer>(make_tokenizer(kind, target, options))};
 }
 
 std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, std::string_view line, Unknown policy,
@@ -163,9 +164,10 @@ PairDataset make_pair_dataset(const Corpus& corpus, const PairOptions& options) 
   const auto count = static_cast<std::int64_t>(pairs.size());
   const std::int64_t train = options.validate_all ? 0 : count - val_pair_count(count, options.val_fraction);
   PairDataset data;
-  data.tokenizers = options.tokenizers.source
-                        ? options.tokenizers
-                        : make_pair_tokenizers(pairs, options.tokenizer, options.shared_vocabulary);
+  data.tokenizers =
+      options.tokenizers.source
+          ? options.tokenizers
+          : make_pair_tokenizers(pairs, options.tokenizer, options.shared_vocabulary, options.tokenizer_options);
   PairEncoder encoder(options, data);
   data.train = encoder.encode(pairs, 0, train);
   data.val = encoder.encode(pairs, train, count);

@@ -69,17 +69,19 @@ struct PairDataset {
 };
 
 struct PairOptions {
-  double val_fraction = 0.1;         ///< the last pairs of the corpus, for validation
-  bool validate_all = false;         ///< instead: all pairs are for validation
-  std::int64_t max_tokens = 0;       ///< of a source or of a target
-  std::string tokenizer = "char";    ///< the kind of the tokenizers
+  double val_fraction = 0.1;       ///< the last pairs of the corpus, for validation
+  bool validate_all = false;       ///< instead: all pairs are for validation
+  std::int64_t max_tokens = 0;     ///< of a source or of a target
+  std::string tokenizer = "char";  ///< the kind of the tokenizers
+  TokenizerOptions tokenizer_options = {};
   bool shared_vocabulary = false;    ///< one tokenizer for both sides
   Unknown unknown = Unknown::error;  ///< what to do with characters that an existing vocabulary lacks
   PairTokenizers tokenizers = {};    ///< existing ones; null: new ones, for the whole corpus
 };
 
 /// The two tokenizers of a kind for these pairs.
-PairTokenizers make_pair_tokenizers(const std::vector<LinePair>& pairs, const std::string& kind, bool shared);
+PairTokenizers make_pair_tokenizers(const std::vector<LinePair>& pairs, const std::string& kind, bool shared,
+                                    const TokenizerOptions& options = {});
 /// A line of one side as tokens. `unknown` is increased by the number of characters that were left out or replaced.
 /// Throws what known_text() throws.
 std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, std::string_view line, Unknown policy,

@@ -117,6 +117,25 @@ std::string builtin_corpora() {
                      kBuiltins[0].standard / 2);
 }
 
+namespace {
+
+// What is invisible in an editor, but not to a model: byte-order marks and the line ends of Windows.
+void note_invisible_characters(Corpus& corpus) {
+  const std::vector<std::string_view> texts = file_texts(corpus);
+  const auto marks = std::ranges::count_if(texts, [](std::string_view text) { return text.starts_with("\uFEFF"); });
+  if (marks > 0)
+    corpus.notes.push_back(
+        fmt::format("{} of {} texts begin with a byte-order mark (U+FEFF), which is kept", marks, texts.size()));
+  std::int64_t ends = 0;
+  for (std::size_t at = 0; (at = corpus.text.find("\r\n", at)) != std::string::npos; at += 2) ++ends;
+  if (ends > 0)
+    corpus.notes.push_back(fmt::format(
+        "{} lines end with CR and LF; both are kept, so the model learns to write them; to avoid it, convert the text",
+        ends));
+}
+
+}  // namespace
+
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
   check<CorpusError>(!sources.empty(), "corpus: name a file, a directory, - or @stories");
   const bool builtin = sources.size() == 1 && sources[0].starts_with("@");
@@ -124,6 +143,7 @@ Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions&
   Corpus corpus = builtin ? load_builtin(sources[0]) : load_files(sources, options);
   corpus.sources = sources;
   check<CorpusError>(!corpus.text.empty(), "{}: is empty; there is nothing to train on", fmt::join(sources, " "));
+  if (!builtin) note_invisible_characters(corpus);
   corpus.characters = count_code_points(corpus.text);
   corpus.text_hash = hash128_hex(corpus.text);
   corpus.hash = corpus.joins.empty() ? corpus.text_hash : hash_of_files(corpus);

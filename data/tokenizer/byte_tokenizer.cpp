@@ -7,7 +7,9 @@
 namespace maki {
 namespace {
 
-std::unique_ptr<Tokenizer> make(std::string_view /*text*/) { return std::make_unique<ByteTokenizer>(); }
+std::unique_ptr<Tokenizer> make(std::string_view /*text*/, const TokenizerOptions& /*options*/) {
+  return std::make_unique<ByteTokenizer>();
+}
 
 std::unique_ptr<Tokenizer> load(std::string_view saved) {
   check<CorpusError>(saved.empty(), "tokenizer: the saved tokenizer is damaged: a byte tokenizer has no vocabulary");

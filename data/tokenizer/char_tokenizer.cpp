@@ -8,7 +8,9 @@
 namespace maki {
 namespace {
 
-std::unique_ptr<Tokenizer> make(std::string_view text) { return std::make_unique<CharTokenizer>(text); }
+std::unique_ptr<Tokenizer> make(std::string_view text, const TokenizerOptions& /*options*/) {
+  return std::make_unique<CharTokenizer>(text);
+}
 
 // The saved form is the characters of the vocabulary in ascending order, as UTF-8.
 std::unique_ptr<Tokenizer> load(std::string_view saved) {

@@ -8,14 +8,16 @@
 #include "data/text/error.h"
 #include "data/text/hash.h"
 #include "data/text/utf8.h"
+#include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
+#include "data/tokenizer/normalized_tokenizer.h"
 #include "data/tokenizer/word_tokenizer.h"
 
 namespace maki {
 namespace {
 
-constexpr std::array kTokenizerKinds = {&kCharTokenizer, &kByteTokenizer, &kWordTokenizer};
+constexpr std::array kTokenizerKinds = {&kCharTokenizer, &kByteTokenizer, &kWordTokenizer, &kBpeTokenizer};
 
 }  // namespace
 
@@ -71,14 +73,19 @@ std::string tokenizer_help() {
   return fmt::format("one token {}", fmt::join(units, ", "));
 }
 
-std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text) {
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text,
+                                          const TokenizerOptions& options) {
   const auto found = std::ranges::find(kTokenizerKinds, kind, [](const TokenizerKind* each) { return each->name; });
   check<CorpusError>(found != kTokenizerKinds.end(), "tokenizer: must be one of {}; got {}",
                      fmt::join(tokenizer_names(), ", "), kind);
-  return (*found)->make(text);
+  if (options.normalization == Normalization::none) return (*found)->make(text, options);
+  return std::make_unique<NormalizedTokenizer>((*found)->make(normalize(text, options.normalization), options),
+                                               options.normalization);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(std::string_view saved) {
+  constexpr std::string_view kNormalized = NormalizedTokenizer::kHeader;
+  if (saved.starts_with(kNormalized)) return NormalizedTokenizer::load(saved.substr(kNormalized.size()));
   const auto found =
       std::ranges::find_if(kTokenizerKinds, [&](const TokenizerKind* kind) { return saved.starts_with(kind->header); });
   check<CorpusError>(found != kTokenizerKinds.end(),

@@ -1,4 +1,5 @@
-// Tokenizers: text to token ids and back. Lossless: decode(encode(text)) == text for every text that can be encoded.
+// Tokenizers: text to token ids and back. Lossless: decode(encode(text)) == text for every text that can be encoded;
+// with a tokenizer that normalizes text, it is the normalized text.
 //
 // Thread safety: tokenizers are immutable and may be used by several threads at once.
 #pragma once
@@ -6,11 +7,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/tokenizer/normalization.h"
 #include "data/tokenizer/tokens.h"
 
 namespace maki {
@@ -19,8 +22,10 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  virtual std::string kind() const = 0;  ///< "byte", "char", "word"
+  virtual std::string kind() const = 0;  ///< "bpe", "byte", "char", "word"
   virtual std::int64_t vocab_size() const = 0;
+  /// The id of the special token that ends a document, if the vocabulary has one. Encoding text never gives it.
+  virtual std::optional<std::int32_t> end_of_text() const { return {}; }
   /// An upper bound on the number of tokens of a text, for reserving memory; usually close to it.
   virtual std::size_t token_bound(std::string_view text) const = 0;
   /// The characters of well-formed UTF-8 text that the vocabulary lacks, each with the number of its occurrences.
@@ -28,13 +33,16 @@ class Tokenizer {
   /// The ids of a text. Throws CorpusError, naming the characters, if the vocabulary lacks some, or if a tokenizer that
   /// needs UTF-8 gets other bytes.
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
+  /// The same, but a special token that is written in the text, such as <|endoftext|>, is that token. encode() treats
+  /// it as any other text.
+  virtual std::vector<std::int32_t> encode_with_specials(std::string_view text) const { return encode(text); }
   /// The bytes of one id, valid as long as the tokenizer. Throws CorpusError if the id is outside [0, vocab_size).
   virtual std::string_view bytes(std::int32_t id) const = 0;
   /// The concatenated bytes of the ids. Throws as bytes() does.
   std::string decode(TokenSpan ids) const;
   /// Appends the ids of a text to `ids`. Encodes block after block, so that a long text needs hardly any memory beyond
   /// that of `ids`.
-  void encode(std::string_view text, Tokens& ids) const;
+  virtual void encode(std::string_view text, Tokens& ids) const;
   /// The first position from `at` on where a text can be cut so that its two parts, encoded one after the other, have
   /// the ids of the whole; text.size() if there is none. The default is for tokenizers whose ids can be cut between any
   /// two characters. Requires: at <= text.size().
@@ -50,6 +58,12 @@ class Tokenizer {
   std::string hash() const;
 };
 
+/// What a new tokenizer is like.
+struct TokenizerOptions {
+  std::int64_t vocab_size = 1024;  ///< bpe: the largest size of the vocabulary
+  Normalization normalization = Normalization::none;
+};
+
 /// A kind of tokenizer: a row of the table in tokenizer.cpp.
 struct TokenizerKind {
   const char* name;
@@ -57,7 +71,7 @@ struct TokenizerKind {
   /// The first line of the saved form, which names the kind and the version.
   std::string_view header;
   /// Creates a tokenizer with the vocabulary of a text.
-  std::unique_ptr<Tokenizer> (*make)(std::string_view text);
+  std::unique_ptr<Tokenizer> (*make)(std::string_view text, const TokenizerOptions& options);
   /// Restores a tokenizer from the bytes that follow the header. Throws CorpusError if they are damaged.
   std::unique_ptr<Tokenizer> (*load)(std::string_view saved);
 };
@@ -65,8 +79,10 @@ struct TokenizerKind {
 std::vector<std::string> tokenizer_names();
 /// A line of help: what one token stands for in each kind.
 std::string tokenizer_help();
-/// A new tokenizer of a kind, with the vocabulary of `text`. Throws CorpusError for a kind that does not exist.
-std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text);
+/// A new tokenizer of a kind, with the vocabulary of `text`. Throws CorpusError for a kind that does not exist, and for
+/// options that it does not allow.
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text,
+                                          const TokenizerOptions& options = {});
 /// Restores a tokenizer from the bytes of save(). Throws CorpusError for any other bytes.
 std::unique_ptr<Tokenizer> load_tokenizer(std::string_view saved);
 

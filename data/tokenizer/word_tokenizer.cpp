@@ -26,7 +26,9 @@ std::string_view next_piece(std::string_view& text) {
 
 bool is_one_character(std::string_view piece) { return well_formed_size(piece) == piece.size(); }
 
-std::unique_ptr<Tokenizer> make(std::string_view text) { return std::make_unique<WordTokenizer>(text); }
+std::unique_ptr<Tokenizer> make(std::string_view text, const TokenizerOptions& /*options*/) {
+  return std::make_unique<WordTokenizer>(text);
+}
 
 // The saved form: the number of bytes of the characters, as a decimal number and a newline; the characters, in
 // ascending order; and the words, in byte order, each followed by a newline.

@@ -19,7 +19,8 @@ std::string said(const Arguments& arguments) {
   return finished.err;
 }
 
-const std::string kVerbs = "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, gradcheck, bench";
+const std::string kVerbs =
+    "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, tokenizer, gradcheck, bench";
 
 }  // namespace
 

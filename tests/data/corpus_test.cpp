@@ -82,6 +82,17 @@ TEST_CASE("unusual texts are read byte for byte and can be trained on") {
   REQUIRE(seen == 13);
 }
 
+TEST_CASE("byte-order marks and line ends of Windows are reported, and kept") {
+  const TemporaryFolder folder;
+  const std::string marked = folder.write("1", "\uFEFFa\r\nb\r\n"), plain = folder.write("2", "a\uFEFF\nb\r");
+  const Corpus corpus = load_corpus({marked, plain});
+  REQUIRE(corpus.text == "\uFEFFa\r\nb\r\na\uFEFF\nb\r");
+  REQUIRE(corpus.notes.size() == 2);
+  REQUIRE_THAT(corpus.notes[0], ContainsSubstring("1 of 2 texts") && ContainsSubstring("U+FEFF"));
+  REQUIRE_THAT(corpus.notes[1], ContainsSubstring("2 lines end with CR and LF"));
+  REQUIRE(load_corpus({plain}).notes.empty());
+}
+
 TEST_CASE("the error for a file that is not text names the file and the byte") {
   const TemporaryFolder folder;
   const auto refuse = [&](const std::string& bytes, const std::vector<std::string>& words) {

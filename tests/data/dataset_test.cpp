@@ -1,12 +1,12 @@
 // The split is exact, a part that is too short is named, and the best possible loss is that of the validation tokens.
-#include "data/tokenizer/byte_tokenizer.h"
-#include "data/tokenizer/char_tokenizer.h"
 #include "data/dataset/dataset.h"
 
 #include <cmath>
 
 #include "data/text/hash.h"
 #include "data/text/utf8.h"
+#include "data/tokenizer/byte_tokenizer.h"
+#include "data/tokenizer/char_tokenizer.h"
 #include "tests/catch.h"
 #include "tests/data/require_refused.h"
 

@@ -83,7 +83,8 @@ TEST_CASE("patterns select files by name, or by path if they contain a slash") {
   // A file that was named is read whatever the patterns say.
   REQUIRE(load_corpus({folder / "b.md", folder / "drafts"}, {.include = {"*.txt"}}).text == "23");
   REQUIRE(load_corpus({folder / "b.md"}, {.include = {"*.txt"}}).text == "2");
-  REQUIRE_THROWS_WITH(load_corpus({"@stories:10"}, {.encoding = "EUC-JP"}), ContainsSubstring("built-in corpora need none"));
+  REQUIRE_THROWS_WITH(load_corpus({"@stories:10"}, {.encoding = "EUC-JP"}),
+                      ContainsSubstring("built-in corpora need none"));
 }
 
 TEST_CASE("globs") {

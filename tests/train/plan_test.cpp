@@ -298,3 +298,15 @@ TEST_CASE("there are plans for two models and one task, and for time that is lef
   machine.speed = 0;  // infinitely long steps
   REQUIRE_THROWS_AS(make_plan(request_for(1000, 60), machine), Error);
 }
+
+TEST_CASE("a plan knows how many tokens a fixed tokenizer makes of the text") {
+  Corpus corpus;
+  for (int i = 0; i < 100; ++i) corpus.text += "the cat sat ";
+  corpus.characters = std::ssize(corpus.text);
+  const auto bpe = make_tokenizer("bpe", corpus.text, {.vocab_size = 300});
+  const TextFacts plain = text_facts(corpus), facts = text_facts(corpus, bpe.get());
+  REQUIRE(plain.tokens == 0);
+  REQUIRE(facts.tokens == std::ssize(bpe->encode(corpus.text)));
+  REQUIRE(facts.tokens < plain.characters / 2);
+  REQUIRE(facts.vocabulary == bpe->vocab_size());
+}

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "data/text/utf8.h"
 #include "tests/train/small_checkpoint.h"
 #include "tests/train/small_data.h"
 #include "train/loop/loaded_model.h"
@@ -58,7 +59,9 @@ const std::vector<Row> kRows = {
     {"logit_cap", {"1.5"}},
     {"zero_projections", {"true"}},
     {"dtype", {"float64"}},
-    {"tokenizer", {"byte", "word"}},
+    {"tokenizer", {"byte", "word", "bpe"}},
+    {"vocab_size", {"259"}, {{"tokenizer", "bpe"}}},
+    {"normalize", {"nfc", "nfkc"}},
     {"val_fraction", {"0.3"}},
     {"batch_size", {"3"}},
     {"grad_accum", {"3"}},
@@ -108,10 +111,13 @@ Corpus corpus_for(const Config& config) {
   Corpus corpus;
   corpus.sources = {"text"};
   corpus.text = seeded_text(400, pairs ? "abcdefg" : "abcdefg \n");
+  // Characters that NFC and NFKC change.
+  const std::string unnormalized = "e\u0301 \uFB01 ";
+  if (!pairs) corpus.text.insert(0, unnormalized);
   if (pairs) {
     for (std::size_t i = 3; i < corpus.text.size(); i += 4) corpus.text[i] = i % 8 == 3 ? '\t' : '\n';
   }
-  corpus.characters = std::ssize(corpus.text);
+  corpus.characters = count_code_points(corpus.text);
   corpus.hash = "0123456789abcdef0123456789abcdef";
   return corpus;
 }

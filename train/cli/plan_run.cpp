@@ -5,6 +5,7 @@
 
 #include "autograd/core/check.h"
 #include "train/cli/progress.h"
+#include "train/config/configured_tokenizer.h"
 #include "train/config/number.h"
 #include "train/loop/estimate.h"
 
@@ -34,16 +35,24 @@ std::optional<double> given_minutes(const std::string& minutes, const ConfigFlag
   return value;
 }
 
-Plan plan_run(const Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds) {
+std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const ConfigFlags& flags, const Corpus& corpus,
+                                                 std::shared_ptr<const Tokenizer> given) {
+  const std::vector<std::string> options = flags.given();
+  if (given || std::ranges::find(options, "--tokenizer") == options.end()) return given;
+  if (config.tokenizer == "char" || config.tokenizer == "byte") return nullptr;
+  return make_tokenizer(config.tokenizer, corpus.text, tokenizer_options(config));
+}
+
+Plan plan_run(const Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds,
+              const Tokenizer* tokenizer) {
   constexpr std::int64_t kMemoryParts = 5, kUsedParts = 4;
   const std::vector<std::string> given = flags.given();
   const auto is_fixed = [&](std::string_view field) {
-    return std::ranges::find(given, find_field(field).option()) != given.end();
+    return std::ranges::find(given, find_field(field).option()) != given.end() ||
+           (field == "tokenizer" && tokenizer != nullptr);
   };
-  PlanRequest request{.text = text_facts(corpus, is_fixed("tokenizer") ? config.tokenizer : ""),
-                      .seconds = seconds,
-                      .config = config,
-                      .is_fixed = is_fixed};
+  PlanRequest request{
+      .text = text_facts(corpus, tokenizer), .seconds = seconds, .config = config, .is_fixed = is_fixed};
   if (const auto available = available_memory()) request.memory = *available / kMemoryParts * kUsedParts;
   MeasuredStepTimer timer;
   return make_plan(request, timer);

@@ -1,6 +1,7 @@
 // A plan on the command line: when a run is planned, and how the plan is shown.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -21,8 +22,14 @@ std::optional<double> given_minutes(const std::string& minutes, const ConfigFlag
 /// Whether nothing was given that contains a number of steps, so that a plan may choose it.
 bool leaves_steps_open(const ConfigFlags& flags);
 
-/// The plan for a text, with `seconds` left for the run; `config` has the values that were given, and defaults.
-Plan plan_run(const Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds);
+/// The tokenizer that the user has fixed, by a file (`given`) or by its kind, if it is neither char nor byte; else
+/// null.
+std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const ConfigFlags& flags, const Corpus& corpus,
+                                                 std::shared_ptr<const Tokenizer> given = nullptr);
+/// The plan for a text, with `seconds` left for the run; `config` has the values that were given, and defaults, and
+/// `tokenizer` is that of fixed_tokenizer().
+Plan plan_run(const Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds,
+              const Tokenizer* tokenizer);
 /// Lines for a user: the values that were chosen, each with its reason, and what they lead to.
 std::vector<std::string> plan_lines(const Plan& plan);
 

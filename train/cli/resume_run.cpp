@@ -51,6 +51,8 @@ void check_counts(const ContainerReader& file, const CheckpointState& state, con
 int resume_run(const TrainOptions& options) {
   check(options.init_from.empty(),
         "init_from: starts a new run and cannot be combined with --resume; use only one of them");
+  check(options.tokenizer_file.empty(),
+        "tokenizer_file: gives the tokenizer of a new run; a run that is resumed keeps its own; omit the option");
   check(options.minutes.empty(),
         "minutes: plans a new run; a run that is resumed keeps its number of steps; omit the option, or set "
         "--max-steps");

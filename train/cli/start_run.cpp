@@ -6,6 +6,7 @@
 
 #include "autograd/core/storage.h"
 #include "data/text/file.h"
+#include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/describe_run.h"
 #include "train/cli/initial_weights.h"
 #include "train/cli/interrupt.h"
@@ -14,6 +15,7 @@
 #include "train/cli/run_corpus.h"
 #include "train/cli/run_session.h"
 #include "train/cli/train_options.h"
+#include "train/config/configured_tokenizer.h"
 #include "train/loop/tasks.h"
 #include "train/run/new_run.h"
 
@@ -40,6 +42,20 @@ Config given_config(const TrainOptions& options, std::optional<InitialWeights>& 
   return config;
 }
 
+// The tokenizer of --tokenizer-file, which the configuration then describes; null without the option.
+std::shared_ptr<const Tokenizer> given_tokenizer(const TrainOptions& options, Config& config) {
+  if (options.tokenizer_file.empty()) return nullptr;
+  check(options.init_from.empty(),
+        "tokenizer_file: the weights of --init-from belong to their own tokenizer; use only one of the two options");
+  for (const std::string& option : options.flags.given()) {
+    check(option != "--tokenizer" && option != "--vocab-size" && option != "--normalize",
+          "tokenizer_file: describes the whole tokenizer; omit {}", option);
+  }
+  std::shared_ptr<const Tokenizer> tokenizer = read_tokenizer(options.tokenizer_file);
+  describe_tokenizer(*tokenizer, config);
+  return tokenizer;
+}
+
 // The time that the run may take, in minutes, if it is planned: --minutes, or the usual time if nothing was said about
 // the length of the run and a plan can be made.
 std::optional<double> planned_minutes(const TrainOptions& options, std::optional<double> given, const Config& config) {
@@ -62,8 +78,8 @@ void complete(Config& config, const ConfigFlags& flags) {
 
 // Chooses the fields that no option fixes, and shows why. Returns what the session has to know of the time.
 TimeLimit apply_plan(Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds,
-                     Clock::time_point start) {
-  const Plan plan = plan_run(config, flags, corpus, seconds - seconds_since(start));
+                     Clock::time_point start, const Tokenizer* tokenizer) {
+  const Plan plan = plan_run(config, flags, corpus, seconds - seconds_since(start), tokenizer);
   for (const std::string& line : plan_lines(plan)) to_stderr("{}\n", line);
   config = plan.config;
   complete(config, flags);
@@ -107,6 +123,7 @@ int start_run(const TrainOptions& options) {
   const std::optional<double> given = given_minutes(options.minutes, options.flags);
   std::optional<InitialWeights> weights;
   Config config = given_config(options, weights);
+  std::shared_ptr<const Tokenizer> tokenizer = given_tokenizer(options, config);
   const std::optional<double> minutes = planned_minutes(options, given, config);
   if (minutes) {
     check_paths(config);
@@ -121,8 +138,11 @@ int start_run(const TrainOptions& options) {
   // The text itself is freed once it is encoded.
   const std::unique_ptr<Task> task = [&] {
     const Corpus corpus = read_corpus(config.corpus, corpus_options(config));
-    if (minutes) limit = apply_plan(config, options.flags, corpus, 60 * *minutes, start);
-    return make_task(config, corpus, weights ? weights->tokenizers() : PairTokenizers{});
+    if (minutes) {
+      tokenizer = fixed_tokenizer(config, options.flags, corpus, tokenizer);
+      limit = apply_plan(config, options.flags, corpus, 60 * *minutes, start, tokenizer.get());
+    }
+    return make_task(config, corpus, weights ? weights->tokenizers() : PairTokenizers{tokenizer, tokenizer});
   }();
   config.corpus = absolute_sources(config.corpus);
   check_epochs(options.epochs, *task);

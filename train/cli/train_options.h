@@ -12,7 +12,7 @@ struct TrainOptions {
   explicit TrainOptions(CLI::App& command) : flags(command) {}
   ConfigFlags flags;
   std::vector<std::string> corpus;
-  std::string resume, checkpoint, init_from, epochs, minutes;
+  std::string resume, checkpoint, init_from, tokenizer_file, epochs, minutes;
   bool rewarm = false;
 };
 

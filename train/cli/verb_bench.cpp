@@ -31,7 +31,7 @@ constexpr const char* kCountingConventions =
 std::vector<std::string> step_fields() {
   return model_fields_and({"dropout", "batch_size", "grad_accum", "seed", "label_smoothing", "optimizer", "momentum",
                            "nesterov", "threads"},
-                          {"tokenizer"});
+                          {"tokenizer", "vocab_size", "normalize"});
 }
 
 struct BenchOptions {

@@ -21,7 +21,8 @@ namespace maki {
 namespace {
 
 struct GenerateFlags {
-  explicit GenerateFlags(CLI::App& command) : model(command, model_fields_and({"seed", "threads"}, {"tokenizer"})) {}
+  explicit GenerateFlags(CLI::App& command)
+      : model(command, model_fields_and({"seed", "threads"}, {"tokenizer", "vocab_size", "normalize"})) {}
   WorkloadFlags model;
   std::int64_t windows = 0;
   bool json = false;

@@ -35,7 +35,8 @@ constexpr std::int64_t kBatchRows = 2, kMaxTokens = 16, kRandomVocabulary = 65;
 
 struct GradcheckFlags {
   explicit GradcheckFlags(CLI::App& command)
-      : flags(command, model_fields_and({"dropout", "label_smoothing", "seed", "threads"}, {"dtype", "tokenizer"})) {}
+      : flags(command, model_fields_and({"dropout", "label_smoothing", "seed", "threads"},
+                                        {"dtype", "tokenizer", "vocab_size", "normalize"})) {}
   ConfigFlags flags;
   std::string run, checkpoint;
   bool json = false;

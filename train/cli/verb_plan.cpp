@@ -63,7 +63,8 @@ int print_plan(const PlanOptions& o) {
   require_plannable(config);
   use_threads(config);
   const Corpus corpus = read_corpus(o.corpus, corpus_options(config));
-  const Plan plan = plan_run(config, o.flags, corpus, 60 * minutes);
+  const auto tokenizer = fixed_tokenizer(config, o.flags, corpus);
+  const Plan plan = plan_run(config, o.flags, corpus, 60 * minutes, tokenizer.get());
   o.flags.require_effect(plan.config);
   if (o.json) {
     fmt::print("{}\n", plan_json(plan).dump(2));

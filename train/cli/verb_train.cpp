@@ -29,6 +29,13 @@ void add_train(CLI::App& app, Verb& chosen) {
   command->add_option("--init-from", options->init_from, "start a new run with the weights of this run or checkpoint")
       ->type_name("RUN")
       ->take_last();
+  command
+      ->add_option(
+          "--tokenizer-file", options->tokenizer_file,
+          "use this tokenizer instead of a new one: a tokenizer.json, vocab.json with merges.txt beside it, or "
+          ".tiktoken file, or a directory that contains one")
+      ->type_name("PATH")
+      ->take_last();
   command->add_option("--epochs", options->epochs)->take_last()->group("");  // hidden: rejected with an explanation
   command->callback([options, &chosen] {
     chosen = [options] { return options->resume.empty() ? start_run(*options) : resume_run(*options); };

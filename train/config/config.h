@@ -44,7 +44,8 @@ struct Config {
   std::string activation = "gelu", norm = "layer", dtype = "float32";
   double position_base = 10000;
   // Text.
-  std::string tokenizer = "char", invalid_utf8 = "error";
+  std::string tokenizer = "char", normalize = "none", invalid_utf8 = "error";
+  std::int64_t vocab_size = 1024;
   double val_fraction = 0.1;
   // Steps.
   std::int64_t batch_size = 12, grad_accum = 1, seed = 1337;

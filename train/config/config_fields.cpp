@@ -5,6 +5,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
 #include "data/text/printable.h"
+#include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/tokenizer.h"
 #include "nn/names.h"
 #include "nn/transformer.h"
@@ -141,6 +142,12 @@ std::vector<Field> make_fields() {
                     "begin with weights of 0 in the projections that end in the residual path")),
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
       choice("tokenizer", model, &C::tokenizer, tokenizer_names(), tokenizer_help()),
+      since(3, "1024",
+            number("vocab_size", model, &C::vocab_size, kMinBpeVocabulary, kMaxBpeVocabulary,
+                   "bpe: largest size of the vocabulary that is learned from the text")),
+      since(3, "none",
+            choice("normalize", model, &C::normalize, normalization_names(),
+                   "Unicode normalization of all text before it is encoded (nfkc cannot be undone)")),
       choice("invalid_utf8", run, &C::invalid_utf8, {"error", "replace"},
              "what to do with bytes that are not UTF-8; replace accepts at most 1 % of a file"),
       text("encoding", &C::encoding,

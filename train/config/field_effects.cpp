@@ -21,6 +21,7 @@ const std::vector<Dependence>& dependences() {
       {"momentum", "optimizer", {"sgd", "muon"}},
       {"nesterov", "optimizer", {"sgd"}},
       {"muon_lr", "optimizer", {"muon"}},
+      {"vocab_size", "tokenizer", {"bpe"}},
       {"position_base", "positions", {"sinusoidal", "rotary"}},
       {"ngram_rows", "ngram_orders", {}},
       {"ngram_dropout", "ngram_orders", {}},

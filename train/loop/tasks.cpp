@@ -5,6 +5,7 @@
 
 #include "autograd/core/check.h"
 #include "data/dataset/dataset.h"
+#include "train/config/configured_tokenizer.h"
 #include "train/loop/classify_task.h"
 #include "train/loop/language_model_task.h"
 #include "train/loop/masked_task.h"
@@ -25,8 +26,9 @@ struct TaskKind {
 // Tasks on plain text, LanguageModelTask and MaskedTask, have the same data.
 template <class TextTask>
 std::unique_ptr<Task> text_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
-  return std::make_unique<TextTask>(c, std::make_shared<const Dataset>(make_dataset(
-                                           corpus, c.val_fraction, c.block_size, c.tokenizer, tokenizers.target)));
+  return std::make_unique<TextTask>(
+      c, std::make_shared<const Dataset>(
+             make_dataset(corpus, c.val_fraction, c.block_size, c.tokenizer, tokenizers.target, tokenizer_options(c))));
 }
 
 template <class TextTask>
@@ -64,6 +66,7 @@ PairOptions pair_options(const Config& c, double val_fraction, const PairTokeniz
   return {.val_fraction = val_fraction,
           .max_tokens = c.block_size - 1,
           .tokenizer = c.tokenizer,
+          .tokenizer_options = tokenizer_options(c),
           .shared_vocabulary = c.share_vocabulary,
           .tokenizers = tokenizers};
 }
@@ -94,6 +97,7 @@ LabelledOptions labelled_options(const Config& c, double val_fraction, const Pai
   return {.val_fraction = val_fraction,
           .max_tokens = c.block_size,
           .tokenizer_kind = c.tokenizer,
+          .tokenizer_options = tokenizer_options(c),
           .tokenizer = tokenizers.target};
 }
 

@@ -5,11 +5,21 @@
 #include <vector>
 
 #include "data/text/utf8.h"
-#include "data/tokenizer/tokenizer.h"
 
 namespace maki {
+namespace {
 
-TextFacts text_facts(const Corpus& corpus, const std::string& tokenizer) {
+// The bound is far from the truth for byte-pair encoding alone, where a token is several bytes long.
+std::int64_t token_count(const Tokenizer& tokenizer, std::string_view text) {
+  if (tokenizer.kind() != "bpe") return static_cast<std::int64_t>(tokenizer.token_bound(text));
+  Tokens tokens(tokenizer.vocab_size());
+  tokenizer.encode(text, tokens);
+  return static_cast<std::int64_t>(tokens.size());
+}
+
+}  // namespace
+
+TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer) {
   constexpr std::size_t kCodePoints = 0x110000;
   std::vector<bool> seen(kCodePoints);
   std::string_view rest = corpus.text;
@@ -17,10 +27,9 @@ TextFacts text_facts(const Corpus& corpus, const std::string& tokenizer) {
   TextFacts facts{.bytes = static_cast<std::int64_t>(corpus.text.size()),
                   .characters = corpus.characters,
                   .distinct = std::ranges::count(seen, true)};
-  if (!tokenizer.empty() && tokenizer != "char" && tokenizer != "byte") {
-    const auto made = make_tokenizer(tokenizer, corpus.text);
-    facts.tokens = static_cast<std::int64_t>(made->token_bound(corpus.text));
-    facts.vocabulary = made->vocab_size();
+  if (tokenizer != nullptr) {
+    facts.tokens = token_count(*tokenizer, corpus.text);
+    facts.vocabulary = tokenizer->vocab_size();
   }
   return facts;
 }

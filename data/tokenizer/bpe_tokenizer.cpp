@@ -1,0 +1,221 @@
+#include "data/tokenizer/bpe_tokenizer.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "autograd/core/parallel.h"
+#include "data/text/error.h"
+#include "data/text/printable.h"
+#include "data/tokenizer/bpe_trainer.h"
+#include "data/tokenizer/byte_characters.h"
+#include "data/tokenizer/piece_map.h"
+
+namespace maki {
+namespace {
+
+// The names under which known vocabularies have their end-of-text token, the most usual first.
+constexpr std::string_view kEndNames[] = {kEndOfText, "<|end_of_text|>", "</s>"};
+
+std::array<std::int32_t, 256> byte_ids(const TokenIndex& index) {
+  std::array<std::int32_t, 256> ids{};
+  for (int byte = 0; byte < 256; ++byte) {
+    const char text = static_cast<char>(byte);
+    ids[static_cast<std::size_t>(byte)] = index.find(std::string_view(&text, 1));
+    check<CorpusError>(ids[static_cast<std::size_t>(byte)] >= 0,
+                       "tokenizer: byte-level BPE needs a token for each of the 256 bytes; there is none for 0x{:02X}; "
+                       "train the tokenizer with the whole alphabet",
+                       byte);
+  }
+  return ids;
+}
+
+std::string shown(std::string_view token) { return truncate_for_message(to_byte_characters(token)); }
+
+}  // namespace
+
+// Ids of the pieces that one thread has met, because most pieces of a text occur often.
+class BpeTokenizer::Cache {
+ public:
+  explicit Cache(const BpeTokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  // Appends the ids of a piece, whose bytes must outlive the cache.
+  void encode(std::string_view piece, std::vector<std::int32_t>& ids) {
+    constexpr std::size_t kMaxPieces = 1 << 17, kMaxPieceBytes = 128;
+    const bool full = pieces_.size() >= kMaxPieces && pieces_.find(piece) == nullptr;
+    if (full || piece.size() > kMaxPieceBytes) return tokenizer_.encode_piece(piece, ids);
+    Part& part = pieces_.at_or_insert(piece, {0, 0});
+    if (part.count == 0) {
+      const std::size_t begin = ids_.size();
+      tokenizer_.encode_piece(piece, ids_);
+      part = {begin, ids_.size() - begin};
+    }
+    const auto from = ids_.begin() + static_cast<std::ptrdiff_t>(part.begin);
+    ids.insert(ids.end(), from, from + static_cast<std::ptrdiff_t>(part.count));
+  }
+
+ private:
+  struct Part {
+    std::size_t begin, count;  // of ids_
+  };
+  const BpeTokenizer& tokenizer_;
+  PieceMap<Part> pieces_;
+  std::vector<std::int32_t> ids_;
+};
+
+BpeTokenizer::BpeTokenizer(BpeParts parts)
+    : parts_(std::move(parts)), pre_tokenizer_(parts_.rule), index_(parts_.tokens), encoder_(byte_ids(index_)) {
+  check_tokens();
+  add_merges();
+  for (const std::string_view name : kEndNames) {
+    const std::int32_t id = index_.find(name);
+    if (end_of_text_ || id < 0 || !std::ranges::binary_search(parts_.specials, id)) continue;
+    end_of_text_ = id;
+  }
+}
+
+void BpeTokenizer::check_tokens() {
+  check<CorpusError>(vocab_size() <= kMaxBpeVocabulary, "tokenizer: a vocabulary may have at most {} tokens; got {}",
+                     kMaxBpeVocabulary, vocab_size());
+  for (std::size_t id = 0; id < parts_.tokens.size(); ++id) {
+    const std::string_view token = parts_.tokens[id];
+    check<CorpusError>(!token.empty(), "tokenizer: no token may be empty; token {} is", id);
+    const std::int32_t first = index_.find(token);
+    check<CorpusError>(first == static_cast<std::int32_t>(id),
+                       "tokenizer: tokens must be distinct; {} and {} are both {}", first, id, shown(token));
+  }
+  const std::vector<std::int32_t>& specials = parts_.specials;
+  check<CorpusError>(std::ranges::adjacent_find(specials, std::greater_equal<>()) == specials.end(),
+                     "tokenizer: the ids of special tokens must be ascending");
+  for (const std::int32_t id : specials) {
+    check_token_id(id, vocab_size());
+    check<CorpusError>(parts_.tokens[static_cast<std::size_t>(id)].size() > 1,
+                       "tokenizer: a special token must have two bytes or more; token {} is {}", id,
+                       shown(parts_.tokens[static_cast<std::size_t>(id)]));
+  }
+}
+
+void BpeTokenizer::add_merges() {
+  encoder_.reserve(parts_.merges.size());
+  std::string bytes;
+  for (std::size_t rank = 0; rank < parts_.merges.size(); ++rank) {
+    const BpeMerge& merge = parts_.merges[rank];
+    for (const std::int32_t id : {merge.left, merge.right, merge.merged}) {
+      check_token_id(id, vocab_size());
+      check<CorpusError>(!std::ranges::binary_search(parts_.specials, id),
+                         "tokenizer: merge {} must not contain the special token {}", rank, id);
+    }
+    bytes.assign(this->bytes(merge.left)).append(this->bytes(merge.right));
+    check<CorpusError>(this->bytes(merge.merged) == bytes, "tokenizer: merge {} must make {}; it makes {}", rank,
+                       shown(bytes), shown(this->bytes(merge.merged)));
+    check<CorpusError>(encoder_.add(merge), "tokenizer: merge {} repeats an earlier one: {} and {}", rank,
+                       shown(this->bytes(merge.left)), shown(this->bytes(merge.right)));
+  }
+}
+
+void BpeTokenizer::encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const {
+  constexpr std::size_t kMaxPieceBytes = (std::size_t{1} << 31) - 1;
+  check<CorpusError>(piece.size() <= kMaxPieceBytes,
+                     "tokenizer: a run of letters, digits or spaces may have at most {} bytes; got {}", kMaxPieceBytes,
+                     piece.size());
+  if (parts_.whole_pieces) {
+    const std::int32_t id = index_.find(piece);
+    if (id >= 0 && !std::ranges::binary_search(parts_.specials, id)) return ids.push_back(id);
+  }
+  encoder_.encode(piece, ids);
+}
+
+std::vector<std::int32_t> BpeTokenizer::encode(std::string_view text) const {
+  std::vector<std::int32_t> ids;
+  pre_tokenizer_.split(text, [&](std::string_view piece) { encode_piece(piece, ids); });
+  return ids;
+}
+
+void BpeTokenizer::encode(std::string_view text, Tokens& ids) const {
+  constexpr std::size_t kPartBytes = 1 << 16, kPartsPerThread = 16;
+  const std::size_t batch = kPartsPerThread * static_cast<std::size_t>(threads());
+  std::vector<Cache> caches(static_cast<std::size_t>(threads()), Cache(*this));
+  std::vector<std::string_view> parts;
+  std::vector<std::vector<std::int32_t>> encoded(batch);
+  std::vector<std::exception_ptr> errors(batch);
+  while (!text.empty()) {
+    for (parts.clear(); parts.size() < batch && !text.empty(); text.remove_prefix(parts.back().size()))
+      parts.push_back(text.substr(0, next_cut(text, std::min(kPartBytes, text.size()))));
+    parallel_for(std::ssize(parts), kMinParallelWork, [&](std::int64_t part, std::int64_t worker) {
+      const auto i = static_cast<std::size_t>(part);
+      encoded[i].clear();
+      try {
+        pre_tokenizer_.split(parts[i], [&](std::string_view piece) {
+          caches[static_cast<std::size_t>(worker)].encode(piece, encoded[i]);
+        });
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    });
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (errors[i]) std::rethrow_exception(errors[i]);
+      ids.append(encoded[i]);
+    }
+  }
+}
+
+std::vector<std::int32_t> BpeTokenizer::encode_with_specials(std::string_view text) const {
+  std::vector<std::int32_t> ids;
+  const auto append = [&](std::string_view ordinary) {
+    const std::vector<std::int32_t> more = encode(ordinary);
+    ids.insert(ids.end(), more.begin(), more.end());
+  };
+  std::array<bool, 256> begins_special{};
+  for (const std::int32_t id : parts_.specials) begins_special[static_cast<unsigned char>(bytes(id)[0])] = true;
+  for (std::size_t at = 0; at < text.size();) {
+    if (!begins_special[static_cast<unsigned char>(text[at])]) {
+      ++at;
+      continue;
+    }
+    // The special token that begins here, the longest one if there are several.
+    std::int32_t found = -1;
+    for (const std::int32_t id : parts_.specials) {
+      if (text.substr(at).starts_with(bytes(id)) && (found < 0 || bytes(id).size() > bytes(found).size())) found = id;
+    }
+    if (found < 0) {
+      ++at;
+      continue;
+    }
+    append(text.substr(0, at));
+    ids.push_back(found);
+    text.remove_prefix(at + bytes(found).size());
+    at = 0;
+  }
+  append(text);
+  return ids;
+}
+
+std::string_view BpeTokenizer::bytes(std::int32_t id) const {
+  check_token_id(id, vocab_size());
+  return parts_.tokens[static_cast<std::size_t>(id)];
+}
+
+std::size_t BpeTokenizer::next_cut(std::string_view text, std::size_t at) const {
+  return pre_tokenizer_.next_cut(text, at);
+}
+
+BpeParts learn_bpe(std::string_view text, std::int64_t vocab_size) {
+  check<CorpusError>(vocab_size >= kMinBpeVocabulary && vocab_size <= kMaxBpeVocabulary,
+                     "vocab_size: must be in [{}, {}] for byte-level BPE, which has 256 bytes and {}; got {}",
+                     kMinBpeVocabulary, kMaxBpeVocabulary, kEndOfText, vocab_size);
+  BpeParts parts;
+  for (const std::uint8_t byte : bytes_by_character()) {
+    const char text_of_byte = static_cast<char>(byte);
+    parts.tokens.add(std::string_view(&text_of_byte, 1));
+  }
+  parts.merges = train_bpe(count_pieces(text, PreTokenizer(parts.rule)), vocab_size - 1);
+  for (const BpeMerge& merge : parts.merges) {
+    if (merge.merged != static_cast<std::int32_t>(parts.tokens.size())) continue;  // a token that existed already
+    std::string bytes(parts.tokens[static_cast<std::size_t>(merge.left)]);
+    parts.tokens.add(bytes.append(parts.tokens[static_cast<std::size_t>(merge.right)]));
+  }
+  parts.specials = {static_cast<std::int32_t>(parts.tokens.size())};
+  parts.tokens.add(kEndOfText);
+  return parts;
+}
+
+}  // namespace maki

@@ -1,0 +1,72 @@
+// Byte-level BPE, as in GPT-2: a pre-tokenizer cuts the text into pieces, and the bytes of each piece are merged into
+// tokens. Every byte is a token, so that any text can be encoded, even if it is not UTF-8.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/tokenizer/bpe_encoder.h"
+#include "data/tokenizer/pre_tokenizer.h"
+#include "data/tokenizer/token_list.h"
+#include "data/tokenizer/tokenizer.h"
+
+namespace maki {
+
+/// The special token that ends a document, in the vocabularies that are learned here.
+inline constexpr std::string_view kEndOfText = "<|endoftext|>";
+
+/// What a byte-level BPE tokenizer consists of.
+struct BpeParts {
+  std::string rule = "gpt2";           ///< of the pre-tokenizer
+  TokenList tokens;                    ///< the bytes of every token; of a special token its text
+  std::vector<BpeMerge> merges;        ///< in order of rank; two of them may make the same token
+  std::vector<std::int32_t> specials;  ///< ids, ascending
+  bool whole_pieces = false;           ///< a piece that is a token is that token, whatever its merges would give
+};
+
+class BpeTokenizer final : public Tokenizer {
+ public:
+  /// Throws CorpusError unless the tokens are distinct and not empty, each byte is a token, merges make tokens of their
+  /// two parts, no pair is merged twice, and special tokens are not bytes and have no part in merges.
+  explicit BpeTokenizer(BpeParts parts);
+  BpeTokenizer(const BpeTokenizer&) = delete;  // index_ refers to the tokens of this object
+  BpeTokenizer& operator=(const BpeTokenizer&) = delete;
+
+  std::string kind() const override { return "bpe"; }
+  std::int64_t vocab_size() const override { return static_cast<std::int64_t>(parts_.tokens.size()); }
+  std::optional<std::int32_t> end_of_text() const override { return end_of_text_; }
+  std::size_t token_bound(std::string_view text) const override { return text.size(); }
+  std::vector<std::int32_t> encode(std::string_view text) const override;
+  /// Encodes parts of the text on all threads.
+  void encode(std::string_view text, Tokens& ids) const override;
+  std::vector<std::int32_t> encode_with_specials(std::string_view text) const override;
+  std::string_view bytes(std::int32_t id) const override;
+  std::size_t next_cut(std::string_view text, std::size_t at) const override;
+  std::string save() const override;
+
+  const BpeParts& parts() const { return parts_; }
+
+ private:
+  class Cache;
+  void check_tokens();
+  void add_merges();
+  void encode_piece(std::string_view piece, std::vector<std::int32_t>& ids) const;
+
+  BpeParts parts_;
+  PreTokenizer pre_tokenizer_;
+  TokenIndex index_;
+  BpeEncoder encoder_;
+  std::optional<std::int32_t> end_of_text_;
+};
+
+/// Learns a vocabulary of at most `vocab_size` tokens from a text: the 256 bytes, tokens that are merged from them, and
+/// kEndOfText as the last. Fewer tokens if no pair occurs twice. Throws CorpusError unless vocab_size is in
+/// [257, kMaxBpeVocabulary].
+BpeParts learn_bpe(std::string_view text, std::int64_t vocab_size);
+inline constexpr std::int64_t kMinBpeVocabulary = 257, kMaxBpeVocabulary = 1 << 24;
+
+/// The row of this kind in the table of tokenizer.cpp.
+extern const TokenizerKind kBpeTokenizer;
+
+}  // namespace maki

@@ -1,0 +1,26 @@
+// Learns the merges of byte-level BPE from a text, with the result of Hugging Face's trainer: the pair that occurs most
+// often is merged next, the one with the smaller ids among equal ones.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data/tokenizer/bpe_encoder.h"
+#include "data/tokenizer/pre_tokenizer.h"
+
+namespace maki {
+
+/// A piece of text and how often it occurs.
+using PieceCounts = std::vector<std::pair<std::string_view, std::int64_t>>;
+/// Counts the pieces of a text, on all threads. The order of the result is unspecified; the text must outlive it.
+PieceCounts count_pieces(std::string_view text, const PreTokenizer& pre_tokenizer);
+
+/// Learns merges until there are `max_tokens` tokens or no pair occurs twice. Tokens 0 to 255 are the bytes in the
+/// order of bytes_by_character(), and every merge makes the next token, except that a string that is a token already
+/// keeps its id. Takes time and memory in proportion to the bytes of the pieces, however long a piece is. Throws
+/// CorpusError for more than 4 GiB of pieces.
+std::vector<BpeMerge> train_bpe(const PieceCounts& pieces, std::int64_t max_tokens);
+
+}  // namespace maki

@@ -1,0 +1,24 @@
+// Unicode normalization forms (Unicode Standard Annex 15), by utf8proc: characters that can be written in several ways,
+// such as é as one code point or two, become the same code points.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace maki {
+
+/// None; NFC, which keeps the look of a text; or NFKC, which also replaces compatibility characters, such as full-width
+/// letters, half-width katakana and ligatures, and so cannot be undone.
+enum class Normalization : std::uint8_t { none, nfc, nfkc };
+
+std::vector<std::string> normalization_names();
+/// Throws CorpusError for any other name.
+Normalization parse_normalization(std::string_view name);
+std::string to_string(Normalization form);
+
+/// The normalized text. Bytes that are not UTF-8 stay as they are.
+std::string normalize(std::string_view text, Normalization form);
+
+}  // namespace maki

@@ -1,0 +1,72 @@
+#include "data/tokenizer/normalized_tokenizer.h"
+
+#include "data/text/error.h"
+#include "data/text/utf8.h"
+
+namespace maki {
+namespace {
+
+bool is_ascii_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> NormalizedTokenizer::load(std::string_view saved) {
+  const std::size_t end = std::min(saved.find('\n'), saved.size());
+  const Normalization form = parse_normalization(saved.substr(0, end));
+  const std::string_view rest = saved.substr(std::min(end + 1, saved.size()));
+  check<CorpusError>(form != Normalization::none && !rest.starts_with(kHeader),
+                     "tokenizer: the saved normalization is damaged");
+  return std::make_unique<NormalizedTokenizer>(load_tokenizer(rest), form);
+}
+
+std::string NormalizedTokenizer::save() const {
+  return std::string(kHeader) + to_string(form_) + '\n' + inner_->save();
+}
+
+// Characters as they are in the text, so that a caller can leave them out: those whose own normal form has a character
+// that the vocabulary lacks. Characters that only their combination lacks are named in their normal form.
+std::map<char32_t, std::int64_t> NormalizedTokenizer::unknown(std::string_view text) const {
+  const std::map<char32_t, std::int64_t> lacking = inner_->unknown(normalize(text, form_));
+  if (lacking.empty()) return {};
+  std::map<char32_t, bool> lacks;
+  std::map<char32_t, std::int64_t> counts;
+  while (!text.empty()) {
+    const char32_t c = next_code_point(text);
+    const auto [entry, added] = lacks.try_emplace(c);
+    if (added) {
+      std::string character;
+      append_utf8(character, c);
+      entry->second = !inner_->unknown(normalize(character, form_)).empty();
+    }
+    if (entry->second) ++counts[c];
+  }
+  return counts.empty() ? lacking : counts;
+}
+
+std::vector<std::int32_t> NormalizedTokenizer::encode(std::string_view text) const {
+  return inner_->encode(normalize(text, form_));
+}
+
+void NormalizedTokenizer::encode(std::string_view text, Tokens& ids) const {
+  inner_->encode(normalize(text, form_), ids);
+}
+
+std::vector<std::int32_t> NormalizedTokenizer::encode_with_specials(std::string_view text) const {
+  return inner_->encode_with_specials(normalize(text, form_));
+}
+
+std::vector<std::int32_t> NormalizedTokenizer::encode_line(std::string_view line) const {
+  return inner_->encode_line(normalize(line, form_));
+}
+
+// Between an ASCII letter or digit and a space, which no normalization combines or changes, every kind can be cut.
+std::size_t NormalizedTokenizer::next_cut(std::string_view text, std::size_t at) const {
+  for (at = std::max<std::size_t>(at, 1); at < text.size(); ++at) {
+    if ((text[at] == ' ' || text[at] == '\n') && is_ascii_letter_or_digit(text[at - 1])) return at;
+  }
+  return text.size();
+}
+
+}  // namespace maki

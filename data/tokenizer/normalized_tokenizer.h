@@ -1,0 +1,43 @@
+// A tokenizer that normalizes text before it encodes it: decode(encode(text)) == normalize(text).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/tokenizer/normalization.h"
+#include "data/tokenizer/tokenizer.h"
+
+namespace maki {
+
+class NormalizedTokenizer final : public Tokenizer {
+ public:
+  static constexpr std::string_view kHeader = "maki normalized tokenizer 1\n";
+
+  /// Requires: `form` is not none, and `inner` does not normalize.
+  NormalizedTokenizer(std::unique_ptr<Tokenizer> inner, Normalization form) : inner_(std::move(inner)), form_(form) {}
+  /// Restores one from the bytes of save() that follow the header. Throws CorpusError if they are damaged.
+  static std::unique_ptr<Tokenizer> load(std::string_view saved);
+
+  const Tokenizer& inner() const { return *inner_; }
+  Normalization form() const { return form_; }
+
+  std::string kind() const override { return inner_->kind(); }
+  std::int64_t vocab_size() const override { return inner_->vocab_size(); }
+  std::optional<std::int32_t> end_of_text() const override { return inner_->end_of_text(); }
+  std::size_t token_bound(std::string_view text) const override { return inner_->token_bound(text); }
+  std::map<char32_t, std::int64_t> unknown(std::string_view text) const override;
+  std::vector<std::int32_t> encode(std::string_view text) const override;
+  void encode(std::string_view text, Tokens& ids) const override;
+  std::vector<std::int32_t> encode_with_specials(std::string_view text) const override;
+  std::string_view bytes(std::int32_t id) const override { return inner_->bytes(id); }
+  std::size_t next_cut(std::string_view text, std::size_t at) const override;
+  std::vector<std::int32_t> encode_line(std::string_view line) const override;
+  std::string decode_line(TokenSpan ids) const override { return inner_->decode_line(ids); }
+  std::string save() const override;
+
+ private:
+  std::unique_ptr<Tokenizer> inner_;
+  Normalization form_;
+};
+
+}  // namespace maki

@@ -1,0 +1,80 @@
+#include "data/tokenizer/tokenizer_files.h"
+
+#include <filesystem>
+
+#include "data/text/error.h"
+#include "data/text/file.h"
+#include "data/tokenizer/vocabulary_text.h"
+
+namespace maki {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The two files of a vocabulary have other names in OpenAI's own release.
+constexpr std::pair<const char*, const char*> kVocabularyFiles[] = {{"vocab.json", "merges.txt"},
+                                                                    {"encoder.json", "vocab.bpe"}};
+
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+std::unique_ptr<Tokenizer> read_vocabulary_files(const fs::path& folder, const char* vocab, const char* merges) {
+  VocabularyText text;
+  text.unreachable_are_special = true;
+  read_vocab_json(read_file((folder / vocab).string()), text);
+  read_merges_text(read_file((folder / merges).string()), text);
+  return make_tokenizer(std::move(text));
+}
+
+std::unique_ptr<Tokenizer> read_one_file(const fs::path& path) {
+  for (const auto& [vocab, merges] : kVocabularyFiles) {
+    if (path.filename() == vocab || path.filename() == merges)
+      return read_vocabulary_files(path.parent_path(), vocab, merges);
+  }
+  const std::string text = read_file(path.string());
+  if (text.starts_with("maki ")) return load_tokenizer(text);
+  if (path.extension() == ".json") return read_tokenizer_json(text);
+  check<CorpusError>(path.extension() == ".tiktoken" || path.filename() == "tokenizer.model",
+                     "a tokenizer must be a .json or .tiktoken file, merges.txt beside vocab.json, or a directory with "
+                     "one of them");
+  return read_tiktoken(text);
+}
+
+// The file of a directory that describes its tokenizer.
+fs::path tokenizer_in(const fs::path& folder) {
+  for (const char* const name : {"tokenizer.json", "maki-tokenizer", "vocab.json", "encoder.json", "tokenizer.model"}) {
+    if (is_file(folder / name)) return folder / name;
+  }
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == ".tiktoken") files.push_back(entry->path());
+  }
+  check<CorpusError>(files.size() == 1,
+                     "a directory with a tokenizer must contain a tokenizer.json, vocab.json with merges.txt, or one "
+                     ".tiktoken file; it has {} of the latter",
+                     files.size());
+  return files[0];
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path) {
+  try {
+    return read_one_file(is_directory(path) ? tokenizer_in(path) : fs::path(path));
+  } catch (const CorpusError& error) {
+    const std::string_view message = error.what();
+    if (message.starts_with(path)) throw;  // the message names the file already
+    fail<CorpusError>("{}: {}", path, message);
+  }
+}
+
+std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json) {
+  VocabularyText text;
+  read_tokenizer_json(json, text);
+  return make_tokenizer(std::move(text));
+}
+
+}  // namespace maki

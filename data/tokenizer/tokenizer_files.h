@@ -1,0 +1,35 @@
+// Tokenizers in the files of other programs: tokenizer.json (Hugging Face), vocab.json with merges.txt (GPT-2) and
+// .tiktoken files, all of byte-level BPE. docs/formats.md describes what of each format is honoured.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizer/tokenizer.h"
+
+namespace maki {
+
+/// Reads a tokenizer from a tokenizer.json, a vocab.json or merges.txt with the other beside it, a .tiktoken file, a
+/// file with the bytes of Tokenizer::save(), or a directory that contains one of these. Throws CorpusError, naming the
+/// file, if it cannot be read, is damaged, or asks for something that byte-level BPE here does not do.
+std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path);
+/// The tokenizer that the text of a tokenizer.json describes. Throws as read_tokenizer() does.
+std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json);
+
+/// The text of a tokenizer.json that describes a byte-level BPE or byte tokenizer. Throws CorpusError for other kinds.
+std::string tokenizer_json(const Tokenizer& tokenizer);
+
+/// The vocabulary of a byte-level BPE or byte tokenizer, in the characters with which GPT-2 writes bytes.
+struct BpeVocabulary {
+  std::vector<std::string> tokens;  ///< by id; special tokens as they are
+  std::vector<std::string> merges;  ///< two tokens with a space between them, in order of rank
+  std::optional<std::int32_t> end_of_text;
+};
+/// Throws CorpusError for tokenizers of other kinds.
+BpeVocabulary bpe_vocabulary(const Tokenizer& tokenizer);
+
+}  // namespace maki

@@ -1,0 +1,118 @@
+#include "data/tokenizer/vocabulary_text.h"
+
+#include <algorithm>
+
+#include "data/text/error.h"
+#include "data/text/printable.h"
+#include "data/tokenizer/bpe_tokenizer.h"
+#include "data/tokenizer/byte_characters.h"
+#include "data/tokenizer/normalized_tokenizer.h"
+
+namespace maki {
+namespace {
+
+// Where each id is described: an index into names, or behind them into specials.
+std::vector<std::int64_t> sources_by_id(const VocabularyText& text) {
+  const TokenIndex names(text.names);
+  const auto count = static_cast<std::int64_t>(text.names.size());
+  std::vector<std::pair<std::int32_t, std::int64_t>> sources;
+  for (std::int64_t i = 0; i < count; ++i) sources.emplace_back(text.ids[static_cast<std::size_t>(i)], i);
+  for (std::size_t i = 0; i < text.specials.size(); ++i) {
+    const std::int32_t named = names.find(text.specials[i]), id = text.special_ids[i];
+    check<CorpusError>(named < 0 || text.ids[static_cast<std::size_t>(named)] == id,
+                       "tokenizer: the special token {} must have one id; it has {} and {}",
+                       truncate_for_message(text.specials[i]), id,
+                       named < 0 ? id : text.ids[static_cast<std::size_t>(named)]);
+    if (named >= 0) {
+      sources[static_cast<std::size_t>(named)].second = count + static_cast<std::int64_t>(i);
+    } else {
+      sources.emplace_back(id, count + static_cast<std::int64_t>(i));
+    }
+  }
+  std::ranges::sort(sources);
+  std::vector<std::int64_t> by_id;
+  for (const auto& [id, source] : sources) {
+    check<CorpusError>(id == static_cast<std::int32_t>(by_id.size()),
+                       "tokenizer: {} tokens must have the ids 0 to {}, each once; id {} is {}", sources.size(),
+                       sources.size() - 1, by_id.size(),
+                       id < static_cast<std::int32_t>(by_id.size()) ? "repeated" : "missing");
+    by_id.push_back(source);
+  }
+  return by_id;
+}
+
+std::string bytes_named(std::string_view name) {
+  const auto bytes = from_byte_characters(name);
+  check<CorpusError>(bytes && !bytes->empty(),
+                     "tokenizer: the tokens of byte-level BPE consist of characters that stand for bytes; {} does not",
+                     truncate_for_message(name));
+  return *bytes;
+}
+
+std::int32_t find_named(const TokenIndex& index, std::string_view name, std::string_view merge) {
+  const auto bytes = from_byte_characters(name);
+  const std::int32_t id = bytes ? index.find(*bytes) : -1;
+  check<CorpusError>(id >= 0, "tokenizer: a merge must name tokens of the vocabulary; {} in {} is none",
+                     truncate_for_message(name), truncate_for_message(merge));
+  return id;
+}
+
+std::vector<BpeMerge> merges_of(const TokenList& names, const TokenList& tokens) {
+  const TokenIndex index(tokens);
+  std::vector<BpeMerge> merges;
+  merges.reserve(names.size());
+  std::string bytes;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string_view merge = names[i];
+    const std::size_t space = merge.find(' ');
+    check<CorpusError>(space != std::string_view::npos && merge.find(' ', space + 1) == std::string_view::npos,
+                       "tokenizer: a merge must be two tokens with a space between them; got {}",
+                       truncate_for_message(merge));
+    const std::int32_t left = find_named(index, merge.substr(0, space), merge),
+                       right = find_named(index, merge.substr(space + 1), merge);
+    bytes.assign(tokens[static_cast<std::size_t>(left)]).append(tokens[static_cast<std::size_t>(right)]);
+    merges.push_back({left, right, index.find(bytes)});
+    check<CorpusError>(merges.back().merged >= 0, "tokenizer: the vocabulary lacks the token that the merge {} makes",
+                       truncate_for_message(merge));
+  }
+  return merges;
+}
+
+// The ids of tokens of two bytes or more that no merge makes.
+std::vector<std::int32_t> unreachable(const BpeParts& parts) {
+  std::vector<bool> made(parts.tokens.size());
+  for (const BpeMerge& merge : parts.merges) made[static_cast<std::size_t>(merge.merged)] = true;
+  std::vector<std::int32_t> ids;
+  for (std::size_t id = 0; id < made.size(); ++id) {
+    if (!made[id] && parts.tokens[id].size() > 1) ids.push_back(static_cast<std::int32_t>(id));
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_tokenizer(VocabularyText text) {
+  BpeParts parts;
+  parts.rule = text.rule;
+  parts.whole_pieces = text.whole_pieces;
+  const auto names = static_cast<std::int64_t>(text.names.size());
+  for (const std::int64_t source : sources_by_id(text)) {
+    if (source >= names) {
+      parts.specials.push_back(static_cast<std::int32_t>(parts.tokens.size()));
+      parts.tokens.add(text.specials[static_cast<std::size_t>(source - names)]);
+      continue;
+    }
+    const std::string_view name = text.names[static_cast<std::size_t>(source)];
+    const bool free_text = text.unreachable_are_special && !from_byte_characters(name);
+    parts.tokens.add(free_text ? std::string(name) : bytes_named(name));
+  }
+  parts.merges = merges_of(text.merges, parts.tokens);
+  if (text.unreachable_are_special) parts.specials = unreachable(parts);
+  const Normalization form = text.normalization;
+  text = {};
+  auto tokenizer = std::make_unique<BpeTokenizer>(std::move(parts));
+  if (form == Normalization::none) return tokenizer;
+  return std::make_unique<NormalizedTokenizer>(std::move(tokenizer), form);
+}
+
+}  // namespace maki

@@ -1,0 +1,42 @@
+// What files of other programs say about a byte-level BPE tokenizer, before it is checked and becomes one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizer/normalization.h"
+#include "data/tokenizer/token_list.h"
+#include "data/tokenizer/tokenizer.h"
+
+namespace maki {
+
+struct VocabularyText {
+  TokenList names;                ///< of tokens, in GPT-2's characters for bytes
+  std::vector<std::int32_t> ids;  ///< of these tokens
+  TokenList merges;               ///< the names of two tokens, with a space between them, in order of rank
+  TokenList specials;             ///< the text of special tokens; they may be in `names` as well
+  std::vector<std::int32_t> special_ids;
+  /// Tokens that are neither bytes nor made by a merge are special tokens, because text never contains them.
+  bool unreachable_are_special = false;
+  std::string rule = "gpt2";  ///< of the pre-tokenizer
+  Normalization normalization = Normalization::none;
+  bool whole_pieces = false;
+};
+
+/// Reads the text of a vocab.json, an object of names and ids, into `vocabulary`. Throws CorpusError.
+void read_vocab_json(std::string_view json, VocabularyText& vocabulary);
+/// Reads the text of a merges.txt. Throws CorpusError.
+void read_merges_text(std::string_view text, VocabularyText& vocabulary);
+/// Reads the text of a tokenizer.json. Throws CorpusError, naming it, for anything that cannot be honoured.
+void read_tokenizer_json(std::string_view json, VocabularyText& vocabulary);
+/// The tokenizer of a .tiktoken file: lines of a token in base64 and its rank. Throws CorpusError.
+std::unique_ptr<Tokenizer> read_tiktoken(std::string_view text);
+
+/// Throws CorpusError unless the ids are 0, 1, 2, … without gaps and the vocabulary is one of byte-level BPE. Consumes
+/// the text.
+std::unique_ptr<Tokenizer> make_tokenizer(VocabularyText vocabulary);
+
+}  // namespace maki

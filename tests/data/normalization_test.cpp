@@ -1,0 +1,126 @@
+// Unicode normalization, and tokenizers that normalize.
+#include "data/tokenizer/normalization.h"
+
+#include <rapidcheck.h>
+
+#include "data/text/utf8.h"
+#include "data/tokenizer/normalized_tokenizer.h"
+#include "data/tokenizer/tokenizer_files.h"
+#include "tests/catch.h"
+#include "tests/data/bpe_fixture.h"
+#include "tests/data/require_refused.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+std::string text_of(const std::vector<std::string>& parts, const std::vector<std::uint8_t>& picks) {
+  std::string text;
+  for (const std::uint8_t pick : picks) text += parts[pick % parts.size()];
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("NFC composes, and NFKC also replaces compatibility characters") {
+  struct Case {
+    std::string text, nfc, nfkc;
+  };
+  const std::vector<Case> cases = {
+      {"plain", "plain", "plain"},
+      {"e\u0301", "é", "é"},
+      {"か\u3099ハ\u309A", "がパ", "がパ"},
+      {"ｶﾞＡＢＣ１", "ｶﾞＡＢＣ１", "ガABC1"},
+      {"ﬁ①²", "ﬁ①²", "fi12"},
+      {"\u1112\u1161\u11ab", "한", "한"},
+      {"a\u0323\u0307", "ạ\u0307", "ạ\u0307"},
+      {"a\u0307\u0323", "ạ\u0307", "ạ\u0307"},
+      {std::string("\0e\u0301", 4), std::string("\0é", 3), std::string("\0é", 3)},
+      {"e\xFF\u0301\xE3\x81", "e\xFF\u0301\xE3\x81", "e\xFF\u0301\xE3\x81"},
+  };
+  for (const Case& each : cases) {
+    REQUIRE(normalize(each.text, Normalization::none) == each.text);
+    REQUIRE(normalize(each.text, Normalization::nfc) == each.nfc);
+    REQUIRE(normalize(each.text, Normalization::nfkc) == each.nfkc);
+  }
+}
+
+TEST_CASE("a long text is normalized in parts as in one piece") {
+  std::string text, expected;
+  while (text.size() < 300'000) {
+    text += "xe\u0301 か\u3099\u0316\u0301e";
+    text += "\u0301\u0301\u0323";
+    expected += normalize("xe\u0301 か\u3099\u0316\u0301e\u0301\u0301\u0323", Normalization::nfc);
+  }
+  REQUIRE(normalize(text, Normalization::nfc) == expected);
+}
+
+TEST_CASE("names of normal forms") {
+  for (const std::string& name : normalization_names()) REQUIRE(to_string(parse_normalization(name)) == name);
+  require_refused([] { parse_normalization("NFC"); }, {"normalize", "nfc", "nfkc", "NFC"});
+}
+
+TEST_CASE("a tokenizer that normalizes restores the normalized text") {
+  const BpeFixture fixture;
+  const std::string text = fixture.training_text();
+  for (const char* const kind : {"char", "byte", "word", "bpe"}) {
+    const auto tokenizer = make_tokenizer(kind, text, {.vocab_size = 600, .normalization = Normalization::nfkc});
+    REQUIRE(tokenizer->kind() == kind);
+    const std::string expected = normalize(text, Normalization::nfkc);
+    REQUIRE(tokenizer->decode(tokenizer->encode(text)) == expected);
+    Tokens ids(tokenizer->vocab_size());
+    tokenizer->encode(text, ids);
+    REQUIRE(ids.ids() == tokenizer->encode(text));
+    REQUIRE(tokenizer->encode(text) == tokenizer->encode(expected));
+    const auto loaded = load_tokenizer(tokenizer->save());
+    REQUIRE(loaded->save() == tokenizer->save());
+    REQUIRE(loaded->encode(text) == tokenizer->encode(text));
+    REQUIRE(loaded->decode_line(loaded->encode_line("the ﬁne")) == "the fine");
+    REQUIRE(loaded->unknown(text).empty());
+    REQUIRE(tokenizer->hash() != make_tokenizer(kind, expected, {.vocab_size = 600})->hash());
+  }
+}
+
+TEST_CASE("a text can be cut where a tokenizer that normalizes says so") {
+  const std::vector<std::string> parts = {"e",    "\u0301", " ",       "\n", "か",     "\u3099",   "a1",
+                                          "¨",    "\u00a0", " \u0301", "。", "ﬁ",      "Ⅳ",        "'s",
+                                          "\xFF", "the",    " the",    "½",  "\u3000", "e\n\u0301"};
+  for (const char* const kind : {"byte", "bpe"}) {
+    const auto tokenizer =
+        make_tokenizer(kind, "the e\u0301 the か\u3099", {.vocab_size = 300, .normalization = Normalization::nfkc});
+    std::int64_t cuts = 0;
+    REQUIRE(rc::check([&](const std::vector<std::uint8_t>& picks) {
+      const std::string text = text_of(parts, picks);
+      const Ids whole = tokenizer->encode(text);
+      for (std::size_t at = 0; at <= text.size(); ++at) {
+        const std::size_t cut = tokenizer->next_cut(text, at);
+        RC_ASSERT(cut >= at && cut <= text.size());
+        Ids both = tokenizer->encode(text.substr(0, cut));
+        const Ids rest = tokenizer->encode(text.substr(cut));
+        both.insert(both.end(), rest.begin(), rest.end());
+        RC_ASSERT(both == whole);
+        cuts += cut > 0 && cut < text.size();
+      }
+    }));
+    REQUIRE(cuts > 100);
+  }
+}
+
+TEST_CASE("unknown characters are named as they are in the text") {
+  const auto tokenizer = make_tokenizer("char", "abé", {.normalization = Normalization::nfkc});
+  REQUIRE(tokenizer->unknown("ａｂe\u0301").empty());
+  REQUIRE(tokenizer->unknown("aＣＣ") == std::map<char32_t, std::int64_t>{{U'Ｃ', 2}});
+  REQUIRE(tokenizer->unknown("b\u0301").contains(0x301));
+  require_refused([&] { tokenizer->encode("aＣ"); }, {"C (U+0043)"});
+}
+
+TEST_CASE("damaged saved forms of tokenizers that normalize are refused") {
+  const std::string header(NormalizedTokenizer::kHeader), inner = make_tokenizer("byte", "")->save();
+  REQUIRE(load_tokenizer(header + "nfc\n" + inner)->kind() == "byte");
+  for (const std::string& bad : {header, header + "nfc", header + "none\n" + inner, header + "NFC\n" + inner,
+                                 header + "nfc\n", header + "nfc\n" + header + "nfc\n" + inner})
+    require_refused([&] { load_tokenizer(bad); }, {});
+}

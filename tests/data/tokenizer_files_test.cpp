@@ -1,0 +1,302 @@
+// Tokenizers in the files of other programs: what is written is read back, and malformed files are named errors that
+// take little memory.
+#include "data/tokenizer/tokenizer_files.h"
+
+#include <nlohmann/json.hpp>
+
+#include "data/tokenizer/bpe_tokenizer.h"
+#include "data/tokenizer/byte_characters.h"
+#include "tests/data/allocations.h"
+#include "tests/data/bpe_fixture.h"
+#include "tests/data/require_refused.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+using nlohmann::json;
+
+std::unique_ptr<Tokenizer> fixture_tokenizer() { return read_tokenizer(BpeFixture::tokenizer_path()); }
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t bits = 0;
+    for (std::size_t j = 0; j < 3; ++j)
+      bits = bits << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0u);
+    for (std::size_t j = 0; j < 4; ++j) text += i + j <= bytes.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
+  }
+  return text;
+}
+
+// A vocab.json and merges.txt, as GPT-2 has them.
+void write_vocabulary(const TemporaryFolder& folder, const Tokenizer& tokenizer, const char* vocab,
+                      const char* merges) {
+  const BpeVocabulary vocabulary = bpe_vocabulary(tokenizer);
+  json ids = json::object();
+  for (const std::string& token : vocabulary.tokens) ids[token] = ids.size();
+  folder.write(vocab, ids.dump());
+  std::string lines = "#version: 0.2\n";
+  for (const std::string& merge : vocabulary.merges) lines += merge + "\n";
+  folder.write(merges, lines);
+}
+
+std::string tiktoken_lines(const Tokenizer& tokenizer) {
+  std::string lines;
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (id != tokenizer.end_of_text()) lines += fmt::format("{} {}\n", base64(tokenizer.bytes(id)), id);
+  }
+  return lines;
+}
+
+json small_tokenizer_json() { return json::parse(tokenizer_json(BpeTokenizer(learn_bpe("the cat the cat", 262)))); }
+
+}  // namespace
+
+TEST_CASE("GPT-2's characters for bytes") {
+  REQUIRE(to_byte_characters(std::string_view(" \n\t\0\x7F\xA0\xAD", 7)) == "ĠĊĉĀġłŃ");
+  REQUIRE(to_byte_characters("!~¡") == "!~Â¡");
+  REQUIRE(bytes_by_character()[0] == '!');
+  REQUIRE(bytes_by_character()[188] == 0);
+  REQUIRE(bytes_by_character()[198] == '\n');
+  REQUIRE(bytes_by_character()[220] == ' ');
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  REQUIRE(from_byte_characters(to_byte_characters(all)) == all);
+  for (const char* const bad : {" ", "\n", "\u0144", "\u00ad", "吾", "\xFF", "a\u2581"})
+    REQUIRE_FALSE(from_byte_characters(bad).has_value());
+}
+
+TEST_CASE("a tokenizer.json that was written is read back, in every variant") {
+  BpeParts parts = learn_bpe("the cat the cat 'tis", 262);
+  std::vector<std::unique_ptr<Tokenizer>> tokenizers;
+  for (const std::string& rule : PreTokenizer::rules()) {
+    parts.rule = rule;
+    parts.whole_pieces = rule == "cl100k";
+    tokenizers.push_back(std::make_unique<BpeTokenizer>(parts));
+  }
+  for (const Normalization form : {Normalization::nfc, Normalization::nfkc})
+    tokenizers.push_back(make_tokenizer("bpe", "the cat the cat", {.vocab_size = 262, .normalization = form}));
+  tokenizers.push_back(fixture_tokenizer());
+  for (const auto& tokenizer : tokenizers) {
+    const std::string text = tokenizer_json(*tokenizer);
+    REQUIRE(read_tokenizer_json(text)->hash() == tokenizer->hash());
+    REQUIRE(tokenizer_json(*read_tokenizer_json(text)) == text);
+  }
+  const auto bytes = make_tokenizer("byte", "");
+  const auto read = read_tokenizer_json(tokenizer_json(*bytes));
+  REQUIRE(read->vocab_size() == 256);
+  REQUIRE(read->encode("aé\xFF") == bytes->encode("aé\xFF"));
+  REQUIRE_FALSE(read->end_of_text().has_value());
+}
+
+TEST_CASE("only byte-level BPE and bytes can be written for other programs") {
+  for (const char* const kind : {"char", "word"}) {
+    const auto tokenizer = make_tokenizer(kind, "ab ab");
+    require_refused([&] { tokenizer_json(*tokenizer); }, {kind});
+    require_refused([&] { bpe_vocabulary(*tokenizer); }, {kind});
+  }
+}
+
+TEST_CASE("merges may be strings or pairs") {
+  json document = small_tokenizer_json();
+  const auto pairs = read_tokenizer_json(document.dump());
+  for (json& merge : document["model"]["merges"])
+    merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
+  REQUIRE(read_tokenizer_json(document.dump())->hash() == pairs->hash());
+}
+
+TEST_CASE("added tokens that the vocabulary lacks are special tokens behind it") {
+  json document = small_tokenizer_json();
+  document["added_tokens"].push_back({{"id", 262}, {"content", "<pad> 終"}});
+  const auto tokenizer = read_tokenizer_json(document.dump());
+  REQUIRE(tokenizer->vocab_size() == 263);
+  REQUIRE(tokenizer->bytes(262) == "<pad> 終");
+  REQUIRE(tokenizer->encode_with_specials("<pad> 終") == std::vector<std::int32_t>{262});
+  REQUIRE(tokenizer->end_of_text() == 261);
+}
+
+TEST_CASE("vocab.json with merges.txt gives the same tokenizer, by any of its names") {
+  const auto expected = fixture_tokenizer();
+  const TemporaryFolder folder, old;
+  write_vocabulary(folder, *expected, "vocab.json", "merges.txt");
+  write_vocabulary(old, *expected, "encoder.json", "vocab.bpe");
+  for (const std::string& path :
+       {folder.path(), folder / "vocab.json", folder / "merges.txt", old.path(), old / "vocab.bpe"}) {
+    const auto tokenizer = read_tokenizer(path);
+    REQUIRE(tokenizer->hash() == expected->hash());
+    REQUIRE(tokenizer->end_of_text() == expected->end_of_text());
+  }
+}
+
+TEST_CASE("a .tiktoken file gives the same ids") {
+  const auto expected = fixture_tokenizer();
+  const TemporaryFolder folder;
+  const std::string path = folder.write("small.tiktoken", tiktoken_lines(*expected));
+  const BpeFixture fixture;
+  for (const std::string& source : {path, folder.path()}) {
+    const auto tokenizer = read_tokenizer(source);
+    REQUIRE(tokenizer->vocab_size() == expected->vocab_size() - 1);
+    for (std::size_t i = 0; i < 500; ++i) {
+      if (tokenizer->encode(fixture.strings()[i]) != expected->encode(fixture.strings()[i])) FAIL("string " << i);
+    }
+  }
+}
+
+TEST_CASE("the saved form of any tokenizer is a tokenizer file, and a directory is searched for one") {
+  const TemporaryFolder folder;
+  for (const char* const kind : {"char", "byte", "word", "bpe"}) {
+    const auto tokenizer = make_tokenizer(kind, "the cat the cat");
+    folder.write("maki-tokenizer", tokenizer->save());
+    REQUIRE(read_tokenizer(folder / "maki-tokenizer")->hash() == tokenizer->hash());
+    REQUIRE(read_tokenizer(folder.path())->hash() == tokenizer->hash());
+  }
+  folder.write("tokenizer.json", small_tokenizer_json().dump());
+  REQUIRE(read_tokenizer(folder.path())->vocab_size() == 262);
+}
+
+TEST_CASE("what a tokenizer.json asks for and cannot have is refused by name") {
+  struct Case {
+    std::string pointer;
+    json value;
+    std::vector<std::string> words;
+  };
+  const json split = {{"type", "Split"}, {"pattern", {{"Regex", "\\w+"}}}, {"behavior", "Isolated"}, {"invert", false}};
+  const json plain = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const std::vector<Case> cases = {
+      {"/model/type", "Unigram", {"BPE", "Unigram"}},
+      {"/model/type", "WordPiece", {"BPE", "WordPiece"}},
+      {"/model/type", 3, {"BPE", "3"}},
+      {"/model/dropout", 0.1, {"dropout", "0.1"}},
+      {"/model/continuing_subword_prefix", "##", {"continuing_subword_prefix", "##"}},
+      {"/model/end_of_word_suffix", "</w>", {"end_of_word_suffix", "</w>"}},
+      {"/model/byte_fallback", true, {"byte_fallback"}},
+      {"/model", 5, {"model"}},
+      {"/model/vocab", json::object(), {"vocabulary"}},
+      {"/model/vocab", json::array({json::array({"a", -1.5})}), {"id"}},
+      {"/model/vocab/a", -1, {"a", "-1"}},
+      {"/model/vocab/a", 1.5, {"a", "1.5"}},
+      {"/model/vocab/a", 4294967296, {"a", "4294967296"}},
+      {"/model/vocab/a", "1", {"a", "\"1\""}},
+      {"/model/vocab/a", json::array({1}), {"a", "list"}},
+      {"/model/vocab/a", json::object(), {"a", "object"}},
+      {"/model/vocab/a", 1, {"id", "repeated", "1"}},
+      {"/model/vocab/a", 400, {"id", "missing"}},
+      {"/model/vocab/吾", 262, {"吾"}},
+      {"/model/vocab/", 262, {"characters that stand for bytes"}},
+      {"/model/merges/0", 5, {"merge"}},
+      {"/model/merges/0", json::array({"a"}), {"merge", "two"}},
+      {"/model/merges/0", json::array({"a", "b", "c"}), {"merge", "two"}},
+      {"/model/merges/0", json::array({"a", 1}), {"merge", "two"}},
+      {"/model/merges/0", json::array({"a", json::array({"b"})}), {"merge"}},
+      {"/model/merges/0", json::object(), {"merge"}},
+      {"/model/merges/0", "ab", {"merge", "space", "ab"}},
+      {"/model/merges/0", "a b c", {"merge", "space", "a b c"}},
+      {"/model/merges/0", "a 吾", {"merge", "吾"}},
+      {"/model/merges/0", "Q Q", {"vocabulary", "Q Q"}},
+      {"/model/merges/0", "QQ a", {"vocabulary", "QQ"}},
+      {"/model/merges/1", json::array({"c", "a"}), {"merge"}},
+      {"/normalizer", {{"type", "Lowercase"}}, {"normalizer", "Lowercase"}},
+      {"/normalizer", "NFC", {"normalizer", "NFC"}},
+      {"/pre_tokenizer", nullptr, {"pre_tokenizer", "ByteLevel"}},
+      {"/pre_tokenizer", {{"type", "Metaspace"}}, {"pre_tokenizer", "Metaspace"}},
+      {"/pre_tokenizer/add_prefix_space", true, {"pre_tokenizer", "add_prefix_space"}},
+      {"/pre_tokenizer/use_regex", false, {"pre_tokenizer", "use_regex"}},
+      {"/pre_tokenizer",
+       {{"type", "Sequence"}, {"pretokenizers", json::array({split, plain})}},
+       {"pre_tokenizer", "\\w+"}},
+      {"/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", json::array()}}, {"pre_tokenizer"}},
+      {"/pre_tokenizer", {{"type", "Sequence"}}, {"pre_tokenizer"}},
+      {"/decoder", {{"type", "Metaspace"}}, {"decoder", "Metaspace"}},
+      {"/added_tokens", 1, {"added_tokens"}},
+      {"/added_tokens/0", 1, {"added_tokens"}},
+      {"/added_tokens/0/content", "", {"added_tokens"}},
+      {"/added_tokens/0/content", "a", {"special", "a"}},
+      {"/added_tokens/0/content", "the", {"special"}},
+      {"/added_tokens/0/id", 5, {"special", "5", "261"}},
+      {"/added_tokens/0/id", -1, {"added_tokens", "-1"}},
+      {"/added_tokens/0/id", 1e30, {"added_tokens"}},
+  };
+  for (const Case& each : cases) {
+    json document = small_tokenizer_json();
+    document[json::json_pointer(each.pointer)] = each.value;
+    INFO(each.pointer << " = " << each.value);
+    require_refused([&] { read_tokenizer_json(document.dump()); }, each.words);
+  }
+}
+
+TEST_CASE("malformed texts are refused") {
+  const std::string good = small_tokenizer_json().dump();
+  REQUIRE(read_tokenizer_json(good)->vocab_size() == 262);
+  for (const std::string& bad : {std::string(), std::string("{"), std::string("[]"), std::string("null"),
+                                 std::string("{}"), good + "x", good.substr(0, good.size() / 2),
+                                 std::string("{\"a\":1e999}"), std::string("{\"a\":\"\xFF\"}"), std::string(30, '[')}) {
+    INFO(bad.substr(0, 60));
+    require_refused([&] { read_tokenizer_json(bad); }, {"tokenizer"});
+  }
+  const TemporaryFolder folder;
+  const std::string a = base64("a") + " ", all = tiktoken_lines(*make_tokenizer("byte", ""));
+  const std::vector<std::string> bad_lines = {"",
+                                              "x",
+                                              a,
+                                              a + "1",
+                                              a + "0",
+                                              a + "0x",
+                                              "YQ 0",
+                                              "Y@== 0",
+                                              " 0",
+                                              a + "-1",
+                                              all + base64("ab") + " 257\n",
+                                              all + base64("abc") + " 256\n",
+                                              all + base64("a") + " 256\n",
+                                              all + "\n" + base64("ab") + " 256\n"};
+  for (const std::string& bad : bad_lines) {
+    const std::string path = folder.write("bad.tiktoken", bad);
+    INFO(bad.substr(0, 60));
+    require_refused([&] { read_tokenizer(path); }, {"bad.tiktoken", "token"});
+  }
+  write_vocabulary(folder, *fixture_tokenizer(), "vocab.json", "merges.txt");
+  for (const std::string& bad : {std::string("[]"), std::string("{\"a\": 0}"), std::string("{\"a\": {}}")}) {
+    folder.write("vocab.json", bad);
+    require_refused([&] { read_tokenizer(folder / "vocab.json"); }, {"vocab.json", "tokenizer"});
+  }
+  require_refused([&] { read_tokenizer(folder.write("x.txt", "x")); }, {"x.txt", "tiktoken"});
+  require_refused([&] { read_tokenizer(folder / "missing.json"); }, {"missing.json"});
+  std::filesystem::create_directory(folder / "empty");
+  require_refused([&] { read_tokenizer(folder / "empty"); }, {"empty", "tokenizer.json"});
+}
+
+TEST_CASE("reading takes less memory than 8 times the size of the file and 16 MiB") {
+  constexpr std::int64_t kBytes = 6'000'000;
+  const auto many = [](const std::string& head, const auto& part, const std::string& tail) {
+    std::string text = head;
+    for (int i = 0; std::ssize(text) < kBytes; ++i) text += part(i);
+    return text + tail;
+  };
+  const std::vector<std::string> texts = {
+      many(
+          "{\"a\":", [](int) { return "["; }, ""),
+      many(
+          "{\"a\":[", [](int) { return "1,"; }, "1]}"),
+      many(
+          "{\"a\":{", [](int i) { return fmt::format("\"{}\":0,", i); }, "\"\":0}}"),
+      many(
+          "{\"added_tokens\":[", [](int) { return "{},"; }, "{}]}"),
+      many(
+          "{\"model\":{\"vocab\":{", [](int i) { return fmt::format("\"{}\":{},", i, i); }, "\"x\":0}}}"),
+      many(
+          "{\"model\":{\"merges\":[", [](int) { return "\"a b\","; }, "\"a b\"]}}"),
+      many(
+          "{\"model\":{\"merges\":[", [](int) { return "[\"a\",\"b\"],"; }, "[\"a\",\"b\"]]}}"),
+      many(
+          "{\"a\":\"", [](int) { return "xxxxxxxxxxxxxxxx"; }, "\"}"),
+  };
+  for (const std::string& text : texts) {
+    INFO(text.substr(0, 50));
+    start_peak();
+    require_refused([&] { read_tokenizer_json(text); }, {"tokenizer"});
+    REQUIRE(peak_bytes() < 8 * std::ssize(text) + (16 << 20));
+  }
+}

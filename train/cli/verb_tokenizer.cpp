@@ -1,0 +1,120 @@
+// maki tokenizer train CORPUS… --out FILE      maki tokenizer encode|decode TOKENIZER [FILE…]
+// maki tokenizer inspect TOKENIZER
+#include "train/cli/verb_tokenizer.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "data/text/file.h"
+#include "data/text/printable.h"
+#include "data/tokenizer/bpe_tokenizer.h"
+#include "data/tokenizer/normalized_tokenizer.h"
+#include "data/tokenizer/tokenizer_files.h"
+#include "train/cli/choose_checkpoint.h"
+#include "train/config/number.h"
+#include "train/run/checkpoint.h"
+#include "train/run/run_directory.h"
+
+namespace maki {
+namespace {
+
+struct InspectOptions {
+  std::string tokenizer;
+  bool json = false;
+};
+
+struct Facts {
+  std::string kind, normalize = "none", hash, rule;
+  std::int64_t vocab_size = 0, merges = 0;
+  std::vector<std::int32_t> specials;
+  std::int32_t longest = 0;  // token
+};
+
+Facts facts_of(const Tokenizer& tokenizer) {
+  Facts facts{.kind = tokenizer.kind(),
+              .hash = tokenizer.hash(),
+              .rule = {},
+              .vocab_size = tokenizer.vocab_size(),
+              .specials = {}};
+  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
+  if (normalized != nullptr) facts.normalize = to_string(normalized->form());
+  const auto* const bpe = dynamic_cast<const BpeTokenizer*>(normalized == nullptr ? &tokenizer : &normalized->inner());
+  if (bpe != nullptr) {
+    facts.rule = bpe->parts().rule;
+    facts.merges = std::ssize(bpe->parts().merges);
+    facts.specials = bpe->parts().specials;
+  }
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    const bool special = std::ranges::binary_search(facts.specials, id);
+    if (!special && tokenizer.bytes(id).size() > tokenizer.bytes(facts.longest).size()) facts.longest = id;
+  }
+  return facts;
+}
+
+// As text, in which bytes that are not UTF-8 are replaced.
+std::string shown(const Tokenizer& tokenizer, std::int32_t id) { return escape_unprintable(tokenizer.bytes(id)); }
+
+void print_json(const Tokenizer& tokenizer, const Facts& facts) {
+  nlohmann::ordered_json special = nlohmann::ordered_json::object();
+  for (const std::int32_t id : facts.specials) special[shown(tokenizer, id)] = id;
+  nlohmann::ordered_json out = {{"kind", facts.kind},     {"vocab_size", facts.vocab_size},
+                                {"merges", facts.merges}, {"pre_tokenizer", facts.rule},
+                                {"special", special},     {"normalize", facts.normalize},
+                                {"hash", facts.hash},     {"longest_token", shown(tokenizer, facts.longest)}};
+  if (const auto end = tokenizer.end_of_text()) out["end_of_text"] = *end;
+  fmt::print("{}\n", out.dump(2));
+}
+
+int inspect(const InspectOptions& o) {
+  const auto tokenizer = open_tokenizer(o.tokenizer);
+  const Facts facts = facts_of(*tokenizer);
+  if (o.json) {
+    print_json(*tokenizer, facts);
+    return 0;
+  }
+  fmt::print("kind           {}\nvocabulary     {} tokens\n", facts.kind, with_separators(facts.vocab_size));
+  if (!facts.rule.empty())
+    fmt::print("merges         {}\npre-tokenizer  {}\n", with_separators(facts.merges), facts.rule);
+  fmt::print("normalize      {}\n", facts.normalize);
+  fmt::print("longest token  {} bytes: \"{}\"\n", tokenizer->bytes(facts.longest).size(),
+             shown(*tokenizer, facts.longest));
+  for (const std::int32_t id : facts.specials) {
+    fmt::print("special        {} = {}{}\n", id, shown(*tokenizer, id),
+               tokenizer->end_of_text() == id ? ", the end of a text" : "");
+  }
+  fmt::print("hash           {}\n", facts.hash);
+  return 0;
+}
+
+void add_tokenizer_inspect(CLI::App& tokenizer, Verb& chosen) {
+  CLI::App* const command = tokenizer.add_subcommand("inspect", "Show what a tokenizer consists of");
+  const auto o = std::make_shared<InspectOptions>();
+  command->add_option("TOKENIZER", o->tokenizer, "tokenizer file or directory, run directory, or .maki file")
+      ->required();
+  command->add_flag("--json", o->json, "print the facts as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return inspect(*o); }; });
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path) {
+  if (path.ends_with(".maki") || (is_directory(path) && RunDirectory(path).exists())) {
+    const ContainerReader file(choose_checkpoint(path, ""));
+    return load_tokenizers(read_state(file)).target;
+  }
+  return read_tokenizer(path);
+}
+
+void add_tokenizer(CLI::App& app, Verb& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("tokenizer", "Train a byte-level BPE tokenizer, encode, decode, or inspect a tokenizer");
+  add_tokenizer_train(*command, chosen);
+  add_tokenizer_encode(*command, chosen);
+  add_tokenizer_decode(*command, chosen);
+  add_tokenizer_inspect(*command, chosen);
+  command->require_subcommand(1);
+}
+
+}  // namespace maki

@@ -1,0 +1,75 @@
+// maki tokenizer train CORPUS… --out FILE [--vocab-size N] [--normalize FORM]
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/core/check.h"
+#include "data/text/printable.h"
+#include "data/tokenizer/tokenizer_files.h"
+#include "train/cli/flags.h"
+#include "train/cli/progress.h"
+#include "train/cli/run_corpus.h"
+#include "train/cli/verb_tokenizer.h"
+#include "train/config/configured_tokenizer.h"
+#include "train/config/number.h"
+#include "train/run/file_system.h"
+
+namespace maki {
+namespace {
+
+struct TrainTokenizerOptions {
+  explicit TrainTokenizerOptions(CLI::App& command)
+      : flags(command, {"vocab_size", "normalize", "invalid_utf8", "encoding", "include", "exclude", "threads"}) {}
+  ConfigFlags flags;
+  std::vector<std::string> corpus;
+  std::string out;
+  bool json = false;
+};
+
+int train_tokenizer(const TrainTokenizerOptions& o) {
+  check(!o.flags.has_preset(), "tokenizer: a preset describes a model and its training; omit --preset");
+  Config config;
+  o.flags.apply(config, "quickstart");
+  config.tokenizer = "bpe";
+  use_threads(config);
+  const Corpus corpus = read_corpus(o.corpus, corpus_options(config));
+  const auto tokenizer = make_tokenizer(config.tokenizer, corpus.text, tokenizer_options(config));
+  const std::string text = tokenizer_json(*tokenizer);
+  replace_file_atomically(posix_file_system(), o.out, {text_bytes(text)});
+  Tokens ids(tokenizer->vocab_size());
+  tokenizer->encode(corpus.text, ids);
+  const double bytes_per_token = static_cast<double>(corpus.text.size()) / static_cast<double>(ids.size());
+  if (o.json) {
+    const nlohmann::ordered_json facts = {{"vocab_size", tokenizer->vocab_size()},
+                                          {"bytes", corpus.text.size()},
+                                          {"characters", corpus.characters},
+                                          {"tokens", ids.size()},
+                                          {"hash", tokenizer->hash()}};
+    fmt::print("{}\n", facts.dump(2));
+    return 0;
+  }
+  fmt::print("{}: {} tokens; the text of {} bytes has {} of them, {:.2f} bytes per token\n", escape_unprintable(o.out),
+             with_separators(tokenizer->vocab_size()), with_separators(std::ssize(corpus.text)),
+             with_separators(static_cast<std::int64_t>(ids.size())), bytes_per_token);
+  if (tokenizer->vocab_size() < config.vocab_size)
+    to_stderr("the vocabulary is smaller than --vocab-size {}, because no other pair of tokens occurs twice\n",
+              config.vocab_size);
+  return 0;
+}
+
+}  // namespace
+
+void add_tokenizer_train(CLI::App& tokenizer, Verb& chosen) {
+  CLI::App* const command = tokenizer.add_subcommand(
+      "train", "Learn a byte-level BPE vocabulary from a text, and write it as a tokenizer.json");
+  const auto o = std::make_shared<TrainTokenizerOptions>(*command);
+  command
+      ->add_option("CORPUS", o->corpus,
+                   "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
+      ->required();
+  command->add_option("--out", o->out, "the file to write")->type_name("FILE")->required()->take_last();
+  command->add_flag("--json", o->json, "print the results as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return train_tokenizer(*o); }; });
+}
+
+}  // namespace maki

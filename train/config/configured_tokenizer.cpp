@@ -1,0 +1,18 @@
+#include "train/config/configured_tokenizer.h"
+
+#include "data/tokenizer/normalized_tokenizer.h"
+
+namespace maki {
+
+TokenizerOptions tokenizer_options(const Config& config) {
+  return {.vocab_size = config.vocab_size, .normalization = parse_normalization(config.normalize)};
+}
+
+void describe_tokenizer(const Tokenizer& tokenizer, Config& config) {
+  config.tokenizer = tokenizer.kind();
+  if (tokenizer.kind() == "bpe") config.vocab_size = tokenizer.vocab_size();
+  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
+  config.normalize = to_string(normalized == nullptr ? Normalization::none : normalized->form());
+}
+
+}  // namespace maki
