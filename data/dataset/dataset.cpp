@@ -33,12 +33,12 @@ Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t blo
     const auto unknown = tokenizer->unknown(corpus.text);
     check<CorpusError>(unknown.empty(), "{}", unknown_sentence(tokenizer->vocab_size(), unknown));
   }
-  data.tokenizer =
-      tokenizer ? std::move(tokenizer)
-                : std::shared_ptr<const Tokenizer>(make_tokenizer(tokenizer_kind, corpus.text, tokenizer_options));
+  const SplitText split = split_text(corpus, val_fraction);
+  data.tokenizer = tokenizer ? std::move(tokenizer)
+                             : std::shared_ptr<const Tokenizer>(
+                                   make_tokenizer(tokenizer_kind, {split.train, split.val}, tokenizer_options));
   data.corpus_hash = corpus.hash;
   data.characters = corpus.characters;
-  const SplitText split = split_text(corpus, val_fraction);
   data.train = encode_pieces(*data.tokenizer, split.train);
   data.val = encode_pieces(*data.tokenizer, split.val);
   const auto require = [&](const char* side, const Tokens& tokens) {

@@ -30,9 +30,9 @@ std::int64_t count_code_points(const std::vector<std::string_view>& pieces);
 Tokens encode_pieces(const Tokenizer& tokenizer, const std::vector<std::string_view>& pieces);
 
 /// Splits the corpus (split_text()) and encodes both parts, with the given tokenizer or else with a new one of
-/// `tokenizer_kind` and `tokenizer_options` for the whole text. Throws CorpusError if the training text, or the
-/// validation text with val_fraction > 0, has fewer than block_size + 1 tokens, or if the given tokenizer lacks
-/// characters of the text.
+/// `tokenizer_kind` and `tokenizer_options`, which learns from the training text and can encode both. Throws
+/// CorpusError if the training text, or the validation text with val_fraction > 0, has fewer than block_size + 1
+/// tokens, or if the given tokenizer lacks characters of the text.
 Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t block_size,
                      const std::string& tokenizer_kind, std::shared_ptr<const Tokenizer> tokenizer = nullptr,
                      const TokenizerOptions& tokenizer_options = {});

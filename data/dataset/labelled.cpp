@@ -12,10 +12,13 @@ namespace maki {
 namespace {
 
 // The space before each text is that of encode_line().
-std::shared_ptr<const Tokenizer> new_tokenizer(const std::vector<LinePair>& lines, const LabelledOptions& options) {
-  std::string text;
-  for (const LinePair& line : lines) (text += ' ').append(line.source) += '\n';
-  return make_tokenizer(options.tokenizer_kind, text, options.tokenizer_options);
+std::shared_ptr<const Tokenizer> new_tokenizer(const std::vector<LinePair>& lines,
+                                               const std::vector<bool>& for_validation,
+                                               const LabelledOptions& options) {
+  std::string learned, others;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    ((for_validation[i] ? others : learned) += ' ').append(lines[i].source) += '\n';
+  return make_tokenizer(options.tokenizer_kind, {{learned}, {others}}, options.tokenizer_options);
 }
 
 std::vector<std::string> distinct_labels(const std::vector<LinePair>& lines) {
@@ -87,7 +90,7 @@ LabelledDataset make_labelled_dataset(const Corpus& corpus, const LabelledOption
   const auto count = std::ssize(lines);
   const std::vector<bool> for_validation = validation_lines(count, val_pair_count(count, options.val_fraction));
   LabelledDataset data;
-  data.tokenizer = options.tokenizer ? options.tokenizer : new_tokenizer(lines, options);
+  data.tokenizer = options.tokenizer ? options.tokenizer : new_tokenizer(lines, for_validation, options);
   data.labels = options.labels.empty() ? distinct_labels(lines) : options.labels;
   data.train = data.val = TokenPairs(data.tokenizer->vocab_size(), std::ssize(data.labels));
   for (std::int64_t i = 0; i < count; ++i) {

@@ -129,16 +129,24 @@ std::vector<std::int32_t> TokenPairs::ids(const Tokens& tokens, const Ends& ends
   return tokens.view().ids(static_cast<std::size_t>(begin(ends, i)), static_cast<std::size_t>(length(ends, i)));
 }
 
-PairTokenizers make_pair_tokenizers(const std::vector<LinePair>& pairs, const std::string& kind, bool shared,
-                                    const TokenizerOptions& options) {
+PairTokenizers make_pair_tokenizers(std::span<const LinePair> pairs, std::size_t train, const std::string& kind,
+                                    bool shared, const TokenizerOptions& options) {
+  struct Texts {
+    std::string source, target;
+  };
   // The space before each line is that of encode_line(): the first word of a line is one with a space before it.
-  std::string source, target;
-  for (const LinePair& pair : pairs) {
-    (source += ' ').append(pair.source) += '\n';
-    ((shared ? source : target) += ' ').append(pair.target) += '\n';
-  }
-  const std::shared_ptr<const Tokenizer> first = make_tokenizer(kind, source, options);
-  return {first, shared ? first : std::shared_ptr<const Tokenizer>(make_tokenizer(kind, target, options))};
+  const auto join = [shared](std::span<const LinePair> part) {
+    Texts texts;
+    for (const LinePair& pair : part) {
+      (texts.source += ' ').append(pair.source) += '\n';
+      ((shared ? texts.source : texts.target) += ' ').append(pair.target) += '\n';
+    }
+    return texts;
+  };
+  const Texts learned = join(pairs.first(train)), others = join(pairs.subspan(train));
+  const std::shared_ptr<const Tokenizer> first = make_tokenizer(kind, {{learned.source}, {others.source}}, options);
+  if (shared) return {first, first};
+  return {first, make_tokenizer(kind, {{learned.target}, {others.target}}, options)};
 }
 
 std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, std::string_view line, Unknown policy,
@@ -164,10 +172,10 @@ PairDataset make_pair_dataset(const Corpus& corpus, const PairOptions& options) 
   const auto count = static_cast<std::int64_t>(pairs.size());
   const std::int64_t train = options.validate_all ? 0 : count - val_pair_count(count, options.val_fraction);
   PairDataset data;
-  data.tokenizers =
-      options.tokenizers.source
-          ? options.tokenizers
-          : make_pair_tokenizers(pairs, options.tokenizer, options.shared_vocabulary, options.tokenizer_options);
+  data.tokenizers = options.tokenizers.source
+                        ? options.tokenizers
+                        : make_pair_tokenizers(pairs, static_cast<std::size_t>(options.validate_all ? count : train),
+                                               options.tokenizer, options.shared_vocabulary, options.tokenizer_options);
   PairEncoder encoder(options, data);
   data.train = encoder.encode(pairs, 0, train);
   data.val = encoder.encode(pairs, train, count);

@@ -76,12 +76,12 @@ struct PairOptions {
   TokenizerOptions tokenizer_options = {};
   bool shared_vocabulary = false;    ///< one tokenizer for both sides
   Unknown unknown = Unknown::error;  ///< what to do with characters that an existing vocabulary lacks
-  PairTokenizers tokenizers = {};    ///< existing ones; null: new ones, for the whole corpus
+  PairTokenizers tokenizers = {};    ///< existing ones; null: new ones, learned from the training pairs
 };
 
-/// The two tokenizers of a kind for these pairs.
-PairTokenizers make_pair_tokenizers(const std::vector<LinePair>& pairs, const std::string& kind, bool shared,
-                                    const TokenizerOptions& options = {});
+/// The two tokenizers of a kind for these pairs, learned from the first `train` of them.
+PairTokenizers make_pair_tokenizers(std::span<const LinePair> pairs, std::size_t train, const std::string& kind,
+                                    bool shared, const TokenizerOptions& options = {});
 /// A line of one side as tokens. `unknown` is increased by the number of characters that were left out or replaced.
 /// Throws what known_text() throws.
 std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, std::string_view line, Unknown policy,

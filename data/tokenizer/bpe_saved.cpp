@@ -1,6 +1,7 @@
 // The saved form of a BPE tokenizer: lines of text, described in docs/formats.md.
 #include <charconv>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <iterator>
 
 #include "data/text/error.h"
@@ -38,8 +39,9 @@ class Reader {
   std::string_view left_;
 };
 
-std::unique_ptr<Tokenizer> make(std::string_view text, const TokenizerOptions& options) {
-  return std::make_unique<BpeTokenizer>(learn_bpe(text, options.vocab_size));
+std::unique_ptr<Tokenizer> make(const TextToLearn& text, const TokenizerOptions& options) {
+  if (text.learned.size() == 1) return std::make_unique<BpeTokenizer>(learn_bpe(text.learned[0], options.vocab_size));
+  return std::make_unique<BpeTokenizer>(learn_bpe(fmt::format("{}", fmt::join(text.learned, "")), options.vocab_size));
 }
 
 std::unique_ptr<Tokenizer> load(std::string_view saved) {

@@ -7,7 +7,7 @@
 namespace maki {
 namespace {
 
-std::unique_ptr<Tokenizer> make(std::string_view /*text*/, const TokenizerOptions& /*options*/) {
+std::unique_ptr<Tokenizer> make(const TextToLearn& /*text*/, const TokenizerOptions& /*options*/) {
   return std::make_unique<ByteTokenizer>();
 }
 

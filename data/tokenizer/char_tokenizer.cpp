@@ -1,6 +1,7 @@
 #include "data/tokenizer/char_tokenizer.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "data/text/error.h"
 #include "data/text/utf8.h"
@@ -8,7 +9,7 @@
 namespace maki {
 namespace {
 
-std::unique_ptr<Tokenizer> make(std::string_view text, const TokenizerOptions& /*options*/) {
+std::unique_ptr<Tokenizer> make(const TextToLearn& text, const TokenizerOptions& /*options*/) {
   return std::make_unique<CharTokenizer>(text);
 }
 
@@ -25,11 +26,15 @@ std::unique_ptr<Tokenizer> load(std::string_view saved) {
 
 constinit const TokenizerKind kCharTokenizer = {"char", "character", "maki char tokenizer 1\n", make, load};
 
-CharTokenizer::CharTokenizer(std::string_view text) {
-  while (!text.empty()) {
-    const char32_t c = next_code_point(text);
-    if (c >= ids_.size()) ids_.resize(c + 1, -1);
-    ids_[c] = 0;
+CharTokenizer::CharTokenizer(const TextToLearn& text) {
+  for (const TextToLearn::Pieces& pieces : {std::cref(text.learned), std::cref(text.others)}) {
+    for (std::string_view rest : pieces) {
+      while (!rest.empty()) {
+        const char32_t c = next_code_point(rest);
+        if (c >= ids_.size()) ids_.resize(c + 1, -1);
+        ids_[c] = 0;
+      }
+    }
   }
   for (char32_t c = 0; c < ids_.size(); ++c) {
     if (ids_[c] < 0) continue;

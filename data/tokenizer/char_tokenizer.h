@@ -8,8 +8,8 @@ namespace maki {
 /// One id per code point of the vocabulary, in ascending order of the code points.
 class CharTokenizer : public Tokenizer {
  public:
-  /// The vocabulary consists of the code points of `text`. Requires: `text` is well-formed UTF-8.
-  explicit CharTokenizer(std::string_view text);
+  /// The vocabulary consists of all code points of the text. Requires: it is well-formed UTF-8.
+  explicit CharTokenizer(const TextToLearn& text);
   std::string kind() const override { return "char"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(ends_.size()); }
   std::size_t token_bound(std::string_view text) const override;

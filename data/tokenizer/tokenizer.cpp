@@ -73,13 +73,22 @@ std::string tokenizer_help() {
   return fmt::format("one token {}", fmt::join(units, ", "));
 }
 
-std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text,
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, const TextToLearn& text,
                                           const TokenizerOptions& options) {
   const auto found = std::ranges::find(kTokenizerKinds, kind, [](const TokenizerKind* each) { return each->name; });
   check<CorpusError>(found != kTokenizerKinds.end(), "tokenizer: must be one of {}; got {}",
                      fmt::join(tokenizer_names(), ", "), kind);
   if (options.normalization == Normalization::none) return (*found)->make(text, options);
-  return std::make_unique<NormalizedTokenizer>((*found)->make(normalize(text, options.normalization), options),
+  const auto normalized = [&](const TextToLearn::Pieces& pieces) {
+    std::vector<std::string> texts;
+    for (const std::string_view piece : pieces) texts.push_back(normalize(piece, options.normalization));
+    return texts;
+  };
+  const auto views = [](const std::vector<std::string>& texts) {
+    return TextToLearn::Pieces(texts.begin(), texts.end());
+  };
+  const std::vector<std::string> learned = normalized(text.learned), others = normalized(text.others);
+  return std::make_unique<NormalizedTokenizer>((*found)->make({views(learned), views(others)}, options),
                                                options.normalization);
 }
 

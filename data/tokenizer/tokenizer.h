@@ -58,6 +58,21 @@ class Tokenizer {
   std::string hash() const;
 };
 
+/// The text of a new vocabulary, in any number of pieces, which must outlive this.
+struct TextToLearn {
+  using Pieces = std::vector<std::string_view>;
+  TextToLearn(Pieces learned_from, Pieces must_be_encodable)
+      : learned(std::move(learned_from)), others(std::move(must_be_encodable)) {}
+  TextToLearn(std::string_view text) : learned{text} {}
+  TextToLearn(const std::string& text) : learned{text} {}
+  TextToLearn(const char* text) : learned{text} {}
+
+  Pieces learned;  ///< words, or frequent sequences of bytes, are learned from it
+  /// Validation text: its characters are in the vocabulary, because they must be encodable, but nothing else is learned
+  /// from it.
+  Pieces others;
+};
+
 /// What a new tokenizer is like.
 struct TokenizerOptions {
   std::int64_t vocab_size = 1024;  ///< bpe: the largest size of the vocabulary
@@ -71,7 +86,7 @@ struct TokenizerKind {
   /// The first line of the saved form, which names the kind and the version.
   std::string_view header;
   /// Creates a tokenizer with the vocabulary of a text.
-  std::unique_ptr<Tokenizer> (*make)(std::string_view text, const TokenizerOptions& options);
+  std::unique_ptr<Tokenizer> (*make)(const TextToLearn& text, const TokenizerOptions& options);
   /// Restores a tokenizer from the bytes that follow the header. Throws CorpusError if they are damaged.
   std::unique_ptr<Tokenizer> (*load)(std::string_view saved);
 };
@@ -79,9 +94,9 @@ struct TokenizerKind {
 std::vector<std::string> tokenizer_names();
 /// A line of help: what one token stands for in each kind.
 std::string tokenizer_help();
-/// A new tokenizer of a kind, with the vocabulary of `text`. Throws CorpusError for a kind that does not exist, and for
+/// A new tokenizer of a kind, with the vocabulary of a text. Throws CorpusError for a kind that does not exist, and for
 /// options that it does not allow.
-std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, std::string_view text,
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, const TextToLearn& text,
                                           const TokenizerOptions& options = {});
 /// Restores a tokenizer from the bytes of save(). Throws CorpusError for any other bytes.
 std::unique_ptr<Tokenizer> load_tokenizer(std::string_view saved);

@@ -26,7 +26,7 @@ std::string_view next_piece(std::string_view& text) {
 
 bool is_one_character(std::string_view piece) { return well_formed_size(piece) == piece.size(); }
 
-std::unique_ptr<Tokenizer> make(std::string_view text, const TokenizerOptions& /*options*/) {
+std::unique_ptr<Tokenizer> make(const TextToLearn& text, const TokenizerOptions& /*options*/) {
   return std::make_unique<WordTokenizer>(text);
 }
 
@@ -53,12 +53,14 @@ std::unique_ptr<Tokenizer> load(std::string_view saved) {
   return tokenizer;
 }
 
-std::vector<std::string> frequent_words(std::string_view text) {
+std::vector<std::string> frequent_words(const TextToLearn::Pieces& text) {
   // A word that occurs once would get an embedding that one example trains; and if every word of the training text were
   // a token, the characters, which must spell unknown words, would never be trained.
   constexpr std::int64_t kMinCount = 2;
   std::unordered_map<std::string_view, std::int64_t> counts;
-  while (!text.empty()) ++counts[next_piece(text)];
+  for (std::string_view rest : text) {
+    while (!rest.empty()) ++counts[next_piece(rest)];
+  }
   std::vector<std::string> words;
   for (const auto& [word, count] : counts) {
     if (count >= kMinCount && !is_one_character(word)) words.emplace_back(word);
@@ -71,7 +73,9 @@ std::vector<std::string> frequent_words(std::string_view text) {
 
 constinit const TokenizerKind kWordTokenizer = {"word", "word between spaces", "maki word tokenizer 1\n", make, load};
 
-WordTokenizer::WordTokenizer(std::string_view text) : characters_(text), words_(frequent_words(text)) { index_words(); }
+WordTokenizer::WordTokenizer(const TextToLearn& text) : characters_(text), words_(frequent_words(text.learned)) {
+  index_words();
+}
 
 WordTokenizer::WordTokenizer(std::string_view characters, std::vector<std::string> words)
     : characters_(characters), words_(std::move(words)) {

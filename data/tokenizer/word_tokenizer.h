@@ -17,8 +17,9 @@ extern const TokenizerKind kWordTokenizer;
 class WordTokenizer final : public Tokenizer {
  public:
   /// The vocabulary: the characters of the text, in ascending order, then the words of two or more characters (a space
-  /// before the word counts) that occur at least twice, in byte order. Requires: the text is well-formed UTF-8.
-  explicit WordTokenizer(std::string_view text);
+  /// before the word counts) that occur at least twice in its learned part, in byte order. Requires: the text is
+  /// well-formed UTF-8.
+  explicit WordTokenizer(const TextToLearn& text);
   /// Exactly these characters and words. Throws CorpusError unless there is a character, and the words are distinct,
   /// ascending, each a word in the sense of next_piece(), and spelled with these characters.
   WordTokenizer(std::string_view characters, std::vector<std::string> words);

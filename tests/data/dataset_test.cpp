@@ -9,9 +9,11 @@
 #include "data/tokenizer/char_tokenizer.h"
 #include "tests/catch.h"
 #include "tests/data/require_refused.h"
+#include "tests/files.h"
 
 using namespace maki;
 using maki::tests::require_refused;
+using maki::tests::TemporaryFolder;
 
 namespace {
 
@@ -58,6 +60,19 @@ TEST_CASE("the character vocabulary covers the whole text") {
   const Dataset data = make_dataset(corpus_of(text), 0.1, 4, "char");
   REQUIRE(data.tokenizer->vocab_size() == 3);
   REQUIRE(data.val.ids().back() == 2);
+}
+
+TEST_CASE("words are learned from the training text alone, of one file or several") {
+  const TemporaryFolder folder;
+  const std::string first = folder.write("1", "cat cat cat cat cat cat dog dog "),
+                    second = folder.write("2", "emu emu emu emu owl owl ");
+  for (const auto& [files, words] : {std::pair{std::vector{first}, std::vector{" cat"}},
+                                     {std::vector{first, second}, std::vector{" cat", " emu"}}}) {
+    const Dataset data = make_dataset(load_corpus(files), 0.35, 1, "word");
+    for (const std::string word : words) REQUIRE(data.tokenizer->encode(word).size() == 1);
+    REQUIRE(data.tokenizer->encode(" dog").size() == 4);
+    REQUIRE(data.tokenizer->unknown("dog").empty());
+  }
 }
 
 TEST_CASE("every file gives its share to validation, and many short files do so together") {

@@ -39,6 +39,11 @@ PairOptions options_for(double val_fraction, std::int64_t max_tokens, const std:
   return {.val_fraction = val_fraction, .max_tokens = max_tokens, .tokenizer = tokenizer};
 }
 
+PairTokenizers tokenizers_of(const Corpus& corpus, const std::string& kind, bool shared) {
+  const std::vector<LinePair> pairs = read_pairs(corpus);
+  return make_pair_tokenizers(pairs, pairs.size(), kind, shared);
+}
+
 }  // namespace
 
 TEST_CASE("pairs are read from one file with tabs or from two files, whatever their lines end with") {
@@ -124,7 +129,7 @@ TEST_CASE("characters that a given vocabulary lacks are refused: pair, side and 
   PairOptions options = options_for(0, 10);
   const Corpus known = corpus_of({"abc\txyz\n"}), other = corpus_of({"abc\txyz\nab\txq\n"}),
                source = corpus_of({"xyz\txyz\n"});
-  options.tokenizers = make_pair_tokenizers(read_pairs(known), "char", false);
+  options.tokenizers = tokenizers_of(known, "char", false);
   const PairDataset data = make_pair_dataset(known, options);
   REQUIRE(data.tokenizers.source == options.tokenizers.source);
   REQUIRE(data.tokenizers.target == options.tokenizers.target);
@@ -134,7 +139,7 @@ TEST_CASE("characters that a given vocabulary lacks are refused: pair, side and 
 
 TEST_CASE("characters that a vocabulary lacks are left out or replaced on request, and counted") {
   PairOptions options = options_for(0.5, 10);
-  options.tokenizers = make_pair_tokenizers(read_pairs(corpus_of({"abc\txyz\n"})), "char", false);
+  options.tokenizers = tokenizers_of(corpus_of({"abc\txyz\n"}), "char", false);
   const Corpus corpus = corpus_of({"aQb\tx\nQQ\tyQz\n"});
   options.unknown = Unknown::skip;
   const PairDataset skipped = make_pair_dataset(corpus, options);
@@ -158,21 +163,30 @@ TEST_CASE("characters that a vocabulary lacks are left out or replaced on reques
 TEST_CASE("the tokenizers of both sides: separate, or one for both") {
   const Corpus corpus = corpus_of({"aab\txxy\nab\txy\n"});
   for (const std::string kind : {"char", "word"}) {
-    const PairTokenizers separate = make_pair_tokenizers(read_pairs(corpus), kind, false);
+    const PairTokenizers separate = tokenizers_of(corpus, kind, false);
     REQUIRE(separate.source != separate.target);
     REQUIRE(separate.source->kind() == kind);
     REQUIRE(separate.source->unknown("xyab").size() == 2);
     REQUIRE(separate.target->unknown("xyab").size() == 2);
-    const PairTokenizers shared = make_pair_tokenizers(read_pairs(corpus), kind, true);
+    const PairTokenizers shared = tokenizers_of(corpus, kind, true);
     REQUIRE(shared.source == shared.target);
     REQUIRE(shared.source->unknown("xyab").empty());
   }
   // The first word of a line counts as one with a space before it, and no word spans lines.
   const Corpus words = corpus_of({"the cat\tx\nthe dog\tx\ncat cat\tx\n"});
-  const PairTokenizers tokenizers = make_pair_tokenizers(read_pairs(words), "word", false);
+  const PairTokenizers tokenizers = tokenizers_of(words, "word", false);
   REQUIRE(tokenizers.source->encode_line("the cat").size() == 2);
   REQUIRE(tokenizers.source->encode_line("cat the").size() == 2);
   REQUIRE(tokenizers.target->encode_line("x x").size() == 2);
+}
+
+TEST_CASE("words are learned from the training pairs alone, characters from all") {
+  PairOptions options = options_for(0.5, 20);
+  options.tokenizer = "word";
+  const PairDataset data = make_pair_dataset(corpus_of({"cat cat\tx\ndog dog\tq\n"}), options);
+  REQUIRE(data.tokenizers.source->encode_line("cat").size() == 1);
+  REQUIRE(data.tokenizers.source->encode_line("dog").size() == 4);
+  REQUIRE(data.tokenizers.target->unknown("xq").empty());
 }
 
 TEST_CASE("the last pairs are for validation: at least one, and never all") {
