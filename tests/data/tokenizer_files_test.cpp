@@ -269,7 +269,7 @@ TEST_CASE("malformed texts are refused") {
 }
 
 TEST_CASE("reading takes less memory than 8 times the size of the file and 16 MiB") {
-  constexpr std::int64_t kBytes = 6'000'000;
+  constexpr std::int64_t kBytes = 3'000'000;
   const auto many = [](const std::string& head, const auto& part, const std::string& tail) {
     std::string text = head;
     for (int i = 0; std::ssize(text) < kBytes; ++i) text += part(i);
