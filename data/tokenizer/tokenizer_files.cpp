@@ -20,11 +20,18 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
+std::string read_limited(const fs::path& path) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
+  const std::size_t size = file_size(path.string());
+  check<CorpusError>(size <= kMaxBytes, "a tokenizer file may have at most {} bytes; it has {}", kMaxBytes, size);
+  return read_file(path.string());
+}
+
 std::unique_ptr<Tokenizer> read_vocabulary_files(const fs::path& folder, const char* vocab, const char* merges) {
   VocabularyText text;
   text.unreachable_are_special = true;
-  read_vocab_json(read_file((folder / vocab).string()), text);
-  read_merges_text(read_file((folder / merges).string()), text);
+  read_vocab_json(read_limited(folder / vocab), text);
+  read_merges_text(read_limited(folder / merges), text);
   return make_tokenizer(std::move(text));
 }
 
@@ -33,7 +40,7 @@ std::unique_ptr<Tokenizer> read_one_file(const fs::path& path) {
     if (path.filename() == vocab || path.filename() == merges)
       return read_vocabulary_files(path.parent_path(), vocab, merges);
   }
-  const std::string text = read_file(path.string());
+  const std::string text = read_limited(path);
   if (text.starts_with("maki ")) return load_tokenizer(text);
   if (path.extension() == ".json") return read_tokenizer_json(text);
   check<CorpusError>(path.extension() == ".tiktoken" || path.filename() == "tokenizer.model",

@@ -136,8 +136,8 @@ TEST_CASE("bench and gradcheck list and accept only options that they use") {
   };
   const std::vector<Verb> verbs = {{{"bench"},
                                     {"--dropout", "--dtype", "--batch-size", "--grad-accum", "--label-smoothing",
-                                     "--optimizer", "--momentum", "--nesterov"}},
-                                   {{"bench", "generate"}, {"--dtype"}},
+                                     "--optimizer", "--momentum", "--nesterov", "--vocab-size"}},
+                                   {{"bench", "generate"}, {"--dtype", "--vocab-size"}},
                                    {{"gradcheck"}, {"--dropout", "--label-smoothing"}}};
   for (const auto& [path, more] : verbs) {
     const Arguments used = model + more;

@@ -251,6 +251,14 @@ TEST_CASE("a saved BPE tokenizer is read back exactly, and damaged ones are refu
   REQUIRE(loaded->end_of_text() == tokenizer.end_of_text());
   for (std::size_t size = 0; size < saved.size(); ++size)
     require_refused([&] { load_tokenizer(std::string_view(saved).substr(0, size)); }, {"tokenizer"});
+  const auto with = [&](const std::string& part, const std::string& other) {
+    std::string changed = saved;
+    return changed.replace(changed.find(part), part.size(), other);
+  };
+  REQUIRE(with("gpt2 0 ", "gpt2 0 ") == saved);
+  for (const std::string& changed : {with("gpt2 0 ", "gpt2 00 "), with("gpt2 0 ", "gpt2 2 "), with(" 262 ", " 0262 "),
+                                     with(" 262 ", " 4294967558 "), with("\n261\n", "\n0261\n"), saved + "\n"})
+    require_refused([&] { load_tokenizer(changed); }, {"tokenizer"});
   REQUIRE(rc::check([&](std::uint16_t at, std::uint8_t byte) {
     std::string changed = saved;
     changed[at % saved.size()] = static_cast<char>(byte);

@@ -89,8 +89,8 @@ TEST_CASE("a text can be cut where a tokenizer that normalizes says so") {
                                           "¨",    "\u00a0", " \u0301", "。", "ﬁ",      "Ⅳ",        "'s",
                                           "\xFF", "the",    " the",    "½",  "\u3000", "e\n\u0301"};
   for (const char* const kind : {"byte", "bpe"}) {
-    const auto tokenizer =
-        make_tokenizer(kind, "the e\u0301 the か\u3099", {.vocab_size = 300, .normalization = Normalization::nfkc});
+    const auto tokenizer = make_tokenizer(kind, "the e\u0301 the か\u3099  \n  \n  \n",
+                                          {.vocab_size = 300, .normalization = Normalization::nfkc});
     std::int64_t cuts = 0;
     REQUIRE(rc::check([&](const std::vector<std::uint8_t>& picks) {
       const std::string text = text_of(parts, picks);

@@ -3,9 +3,11 @@
 #include "data/tokenizer/tokenizer_files.h"
 
 #include <nlohmann/json.hpp>
+#include <rapidcheck.h>
 
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/byte_characters.h"
+#include "data/tokenizer/vocabulary_text.h"
 #include "tests/data/allocations.h"
 #include "tests/data/bpe_fixture.h"
 #include "tests/data/require_refused.h"
@@ -268,8 +270,52 @@ TEST_CASE("malformed texts are refused") {
   require_refused([&] { read_tokenizer(folder / "empty"); }, {"empty", "tokenizer.json"});
 }
 
+TEST_CASE("files with changed bytes are read or refused, and nothing else") {
+  const BpeTokenizer small(learn_bpe("the cat the cat", 262));
+  const TemporaryFolder folder;
+  write_vocabulary(folder, small, "vocab.json", "merges.txt");
+  const std::string vocab = read_bytes(folder / "vocab.json"), merges = read_bytes(folder / "merges.txt");
+  const std::string json_text = tokenizer_json(small), ranks = tiktoken_lines(small);
+  int read = 0, refused = 0;
+  const auto try_changed = [&](std::string text, const std::vector<std::uint32_t>& changes, const auto& reader) {
+    constexpr std::string_view kLikely = "\"{}[],:0123456789 \n\\ua";
+    for (const std::uint32_t change : changes) {
+      const std::size_t at = change / 512 % (text.size() + 1);
+      const char byte = change % 2 == 0 ? kLikely[change / 2 % kLikely.size()] : static_cast<char>(change / 2 % 256);
+      if (change % 3 == 0)
+        text.insert(at, 1, byte);
+      else if (at < text.size() && change % 3 == 1)
+        text[at] = byte;
+      else
+        text.erase(at, 1 + change % 7);
+    }
+    try {
+      const std::unique_ptr<Tokenizer> tokenizer = reader(text);
+      REQUIRE(tokenizer->decode(tokenizer->encode(text)) == text);
+      ++read;
+    } catch (const CorpusError&) {
+      ++refused;
+    }
+  };
+  REQUIRE(rc::check([&](const std::vector<std::uint32_t>& changes) {
+    try_changed(json_text, changes, [](const std::string& text) { return read_tokenizer_json(text); });
+    try_changed(ranks, changes, [](const std::string& text) { return read_tiktoken(text); });
+    const auto pair = [](const std::string& first, const std::string& second) {
+      VocabularyText text;
+      text.unreachable_are_special = true;
+      read_vocab_json(first, text);
+      read_merges_text(second, text);
+      return make_tokenizer(std::move(text));
+    };
+    try_changed(vocab, changes, [&](const std::string& text) { return pair(text, merges); });
+    try_changed(merges, changes, [&](const std::string& text) { return pair(vocab, text); });
+  }));
+  REQUIRE(read > 0);
+  REQUIRE(refused > 100);
+}
+
 TEST_CASE("reading takes less memory than 8 times the size of the file and 16 MiB") {
-  constexpr std::int64_t kBytes = 6'000'000;
+  constexpr std::int64_t kBytes = 3'000'000;
   const auto many = [](const std::string& head, const auto& part, const std::string& tail) {
     std::string text = head;
     for (int i = 0; std::ssize(text) < kBytes; ++i) text += part(i);

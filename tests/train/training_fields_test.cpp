@@ -112,7 +112,7 @@ Corpus corpus_for(const Config& config) {
   corpus.sources = {"text"};
   corpus.text = seeded_text(400, pairs ? "abcdefg" : "abcdefg \n");
   // Characters that NFC and NFKC change.
-  const std::string unnormalized = "e\u0301 \uFB01 ";
+  const std::string unnormalized = "e\u0301 \uFB01\uFB01\uFB01\uFB01\uFB01\uFB01\uFB01 ";
   if (!pairs) corpus.text.insert(0, unnormalized);
   if (pairs) {
     for (std::size_t i = 3; i < corpus.text.size(); i += 4) corpus.text[i] = i % 8 == 3 ? '\t' : '\n';

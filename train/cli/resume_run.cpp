@@ -46,9 +46,7 @@ void check_counts(const ContainerReader& file, const CheckpointState& state, con
                          data.train_tokens, data.val_tokens);
 }
 
-}  // namespace
-
-int resume_run(const TrainOptions& options) {
+void refuse_options_of_new_runs(const TrainOptions& options) {
   check(options.init_from.empty(),
         "init_from: starts a new run and cannot be combined with --resume; use only one of them");
   check(options.tokenizer_file.empty(),
@@ -56,6 +54,12 @@ int resume_run(const TrainOptions& options) {
   check(options.minutes.empty(),
         "minutes: plans a new run; a run that is resumed keeps its number of steps; omit the option, or set "
         "--max-steps");
+}
+
+}  // namespace
+
+int resume_run(const TrainOptions& options) {
+  refuse_options_of_new_runs(options);
   const RunDirectory run(options.resume);
   check(run.exists(), "{}: contains no run to resume", options.resume);
   const RunLock lock(run);

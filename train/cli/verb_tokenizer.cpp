@@ -114,6 +114,7 @@ void add_tokenizer(CLI::App& app, Verb& chosen) {
   add_tokenizer_encode(*command, chosen);
   add_tokenizer_decode(*command, chosen);
   add_tokenizer_inspect(*command, chosen);
+  for (CLI::App* const verb : command->get_subcommands([](const CLI::App*) { return true; })) verb->group("Verbs");
   command->require_subcommand(1);
 }
 

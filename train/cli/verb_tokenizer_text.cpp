@@ -94,7 +94,7 @@ class IdPrinter {
     std::string out;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (std::exchange(separate_, true)) out += ' ';
-      fmt::format_to(std::back_inserter(out), "{}", ids[i]);
+      out += fmt::format_int(ids[i]).c_str();
     }
     if (options_.lines) {
       out += '\n';

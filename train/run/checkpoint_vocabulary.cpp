@@ -3,6 +3,7 @@
 
 #include "autograd/core/check.h"
 #include "data/dataset/labelled.h"
+#include "data/tokenizer/normalized_tokenizer.h"
 #include "train/run/checkpoint.h"
 
 namespace maki {
@@ -29,10 +30,14 @@ void check_vocabulary(const CheckpointState& state) {
   if (task.labels) load_labels(state.labels);
   if (task.reads_source || task.labels) return;
   const std::int64_t tokens = state.train_tokens + state.val_tokens;
-  const bool by_character =
-      tokenizers.target->kind() == "char";  // else a token is at least a byte, of at most 4 per character
-  check(by_character ? tokens == state.characters : tokens <= 4 * state.characters,
-        "a text of {} characters cannot have {} tokens", state.characters, tokens);
+  // A token is a character or at least a byte. A character has at most 4 bytes, and its normal form at most 18
+  // characters.
+  constexpr std::int64_t kMaxBytes = 4, kMaxNormalized = 18;
+  const bool normalized = dynamic_cast<const NormalizedTokenizer*>(tokenizers.target.get()) != nullptr;
+  const std::int64_t most = state.characters * kMaxBytes * (normalized ? kMaxNormalized : 1);
+  const bool by_character = tokenizers.target->kind() == "char" && !normalized;
+  check(by_character ? tokens == state.characters : tokens <= most, "a text of {} characters cannot have {} tokens",
+        state.characters, tokens);
 }
 
 }  // namespace maki
