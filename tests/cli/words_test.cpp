@@ -19,7 +19,8 @@ std::string said(const Arguments& arguments) {
   return finished.err;
 }
 
-const std::string kVerbs = "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, gradcheck, bench";
+const std::string kVerbs =
+    "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, import, export, gradcheck, bench";
 
 }  // namespace
 
@@ -125,11 +126,11 @@ TEST_CASE("the error for --epochs gives the number of steps") {
 
 TEST_CASE("bench and gradcheck list and accept only options that they use") {
   const Arguments model = {
-      "--model",   "--task",       "--attention",     "--share-vocabulary", "--n-layer",       "--n-head",
-      "--n-embd",  "--block-size", "--bias",          "--tie-weights",      "--activation",    "--norm-order",
-      "--norm",    "--positions",  "--position-base", "--memory",           "--ngram-orders",  "--ngram-rows",
-      "--qk-norm", "--conv-width", "--input-skip",    "--value-residual",   "--branch-scales", "--logit-cap",
-      "--seed",    "--threads"};
+      "--model",     "--task",         "--attention",     "--share-vocabulary", "--n-layer",       "--n-head",
+      "--n-embd",    "--block-size",   "--bias",          "--tie-weights",      "--activation",    "--norm-order",
+      "--norm",      "--positions",    "--position-base", "--memory",           "--ngram-orders",  "--ngram-rows",
+      "--qk-norm",   "--conv-width",   "--input-skip",    "--value-residual",   "--branch-scales", "--logit-cap",
+      "--ffn-width", "--norm-epsilon", "--seed",          "--threads"};
   struct Verb {
     Arguments path, more;
   };
