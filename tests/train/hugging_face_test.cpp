@@ -44,7 +44,8 @@ double largest_gap_of_logits(const LoadedModel& loaded, const Tensor& ids, const
   double gap = 0;
   const std::unique_ptr<State> state = loaded.generator().start(2);
   for (std::int64_t t = 0; t < 7; ++t) {
-    const Tensor logits = loaded.generator().next_logits(slice(ids, 1, t, t + 1), *state);
+    const auto id = [&](std::int64_t row) { return static_cast<std::int32_t>(ids.at(row * 7 + t)); };
+    const Tensor logits = loaded.generator().next_logits(tensor(std::vector{id(0), id(1)}, {2, 1}), *state);
     gap = std::max(gap, largest_gap(logits, reshape(slice(expected, 1, t, t + 1), {2, 13})));
   }
   return gap;

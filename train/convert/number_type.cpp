@@ -122,7 +122,7 @@ std::uint16_t float_to_half(float value) {
   // rounds ties to even; if it rounds up to 2048, the exponent below grows by the carry.
   int exponent = 0;
   std::frexp(size, &exponent);
-  exponent = std::max(exponent - 11, -24);
+  exponent = size > 0 ? std::max(exponent - 11, -24) : -24;
   const auto integer = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(size, -exponent)));
   const auto field = static_cast<std::uint32_t>(exponent + 24);
   return static_cast<std::uint16_t>(sign | ((field << 10) + integer));
