@@ -199,3 +199,18 @@ TEST_CASE("a block of Q8_0 is a scale and 32 rounded numbers") {
                ContainsSubstring("q8_0 cannot hold"));
   REQUIRE_THAT(error_message<Error>([&] { gguf_type_named("q8"); }), ContainsSubstring("nearest is q8_0"));
 }
+
+TEST_CASE("a character of several bytes is joined by merges in a GGUF file") {
+  const TemporaryFolder folder;
+  const std::string path = changed_fixture(folder, "gpt2", "{", "{");
+  // Thirteen characters: four of one byte, and nine of three bytes, of which the first two are the same.
+  std::string characters = "maki char tokenizer 1\n\n ab";
+  for (const char* const c : {"あ", "い", "う", "え", "お", "か", "き", "く", "け"}) characters += c;
+  write_bytes(path + "/maki-tokenizer", characters);
+  const LoadedModel loaded(import_into(path, folder / "run"));
+  export_model(loaded, "gguf", {.out = folder / "m.gguf"});
+  const ReadGguf file(folder / "m.gguf");
+  // U+3042 is E3 81 82, which GPT-2 writes as ã, ģ, Ĥ; a newline is Ċ and a space Ġ.
+  REQUIRE_THAT(file.values.at("tokenizer.ggml.tokens"), Catch::Matchers::StartsWith("Ċ\nĠ\na\nb\nãģĤ\nãģĦ\n"));
+  REQUIRE_THAT(file.values.at("tokenizer.ggml.merges"), Catch::Matchers::StartsWith("ã ģ\nãģ Ĥ\nãģ Ħ\n"));
+}

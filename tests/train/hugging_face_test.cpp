@@ -114,6 +114,9 @@ TEST_CASE("what is imported and exported again has the same bytes") {
     const std::string before = hugging_face_fixture(name);
     REQUIRE(read_bytes(out + "/model.safetensors") == read_bytes(before + "/model.safetensors"));
     REQUIRE(read_bytes(out + "/maki-tokenizer") == read_bytes(before + "/maki-tokenizer"));
+    const auto tokenizer = nlohmann::json::parse(read_bytes(out + "/tokenizer.json"));
+    REQUIRE(tokenizer["model"]["vocab"].size() == 13);
+    REQUIRE(tokenizer["model"]["vocab"]["c"] == 2);
     // And the configuration means the same.
     const LoadedModel again(import_into(out, folder / (name + "-again")));
     REQUIRE(training_toml(again.state.config) == training_toml(loaded.state.config));

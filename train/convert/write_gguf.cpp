@@ -1,6 +1,7 @@
 // A model with its tokenizer for llama.cpp.
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "autograd/core/check.h"
 #include "data/tokenizer/tokenizer_files.h"
@@ -38,21 +39,17 @@ void add_sizes(GgufFile& file, const Config& c, bool llama, std::int64_t vocab_s
 BpeVocabulary char_vocabulary(const Tokenizer& tokenizer) {
   const std::vector<std::string> bytes = bpe_vocabulary(*make_tokenizer("byte", "")).tokens;
   BpeVocabulary vocabulary;
+  std::set<std::string> known;  // characters share their first bytes
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
     std::string joined;
     for (const char c : tokenizer.bytes(id)) {
       const std::string& next = bytes[static_cast<unsigned char>(c)];
-      if (!joined.empty()) vocabulary.merges.push_back(fmt::format("{} {}", joined, next));
+      const std::string merge = fmt::format("{} {}", joined, next);
+      if (!joined.empty() && known.insert(merge).second) vocabulary.merges.push_back(merge);
       joined += next;
     }
     vocabulary.tokens.push_back(joined);
   }
-  // Characters share their first bytes.
-  std::vector<std::string> distinct;
-  for (const std::string& merge : vocabulary.merges) {
-    if (std::ranges::find(distinct, merge) == distinct.end()) distinct.push_back(merge);
-  }
-  vocabulary.merges = std::move(distinct);
   return vocabulary;
 }
 

@@ -14,12 +14,13 @@ namespace {
 
 // A tokenizer of characters: each character is a piece, and each piece a word of the vocabulary.
 std::string char_tokenizer_json(const Tokenizer& tokenizer) {
-  nlohmann::ordered_json vocab;
+  // Not an ordered_json, in which adding a member takes time in proportion to those that are there.
+  nlohmann::json vocab;
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) vocab[std::string(tokenizer.bytes(id))] = id;
-  nlohmann::ordered_json j;
+  nlohmann::json j;
   j["version"] = "1.0";
   for (const char* const none : {"truncation", "padding"}) j[none] = nullptr;
-  j["added_tokens"] = nlohmann::ordered_json::array();
+  j["added_tokens"] = nlohmann::json::array();
   j["normalizer"] = nullptr;
   j["pre_tokenizer"] = {
       {"type", "Split"}, {"pattern", {{"Regex", "[\\s\\S]"}}}, {"behavior", "Isolated"}, {"invert", false}};
