@@ -47,7 +47,11 @@ TEST_CASE("an imported run is evaluated on a text and trained further, but has n
   require_ok(run_maki({"export", run, "--format", "hf", "--out", folder / "hf"}));
   const std::string again = folder / "again";
   require_ok(run_maki({"import", folder / "hf", "--out", again}));
-  REQUIRE(require_ok(run_maki({"eval", again, other})).out == require_ok(run_maki({"eval", run, other})).out);
+  const auto measured = [&](const std::string& of) {
+    const std::string out = require_ok(run_maki({"eval", of, other})).out;
+    return out.substr(out.find("\ntext"));
+  };
+  REQUIRE(measured(again) == measured(run));
   require_refused(run_maki({"eval", again}), 2, {"has no text of its own, because it was imported", "name a CORPUS"});
   require_refused(run_maki({"train", "--resume", again, "--max-steps", "9"}), 2,
                   {"because it was imported", "maki train CORPUS --init-from"});

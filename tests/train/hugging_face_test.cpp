@@ -262,3 +262,32 @@ TEST_CASE("weights that are not finite, or of another type, are refused") {
   REQUIRE_THAT(error_message<CheckpointError>([&] { import_into(copy, folder / "run"); }),
                ContainsSubstring("must be of type F16, BF16, F32 or F64; got I32"));
 }
+
+TEST_CASE("numbers of all four types are imported exactly, and float64 is exported as such") {
+  const TemporaryFolder folder;
+  const std::string copy = changed_fixture(folder, "gpt2", "{", "{"), file = copy + "/model.safetensors";
+  const StoredTensors stored = read_safetensors(hugging_face_fixture("gpt2") + "/model.safetensors");
+  for (const NumberType type : {NumberType::f16, NumberType::bf16, NumberType::f32, NumberType::f64}) {
+    INFO(to_string(type));
+    std::vector<std::vector<std::byte>> memory;
+    std::vector<StoredTensor> tensors = stored.tensors;
+    for (StoredTensor& tensor : tensors) {
+      std::vector<float> values(tensor.bytes.size() / sizeof(float));
+      read_numbers<float>(NumberType::f32, tensor.bytes, values);
+      write_numbers<float>(type, values, memory.emplace_back(values.size() * bits_of(type) / 8));
+      tensor.type = type;
+      tensor.bytes = memory.back();
+    }
+    write_safetensors(posix_file_system(), file, tensors);
+    const LoadedModel loaded(import_into(copy, folder / to_string(type)));
+    REQUIRE(loaded.store.dtype() == (type == NumberType::f64 ? DType::float64 : DType::float32));
+    std::vector<double> expected(13 * 8);
+    read_numbers<double>(type, read_safetensors(file).find("transformer.wte.weight")->bytes, expected);
+    const Tensor& wte = loaded.store.find("wte.weight").value();
+    for (std::int64_t i = 0; i < wte.numel(); ++i) REQUIRE(wte.at(i) == expected[static_cast<std::size_t>(i)]);
+    const std::string out = folder / (std::string("out-") + to_string(type));
+    export_model(loaded, "hf", {.out = out});
+    const bool unchanged = type == NumberType::f32 || type == NumberType::f64;
+    REQUIRE((read_bytes(out + "/model.safetensors") == read_bytes(file)) == unchanged);
+  }
+}

@@ -226,6 +226,28 @@ TEST_CASE("a file of the reference implementation is written again byte for byte
   }
 }
 
+TEST_CASE("a file with any one byte changed is read or rejected") {
+  const TemporaryFolder folder;
+  const std::string good = file_of(
+      R"({"__metadata__":{"a":"b"},)" + entry("a", "F32", "2", 0, 8) + "," + entry("b", "U8", "1", 8, 9) + "}", 9);
+  int accepted = 0;
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (const int change : {1, 2, 4, 16, 32, 128}) {
+      std::string bytes = good;
+      bytes[at] = static_cast<char>(bytes[at] ^ change);
+      write_bytes(folder / "m.safetensors", bytes);
+      std::size_t size = 0;
+      const std::string said = error_message<CheckpointError>([&] {
+        for (const StoredTensor& tensor : read_safetensors(folder / "m.safetensors").tensors)
+          size += tensor.bytes.size();
+      });
+      accepted += said.empty();
+      REQUIRE((said.empty() ? size == 9 : size == 0));
+    }
+  }
+  REQUIRE(accepted > 54);  // those of the data at least, and of names
+}
+
 TEST_CASE("two tensors of one name are not written") {
   const TemporaryFolder folder;
   const StoredTensor a{.name = "a", .type = NumberType::f32, .shape = {0}, .bytes = {}};

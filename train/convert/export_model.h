@@ -36,6 +36,8 @@ std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOption
 
 /// Throws Error unless `activation` is the tanh form of GELU, or the exact one may stand for it.
 void require_gelu_tanh(const std::string& activation, const ExportOptions& options, const std::string& target);
+/// Whether each id stands for one character, and text is encoded as it is.
+bool is_plain_char_tokenizer(const Tokenizer& tokenizer);
 /// Replaces path with the text and appends it to `written`.
 void write_text(FileSystem& fs, const std::string& path, std::string_view text, std::vector<std::string>& written);
 

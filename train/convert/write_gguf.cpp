@@ -54,10 +54,13 @@ BpeVocabulary char_vocabulary(const Tokenizer& tokenizer) {
 }
 
 void add_vocabulary(GgufFile& file, const Tokenizer& tokenizer) {
-  check(tokenizer.kind() != "word",
-        "export: a GGUF file needs a tokenizer of bytes, of characters or of byte-level BPE; "
-        "the model has one of words");
-  const BpeVocabulary vocabulary = tokenizer.kind() == "char" ? char_vocabulary(tokenizer) : bpe_vocabulary(tokenizer);
+  const bool plain = is_plain_char_tokenizer(tokenizer);
+  check(
+      plain || (tokenizer.kind() != "word" && tokenizer.kind() != "char"),
+      "export: a GGUF file needs a tokenizer of bytes, of byte-level BPE, or of characters without normalization; the "
+      "model has one of the kind {}",
+      tokenizer.kind());
+  const BpeVocabulary vocabulary = plain ? char_vocabulary(tokenizer) : bpe_vocabulary(tokenizer);
   constexpr std::int32_t kNormal = 1, kControl = 3;
   std::vector<std::int32_t> types(vocabulary.tokens.size(), kNormal);
   if (vocabulary.end_of_text) types.at(static_cast<std::size_t>(*vocabulary.end_of_text)) = kControl;

@@ -33,8 +33,9 @@ std::string char_tokenizer_json(const Tokenizer& tokenizer) {
 
 // The text of tokenizer.json; empty if it cannot express the tokenizer.
 std::string tokenizer_text(const Tokenizer& tokenizer) {
-  if (tokenizer.kind() == "char") return char_tokenizer_json(tokenizer);
-  return tokenizer.kind() == "word" ? "" : tokenizer_json(tokenizer);
+  if (is_plain_char_tokenizer(tokenizer)) return char_tokenizer_json(tokenizer);
+  const bool others = tokenizer.kind() == "char" || tokenizer.kind() == "word";
+  return others ? "" : tokenizer_json(tokenizer);
 }
 
 std::string tokenizer_config(const Config& config) {
