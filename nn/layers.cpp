@@ -44,10 +44,10 @@ const char* to_string(NormKind kind) { return kind == NormKind::layer ? "layer" 
 
 NormKind norm_kind_named(std::string_view name) { return value_named("norm", kNormKinds, name); }
 
-Norm::Norm(const Scope& scope, std::int64_t cols, NormKind kind, bool with_bias)
+Norm::Norm(const Scope& scope, std::int64_t cols, NormKind kind, bool with_bias, double epsilon)
     : form(kind == NormKind::layer
-               ? std::variant<LayerNorm, RmsNorm>(std::in_place_type<LayerNorm>, scope, cols, with_bias)
-               : std::variant<LayerNorm, RmsNorm>(std::in_place_type<RmsNorm>, scope, cols)) {}
+               ? std::variant<LayerNorm, RmsNorm>(std::in_place_type<LayerNorm>, scope, cols, with_bias, epsilon)
+               : std::variant<LayerNorm, RmsNorm>(std::in_place_type<RmsNorm>, scope, cols, epsilon)) {}
 
 const char* to_string(Activation activation) {
   switch (activation) {

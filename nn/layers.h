@@ -17,6 +17,8 @@ namespace maki {
 
 /// The standard deviation of initial weights in GPT-2.
 inline constexpr double kInitStd = 0.02;
+/// What GPT-2's layer norm adds to the variance, and maki's RMS norm to the mean square.
+inline constexpr double kNormEpsilon = 1e-5;
 /// The argument std of a Linear whose initial weights are 0.
 inline constexpr double kZeroWeights = -1;
 /// The argument `matrices` of a Linear whose rows belong to tokens or classes, as those of an embedding do.
@@ -48,7 +50,7 @@ struct Embedding {
 /// (x − mean) / √(var + eps) · weight + bias over the last axis: [… C] → [… C], with weight [C], initially 1, and bias
 /// [C], initially 0, or none. Ba, Kiros and Hinton 2016, arXiv:1607.06450.
 struct LayerNorm {
-  LayerNorm(const Scope& scope, std::int64_t cols, bool with_bias = true, double epsilon = 1e-5);
+  LayerNorm(const Scope& scope, std::int64_t cols, bool with_bias = true, double epsilon = kNormEpsilon);
   Tensor operator()(const Tensor& x) const;
 
   Parameter& weight;
@@ -59,7 +61,7 @@ struct LayerNorm {
 /// x / √(mean(x²) + eps) · weight over the last axis: [… C] → [… C], with weight [C], initially 1. Zhang and Sennrich
 /// 2019, arXiv:1910.07467.
 struct RmsNorm {
-  RmsNorm(const Scope& scope, std::int64_t cols, double epsilon = 1e-5);
+  RmsNorm(const Scope& scope, std::int64_t cols, double epsilon = kNormEpsilon);
   Tensor operator()(const Tensor& x) const { return rms_norm(x, weight, eps); }
 
   Parameter& weight;
@@ -75,7 +77,7 @@ NormKind norm_kind_named(std::string_view name);
 
 /// A LayerNorm or an RmsNorm (which has no bias): [… C] → [… C].
 struct Norm {
-  Norm(const Scope& scope, std::int64_t cols, NormKind kind, bool with_bias = true);
+  Norm(const Scope& scope, std::int64_t cols, NormKind kind, bool with_bias = true, double epsilon = kNormEpsilon);
   Tensor operator()(const Tensor& x) const {
     return std::visit([&](const auto& norm) { return norm(x); }, form);
   }

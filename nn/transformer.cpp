@@ -25,6 +25,10 @@ BlockExtras BlockExtras::of_first_block() const {
   return first;
 }
 
+std::int64_t BlockOptions::hidden_width() const {
+  return ffn_width > 0 ? ffn_width : feed_forward_width(n_embd, activation);
+}
+
 double BlockOptions::projection_init_std(std::int64_t in, std::int64_t out) const {
   return extras.zero_projections ? kZeroWeights : init_std(in, out, projection_std);
 }
@@ -76,11 +80,9 @@ std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation) {
 
 FeedForward::FeedForward(const Scope& scope, const BlockOptions& o)
     : activation(o.activation),
-      c_fc(scope / "c_fc", o.n_embd, columns_per_output(o.activation) * feed_forward_width(o.n_embd, o.activation),
-           o.bias, o.init_std(o.n_embd, feed_forward_width(o.n_embd, o.activation), kInitStd),
-           columns_per_output(o.activation)),
-      c_proj(scope / "c_proj", feed_forward_width(o.n_embd, o.activation), o.n_embd, o.bias,
-             o.projection_init_std(feed_forward_width(o.n_embd, o.activation), o.n_embd)) {}
+      c_fc(scope / "c_fc", o.n_embd, columns_per_output(o.activation) * o.hidden_width(), o.bias,
+           o.init_std(o.n_embd, o.hidden_width(), kInitStd), columns_per_output(o.activation)),
+      c_proj(scope / "c_proj", o.hidden_width(), o.n_embd, o.bias, o.projection_init_std(o.hidden_width(), o.n_embd)) {}
 
 std::int64_t norm_parameter_count(const BlockOptions& o) {
   return o.norm == NormKind::layer && o.bias ? 2 * o.n_embd : o.n_embd;
@@ -97,7 +99,7 @@ std::int64_t extra_parameter_count(const BlockOptions& o) {
 }  // namespace
 
 std::int64_t block_parameter_count(const BlockOptions& o) {
-  const std::int64_t c = o.n_embd, hidden = feed_forward_width(c, o.activation);
+  const std::int64_t c = o.n_embd, hidden = o.hidden_width();
   const std::int64_t fc = columns_per_output(o.activation) * hidden, biases = o.bias ? (3 + 1 + 1) * c + fc : 0;
   return (3 + 1) * c * c + (fc + hidden) * c + biases + 2 * norm_parameter_count(o) + extra_parameter_count(o);
 }
@@ -110,10 +112,10 @@ Branch::Branch(const Scope& scope, const BlockOptions& o, int number)
 Block::Block(const Scope& scope, const BlockOptions& o)
     : residual{o.norm_order, {o.dropout}},
       skip(vector_or_none(scope, "skip", o.n_embd, 0, o.extras.input_skip)),
-      ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias),
+      ln_1(scope / "ln_1", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       branch_1(scope, o, 1),
       attn(scope / "attn", o),
-      ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias),
+      ln_2(scope / "ln_2", o.n_embd, o.norm, o.bias, o.norm_epsilon),
       branch_2(scope, o, 2),
       mlp(scope / "mlp", o) {}
 

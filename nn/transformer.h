@@ -73,6 +73,11 @@ struct BlockOptions {
   double projection_std = kInitStd;  ///< of the initial weights of the two projections that end in the residual path
   Init init = Init::gpt2;
   BlockExtras extras = {};
+  std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward network; 0: feed_forward_width()
+  double norm_epsilon = kNormEpsilon;  ///< of both norms
+
+  /// The hidden width F of the feed-forward network.
+  std::int64_t hidden_width() const;
 
   /// The standard deviation of the initial weights [out, in] of a projection; `gpt2` is its value for Init::gpt2.
   double init_std(std::int64_t in, std::int64_t out, double gpt2) const;
@@ -127,12 +132,12 @@ struct MultiHeadAttention {
   Tensor with_first_values(const Tensor& qkv, BlockContext* context) const;
 };
 
-/// The hidden width F of a feed-forward network: 4C, or for swiglu 8C/3, rounded up to a multiple of 16, so that its
-/// three matrices have as many weights as the two of the others. Shazeer 2020, arXiv:2002.05202, section 3.
+/// The usual hidden width F of a feed-forward network: 4C, or for swiglu 8C/3, rounded up to a multiple of 16, so that
+/// its three matrices have as many weights as the two of the others. Shazeer 2020, arXiv:2002.05202, section 3.
 std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation);
 
 /// Position-wise feed-forward network: c_proj(activation(c_fc(x))), [… C] → [… C]. c_fc is [F, C], or for swiglu
-/// gate‖up [2F, C], where F is feed_forward_width(). Section 3.3.
+/// gate‖up [2F, C], where F is hidden_width() of the options. Section 3.3.
 struct FeedForward {
   FeedForward(const Scope& scope, const BlockOptions& options);
   Tensor operator()(const Tensor& x) const { return c_proj(activate(x, c_fc, activation)); }

@@ -15,6 +15,8 @@ const GptConfig& checked(const GptConfig& c) {
   check(c.n_embd % c.n_head == 0, "gpt: n_embd must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
   check(c.dropout >= 0 && c.dropout < 1, "gpt: dropout must be in [0, 1); got {}", c.dropout);
   check(c.logit_cap >= 0, "gpt: logit_cap must be at least 0; got {}", c.logit_cap);
+  check(c.ffn_width >= 0, "gpt: ffn_width must be at least 0; got {}", c.ffn_width);
+  check(c.norm_epsilon > 0, "gpt: norm_epsilon must be above 0; got {}", c.norm_epsilon);
   return c;
 }
 
@@ -29,6 +31,8 @@ BlockOptions block_options(const GptConfig& c, DType dtype) {
           .norm = c.norm,
           .projection_std = kInitStd / std::sqrt(2.0 * static_cast<double>(c.n_layer)),
           .extras = c.extras,
+          .ffn_width = c.ffn_width,
+          .norm_epsilon = c.norm_epsilon,
           .rotary = rotary_table(c.positions, c.n_embd / c.n_head, c.position_base, dtype)};
 }
 
@@ -48,7 +52,7 @@ Gpt::Gpt(const Scope& scope, const GptConfig& c)
   if (!c.ngram.orders.empty()) ngram.emplace(scope / "ngram", c.vocab_size, c.n_embd, c.ngram);
   const BlockOptions options = block_options(c, scope.dtype()), first = first_block_options(options);
   for (std::int64_t i = 0; i < c.n_layer; ++i) h.emplace_back(scope / "h" / i, i == 0 ? first : options);
-  if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias);
+  if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias, c.norm_epsilon);
   if (!c.tie_weights)
     lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd, kOutputLayer);
 }
@@ -133,7 +137,7 @@ double Gpt::flop_per_token(std::int64_t length) const {
 // kMaxLogitsBytes are computed in chunks, but not those with a cap, of which three copies exist.
 std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const std::int64_t width = config.n_embd, tokens = batch * length;
-  const std::int64_t hidden = feed_forward_width(width, config.activation);
+  const std::int64_t hidden = block_options(config, dtype).hidden_width();
   const std::int64_t layer = (1 + columns_per_output(config.activation)) * hidden;
   const BlockExtras& e = config.extras;
   const std::int64_t extras = (e.qk_norm ? 3 * width + 2 * config.n_head : 0) + (e.conv_width > 0 ? 2 * width : 0) +

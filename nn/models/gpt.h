@@ -40,6 +40,8 @@ struct GptConfig {
   /// Logits become c · tanh(logits / c) with c = logit_cap, so none is larger than that; 0: they stay as they are.
   /// Gemma Team 2024, arXiv:2408.00118, section 2.
   double logit_cap = 0;
+  std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward networks; 0: feed_forward_width()
+  double norm_epsilon = kNormEpsilon;  ///< what norms add to the variance, or to the mean square
 };
 
 struct Gpt {

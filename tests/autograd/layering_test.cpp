@@ -34,7 +34,7 @@ std::vector<Line> lines_below(const std::string& folder) {
 // The layer of a path is the first of these folders that contains it.
 const std::vector<std::string> kLayers = {"autograd/core", "autograd/kernels", "autograd",  "nn",         "optim",
                                           "data",          "train/config",     "train/run", "train/loop", "train/bench",
-                                          "train/plan",    "train/draw",       "train/cli"};
+                                          "train/plan",    "train/draw",       "train/convert",  "train/cli"};
 std::string layer_of(const std::string& path) {
   for (const std::string& name : kLayers) {
     if (path.starts_with(name + "/")) return name;
@@ -58,9 +58,10 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
       "train/loop"}},
     {"train/plan", {"autograd", "autograd/core", "nn", "optim", "data", "train/config", "train/run", "train/loop"}},
     {"train/draw", {"autograd", "autograd/core", "nn", "data"}},
+    {"train/convert", {"autograd", "autograd/core", "nn", "optim", "data", "train/config", "train/run", "train/loop"}},
     {"train/cli",
      {"autograd", "autograd/core", "autograd/kernels", "nn", "optim", "data", "train/config", "train/run", "train/loop",
-      "train/bench", "train/plan", "train/draw"}},
+      "train/bench", "train/plan", "train/draw", "train/convert"}},
 };
 
 }  // namespace
@@ -136,7 +137,7 @@ TEST_CASE("the library of train does not print") {
   const std::regex speaks(R"(\b(std::cout|std::cerr|printf|fmt::print|std::exit|std::abort|_exit|to_stderr|stderr)\b)");
   int lines = 0;
   for (const std::string folder :
-       {"train/config", "train/run", "train/loop", "train/bench", "train/plan", "train/draw"}) {
+       {"train/config", "train/run", "train/loop", "train/bench", "train/plan", "train/draw", "train/convert"}) {
     for (const Line& line : lines_below(folder)) {
       const std::string code = line.text.substr(0, line.text.find("//"));
       INFO(line.file << ": " << line.text);

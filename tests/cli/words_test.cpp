@@ -20,7 +20,8 @@ std::string said(const Arguments& arguments) {
 }
 
 const std::string kVerbs =
-    "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, tokenizer, gradcheck, bench";
+    "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, tokenizer, import, export, "
+    "gradcheck, bench";
 
 }  // namespace
 
@@ -126,11 +127,11 @@ TEST_CASE("the error for --epochs gives the number of steps") {
 
 TEST_CASE("bench and gradcheck list and accept only options that they use") {
   const Arguments model = {
-      "--model",   "--task",       "--attention",     "--share-vocabulary", "--n-layer",       "--n-head",
-      "--n-embd",  "--block-size", "--bias",          "--tie-weights",      "--activation",    "--norm-order",
-      "--norm",    "--positions",  "--position-base", "--memory",           "--ngram-orders",  "--ngram-rows",
-      "--qk-norm", "--conv-width", "--input-skip",    "--value-residual",   "--branch-scales", "--logit-cap",
-      "--seed",    "--threads"};
+      "--model",     "--task",         "--attention",     "--share-vocabulary", "--n-layer",       "--n-head",
+      "--n-embd",    "--block-size",   "--bias",          "--tie-weights",      "--activation",    "--norm-order",
+      "--norm",      "--positions",    "--position-base", "--memory",           "--ngram-orders",  "--ngram-rows",
+      "--qk-norm",   "--conv-width",   "--input-skip",    "--value-residual",   "--branch-scales", "--logit-cap",
+      "--ffn-width", "--norm-epsilon", "--seed",          "--threads"};
   struct Verb {
     Arguments path, more;
   };

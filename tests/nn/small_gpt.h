@@ -56,6 +56,10 @@ inline std::vector<GptConfig> gpt_variants() {
   add([](GptConfig& c) { c.extras.input_skip = c.extras.branch_scales = true; });
   add([](GptConfig& c) { c.extras.value_residual = true; });
   add([](GptConfig& c) { c.logit_cap = 8; });
+  add([](GptConfig& c) {
+    c.ffn_width = 20;
+    c.norm_epsilon = 1e-3;
+  });
   add([](GptConfig& c) {  // all extras, with n-grams and rotary positions
     c.extras = kAllExtras;
     c.positions = Positions::rotary;
@@ -85,7 +89,7 @@ inline std::string describe(const GptConfig& c) {
          (c.ngram.orders.empty() ? "" : ", n-grams") + (c.extras.qk_norm ? ", qk_norm" : "") +
          (c.extras.conv_width > 0 ? ", conv" : "") + (c.extras.input_skip ? ", skip" : "") +
          (c.extras.branch_scales ? ", scales" : "") + (c.extras.value_residual ? ", value residual" : "") +
-         (c.logit_cap > 0 ? ", cap" : "");
+         (c.logit_cap > 0 ? ", cap" : "") + (c.ffn_width > 0 ? ", width" : "");
 }
 
 struct SmallGpt {

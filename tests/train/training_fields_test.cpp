@@ -57,6 +57,8 @@ const std::vector<Row> kRows = {
     {"value_residual", {"true"}, {{"n_layer", "2"}}},
     {"branch_scales", {"true"}},
     {"logit_cap", {"1.5"}},
+    {"ffn_width", {"20"}},
+    {"norm_epsilon", {"0.001"}},
     {"zero_projections", {"true"}},
     {"dtype", {"float64"}},
     {"tokenizer", {"byte", "word", "bpe"}},

@@ -53,6 +53,10 @@ std::vector<std::string> absolute_sources(std::vector<std::string> sources) {
 std::vector<std::string> resume_sources(const std::string& run, const std::vector<std::string>& given,
                                         const std::vector<std::string>& stored) {
   if (!given.empty()) return given;
+  check(!stored.empty(),
+        "{0}: has no text of its own, because it was imported; name a CORPUS; to train this model on it: maki train "
+        "CORPUS --init-from {0}",
+        run);
   check<CorpusError>(std::ranges::find(stored, "-") == stored.end(),
                      "{}: the text of this run came from standard input; pass - again, with the same text", run);
   return stored;

@@ -151,6 +151,8 @@ void check_block_extras(const Config& c) {
                                                  {"value_residual", c.value_residual},
                                                  {"branch_scales", c.branch_scales},
                                                  {"logit_cap", c.logit_cap != 0},
+                                                 {"ffn_width", c.ffn_width != 0},
+                                                 {"norm_epsilon", c.norm_epsilon != Config().norm_epsilon},
                                                  {"zero_projections", c.zero_projections}};
   for (const auto& [name, on] : extras) {
     check(!on, "{}: the models gpt and linear have this option; got the model {}; omit the option", name, c.model);

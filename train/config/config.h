@@ -41,6 +41,8 @@ struct Config {
   bool qk_norm = false, zero_projections = false, input_skip = false, value_residual = false, branch_scales = false;
   std::int64_t conv_width = 0;
   double logit_cap = 0;
+  std::int64_t ffn_width = 0;
+  double norm_epsilon = 1e-5;
   std::string activation = "gelu", norm = "layer", dtype = "float32";
   double position_base = 10000;
   // Text.

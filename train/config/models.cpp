@@ -165,7 +165,9 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
                      .input_skip = c.input_skip,
                      .value_residual = c.value_residual,
                      .branch_scales = c.branch_scales},
-          .logit_cap = c.logit_cap};
+          .logit_cap = c.logit_cap,
+          .ffn_width = c.ffn_width,
+          .norm_epsilon = c.norm_epsilon};
 }
 
 }  // namespace maki

@@ -1,0 +1,119 @@
+// maki import and maki export, as a user runs them.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/require_refused.h"
+
+using namespace maki::tests;
+
+namespace {
+
+const std::string kFixtures = std::string(MAKI_SOURCE_DIR) + "/tests/fixtures/";
+
+std::string generated(const std::string& run) {
+  return require_ok(run_maki({"generate", run, "--prompt", "a", "--temperature", "0", "--max-tokens", "40"})).out;
+}
+
+// A trained run; returns its path.
+std::string trained(const TemporaryFolder& folder, const Arguments& more = {}) {
+  require_ok(train(folder, folder.write("corpus.txt", small_text()), more));
+  return folder / "run";
+}
+
+}  // namespace
+
+TEST_CASE("a run that is exported and imported again writes the same text") {
+  for (const Arguments& model : {Arguments{}, Arguments{"--no-bias"},
+                                 Arguments{"--positions", "rotary", "--norm", "rms", "--mlp", "swiglu", "--no-bias",
+                                           "--no-tie-weights", "--ffn-width", "24", "--norm-epsilon", "1e-6"}}) {
+    const TemporaryFolder folder;
+    const std::string run = trained(folder, model), out = folder / "hf";
+    const Finished exported = require_ok(run_maki({"export", run, "--format", "hf", "--out", out}));
+    REQUIRE_THAT(exported.out,
+                 ContainsSubstring(out + "/config.json\n") && ContainsSubstring(out + "/model.safetensors\n") &&
+                     ContainsSubstring(out + "/tokenizer.json\n") && ContainsSubstring(out + "/maki-tokenizer\n"));
+    const Finished imported = require_ok(run_maki({"import", out, "--out", folder / "again"}));
+    REQUIRE_THAT(imported.out, ContainsSubstring(folder / "again") && ContainsSubstring("char tokenizer"));
+    REQUIRE_THAT(imported.err, ContainsSubstring("maki generate") && ContainsSubstring("--init-from"));
+    REQUIRE(generated(folder / "again") == generated(run));
+    require_ok(run_maki({"inspect", folder / "again", "--verify"}));
+  }
+}
+
+TEST_CASE("an imported run is evaluated on a text and trained further, but has nothing to resume") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder), corpus = folder / "corpus.txt";
+  const std::string other = folder.write("other.txt", small_text().substr(1000));
+  require_ok(run_maki({"export", run, "--format", "hf", "--out", folder / "hf"}));
+  const std::string again = folder / "again";
+  require_ok(run_maki({"import", folder / "hf", "--out", again}));
+  const auto measured = [&](const std::string& of) {
+    const std::string out = require_ok(run_maki({"eval", of, other})).out;
+    return out.substr(out.find("\ntext"));
+  };
+  REQUIRE(measured(again) == measured(run));
+  require_refused(run_maki({"eval", again}), 2, {"has no text of its own, because it was imported", "name a CORPUS"});
+  require_refused(run_maki({"train", "--resume", again, "--max-steps", "9"}), 2,
+                  {"because it was imported", "maki train CORPUS --init-from"});
+  require_ok(run_maki({"train", corpus, "--init-from", again, "--out", folder / "tuned", "--max-steps", "2"}));
+}
+
+TEST_CASE("every format is written, and lists its files as JSON") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, {"--activation", "gelu_tanh"});
+  for (const char* const format : {"hf", "safetensors", "llm.c", "gguf"}) {
+    INFO(format);
+    const std::string out = folder / format;
+    const Finished exported = require_ok(run_maki({"export", run, "--format", format, "--out", out, "--json"}));
+    const nlohmann::json facts = nlohmann::json::parse(exported.out);
+    REQUIRE(facts.at("format") == format);
+    for (const std::string file : facts.at("files")) REQUIRE(std::filesystem::is_regular_file(file));
+    require_refused(run_maki({"export", run, "--format", format, "--out", out}), 2,
+                    {"exists already; choose another --out"});
+  }
+  const Finished imported = require_ok(run_maki({"import", folder / "llm.c", "--out", folder / "c", "--json"}));
+  REQUIRE(nlohmann::json::parse(imported.out).at("tokenizer") == "char");
+  REQUIRE(generated(folder / "c") == generated(run));
+}
+
+TEST_CASE("safetensors takes any model; other formats refuse what they cannot express, and leave no file") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, {"--qk-norm"}), out = folder / "out";
+  for (const char* const format : {"hf", "llm.c", "gguf"}) {
+    require_refused(run_maki({"export", run, "--format", format, "--out", out}), 2,
+                    {"needs qk_norm = false; the model has true", "--format safetensors writes any model"});
+  }
+  REQUIRE_FALSE(std::filesystem::exists(out));
+  require_ok(run_maki({"export", run, "--format", "safetensors", "--out", out}));
+  REQUIRE_THAT(read_text(out), ContainsSubstring("\"h.0.attn.qk_norm\""));
+}
+
+TEST_CASE("export and import refuse unsuitable options and paths") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder), out = folder / "out";
+  const Arguments to_gguf = {"export", run, "--format", "gguf", "--out", out};
+  require_refused(run_maki(to_gguf), 2, {"computes the tanh form of GELU", "--gelu-as-tanh"});
+  require_refused(run_maki(to_gguf + Arguments{"--gguf-type", "q4"}), 2,
+                  {"gguf_type: must be f32, f16 or q8_0; got q4"});
+  require_ok(run_maki(to_gguf + Arguments{"--gelu-as-tanh", "--gguf-type", "q8_0"}));
+  require_refused(run_maki({"export", run, "--format", "onnx", "--out", out}), 2,
+                  {"format: must be one of hf, safetensors"});
+  require_refused(run_maki({"export", run, "--format", "hf", "--out", folder / "x", "--gguf-type", "f16"}), 2,
+                  {"gguf_type: applies"});
+  require_refused(run_maki({"export", run, "--format", "hf", "--out", folder / "x", "--gelu-as-tanh"}), 2,
+                  {"gelu_as_tanh: applies"});
+  require_refused(run_maki({"export", run, "--out", out}), 2, {"--format is required"});
+
+  require_refused(run_maki({"import", folder / "none", "--out", folder / "r"}), 4, {"none", "cannot be opened"});
+  require_refused(run_maki({"import", run, "--out", folder / "r"}), 4, {"config.json"});
+  require_refused(run_maki({"import", kFixtures + "hf-gpt2/model.safetensors", "--out", folder / "r"}), 4,
+                  {"config.json"});
+  require_refused(run_maki({"import", kFixtures + "llm_c.bin", "--out", folder / "r"}), 3,
+                  {"has no tokenizer", "--tokenizer FILE"});
+  require_refused(run_maki({"import", kFixtures + "llm_c.bin", "--out", folder / "r", "--tokenizer", "byte"}), 3,
+                  {"must have as many ids"});
+  require_refused(run_maki({"import", kFixtures + "hf-gpt2", "--out", run}), 2, {"run"});
+  REQUIRE_FALSE(std::filesystem::exists(folder / "r"));
+  const std::string tokenizer = kFixtures + "hf-gpt2/maki-tokenizer";
+  require_ok(run_maki({"import", kFixtures + "llm_c.bin", "--out", folder / "r", "--tokenizer", tokenizer}));
+}

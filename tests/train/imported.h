@@ -1,0 +1,37 @@
+// The small models of tests/fixtures/make_hugging_face.py, imported.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tests/files.h"
+#include "train/convert/import_run.h"
+#include "train/loop/loaded_model.h"
+
+namespace maki::tests {
+
+inline std::string hugging_face_fixture(const std::string& name) {
+  return std::string(MAKI_SOURCE_DIR) + "/tests/fixtures/hf-" + name;
+}
+
+/// Imports a model into a new run and returns the path of its checkpoint.
+inline std::string import_into(const std::string& path, const std::string& run, const std::string& tokenizer = "") {
+  const ForeignModel model = open_foreign_model(path);
+  import_run(model, *tokenizer_for(model, tokenizer), run);
+  return run + "/checkpoints/step-00000000.maki";
+}
+
+/// A copy of a fixture with changes to its config.json: `from` is replaced by `to`, which must be there.
+inline std::string changed_fixture(const TemporaryFolder& folder, const std::string& name, const std::string& from,
+                                   const std::string& to) {
+  const std::string copy = folder / "changed";
+  std::filesystem::remove_all(copy);
+  std::filesystem::copy(hugging_face_fixture(name), copy);
+  std::string config = read_bytes(copy + "/config.json");
+  const std::size_t at = config.find(from);
+  if (at == std::string::npos) throw std::runtime_error(name + " has no " + from);
+  write_bytes(copy + "/config.json", config.replace(at, from.size(), to));
+  return copy;
+}
+
+}  // namespace maki::tests

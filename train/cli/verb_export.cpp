@@ -1,0 +1,53 @@
+// maki export RUN --format F --out PATH: a model for another program.
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "train/cli/choose_checkpoint.h"
+#include "train/cli/progress.h"
+#include "train/cli/verbs.h"
+#include "train/convert/export_model.h"
+
+namespace maki {
+namespace {
+
+struct ExportFlags {
+  std::string run, format, checkpoint;
+  ExportOptions options;
+  bool json = false;
+};
+
+int export_run(const ExportFlags& o) {
+  const LoadedModel model(choose_checkpoint(o.run, o.checkpoint));
+  const std::vector<std::string> written = export_model(model, o.format, o.options);
+  if (o.json) {
+    const nlohmann::ordered_json facts = {{"checkpoint", model.path}, {"format", o.format}, {"files", written}};
+    fmt::print("{}\n", facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return 0;
+  }
+  for (const std::string& path : written) fmt::print("{}\n", escape_unprintable(path));
+  return 0;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand("export", "Write a model for another program");
+  const auto o = std::make_shared<ExportFlags>();
+  command->add_option("RUN", o->run, "run directory or .maki file")->required();
+  command->add_option("--format", o->format, export_format_help())->type_name("FORMAT")->required()->take_last();
+  command->add_option("--out", o->options.out, "directory for hf, else file; must not exist")->required()->take_last();
+  command->add_option("--gguf-type", o->options.gguf_type, "gguf: numbers of the matrices [f32]")
+      ->type_name("f32|f16|q8_0")
+      ->take_last();
+  command->add_flag("--gelu-as-tanh", o->options.gelu_as_tanh,
+                    "gguf, llm.c: write a model with the exact GELU although the program computes its tanh form");
+  command->add_option("--checkpoint", o->checkpoint, "checkpoint to export: last, best or a step [best, else last]")
+      ->type_name("WHICH")
+      ->take_last();
+  command->add_flag("--json", o->json, "print the paths of the files as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return export_run(*o); }; });
+}
+
+}  // namespace maki

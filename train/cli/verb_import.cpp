@@ -1,0 +1,66 @@
+// maki import PATH --out RUN: a run made of a model of another program.
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "train/cli/progress.h"
+#include "train/cli/verbs.h"
+#include "train/config/error.h"
+#include "train/config/number.h"
+#include "train/convert/import_run.h"
+#include "train/run/run_directory.h"
+
+namespace maki {
+namespace {
+
+struct ImportFlags {
+  std::string path, out, tokenizer;
+  bool json = false;
+};
+
+int import_model(ImportFlags& o) {
+  if (o.out.empty()) o.out = default_run_path(o.path);
+  const ForeignModel model = open_foreign_model(o.path);
+  const std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(model, o.tokenizer);
+  const Imported run = import_run(model, *tokenizer, o.out);
+  if (run.padding > 0) {
+    to_stderr("left out {} of the embedding that no token has; the vocabulary has {}\n", pluralize(run.padding, "row"),
+              pluralize(run.vocab_size, "token"));
+  }
+  if (o.json) {
+    const nlohmann::ordered_json facts = {{"run", o.out},
+                                          {"parameters", run.parameters},
+                                          {"vocab_size", run.vocab_size},
+                                          {"tokenizer", run.config.tokenizer},
+                                          {"dtype", run.config.dtype}};
+    fmt::print("{}\n", facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return 0;
+  }
+  fmt::print("{}: {} parameters, {} tokenizer with a vocabulary of {}\n", escape_unprintable(o.out),
+             with_separators(run.parameters), run.config.tokenizer, with_separators(run.vocab_size));
+  to_stderr("to continue a text: maki generate {0}; to train it further: maki train CORPUS --init-from {0}\n",
+            shell_quote(o.out));
+  return 0;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Verb& chosen) {
+  CLI::App* const command = app.add_subcommand("import", "Make a run of a GPT-2 or Llama of another program");
+  const auto o = std::make_shared<ImportFlags>();
+  command
+      ->add_option("PATH", o->path,
+                   "directory of Hugging Face (config.json, model.safetensors), or a checkpoint of llm.c")
+      ->required();
+  command->add_option("--out", o->out, "run directory; default runs/<path>-<n>")->take_last();
+  command
+      ->add_option("--tokenizer", o->tokenizer,
+                   "tokenizer.json, vocab.json or .tiktoken file of the model, or byte [the one beside the model]")
+      ->type_name("FILE")
+      ->take_last();
+  command->add_flag("--json", o->json, "print the results as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return import_model(*o); }; });
+}
+
+}  // namespace maki

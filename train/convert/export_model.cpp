@@ -1,0 +1,88 @@
+#include "train/convert/export_model.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "autograd/core/nearest.h"
+#include "data/text/file.h"
+#include "train/convert/import_run.h"
+#include "train/convert/safetensors.h"
+#include "train/convert/weights.h"
+
+namespace maki {
+namespace {
+
+NumberType own_type(const ParameterStore& store) {
+  return store.dtype() == DType::float64 ? NumberType::f64 : NumberType::f32;
+}
+
+// Any model, under maki's own names.
+std::vector<std::string> write_own(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
+  const OwnedTensors weights = collect_weights(model.store, own_names(model.store), {.type = own_type(model.store)});
+  std::vector<std::string> written;
+  write_text(fs, options.out + "." + kOwnTokenizerFile, model.state.tokenizer, written);
+  write_safetensors(fs, options.out, weights.tensors);
+  written.push_back(options.out);
+  return written;
+}
+
+constexpr ExportFormat kFormats[] = {
+    {"hf", "a directory for Hugging Face transformers", write_hugging_face},
+    {"safetensors", "one file with maki's own names, for any model", write_own},
+    {"llm.c", "a checkpoint of llm.c", write_llm_c},
+    {"gguf", "a file for llama.cpp", write_gguf},
+};
+
+void require_unoccupied_path(const std::string& path) {
+  check(!path.empty(), "out: must name the file or directory to write");
+  const bool free = is_directory(path) ? file_names(path).empty() : !file_exists(path);
+  check(free, "{}: exists already; choose another --out", path);
+}
+
+}  // namespace
+
+std::vector<std::string> export_format_names() {
+  std::vector<std::string> names;
+  for (const ExportFormat& format : kFormats) names.emplace_back(format.name);
+  return names;
+}
+
+std::string export_format_help() {
+  std::vector<std::string> lines;
+  for (const ExportFormat& format : kFormats) lines.push_back(fmt::format("{}: {}", format.name, format.help));
+  return fmt::format("{}", fmt::join(lines, "; "));
+}
+
+std::vector<std::string> export_model(const LoadedModel& model, const std::string& format, const ExportOptions& options,
+                                      FileSystem& fs) {
+  const auto* const found = std::ranges::find(kFormats, format, &ExportFormat::name);
+  check(found != std::end(kFormats), "format: must be one of {}; got {}{}", fmt::join(export_format_names(), ", "),
+        format, nearest_hint(format, export_format_names()));
+  const bool gguf = format == "gguf";
+  check(gguf || options.gguf_type == ExportOptions().gguf_type, "gguf_type: applies to --format gguf; got {}", format);
+  check(!options.gelu_as_tanh || gguf || format == "llm.c",
+        "gelu_as_tanh: applies to --format gguf and llm.c, whose programs know one form of GELU; got {}", format);
+  require_unoccupied_path(options.out);
+  return found->write(model, options, fs);
+}
+
+void require_gelu_tanh(const std::string& activation, const ExportOptions& options, const std::string& target) {
+  if (activation == "gelu_tanh") return;
+  check(activation == "gelu", "export: {} needs activation = gelu_tanh; the model has {}", target, activation);
+  check(
+      options.gelu_as_tanh,
+      "export: {} computes the tanh form of GELU, and the model has the exact one (activation = gelu); accept outputs "
+      "that differ a little with --gelu-as-tanh",
+      target);
+}
+
+bool is_plain_char_tokenizer(const Tokenizer& tokenizer) {
+  return tokenizer.kind() == "char" && tokenizer.save().starts_with("maki char ");
+}
+
+void write_text(FileSystem& fs, const std::string& path, std::string_view text, std::vector<std::string>& written) {
+  replace_file_atomically(fs, path, {text_bytes(text)});
+  written.push_back(path);
+}
+
+}  // namespace maki

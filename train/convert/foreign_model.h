@@ -1,0 +1,29 @@
+// A model of another program, opened but not loaded: what maki has to know to make a run of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/config/config.h"
+#include "train/convert/weights.h"
+
+namespace maki {
+
+struct ForeignModel {
+  std::string path;
+  Config config;                ///< its model fields are those of the model
+  std::int64_t vocab_size = 0;  ///< rows of the token embedding, which may include padding
+  std::vector<NamePair> names;
+  ReadingRules rules;
+  StoredTensors stored;
+};
+
+/// Opens a directory with config.json and model.safetensors (or the shards that model.safetensors.index.json lists) of
+/// GPT-2 or a model like Llama. Throws CheckpointError, naming the file and what is not supported.
+ForeignModel open_hugging_face(const std::string& directory);
+/// Opens a checkpoint of llm.c: version 3 (float32) or 5 (bfloat16). Throws CheckpointError.
+ForeignModel open_llm_c(const std::string& path);
+/// Opens either, whichever the path is.
+ForeignModel open_foreign_model(const std::string& path);
+
+}  // namespace maki

@@ -1,0 +1,109 @@
+#include "train/convert/import_run.h"
+
+#include <algorithm>
+
+#include "data/text/error.h"
+#include "data/text/file.h"
+#include "data/text/hash.h"
+#include "data/tokenizer/tokenizer_files.h"
+#include "train/config/configured_optimizer.h"
+#include "train/config/error.h"
+#include "train/config/models.h"
+#include "train/run/checkpoint.h"
+#include "train/run/new_run.h"
+
+namespace maki {
+namespace {
+
+// A vocabulary is padded to a multiple of 64 or 128, rarely of more. A larger difference means another tokenizer.
+constexpr std::int64_t kMaxPaddingRows = 1023;
+
+std::unique_ptr<Tokenizer> tokenizer_beside(const std::string& path) {
+  const bool directory = is_directory(path);
+  const std::string own = directory ? path + "/" + kOwnTokenizerFile : path + "." + kOwnTokenizerFile;
+  if (file_exists(own)) return load_tokenizer(read_file(own));
+  bool any = false;
+  for (const char* const name : {"tokenizer.json", "vocab.json"}) {
+    any = any || (directory && file_exists(path + "/" + name));
+  }
+  check<CorpusError>(any,
+                     "{}: has no tokenizer (tokenizer.json, vocab.json with merges.txt, or {}); name one with "
+                     "--tokenizer FILE, or use --tokenizer byte if the ids are bytes",
+                     path, directory ? kOwnTokenizerFile : own);
+  return read_tokenizer(path);
+}
+
+// Only if all numbers need it.
+bool is_float64(const StoredTensors& stored) {
+  return std::ranges::all_of(stored.tensors,
+                             [](const StoredTensor& t) { return t.type == NumberType::f64 || !is_readable(t.type); });
+}
+
+// The training fields of a run that has not begun. SGD without momentum has no moments, which nobody would need.
+Config imported_config(const ForeignModel& model, const Tokenizer& tokenizer) {
+  Config config = model.config;
+  config.task = "next_token";
+  config.tokenizer = tokenizer.kind();
+  config.dtype = is_float64(model.stored) ? "float64" : "float32";
+  config.optimizer = "sgd";
+  config.momentum = 0;
+  config.max_steps = 0;
+  config.lr_decay_steps = 1;
+  config.warmup_steps = 0;
+  return config;
+}
+
+std::string hash_of_values(const ParameterStore& store) {
+  return dispatch(store.dtype(), [&]<class T>() {
+    const auto bytes = std::as_bytes(store.values().values<T>());
+    return hash128_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> tokenizer_for(const ForeignModel& model, const std::string& given) {
+  std::unique_ptr<Tokenizer> tokenizer = given.empty()     ? tokenizer_beside(model.path)
+                                         : given == "byte" ? make_tokenizer("byte", "")
+                                                           : read_tokenizer(given);
+  const std::int64_t ids = tokenizer->vocab_size();
+  check<CorpusError>(ids <= model.vocab_size && model.vocab_size - ids <= kMaxPaddingRows,
+                     "tokenizer: must have as many ids as {}, which has {} (at most {} of them padding); got {}",
+                     model.path, model.vocab_size, kMaxPaddingRows, ids);
+  return tokenizer;
+}
+
+Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const std::string& out) {
+  Imported imported{.config = imported_config(model, tokenizer), .vocab_size = tokenizer.vocab_size()};
+  Config& config = imported.config;
+  config.out = out;
+  validate(config);
+  const RunDirectory run(out);
+  require_unoccupied(run);
+  ParameterStore store(dtype_named(config.dtype));
+  const std::unique_ptr<Model> network = make_model(config, {imported.vocab_size}, Scope(store));
+  imported.padding = check_weights(model.stored, model.names, model.rules, store);
+  store.seal_uninitialized();
+  dispatch(store.dtype(), [&]<class T>() { std::ranges::fill(store.values().values<T>(), T{0}); });  // the padding
+  load_weights(model.stored, model.names, model.rules, store);
+  imported.parameters = store.numel();
+  config.init_from = hash_of_values(store);
+
+  const CheckpointState state{.vocab_size = imported.vocab_size,
+                              .corpus_hash = hash128_hex(""),
+                              .config = config,
+                              .tokenizer = tokenizer.save()};
+  const std::string echo = to_toml(config);
+  RunClaim claimed(run, echo);
+  try {
+    replace_file_atomically(run.file_system(), run.config_file(), {text_bytes(echo)});
+    write_checkpoint(run.file_system(), run.checkpoint_file(0), state, store, *make_optimizer(config, store));
+    run.set_last(0);
+  } catch (...) {
+    claimed.roll_back();
+    throw;
+  }
+  return imported;
+}
+
+}  // namespace maki

@@ -1,0 +1,52 @@
+// How the parameters of a model are named and laid out in the files of other programs: one table per format, as data.
+// Reading and writing weights (weights.h) work for every table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace maki {
+
+/// How a parameter of maki is laid out elsewhere. Weights of linear maps are [out, in] in maki.
+enum class Form : std::uint8_t {
+  same,
+  transposed,    ///< [in, out], as in the Conv1D of GPT-2
+  rotary_pairs,  ///< rows of a head that are rotated together follow each other: 0, D/2, 1, D/2 + 1, …
+};
+
+/// A row of a table.
+struct NameRule {
+  const char* parameter;  ///< in maki; {} is the number of a block, and the row stands for all blocks
+  const char* stored;     ///< in the format
+  Form form = Form::same;
+  /// `stored` is part number `part` of `parts` equal ones that are stacked along the first axis of the parameter.
+  int part = 0, parts = 1;
+  /// The rows belong to tokens: files may have more of them, which pad the vocabulary.
+  bool by_token = false;
+};
+
+/// A rule for one tensor.
+struct NamePair {
+  std::string parameter, stored;
+  Form form = Form::same;
+  int part = 0, parts = 1;
+  bool by_token = false;
+};
+
+/// The rules with the numbers of the blocks. Rows that stand for all blocks and follow each other are expanded row by
+/// row: all blocks of the first row, then all of the second.
+std::vector<NamePair> expand(std::span<const NameRule> rules, std::int64_t n_layer);
+
+/// GPT-2 in Hugging Face directories.
+std::span<const NameRule> gpt2_names();
+/// Llama in Hugging Face directories.
+std::span<const NameRule> llama_names();
+/// The order of a checkpoint of llm.c. The names are those of maki.
+std::span<const NameRule> llm_c_names();
+/// GPT-2 and Llama in GGUF files.
+std::span<const NameRule> gguf_gpt2_names();
+std::span<const NameRule> gguf_llama_names();
+
+}  // namespace maki

@@ -1,0 +1,40 @@
+// Named tensors in a file of another program: where they are, not their values.
+#pragma once
+
+#include <cstdint>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/convert/mapped_file.h"
+#include "train/convert/number_type.h"
+
+namespace maki {
+
+struct StoredTensor {
+  std::string name;
+  NumberType type = NumberType::f32;
+  std::vector<std::int64_t> shape;
+  Bytes bytes;  ///< of all elements, row-major; at any address
+};
+
+/// The shape in messages: "[3, 4]".
+inline std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+/// All tensors of one file, or of several that belong together. Owns the mapped files.
+struct StoredTensors {
+  std::vector<std::shared_ptr<const MappedFile>> files;
+  std::vector<StoredTensor> tensors;  ///< in ascending order of their names
+
+  /// Null if there is no tensor of this name.
+  const StoredTensor* find(std::string_view name) const;
+  /// Adds those of another file. Throws CorruptFile if a name is in both.
+  void merge(StoredTensors other);
+};
+
+}  // namespace maki
