@@ -34,6 +34,7 @@ maki_find(nlohmann_json nlohmann-json3-dev)
 maki_find(PkgConfig pkg-config)
 maki_pkg_config(xxhash libxxhash libxxhash-dev)
 maki_pkg_config(utf8proc libutf8proc libutf8proc-dev)
+pkg_check_modules(libedit QUIET IMPORTED_TARGET libedit) # optional; on Debian or Ubuntu: libedit-dev
 if(MAKI_BUILD_TESTS)
   maki_find(Catch2 catch2)
   maki_find(rapidcheck librapidcheck-dev)

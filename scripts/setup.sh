@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config libfmt-dev libhwy-dev libcereal-dev libcli11-dev libtomlplusplus-dev
-          nlohmann-json3-dev libxxhash-dev libutf8proc-dev "$@")
+          nlohmann-json3-dev libxxhash-dev libutf8proc-dev libedit-dev "$@")
 
 missing=()
 for package in "${packages[@]}"; do

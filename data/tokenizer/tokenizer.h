@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,9 @@ class Tokenizer {
   /// encode() and decode() for a line that stands alone, such as a sentence of a translation.
   virtual std::vector<std::int32_t> encode_line(std::string_view line) const { return encode(line); }
   virtual std::string decode_line(TokenSpan ids) const { return decode(ids); }
+
+  /// The id that ends a text, if the vocabulary has one.
+  virtual std::optional<std::int32_t> end_of_text() const { return {}; }
 
   /// Canonical bytes from which load_tokenizer() restores the same tokenizer.
   virtual std::string save() const = 0;

@@ -41,6 +41,7 @@ DeferInterrupts::DeferInterrupts() { deferred = deferred + 1; }
 DeferInterrupts::~DeferInterrupts() { deferred = deferred - 1; }
 
 int interrupted() { return received; }
+void forget_interrupt() { received = 0; }
 int interrupt_exit_code() { return 128 + received; }
 
 }  // namespace maki

@@ -23,6 +23,8 @@ class DeferInterrupts {
 /// The signal that requested a stop, or 0. Cheap enough to be called between micro-batches, evaluation batches and
 /// tokens.
 int interrupted();
+/// Withdraws the request, after which the next signal is again the first.
+void forget_interrupt();
 /// The exit code for that signal: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
 int interrupt_exit_code();
 
