@@ -20,6 +20,9 @@ class DeferInterrupts {
   DeferInterrupts& operator=(const DeferInterrupts&) = delete;
 };
 
+/// Calls `restore` before a signal ends the program: a function that may be called from a signal handler, or null.
+void restore_at_interrupt(void (*restore)());
+
 /// The signal that requested a stop, or 0. Cheap enough to be called between micro-batches, evaluation batches and
 /// tokens.
 int interrupted();

@@ -4,17 +4,24 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <termios.h>
 #include <unistd.h>
 #ifdef MAKI_HAVE_LIBEDIT
 #include <editline/readline.h>
 #endif
 
+#include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 
 namespace maki {
 
 #ifdef MAKI_HAVE_LIBEDIT
 namespace {
+
+termios before_editing;
+
+// tcsetattr() may be called from a signal handler.
+void restore_terminal() { tcsetattr(STDIN_FILENO, TCSANOW, &before_editing); }
 
 std::optional<std::string> edited_line(const char* prompt) {
   char* const typed = readline(prompt);
@@ -34,6 +41,9 @@ LineReader::LineReader() : terminal_(isatty(STDIN_FILENO) != 0), editing_(false)
   if (!editing_) return;
   std::setlocale(LC_CTYPE, "");  // libedit needs to know that a character may have several bytes
   rl_outstream = stderr;
+  // libedit would pass a signal on to the whole process group.
+  rl_catch_signals = 0;
+  if (tcgetattr(STDIN_FILENO, &before_editing) == 0) restore_at_interrupt(restore_terminal);
 #endif
 }
 
