@@ -34,7 +34,6 @@ maki_find(nlohmann_json nlohmann-json3-dev)
 maki_find(PkgConfig pkg-config)
 maki_pkg_config(xxhash libxxhash libxxhash-dev)
 maki_pkg_config(utf8proc libutf8proc libutf8proc-dev)
-pkg_check_modules(libedit QUIET IMPORTED_TARGET libedit) # optional; on Debian or Ubuntu: libedit-dev
 if(MAKI_BUILD_TESTS)
   maki_find(Catch2 catch2)
   maki_find(rapidcheck librapidcheck-dev)
@@ -42,3 +41,5 @@ endif()
 if(MAKI_BUILD_BENCH)
   maki_find(benchmark libbenchmark-dev)
 endif()
+# Optional; on Debian or Ubuntu: libedit-dev.
+pkg_check_modules(libedit QUIET IMPORTED_TARGET libedit)

@@ -1,6 +1,6 @@
 // maki generate RUN --interactive.
 #include <csignal>
-#include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -32,9 +32,9 @@ struct Run {
   std::string path = folder / "run";
 };
 
-// Waits until the file contains the text. Gives up after half a minute, so that the test fails by its next requirement.
-void wait_until(const std::string& file, const std::string& text) {
-  for (int i = 0; i < 3000 && read_text(file).find(text) == std::string::npos; ++i) usleep(10000);
+// Gives up after half a minute, so that the test fails by its next requirement.
+void wait_until(const std::function<bool()>& holds) {
+  for (int i = 0; i < 3000 && !holds(); ++i) usleep(10000);
 }
 
 }  // namespace
@@ -81,31 +81,44 @@ TEST_CASE("an interactive session on a terminal") {
   typed.terminal_columns = 80;
   typed.output_file = run.folder / "out.txt";
   typed.meanwhile = [&](pid_t process) {
-    wait_until(typed.output_file, both);
+    wait_until([&] { return read_text(typed.output_file) == both; });
     kill(process, SIGINT);
   };
   REQUIRE(run_maki(session, typed).exit_code == 130);
   REQUIRE(read_text(typed.output_file) == both);
 }
 
-TEST_CASE("Ctrl-C ends the text that is being written, and another one the session") {
+TEST_CASE("Ctrl-C ends the text that is being written, and one without a text the session") {
   const Run run;
   RunOptions options;
-  options.input = "the\n";
+  options.input = "the\nkkkkkkkk\n";  // nothing that the model would write
   options.input_stays_open = true;
   options.output_file = run.folder / "out.txt";
   options.error_file = run.folder / "err.txt";
+  // The second text has its 100 bytes before anybody interrupts it.
+  const auto second_text = [&] {
+    const std::string out = read_text(options.output_file);
+    const std::size_t begin = out.find("\nkkkkkkkk");
+    return begin == std::string::npos ? 0 : out.size() - begin;
+  };
   options.meanwhile = [&](pid_t process) {
-    wait_until(options.output_file, "the");
+    wait_until([&] { return !read_text(options.output_file).empty(); });
     kill(process, SIGINT);
-    wait_until(options.error_file, "tokens per second");
+    wait_until([&] { return second_text() > 100; });
+    kill(process, SIGINT);
+    const auto reports = [&] {
+      const std::string err = read_text(options.error_file);
+      const std::size_t first = err.find("tokens per second");
+      return first != std::string::npos && err.find("tokens per second", first + 1) != std::string::npos;
+    };
+    wait_until(reports);
     kill(process, SIGINT);
   };
   const Finished finished =
       run_maki({"generate", run.path, "--interactive", "--max-tokens", "1000000000", "--seed", "7"}, options);
   REQUIRE(finished.exit_code == 130);
-  REQUIRE_THAT(read_text(options.error_file),
-               ContainsSubstring("tokens per second") && ContainsSubstring("maki: interrupted\n"));
+  REQUIRE(second_text() > 100);
+  REQUIRE_THAT(read_text(options.error_file), ContainsSubstring("maki: interrupted\n"));
 }
 
 TEST_CASE("an interactive session has no other prompts, and no model that translates") {

@@ -66,6 +66,8 @@ TEST_CASE("a token is biased by its text or by its id, and the last bias of a to
     REQUIRE(run.generate(prompt + Arguments{"--logit-bias", id + "=-1000000"}) == banned);
     REQUIRE(run.generate(prompt + Arguments{"--logit-bias", id + "=9", "--logit-bias", text + "=-1e6"}) == banned);
   }
+  const Arguments twice = {"--logit-bias", "e=-1e6", "--logit-bias", "e=0"};
+  REQUIRE(run.generate(prompt + twice) == run.generate(prompt));
   REQUIRE(run.generate({"--temperature", "0", "--logit-bias", "e=1000000", "--prompt", "e"}) == std::string(61, 'e'));
   run.refuse({"--logit-bias", "the=1"}, {"logit-bias: must name one token; \"the\" is 3 tokens ("});
   run.refuse({"--logit-bias", "e"}, {"must be ID=BIAS or TEXT=BIAS", "got e"});

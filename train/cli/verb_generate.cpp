@@ -131,7 +131,8 @@ CLI::Option* add_prompt_options(CLI::App& command, GenerateFlags& o) {
   command.add_option("--prompts", o.prompts, "file with a text to continue in each line")
       ->type_name("FILE")
       ->take_last();
-  command.add_flag("--interactive", o.interactive, "read prompts one after the other and continue each");
+  command.add_flag("--interactive", o.interactive,
+                   "read prompts one after the other and continue each; \\ at the end of a line: the prompt goes on");
   command
       .add_option("--unknown", o.unknown,
                   "what to do with characters of the prompt that are not in the vocabulary [error]")
