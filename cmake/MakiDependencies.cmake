@@ -42,3 +42,5 @@ endif()
 if(MAKI_BUILD_BENCH)
   maki_find(benchmark libbenchmark-dev)
 endif()
+# Optional; on Debian or Ubuntu: libedit-dev.
+pkg_check_modules(libedit QUIET IMPORTED_TARGET libedit)

@@ -3,7 +3,7 @@
 # given as arguments. Prints nothing if none is missing.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build pkg-config libfmt-dev libhwy-dev libcereal-dev libcli11-dev libtomlplusplus-dev
+packages=(g++ cmake ninja-build pkg-config libedit-dev libfmt-dev libhwy-dev libcereal-dev libcli11-dev libtomlplusplus-dev
           nlohmann-json3-dev libxxhash-dev libutf8proc-dev libpcre2-dev "$@")
 
 missing=()

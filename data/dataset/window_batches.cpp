@@ -102,10 +102,12 @@ std::int64_t TrainBatches::fill(std::int64_t step, std::int64_t micro, std::span
   return total;
 }
 
-EvalBatches::EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, RowOrder order)
+EvalBatches::EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, RowOrder order,
+                         std::int64_t stride)
     : tokens_(tokens),
       batch_size_(batch_size),
       block_size_(block_size),
+      stride_(stride > 0 ? stride : block_size),
       windows_(0),
       count_(0),
       targets_(0),
@@ -113,10 +115,13 @@ EvalBatches::EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t
   const auto n = static_cast<std::int64_t>(tokens.size());
   check(batch_size >= 1 && block_size >= 1, "batches: batch_size and block_size must be at least 1; got {} and {}",
         batch_size, block_size);
+  check(stride >= 0 && stride <= block_size && (stride == 0 || order == RowOrder::shuffled),
+        "batches: the stride must be in [0, {}], and 0 for continued rows; got {}", block_size, stride);
   check<CorpusError>(n >= 2, "evaluation: at least 2 tokens are needed; got {}", n);
   targets_ = count_targets(tokens);
   check<CorpusError>(targets_ >= 1, "evaluation: at least one file must have two or more tokens; use longer files");
-  windows_ = (n - 1 + block_size - 1) / block_size;
+  // The first window predicts block_size tokens, each of the others at most `stride`.
+  windows_ = 1 + (std::max<std::int64_t>(0, n - 1 - block_size) + stride_ - 1) / stride_;
   const bool continued = order == RowOrder::continued;
   const std::int64_t most_rows =
       continued ? std::clamp<std::int64_t>(windows_ / kMinStretchWindows, 1, batch_size) : batch_size;
@@ -135,7 +140,7 @@ std::int64_t EvalBatches::fill(std::int64_t batch, std::span<std::int32_t> ids, 
   std::int64_t total = 0;
   for (std::int64_t row = 0; row < rows(batch); ++row) {
     const std::int64_t window = order_ == RowOrder::continued ? row * count_ + batch : batch * batch_size_ + row;
-    const std::int64_t start = window * block_size_, length = std::min(block_size_, n - 1 - start);
+    const std::int64_t start = window * stride_, length = std::min(block_size_, n - 1 - start);
     const auto to = static_cast<std::ptrdiff_t>(row * block_size_);
     // A short sequence is padded at its end, which earlier positions of a causal model do not attend to.
     std::fill_n(ids.begin() + to, block_size_, 0);
@@ -144,6 +149,11 @@ std::int64_t EvalBatches::fill(std::int64_t batch, std::span<std::int32_t> ids, 
     const auto n_ids = static_cast<std::size_t>(length);
     total += fill_window(tokens_, start, ids.subspan(static_cast<std::size_t>(to), n_ids),
                          targets.subspan(static_cast<std::size_t>(to), n_ids));
+    // What the window before has predicted.
+    const std::span known = targets.subspan(static_cast<std::size_t>(to))
+                                .first(static_cast<std::size_t>(window > 0 ? block_size_ - stride_ : 0));
+    total -= std::ssize(known) - std::ranges::count(known, kIgnoredTarget);
+    std::ranges::fill(known, kIgnoredTarget);
   }
   return total;
 }

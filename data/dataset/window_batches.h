@@ -67,12 +67,17 @@ class TrainBatches {
 /// Continued rows cut the sequences into stretches of count() sequences (at least 16, if there are as many), one per
 /// row: batch i has the i-th of each. All batches have the same number of rows; a row that has ended is padding.
 ///
+/// With a stride below block_size, sequences overlap: each begins `stride` tokens after the one before and predicts
+/// only the tokens that no earlier one has predicted, so that all but the first have at least block_size − stride
+/// tokens to predict them from.
+///
 /// Thread safety: immutable; may be used by several threads at once.
 class EvalBatches {
  public:
-  /// Throws Error if a size is below 1, and CorpusError if no piece has two tokens. Requires: the tokens outlive the
-  /// object.
-  EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, RowOrder order = RowOrder::shuffled);
+  /// A stride of 0 is block_size. Throws Error if a size is below 1, the stride is not in [0, block_size] or continued
+  /// rows have one, and CorpusError if no piece has two tokens. Requires: the tokens outlive the object.
+  EvalBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, RowOrder order = RowOrder::shuffled,
+              std::int64_t stride = 0);
 
   std::int64_t count() const { return count_; }  ///< number of batches
   /// Sequences in a batch: batch_size, possibly fewer in the last one, or with continued rows in all of them.
@@ -86,7 +91,7 @@ class EvalBatches {
 
  private:
   TokenSpan tokens_;
-  std::int64_t batch_size_, block_size_, windows_, count_, targets_;
+  std::int64_t batch_size_, block_size_, stride_, windows_, count_, targets_;
   RowOrder order_;
 };
 

@@ -73,6 +73,7 @@ Corpus load_builtin(const std::string& source) {
   }
   Corpus corpus;
   found->load(corpus, number);
+  corpus.files = {source};
   return corpus;
 }
 
@@ -185,6 +186,7 @@ SplitText split_text(const Corpus& corpus, double val_fraction) {
 void join_files_if_known_as(Corpus& corpus, const std::string& hash) {
   if (corpus.hash == hash || corpus.text_hash != hash) return;
   corpus.joins.clear();
+  corpus.files = {fmt::format("{}", fmt::join(corpus.files, " "))};
   corpus.hash = corpus.text_hash;
 }
 

@@ -25,6 +25,7 @@ struct Corpus {
   std::vector<std::string> sources;  ///< as given by the caller
   std::string text;                  ///< well-formed UTF-8: the texts of all files, concatenated without separators
   std::vector<std::size_t> joins;    ///< byte offsets in `text` at which a file ends and the next non-empty one begins
+  std::vector<std::string> files;    ///< the names of the files between the joins
   /// Identifies the corpus: XXH3-128 in hexadecimal. For one file it is the hash of the text; for several files it also
   /// covers the joins, because they determine what is validation text.
   std::string hash;

@@ -118,6 +118,7 @@ void append_corpus_file(Corpus& corpus, const std::string& path, const CorpusOpt
     read_decoded(corpus, file);
   }
   if (begin > 0 && corpus.text.size() > begin) corpus.joins.push_back(begin);
+  if (corpus.text.size() > begin) corpus.files.push_back(file.name);
 }
 
 bool has_zero_bytes(const std::string& encoding) {

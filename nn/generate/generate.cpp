@@ -14,6 +14,7 @@ struct Row {
   std::size_t text;               // its index
   std::vector<std::int32_t> ids;  // the context: what the state has read of it, and what it reads next
   Generated generated = {};
+  TokenHistory history = {};  // kept only if there are penalties
 };
 
 // All rows are at the same position of their contexts. They read their prompts together until the shortest one ends,
@@ -34,6 +35,7 @@ class GenerationBatch {
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const auto end = texts[i].prompt.last(std::min(texts[i].prompt.size(), capacity));
       rows_.push_back({i, {end.begin(), end.end()}});
+      if (options.sampling.penalizes()) rows_.back().history.add_prompt(end);
     }
   }
 
@@ -88,8 +90,11 @@ class GenerationBatch {
   // Returns whether the row continues.
   bool draw(Row& row, const Tensor& logits, const Use& use) {
     Generated& generated = row.generated;
-    row.ids.push_back(sampler_(logits, texts_[row.text].sample, static_cast<std::uint64_t>(generated.tokens)));
+    const auto position = static_cast<std::uint64_t>(generated.tokens);
+    row.ids.push_back(sampler_(logits, texts_[row.text].sample, position, row.history));
     ++generated.tokens;
+    if (options_.sampling.penalizes()) row.history.add_drawn(row.ids.back());
+    if (options_.watch) options_.watch(row.text, row.ids.back(), logits);
     if (!use(row.text, row.ids.back())) {
       generated.reason = StopReason::stopped;
       return false;

@@ -15,6 +15,9 @@ struct GenerateOptions {
   Sampling sampling;
   /// When the context of the model is full: true: continue from its second half; false: stop.
   bool slide_context = true;
+  /// If set, called for every token as soon as it is drawn, with the index of its text (0 for a single one) and the
+  /// model's logits for it, [1, V], which no option of the sampling has changed.
+  std::function<void(std::size_t text, std::int32_t token, const Tensor& logits)> watch = {};
 };
 
 /// Why generation ended.

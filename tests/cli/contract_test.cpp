@@ -48,6 +48,7 @@ TEST_CASE("perplexity, nats per character and bits per byte of Japanese text fol
     REQUIRE(facts.at("perplexity").get<double>() == Approx(std::exp(loss)).epsilon(1e-12));
     REQUIRE(facts.at("nats_per_character").get<double>() == Approx(loss * tokens / 14).epsilon(1e-12));
     REQUIRE(facts.at("bits_per_byte").get<double>() == Approx(loss * tokens / 42 / std::log(2.0)).epsilon(1e-12));
+    REQUIRE(facts.at("bits_per_character").get<double>() == Approx(loss * tokens / 14 / std::log(2.0)).epsilon(1e-12));
   }
 }
 

@@ -41,13 +41,16 @@ std::string written_out(const std::string& file, const std::string& prompt, int 
   const maki::LoadedModel loaded(file);
   maki::Sampler sampler(options);
   std::vector<std::int32_t> read = loaded.tokenizer->encode(prompt);
+  maki::TokenHistory before;
+  before.add_prompt(read);
   std::string text;
   for (int n = 0; n < tokens; ++n) {
     if (read.size() > kWindow) read.erase(read.begin(), read.end() - kWindow / 2);
     const auto length = static_cast<std::int64_t>(read.size());
     const maki::Tensor logits = gpt_of(*loaded.model).logits(maki::tensor(read, {1, length}));
     const maki::Tensor last = maki::slice(logits, 1, length - 1, length);
-    read.push_back(sampler(last, 0, static_cast<std::uint64_t>(n)));
+    read.push_back(sampler(last, 0, static_cast<std::uint64_t>(n), before));
+    before.add_drawn(read.back());
     text += loaded.tokenizer->bytes(read.back());
   }
   return text;

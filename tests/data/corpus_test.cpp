@@ -142,7 +142,9 @@ TEST_CASE("sources are joined without a separator, in the given order") {
   // text.
   const Corpus one = load_corpus({b, folder.write("d", "threeonethree"), b});
   REQUIRE(corpus.joins == std::vector<std::size_t>{5, 8});
+  REQUIRE(corpus.files == std::vector<std::string>{c, a, c});  // an empty file is no part of the text
   REQUIRE(one.joins.empty());
+  REQUIRE(one.files == std::vector<std::string>{folder / "d"});
   REQUIRE(one.hash == hash128_hex("threeonethree"));
   REQUIRE(corpus.text_hash == one.hash);
   REQUIRE(corpus.hash != one.hash);

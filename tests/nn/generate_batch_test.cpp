@@ -74,12 +74,17 @@ std::vector<Text> together(const Generator& model, const Prompts& prompts, const
 
 void require_the_same(const Generator& model, const Prompts& prompts) {
   std::map<StopReason, int> reasons;
-  for (const bool slide : {true, false}) {
-    const GenerateOptions options{
-        .max_tokens = 30, .sampling = {.temperature = 1.5, .seed = 3}, .slide_context = slide};
-    const std::vector<Text> texts = together(model, prompts, options);
-    REQUIRE(texts == alone(model, prompts, options));
-    for (const Text& text : texts) ++reasons[text.reason];
+  Sampling penalized{.temperature = 1.5, .min_p = 0.05, .seed = 3};
+  penalized.repetition_penalty = 1.3;
+  penalized.frequency_penalty = 0.1;
+  penalized.logit_bias = {{2, 0.5}};
+  for (const Sampling& sampling : {Sampling{.temperature = 1.5, .seed = 3}, penalized}) {
+    for (const bool slide : {true, false}) {
+      const GenerateOptions options{.max_tokens = 30, .sampling = sampling, .slide_context = slide};
+      const std::vector<Text> texts = together(model, prompts, options);
+      REQUIRE(texts == alone(model, prompts, options));
+      for (const Text& text : texts) ++reasons[text.reason];
+    }
   }
   REQUIRE(reasons[StopReason::stopped] > 0);
   REQUIRE(reasons[StopReason::max_tokens] + reasons[StopReason::context_full] > 0);

@@ -6,6 +6,7 @@
 #include "tests/catch.h"
 #include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
+#include "train/loop/loss_by_position.h"
 #include "train/loop/trainer.h"
 
 using namespace maki;
@@ -77,6 +78,84 @@ TEST_CASE("the mean loss equals the plain sum, also with a short last window and
     REQUIRE(loss->targets == static_cast<std::int64_t>(size) - 1);
     REQUIRE(loss->mean == Approx(mean_of_windows(gpt_of(trainer.model()), tokens, 5)).epsilon(1e-12));
   }
+}
+
+TEST_CASE("with a stride the mean loss is that of predicting every token from its overlapping window") {
+  const Config config = small_config();
+  const std::string text = seeded_text(400, "abcdefg \n");
+  const Dataset data = dataset_of(text, config);
+  TextTrainer trainer(config, data);
+  for (int i = 0; i < 10; ++i) trainer.step();
+  auto part = std::make_shared<Dataset>();
+  part->tokenizer = data.tokenizer;
+  part->val = data.val;
+  const std::vector<std::int32_t> tokens = part->val.ids();
+  const Gpt& model = gpt_of(trainer.model());
+  for (const std::int64_t stride : {1, 2, 4, 5}) {
+    const auto n = static_cast<std::size_t>(stride);
+    double sum = window_loss(model, tokens, 0, 5);
+    for (std::size_t known = 5; known + 1 < tokens.size(); known += n) {
+      // The window that predicts the tokens after the first `known`, minus what it repeats.
+      const std::size_t begin = known + n - 5, length = std::min<std::size_t>(5, tokens.size() - 1 - begin);
+      sum += window_loss(model, tokens, begin, length);
+      if (n < 5) sum -= window_loss(model, tokens, begin, 5 - n);
+    }
+    const LanguageModelTask task(config, part, {.stride = stride});
+    const auto loss = mean_loss(trainer.model(), task, Part::val, 0, {});
+    INFO("stride " << stride);
+    REQUIRE(loss->targets == std::ssize(tokens) - 1);
+    REQUIRE(loss->mean == Approx(sum / static_cast<double>(tokens.size() - 1)).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("losses by position are those of the windows, and add up to the mean loss") {
+  Config config = small_config();
+  config.dropout = 0;  // the passes are recorded
+  const Dataset data = dataset_of(seeded_text(402, "abcdefg \n"), config);
+  for (const double cap : {0.0, 3.0}) {
+    config.logit_cap = cap;
+    TextTrainer trainer(config, data);
+    for (int i = 0; i < 10; ++i) trainer.step();
+    const LanguageModelTask task(config, data);
+    const std::vector<std::int32_t> tokens = data.val.ids();
+    std::vector<PositionLoss> expected(5);
+    for (std::size_t begin = 0; begin + 1 < tokens.size(); begin += 5) {
+      for (std::size_t t = 0; t < std::min<std::size_t>(5, tokens.size() - 1 - begin); ++t) {
+        const double before = t == 0 ? 0 : window_loss(gpt_of(trainer.model()), tokens, begin, t);
+        expected[t].sum += window_loss(gpt_of(trainer.model()), tokens, begin, t + 1) - before;
+        ++expected[t].targets;
+      }
+    }
+    const auto losses = loss_by_position(trainer.model(), task, Part::val, 0).value();
+    REQUIRE(losses.size() == 5);
+    double sum = 0;
+    for (std::size_t t = 0; t < 5; ++t) {
+      INFO("position " << t);
+      REQUIRE(losses[t].targets == expected[t].targets);
+      REQUIRE(losses[t].sum == Approx(expected[t].sum).epsilon(1e-11));
+      sum += losses[t].sum;
+    }
+    const auto mean = mean_loss(trainer.model(), task, Part::val, 0, {});
+    REQUIRE(sum / static_cast<double>(mean->targets) == Approx(mean->mean).epsilon(1e-12));
+    REQUIRE_FALSE(loss_by_position(trainer.model(), task, Part::val, 0, [] { return true; }));
+  }
+}
+
+TEST_CASE("the report by position has ranges for people and all positions for programs") {
+  std::vector<PositionLoss> losses;
+  for (int i = 0; i < 6; ++i) losses.push_back({.sum = 2.0 * i, .targets = i == 3 ? 0 : 2});
+  losses[3].sum = 0;
+  const std::vector<ReportLine> list = measure_by_position(losses);
+  std::vector<std::string> lines;
+  for (const ReportLine& line : list) lines.push_back(line.label + ": " + line.text);
+  REQUIRE(lines[1] == "  1: 0.0000 (2 targets)");
+  REQUIRE(lines[2] == "  2: 1.0000 (2 targets)");
+  REQUIRE(lines[3] == "  3-4: 2.0000 (2 targets)");
+  REQUIRE(lines[4] == "  5-6: 4.5000 (4 targets)");
+  const auto& facts = list.back().facts.at("by_position");
+  REQUIRE(facts.size() == 5);  // position 4 has no target
+  REQUIRE(facts[3].at("position") == 5);
+  REQUIRE(facts[3].at("loss") == 4.0);
 }
 
 TEST_CASE("an evaluation measures the training text and the validation text, and does not confuse them") {

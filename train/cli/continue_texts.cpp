@@ -17,6 +17,21 @@
 namespace maki {
 namespace {
 
+nlohmann::ordered_json entry_json(const Tokenizer& tokenizer, const LogProbability& entry) {
+  return {{"token", tokenizer.bytes(entry.id)}, {"id", entry.id}, {"logprob", entry.value}};
+}
+
+// An object for each token that was drawn. JSON has no infinite number: a logit of −Inf gives null.
+nlohmann::ordered_json log_probabilities_json(const Tokenizer& tokenizer, const GeneratedText& text) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const TokenLogProbabilities& token : text.log_probabilities) {
+    list.push_back(entry_json(tokenizer, token.drawn));
+    nlohmann::ordered_json& top = list.back()["top"] = nlohmann::ordered_json::array();
+    for (const LogProbability& entry : token.top) top.push_back(entry_json(tokenizer, entry));
+  }
+  return list;
+}
+
 // Writes texts and facts about them to standard output, without buffering, so that text appears as it is generated.
 class Output {
  public:
@@ -44,7 +59,7 @@ class Output {
     // The shell's prompt and the line between two texts start on a new line. Otherwise stdout gets no byte that the
     // model did not write.
     const bool more = i + 1 < count_ && text.end != TextEnd::interrupt;
-    if (more || isatty(STDOUT_FILENO) != 0) end_line();
+    if (more || how_.separate || isatty(STDOUT_FILENO) != 0) end_line();
     if (more) write("---\n");
     if (text.end == TextEnd::window)
       to_stderr("the context window of {} tokens is full; to continue past it: --overflow recompute\n",
@@ -69,10 +84,11 @@ class Output {
   // One line of JSON. Bytes of the path that are not UTF-8 are replaced.
   void write_json(std::int64_t i, const GeneratedText& text) {
     const double speed = per_second(static_cast<double>(text.tokens), seconds_now() - start_);
-    const nlohmann::ordered_json facts{
+    nlohmann::ordered_json facts{
         {"checkpoint", loaded_.path}, {"step", loaded_.state.step}, {"seed", how_.text.generate.sampling.seed},
         {"sample", i % how_.samples}, {"prompt", prompt(i)},        {"text", written_},
         {"tokens", text.tokens},      {"tokens_per_second", speed}, {"stop", to_string(text.end)}};
+    if (how_.text.log_probabilities) facts["logprobs"] = log_probabilities_json(*loaded_.tokenizer, text);
     write(facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
     written_.clear();
   }

@@ -14,6 +14,7 @@ namespace maki {
 struct ContinueTexts {
   std::int64_t samples = 1;  ///< texts per prompt, each from a random stream of its own
   bool json = false;
+  bool separate = false;  ///< every text ends with a newline, because others follow
   TextOptions text;
   std::optional<AdaptOptions> adapt =
       {};  ///< set: the model learns the prompt, of which there is one, while reading it

@@ -7,12 +7,14 @@ namespace maki {
 namespace {
 
 volatile sig_atomic_t received = 0, deferred = 0;
+void (*volatile restore_before_exit)() = nullptr;
 
 void handle(int signal) {
   if (deferred != 0 && received == 0) {
     received = signal;
     return;
   }
+  if (restore_before_exit != nullptr) restore_before_exit();
   constexpr char kSentence[] = "\nmaki: interrupted\n";
   [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kSentence, sizeof kSentence - 1);
   _exit(128 + signal);
@@ -40,7 +42,10 @@ void install_interrupt_handlers() {
 DeferInterrupts::DeferInterrupts() { deferred = deferred + 1; }
 DeferInterrupts::~DeferInterrupts() { deferred = deferred - 1; }
 
+void restore_at_interrupt(void (*restore)()) { restore_before_exit = restore; }
+
 int interrupted() { return received; }
+void forget_interrupt() { received = 0; }
 int interrupt_exit_code() { return 128 + received; }
 
 }  // namespace maki

@@ -20,9 +20,14 @@ class DeferInterrupts {
   DeferInterrupts& operator=(const DeferInterrupts&) = delete;
 };
 
+/// Calls `restore` before a signal ends the program: a function that may be called from a signal handler, or null.
+void restore_at_interrupt(void (*restore)());
+
 /// The signal that requested a stop, or 0. Cheap enough to be called between micro-batches, evaluation batches and
 /// tokens.
 int interrupted();
+/// Withdraws the request, after which the next signal is again the first.
+void forget_interrupt();
 /// The exit code for that signal: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
 int interrupt_exit_code();
 

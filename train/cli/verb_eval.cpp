@@ -14,6 +14,7 @@
 #include "train/cli/adapt_options.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/compressor.h"
+#include "train/cli/eval_files.h"
 #include "train/cli/flags.h"
 #include "train/cli/progress.h"
 #include "train/cli/run_corpus.h"
@@ -24,7 +25,9 @@
 #include "train/loop/evaluate.h"
 #include "train/loop/language_model_task.h"
 #include "train/loop/loaded_model.h"
+#include "train/loop/loss_by_position.h"
 #include "train/loop/tasks.h"
+#include "train/loop/without_dropout.h"
 #include "train/run/run_directory.h"
 #include "train/run/stored_config.h"
 
@@ -41,6 +44,8 @@ struct EvalOptions {
   std::string translation_only;  // an option given that applies only to models that translate
   AdaptFlags adapting;
   bool adapt_counts = true;
+  std::optional<std::int64_t> stride;
+  bool by_position = false, per_file = false;
   std::string against;  // a compressor to compare with, or empty
   bool json = false;
 };
@@ -78,14 +83,43 @@ void print(const EvalOptions& o, const LoadedModel& loaded, const std::vector<Re
   for (const ReportLine& m : measured) {
     if (m.facts.is_object()) facts.update(m.facts);
   }
-  fmt::print("{}\n", facts.dump(2));
+  // Bytes of paths that are not UTF-8 are replaced.
+  fmt::print("{}\n", facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 void check_options(const EvalOptions& o) {
   parse_unknown_policy(o.unknown);
   o.adapting.check_given("eval");
   check(!o.adapting.adapt || o.eval_batches == 0, "eval: --adapt reads the whole text in order; omit --eval-batches");
+  check(!o.by_position || !o.stride, "eval: --by-position is for windows without overlap; omit --stride");
+  check(!o.per_file || o.eval_batches == 0, "eval: --per-file reads whole files; omit --eval-batches");
   if (!o.against.empty()) require_compressor(o.against);
+}
+
+// Options that do not apply to every kind of model.
+void check_model_options(const EvalOptions& o, const LoadedModel& loaded) {
+  const Config& config = loaded.state.config;
+  const std::string task = task_rule(config).name;
+  check(o.translation_only.empty() || task_rule(config).reads_source,
+        "eval: {} applies only to a model that translates; the model of {} is {}; omit it", o.translation_only, o.run,
+        config.model);
+  check((!o.adapting.adapt && o.against.empty()) || task == "next_token",
+        "eval: --adapt and --against apply only to a model that predicts the next token of a text; the task of {} is "
+        "{}; omit them",
+        o.run, task);
+  check(!o.stride || task == "next_token",
+        "eval: --stride applies only to a model that predicts the next token of a text; the task of {} is {}; omit it",
+        o.run, task);
+  check(!o.stride || loaded.model->make_carried(1) == nullptr,
+        "eval: --stride is for models that see nothing before their window; {} of {} remembers what it has read; omit "
+        "it",
+        config.model, o.run);
+  check(!o.stride || *o.stride <= config.block_size,
+        "stride: must be between 1 and {}, the context of the model; got {}", config.block_size, o.stride.value_or(0));
+  check(!o.per_file || task == "next_token" || task == "masked",
+        "eval: --per-file applies only to a model of plain text; the task of {} is {}; omit it", o.run, task);
+  check(!o.by_position || task != "classify",
+        "eval: --by-position applies only to a model that predicts tokens; the task of {} is {}; omit it", o.run, task);
 }
 
 // What --adapt and --against report beside the ordinary loss.
@@ -110,30 +144,39 @@ void measure_readers(const EvalOptions& o, const LoadedModel& loaded, const Corp
   measured.push_back(measure_compressor(o.against, split.train, split.val, text.characters));
 }
 
+// The same loss in parts: of each file, of each position.
+void measure_parts(const EvalOptions& o, const LoadedModel& loaded, const Corpus& corpus, const Task& task,
+                   const EvalRequest& request, std::vector<ReportLine>& measured) {
+  if (o.per_file) std::ranges::move(measure_files(loaded, corpus, request), std::back_inserter(measured));
+  if (!o.by_position) return;
+  const ModelWithoutDropout copy(loaded);
+  const std::vector<PositionLoss> losses = loss_by_position(*copy.model, task, Part::val, o.eval_batches).value();
+  std::ranges::move(measure_by_position(losses), std::back_inserter(measured));
+}
+
 int evaluate_run(const EvalOptions& o) {
   check_options(o);  // before anything is read
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   const Config& config = loaded.state.config;
-  check(o.translation_only.empty() || task_rule(config).reads_source,
-        "eval: {} applies only to a model that translates; the model of {} is {}; omit it", o.translation_only, o.run,
-        config.model);
-  check((!o.adapting.adapt && o.against.empty()) || std::string_view(task_rule(config).name) == "next_token",
-        "eval: --adapt and --against apply only to a model that predicts the next token of a text; the task of {} is "
-        "{}; omit them",
-        o.run, task_rule(config).name);
+  check_model_options(o, loaded);
   Corpus corpus = corpus_of(o);
   join_files_if_known_as(corpus, loaded.state.corpus_hash);
   // If the text is that of the run, only the part that it was not trained on is used; of any other text, all of it.
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
-  const std::unique_ptr<Task> task =
-      make_eval_task(config, corpus, loaded.tokenizers, {own, o.unknown, loaded.state.labels, o.adapting.adapt});
+  const EvalRequest request{.own = own,
+                            .unknown = o.unknown,
+                            .labels = loaded.state.labels,
+                            .stride = o.stride.value_or(0),
+                            .training_text = o.adapting.adapt};
+  const std::unique_ptr<Task> task = make_eval_task(config, corpus, loaded.tokenizers, request);
   const std::int64_t batches = task->eval_batches(Part::val);
   const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, o.eval_batches, {}).value();
   check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
                        loaded.path, loss.mean);
   std::vector<ReportLine> measured =
       task->measure(*loaded.model, {loss, sampled_batch_count(o.eval_batches, batches), batches}, o.measure, {});
+  measure_parts(o, loaded, corpus, *task, request, measured);
   measure_readers(o, loaded, corpus, *task, measured);
   print(o, loaded, measured);
   return 0;
@@ -151,6 +194,11 @@ void add_eval(CLI::App& app, Verb& chosen) {
       ->take_last();
   add_number(*command, "--eval-batches", o->eval_batches, 0, kMaxCount,
              "batches to evaluate, spread evenly over the text; 0: all");
+  add_number(*command, "--stride", o->stride, 1, kMaxCount,
+             "distance of overlapping windows, each of which predicts only its last tokens [block_size: no overlap]");
+  command->add_flag("--per-file", o->per_file, "also measure every file by itself");
+  command->add_flag("--by-position", o->by_position,
+                    "also report the mean loss at each position of a window; --json has all of them");
   command->add_option("--unknown", o->unknown, "what to do with characters that are not in the vocabulary [error]")
       ->type_name("error|skip|replace")
       ->take_last();

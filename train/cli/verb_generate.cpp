@@ -6,8 +6,6 @@
 #include <iostream>
 #include <limits>
 #include <memory>
-#include <optional>
-#include <random>
 #include <sstream>
 #include <unistd.h>
 
@@ -21,7 +19,9 @@
 #include "train/cli/continue_texts.h"
 #include "train/cli/encodable_text.h"
 #include "train/cli/flags.h"
+#include "train/cli/interactive.h"
 #include "train/cli/progress.h"
+#include "train/cli/sampling_options.h"
 #include "train/cli/translate_lines.h"
 #include "train/cli/verbs.h"
 #include "train/config/number.h"
@@ -33,13 +33,13 @@ namespace maki {
 namespace {
 
 struct GenerateFlags {
-  std::string run, input, prompt, prompt_file, prompts, checkpoint, overflow = "recompute", unknown = "error";
+  std::string run, input, prompt, prompt_file, prompts, checkpoint, unknown = "error";
   std::int64_t threads = 0;
-  std::optional<std::int64_t> seed;
+  SamplingFlags sampling;
   ContinueTexts texts;
   TranslateOptions translate;
   AdaptFlags adapting;
-  bool has_prompt = false, json = false;
+  bool has_prompt = false, interactive = false, json = false;
   std::vector<std::string> text_only, translation_only;  // options given that apply to one kind of model only
 };
 
@@ -72,33 +72,16 @@ std::vector<std::string> read_prompts(const GenerateFlags& o, const Tokenizer& t
 }
 
 void check_options(const GenerateFlags& o) {
-  check(o.overflow == "recompute" || o.overflow == "stop", "overflow: must be recompute or stop; got {}", o.overflow);
   parse_unknown_policy(o.unknown);
   o.adapting.check_given("generate");
   check(!o.adapting.adapt || o.prompts.empty(),
         "generate: --adapt learns one prompt before continuing it; give it with --prompt or --prompt-file");
-  check(std::ranges::none_of(o.texts.text.stop, &std::string::empty), "stop: must not be empty");
   check(o.input.empty() || o.input == "-",
         "generate: only - (prompt from standard input) may follow RUN; got {}; pass a text with --prompt", o.input);
   const int prompts = (o.has_prompt ? 1 : 0) + (o.prompt_file.empty() ? 0 : 1) + (o.prompts.empty() ? 0 : 1) +
-                      (o.input.empty() ? 0 : 1);
-  check(prompts <= 1, "generate: use only one of --prompt, --prompt-file, --prompts and -");
-  const Sampling& sampling = o.texts.text.generate.sampling;
-  check(
-      o.texts.samples == 1 || (sampling.temperature > 0 && sampling.top_k != 1),
-      "samples: {} texts would all be the same with --temperature 0 or --top-k 1; change these, or leave --samples out",
-      o.texts.samples);
-  const Sampler valid(sampling);
-}
-
-// The given seed, else a fresh one that is short enough to type.
-std::int64_t choose_seed(const GenerateFlags& o) {
-  if (o.seed) return *o.seed;
-  std::random_device device;
-  const auto seed = static_cast<std::int64_t>(device() % 1'000'000'000);
-  if (o.texts.text.generate.sampling.temperature > 0)
-    to_stderr("seed {0} (reproduce this text with --seed {0})\n", seed);
-  return seed;
+                      (o.input.empty() ? 0 : 1) + (o.interactive ? 1 : 0);
+  check(prompts <= 1, "generate: use only one of --prompt, --prompt-file, --prompts, --interactive and -");
+  check_sampling(o.sampling, o.texts, o.json);
 }
 
 // A model that reads sources: every line of the prompt is one.
@@ -118,7 +101,6 @@ int generate_targets(const GenerateFlags& o, const LoadedModel& loaded) {
 
 int generate(GenerateFlags& o) {
   check_options(o);
-  o.texts.text.generate.slide_context = o.overflow == "recompute";
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   loaded.generator();  // throws if there is nothing to generate with
@@ -126,10 +108,14 @@ int generate(GenerateFlags& o) {
   if (task_rule(loaded.state.config).reads_source) return generate_targets(o, loaded);
   check(o.translation_only.empty(), "generate: {} does not apply to a model that continues a text, such as {}; omit it",
         fmt::join(o.translation_only, ", "), o.run);
-  const std::vector<std::string> prompts = read_prompts(o, *loaded.tokenizer);
-  o.texts.text.generate.sampling.seed = static_cast<std::uint64_t>(choose_seed(o));
   o.texts.json = o.json;
   if (o.adapting.adapt) o.texts.adapt = o.adapting.options;
+  if (o.interactive) {
+    finish_sampling(o.sampling, *loaded.tokenizer, o.texts, /*announce=*/false);
+    return continue_interactively(loaded, o.texts, o.unknown);
+  }
+  const std::vector<std::string> prompts = read_prompts(o, *loaded.tokenizer);
+  finish_sampling(o.sampling, *loaded.tokenizer, o.texts, /*announce=*/true);
   return continue_texts(loaded, prompts, o.texts);
 }
 
@@ -145,35 +131,14 @@ CLI::Option* add_prompt_options(CLI::App& command, GenerateFlags& o) {
   command.add_option("--prompts", o.prompts, "file with a text to continue in each line")
       ->type_name("FILE")
       ->take_last();
+  command.add_flag("--interactive", o.interactive,
+                   "read prompts one after the other and continue each; \\ at the end of a line: the prompt goes on");
   command
       .add_option("--unknown", o.unknown,
                   "what to do with characters of the prompt that are not in the vocabulary [error]")
       ->type_name("error|skip|replace")
       ->take_last();
   return prompt;
-}
-
-// The options that apply to models that continue a text alone; returns their names.
-std::vector<std::string> add_sampling_options(CLI::App& command, GenerateFlags& o) {
-  Sampling& sampling = o.texts.text.generate.sampling;
-  add_number(command, "-n,--samples", o.texts.samples, 1, kMaxCount,
-             "number of texts to generate, separated by lines of ---");
-  add_number(command, "--temperature", sampling.temperature, 0, kMaxCount,
-             "sampling temperature: higher is more random; 0: always the most likely token");
-  add_number(command, "--top-k", sampling.top_k, 0, kMaxCount,
-             "sample from the k most likely tokens only; 0: from all");
-  add_number(command, "--top-p", sampling.top_p, 0, 1,
-             "sample from the smallest set of most likely tokens whose total probability reaches this value");
-  add_number(command, "--seed", o.seed, 0, kMaxSeed, "random seed [a new one, printed to stderr]");
-  command.add_option("--stop", o.texts.text.stop, "stop generating before this string; may be repeated")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command
-      .add_option("--overflow", o.overflow,
-                  "when the context window is full: continue from its second half, or stop [recompute]")
-      ->type_name("recompute|stop")
-      ->take_last();
-  return {"--samples", "--temperature", "--top-k", "--top-p", "--seed", "--stop", "--overflow", "--prompts"};
 }
 
 std::vector<std::string> given_among(const CLI::App& command, std::vector<std::string> names) {
@@ -189,7 +154,8 @@ void add_generate(CLI::App& app, Verb& chosen) {
   CLI::Option* const prompt = add_prompt_options(*command, *o);
   add_number(*command, "--max-tokens", o->texts.text.generate.max_tokens, 0, kMaxCount,
              "maximum number of tokens to generate");
-  const std::vector<std::string> sampling = add_sampling_options(*command, *o);
+  std::vector<std::string> sampling = add_sampling_options(*command, o->sampling, o->texts);
+  sampling.insert(sampling.end(), {"--prompts", "--interactive"});
   add_search_options(*command, o->translate.beam_size, o->translate.length_penalty);
   command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
       ->type_name("WHICH")

@@ -22,6 +22,11 @@ struct LossSum {
   MeanLoss mean() const { return {sum / static_cast<double>(targets), targets}; }
 };
 
+LossSum batch_loss(const Model& model, const Batch& batch, State* carried) {
+  const Tensor loss = model.loss(batch, {.ignored = kIgnoredTarget, .sum = true}, carried);
+  return {loss.item(), batch.target_count};
+}
+
 // One pass over evaluation batches, in ascending order. A model that carries a state begins with an empty one, and must
 // be given every batch up to the last that it is given.
 class Pass {
@@ -34,13 +39,13 @@ class Pass {
     return carries_ ? i : spread_index(i, taken, count);
   }
 
-  LossSum batch_loss(std::int64_t i) {
+  Batch fill(std::int64_t i) {
     Batch batch;
     task_.fill_eval(part_, i, batch);
     if (carries_ && !carried_) carried_ = model_.make_carried(batch.ids.shape()[0]);
-    const Tensor loss = model_.loss(batch, {.ignored = kIgnoredTarget, .sum = true}, carried_.get());
-    return {loss.item(), batch.target_count};
+    return batch;
   }
+  State* carried() const { return carried_.get(); }
 
  private:
   const Model& model_;
@@ -64,16 +69,24 @@ std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count
   return i * quotient + (quotient * taken + (2 * i + 1) * remainder) / (2 * taken);
 }
 
+bool visit_batches(const Model& model, const Task& task, Part part, std::int64_t most,
+                   const std::function<bool()>& stop, const std::function<void(const Batch&, State*)>& use) {
+  const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
+  Pass pass(model, task, part);
+  for (std::int64_t i = 0; i < taken; ++i) {
+    if (stop && stop()) return false;
+    const Batch batch = pass.fill(pass.sample_index(i, taken, count));
+    use(batch, pass.carried());
+  }
+  return true;
+}
+
 std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part part, std::int64_t most,
                                   const std::function<bool()>& stop) {
-  const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
   const AsRecorded rounding;
-  Pass pass(model, task, part);
   LossSum sum;
-  for (std::int64_t i = 0; i < taken; ++i) {
-    if (stop && stop()) return std::nullopt;
-    sum.add(pass.batch_loss(pass.sample_index(i, taken, count)));
-  }
+  const auto add = [&](const Batch& batch, State* carried) { sum.add(batch_loss(model, batch, carried)); };
+  if (!visit_batches(model, task, part, most, stop, add)) return std::nullopt;
   return sum.mean();
 }
 
@@ -85,7 +98,8 @@ std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, cons
   LossSum whole, sample;
   for (std::int64_t batch = 0, i = 0; batch < count; ++batch) {
     if (stop && stop()) return std::nullopt;
-    const LossSum loss = pass.batch_loss(batch);
+    const Batch tokens = pass.fill(batch);
+    const LossSum loss = batch_loss(model, tokens, pass.carried());
     whole.add(loss);
     if (i == taken || batch != pass.sample_index(i, taken, count)) continue;
     sample.add(loss);

@@ -23,6 +23,12 @@ std::int64_t spread_index(std::int64_t i, std::int64_t taken, std::int64_t count
 std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part part, std::int64_t most,
                                   const std::function<bool()>& stop);
 
+/// Calls use() with the batches that mean_loss() covers, in its order, and with what the model carries from one to the
+/// next, or null; `use` must compute the loss of each once. Returns false if `stop` returned true.
+bool visit_batches(const Model& model, const Task& task, Part part, std::int64_t most,
+                   const std::function<bool()>& stop,
+                   const std::function<void(const Batch& batch, State* carried)>& use);
+
 /// Mean losses over the whole text, and over the batches that mean_loss() would cover.
 struct FullAndSampledLoss {
   MeanLoss whole, sample;

@@ -9,7 +9,8 @@
 namespace maki {
 namespace {
 
-// The text of tokens as whole characters, without what may turn out to be the beginning of a stop string.
+// The text of tokens as whole characters, without what may turn out to be the beginning of a stop string. Stop strings
+// are searched in the bytes, before those that are not UTF-8 are replaced.
 class HeldText {
  public:
   explicit HeldText(const std::vector<std::string>& stop) : stop_(stop) {}
@@ -17,14 +18,15 @@ class HeldText {
   /// Appends to `text` what is certain. Returns false if a stop string was reached; the text before it has been
   /// appended.
   bool push(std::string_view bytes, std::string& text) {
-    held_ += characters_.push(bytes);
+    held_ += bytes;
     const std::size_t end = find_stop();
     release(end == std::string::npos ? held_.size() - longest_beginning() : end, text);
+    if (end != std::string::npos) text += characters_.finish();
     return end == std::string::npos;
   }
   void finish(std::string& text) {
-    held_ += characters_.finish();
-    release(std::min(held_.size(), find_stop()), text);
+    release(held_.size(), text);
+    text += characters_.finish();
   }
 
  private:
@@ -44,13 +46,13 @@ class HeldText {
     return longest;
   }
   void release(std::size_t n, std::string& text) {
-    text.append(held_, 0, n);
+    text += characters_.push(std::string_view(held_).substr(0, n));
     held_.erase(0, n);
   }
 
   const std::vector<std::string>& stop_;
-  Utf8Stream characters_;
   std::string held_;
+  Utf8Stream characters_;  // what was released
 };
 
 // Writes texts that are generated at the same time one after the other.
@@ -77,6 +79,14 @@ class TextsInOrder {
     }
     if (i == current_) write_ready();
     return text.how.end == TextEnd::length;
+  }
+  /// Text i ends here with the token for that, whose bytes are not part of it. Returns false.
+  bool push_end(std::size_t i) {
+    waiting_[i - current_].how.end = TextEnd::end_of_text;
+    return false;
+  }
+  void note(std::size_t i, TokenLogProbabilities token) {
+    waiting_[i - current_].how.log_probabilities.push_back(std::move(token));
   }
   void end(std::size_t i, const Generated& result) {
     Text& text = waiting_[i - current_];
@@ -137,6 +147,8 @@ const char* to_string(TextEnd end) {
       return "length";
     case TextEnd::stop_string:
       return "stop string";
+    case TextEnd::end_of_text:
+      return "end of text";
     case TextEnd::window:
       return "window";
     case TextEnd::interrupt:
@@ -158,14 +170,22 @@ void generate_texts(const Generator& model, const Tokenizer& tokenizer, std::spa
                     const std::function<bool()>& interrupted) {
   std::size_t first = 0;
   TextsInOrder written(options.stop, write, ended);
+  GenerateOptions generating = options.generate;
+  if (options.log_probabilities) {
+    generating.watch = [&](std::size_t i, std::int32_t token, const Tensor& logits) {
+      written.note(first + i, log_probabilities(logits, token, *options.log_probabilities));
+    };
+  }
+  const std::optional<std::int32_t> end_of_text = tokenizer.end_of_text();
   while (first < texts.size() && !written.interrupted()) {
     const std::span batch = texts.subspan(first, batch_size(model, texts.subspan(first)));
     written.add(batch.size());
     const auto use = [&](std::size_t i, std::int32_t token) {
+      if (token == end_of_text) return written.push_end(first + i);
       return written.push(first + i, tokenizer.bytes(token), interrupted);
     };
     const auto end = [&](std::size_t i, const Generated& result) { written.end(first + i, result); };
-    generate_batch(model, batch, options.generate, use, end);
+    generate_batch(model, batch, generating, use, end);
     first += batch.size();
   }
 }

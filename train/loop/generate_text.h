@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,23 +11,29 @@
 
 #include "data/tokenizer/tokenizer.h"
 #include "nn/generate/generate.h"
+#include "nn/generate/log_probabilities.h"
 
 namespace maki {
 
 struct TextOptions {
   GenerateOptions generate;
-  std::vector<std::string> stop;  ///< the text ends before the first of these
+  /// The text ends before the first of these. They are compared with the bytes of the text, however these are divided
+  /// into tokens.
+  std::vector<std::string> stop;
+  /// Set: GeneratedText::log_probabilities, with this number of the most probable tokens for each token drawn.
+  std::optional<std::int64_t> log_probabilities = {};
 };
 
-/// Why a text ended: max_tokens were drawn, a stop string was reached, the context was full (and does not slide), or
-/// `interrupted` returned true.
-enum class TextEnd : std::uint8_t { length, stop_string, window, interrupt };
-/// "length", "stop string", "window" or "interrupt".
+/// Why a text ended: max_tokens were drawn, a stop string was reached, the token that ends a text was drawn
+/// (Tokenizer::end_of_text()), the context was full (and does not slide), or `interrupted` returned true.
+enum class TextEnd : std::uint8_t { length, stop_string, end_of_text, window, interrupt };
+/// "length", "stop string", "end of text", "window" or "interrupt".
 const char* to_string(TextEnd end);
 
 struct GeneratedText {
-  std::int64_t tokens = 0;  ///< number of tokens drawn, including those of a stop string
+  std::int64_t tokens = 0;  ///< number of tokens drawn, including those of a stop string and the end of the text
   TextEnd end = TextEnd::length;
+  std::vector<TokenLogProbabilities> log_probabilities = {};  ///< of all tokens drawn, if they were requested
 };
 
 /// The ids that a text without a prompt starts from: a newline if the vocabulary has one, else id 0.

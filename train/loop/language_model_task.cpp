@@ -41,7 +41,8 @@ LanguageModelTask::LanguageModelTask(const Config& config, std::shared_ptr<const
                    static_cast<std::uint64_t>(config.seed), order);
     eval_train_.emplace(dataset_->train, config.batch_size, config.block_size, order);
   }
-  if (!dataset_->val.empty()) eval_val_.emplace(dataset_->val, config.batch_size, config.block_size, order);
+  if (!dataset_->val.empty())
+    eval_val_.emplace(dataset_->val, config.batch_size, config.block_size, order, text_.stride);
 }
 
 std::unique_ptr<Model> LanguageModelTask::make_model(const Scope& scope) const {
@@ -121,6 +122,10 @@ std::vector<ReportLine> LanguageModelTask::measure(const Model&, const SampledLo
   }
   list.push_back({"perplexity", fmt::format("{:.3f}", std::exp(loss)), {{"perplexity", std::exp(loss)}}});
   list.push_back({"bits/byte", fmt::format("{:.4f}", bits_per_byte), {{"bits_per_byte", bits_per_byte}}});
+  list.push_back({"bits/char",
+                  fmt::format("{:.4f}", per_character / std::numbers::ln2),
+                  {{"bits_per_character", per_character / std::numbers::ln2}}});
+  if (text_.stride > 0) list.push_back({"", "", {{"stride", text_.stride}}});
   list.push_back({"", "", {{"unknown", text_.unknown_policy}, {"unknown_characters", text_.unknown}}});
   return list;
 }

@@ -14,10 +14,12 @@ namespace maki {
 struct EvalText {
   bool own = false;  ///< the validation part of the run's own text, not the whole of another
   std::int64_t characters = 0, bytes = 0;
-  std::string unknown_policy;  ///< what was done with characters that the vocabulary lacks: "error", "skip", "replace"
-  std::int64_t unknown = 0;    ///< how many there were
-  std::string unknown_note;    ///< a sentence about them, if there were any
-  std::optional<double> entropy_per_character;  ///< nats, where it is known
+  /// What was done with characters that the vocabulary lacks: "error", "skip", "replace".
+  std::string unknown_policy = {};
+  std::int64_t unknown = 0;                          ///< how many there were
+  std::string unknown_note = {};                     ///< a sentence about them, if there were any
+  std::optional<double> entropy_per_character = {};  ///< nats, where it is known
+  std::int64_t stride = 0;                           ///< of the windows of the validation text (EvalBatches)
 };
 
 class LanguageModelTask final : public Task {

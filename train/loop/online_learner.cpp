@@ -45,19 +45,8 @@ OnlineLearner::OnlineLearner(const LoadedModel& loaded, const AdaptOptions& opti
       window_(checked_window(loaded, options)),
       copy_(loaded),
       optimizer_(make_rms(loaded.state.config, copy_.store)),
-      carried_(copy_.model->make_carried(1)) {
-  // Every model that predicts the next token ends in one of these ops, whose inputs give the logits.
-  tape_.observe([this](const Tape::Observed& op) {
-    if (op.backward) return;
-    const std::string_view name = op.name;
-    if (name == "linear_cross_entropy") {
-      hidden_ = op.inputs[0]->detach();
-      head_ = op.inputs[1]->detach();
-    } else if (name == "cross_entropy") {
-      logits_ = op.inputs[0]->detach();
-    }
-  });
-}
+      carried_(copy_.model->make_carried(1)),
+      logits_(tape_) {}
 
 // The loss of ids[known …], in nats, from the ids before each. A state that is carried already knows the ids before
 // these, except the last one.
@@ -69,7 +58,7 @@ Tensor OnlineLearner::record(std::span<const std::int32_t> ids, std::size_t know
   std::ranges::copy(ids.subspan(1), targets.begin());
   std::fill_n(targets.begin(), known - 1, kIgnoredTarget);
   batch.target_count = std::ssize(ids) - static_cast<std::int64_t>(known);
-  hidden_ = head_ = logits_ = {};
+  logits_.forget();
   const Recording on(tape_, RandomContext{});
   return copy_.model->loss(batch, {.ignored = kIgnoredTarget, .sum = true}, carried_.get());
 }
@@ -78,12 +67,9 @@ Tensor OnlineLearner::record(std::span<const std::int32_t> ids, std::size_t know
 Tensor OnlineLearner::log_probabilities(const Tensor& loss, std::span<const std::int32_t> ids,
                                         std::size_t known) const {
   constexpr double kMaxError = 1e-3;
-  if (!hidden_ && !logits_) throw std::logic_error("adapt: this model ends in neither kind of cross-entropy");
   const std::int64_t length = std::ssize(ids) - 1, n = std::ssize(ids) - static_cast<std::int64_t>(known);
   const AsRecorded rounding;
-  const Tensor& last = logits_ ? logits_ : hidden_;
-  const Tensor rows = slice(reshape(last, {length, last.shape().cols()}), 0, length - n, length);
-  const Tensor logs = log_softmax(logits_ ? rows : linear(rows, head_));
+  const Tensor logs = logits_.log_probabilities(length - n, length);
   double sum = 0;
   dispatch(logs.dtype(), [&]<class T>() {
     for (std::int64_t i = 0; i < n; ++i)

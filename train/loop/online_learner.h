@@ -13,6 +13,7 @@
 #include "autograd/tape.h"
 #include "data/tokenizer/tokens.h"
 #include "optim/optimizer.h"
+#include "train/loop/observed_logits.h"
 #include "train/loop/without_dropout.h"
 
 namespace maki {
@@ -70,7 +71,7 @@ class OnlineLearner {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<State> carried_;  // or null
   Tape tape_;
-  Tensor hidden_, head_, logits_;  // of the loss that was recorded last: the first two, or the logits
+  ObservedLogits logits_;  // of the loss that was recorded last
 };
 
 }  // namespace maki

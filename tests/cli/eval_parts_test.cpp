@@ -1,0 +1,140 @@
+// maki eval: overlapping windows, every file by itself, and the loss by position.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/every_kind.h"
+#include "tests/cli/require_refused.h"
+
+using namespace maki::tests;
+using nlohmann::json;
+
+namespace {
+
+std::string trained_run(const TemporaryFolder& folder, const std::string& corpus, const Arguments& more) {
+  const std::string run = folder / "run";
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "30"} + more));
+  return run;
+}
+
+json facts_of(const Arguments& arguments) {
+  return json::parse(require_ok(run_maki(Arguments{"eval"} + arguments + Arguments{"--json"})).out);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "eval by position: for every kind of model the positions add up to the loss, and only a classifier has none") {
+  int reported = 0;
+  for (const SmallKind& kind : every_kind()) {
+    INFO(kind.name());
+    const TemporaryFolder folder;
+    const std::string run = trained_run(folder, folder.write("corpus.txt", kind.corpus_text), kind.options);
+    if (kind.task == "classify") {
+      require_refused(run_maki({"eval", run, "--by-position"}), 2,
+                      {"--by-position applies only to a model that predicts tokens", "the task of ", "is classify"});
+      continue;
+    }
+    ++reported;
+    const json facts = facts_of({run, "--by-position"});
+    double sum = 0;
+    std::int64_t targets = 0;
+    for (const json& position : facts.at("by_position")) {
+      sum += position.at("loss").get<double>() * position.at("targets").get<double>();
+      targets += position.at("targets").get<std::int64_t>();
+    }
+    REQUIRE(targets == facts.at("targets"));
+    REQUIRE(sum / static_cast<double>(targets) == Approx(facts.at("val_loss").get<double>()).epsilon(1e-5));
+    REQUIRE(facts == facts_of({run, "--by-position", "--threads", "1"}));
+    const json fewer = facts_of({run, "--by-position", "--eval-batches", "1"});
+    REQUIRE(fewer.at("by_position") != facts.at("by_position"));
+    REQUIRE_FALSE(facts_of({run}).contains("by_position"));
+    REQUIRE_THAT(require_ok(run_maki({"eval", run, "--by-position"})).out, ContainsSubstring("\n  3-4 "));
+  }
+  REQUIRE(reported >= 4);
+}
+
+TEST_CASE("eval with a stride: a longer context for most tokens, and for which models there is none") {
+  for (const SmallKind& kind : every_kind()) {
+    INFO(kind.name());
+    const TemporaryFolder folder;
+    const std::string run = trained_run(folder, folder.write("corpus.txt", kind.corpus_text), kind.options);
+    if (kind.task != "next_token") {
+      require_refused(run_maki({"eval", run, "--stride", "4"}), 2,
+                      {"--stride applies only to a model that predicts the next token", "is " + kind.task, "omit it"});
+      continue;
+    }
+    if (kind.model == "transformer-xl") {
+      require_refused(run_maki({"eval", run, "--stride", "4"}), 2, {"remembers what it has read", "omit it"});
+      continue;
+    }
+    const json plain = facts_of({run}), whole = facts_of({run, "--stride", "16"}),
+               one = facts_of({run, "--stride", "1"});
+    REQUIRE(whole.at("val_loss") == plain.at("val_loss"));
+    REQUIRE(whole.at("stride") == 16);
+    REQUIRE_FALSE(plain.contains("stride"));
+    REQUIRE(one.at("targets") == plain.at("targets"));
+    REQUIRE(one.at("batches_of_text") > plain.at("batches_of_text"));
+    REQUIRE(one.at("val_loss") < plain.at("val_loss"));
+    REQUIRE(one == facts_of({run, "--stride", "1", "--threads", "3"}));
+    require_refused(run_maki({"eval", run, "--stride", "17"}), 2, {"stride: must be between 1 and 16", "got 17"});
+    require_refused(run_maki({"eval", run, "--stride", "0"}), 2, {"stride: must be between 1 and", "got 0"});
+    require_refused(run_maki({"eval", run, "--stride", "4", "--by-position"}), 2, {"omit --stride"});
+  }
+}
+
+TEST_CASE("eval per file: each file has the figures that it has alone") {
+  const TemporaryFolder folder;
+  const std::string run = trained_run(folder, folder.write("corpus.txt", small_text()), kSmall);
+  const std::string a = folder.write("a.txt", "the maki unrolls slowly"), b = folder.write("b.txt", "tape"),
+                    one = folder.write("one.txt", "t"), none = folder.write("none.txt", ""),
+                    unknown = folder.write("unknown.txt", "the Qaki");
+  const json facts = facts_of({run, a, none, one, b, "--per-file"});
+  REQUIRE(facts.at("files").size() == 3);
+  REQUIRE(facts.at("files").at(0).at("file") == a);
+  REQUIRE(facts.at("files").at(1) == json({{"file", one}, {"targets", 0}, {"unknown_characters", 0}}));
+  REQUIRE(facts.at("files").at(2).at("file") == b);
+  for (const std::size_t i : {0, 2}) {
+    const json& file = facts.at("files").at(i);
+    const json alone = facts_of({run, file.at("file")});
+    for (const char* const key :
+         {"targets", "val_loss", "nats_per_character", "perplexity", "bits_per_byte", "bits_per_character"}) {
+      REQUIRE(file.at(key) == alone.at(key));
+    }
+  }
+  REQUIRE_FALSE(facts_of({run, a, b}).contains("files"));
+  const std::string out = require_ok(run_maki({"eval", run, a, one, "--per-file"})).out;
+  REQUIRE_THAT(out, ContainsSubstring("\nfile         " + a + ": ") && ContainsSubstring(" bits/byte, "));
+  REQUIRE_THAT(out, ContainsSubstring("\nfile         " + one + ": 0 targets\n"));
+  // Windows overlap within each file, too, and unknown characters are those of the file.
+  const json strided = facts_of({run, a, b, "--per-file", "--stride", "2"});
+  REQUIRE(strided.at("files").at(0).at("val_loss") == facts_of({run, a, "--stride", "2"}).at("val_loss"));
+  const json skipped = facts_of({run, a, unknown, "--per-file", "--unknown", "skip"});
+  REQUIRE(skipped.at("files").at(0).at("unknown_characters") == 0);
+  REQUIRE(skipped.at("files").at(1).at("unknown_characters") == 1);
+  require_refused(run_maki({"eval", run, a, "--per-file", "--eval-batches", "2"}), 2, {"omit --eval-batches"});
+}
+
+TEST_CASE("eval per file of the run's own text measures the validation part of each file") {
+  const TemporaryFolder folder;
+  const std::string text = small_text();
+  folder.write("corpus/a.txt", text.substr(0, 3000));
+  folder.write("corpus/b.txt", text.substr(3000));
+  const std::string run = trained_run(folder, folder / "corpus", kSmall + Arguments{"--val-fraction", "0.5"});
+  const json facts = facts_of({run, "--per-file"});
+  REQUIRE(facts.at("part") == "validation");
+  REQUIRE(facts.at("files").size() == 2);
+  const std::string tail = folder.write("tail.txt", text.substr(1500, 1500));
+  REQUIRE(facts.at("files").at(0).at("file") == folder / "corpus/a.txt");
+  REQUIRE(facts.at("files").at(0).at("val_loss") == facts_of({run, tail}).at("val_loss"));
+  REQUIRE(facts.at("files").at(1).at("file") == folder / "corpus/b.txt");
+}
+
+TEST_CASE("eval per file of a task that reads columns is refused") {
+  for (const SmallKind& kind : every_kind()) {
+    if (kind.task != "classify" && kind.task != "translate") continue;
+    const TemporaryFolder folder;
+    const std::string run = trained_run(folder, folder.write("corpus.txt", kind.corpus_text), kind.options);
+    require_refused(run_maki({"eval", run, "--per-file"}), 2,
+                    {"--per-file applies only to a model of plain text", "is " + kind.task});
+  }
+}

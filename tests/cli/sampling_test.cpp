@@ -1,0 +1,128 @@
+// maki generate: penalties, bias, min-p and log-probabilities.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/cli/require_refused.h"
+
+using namespace maki::tests;
+using nlohmann::json;
+
+namespace {
+
+struct Run {
+  Run() {
+    const std::string corpus = folder.write("corpus.txt", small_text());
+    require_ok(run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", "30"} + kSmall));
+  }
+  std::string generate(const Arguments& more) const {
+    return require_ok(run_maki(Arguments{"generate", path, "--seed", "3", "--max-tokens", "60"} + more)).out;
+  }
+  void refuse(const Arguments& more, const std::vector<std::string>& words) const {
+    require_refused(run_maki(Arguments{"generate", path} + more), 2, words);
+  }
+  TemporaryFolder folder;
+  std::string path = folder / "run";
+};
+
+std::vector<json> lines_of(const std::string& text) {
+  std::vector<json> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("every option of sampling changes the text, and a file of prompts gets the same texts") {
+  const Run run;
+  const Arguments prompt = {"--prompt", "the "}, warm = {"--temperature", "1.5"};
+  const std::string plain = run.generate(prompt + warm);
+  const std::string file = run.folder.write("prompts.txt", "the \ns\n");
+  for (const Arguments& option :
+       {Arguments{"--min-p", "0.3"}, Arguments{"--repetition-penalty", "1.5"}, Arguments{"--frequency-penalty", "0.5"},
+        Arguments{"--presence-penalty", "-1"}, Arguments{"--logit-bias", "e=5"}}) {
+    INFO(option[0]);
+    const std::string text = run.generate(prompt + warm + option);
+    REQUIRE(text != plain);
+    REQUIRE(run.generate(Arguments{"--prompts", file} + warm + option).starts_with(text + "\n---\ns"));
+    const std::string samples = run.generate(prompt + warm + option + Arguments{"-n", "3"});
+    REQUIRE(samples.starts_with(text));
+  }
+  for (const Arguments& off : {Arguments{"--min-p", "0"}, Arguments{"--repetition-penalty", "1"},
+                               Arguments{"--frequency-penalty", "0"}, Arguments{"--presence-penalty", "0"}}) {
+    REQUIRE(run.generate(prompt + warm + off) == plain);
+  }
+}
+
+TEST_CASE("a token is biased by its text or by its id, and the last bias of a token holds") {
+  const Run run;
+  const Arguments prompt = {"--prompt", "s", "--temperature", "1.5"};
+  const json all = lines_of(run.generate(prompt + Arguments{"--json", "--logprobs", "0"})).at(0);
+  for (const json& token : all.at("logprobs")) {
+    const std::string text = token.at("token"), id = std::to_string(token.at("id").get<int>());
+    const std::string banned = run.generate(prompt + Arguments{"--logit-bias", text + "=-1e6"});
+    REQUIRE(banned.find(text, 1) == std::string::npos);
+    REQUIRE(run.generate(prompt + Arguments{"--logit-bias", id + "=-1000000"}) == banned);
+    REQUIRE(run.generate(prompt + Arguments{"--logit-bias", id + "=9", "--logit-bias", text + "=-1e6"}) == banned);
+  }
+  const Arguments twice = {"--logit-bias", "e=-1e6", "--logit-bias", "e=0"};
+  REQUIRE(run.generate(prompt + twice) == run.generate(prompt));
+  REQUIRE(run.generate({"--temperature", "0", "--logit-bias", "e=1000000", "--prompt", "e"}) == std::string(61, 'e'));
+  run.refuse({"--logit-bias", "the=1"}, {"logit-bias: must name one token; \"the\" is 3 tokens ("});
+  run.refuse({"--logit-bias", "e"}, {"must be ID=BIAS or TEXT=BIAS", "got e"});
+  run.refuse({"--logit-bias", "=5"}, {"must be ID=BIAS or TEXT=BIAS", "got =5"});
+  run.refuse({"--logit-bias", "e=x"}, {"logit-bias: must be a finite decimal number; got x"});
+  run.refuse({"--logit-bias", "100=1"}, {"logit-bias: the id: must be between 0 and ", "got 100"});
+  run.refuse({"--logit-bias", "Q=1"}, {"logit-bias: Q: ", "Q (U+0051)"});
+}
+
+TEST_CASE("with --logprobs, JSON has the log-probability of every token drawn and of the most likely ones") {
+  const Run run;
+  const Arguments warm = {"--prompt", "the ", "--temperature", "2", "--json"};
+  const json facts = lines_of(run.generate(warm + Arguments{"--logprobs", "1000"})).at(0);
+  REQUIRE(facts.at("tokens") == 60);
+  REQUIRE(facts.at("logprobs").size() == 60);
+  std::string text;
+  for (const json& token : facts.at("logprobs")) {
+    text += token.at("token").get<std::string>();
+    double sum = 0, before = 0;
+    bool found = false;
+    for (const json& top : token.at("top")) {
+      REQUIRE(top.at("logprob").get<double>() <= before);
+      before = top.at("logprob");
+      sum += std::exp(before);
+      if (top.at("id") == token.at("id")) found = top.at("logprob") == token.at("logprob");
+    }
+    REQUIRE(found);
+    REQUIRE(sum == Approx(1).epsilon(1e-12));
+  }
+  REQUIRE(facts.at("text") == text);
+  // They are those of the model, whatever the options of sampling are.
+  const json biased = lines_of(run.generate(warm + Arguments{"--logprobs", "2", "--logit-bias", "e=1000000"})).at(0);
+  const json& first = biased.at("logprobs").at(0);
+  REQUIRE(first.at("token") == "e");
+  REQUIRE(first.at("top").size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) REQUIRE(first.at("top").at(i) == facts.at("logprobs").at(0).at("top").at(i));
+  REQUIRE_FALSE(lines_of(run.generate(warm)).at(0).contains("logprobs"));
+  // Of a text that a stop string ends, all tokens drawn are reported, those of the string as well.
+  const std::string stop = text.substr(20, 3);
+  const json stopped = lines_of(run.generate(warm + Arguments{"--logprobs", "0", "--stop", stop})).at(0);
+  REQUIRE(stopped.at("logprobs").size() == stopped.at("tokens").get<std::size_t>());
+  // Each of several texts has its own.
+  for (const json& sample : lines_of(run.generate(warm + Arguments{"--logprobs", "0", "-n", "20"}))) {
+    std::string joined;
+    for (const json& token : sample.at("logprobs")) joined += token.at("token").get<std::string>();
+    REQUIRE(joined == sample.at("text"));
+  }
+}
+
+TEST_CASE("options of sampling without an effect are refused") {
+  const Run run;
+  run.refuse({"--min-p", "0.1", "--temperature", "0"}, {"min-p: has no effect with --temperature 0", "got 0.1"});
+  run.refuse({"--min-p", "0.1", "--top-k", "1"}, {"min-p: has no effect"});
+  run.refuse({"--logprobs", "3"}, {"logprobs: are printed with --json only"});
+  run.refuse({"--min-p", "2"}, {"min_p: must be between 0 and 1; got 2"});
+  run.refuse({"--repetition-penalty", "0"}, {"repetition_penalty: must be between 0.01 and 100; got 0"});
+  run.refuse({"--logprobs", "-1", "--json"}, {"logprobs: must be between 0 and 1000; got -1"});
+}

@@ -1,0 +1,72 @@
+#include "train/cli/eval_files.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "data/dataset/dataset.h"
+#include "data/text/printable.h"
+#include "train/config/error.h"
+#include "train/config/number.h"
+#include "train/loop/evaluate.h"
+
+namespace maki {
+namespace {
+
+// The name of the file that a part of the corpus comes from.
+const std::string& file_of(const Corpus& corpus, std::string_view part) {
+  const auto offset = static_cast<std::size_t>(part.data() - corpus.text.data());
+  const auto join = std::ranges::upper_bound(corpus.joins, offset);
+  return corpus.files.at(static_cast<std::size_t>(join - corpus.joins.begin()));
+}
+
+// All facts about a text; without targets there is nothing else to say about it.
+nlohmann::ordered_json facts_of(const LoadedModel& loaded, const std::string& text, std::int64_t stride) {
+  if (encode_pieces(*loaded.tokenizer, {text}).size() < 2) return {{"targets", 0}};
+  Corpus alone;
+  alone.text = text;
+  const std::unique_ptr<Task> task = make_eval_task(loaded.state.config, alone, loaded.tokenizers, {.stride = stride});
+  const std::int64_t batches = task->eval_batches(Part::val);
+  const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, 0, {}).value();
+  check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
+                       loaded.path, loss.mean);
+  nlohmann::ordered_json facts;
+  for (const ReportLine& line : task->measure(*loaded.model, {loss, batches, batches}, {}, {}))
+    facts.update(line.facts);
+  for (const char* const of_the_whole :
+       {"part", "unknown", "unknown_characters", "stride", "batches", "batches_of_text"})
+    facts.erase(of_the_whole);
+  return facts;
+}
+
+std::string describe(const nlohmann::ordered_json& facts) {
+  const std::string targets = pluralize(facts.at("targets").get<std::int64_t>(), "target");
+  if (!facts.contains("val_loss")) return targets;
+  const auto number = [&](const char* key) { return facts.at(key).get<double>(); };
+  if (!facts.contains("bits_per_byte")) return fmt::format("{:.4f} nats per target, {}", number("val_loss"), targets);
+  return fmt::format("{:.4f} nats per token, {:.4f} bits/byte, {:.4f} bits/char, {}", number("val_loss"),
+                     number("bits_per_byte"), number("bits_per_character"), targets);
+}
+
+}  // namespace
+
+std::vector<ReportLine> measure_files(const LoadedModel& loaded, const Corpus& corpus, const EvalRequest& request) {
+  std::vector<ReportLine> list;
+  nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  const std::vector<std::string_view> parts =
+      request.own ? split_text(corpus, loaded.state.config.val_fraction).val : file_texts(corpus);
+  for (const std::string_view part : parts) {
+    const KnownText known = known_text(*loaded.tokenizer, {part}, parse_unknown_policy(request.unknown));
+    nlohmann::ordered_json facts = facts_of(loaded, std::string(known.pieces.at(0)), request.stride);
+    facts["unknown_characters"] = known.unknown;
+    const std::string& name = file_of(corpus, part);
+    list.push_back({"file", fmt::format("{}: {}", escape_unprintable(name), describe(facts))});
+    nlohmann::ordered_json file{{"file", name}};
+    file.update(facts);
+    files.push_back(std::move(file));
+  }
+  list.push_back({"", "", {{"files", files}}});
+  return list;
+}
+
+}  // namespace maki

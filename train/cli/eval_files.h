@@ -1,0 +1,17 @@
+// maki eval --per-file: every file of a text by itself.
+#pragma once
+
+#include <vector>
+
+#include "data/text/corpus.h"
+#include "train/loop/loaded_model.h"
+#include "train/loop/tasks.h"
+
+namespace maki {
+
+/// What eval measures, for each file alone: a line of text, and in `files` an object. The model sees nothing of the
+/// files before. Of the run's own text (request.own), these are the parts of the files that are for validation.
+/// Requires: the model learned a task on plain text.
+std::vector<ReportLine> measure_files(const LoadedModel& loaded, const Corpus& corpus, const EvalRequest& request);
+
+}  // namespace maki

@@ -1,0 +1,55 @@
+#include "train/cli/interactive.h"
+
+#include <csignal>
+
+#include "train/cli/encodable_text.h"
+#include "train/cli/interrupt.h"
+#include "train/cli/line_reader.h"
+#include "train/cli/progress.h"
+#include "train/config/error.h"
+
+namespace maki {
+namespace {
+
+// The next lines up to one that does not end with a backslash, joined by newlines.
+std::optional<std::string> read_prompt(LineReader& reader) {
+  std::optional<std::string> line = reader.read("> ");
+  if (!line) return line;
+  std::string prompt = *line;
+  while (prompt.ends_with('\\')) {
+    prompt.back() = '\n';
+    line = reader.read("| ");
+    if (!line) break;
+    prompt += *line;
+  }
+  return prompt;
+}
+
+}  // namespace
+
+int continue_interactively(const LoadedModel& loaded, ContinueTexts how, const std::string& unknown) {
+  LineReader reader;
+  if (reader.terminal())
+    to_stderr("type a text to continue it; a line that ends with \\ goes on in the next one; end with Ctrl-D\n");
+  how.separate = true;
+  Sampling& sampling = how.text.generate.sampling;
+  for (;; ++sampling.seed) {
+    const std::optional<std::string> prompt = read_prompt(reader);
+    if (!prompt) break;
+    try {
+      const std::string text = encodable_text(*loaded.tokenizer, *prompt, "prompt", unknown);
+      if (sampling.temperature > 0) to_stderr("seed {}\n", sampling.seed);
+      const int code = continue_texts(loaded, {text}, how);
+      if (interrupted() != 0 && interrupted() != SIGINT) return code;
+      forget_interrupt();
+    } catch (const CheckpointError&) {
+      throw;
+    } catch (const Error& error) {
+      to_stderr("maki: {}\n", error.what());
+    }
+  }
+  if (reader.terminal()) to_stderr("\n");
+  return 0;
+}
+
+}  // namespace maki

@@ -1,0 +1,52 @@
+#include "train/cli/logit_bias.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "data/text/error.h"
+#include "train/config/number.h"
+
+namespace maki {
+namespace {
+
+bool is_whole_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::vector<std::int32_t> ids_of(const std::string& text, const Tokenizer& tokenizer) {
+  try {
+    return tokenizer.encode(text);
+  } catch (const CorpusError& error) {  // a value of an option, not a text that somebody has
+    fail("logit-bias: {}: {}", text, error.what());
+  }
+}
+
+std::int32_t token_named(const std::string& text, const Tokenizer& tokenizer) {
+  const std::int64_t vocabulary = tokenizer.vocab_size();
+  if (is_whole_number(text))
+    return static_cast<std::int32_t>(parse_integer("logit-bias: the id", text, 0, static_cast<double>(vocabulary - 1)));
+  const std::optional<std::int32_t> end = tokenizer.end_of_text();
+  if (end && tokenizer.bytes(*end) == text) return *end;
+  const std::vector<std::int32_t> ids = ids_of(text, tokenizer);
+  check(ids.size() == 1, "logit-bias: must name one token; \"{}\" is {} ({}); give each an option of its own", text,
+        pluralize(std::ssize(ids), "token"), fmt::join(ids, ", "));
+  return ids.front();
+}
+
+}  // namespace
+
+std::vector<LogitBias> parse_logit_bias(const std::vector<std::string>& entries, const Tokenizer& tokenizer) {
+  std::vector<LogitBias> list;
+  for (const std::string& entry : entries) {
+    const std::size_t sign = entry.rfind('=');
+    check(sign != std::string::npos && sign > 0, "logit-bias: must be ID=BIAS or TEXT=BIAS, such as 5=-2.5; got {}",
+          entry);
+    const std::int32_t id = token_named(entry.substr(0, sign), tokenizer);
+    const double bias = parse_number("logit-bias", entry.substr(sign + 1), -kMaxCount, kMaxCount);
+    std::erase_if(list, [&](const LogitBias& other) { return other.id == id; });
+    list.push_back({id, bias});
+  }
+  return list;
+}
+
+}  // namespace maki

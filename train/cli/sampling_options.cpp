@@ -1,0 +1,100 @@
+#include "train/cli/sampling_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <random>
+
+#include "train/cli/flags.h"
+#include "train/cli/logit_bias.h"
+#include "train/cli/progress.h"
+#include "train/config/number.h"
+
+namespace maki {
+namespace {
+
+constexpr double kMinRepetitionPenalty = 0.01, kMaxPenalty = 100, kMaxLogProbabilities = 1000;
+
+void add_list(CLI::App& command, const char* option, std::vector<std::string>& list, const std::string& help,
+              const char* type) {
+  command.add_option(option, list, help + "; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name(type);
+}
+
+void add_penalties(CLI::App& command, Sampling& sampling) {
+  add_number(command, "--repetition-penalty", sampling.repetition_penalty, kMinRepetitionPenalty, kMaxPenalty,
+             "divide positive logits of tokens in the prompt and the new text by this, and multiply negative ones");
+  add_number(command, "--frequency-penalty", sampling.frequency_penalty, -kMaxPenalty, kMaxPenalty,
+             "subtract this from the logit of a token for each of its occurrences in the new text");
+  add_number(command, "--presence-penalty", sampling.presence_penalty, -kMaxPenalty, kMaxPenalty,
+             "subtract this from the logits of all tokens that occur in the new text");
+}
+
+// The given seed, else a fresh one that is short enough to type.
+std::int64_t choose_seed(const SamplingFlags& flags, bool announce) {
+  if (flags.seed) return *flags.seed;
+  std::random_device device;
+  const auto seed = static_cast<std::int64_t>(device() % 1'000'000'000);
+  if (announce) to_stderr("seed {0} (reproduce this text with --seed {0})\n", seed);
+  return seed;
+}
+
+}  // namespace
+
+std::vector<std::string> add_sampling_options(CLI::App& command, SamplingFlags& flags, ContinueTexts& texts) {
+  Sampling& sampling = texts.text.generate.sampling;
+  add_number(command, "-n,--samples", texts.samples, 1, kMaxCount,
+             "number of texts to generate, separated by lines of ---");
+  add_number(command, "--temperature", sampling.temperature, 0, kMaxCount,
+             "sampling temperature: higher is more random; 0: always the most likely token");
+  add_number(command, "--top-k", sampling.top_k, 0, kMaxCount,
+             "sample from the k most likely tokens only; 0: from all");
+  add_number(command, "--top-p", sampling.top_p, 0, 1,
+             "sample from the smallest set of most likely tokens whose total probability reaches this value");
+  add_number(command, "--min-p", sampling.min_p, 0, 1,
+             "sample from tokens that have at least this share of the probability of the most likely one");
+  add_penalties(command, sampling);
+  add_list(command, "--logit-bias", flags.logit_bias,
+           "add a number to the logit of a token, given by its id or its text: 5=-2, or the=1.5", "TOKEN=BIAS");
+  add_number(command, "--seed", flags.seed, 0, kMaxSeed, "random seed [a new one, printed to stderr]");
+  add_list(command, "--stop", texts.text.stop, "stop generating before this string", "TEXT");
+  command
+      .add_option("--overflow", flags.overflow,
+                  "when the context window is full: continue from its second half, or stop [recompute]")
+      ->type_name("recompute|stop")
+      ->take_last();
+  add_number(command, "--logprobs", flags.log_probabilities, 0, kMaxLogProbabilities,
+             "with --json: the log-probability of every token, and of this number of the most likely ones");
+  return {"--samples",           "--temperature",      "--top-k",      "--top-p", "--min-p", "--repetition-penalty",
+          "--frequency-penalty", "--presence-penalty", "--logit-bias", "--seed",  "--stop",  "--overflow",
+          "--logprobs"};
+}
+
+void check_sampling(const SamplingFlags& flags, const ContinueTexts& texts, bool json) {
+  check(flags.overflow == "recompute" || flags.overflow == "stop", "overflow: must be recompute or stop; got {}",
+        flags.overflow);
+  check(std::ranges::none_of(texts.text.stop, &std::string::empty), "stop: must not be empty");
+  check(!flags.log_probabilities || json, "logprobs: are printed with --json only; add it, or omit --logprobs");
+  const Sampling& sampling = texts.text.generate.sampling;
+  const bool draws = sampling.temperature > 0 && sampling.top_k != 1;
+  check(
+      texts.samples == 1 || draws,
+      "samples: {} texts would all be the same with --temperature 0 or --top-k 1; change these, or leave --samples out",
+      texts.samples);
+  check(sampling.min_p == 0 || draws,
+        "min-p: has no effect with --temperature 0 or --top-k 1, which choose the most likely token; omit it; got {}",
+        sampling.min_p);
+  const Sampler valid(sampling);
+}
+
+void finish_sampling(const SamplingFlags& flags, const Tokenizer& tokenizer, ContinueTexts& texts, bool announce) {
+  GenerateOptions& generate = texts.text.generate;
+  generate.slide_context = flags.overflow == "recompute";
+  generate.sampling.logit_bias = parse_logit_bias(flags.logit_bias, tokenizer);
+  texts.text.log_probabilities = flags.log_probabilities;
+  generate.sampling.seed =
+      static_cast<std::uint64_t>(choose_seed(flags, announce && generate.sampling.temperature > 0));
+}
+
+}  // namespace maki

@@ -1,0 +1,27 @@
+// How well a model predicts at each position of its context: `maki eval --by-position`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "train/loop/task.h"
+
+namespace maki {
+
+struct PositionLoss {
+  double sum = 0;  ///< nats
+  std::int64_t targets = 0;
+};
+
+/// The losses of the targets that mean_loss() covers, by their position in the sequence of their batch. Requires: the
+/// targets of the task are [B, T], and the model has no dropout, because its passes are recorded (ModelWithoutDropout).
+/// `stop` may be empty; once it returns true, the result is nullopt.
+std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, const Task& task, Part part,
+                                                          std::int64_t most, const std::function<bool()>& stop = {});
+
+/// For people, the mean losses of position 1, 2, 3 and 4, 5 to 8, 9 to 16, …; for programs, those of all positions.
+std::vector<ReportLine> measure_by_position(const std::vector<PositionLoss>& losses);
+
+}  // namespace maki

@@ -1,0 +1,37 @@
+#include "train/loop/observed_logits.h"
+
+#include <stdexcept>
+#include <string_view>
+
+#include "autograd/ops.h"
+
+namespace maki {
+
+ObservedLogits::ObservedLogits(Tape& tape) : tape_(tape) {
+  tape.observe([this](const Tape::Observed& op) {
+    if (op.backward) return;
+    const std::string_view name = op.name;
+    if (name == "linear_cross_entropy") {
+      hidden_ = op.inputs[0]->detach();
+      head_ = op.inputs[1]->detach();
+    } else if (name == "cross_entropy") {
+      logits_ = op.inputs[0]->detach();
+    }
+  });
+}
+
+ObservedLogits::~ObservedLogits() { tape_.observe({}); }
+
+const Tensor& ObservedLogits::last() const {
+  if (!hidden_ && !logits_) throw std::logic_error("this model ends in neither kind of cross-entropy");
+  return logits_ ? logits_ : hidden_;
+}
+
+std::int64_t ObservedLogits::rows() const { return last().numel() / last().shape().cols(); }
+
+Tensor ObservedLogits::log_probabilities(std::int64_t begin, std::int64_t end) const {
+  const Tensor part = slice(reshape(last(), {rows(), last().shape().cols()}), 0, begin, end);
+  return log_softmax(logits_ ? part : linear(part, head_));
+}
+
+}  // namespace maki

@@ -1,0 +1,36 @@
+// The logits behind a loss, without the help of the model: every model that predicts tokens ends in one of two ops,
+// whose inputs give them, and a tape tells its observer about every op.
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/tape.h"
+#include "autograd/tensor.h"
+
+namespace maki {
+
+/// What the last loss was computed from that was recorded on a tape. Requires: the tape outlives the object, and nobody
+/// else observes it.
+class ObservedLogits {
+ public:
+  explicit ObservedLogits(Tape& tape);
+  ~ObservedLogits();
+  ObservedLogits(const ObservedLogits&) = delete;
+  ObservedLogits& operator=(const ObservedLogits&) = delete;
+
+  /// Forgets the last loss; call it before each.
+  void forget() { hidden_ = head_ = logits_ = {}; }
+  /// The number of rows of logits, one per token that was, or could have been, predicted. Throws std::logic_error if
+  /// no loss has been seen.
+  std::int64_t rows() const;
+  /// The log-softmax of rows [begin, end) of the logits: [end − begin, V].
+  Tensor log_probabilities(std::int64_t begin, std::int64_t end) const;
+
+ private:
+  const Tensor& last() const;
+
+  Tape& tape_;
+  Tensor hidden_, head_, logits_;  // the first two, or the logits
+};
+
+}  // namespace maki
