@@ -52,9 +52,6 @@ class Tokenizer {
   virtual std::vector<std::int32_t> encode_line(std::string_view line) const { return encode(line); }
   virtual std::string decode_line(TokenSpan ids) const { return decode(ids); }
 
-  /// The id that ends a text, if the vocabulary has one.
-  virtual std::optional<std::int32_t> end_of_text() const { return {}; }
-
   /// Canonical bytes from which load_tokenizer() restores the same tokenizer.
   virtual std::string save() const = 0;
   /// Identifies the tokenizer: XXH3-128 of save(), in hexadecimal.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_set>
 
 #include "data/text/error.h"
 #include "data/text/utf8.h"
@@ -72,6 +73,25 @@ std::vector<std::string> frequent_words(const TextToLearn::Pieces& text) {
 }  // namespace
 
 constinit const TokenizerKind kWordTokenizer = {"word", "word between spaces", "maki word tokenizer 1\n", make, load};
+
+double new_word_share(std::string_view text) {
+  constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+  constexpr std::int64_t kFewestWords = 100;
+  std::size_t size = std::min(kMostBytes, text.size());
+  while (size < text.size() && size > 0 && is_continuation(text[size])) --size;
+  std::string_view rest = text.substr(0, size);
+  std::unordered_set<std::string_view> known;
+  std::int64_t words = 0, unknown = 0;
+  while (!rest.empty()) {
+    const bool last_tenth = rest.size() <= size / 10;
+    const std::string_view piece = next_piece(rest);
+    if (!last_tenth) known.insert(piece);
+    if (!last_tenth || is_space(piece.substr(piece.size() - 1))) continue;
+    ++words;
+    if (!known.contains(piece)) ++unknown;
+  }
+  return words < kFewestWords ? 1 : static_cast<double>(unknown) / static_cast<double>(words);
+}
 
 WordTokenizer::WordTokenizer(const TextToLearn& text) : characters_(text), words_(frequent_words(text.learned)) {
   index_words();

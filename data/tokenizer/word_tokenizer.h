@@ -14,6 +14,11 @@ namespace maki {
 
 extern const TokenizerKind kWordTokenizer;
 
+/// The share of the words in the last tenth of a text that do not occur before it; 1 if there are fewer than 100 words
+/// in it. Only the first 4 MiB are read. Hardly any word is new in texts that are made from a small vocabulary.
+/// Requires: the text is well-formed UTF-8.
+double new_word_share(std::string_view text);
+
 class WordTokenizer final : public Tokenizer {
  public:
   /// The vocabulary: the characters of the text, in ascending order, then the words of two or more characters (a space

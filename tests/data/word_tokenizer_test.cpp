@@ -277,3 +277,17 @@ TEST_CASE("words: a saved tokenizer that is damaged or forged is rejected") {
   REQUIRE(refused > 10'000);
   REQUIRE(read > 0);
 }
+
+TEST_CASE("the share of new words is that of the last tenth, without white space, and 1 for a few words") {
+  std::string known, end;
+  for (int i = 0; i < 900; ++i) known += i % 2 == 0 ? " cat" : " dog";
+  for (int i = 0; i < 100; ++i) end += i % 4 == 0 ? " emu" : " cat";
+  REQUIRE(new_word_share(known) == 0);
+  REQUIRE(new_word_share(known + end) == 0.25);
+  REQUIRE(new_word_share(known.substr(0, 900)) == 1);
+  REQUIRE(new_word_share("") == 1);
+  REQUIRE(new_word_share(std::string(10000, ' ')) == 1);
+  std::string long_text;
+  while (long_text.size() < (std::size_t{5} << 20)) long_text += "猫 犬 ";
+  REQUIRE(new_word_share(long_text) == 0);
+}

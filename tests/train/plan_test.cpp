@@ -310,3 +310,26 @@ TEST_CASE("a plan knows how many tokens a fixed tokenizer makes of the text") {
   REQUIRE(facts.tokens < plain.characters / 2);
   REQUIRE(facts.vocabulary == bpe->vocab_size());
 }
+
+TEST_CASE("whole words are the tokens of a text in which hardly any word is new, unless the user has fixed others") {
+  Corpus corpus;
+  for (int i = 0; i < 400; ++i) corpus.text += i % 3 == 0 ? "the cat sat on the mat. " : "a dog ran to the cat. ";
+  corpus.characters = std::ssize(corpus.text);
+  const TextFacts facts = text_facts(corpus);
+  REQUIRE(facts.new_words == 0);
+  REQUIRE(facts.tokens == std::ssize(make_tokenizer("word", corpus.text)->encode(corpus.text)));
+  REQUIRE(text_facts(corpus, make_tokenizer("bpe", corpus.text).get()).new_words == 1);
+  PlanRequest request = request_for(2'000'000, 60);
+  request.text.new_words = 0.01;
+  request.text.tokens = 400'000;
+  request.text.vocabulary = 6000;
+  const Plan plan = plan_of(request);
+  REQUIRE(plan.config.tokenizer == "word");
+  REQUIRE(plan.config.ngram_orders == "none");
+  REQUIRE(plan.passes ==
+          Approx(static_cast<double>(plan.config.max_steps * plan.config.batch_size * plan.config.block_size) /
+                 (0.9 * 400'000)));
+  REQUIRE(plan_of(with(request, {{"tokenizer", "char"}})).config.tokenizer == "char");
+  request.text.new_words = 0.1;
+  REQUIRE(plan_of(request).config.tokenizer == "char");
+}

@@ -139,8 +139,8 @@ int start_run(const TrainOptions& options) {
   const std::unique_ptr<Task> task = [&] {
     const Corpus corpus = read_corpus(config.corpus, corpus_options(config));
     if (minutes) {
-      tokenizer = fixed_tokenizer(config, options.flags, corpus, tokenizer);
-      limit = apply_plan(config, options.flags, corpus, 60 * *minutes, start, tokenizer.get());
+      const auto fixed = fixed_tokenizer(config, options.flags, corpus, tokenizer);
+      limit = apply_plan(config, options.flags, corpus, 60 * *minutes, start, fixed.get());
     }
     return make_task(config, corpus, weights ? weights->tokenizers() : PairTokenizers{tokenizer, tokenizer});
   }();

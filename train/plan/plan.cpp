@@ -85,14 +85,21 @@ double Planner::steps_per_pass() const {
   return train_tokens_ / static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
 }
 
-// A vocabulary of characters that hardly ever repeat cannot be learned; bytes always repeat.
+// Characters that hardly ever repeat cannot be learned; bytes always repeat. Words are better tokens only where few are
+// new: after a minute, @stories has 0.31 nats per character instead of 0.51, tinyshakespeare 1.63 instead of 1.50.
 void Planner::choose_tokenizer() {
   constexpr std::int64_t kFewOccurrences = 4;
   const TextFacts& text = request_.text;
   const bool rare = text.distinct > kBytes && text.characters < kFewOccurrences * text.distinct;
-  choose({{"tokenizer", rare ? "byte" : "char"}},
-         fmt::format("{}, {} of them different{}", pluralize(text.characters, "character"),
-                     with_separators(text.distinct), rare ? ": too few of each to be learned" : ""));
+  if (text.new_words <= kFewNewWords) {
+    choose({{"tokenizer", "word"}},
+           fmt::format("of the words in the last tenth of the text, {:.2g}% do not occur before it",
+                       100 * text.new_words));
+  } else {
+    choose({{"tokenizer", rare ? "byte" : "char"}},
+           fmt::format("{}, {} of them different{}", pluralize(text.characters, "character"),
+                       with_separators(text.distinct), rare ? ": too few of each to be learned" : ""));
+  }
   const std::string& tokenizer = plan_.config.tokenizer;
   tokens_ = tokenizer == "byte" ? text.bytes : tokenizer == "char" ? text.characters : text.tokens;
   vocabulary_ = tokenizer == "byte" ? kBytes : tokenizer == "char" ? text.distinct : text.vocabulary;

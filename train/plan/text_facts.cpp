@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "data/text/utf8.h"
+#include "data/tokenizer/word_tokenizer.h"
 
 namespace maki {
 namespace {
 
-// The bound is far from the truth for byte-pair encoding alone, where a token is several bytes long.
 std::int64_t token_count(const Tokenizer& tokenizer, std::string_view text) {
-  if (tokenizer.kind() != "bpe") return static_cast<std::int64_t>(tokenizer.token_bound(text));
   Tokens tokens(tokenizer.vocab_size());
   tokenizer.encode(text, tokens);
   return static_cast<std::int64_t>(tokens.size());
@@ -27,6 +26,11 @@ TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer) {
   TextFacts facts{.bytes = static_cast<std::int64_t>(corpus.text.size()),
                   .characters = corpus.characters,
                   .distinct = std::ranges::count(seen, true)};
+  std::unique_ptr<Tokenizer> words;
+  if (tokenizer == nullptr) {
+    facts.new_words = new_word_share(corpus.text);
+    if (facts.new_words <= kFewNewWords) tokenizer = (words = make_tokenizer("word", corpus.text)).get();
+  }
   if (tokenizer != nullptr) {
     facts.tokens = token_count(*tokenizer, corpus.text);
     facts.vocabulary = tokenizer->vocab_size();

@@ -11,10 +11,14 @@ namespace maki {
 struct TextFacts {
   std::int64_t bytes = 0, characters = 0;
   std::int64_t distinct = 0;  ///< different characters
-  /// With the tokenizer that the user has fixed, if there is one: the number of tokens, which may be an upper bound,
-  /// and the size of the vocabulary.
+  double new_words = 1;       ///< new_word_share(); 1 with a tokenizer that the user has fixed
+  /// With the tokenizer that the user has fixed, or else, if new_words is at most kFewNewWords, with `word`: the number
+  /// of tokens and the size of the vocabulary.
   std::int64_t tokens = 0, vocabulary = 0;
 };
+/// Up to this share of new words, a text has a small vocabulary, and whole words are good tokens. That of @stories is
+/// STORIES, that of prose, code and lists from 0.12 on.
+inline constexpr double kFewNewWords = 0.02;
 /// `tokenizer`: the one that the user has fixed, if it is neither char nor byte.
 TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer = nullptr);
 
