@@ -22,6 +22,8 @@ class Tokenizer {
 
   virtual std::string kind() const = 0;  ///< "byte", "char", "word"
   virtual std::int64_t vocab_size() const = 0;
+  /// The id of the special token that ends a document, if the vocabulary has one. Encoding text never gives it.
+  virtual std::optional<std::int32_t> end_of_text() const { return {}; }
   /// An upper bound on the number of tokens of a text, for reserving memory; usually close to it.
   virtual std::size_t token_bound(std::string_view text) const = 0;
   /// The characters of well-formed UTF-8 text that the vocabulary lacks, each with the number of its occurrences.
@@ -44,9 +46,6 @@ class Tokenizer {
   /// encode() and decode() for a line that stands alone, such as a sentence of a translation.
   virtual std::vector<std::int32_t> encode_line(std::string_view line) const { return encode(line); }
   virtual std::string decode_line(TokenSpan ids) const { return decode(ids); }
-
-  /// The id that ends a text, if the vocabulary has one.
-  virtual std::optional<std::int32_t> end_of_text() const { return {}; }
 
   /// Canonical bytes from which load_tokenizer() restores the same tokenizer.
   virtual std::string save() const = 0;
