@@ -36,8 +36,9 @@ small=(--n-head 2 --n-embd 4 --block-size 8 --batch-size 2 --grad-accum 3 --n-la
   --positions rotary --norm rms --block-size 20 --max-steps 15
 "$maki" train "${corpus[@]}" --out "$runs/transformer-xl" "${small[@]}" --model transformer-xl --memory 12 --dropout 0.2 \
   --max-steps 15
+"$maki" train "${corpus[@]}" --out "$runs/bpe" "${small[@]}" --tokenizer bpe --vocab-size 300 --normalize nfkc --max-steps 15
 
-for run in adamw sgd init llama linear encoder seq2seq classify transformer-xl; do
+for run in adamw sgd init bpe llama linear encoder seq2seq classify transformer-xl; do
   sed -i "s|$golden|GOLDEN|g" "$runs/$run/config.toml"
   rm -f "$runs/$run/.lock"
 done
