@@ -17,7 +17,7 @@ struct TextFacts {
   std::int64_t tokens = 0, vocabulary = 0;
 };
 /// Up to this share of new words, a text has a small vocabulary, and whole words are good tokens. That of @stories is
-/// STORIES, that of prose, code and lists from 0.12 on.
+/// 0.005, that of prose, code and lists from 0.12 on.
 inline constexpr double kFewNewWords = 0.02;
 /// `tokenizer`: the one that the user has fixed, if it is neither char nor byte.
 TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer = nullptr);
