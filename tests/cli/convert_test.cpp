@@ -76,7 +76,7 @@ TEST_CASE("every format is written, and lists its files as JSON") {
   REQUIRE(generated(folder / "c") == generated(run));
 }
 
-TEST_CASE("safetensors takes any model; other formats refuse what they cannot express, and leave no file") {
+TEST_CASE("safetensors takes any model, and other formats refuse what they cannot express, and leave no file") {
   const TemporaryFolder folder;
   const std::string run = trained(folder, {"--qk-norm"}), out = folder / "out";
   for (const char* const format : {"hf", "llm.c", "gguf"}) {
@@ -86,6 +86,11 @@ TEST_CASE("safetensors takes any model; other formats refuse what they cannot ex
   REQUIRE_FALSE(std::filesystem::exists(out));
   require_ok(run_maki({"export", run, "--format", "safetensors", "--out", out}));
   REQUIRE_THAT(read_text(out), ContainsSubstring("\"h.0.attn.qk_norm\""));
+  const std::string normalized = folder / "normalized";
+  require_ok(run_maki({"train", folder.write("text.txt", small_text()), "--out", normalized, "--max-steps", "1",
+                       "--tokenizer", "bpe", "--vocab-size", "300", "--normalize", "nfc"}));
+  require_refused(run_maki({"export", normalized, "--format", "gguf", "--out", folder / "n", "--gelu-as-tanh"}), 2,
+                  {"cannot say that text is normalized", "--normalize"});
 }
 
 TEST_CASE("export and import refuse unsuitable options and paths") {

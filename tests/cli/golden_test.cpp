@@ -109,7 +109,7 @@ TEST_CASE("golden runs of every schema can be resumed, and say which schema they
     const TemporaryFolder folder;
     const json facts = json::parse(require_ok(run_maki({"inspect", copy_of(run, folder), "--verify", "--json"})).out);
     REQUIRE(facts["schema"] == run.schema);
-    REQUIRE(facts["checkpoints"].size() == 2);
+    REQUIRE(facts["checkpoints"].size() >= 2);  // the last two, and the best
     for (const json& checkpoint : facts["checkpoints"]) REQUIRE(checkpoint["resumable"] == true);
   }
 }

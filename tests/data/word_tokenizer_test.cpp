@@ -282,7 +282,7 @@ TEST_CASE("the share of new words is that of the last tenth, without white space
   std::string known, end;
   for (int i = 0; i < 900; ++i) known += i % 2 == 0 ? " cat" : " dog";
   for (int i = 0; i < 100; ++i) end += i % 4 == 0 ? " emu" : " cat";
-  REQUIRE(new_word_share(known) == 0);
+  REQUIRE(new_word_share(known + known) == 0);
   REQUIRE(new_word_share(known + end) == 0.25);
   REQUIRE(new_word_share(known.substr(0, 900)) == 1);
   REQUIRE(new_word_share("") == 1);

@@ -126,7 +126,7 @@ class PlainGpt {
       for (const double v : row) variance += (v - mean) * (v - mean) / n;
       for (std::size_t i = 0; i < row.size(); ++i) {
         const double shift = centred ? bias(layer, i) : 0;
-        row[i] = (row[i] - mean) / std::sqrt(variance + 1e-5) * weight(layer + ".weight", 0, i) + shift;
+        row[i] = (row[i] - mean) / std::sqrt(variance + c_.norm_epsilon) * weight(layer + ".weight", 0, i) + shift;
       }
     }
     return x;

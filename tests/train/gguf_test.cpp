@@ -159,7 +159,7 @@ TEST_CASE("a Llama in a GGUF file has rows of queries and keys in pairs") {
   }
 }
 
-TEST_CASE("f16 and q8_0 apply to matrices; rows that do not fill blocks stay f16") {
+TEST_CASE("f16 and q8_0 apply to matrices, and rows that do not fill blocks stay f16") {
   const TemporaryFolder folder;
   const LoadedModel loaded(import_into(hugging_face_fixture("gpt2"), folder / "run"));
   for (const char* const type : {"f16", "q8_0"}) {

@@ -319,7 +319,7 @@ TEST_CASE("whole words are the tokens of a text in which hardly any word is new,
   REQUIRE(facts.new_words == 0);
   REQUIRE(facts.tokens == std::ssize(make_tokenizer("word", corpus.text)->encode(corpus.text)));
   REQUIRE(text_facts(corpus, make_tokenizer("bpe", corpus.text).get()).new_words == 1);
-  PlanRequest request = request_for(2'000'000, 60);
+  PlanRequest request = request_for(2'000'000, 600);
   request.text.new_words = 0.01;
   request.text.tokens = 400'000;
   request.text.vocabulary = 6000;

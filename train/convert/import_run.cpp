@@ -7,6 +7,7 @@
 #include "data/text/hash.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/config/configured_optimizer.h"
+#include "train/config/configured_tokenizer.h"
 #include "train/config/error.h"
 #include "train/config/models.h"
 #include "train/run/checkpoint.h"
@@ -43,7 +44,7 @@ bool is_float64(const StoredTensors& stored) {
 Config imported_config(const ForeignModel& model, const Tokenizer& tokenizer) {
   Config config = model.config;
   config.task = "next_token";
-  config.tokenizer = tokenizer.kind();
+  describe_tokenizer(tokenizer, config);
   config.dtype = is_float64(model.stored) ? "float64" : "float32";
   config.optimizer = "sgd";
   config.momentum = 0;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "autograd/core/check.h"
+#include "data/tokenizer/normalized_tokenizer.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "nn/transformer.h"
 #include "train/convert/export_model.h"
@@ -60,6 +61,9 @@ void add_vocabulary(GgufFile& file, const Tokenizer& tokenizer) {
       "export: a GGUF file needs a tokenizer of bytes, of byte-level BPE, or of characters without normalization; the "
       "model has one of the kind {}",
       tokenizer.kind());
+  check(dynamic_cast<const NormalizedTokenizer*>(&tokenizer) == nullptr,
+        "export: a GGUF file cannot say that text is normalized before it is encoded, as this model's tokenizer does; "
+        "choose the format hf, or train without --normalize");
   const BpeVocabulary vocabulary = plain ? char_vocabulary(tokenizer) : bpe_vocabulary(tokenizer);
   constexpr std::int32_t kNormal = 1, kControl = 3;
   std::vector<std::int32_t> types(vocabulary.tokens.size(), kNormal);

@@ -204,8 +204,10 @@ void Planner::choose_optimizer() {
 // A network that reads a text several times would learn it by heart.
 void Planner::choose_dropout() {
   constexpr double kFew = 2, kMany = 4;
+  // After 2.2 passes over @stories, words have 0.314 nats per character, and 0.355 with a dropout of 0.1.
+  const double few = plan_.config.tokenizer == "word" ? kMany : kFew;
   const double passes = request_.seconds / seconds_per_step_ / steps_per_pass();
-  if (shape_.recipe != Recipe::network || passes < kFew) return;
+  if (shape_.recipe != Recipe::network || passes < few) return;
   choose({{"dropout", passes < kMany ? "0.1" : "0.2"}},
          fmt::format("{:.2g} passes over the text", std::min(passes, shape_.most_passes(train_tokens_))));
 }
