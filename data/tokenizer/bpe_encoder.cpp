@@ -10,6 +10,8 @@ namespace maki {
 namespace {
 
 constexpr std::int32_t kNoRank = std::numeric_limits<std::int32_t>::max();
+// Scanning all pairs for each merge is faster up to this length: measured with a vocabulary of 32,000 tokens.
+constexpr std::size_t kMaxScannedBytes = 64;
 
 }  // namespace
 
@@ -39,8 +41,6 @@ bool BpeEncoder::add(const BpeMerge& merge) {
 }
 
 void BpeEncoder::encode(std::string_view piece, std::vector<std::int32_t>& ids) const {
-  // Scanning all pairs for each merge is faster up to this length: measured with a vocabulary of 32,000 tokens.
-  constexpr std::size_t kMaxScannedBytes = 64;
   if (piece.size() <= kMaxScannedBytes) {
     encode_by_scanning(piece, ids);
   } else {
@@ -53,7 +53,7 @@ void BpeEncoder::encode_by_scanning(std::string_view piece, std::vector<std::int
   for (const char byte : piece) ids.push_back(byte_ids_[static_cast<unsigned char>(byte)]);
   const auto slot_at = [&](std::size_t i) { return find(ids[i], ids[i + 1]); };
   // The merge of each token with the next one.
-  Slot slots[64];
+  Slot slots[kMaxScannedBytes];
   std::size_t count = piece.size();
   const auto look_up = [&](std::size_t i) {
     slots[i] = slot_at(first + i);
