@@ -21,7 +21,7 @@ run=runs/demo-$n
 "$maki" train "$corpus" --out "$run" --minutes "$(awk -v seconds="$seconds" 'BEGIN { print seconds / 60 }')"
 
 echo
-"$maki" generate "$run" --max-tokens 600 --seed 1
+"$maki" generate "$run" --max-tokens 200 --seed 1
 cat <<END
 
 The model generated this text; the run is in ${PWD}/$run. Next steps:
