@@ -241,9 +241,11 @@ TEST_CASE("time decides between tables, a network with tables, and a network tha
   const std::map<std::string, std::string> no_tables = {{"ngram_orders", "none"}};
   REQUIRE(plan_of(with(request_for(1'000'000, 100), no_tables)).config.dropout == 0);
   REQUIRE(plan_of(with(request_for(1'000'000, 500), no_tables)).config.dropout > 0);
-  // A text that is never read to its end keeps its tables, and a short one has nothing else, unless they are unwanted.
+  // A text that is never read to its end keeps its tables. So does a short one, unless there is time for several
+  // passes.
   REQUIRE(plan_of(request_for(1'000'000'000, 10'000)).config.ngram_orders != "none");
-  REQUIRE(plan_of(request_for(100'000, 10'000)).config.ngram_orders != "none");
+  REQUIRE(plan_of(request_for(100'000, 3)).config.ngram_orders != "none");
+  REQUIRE(plan_of(request_for(100'000, 10'000)).config.ngram_orders == "none");
   REQUIRE(plan_of(with(request_for(100'000, 10), {{"ngram_orders", "none"}})).config.optimizer == "muon");
   REQUIRE(plan_of(with(request_for(1'000'000, 10'000), {{"ngram_rows", "500"}})).config.ngram_orders != "none");
   // Fields that are given stay, and what is left of the recipe is valid.

@@ -31,8 +31,9 @@ struct ModelShape {
   /// serves to compare shapes.
   double floor, slope;
 
-  /// More for tables if the vocabulary is larger than kManyTokens, because its n-grams are rarer.
-  double expected_loss(double tokens, std::int64_t vocabulary) const;
+  /// More for tables if the vocabulary is larger than kManyTokens, because its n-grams are rarer, and for tables alone
+  /// if the training text is short, because they may read it only once.
+  double expected_loss(double tokens, std::int64_t vocabulary, double train_tokens) const;
   /// The most passes over a training text of this length that help.
   double most_passes(double train_tokens) const;
 };
