@@ -1,8 +1,8 @@
 // maki generate: where the prompt comes from, which seed is used, several samples, and facts as JSON.
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
 #include "train/config/configured_optimizer.h"
 #include "train/loop/loaded_model.h"
@@ -30,13 +30,6 @@ struct Run {
   TemporaryFolder folder;
   std::string path = folder / "run";
 };
-
-std::vector<json> lines_of(const std::string& text) {
-  std::vector<json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
-  return lines;
-}
 
 }  // namespace
 
@@ -90,7 +83,7 @@ TEST_CASE("several samples are drawn from different random streams and separated
   const std::string one = run.generate(rest).out;
   const Finished finished = run.generate(rest + Arguments{"-n", "3"});
   REQUIRE(finished.out.starts_with(one));
-  const std::vector<json> samples = lines_of(run.generate(rest + Arguments{"--samples", "3", "--json"}).out);
+  const std::vector<json> samples = json_lines(run.generate(rest + Arguments{"--samples", "3", "--json"}).out);
   REQUIRE(samples.size() == 3);
   std::string joined;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -124,7 +117,7 @@ TEST_CASE("a file of prompts: each line is continued as it is alone, in their or
   const Finished finished = run.generate(Arguments{"--prompts", file} + rest);
   REQUIRE(finished.out == joined);
   REQUIRE_THAT(finished.err, ContainsSubstring("200 tokens of 5 texts in "));
-  const std::vector<json> lines = lines_of(run.generate(Arguments{"--prompts", file, "-n", "9", "--json"} + rest).out);
+  const std::vector<json> lines = json_lines(run.generate(Arguments{"--prompts", file, "-n", "9", "--json"} + rest).out);
   REQUIRE(lines.size() == 45);
   for (std::size_t i = 0; i < 45; ++i) {
     REQUIRE(lines[i].at("prompt") == prompts[i / 9]);
@@ -139,7 +132,7 @@ TEST_CASE("a file of prompts: each line is continued as it is alone, in their or
 TEST_CASE("the JSON facts include why a text ended") {
   const Run run;
   const auto facts = [&](const Arguments& more) {
-    const std::vector<json> lines = lines_of(run.generate(Arguments{"--json", "--seed", "1"} + more).out);
+    const std::vector<json> lines = json_lines(run.generate(Arguments{"--json", "--seed", "1"} + more).out);
     REQUIRE(lines.size() == 1);
     return lines.front();
   };

@@ -1,8 +1,8 @@
 // maki generate: penalties, bias, min-p and log-probabilities.
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
 
 using namespace maki::tests;
@@ -24,13 +24,6 @@ struct Run {
   TemporaryFolder folder;
   std::string path = folder / "run";
 };
-
-std::vector<json> lines_of(const std::string& text) {
-  std::vector<json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
-  return lines;
-}
 
 }  // namespace
 
@@ -58,7 +51,7 @@ TEST_CASE("every option of sampling changes the text, and a file of prompts gets
 TEST_CASE("a token is biased by its text or by its id, and the last bias of a token holds") {
   const Run run;
   const Arguments prompt = {"--prompt", "s", "--temperature", "1.5"};
-  const json all = lines_of(run.generate(prompt + Arguments{"--json", "--logprobs", "0"})).at(0);
+  const json all = json_lines(run.generate(prompt + Arguments{"--json", "--logprobs", "0"})).at(0);
   for (const json& token : all.at("logprobs")) {
     const std::string text = token.at("token"), id = std::to_string(token.at("id").get<int>());
     const std::string banned = run.generate(prompt + Arguments{"--logit-bias", text + "=-1e6"});
@@ -80,7 +73,7 @@ TEST_CASE("a token is biased by its text or by its id, and the last bias of a to
 TEST_CASE("with --logprobs, JSON has the log-probability of every token drawn and of the most likely ones") {
   const Run run;
   const Arguments warm = {"--prompt", "the ", "--temperature", "2", "--json"};
-  const json facts = lines_of(run.generate(warm + Arguments{"--logprobs", "1000"})).at(0);
+  const json facts = json_lines(run.generate(warm + Arguments{"--logprobs", "1000"})).at(0);
   REQUIRE(facts.at("tokens") == 60);
   REQUIRE(facts.at("logprobs").size() == 60);
   std::string text;
@@ -99,18 +92,18 @@ TEST_CASE("with --logprobs, JSON has the log-probability of every token drawn an
   }
   REQUIRE(facts.at("text") == text);
   // They are those of the model, whatever the options of sampling are.
-  const json biased = lines_of(run.generate(warm + Arguments{"--logprobs", "2", "--logit-bias", "e=1000000"})).at(0);
+  const json biased = json_lines(run.generate(warm + Arguments{"--logprobs", "2", "--logit-bias", "e=1000000"})).at(0);
   const json& first = biased.at("logprobs").at(0);
   REQUIRE(first.at("token") == "e");
   REQUIRE(first.at("top").size() == 2);
   for (std::size_t i = 0; i < 2; ++i) REQUIRE(first.at("top").at(i) == facts.at("logprobs").at(0).at("top").at(i));
-  REQUIRE_FALSE(lines_of(run.generate(warm)).at(0).contains("logprobs"));
+  REQUIRE_FALSE(json_lines(run.generate(warm)).at(0).contains("logprobs"));
   // Of a text that a stop string ends, all tokens drawn are reported, those of the string as well.
   const std::string stop = text.substr(20, 3);
-  const json stopped = lines_of(run.generate(warm + Arguments{"--logprobs", "0", "--stop", stop})).at(0);
+  const json stopped = json_lines(run.generate(warm + Arguments{"--logprobs", "0", "--stop", stop})).at(0);
   REQUIRE(stopped.at("logprobs").size() == stopped.at("tokens").get<std::size_t>());
   // Each of several texts has its own.
-  for (const json& sample : lines_of(run.generate(warm + Arguments{"--logprobs", "0", "-n", "20"}))) {
+  for (const json& sample : json_lines(run.generate(warm + Arguments{"--logprobs", "0", "-n", "20"}))) {
     std::string joined;
     for (const json& token : sample.at("logprobs")) joined += token.at("token").get<std::string>();
     REQUIRE(joined == sample.at("text"));
