@@ -5,9 +5,9 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tests/catch.h"
+#include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
 #include "tests/cli/small_run.h"
 #include "train/loop/loaded_model.h"
@@ -27,13 +27,6 @@ struct Encoder {
   std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   Finished trained;
 };
-
-std::vector<json> json_lines(const std::string& text) {
-  std::vector<json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
-  return lines;
-}
 
 std::vector<json> embedded(const std::string& run, const Arguments& texts) {
   return json_lines(require_ok(run_maki(Arguments{"embed", run, "--json"} + texts)).out);

@@ -117,7 +117,8 @@ TEST_CASE("a file of prompts: each line is continued as it is alone, in their or
   const Finished finished = run.generate(Arguments{"--prompts", file} + rest);
   REQUIRE(finished.out == joined);
   REQUIRE_THAT(finished.err, ContainsSubstring("200 tokens of 5 texts in "));
-  const std::vector<json> lines = json_lines(run.generate(Arguments{"--prompts", file, "-n", "9", "--json"} + rest).out);
+  const std::vector<json> lines =
+      json_lines(run.generate(Arguments{"--prompts", file, "-n", "9", "--json"} + rest).out);
   REQUIRE(lines.size() == 45);
   for (std::size_t i = 0; i < 45; ++i) {
     REQUIRE(lines[i].at("prompt") == prompts[i / 9]);
