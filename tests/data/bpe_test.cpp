@@ -194,7 +194,7 @@ TEST_CASE("a piece of a megabyte is learned and encoded in time and memory in pr
           256 + 20 - 1 + 1);  // 2, 4, … 2^19 letters, which occur twice, and the end of a text
   REQUIRE(tokenizer.encode(one_letter) == Ids{274, 274});
   std::string japanese;
-  for (int i = 0; japanese.size() < 1 << 20; ++i) append_utf8(japanese, static_cast<char32_t>(0x3041 + (i * i) % 80));
+  for (std::uint32_t i = 0; japanese.size() < 1 << 20; ++i) append_utf8(japanese, char32_t{0x3041 + i * i % 80});
   const BpeTokenizer other(learn_bpe(japanese, 2000));
   REQUIRE(round_trip(other, japanese));
 }
