@@ -99,7 +99,9 @@ class Parser {
   }
 
   static constexpr int kMaxDepth = 16;
-  static constexpr int kMaxKept = 200'000;  // of about a hundred bytes each
+  // Of about a hundred bytes each. The end of an object costs time in proportion to the length of the list that it is
+  // in.
+  static constexpr int kMaxKept = 100'000;
   VocabularyText& vocabulary_;
   int vocab_depth_, pair_size_ = 0, kept_ = 0;
   std::array<std::string, kMaxDepth> keys_;
