@@ -1,4 +1,4 @@
-// Batches with continued rows against the ring written out: every row goes on with the token after its last one, and
+// Batches with continued rows against the ring written out: every row continues with the token after its last one, and
 // every token of the text is read equally often.
 #include <numeric>
 #include <rapidcheck.h>
