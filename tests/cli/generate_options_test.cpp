@@ -4,6 +4,7 @@
 
 #include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
+#include "tests/cli/trained_run.h"
 #include "train/config/configured_optimizer.h"
 #include "train/loop/loaded_model.h"
 #include "train/loop/trainer.h"
@@ -14,21 +15,13 @@ using nlohmann::json;
 
 namespace {
 
-struct Run {
-  Run() {
-    const std::string corpus = folder.write("corpus.txt", small_text());
-    const Finished trained = run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", "30"} + kSmall);
-    INFO(trained.err);
-    REQUIRE(trained.exit_code == 0);
-  }
+struct Run : TrainedRun {
   Finished generate(const Arguments& more, const RunOptions& options = {}) const {
     const Finished finished = run_maki(Arguments{"generate", path} + more, options);
     INFO(finished.err);
     REQUIRE(finished.exit_code == 0);
     return finished;
   }
-  TemporaryFolder folder;
-  std::string path = folder / "run";
 };
 
 }  // namespace

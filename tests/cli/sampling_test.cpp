@@ -4,25 +4,20 @@
 
 #include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
+#include "tests/cli/trained_run.h"
 
 using namespace maki::tests;
 using nlohmann::json;
 
 namespace {
 
-struct Run {
-  Run() {
-    const std::string corpus = folder.write("corpus.txt", small_text());
-    require_ok(run_maki(Arguments{"train", corpus, "--out", path, "--max-steps", "30"} + kSmall));
-  }
+struct Run : TrainedRun {
   std::string generate(const Arguments& more) const {
     return require_ok(run_maki(Arguments{"generate", path, "--seed", "3", "--max-tokens", "60"} + more)).out;
   }
   void refuse(const Arguments& more, const std::vector<std::string>& words) const {
     require_refused(run_maki(Arguments{"generate", path} + more), 2, words);
   }
-  TemporaryFolder folder;
-  std::string path = folder / "run";
 };
 
 }  // namespace
