@@ -25,6 +25,15 @@ class NgramLevel {
   std::uint32_t count(std::uint32_t ngram) const { return ngrams_[ngram].count; }
   std::size_t size() const { return ngrams_.size(); }
 
+  /// N-grams counted once, twice, more often: each class has its own discount.
+  static constexpr int kDiscountClasses = 3;
+  struct Ngram {
+    std::uint32_t context, token, count;
+  };
+  /// Requires: ngram < size().
+  const Ngram& ngram(std::uint32_t ngram) const { return ngrams_[ngram]; }
+  const std::array<double, kDiscountClasses>& discounts() const { return discounts_; }
+
   /// Estimates the discounts from the numbers of n-grams that were counted once, twice, three and four times.
   void fit_discounts();
   /// (count − discount + weight · lower) / total, where weight is the sum of all discounts of the context; or `lower`
@@ -32,11 +41,6 @@ class NgramLevel {
   double interpolate(std::uint32_t context, std::int32_t token, double lower) const;
 
  private:
-  // N-grams counted once, twice, more often: each class has its own discount.
-  static constexpr int kDiscountClasses = 3;
-  struct Ngram {
-    std::uint32_t context, token, count;
-  };
   // What follows a context: the sum of the counts, and how many tokens are of each class.
   struct Followers {
     std::uint32_t total = 0;

@@ -66,6 +66,9 @@ class NgramModel {
 
   bool is_full() const;
   std::int64_t ngrams() const;  ///< distinct n-grams of all orders together
+  /// The n-grams of k + 1 tokens. Requires: 0 <= k < order().
+  const NgramLevel& level(int k) const { return levels_[static_cast<std::size_t>(k)]; }
+  std::int64_t vocab_size() const { return vocab_size_; }
   int order() const { return static_cast<int>(levels_.size()); }
 
  private:

@@ -1,0 +1,132 @@
+#include "data/ngram/held_out_counts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+
+#include "autograd/core/parallel.h"
+
+namespace maki {
+namespace {
+
+using Level = NgramTrie::Level;
+using Numbers = std::vector<std::uint32_t>;
+
+// For each n-gram that its model has counted: the n-gram without its first token, and how often it is in the text.
+struct Occurrences {
+  std::vector<Numbers> suffixes;  // by level; not for single tokens
+  std::vector<Numbers> counts;
+};
+
+// The longest n-grams are counted whenever they occur, shorter ones by how many tokens precede them and at beginnings
+// of texts (NgramModel::read()).
+Occurrences occurrences(const std::vector<Level>& levels) {
+  Occurrences all;
+  const std::size_t order = levels.size();
+  all.suffixes.resize(order);
+  for (std::size_t k = 0; k < order; ++k) all.counts.push_back(levels[k].counts);
+  for (std::size_t k = 1; k < order; ++k) {
+    const Level& level = levels[k];
+    all.suffixes[k].resize(level.tokens.size());
+    for (std::uint32_t c = 0; c + 1 < level.begin.size(); ++c) {
+      const std::uint32_t shorter = k == 1 ? 0 : all.suffixes[k - 1][c];
+      for (std::uint32_t i = level.begin[c]; i < level.begin[c + 1]; ++i)
+        all.suffixes[k][i] = levels[k - 1].find(shorter, static_cast<std::int32_t>(level.tokens[i]));
+    }
+  }
+  for (std::size_t k = order - 1; k > 0; --k) {
+    for (std::size_t i = 0; i < levels[k].counts.size(); ++i) {
+      const std::uint32_t suffix = all.suffixes[k][i];
+      if (levels[k].counts[i] > 0 && suffix != kNoNgram) all.counts[k - 1][suffix] += all.counts[k][i] - 1;
+    }
+  }
+  return all;
+}
+
+// How often each n-gram ends in the tokens [begin, end): those with as many tokens before them as the model reads.
+std::vector<Numbers> occurrences_in(const NgramTrie& trie, TokenSpan text, std::int64_t begin, std::int64_t end) {
+  const std::vector<Level>& levels = trie.levels();
+  std::vector<Numbers> found;
+  for (const Level& level : levels) found.emplace_back(level.tokens.size(), 0);
+  const std::span<const std::int64_t> joins = text.joins();
+  auto join = std::ranges::upper_bound(joins, begin);
+  const std::int64_t piece = join == joins.begin() ? 0 : *std::prev(join);
+  const std::int64_t first = std::max(piece, begin - (trie.order() - 1));
+  NgramContext context;
+  for (std::int64_t i = first; i < end; ++i) {
+    if (join != joins.end() && *join == i) {
+      context = {};
+      ++join;
+    }
+    const std::int32_t id = text[static_cast<std::size_t>(i)];
+    const auto longest = static_cast<std::size_t>(context.length);
+    if (i >= begin) {
+      const std::uint32_t ngram = levels[longest].find(context.last[longest], id);
+      if (ngram != kNoNgram) ++found[longest][ngram];
+    }
+    context = trie.next(context, id);
+  }
+  return found;
+}
+
+LessCounted listed(const Numbers& less, const Numbers& counts) {
+  LessCounted list;
+  for (std::uint32_t i = 0; i < less.size(); ++i) {
+    if (less[i] == 0) continue;
+    list.ngrams.push_back(i);
+    list.less.push_back(std::min(less[i], counts[i]));
+  }
+  return list;
+}
+
+HeldOutPart held_out(const NgramTrie& trie, const Occurrences& all, std::vector<Numbers> inside) {
+  const std::vector<Level>& levels = trie.levels();
+  HeldOutPart part;
+  part.levels.resize(levels.size());
+  Numbers less = inside.back();  // of the level k
+  for (std::size_t k = levels.size() - 1;; --k) {
+    part.levels[k] = listed(less, levels[k].counts);
+    if (k == 0) break;
+    // An n-gram that is nowhere else no longer precedes its suffix. Those at beginnings of texts have no longer n-gram.
+    less = inside[k - 1];
+    for (std::uint32_t i = 0; i < inside[k].size(); ++i) {
+      const std::uint32_t suffix = all.suffixes[k][i];
+      if (inside[k][i] == 0 || suffix == kNoNgram) continue;
+      inside[k - 1][suffix] += inside[k][i];
+      if (inside[k][i] >= all.counts[k][i]) ++less[suffix];
+    }
+  }
+  Numbers counts = levels[0].counts;
+  const LessCounted& single = part.levels[0];
+  for (std::size_t i = 0; i < single.ngrams.size(); ++i) counts[single.ngrams[i]] -= single.less[i];
+  part.unigrams = trie.unigrams(counts);
+  for (const double p : part.unigrams) part.log_unigrams.push_back(static_cast<float>(std::log(p)));
+  return part;
+}
+
+}  // namespace
+
+HeldOutCounts::HeldOutCounts(const NgramTrie& trie, TokenSpan text)
+    : tokens_(static_cast<std::int64_t>(text.size())), parts_(static_cast<std::size_t>(kHeldOutParts)) {
+  constexpr std::int64_t kWorkPerToken = 1000;  // searches in every level, mostly for data that is not in the cache
+  const Occurrences all = occurrences(trie.levels());
+  std::vector<std::exception_ptr> errors(parts_.size());  // no exception may leave a parallel loop
+  parallel_for(kHeldOutParts, std::max<std::int64_t>(1, tokens_ / kHeldOutParts) * kWorkPerToken, [&](std::int64_t p) {
+    const std::int64_t begin = p * tokens_ / kHeldOutParts, end = (p + 1) * tokens_ / kHeldOutParts;
+    const auto i = static_cast<std::size_t>(p);
+    try {
+      parts_[i] = held_out(trie, all, occurrences_in(trie, text, begin, end));
+    } catch (...) {
+      errors[i] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+const HeldOutPart& HeldOutCounts::part_of(std::int64_t position) const {
+  return parts_[static_cast<std::size_t>(((position + 1) * kHeldOutParts - 1) / tokens_)];
+}
+
+}  // namespace maki

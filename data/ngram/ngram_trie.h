@@ -1,0 +1,80 @@
+// The n-grams that an NgramModel has counted, as a tree that is not counted further: it predicts all tokens at once, in
+// a time that hardly depends on the size of the vocabulary, and can be stored.
+//
+// Thread safety: immutable; may be used by several threads at once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/ngram/ngram_model.h"
+
+namespace maki {
+
+/// What is left out of the counts of one level: numbers of n-grams, ascending, and how much less each was counted.
+struct LessCounted {
+  std::vector<std::uint32_t> ngrams, less;
+};
+
+/// The counts of a part of the text, which are left out of those of the whole text (HeldOutCounts).
+struct HeldOutPart {
+  std::vector<LessCounted> levels;  ///< of n-grams of 1, 2, … tokens
+  std::vector<double> unigrams;     ///< the probability of each token without a context
+  std::vector<float> log_unigrams;  ///< its logarithm
+};
+
+class NgramTrie {
+ public:
+  explicit NgramTrie(const NgramModel& model);
+
+  std::int64_t vocab_size() const { return static_cast<std::int64_t>(unigrams_.size()); }
+  int order() const { return static_cast<int>(levels_.size()); }
+
+  /// NgramModel::next().
+  NgramContext next(const NgramContext& context, std::int32_t token) const;
+  /// The logarithm of NgramModel::probability(context, token) for every token of the vocabulary. With a part that is
+  /// held out, that of a model that has not counted this part, with the same discounts.
+  /// Requires: out.size() == vocab_size().
+  void log_probabilities(const NgramContext& context, std::span<float> out,
+                         const HeldOutPart* held_out = nullptr) const;
+
+  /// Bytes from which load_ngram_trie() restores the same tree.
+  std::string save() const;
+
+  /// The n-grams of k + 1 tokens, in the order of their contexts, which are numbers of n-grams of k tokens, and of
+  /// their last tokens.
+  struct Level {
+    std::vector<std::uint32_t> tokens, counts;
+    std::vector<std::uint32_t> begin;  ///< the first n-gram of each context, and as last element the number of n-grams
+    std::array<double, NgramLevel::kDiscountClasses> discounts{};
+
+    /// The n-gram, or kNoNgram.
+    std::uint32_t find(std::uint32_t context, std::int32_t token) const;
+    /// What `count` occurrences are worth, 0 for none: the discount is what they leave to the shorter contexts.
+    double discount(std::uint32_t count) const {
+      return count == 0 ? 0 : discounts[std::min<std::uint32_t>(count, NgramLevel::kDiscountClasses) - 1];
+    }
+  };
+  const std::vector<Level>& levels() const { return levels_; }
+  /// The probability of each token without a context, if the counts of the first level are those given.
+  std::vector<double> unigrams(std::span<const std::uint32_t> counts) const;
+
+ private:
+  friend NgramTrie load_ngram_trie(std::string_view saved);
+  NgramTrie() = default;
+  void finish(std::size_t vocab_size);
+
+  std::vector<Level> levels_;
+  std::vector<double> unigrams_;
+  std::vector<float> log_unigrams_;
+};
+
+/// Restores a tree from the bytes of save(). Throws CorpusError for any other bytes.
+NgramTrie load_ngram_trie(std::string_view saved);
+
+}  // namespace maki

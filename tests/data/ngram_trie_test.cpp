@@ -1,0 +1,173 @@
+// N-gram counts as a tree: predictions against the model that was counted, and without a part of the text against the
+// definition of Kneser-Ney counts; the saved form.
+#include "data/ngram/ngram_trie.h"
+
+#include <cmath>
+#include <map>
+#include <rapidcheck.h>
+#include <set>
+
+#include "data/ngram/held_out_counts.h"
+#include "data/text/error.h"
+#include "tests/catch.h"
+
+using namespace maki;
+
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+Tokens tokens_of(const std::vector<Ids>& pieces, std::int64_t vocab_size) {
+  Tokens tokens(vocab_size);
+  for (const Ids& piece : pieces) {
+    tokens.begin_piece();
+    tokens.append(piece);
+  }
+  return tokens;
+}
+
+// Kneser–Ney counts by their definition: n-grams whose last token is not in [begin, end) of the whole text.
+class Definition {
+ public:
+  Definition(const std::vector<Ids>& pieces, int order, std::int64_t begin, std::int64_t end) : order_(order) {
+    std::set<Ids> present;
+    std::int64_t position = 0;
+    for (const Ids& piece : pieces) {
+      for (std::size_t i = 0; i < piece.size(); ++i, ++position) {
+        if (position >= begin && position < end) continue;
+        for (std::size_t n = 1; n <= std::min(i + 1, static_cast<std::size_t>(order)); ++n) {
+          const Ids ngram(piece.begin() + static_cast<std::ptrdiff_t>(i + 1 - n),
+                          piece.begin() + static_cast<std::ptrdiff_t>(i + 1));
+          present.insert(ngram);
+          if (n == static_cast<std::size_t>(order) || n == i + 1) ++counts_[ngram];  // whenever it occurs
+        }
+      }
+    }
+    for (const Ids& ngram : present) {
+      if (ngram.size() > 1) ++counts_[Ids(ngram.begin() + 1, ngram.end())];
+    }
+  }
+
+  double probability(const Ids& text, std::int32_t token, const NgramTrie& trie) const {
+    double p = 1 / static_cast<double>(trie.vocab_size());
+    for (std::size_t n = 0; n < std::min(text.size() + 1, static_cast<std::size_t>(order_)); ++n) {
+      const Ids context(text.end() - static_cast<std::ptrdiff_t>(n), text.end());
+      const NgramTrie::Level& level = trie.levels()[n];
+      double total = 0, weight = 0, kept = 0;
+      for (const auto& [ngram, count] : counts_) {
+        if (ngram.size() != n + 1 || !std::equal(context.begin(), context.end(), ngram.begin())) continue;
+        total += count;
+        weight += level.discount(count);
+        if (ngram.back() == token) kept = count - level.discount(count);
+      }
+      if (total > 0) p = (kept + weight * p) / total;
+    }
+    return p;
+  }
+
+ private:
+  int order_;
+  std::map<Ids, std::uint32_t> counts_;
+};
+
+rc::Gen<std::vector<Ids>> pieces_of(std::int32_t vocab_size) {
+  return rc::gen::nonEmpty(rc::gen::container<std::vector<Ids>>(
+      rc::gen::nonEmpty(rc::gen::container<Ids>(rc::gen::inRange<std::int32_t>(0, vocab_size)))));
+}
+
+NgramContext context_of(const NgramTrie& trie, const Ids& text) {
+  NgramContext context;
+  for (const std::int32_t id : text) context = trie.next(context, id);
+  return context;
+}
+
+}  // namespace
+
+TEST_CASE("A trie predicts what the counts that it was made of predict", "[ngram_trie]") {
+  REQUIRE(rc::check([] {
+    const auto vocab = *rc::gen::inRange<std::int32_t>(1, 6);
+    const auto order = *rc::gen::inRange(1, kMaxCountedNgram + 1);
+    const auto pieces = *pieces_of(vocab);
+    NgramModel model(vocab, order);
+    model.count(tokens_of(pieces, vocab));
+    const NgramTrie trie(model);
+    const Ids text = *rc::gen::container<Ids>(rc::gen::inRange<std::int32_t>(0, vocab));
+    std::vector<float> logs(static_cast<std::size_t>(vocab), -1e9F);
+    trie.log_probabilities(context_of(trie, text), logs);
+    double sum = 0;
+    for (std::int32_t token = 0; token < vocab; ++token) {
+      const double p = std::exp(static_cast<double>(logs[static_cast<std::size_t>(token)]));
+      RC_ASSERT(std::abs(p / model.probability(text, token) - 1) < 1e-5);
+      sum += p;
+    }
+    RC_ASSERT(std::abs(sum - 1) < 1e-5);
+  }));
+}
+
+TEST_CASE("Held-out counts are those of the text without the part", "[ngram_trie]") {
+  REQUIRE(rc::check([] {
+    const auto vocab = *rc::gen::inRange<std::int32_t>(1, 5);
+    const auto order = *rc::gen::inRange(1, kMaxCountedNgram + 1);
+    const auto pieces = *pieces_of(vocab);
+    const Tokens tokens = tokens_of(pieces, vocab);
+    NgramModel model(vocab, order);
+    model.count(tokens);
+    const NgramTrie trie(model);
+    const HeldOutCounts held_out(trie, tokens);
+    const auto size = static_cast<std::int64_t>(tokens.size());
+    const Ids text = *rc::gen::container<Ids>(rc::gen::inRange<std::int32_t>(0, vocab));
+    std::vector<float> logs(static_cast<std::size_t>(vocab), -1e9F);
+    for (std::int64_t part = 0; part < kHeldOutParts; ++part) {
+      const std::int64_t begin = part * size / kHeldOutParts, end = (part + 1) * size / kHeldOutParts;
+      if (begin == end) continue;
+      RC_ASSERT(&held_out.part_of(begin) == &held_out.part_of(end - 1));
+      const Definition expected(pieces, order, begin, end);
+      for (const Ids& before : {text, pieces.back()}) {
+        trie.log_probabilities(context_of(trie, before), logs, &held_out.part_of(begin));
+        for (std::int32_t token = 0; token < vocab; ++token) {
+          const double p = std::exp(static_cast<double>(logs[static_cast<std::size_t>(token)]));
+          RC_ASSERT(std::abs(p / expected.probability(before, token, trie) - 1) < 1e-5);
+        }
+      }
+    }
+  }));
+}
+
+TEST_CASE("Saved counts are restored", "[ngram_trie]") {
+  REQUIRE(rc::check([] {
+    const auto vocab = *rc::gen::inRange<std::int32_t>(1, 300);
+    const auto pieces = *pieces_of(vocab);
+    NgramModel model(vocab, 3);
+    model.count(tokens_of(pieces, vocab));
+    const NgramTrie trie(model);
+    const std::string saved = trie.save();
+    const NgramTrie again = load_ngram_trie(saved);
+    RC_ASSERT(again.save() == saved);
+    const NgramContext context = context_of(trie, pieces.back()), same = context_of(again, pieces.back());
+    std::vector<float> a(static_cast<std::size_t>(vocab)), b = a;
+    trie.log_probabilities(context, a);
+    again.log_probabilities(same, b);
+    RC_ASSERT(a == b);
+  }));
+}
+
+TEST_CASE("Damaged counts are refused", "[ngram_trie]") {
+  NgramModel model(3, 2);
+  model.count(tokens_of({{0, 1, 2, 0, 1}}, 3));
+  const std::string saved = NgramTrie(model).save();
+  REQUIRE_NOTHROW(load_ngram_trie(saved));
+  for (std::size_t size = 0; size < saved.size(); ++size)
+    CHECK_THROWS_AS(load_ngram_trie(saved.substr(0, size)), CorpusError);
+  CHECK_THROWS_AS(load_ngram_trie(saved + '\0'), CorpusError);
+  int refused = 0;
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    std::string damaged = saved;
+    damaged[i] = static_cast<char>(0xFF);
+    try {
+      load_ngram_trie(damaged);
+    } catch (const CorpusError&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > static_cast<int>(saved.size() / 2));
+}
