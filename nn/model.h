@@ -4,18 +4,23 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "autograd/ops.h"
+#include "nn/prior.h"
 
 namespace maki {
 
 /// One micro-batch. What a task does not need stays empty.
 struct Batch {
-  Tensor ids = {}, targets = {};         ///< [B, T] int32; a target equal to CrossEntropy::ignored is not predicted
+  Tensor ids = {}, targets = {};  ///< [B, T] int32; a target equal to CrossEntropy::ignored is not predicted
+  /// [B, T, V]: what is known about the targets without the model, for models with a prior (nn/prior.h). Empty: the
+  /// model computes it from the ids.
+  Tensor prior = {};
   Tensor source = {}, source_mask = {};  ///< [B, S]: what an encoder reads, and a mask that is 0 at padding
   std::int64_t target_count = 0;
 };
@@ -91,6 +96,23 @@ class Generator : public Model {
   /// Whether the logits have the same bits however the tokens are divided among calls of next_logits(). If not, they
   /// agree to rounding.
   virtual bool same_bits_stepwise() const { return true; }
+
+  /// Gives a model with a prior its prior, which it needs before it computes anything. Throws Error if its vocabulary
+  /// is another one, or if it depends on more tokens than the model keeps; a model without a prior refuses any.
+  void use_prior(std::shared_ptr<const TokenPrior> prior);
+  const std::shared_ptr<const TokenPrior>& prior() const { return prior_; }
+
+ protected:
+  /// nullopt for a model without a prior.
+  virtual std::optional<PriorNeeds> prior_needs() const { return std::nullopt; }
+  /// The prior of a batch: its own if it has one, or else that of its ids after `before`; empty for a model without
+  /// one. Throws Error if use_prior() was not called.
+  Tensor prior_of_batch(const Batch& batch, DType dtype, const Tensor& before = {}) const;
+  /// The prior of the token after the last of ids [B, t], before which `before` was read: [B, 1, V], or empty.
+  Tensor prior_of_last(const Tensor& ids, const Tensor& before, DType dtype) const;
+
+ private:
+  std::shared_ptr<const TokenPrior> prior_;
 };
 
 }  // namespace maki

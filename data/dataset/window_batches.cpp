@@ -139,19 +139,18 @@ std::int64_t EvalBatches::fill(std::int64_t batch, std::span<std::int32_t> ids, 
   check_room(rows(batch) * block_size_, ids, targets);
   std::int64_t total = 0;
   for (std::int64_t row = 0; row < rows(batch); ++row) {
-    const std::int64_t window = order_ == RowOrder::continued ? row * count_ + batch : batch * batch_size_ + row;
-    const std::int64_t start = window * stride_, length = std::min(block_size_, n - 1 - start);
+    const std::int64_t begin = start(batch, row), length = std::min(block_size_, n - 1 - begin);
     const auto to = static_cast<std::ptrdiff_t>(row * block_size_);
     // A short sequence is padded at its end, which earlier positions of a causal model do not attend to.
     std::fill_n(ids.begin() + to, block_size_, 0);
     std::fill_n(targets.begin() + to, block_size_, kIgnoredTarget);
     if (length <= 0) continue;
     const auto n_ids = static_cast<std::size_t>(length);
-    total += fill_window(tokens_, start, ids.subspan(static_cast<std::size_t>(to), n_ids),
+    total += fill_window(tokens_, begin, ids.subspan(static_cast<std::size_t>(to), n_ids),
                          targets.subspan(static_cast<std::size_t>(to), n_ids));
     // What the window before has predicted.
     const std::span known = targets.subspan(static_cast<std::size_t>(to))
-                                .first(static_cast<std::size_t>(window > 0 ? block_size_ - stride_ : 0));
+                                .first(static_cast<std::size_t>(begin > 0 ? block_size_ - stride_ : 0));
     total -= std::ssize(known) - std::ranges::count(known, kIgnoredTarget);
     std::ranges::fill(known, kIgnoredTarget);
   }

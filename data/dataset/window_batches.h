@@ -47,14 +47,14 @@ class TrainBatches {
   std::int64_t tokens_per_step() const { return grad_accum_ * batch_size_ * block_size_; }
   /// Number of targets in all micro-batches of a step.
   std::int64_t targets(std::int64_t step) const;
+  /// The position of the first token of a row. The first token of the text follows the last one.
+  std::int64_t start(std::int64_t step, std::int64_t micro, std::int64_t row) const;
   /// How many times the text has been read after this number of steps.
   double epochs(std::int64_t steps) const {
     return continued_ ? continued_->epochs(steps) : windows_.epochs(steps * grad_accum_ * batch_size_);
   }
 
  private:
-  std::int64_t start(std::int64_t step, std::int64_t micro, std::int64_t row) const;
-
   TokenSpan tokens_;
   std::int64_t batch_size_, block_size_, grad_accum_;
   SequenceOrder windows_;
@@ -88,6 +88,10 @@ class EvalBatches {
   /// padding has id 0 and target kIgnoredTarget. Throws Error if the batch is not in [0, count()) or a span has another
   /// size.
   std::int64_t fill(std::int64_t batch, std::span<std::int32_t> ids, std::span<std::int32_t> targets) const;
+  /// The position of the first token of a row; beyond the text for a row that is padding.
+  std::int64_t start(std::int64_t batch, std::int64_t row) const {
+    return (order_ == RowOrder::continued ? row * count_ + batch : batch * batch_size_ + row) * stride_;
+  }
 
  private:
   TokenSpan tokens_;

@@ -16,6 +16,7 @@ const GptConfig& checked(const GptConfig& c) {
   check(c.dropout >= 0 && c.dropout < 1, "gpt: dropout must be in [0, 1); got {}", c.dropout);
   check(c.logit_cap >= 0, "gpt: logit_cap must be at least 0; got {}", c.logit_cap);
   check(c.ffn_width >= 0, "gpt: ffn_width must be at least 0; got {}", c.ffn_width);
+  check(c.ngram_prior >= 0, "gpt: ngram_prior must be at least 0; got {}", c.ngram_prior);
   check(c.norm_epsilon > 0, "gpt: norm_epsilon must be above 0; got {}", c.norm_epsilon);
   return c;
 }
@@ -55,6 +56,7 @@ Gpt::Gpt(const Scope& scope, const GptConfig& c)
   if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias, c.norm_epsilon);
   if (!c.tie_weights)
     lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd, kOutputLayer);
+  if (c.ngram_prior > 0) prior_gate.emplace(scope / "prior", c.n_embd);
 }
 
 // Embeds tokens at positions start … start + T − 1, before which `before` was read: [B, T] → [B, T, C].
@@ -92,8 +94,16 @@ Tensor Gpt::head(const Tensor& x) const {
   return cap > 0 ? scale(tanh(scale(logits, 1 / cap)), cap) : logits;
 }
 
-Tensor Gpt::hidden_loss(const Tensor& x, const Tensor& targets, const CrossEntropy& options) const {
-  if (config.logit_cap > 0) return cross_entropy(head(x), targets, options);
+Tensor Gpt::with_prior(const Tensor& x, const Tensor& prior) const {
+  if (!prior_gate) return head(x);
+  check(static_cast<bool>(prior), "gpt: a model with ngram_prior = {} needs the prior of each token",
+        config.ngram_prior);
+  return (*prior_gate)(head(x), x, prior);
+}
+
+Tensor Gpt::hidden_loss(const Tensor& x, const Tensor& targets, const CrossEntropy& options,
+                        const Tensor& prior) const {
+  if (config.logit_cap > 0 || prior_gate) return cross_entropy(with_prior(x, prior), targets, options);
   return linear_cross_entropy(x, head_weight(), targets, options);
 }
 
@@ -102,12 +112,12 @@ KvCache Gpt::make_cache(std::int64_t batch, std::int64_t capacity) const {
                  recent_tokens());
 }
 
-Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache) const {
+Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache, const Tensor& prior) const {
   check(ids.shape().rank() == 2 && ids.shape()[0] == cache.batch() && ids.shape()[1] >= 1,
         "gpt: the next ids must be [{}, t], the batch of the cache and t >= 1; got {}", cache.batch(), ids.shape());
   const Tensor x = hidden(ids, &cache);
   const std::int64_t tokens = ids.shape()[1];
-  return reshape(head(slice(x, 1, tokens - 1, tokens)), {cache.batch(), config.vocab_size});
+  return reshape(with_prior(slice(x, 1, tokens - 1, tokens), prior), {cache.batch(), config.vocab_size});
 }
 
 std::int64_t Gpt::parameter_count() const {
@@ -116,7 +126,7 @@ std::int64_t Gpt::parameter_count() const {
   const std::int64_t ngrams = ngram ? ngram->weight.shape().numel() : 0;
   const std::int64_t blocks =
       block_parameter_count(first_block_options(block)) + (config.n_layer - 1) * block_parameter_count(block);
-  return tables + ngrams + blocks + (ln_f ? norm_parameter_count(block) : 0);
+  return tables + ngrams + blocks + (ln_f ? norm_parameter_count(block) : 0) + (prior_gate ? config.n_embd + 1 : 0);
 }
 
 std::int64_t Gpt::flop_parameter_count() const {
@@ -134,7 +144,7 @@ double Gpt::flop_per_token(std::int64_t length) const {
 // embedding and final norm. The extras save their inputs: q‖k‖v (3C), those of convolutions (2C), the outputs of
 // branches (2C), the sum with the skip (C), q‖k‖v with the values of the first block (3C). Alive at the same time in
 // backward: the gradients of a hidden layer before and after its activation, and of the residual. Logits above
-// kMaxLogitsBytes are computed in chunks, but not those with a cap, of which three copies exist.
+// kMaxLogitsBytes are computed in chunks, but not those with a cap or a prior, of which three or five copies exist.
 std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const std::int64_t width = config.n_embd, tokens = batch * length;
   const std::int64_t hidden = block_options(config, dtype).hidden_width();
@@ -147,7 +157,9 @@ std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) cons
   const std::int64_t passing = layer + width + width * config.ngram.activation_vectors();
   const std::int64_t size = size_of(dtype);
   const std::int64_t logits = tokens * config.vocab_size * size;
-  return tokens * (saved + passing) * size + (config.logit_cap > 0 ? 3 * logits : std::min(logits, kMaxLogitsBytes));
+  return tokens * (saved + passing) * size + (prior_gate             ? 5 * logits
+                                              : config.logit_cap > 0 ? 3 * logits
+                                                                     : std::min(logits, kMaxLogitsBytes));
 }
 
 std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {
@@ -158,7 +170,7 @@ std::unique_ptr<State> GptModel::start(std::int64_t batch, const Tensor& source,
 Tensor GptModel::next_logits(const Tensor& ids, State& state) const {
   auto* const cache = dynamic_cast<KvCache*>(&state);
   check(cache != nullptr, "gpt: next_logits() needs a state made by start()");
-  return gpt.next_logits(ids, *cache);
+  return gpt.next_logits(ids, *cache, prior_of_last(ids, cache->recent.ids(), gpt.dtype));
 }
 
 }  // namespace maki

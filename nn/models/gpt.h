@@ -12,6 +12,7 @@
 // thread needs its own tape and cache.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -42,6 +43,8 @@ struct GptConfig {
   double logit_cap = 0;
   std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward networks; 0: feed_forward_width()
   double norm_epsilon = kNormEpsilon;  ///< what norms add to the variance, or to the mean square
+  /// The logits have a prior (nn/prior.h) that depends on at most this many tokens, the next one included; 0: none.
+  std::int64_t ngram_prior = 0;
 };
 
 struct Gpt {
@@ -55,14 +58,17 @@ struct Gpt {
 
   /// ids [B, T] int32 → logits [B, T, V]. Throws Error if an id is outside [0, V), or if positions are learned and T >
   /// block_size. Other positions have no such limit; block_size is then only the context of training.
-  Tensor logits(const Tensor& ids) const { return head(hidden(ids)); }
-  /// The cross-entropy of logits(ids) against targets [B, T] int32, in nats: []. `options` are those of
+  /// `prior` [B, T, V] is needed if the model has one.
+  Tensor logits(const Tensor& ids, const Tensor& prior = {}) const { return with_prior(hidden(ids), prior); }
+  /// The cross-entropy of logits(ids, prior) against targets [B, T] int32, in nats: []. `options` are those of
   /// cross_entropy().
-  Tensor loss(const Tensor& ids, const Tensor& targets, const CrossEntropy& options = {}) const {
-    return hidden_loss(hidden(ids), targets, options);
+  Tensor loss(const Tensor& ids, const Tensor& targets, const CrossEntropy& options = {},
+              const Tensor& prior = {}) const {
+    return hidden_loss(hidden(ids), targets, options, prior);
   }
   /// The same for the result of hidden().
-  Tensor hidden_loss(const Tensor& x, const Tensor& targets, const CrossEntropy& options) const;
+  Tensor hidden_loss(const Tensor& x, const Tensor& targets, const CrossEntropy& options,
+                     const Tensor& prior = {}) const;
 
   /// An empty cache with room for `capacity` tokens in each of `batch` sequences; 0: block_size.
   KvCache make_cache(std::int64_t batch, std::int64_t capacity = 0) const;
@@ -70,7 +76,8 @@ struct Gpt {
   /// They are bit-identical to those of logits() over the whole sequence, outside a Recording. Throws Error, without
   /// changing the cache, if an id is outside [0, V), if more tokens would be held than the cache or learned positions
   /// have room for, or inside a Recording.
-  Tensor next_logits(const Tensor& ids, KvCache& cache) const;
+  /// `prior` [B, 1, V], of the last token, is needed if the model has one.
+  Tensor next_logits(const Tensor& ids, KvCache& cache, const Tensor& prior = {}) const;
 
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
@@ -85,10 +92,16 @@ struct Gpt {
     for (std::size_t i = 0; i < h.size(); ++i) x = layer(i, h[i].entering(x, embedded), shared);
     return ln_f ? (*ln_f)(x) : x;
   }
-  /// How many of the last tokens generation needs: 0 without n-gram embeddings.
-  std::int64_t recent_tokens() const { return config.ngram.recent_tokens(); }
+  /// How many of the last tokens generation needs: 0 without n-gram embeddings and prior.
+  std::int64_t recent_tokens() const { return std::max(config.ngram.recent_tokens(), config.ngram_prior - 1); }
+  /// What its prior has to be like; nullopt without one.
+  std::optional<PriorNeeds> prior_needs() const {
+    return prior_gate ? std::optional(PriorNeeds{config.vocab_size, config.ngram_prior - 1}) : std::nullopt;
+  }
   /// The output head: [… C] → [… V].
   Tensor head(const Tensor& x) const;
+  /// The same with the prior, if the model has one. Throws Error if it is missing.
+  Tensor with_prior(const Tensor& x, const Tensor& prior) const;
   /// Its weight, [V, C].
   const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 
@@ -112,6 +125,7 @@ struct Gpt {
   std::vector<Block> h;
   std::optional<Norm> ln_f;       // absent in post-norm order, where the last block ends in a norm
   std::optional<Linear> lm_head;  // absent if the weights are tied
+  std::optional<PriorGate> prior_gate;
   Dropout drop;
 
  private:
@@ -126,7 +140,7 @@ class GptModel final : public Generator {
 
   const char* kind() const override { return "gpt"; }
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
-    return gpt.loss(batch.ids, batch.targets, options);
+    return gpt.loss(batch.ids, batch.targets, options, prior_of_batch(batch, gpt.dtype));
   }
   double flop_per_token(std::int64_t length) const override { return gpt.flop_per_token(length); }
   std::int64_t flop_parameter_count() const override { return gpt.flop_parameter_count(); }
@@ -138,6 +152,9 @@ class GptModel final : public Generator {
   Tensor next_logits(const Tensor& ids, State& state) const override;
 
   Gpt gpt;
+
+ protected:
+  std::optional<PriorNeeds> prior_needs() const override { return gpt.prior_needs(); }
 };
 
 }  // namespace maki

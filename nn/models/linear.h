@@ -66,10 +66,10 @@ class LinearModel final : public Generator {
 
   const char* kind() const override { return "linear"; }
   Tensor loss(const Batch& batch, const CrossEntropy& options, State* = nullptr) const override {
-    return gpt.hidden_loss(hidden(batch.ids), batch.targets, options);
+    return gpt.hidden_loss(hidden(batch.ids), batch.targets, options, prior_of_batch(batch, gpt.dtype));
   }
-  /// ids [B, T] int32 → logits [B, T, V].
-  Tensor logits(const Tensor& ids) const { return gpt.head(hidden(ids)); }
+  /// ids [B, T] int32 → logits [B, T, V]. `prior` [B, T, V] is needed if the model has one.
+  Tensor logits(const Tensor& ids, const Tensor& prior = {}) const { return gpt.with_prior(hidden(ids), prior); }
   /// ids [B, T] → [B, T, C]; with a state, ids are the tokens after those that it has read.
   Tensor hidden(const Tensor& ids, LinearState* state = nullptr) const;
 
@@ -87,6 +87,9 @@ class LinearModel final : public Generator {
   AttentionForm attention;
   Gpt gpt;
   std::vector<FeatureMap> maps;  // one per layer; none for softmax attention
+
+ protected:
+  std::optional<PriorNeeds> prior_needs() const override { return gpt.prior_needs(); }
 
  private:
   Tensor attend(std::size_t layer, const Tensor& x, LinearState* state, BlockContext* context) const;

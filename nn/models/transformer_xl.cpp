@@ -20,10 +20,10 @@ const TransformerXlConfig& checked(const TransformerXlConfig& c) {
   check(c.n_embd % c.n_head == 0, "transformer-xl: n_embd must be a multiple of n_head; got {} and {}", c.n_embd,
         c.n_head);
   check(c.dropout >= 0 && c.dropout < 1, "transformer-xl: dropout must be in [0, 1); got {}", c.dropout);
-  check(c.memory == 0 || c.memory >= c.ngram.recent_tokens(),
+  check(c.memory == 0 || c.memory >= c.recent_tokens(),
         "transformer-xl: a memory must hold the {} tokens before those of an n-gram; got {}; choose a longer memory, "
         "none, or shorter n-grams",
-        c.ngram.recent_tokens(), c.memory);
+        c.recent_tokens(), c.memory);
   check(c.memory == 0 || c.ngram.orders.empty() || c.vocab_size <= kMaxCarriedIds,
         "transformer-xl: n-grams that continue from the memory need a vocabulary of at most {} tokens; got {}",
         kMaxCarriedIds, c.vocab_size);
@@ -55,6 +55,14 @@ TransformerXl::TransformerXl(const Scope& scope, const TransformerXlConfig& c)
   if (c.norm_order == NormOrder::pre) ln_f.emplace(scope / "ln_f", c.n_embd, c.norm, c.bias);
   if (!c.tie_weights)
     lm_head.emplace(scope / "lm_head", c.n_embd, c.vocab_size, /*with_bias=*/false, kInitStd, kOutputLayer);
+  if (c.ngram_prior > 0) prior_gate.emplace(scope / "prior", c.n_embd);
+}
+
+Tensor TransformerXl::with_prior(const Tensor& x, const Tensor& prior) const {
+  if (!prior_gate) return head(x);
+  check(static_cast<bool>(prior), "transformer-xl: a model with ngram_prior = {} needs the prior of each token",
+        config.ngram_prior);
+  return (*prior_gate)(head(x), x, prior);
 }
 
 Tensor TransformerXl::embed(const Tensor& ids, const Tensor& before) const {
@@ -81,15 +89,17 @@ Tensor TransformerXlModel::loss(const Batch& batch, const CrossEntropy& options,
   auto* const memory = dynamic_cast<SegmentMemory*>(carried);
   check(carried == nullptr || memory != nullptr, "transformer-xl: loss() needs a state made by make_carried()");
   std::vector<Tensor> entering;
+  const Tensor prior = prior_of_batch(batch, net.dtype, memory != nullptr ? memory->recent() : Tensor());
   const Tensor x = net.hidden(batch.ids, memory, &entering);
-  Tensor loss = linear_cross_entropy(x, net.head_weight(), batch.targets, options);
+  Tensor loss = net.prior_gate ? cross_entropy(net.with_prior(x, prior), batch.targets, options)
+                               : linear_cross_entropy(x, net.head_weight(), batch.targets, options);
   if (memory != nullptr) memory->append(batch.ids, entering);
   return loss;
 }
 
-Tensor TransformerXlModel::logits(const Tensor& ids, SegmentMemory* memory) const {
+Tensor TransformerXlModel::logits(const Tensor& ids, SegmentMemory* memory, const Tensor& prior) const {
   std::vector<Tensor> entering;
-  Tensor y = net.head(net.hidden(ids, memory, &entering));
+  Tensor y = net.with_prior(net.hidden(ids, memory, &entering), prior);
   if (memory != nullptr) memory->append(ids, entering);
   return y;
 }
@@ -150,6 +160,7 @@ Tensor TransformerXlModel::next_logits(const Tensor& ids, State& state) const {
         "transformer-xl: the next ids must be [{}, t], the batch of the state and t >= 1; got {}", cache->batch(),
         ids.shape());
   const Tensor embedded = net.embed(ids, cache->recent.ids());
+  const Tensor prior = prior_of_last(ids, cache->recent.ids(), net.dtype);
   const std::int64_t tokens = ids.shape()[1];
   Tensor x;
   for (std::int64_t begin = 0, end = 0; begin < tokens; begin = end) {
@@ -165,7 +176,7 @@ Tensor TransformerXlModel::next_logits(const Tensor& ids, State& state) const {
   }
   cache->recent.append(ids);
   const std::int64_t last = x.shape()[1];
-  return reshape(net.head(slice(x, 1, last - 1, last)), {cache->batch(), net.config.vocab_size});
+  return reshape(net.with_prior(slice(x, 1, last - 1, last), prior), {cache->batch(), net.config.vocab_size});
 }
 
 }  // namespace maki

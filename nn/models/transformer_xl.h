@@ -11,6 +11,7 @@
 // Thread safety: as for Gpt; each thread needs its own tape and state.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -34,6 +35,9 @@ struct TransformerXlConfig {
   /// N-gram embeddings, added to those of the tokens; default none. Those of a segment begin in the tokens of the
   /// memory.
   NgramOptions ngram = {};
+  std::int64_t ngram_prior = 0;  ///< as in GptConfig; the prior of a segment begins in the tokens of the memory
+  /// How many tokens before a segment its n-grams and its prior contain.
+  std::int64_t recent_tokens() const { return std::max(ngram.recent_tokens(), ngram_prior - 1); }
 };
 
 /// The memory that is carried from one segment to the next: for each layer, what entered it for the last length()
@@ -132,6 +136,8 @@ struct TransformerXl {
   Tensor embed(const Tensor& ids, const Tensor& before = {}) const;
   /// The output head: [… C] → [… V], and its weight [V, C].
   Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
+  /// The same with the prior [… V], if the model has one. Throws Error if it is missing.
+  Tensor with_prior(const Tensor& x, const Tensor& prior) const;
   const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 
   TransformerXlConfig config;
@@ -142,6 +148,7 @@ struct TransformerXl {
   std::vector<DistanceBlock> h;
   std::optional<Norm> ln_f;       // absent in post-norm order, where the last block ends in a norm
   std::optional<Linear> lm_head;  // absent if the weights are tied
+  std::optional<PriorGate> prior_gate;
   Dropout drop;
 };
 
@@ -155,7 +162,8 @@ class TransformerXlModel final : public Generator {
   /// A SegmentMemory, or null for a model whose memory is 0.
   std::unique_ptr<State> make_carried(std::int64_t batch) const override;
   /// ids [B, T] int32 → logits [B, T, V]. With a memory, ids are the tokens after it, and are then appended to it.
-  Tensor logits(const Tensor& ids, SegmentMemory* memory = nullptr) const;
+  /// `prior` [B, T, V] is needed if the model has one.
+  Tensor logits(const Tensor& ids, SegmentMemory* memory = nullptr, const Tensor& prior = {}) const;
 
   /// 6N, plus 18·L·C for each of T + M keys, which take part in three products instead of two (Gpt::flop_per_token()),
   /// plus 12·L·C²·M/T: each segment of T tokens projects the keys and values of the memory once more.
@@ -168,6 +176,12 @@ class TransformerXlModel final : public Generator {
   Tensor next_logits(const Tensor& ids, State& state) const override;
 
   TransformerXl net;
+
+ protected:
+  std::optional<PriorNeeds> prior_needs() const override {
+    if (!net.prior_gate) return std::nullopt;
+    return PriorNeeds{net.config.vocab_size, net.config.ngram_prior - 1};
+  }
 };
 
 }  // namespace maki

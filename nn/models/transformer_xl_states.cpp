@@ -9,7 +9,7 @@
 namespace maki {
 
 SegmentMemory::SegmentMemory(const TransformerXlConfig& c, std::int64_t batch, DType dtype)
-    : capacity_(c.memory), recent_tokens_(c.ngram.recent_tokens()) {
+    : capacity_(c.memory), recent_tokens_(c.recent_tokens()) {
   check(batch >= 1 && c.memory >= 1, "transformer-xl: the batch and the memory must be at least 1; got {} and {}",
         batch, c.memory);
   for (std::int64_t i = 0; i < c.n_layer; ++i) layers_.push_back(zeros({batch, 0, c.n_embd}, dtype));
@@ -80,7 +80,7 @@ void SegmentMemory::append(const Tensor& ids, const std::vector<Tensor>& enterin
 }
 
 DistanceCache::DistanceCache(const TransformerXlConfig& c, std::int64_t batch, std::vector<Tensor> r, DType dtype)
-    : recent(c.ngram.recent_tokens()),
+    : recent(c.recent_tokens()),
       batch_(batch),
       kept_(std::max(c.memory, c.block_size / 2)),
       segment_(c.memory + c.block_size - kept_),

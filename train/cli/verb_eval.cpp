@@ -167,6 +167,7 @@ int evaluate_run(const EvalOptions& o) {
   const EvalRequest request{.own = own,
                             .unknown = o.unknown,
                             .labels = loaded.state.labels,
+                            .ngram_counts = loaded.state.ngram_counts,
                             .stride = o.stride.value_or(0),
                             .training_text = o.adapting.adapt};
   const std::unique_ptr<Task> task = make_eval_task(config, corpus, loaded.tokenizers, request);

@@ -179,6 +179,9 @@ void validate(const Config& c) {
   check(!xl || c.positions == "sinusoidal",
         "positions: transformer-xl has sinusoidal encodings of distances; got {}; omit the option", c.positions);
   ngram_orders_named(c.ngram_orders);  // throws
+  check(c.ngram_prior == 0 || c.task == "next_token",
+        "ngram_prior: applies to models that predict the next token of a text; the task is {}; omit the option",
+        c.task);
   check_block_extras(c);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(c.optimizer != "muon" || c.muon_lr == 0 || c.learning_rate > 0,

@@ -4,6 +4,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
+#include "data/ngram/ngram_model.h"
 #include "data/text/printable.h"
 #include "data/tokenizer/bpe_tokenizer.h"
 #include "data/tokenizer/tokenizer.h"
@@ -121,6 +122,10 @@ std::vector<Field> make_fields() {
       since(3, "30",
             number("ngram_lr_factor", training, &C::ngram_lr_factor, 0, kMaxCount,
                    "learning rate of the n-gram tables, relative to that of the other parameters")),
+      since(3, "0",
+            number("ngram_prior", model, &C::ngram_prior, 0, kMaxCountedNgram,
+                   "add the log-probabilities of an n-gram count of the training text, of n-grams of up to this many "
+                   "tokens, to the logits; 0: none")),
       since(3, "false",
             boolean("qk_norm", model, &C::qk_norm, "normalize the queries and keys of every head (RMS norm)")),
       since(3, "0",

@@ -141,7 +141,8 @@ TransformerXlConfig transformer_xl_config(const Config& c, std::int64_t vocab_si
           .norm_order = norm_order_named(c.norm_order),
           .norm = norm_kind_named(c.norm),
           .position_base = c.position_base,
-          .ngram = ngram_options(c)};
+          .ngram = ngram_options(c),
+          .ngram_prior = c.ngram_prior};
 }
 
 GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
@@ -167,7 +168,8 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
                      .branch_scales = c.branch_scales},
           .logit_cap = c.logit_cap,
           .ffn_width = c.ffn_width,
-          .norm_epsilon = c.norm_epsilon};
+          .norm_epsilon = c.norm_epsilon,
+          .ngram_prior = c.ngram_prior};
 }
 
 }  // namespace maki

@@ -43,16 +43,43 @@ LanguageModelTask::LanguageModelTask(const Config& config, std::shared_ptr<const
   }
   if (!dataset_->val.empty())
     eval_val_.emplace(dataset_->val, config.batch_size, config.block_size, order, text_.stride);
+  if (config.ngram_prior > 0) count_ngrams();
+}
+
+void LanguageModelTask::count_ngrams() {
+  if (!text_.ngram_counts.empty()) {
+    prior_ = std::make_shared<const CountedPrior>(text_.ngram_counts);
+  } else if (!dataset_->train.empty()) {
+    NgramModel model(dataset_->tokenizer->vocab_size(), static_cast<int>(config_.ngram_prior));
+    model.count(dataset_->train);
+    prior_ = std::make_shared<const CountedPrior>(std::make_shared<const NgramTrie>(model));
+    held_out_.emplace(prior_->counts(), dataset_->train);
+  }
 }
 
 std::unique_ptr<Model> LanguageModelTask::make_model(const Scope& scope) const {
-  return maki::make_model(config_, vocab_sizes(), scope);
+  std::unique_ptr<Model> model = maki::make_model(config_, vocab_sizes(), scope);
+  if (prior_) dynamic_cast<Generator&>(*model).use_prior(prior_);
+  return model;
+}
+
+// Rows of padding get the prior of the beginning of the text: their targets are ignored.
+void LanguageModelTask::set_prior(Batch& batch, TokenSpan text, std::span<const std::int64_t> starts,
+                                  bool held_out) const {
+  std::vector<std::int64_t> inside;
+  for (const std::int64_t start : starts) inside.push_back(start % static_cast<std::int64_t>(text.size()));
+  batch.prior = prior_of_windows(prior_->counts(), text, inside, config_.block_size,
+                                 held_out && held_out_ ? &*held_out_ : nullptr);
 }
 
 void LanguageModelTask::fill(std::int64_t step, std::int64_t micro, Batch& batch) const {
   ensure_shape(batch, {config_.batch_size, config_.block_size});
   batch.target_count =
       train_.value().fill(step, micro, batch.ids.values<std::int32_t>(), batch.targets.values<std::int32_t>());
+  if (!prior_) return;
+  std::vector<std::int64_t> starts;
+  for (std::int64_t row = 0; row < config_.batch_size; ++row) starts.push_back(train_->start(step, micro, row));
+  set_prior(batch, dataset_->train, starts, /*held_out=*/true);
 }
 
 std::int64_t LanguageModelTask::eval_batches(Part part) const {
@@ -64,6 +91,10 @@ void LanguageModelTask::fill_eval(Part part, std::int64_t i, Batch& batch) const
   const EvalBatches& batches = (part == Part::train ? eval_train_ : eval_val_).value();
   ensure_shape(batch, {batches.rows(i), config_.block_size});
   batch.target_count = batches.fill(i, batch.ids.values<std::int32_t>(), batch.targets.values<std::int32_t>());
+  if (!prior_) return;
+  std::vector<std::int64_t> starts;
+  for (std::int64_t row = 0; row < batches.rows(i); ++row) starts.push_back(batches.start(i, row));
+  set_prior(batch, part == Part::train ? dataset_->train : dataset_->val, starts, part == Part::train);
 }
 
 CheckpointState LanguageModelTask::data_state() const {
@@ -75,6 +106,7 @@ CheckpointState LanguageModelTask::data_state() const {
   state.corpus_hash = dataset_->corpus_hash;
   state.best_possible_loss = dataset_->best_possible_loss.value_or(0);
   state.tokenizer = dataset_->tokenizer->save();
+  if (prior_) state.ngram_counts = prior_->counts().save();
   return state;
 }
 

@@ -6,6 +6,7 @@
 #include "data/dataset/dataset.h"
 #include "data/dataset/window_batches.h"
 #include "train/config/config.h"
+#include "train/loop/counted_prior.h"
 #include "train/loop/task.h"
 
 namespace maki {
@@ -20,6 +21,7 @@ struct EvalText {
   std::string unknown_note = {};                     ///< a sentence about them, if there were any
   std::optional<double> entropy_per_character = {};  ///< nats, where it is known
   std::int64_t stride = 0;                           ///< of the windows of the validation text (EvalBatches)
+  std::string ngram_counts = {};                     ///< CheckpointState::ngram_counts of the model
 };
 
 class LanguageModelTask final : public Task {
@@ -53,11 +55,17 @@ class LanguageModelTask final : public Task {
                                     const std::function<bool()>& stop) const override;
 
  private:
+  void count_ngrams();
+  void set_prior(Batch& batch, TokenSpan text, std::span<const std::int64_t> starts, bool held_out) const;
+
   Config config_;
   std::shared_ptr<const Dataset> dataset_;
   EvalText text_;
   std::optional<TrainBatches> train_;
   std::optional<EvalBatches> eval_train_, eval_val_;
+  // With config.ngram_prior: the counts of the model that is evaluated, or else of the training text.
+  std::shared_ptr<const CountedPrior> prior_;
+  std::optional<HeldOutCounts> held_out_;
 };
 
 }  // namespace maki

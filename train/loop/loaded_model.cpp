@@ -6,6 +6,7 @@
 #include "train/config/configured_optimizer.h"
 #include "train/config/error.h"
 #include "train/config/models.h"
+#include "train/loop/counted_prior.h"
 #include "train/loop/trainer.h"
 #include "train/run/memory_section.h"
 #include "train/run/run_directory.h"
@@ -76,6 +77,8 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
       tokenizer(tokenizers.target),
       store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
       model(make_model(state.config, vocab_sizes(state), Scope(store))) {
+  if (!state.ngram_counts.empty())
+    dynamic_cast<Generator&>(*model).use_prior(std::make_shared<const CountedPrior>(state.ngram_counts));
   store.seal_uninitialized();
   if (dtype.empty() || dtype == state.config.dtype) {
     load_values(file, store);

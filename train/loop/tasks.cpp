@@ -48,7 +48,8 @@ std::unique_ptr<Task> text_eval_task(const Config& c, const Corpus& corpus, cons
                 .unknown = known.unknown,
                 .unknown_note = known.describe(),
                 .entropy_per_character = corpus.entropy_per_char,
-                .stride = request.stride};
+                .stride = request.stride,
+                .ngram_counts = request.ngram_counts};
   for (const std::string_view piece : known.pieces) text.bytes += static_cast<std::int64_t>(piece.size());
   return std::make_unique<TextTask>(c, std::make_shared<const Dataset>(std::move(data)), std::move(text));
 }

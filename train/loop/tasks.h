@@ -20,6 +20,7 @@ struct EvalRequest {
   bool own = false;               ///< evaluate the validation part that the corpus has in a run; otherwise all of it
   std::string unknown = "error";  ///< the name of the policy for characters that a vocabulary lacks
   std::string labels = {};        ///< CheckpointState::labels of the model, for a task that has labels
+  std::string ngram_counts = {};  ///< CheckpointState::ngram_counts of the model
   std::int64_t stride = 0;        ///< of windows that predict the next token (EvalBatches)
   bool training_text = false;     ///< if `own`, also the part that it was trained on; for tasks on plain text
 };

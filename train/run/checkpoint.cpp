@@ -23,6 +23,7 @@ namespace {
 
 constexpr const char* kSourceTokenizerSection = "source_tokenizer";
 constexpr const char* kLabelsSection = "labels";
+constexpr const char* kNgramCountsSection = "ngram_counts";
 constexpr std::int64_t kMaxCharacters = std::int64_t{1} << 50;
 
 // cereal trusts the sizes that it reads, so nothing here contains one: every record has a fixed size, and the number of
@@ -153,6 +154,7 @@ void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointS
   if (!state.source_tokenizer.empty())
     sections.push_back({kSourceTokenizerSection, text_bytes(state.source_tokenizer)});
   if (!state.labels.empty()) sections.push_back({kLabelsSection, text_bytes(state.labels)});
+  if (!state.ngram_counts.empty()) sections.push_back({kNgramCountsSection, text_bytes(state.ngram_counts)});
   sections.push_back({"tensors", text_bytes(tensors)});
   std::ranges::move(number_sections(store, &optimizer), std::back_inserter(sections));
   const Tensor memory = carried.any() ? carried.values() : Tensor();
@@ -196,6 +198,7 @@ CheckpointState read_state(const ContainerReader& file) {
   state.tokenizer = file.read("tokenizer");
   if (has_source_vocabulary(state.config)) state.source_tokenizer = file.read(kSourceTokenizerSection);
   if (task_rule(state.config).labels) state.labels = file.read(kLabelsSection);
+  if (state.config.ngram_prior > 0) state.ngram_counts = file.read(kNgramCountsSection);
   const bool sane = state.step >= 0 && state.step <= static_cast<std::int64_t>(kMaxCount) && state.vocab_size >= 1 &&
                     state.characters >= 0 && state.train_tokens >= 0 && state.val_tokens >= 0 &&
                     std::isfinite(state.best_possible_loss) && state.best_possible_loss >= 0 &&
@@ -254,6 +257,7 @@ void check_sections(const ContainerReader& file, const Config& config, const Opt
   std::vector<std::string> wanted = {"config", "state", "tokenizer"};
   if (has_source_vocabulary(config)) wanted.emplace_back(kSourceTokenizerSection);
   if (task_rule(config).labels) wanted.emplace_back(kLabelsSection);
+  if (config.ngram_prior > 0) wanted.emplace_back(kNgramCountsSection);
   wanted.insert(wanted.end(), {"tensors", "values"});
   for (const MomentLayout& moment : optimizer.moment_layouts()) wanted.push_back(moment.name);
   if (carried.any()) wanted.emplace_back(kMemorySection);

@@ -5,6 +5,7 @@
 //   tokenizer  the tokenizer in its saved form
 //   source_tokenizer  the same for what the model reads, if that has a vocabulary of its own
 //   labels     the labels of a classifier, one per line
+//   ngram_counts  the n-grams that a model with a prior was trained with (data/ngram/ngram_trie.h)
 //   tensors    name, shape, group and offset of every parameter (cereal)
 //   values     all parameters as one flat array
 //   exp_avg …  the optimizer's moments, one flat array each
@@ -42,6 +43,7 @@ struct CheckpointState {
   std::string tokenizer;              ///< Tokenizer::save() of the tokenizer of what the model writes
   std::string source_tokenizer = {};  ///< of what it reads; empty unless has_source_vocabulary(config)
   std::string labels = {};            ///< save_labels() of a classifier's labels; empty unless the task has labels
+  std::string ngram_counts = {};      ///< NgramTrie::save(); empty unless config.ngram_prior > 0
 };
 /// The tokenizers in a state. Those of a shared vocabulary, or of a task without a source, are one object.
 PairTokenizers load_tokenizers(const CheckpointState& state);

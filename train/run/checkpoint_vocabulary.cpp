@@ -3,6 +3,7 @@
 
 #include "autograd/core/check.h"
 #include "data/dataset/labelled.h"
+#include "data/ngram/ngram_trie.h"
 #include "data/tokenizer/normalized_tokenizer.h"
 #include "train/run/checkpoint.h"
 
@@ -28,6 +29,12 @@ void check_vocabulary(const CheckpointState& state) {
   const std::int64_t ids = tokenizers.target->vocab_size() + task.special_ids;
   check(ids == state.vocab_size, "its tokenizer has {} ids, but its model has {}", ids, state.vocab_size);
   if (task.labels) load_labels(state.labels);
+  if (state.config.ngram_prior > 0) {
+    const NgramTrie counts = load_ngram_trie(state.ngram_counts);
+    check(counts.vocab_size() == ids && counts.order() == state.config.ngram_prior,
+          "its n-gram counts are for a vocabulary of {} and n-grams of {}, but its model is for {} and {}",
+          counts.vocab_size(), counts.order(), ids, state.config.ngram_prior);
+  }
   if (task.reads_source || task.labels) return;
   const std::int64_t tokens = state.train_tokens + state.val_tokens;
   // A token is a character or at least a byte. A character has at most 4 bytes, and its normal form at most 18

@@ -1,0 +1,48 @@
+#include "nn/model.h"
+
+#include <algorithm>
+
+#include "autograd/core/check.h"
+#include "nn/ngram.h"
+
+namespace maki {
+namespace {
+
+// Columns [begin, end) of ids [B, T].
+Tensor columns(const Tensor& ids, std::int64_t begin, std::int64_t end) {
+  Tensor part = empty(ids.shape().with(1, end - begin), DType::int32);
+  for (std::int64_t b = 0; b < ids.shape()[0]; ++b)
+    std::copy_n(ids.data<std::int32_t>() + b * ids.shape()[1] + begin, end - begin,
+                part.data<std::int32_t>() + b * (end - begin));
+  return part;
+}
+
+}  // namespace
+
+void Generator::use_prior(std::shared_ptr<const TokenPrior> prior) {
+  const std::optional<PriorNeeds> needs = prior_needs();
+  check(needs && prior, "{}: has {} prior; got {}", kind(), needs ? "a" : "no", prior ? "one" : "none");
+  check(prior->vocab_size() == needs->vocab_size && prior->context_tokens() <= needs->context_tokens,
+        "{}: its prior must have a vocabulary of {} and depend on at most {} tokens; got {} and {}", kind(),
+        needs->vocab_size, needs->context_tokens, prior->vocab_size(), prior->context_tokens());
+  prior_ = std::move(prior);
+}
+
+Tensor Generator::prior_of_batch(const Batch& batch, DType dtype, const Tensor& before) const {
+  if (!prior_needs()) return {};
+  if (batch.prior) return batch.prior.dtype() == dtype ? batch.prior : convert(batch.prior, dtype);
+  check(prior_ != nullptr, "{}: use_prior() must be called first, because the model was created with a prior", kind());
+  return prior_of(*prior_, batch.ids, before, dtype);
+}
+
+Tensor Generator::prior_of_last(const Tensor& ids, const Tensor& before, DType dtype) const {
+  if (!prior_needs()) return {};
+  check(prior_ != nullptr, "{}: use_prior() must be called first, because the model was created with a prior", kind());
+  const std::int64_t tokens = ids.shape()[1];
+  RecentTokens read(prior_->context_tokens());
+  if (before) read.append(before);
+  if (tokens > 1) read.append(columns(ids, 0, tokens - 1));
+  return prior_of(*prior_, columns(ids, tokens - 1, tokens), read.ids(), dtype);
+}
+
+}  // namespace maki

@@ -1,0 +1,54 @@
+// A prior: what is known about the next token without the network, as the log-probabilities of all tokens, for example
+// from counting the n-grams of the training text. They are added to the logits, so that the network only has to learn
+// what the prior does not know: the product of both distributions (Hinton 2002, "Training Products of Experts"). The
+// network also learns how far to trust the prior in which place:
+//
+//   logits = head(x) + (1 + w · x + b) · prior
+//
+// Thread safety and lifetime: the same as for layers (nn/layers.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "nn/layers.h"
+
+namespace maki {
+
+/// Thread safety: const functions may be called on several threads at once.
+class TokenPrior {
+ public:
+  virtual ~TokenPrior() = default;
+  TokenPrior() = default;
+  TokenPrior(const TokenPrior&) = delete;
+  TokenPrior& operator=(const TokenPrior&) = delete;
+
+  virtual std::int64_t vocab_size() const = 0;
+  /// How many tokens before the next one it depends on, at most.
+  virtual std::int64_t context_tokens() const = 0;
+  /// The log-probabilities of the token that follows each of the ids: out [ids, V]. `before` are the tokens before
+  /// them. Requires: every id is in [0, V).
+  virtual void log_probabilities(std::span<const std::int32_t> before, std::span<const std::int32_t> ids,
+                                 std::span<float> out) const = 0;
+};
+
+/// The prior of ids [B, T] int32, before which `before` [B, m] was read (empty: nothing) → [B, T, V]. Throws Error if
+/// an id is outside [0, V).
+Tensor prior_of(const TokenPrior& prior, const Tensor& ids, const Tensor& before, DType dtype);
+
+/// What a model with a prior requires of it: its vocabulary, and on how many tokens before the next one it depends at
+/// most.
+struct PriorNeeds {
+  std::int64_t vocab_size, context_tokens;
+};
+
+/// logits [… V], x [… C] and a prior [… V] → logits [… V], by the formula above. w and b are 0 at first.
+struct PriorGate {
+  PriorGate(const Scope& scope, std::int64_t n_embd)
+      : scale(scope, n_embd, 1, /*with_bias=*/true, kZeroWeights, kOutputLayer) {}
+  Tensor operator()(const Tensor& logits, const Tensor& x, const Tensor& prior) const;
+
+  Linear scale;
+};
+
+}  // namespace maki
