@@ -42,6 +42,9 @@ struct PriorNeeds {
   std::int64_t vocab_size, context_tokens;
 };
 
+/// For estimates of memory: how many tensors of the shape of the logits exist at the same time in backward.
+inline constexpr std::int64_t kPriorCopies = 5;
+
 /// logits [… V], x [… C] and a prior [… V] → logits [… V], by the formula above. w and b are 0 at first.
 struct PriorGate {
   PriorGate(const Scope& scope, std::int64_t n_embd)

@@ -144,7 +144,8 @@ double Gpt::flop_per_token(std::int64_t length) const {
 // embedding and final norm. The extras save their inputs: q‖k‖v (3C), those of convolutions (2C), the outputs of
 // branches (2C), the sum with the skip (C), q‖k‖v with the values of the first block (3C). Alive at the same time in
 // backward: the gradients of a hidden layer before and after its activation, and of the residual. Logits above
-// kMaxLogitsBytes are computed in chunks, but not those with a cap or a prior, of which three or five copies exist.
+// kMaxLogitsBytes are computed in chunks, but not those with a cap or a prior, of which three copies exist, or
+// kPriorCopies.
 std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const std::int64_t width = config.n_embd, tokens = batch * length;
   const std::int64_t hidden = block_options(config, dtype).hidden_width();
@@ -157,7 +158,7 @@ std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) cons
   const std::int64_t passing = layer + width + width * config.ngram.activation_vectors();
   const std::int64_t size = size_of(dtype);
   const std::int64_t logits = tokens * config.vocab_size * size;
-  return tokens * (saved + passing) * size + (prior_gate             ? 5 * logits
+  return tokens * (saved + passing) * size + (prior_gate             ? kPriorCopies * logits
                                               : config.logit_cap > 0 ? 3 * logits
                                                                      : std::min(logits, kMaxLogitsBytes));
 }

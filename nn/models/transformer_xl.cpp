@@ -24,7 +24,7 @@ const TransformerXlConfig& checked(const TransformerXlConfig& c) {
         "transformer-xl: a memory must hold the {} tokens before those of an n-gram; got {}; choose a longer memory, "
         "none, or shorter n-grams",
         c.recent_tokens(), c.memory);
-  check(c.memory == 0 || c.ngram.orders.empty() || c.vocab_size <= kMaxCarriedIds,
+  check(c.memory == 0 || c.recent_tokens() == 0 || c.vocab_size <= kMaxCarriedIds,
         "transformer-xl: n-grams that continue from the memory need a vocabulary of at most {} tokens; got {}",
         kMaxCarriedIds, c.vocab_size);
   return c;
@@ -138,8 +138,9 @@ std::int64_t TransformerXlModel::activation_bytes(std::int64_t batch, std::int64
   const std::int64_t by_key = keys * (c.memory > 0 ? 4 : 2) * width + (length + c.memory) * width;
   const std::int64_t passing = std::max(tokens * (layer + width), 3 * tokens * width + 3 * keys * width) +
                                tokens * width * c.ngram.activation_vectors();
+  const std::int64_t logits = tokens * c.vocab_size * size_of(net.dtype);
   return (c.n_layer * (by_token + by_key) + 2 * tokens * width + passing) * size_of(net.dtype) +
-         std::min(tokens * c.vocab_size * size_of(net.dtype), kMaxLogitsBytes);
+         (net.prior_gate ? kPriorCopies * logits : std::min(logits, kMaxLogitsBytes));
 }
 
 std::unique_ptr<State> TransformerXlModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {

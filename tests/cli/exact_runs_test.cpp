@@ -45,6 +45,33 @@ TEST_CASE("a run with Muon has the same bytes when it is cut in two, at any numb
   REQUIRE(read_text(checkpoint(run, 60)) == expected);
 }
 
+TEST_CASE("a run with a prior has the same bytes when it is cut in two, at any number of threads") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  for (const char* const model : {"gpt", "linear", "transformer-xl"}) {
+    INFO(model);
+    const Arguments prior = {"--model", model, "--ngram-prior", "4"};
+    const std::string name = model, whole = folder / (name + "-whole"), run = folder / (name + "-cut");
+    const auto train = [&](const std::string& out, const char* steps, const char* threads) {
+      require_ok(
+          run_maki(Arguments{"train", corpus, "--out", out, "--max-steps", steps, "--threads", threads} + kSmall + prior));
+    };
+    train(whole, "40", "1");
+    train(run, "17", "3");
+    require_ok(run_maki({"train", "--resume", run, "--max-steps", "40", "--threads", "2"}));
+    REQUIRE(read_text(checkpoint(run, 40)) == read_text(checkpoint(whole, 40)));
+    require_ok(run_maki({"inspect", run, "--verify"}));
+    require_ok(run_maki({"gradcheck", run}));
+    require_ok(run_maki({"generate", run, "--max-tokens", "30"}));
+    require_ok(run_maki({"eval", run, "--adapt"}));
+    const std::string next = folder / (name + "-next");
+    require_ok(run_maki(Arguments{"train", corpus, "--init-from", run, "--out", next, "--max-steps", "2"}));
+    const auto refused = run_maki({"export", run, "--format", "hf", "--out", folder / (name + "-exported")});
+    REQUIRE(refused.code != 0);
+    REQUIRE_THAT(refused.err, ContainsSubstring(name == "gpt" ? "ngram_prior" : "model"));
+  }
+}
+
 TEST_CASE("a run with every extra of a block has the same bytes when it is cut in two, at any number of threads") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());

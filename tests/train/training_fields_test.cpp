@@ -48,6 +48,7 @@ const std::vector<Row> kRows = {
     {"attention", {"softmax", "random:8", "nystrom:4"}, {{"model", "linear"}}},
     {"memory", {"0", "3"}, {{"model", "transformer-xl"}}},
     {"ngram_orders", {"2", "3", "2,3"}},
+    {"ngram_prior", {"1", "3"}},
     {"ngram_rows", {"20"}, {{"ngram_orders", "2,3"}}},
     {"ngram_dropout", {"0.4"}, {{"ngram_orders", "2,3"}}},
     {"ngram_lr_factor", {"0.5"}, {{"ngram_orders", "2,3"}}},
