@@ -43,28 +43,38 @@ Occurrences occurrences(const std::vector<Level>& levels) {
   return all;
 }
 
-// How often each n-gram ends in the tokens [begin, end): those with as many tokens before them as the model reads.
-std::vector<Numbers> occurrences_in(const NgramTrie& trie, TokenSpan text, std::int64_t begin, std::int64_t end) {
-  const std::vector<Level>& levels = trie.levels();
-  std::vector<Numbers> found;
-  for (const Level& level : levels) found.emplace_back(level.tokens.size(), 0);
+// Adds how often each n-gram ends in a range of tokens: those with as many tokens before them as the model reads.
+void add_occurrences(const NgramTrie& trie, TokenSpan text, TokenRange range, std::vector<Numbers>& found) {
   const std::span<const std::int64_t> joins = text.joins();
-  auto join = std::ranges::upper_bound(joins, begin);
+  auto join = std::ranges::upper_bound(joins, range.begin);
   const std::int64_t piece = join == joins.begin() ? 0 : *std::prev(join);
-  const std::int64_t first = std::max(piece, begin - (trie.order() - 1));
+  const std::int64_t first = std::max(piece, range.begin - (trie.order() - 1));
+  const std::vector<std::int32_t> ids =
+      text.ids(static_cast<std::size_t>(first), static_cast<std::size_t>(range.end - first));
   NgramContext context;
-  for (std::int64_t i = first; i < end; ++i) {
+  for (std::int64_t i = first; i < range.end; ++i) {
     if (join != joins.end() && *join == i) {
       context = {};
       ++join;
     }
-    const std::int32_t id = text[static_cast<std::size_t>(i)];
+    const std::int32_t id = ids[static_cast<std::size_t>(i - first)];
     const auto longest = static_cast<std::size_t>(context.length);
-    if (i >= begin) {
-      const std::uint32_t ngram = levels[longest].find(context.last[longest], id);
+    if (i >= range.begin) {
+      const std::uint32_t ngram = trie.levels()[longest].find(context.last[longest], id);
       if (ngram != kNoNgram) ++found[longest][ngram];
     }
     context = trie.next(context, id);
+  }
+}
+
+// The same for all that was counted in the tokens of a part.
+std::vector<Numbers> occurrences_in(const NgramTrie& trie, TokenSpan text, const std::vector<TokenRange>& counted,
+                                    TokenRange part) {
+  std::vector<Numbers> found;
+  for (const Level& level : trie.levels()) found.emplace_back(level.tokens.size(), 0);
+  for (const TokenRange& range : counted) {
+    const TokenRange common{std::max(range.begin, part.begin), std::min(range.end, part.end)};
+    if (common.begin < common.end) add_occurrences(trie, text, common, found);
   }
   return found;
 }
@@ -106,16 +116,16 @@ HeldOutPart held_out(const NgramTrie& trie, const Occurrences& all, std::vector<
 
 }  // namespace
 
-HeldOutCounts::HeldOutCounts(const NgramTrie& trie, TokenSpan text)
+HeldOutCounts::HeldOutCounts(const NgramTrie& trie, TokenSpan text, const std::vector<TokenRange>& counted)
     : tokens_(static_cast<std::int64_t>(text.size())), parts_(static_cast<std::size_t>(kHeldOutParts)) {
   constexpr std::int64_t kWorkPerToken = 1000;  // searches in every level, mostly for data that is not in the cache
   const Occurrences all = occurrences(trie.levels());
   std::vector<std::exception_ptr> errors(parts_.size());  // no exception may leave a parallel loop
   parallel_for(kHeldOutParts, std::max<std::int64_t>(1, tokens_ / kHeldOutParts) * kWorkPerToken, [&](std::int64_t p) {
-    const std::int64_t begin = p * tokens_ / kHeldOutParts, end = (p + 1) * tokens_ / kHeldOutParts;
+    const TokenRange part{p * tokens_ / kHeldOutParts, (p + 1) * tokens_ / kHeldOutParts};
     const auto i = static_cast<std::size_t>(p);
     try {
-      parts_[i] = held_out(trie, all, occurrences_in(trie, text, begin, end));
+      parts_[i] = held_out(trie, all, occurrences_in(trie, text, counted, part));
     } catch (...) {
       errors[i] = std::current_exception();
     }

@@ -19,9 +19,9 @@ inline constexpr std::int64_t kHeldOutParts = 10;
 
 class HeldOutCounts {
  public:
-  /// The trie has counted the text, or of a text beyond its limits most of it: less is then left out. Without part p,
-  /// an n-gram is counted where its last token is in another part.
-  HeldOutCounts(const NgramTrie& trie, TokenSpan text);
+  /// The trie has counted these parts of the text and nothing else (NgramModel::counted()). Without part p, an n-gram
+  /// is counted where its last token is in another part.
+  HeldOutCounts(const NgramTrie& trie, TokenSpan text, const std::vector<TokenRange>& counted);
 
   /// The part that the token at this position belongs to. Requires: 0 <= position < tokens of the text.
   const HeldOutPart& part_of(std::int64_t position) const;

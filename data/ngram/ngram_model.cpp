@@ -115,16 +115,15 @@ void NgramModel::fit_discounts() {
 double NgramModel::count(TokenSpan text, const std::function<bool()>& stop) {
   const auto tokens = static_cast<std::int64_t>(text.size());
   std::int64_t counted = 0;
+  counted_.clear();
   read_spread(tokens, kBlockTokens, [&](std::int64_t begin, std::int64_t end) {
     if (counted >= limits_.tokens || is_full() || (stop && stop())) return false;
     NgramContext context;
     Block(text, begin, end, order() - 1)
         .each([&](std::int32_t id) { context = read(context, id, /*counts=*/false); },
-              [&](std::int32_t id, bool begins) {
-                if (is_full()) return;
-                context = observe(begins ? NgramContext{} : context, id);
-                ++counted;
-              });
+              [&](std::int32_t id, bool begins) { context = observe(begins ? NgramContext{} : context, id); });
+    counted += end - begin;
+    counted_.push_back({begin, end});
     return true;
   });
   fit_discounts();
@@ -132,18 +131,27 @@ double NgramModel::count(TokenSpan text, const std::function<bool()>& stop) {
 }
 
 NgramLoss NgramModel::evaluate(TokenSpan text, const std::function<bool()>& stop) const {
+  return evaluate_ngrams(
+      text, order(), limits_.tokens, stop,
+      [this](const NgramContext& context, std::int32_t token) { return next(context, token); },
+      [this](const NgramContext& context, std::int32_t token) { return std::log(probability(context, token)); });
+}
+
+NgramLoss evaluate_ngrams(TokenSpan text, int order, std::int64_t most_tokens, const std::function<bool()>& stop,
+                          const std::function<NgramContext(const NgramContext&, std::int32_t)>& next,
+                          const std::function<double(const NgramContext&, std::int32_t)>& log_probability) {
   const auto tokens = static_cast<std::int64_t>(text.size());
   double sum = 0;
   std::int64_t targets = 0, read = 0;
   read_spread(tokens, kBlockTokens, [&](std::int64_t begin, std::int64_t end) {
-    if (read >= limits_.tokens || (stop && stop())) return false;
+    if (read >= most_tokens || (stop && stop())) return false;
     NgramContext context;
     double block = 0;
-    Block(text, begin, end, order() - 1)
+    Block(text, begin, end, order - 1)
         .each([&](std::int32_t id) { context = next(context, id); },
               [&](std::int32_t id, bool begins) {
                 if (begins) context = {};
-                if (!begins) block -= std::log(probability(context, id));
+                if (!begins) block -= log_probability(context, id);
                 targets += begins ? 0 : 1;
                 context = next(context, id);
               });

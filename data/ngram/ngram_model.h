@@ -27,8 +27,14 @@ struct NgramContext {
   int length = 0;  ///< known tokens, at most the order of the model − 1
 };
 
+/// Tokens [begin, end) of a text.
+struct TokenRange {
+  std::int64_t begin = 0, end = 0;
+};
+
 struct NgramLimits {
-  /// Distinct n-grams of all orders together, of about 40 bytes each.
+  /// Distinct n-grams of all orders together, of about 40 bytes each. count() looks at it between blocks of 16,384
+  /// tokens.
   std::int64_t ngrams = std::int64_t{4} << 20;
   std::int64_t tokens = std::int64_t{16} << 20;  ///< read by one call of count() or evaluate()
 };
@@ -48,6 +54,8 @@ class NgramModel {
   /// in blocks that are spread evenly over it, until a limit is reached. Returns the share of its tokens that was
   /// counted. `stop` may be empty; once it returns true, counting ends.
   double count(TokenSpan text, const std::function<bool()>& stop = {});
+  /// The blocks that the last call of count() has read.
+  const std::vector<TokenRange>& counted() const { return counted_; }
   /// The mean loss over the targets of a text, of blocks that are spread evenly over it if it is beyond the limit.
   NgramLoss evaluate(TokenSpan text, const std::function<bool()>& stop = {}) const;
 
@@ -77,6 +85,13 @@ class NgramModel {
   std::int64_t vocab_size_;
   NgramLimits limits_;
   std::vector<NgramLevel> levels_;  // [k]: n-grams of k + 1 tokens
+  std::vector<TokenRange> counted_;
 };
+
+/// What NgramModel::evaluate() does, for any model that reads and predicts: next() and log_probability() take a context
+/// and the token after it. Reads at most `most_tokens` tokens.
+NgramLoss evaluate_ngrams(TokenSpan text, int order, std::int64_t most_tokens, const std::function<bool()>& stop,
+                          const std::function<NgramContext(const NgramContext&, std::int32_t)>& next,
+                          const std::function<double(const NgramContext&, std::int32_t)>& log_probability);
 
 }  // namespace maki

@@ -142,4 +142,28 @@ void NgramTrie::log_probabilities(const NgramContext& context, std::span<float> 
   for (const std::uint32_t token : followers) out[token] = std::log(static_cast<float>(p[token]));
 }
 
+double NgramTrie::log_probability(const NgramContext& context, std::int32_t token) const {
+  double p = unigrams_[static_cast<std::size_t>(token)];
+  for (int n = 1; n <= context.length && context.last[static_cast<std::size_t>(n)] != kNoNgram; ++n) {
+    const auto k = static_cast<std::size_t>(n);
+    const Level& level = levels_[k];
+    double total = 0, weight = 0, kept = 0;
+    for (std::uint32_t i = level.begin[context.last[k]]; i < level.begin[context.last[k] + 1]; ++i) {
+      const double discount = level.discount(level.counts[i]);
+      total += level.counts[i];
+      weight += discount;
+      if (level.tokens[i] == static_cast<std::uint32_t>(token)) kept = level.counts[i] - discount;
+    }
+    if (total > 0) p = (kept + weight * p) / total;
+  }
+  return std::log(p);
+}
+
+NgramLoss NgramTrie::evaluate(TokenSpan text, const std::function<bool()>& stop) const {
+  return evaluate_ngrams(
+      text, order(), NgramLimits().tokens, stop,
+      [this](const NgramContext& context, std::int32_t token) { return next(context, token); },
+      [this](const NgramContext& context, std::int32_t token) { return log_probability(context, token); });
+}
+
 }  // namespace maki

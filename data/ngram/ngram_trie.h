@@ -43,6 +43,11 @@ class NgramTrie {
   void log_probabilities(const NgramContext& context, std::span<float> out,
                          const HeldOutPart* held_out = nullptr) const;
 
+  /// The logarithm for one token alone, which takes less time.
+  double log_probability(const NgramContext& context, std::int32_t token) const;
+  /// NgramModel::evaluate().
+  NgramLoss evaluate(TokenSpan text, const std::function<bool()>& stop = {}) const;
+
   /// Bytes from which load_ngram_trie() restores the same tree.
   std::string save() const;
 

@@ -67,7 +67,7 @@ TEST_CASE("a run with a prior has the same bytes when it is cut in two, at any n
     const std::string next = folder / (name + "-next");
     require_ok(run_maki(Arguments{"train", corpus, "--init-from", run, "--out", next, "--max-steps", "2"}));
     const auto refused = run_maki({"export", run, "--format", "hf", "--out", folder / (name + "-exported")});
-    REQUIRE(refused.code != 0);
+    REQUIRE(refused.exit_code != 0);
     REQUIRE_THAT(refused.err, ContainsSubstring(name == "gpt" ? "ngram_prior" : "model"));
   }
 }

@@ -98,6 +98,7 @@ TEST_CASE("A trie predicts what the counts that it was made of predict", "[ngram
     for (std::int32_t token = 0; token < vocab; ++token) {
       const double p = std::exp(static_cast<double>(logs[static_cast<std::size_t>(token)]));
       RC_ASSERT(std::abs(p / model.probability(text, token) - 1) < 1e-5);
+      RC_ASSERT(std::abs(std::exp(trie.log_probability(context_of(trie, text), token)) / p - 1) < 1e-5);
       sum += p;
     }
     RC_ASSERT(std::abs(sum - 1) < 1e-5);
@@ -113,7 +114,7 @@ TEST_CASE("Held-out counts are those of the text without the part", "[ngram_trie
     NgramModel model(vocab, order);
     model.count(tokens);
     const NgramTrie trie(model);
-    const HeldOutCounts held_out(trie, tokens);
+    const HeldOutCounts held_out(trie, tokens, model.counted());
     const auto size = static_cast<std::int64_t>(tokens.size());
     const Ids text = *rc::gen::container<Ids>(rc::gen::inRange<std::int32_t>(0, vocab));
     std::vector<float> logs(static_cast<std::size_t>(vocab), -1e9F);
@@ -131,6 +132,32 @@ TEST_CASE("Held-out counts are those of the text without the part", "[ngram_trie
       }
     }
   }));
+}
+
+TEST_CASE("Counts of blocks of a long text are left out where they were counted", "[ngram_trie]") {
+  constexpr std::int64_t kBlock = 1 << 14;
+  Ids ids;
+  for (std::int64_t i = 0, state = 1; i < 3 * kBlock; ++i) {
+    state = (state * 75 + 74) % 65537;
+    ids.push_back(static_cast<std::int32_t>(state % 4));
+  }
+  const Tokens tokens = tokens_of({ids}, 4);
+  NgramModel model(4, 3, {.tokens = 2 * kBlock});
+  REQUIRE(model.count(tokens) == Approx(2.0 / 3));
+  REQUIRE(model.counted().size() == 2);  // the first block and the last
+  REQUIRE(model.counted()[1].begin == 2 * kBlock);
+  const NgramTrie trie(model);
+  const HeldOutCounts held_out(trie, tokens, model.counted());
+  std::vector<std::uint32_t> left(trie.levels().back().counts);
+  std::uint32_t least = 0;
+  for (std::int64_t part = 0; part < kHeldOutParts; ++part) {
+    const LessCounted& less = held_out.part_of(part * std::ssize(ids) / kHeldOutParts).levels.back();
+    if (part == 4 || part == 5) REQUIRE(less.ngrams.empty());  // in the block that was not counted
+    for (std::size_t i = 0; i < less.ngrams.size(); ++i) left[less.ngrams[i]] -= less.less[i];
+    least += less.ngrams.empty() ? 1 : 0;
+  }
+  REQUIRE(least == 2);
+  for (const std::uint32_t count : left) REQUIRE(count == 0);  // each occurrence is in one part
 }
 
 TEST_CASE("Saved counts are restored", "[ngram_trie]") {

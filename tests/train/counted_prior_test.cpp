@@ -33,6 +33,8 @@ NgramTrie counts_of(const Tokens& tokens) {
   return NgramTrie(model);
 }
 
+std::vector<TokenRange> whole(const Tokens& tokens) { return {{0, static_cast<std::int64_t>(tokens.size())}}; }
+
 // The tokens of the piece up to this position.
 std::vector<std::int32_t> piece_until(const Tokens& tokens, std::int64_t position) {
   std::int64_t begin = 0;
@@ -45,7 +47,7 @@ std::vector<std::int32_t> piece_until(const Tokens& tokens, std::int64_t positio
 TEST_CASE("the prior of a window is that of the tokens of the piece, also before the window", "[counted_prior]") {
   const Tokens tokens = some_tokens();
   const NgramTrie counts = counts_of(tokens);
-  const HeldOutCounts held_out(counts, tokens);
+  const HeldOutCounts held_out(counts, tokens, whole(tokens));
   const std::vector<std::int64_t> starts = {0, 5, 90, 96, 97, 150, 280};
   const std::int64_t length = 70, n = static_cast<std::int64_t>(tokens.size());
   for (const bool held : {false, true}) {
@@ -69,7 +71,7 @@ TEST_CASE("priors have the same bits on any number of threads", "[counted_prior]
   const std::vector<std::int64_t> starts = {0, 5, 90, 200};
   const auto compute = [&] {
     const NgramTrie counts = counts_of(tokens);
-    const HeldOutCounts held_out(counts, tokens);
+    const HeldOutCounts held_out(counts, tokens, whole(tokens));
     const Tensor prior = prior_of_windows(counts, tokens, starts, 90, &held_out);
     return std::vector<float>(prior.values<float>().begin(), prior.values<float>().end());
   };
@@ -95,7 +97,7 @@ TEST_CASE("training leaves out what it predicts, evaluation does not", "[counted
   data.val = some_tokens();
   const LanguageModelTask task(config, data);
   const NgramTrie counts = counts_of(data.train);
-  const HeldOutCounts held_out(counts, data.train);
+  const HeldOutCounts held_out(counts, data.train, whole(data.train));
   const TrainBatches batches(data.train, 3, 16, 1, static_cast<std::uint64_t>(config.seed));
   Batch batch;
   for (const std::int64_t step : {0, 4}) {

@@ -51,9 +51,9 @@ void LanguageModelTask::count_ngrams() {
     prior_ = std::make_shared<const CountedPrior>(text_.ngram_counts);
   } else if (!dataset_->train.empty()) {
     NgramModel model(dataset_->tokenizer->vocab_size(), static_cast<int>(config_.ngram_prior));
-    model.count(dataset_->train);
+    counted_share_ = model.count(dataset_->train);
     prior_ = std::make_shared<const CountedPrior>(std::make_shared<const NgramTrie>(model));
-    held_out_.emplace(prior_->counts(), dataset_->train);
+    held_out_.emplace(prior_->counts(), dataset_->train, model.counted());
   }
 }
 
@@ -122,9 +122,10 @@ std::string LanguageModelTask::describe_step() const { return pluralize(train_.v
 std::optional<CountingReport> LanguageModelTask::counting(const std::function<bool()>& stop) const {
   const Tokens &train = dataset_->train, &val = dataset_->val;
   if (train.empty() || val.empty()) return std::nullopt;
+  const bool known = held_out_ && prior_->counts().order() == kMaxCountedNgram;
   NgramModel model(dataset_->tokenizer->vocab_size());
-  const double counted = model.count(train, stop);
-  const NgramLoss loss = model.evaluate(val, stop);
+  const double counted = known ? counted_share_ : model.count(train, stop);
+  const NgramLoss loss = known ? prior_->counts().evaluate(val, stop) : model.evaluate(val, stop);
   if (loss.targets == 0 || (stop && stop())) return std::nullopt;
   const double tokens_per_character =
       static_cast<double>(val.size()) / static_cast<double>(code_points(*dataset_->tokenizer, val));

@@ -66,6 +66,7 @@ class LanguageModelTask final : public Task {
   // With config.ngram_prior: the counts of the model that is evaluated, or else of the training text.
   std::shared_ptr<const CountedPrior> prior_;
   std::optional<HeldOutCounts> held_out_;
+  double counted_share_ = 0;  // of the training text
 };
 
 }  // namespace maki

@@ -30,8 +30,9 @@ EvalExtent eval_extent(const Config& config, std::int64_t tokens, double train_t
 }
 
 double counting_seconds(const Config& config, std::int64_t tokens) {
-  constexpr double kSecondsPerToken = 0.3e-6, kMostTokens = 16e6;
-  return config.counting ? kSecondsPerToken * std::min(static_cast<double>(tokens), kMostTokens) : 0;
+  constexpr double kSecondsPerToken = 0.3e-6, kSecondsForPrior = 0.7e-6, kMostTokens = 16e6;
+  const double seconds = config.ngram_prior > 0 ? kSecondsForPrior : config.counting ? kSecondsPerToken : 0;
+  return seconds * std::min(static_cast<double>(tokens), kMostTokens);
 }
 
 }  // namespace maki

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "autograd/core/check.h"
+#include "data/ngram/ngram_model.h"
 #include "optim/muon.h"
 #include "train/config/number.h"
 #include "train/loop/estimate.h"
@@ -45,6 +46,7 @@ class Planner {
   double steps_per_pass() const;
 
   void choose_tokenizer();
+  void choose_prior();
   void choose_tables();
   void choose_batch();
   void choose_model();
@@ -103,6 +105,21 @@ void Planner::choose_tokenizer() {
   train_tokens_ = std::max(1.0, static_cast<double>(tokens_) * (1 - plan_.config.val_fraction));
 }
 
+// The counts must leave most of the time to the network. Whoever asks for tables gets the recipes with tables.
+void Planner::choose_prior() {
+  constexpr double kShare = 0.25;
+  Config counted = plan_.config;
+  counted.ngram_prior = kMaxCountedNgram;
+  const double seconds = counting_seconds(counted, tokens_);
+  const bool tables =
+      is_fixed("ngram_orders") || is_fixed("ngram_rows") || is_fixed("ngram_dropout") || is_fixed("ngram_lr_factor");
+  if (tables || seconds > kShare * request_.seconds) return;
+  choose({{"ngram_prior", fmt::format("{}", kMaxCountedNgram)}},
+         fmt::format(
+             "counting the n-grams of the text takes about {:.1g} s, and leaves to the network what counts do not know",
+             seconds));
+}
+
 // How long n-grams can be is a question of how often they occur again: with 3 besides 2, and so on, the loss on 20,000,
 // 100,000 and 1,000,000 characters of tinyshakespeare is lowest for up to 3, 4 and 5.
 void Planner::choose_tables() {
@@ -138,8 +155,9 @@ void Planner::choose_batch() {
 }
 
 void Planner::choose_model() {
+  choose_prior();
   const Plan before = plan_;
-  choose_tables();
+  if (plan_.config.ngram_prior == 0) choose_tables();
   choose_batch();
   const ShapeChoice choice = choose_shape(plan_.config, request_, vocabulary_, train_tokens_, timer_);
   shape_ = choice.shape;
@@ -154,7 +172,7 @@ void Planner::choose_model() {
     if (shape_.recipe == Recipe::network) {
       record(open({"ngram_orders"}),
              "there is time for several passes, from which a network without tables learns more");
-    } else {
+    } else if (shape_.recipe == Recipe::network_with_tables) {
       choose_tables();
     }
     record(open({"batch_size", "positions", "norm", "activation", "bias", "qk_norm", "conv_width"}),
@@ -181,7 +199,7 @@ void Planner::choose_validation() {
            fmt::format("to evaluate more than that would take over {:.0f}% of the time", 100 * kShare));
     train_tokens_ = static_cast<double>(tokens_) * (1 - c.val_fraction);
   }
-  if (counting_seconds(plan_.config, tokens_) > 2 * kShare * request_.seconds)
+  if (plan_.config.ngram_prior == 0 && counting_seconds(plan_.config, tokens_) > 2 * kShare * request_.seconds)
     choose({{"counting", "false"}}, fmt::format("it would take over {:.0f}% of the time", 200 * kShare));
 }
 
@@ -207,7 +225,7 @@ void Planner::choose_dropout() {
   // After 2.2 passes over @stories, words have 0.314 nats per character, and 0.355 with a dropout of 0.1.
   const double few = plan_.config.tokenizer == "word" ? kMany : kFew;
   const double passes = request_.seconds / seconds_per_step_ / steps_per_pass();
-  if (shape_.recipe != Recipe::network || passes < few) return;
+  if ((shape_.recipe != Recipe::network && shape_.recipe != Recipe::prior) || passes < few) return;
   choose({{"dropout", passes < kMany ? "0.1" : "0.2"}},
          fmt::format("{:.2g} passes over the text", std::min(passes, shape_.most_passes(train_tokens_))));
 }

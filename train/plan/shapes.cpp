@@ -26,7 +26,11 @@ constexpr std::array kShapes = {ModelShape{tables, 1, 1, 64, 64, 1.365, 28.7},
                                 ModelShape{network_with_tables, 6, 6, 192, 128, 1.143, 58},
                                 ModelShape{network, 6, 6, 192, 128, 1.164, 72},
                                 ModelShape{network_with_tables, 6, 8, 256, 128, 1.095, 75},
-                                ModelShape{network, 6, 8, 256, 128, 1.107, 92}};
+                                ModelShape{network, 6, 8, 256, 128, 1.107, 92},
+                                ModelShape{prior, 2, 2, 64, 128, 1.431, 4.4},
+                                ModelShape{prior, 4, 4, 128, 128, 1.41, 7},
+                                ModelShape{prior, 6, 6, 192, 128, 1.39, 10},
+                                ModelShape{prior, 6, 8, 256, 128, 1.38, 12}};
 
 // N-gram tables make a step of the smallest shape a tenth longer. They are left out of measurements, because their
 // memory takes longer to prepare than a few steps.
@@ -72,6 +76,7 @@ constexpr double kShortText = 300'000;
 // Whether the recipe fits the text and what the user has given about tables.
 bool is_allowed(Recipe recipe, const Config& config, const PlanRequest& request, double train_tokens) {
   const auto is_fixed = [&](const char* name) { return request.is_fixed && request.is_fixed(name); };
+  if (config.ngram_prior > 0 || recipe == prior) return config.ngram_prior > 0 && recipe == prior;
   if (is_fixed("ngram_orders") && config.ngram_orders == "none") return recipe == network;
   const bool wanted =
       is_fixed("ngram_orders") || is_fixed("ngram_rows") || is_fixed("ngram_dropout") || is_fixed("ngram_lr_factor");
@@ -130,7 +135,7 @@ double ModelShape::most_passes(double train_tokens) const {
   // after 17 and 1.638 after 15.
   constexpr double kNetworkShort = 10;
   const bool is_short = train_tokens < kShortText;
-  if (recipe == network) return is_short ? kNetworkShort : kNetwork;
+  if (recipe == network || recipe == prior) return is_short ? kNetworkShort : kNetwork;
   if (recipe == network_with_tables) return kBoth;
   return is_short ? kTablesShort : kTables;
 }
@@ -139,7 +144,8 @@ double ModelShape::expected_loss(double tokens, std::int64_t vocabulary, double 
   // With the tables of 1 x 64, neko.ja.txt has 3.75 after 460,000 tokens, at most 1.2 passes of which help; a network
   // of 4 x 128 has 3.83 after 380,000, before the learning rate has fallen, and 3.50 after 920,000.
   constexpr double kExponent = -0.36, kRareNgrams = 0.04;
-  const double rare = recipe != network && vocabulary > kManyTokens ? kRareNgrams : 0;
+  const bool has_tables = recipe == tables || recipe == network_with_tables;
+  const double rare = has_tables && vocabulary > kManyTokens ? kRareNgrams : 0;
   // On 100,000 characters of prose, tables have 1.776 after their 1.3 passes, a network 1.627 after 10; on 88,000 of
   // chat 2.097 and 1.960.
   constexpr double kOnePass = 0.1;
@@ -157,7 +163,7 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
   choose("n_embd", &Config::n_embd, shape.n_embd);
   choose("n_head", &Config::n_head, shape.n_head);
   choose("block_size", &Config::block_size, shape.block_size);
-  if (shape.recipe == network) choose("ngram_orders", &Config::ngram_orders, "none");
+  if (shape.recipe == network || shape.recipe == prior) choose("ngram_orders", &Config::ngram_orders, "none");
   if (shape.recipe != tables) {
     choose("batch_size", &Config::batch_size, 12);
     choose("optimizer", &Config::optimizer, "muon");

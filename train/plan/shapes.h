@@ -21,7 +21,10 @@ enum class Recipe : std::uint8_t {
   /// Short convolutions, normalized queries and keys, and Muon: slower, and goes on learning for several passes.
   network,
   /// Both: learns most from one pass that there is time for.
-  network_with_tables
+  network_with_tables,
+  /// The same network without tables, on top of an n-gram count of the text (nn/prior.h): learns most of all, and is
+  /// never worse than counting, but the text must be counted first.
+  prior
 };
 
 struct ModelShape {
