@@ -73,6 +73,7 @@ void Grads::pass_rows(int i, RowGradient gradient) {
 
 void Grads::pass(int i, int k) {
   if (!wants(i)) return;
+  // A gradient by rows cannot be passed on: open() throws the error that says so.
   if (by_rows(i)) open(i, tape_.inputs_[tape_.nodes_[node_].first_input + static_cast<std::uint32_t>(i)].dtype);
   const Tape::Node& node = tape_.nodes_[node_];
   Tape::Delivery& delivery = tape_.deliveries_[static_cast<std::size_t>(i)];

@@ -43,8 +43,8 @@
 namespace maki {
 
 /// The view that a node's backward closure has of its gradients: those of the outputs to read, those of the inputs to
-/// deliver. For every input that wants a gradient, the closure must deliver it exactly once, through in() or pass();
-/// otherwise backward() throws Error. Valid only during the call of the closure.
+/// deliver. For every input that wants a gradient, the closure must deliver it exactly once, through in(), pass() or
+/// pass_rows(); otherwise backward() throws Error. Valid only during the call of the closure.
 class Grads {
  public:
   /// Whether a gradient of input i is wanted.
@@ -62,8 +62,9 @@ class Grads {
   const T* out(int k = 0) const {
     return static_cast<const T*>(output(k, dtype_of<T>()));
   }
-  /// Delivers the gradient of output k, element by element, as that of input i. Shares its memory instead of copying if
-  /// no gradient of input i exists yet. Requires: output k has a gradient and as many elements as input i.
+  /// Delivers the gradient of output k, element by element, as that of input i. If input i is not a parameter and has
+  /// no gradient yet, the memory is shared instead of copied. Requires: output k exists, has a gradient, and has the
+  /// type and number of elements of input i; only the gradient is checked.
   void pass(int i, int k = 0);
   /// Whether input i is a parameter of ParamGroup::rows, whose gradient goes to pass_rows() and not to in().
   bool by_rows(int i) const;

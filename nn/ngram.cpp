@@ -16,6 +16,7 @@ const NgramOptions& checked(const NgramOptions& o) {
   check(!o.orders.empty() && std::ranges::adjacent_find(o.orders, std::ranges::greater_equal()) == o.orders.end() &&
             o.orders.front() >= 2 && o.orders.back() <= kMaxNgramTableOrder,
         "ngram: orders must be ascending numbers from 2 to {}; got {}", kMaxNgramTableOrder, fmt::join(o.orders, ","));
+  // So that the row numbers of all orders together fit in int32.
   check(o.rows >= 1 && o.rows <= std::numeric_limits<std::int32_t>::max() / kMaxNgramTableOrder,
         "ngram: an order must have between 1 and {} rows; got {}",
         std::numeric_limits<std::int32_t>::max() / kMaxNgramTableOrder, o.rows);
@@ -107,7 +108,7 @@ NgramEmbedding::NgramEmbedding(const Scope& scope, std::int64_t vocab, std::int6
       drop{o.dropout},
       tables_(tables(vocab, o)) {}
 
-// The row of the n-gram that ends in *last, before which `available` tokens are known.
+// The row of the n-gram that ends in *last, before which `available` tokens are known; −1 if these are too few.
 std::int32_t NgramEmbedding::row(const Table& table, const std::int32_t* last, std::int64_t available) const {
   if (available < table.order - 1) return -1;
   std::uint64_t row = 0;

@@ -24,8 +24,9 @@ int threads();
 /// Thread safety: the value is atomic, but no op may run at the same time: sizes of scratch memory depend on it.
 void set_threads(std::int64_t n);
 
-/// Loops of fewer elementary operations than this (about 5 µs on one core) run serially, because a parallel region
-/// would cost more than it saves.
+/// An elementary operation is about one addition or multiplication of one element in a vectorised loop; an exponential
+/// counts as 8. The counts are rough. Loops of fewer elementary operations than this (about 5 µs on one core) run
+/// serially, because a parallel region would cost more than it saves.
 inline constexpr std::int64_t kMinParallelWork = 32768;
 
 /// Calls body(begin, end) on contiguous parts of [0, n), one per thread. `work` is the cost of one index in elementary

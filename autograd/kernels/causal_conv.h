@@ -1,4 +1,4 @@
-// A short convolution over the tokens of a sequence, of every column for itself ("depthwise"), in which no token sees a
+// A short convolution over the tokens of a sequence, separately for each column ("depthwise"), in which no token sees a
 // later one.
 #pragma once
 
@@ -15,8 +15,8 @@ struct CausalConvShape {
 };
 
 /// y_t = Σ_k weight_k · x_{t−k} over k = 0, 1, … min(K − 1, t + m), in this order; terms before the known tokens are
-/// left out. A sequence that is computed in several calls therefore has the same bits, if each is
-/// given the last K − 1 tokens before it, or all if there are fewer. y must not overlap x. x, y [batch, tokens, width],
+/// left out. A sequence that is computed in several calls therefore gets the same bits as in one call, if each is given
+/// the last K − 1 tokens before it, or all if there are fewer. y must not overlap x. x, y [batch, tokens, width],
 /// weight [K, width], before [batch, m, width] (x_{−m} … x_{−1}), null if m is 0.
 template <class T>
 void causal_conv_forward(const CausalConvShape& shape, const T* x, const T* before, const T* weight, T* y);
@@ -24,8 +24,10 @@ void causal_conv_forward(const CausalConvShape& shape, const T* x, const T* befo
 /// Elements of T that causal_conv_backward() needs as scratch if the gradient of weight is wanted; otherwise scratch
 /// may be null.
 std::int64_t causal_conv_backward_scratch(const CausalConvShape& shape);
-/// dx_t = Σ_k weight_k · dy_{t+k}, dweight_k = Σ_{b,t} dy_t · x_{t−k}, for m = 0, whatever the shape says. Either sink
-/// may be null. Sinks that add are added to. No bit depends on the number of threads.
+/// dx_t = Σ_k weight_k · dy_{t+k} over the k with t + k < tokens, dweight_k = Σ_{b,t} dy_t · x_{t−k} over the t >= k,
+/// in each sequence separately. shape.before is ignored: tokens before the first one (m > 0) occur only in generation,
+/// which has no backward. dx must overlap neither x nor dy. Either sink may be null. Sinks that add are added to. No
+/// bit depends on the number of threads.
 template <class T>
 void causal_conv_backward(const CausalConvShape& shape, const T* x, const T* weight, const T* dy, Sink<T> dx,
                           Sink<T> dweight, T* scratch);

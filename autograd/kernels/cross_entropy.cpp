@@ -104,7 +104,7 @@ namespace {
 MAKI_EXPORT(cross_entropy_rows);
 MAKI_EXPORT(cross_entropy_backward_rows);
 
-constexpr std::int64_t kRowWork = 64;  // cost per row besides its elements, in elementary operations
+constexpr std::int64_t kRowWork = 64;  // cost per row besides its elements, as a number of elements
 
 // Rows per task. A task sums the losses of its rows in order, and the tasks' sums are then added in order.
 std::int64_t block_rows(const CrossEntropyRows& all) {
@@ -120,6 +120,7 @@ template <class T>
 double cross_entropy_forward(const CrossEntropyRows& all, const T* logits, T* stats, double* scratch) {
   const auto kernel = MAKI_DISPATCH(cross_entropy_rows, T);
   const std::int64_t step = block_rows(all), blocks = ceil_div(all.rows, step);
+  // 8 elementary operations per element, mostly for the exponential.
   parallel_for(blocks, 8 * step * (all.vocabulary + kRowWork), [&](std::int64_t block) {
     const std::int64_t begin = block * step, end = std::min(all.rows, begin + step);
     scratch[block] = kernel(all, begin, end, logits, stats);

@@ -27,6 +27,7 @@ std::int64_t cross_entropy_scratch(const CrossEntropyRows& rows);
 template <class T>
 double cross_entropy_forward(const CrossEntropyRows& rows, const T* logits, T* stats, double* scratch);
 /// dlogits [rows, vocabulary] = `scale` times the gradient of that sum, 0 for ignored rows; added if the sink adds.
+/// dlogits may be the memory of the logits if the sink does not add: every element is read before it is written.
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& rows, const T* logits, const T* stats, double scale,
                             Sink<T> dlogits);

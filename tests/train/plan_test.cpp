@@ -47,6 +47,8 @@ Plan plan_of(const PlanRequest& request, double speed = kSpeed) {
   return make_plan(request, machine);
 }
 
+const std::map<std::string, std::string> kNoPrior = {{"ngram_prior", "0"}};
+
 // The request of somebody who has given these fields these values.
 PlanRequest with(PlanRequest request, const std::map<std::string, std::string>& given) {
   for (const auto& [name, value] : given) set_field(request.config, find_field(name), value);
@@ -109,29 +111,13 @@ TEST_CASE("a plan records as fields whatever differs from the configuration that
 TEST_CASE("what the user has given stays as it is") {
   const PlanRequest open = request_for(1'000'000, 60);
   const Plan plan = plan_of(open);
-  const std::map<std::string, std::string> given = {{"n_layer", "3"},
-                                                    {"n_embd", "96"},
-                                                    {"n_head", "3"},
-                                                    {"block_size", "48"},
-                                                    {"batch_size", "7"},
-                                                    {"tokenizer", "byte"},
-                                                    {"ngram_orders", "2"},
-                                                    {"ngram_rows", "5000"},
-                                                    {"ngram_dropout", "0.5"},
-                                                    {"ngram_lr_factor", "11"},
-                                                    {"dropout", "0.25"},
-                                                    {"optimizer", "muon"},
-                                                    {"learning_rate", "0.001"},
-                                                    {"min_lr", "0.0005"},
-                                                    {"schedule", "cosine"},
-                                                    {"warmup_steps", "17"},
-                                                    {"eval_interval", "13"},
-                                                    {"eval_batches", "3"},
-                                                    {"checkpoint_interval", "19"},
-                                                    {"sample_interval", "23"},
-                                                    {"log_interval", "29"},
-                                                    {"val_fraction", "0.02"},
-                                                    {"counting", "true"}};
+  const std::map<std::string, std::string> given = {
+      {"n_layer", "3"},          {"n_embd", "96"},           {"n_head", "3"},           {"block_size", "48"},
+      {"batch_size", "7"},       {"tokenizer", "byte"},      {"ngram_prior", "3"},      {"ngram_orders", "2"},
+      {"ngram_rows", "5000"},    {"ngram_dropout", "0.5"},   {"ngram_lr_factor", "11"}, {"dropout", "0.25"},
+      {"optimizer", "muon"},     {"learning_rate", "0.001"}, {"min_lr", "0.0005"},      {"schedule", "cosine"},
+      {"warmup_steps", "17"},    {"eval_interval", "13"},    {"eval_batches", "3"},     {"checkpoint_interval", "19"},
+      {"sample_interval", "23"}, {"log_interval", "29"},     {"val_fraction", "0.02"},  {"counting", "true"}};
   // All together, and each alone.
   std::vector<std::map<std::string, std::string>> cases = {given};
   for (const auto& one : given) cases.push_back({one});
@@ -218,19 +204,52 @@ TEST_CASE("a short text is not read more often than helps, however much time the
   }
 }
 
-TEST_CASE("time decides between tables, a network with tables, and a network that reads the text several times") {
-  const Config little = plan_of(request_for(1'000'000, 10)).config;
+TEST_CASE(
+    "an n-gram count is the prior of the network, unless counting takes too long or something else was asked for") {
+  for (const std::int64_t characters : {5'000, 100'000, 1'000'000}) {
+    for (const double seconds : {10., 60., 3'000.}) {
+      const Plan plan = plan_of(request_for(characters, seconds));
+      REQUIRE(plan.config.ngram_prior == 6);
+      REQUIRE(plan.config.ngram_orders == "none");
+      REQUIRE(plan.config.optimizer == "muon");
+      REQUIRE(plan.config.conv_width == 4);
+    }
+  }
+  REQUIRE(plan_of(request_for(1'000'000'000, 10)).config.ngram_prior == 0);
+  REQUIRE(plan_of(request_for(1'000'000'000, 60)).config.ngram_prior == 6);
+  REQUIRE(plan_of(with(request_for(1'000'000, 60), kNoPrior)).config.ngram_prior == 0);
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"ngram_orders", "2,3"}, {"ngram_rows", "500"}})
+    REQUIRE(plan_of(with(request_for(1'000'000, 60), {{name, value}})).config.ngram_prior == 0);
+  const Config asked = plan_of(with(request_for(1'000'000'000, 10), {{"ngram_prior", "4"}})).config;
+  REQUIRE(asked.ngram_prior == 4);
+  REQUIRE(asked.ngram_orders == "none");
+  // Counting takes its part of the time.
+  const Plan plan = plan_of(request_for(10'000'000, 60));
+  REQUIRE(plan.seconds <= 60);
+  REQUIRE(plan.seconds > 58);
+}
+
+TEST_CASE(
+    "without a prior, time decides between tables, a network with tables, and a network that reads several times") {
+  const auto request = [](std::int64_t characters, double seconds) {
+    return with(request_for(characters, seconds), kNoPrior);
+  };
+  const auto also = [](std::int64_t characters, double seconds, std::map<std::string, std::string> given) {
+    given.insert(kNoPrior.begin(), kNoPrior.end());
+    return plan_of(with(request_for(characters, seconds), given)).config;
+  };
+  const Config little = plan_of(request(1'000'000, 10)).config;
   REQUIRE(little.ngram_orders != "none");
   REQUIRE(little.optimizer == "adamw");
   REQUIRE(little.conv_width == 0);
-  const Plan more = plan_of(request_for(1'000'000, 200));
+  const Plan more = plan_of(request(1'000'000, 200));
   REQUIRE(more.config.ngram_orders != "none");
   REQUIRE(more.config.optimizer == "muon");
   REQUIRE(more.config.conv_width == 4);
   REQUIRE(more.config.dropout == 0);
   REQUIRE(more.passes < 1.3);
   for (const double seconds : {3'000., 10'000.}) {
-    const Plan plan = plan_of(request_for(1'000'000, seconds));
+    const Plan plan = plan_of(request(1'000'000, seconds));
     INFO(seconds << ": " << plan.passes);
     REQUIRE(plan.config.ngram_orders == "none");
     REQUIRE(plan.config.optimizer == "muon");
@@ -238,16 +257,16 @@ TEST_CASE("time decides between tables, a network with tables, and a network tha
     REQUIRE(plan.passes > 4);
     REQUIRE(plan.config.dropout == 0.2);
   }
-  const std::map<std::string, std::string> no_tables = {{"ngram_orders", "none"}};
-  REQUIRE(plan_of(with(request_for(1'000'000, 100), no_tables)).config.dropout == 0);
-  REQUIRE(plan_of(with(request_for(1'000'000, 500), no_tables)).config.dropout > 0);
+  REQUIRE(also(1'000'000, 100, {{"ngram_orders", "none"}}).dropout == 0);
+  REQUIRE(also(1'000'000, 500, {{"ngram_orders", "none"}}).dropout > 0);
   // A text that is never read to its end keeps its tables. So does a short one, unless there is time for several
   // passes.
-  REQUIRE(plan_of(request_for(1'000'000'000, 10'000)).config.ngram_orders != "none");
-  REQUIRE(plan_of(request_for(100'000, 3)).config.ngram_orders != "none");
-  REQUIRE(plan_of(request_for(100'000, 10'000)).config.ngram_orders == "none");
-  REQUIRE(plan_of(with(request_for(100'000, 10), {{"ngram_orders", "none"}})).config.optimizer == "muon");
-  REQUIRE(plan_of(with(request_for(1'000'000, 10'000), {{"ngram_rows", "500"}})).config.ngram_orders != "none");
+  REQUIRE(plan_of(request(1'000'000'000, 10'000)).config.ngram_orders != "none");
+  REQUIRE(plan_of(request(100'000, 3)).config.ngram_orders != "none");
+  REQUIRE(plan_of(request(100'000, 10'000)).config.ngram_orders == "none");
+  REQUIRE(also(100'000, 10, {{"ngram_orders", "none"}}).optimizer == "muon");
+  REQUIRE(also(1'000'000, 10'000, {{"ngram_rows", "500"}}).ngram_orders != "none");
+  REQUIRE(also(1'000'000, 60, {{"tokenizer", "char"}}).ngram_orders != "none");
   // Fields that are given stay, and what is left of the recipe is valid.
   const Config odd = plan_of(with(request_for(1'000'000, 1'000), {{"n_embd", "15"}, {"n_head", "5"}})).config;
   REQUIRE(odd.positions == "learned");
@@ -265,8 +284,8 @@ TEST_CASE("a plan chooses bytes where most characters are too rare, and shorter 
   REQUIRE(plan_of(request_for(1'000'000, 60)).config.tokenizer == "char");
   REQUIRE(plan_of(request_for(1'000'000, 60, 3000)).config.tokenizer == "char");
   REQUIRE(plan_of(request_for(3'000, 60, 1500)).config.tokenizer == "byte");
-  REQUIRE(plan_of(request_for(1'000'000, 60, 3000)).config.ngram_orders == "2,3");
-  PlanRequest words = with(request_for(1'000'000, 60), {{"tokenizer", "word"}});
+  REQUIRE(plan_of(with(request_for(1'000'000, 60, 3000), kNoPrior)).config.ngram_orders == "2,3");
+  PlanRequest words = with(request_for(1'000'000, 60), {{"tokenizer", "word"}, {"ngram_prior", "0"}});
   words.text.tokens = 200'000;
   words.text.vocabulary = 20'000;
   const Plan plan = plan_of(words);

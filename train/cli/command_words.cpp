@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "autograd/core/nearest.h"
+#include "data/text/shell_quote.h"
 #include "train/cli/progress.h"
 
 namespace maki {

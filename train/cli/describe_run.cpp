@@ -6,6 +6,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
+#include "data/text/shell_quote.h"
 #include "train/cli/progress.h"
 #include "train/config/number.h"
 #include "train/loop/estimate.h"

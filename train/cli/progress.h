@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "data/text/printable.h"
-#include "data/text/shell_quote.h"
 
 namespace maki {
 
@@ -30,9 +29,10 @@ decltype(auto) shown(const T& argument) {
 
 }  // namespace detail
 
-/// Everything that is printed to stderr goes through this function. It ignores write errors, because a closed terminal
-/// or pipe must not stop a run. Arguments may come from a path, an option or a file, so strings pass through
-/// escape_unprintable(), which escapes newlines as well; a message of several lines takes several calls.
+/// Everything that is printed to stderr goes through this function, except for the line that libedit edits. It ignores
+/// write errors, because a closed terminal or pipe must not stop a run. Arguments may come from a path, an option or a
+/// file, so strings pass through escape_unprintable(), which escapes newlines as well; a message of several lines takes
+/// several calls.
 template <class... Args>
 void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
   const std::tuple<decltype(detail::shown(args))...> shown(detail::shown(args)...);
@@ -55,9 +55,11 @@ class ProgressBar {
   ~ProgressBar();
 
   void set_total(std::int64_t total) { total_ = total; }
-  /// Draws the bar or prints a line; `facts` are shown beside it, the most important first.
+  /// Draws the bar or prints a line, with `facts` beside it, the most important first: if the terminal is too narrow,
+  /// the last ones are left out. advance() keeps showing them.
   void update(std::int64_t step, const std::vector<std::string>& facts);
-  /// Moves the bar, redrawing it at most ten times per second. The first call starts the clock for the time left.
+  /// Moves the bar, redrawing it at most ten times per second; with `plain` it prints nothing. The first call of
+  /// advance() or update() starts the clock for the time left.
   void advance(std::int64_t step);
   /// Prints a line that stays above the bar.
   void print_line(const std::string& line);

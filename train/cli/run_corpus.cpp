@@ -6,6 +6,7 @@
 
 #include "data/text/error.h"
 #include "data/text/file.h"
+#include "data/text/shell_quote.h"
 #include "train/cli/progress.h"
 #include "train/run/run_directory.h"
 

@@ -50,7 +50,8 @@ std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore&
   const std::unique_ptr<Task> task = make_random_task(config, vocab, 1);
   Batch batch;
   task->fill(0, 0, batch);
-  // Every pass begins with what the step before the one that is checked left.
+  // If the model carries a state, every pass starts from the state that one step before it left, as in training. (The
+  // random data are long enough for this second batch.)
   CarriedStates carried(model, 1, kBatchRows);
   if (carried.any()) {
     model.loss(batch, {}, carried.of(0));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "data/text/shell_quote.h"
 #include "train/cli/progress.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"

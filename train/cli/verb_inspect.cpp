@@ -1,4 +1,5 @@
-// maki inspect PATH [--verify]
+// maki inspect PATH [options]: what a run or a checkpoint contains and, with --verify, whether training can resume from
+// it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fmt/core.h>
@@ -82,7 +83,9 @@ std::vector<Verdict> verdicts(const InspectOptions& o) {
   return {verdict_on(path, [&] { check_resumable(path); })};
 }
 
-// Prints for every checkpoint whether training can resume from it. Throws CheckpointError if one cannot be resumed.
+// Returns the verdicts as a JSON array. Without --json, prints one line per checkpoint (none for a single bad one,
+// which the error describes). If training cannot resume from all of them, prints the array with --json and throws
+// CheckpointError with the first fault.
 nlohmann::ordered_json verify(const InspectOptions& o) {
   nlohmann::ordered_json facts = nlohmann::ordered_json::array();
   const std::vector<Verdict> list = verdicts(o);

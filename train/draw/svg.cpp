@@ -17,7 +17,7 @@ constexpr std::string_view kMonospacedFonts =
     "'MS Gothic', monospace";
 constexpr std::string_view kFrameColor = "#999999";
 
-// A coordinate with as few digits as a hundredth of a pixel needs.
+// A number rounded to two decimals (a hundredth of a pixel), without trailing zeros.
 std::string number(double value) {
   std::string text = fmt::format("{:.2f}", value);
   text.erase(text.find_last_not_of('0') + 1);
@@ -111,8 +111,9 @@ void Svg::polyline(std::string_view points, std::string_view stroke) {
 }
 
 void Svg::begin_group(std::string_view title, double x, double y, double unit_width, double unit_height) {
-  append(body_, "<g transform=\"translate({} {}) scale({} {})\" shape-rendering=\"crispEdges\"><title>{}</title>\n",
-         number(x), number(y), number(unit_width), number(unit_height), xml_text(title));
+  append(body_,
+         "<g transform=\"translate({} {}) scale({:.7g} {:.7g})\" shape-rendering=\"crispEdges\"><title>{}</title>\n",
+         number(x), number(y), unit_width, unit_height, xml_text(title));
 }
 
 void Svg::end_group() { body_ += "</g>\n"; }

@@ -19,8 +19,8 @@ struct TextStyle {
 /// The text with the characters escaped that XML reserves, and those that it does not allow made visible.
 std::string xml_text(std::string_view text);
 
-/// A picture of this size in pixels on a white background. What is drawn later covers what was drawn before. Every text
-/// may come from a user: it is escaped.
+/// A picture of this size in pixels on a white background. What is drawn later covers what was drawn before. Titles,
+/// descriptions and texts may come from a user: they are escaped. Colours, path data and points are written as they are.
 class Svg {
  public:
   /// `title` and `description` are read aloud by screen readers, and browsers show the title.

@@ -1,5 +1,6 @@
 // Packs the operands of float32 products on AMX: every number is split into the sum of three bfloat16 numbers (8 + 8 +
-// 8 of its 24 bits), stored as whole tiles. Included once for every SIMD target; empty on targets without AMX.
+// 8 of its 24 bits), stored as whole tiles. Included once for every SIMD target; empty unless it is an x86-64 target
+// with AVX-512.
 #if defined(MAKI_KERNELS_GEMM_AMX_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_AMX_PACK_INL_H_
 #undef MAKI_KERNELS_GEMM_AMX_PACK_INL_H_

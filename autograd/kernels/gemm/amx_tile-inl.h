@@ -1,11 +1,13 @@
 // Float32 products on AMX tiles. Every number is split into the sum of three bfloat16 numbers, high + middle + low
 // (Henry, Tang, Heinecke 2019, arXiv:1904.06376). Of the nine products of two such sums, six are computed; the other
 // three together are below 2^-24 of the product. Of every 128 steps of a chain, the five small products are added
-// before the large one (high · high). The first 128 steps therefore round their sum four times at its full size, and
-// each further 128 steps round the running sum 24 times (20 small and 4 large tile products), where a chain of fused
-// multiply-adds rounds it 128 times; so the elements of C are closer to the exact values.
+// before the large one (high · high). The first 128 steps of a chain that starts at 0 therefore round their sum four
+// times at its full size, and each further 128 steps round the running sum 24 times (20 small and 4 large tile
+// products), where a chain of fused multiply-adds rounds it 128 times; so the elements of C are closer to the exact
+// values.
 //
-// Included once for every SIMD target; empty on targets without AMX.
+// Included once for every SIMD target; empty unless it is an x86-64 target with AVX-512. Whether the CPU has AMX is
+// asked at run time: amx::available().
 #if defined(MAKI_KERNELS_GEMM_AMX_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_AMX_TILE_INL_H_
 #undef MAKI_KERNELS_GEMM_AMX_TILE_INL_H_
@@ -166,7 +168,9 @@ inline HWY_NOINLINE void amx_buffered(std::int64_t rows, std::int64_t columns, b
   }
 }
 
-/// C = A B for one block (see gemm/block.h), 32 rows at a time. Requires: this thread holds an amx::TileConfig.
+/// Computes one GemmBlock (gemm/block.h), with its bias and activation, 32 rows at a time. Panel strides count float32
+/// numbers, each the space of two bfloat16 numbers; hence the factors 2. Requires: this thread holds an
+/// amx::TileConfig.
 inline void amx_block(const GemmBlock<float>& g) {
   AmxTileCall call{};
   call.groups = ceil_div(g.k, kAmxTileDepth);
