@@ -17,8 +17,9 @@ namespace {
 using enum Recipe;
 // Fitted to losses on tinyshakespeare, a million tokens. Tables, 1 x 64: 1.628 after 460,000 tokens, 1.564 after one
 // pass; 2 x 128 is equal to it there, so that it pays only where there are more tokens. Network with tables, 4 x 128:
-// 1.490 after 1.2 passes. Network, 4 x 128: 1.583 after 1.4 passes, 1.499 after 3.1, 1.482 after 10.5. The larger ones
-// are extrapolated.
+// 1.490 after 1.2 passes. Network, 4 x 128: 1.583 after 1.4 passes, 1.499 after 3.1, 1.482 after 10.5. Prior, 2 x 64:
+// 1.469 after 0.54 passes, 1.459 after 1.8; 4 x 64: 1.453 after 0.92; 4 x 128: 1.498 after 0.15, 1.456 after 1.2, 1.441
+// after 7.7. The larger ones are extrapolated.
 constexpr std::array kShapes = {ModelShape{tables, 1, 1, 64, 64, 1.365, 28.7},
                                 ModelShape{tables, 2, 4, 128, 64, 1.34, 33.4},
                                 ModelShape{network_with_tables, 4, 4, 128, 128, 1.198, 45},
@@ -27,10 +28,11 @@ constexpr std::array kShapes = {ModelShape{tables, 1, 1, 64, 64, 1.365, 28.7},
                                 ModelShape{network, 6, 6, 192, 128, 1.164, 72},
                                 ModelShape{network_with_tables, 6, 8, 256, 128, 1.095, 75},
                                 ModelShape{network, 6, 8, 256, 128, 1.107, 92},
-                                ModelShape{prior, 2, 2, 64, 128, 1.431, 4.4},
-                                ModelShape{prior, 4, 4, 128, 128, 1.41, 7},
-                                ModelShape{prior, 6, 6, 192, 128, 1.39, 10},
-                                ModelShape{prior, 6, 8, 256, 128, 1.38, 12}};
+                                ModelShape{prior, 2, 4, 64, 128, 1.439, 3.5},
+                                ModelShape{prior, 4, 4, 64, 128, 1.4195, 4.7},
+                                ModelShape{prior, 4, 8, 128, 128, 1.405, 7.8},
+                                ModelShape{prior, 6, 12, 192, 128, 1.393, 11},
+                                ModelShape{prior, 6, 16, 256, 128, 1.385, 13.5}};
 
 // N-gram tables make a step of the smallest shape a tenth longer. They are left out of measurements, because their
 // memory takes longer to prepare than a few steps.
