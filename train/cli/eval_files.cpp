@@ -25,7 +25,8 @@ nlohmann::ordered_json facts_of(const LoadedModel& loaded, const std::string& te
   if (encode_pieces(*loaded.tokenizer, {text}).size() < 2) return {{"targets", 0}};
   Corpus alone;
   alone.text = text;
-  const std::unique_ptr<Task> task = make_eval_task(loaded.state.config, alone, loaded.tokenizers, {.ngram_counts = loaded.state.ngram_counts, .stride = stride});
+  const std::unique_ptr<Task> task = make_eval_task(loaded.state.config, alone, loaded.tokenizers,
+                                                    {.ngram_counts = loaded.state.ngram_counts, .stride = stride});
   const std::int64_t batches = task->eval_batches(Part::val);
   const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, 0, {}).value();
   check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",

@@ -228,7 +228,10 @@ void Planner::choose_dropout() {
   const double few = plan_.config.tokenizer == "word" ? kMany : kFew;
   const double passes = request_.seconds / seconds_per_step_ / steps_per_pass();
   if ((shape_.recipe != Recipe::network && shape_.recipe != Recipe::prior) || passes < few) return;
-  choose({{"dropout", passes < kMany ? "0.1" : "0.2"}},
+  // A small network on a prior forgets less: 4 x 64 has 1.825 and 1.557 nats on 88,000 characters of chat and 100,000
+  // of prose after ten passes with 0.1, and 1.828 and 1.564 with 0.2.
+  const bool small = shape_.recipe == Recipe::prior && shape_.n_embd <= 64 && train_tokens_ >= kVeryShortText;
+  choose({{"dropout", small || passes < kMany ? "0.1" : "0.2"}},
          fmt::format("{:.2g} passes over the text", std::min(passes, shape_.most_passes(train_tokens_))));
 }
 

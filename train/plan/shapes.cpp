@@ -94,6 +94,7 @@ std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& r
   std::vector<Candidate> list;
   for (const ModelShape& shape : kShapes) {
     if (!is_allowed(shape.recipe, config, request, train_tokens)) continue;
+    if (shape.recipe == prior && !list.empty() && train_tokens < kVeryShortText) continue;
     Candidate next{.shape = &shape, .config = config};
     apply_shape(next.config, shape, request);
     const std::int64_t need = memory_needed(next.config, vocab).total();

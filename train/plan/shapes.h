@@ -14,6 +14,11 @@ namespace maki {
 /// Texts with a larger vocabulary, such as Japanese characters, need shorter n-grams and lower learning rates.
 inline constexpr std::int64_t kManyTokens = 512;
 
+/// From fewer training tokens than this, only the smallest network on a prior learns more than it forgets: on the
+/// 18,000 characters of a license 2 x 64 has 1.690 nats after ten passes with a dropout of 0.2, 4 x 64 has 1.714, and
+/// counting alone 1.702.
+inline constexpr double kVeryShortText = 50'000;
+
 /// What a model learns with.
 enum class Recipe : std::uint8_t {
   /// N-gram tables and AdamW: fast, but they learn a text by heart when they read it again.

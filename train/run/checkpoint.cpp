@@ -271,20 +271,6 @@ void check_sections(const ContainerReader& file, const Config& config, const Opt
                      there[std::min(wanted.size(), there.size() - 1)].name);
 }
 
-void check_values(const ContainerReader& file, DType dtype) {
-  NumberCheck numbers(file, dtype);
-  file.scan("values", [&](Bytes piece) { numbers.add(piece); });
-}
-
-void check_numbers(const ContainerReader& file, const Optimizer& optimizer) {
-  const DType dtype = optimizer.store().dtype();
-  check_values(file, dtype);
-  for (const MomentLayout& moment : optimizer.moment_layouts()) {
-    NumberCheck numbers(file, dtype, moment);
-    file.scan(moment.name, [&](Bytes piece) { numbers.add(piece); });
-  }
-}
-
 void load_values(const ContainerReader& file, ParameterStore& store) {
   check_tensors(file, store);
   Tensor& values = store.values();

@@ -66,4 +66,18 @@ void NumberCheck::add(Bytes piece) {
   at_ += piece.size();
 }
 
+void check_values(const ContainerReader& file, DType dtype) {
+  NumberCheck numbers(file, dtype);
+  file.scan("values", [&](Bytes piece) { numbers.add(piece); });
+}
+
+void check_numbers(const ContainerReader& file, const Optimizer& optimizer) {
+  const DType dtype = optimizer.store().dtype();
+  check_values(file, dtype);
+  for (const MomentLayout& moment : optimizer.moment_layouts()) {
+    NumberCheck numbers(file, dtype, moment);
+    file.scan(moment.name, [&](Bytes piece) { numbers.add(piece); });
+  }
+}
+
 }  // namespace maki
