@@ -131,7 +131,8 @@ TEST_CASE("bench and gradcheck list and accept only options that they use") {
       "--n-embd",    "--block-size",   "--bias",          "--tie-weights",      "--activation",    "--norm-order",
       "--norm",      "--positions",    "--position-base", "--memory",           "--ngram-orders",  "--ngram-rows",
       "--qk-norm",   "--conv-width",   "--input-skip",    "--value-residual",   "--branch-scales", "--logit-cap",
-      "--ffn-width", "--norm-epsilon", "--seed",          "--threads"};
+      "--ffn-width", "--norm-epsilon", "--lora-rank",     "--lora-alpha",       "--lora-targets",  "--seed",
+      "--threads"};
   struct Verb {
     Arguments path, more;
   };

@@ -45,6 +45,9 @@ struct Config {
   double norm_epsilon = 1e-5;
   std::string activation = "gelu", norm = "layer", dtype = "float32";
   double position_base = 10000;
+  std::int64_t lora_rank = 0;
+  double lora_alpha = 0;
+  std::vector<std::string> lora_targets, freeze;  // patterns of the names of parameters
   // Text.
   std::string tokenizer = "char", normalize = "none", invalid_utf8 = "error";
   std::int64_t vocab_size = 1024;
@@ -100,8 +103,8 @@ std::vector<std::string> model_field_names();
 /// The field of this name. Throws Error, which suggests the nearest name, if there is none.
 const Field& find_field(std::string_view name);
 
-/// Sets a field from the text of its option; a list becomes this one entry. Throws Error if the value is not allowed;
-/// the message has the rule and the value.
+/// Sets a field from the text of its option; a list becomes this one entry, or empty if the text is. Throws Error if
+/// the value is not allowed; the message has the rule and the value.
 void set_field(Config& config, const Field& field, std::string_view text);
 /// Requires: field.is_list().
 void set_list(Config& config, const Field& field, std::vector<std::string> entries);

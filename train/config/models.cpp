@@ -7,6 +7,7 @@
 #include "autograd/core/check.h"
 #include "nn/models/linear.h"
 #include "optim/muon.h"
+#include "train/config/trained_parameters.h"
 
 namespace maki {
 namespace {
@@ -82,7 +83,12 @@ void fill_open_fields(Config& config) {
 }
 
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {
-  return kind_named(config.model).make(config, vocab, scope);
+  const AdapterChoice adapters(config);
+  std::unique_ptr<Model> model =
+      kind_named(config.model).make(config, vocab, adapters.any() ? scope.with_adapters(adapters.options()) : scope);
+  adapters.require_matches();
+  freeze_parameters(config, scope.store());
+  return model;
 }
 
 bool carries_state(const Config& config, const VocabSizes& vocab) {
