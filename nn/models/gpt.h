@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "autograd/recompute.h"
 #include "nn/generate/kv_cache.h"
 #include "nn/model.h"
 #include "nn/ngram.h"
@@ -42,6 +43,9 @@ struct GptConfig {
   double logit_cap = 0;
   std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward networks; 0: feed_forward_width()
   double norm_epsilon = kNormEpsilon;  ///< what norms add to the variance, or to the mean square
+  /// Of each block, only its input is kept for the backward pass, which computes the block again (recompute() in
+  /// autograd/recompute.h); all bits stay the same. Not with input_skip or value_residual.
+  bool recompute_blocks = false;
 };
 
 struct Gpt {
@@ -75,14 +79,19 @@ struct Gpt {
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
   /// The same, but layer(i, x, context) is called instead of block i, for tokens at positions start, start + 1, …
-  /// The n-grams of the first tokens begin in those of `before`.
+  /// The n-grams of the first tokens begin in those of `before`. If the blocks are recomputed, backward() calls copies
+  /// of `layer`.
   template <class Layer>
   Tensor hidden_through(const Tensor& ids, std::int64_t start, const Tensor& before, const Layer& layer) const {
     const Tensor embedded = embed(ids, start, before);
     Tensor x = embedded;
     BlockContext context;
     BlockContext* const shared = config.extras.value_residual ? &context : nullptr;
-    for (std::size_t i = 0; i < h.size(); ++i) x = layer(i, h[i].entering(x, embedded), shared);
+    for (std::size_t i = 0; i < h.size(); ++i) {
+      const auto block = [layer, i, shared](const Tensor& entering) { return layer(i, entering, shared); };
+      const Tensor entering = h[i].entering(x, embedded);
+      x = config.recompute_blocks ? recompute(entering, block) : block(entering);
+    }
     return ln_f ? (*ln_f)(x) : x;
   }
   /// How many of the last tokens generation needs: 0 without n-gram embeddings.

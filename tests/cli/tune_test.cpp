@@ -178,3 +178,19 @@ TEST_CASE("gradcheck checks the adapters of a described model and of a run") {
   require_ok(base.tuned("tuned", {"--lora-rank", "2", "--max-steps", "3"}));
   require_ok(run_maki({"gradcheck", base.folder / "tuned"}));
 }
+
+TEST_CASE("blocks may be recomputed in any part of a run, whose bytes stay the same") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  const Arguments train = Arguments{"train", corpus, "--max-steps", "20"} + kSmall;
+  require_ok(run_maki(train + Arguments{"--out", folder / "kept"}));
+  const std::string expected = read_text(checkpoint(folder / "kept", 20));
+  require_ok(run_maki(train + Arguments{"--out", folder / "all", "--recompute-blocks", "--threads", "3"}));
+  REQUIRE(read_text(checkpoint(folder / "all", 20)) == expected);
+  require_ok(run_maki(Arguments{"train", corpus, "--max-steps", "7", "--out", folder / "part"} + kSmall));
+  require_ok(run_maki({"train", "--resume", folder / "part", "--max-steps", "20", "--recompute-blocks"}));
+  REQUIRE(read_text(checkpoint(folder / "part", 20)) == expected);
+  require_refused(
+      run_maki(train + Arguments{"--out", folder / "no", "--recompute-blocks", "--model", "transformer-xl"}), 2,
+      {"recompute_blocks: the models gpt, linear and encoder have this option; got the model transformer-xl"});
+}

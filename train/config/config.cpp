@@ -194,6 +194,9 @@ void validate(const Config& c) {
         "positions: transformer-xl has sinusoidal encodings of distances; got {}; omit the option", c.positions);
   ngram_orders_named(c.ngram_orders);  // throws
   check_block_extras(c);
+  check(!c.recompute_blocks || c.model == "gpt" || c.model == "linear" || c.model == "encoder",
+        "recompute_blocks: the models gpt, linear and encoder have this option; got the model {}; omit the option",
+        c.model);
   check_patterns("lora_targets", c.lora_targets);
   check_patterns("freeze", c.freeze);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);

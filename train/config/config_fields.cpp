@@ -224,6 +224,9 @@ std::vector<Field> make_fields() {
              "evaluations without improvement before early_stop ends the run"),
       boolean("counting", run, &C::counting,
               "next_token: before training, measure what counting n-grams alone would reach, for comparison"),
+      boolean("recompute_blocks", run, &C::recompute_blocks,
+              "keep only the input of each block for the backward pass and compute the block again: less memory, more "
+              "time, same results"),
       number("checkpoint_interval", run, &C::checkpoint_interval, 1, kMaxCount, "steps between checkpoints"),
       number("keep_last", run, &C::keep_last, 1, kMaxCount, "recent checkpoints to keep, in addition to the best"),
       number("sample_interval", run, &C::sample_interval, 0, kMaxCount,

@@ -130,7 +130,8 @@ EncoderConfig encoder_config(const Config& c, const VocabSizes& vocab) {
           .norm = norm_kind_named(c.norm),
           .positions = positions_named(c.positions),
           .position_base = c.position_base,
-          .ngram = ngram_options(c)};
+          .ngram = ngram_options(c),
+          .recompute_blocks = c.recompute_blocks};
 }
 
 TransformerXlConfig transformer_xl_config(const Config& c, std::int64_t vocab_size) {
@@ -173,7 +174,8 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
                      .branch_scales = c.branch_scales},
           .logit_cap = c.logit_cap,
           .ffn_width = c.ffn_width,
-          .norm_epsilon = c.norm_epsilon};
+          .norm_epsilon = c.norm_epsilon,
+          .recompute_blocks = c.recompute_blocks};
 }
 
 }  // namespace maki
