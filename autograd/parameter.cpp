@@ -105,6 +105,11 @@ Parameter& ParameterStore::add(const std::string& name, const Shape& shape, Init
   return *parameters_.back();
 }
 
+void ParameterStore::freeze(Parameter& parameter) {
+  check(!sealed(), "parameters: parameter {} cannot be frozen after seal(); freeze it before", parameter.name_);
+  parameter.group_ = ParamGroup::frozen;
+}
+
 void ParameterStore::assign_offsets() {
   std::int64_t size = 0;
   for (const ParamGroup group : kParamGroups) {

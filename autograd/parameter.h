@@ -127,6 +127,9 @@ class ParameterStore {
   /// of a shape with two axes.
   Parameter& add(const std::string& name, const Shape& shape, Initializer init,
                  std::optional<ParamGroup> group = std::nullopt, std::int64_t matrices = 0);
+  /// Puts a parameter of this store in ParamGroup::frozen; its initial value stays what it would have been. Throws
+  /// Error if the store is sealed. Call before assign_offsets().
+  void freeze(Parameter& parameter);
   /// Assigns every parameter its offset and every group its range without allocating memory; seal() calls it. Throws
   /// Error unless all parameters together, padding included, have fewer than 2^58 elements.
   void assign_offsets();

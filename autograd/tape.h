@@ -141,6 +141,7 @@ class Tape {
   friend class Grads;
   friend class Recording;
   friend struct RecordAccess;
+  friend struct RecomputeAccess;
 
   // Type-erased closure: what to run, and how to destroy it.
   struct Closure {

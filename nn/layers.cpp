@@ -21,9 +21,13 @@ Initializer weights_of(double std, std::int64_t in) {
 
 Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias, double std, std::int64_t matrices)
     : weight(scope.parameter("weight", {out, in}, weights_of(std, in), matrices)),
-      bias(bias_or_none(scope, out, with_bias)) {}
+      bias(bias_or_none(scope, out, with_bias)),
+      adapter(adapter_of(scope, in, out, matrices)) {}
 
-Tensor Linear::operator()(const Tensor& x) const { return linear(x, weight, bias ? bias->value() : Tensor()); }
+Tensor Linear::operator()(const Tensor& x) const {
+  const Tensor y = linear(x, weight, bias ? bias->value() : Tensor());
+  return adapter ? add(y, (*adapter)(x)) : y;
+}
 
 Embedding::Embedding(const Scope& scope, std::int64_t rows, std::int64_t cols, double std)
     : weight(scope.parameter("weight", {rows, cols}, init::normal(std))) {}
@@ -69,12 +73,21 @@ const char* to_string(Activation activation) {
 
 Activation activation_named(std::string_view name) { return value_named("activation", kActivations, name); }
 
+namespace {
+
+Tensor gelu_of(const Tensor& x, const Linear& layer, Gelu form) {
+  if (layer.adapter) return gelu(layer(x), form);
+  return linear_gelu(x, layer.weight, layer.bias ? layer.bias->value() : Tensor(), form);
+}
+
+}  // namespace
+
 Tensor activate(const Tensor& x, const Linear& layer, Activation activation) {
   switch (activation) {
     case Activation::gelu:
-      return linear_gelu(x, layer.weight, layer.bias ? layer.bias->value() : Tensor(), Gelu::erf);
+      return gelu_of(x, layer, Gelu::erf);
     case Activation::gelu_tanh:
-      return linear_gelu(x, layer.weight, layer.bias ? layer.bias->value() : Tensor(), Gelu::tanh);
+      return gelu_of(x, layer, Gelu::tanh);
     case Activation::relu:
       return relu(layer(x));
     case Activation::relu_squared:

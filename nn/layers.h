@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "autograd/ops.h"
+#include "nn/low_rank.h"
 #include "nn/scope.h"
 
 namespace maki {
@@ -26,7 +27,7 @@ inline constexpr std::int64_t kOutputLayer = 0;
 
 /// y = x · weightᵀ + bias: [… in] → [… out], with weight [out, in] and bias [out] or none. Initial weights are drawn
 /// from N(0, std²) or, if std is 0, uniformly from ±1/√in, PyTorch's default for a linear layer; with kZeroWeights they
-/// are 0. Initial biases are 0.
+/// are 0. Initial biases are 0. If the scope wants an adapter (nn/low_rank.h), its output is added.
 struct Linear {
   /// `matrices`: how many maps are stacked in the weight, 3 for packed q‖k‖v; 0 (kOutputLayer) for an output layer
   /// (Parameter::matrices()).
@@ -36,6 +37,7 @@ struct Linear {
 
   Parameter& weight;
   Parameter* bias;
+  std::optional<LowRankAdapter> adapter;
 };
 
 /// Looks up rows of a table: ids […] int32 → [… C], with weight [V, C], initially drawn from N(0, std²). Throws Error

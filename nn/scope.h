@@ -9,6 +9,8 @@
 
 namespace maki {
 
+struct LowRank;
+
 /// A small value; copies refer to the same store, which must outlive them.
 ///
 /// Thread safety: none; the parameters of one store must be created on one thread at a time.
@@ -16,8 +18,20 @@ class Scope {
  public:
   explicit Scope(ParameterStore& store, std::string path = {}) : store_(&store), path_(std::move(path)) {}
 
-  Scope operator/(const std::string& name) const { return Scope(*store_, path_.empty() ? name : path_ + "." + name); }
+  Scope operator/(const std::string& name) const {
+    Scope below = *this;
+    below.path_ = path_.empty() ? name : path_ + "." + name;
+    return below;
+  }
   Scope operator/(std::int64_t index) const { return *this / fmt::format("{}", index); }
+
+  /// The same scope, in which linear layers get adapters (nn/low_rank.h). The options must outlive it and its copies.
+  Scope with_adapters(const LowRank& options) const {
+    Scope adapted = *this;
+    adapted.low_rank_ = &options;
+    return adapted;
+  }
+  const LowRank* low_rank() const { return low_rank_; }  ///< null: none
 
   /// Creates the parameter `path.name` (ParameterStore::add()).
   Parameter& parameter(const std::string& name, const Shape& shape, Initializer init, std::int64_t matrices = 0) const {
@@ -36,10 +50,13 @@ class Scope {
     return store_->add((*this / name).path_, shape, init::constant(0), ParamGroup::rows);
   }
   DType dtype() const { return store_->dtype(); }
+  ParameterStore& store() const { return *store_; }
+  const std::string& path() const { return path_; }
 
  private:
   ParameterStore* store_;
   std::string path_;
+  const LowRank* low_rank_ = nullptr;
 };
 
 }  // namespace maki

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/core/check.h"
+#include "autograd/recompute.h"
 
 namespace maki {
 namespace {
@@ -97,7 +98,10 @@ Encoder::Encoder(const Scope& scope, const EncoderConfig& c)
 Tensor Encoder::hidden(const Tensor& ids, const Tensor& mask) const {
   const Tensor visible = checked_padding_mask("encoder", ids, mask);
   Tensor x = drop(input("encoder", wte.weight, ids));
-  for (const Block& block : h) x = block(x, nullptr, visible);
+  for (const Block& block : h) {
+    const auto layer = [&block, visible](const Tensor& y) { return block(y, nullptr, visible); };
+    x = config.recompute_blocks ? recompute(x, layer) : layer(x);
+  }
   return ln_f ? (*ln_f)(x) : x;
 }
 
@@ -155,8 +159,8 @@ std::int64_t EncoderModel::activation_bytes(std::int64_t batch, std::int64_t len
   const std::int64_t block = 8 * width + layer + c.n_head + 4;
   const std::int64_t ngrams = width * c.ngram.activation_vectors();
   const std::int64_t logits = c.classes > 0 ? batch * c.classes : tokens / 4 * c.vocab_size;
-  return tokens * (c.n_layer * block + 2 * width + 9 * width + ngrams) * size +
-         std::min(logits * size, kMaxLogitsBytes);
+  const std::int64_t blocks = c.recompute_blocks ? c.n_layer * width + block : c.n_layer * block;
+  return tokens * (blocks + 2 * width + 9 * width + ngrams) * size + std::min(logits * size, kMaxLogitsBytes);
 }
 
 }  // namespace maki

@@ -33,8 +33,9 @@ struct EncoderConfig {
   NormKind norm = NormKind::layer;
   /// With sinusoidal positions, token embeddings are multiplied by √C.
   Positions positions = Positions::learned;
-  double position_base = 10000;  ///< of sinusoidal and rotary positions
-  NgramOptions ngram = {};       ///< n-gram embeddings, added to those of the tokens; default none
+  double position_base = 10000;   ///< of sinusoidal and rotary positions
+  NgramOptions ngram = {};        ///< n-gram embeddings, added to those of the tokens; default none
+  bool recompute_blocks = false;  ///< that of GptConfig
 };
 
 struct Encoder {

@@ -17,6 +17,8 @@ const GptConfig& checked(const GptConfig& c) {
   check(c.logit_cap >= 0, "gpt: logit_cap must be at least 0; got {}", c.logit_cap);
   check(c.ffn_width >= 0, "gpt: ffn_width must be at least 0; got {}", c.ffn_width);
   check(c.ngram_prior >= 0, "gpt: ngram_prior must be at least 0; got {}", c.ngram_prior);
+  check(!c.recompute_blocks || !(c.extras.input_skip || c.extras.value_residual),
+        "gpt: recompute_blocks needs blocks that read the one before alone; omit it, or input_skip and value_residual");
   check(c.norm_epsilon > 0, "gpt: norm_epsilon must be above 0; got {}", c.norm_epsilon);
   return c;
 }
@@ -79,7 +81,7 @@ Tensor Gpt::tokens_and_positions(const Tensor& ids, std::int64_t start) const {
 }
 
 Tensor Gpt::hidden(const Tensor& ids, KvCache* cache) const {
-  const auto layer = [&](std::size_t i, const Tensor& x, BlockContext* context) {
+  const auto layer = [this, cache](std::size_t i, const Tensor& x, BlockContext* context) {
     return h[i](x, cache != nullptr ? &cache->layer(i) : nullptr, {}, {}, context);
   };
   if (cache == nullptr) return hidden_through(ids, 0, {}, layer);
@@ -154,7 +156,9 @@ std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) cons
   const std::int64_t extras = (e.qk_norm ? 3 * width + 2 * config.n_head : 0) + (e.conv_width > 0 ? 2 * width : 0) +
                               (e.branch_scales ? 2 * width : 0) + (e.input_skip ? width : 0) +
                               (e.value_residual ? 3 * width : 0);
-  const std::int64_t saved = config.n_layer * (8 * width + layer + extras + config.n_head + 4) + 2 * width;
+  const std::int64_t block = 8 * width + layer + extras + config.n_head + 4;
+  const std::int64_t blocks = config.recompute_blocks ? config.n_layer * width + block : config.n_layer * block;
+  const std::int64_t saved = blocks + 2 * width;
   const std::int64_t passing = layer + width + width * config.ngram.activation_vectors();
   const std::int64_t size = size_of(dtype);
   const std::int64_t logits = tokens * config.vocab_size * size;

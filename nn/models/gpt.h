@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "autograd/recompute.h"
 #include "nn/generate/kv_cache.h"
 #include "nn/model.h"
 #include "nn/ngram.h"
@@ -45,6 +46,9 @@ struct GptConfig {
   double norm_epsilon = kNormEpsilon;  ///< what norms add to the variance, or to the mean square
   /// The logits have a prior (nn/prior.h) that depends on at most this many tokens, the next one included; 0: none.
   std::int64_t ngram_prior = 0;
+  /// Of each block, only its input is kept for the backward pass, which computes the block again (recompute() in
+  /// autograd/recompute.h); all bits stay the same. Not with input_skip or value_residual.
+  bool recompute_blocks = false;
 };
 
 struct Gpt {
@@ -82,14 +86,19 @@ struct Gpt {
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
   /// The same, but layer(i, x, context) is called instead of block i, for tokens at positions start, start + 1, …
-  /// The n-grams of the first tokens begin in those of `before`.
+  /// The n-grams of the first tokens begin in those of `before`. If the blocks are recomputed, backward() calls copies
+  /// of `layer`.
   template <class Layer>
   Tensor hidden_through(const Tensor& ids, std::int64_t start, const Tensor& before, const Layer& layer) const {
     const Tensor embedded = embed(ids, start, before);
     Tensor x = embedded;
     BlockContext context;
     BlockContext* const shared = config.extras.value_residual ? &context : nullptr;
-    for (std::size_t i = 0; i < h.size(); ++i) x = layer(i, h[i].entering(x, embedded), shared);
+    for (std::size_t i = 0; i < h.size(); ++i) {
+      const auto block = [layer, i, shared](const Tensor& entering) { return layer(i, entering, shared); };
+      const Tensor entering = h[i].entering(x, embedded);
+      x = config.recompute_blocks ? recompute(entering, block) : block(entering);
+    }
     return ln_f ? (*ln_f)(x) : x;
   }
   /// How many of the last tokens generation needs: 0 without n-gram embeddings and prior.

@@ -80,7 +80,7 @@ Tensor LinearModel::attend(std::size_t i, const Tensor& x, LinearState* state, B
 
 Tensor LinearModel::hidden(const Tensor& ids, LinearState* state) const {
   if (maps.empty()) return gpt.hidden(ids);
-  const auto layer = [&](std::size_t i, const Tensor& x, BlockContext* context) {
+  const auto layer = [this, state](std::size_t i, const Tensor& x, BlockContext* context) {
     return gpt.h[i].with_attention(
         x, [&](const Tensor& normed) { return attend(i, normed, state, context); },
         state != nullptr ? &state->recent_inputs(i) : nullptr);
@@ -111,7 +111,8 @@ std::int64_t LinearModel::activation_bytes(std::int64_t batch, std::int64_t leng
   if (attention.kind != AttentionForm::Kind::elu) saved += 2 * c;
   if (attention.kind == AttentionForm::Kind::nystrom) saved += features;
   const std::int64_t passing = std::max<std::int64_t>(0, 2 * features + 4 * c - 9 * c);
-  return own + batch * length * (gpt.config.n_layer * (saved - 3 * c) + passing) * size_of(gpt.dtype);
+  const std::int64_t kept = gpt.config.recompute_blocks ? 1 : gpt.config.n_layer;  // blocks whose activations are kept
+  return own + batch * length * (kept * (saved - 3 * c) + passing) * size_of(gpt.dtype);
 }
 
 std::unique_ptr<State> LinearModel::start(std::int64_t batch, const Tensor& source, const Tensor&) const {

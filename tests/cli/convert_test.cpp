@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/json_lines.h"
 #include "tests/cli/require_refused.h"
 
 using namespace maki::tests;
@@ -58,10 +59,31 @@ TEST_CASE("an imported run is evaluated on a text and trained further, but has n
   require_ok(run_maki({"train", corpus, "--init-from", again, "--out", folder / "tuned", "--max-steps", "2"}));
 }
 
+TEST_CASE("without a prompt an imported model starts with its end-of-text token, and a trained one with a newline") {
+  const TemporaryFolder folder;
+  const std::string run = trained(folder, {"--tokenizer", "bpe", "--vocab-size", "270"}), again = folder / "again";
+  require_ok(run_maki({"export", run, "--format", "hf", "--out", folder / "hf"}));
+  require_ok(run_maki({"import", folder / "hf", "--out", again}));
+  const auto said = [](const std::string& of, const std::string& prompt) {
+    const Arguments warm = {"--seed", "1",  "--temperature", "2", "--max-tokens", "60", "--json",
+                            "-n",     "20", "--logprobs",    "0"};
+    std::vector<std::string> texts;
+    for (const auto& line :
+         json_lines(require_ok(run_maki(Arguments{"generate", of, "--prompt", prompt} + warm)).out)) {
+      texts.push_back(line.at("logprobs").dump());
+    }
+    REQUIRE(texts.size() == 20);
+    return texts;
+  };
+  REQUIRE(said(again, "the") == said(run, "the"));
+  REQUIRE(said(run, "") == said(run, "\n"));
+  REQUIRE(said(again, "") != said(again, "\n"));
+}
+
 TEST_CASE("every format is written, and lists its files as JSON") {
   const TemporaryFolder folder;
   const std::string run = trained(folder, {"--activation", "gelu_tanh"});
-  for (const char* const format : {"hf", "safetensors", "llm.c", "gguf"}) {
+  for (const char* const format : {"hf", "safetensors", "llm.c", "gguf", "maki"}) {
     INFO(format);
     const std::string out = folder / format;
     const Finished exported = require_ok(run_maki({"export", run, "--format", format, "--out", out, "--json"}));

@@ -12,8 +12,10 @@ using nlohmann::json;
 namespace {
 
 struct Run : TrainedRun {
-  std::string generate(const Arguments& more) const {
-    return require_ok(run_maki(Arguments{"generate", path, "--seed", "3", "--max-tokens", "60"} + more)).out;
+  std::string generate(const Arguments& more) const { return certain(Arguments{"--seed", "3"} + more); }
+  // Without a seed, where nothing is drawn.
+  std::string certain(const Arguments& more) const {
+    return require_ok(run_maki(Arguments{"generate", path, "--max-tokens", "60"} + more)).out;
   }
   void refuse(const Arguments& more, const std::vector<std::string>& words) const {
     require_refused(run_maki(Arguments{"generate", path} + more), 2, words);
@@ -56,7 +58,7 @@ TEST_CASE("a token is biased by its text or by its id, and the last bias of a to
   }
   const Arguments twice = {"--logit-bias", "e=-1e6", "--logit-bias", "e=0"};
   REQUIRE(run.generate(prompt + twice) == run.generate(prompt));
-  REQUIRE(run.generate({"--temperature", "0", "--logit-bias", "e=1000000", "--prompt", "e"}) == std::string(61, 'e'));
+  REQUIRE(run.certain({"--temperature", "0", "--logit-bias", "e=1000000", "--prompt", "e"}) == std::string(61, 'e'));
   run.refuse({"--logit-bias", "the=1"}, {"logit-bias: must name one token; \"the\" is 3 tokens ("});
   run.refuse({"--logit-bias", "e"}, {"must be ID=BIAS or TEXT=BIAS", "got e"});
   run.refuse({"--logit-bias", "=5"}, {"must be ID=BIAS or TEXT=BIAS", "got =5"});
@@ -107,8 +109,19 @@ TEST_CASE("with --logprobs, JSON has the log-probability of every token drawn an
 
 TEST_CASE("options of sampling without an effect are refused") {
   const Run run;
-  run.refuse({"--min-p", "0.1", "--temperature", "0"}, {"min-p: has no effect with --temperature 0", "got 0.1"});
-  run.refuse({"--min-p", "0.1", "--top-k", "1"}, {"min-p: has no effect"});
+  for (const char* const option : {"top-k", "top-p", "min-p", "seed"}) {
+    const std::string value = option == std::string("top-k") ? "3" : option == std::string("seed") ? "7" : "0.1";
+    const std::string dashed = std::string("--") + option;
+    run.refuse({dashed, value, "--temperature", "0"},
+               {std::string(option) +
+                ": has no effect with --temperature 0, which always chooses the most likely token; "
+                "omit " +
+                dashed + ", or --temperature 0"});
+    if (dashed != "--top-k") run.refuse({dashed, value, "--top-k", "1"}, {"has no effect with --top-k 1"});
+  }
+  run.refuse({"--top-k", "1", "--temperature", "0"}, {"top-k: has no effect with --temperature 0"});
+  REQUIRE(run.certain({"--temperature", "0", "--top-p", "1"}) == run.certain({"--top-k", "1"}));
+  REQUIRE(run.generate({"--prompt", ""}) == run.generate({"--prompt", "\n"}).substr(1));  // a model of one text
   run.refuse({"--logprobs", "3"}, {"logprobs: are printed with --json only"});
   run.refuse({"--min-p", "2"}, {"min_p: must be between 0 and 1; got 2"});
   run.refuse({"--repetition-penalty", "0"}, {"repetition_penalty: must be between 0.01 and 100; got 0"});

@@ -126,14 +126,13 @@ TEST_CASE("the error for --epochs gives the number of steps") {
 }
 
 TEST_CASE("bench and gradcheck list and accept only options that they use") {
-  const Arguments model = {"--model",        "--task",           "--attention",     "--share-vocabulary",
-                           "--n-layer",      "--n-head",         "--n-embd",        "--block-size",
-                           "--bias",         "--tie-weights",    "--activation",    "--norm-order",
-                           "--norm",         "--positions",      "--position-base", "--memory",
-                           "--ngram-orders", "--ngram-rows",     "--qk-norm",       "--conv-width",
-                           "--input-skip",   "--value-residual", "--branch-scales", "--logit-cap",
-                           "--ffn-width",    "--norm-epsilon",   "--ngram-prior",   "--seed",
-                           "--threads"};
+  const Arguments model = {
+      "--model",     "--task",         "--attention",     "--share-vocabulary", "--n-layer",       "--n-head",
+      "--n-embd",    "--block-size",   "--bias",          "--tie-weights",      "--activation",    "--norm-order",
+      "--norm",      "--positions",    "--position-base", "--memory",           "--ngram-orders",  "--ngram-rows",
+      "--qk-norm",   "--conv-width",   "--input-skip",    "--value-residual",   "--branch-scales", "--logit-cap",
+      "--ffn-width", "--norm-epsilon", "--ngram-prior",   "--lora-rank",        "--lora-alpha",    "--lora-targets",
+      "--seed",      "--threads"};
   struct Verb {
     Arguments path, more;
   };

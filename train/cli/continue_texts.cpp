@@ -110,7 +110,8 @@ class Output {
 };
 
 std::vector<std::int32_t> ids_of(const std::string& prompt, const LoadedModel& loaded, bool slide_context) {
-  if (prompt.empty()) return default_prompt(*loaded.tokenizer);
+  const bool imported = loaded.state.characters == 0;  // it has no text, and those of GPT-2 and Llama have such ends
+  if (prompt.empty()) return default_prompt(*loaded.tokenizer, /*separated=*/imported);
   std::vector<std::int32_t> ids = loaded.tokenizer->encode(prompt);
   const std::int64_t context = loaded.state.config.block_size;
   if (std::ssize(ids) <= context) return ids;

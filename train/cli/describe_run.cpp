@@ -35,9 +35,13 @@ void describe_memory(const Config& config, const MemoryNeed& need) {
 void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed) {
   const MemoryNeed need = memory_needed(config, task.vocab_sizes());
   say(fmt::format("text   {}", task.describe_data()));
-  say(fmt::format("model  {}, {}, width {}, context of {}: {}", pluralize(config.n_layer, "layer"),
-                  pluralize(config.n_head, "head"), config.n_embd, pluralize(config.block_size, "token"),
-                  pluralize(need.parameters, "parameter")));
+  say(fmt::format(
+      "model  {}, {}, width {}, context of {}: {}{}", pluralize(config.n_layer, "layer"),
+      pluralize(config.n_head, "head"), config.n_embd, pluralize(config.block_size, "token"),
+      pluralize(need.parameters, "parameter"),
+      need.trained < need.parameters
+          ? fmt::format(", of which {} {} trained", with_separators(need.trained), need.trained == 1 ? "is" : "are")
+          : ""));
   say(fmt::format("run    {} of {} on {} ({}), in {}: {:.2f} passes over the text", pluralize(config.max_steps, "step"),
                   task.describe_step(), pluralize(threads(), "thread"), config.target, run,
                   task.epochs(config.max_steps)));

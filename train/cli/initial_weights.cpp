@@ -7,6 +7,7 @@
 #include "train/cli/choose_checkpoint.h"
 #include "train/config/error.h"
 #include "train/loop/loaded_model.h"
+#include "train/run/values_by_name.h"
 
 namespace maki {
 InitialWeights::InitialWeights(const std::string& run_or_file)
@@ -19,17 +20,21 @@ Config InitialWeights::make_config(const ConfigFlags& flags) const {
   apply_preset(config, "quickstart");
   for (const std::string& name : model_field_names()) copy_field(find_field(name), state_.config, config);
   flags.apply(config, "");
+  const bool adds_adapters = state_.config.lora_rank == 0;
   for (const std::string& name : model_field_names()) {
+    const bool of_adapters = name.starts_with("lora_");
+    if (of_adapters && adds_adapters) continue;
     const Field& field = find_field(name);
     const std::string given = field_text(config, field), there = field_text(state_.config, field);
-    check(given == there, "{}: must be {} to start with the weights of {}; got {}; omit the option", name, there,
-          file_.path(), given);
+    check(given == there, "{}: must be {} to start with the weights of {}; got {}; omit the option{}", name, there,
+          file_.path(), given,
+          of_adapters ? ", or merge the adapters first with maki export --format maki and start with the result" : "");
   }
   return config;
 }
 
 std::string InitialWeights::load(ParameterStore& store) const {
-  load_values(file_, store);
+  load_values_by_name(file_, store);
   check<CheckpointError>(std::isfinite(global_norm(store.values())),
                          "{}: contains weights that are not finite; choose another checkpoint", file_.path());
   return dispatch(store.dtype(), [&]<class T>() {

@@ -19,7 +19,8 @@ class InitialWeights {
   /// quickstart preset and the options. Throws Error for an option that contradicts the model.
   Config make_config(const ConfigFlags& flags) const;
   PairTokenizers tokenizers() const { return load_tokenizers(state_); }
-  /// Loads the values into a sealed store of the same model. Returns their hash, which the new run records as
+  /// Loads the values into a sealed store of the same model, of which other parameters may be frozen; adapters that the
+  /// checkpoint does not have keep their values. Returns their hash, which the new run records as
   /// init_from. Throws CheckpointError if a value is not finite.
   std::string load(ParameterStore& store) const;
 

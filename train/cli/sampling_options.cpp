@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "train/cli/flags.h"
 #include "train/cli/logit_bias.h"
@@ -29,6 +30,22 @@ void add_penalties(CLI::App& command, Sampling& sampling) {
              "subtract this from the logit of a token for each of its occurrences in the new text");
   add_number(command, "--presence-penalty", sampling.presence_penalty, -kMaxPenalty, kMaxPenalty,
              "subtract this from the logits of all tokens that occur in the new text");
+}
+
+// Whether tokens are drawn at all, instead of always the most likely one being taken.
+bool draws_tokens(const Sampling& sampling) { return sampling.temperature > 0 && sampling.top_k != 1; }
+
+// Throws unless all options that only a draw uses have the values that change nothing.
+void require_no_draw_options(const SamplingFlags& flags, const Sampling& sampling) {
+  const bool cold = sampling.temperature == 0;
+  const std::pair<const char*, bool> unused[] = {{"top-k", cold && sampling.top_k > 0},
+                                                 {"top-p", sampling.top_p < 1},
+                                                 {"min-p", sampling.min_p > 0},
+                                                 {"seed", flags.seed.has_value()}};
+  for (const auto& [option, given] : unused) {
+    check(!given, "{0}: has no effect with {1}, which always chooses the most likely token; omit --{0}, or {1}", option,
+          cold ? "--temperature 0" : "--top-k 1");
+  }
 }
 
 // The given seed, else a fresh one that is short enough to type.
@@ -77,14 +94,12 @@ void check_sampling(const SamplingFlags& flags, const ContinueTexts& texts, bool
   check(std::ranges::none_of(texts.text.stop, &std::string::empty), "stop: must not be empty");
   check(!flags.log_probabilities || json, "logprobs: are printed with --json only; add it, or omit --logprobs");
   const Sampling& sampling = texts.text.generate.sampling;
-  const bool draws = sampling.temperature > 0 && sampling.top_k != 1;
+  const bool draws = draws_tokens(sampling);
   check(
       texts.samples == 1 || draws,
       "samples: {} texts would all be the same with --temperature 0 or --top-k 1; change these, or leave --samples out",
       texts.samples);
-  check(sampling.min_p == 0 || draws,
-        "min-p: has no effect with --temperature 0 or --top-k 1, which choose the most likely token; omit it; got {}",
-        sampling.min_p);
+  if (!draws) require_no_draw_options(flags, sampling);
   const Sampler valid(sampling);
 }
 
@@ -93,8 +108,7 @@ void finish_sampling(const SamplingFlags& flags, const Tokenizer& tokenizer, Con
   generate.slide_context = flags.overflow == "recompute";
   generate.sampling.logit_bias = parse_logit_bias(flags.logit_bias, tokenizer);
   texts.text.log_probabilities = flags.log_probabilities;
-  generate.sampling.seed =
-      static_cast<std::uint64_t>(choose_seed(flags, announce && generate.sampling.temperature > 0));
+  generate.sampling.seed = static_cast<std::uint64_t>(choose_seed(flags, announce && draws_tokens(generate.sampling)));
 }
 
 }  // namespace maki

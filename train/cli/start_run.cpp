@@ -35,6 +35,8 @@ Config given_config(const TrainOptions& options, std::optional<InitialWeights>& 
     config = weights.emplace(options.init_from).make_config(options.flags);
   }
   if (!options.corpus.empty()) config.corpus = options.corpus;
+  check(config.lora_rank == 0 || weights,
+        "lora_rank: adapts a model that has learned already; name its run with --init-from RUN, or omit the option");
   check(!config.corpus.empty(), "train: needs a CORPUS: a file, a directory, - or @stories");
   check((config.include.empty() && config.exclude.empty()) || std::ranges::any_of(config.corpus, is_directory),
         "include and exclude: apply only to the files of a directory; name a directory, or omit them");
@@ -147,7 +149,7 @@ int start_run(const TrainOptions& options) {
   config.corpus = absolute_sources(config.corpus);
   check_epochs(options.epochs, *task);
   describe_run(config, *task, config.out, /*resumed=*/false);
-  Trainer trainer(config, *task, /*initial_values=*/!weights);
+  Trainer trainer(config, *task, /*initial_values=*/!weights || config.lora_rank > 0);
   load_initial_weights(weights, trainer, config);
   const auto record = [&](const Config& now) {
     replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(to_toml(now))});

@@ -37,7 +37,7 @@ void add_export(CLI::App& app, Verb& chosen) {
   const auto o = std::make_shared<ExportFlags>();
   command->add_option("RUN", o->run, "run directory or .maki file")->required();
   command->add_option("--format", o->format, export_format_help())->type_name("FORMAT")->required()->take_last();
-  command->add_option("--out", o->options.out, "directory for hf, else file; must not exist")->required()->take_last();
+  command->add_option("--out", o->options.out, "directory for hf and maki, else file; must not exist")->required()->take_last();
   command->add_option("--gguf-type", o->options.gguf_type, "gguf: numbers of the matrices [f32]")
       ->type_name("f32|f16|q8_0")
       ->take_last();

@@ -54,6 +54,12 @@ std::int64_t parameters_of(const std::vector<TensorEntry>& tensors) {
   return sum;
 }
 
+std::int64_t trained_parameters_of(const std::vector<TensorEntry>& tensors) {
+  std::int64_t sum = 0;
+  for (const TensorEntry& entry : tensors) sum += entry.group != ParamGroup::frozen ? entry.shape.numel() : 0;
+  return sum;
+}
+
 struct Verdict {
   std::string path, fault;  // the checkpoint, and why training cannot resume from it (empty: it can)
 };
@@ -113,6 +119,7 @@ void print_json(const InspectOptions& o, const ContainerReader& file, const Chec
                                {"step", state.step},
                                {"verified", o.verify},
                                {"parameters", parameters_of(tensors)},
+                               {"trained_parameters", trained_parameters_of(tensors)},
                                {"tokenizer", load_tokenizer(state.tokenizer)->kind()},
                                {"vocab_size", state.vocab_size},
                                {"characters", state.characters},
@@ -142,9 +149,10 @@ void print_text(const ContainerReader& file, const CheckpointState& state, const
              with_separators(state.characters), with_separators(state.train_tokens), with_separators(state.val_tokens),
              state.corpus_hash);
   const VocabSizes vocab = vocab_sizes(state);
-  fmt::print("tokenizer    {}, vocabulary of {}{}\nparameters   {}\n\n", load_tokenizer(state.tokenizer)->kind(),
+  const std::int64_t all = parameters_of(tensors), trained = trained_parameters_of(tensors);
+  fmt::print("tokenizer    {}, vocabulary of {}{}\nparameters   {}{}\n\n", load_tokenizer(state.tokenizer)->kind(),
              vocab.target, vocab.source > 0 ? fmt::format(", and of {} for sources", vocab.source) : "",
-             with_separators(parameters_of(tensors)));
+             with_separators(all), trained < all ? fmt::format(", {} of them trained", with_separators(trained)) : "");
   for (const TensorEntry& entry : tensors) {
     fmt::print("  {:28} {:14} {}\n", entry.name, to_string(entry.shape), to_string(entry.group));
   }

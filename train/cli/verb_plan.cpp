@@ -16,8 +16,9 @@ namespace maki {
 namespace {
 
 // Fields that a plan neither uses nor chooses freely.
-const std::vector<std::string> kUnused = {"out",        "max_steps", "lr_decay_steps",   "keep_last", "patience",
-                                          "early_stop", "task",      "share_vocabulary", "memory"};
+const std::vector<std::string> kUnused = {"out",        "max_steps",  "lr_decay_steps",   "keep_last",       "patience",
+                                          "early_stop", "task",       "share_vocabulary", "memory",          "freeze",
+                                          "lora_rank",  "lora_alpha", "lora_targets",     "recompute_blocks"};
 
 std::vector<std::string> planned_fields() {
   std::vector<std::string> names;

@@ -95,7 +95,10 @@ struct SetFromText {
     config.*member = std::string(text);
     check_choice(field, config.*member);
   }
-  void operator()(std::vector<std::string> Config::*member) const { config.*member = {std::string(text)}; }
+  void operator()(std::vector<std::string> Config::*member) const {
+    (config.*member).clear();
+    if (!text.empty()) (config.*member).emplace_back(text);
+  }
 };
 
 }  // namespace
@@ -141,6 +144,17 @@ void fill_dependent_defaults(Config& config) {
 
 namespace {
 
+// Patterns of the names of parameters. A checkpoint contains them, so their size is limited.
+void check_patterns(const char* name, const std::vector<std::string>& patterns) {
+  constexpr std::size_t kMaxPatterns = 64, kMaxPatternBytes = 128;
+  check(patterns.size() <= kMaxPatterns, "{}: must be at most {} patterns; got {}; use patterns that match more", name,
+        kMaxPatterns, patterns.size());
+  for (const std::string& pattern : patterns) {
+    check(!pattern.empty() && pattern.size() <= kMaxPatternBytes, "{}: a pattern must have 1 to {} bytes; got {}", name,
+          kMaxPatternBytes, pattern.empty() ? "an empty one" : truncate_for_message(pattern));
+  }
+}
+
 // The parts of a block that only the models gpt and linear have.
 void check_block_extras(const Config& c) {
   check(c.conv_width != 1, "conv_width: must be 0 or at least 2, because 1 would mix no tokens; got 1");
@@ -183,6 +197,11 @@ void validate(const Config& c) {
         "ngram_prior: applies to models that predict the next token of a text; the task is {}; omit the option",
         c.task);
   check_block_extras(c);
+  check(!c.recompute_blocks || c.model == "gpt" || c.model == "linear" || c.model == "encoder",
+        "recompute_blocks: the models gpt, linear and encoder have this option; got the model {}; omit the option",
+        c.model);
+  check_patterns("lora_targets", c.lora_targets);
+  check_patterns("freeze", c.freeze);
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(c.optimizer != "muon" || c.muon_lr == 0 || c.learning_rate > 0,
         "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got {} and {}", c.muon_lr,
@@ -211,6 +230,8 @@ void check_paths(const Config& c) {
   check_text("encoding", c.encoding, "name");
   for (const std::string& pattern : c.include) check_text("include", pattern, "pattern");
   for (const std::string& pattern : c.exclude) check_text("exclude", pattern, "pattern");
+  for (const std::string& pattern : c.lora_targets) check_text("lora_targets", pattern, "pattern");
+  for (const std::string& pattern : c.freeze) check_text("freeze", pattern, "pattern");
   for (const std::string& source : c.corpus) {
     check<CorpusError>(!invalid_utf8(source),
                        "{}: the path of a corpus must be valid UTF-8, because config.toml stores it; rename it, or "

@@ -46,6 +46,9 @@ struct Config {
   double norm_epsilon = 1e-5;
   std::string activation = "gelu", norm = "layer", dtype = "float32";
   double position_base = 10000;
+  std::int64_t lora_rank = 0;
+  double lora_alpha = 0;
+  std::vector<std::string> lora_targets, freeze;  // patterns of the names of parameters
   // Text.
   std::string tokenizer = "char", normalize = "none", invalid_utf8 = "error";
   std::int64_t vocab_size = 1024;
@@ -64,7 +67,7 @@ struct Config {
   std::string encoding, out, target;
   std::int64_t max_steps = 2000, threads = 0, eval_interval = 250, eval_batches = -1, checkpoint_interval = 250,
                keep_last = 3, log_interval = 10, patience = 5, sample_interval = 250;
-  bool early_stop = true, counting = true;
+  bool early_stop = true, counting = true, recompute_blocks = false;
   // Training fields that most runs leave empty. They are not in fields() and are written only if they are set.
   std::vector<Phase> phases;  ///< in ascending order of `start`
   std::string init_from;      ///< hash of the values that the run began with; empty: it drew random ones
@@ -101,8 +104,8 @@ std::vector<std::string> model_field_names();
 /// The field of this name. Throws Error, which suggests the nearest name, if there is none.
 const Field& find_field(std::string_view name);
 
-/// Sets a field from the text of its option; a list becomes this one entry. Throws Error if the value is not allowed;
-/// the message has the rule and the value.
+/// Sets a field from the text of its option; a list becomes this one entry, or empty if the text is. Throws Error if
+/// the value is not allowed; the message has the rule and the value.
 void set_field(Config& config, const Field& field, std::string_view text);
 /// Requires: field.is_list().
 void set_list(Config& config, const Field& field, std::vector<std::string> entries);

@@ -34,6 +34,10 @@ Field choice(std::string name, FieldClass kind, std::string Config::*member, std
 Field text(std::string name, Field::Member member, std::string help) {
   return {std::move(name), FieldClass::run, member, std::move(help), 0, 0, {}, true};
 }
+// A list of patterns.
+Field patterns(std::string name, FieldClass kind, std::vector<std::string> Config::*member, std::string help) {
+  return {std::move(name), kind, member, std::move(help), 0, 0, {}, true};
+}
 // A training field that a later schema introduced, and the value that it has in checkpoints of older schemas.
 Field since(std::int64_t schema, std::string absent, Field field) {
   field.since = schema;
@@ -151,6 +155,20 @@ std::vector<Field> make_fields() {
       since(3, "false",
             boolean("zero_projections", training, &C::zero_projections,
                     "begin with weights of 0 in the projections that end in the residual path")),
+      since(3, "0",
+            number("lora_rank", model, &C::lora_rank, 0, 1e4,
+                   "rank of the adapters (LoRA) that are trained instead of the weights; 0: none")),
+      since(3, "0",
+            number("lora_alpha", model, &C::lora_alpha, 0, kMaxCount,
+                   "the output of an adapter is multiplied by lora_alpha / lora_rank; 0: lora_rank, so by 1")),
+      since(3, "",
+            patterns("lora_targets", model, &C::lora_targets,
+                     "adapt only the layers whose weights have a name that matches (for example *.attn.*); may be "
+                     "repeated; default: all linear layers of the blocks")),
+      since(3, "",
+            patterns("freeze", training, &C::freeze,
+                     "do not train parameters whose name matches (for example h.0.*; maki inspect shows the names); "
+                     "may be repeated")),
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
       choice("tokenizer", model, &C::tokenizer, tokenizer_names(), tokenizer_help()),
       since(3, "1024",
@@ -163,10 +181,11 @@ std::vector<Field> make_fields() {
              "what to do with bytes that are not UTF-8; replace accepts at most 1 % of a file"),
       text("encoding", &C::encoding,
            "encoding of the text, by its iconv name (SHIFT_JIS, EUC-JP, UTF-16, …); default UTF-8"),
-      text("include", &C::include,
-           "in directories, read only files whose names match (for example *.txt); may be repeated"),
-      text("exclude", &C::exclude,
-           "in directories, skip files and folders whose names match (for example drafts or *.md); may be repeated"),
+      patterns("include", run, &C::include,
+               "in directories, read only files whose names match (for example *.txt); may be repeated"),
+      patterns(
+          "exclude", run, &C::exclude,
+          "in directories, skip files and folders whose names match (for example drafts or *.md); may be repeated"),
       number("val_fraction", training, &C::val_fraction, 0, 0.99,
              "fraction of the data that is used for validation: the end of each file, the last pairs, or lines spread "
              "evenly over labelled text; 0: none"),
@@ -210,6 +229,9 @@ std::vector<Field> make_fields() {
              "evaluations without improvement before early_stop ends the run"),
       boolean("counting", run, &C::counting,
               "next_token: before training, measure what counting n-grams alone would reach, for comparison"),
+      boolean("recompute_blocks", run, &C::recompute_blocks,
+              "keep only the input of each block for the backward pass and compute the block again: less memory, more "
+              "time, same results"),
       number("checkpoint_interval", run, &C::checkpoint_interval, 1, kMaxCount, "steps between checkpoints"),
       number("keep_last", run, &C::keep_last, 1, kMaxCount, "recent checkpoints to keep, in addition to the best"),
       number("sample_interval", run, &C::sample_interval, 0, kMaxCount,

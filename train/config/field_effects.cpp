@@ -8,7 +8,7 @@
 namespace maki {
 namespace {
 
-// A field that has an effect only if the field `needs` has one of these values.
+// A field that has an effect only if the field `needs` has one of these values; none: another one than Field::absent.
 struct Dependence {
   const char *field, *needs;
   std::vector<std::string> values;
@@ -23,6 +23,8 @@ const std::vector<Dependence>& dependences() {
       {"muon_lr", "optimizer", {"muon"}},
       {"vocab_size", "tokenizer", {"bpe"}},
       {"position_base", "positions", {"sinusoidal", "rotary"}},
+      {"lora_alpha", "lora_rank", {}},
+      {"lora_targets", "lora_rank", {}},
       {"ngram_rows", "ngram_orders", {}},
       {"ngram_dropout", "ngram_orders", {}},
       {"ngram_lr_factor", "ngram_orders", {}},
@@ -44,10 +46,11 @@ void require_effect(const Config& config, std::span<const std::string> given) {
   for (const Dependence& dependence : dependences()) {
     if (std::ranges::find(given, dependence.field) == given.end()) continue;
     const std::string value = value_text(config, dependence.needs);
-    const bool any = dependence.values.empty();  // other than none
-    check(any ? value != "none" : std::ranges::find(dependence.values, value) != dependence.values.end(),
+    const bool any = dependence.values.empty();
+    const std::string& off = find_field(dependence.needs).absent;
+    check(any ? value != off : std::ranges::find(dependence.values, value) != dependence.values.end(),
           "{0}: has an effect only if {1} is {2}; it is {3}; omit {4}, or change {1}", dependence.field,
-          dependence.needs, any ? "not none" : fmt::format("{}", fmt::join(dependence.values, " or ")), value,
+          dependence.needs, any ? "not " + off : fmt::format("{}", fmt::join(dependence.values, " or ")), value,
           find_field(dependence.field).option());
   }
 }

@@ -7,6 +7,7 @@
 #include "autograd/core/check.h"
 #include "nn/models/linear.h"
 #include "optim/muon.h"
+#include "train/config/trained_parameters.h"
 
 namespace maki {
 namespace {
@@ -82,7 +83,12 @@ void fill_open_fields(Config& config) {
 }
 
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope) {
-  return kind_named(config.model).make(config, vocab, scope);
+  const AdapterChoice adapters(config);
+  std::unique_ptr<Model> model =
+      kind_named(config.model).make(config, vocab, adapters.any() ? scope.with_adapters(adapters.options()) : scope);
+  adapters.require_matches();
+  freeze_parameters(config, scope.store());
+  return model;
 }
 
 bool carries_state(const Config& config, const VocabSizes& vocab) {
@@ -124,7 +130,8 @@ EncoderConfig encoder_config(const Config& c, const VocabSizes& vocab) {
           .norm = norm_kind_named(c.norm),
           .positions = positions_named(c.positions),
           .position_base = c.position_base,
-          .ngram = ngram_options(c)};
+          .ngram = ngram_options(c),
+          .recompute_blocks = c.recompute_blocks};
 }
 
 TransformerXlConfig transformer_xl_config(const Config& c, std::int64_t vocab_size) {
@@ -169,7 +176,8 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
           .logit_cap = c.logit_cap,
           .ffn_width = c.ffn_width,
           .norm_epsilon = c.norm_epsilon,
-          .ngram_prior = c.ngram_prior};
+          .ngram_prior = c.ngram_prior,
+          .recompute_blocks = c.recompute_blocks};
 }
 
 }  // namespace maki

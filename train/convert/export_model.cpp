@@ -26,11 +26,18 @@ std::vector<std::string> write_own(const LoadedModel& model, const ExportOptions
   return written;
 }
 
+// A run with one checkpoint, without moments.
+std::vector<std::string> write_maki(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
+  LoadedModel copy(model, MergeAdapters());
+  return {write_model_run(copy.state, copy.store, options.out, fs)};
+}
+
 constexpr ExportFormat kFormats[] = {
     {"hf", "a directory for Hugging Face transformers", write_hugging_face},
     {"safetensors", "one file with maki's own names, for any model", write_own},
     {"llm.c", "a checkpoint of llm.c", write_llm_c},
     {"gguf", "a file for llama.cpp", write_gguf},
+    {"maki", "a run with one checkpoint that has no state of the optimizer, for any model", write_maki},
 };
 
 void require_unoccupied_path(const std::string& path) {
@@ -63,7 +70,8 @@ std::vector<std::string> export_model(const LoadedModel& model, const std::strin
   check(!options.gelu_as_tanh || gguf || format == "llm.c",
         "gelu_as_tanh: applies to --format gguf and llm.c, whose programs know one form of GELU; got {}", format);
   require_unoccupied_path(options.out);
-  return found->write(model, options, fs);
+  if (model.state.config.lora_rank == 0) return found->write(model, options, fs);
+  return found->write(LoadedModel(model, MergeAdapters()), options, fs);
 }
 
 void require_gelu_tanh(const std::string& activation, const ExportOptions& options, const std::string& target) {

@@ -9,7 +9,7 @@
 namespace maki {
 
 struct ExportOptions {
-  std::string out;                ///< a directory for hf, else a file
+  std::string out;                ///< a directory for hf and maki, else a file
   std::string gguf_type = "f32";  ///< of the matrices in a GGUF file: f32, f16, q8_0
   bool gelu_as_tanh = false;      ///< for programs that know the tanh form of GELU alone
 };
@@ -24,7 +24,7 @@ struct ExportFormat {
 std::vector<std::string> export_format_names();
 /// A line of help: what each format is.
 std::string export_format_help();
-/// Throws Error, which suggests the nearest name, for a format that does not exist; if the path is occupied; or if the
+/// Writes a model; adapters are merged into its weights. Throws Error, which suggests the nearest name, for a format that does not exist; if the path is occupied; or if the
 /// format cannot express the model, with the reason. Throws CheckpointError if a file cannot be written.
 std::vector<std::string> export_model(const LoadedModel& model, const std::string& format, const ExportOptions& options,
                                       FileSystem& fs = posix_file_system());

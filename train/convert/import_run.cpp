@@ -41,17 +41,23 @@ bool is_float64(const StoredTensors& stored) {
 }
 
 // The training fields of a run that has not begun. SGD without momentum has no moments, which nobody would need.
+Config of_untrained_run(Config config) {
+  config.optimizer = "sgd";
+  config.momentum = 0;
+  config.nesterov = false;
+  config.max_steps = 0;
+  config.lr_decay_steps = 1;
+  config.warmup_steps = 0;
+  config.phases.clear();
+  return config;
+}
+
 Config imported_config(const ForeignModel& model, const Tokenizer& tokenizer) {
   Config config = model.config;
   config.task = "next_token";
   describe_tokenizer(tokenizer, config);
   config.dtype = is_float64(model.stored) ? "float64" : "float32";
-  config.optimizer = "sgd";
-  config.momentum = 0;
-  config.max_steps = 0;
-  config.lr_decay_steps = 1;
-  config.warmup_steps = 0;
-  return config;
+  return of_untrained_run(config);
 }
 
 std::string hash_of_values(const ParameterStore& store) {
@@ -59,6 +65,20 @@ std::string hash_of_values(const ParameterStore& store) {
     const auto bytes = std::as_bytes(store.values().values<T>());
     return hash128_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   });
+}
+
+// Claims the directory and writes config.toml and the checkpoint of step 0.
+void write_run(const CheckpointState& state, ParameterStore& store, const RunDirectory& run) {
+  const std::string echo = to_toml(state.config);
+  RunClaim claimed(run, echo);
+  try {
+    replace_file_atomically(run.file_system(), run.config_file(), {text_bytes(echo)});
+    write_checkpoint(run.file_system(), run.checkpoint_file(0), state, store, *make_optimizer(state.config, store));
+    run.set_last(0);
+  } catch (...) {
+    claimed.roll_back();
+    throw;
+  }
 }
 
 }  // namespace
@@ -90,21 +110,27 @@ Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const
   imported.parameters = store.numel();
   config.init_from = hash_of_values(store);
 
-  const CheckpointState state{.vocab_size = imported.vocab_size,
-                              .corpus_hash = hash128_hex(""),
-                              .config = config,
-                              .tokenizer = tokenizer.save()};
-  const std::string echo = to_toml(config);
-  RunClaim claimed(run, echo);
-  try {
-    replace_file_atomically(run.file_system(), run.config_file(), {text_bytes(echo)});
-    write_checkpoint(run.file_system(), run.checkpoint_file(0), state, store, *make_optimizer(config, store));
-    run.set_last(0);
-  } catch (...) {
-    claimed.roll_back();
-    throw;
-  }
+  write_run({.vocab_size = imported.vocab_size,
+             .corpus_hash = hash128_hex(""),
+             .config = config,
+             .tokenizer = tokenizer.save()},
+            store, run);
   return imported;
+}
+
+std::string write_model_run(const CheckpointState& model, ParameterStore& store, const std::string& out,
+                            FileSystem& fs) {
+  const RunDirectory run(out, fs);
+  CheckpointState state = model;  // with the facts of its text
+  state.step = 0;
+  state.config = of_untrained_run(model.config);
+  state.config.out = out;
+  state.config.corpus.clear();
+  state.config.schema = kConfigSchema;
+  state.config.init_from = hash_of_values(store);
+  validate(state.config);
+  write_run(state, store, run);
+  return run.checkpoint_file(0);
 }
 
 }  // namespace maki

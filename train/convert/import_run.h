@@ -7,6 +7,7 @@
 
 #include "data/tokenizer/tokenizer.h"
 #include "train/convert/foreign_model.h"
+#include "train/run/checkpoint.h"
 
 namespace maki {
 
@@ -26,5 +27,11 @@ struct Imported {
 /// evaluated on any text, and is trained with --init-from. Throws what RunClaim and load_weights() throw; a directory
 /// that was created is then removed.
 Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const std::string& out);
+
+
+/// Writes a run directory with one checkpoint of a model of maki, in the same form. `model` is the state of its
+/// checkpoint, and `store` its weights, which have no adapters. Returns the path of the checkpoint. Throws as above.
+std::string write_model_run(const CheckpointState& model, ParameterStore& store, const std::string& out,
+                            FileSystem& fs = posix_file_system());
 
 }  // namespace maki

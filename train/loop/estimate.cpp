@@ -64,6 +64,8 @@ MemoryNeed memory_needed(const Config& c, const VocabSizes& vocab) {
   const std::int64_t size = size_of(planned.dtype()), trainable = planned.trainable().size() * size;
   MemoryNeed need;
   need.parameters = planned.numel();
+  for (const auto& parameter : planned.parameters())
+    need.trained += parameter->trainable() ? parameter->shape().numel() : 0;
   need.values = planned.range(ParamGroup::frozen).end * size;
   // With gradient accumulation, GradientTree keeps the sums of 1, 2, 4, … consecutive micro-batches.
   const auto levels = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(c.grad_accum)));

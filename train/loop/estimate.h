@@ -13,7 +13,7 @@ namespace maki {
 /// backward, plus the gradients that are alive at the same time. What the model carries from one step to the next
 /// exists twice during a step, which can be abandoned. The text, its tokens and the program itself are not included.
 struct MemoryNeed {
-  std::int64_t parameters = 0;  ///< their number, not bytes
+  std::int64_t parameters = 0, trained = 0;  ///< the number of all parameters, and of those that are trained; not bytes
   std::int64_t values = 0, gradients = 0, moments = 0, activations = 0, carried = 0;
 
   std::int64_t total() const { return values + gradients + moments + activations + carried; }

@@ -157,7 +157,8 @@ const char* to_string(TextEnd end) {
   return "interrupt";
 }
 
-std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer) {
+std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer, bool separated) {
+  if (const auto end = tokenizer.end_of_text(); end && separated) return {*end};
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
     if (tokenizer.bytes(id) == "\n") return {id};
   }

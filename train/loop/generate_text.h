@@ -36,8 +36,10 @@ struct GeneratedText {
   std::vector<TokenLogProbabilities> log_probabilities = {};  ///< of all tokens drawn, if they were requested
 };
 
-/// The ids that a text without a prompt starts from: a newline if the vocabulary has one, else id 0.
-std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer);
+/// The ids that a text without a prompt starts from: a newline if the vocabulary has one, else id 0. For a model that
+/// was trained on texts of which each ends with a token of its own (`separated`), such as GPT-2, it is this token, if
+/// the vocabulary has it.
+std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer, bool separated = false);
 
 /// Continues `prompt` (ids), of which the model reads the last ones that fit its context. Requires: `prompt` is not
 /// empty. `write` receives the new text in pieces of whole characters, as soon as they cannot be part of a stop string.

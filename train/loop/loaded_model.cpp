@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "autograd/core/storage.h"
 #include "autograd/ops.h"
 #include "train/config/configured_optimizer.h"
 #include "train/config/error.h"
 #include "train/config/models.h"
+#include "train/config/trained_parameters.h"
 #include "train/loop/counted_prior.h"
 #include "train/loop/trainer.h"
 #include "train/run/memory_section.h"
@@ -34,6 +36,18 @@ struct Layout {
   CarriedLayout carried;
 };
 
+// The layout of a checkpoint. A configuration that describes no model, such as a pattern of `freeze` that matches
+// nothing, means that the file is damaged.
+std::unique_ptr<const Layout> layout_of(const ContainerReader& file, const CheckpointState& state) {
+  try {
+    return std::make_unique<const Layout>(state);
+  } catch (const OutOfMemoryError&) {
+    throw;
+  } catch (const Error& error) {
+    fail<CorruptFile>("{}: {}", file.path(), error.what());
+  }
+}
+
 // The state in the file, after check_model().
 CheckpointState read_checked_state(const ContainerReader& file) {
   CheckpointState state = read_state(file);
@@ -44,14 +58,15 @@ CheckpointState read_checked_state(const ContainerReader& file) {
 }  // namespace
 
 void check_model(const ContainerReader& file, const CheckpointState& state) {
-  Layout(state).check_against(file, state);
+  layout_of(file, state)->check_against(file, state);
 }
 
 CheckpointState check_resumable(const std::string& path, FileSystem& fs) {
   const ContainerReader file(path, fs);
   file.verify();
   CheckpointState state = read_state(file);
-  const Layout layout(state);
+  const auto held = layout_of(file, state);
+  const Layout& layout = *held;
   layout.check_against(file, state);
   check_moments(file, *layout.optimizer);
   check_memory_length(file, layout.carried, tokens_per_row(state));
@@ -97,6 +112,28 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
     });
   }
   store.mark_changed();
+}
+
+namespace {
+
+// Its patterns may name adapters.
+CheckpointState without_adapters(CheckpointState state) {
+  state.config = without_adapters(state.config);
+  state.config.freeze.clear();
+  return state;
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(const LoadedModel& adapted, MergeAdapters)
+    : path(adapted.path),
+      state(without_adapters(adapted.state)),
+      tokenizers(adapted.tokenizers),
+      tokenizer(adapted.tokenizer),
+      store(adapted.store.dtype()),
+      model(make_model(state.config, vocab_sizes(state), Scope(store))) {
+  store.seal_uninitialized();
+  merge_adapters(adapted.store, adapter_scale(adapted.state.config), store);
 }
 
 const Generator& LoadedModel::generator() const {

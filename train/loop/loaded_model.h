@@ -20,10 +20,15 @@ CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix_
 /// The same for a checkpoint of a run, whose step must also be the one in its file name. Returns that step.
 std::int64_t verify_checkpoint(const RunDirectory& run, const std::string& path);
 
+/// Selects the constructor of LoadedModel that merges adapters.
+struct MergeAdapters {};
+
 struct LoadedModel {
   /// Reads and verifies only the sections that it needs. `dtype` is the type of the loaded weights: "float32",
   /// "float64", or "" for the type of the run.
   explicit LoadedModel(const std::string& path, const std::string& dtype = "");
+  /// The same model without adapters: what they add is part of its weights (merge_adapters() in nn/low_rank.h).
+  LoadedModel(const LoadedModel& adapted, MergeAdapters);
 
   std::string path;
   CheckpointState state;

@@ -1,0 +1,90 @@
+#include "autograd/recompute.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
+#include "autograd/parameter.h"
+
+namespace maki {
+
+// Random numbers depend on the context of the recording and on the number of random ops before, so a tape that
+// continues at the same place draws the same ones.
+struct RecomputeAccess {
+  struct Place {
+    RandomContext random;
+    std::uint64_t calls;
+  };
+  static Place place(const Tape& tape) { return {tape.random_, tape.random_calls_}; }
+  static void move_to(Tape& tape, std::uint64_t calls) { tape.random_calls_ = calls; }
+
+  using Versions = std::vector<std::pair<const Parameter*, std::uint64_t>>;
+  static Versions versions(const Tape& tape) {
+    Versions list;
+    for (const Tape::Input& input : tape.inputs_) {
+      if (input.parameter != nullptr) list.emplace_back(input.parameter, input.version);
+    }
+    return list;
+  }
+};
+
+namespace {
+
+using Function = std::function<Tensor(const Tensor&)>;
+
+// What the first forward pass leaves for backward.
+struct Replay {
+  Function f;
+  Tensor x;
+  RecomputeAccess::Place place;
+  RecomputeAccess::Versions versions;
+
+  void operator()(Grads& grads) const {
+    for (const auto& [parameter, version] : versions) {
+      check(parameter->version() == version,
+            "backward: parameter {} was updated after it was recorded; record the step again", parameter->name());
+    }
+    Tape tape;
+    Tensor input, output;
+    {
+      const Recording on(tape, place.random);
+      RecomputeAccess::move_to(tape, place.calls);
+      input = tape.watch(x);
+      output = f(input);
+    }
+    dispatch(output.dtype(), [&]<class T>() {
+      Tensor cotangent = empty_like(output);
+      std::copy_n(grads.out<T>(), output.numel(), cotangent.data<T>());
+      tape.backward(output, cotangent);
+      const Tensor gradient = tape.gradient(input);
+      const Sink<T> sink = grads.in<T>(0);
+      const T* const from = gradient.data<T>();
+      parallel_ranges(gradient.numel(), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) sink.put(i, from[i]);
+      });
+    });
+  }
+};
+
+}  // namespace
+
+Tensor recompute(const Tensor& x, const Function& f) {
+  Tape* const outer = Tape::current();
+  if (outer == nullptr || !x.requires_grad()) return f(x);
+  Replay replay{f, x.detach(), RecomputeAccess::place(*outer), {}};
+  Tape tape;
+  Tensor y;
+  {
+    const Recording on(tape, replay.place.random);
+    RecomputeAccess::move_to(tape, replay.place.calls);
+    y = f(replay.x).detach();
+    RecomputeAccess::move_to(*outer, RecomputeAccess::place(tape).calls);
+  }
+  replay.versions = RecomputeAccess::versions(tape);
+  tape.clear();
+  return record("recompute", y, {x}, std::move(replay));
+}
+
+}  // namespace maki

@@ -1,0 +1,155 @@
+// recompute(): the bits of the function itself, for values, gradients and random numbers, with less memory.
+#include "autograd/recompute.h"
+
+#include <rapidcheck.h>
+
+#include "autograd/core/storage.h"
+#include "autograd/gradcheck.h"
+#include "autograd/ops.h"
+#include "tests/catch.h"
+#include "tests/files.h"
+#include "tests/tensors.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// A chain of residual branches with dropout, of which some are recomputed.
+struct Chain {
+  Chain(std::int64_t layers, std::int64_t width, DType dtype = DType::float32) : store(dtype) {
+    embedded = &store.add("embedded", {5, width}, init::normal(1));
+    for (std::int64_t i = 0; i < layers; ++i) {
+      const std::string name = "layer" + std::to_string(i);
+      up.push_back(&store.add(name + ".up", {2 * width, width}, init::normal(0.3)));
+      down.push_back(&store.add(name + ".down", {width, 2 * width}, init::normal(0.3)));
+      gain.push_back(&store.add(name + ".gain", {width}, init::constant(1)));
+    }
+    store.seal(3);
+  }
+
+  Tensor branch(std::size_t i, const Tensor& x) const {
+    const Tensor hidden = gelu(linear(rms_norm(x, *gain[i], 1e-5), *up[i]));
+    return add(x, dropout(linear(dropout(hidden, 0.2), *down[i]), 0.3));
+  }
+  Tensor operator()(unsigned recomputed) const {
+    Tensor x = embedding(*embedded, tensor(std::vector<std::int32_t>{4, 0, 2, 2}, {4}));
+    for (std::size_t i = 0; i < up.size(); ++i) {
+      const auto f = [this, i](const Tensor& y) { return branch(i, y); };
+      x = (recomputed >> i & 1) != 0 ? recompute(x, f) : f(x);
+    }
+    return dropout(x, 0.1);
+  }
+
+  ParameterStore store;
+  Parameter* embedded;
+  std::vector<Parameter*> up, down, gain;
+};
+
+// The output and all gradients of a step.
+std::pair<Tensor, Tensor> step(Chain& chain, unsigned recomputed, std::uint64_t seed = 9) {
+  Tape tape;
+  Tensor y;
+  {
+    const Recording on(tape, {.seed = seed, .step = 4});
+    y = chain(recomputed);
+  }
+  chain.store.clear_gradients();
+  Tensor cotangent = empty_like(y);
+  dispatch(y.dtype(), [&]<class T>() {
+    for (std::int64_t i = 0; i < y.numel(); ++i) cotangent.data<T>()[i] = static_cast<T>(i % 7) - T{3};
+  });
+  tape.backward(y, cotangent);
+  return {y, chain.store.take_gradients()};
+}
+
+}  // namespace
+
+TEST_CASE("values, gradients and dropout have the same bits, whatever is recomputed") {
+  REQUIRE(rc::check("chains", [] {
+    const auto layers = *rc::gen::inRange<std::int64_t>(1, 5), width = *rc::gen::inRange<std::int64_t>(1, 20);
+    const auto recomputed = *rc::gen::inRange(1u, 1u << layers), seed = *rc::gen::inRange(0u, 100u);
+    Chain chain(layers, width, *rc::gen::element(DType::float32, DType::float64));
+    const auto [y, gradients] = step(chain, 0, seed);
+    const auto [again, same] = step(chain, recomputed, seed);
+    RC_ASSERT(same_bits(y, again));
+    RC_ASSERT(same_bits(gradients, same));
+  }));
+}
+
+TEST_CASE("gradients through recompute are those of differences, also where one is inside another") {
+  Chain chain(2, 3, DType::float64);
+  const auto loss = [&] {
+    const Tensor x = embedding(*chain.embedded, tensor(std::vector<std::int32_t>{1, 3}, {2}));
+    return recompute(x, [&](const Tensor& y) {
+      const auto inner = [&](const Tensor& z) { return chain.branch(1, z); };
+      return recompute(chain.branch(0, y), inner);
+    });
+  };
+  for (const GradcheckResult& r : gradcheck(chain.store, loss, {.relative_floor = 1e-3})) {
+    INFO(r.name);
+    REQUIRE(r.passed(1e-7));
+  }
+}
+
+TEST_CASE("a step keeps the inputs of recomputed parts alone") {
+  const auto kept = [](unsigned recomputed) {
+    Chain chain(4, 4096);
+    Tape tape;
+    const Recording on(tape);
+    const std::int64_t before = storage_pool::statistics().bytes_in_use;
+    const Tensor y = chain(recomputed);
+    return storage_pool::statistics().bytes_in_use - before;
+  };
+  const std::int64_t all = kept(0), some = kept(0b0101), none = kept(0b1111);
+  REQUIRE(some < all * 2 / 3);
+  REQUIRE(none < all / 4);
+}
+
+TEST_CASE("without a recording, or for an input without a gradient, the function is called once") {
+  ParameterStore store;
+  Parameter& w = store.add("w", {2, 2}, init::normal(1));
+  store.seal(1);
+  int calls = 0;
+  const auto f = [&](const Tensor& x) {
+    ++calls;
+    return linear(x, w);
+  };
+  const Tensor x = tensor(std::vector<float>{1, 2}, {1, 2});
+  REQUIRE(same_bits(recompute(x, f), linear(x, w)));
+  Tape tape;
+  {
+    const Recording on(tape);
+    const Tensor y = recompute(x, f);
+    tape.backward(y, full(y.shape(), y.dtype(), 1));
+  }
+  REQUIRE(calls == 2);
+  REQUIRE(w.gradient().at(1) == 2);
+}
+
+TEST_CASE("a function that fails in either pass leaves no gradient, and a parameter that changed is reported") {
+  ParameterStore store;
+  Parameter& w = store.add("w", {2, 2}, init::normal(1));
+  store.seal(1);
+  int calls = 0;
+  const auto record = [&](Tape& tape, int failing) {
+    const Recording on(tape);
+    calls = 0;
+    const Tensor input = tape.watch(tensor(std::vector<float>{1, 2}, {1, 2}));
+    return sum(recompute(input, [&calls, &w, failing](const Tensor& x) {
+      check(++calls != failing, "call {}", calls);
+      return linear(x, w);
+    }));
+  };
+  Tape tape;
+  REQUIRE(error_message<Error>([&] { record(tape, 1); }) == "call 1");
+  REQUIRE(tape.size() == 0);
+  const Tensor loss = record(tape, 2);
+  REQUIRE(error_message<Error>([&] { tape.backward(loss); }) == "call 2");
+  REQUIRE(w.gradient().at(0) == 0);
+  const Tensor changed = record(tape, 0);
+  store.mark_changed();
+  REQUIRE(contains(error_message<Error>([&] { tape.backward(changed); }), "parameter w was updated after"));
+  tape.backward(record(tape, 0));
+  REQUIRE(w.gradient().at(0) != 0);
+}

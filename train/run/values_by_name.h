@@ -1,0 +1,15 @@
+// Values of a checkpoint for a store whose parameters have the same names, but may lie elsewhere in its flat block.
+#pragma once
+
+#include "autograd/parameter.h"
+#include "train/run/container.h"
+
+namespace maki {
+
+/// Copies every tensor of the file to the parameter of its name; parameters that the file does not have keep their
+/// values. Reads the values in pieces, so it needs no memory for a second model. Throws CorruptFile if the store lacks
+/// a tensor of the file or has it in another shape or type, and if the values are damaged; the store must then not be
+/// used. Requires: the store is sealed.
+void load_values_by_name(const ContainerReader& file, ParameterStore& store);
+
+}  // namespace maki
