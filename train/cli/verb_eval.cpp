@@ -137,6 +137,8 @@ void measure_readers(const EvalOptions& o, const LoadedModel& loaded, const Corp
                       std::back_inserter(measured));
   }
   if (o.against.empty()) return;
+  check(corpus.prepared == nullptr,
+        "eval: --against compresses text, and {} contains tokens; name the text, or omit it", corpus.files.at(0));
   check(text.unknown == 0, "eval: --against needs a text whose characters are all in the vocabulary; {}",
         text.unknown_note);
   const SplitText split = text.own ? split_text(corpus, loaded.state.config.val_fraction)
