@@ -40,10 +40,11 @@ namespace {
 void require_windows(const Corpus& corpus, const Dataset& data, double val_fraction, std::int64_t block_size) {
   const auto require = [&](const char* side, const Tokens& tokens) {
     check<CorpusError>(static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
-                       "{}: the {} text must have at least block_size + 1 = {} tokens; it has {} of {} in total; use "
+                       "{}: the {} text must have at least block_size + 1 = {} tokens; it has {} of {} in total{}; use "
                        "more text, a smaller --block-size or another --val-fraction (0: no validation)",
                        fmt::join(corpus.sources, " "), side, block_size + 1, tokens.size(),
-                       data.train.size() + data.val.size());
+                       data.train.size() + data.val.size(),
+                       corpus.documents.empty() ? "" : ", because documents are kept whole");
   };
   require("training", data.train);
   if (val_fraction > 0) require("validation", data.val);

@@ -25,7 +25,8 @@ std::vector<std::string> bytes_of(const std::string& run) {
 
 TEST_CASE("a run on a token file has the bytes of a run on the text, also when it is interrupted and resumed") {
   const TemporaryFolder folder;
-  const std::string one = folder.write("d/1.txt", small_text()), two = folder.write("d/2.txt", small_text() + "q");
+  for (int i = 0; i < 12; ++i) folder.write(fmt::format("d/{}.txt", i), small_text().substr(400 * i % 3000, 1500));
+  folder.write("d/last.txt", "q");
   require_ok(run_maki({"tokenizer", "train", folder / "d", "--out", folder / "t.json", "--vocab-size", "300"}));
   const std::vector<std::pair<Arguments, Arguments>> kinds = {
       {{}, {}}, {{"--tokenizer", "word"}, {}}, {{"--tokenizer-file", folder / "t.json"}, {"--documents"}}};
@@ -131,7 +132,7 @@ TEST_CASE("what cannot be done with a token file is refused with a sentence") {
   REQUIRE(read_text(corpus) == small_text());
   require_refused(run_maki({"prepare", corpus, "--out", folder / "u", "--format", "numpy"}), 2,
                   {"must be one of maki, nanogpt, llm.c"});
-  require_refused(run_maki({"prepare", corpus, "--out", folder / "missing/u"}), 4, {"could not be written", "open"});
+  require_refused(run_maki({"prepare", corpus, "--out", folder / "missing/u"}), 4, {"missing/u", "open failed"});
   require_refused(run_maki({"prepare", corpus, "--out", folder / "u", "--vocab-size", "300"}), 2, {"vocab_size"});
   require_refused(run_maki({"prepare", tokens, "--out", folder / "u"}), 3, {"contains tokens already"});
   for (const Arguments& option :
@@ -142,7 +143,6 @@ TEST_CASE("what cannot be done with a token file is refused with a sentence") {
   require_refused(run_maki({"train", tokens, "--model", "seq2seq", "--out", folder / "v"}), 3, {"contains tokens"});
   require_refused(run_maki({"eval", folder / "run", other}), 3, {"is not the corpus of this model"});
   require_refused(run_maki({"eval", folder / "run", tokens, "--per-file"}), 3, {"--per-file"});
-  require_refused(run_maki({"eval", folder / "run", tokens, "--against", "gzip"}), 3, {"--against"});
   require_refused(run_maki({"tokenizer", "train", tokens, "--out", folder / "j"}), 3, {"learns from text"});
   require_refused(run_maki({"inspect", tokens, "--checkpoint", "last"}), 2, {"no checkpoints"});
 }

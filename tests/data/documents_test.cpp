@@ -114,7 +114,7 @@ TEST_CASE("documents are kept whole, and those for validation are spread evenly"
 }
 
 TEST_CASE("the share of validation text is right up to half a document, whatever their lengths") {
-  rc::check("share", [] {
+  REQUIRE(rc::check("share", [] {
     const double fraction = *rc::gen::element(0.01, 0.1, 0.25, 0.5);
     const auto lengths = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange(1, 1000)));
     DocumentSplit split(fraction);
@@ -124,7 +124,7 @@ TEST_CASE("the share of validation text is right up to half a document, whatever
       if (split.is_validation(length)) validation += length;
       RC_ASSERT(std::abs(static_cast<double>(validation) - fraction * static_cast<double>(all)) <= 1000);
     }
-  });
+  }));
 }
 
 TEST_CASE("the hash of a corpus depends on where its documents begin, and is that of before without documents") {
@@ -182,7 +182,7 @@ TEST_CASE("a file that is read in blocks has the text of one that is read at onc
     for (const std::string& note : notes) text += note;
     return text;
   };
-  rc::check("blocks", [&] {
+  REQUIRE(rc::check("blocks", [&] {
     auto text = *rc::gen::container<std::string>(
         rc::gen::element('a', '\n', '\xe7', '\x8c', '\xab', '\xf0', '\x9f', '\x98', '\x80', '\xff'));
     if (*rc::gen::arbitrary<bool>()) text = replace_invalid_utf8(text);
@@ -197,5 +197,5 @@ TEST_CASE("a file that is read in blocks has the text of one that is read at onc
     } else {
       RC_ASSERT(parts == whole);
     }
-  });
+  }));
 }

@@ -81,7 +81,7 @@ TEST_CASE("what is prepared are the tokens of the text, for every tokenizer and 
 
 TEST_CASE("a text of several blocks, a built-in one and one in another encoding are prepared like any other") {
   const TemporaryFolder folder;
-  const std::string text = words(20'000'000, 1), path = folder.write("long", text);
+  const std::string text = words(10'000'000, 1), path = folder.write("long", text);
   PrepareOptions options{.sources = {}, .tokenizer_kind = "bpe", .tokenizer_options = {.vocab_size = 400}, .out = {}};
   require_as_in_memory(folder, {path}, options);
   options.tokenizer_kind = "char";
@@ -100,7 +100,7 @@ TEST_CASE("preparing takes memory that does not depend on the size of the text")
   const TemporaryFolder folder;
   std::int64_t peaks[2];
   for (const int i : {0, 1}) {
-    const std::string path = folder.write("text", words(i == 0 ? 25'000'000 : 50'000'000, 2));
+    const std::string path = folder.write("text", words(i == 0 ? 18'000'000 : 36'000'000, 2));
     const auto tokenizer = std::shared_ptr<const Tokenizer>(make_tokenizer("byte", ""));
     start_peak();
     prepare({path}, folder / "t.tokens", {.sources = {}, .tokenizer = tokenizer, .out = {}});
@@ -137,6 +137,12 @@ TEST_CASE("characters that a given tokenizer lacks are named, and no file remain
     if (*empty == '\n') options.corpus.documents.json_field = "text";
     REQUIRE_THAT(error_message<CorpusError>([&] { prepare({folder.write("empty", empty)}, folder / "t", options); }),
                  ContainsSubstring("is empty"));
+  }
+  for (const auto& [fraction, side] : {std::pair{0.1, "validation"}, {0.9, "training"}}) {
+    const PrepareOptions few{
+        .sources = {}, .corpus = {.documents = {.files = true}}, .val_fraction = fraction, .out = {}};
+    REQUIRE_THAT(error_message<CorpusError>([&] { prepare({path}, folder / "t", few); }),
+                 ContainsSubstring(std::string("leaves no ") + side));
   }
   REQUIRE_FALSE(std::filesystem::exists(folder / "t"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "t.tmp"));

@@ -102,7 +102,7 @@ std::vector<Damage> damages() {
       forged("counts is impossible", kTrainTokens, kHuge),
       forged("counts is impossible", kValTokens, std::uint64_t{1} << 60),
       forged("ends too early", kTrainTokens, std::uint64_t{1} << 40),
-      forged("must be zeros", kTrainTokens, std::uint64_t{44}),
+      forged("must be zeros", kTrainTokens, std::uint64_t{30}),
       forged("ends too early", kValTokens, std::uint64_t{1000}),
       forged("must be zeros", kValTokens, std::uint64_t{4}),
       forged("ends too early", kTrainJoins, kHuge),
@@ -200,14 +200,14 @@ TEST_CASE("what is not a token file, or not even a file, is no token file") {
 }
 
 TEST_CASE("ids of every width and pieces of any length are read back as they were written") {
-  rc::check("tokens and joins", [] {
+  REQUIRE(rc::check("tokens and joins", [] {
     const TemporaryFolder folder;
     const std::int64_t vocab = *rc::gen::element<std::int64_t>(3, 256, 257, 65536, 65537);
     std::string characters;
     for (char32_t c = 0; static_cast<std::int64_t>(c) < vocab; ++c)
-      append_utf8(characters, c < 0xD800 ? c + 1 : c + 0x3000);
+      append_utf8(characters, c < 0xD7FF ? c + 1 : c + 0x3000);
     const auto tokenizer = make_tokenizer("char", characters);
-    REQUIRE(tokenizer->vocab_size() == vocab);
+    RC_ASSERT(tokenizer->vocab_size() == vocab);
     TokenFileWriter writer(posix_file_system(), folder / "t", *tokenizer);
     Tokens parts[2] = {Tokens(vocab), Tokens(vocab)};
     for (Tokens& part : parts) {
@@ -232,15 +232,15 @@ TEST_CASE("ids of every width and pieces of any length are read back as they wer
     writer.commit({.corpus_hash = std::string(32, 'a'), .bytes = 9, .characters = 7});
     const auto file = open_token_file(folder / "t");
     verify_token_file(*file);
-    REQUIRE(file->facts.vocab_size == vocab);
+    RC_ASSERT(file->facts.vocab_size == vocab);
     for (int i = 0; i < 2; ++i) {
       const TokenSpan read = i == 0 ? file->train : file->val;
-      REQUIRE(read.ids() == parts[i].ids());
+      RC_ASSERT(read.ids() == parts[i].ids());
       const auto joins = parts[i].view().joins();
       // A boundary after the last token is none.
       const bool trailing = !joins.empty() && joins.back() == static_cast<std::int64_t>(parts[i].size());
       const auto expected = joins.first(joins.size() - (trailing ? 1 : 0));
-      REQUIRE(std::vector(read.joins().begin(), read.joins().end()) == std::vector(expected.begin(), expected.end()));
+      RC_ASSERT(std::vector(read.joins().begin(), read.joins().end()) == std::vector(expected.begin(), expected.end()));
     }
-  });
+  }));
 }

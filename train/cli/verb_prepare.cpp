@@ -73,7 +73,10 @@ int prepare(const PrepareVerb& o) {
   check_output(o);
   const Prepared prepared = prepare_corpus(posix_file_system(), prepare_options(o));
   for (const std::string& note : prepared.notes) to_stderr("{}\n", note);
-  if (prepared.learned_bytes > 0 && prepared.learned_bytes < static_cast<std::size_t>(prepared.facts.bytes / 2)) {
+  const std::string kind = prepared.tokenizer->kind();
+  const bool learns = kind == "bpe" || kind == "word";  // a character is in the vocabulary wherever it occurs
+  if (learns && prepared.learned_bytes > 0 &&
+      prepared.learned_bytes < static_cast<std::size_t>(prepared.facts.bytes / 2)) {
     to_stderr("the vocabulary was learned from {} bytes of training text, spread evenly over it\n",
               prepared.learned_bytes);
   }

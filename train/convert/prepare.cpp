@@ -160,6 +160,9 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   check<CorpusError>(facts.train_tokens > 0,
                      "{}: leaves no training text; use more text or another --val-fraction (0: no validation)",
                      fmt::join(options.sources, " "));
+  check<CorpusError>(facts.val_tokens > 0 || options.val_fraction == 0,
+                     "{}: leaves no validation text{}; use more text or another --val-fraction (0: no validation)",
+                     fmt::join(options.sources, " "), text.documents > 0 ? ", because documents are kept whole" : "");
   if (text.entropy_per_char) {
     const bool all = facts.val_tokens == 0;
     facts.best_possible_loss = *text.entropy_per_char *

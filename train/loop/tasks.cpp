@@ -48,8 +48,8 @@ std::unique_ptr<Task> prepared_eval_task(const Config& c, const Corpus& corpus, 
   EvalText text{.own = request.own,
                 .characters = request.own ? facts.val_characters : facts.characters,
                 .bytes = request.own ? facts.val_bytes : facts.bytes,
-                .unknown_policy = request.unknown,
-                .stride = request.stride};
+                .unknown_policy = request.unknown};
+  text.stride = request.stride;
   if (data.best_possible_loss) {
     text.entropy_per_character =
         *data.best_possible_loss * static_cast<double>(data.val.size()) / static_cast<double>(text.characters);

@@ -35,13 +35,14 @@ class Descriptor {
     }
   }
   void write_at(Bytes bytes, std::uint64_t offset) {
-    while (!bytes.empty()) {
-      const ssize_t n = fs_.pwrite(number_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    std::size_t written = 0;
+    while (written < bytes.size()) {
+      const ssize_t n =
+          fs_.pwrite(number_, bytes.data() + written, bytes.size() - written, static_cast<off_t>(offset + written));
       if (n < 0 && errno == EINTR) continue;
       if (n == 0) errno = ENOSPC;
       require(n > 0, "write");
-      bytes = bytes.subspan(static_cast<std::size_t>(n));
-      offset += static_cast<std::uint64_t>(n);
+      written += static_cast<std::size_t>(n);
     }
   }
   /// Reads until `bytes` is full or the file ends; returns the number of bytes read.
