@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <signal.h>
 
 #include "tests/cli/require_refused.h"
 
@@ -119,6 +120,20 @@ TEST_CASE("train reads the token files of nanoGPT and llm.c") {
     REQUIRE(facts.at("val_loss").get<double>() > 0);
     require_refused(run_maki({"prepare", corpus, "--format", format, "--out", out}), 2, {"not an empty directory"});
   }
+}
+
+TEST_CASE("an interrupted prepare leaves nothing behind") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "t";
+  RunOptions options;
+  options.input = small_text();
+  options.input_stays_open = true;
+  options.meanwhile = [](pid_t process) {
+    wait_for_handlers(process);
+    kill(process, SIGINT);
+  };
+  REQUIRE(run_maki({"prepare", "-", "--out", out}, options).exit_code == 130);
+  REQUIRE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST_CASE("what cannot be done with a token file is refused with a sentence") {

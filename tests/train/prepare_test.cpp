@@ -82,9 +82,13 @@ TEST_CASE("what is prepared are the tokens of the text, for every tokenizer and 
 TEST_CASE("a text of several blocks, a built-in one and one in another encoding are prepared like any other") {
   const TemporaryFolder folder;
   const std::string text = words(10'000'000, 1), path = folder.write("long", text);
-  PrepareOptions options{.sources = {}, .tokenizer_kind = "bpe", .tokenizer_options = {.vocab_size = 400}, .out = {}};
+  PrepareOptions options{
+      .sources = {}, .tokenizer = make_tokenizer("bpe", text.substr(0, 99'999), {.vocab_size = 400}), .out = {}};
   require_as_in_memory(folder, {path}, options);
-  options.tokenizer_kind = "char";
+  // A file that ends where a block of the encoder does.
+  const PrepareOptions bytes{.sources = {}, .val_fraction = 0, .tokenizer_kind = "byte", .out = {}};
+  require_as_in_memory(folder, {folder.write("8M", std::string(8 << 20, 'a')), folder.write("b", "bbbbbbbbbb")}, bytes);
+  options.tokenizer = nullptr;
   require_as_in_memory(folder, {"@stories:50000"}, options);
   require_as_in_memory(folder, {"@stories-ja:50000"}, options);
   options.corpus.encoding = "UTF-16LE";

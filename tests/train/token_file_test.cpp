@@ -160,11 +160,13 @@ TEST_CASE("a changed byte anywhere in a token file is found by verifying it, and
   const TemporaryFolder folder;
   const std::string good = good_file(folder), path = folder / "bad.tokens";
   for (std::size_t at = 0; at < good.size(); ++at) {
-    std::string file = good;
-    file[at] = static_cast<char>(file[at] ^ 0x40);
-    write_bytes(path, file);
-    INFO("byte " << at);
-    REQUIRE_FALSE(error_message<CorpusError>([&] { verify_token_file(*open_token_file(path)); }).empty());
+    for (const char change : {'\x01', '\x40'}) {
+      std::string file = good;
+      file[at] = static_cast<char>(file[at] ^ change);
+      write_bytes(path, file);
+      INFO("byte " << at);
+      REQUIRE_FALSE(error_message<CorpusError>([&] { verify_token_file(*open_token_file(path)); }).empty());
+    }
   }
   write_bytes(path, good);
   verify_token_file(*open_token_file(path));

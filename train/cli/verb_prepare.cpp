@@ -6,10 +6,12 @@
 #include <fmt/ranges.h>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "autograd/core/check.h"
 #include "data/text/file.h"
 #include "train/cli/flags.h"
+#include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 #include "train/cli/run_corpus.h"
 #include "train/cli/token_facts.h"
@@ -68,17 +70,37 @@ PrepareOptions prepare_options(const PrepareVerb& o) {
   return options;
 }
 
+// Removes what an interrupted run of this verb would leave behind. Called from a signal handler.
+std::vector<std::string> temporary_files;
+void remove_temporary_files() {
+  for (const std::string& path : temporary_files) unlink(path.c_str());
+}
+
+void watch_for_interrupts(const PrepareVerb& o) {
+  if (o.format == "maki") {
+    temporary_files = {o.out + ".tmp"};
+  } else {
+    temporary_files = {o.out + "/train.bin.tmp", o.out + "/val.bin.tmp"};
+  }
+  restore_at_interrupt(remove_temporary_files);
+}
+
 int prepare(const PrepareVerb& o) {
   check(!o.flags.has_preset(), "prepare: a preset describes a model and its training; omit --preset");
   check_output(o);
-  const Prepared prepared = prepare_corpus(posix_file_system(), prepare_options(o));
+  const PrepareOptions options = prepare_options(o);
+  watch_for_interrupts(o);
+  const Prepared prepared = prepare_corpus(posix_file_system(), options);
+  restore_at_interrupt(nullptr);
   for (const std::string& note : prepared.notes) to_stderr("{}\n", note);
   const std::string kind = prepared.tokenizer->kind();
   const bool learns = kind == "bpe" || kind == "word";  // a character is in the vocabulary wherever it occurs
   if (learns && prepared.learned_bytes > 0 &&
       prepared.learned_bytes < static_cast<std::size_t>(prepared.facts.bytes / 2)) {
-    to_stderr("the vocabulary was learned from {} bytes of training text, spread evenly over it\n",
-              prepared.learned_bytes);
+    to_stderr(
+        "the vocabulary was learned from {} bytes of training text, spread evenly over it; to learn from more: "
+        "maki tokenizer train, and --tokenizer-file\n",
+        prepared.learned_bytes);
   }
   nlohmann::ordered_json facts = token_facts_json(prepared.facts, *prepared.tokenizer);
   facts["format"] = o.format;

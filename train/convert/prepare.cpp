@@ -26,7 +26,7 @@ std::size_t next_character(std::string_view text, std::size_t at) {
 
 // The training text, or if it is long, parts of equal size that are spread evenly over it.
 Pieces text_to_learn(const SpooledText& text) {
-  constexpr std::size_t kPartBytes = 1 << 20, kParts = kMostLearnedBytes / kPartBytes;
+  constexpr std::size_t kPartBytes = 1 << 16, kParts = kMostLearnedBytes / kPartBytes;
   std::size_t size = 0;
   for (const TextRange& range : text.train) size += range.end - range.begin;
   Pieces pieces;
