@@ -1,7 +1,10 @@
 #include "data/dataset/dataset.h"
 
+#include <algorithm>
 #include <fmt/ranges.h>
 
+#include "data/dataset/foreign_tokens.h"
+#include "data/dataset/token_file.h"
 #include "data/text/error.h"
 #include "data/text/utf8.h"
 
@@ -13,21 +16,100 @@ std::int64_t count_code_points(const std::vector<std::string_view>& pieces) {
   return count;
 }
 
-Tokens encode_pieces(const Tokenizer& tokenizer, const std::vector<std::string_view>& pieces) {
+Tokens encode_pieces(const Tokenizer& tokenizer, const std::vector<std::string_view>& pieces, PieceKind kind) {
   Tokens tokens(tokenizer.vocab_size());
-  std::size_t bound = 0;
+  const std::optional<std::int32_t> end =
+      kind == PieceKind::document ? tokenizer.end_of_text() : std::optional<std::int32_t>();
+  std::size_t bound = end ? pieces.size() : 0;
   for (const std::string_view piece : pieces) bound += tokenizer.token_bound(piece);
   tokens.reserve(bound);
-  for (const std::string_view piece : pieces) {
-    tokens.begin_piece();
-    tokenizer.encode(piece, tokens);
-  }
+  std::size_t encoded = 0;
+  tokenizer.encode_texts(pieces, tokens, [&] {
+    ++encoded;
+    if (end) {
+      tokens.append(std::span(&*end, 1));
+    } else if (encoded < pieces.size()) {
+      tokens.begin_piece();
+    }
+  });
   return tokens;
+}
+
+namespace {
+
+void require_windows(const Corpus& corpus, const Dataset& data, double val_fraction, std::int64_t block_size) {
+  const auto require = [&](const char* side, const Tokens& tokens) {
+    check<CorpusError>(static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
+                       "{}: the {} text must have at least block_size + 1 = {} tokens; it has {} of {} in total{}; use "
+                       "more text, a smaller --block-size or another --val-fraction (0: no validation)",
+                       fmt::join(corpus.sources, " "), side, block_size + 1, tokens.size(),
+                       data.train.size() + data.val.size(),
+                       corpus.documents.empty() ? "" : ", because documents are kept whole");
+  };
+  require("training", data.train);
+  if (val_fraction > 0) require("validation", data.val);
+}
+
+}  // namespace
+
+std::optional<Corpus> prepared_corpus(const std::vector<std::string>& sources) {
+  std::shared_ptr<const TokenFile> file;
+  if (const auto paths = foreign_token_paths(sources)) {
+    file = open_foreign_tokens(*paths);
+  } else {
+    const auto found = std::ranges::find_if(sources, is_token_file);
+    if (found == sources.end()) return std::nullopt;
+    check<CorpusError>(sources.size() == 1,
+                       "{}: a token file must be the only source; got {}; prepare all texts together", *found,
+                       sources.size());
+    file = open_token_file(*found);
+  }
+  Corpus corpus;
+  corpus.sources = sources;
+  corpus.files = {file->path};
+  corpus.hash = corpus.text_hash = file->facts.corpus_hash;
+  corpus.characters = file->facts.characters;
+  corpus.prepared = std::move(file);
+  return corpus;
+}
+
+Dataset share_tokens(const Corpus& corpus, double val_fraction, std::shared_ptr<const Tokenizer> tokenizer) {
+  std::shared_ptr<const TokenFile> file = corpus.prepared;
+  if (file->tokenizer == nullptr) {
+    check<CorpusError>(tokenizer != nullptr,
+                       "{}: contains token ids, but not what they mean; name the tokenizer that made them with "
+                       "--tokenizer-file",
+                       file->path);
+    file = with_tokenizer(*file, std::move(tokenizer), val_fraction);
+  } else {
+    const std::string hash = tokenizer ? tokenizer->hash() : file->facts.tokenizer_hash;
+    check<CorpusError>(hash == file->facts.tokenizer_hash,
+                       "{}: was prepared with the tokenizer {}, but the model has the tokenizer {}; prepare the text "
+                       "with the model's tokenizer (maki prepare --tokenizer-file RUN)",
+                       file->path, file->facts.tokenizer_hash, hash);
+  }
+  const TokenFileFacts& facts = file->facts;
+  return {.tokenizer = file->tokenizer,
+          .train = Tokens(file->train, file),
+          .val = Tokens(file->val, file),
+          .corpus_hash = facts.corpus_hash,
+          .characters = facts.characters,
+          .best_possible_loss = facts.best_possible_loss,
+          .prepared = file};
 }
 
 Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t block_size,
                      const std::string& tokenizer_kind, std::shared_ptr<const Tokenizer> tokenizer,
                      const TokenizerOptions& tokenizer_options) {
+  if (corpus.prepared) {
+    const TokenFile& file = *corpus.prepared;
+    check<CorpusError>(file.tokenizer == nullptr || val_fraction == file.facts.val_fraction,
+                       "{}: was prepared with --val-fraction {}; got {}; omit the option, or prepare the text again",
+                       file.path, file.facts.val_fraction, val_fraction);
+    Dataset data = share_tokens(corpus, val_fraction, std::move(tokenizer));
+    require_windows(corpus, data, val_fraction, block_size);
+    return data;
+  }
   Dataset data;
   if (tokenizer) {
     const auto unknown = tokenizer->unknown(corpus.text);
@@ -39,17 +121,9 @@ Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t blo
                                    make_tokenizer(tokenizer_kind, {split.train, split.val}, tokenizer_options));
   data.corpus_hash = corpus.hash;
   data.characters = corpus.characters;
-  data.train = encode_pieces(*data.tokenizer, split.train);
-  data.val = encode_pieces(*data.tokenizer, split.val);
-  const auto require = [&](const char* side, const Tokens& tokens) {
-    check<CorpusError>(static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
-                       "{}: the {} text must have at least block_size + 1 = {} tokens; it has {} of {} in total; use "
-                       "more text, a smaller --block-size or another --val-fraction (0: no validation)",
-                       fmt::join(corpus.sources, " "), side, block_size + 1, tokens.size(),
-                       data.train.size() + data.val.size());
-  };
-  require("training", data.train);
-  if (val_fraction > 0) require("validation", data.val);
+  data.train = encode_pieces(*data.tokenizer, split.train, piece_kind(corpus));
+  data.val = encode_pieces(*data.tokenizer, split.val, piece_kind(corpus));
+  require_windows(corpus, data, val_fraction, block_size);
   if (corpus.entropy_per_char) {
     const bool all = data.val.empty();
     data.best_possible_loss = *corpus.entropy_per_char *

@@ -22,17 +22,37 @@ struct Dataset {
   /// The lowest possible loss in nats per validation token (without validation text, per token of the whole text), if
   /// it is known: for the built-in stories, from the entropy of their grammar.
   std::optional<double> best_possible_loss;
+  std::shared_ptr<const TokenFile> prepared = nullptr;  ///< if the corpus was prepared: where the tokens are from
 };
 
 /// Code points in all pieces of well-formed text together.
 std::int64_t count_code_points(const std::vector<std::string_view>& pieces);
-/// The tokens of the pieces, one piece each. Throws CorpusError if a piece has characters that the vocabulary lacks.
-Tokens encode_pieces(const Tokenizer& tokenizer, const std::vector<std::string_view>& pieces);
+/// What a piece of text is: a part of a file, or a document.
+enum class PieceKind : std::uint8_t { part, document };
+/// The tokens of the pieces, one piece each; but if the vocabulary has a token that ends a document, documents are one
+/// piece together, in which each of them is followed by that token. Throws CorpusError if a piece has characters that
+/// the vocabulary lacks.
+Tokens encode_pieces(const Tokenizer& tokenizer, const std::vector<std::string_view>& pieces,
+                     PieceKind kind = PieceKind::part);
+inline PieceKind piece_kind(const Corpus& corpus) {
+  return corpus.documents.empty() ? PieceKind::part : PieceKind::document;
+}
+
+/// A corpus that consists of tokens: a token file of maki or of another program. nullopt if the sources denote text.
+/// Throws CorpusError, naming the file, if it is damaged, and if it is not the only source.
+std::optional<Corpus> prepared_corpus(const std::vector<std::string>& sources);
+
+/// The dataset of a corpus that was prepared, which shares the tokens of its file. `tokenizer` is that of the model, or
+/// null. Throws CorpusError if it is another one than that of the file.
+Dataset share_tokens(const Corpus& corpus, double val_fraction, std::shared_ptr<const Tokenizer> tokenizer);
 
 /// Splits the corpus (split_text()) and encodes both parts, with the given tokenizer or else with a new one of
 /// `tokenizer_kind` and `tokenizer_options`, which learns from the training text and can encode both. Throws
 /// CorpusError if the training text, or the validation text with val_fraction > 0, has fewer than block_size + 1
 /// tokens, or if the given tokenizer lacks characters of the text.
+///
+/// A corpus that was prepared has been split and encoded already, so the given tokenizer and val_fraction must be those
+/// of its file (CorpusError), and the dataset shares the tokens of the file.
 Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t block_size,
                      const std::string& tokenizer_kind, std::shared_ptr<const Tokenizer> tokenizer = nullptr,
                      const TokenizerOptions& tokenizer_options = {});

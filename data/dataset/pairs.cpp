@@ -96,6 +96,10 @@ class PairEncoder {
 }  // namespace
 
 std::vector<LinePair> read_pairs(const Corpus& corpus) {
+  check<CorpusError>(corpus.prepared == nullptr,
+                     "{}: contains tokens; a model that translates or classifies learns from lines of text; name the "
+                     "files of the text",
+                     fmt::join(corpus.sources, " "));
   const std::vector<std::string_view> texts = file_texts(corpus);
   const std::vector<std::string>& sources = corpus.sources;
   check<CorpusError>(texts.size() <= 2 && sources.size() <= 2,

@@ -12,14 +12,11 @@
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/text/hash.h"
+#include "data/text/invisible.h"
 #include "data/text/utf8.h"
 
 namespace maki {
 namespace {
-
-std::string hash_of_files(const Corpus& corpus) {
-  return hash128_hex(fmt::format("{} {}", corpus.text_hash, fmt::join(corpus.joins, " ")));
-}
 
 // A built-in corpus: its name, and the range and default of the number that may follow it, as in "@stories-ja:50000".
 struct Builtin {
@@ -77,9 +74,20 @@ Corpus load_builtin(const std::string& source) {
   return corpus;
 }
 
-// The files that the sources denote; "-" is standard input.
-std::vector<std::string> list_files(const std::vector<std::string>& sources, const CorpusOptions& options,
-                                    std::vector<std::string>& notes) {
+Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& options) {
+  Corpus corpus;
+  const std::vector<std::string> files = list_corpus_files(sources, options, corpus.notes);
+  std::size_t size = 0;
+  for (const std::string& file : files) size += file_size(file);
+  corpus.text.reserve(size);
+  for (const std::string& file : files) append_corpus_file(corpus, file, options);
+  return corpus;
+}
+
+}  // namespace
+
+std::vector<std::string> list_corpus_files(const std::vector<std::string>& sources, const CorpusOptions& options,
+                                           std::vector<std::string>& notes) {
   std::vector<std::string> files;
   for (const std::string& source : sources) {
     check<CorpusError>(!source.starts_with("@"),
@@ -101,53 +109,33 @@ std::vector<std::string> list_files(const std::vector<std::string>& sources, con
   return files;
 }
 
-Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& options) {
-  Corpus corpus;
-  const std::vector<std::string> files = list_files(sources, options, corpus.notes);
-  std::size_t size = 0;
-  for (const std::string& file : files) size += file_size(file);
-  corpus.text.reserve(size);
-  for (const std::string& file : files) append_corpus_file(corpus, file, options);
-  return corpus;
-}
-
-}  // namespace
-
 std::string builtin_corpora() {
   return fmt::format("{} (a size may follow, as in {}:{})", fmt::join(builtin_names(), ", "), kBuiltins[0].name,
                      kBuiltins[0].standard / 2);
 }
 
-namespace {
-
-// What is invisible in an editor, but not to a model: byte-order marks and the line ends of Windows.
-void note_invisible_characters(Corpus& corpus) {
-  const std::vector<std::string_view> texts = file_texts(corpus);
-  const auto marks = std::ranges::count_if(texts, [](std::string_view text) { return text.starts_with("\uFEFF"); });
-  if (marks > 0)
-    corpus.notes.push_back(
-        fmt::format("{} of {} texts begin with a byte-order mark (U+FEFF), which is kept", marks, texts.size()));
-  std::int64_t ends = 0;
-  for (std::size_t at = 0; (at = corpus.text.find("\r\n", at)) != std::string::npos; at += 2) ++ends;
-  if (ends > 0)
-    corpus.notes.push_back(fmt::format(
-        "{} lines end with CR and LF; both are kept, so the model learns to write them; to avoid it, convert the text",
-        ends));
-}
-
-}  // namespace
-
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
   check<CorpusError>(!sources.empty(), "corpus: name a file, a directory, - or @stories");
   const bool builtin = sources.size() == 1 && sources[0].starts_with("@");
   check(options.encoding.empty() || !builtin, "encoding: applies to files only; the built-in corpora need none");
+  options.documents.check_valid();
+  check(!options.documents.any() || !builtin,
+        "documents: are found in files only; omit --documents, --document-separator and --json-field for a built-in "
+        "corpus");
   Corpus corpus = builtin ? load_builtin(sources[0]) : load_files(sources, options);
   corpus.sources = sources;
   check<CorpusError>(!corpus.text.empty(), "{}: is empty; there is nothing to train on", fmt::join(sources, " "));
-  if (!builtin) note_invisible_characters(corpus);
+  if (!builtin) {
+    InvisibleCharacters invisible;
+    for (const std::string_view text : file_texts(corpus)) {
+      invisible.begin_text();
+      invisible.add(text);
+    }
+    invisible.describe(corpus.notes);
+  }
   corpus.characters = count_code_points(corpus.text);
   corpus.text_hash = hash128_hex(corpus.text);
-  corpus.hash = corpus.joins.empty() ? corpus.text_hash : hash_of_files(corpus);
+  corpus.hash = corpus_hash(corpus.text_hash, corpus.joins, corpus.documents);
   return corpus;
 }
 
@@ -163,9 +151,44 @@ std::vector<std::string_view> file_texts(const Corpus& corpus) {
   return texts;
 }
 
-SplitText split_text(const Corpus& corpus, double val_fraction) {
+std::vector<std::string_view> document_texts(const Corpus& corpus) {
+  if (corpus.documents.empty()) return file_texts(corpus);
+  std::vector<std::string_view> texts;
+  for (std::size_t i = 0; i < corpus.documents.size(); ++i) {
+    const std::size_t begin = corpus.documents[i];
+    const std::size_t end = i + 1 < corpus.documents.size() ? corpus.documents[i + 1] : corpus.text.size();
+    texts.push_back(std::string_view(corpus.text).substr(begin, end - begin));
+  }
+  return texts;
+}
+
+DocumentSplit::DocumentSplit(double val_fraction) : val_fraction_(val_fraction) {
   check(val_fraction >= 0 && val_fraction < 1, "val_fraction: must be in [0, 1); got {}", val_fraction);
+}
+
+bool DocumentSplit::is_validation(std::int64_t characters) {
+  characters_ += characters;
+  const double missing = static_cast<double>(characters_) * val_fraction_ - static_cast<double>(validating_);
+  const bool chosen = val_fraction_ > 0 && 2 * missing >= static_cast<double>(characters);
+  if (chosen) validating_ += characters;
+  return chosen;
+}
+
+std::string corpus_hash(const std::string& text_hash, const std::vector<std::size_t>& joins,
+                        const std::vector<std::size_t>& documents) {
+  if (!documents.empty()) return hash128_hex(fmt::format("{} documents {}", text_hash, fmt::join(documents, " ")));
+  return joins.empty() ? text_hash : hash128_hex(fmt::format("{} {}", text_hash, fmt::join(joins, " ")));
+}
+
+SplitText split_text(const Corpus& corpus, double val_fraction) {
   SplitText split;
+  if (!corpus.documents.empty()) {
+    DocumentSplit documents(val_fraction);
+    for (const std::string_view text : document_texts(corpus))
+      (documents.is_validation(count_code_points(text)) ? split.val : split.train).push_back(text);
+    return split;
+  }
+  check(val_fraction >= 0 && val_fraction < 1, "val_fraction: must be in [0, 1); got {}", val_fraction);
   std::int64_t characters = 0, validating = 0;  // of the files so far: all characters, and those for validation
   for (const std::string_view text : file_texts(corpus)) {
     const std::int64_t own = count_code_points(text);
@@ -184,7 +207,7 @@ SplitText split_text(const Corpus& corpus, double val_fraction) {
 }
 
 void join_files_if_known_as(Corpus& corpus, const std::string& hash) {
-  if (corpus.hash == hash || corpus.text_hash != hash) return;
+  if (corpus.hash == hash || corpus.text_hash != hash || !corpus.documents.empty()) return;
   corpus.joins.clear();
   corpus.files = {fmt::format("{}", fmt::join(corpus.files, " "))};
   corpus.hash = corpus.text_hash;

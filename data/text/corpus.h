@@ -3,14 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/text/documents.h"
 #include "data/text/encoding.h"
 
 namespace maki {
+
+struct TokenFile;
 
 struct CorpusOptions {
   /// What to do with invalid bytes; `replace` accepts them in up to 1 % of the bytes of a file.
@@ -19,6 +23,7 @@ struct CorpusOptions {
   /// encoding is rejected with an error that names it.
   std::string encoding = {};
   std::vector<std::string> include = {}, exclude = {};  ///< patterns for directories, see DirectoryFilter
+  DocumentOptions documents = {};
 };
 
 struct Corpus {
@@ -27,13 +32,17 @@ struct Corpus {
   std::vector<std::size_t> joins;    ///< byte offsets in `text` at which a file ends and the next non-empty one begins
   std::vector<std::string> files;    ///< the names of the files between the joins
   /// Identifies the corpus: XXH3-128 in hexadecimal. For one file it is the hash of the text; for several files it also
-  /// covers the joins, because they determine what is validation text.
+  /// covers the joins, and for documents their beginnings, because they determine what is validation text.
   std::string hash;
   std::string text_hash;  ///< XXH3-128 of the text alone, in hexadecimal
   std::int64_t characters = 0;
-  std::vector<std::size_t> story_starts;   ///< byte offset of each built-in story; empty for other texts
+  std::vector<std::size_t> story_starts;  ///< byte offset of each built-in story; empty for other texts
+  /// Byte offset of each document, if the options say what a document is; else empty.
+  std::vector<std::size_t> documents;
   std::optional<double> entropy_per_char;  ///< for the built-in stories: nats per character, the best possible loss
   std::vector<std::string> notes;          ///< messages for the user: files skipped, bytes replaced
+  /// The tokens, if the corpus is not a text but was prepared (data/dataset/token_file.h); `text` is empty then.
+  std::shared_ptr<const TokenFile> prepared;
 };
 
 /// Loads a corpus. Sources are files, directories (the text files below them in byte order of their paths, see
@@ -47,21 +56,48 @@ struct Corpus {
 /// if one is given for the built-in stories.
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options = {});
 
+/// The files that sources other than built-in corpora denote; "-" is standard input. Appends to `notes` what was
+/// skipped in directories. Throws CorpusError as load_corpus() does.
+std::vector<std::string> list_corpus_files(const std::vector<std::string>& sources, const CorpusOptions& options,
+                                           std::vector<std::string>& notes);
+
 /// The names of the built-in corpora, for a user: "@stories, … (a size may follow, as in @stories:1000000)".
 std::string builtin_corpora();
 
 /// The text of each file, as views of corpus.text, which must outlive them.
 std::vector<std::string_view> file_texts(const Corpus& corpus);
 
-/// Training and validation text: one piece per file, in order, without empty pieces.
+/// The texts of the documents if they are known, else those of the files, as views of corpus.text.
+std::vector<std::string_view> document_texts(const Corpus& corpus);
+
+/// Training and validation text: one piece per file, or per document if the corpus consists of documents, in order,
+/// without empty pieces.
 struct SplitText {
   std::vector<std::string_view> train, val;  ///< views of Corpus::text
 };
 
 /// Splits every file: the last val_fraction of its characters are validation text. Built-in stories are kept whole.
 /// Fractions of a character are carried over to the next file, so that many short files contribute their share as well.
+/// Documents are kept whole: those for validation are spread evenly over the corpus (DocumentSplit).
 /// Throws Error unless val_fraction is in [0, 1). The corpus must outlive the result.
 SplitText split_text(const Corpus& corpus, double val_fraction);
+
+/// Decides for one document after the other whether it is for validation, so that a fraction `val_fraction` of the
+/// characters is, up to half a document.
+class DocumentSplit {
+ public:
+  /// Throws Error unless val_fraction is in [0, 1).
+  explicit DocumentSplit(double val_fraction);
+  bool is_validation(std::int64_t characters);
+
+ private:
+  double val_fraction_;
+  std::int64_t characters_ = 0, validating_ = 0;  // of the documents so far
+};
+
+/// The hash of a corpus (Corpus::hash) with this text, these joins and these documents.
+std::string corpus_hash(const std::string& text_hash, const std::vector<std::size_t>& joins,
+                        const std::vector<std::size_t>& documents);
 
 /// For runs of earlier versions, which treated all files as one text with the validation part at its end and identified
 /// it by the hash of the text: if `hash` is that hash, removes the joins from the corpus, so that the run keeps its

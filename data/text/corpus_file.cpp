@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "data/text/encoding.h"
 #include "data/text/error.h"
@@ -23,15 +24,26 @@ std::string upper(std::string text) {
 }
 bool is_utf8(const std::string& encoding) { return upper(encoding) == "UTF-8" || upper(encoding) == "UTF8"; }
 
-// A file that is being appended to the corpus. Its bytes are those of corpus.text from `begin` on.
+// A file that is being read.
 struct Arriving {
-  const std::string& path;
-  std::string name;  // for messages
-  const CorpusOptions& options;
-  std::size_t begin;
+  Arriving(const std::string& given_path, const CorpusOptions& given_options)
+      : path(given_path), name(given_path == "-" ? "standard input" : given_path), options(given_options) {}
 
   bool from_input() const { return path == "-"; }
   std::string word() const { return from_input() ? "FILE" : shell_quote(path); }
+  void read(const ByteSink& sink) const {
+    if (from_input()) {
+      read_standard_input(sink);
+    } else {
+      read_file(path, sink);
+    }
+  }
+
+  const std::string& path;
+  std::string name;  // for messages
+  const CorpusOptions& options;
+  std::size_t bytes = 0, invalid = 0;   // checked so far: all, and those that are not UTF-8
+  std::optional<std::string> encoding;  // the encoding that was recognised
 };
 
 void check_compression(const Arriving& file, std::string_view bytes) {
@@ -48,75 +60,139 @@ std::string remedy(const Arriving& file, const std::string& encoding) {
       encoding, file.word(), file.from_input() ? "TEXT" : shell_quote(file.path + ".utf8"));
 }
 
-// Throws unless the bytes are UTF-8, or few enough of them are invalid and the options allow replacing them.
-void check_utf8(Corpus& corpus, const Arriving& file) {
-  const std::string_view bytes = std::string_view(corpus.text).substr(file.begin);
-  const auto bad = invalid_utf8(bytes);
-  const std::string expected =
-      fmt::format("{}: text must be UTF-8{}; ", file.name, bad ? fmt::format(" (byte {} is not)", *bad) : "");
-  const auto encoding = file.options.encoding.empty() ? detect_encoding(bytes) : std::nullopt;
-  const bool certain = encoding && (encoding->starts_with("UTF-") || encoding->starts_with("ISO-2022"));
-  if (encoding && (certain || file.options.invalid == InvalidUtf8::error))
-    fail<CorpusError>("{}{}", expected, remedy(file, *encoding));
+// The first block, or a block with invalid bytes, shows whether the text has another encoding.
+void recognise(Arriving& file, std::string_view block, std::optional<std::size_t> bad) {
+  if (!file.options.encoding.empty() || (file.bytes > 0 && !bad)) return;
+  file.encoding = detect_encoding(block);
+  if (!file.encoding) return;
+  const bool certain = file.encoding->starts_with("UTF-") || file.encoding->starts_with("ISO-2022");
+  if (certain || file.options.invalid == InvalidUtf8::error)
+    fail<CorpusError>("{}: text must be UTF-8{}; {}", file.name,
+                      bad ? fmt::format(" (byte {} is not)", file.bytes + *bad) : "", remedy(file, *file.encoding));
+}
+
+// Replaces the invalid bytes of text[begin, …), which follows what was checked before, or throws.
+void check_utf8(Arriving& file, std::string& text, std::size_t begin) {
+  const std::string_view block = std::string_view(text).substr(begin);
+  const auto bad = invalid_utf8(block);
+  recognise(file, block, bad);
+  const std::size_t before = std::exchange(file.bytes, file.bytes + block.size());
   if (!bad) return;
   check<CorpusError>(
       file.options.invalid == InvalidUtf8::replace,
       "{}: text must be UTF-8; byte {} is not; convert the file, specify its encoding with --encoding, or "
       "replace such bytes with --invalid-utf8 replace",
-      file.name, *bad);
-  const std::size_t count = count_invalid_utf8(bytes);
-  check<CorpusError>(static_cast<double>(count) <= kMaxReplacedShare * static_cast<double>(bytes.size()),
-                     "{}: text must be UTF-8; {} of its {} bytes are not, and --invalid-utf8 replace accepts at most "
-                     "1 %; {}",
-                     file.name, count, bytes.size(),
-                     encoding ? remedy(file, *encoding) : "specify its encoding with --encoding");
-  corpus.notes.push_back(
-      fmt::format("{}: replaced {} of {} bytes, which were not UTF-8, with U+FFFD", file.name, count, bytes.size()));
-  const std::string replaced = replace_invalid_utf8(bytes);
-  corpus.text.replace(file.begin, std::string::npos, replaced);
+      file.name, before + *bad);
+  file.invalid += count_invalid_utf8(block);
+  const std::string replaced = replace_invalid_utf8(block);
+  text.replace(begin, std::string::npos, replaced);
 }
 
-void read_decoded(Corpus& corpus, const Arriving& file) {
+void finish_utf8(const Arriving& file, std::vector<std::string>& notes) {
+  if (file.invalid == 0) return;
+  check<CorpusError>(
+      static_cast<double>(file.invalid) <= kMaxReplacedShare * static_cast<double>(file.bytes),
+      "{}: text must be UTF-8; {} of its {} bytes are not, and --invalid-utf8 replace accepts at most 1 %; {}",
+      file.name, file.invalid, file.bytes,
+      file.encoding ? remedy(file, *file.encoding) : "specify its encoding with --encoding");
+  notes.push_back(fmt::format("{}: replaced {} of {} bytes, which were not UTF-8, with U+FFFD", file.name, file.invalid,
+                              file.bytes));
+}
+
+void read_decoded(const Arriving& file, std::string& text, std::vector<std::string>& notes,
+                  const std::function<void()>& after) {
   Decoder decoder(file.options.encoding, file.name, file.options.invalid);
-  const auto push = [&](std::string_view bytes) {
+  file.read([&](std::string_view bytes) {
     if (decoder.bytes() == 0) check_compression(file, bytes);
-    decoder.push(bytes, corpus.text);
-  };
-  if (file.from_input()) {
-    read_standard_input(push);
-  } else {
-    read_file(file.path, push);
-  }
-  decoder.finish(corpus.text);
+    decoder.push(bytes, text);
+    after();
+  });
+  decoder.finish(text);
   if (decoder.replaced() == 0) return;
   check<CorpusError>(
       static_cast<double>(decoder.replaced()) <= kMaxReplacedShare * static_cast<double>(decoder.bytes()),
       "{}: {} of its {} bytes are not {}, and --invalid-utf8 replace accepts at most 1 %; choose another --encoding",
       file.name, decoder.replaced(), decoder.bytes(), file.options.encoding);
-  corpus.notes.push_back(fmt::format("{}: replaced {} of {} bytes, which were not {}, with U+FFFD", file.name,
-                                     decoder.replaced(), decoder.bytes(), file.options.encoding));
+  notes.push_back(fmt::format("{}: replaced {} of {} bytes, which were not {}, with U+FFFD", file.name,
+                              decoder.replaced(), decoder.bytes(), file.options.encoding));
 }
 
-void read_utf8(Corpus& corpus, const Arriving& file) {
+bool is_decoded(const CorpusOptions& options) { return !options.encoding.empty() && !is_utf8(options.encoding); }
+
+// The size of the beginning of the text that certainly ends with a whole character.
+std::size_t whole_characters(std::string_view text) {
+  constexpr std::size_t kMaxContinuations = 3;
+  std::size_t end = text.size();
+  while (end > 0 && text.size() - end < kMaxContinuations && is_continuation(text[end - 1])) --end;
+  return end > 0 && static_cast<unsigned char>(text[end - 1]) >= 0xC0 ? end - 1 : text.size();
+}
+
+// Appends the text of a file to `text` and finds its documents in it.
+void append_text(Arriving& file, std::string& text, std::vector<std::string>& notes) {
+  if (is_decoded(file.options)) return read_decoded(file, text, notes, [] {});
+  const std::size_t begin = text.size();
   if (file.from_input()) {
-    append_standard_input(corpus.text);
+    append_standard_input(text);
   } else {
-    append_file(file.path, corpus.text);
+    append_file(file.path, text);
   }
-  check_compression(file, std::string_view(corpus.text).substr(file.begin));
-  check_utf8(corpus, file);
+  check_compression(file, std::string_view(text).substr(begin));
+  check_utf8(file, text, begin);
+  finish_utf8(file, notes);
+}
+
+// Replaces the text from `begin` on with that of the documents in it.
+void find_documents(Corpus& corpus, const Arriving& file, std::size_t begin) {
+  const std::string text = corpus.text.substr(begin);
+  corpus.text.resize(begin);
+  std::size_t start = begin;
+  DocumentReader reader(
+      file.options.documents, file.name, [&](std::string_view part) { corpus.text += part; },
+      [&] {
+        if (corpus.text.size() > start) corpus.documents.push_back(start);
+        start = corpus.text.size();
+      });
+  reader.push(text);
+  reader.finish();
 }
 
 }  // namespace
 
+void read_corpus_file(const std::string& path, const CorpusOptions& options, std::size_t block_size,
+                      const std::function<void(std::string_view)>& block, std::vector<std::string>& notes) {
+  Arriving file(path, options);
+  std::string text;
+  const auto give = [&](std::size_t size) {
+    if (size > 0) block(std::string_view(text).substr(0, size));
+    text.erase(0, size);
+  };
+  if (is_decoded(options)) {
+    read_decoded(file, text, notes, [&] {
+      if (text.size() >= block_size) give(text.size());
+    });
+    return give(text.size());
+  }
+  std::string arrived;
+  const auto check_arrived = [&](std::size_t size) {
+    if (file.bytes == 0) check_compression(file, arrived);
+    text.assign(arrived, 0, size);
+    arrived.erase(0, size);
+    check_utf8(file, text, 0);
+    give(text.size());
+  };
+  file.read([&](std::string_view bytes) {
+    arrived += bytes;
+    if (arrived.size() >= block_size) check_arrived(whole_characters(arrived));
+  });
+  check_arrived(arrived.size());
+  finish_utf8(file, notes);
+}
+
 void append_corpus_file(Corpus& corpus, const std::string& path, const CorpusOptions& options) {
   const std::size_t begin = corpus.text.size();
-  const Arriving file{path, path == "-" ? "standard input" : path, options, begin};
-  if (options.encoding.empty() || is_utf8(options.encoding)) {
-    read_utf8(corpus, file);
-  } else {
-    read_decoded(corpus, file);
-  }
+  Arriving file(path, options);
+  append_text(file, corpus.text, corpus.notes);
+  if (options.documents.any()) find_documents(corpus, file, begin);
   if (begin > 0 && corpus.text.size() > begin) corpus.joins.push_back(begin);
   if (corpus.text.size() > begin) corpus.files.push_back(file.name);
 }

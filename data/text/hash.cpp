@@ -2,23 +2,54 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <new>
 #include <xxhash.h>
 
 namespace maki {
 
-std::array<std::uint8_t, 16> hash128(std::string_view bytes) {
+namespace {
+
+std::array<std::uint8_t, 16> canonical_bytes(XXH128_hash_t value) {
   XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
+  XXH128_canonicalFromHash(&canonical, value);
   std::array<std::uint8_t, 16> hash;
   std::copy_n(canonical.digest, hash.size(), hash.begin());
   return hash;
 }
 
-std::string hash128_hex(std::string_view bytes) {
+}  // namespace
+
+std::array<std::uint8_t, 16> hash128(std::string_view bytes) {
+  return canonical_bytes(XXH3_128bits(bytes.data(), bytes.size()));
+}
+
+Hash128::Hash128() : state_(XXH3_createState()) {
+  if (state_ == nullptr) throw std::bad_alloc();
+  XXH3_128bits_reset(static_cast<XXH3_state_t*>(state_));
+}
+Hash128::~Hash128() { XXH3_freeState(static_cast<XXH3_state_t*>(state_)); }
+void Hash128::add(std::string_view bytes) {
+  XXH3_128bits_update(static_cast<XXH3_state_t*>(state_), bytes.data(), bytes.size());
+}
+std::array<std::uint8_t, 16> Hash128::value() const {
+  return canonical_bytes(XXH3_128bits_digest(static_cast<const XXH3_state_t*>(state_)));
+}
+
+std::string to_hex(const std::array<std::uint8_t, 16>& hash) {
   std::string text;
-  for (const std::uint8_t byte : hash128(bytes)) text += fmt::format("{:02x}", byte);
+  for (const std::uint8_t byte : hash) text += fmt::format("{:02x}", byte);
   return text;
 }
+
+std::array<std::uint8_t, 16> hash_of_hex(std::string_view text) {
+  const auto digit = [&](std::size_t i) { return text[i] <= '9' ? text[i] - '0' : text[i] - 'a' + 10; };
+  std::array<std::uint8_t, 16> hash{};
+  for (std::size_t i = 0; i < hash.size(); ++i)
+    hash[i] = static_cast<std::uint8_t>(digit(2 * i) << 4 | digit(2 * i + 1));
+  return hash;
+}
+
+std::string hash128_hex(std::string_view bytes) { return to_hex(hash128(bytes)); }
 
 bool is_hash(std::string_view text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;

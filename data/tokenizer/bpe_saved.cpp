@@ -41,7 +41,12 @@ class Reader {
 
 std::unique_ptr<Tokenizer> make(const TextToLearn& text, const TokenizerOptions& options) {
   if (text.learned.size() == 1) return std::make_unique<BpeTokenizer>(learn_bpe(text.learned[0], options.vocab_size));
-  return std::make_unique<BpeTokenizer>(learn_bpe(fmt::format("{}", fmt::join(text.learned, "")), options.vocab_size));
+  std::size_t size = 0;
+  for (const std::string_view piece : text.learned) size += piece.size();
+  std::string all;
+  all.reserve(size);
+  for (const std::string_view piece : text.learned) all += piece;
+  return std::make_unique<BpeTokenizer>(learn_bpe(all, options.vocab_size));
 }
 
 std::unique_ptr<Tokenizer> load(std::string_view saved) {

@@ -131,15 +131,26 @@ std::vector<std::int32_t> BpeTokenizer::encode(std::string_view text) const {
 }
 
 void BpeTokenizer::encode(std::string_view text, Tokens& ids) const {
+  encode_texts({&text, 1}, ids, [] {});
+}
+
+void BpeTokenizer::encode_texts(std::span<const std::string_view> texts, Tokens& ids,
+                                const std::function<void()>& after) const {
   constexpr std::size_t kPartBytes = 1 << 16, kPartsPerThread = 16;
   const std::size_t batch = kPartsPerThread * static_cast<std::size_t>(threads());
   std::vector<Cache> caches(static_cast<std::size_t>(threads()), Cache(*this));
   std::vector<std::string_view> parts;
+  std::vector<bool> is_last;  // of each part, in its text
   std::vector<std::vector<std::int32_t>> encoded(batch);
   std::vector<std::exception_ptr> errors(batch);
-  while (!text.empty()) {
-    for (parts.clear(); parts.size() < batch && !text.empty(); text.remove_prefix(parts.back().size()))
+  std::string_view text;
+  for (std::size_t next = 0; next < texts.size() || !text.empty();) {
+    for (parts.clear(), is_last.clear(); parts.size() < batch && (next < texts.size() || !text.empty());) {
+      if (text.empty()) text = texts[next++];
       parts.push_back(text.substr(0, next_cut(text, std::min(kPartBytes, text.size()))));
+      text.remove_prefix(parts.back().size());
+      is_last.push_back(text.empty());
+    }
     parallel_for(std::ssize(parts), kMinParallelWork, [&](std::int64_t part, std::int64_t worker) {
       const auto i = static_cast<std::size_t>(part);
       encoded[i].clear();
@@ -154,6 +165,7 @@ void BpeTokenizer::encode(std::string_view text, Tokens& ids) const {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (errors[i]) std::rethrow_exception(errors[i]);
       ids.append(encoded[i]);
+      if (is_last[i]) after();
     }
   }
 }

@@ -40,6 +40,8 @@ class BpeTokenizer final : public Tokenizer {
   std::vector<std::int32_t> encode(std::string_view text) const override;
   /// Encodes parts of the text on all threads.
   void encode(std::string_view text, Tokens& ids) const override;
+  void encode_texts(std::span<const std::string_view> texts, Tokens& ids,
+                    const std::function<void()>& after) const override;
   std::vector<std::int32_t> encode_with_specials(std::string_view text) const override;
   std::string_view bytes(std::int32_t id) const override;
   std::size_t next_cut(std::string_view text, std::size_t at) const override;

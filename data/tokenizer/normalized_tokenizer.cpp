@@ -53,6 +53,23 @@ void NormalizedTokenizer::encode(std::string_view text, Tokens& ids) const {
   inner_->encode(normalize(text, form_), ids);
 }
 
+void NormalizedTokenizer::encode_texts(std::span<const std::string_view> texts, Tokens& ids,
+                                       const std::function<void()>& after) const {
+  constexpr std::size_t kPartBytes = 1 << 22;
+  std::vector<std::string> normalized;
+  std::size_t bytes = 0;
+  const auto encode_normalized = [&] {
+    inner_->encode_texts(std::vector<std::string_view>(normalized.begin(), normalized.end()), ids, after);
+    normalized.clear();
+    bytes = 0;
+  };
+  for (const std::string_view text : texts) {
+    bytes += normalized.emplace_back(normalize(text, form_)).size();
+    if (bytes >= kPartBytes) encode_normalized();
+  }
+  encode_normalized();
+}
+
 std::vector<std::int32_t> NormalizedTokenizer::encode_with_specials(std::string_view text) const {
   return inner_->encode_with_specials(normalize(text, form_));
 }

@@ -28,6 +28,8 @@ class NormalizedTokenizer final : public Tokenizer {
   std::map<char32_t, std::int64_t> unknown(std::string_view text) const override;
   std::vector<std::int32_t> encode(std::string_view text) const override;
   void encode(std::string_view text, Tokens& ids) const override;
+  void encode_texts(std::span<const std::string_view> texts, Tokens& ids,
+                    const std::function<void()>& after) const override;
   std::vector<std::int32_t> encode_with_specials(std::string_view text) const override;
   std::string_view bytes(std::int32_t id) const override { return inner_->bytes(id); }
   std::size_t next_cut(std::string_view text, std::size_t at) const override;

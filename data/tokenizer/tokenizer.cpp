@@ -36,6 +36,14 @@ void Tokenizer::encode(std::string_view text, Tokens& ids) const {
   }
 }
 
+void Tokenizer::encode_texts(std::span<const std::string_view> texts, Tokens& ids,
+                             const std::function<void()>& after) const {
+  for (const std::string_view text : texts) {
+    encode(text, ids);
+    after();
+  }
+}
+
 std::size_t Tokenizer::next_cut(std::string_view text, std::size_t at) const {
   while (at < text.size() && is_continuation(text[at])) ++at;
   return at;

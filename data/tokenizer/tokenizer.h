@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,6 +44,9 @@ class Tokenizer {
   /// Appends the ids of a text to `ids`. Encodes block after block, so that a long text needs hardly any memory beyond
   /// that of `ids`.
   virtual void encode(std::string_view text, Tokens& ids) const;
+  /// The same for several texts, calling `after` at the end of each.
+  virtual void encode_texts(std::span<const std::string_view> texts, Tokens& ids,
+                            const std::function<void()>& after) const;
   /// The first position from `at` on where a text can be cut so that its two parts, encoded one after the other, have
   /// the ids of the whole; text.size() if there is none. The default is for tokenizers whose ids can be cut between any
   /// two characters. Requires: at <= text.size().

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "data/dataset/token_file.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/tokenizer/vocabulary_text.h"
@@ -40,6 +41,7 @@ std::unique_ptr<Tokenizer> read_one_file(const fs::path& path) {
     if (path.filename() == vocab || path.filename() == merges)
       return read_vocabulary_files(path.parent_path(), vocab, merges);
   }
+  if (is_token_file(path.string())) return load_tokenizer(open_token_file(path.string())->tokenizer->save());
   const std::string text = read_limited(path);
   if (text.starts_with("maki ")) return load_tokenizer(text);
   if (path.extension() == ".json") return read_tokenizer_json(text);

@@ -3,19 +3,39 @@
 #include <algorithm>
 #include <limits>
 
+#include "autograd/core/check.h"
+#include "data/text/error.h"
+
 namespace maki {
+namespace {
+
+void check_file_id(std::int32_t id, std::int64_t vocab_size) {
+  check<CorpusError>(id >= 0 && id < vocab_size,
+                     "tokens: the ids in a token file must be below the {} of its vocabulary; got {}; the file is "
+                     "damaged or belongs to another tokenizer (maki inspect FILE --verify)",
+                     vocab_size, static_cast<std::uint32_t>(id));
+}
+
+}  // namespace
 
 std::size_t TokenSpan::size() const {
   return std::visit([](auto ids) { return ids.size(); }, ids_);
 }
 
 std::int32_t TokenSpan::operator[](std::size_t i) const {
-  return std::visit([i](auto ids) { return static_cast<std::int32_t>(ids[i]); }, ids_);
+  const std::int32_t id = std::visit([i](auto ids) { return static_cast<std::int32_t>(ids[i]); }, ids_);
+  if (vocab_size_ > 0) check_file_id(id, vocab_size_);
+  return id;
 }
 
 void TokenSpan::copy(std::int64_t begin, std::span<std::int32_t> to) const {
   std::visit([&](auto ids) { std::ranges::copy(ids.subspan(static_cast<std::size_t>(begin), to.size()), to.begin()); },
              ids_);
+  if (vocab_size_ == 0) return;
+  // As unsigned numbers, negative ids are too large.
+  std::uint32_t largest = 0;
+  for (const std::int32_t id : to) largest = std::max(largest, static_cast<std::uint32_t>(id));
+  check_file_id(static_cast<std::int32_t>(largest), vocab_size_);
 }
 
 std::vector<std::int32_t> TokenSpan::ids(std::size_t begin, std::size_t count) const {
@@ -23,6 +43,14 @@ std::vector<std::int32_t> TokenSpan::ids(std::size_t begin, std::size_t count) c
   std::vector<std::int32_t> copied(std::min(count, size() - begin));
   copy(static_cast<std::int64_t>(begin), copied);
   return copied;
+}
+
+TokenSpan TokenSpan::first(std::size_t count) const {
+  return std::visit([&](auto ids) { return TokenSpan(ids.first(count), joins_, vocab_size_); }, ids_);
+}
+
+TokenSpan TokenSpan::last(std::size_t count) const {
+  return std::visit([&](auto ids) { return TokenSpan(ids.last(count), joins_, vocab_size_); }, ids_);
 }
 
 std::pair<std::size_t, std::size_t> TokenSpan::joins_between(std::int64_t begin, std::int64_t end) const {
@@ -45,6 +73,7 @@ void Tokens::reserve(std::size_t ids) {
 }
 
 void Tokens::append(std::span<const std::int32_t> ids) {
+  check(owner_ == nullptr, "tokens: those of a file cannot be appended to");
   std::visit(
       [ids](auto& held) {
         using Id = typename std::remove_reference_t<decltype(held)>::value_type;
@@ -62,6 +91,7 @@ void Tokens::begin_piece() {
 }
 
 TokenSpan Tokens::view() const {
+  if (owner_) return shared_;
   return std::visit([this](const auto& held) { return TokenSpan(std::span(held), joins_); }, ids_);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <variant>
@@ -26,6 +27,10 @@ class TokenSpan {
   TokenSpan(const std::vector<std::int32_t>& ids) : ids_(std::span(ids)) {}
   template <class Id>
   TokenSpan(Ids<Id> ids, std::span<const std::int64_t> joins) : ids_(ids), joins_(joins) {}
+  /// Ids from a file, which may contain anything: reading one outside [0, vocab_size) throws CorpusError.
+  template <class Id>
+  TokenSpan(Ids<Id> ids, std::span<const std::int64_t> joins, std::int64_t vocab_size)
+      : ids_(ids), joins_(joins), vocab_size_(vocab_size) {}
 
   std::size_t size() const;
   bool empty() const { return size() == 0; }
@@ -34,6 +39,9 @@ class TokenSpan {
   void copy(std::int64_t begin, std::span<std::int32_t> to) const;
   /// A copy of the ids [begin, begin + count), truncated at the end of the view.
   std::vector<std::int32_t> ids(std::size_t begin = 0, std::size_t count = SIZE_MAX) const;
+  /// The first or the last `count` ids. Requires: they exist, and there are no joins.
+  TokenSpan first(std::size_t count) const;
+  TokenSpan last(std::size_t count) const;
   /// The indices at which the second and all later pieces begin, ascending.
   std::span<const std::int64_t> joins() const { return joins_; }
   /// The joins j with begin <= j < end, as a half-open range of indices into joins().
@@ -42,14 +50,17 @@ class TokenSpan {
  private:
   std::variant<Ids<std::int32_t>, Ids<std::uint16_t>, Ids<std::uint8_t>> ids_;
   std::span<const std::int64_t> joins_;
+  std::int64_t vocab_size_ = 0;  // 0: the ids are known to be right
 };
 
-/// Owns token ids.
+/// Owns token ids, or shares those of a file that is mapped into memory.
 class Tokens {
  public:
   Tokens() = default;
   /// Empty, for ids in [0, vocab_size).
   explicit Tokens(std::int64_t vocab_size);
+  /// Ids that `owner` keeps. Nothing can be appended to them.
+  Tokens(TokenSpan ids, std::shared_ptr<const void> owner) : shared_(ids), owner_(std::move(owner)) {}
 
   void reserve(std::size_t ids);
   /// Requires: the ids are in [0, vocab_size).
@@ -68,6 +79,8 @@ class Tokens {
  private:
   std::variant<std::vector<std::int32_t>, std::vector<std::uint16_t>, std::vector<std::uint8_t>> ids_;
   std::vector<std::int64_t> joins_;
+  TokenSpan shared_;
+  std::shared_ptr<const void> owner_;  // of shared_, if it is not null
 };
 
 }  // namespace maki

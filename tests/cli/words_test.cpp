@@ -20,7 +20,7 @@ std::string said(const Arguments& arguments) {
 }
 
 const std::string kVerbs =
-    "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, tokenizer, import, export, "
+    "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, prepare, tokenizer, import, export, "
     "gradcheck, bench";
 
 }  // namespace

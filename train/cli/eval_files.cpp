@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "data/dataset/dataset.h"
+#include "data/text/error.h"
 #include "data/text/printable.h"
 #include "train/config/error.h"
 #include "train/config/number.h"
@@ -54,6 +55,8 @@ std::string describe(const nlohmann::ordered_json& facts) {
 std::vector<ReportLine> measure_files(const LoadedModel& loaded, const Corpus& corpus, const EvalRequest& request) {
   std::vector<ReportLine> list;
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
+  check<CorpusError>(corpus.prepared == nullptr, "{}: contains tokens, and --per-file measures files of text; omit it",
+                     corpus.files.at(0));
   const std::vector<std::string_view> parts =
       request.own ? split_text(corpus, loaded.state.config.val_fraction).val : file_texts(corpus);
   for (const std::string_view part : parts) {

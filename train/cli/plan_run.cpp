@@ -49,7 +49,7 @@ Plan plan_run(const Config& config, const ConfigFlags& flags, const Corpus& corp
   const std::vector<std::string> given = flags.given();
   const auto is_fixed = [&](std::string_view field) {
     return std::ranges::find(given, find_field(field).option()) != given.end() ||
-           (field == "tokenizer" && tokenizer != nullptr);
+           (field == "tokenizer" && tokenizer != nullptr) || (field == "val_fraction" && corpus.prepared != nullptr);
   };
   PlanRequest request{
       .text = text_facts(corpus, tokenizer), .seconds = seconds, .config = config, .is_fixed = is_fixed};

@@ -4,10 +4,14 @@
 #include <filesystem>
 #include <fmt/ranges.h>
 
+#include "data/dataset/dataset.h"
+#include "data/dataset/foreign_tokens.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/text/shell_quote.h"
+#include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/progress.h"
+#include "train/config/configured_tokenizer.h"
 #include "train/run/run_directory.h"
 
 namespace maki {
@@ -16,7 +20,9 @@ CorpusOptions corpus_options(const Config& config) {
   return {.invalid = config.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error,
           .encoding = config.encoding,
           .include = config.include,
-          .exclude = config.exclude};
+          .exclude = config.exclude,
+          .documents = {
+              .files = config.documents, .separator = config.document_separator, .json_field = config.json_field}};
 }
 
 Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
@@ -25,9 +31,37 @@ Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions&
     check(!run, "{}: is a run directory, not a text; continue the run with: maki train --resume {}", source,
           shell_quote(source));
   }
+  if (auto prepared = prepared_corpus(sources)) return std::move(*prepared);
   Corpus corpus = load_corpus(sources, options);
   for (const std::string& note : corpus.notes) to_stderr("{}\n", note);
   return corpus;
+}
+
+std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlags& flags,
+                                                std::shared_ptr<const Tokenizer> tokenizer, Config& config) {
+  static constexpr const char* kChosen[] = {"--tokenizer",  "--vocab-size",   "--normalize",         "--invalid-utf8",
+                                            "--encoding",   "--include",      "--exclude",           "--documents",
+                                            "--json-field", "--val-fraction", "--document-separator"};
+  const bool is_whole = corpus.prepared->tokenizer != nullptr;
+  for (const std::string& option : flags.given()) {
+    if (!is_whole && option == "--val-fraction") continue;
+    check(std::ranges::find(kChosen, option) == std::end(kChosen),
+          "{}: is fixed in {}, which contains tokens and no text; omit it, or use the text itself", option,
+          corpus.prepared->path);
+  }
+  if (is_whole) {
+    config.val_fraction = corpus.prepared->facts.val_fraction;
+    if (tokenizer == nullptr) tokenizer = corpus.prepared->tokenizer;
+  } else if (tokenizer != nullptr) {
+    corpus.prepared = with_tokenizer(*corpus.prepared, tokenizer, config.val_fraction);
+    corpus.characters = corpus.prepared->facts.characters;
+  }
+  check<CorpusError>(tokenizer != nullptr,
+                     "{}: contains token ids, but not what they mean; name the tokenizer that made them with "
+                     "--tokenizer-file, or the files of the text itself",
+                     corpus.prepared->path);
+  describe_tokenizer(*tokenizer, config);
+  return tokenizer;
 }
 
 Corpus reread_corpus(const Config& config, const std::string& hash) {

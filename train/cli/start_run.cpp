@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "autograd/core/storage.h"
+#include "data/dataset/dataset.h"
 #include "data/text/file.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/describe_run.h"
@@ -44,9 +45,15 @@ Config given_config(const TrainOptions& options, std::optional<InitialWeights>& 
   return config;
 }
 
-// The tokenizer of --tokenizer-file, which the configuration then describes; null without the option.
-std::shared_ptr<const Tokenizer> given_tokenizer(const TrainOptions& options, Config& config) {
-  if (options.tokenizer_file.empty()) return nullptr;
+// The tokenizer of --tokenizer-file or of a corpus that was prepared, which the configuration then describes; else
+// null.
+std::shared_ptr<const Tokenizer> given_tokenizer(const TrainOptions& options,
+                                                 const std::optional<InitialWeights>& weights,
+                                                 std::optional<Corpus>& prepared, Config& config) {
+  if (options.tokenizer_file.empty()) {
+    if (!prepared) return nullptr;
+    return adopt_prepared(*prepared, options.flags, weights ? weights->tokenizers().target : nullptr, config);
+  }
   check(options.init_from.empty(),
         "tokenizer_file: the weights of --init-from belong to their own tokenizer; use only one of the two options");
   for (const std::string& option : options.flags.given()) {
@@ -54,6 +61,7 @@ std::shared_ptr<const Tokenizer> given_tokenizer(const TrainOptions& options, Co
           "tokenizer_file: describes the whole tokenizer; omit {}", option);
   }
   std::shared_ptr<const Tokenizer> tokenizer = read_tokenizer(options.tokenizer_file);
+  if (prepared) return adopt_prepared(*prepared, options.flags, std::move(tokenizer), config);
   describe_tokenizer(*tokenizer, config);
   return tokenizer;
 }
@@ -125,7 +133,8 @@ int start_run(const TrainOptions& options) {
   const std::optional<double> given = given_minutes(options.minutes, options.flags);
   std::optional<InitialWeights> weights;
   Config config = given_config(options, weights);
-  std::shared_ptr<const Tokenizer> tokenizer = given_tokenizer(options, config);
+  std::optional<Corpus> prepared = prepared_corpus(config.corpus);
+  std::shared_ptr<const Tokenizer> tokenizer = given_tokenizer(options, weights, prepared, config);
   const std::optional<double> minutes = planned_minutes(options, given, config);
   if (minutes) {
     check_paths(config);
@@ -139,7 +148,7 @@ int start_run(const TrainOptions& options) {
   std::optional<TimeLimit> limit;
   // The text itself is freed once it is encoded.
   const std::unique_ptr<Task> task = [&] {
-    const Corpus corpus = read_corpus(config.corpus, corpus_options(config));
+    const Corpus corpus = prepared ? std::move(*prepared) : read_corpus(config.corpus, corpus_options(config));
     if (minutes) {
       const auto fixed = fixed_tokenizer(config, options.flags, corpus, tokenizer);
       limit = apply_plan(config, options.flags, corpus, 60 * *minutes, start, fixed.get());

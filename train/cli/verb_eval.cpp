@@ -37,7 +37,8 @@ namespace {
 struct EvalOptions {
   std::string run, checkpoint, unknown = "error";
   std::vector<std::string> corpus;
-  std::optional<std::string> invalid_utf8, encoding;
+  std::optional<std::string> invalid_utf8, encoding, json_field, document_separator;
+  bool documents = false;
   std::vector<std::string> include, exclude;
   std::int64_t eval_batches = 0, threads = 0;
   MeasureOptions measure;
@@ -66,6 +67,9 @@ Corpus corpus_of(const EvalOptions& o) {
   config.corpus = o.corpus.empty() ? resume_sources(o.run, {}, config.corpus) : o.corpus;
   if (o.invalid_utf8) set_field(config, find_field("invalid_utf8"), *o.invalid_utf8);
   if (o.encoding) config.encoding = *o.encoding;
+  if (o.json_field) config.json_field = *o.json_field;
+  if (o.document_separator) config.document_separator = *o.document_separator;
+  if (o.documents) config.documents = true;
   if (!o.include.empty()) config.include = o.include;
   if (!o.exclude.empty()) config.exclude = o.exclude;
   return read_corpus(config.corpus, corpus_options(config));
@@ -137,6 +141,8 @@ void measure_readers(const EvalOptions& o, const LoadedModel& loaded, const Corp
                       std::back_inserter(measured));
   }
   if (o.against.empty()) return;
+  check(corpus.prepared == nullptr,
+        "eval: --against compresses text, and {} contains tokens; name the text, or omit it", corpus.files.at(0));
   check(text.unknown == 0, "eval: --against needs a text whose characters are all in the vocabulary; {}",
         text.unknown_note);
   const SplitText split = text.own ? split_text(corpus, loaded.state.config.val_fraction)
@@ -208,6 +214,9 @@ void add_eval(CLI::App& app, Verb& chosen) {
   };
   reading("invalid_utf8", o->invalid_utf8)->type_name("error|replace")->take_last();
   reading("encoding", o->encoding)->type_name("NAME")->take_last();
+  reading("json_field", o->json_field)->type_name("NAME")->take_last();
+  reading("document_separator", o->document_separator)->type_name("LINE")->take_last();
+  command->add_flag("--documents", o->documents, find_field("documents").help);
   for (CLI::Option* const globs : {reading("include", o->include), reading("exclude", o->exclude)})
     globs->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("GLOB");
   add_search_options(*command, o->measure.beam_size, o->measure.length_penalty);

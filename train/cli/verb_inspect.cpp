@@ -11,6 +11,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/progress.h"
+#include "train/cli/token_facts.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
 #include "train/config/number.h"
@@ -160,6 +161,11 @@ void print_text(const ContainerReader& file, const CheckpointState& state, const
 }
 
 int inspect(const InspectOptions& o) {
+  if (is_token_file(o.path)) {
+    check(o.checkpoint.empty(), "inspect: {} is a token file, which contains no checkpoints; omit --checkpoint",
+          o.path);
+    return inspect_token_file(o.path, o.verify, o.json);
+  }
   const nlohmann::ordered_json verified = o.verify ? verify(o) : nlohmann::ordered_json();
   const bool newest = o.checkpoint.empty() && is_directory(o.path);
   const ContainerReader file(choose_checkpoint(o.path, newest ? "last" : o.checkpoint));
@@ -176,9 +182,9 @@ int inspect(const InspectOptions& o) {
 }  // namespace
 
 void add_inspect(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("inspect", "Show what a run or checkpoint contains");
+  CLI::App* const command = app.add_subcommand("inspect", "Show what a run, a checkpoint or a token file contains");
   const auto o = std::make_shared<InspectOptions>();
-  command->add_option("PATH", o->path, "run directory or .maki file")->required();
+  command->add_option("PATH", o->path, "run directory, .maki file, or token file")->required();
   command->add_option("--checkpoint", o->checkpoint, "checkpoint to show: last, best or a step [last]")
       ->type_name("WHICH")
       ->take_last();

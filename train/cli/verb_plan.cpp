@@ -63,8 +63,9 @@ int print_plan(const PlanOptions& o) {
   o.flags.apply(config, "quickstart");
   require_plannable(config);
   use_threads(config);
-  const Corpus corpus = read_corpus(o.corpus, corpus_options(config));
-  const auto tokenizer = fixed_tokenizer(config, o.flags, corpus);
+  Corpus corpus = read_corpus(o.corpus, corpus_options(config));
+  const auto given = corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : nullptr;
+  const auto tokenizer = fixed_tokenizer(config, o.flags, corpus, given);
   const Plan plan = plan_run(config, o.flags, corpus, 60 * minutes, tokenizer.get());
   o.flags.require_effect(plan.config);
   if (o.json) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/core/check.h"
+#include "data/text/error.h"
 #include "data/text/printable.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/flags.h"
@@ -33,6 +34,7 @@ int train_tokenizer(const TrainTokenizerOptions& o) {
   config.tokenizer = "bpe";
   use_threads(config);
   const Corpus corpus = read_corpus(o.corpus, corpus_options(config));
+  check<CorpusError>(!corpus.prepared, "{}: contains tokens; a tokenizer learns from text; name the text", o.corpus[0]);
   const auto tokenizer = make_tokenizer(config.tokenizer, corpus.text, tokenizer_options(config));
   const std::string text = tokenizer_json(*tokenizer);
   replace_file_atomically(posix_file_system(), o.out, {text_bytes(text)});

@@ -228,6 +228,8 @@ void check_paths(const Config& c) {
   };
   check_text("out", c.out, "name");
   check_text("encoding", c.encoding, "name");
+  check_text("json_field", c.json_field, "name");
+  check_text("document_separator", c.document_separator, "line");
   for (const std::string& pattern : c.include) check_text("include", pattern, "pattern");
   for (const std::string& pattern : c.exclude) check_text("exclude", pattern, "pattern");
   for (const std::string& pattern : c.lora_targets) check_text("lora_targets", pattern, "pattern");

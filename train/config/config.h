@@ -64,7 +64,8 @@ struct Config {
   std::int64_t warmup_steps = 100, lr_decay_steps = 0;  // 0: max_steps, see fill_dependent_defaults()
   // The run.
   std::vector<std::string> corpus, include, exclude;
-  std::string encoding, out, target;
+  std::string encoding, json_field, document_separator, out, target;
+  bool documents = false;
   std::int64_t max_steps = 2000, threads = 0, eval_interval = 250, eval_batches = -1, checkpoint_interval = 250,
                keep_last = 3, log_interval = 10, patience = 5, sample_interval = 250;
   bool early_stop = true, counting = true, recompute_blocks = false;

@@ -186,9 +186,16 @@ std::vector<Field> make_fields() {
       patterns(
           "exclude", run, &C::exclude,
           "in directories, skip files and folders whose names match (for example drafts or *.md); may be repeated"),
+      boolean("documents", run, &C::documents,
+              "every file is a document: it is kept whole in training or validation text, and followed by the "
+              "end-of-text token of the vocabulary, if it has one"),
+      text("document_separator", &C::document_separator,
+           "the same for the texts between lines that are this, such as <|endoftext|>"),
+      text("json_field", &C::json_field,
+           "the same for JSON lines (.jsonl), each an object with its text in this field, such as text"),
       number("val_fraction", training, &C::val_fraction, 0, 0.99,
-             "fraction of the data that is used for validation: the end of each file, the last pairs, or lines spread "
-             "evenly over labelled text; 0: none"),
+             "fraction of the data that is used for validation: the end of each file, the last pairs, or documents or "
+             "labelled lines that are spread evenly; 0: none"),
       number("batch_size", training, &C::batch_size, 1, 1e6, "sequences per micro-batch"),
       number("grad_accum", training, &C::grad_accum, 1, 1e6, "micro-batches per optimizer step"),
       number("seed", training, &C::seed, 0, kMaxSeed, "random seed for initial weights, data order and dropout"),

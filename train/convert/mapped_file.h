@@ -1,9 +1,9 @@
-// A file that is read through memory mapping: its bytes need no memory of the process, and pages that nobody reads are
-// not loaded.
+// A model file of another program, read through memory mapping (data/text/file_mapping.h).
 #pragma once
 
 #include <string>
 
+#include "data/text/file_mapping.h"
 #include "train/run/file_system.h"
 
 namespace maki {
@@ -12,16 +12,13 @@ class MappedFile {
  public:
   /// Maps a regular file, which must not be changed while it is mapped. Throws CheckpointError if it cannot be read.
   explicit MappedFile(const std::string& path);
-  ~MappedFile();
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
 
   const std::string& path() const { return path_; }
-  Bytes bytes() const { return bytes_; }
+  Bytes bytes() const { return mapping_.bytes(); }
 
  private:
   std::string path_;
-  Bytes bytes_;
+  FileMapping mapping_;
 };
 
 }  // namespace maki

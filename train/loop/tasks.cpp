@@ -5,6 +5,8 @@
 
 #include "autograd/core/check.h"
 #include "data/dataset/dataset.h"
+#include "data/dataset/token_file.h"
+#include "data/text/error.h"
 #include "train/config/configured_tokenizer.h"
 #include "train/loop/classify_task.h"
 #include "train/loop/language_model_task.h"
@@ -31,17 +33,42 @@ std::unique_ptr<Task> text_task(const Config& c, const Corpus& corpus, const Pai
              make_dataset(corpus, c.val_fraction, c.block_size, c.tokenizer, tokenizers.target, tokenizer_options(c))));
 }
 
+// Of a corpus that was prepared, the part that the request names is not read again.
+template <class TextTask>
+std::unique_ptr<Task> prepared_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
+                                         const EvalRequest& request) {
+  Dataset data = share_tokens(corpus, request.own ? c.val_fraction : 0, tokenizers.target);
+  check<CorpusError>(request.own || data.val.empty(),
+                     "{}: is not the corpus of this model, and has training and validation tokens; to measure a whole "
+                     "text, name the text, or prepare it with --val-fraction 0",
+                     corpus.files.at(0));
+  if (!request.own) data.val = std::exchange(data.train, {});
+  if (!request.training_text) data.train = {};
+  const TokenFileFacts& facts = data.prepared->facts;
+  EvalText text{.own = request.own,
+                .characters = request.own ? facts.val_characters : facts.characters,
+                .bytes = request.own ? facts.val_bytes : facts.bytes,
+                .unknown_policy = request.unknown};
+  text.stride = request.stride;
+  if (data.best_possible_loss) {
+    text.entropy_per_character =
+        *data.best_possible_loss * static_cast<double>(data.val.size()) / static_cast<double>(text.characters);
+  }
+  return std::make_unique<TextTask>(c, std::make_shared<const Dataset>(std::move(data)), std::move(text));
+}
+
 template <class TextTask>
 std::unique_ptr<Task> text_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
                                      const EvalRequest& request) {
+  if (corpus.prepared) return prepared_eval_task<TextTask>(c, corpus, tokenizers, request);
   const KnownText known =
-      known_text(*tokenizers.target, request.own ? split_text(corpus, c.val_fraction).val : file_texts(corpus),
+      known_text(*tokenizers.target, request.own ? split_text(corpus, c.val_fraction).val : document_texts(corpus),
                  parse_unknown_policy(request.unknown));
   Dataset data;
   data.tokenizer = tokenizers.target;
-  data.val = encode_pieces(*tokenizers.target, known.pieces);
+  data.val = encode_pieces(*tokenizers.target, known.pieces, piece_kind(corpus));
   if (request.own && request.training_text)
-    data.train = encode_pieces(*tokenizers.target, split_text(corpus, c.val_fraction).train);
+    data.train = encode_pieces(*tokenizers.target, split_text(corpus, c.val_fraction).train, piece_kind(corpus));
   EvalText text{.own = request.own,
                 .characters = count_code_points(known.pieces),
                 .unknown_policy = request.unknown,

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/dataset/token_file.h"
 #include "data/text/utf8.h"
 #include "data/tokenizer/word_tokenizer.h"
 
@@ -16,9 +17,20 @@ std::int64_t token_count(const Tokenizer& tokenizer, std::string_view text) {
   return static_cast<std::int64_t>(tokens.size());
 }
 
+// Of a corpus that was prepared, which has its tokenizer.
+TextFacts prepared_facts(const TokenFile& file) {
+  const TokenFileFacts& facts = file.facts;
+  return {.bytes = facts.bytes,
+          .characters = facts.characters,
+          .distinct = facts.vocab_size,  // matters only if characters are the tokens
+          .tokens = facts.train_tokens + facts.val_tokens,
+          .vocabulary = facts.vocab_size};
+}
+
 }  // namespace
 
 TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer) {
+  if (corpus.prepared) return prepared_facts(*corpus.prepared);
   constexpr std::size_t kCodePoints = 0x110000;
   std::vector<bool> seen(kCodePoints);
   std::string_view rest = corpus.text;

@@ -37,11 +37,12 @@ void check_vocabulary(const CheckpointState& state) {
   }
   if (task.reads_source || task.labels) return;
   const std::int64_t tokens = state.train_tokens + state.val_tokens;
-  // A token is a character or at least a byte. A character has at most 4 bytes, and its normal form at most 18
-  // characters.
+  // A token is a character or at least a byte, or ends a document. A character has at most 4 bytes, and its normal form
+  // at most 18 characters.
   constexpr std::int64_t kMaxBytes = 4, kMaxNormalized = 18;
   const bool normalized = dynamic_cast<const NormalizedTokenizer*>(tokenizers.target.get()) != nullptr;
-  const std::int64_t most = state.characters * kMaxBytes * (normalized ? kMaxNormalized : 1);
+  const std::int64_t ends = tokenizers.target->end_of_text() ? state.characters : 0;
+  const std::int64_t most = state.characters * kMaxBytes * (normalized ? kMaxNormalized : 1) + ends;
   const bool by_character = tokenizers.target->kind() == "char" && !normalized;
   check(by_character ? tokens == state.characters : tokens <= most, "a text of {} characters cannot have {} tokens",
         state.characters, tokens);

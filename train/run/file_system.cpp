@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "train/config/error.h"
+#include "train/run/descriptor.h"
 
 namespace maki {
 
@@ -27,6 +28,9 @@ int FileSystem::fsync(int descriptor) { return ::fsync(descriptor); }
 int FileSystem::close(int descriptor) { return ::close(descriptor); }
 int FileSystem::rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()); }
 int FileSystem::unlink(const std::string& path) { return ::unlink(path.c_str()); }
+ssize_t FileSystem::pwrite(int descriptor, const void* bytes, std::size_t size, off_t offset) {
+  return ::pwrite(descriptor, bytes, size, offset);
+}
 ssize_t FileSystem::pread(int descriptor, void* bytes, std::size_t size, off_t offset) {
   return ::pread(descriptor, bytes, size, offset);
 }
@@ -65,57 +69,6 @@ std::vector<std::string> file_names(const std::string& directory) {
 
 namespace {
 
-// Owns an open file descriptor. The destructor closes it when an error prevented close(), which reports failures.
-class Descriptor {
- public:
-  Descriptor(FileSystem& fs, const std::string& path, int flags)
-      : fs_(fs), path_(path), number_(fs.open(path, flags, 0644)) {
-    require(number_ >= 0, "open");
-  }
-  ~Descriptor() {
-    if (number_ >= 0) fs_.close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  void write_all(Bytes bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = fs_.write(number_, bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n == 0) errno = ENOSPC;
-      require(n > 0, "write");
-      bytes = bytes.subspan(static_cast<std::size_t>(n));
-    }
-  }
-  /// Reads until `bytes` is full or the file ends; returns the number of bytes read.
-  std::size_t read_some(std::span<std::byte> bytes) {
-    std::size_t filled = 0;
-    while (filled < bytes.size()) {
-      const ssize_t n = fs_.read(number_, bytes.data() + filled, bytes.size() - filled);
-      if (n < 0 && errno == EINTR) continue;
-      require(n >= 0, "read");
-      if (n == 0) break;
-      filled += static_cast<std::size_t>(n);
-    }
-    return filled;
-  }
-  // Not retried: after a failed fsync the kernel may have dropped the unwritten pages, and another call would succeed.
-  void sync() { require(fs_.fsync(number_) == 0, "fsync"); }
-  void close() {
-    const int status = fs_.close(std::exchange(number_, -1));
-    require(status == 0 || errno == EINTR, "close");
-  }
-
- private:
-  void require(bool good, const char* call) const {
-    check<CheckpointError>(good, "{}: {} failed: {}", path_, call, std::strerror(errno));
-  }
-
-  FileSystem& fs_;
-  std::string path_;
-  int number_;
-};
-
 void write_temporary(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
   Descriptor file(fs, path, O_WRONLY | O_CREAT | O_TRUNC);
   for (const Bytes piece : pieces) file.write_all(piece);
@@ -140,20 +93,30 @@ void verify_temporary(FileSystem& fs, const std::string& path, const std::vector
 
 }  // namespace
 
+void fail_to_write(FileSystem& fs, const std::string& path, const char* reason) {
+  const std::string temporary = path + ".tmp";
+  const bool left = fs.unlink(temporary) != 0 && errno != ENOENT;
+  std::error_code ignored;
+  const bool before = std::filesystem::exists(path, ignored);
+  fail<CheckpointError>("{}: could not be written{} ({}){}", path, before ? "; the previous file is intact" : "",
+                        reason, left ? "; " + temporary + " could not be removed" : "");
+}
+
+void rename_temporary(FileSystem& fs, const std::string& path) {
+  const std::string temporary = path + ".tmp";
+  // In a statement of its own: arguments are evaluated in no fixed order, and errno must be read after the call.
+  const int renamed = fs.rename(temporary, path);
+  check<CheckpointError>(renamed == 0, "{}: rename failed: {}", temporary, std::strerror(errno));
+}
+
 void replace_file_atomically(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
   const std::string temporary = path + ".tmp";
   try {
     write_temporary(fs, temporary, pieces);
     verify_temporary(fs, temporary, pieces);
-    // In a statement of its own: arguments are evaluated in no fixed order, and errno must be read after the call.
-    const int renamed = fs.rename(temporary, path);
-    check<CheckpointError>(renamed == 0, "{}: rename failed: {}", temporary, std::strerror(errno));
+    rename_temporary(fs, path);
   } catch (const CheckpointError& error) {
-    const bool left = fs.unlink(temporary) != 0 && errno != ENOENT;
-    std::error_code ignored;
-    const bool before = std::filesystem::exists(path, ignored);
-    fail<CheckpointError>("{}: could not be written{} ({}){}", path, before ? "; the previous file is intact" : "",
-                          error.what(), left ? "; " + temporary + " could not be removed" : "");
+    fail_to_write(fs, path, error.what());
   }
   sync_directory(fs, parent_directory(path));
 }

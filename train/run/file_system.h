@@ -24,6 +24,7 @@ class FileSystem {
   virtual int close(int descriptor);
   virtual int rename(const std::string& from, const std::string& to);
   virtual int unlink(const std::string& path);
+  virtual ssize_t pwrite(int descriptor, const void* bytes, std::size_t size, off_t offset);
   virtual ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset);
   virtual int fstat(int descriptor, struct stat& status);
   virtual int flock(int descriptor, int operation);
@@ -42,6 +43,11 @@ inline Bytes text_bytes(std::string_view text) { return std::as_bytes(std::span(
 /// to the rename fails, the old file is untouched and the temporary one is removed; if the last fsync fails, the new
 /// file is in place but may not survive a power failure.
 void replace_file_atomically(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces);
+
+/// The last steps of replace_file_atomically(), for AtomicFile: renames path.tmp to `path`; or removes path.tmp and
+/// throws CheckpointError with the reason.
+void rename_temporary(FileSystem& fs, const std::string& path);
+[[noreturn]] void fail_to_write(FileSystem& fs, const std::string& path, const char* reason);
 
 /// Creates a directory and its missing parents, and makes each durable (fsync of its parent). Every directory is
 /// appended to `made` as soon as it is created, the outermost first. Throws CheckpointError.

@@ -1,0 +1,242 @@
+#include "data/dataset/token_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "data/text/error.h"
+#include "data/text/file.h"
+#include "data/text/hash.h"
+
+namespace maki {
+namespace {
+
+constexpr std::array<char, 8> kMagic = {'\x89', 'm', 'a', 'k', 'i', 't', '\n', '\x1a'};
+constexpr std::uint32_t kVersion = 1;
+
+using Hash = std::array<std::uint8_t, 16>;
+
+struct Header {
+  std::array<char, 8> magic;
+  std::uint32_t version, width;
+  std::uint64_t tokenizer_bytes, vocab_size, train_tokens, val_tokens, train_joins, val_joins;
+  std::uint64_t documents, bytes, val_bytes, characters, val_characters;
+  double val_fraction, best_possible_loss;
+  Hash tokenizer_hash, corpus_hash, data_hash;
+  std::array<std::uint8_t, 72> reserved;
+  Hash hash;  // of everything before it
+};
+static_assert(sizeof(Header) == TokenFileLayout::kHeaderBytes && std::is_trivially_copyable_v<Header>);
+constexpr std::size_t kHashedBytes = sizeof(Header) - sizeof(Hash);
+
+std::string_view characters_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Reads the sections of a file one after the other. Nothing overflows: every size is compared with what is left.
+class Sections {
+ public:
+  Sections(std::span<const std::byte> bytes, const std::string& path) : bytes_(bytes), path_(path) {}
+
+  std::span<const std::byte> take(std::uint64_t count, std::uint64_t width, const char* what) {
+    const std::uint64_t left = bytes_.size() - at_;
+    check<CorpusError>(
+        count <= left / width,
+        "{}: is a token file that ends too early: {} need {} times {} bytes at byte {}, but {} are left; "
+        "the file is damaged or incomplete; prepare it again",
+        path_, what, count, width, at_, left);
+    const auto section = bytes_.subspan(at_, count * width);
+    at_ += section.size();
+    return section;
+  }
+  void skip_padding() {
+    const auto padding = take(token_file_padding(at_), 1, "zeros between sections");
+    check<CorpusError>(std::ranges::all_of(padding, [](std::byte b) { return b == std::byte{0}; }),
+                       "{}: the bytes between two sections of a token file must be zeros; the file is damaged", path_);
+  }
+  void finish() const {
+    check<CorpusError>(at_ == bytes_.size(), "{}: is a token file of {} bytes, but {} follow; the file is damaged",
+                       path_, at_, bytes_.size() - at_);
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+  const std::string& path_;
+  std::uint64_t at_ = 0;
+};
+
+void check_header(const Header& h, const std::string& path) {
+  check<CorpusError>(h.magic == kMagic, "{}: is not a token file of maki", path);
+  check<CorpusError>(h.version == kVersion,
+                     "{}: is a token file of version {}, and this version of maki reads version {}; prepare it again",
+                     path, h.version, kVersion);
+  const auto require = [&](bool good, const char* what) {
+    check<CorpusError>(good, "{}: is a damaged token file: {}; prepare it again", path, what);
+  };
+  require(hash128({reinterpret_cast<const char*>(&h), kHashedBytes}) == h.hash, "checksum mismatch of its header");
+  require(h.reserved == decltype(h.reserved){}, "its reserved bytes are not zeros");
+  constexpr std::uint64_t kMaxVocabulary = std::uint64_t{1} << 31, kMaxCount = std::uint64_t{1} << 56;
+  require(h.vocab_size >= 1 && h.vocab_size < kMaxVocabulary, "the size of its vocabulary is impossible");
+  require(h.width == token_width(static_cast<std::int64_t>(h.vocab_size)), "its ids have the wrong width");
+  for (const std::uint64_t count : {h.train_tokens, h.val_tokens, h.documents, h.bytes, h.characters})
+    require(count < kMaxCount, "one of its counts is impossible");
+  require(h.val_bytes <= h.bytes && h.val_characters <= h.characters && h.characters <= h.bytes &&
+              h.val_characters <= h.val_bytes,
+          "its counts of bytes and characters contradict each other");
+  require(h.val_fraction >= 0 && h.val_fraction < 1, "its fraction of validation text is not in [0, 1)");
+  require(std::isfinite(h.best_possible_loss) && h.best_possible_loss >= 0, "its best possible loss is impossible");
+}
+
+TokenFileFacts facts_of(const Header& h) {
+  const auto number = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+  return {.tokenizer_hash = to_hex(h.tokenizer_hash),
+          .corpus_hash = to_hex(h.corpus_hash),
+          .vocab_size = number(h.vocab_size),
+          .train_tokens = number(h.train_tokens),
+          .val_tokens = number(h.val_tokens),
+          .train_joins = number(h.train_joins),
+          .val_joins = number(h.val_joins),
+          .documents = number(h.documents),
+          .bytes = number(h.bytes),
+          .val_bytes = number(h.val_bytes),
+          .characters = number(h.characters),
+          .val_characters = number(h.val_characters),
+          .val_fraction = h.val_fraction,
+          .best_possible_loss = h.best_possible_loss > 0 ? std::optional(h.best_possible_loss) : std::nullopt};
+}
+
+std::shared_ptr<const Tokenizer> tokenizer_of(std::string_view saved, const TokenFileFacts& facts,
+                                              const std::string& path) {
+  check<CorpusError>(hash128_hex(saved) == facts.tokenizer_hash,
+                     "{}: is a damaged token file: checksum mismatch of its tokenizer; prepare it again", path);
+  std::shared_ptr<const Tokenizer> tokenizer;
+  try {
+    tokenizer = load_tokenizer(saved);
+  } catch (const CorpusError& error) {
+    fail<CorpusError>("{}: {}", path, error.what());
+  }
+  check<CorpusError>(tokenizer->vocab_size() == facts.vocab_size,
+                     "{}: is a damaged token file: its tokenizer has {} tokens, but its header says {}", path,
+                     tokenizer->vocab_size(), facts.vocab_size);
+  return tokenizer;
+}
+
+std::span<const std::int64_t> joins_of(std::span<const std::byte> section, std::int64_t tokens,
+                                       const std::string& path) {
+  const std::span joins(reinterpret_cast<const std::int64_t*>(section.data()), section.size() / sizeof(std::int64_t));
+  std::int64_t before = 0;
+  for (const std::int64_t join : joins) {
+    check<CorpusError>(
+        join > before && join < tokens,
+        "{}: is a damaged token file: the boundaries of its pieces must be ascending and below {}; got {} "
+        "after {}",
+        path, tokens, join, before);
+    before = join;
+  }
+  return joins;
+}
+
+TokenSpan view(std::span<const std::byte> section, std::span<const std::int64_t> joins, std::uint32_t width,
+               std::int64_t vocab_size) {
+  const auto ids = [&]<class Id>(Id) {
+    const TokenSpan::Ids<Id> all(reinterpret_cast<const Id*>(section.data()), section.size() / sizeof(Id));
+    return TokenSpan(all, joins, vocab_size);
+  };
+  if (width == 1) return ids(std::uint8_t{});
+  return width == 2 ? ids(std::uint16_t{}) : ids(std::int32_t{});
+}
+
+Header header_of(std::span<const std::byte> bytes, const std::string& path) {
+  Header header;
+  check<CorpusError>(bytes.size() >= sizeof(header),
+                     "{}: is too short for a token file: its header has {} bytes, and the file {}", path,
+                     sizeof(header), bytes.size());
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  check_header(header, path);
+  return header;
+}
+
+}  // namespace
+
+std::uint32_t token_width(std::int64_t vocab_size) {
+  if (vocab_size <= 1 << 8) return 1;
+  return vocab_size <= 1 << 16 ? 2 : 4;
+}
+
+std::uint64_t token_file_padding(std::uint64_t offset) {
+  return (TokenFileLayout::kAlignment - offset % TokenFileLayout::kAlignment) % TokenFileLayout::kAlignment;
+}
+
+std::string token_file_header(const TokenFileFacts& facts, const TokenFileLayout& layout) {
+  const auto number = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  Header h{.magic = kMagic,
+           .version = kVersion,
+           .width = layout.width,
+           .tokenizer_bytes = layout.tokenizer_bytes,
+           .vocab_size = number(facts.vocab_size),
+           .train_tokens = number(facts.train_tokens),
+           .val_tokens = number(facts.val_tokens),
+           .train_joins = number(facts.train_joins),
+           .val_joins = number(facts.val_joins),
+           .documents = number(facts.documents),
+           .bytes = number(facts.bytes),
+           .val_bytes = number(facts.val_bytes),
+           .characters = number(facts.characters),
+           .val_characters = number(facts.val_characters),
+           .val_fraction = facts.val_fraction,
+           .best_possible_loss = facts.best_possible_loss.value_or(0),
+           .tokenizer_hash = hash_of_hex(facts.tokenizer_hash),
+           .corpus_hash = hash_of_hex(facts.corpus_hash),
+           .data_hash = layout.data_hash,
+           .reserved = {},
+           .hash = {}};
+  h.hash = hash128({reinterpret_cast<const char*>(&h), kHashedBytes});
+  return {reinterpret_cast<const char*>(&h), sizeof(h)};
+}
+
+bool is_token_file(const std::string& path) {
+  return read_beginning(path, kMagic.size()) == std::string_view(kMagic.data(), kMagic.size());
+}
+
+std::shared_ptr<const TokenFile> open_token_file(const std::string& path) {
+  auto file = std::make_shared<TokenFile>();
+  file->path = path;
+  const auto& mapping = *file->files.emplace_back(std::make_shared<const FileMapping>(path));
+  const Header header = header_of(mapping.bytes(), path);
+  file->facts = facts_of(header);
+  const TokenFileFacts& facts = file->facts;
+  Sections sections(mapping.bytes(), path);
+  sections.take(sizeof(Header), 1, "the header");
+  const auto tokenizer = sections.take(header.tokenizer_bytes, 1, "the tokenizer");
+  sections.skip_padding();
+  const auto train = sections.take(header.train_tokens, header.width, "the training tokens");
+  sections.skip_padding();
+  const auto val = sections.take(header.val_tokens, header.width, "the validation tokens");
+  sections.skip_padding();
+  const auto train_joins = sections.take(header.train_joins, sizeof(std::int64_t), "the boundaries of its pieces");
+  const auto val_joins = sections.take(header.val_joins, sizeof(std::int64_t), "the boundaries of its pieces");
+  sections.finish();
+  file->tokenizer = tokenizer_of(characters_of(tokenizer), facts, path);
+  file->train = view(train, joins_of(train_joins, facts.train_tokens, path), header.width, facts.vocab_size);
+  file->val = view(val, joins_of(val_joins, facts.val_tokens, path), header.width, facts.vocab_size);
+  return file;
+}
+
+void verify_token_file(const TokenFile& file) {
+  constexpr std::size_t kBlockBytes = 1 << 24, kBlockTokens = 1 << 20;
+  const FileMapping& mapping = *file.files.at(0);
+  Hash128 hash;
+  for (std::size_t at = sizeof(Header); at < mapping.bytes().size(); at += kBlockBytes) {
+    hash.add(characters_of(mapping.bytes().subspan(at, std::min(kBlockBytes, mapping.bytes().size() - at))));
+    mapping.release(at);
+  }
+  check<CorpusError>(hash.value() == header_of(mapping.bytes(), file.path).data_hash,
+                     "{}: is a damaged token file: checksum mismatch of its data; prepare it again", file.path);
+  std::vector<std::int32_t> ids(kBlockTokens);
+  for (const TokenSpan& tokens : {file.train, file.val}) {
+    for (std::size_t at = 0; at < tokens.size(); at += kBlockTokens)
+      tokens.copy(static_cast<std::int64_t>(at), std::span(ids).first(std::min(kBlockTokens, tokens.size() - at)));
+  }
+}
+
+}  // namespace maki

@@ -1,0 +1,53 @@
+// Documents in files: texts that do not continue each other, such as stories or articles.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace maki {
+
+/// What a document is. By default it does not matter: files are pieces of one text.
+struct DocumentOptions {
+  bool files = false;           ///< every file is a document
+  std::string separator = {};   ///< a line that stands between two documents of a file
+  std::string json_field = {};  ///< files are JSON lines: objects that have the text of a document in this field
+
+  bool any() const { return files || !separator.empty() || !json_field.empty(); }
+  /// Throws Error if the options contradict each other, or if the separator is not a line.
+  void check_valid() const;
+};
+
+/// Finds the documents of one file, whose text arrives in blocks.
+class DocumentReader {
+ public:
+  /// Receives text of the current document. Documents may be empty.
+  using TextSink = std::function<void(std::string_view)>;
+
+  /// `name` is that of the file, for messages. `end` is called at the end of every document.
+  DocumentReader(const DocumentOptions& options, std::string name, TextSink text, std::function<void()> end);
+  /// Reads a block of well-formed UTF-8, which may end anywhere. Throws CorpusError, naming the line, for a line that
+  /// is not a JSON object with the field.
+  void push(std::string_view block);
+  /// Must be called after the last block.
+  void finish();
+
+ private:
+  void push_lines(std::string_view block);
+  void take_line(std::string_view line);  // with its end, if it has one
+
+  DocumentOptions options_;
+  std::string name_;
+  TextSink text_;
+  std::function<void()> end_;
+  std::string pending_;  // the beginning of a line
+  bool inside_ = false;  // the current line has begun and is no separator
+  std::int64_t lines_ = 0;
+};
+
+/// The text in a field of a line of JSON. Throws CorpusError unless the line is an object that has this field once, as
+/// a string.
+std::string json_text_field(std::string_view line, const std::string& field);
+
+}  // namespace maki

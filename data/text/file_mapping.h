@@ -1,0 +1,31 @@
+// A file that is read through memory mapping: its bytes need no memory of the process, and pages that nobody reads are
+// not loaded.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace maki {
+
+class FileMapping {
+ public:
+  /// Maps a regular file, which must not be changed while it is mapped. Throws CorpusError if it cannot be read.
+  explicit FileMapping(const std::string& path);
+  /// Maps the first `size` bytes of an open file; `path` is its name for messages.
+  FileMapping(int descriptor, std::size_t size, const std::string& path);
+  ~FileMapping();
+  FileMapping(const FileMapping&) = delete;
+  FileMapping& operator=(const FileMapping&) = delete;
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+  /// Frees the memory that holds bytes [0, end) at the moment; they are read again when they are needed.
+  void release(std::size_t end) const;
+
+ private:
+  void map(int descriptor, std::size_t size, const std::string& path);
+
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace maki

@@ -1,0 +1,25 @@
+// What is invisible in an editor, but not to a model: byte-order marks and the line ends of Windows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace maki {
+
+class InvisibleCharacters {
+ public:
+  /// Begins the text of another file.
+  void begin_text();
+  /// The next part of the text, in whole characters.
+  void add(std::string_view part);
+  /// Appends messages for a user about what was found.
+  void describe(std::vector<std::string>& notes) const;
+
+ private:
+  std::int64_t texts_ = 0, marks_ = 0, ends_ = 0;
+  bool at_start_ = true, after_cr_ = false;
+};
+
+}  // namespace maki

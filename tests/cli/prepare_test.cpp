@@ -1,0 +1,163 @@
+// maki prepare, and training, resuming, evaluating, planning and inspecting with what it wrote.
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <signal.h>
+
+#include "tests/cli/require_refused.h"
+
+using namespace maki::tests;
+using nlohmann::json;
+
+namespace {
+
+const Arguments kTwenty = {"--max-steps", "20"};
+
+// Everything of a run that does not depend on the clock or on paths.
+std::vector<std::string> bytes_of(const std::string& run) {
+  std::vector<std::string> files;
+  for (const int step : {0, 20}) files.push_back(read_text(checkpoint(run, step)));
+  REQUIRE_FALSE(files.back().empty());
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("a run on a token file has the bytes of a run on the text, also when it is interrupted and resumed") {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 12; ++i) folder.write(fmt::format("d/{}.txt", i), small_text().substr(400 * i % 3000, 1500));
+  folder.write("d/last.txt", "q");
+  require_ok(run_maki({"tokenizer", "train", folder / "d", "--out", folder / "t.json", "--vocab-size", "300"}));
+  const std::vector<std::pair<Arguments, Arguments>> kinds = {
+      {{}, {}}, {{"--tokenizer", "word"}, {}}, {{"--tokenizer-file", folder / "t.json"}, {"--documents"}}};
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const auto& [tokenizer, documents] = kinds[i];
+    INFO(i);
+    const auto name = [&](const std::string& what) { return folder / fmt::format("{}-{}", what, i); };
+    const Arguments sources = {folder / "d"};
+    require_ok(run_maki(Arguments{"prepare"} + sources + Arguments{"--out", name("data")} + tokenizer + documents));
+    require_ok(run_maki(Arguments{"train"} + sources + Arguments{"--out", name("text")} + kTwenty + kSmall + tokenizer +
+                        documents));
+    require_ok(run_maki(Arguments{"train", name("data"), "--out", name("run")} + kTwenty + kSmall));
+    REQUIRE(bytes_of(name("run")) == bytes_of(name("text")));
+    require_ok(run_maki(Arguments{"train", name("data"), "--out", name("part"), "--max-steps", "9", "--threads", "1"} +
+                        kSmall));
+    require_ok(run_maki({"train", "--resume", name("part"), "--max-steps", "20"}));
+    REQUIRE(bytes_of(name("part")).back() == bytes_of(name("text")).back());
+    // Text and tokens are the same corpus: each run goes on with the other one.
+    require_ok(run_maki({"train", "--resume", name("run"), name("data"), "--max-steps", "22"}));
+    const json of_text = json::parse(require_ok(run_maki({"eval", name("text"), "--json"})).out);
+    json of_tokens = json::parse(require_ok(run_maki({"eval", name("part"), "--json"})).out);
+    of_tokens["checkpoint"] = of_text.at("checkpoint");
+    REQUIRE(of_tokens == of_text);
+  }
+}
+
+TEST_CASE("prepare and inspect report the same facts, and --verify reads the file") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), out = folder / "corpus.tokens";
+  const json prepared = json::parse(require_ok(run_maki({"prepare", corpus, "--out", out, "--json"})).out);
+  REQUIRE(prepared.at("format") == "maki");
+  REQUIRE(prepared.at("files") == json::array({out}));
+  const json facts = json::parse(require_ok(run_maki({"inspect", out, "--verify", "--json"})).out);
+  for (const char* const key : {"train_tokens", "val_tokens", "vocab_size", "tokenizer", "tokenizer_hash",
+                                "corpus_hash", "bytes", "characters", "documents"})
+    REQUIRE(facts.at(key) == prepared.at(key));
+  REQUIRE(facts.at("bytes") == small_text().size());
+  REQUIRE(facts.at("verified") == true);
+  REQUIRE(facts.at("bytes_of_file") == std::filesystem::file_size(out));
+  REQUIRE_THAT(require_ok(run_maki({"inspect", out})).out, ContainsSubstring("char, vocabulary of "));
+  REQUIRE(json::parse(require_ok(run_maki({"tokenizer", "inspect", out, "--json"})).out).at("hash") ==
+          facts.at("tokenizer_hash"));
+  std::string bytes = read_text(out);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  write_bytes(out, bytes);
+  require_ok(run_maki({"inspect", out}));
+  require_refused(run_maki({"inspect", out, "--verify"}), 3, {out, "checksum mismatch of its data"});
+}
+
+TEST_CASE("documents of JSON lines from standard input, with the tokenizer of a run") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  require_ok(train(folder, corpus, {"--tokenizer", "bpe", "--vocab-size", "300"}));
+  std::string lines;
+  for (int i = 0; i < 60; ++i) lines += json{{"id", i}, {"body", small_text().substr(20, 100)}}.dump() + "\n";
+  const json facts = json::parse(require_ok(run_maki({"prepare", "-", "--out", folder / "t", "--json-field", "body",
+                                                      "--tokenizer-file", folder / "run", "--json"},
+                                                     {.input = lines}))
+                                     .out);
+  REQUIRE(facts.at("documents") == 60);
+  require_ok(
+      run_maki({"train", folder / "t", "--init-from", folder / "run", "--out", folder / "more", "--max-steps", "2"}));
+  require_refused(run_maki({"prepare", "-", "--out", folder / "u", "--json-field", "text"}, {.input = lines}), 3,
+                  {"standard input: line 1 has no field text; it has body, id"});
+  REQUIRE_FALSE(std::filesystem::exists(folder / "u"));
+}
+
+TEST_CASE("a run is planned for a token file without reading its text") {
+  const TemporaryFolder folder;
+  require_ok(run_maki({"prepare", folder.write("corpus.txt", small_text()), "--out", folder / "t"}));
+  const json plan = json::parse(require_ok(run_maki({"plan", folder / "t", "--minutes", "0.05", "--json"})).out);
+  REQUIRE_FALSE(plan.at("fields").contains("tokenizer"));
+  REQUIRE_FALSE(plan.at("fields").contains("val_fraction"));
+  require_ok(run_maki({"train", folder / "t", "--minutes", "0.03", "--out", folder / "run"}));
+}
+
+TEST_CASE("train reads the token files of nanoGPT and llm.c") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  require_ok(run_maki({"tokenizer", "train", corpus, "--out", folder / "t.json", "--vocab-size", "300"}));
+  for (const std::string format : {"nanogpt", "llm.c"}) {
+    const std::string out = folder / format, run = folder / ("run-" + format);
+    require_ok(run_maki({"prepare", corpus, "--format", format, "--out", out, "--tokenizer-file", folder / "t.json"}));
+    require_refused(run_maki({"train", out, "--out", run}), 3, {"train.bin", "--tokenizer-file"});
+    require_ok(run_maki(
+        Arguments{"train", out, "--out", run, "--tokenizer-file", folder / "t.json", "--max-steps", "3"} + kSmall));
+    require_ok(run_maki({"train", "--resume", run, "--max-steps", "5"}));
+    const json facts = json::parse(require_ok(run_maki({"eval", run, "--json"})).out);
+    REQUIRE(facts.at("part") == "validation");
+    REQUIRE(facts.at("val_loss").get<double>() > 0);
+    require_refused(run_maki({"prepare", corpus, "--format", format, "--out", out}), 2, {"not an empty directory"});
+  }
+}
+
+TEST_CASE("an interrupted prepare leaves nothing behind") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "t";
+  RunOptions options;
+  options.input = small_text();
+  options.input_stays_open = true;
+  options.meanwhile = [](pid_t process) {
+    wait_for_handlers(process);
+    kill(process, SIGINT);
+  };
+  REQUIRE(run_maki({"prepare", "-", "--out", out}, options).exit_code == 130);
+  REQUIRE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("what cannot be done with a token file is refused with a sentence") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), tokens = folder / "t";
+  require_ok(run_maki({"prepare", corpus, "--out", tokens}));
+  require_ok(train(folder, corpus));
+  const std::string other = folder / "other";
+  require_ok(run_maki({"prepare", folder.write("x", small_text() + small_text()), "--out", other}));
+  require_refused(run_maki({"prepare", corpus, "--out", corpus}), 2, {"exists and is not a token file"});
+  REQUIRE(read_text(corpus) == small_text());
+  require_refused(run_maki({"prepare", corpus, "--out", folder / "u", "--format", "numpy"}), 2,
+                  {"must be one of maki, nanogpt, llm.c"});
+  require_refused(run_maki({"prepare", corpus, "--out", folder / "missing/u"}), 4, {"missing/u", "open failed"});
+  require_refused(run_maki({"prepare", corpus, "--out", folder / "u", "--vocab-size", "300"}), 2, {"vocab_size"});
+  require_refused(run_maki({"prepare", tokens, "--out", folder / "u"}), 3, {"contains tokens already"});
+  for (const Arguments& option :
+       {Arguments{"--tokenizer", "byte"}, Arguments{"--val-fraction", "0.2"}, Arguments{"--json-field", "text"}})
+    require_refused(run_maki(Arguments{"train", tokens, "--out", folder / "v"} + option), 2,
+                    {option[0] + ": is fixed in " + tokens});
+  require_refused(run_maki({"train", tokens, corpus, "--out", folder / "v"}), 3, {"only source"});
+  require_refused(run_maki({"train", tokens, "--model", "seq2seq", "--out", folder / "v"}), 3, {"contains tokens"});
+  require_refused(run_maki({"eval", folder / "run", other}), 3, {"is not the corpus of this model"});
+  require_refused(run_maki({"eval", folder / "run", tokens, "--per-file"}), 3, {"--per-file"});
+  require_refused(run_maki({"tokenizer", "train", tokens, "--out", folder / "j"}), 3, {"learns from text"});
+  require_refused(run_maki({"inspect", tokens, "--checkpoint", "last"}), 2, {"no checkpoints"});
+}

@@ -1,0 +1,103 @@
+// Token files of nanoGPT and llm.c: the bytes of their formats, and what of them is refused.
+#include "data/dataset/foreign_tokens.h"
+
+#include <cmath>
+
+#include "data/text/utf8.h"
+#include "tests/train/prepared.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+TEST_CASE("token files of nanoGPT and llm.c have the bytes of their formats and are read back") {
+  const TemporaryFolder folder;
+  const std::string text = folder.write("text", words(9000, 4));
+  for (const std::int64_t vocab_size : {std::int64_t{300}, std::int64_t{70000}}) {
+    const std::shared_ptr<const Tokenizer> tokenizer =
+        vocab_size < 65536 ? make_tokenizer("bpe", words(9000, 4), {.vocab_size = vocab_size}) : [] {
+          std::string all;
+          for (char32_t c = 0x3400; c < 0x3400 + 70000; ++c) append_utf8(all, c < 0xD800 ? c : c + 0x10000);
+          return make_tokenizer("char", all + words(9000, 4));
+        }();
+    const Dataset data = make_dataset(load_corpus({text}), 0.1, 4, "", tokenizer);
+    for (const std::string format : {"nanogpt", "llm.c"}) {
+      INFO(format << ", " << vocab_size);
+      const std::string out = folder / (format + std::to_string(vocab_size));
+      const PrepareOptions options{.sources = {}, .tokenizer = tokenizer, .out = {}, .format = format};
+      if (format == "nanogpt" && vocab_size > 65536) {
+        REQUIRE_THROWS_AS(prepare({text}, out, options), Error);
+        continue;
+      }
+      REQUIRE(prepare({text}, out, options).files == std::vector{out + "/train.bin", out + "/val.bin"});
+      const std::string bytes = read_bytes(out + "/train.bin");
+      const std::size_t header = format == "llm.c" ? 1024 : 0, width = vocab_size > 65536 ? 4 : 2;
+      REQUIRE(bytes.size() == header + width * data.train.size());
+      std::int32_t numbers[4] = {};
+      std::memcpy(numbers, bytes.data(), sizeof(numbers));
+      if (header > 0) {
+        REQUIRE(numbers[0] == (width == 2 ? 20240520 : 20240801));
+        REQUIRE(numbers[1] == (width == 2 ? 1 : 7));
+        REQUIRE(numbers[2] == static_cast<std::int32_t>(data.train.size()));
+        REQUIRE(numbers[3] == 0);
+      }
+      for (std::size_t i = 0; i < data.train.size(); ++i) {
+        std::uint32_t id = 0;
+        std::memcpy(&id, bytes.data() + header + width * i, width);
+        REQUIRE(static_cast<std::int32_t>(id) == data.train[i]);
+      }
+      const auto corpus = prepared_corpus({out});
+      REQUIRE(corpus);
+      const Dataset read = make_dataset(*corpus, 0.1, 4, "", tokenizer);
+      REQUIRE(read.train.ids() == data.train.ids());
+      REQUIRE(read.val.ids() == data.val.ids());
+      REQUIRE(read.characters == data.characters);
+      const auto single = prepared_corpus({out + "/train.bin"});
+      const Dataset split = make_dataset(*single, 0.25, 4, "", tokenizer);
+      REQUIRE(split.val.size() ==
+              static_cast<std::size_t>(std::llround(0.25 * static_cast<double>(data.train.size()))));
+      REQUIRE(split.train.ids() == data.train.view().ids(0, split.train.size()));
+      require_same(make_dataset(prepared_corpus({out + "/train.bin", out + "/val.bin"}).value(), 0.1, 4, "", tokenizer),
+                   read);
+    }
+  }
+}
+
+TEST_CASE("token files of other programs that are damaged or belong to another tokenizer are refused") {
+  const TemporaryFolder folder;
+  const auto numbers = [](std::vector<std::int32_t> first, std::size_t bytes) {
+    first.resize(256);
+    return std::string(reinterpret_cast<const char*>(first.data()), 1024) + std::string(bytes, '\1');
+  };
+  const std::vector<std::pair<std::string, std::string>> damaged = {
+      {"abc", "has 2 bytes per token"},
+      {numbers({20240520, 1, 10}, 19), "must have 20 bytes after its header"},
+      {numbers({20240520, 1, 10}, 21), "must have 20 bytes"},
+      {numbers({20240520, 1, 10}, 22), "must have 20 bytes"},
+      {numbers({20240520, 1, -1}, 20), "must have -2 bytes"},
+      {numbers({20240520, 1, 2147483647}, 20), "must have 4294967294 bytes"},
+      {numbers({20240520, 2, 10}, 20), "and version 2; maki reads version 1"},
+      {numbers({20240520, 7, 10}, 20), "and version 7"},
+      {numbers({20240801, 1, 10}, 40), "maki reads version 7"},
+      {numbers({20240801, 7, 10}, 20), "must have 40 bytes"},
+      {numbers({20240801, 7, 10}, 41), "must have 40 bytes"},
+      {numbers({20240801, 7, 2147483647}, 0), "must have 8589934588 bytes"},
+      {numbers({20240520, 1, 10}, 0).substr(0, 12), "must have 20 bytes"},
+      {numbers({20240520, 1, 0}, 0).substr(0, 1022), "must have 0 bytes"},
+  };
+  for (const auto& [bytes, words_of_error] : damaged) {
+    const std::string path = folder.write("t.bin", bytes);
+    INFO(words_of_error);
+    REQUIRE_THAT(error_message<CorpusError>([&] { prepared_corpus({path}); }),
+                 Catch::Matchers::StartsWith(path) && ContainsSubstring(words_of_error));
+  }
+  const std::shared_ptr<const Tokenizer> letters = make_tokenizer("char", "abc");
+  const Corpus foreign =
+      prepared_corpus({folder.write("t.bin", std::string(100, '\0') + "\3" + std::string(99, '\0'))}).value();
+  REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(foreign, 0.1, 4, "", letters); }),
+               ContainsSubstring("contains the id 3, but the tokenizer has 3 tokens"));
+  REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(foreign, 0.1, 4, "char"); }),
+               ContainsSubstring("--tokenizer-file"));
+  folder.write("d/train.bin", "ab");
+  REQUIRE_FALSE(prepared_corpus({folder / "d"}));
+  REQUIRE_FALSE(prepared_corpus({folder / "t.txt"}));
+}

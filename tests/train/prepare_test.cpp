@@ -1,0 +1,236 @@
+// Preparing a corpus gives the tokens that training from the text would make, with bounded memory, or nothing at all.
+#include "train/convert/prepare.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "data/dataset/dataset.h"
+#include "data/text/error.h"
+#include "tests/data/allocations.h"
+#include "tests/train/prepared.h"
+#include "train/config/error.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+// Prepares, and requires the dataset of the text.
+void require_as_in_memory(const TemporaryFolder& folder, const std::vector<std::string>& sources,
+                          const PrepareOptions& options) {
+  const std::string out = folder / "t.tokens";
+  const Prepared prepared = prepare(sources, out, options);
+  const auto corpus = prepared_corpus({out});
+  REQUIRE(corpus);
+  verify_token_file(*corpus->prepared);
+  const Corpus text = load_corpus(sources, options.corpus);
+  const Dataset expected =
+      make_dataset(text, options.val_fraction, 4, options.tokenizer_kind, options.tokenizer, options.tokenizer_options);
+  require_same(make_dataset(*corpus, options.val_fraction, 4, "", nullptr), expected);
+  REQUIRE(prepared.notes == text.notes);
+  const TokenFileFacts& facts = corpus->prepared->facts;
+  const SplitText split = split_text(text, options.val_fraction);
+  std::size_t bytes = 0;
+  for (const std::string_view piece : split.val) bytes += piece.size();
+  REQUIRE(facts.val_bytes == static_cast<std::int64_t>(bytes));
+  REQUIRE(facts.val_characters == count_code_points(split.val));
+  REQUIRE(facts.bytes == static_cast<std::int64_t>(text.text.size()));
+  REQUIRE(facts.documents == std::ssize(text.documents));
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    REQUIRE_FALSE(entry.path().string().ends_with(".tmp"));
+}
+
+}  // namespace
+
+TEST_CASE("what is prepared are the tokens of the text, for every tokenizer and kind of document") {
+  const TemporaryFolder folder;
+  std::vector<std::string> files;
+  std::string separated, json;
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    const std::string text = words(i == 3 ? 0 : 2000 + 700 * i, i);
+    files.push_back(folder.write(fmt::format("d/{}.txt", i), text));
+    separated += text + "\n<sep>\n";
+  }
+  for (int i = 0; i < 50; ++i) json += fmt::format("{{\"n\": {}, \"t\": \"{} 猫\\n\"}}\n", i, std::string(i, 'x'));
+  const std::string one = folder.write("one", separated), lines = folder.write("a.jsonl", json);
+  for (const char* const kind : {"char", "byte", "word", "bpe"}) {
+    for (const Normalization form : {Normalization::none, Normalization::nfc, Normalization::nfkc}) {
+      INFO(kind << ", " << to_string(form));
+      const PrepareOptions options{.sources = {},
+                                   .tokenizer_kind = kind,
+                                   .tokenizer_options = {.vocab_size = 300, .normalization = form},
+                                   .out = {}};
+      require_as_in_memory(folder, files, options);
+      require_as_in_memory(folder, {folder / "d"}, options);
+      for (const double fraction : {0.0, 0.3}) {
+        PrepareOptions documents = options;
+        documents.val_fraction = fraction;
+        documents.corpus.documents.separator = "<sep>";
+        require_as_in_memory(folder, {one}, documents);
+        documents.corpus.documents = {.json_field = "t"};
+        require_as_in_memory(folder, {lines}, documents);
+        documents.corpus.documents = {.files = true};
+        require_as_in_memory(folder, files, documents);
+      }
+    }
+  }
+}
+
+TEST_CASE("a text of several blocks, a built-in one and one in another encoding are prepared like any other") {
+  const TemporaryFolder folder;
+  const std::string text = words(10'000'000, 1), path = folder.write("long", text);
+  PrepareOptions options{
+      .sources = {}, .tokenizer = make_tokenizer("bpe", text.substr(0, 99'999), {.vocab_size = 400}), .out = {}};
+  require_as_in_memory(folder, {path}, options);
+  // A file that ends where a block of the encoder does.
+  const PrepareOptions bytes{.sources = {}, .val_fraction = 0, .tokenizer_kind = "byte", .out = {}};
+  require_as_in_memory(folder, {folder.write("8M", std::string(8 << 20, 'a')), folder.write("b", "bbbbbbbbbb")}, bytes);
+  options.tokenizer = nullptr;
+  require_as_in_memory(folder, {"@stories:50000"}, options);
+  require_as_in_memory(folder, {"@stories-ja:50000"}, options);
+  options.corpus.encoding = "UTF-16LE";
+  std::string wide;
+  for (const char c : std::string("every letter takes two bytes here, ") + std::string(100, 'z')) wide += {c, '\0'};
+  require_as_in_memory(folder, {folder.write("wide", wide)}, options);
+  options.corpus = {.invalid = InvalidUtf8::replace};
+  require_as_in_memory(folder, {folder.write("bad", text.substr(0, 9999) + "\xff, " + text.substr(0, 3000) + " \xff.")},
+                       options);
+}
+
+TEST_CASE("preparing takes memory that does not depend on the size of the text") {
+  const TemporaryFolder folder;
+  std::int64_t peaks[2];
+  for (const int i : {0, 1}) {
+    const std::string path = folder.write("text", words(i == 0 ? 18'000'000 : 36'000'000, 2));
+    const auto tokenizer = std::shared_ptr<const Tokenizer>(make_tokenizer("byte", ""));
+    start_peak();
+    prepare({path}, folder / "t.tokens", {.sources = {}, .tokenizer = tokenizer, .out = {}});
+    peaks[i] = peak_bytes();
+  }
+  INFO(peaks[0] << " and " << peaks[1] << " bytes");
+  REQUIRE(peaks[1] < 100'000'000);
+  REQUIRE(peaks[1] < peaks[0] + 5'000'000);
+}
+
+TEST_CASE("a vocabulary is learned from parts of a long text that are spread evenly over it") {
+  const TemporaryFolder folder;
+  std::string text;
+  while (text.size() < kMostLearnedBytes) text += "begin begin begin begin ";
+  const std::size_t half = text.size();
+  while (text.size() < 2 * half) text += "final final final final ";
+  const Prepared prepared =
+      prepare({folder.write("text", text)}, folder / "t.tokens", {.sources = {}, .tokenizer_kind = "word", .out = {}});
+  REQUIRE(prepared.learned_bytes >= kMostLearnedBytes);
+  REQUIRE(prepared.learned_bytes < kMostLearnedBytes + 64);
+  REQUIRE(prepared.tokenizer->encode(" begin").size() == 1);
+  REQUIRE(prepared.tokenizer->encode(" final").size() == 1);
+}
+
+TEST_CASE("characters that a given tokenizer lacks are named, and no file remains") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("text", std::string(1000, 'a') + "猫" + std::string(1000, 'b'));
+  PrepareOptions options{.sources = {}, .tokenizer = make_tokenizer("char", "ab"), .out = {}};
+  REQUIRE_THAT(error_message<CorpusError>([&] { prepare({path}, folder / "t", options); }),
+               ContainsSubstring("lacks these characters: 猫 (U+732B)"));
+  for (const char* const empty : {"", "\n"}) {
+    options.tokenizer = nullptr;
+    options.corpus.documents.separator = "";
+    if (*empty == '\n') options.corpus.documents.json_field = "text";
+    REQUIRE_THAT(error_message<CorpusError>([&] { prepare({folder.write("empty", empty)}, folder / "t", options); }),
+                 ContainsSubstring("is empty"));
+  }
+  for (const auto& [fraction, side] : {std::pair{0.1, "validation"}, {0.9, "training"}}) {
+    const PrepareOptions few{
+        .sources = {}, .corpus = {.documents = {.files = true}}, .val_fraction = fraction, .out = {}};
+    REQUIRE_THAT(error_message<CorpusError>([&] { prepare({path}, folder / "t", few); }),
+                 ContainsSubstring(std::string("leaves no ") + side));
+  }
+  REQUIRE_FALSE(std::filesystem::exists(folder / "t"));
+  REQUIRE_FALSE(std::filesystem::exists(folder / "t.tmp"));
+  REQUIRE_FALSE(std::filesystem::exists(folder / "t.text.tmp"));
+}
+
+namespace {
+
+// The real file system, on which the n-th call of any kind that changes a file fails.
+class Failing final : public FileSystem {
+ public:
+  explicit Failing(int at) : at_(at) {}
+  ssize_t write(int file, const void* bytes, std::size_t size) override {
+    return fails() ? -1 : FileSystem::write(file, bytes, size);
+  }
+  ssize_t pwrite(int file, const void* bytes, std::size_t size, off_t offset) override {
+    return fails() ? -1 : FileSystem::pwrite(file, bytes, size, offset);
+  }
+  int open(const std::string& path, int flags, mode_t mode) override {
+    return fails() ? -1 : FileSystem::open(path, flags, mode);
+  }
+  int fsync(int file) override { return fails() ? -1 : FileSystem::fsync(file); }
+  ssize_t read(int file, void* bytes, std::size_t size) override {
+    const ssize_t n = FileSystem::read(file, bytes, size);
+    if (wrong_reads && n > 20) static_cast<char*>(bytes)[n / 2] ^= 1;
+    return n;
+  }
+  int rename(const std::string& from, const std::string& to) override {
+    return fails() ? -1 : FileSystem::rename(from, to);
+  }
+  int calls = 0;
+  bool wrong_reads = false;
+
+ private:
+  bool fails() {
+    errno = ENOSPC;
+    return calls++ == at_;
+  }
+  int at_;
+};
+
+}  // namespace
+
+TEST_CASE("whichever call fails while a corpus is prepared, the previous file is intact and nothing else remains") {
+  for (const char* const format : {"maki", "nanogpt", "llm.c"}) {
+    int failed = 0;
+    for (int at = 0; at < 100; ++at) {
+      const TemporaryFolder folder;
+      const bool foreign = format != std::string("maki");
+      const std::string text = folder.write("text", words(3000, 1)), out = folder / (foreign ? "new" : "t.tokens");
+      PrepareOptions options{.sources = {text}, .out = out, .format = format};
+      if (!foreign) folder.write("t.tokens", "what was there before");
+      Failing fs(at);
+      const std::string said = error_message<CheckpointError>([&] { prepare_corpus(fs, options); });
+      INFO(format << ", call " << at << " of " << fs.calls << ": " << said);
+      if (said.empty()) break;
+      ++failed;
+      REQUIRE_THAT(said, ContainsSubstring("No space left") && ContainsSubstring(folder.path()));
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path()))
+        REQUIRE_FALSE(entry.path().string().ends_with(".tmp"));
+      const bool renamed = at == fs.calls - 1 && contains(said, "directory");
+      if (!foreign && !renamed && read_bytes(out) != "what was there before") verify_token_file(*open_token_file(out));
+    }
+    REQUIRE(failed >= 8);
+  }
+  const TemporaryFolder folder;
+  Failing fs(-1);
+  fs.wrong_reads = true;
+  const PrepareOptions options{.sources = {folder.write("text", words(3000, 1))}, .out = folder / "t"};
+  REQUIRE_THAT(error_message<CheckpointError>([&] { prepare_corpus(fs, options); }),
+               ContainsSubstring("what was read back differs"));
+  REQUIRE_FALSE(std::filesystem::exists(folder / "t"));
+}
+
+TEST_CASE("a token file and a model with different tokenizers are refused with both hashes") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "t.tokens", text = folder.write("text", "abc abc abc abc abc");
+  const Prepared prepared = prepare({text}, out);
+  const std::shared_ptr<const Tokenizer> other = make_tokenizer("char", "abcd ");
+  const Corpus corpus = prepared_corpus({out}).value();
+  const std::string said = error_message<CorpusError>([&] { make_dataset(corpus, 0.1, 1, "", other); });
+  REQUIRE_THAT(said, ContainsSubstring(other->hash()) && ContainsSubstring(prepared.tokenizer->hash()));
+  REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(corpus, 0.2, 1, ""); }),
+               ContainsSubstring("was prepared with --val-fraction 0.1; got 0.2"));
+  REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(corpus, 0.1, 9, ""); }), ContainsSubstring("block_size"));
+  REQUIRE_THAT(error_message<CorpusError>([&] { prepared_corpus({out, text}); }), ContainsSubstring("only source"));
+}

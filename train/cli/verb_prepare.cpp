@@ -1,0 +1,144 @@
+// maki prepare CORPUS… --out FILE [options]
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "autograd/core/check.h"
+#include "data/text/file.h"
+#include "train/cli/flags.h"
+#include "train/cli/interrupt.h"
+#include "train/cli/progress.h"
+#include "train/cli/run_corpus.h"
+#include "train/cli/token_facts.h"
+#include "train/cli/verb_tokenizer.h"
+#include "train/config/configured_tokenizer.h"
+#include "train/convert/prepare.h"
+
+namespace maki {
+namespace {
+
+struct PrepareVerb {
+  explicit PrepareVerb(CLI::App& command)
+      : flags(command, {"tokenizer", "vocab_size", "normalize", "val_fraction", "documents", "document_separator",
+                        "json_field", "invalid_utf8", "encoding", "include", "exclude", "threads"}) {}
+  ConfigFlags flags;
+  std::vector<std::string> corpus;
+  std::string out, tokenizer_file, format = "maki";
+  bool json = false;
+};
+
+// A file that is not a token file was hardly meant to be replaced: it may be the text.
+void check_output(const PrepareVerb& o) {
+  const auto formats = token_formats();
+  check(std::ranges::find(formats, o.format) != formats.end(), "format: must be one of {}; got {}",
+        fmt::join(formats, ", "), o.format);
+  if (!file_exists(o.out)) return;
+  if (o.format == "maki") {
+    check(is_token_file(o.out), "{}: exists and is not a token file of maki; choose another --out", o.out);
+  } else {
+    check(is_directory(o.out) && file_names(o.out).empty(),
+          "{}: exists and is not an empty directory; choose another --out", o.out);
+  }
+}
+
+PrepareOptions prepare_options(const PrepareVerb& o) {
+  Config config;
+  o.flags.apply(config, "");
+  check_paths(config);
+  PrepareOptions options{.sources = o.corpus,
+                         .corpus = corpus_options(config),
+                         .val_fraction = config.val_fraction,
+                         .tokenizer_kind = config.tokenizer,
+                         .tokenizer_options = tokenizer_options(config),
+                         .out = o.out,
+                         .format = o.format};
+  if (!o.tokenizer_file.empty()) {
+    for (const std::string& option : o.flags.given()) {
+      check(option != "--tokenizer" && option != "--vocab-size" && option != "--normalize",
+            "tokenizer_file: describes the whole tokenizer; omit {}", option);
+    }
+    options.tokenizer = open_tokenizer(o.tokenizer_file);
+    describe_tokenizer(*options.tokenizer, config);
+  }
+  o.flags.require_effect(config);
+  use_threads(config);
+  return options;
+}
+
+// Removes what an interrupted run of this verb would leave behind. Called from a signal handler.
+std::vector<std::string> temporary_files;
+void remove_temporary_files() {
+  for (const std::string& path : temporary_files) unlink(path.c_str());
+}
+
+void watch_for_interrupts(const PrepareVerb& o) {
+  if (o.format == "maki") {
+    temporary_files = {o.out + ".tmp"};
+  } else {
+    temporary_files = {o.out + "/train.bin.tmp", o.out + "/val.bin.tmp"};
+  }
+  restore_at_interrupt(remove_temporary_files);
+}
+
+int prepare(const PrepareVerb& o) {
+  check(!o.flags.has_preset(), "prepare: a preset describes a model and its training; omit --preset");
+  check_output(o);
+  const PrepareOptions options = prepare_options(o);
+  watch_for_interrupts(o);
+  const Prepared prepared = prepare_corpus(posix_file_system(), options);
+  restore_at_interrupt(nullptr);
+  for (const std::string& note : prepared.notes) to_stderr("{}\n", note);
+  const std::string kind = prepared.tokenizer->kind();
+  const bool learns = kind == "bpe" || kind == "word";  // a character is in the vocabulary wherever it occurs
+  if (learns && prepared.learned_bytes > 0 &&
+      prepared.learned_bytes < static_cast<std::size_t>(prepared.facts.bytes / 2)) {
+    to_stderr(
+        "the vocabulary was learned from {} bytes of training text, spread evenly over it; to learn from more: "
+        "maki tokenizer train, and --tokenizer-file\n",
+        prepared.learned_bytes);
+  }
+  nlohmann::ordered_json facts = token_facts_json(prepared.facts, *prepared.tokenizer);
+  facts["format"] = o.format;
+  facts["files"] = prepared.files;
+  if (o.json) {
+    fmt::print("{}\n", facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return 0;
+  }
+  for (const std::string& file : prepared.files) fmt::print("{}\n", escape_unprintable(file));
+  print_token_facts(prepared.facts, *prepared.tokenizer);
+  return 0;
+}
+
+}  // namespace
+
+void add_prepare(CLI::App& app, Verb& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("prepare", "Encode a text once, into a token file from which training starts at once");
+  const auto o = std::make_shared<PrepareVerb>(*command);
+  command
+      ->add_option("CORPUS", o->corpus,
+                   "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
+      ->required();
+  command->add_option("--out", o->out, "the token file to write; for other formats a directory")
+      ->type_name("PATH")
+      ->required()
+      ->take_last();
+  command
+      ->add_option("--tokenizer-file", o->tokenizer_file,
+                   "use this tokenizer instead of a new one: that of a run or token file, a tokenizer.json, vocab.json "
+                   "with merges.txt beside it, or .tiktoken file")
+      ->type_name("PATH")
+      ->take_last();
+  command->add_option("--format", o->format, "what to write; nanogpt and llm.c: train.bin and val.bin [maki]")
+      ->type_name(fmt::format("{}", fmt::join(token_formats(), "|")))
+      ->take_last();
+  command->add_flag("--json", o->json, "print the facts as JSON");
+  command->callback([o, &chosen] { chosen = [o] { return prepare(*o); }; });
+}
+
+}  // namespace maki

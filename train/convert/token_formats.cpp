@@ -1,0 +1,85 @@
+#include "train/convert/token_formats.h"
+
+#include <array>
+#include <fmt/ranges.h>
+#include <limits>
+
+#include "autograd/core/check.h"
+#include "train/convert/prepare.h"
+
+namespace maki {
+namespace {
+
+// A format of another program: files of ids, perhaps after a header of 256 32-bit numbers.
+struct ForeignFormat {
+  const char* name;
+  bool header;
+  std::int64_t most_ids;  // the largest vocabulary
+};
+constexpr std::int64_t kMost16 = std::int64_t{1} << 16, kMost32 = std::int64_t{1} << 31;
+constexpr ForeignFormat kForeignFormats[] = {{"nanogpt", false, kMost16}, {"llm.c", true, kMost32}};
+
+using LlmcHeader = std::array<std::int32_t, 256>;
+
+class ForeignWriter final : public TokenWriter {
+ public:
+  ForeignWriter(FileSystem& fs, const ForeignFormat& format, const std::string& out, std::int64_t vocab_size)
+      : format_(format),
+        width_(vocab_size <= kMost16 ? 2 : 4),
+        train_(fs, out + "/train.bin", header_bytes()),
+        val_(fs, out + "/val.bin", header_bytes()) {}
+
+  void append(TokenSpan ids) override { (validation_ ? val_ : train_).append(text_bytes(token_bytes(ids, width_))); }
+  void begin_validation() override { validation_ = true; }
+  void commit(const TokenFileFacts& facts) override {
+    check(
+        !format_.header || facts.train_tokens <= std::numeric_limits<std::int32_t>::max(),
+        "format: a file of llm.c has at most 2147483647 tokens; the training text has {}; prepare it in several parts",
+        facts.train_tokens);
+    commit(train_, facts.train_tokens);
+    commit(val_, facts.val_tokens);
+  }
+
+ private:
+  std::size_t header_bytes() const { return format_.header ? sizeof(LlmcHeader) : 0; }
+  void commit(AtomicFile& file, std::int64_t tokens) {
+    if (!format_.header) return file.commit({});
+    // dev/data/data_common.py: magic number, version, number of tokens.
+    LlmcHeader header{width_ == 2 ? 20240520 : 20240801, width_ == 2 ? 1 : 7, static_cast<std::int32_t>(tokens)};
+    file.commit(std::as_bytes(std::span(header)));
+  }
+
+  const ForeignFormat& format_;
+  std::uint32_t width_;
+  AtomicFile train_, val_;
+  bool validation_ = false;
+};
+
+}  // namespace
+
+std::vector<std::string> token_formats() {
+  std::vector<std::string> names = {"maki"};
+  for (const ForeignFormat& format : kForeignFormats) names.emplace_back(format.name);
+  return names;
+}
+
+std::unique_ptr<TokenWriter> make_token_writer(FileSystem& fs, const std::string& format, const std::string& out,
+                                               const Tokenizer& tokenizer, std::vector<std::string>& files) {
+  if (format == "maki") {
+    files.push_back(out);
+    return std::make_unique<TokenFileWriter>(fs, out, tokenizer);
+  }
+  for (const ForeignFormat& foreign : kForeignFormats) {
+    if (format != foreign.name) continue;
+    check(tokenizer.vocab_size() <= foreign.most_ids,
+          "format: {} stores ids below {}; the vocabulary has {} tokens; use a smaller one, or another --format",
+          format, foreign.most_ids, tokenizer.vocab_size());
+    std::vector<std::string> made;
+    make_directories(fs, out, made);
+    for (const char* const name : {"train.bin", "val.bin"}) files.push_back(out + "/" + name);
+    return std::make_unique<ForeignWriter>(fs, foreign, out, tokenizer.vocab_size());
+  }
+  fail("format: must be one of {}; got {}", fmt::join(token_formats(), ", "), format);
+}
+
+}  // namespace maki
