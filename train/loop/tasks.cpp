@@ -50,6 +50,7 @@ std::unique_ptr<Task> prepared_eval_task(const Config& c, const Corpus& corpus, 
                 .bytes = request.own ? facts.val_bytes : facts.bytes,
                 .unknown_policy = request.unknown};
   text.stride = request.stride;
+  text.ngram_counts = request.ngram_counts;
   if (data.best_possible_loss) {
     text.entropy_per_character =
         *data.best_possible_loss * static_cast<double>(data.val.size()) / static_cast<double>(text.characters);
