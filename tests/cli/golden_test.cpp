@@ -36,7 +36,8 @@ std::vector<GoldenRun> golden_runs() {
   for (int schema = 1; schema <= static_cast<int>(maki::kConfigSchema); ++schema) {
     for (const char* name : {"adamw", "init", "sgd"}) runs.push_back({schema, name});
     if (schema < 3) continue;
-    for (const char* name : {"bpe", "classify", "encoder", "linear", "llama", "seq2seq", "transformer-xl"})
+    for (const char* name :
+         {"bpe", "classify", "encoder", "linear", "llama", "lora", "prior", "seq2seq", "transformer-xl"})
       runs.push_back({schema, name});
   }
   return runs;

@@ -37,8 +37,11 @@ small=(--n-head 2 --n-embd 4 --block-size 8 --batch-size 2 --grad-accum 3 --n-la
 "$maki" train "${corpus[@]}" --out "$runs/transformer-xl" "${small[@]}" --model transformer-xl --memory 12 --dropout 0.2 \
   --max-steps 15
 "$maki" train "${corpus[@]}" --out "$runs/bpe" "${small[@]}" --tokenizer bpe --vocab-size 300 --normalize nfkc --max-steps 15
+# What schema 3 adds to models and to training.
+"$maki" train "${corpus[@]}" --out "$runs/prior" "${small[@]}" --ngram-prior 4 --max-steps 15
+"$maki" train "${corpus[@]}" --out "$runs/lora" --init-from "$runs/adamw" "${small[@]}" --lora-rank 2 --max-steps 15
 
-for run in adamw sgd init bpe llama linear encoder seq2seq classify transformer-xl; do
+for run in adamw sgd init bpe llama linear encoder seq2seq classify transformer-xl prior lora; do
   sed -i "s|$golden|GOLDEN|g" "$runs/$run/config.toml"
   rm -f "$runs/$run/.lock"
 done
