@@ -182,6 +182,9 @@ TEST_CASE("a file that is read in blocks has the text of one that is read at onc
     for (const std::string& note : notes) text += note;
     return text;
   };
+  std::string long_text(65535, 'x');  // files are read in parts of 64 KiB
+  for (int i = 0; i < 30000; ++i) long_text += "猫";
+  REQUIRE(blocks(folder.write("long", long_text), {}, 1000) == long_text);
   REQUIRE(rc::check("blocks", [&] {
     auto text = *rc::gen::container<std::string>(
         rc::gen::element('a', '\n', '\xe7', '\x8c', '\xab', '\xf0', '\x9f', '\x98', '\x80', '\xff'));

@@ -26,8 +26,8 @@ struct PrepareOptions {
 std::vector<std::string> token_formats();
 
 /// A new vocabulary is learned from at most this many bytes of training text, spread evenly over it. Learning byte
-/// pairs takes up to 23 bytes of memory per byte (Japanese text in which hardly any clause occurs twice).
-inline constexpr std::size_t kMostLearnedBytes = std::size_t{5} << 20;
+/// pairs takes up to 40 bytes of memory per byte (Japanese text in which hardly any clause occurs twice).
+inline constexpr std::size_t kMostLearnedBytes = std::size_t{4} << 20;
 
 struct Prepared {
   std::shared_ptr<const Tokenizer> tokenizer;

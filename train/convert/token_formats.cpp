@@ -24,20 +24,27 @@ using LlmcHeader = std::array<std::int32_t, 256>;
 class ForeignWriter final : public TokenWriter {
  public:
   ForeignWriter(FileSystem& fs, const ForeignFormat& format, const std::string& out, std::int64_t vocab_size)
-      : format_(format),
+      : fs_(fs),
+        format_(format),
+        out_(out),
         width_(vocab_size <= kMost16 ? 2 : 4),
         train_(fs, out + "/train.bin", header_bytes()),
         val_(fs, out + "/val.bin", header_bytes()) {}
 
-  void append(TokenSpan ids) override { (validation_ ? val_ : train_).append(text_bytes(token_bytes(ids, width_))); }
+  void append(TokenSpan ids) override { append_tokens(validation_ ? val_ : train_, ids, width_); }
   void begin_validation() override { validation_ = true; }
   void commit(const TokenFileFacts& facts) override {
     check(
         !format_.header || facts.train_tokens <= std::numeric_limits<std::int32_t>::max(),
         "format: a file of llm.c has at most 2147483647 tokens; the training text has {}; prepare it in several parts",
         facts.train_tokens);
-    commit(train_, facts.train_tokens);
-    commit(val_, facts.val_tokens);
+    try {
+      commit(train_, facts.train_tokens);
+      commit(val_, facts.val_tokens);
+    } catch (const CheckpointError&) {  // one file without the other is of no use
+      for (const char* const name : {"/train.bin", "/val.bin"}) fs_.unlink(out_ + name);
+      throw;
+    }
   }
 
  private:
@@ -49,7 +56,9 @@ class ForeignWriter final : public TokenWriter {
     file.commit(std::as_bytes(std::span(header)));
   }
 
+  FileSystem& fs_;
   const ForeignFormat& format_;
+  std::string out_;
   std::uint32_t width_;
   AtomicFile train_, val_;
   bool validation_ = false;

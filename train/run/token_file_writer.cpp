@@ -15,17 +15,20 @@ void append_ids(std::span<const std::int32_t> ids, std::string& bytes) {
 
 }  // namespace
 
-std::string token_bytes(TokenSpan ids, std::uint32_t width) {
-  const std::vector<std::int32_t> numbers = ids.ids();
-  std::string bytes;
-  if (width == 1) {
-    append_ids<std::uint8_t>(numbers, bytes);
-  } else if (width == 2) {
-    append_ids<std::uint16_t>(numbers, bytes);
-  } else {
-    append_ids<std::int32_t>(numbers, bytes);
+void append_tokens(AtomicFile& file, TokenSpan ids, std::uint32_t width) {
+  constexpr std::size_t kPartTokens = 1 << 16;
+  for (std::size_t at = 0; at < ids.size(); at += kPartTokens) {
+    const std::vector<std::int32_t> numbers = ids.ids(at, kPartTokens);
+    std::string bytes;
+    if (width == 1) {
+      append_ids<std::uint8_t>(numbers, bytes);
+    } else if (width == 2) {
+      append_ids<std::uint16_t>(numbers, bytes);
+    } else {
+      append_ids<std::int32_t>(numbers, bytes);
+    }
+    file.append(text_bytes(bytes));
   }
-  return bytes;
 }
 
 TokenFileWriter::TokenFileWriter(FileSystem& fs, const std::string& path, const Tokenizer& tokenizer)
@@ -53,7 +56,7 @@ void TokenFileWriter::append(TokenSpan ids) {
     if (join < size) add_join(part, part.tokens + join);
     if (join == size) part.begins_piece = true;
   }
-  file_.append(text_bytes(token_bytes(ids, layout_.width)));
+  append_tokens(file_, ids, layout_.width);
   part.tokens += size;
 }
 

@@ -48,7 +48,7 @@ class TokenFileWriter final : public TokenWriter {
   Part* part_ = &train_;
 };
 
-/// Ids as the bytes of little-endian numbers of this width. Requires: width is 1, 2 or 4, and enough for the ids.
-std::string token_bytes(TokenSpan ids, std::uint32_t width);
+/// Appends ids as little-endian numbers of this width. Requires: width is 1, 2 or 4, and enough for the ids.
+void append_tokens(AtomicFile& file, TokenSpan ids, std::uint32_t width);
 
 }  // namespace maki
