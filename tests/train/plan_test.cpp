@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "data/text/utf8.h"
 #include "tests/catch.h"
 #include "train/config/configured_optimizer.h"
 #include "train/config/models.h"
@@ -225,6 +226,11 @@ TEST_CASE(
   REQUIRE(plan_of(with(request_for(1'000'000, 60), kNoPrior)).config.ngram_prior == 0);
   for (const auto& [name, value] : std::map<std::string, std::string>{{"ngram_orders", "2,3"}, {"ngram_rows", "500"}})
     REQUIRE(plan_of(with(request_for(1'000'000, 60), {{name, value}})).config.ngram_prior == 0);
+  PlanRequest repeating = request_for(1'000'000, 60);
+  repeating.text.new_ngrams = 0.14;
+  REQUIRE(plan_of(repeating).config.ngram_prior == 0);
+  repeating.text.new_ngrams = 0.16;
+  REQUIRE(plan_of(repeating).config.ngram_prior == 6);
   const Config asked = plan_of(with(request_for(1'000'000'000, 10), {{"ngram_prior", "4"}})).config;
   REQUIRE(asked.ngram_prior == 4);
   REQUIRE(asked.ngram_orders == "none");
@@ -335,6 +341,21 @@ TEST_CASE("a plan knows how many tokens a fixed tokenizer makes of the text") {
   REQUIRE(facts.tokens == std::ssize(bpe->encode(corpus.text)));
   REQUIRE(facts.tokens < plain.characters / 2);
   REQUIRE(facts.vocabulary == bpe->vocab_size());
+}
+
+TEST_CASE("a plan knows how much of the end of a text is new") {
+  Corpus corpus;
+  for (int i = 0; i < 1000; ++i) corpus.text += "吾輩は猫である。";
+  corpus.characters = 8000;
+  REQUIRE(text_facts(corpus).new_ngrams == 0);
+  const std::size_t repeated = corpus.text.size();
+  while (corpus.text.size() < repeated * 10 / 9)
+    append_utf8(corpus.text, static_cast<char32_t>(0x4E00 + corpus.characters++ % 5000));
+  const double share = text_facts(corpus).new_ngrams;
+  REQUIRE(share > 0.95);
+  REQUIRE(share <= 1);
+  corpus.text = "short";
+  REQUIRE(text_facts(corpus).new_ngrams == 1);
 }
 
 TEST_CASE("whole words are the tokens of a text in which hardly any word is new, unless the user has fixed others") {
