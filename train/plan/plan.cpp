@@ -108,16 +108,18 @@ void Planner::choose_tokenizer() {
 // The counts alone know more than a few seconds of training, but some time must be left to the network. Whoever asks
 // for tables gets the recipes with tables. Texts that repeat themselves are learned better without a prior: 2 x 64
 // has 1.48 nats per word of @stories after 600 steps, and 1.57 with a prior; after a minute, @stories-ja has 0.634, and
-// 0.686 with a prior; 50 MB of Python are 0.18 below counting, and 0.16.
+// 0.686 with a prior; 50 MB of Python are 0.18 below counting, and 0.16. With a large vocabulary, the priors of a batch
+// take hundreds of megabytes.
 void Planner::choose_prior() {
   constexpr double kShare = 0.5;
+  constexpr std::int64_t kMostTokens = 8192;
   Config counted = plan_.config;
   counted.ngram_prior = kMaxCountedNgram;
   const double seconds = counting_seconds(counted, tokens_);
   const bool tables =
       is_fixed("ngram_orders") || is_fixed("ngram_rows") || is_fixed("ngram_dropout") || is_fixed("ngram_lr_factor");
   const bool repeats = plan_.config.tokenizer == "word" || request_.text.new_ngrams <= kFewNewNgrams;
-  if (tables || repeats || seconds > kShare * request_.seconds) return;
+  if (tables || repeats || vocabulary_ > kMostTokens || seconds > kShare * request_.seconds) return;
   choose({{"ngram_prior", fmt::format("{}", kMaxCountedNgram)}},
          fmt::format(
              "counting the n-grams of the text takes about {:.1g} s, and leaves to the network what counts do not know",
