@@ -186,6 +186,11 @@ TEST_CASE("Damaged counts are refused", "[ngram_trie]") {
   for (std::size_t size = 0; size < saved.size(); ++size)
     CHECK_THROWS_AS(load_ngram_trie(saved.substr(0, size)), CorpusError);
   CHECK_THROWS_AS(load_ngram_trie(saved + '\0'), CorpusError);
+  std::string longer = saved;  // the first number in two bytes instead of one
+  const std::size_t number = saved.find('\n') + 1;
+  longer[number] = static_cast<char>(longer[number] | 0x80);
+  longer.insert(number + 1, 1, '\0');
+  CHECK_THROWS_AS(load_ngram_trie(longer), CorpusError);
   int refused = 0;
   for (std::size_t i = 0; i < saved.size(); ++i) {
     std::string damaged = saved;

@@ -153,6 +153,16 @@ TEST_CASE("gradients through the gate are those of differences", "[prior]") {
   REQUIRE(gates == 2);
 }
 
+TEST_CASE("a batch that has a prior is predicted with it", "[prior]") {
+  const SmallPrior small(kSmall);
+  Batch batch{.ids = random_ids(2, 9, kSmall.vocab_size, 6), .targets = random_ids(2, 9, kSmall.vocab_size, 7)};
+  const double own = small.model.loss(batch, {}).item();
+  batch.prior = scale(prior_of(*small.prior, batch.ids, {}, DType::float32), 2);
+  const double given = small.model.loss(batch, {}).item();
+  REQUIRE(given == small.model.gpt.loss(batch.ids, batch.targets, {}, batch.prior).item());
+  REQUIRE(std::abs(given - own) > 1e-3);
+}
+
 TEST_CASE("a prior that does not fit its model is refused", "[prior]") {
   ParameterStore store;
   GptModel model(Scope(store), with_prior(kSmall)), plain(Scope(store, "plain"), kSmall);
