@@ -28,21 +28,25 @@ void Generator::use_prior(std::shared_ptr<const TokenPrior> prior) {
   prior_ = std::move(prior);
 }
 
+const TokenPrior& Generator::required_prior() const {
+  check(prior_ != nullptr, "{}: use_prior() must be called first, because the model was created with a prior", kind());
+  return *prior_;
+}
+
 Tensor Generator::prior_of_batch(const Batch& batch, DType dtype, const Tensor& before) const {
   if (!prior_needs()) return {};
   if (batch.prior) return batch.prior.dtype() == dtype ? batch.prior : convert(batch.prior, dtype);
-  check(prior_ != nullptr, "{}: use_prior() must be called first, because the model was created with a prior", kind());
-  return prior_of(*prior_, batch.ids, before, dtype);
+  return prior_of(required_prior(), batch.ids, before, dtype);
 }
 
 Tensor Generator::prior_of_last(const Tensor& ids, const Tensor& before, DType dtype) const {
   if (!prior_needs()) return {};
-  check(prior_ != nullptr, "{}: use_prior() must be called first, because the model was created with a prior", kind());
   const std::int64_t tokens = ids.shape()[1];
-  RecentTokens read(prior_->context_tokens());
+  const TokenPrior& prior = required_prior();
+  RecentTokens read(prior.context_tokens());
   if (before) read.append(before);
   if (tokens > 1) read.append(columns(ids, 0, tokens - 1));
-  return prior_of(*prior_, columns(ids, tokens - 1, tokens), read.ids(), dtype);
+  return prior_of(prior, columns(ids, tokens - 1, tokens), read.ids(), dtype);
 }
 
 }  // namespace maki

@@ -112,6 +112,9 @@ class Generator : public Model {
   Tensor prior_of_last(const Tensor& ids, const Tensor& before, DType dtype) const;
 
  private:
+  /// The prior. Throws Error if use_prior() was not called.
+  const TokenPrior& required_prior() const;
+
   std::shared_ptr<const TokenPrior> prior_;
 };
 

@@ -60,7 +60,7 @@ class NgramTrie {
 
     /// The n-gram, or kNoNgram.
     std::uint32_t find(std::uint32_t context, std::int32_t token) const;
-    /// What `count` occurrences are worth, 0 for none: the discount is what they leave to the shorter contexts.
+    /// How much of a count is left to the shorter contexts; 0 for a count of 0.
     double discount(std::uint32_t count) const {
       return count == 0 ? 0 : discounts[std::min<std::uint32_t>(count, NgramLevel::kDiscountClasses) - 1];
     }

@@ -45,7 +45,7 @@ TEST_CASE("a run on a token file has the bytes of a run on the text, also when i
                         kSmall));
     require_ok(run_maki({"train", "--resume", name("part"), "--max-steps", "20"}));
     REQUIRE(bytes_of(name("part")).back() == bytes_of(name("text")).back());
-    // Text and tokens are the same corpus: each run goes on with the other one.
+    // Text and tokens are the same corpus: each run continues with the other one.
     require_ok(run_maki({"train", "--resume", name("run"), name("data"), "--max-steps", "22"}));
     const json of_text = json::parse(require_ok(run_maki({"eval", name("text"), "--json"})).out);
     json of_tokens = json::parse(require_ok(run_maki({"eval", name("part"), "--json"})).out);

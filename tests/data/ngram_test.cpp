@@ -14,15 +14,6 @@ using namespace maki::tests;
 
 namespace {
 
-Tokens pieces_of(std::int64_t vocabulary, const std::vector<Ids>& pieces) {
-  Tokens tokens(vocabulary);
-  for (const Ids& piece : pieces) {
-    tokens.begin_piece();
-    tokens.append(piece);
-  }
-  return tokens;
-}
-
 // Interpolated modified Kneser–Ney smoothing, written down as Chen and Goodman 1999 do: the longest n-grams with their
 // counts, shorter ones with the number of tokens before them (the beginning of a piece counts whenever it occurs).
 class Reference {

@@ -10,21 +10,12 @@
 #include "data/ngram/held_out_counts.h"
 #include "data/text/error.h"
 #include "tests/catch.h"
+#include "tests/data/random_ids.h"
 
 using namespace maki;
+using namespace maki::tests;
 
 namespace {
-
-using Ids = std::vector<std::int32_t>;
-
-Tokens tokens_of(const std::vector<Ids>& pieces, std::int64_t vocab_size) {
-  Tokens tokens(vocab_size);
-  for (const Ids& piece : pieces) {
-    tokens.begin_piece();
-    tokens.append(piece);
-  }
-  return tokens;
-}
 
 // Kneser–Ney counts by their definition: n-grams whose last token is not in [begin, end) of the whole text.
 class Definition {
@@ -70,7 +61,7 @@ class Definition {
   std::map<Ids, std::uint32_t> counts_;
 };
 
-rc::Gen<std::vector<Ids>> pieces_of(std::int32_t vocab_size) {
+rc::Gen<std::vector<Ids>> any_pieces(std::int32_t vocab_size) {
   return rc::gen::nonEmpty(rc::gen::container<std::vector<Ids>>(
       rc::gen::nonEmpty(rc::gen::container<Ids>(rc::gen::inRange<std::int32_t>(0, vocab_size)))));
 }
@@ -87,9 +78,9 @@ TEST_CASE("A trie predicts what the counts that it was made of predict", "[ngram
   REQUIRE(rc::check([] {
     const auto vocab = *rc::gen::inRange<std::int32_t>(1, 6);
     const auto order = *rc::gen::inRange(1, kMaxCountedNgram + 1);
-    const auto pieces = *pieces_of(vocab);
+    const auto pieces = *any_pieces(vocab);
     NgramModel model(vocab, order);
-    model.count(tokens_of(pieces, vocab));
+    model.count(pieces_of(vocab, pieces));
     const NgramTrie trie(model);
     const Ids text = *rc::gen::container<Ids>(rc::gen::inRange<std::int32_t>(0, vocab));
     std::vector<float> logs(static_cast<std::size_t>(vocab), -1e9F);
@@ -109,8 +100,8 @@ TEST_CASE("Held-out counts are those of the text without the part", "[ngram_trie
   REQUIRE(rc::check([] {
     const auto vocab = *rc::gen::inRange<std::int32_t>(1, 5);
     const auto order = *rc::gen::inRange(1, kMaxCountedNgram + 1);
-    const auto pieces = *pieces_of(vocab);
-    const Tokens tokens = tokens_of(pieces, vocab);
+    const auto pieces = *any_pieces(vocab);
+    const Tokens tokens = pieces_of(vocab, pieces);
     NgramModel model(vocab, order);
     model.count(tokens);
     const NgramTrie trie(model);
@@ -141,7 +132,7 @@ TEST_CASE("Counts of blocks of a long text are left out where they were counted"
     state = (state * 75 + 74) % 65537;
     ids.push_back(static_cast<std::int32_t>(state % 4));
   }
-  const Tokens tokens = tokens_of({ids}, 4);
+  const Tokens tokens = pieces_of(4, {ids});
   NgramModel model(4, 3, {.tokens = 2 * kBlock});
   REQUIRE(model.count(tokens) == Approx(2.0 / 3));
   REQUIRE(model.counted().size() == 2);  // the first block and the last
@@ -163,9 +154,9 @@ TEST_CASE("Counts of blocks of a long text are left out where they were counted"
 TEST_CASE("Saved counts are restored", "[ngram_trie]") {
   REQUIRE(rc::check([] {
     const auto vocab = *rc::gen::inRange<std::int32_t>(1, 300);
-    const auto pieces = *pieces_of(vocab);
+    const auto pieces = *any_pieces(vocab);
     NgramModel model(vocab, 3);
-    model.count(tokens_of(pieces, vocab));
+    model.count(pieces_of(vocab, pieces));
     const NgramTrie trie(model);
     const std::string saved = trie.save();
     const NgramTrie again = load_ngram_trie(saved);
@@ -180,7 +171,7 @@ TEST_CASE("Saved counts are restored", "[ngram_trie]") {
 
 TEST_CASE("Damaged counts are refused", "[ngram_trie]") {
   NgramModel model(3, 2);
-  model.count(tokens_of({{0, 1, 2, 0, 1}}, 3));
+  model.count(pieces_of(3, {{0, 1, 2, 0, 1}}));
   const std::string saved = NgramTrie(model).save();
   REQUIRE_NOTHROW(load_ngram_trie(saved));
   for (std::size_t size = 0; size < saved.size(); ++size)

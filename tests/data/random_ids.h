@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autograd/core/philox.h"
+#include "data/tokenizer/tokens.h"
 
 namespace maki::tests {
 
@@ -19,6 +20,16 @@ inline Ids random_ids(std::size_t n, std::int32_t vocabulary, std::uint64_t seed
     ids.push_back(i > 1 && drawn % 3 != 0 ? (ids[i - 1] + 2 * ids[i - 2] + 1) % vocabulary : drawn);
   }
   return ids;
+}
+
+/// Tokens in these pieces.
+inline Tokens pieces_of(std::int64_t vocabulary, const std::vector<Ids>& pieces) {
+  Tokens tokens(vocabulary);
+  for (const Ids& piece : pieces) {
+    tokens.begin_piece();
+    tokens.append(piece);
+  }
+  return tokens;
 }
 
 }  // namespace maki::tests
