@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "tests/catch.h"
 #include "tests/files.h"
@@ -40,10 +41,19 @@ class Workplace {
   TemporaryFolder folder_;
 };
 
-void require_true_outputs(const std::string& name) {
+// What commands that use no run have printed: it is the same in both tours, which share most of these commands.
+using Printed = std::map<std::string, Workplace::Result>;
+
+Workplace::Result run_once(const Workplace& workplace, const std::string& command, Printed& printed) {
+  if (command.find("runs/") != std::string::npos) return workplace.run(command);
+  const auto known = printed.find(command);
+  return known != printed.end() ? known->second : printed.emplace(command, workplace.run(command)).first->second;
+}
+
+void require_true_outputs(const std::string& name, Printed& printed) {
   const Workplace workplace;
   for (const TourBlock& block : tour(name).blocks) {
-    const Workplace::Result result = workplace.run(block.command);
+    const Workplace::Result result = run_once(workplace, block.command, printed);
     INFO("docs/" << name << ", line " << block.line << ": " << block.command << result.output);
     CHECK(result.status == 0);
     CHECK(difference(block.expected, result.output, block.mode) == "");
@@ -52,9 +62,11 @@ void require_true_outputs(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("every command of the English tour prints what it shows") { require_true_outputs("tour.md"); }
-
-TEST_CASE("every command of the Japanese tour prints what it shows") { require_true_outputs("tour.ja.md"); }
+TEST_CASE("every command of both tours prints what they show") {
+  Printed printed;
+  require_true_outputs("tour.md", printed);
+  require_true_outputs("tour.ja.md", printed);
+}
 
 TEST_CASE("every link of the tours leads to a file that contains what it names") {
   for (const char* name : {"tour.md", "tour.ja.md"}) {
