@@ -104,7 +104,8 @@ class Tape {
   /// Makes the next backward pass keep the gradient of x, for gradient(). Returns a handle to the elements of x: the
   /// gradient covers only what is computed from this handle, so use the handle instead of x from then on. x may be any
   /// float32 or float64 tensor; if it requires a gradient already (a parameter, the result of an op), that gradient is
-  /// unaffected. Throws Error unless a Recording on this tape exists.
+  /// unaffected. Only a parameter of ParamGroup::rows cannot be watched: its gradient is kept by rows, and backward()
+  /// throws Error. Throws Error unless a Recording on this tape exists.
   Tensor watch(const Tensor& x);
   /// The gradient of a tensor that watch() returned, with its shape; zeros if the output did not depend on it. Can be
   /// read after the backward() of the recording in which it was watched, until the next call of backward() or clear();
@@ -133,7 +134,8 @@ class Tape {
     std::span<const Tensor* const> inputs;  ///< of an op; empty in backward
     std::span<Tensor* const> outputs;       ///< of an op; empty in backward
   };
-  /// Called after every op and after every node's backward closure, for profilers and tests.
+  /// Called after every op and after every node's backward closure, for profilers and tests. watch() is no op, but the
+  /// closure of its node is one of those.
   using Observer = std::function<void(const Observed& op)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 

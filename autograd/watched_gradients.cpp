@@ -18,6 +18,7 @@ Tensor Tape::watch(const Tensor& x) {
   make_room(1, 1);
   Tensor handle = x.detach();
   Tensor* const outputs[] = {&handle};
+  // If x requires a gradient itself, the node has it as its input and passes the gradient on; else it has no input.
   const auto nothing_to_destroy = [](void*) {};
   if (passes_on) {
     push("watch", outputs, inputs, {nullptr, [](void*, Grads& grads) { grads.pass(0); }, nothing_to_destroy});
@@ -28,6 +29,8 @@ Tensor Tape::watch(const Tensor& x) {
   return handle;
 }
 
+// Called for every watching node, after its closure has run, if it has a gradient at all: without one, an empty tensor
+// is kept, for which gradient() returns zeros.
 void Tape::keep_watched(const Node& node) {
   watched_.push_back({static_cast<std::int32_t>(node.first_slot), std::move(slots_[node.first_slot].gradient)});
 }
@@ -39,6 +42,7 @@ Tensor Tape::gradient(const Tensor& watched) const {
         "backward pass; watch it in that recording, and read its gradient before the next backward() or clear()",
         watched.shape());
   if (!found->gradient) return zeros(watched.shape(), watched.dtype());
+  // The shape may differ: a view of the tensor delivered the gradient, or a view is what the caller asks for.
   return reshape(found->gradient, watched.shape());
 }
 

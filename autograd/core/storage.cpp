@@ -12,7 +12,7 @@
 
 #include "autograd/core/check.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__)  // a macro of GCC; for Clang, cmake/MakiTargets.cmake defines it
 #include <sanitizer/asan_interface.h>
 #else
 #define ASAN_POISON_MEMORY_REGION(address, size) static_cast<void>(0)
@@ -36,6 +36,12 @@ using detail::Block;
 
 // Sizes are rounded up to a multiple of 64 bytes up to 512 bytes, and beyond to one of eight size classes per power of
 // two, which wastes at most 12.5 %: 64, 128, … 512, 576, 640, … 1024, 1152, …
+//
+// An octave is the sizes in (2^(o - 1), 2^o], divided into steps of 2^(o - 4); octave kFirstOctave also has all smaller
+// sizes. An index is 16 · (octave - kFirstOctave) + steps - 1. Beyond the first octave, only steps 9 to 16 occur.
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 61;  // of a block; no tensor is larger (Shape::kMaxElements)
+constexpr int kFirstOctave = 9, kLastOctave = 61, kSizeClasses = 16 * (kLastOctave - kFirstOctave + 1);
+static_assert(kMaxBytes == std::int64_t{1} << kLastOctave);
 struct SizeClass {
   int index;
   std::int64_t capacity;
@@ -44,18 +50,19 @@ struct SizeClass {
 SizeClass size_class(std::int64_t bytes) {
   const auto wanted = static_cast<std::uint64_t>(bytes < 64 ? 64 : bytes);
   const int octave =
-      std::max(9, static_cast<int>(std::bit_width(wanted - 1)));  // wanted is in (2^(octave-1), 2^octave]
+      std::max(kFirstOctave, static_cast<int>(std::bit_width(wanted - 1)));  // wanted is in (2^(octave-1), 2^octave]
   const std::uint64_t step = std::uint64_t{1} << (octave - 4), steps = (wanted + step - 1) / step;
   // aligned_alloc() requires a multiple of 64, which the smallest step, 32, does not ensure.
   const std::uint64_t capacity = (steps * step + 63) / 64 * 64;
-  return {(octave - 9) * 16 + static_cast<int>(capacity / step) - 1, static_cast<std::int64_t>(capacity)};
+  return {(octave - kFirstOctave) * 16 + static_cast<int>(capacity / step) - 1, static_cast<std::int64_t>(capacity)};
 }
 
 constexpr std::size_t kHeaderBytes = 64, kHugePageBytes = 2 << 20;
 static_assert(sizeof(Block) <= kHeaderBytes);
 
-// Blocks of 4 MiB and more begin at a huge-page boundary. Their header is allocated separately: in front of the data,
-// it would make the block extend into one more page.
+// Blocks of 4 MiB and more begin at a huge-page boundary; huge pages for smaller ones made no measurable difference
+// (docs/performance-diary.md). The header of a large block is allocated separately: in front of the data, it would make
+// the block extend into one more page.
 bool is_large(std::int64_t capacity) { return capacity >= static_cast<std::int64_t>(2 * kHugePageBytes); }
 
 // Maps memory at a huge-page boundary, backed by transparent huge pages if the operating system provides them. Null if
@@ -128,7 +135,10 @@ class FreeList {
 
 // Free blocks are kept for requests of the same size. If shapes change from step to step, blocks of sizes that are
 // never requested again would accumulate. Before the pool takes memory from the system, it therefore returns the blocks
-// that have been free for longest, until it holds at most 1.5 times the memory that was ever in use at once.
+// that have been free for longest, until it holds at most 1.5 times the memory that was ever in use at once (since the
+// last trim()) or, if that is more, kAlwaysKeptBytes beyond what is in use. Neither bound has a measurement on record.
+//
+// Thread safety: one mutex protects everything but fill_.
 class Pool {
  public:
   Block* take(std::int64_t bytes) {
@@ -168,7 +178,6 @@ class Pool {
   void fill_new_blocks(std::optional<std::uint8_t> pattern) { fill_ = pattern; }
 
  private:
-  static constexpr std::int64_t kMaxBytes = std::int64_t{1} << 61;
   static constexpr std::int64_t kAlwaysKeptBytes = 8 << 20;  // of free blocks; saves small programs system calls
   using SameSize = FreeList<&Block::newer_alike, &Block::older_alike>;
 
@@ -189,6 +198,7 @@ class Pool {
     return block;
   }
 
+  // A new block from the system. Requires: mutex_ is locked.
   Block* reserve(SizeClass size) {
     const std::int64_t in_use = in_use_ + size.capacity, high_water = std::max(high_water_, in_use);
     release_to(std::max(high_water + high_water / 2, in_use + kAlwaysKeptBytes) - size.capacity);
@@ -222,10 +232,10 @@ class Pool {
 
   std::mutex mutex_;
   FreeList<&Block::newer, &Block::older> free_;
-  std::array<SameSize, 16 * 56> by_size_{};
-  std::int64_t in_use_ = 0, reserved_ = 0;
-  std::int64_t peak_ = 0;        // since reset_peak()
-  std::int64_t high_water_ = 0;  // since trim()
+  std::array<SameSize, kSizeClasses> by_size_{};
+  std::int64_t in_use_ = 0, reserved_ = 0;  // in bytes after rounding up, without headers
+  std::int64_t peak_ = 0;                   // since reset_peak()
+  std::int64_t high_water_ = 0;             // since trim()
   std::optional<std::uint8_t> fill_;
 };
 

@@ -1,7 +1,7 @@
 // Storage: a reference-counted block of memory from a pool. Freed blocks go to free lists by size, so training steps
 // with constant shapes allocate nothing after the first ones. If shapes keep changing, the pool holds at most 1.5 times
-// the largest amount of memory that was ever in use at once or, if that is more, 8 MiB beyond what is in use: before it
-// requests memory from the system, it returns the blocks that have been free for longest.
+// the largest amount of memory that was in use at once since the last trim() or, if that is more, 8 MiB beyond what is
+// in use: before it requests memory from the system, it returns the blocks that have been free for longest.
 //
 // Blocks are 64-byte aligned and uninitialised. Debug builds fill freed blocks with 0xFF (a NaN in either precision);
 // address-sanitizer builds poison them.
@@ -56,6 +56,8 @@ class Storage {
 
 namespace storage_pool {
 
+/// Sizes count as the pool rounds them up, by at most 12.5 % (up to 512 bytes, to a multiple of 64 bytes), without the
+/// headers of blocks.
 struct Statistics {
   std::int64_t bytes_in_use;    ///< held by live handles
   std::int64_t peak_bytes;      ///< maximum of bytes_in_use since reset_peak()

@@ -16,7 +16,10 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::int64_t kWordsAtATime = 1024;  // random words drawn at a time: 4 KiB, which stays in the level-1 cache
+// Random words drawn at a time: 4 KiB, which stays in the level-1 cache. philox_words() may fill the buffer up to a
+// multiple of 64 blocks, each of four words.
+constexpr std::int64_t kWordsAtATime = 1024;
+static_assert(kWordsAtATime % (64 * 4) == 0);
 
 // One vector of the mask: 0 where the random word is below `threshold`, else `factor`.
 template <class D, class T = hn::TFromD<D>>
@@ -33,7 +36,8 @@ HWY_INLINE hn::Vec<D> Mask(D d, const std::uint32_t* words, std::uint32_t thresh
   }
 }
 
-// y (+)= x · mask for the elements [begin, end), where `begin` is a multiple of 4.
+// y (+)= x · mask for the elements [begin, end), where `begin` is a multiple of 4, because Philox draws four words at a
+// time. The last vector of a row may read words beyond the row; they meet lanes that are never stored.
 template <class T>
 void drop(std::int64_t begin, std::int64_t end, const T* x, std::uint32_t threshold, T factor,
           const RandomStream& stream, Sink<T> y) {
@@ -64,7 +68,8 @@ void dropout(std::int64_t n, const T* x, double p, const RandomStream& stream, S
   const auto kernel = MAKI_DISPATCH(drop, T);
   const auto threshold = static_cast<std::uint32_t>(p * 0x1p32);
   const T factor = static_cast<T>(1 / (1 - p));
-  // Blocks of 1024 elements, each of about 4096 elementary operations, are divided among the threads.
+  // Blocks of 1024 elements, each of about 4096 elementary operations, are divided among the threads. A block must be a
+  // multiple of 4 elements; its size changes no bit.
   parallel_ranges(ceil_div(n, 1024), 4096, [&](std::int64_t begin, std::int64_t end) {
     kernel(begin * 1024, std::min(n, end * 1024), x, threshold, factor, stream, y);
   });

@@ -11,7 +11,10 @@
 
 namespace maki::kernels {
 
-/// y [n] = x [n] · mask, added if the sink adds. Backward is the same function: dx = dy · mask. Requires 0 <= p < 1.
+/// y [n] = x [n] · mask, added if the sink adds; y may be x itself. Backward is the same function: dx = dy · mask.
+/// Requires: 0 <= p < 1, which the op checks.
+///
+/// Thread safety: may be called from several threads at once.
 template <class T>
 void dropout(std::int64_t n, const T* x, double p, const RandomStream& stream, Sink<T> y);
 

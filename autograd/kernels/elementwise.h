@@ -1,6 +1,9 @@
 // Elementwise functions of one tensor and their derivatives. To add one, add an enumerator to UnaryOp and a case to
-// each of the two switches in elementwise.cpp, specify in keeps_output() what its derivative is computed from, and add
-// its op to autograd/ops/elementwise.cpp.
+// each of the two switches in elementwise.cpp (if it is cheap, also to work() there), specify in keeps_output() what
+// its derivative is computed from, declare its op in autograd/ops.h and define it in autograd/ops/elementwise.cpp, and
+// give the op a row in tests/ops/op_table_elementwise.cpp, which the tests require.
+//
+// Thread safety: the functions may be called from several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +34,8 @@ constexpr bool keeps_output(UnaryOp f) {
          f == UnaryOp::elu_plus_one;
 }
 
-/// y = f(x); x, y [n]. Here and below, an output may be an input as well. No bit depends on the number of threads.
+/// y = f(x); x, y [n]. Here and below, an output may be the same array as an input, but must not overlap it in part. No
+/// bit depends on the number of threads.
 template <class T>
 void unary_forward(UnaryOp f, std::int64_t n, const T* x, T* y);
 

@@ -10,11 +10,13 @@
 namespace maki {
 
 /// The text without the characters that the vocabulary lacks, or with a replacement for them; stderr tells how many
-/// there were. `unknown` names the policy for them, `name` the text. Throws CorpusError if the text is not UTF-8, and
-/// what known_text() throws.
+/// there were. `unknown` is the value of --unknown, the policy for them; `name` is what messages call the text, such as
+/// "prompt". Throws CorpusError, whose message begins with the name, if the text is not UTF-8 (with the offset of the
+/// first invalid byte) or known_text() rejects it; Error for an unknown policy.
 std::string encodable_text(const Tokenizer& tokenizer, std::string_view text, std::string_view name,
                            const std::string& unknown);
-/// The same for the pieces of one text.
+/// The same for the pieces of one text: one result per piece, which may be empty. Offsets count from the first piece.
+/// Requires: the pieces are views of the same string, in ascending order.
 std::vector<std::string> encodable_pieces(const Tokenizer& tokenizer, const std::vector<std::string_view>& pieces,
                                           std::string_view name, const std::string& unknown);
 

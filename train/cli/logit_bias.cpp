@@ -16,11 +16,13 @@ bool is_whole_number(std::string_view text) {
 std::vector<std::int32_t> ids_of(const std::string& text, const Tokenizer& tokenizer) {
   try {
     return tokenizer.encode(text);
-  } catch (const CorpusError& error) {  // a value of an option, not a text that somebody has
+  } catch (const CorpusError& error) {  // rethrown as Error: a wrong value of an option is a usage error (exit code 2)
     fail("logit-bias: {}: {}", text, error.what());
   }
 }
 
+// The id of the token that an entry names before its '='. Digits are always an id, so a token whose text consists of
+// digits can be named by its id only. Encoding never gives the token that ends a text, so its bytes are compared.
 std::int32_t token_named(const std::string& text, const Tokenizer& tokenizer) {
   const std::int64_t vocabulary = tokenizer.vocab_size();
   if (is_whole_number(text))
@@ -38,7 +40,7 @@ std::int32_t token_named(const std::string& text, const Tokenizer& tokenizer) {
 std::vector<LogitBias> parse_logit_bias(const std::vector<std::string>& entries, const Tokenizer& tokenizer) {
   std::vector<LogitBias> list;
   for (const std::string& entry : entries) {
-    const std::size_t sign = entry.rfind('=');
+    const std::size_t sign = entry.rfind('=');  // the last one: the text of a token may contain '=', a number cannot
     check(sign != std::string::npos && sign > 0, "logit-bias: must be ID=BIAS or TEXT=BIAS, such as 5=-2.5; got {}",
           entry);
     const std::int32_t id = token_named(entry.substr(0, sign), tokenizer);

@@ -15,23 +15,35 @@ namespace maki {
 /// The options for reading the files of a run's corpus.
 CorpusOptions corpus_options(const Config& config);
 
-/// prepared_corpus() or load_corpus(), with its notes printed to stderr. Throws Error, naming --resume, for a source
-/// that is a run directory.
+/// The corpus that the sources denote: a prepared one (prepared_corpus() in data/dataset/dataset.h), to which the
+/// options do not apply; else the text, by load_corpus(), whose notes are printed to stderr. Throws Error, naming
+/// --resume, for a source that is a run directory, and what the two functions throw.
 Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions& options);
-/// For a new run on a corpus that was prepared: sets the fields of the configuration that follow from it and returns
-/// its tokenizer. `tokenizer` is the one that is given, or null. Throws Error if an option was given that cannot change
-/// the tokens, and CorpusError if the corpus has no tokenizer and none is given.
+/// For a new run on a corpus that was prepared: returns the tokenizer of its tokens, and sets the fields of the
+/// configuration that describe the tokenizer (describe_tokenizer()) or were fixed when the corpus was prepared
+/// (val_fraction). `tokenizer` is the one that the user named, or null.
+///
+/// A file of maki contains its tokenizer; if another one is given, it is returned, and make_dataset() rejects it. A
+/// file of another program contains only ids: with the given tokenizer, it is split by config.val_fraction, all its ids
+/// are checked, and `corpus` receives the result and the number of characters.
+///
+/// Throws Error if an option was given whose value was fixed when the text became tokens, such as --tokenizer or
+/// --encoding; CorpusError if the corpus has no tokenizer and none is given, or if an id is not one of the tokenizer.
+/// Requires: corpus.prepared is not null.
 std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlags& flags,
                                                 std::shared_ptr<const Tokenizer> tokenizer, Config& config);
-/// Reads the corpus of an existing run again, in the form in which the run hashed it. Throws CorpusError if its hash is
-/// not `hash`.
+/// Reads config.corpus, the corpus of an existing run, again. `hash` is Corpus::hash as the run's checkpoint stores it;
+/// if an earlier version computed it, the files are one text, as they were then (join_files_if_known_as()). Throws
+/// CorpusError if the corpus has another hash, and what read_corpus() throws.
 Corpus reread_corpus(const Config& config, const std::string& hash);
 
 /// Makes paths absolute, so that a run can be resumed from another directory. "-" and names such as "@stories" stay.
+/// Throws CorpusError for a path that cannot be made absolute.
 std::vector<std::string> absolute_sources(std::vector<std::string> sources);
 
-/// The sources from which to read the text of `run` again: those given now, else the stored ones. Throws CorpusError if
-/// the stored text came from standard input, which cannot be read a second time.
+/// The sources from which to read the text of `run` again: those given now, else the stored ones. `run` is the path of
+/// the run, for messages. If none are given, throws CorpusError if the stored text came from standard input, even in
+/// part, because it cannot be read a second time, and Error if no sources are stored, as in an imported run.
 std::vector<std::string> resume_sources(const std::string& run, const std::vector<std::string>& given,
                                         const std::vector<std::string>& stored);
 

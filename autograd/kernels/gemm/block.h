@@ -34,8 +34,9 @@ struct GemmBlock {
                   // first chain, which starts at it
   GemmActivation activation;
   T* derivative;  // [m, n], rows ldc apart, or null
-  T* a_buffer;    // scratch for packing A if it is not packed: tile.a_buffer_size(k, a_transposed) elements, aligned
-  T* b_buffer;    // scratch for packing B if it is not packed: all its panels, aligned
+  // Scratch of the calling thread for this block alone, aligned to 64 bytes. For packing A, one tile at a time, unless
+  // it is packed: tile.a_buffer_size(k, a_transposed) elements. For packing B unless it is packed: all its panels.
+  T *a_buffer, *b_buffer;
 };
 
 /// The register tile of a target, and the layout of the panels that feed it.
@@ -44,7 +45,7 @@ struct GemmTile {
   std::int64_t group, group_rows;  // in a panel, `group` steps of K take the space of group_rows rows of T
   std::int64_t packed_rows;        // width of a panel of A
   bool is_amx;                     // a row-major A must be packed as well, and the first chain starts at the bias
-  std::int64_t min_tasks;          // fewest tasks that a product is cut into, if its size allows
+  std::int64_t min_tasks;          // fewest tasks that a product is cut into, if its size allows, by a team of any size
   std::int64_t max_thin_rows;      // with a row-major A of at most this many rows, a transposed B is not packed
 
   /// The depth of a packed panel in rows of T: a panel of B takes columns * packed_depth(k) elements.
@@ -55,11 +56,12 @@ struct GemmTile {
   }
 };
 
-/// The functions of one target for products of T, on its vector units or on AMX. Each runs on the calling thread alone.
+/// The functions of one target for products of T, on its vector units or on AMX. Each runs on the calling thread alone
+/// and throws nothing. Thread safety: they may be called on several threads at once, for different outputs and scratch.
 template <class T>
 struct GemmKernels {
   GemmTile tile;
-  /// Computes one block.
+  /// Computes one block, of any number of register tiles.
   void (*multiply)(const GemmBlock<T>& block);
   /// Packs op(B) [k, n] into panels, panel_stride elements apart: element (p, j) is b[p * ldb + j], or b[j * ldb + p]
   /// with b_transposed. The last panel is padded with zeros (on AMX only to a multiple of 16 columns).
@@ -68,8 +70,9 @@ struct GemmKernels {
   /// Packs op(A) [m, k], m <= tile.rows, into one panel; rows beyond m are left uninitialized. Null unless
   /// tile.is_amx.
   void (*pack_a)(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, bool a_transposed, T* panel);
-  /// Computes steps [begin, end) of a product that packs nothing (m <= tile.max_thin_rows). Each of the product's
-  /// ceil(n / (tile.columns / 2)) steps is one vector of columns of C. Null if tile.max_thin_rows is 0.
+  /// Computes steps [begin, end) of a product that packs nothing: A row-major, B transposed, m <= tile.max_thin_rows.
+  /// Each of its ceil(n / (tile.columns / 2)) steps is one vector of columns of C, which need not be adjacent
+  /// (thin-inl.h). `g` is one item of a batch: its batch and strides are ignored. Null if tile.max_thin_rows is 0.
   void (*stream)(const Gemm<T>& g, std::int64_t begin, std::int64_t end);
 };
 

@@ -68,11 +68,12 @@ inline constexpr std::int64_t kMaxRowsTaskPacksFewPanels = 224;
 /// cut along the columns alone. With fewer, that pays only for very few rows (kMaxRowsTaskPacksFewPanels).
 inline constexpr std::int64_t kMinPanelsToOccupyTeam = 16;
 
-/// On the vector units, every thread packs all of B for itself if the packed B takes at most this much. Against packing
-/// by the team, this gained 4 to 8 percentage points of the peak on two threads.
+/// On the vector units, unless tasks pack B, every thread packs all of it for itself if the packed B takes at most this
+/// much. Against packing by the team, this gained 4 to 8 percentage points of the peak on two threads.
 inline constexpr std::int64_t kMaxVectorThreadPackedBytes = std::int64_t{512} << 10;
-/// When the team packs B, at most about this much packed B exists at a time: larger operands are packed and multiplied
-/// slab by slab.
+/// When the team packs B, at most this much packed B exists at a time: larger operands are packed and multiplied slab
+/// by slab. The scratch may be up to a third larger, because the columns of a slab are rounded up to whole tasks (three
+/// panels to two tasks of two).
 inline constexpr std::int64_t kMaxTeamSlabBytes = std::int64_t{16} << 20;
 /// Slabs packed by the team cover all of K up to this depth (or up to what kMaxTeamSlabBytes allows, if that is more),
 /// because C passes through the caches once more for every slab along K; a wide B gets narrower slabs instead. A larger
@@ -127,8 +128,8 @@ GemmKernels<T> gemm_kernels(const Gemm<T>& g) {
 
 /// How one product is computed. A slab is what is packed at a time and serves several tasks: [slab_k, slab_n] of B or,
 /// if threads pack A, [m, slab_k] of A. A task computes [rows, columns] of C. Scratch is bounded for every shape: slabs
-/// packed by the team take up to kMaxTeamSlabBytes, those packed by threads up to kMaxAllThreadsPackedBytes together,
-/// and the buffers of each thread are one chain deep.
+/// packed by the team take up to 4/3 of kMaxTeamSlabBytes, those packed by threads up to kMaxAllThreadsPackedBytes
+/// together, and the buffers of each thread are one chain deep.
 template <class T>
 struct GemmPlan {
   explicit GemmPlan(const Gemm<T>& g) : product(g) {
