@@ -274,15 +274,15 @@ void check_sections(const ContainerReader& file, const Config& config, const Opt
 void load_values(const ContainerReader& file, ParameterStore& store) {
   check_tensors(file, store);
   Tensor& values = store.values();
-  file.read("values", writable_bytes(values));
-  NumberCheck(file, values.dtype()).add(flat_bytes(values));
+  NumberCheck numbers(file, values.dtype());
+  file.read("values", writable_bytes(values), [&](Bytes piece) { numbers.add(piece); });
   store.mark_changed();
 }
 
 void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer) {
   for (Moment& moment : optimizer.moments()) {
-    file.read(moment.name, writable_bytes(moment.values));
-    NumberCheck(file, moment.values.dtype(), moment).add(flat_bytes(moment.values));
+    NumberCheck numbers(file, moment.values.dtype(), moment);
+    file.read(moment.name, writable_bytes(moment.values), [&](Bytes piece) { numbers.add(piece); });
   }
   optimizer.set_steps(steps);
 }

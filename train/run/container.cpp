@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include "train/config/error.h"
+#include "train/run/parallel_read.h"
 
 namespace maki {
 namespace {
@@ -23,6 +24,8 @@ constexpr std::array<char, 8> kMagic = {'\x89', 'm', 'a', 'k', 'i', '\r', '\n', 
 constexpr std::uint32_t kFormatVersion = 1, kMaxSections = 64;
 constexpr std::uint64_t kSectionAlignment = 64, kTrailerBytes = 16;
 constexpr std::size_t kScanPieceBytes = 1 << 20;  // bytes per read when a section or file is checked without being kept
+// Bytes per read when a section is kept: a huge page, so that no two threads touch a new one at the same time.
+constexpr std::size_t kReadPieceBytes = 2 << 20;
 
 struct Header {
   std::array<char, 8> magic;
@@ -60,10 +63,23 @@ std::string header_and_table(Header header, const std::vector<TableEntry>& table
   return join();
 }
 
+using HashState = std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)>;
+
+// XXH3-64 of data that comes in pieces.
+class Hash64 {
+ public:
+  Hash64() { XXH3_64bits_reset(state_.get()); }
+  void add(Bytes bytes) { XXH3_64bits_update(state_.get(), bytes.data(), bytes.size()); }
+  std::uint64_t finish() const { return XXH3_64bits_digest(state_.get()); }
+
+ private:
+  HashState state_{XXH3_createState(), XXH3_freeState};
+};
+
 // XXH3-128 of data that comes in pieces, in canonical (big-endian) form.
 class Hash128 {
  public:
-  Hash128() : state_(XXH3_createState(), XXH3_freeState) { XXH3_128bits_reset(state_.get()); }
+  Hash128() { XXH3_128bits_reset(state_.get()); }
   void add(Bytes bytes) { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
   std::array<std::byte, kTrailerBytes> finish() const {
     XXH128_canonical_t canonical;
@@ -74,7 +90,7 @@ class Hash128 {
   }
 
  private:
-  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state_;
+  HashState state_{XXH3_createState(), XXH3_freeState};
 };
 
 }  // namespace
@@ -209,13 +225,24 @@ const ContainerReader::Entry& ContainerReader::entry(std::string_view name) cons
   return *found;
 }
 
-void ContainerReader::read(std::string_view name, std::span<std::byte> into) const {
+void ContainerReader::read(std::string_view name, std::span<std::byte> into,
+                           const std::function<void(Bytes)>& use) const {
   const Entry& found = entry(name);
   check<CorruptFile>(found.length == into.size(), "{}: section {} must have {} bytes; got {}", path_, name, into.size(),
                      found.length);
-  read_at(found.offset, into);
-  check<CorruptFile>(XXH3_64bits(into.data(), into.size()) == found.hash,
-                     "{}: section {} is damaged: checksum mismatch", path_, name);
+  Hash64 hash;
+  const auto piece = [&](std::int64_t i) {
+    const std::size_t begin = static_cast<std::size_t>(i) * kReadPieceBytes;
+    return into.subspan(begin, std::min(kReadPieceBytes, into.size() - begin));
+  };
+  read_in_parallel(
+      static_cast<std::int64_t>((into.size() + kReadPieceBytes - 1) / kReadPieceBytes),
+      [&](std::int64_t i) { read_at(found.offset + static_cast<std::uint64_t>(i) * kReadPieceBytes, piece(i)); },
+      [&](std::int64_t i) {
+        hash.add(piece(i));
+        if (use) use(piece(i));
+      });
+  check<CorruptFile>(hash.finish() == found.hash, "{}: section {} is damaged: checksum mismatch", path_, name);
 }
 
 std::string ContainerReader::read(std::string_view name) const {
@@ -226,19 +253,17 @@ std::string ContainerReader::read(std::string_view name) const {
 
 void ContainerReader::scan(std::string_view name, const std::function<void(Bytes)>& use) const {
   const Entry& found = entry(name);
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> hash(XXH3_createState(), XXH3_freeState);
-  XXH3_64bits_reset(hash.get());
+  Hash64 hash;
   std::vector<std::byte> buffer(kScanPieceBytes);
   for (std::uint64_t at = 0; at < found.length;) {
     const std::span<std::byte> piece =
         std::span(buffer).first(std::min<std::uint64_t>(kScanPieceBytes, found.length - at));
     read_at(found.offset + at, piece);
-    XXH3_64bits_update(hash.get(), piece.data(), piece.size());
+    hash.add(piece);
     use(piece);
     at += piece.size();
   }
-  check<CorruptFile>(XXH3_64bits_digest(hash.get()) == found.hash, "{}: section {} is damaged: checksum mismatch",
-                     path_, name);
+  check<CorruptFile>(hash.finish() == found.hash, "{}: section {} is damaged: checksum mismatch", path_, name);
 }
 
 void ContainerReader::verify() const {

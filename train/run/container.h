@@ -53,8 +53,10 @@ class ContainerReader {
 
   /// Reads one section and verifies its checksum.
   std::string read(std::string_view name) const;
-  /// The same, into memory of exactly the section's length.
-  void read(std::string_view name, std::span<std::byte> into) const;
+  /// The same, into memory of exactly the section's length, with all threads if the section is long. If `use` is given,
+  /// it is called with consecutive pieces of what was read, in order and never concurrently, before the checksum is
+  /// verified.
+  void read(std::string_view name, std::span<std::byte> into, const std::function<void(Bytes piece)>& use = {}) const;
   /// Passes one section to `use` in consecutive pieces of 1 MiB; the last may be shorter. The checksum is verified
   /// after the last call, so `use` receives data that is not verified yet.
   void scan(std::string_view name, const std::function<void(Bytes piece)>& use) const;

@@ -1,0 +1,80 @@
+// Reading with all threads: every piece once, used in order, and no error is lost.
+#include "train/run/parallel_read.h"
+
+#include <atomic>
+#include <stdexcept>
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/threads.h"
+#include "tests/train/container_file.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+TEST_CASE("every piece is read once, and used once it was read, in order and by one thread at a time") {
+  for (const int team : {1, 2, 3, 8}) {
+    const ThreadsScope scope(team);
+    for (const std::int64_t pieces : {0, 1, 2, 7, 200}) {
+      INFO(team << " threads, " << pieces << " pieces");
+      std::vector<std::atomic<int>> reads(static_cast<std::size_t>(pieces));
+      std::vector<std::int64_t> used;
+      std::atomic<int> inside = 0, overlaps = 0, unread = 0;
+      read_in_parallel(
+          pieces, [&](std::int64_t i) { ++reads[static_cast<std::size_t>(i)]; },
+          [&](std::int64_t i) {
+            if (++inside != 1) ++overlaps;
+            if (reads[static_cast<std::size_t>(i)] != 1) ++unread;
+            used.push_back(i);
+            --inside;
+          });
+      REQUIRE(overlaps == 0);
+      REQUIRE(unread == 0);
+      REQUIRE(std::ssize(used) == pieces);
+      for (std::int64_t i = 0; i < pieces; ++i) REQUIRE(used[static_cast<std::size_t>(i)] == i);
+      for (const auto& times : reads) REQUIRE(times == 1);
+    }
+  }
+}
+
+TEST_CASE("an error in either function ends the reading and reaches the caller") {
+  for (const int team : {1, 4}) {
+    const ThreadsScope scope(team);
+    const auto nothing = [](std::int64_t) {};
+    const auto fails_at_5 = [](std::int64_t i) {
+      if (i == 5) throw std::runtime_error("piece 5");
+    };
+    REQUIRE(error_message<std::runtime_error>([&] { read_in_parallel(9, fails_at_5, nothing); }) == "piece 5");
+    REQUIRE(error_message<std::runtime_error>([&] { read_in_parallel(9, nothing, fails_at_5); }) == "piece 5");
+    std::atomic<int> reads = 0;
+    const auto fails_at_once = [&](std::int64_t) {
+      ++reads;
+      throw std::runtime_error("all");
+    };
+    REQUIRE(error_message<std::runtime_error>([&] { read_in_parallel(1000, fails_at_once, nothing); }) == "all");
+    REQUIRE(reads <= team);
+  }
+}
+
+TEST_CASE("a long section is read in pieces that follow each other, and a damaged byte in any of them is found") {
+  const TemporaryFolder folder;
+  std::string content(7'000'003, '\0');
+  for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * i % 251);
+  const std::string bytes = write(folder, {{"long", content}});
+  const ThreadsScope scope(3);
+  const auto read = [&](std::string& joined) {
+    std::string whole(content.size(), '\0');
+    const auto use = [&](Bytes piece) { joined.append(reinterpret_cast<const char*>(piece.data()), piece.size()); };
+    ContainerReader(folder / "written.maki").read("long", std::as_writable_bytes(std::span(whole)), use);
+    return whole;
+  };
+  std::string joined;
+  REQUIRE(read(joined) == content);
+  REQUIRE(joined == content);
+  for (const std::size_t at : {std::size_t{0}, std::size_t{2'500'000}, content.size() - 1}) {
+    std::string damaged = bytes;
+    damaged[kHeader + kEntry + at] ^= 1;
+    write_bytes(folder / "written.maki", damaged);
+    REQUIRE(contains(error_message<CheckpointError>([&] { read(joined); }), "checksum mismatch"));
+  }
+}
