@@ -128,18 +128,27 @@ void ParameterStore::assign_offsets() {
 }
 
 void ParameterStore::seal(std::uint64_t seed) {
-  seal_with([&](Parameter& parameter) { draw(parameter, seed); });
+  seal_with({}, [&](Parameter& parameter) { draw(parameter, seed); });
 }
 
 void ParameterStore::seal_uninitialized() {
-  seal_with([](Parameter&) {});
+  seal_with({}, [](Parameter&) {});
+}
+
+void ParameterStore::seal_with_values(const Tensor& values) {
+  assign_offsets();
+  const Shape shape{range(ParamGroup::frozen).end};
+  check(values && values.dtype() == dtype_ && values.shape() == shape,
+        "parameters: values must be {} of shape {}; got {} of shape {}", to_string(dtype_), shape,
+        to_string(values.dtype()), values.shape());
+  seal_with(values, [](Parameter&) {});
 }
 
 // All or nothing: if anything throws, the store stays unsealed.
-void ParameterStore::seal_with(const std::function<void(Parameter&)>& draw) {
+void ParameterStore::seal_with(const Tensor& values, const std::function<void(Parameter&)>& draw) {
   check(!sealed(), "parameters: the store is sealed already");
   try {
-    take_memory();
+    take_memory(values);
     for (const auto& parameter : parameters_) draw(*parameter);
   } catch (...) {
     for (const auto& parameter : parameters_) parameter->value_ = parameter->gradient_ = {};
@@ -171,9 +180,10 @@ void ParameterStore::draw(Parameter& parameter, std::uint64_t seed) {
 }
 
 // Allocates values and gradients, uninitialised except for the padding, and binds the parameters to their parts.
-void ParameterStore::take_memory() {
+// Uses the given block for the values, or a new one if it is empty.
+void ParameterStore::take_memory(const Tensor& values) {
   assign_offsets();
-  values_ = empty(Shape{range(ParamGroup::frozen).end}, dtype_);
+  values_ = values ? values : empty(Shape{range(ParamGroup::frozen).end}, dtype_);
   for (const auto& parameter : parameters_) {
     Tensor value = part_of(values_, parameter->offset_, parameter->shape_);
     if (parameter->trainable()) value.set_link({.parameter = parameter.get()});

@@ -139,6 +139,9 @@ class ParameterStore {
   void seal(std::uint64_t seed = 0);
   /// Like seal(), but leaves the values uninitialised, for a caller that then loads all of them.
   void seal_uninitialized();
+  /// Like seal(), but takes over the flat block of values, which may lie in a mapped file. Throws Error unless type and
+  /// shape are those that values() would have.
+  void seal_with_values(const Tensor& values);
   bool sealed() const { return static_cast<bool>(values_); }
 
   /// In order of creation.
@@ -178,8 +181,8 @@ class ParameterStore {
  private:
   void require_sealed() const;
   void draw(Parameter& parameter, std::uint64_t seed);
-  void seal_with(const std::function<void(Parameter&)>& draw);
-  void take_memory();
+  void seal_with(const Tensor& values, const std::function<void(Parameter&)>& draw);
+  void take_memory(const Tensor& values);
   void bind_gradients(Tensor flat);
 
   DType dtype_;

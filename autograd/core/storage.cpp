@@ -34,6 +34,12 @@ namespace {
 
 using detail::Block;
 
+// Memory that does not belong to the pool.
+struct ForeignBlock : Block {
+  std::shared_ptr<const void> owner;
+};
+constexpr int kForeign = -1;  // the size_class of a ForeignBlock
+
 // Sizes are rounded up to a multiple of 64 bytes up to 512 bytes, and beyond to one of eight size classes per power of
 // two, which wastes at most 12.5 %: 64, 128, … 512, 576, 640, … 1024, 1152, …
 //
@@ -248,11 +254,24 @@ Pool& pool() {
 }  // namespace
 
 Storage::Storage(std::int64_t bytes) : block_(pool().take(bytes)) {}
+Storage::Storage(std::byte* memory, std::shared_ptr<const void> owner) {
+  check(reinterpret_cast<std::uintptr_t>(memory) % 64 == 0, "memory: a block must be aligned to 64 bytes");
+  auto* const block = new ForeignBlock;
+  block->size_class = kForeign;
+  block->memory = memory;
+  block->owner = std::move(owner);
+  block_ = block;
+}
 Storage::Storage(const Storage& other) noexcept : block_(other.block_) {
   if (block_ != nullptr) block_->references.fetch_add(1, std::memory_order_relaxed);
 }
 Storage::~Storage() {
-  if (block_ != nullptr && block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) pool().give(block_);
+  if (block_ == nullptr || block_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (block_->size_class == kForeign) {
+    delete static_cast<ForeignBlock*>(block_);
+  } else {
+    pool().give(block_);
+  }
 }
 std::byte* Storage::data() const { return block_->memory; }
 bool Storage::shared() const { return block_->references.load(std::memory_order_acquire) > 1; }

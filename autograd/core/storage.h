@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -35,6 +36,9 @@ class Storage {
   /// Allocates a block of at least `bytes` bytes. Throws Error unless 0 <= bytes <= 2^61, and OutOfMemoryError if the
   /// system refuses the memory even after all free blocks were returned to it.
   explicit Storage(std::int64_t bytes);
+  /// A block over memory that exists already, such as a mapped file. It is not part of the pool: `owner` is kept until
+  /// the last handle is gone, and statistics do not count it. Throws Error unless `memory` is aligned to 64 bytes.
+  Storage(std::byte* memory, std::shared_ptr<const void> owner);
   Storage(const Storage& other) noexcept;
   Storage(Storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   Storage& operator=(Storage other) noexcept {

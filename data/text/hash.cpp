@@ -17,23 +17,32 @@ std::array<std::uint8_t, 16> canonical_bytes(XXH128_hash_t value) {
   return hash;
 }
 
+XXH3_state_t* new_state() {
+  XXH3_state_t* const state = XXH3_createState();
+  if (state == nullptr) throw std::bad_alloc();
+  return state;
+}
+
+XXH3_state_t* state_of(void* state) { return static_cast<XXH3_state_t*>(state); }
+
 }  // namespace
 
 std::array<std::uint8_t, 16> hash128(std::string_view bytes) {
   return canonical_bytes(XXH3_128bits(bytes.data(), bytes.size()));
 }
 
-Hash128::Hash128() : state_(XXH3_createState()) {
-  if (state_ == nullptr) throw std::bad_alloc();
-  XXH3_128bits_reset(static_cast<XXH3_state_t*>(state_));
+Hash128::Hash128() : state_(new_state()) { XXH3_128bits_reset(state_of(state_)); }
+Hash128::~Hash128() { XXH3_freeState(state_of(state_)); }
+void Hash128::add(std::string_view bytes) { add(std::as_bytes(std::span(bytes))); }
+void Hash128::add(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(state_of(state_), bytes.data(), bytes.size());
 }
-Hash128::~Hash128() { XXH3_freeState(static_cast<XXH3_state_t*>(state_)); }
-void Hash128::add(std::string_view bytes) {
-  XXH3_128bits_update(static_cast<XXH3_state_t*>(state_), bytes.data(), bytes.size());
-}
-std::array<std::uint8_t, 16> Hash128::value() const {
-  return canonical_bytes(XXH3_128bits_digest(static_cast<const XXH3_state_t*>(state_)));
-}
+std::array<std::uint8_t, 16> Hash128::value() const { return canonical_bytes(XXH3_128bits_digest(state_of(state_))); }
+
+Hash64::Hash64() : state_(new_state()) { XXH3_64bits_reset(state_of(state_)); }
+Hash64::~Hash64() { XXH3_freeState(state_of(state_)); }
+void Hash64::add(std::span<const std::byte> bytes) { XXH3_64bits_update(state_of(state_), bytes.data(), bytes.size()); }
+std::uint64_t Hash64::value() const { return XXH3_64bits_digest(state_of(state_)); }
 
 std::string to_hex(const std::array<std::uint8_t, 16>& hash) {
   std::string text;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,7 @@ class Hash128 {
   Hash128& operator=(const Hash128&) = delete;
 
   void add(std::string_view bytes);
+  void add(std::span<const std::byte> bytes);
   std::array<std::uint8_t, 16> value() const;  ///< of all bytes so far
 
  private:
@@ -34,5 +37,19 @@ std::array<std::uint8_t, 16> hash_of_hex(std::string_view text);
 
 /// XXH3-64 as an integer; a file that stores it must fix the byte order.
 std::uint64_t hash64(std::string_view bytes);
+/// hash64() of bytes that arrive in parts.
+class Hash64 {
+ public:
+  Hash64();
+  ~Hash64();
+  Hash64(const Hash64&) = delete;
+  Hash64& operator=(const Hash64&) = delete;
+
+  void add(std::span<const std::byte> bytes);
+  std::uint64_t value() const;  ///< of all bytes so far
+
+ private:
+  void* state_;  // an XXH3_state_t
+};
 
 }  // namespace maki

@@ -4,8 +4,10 @@
 
 #include "autograd/core/check.h"
 #include "tests/catch.h"
+#include "tests/files.h"
 
 using namespace maki;
+using namespace maki::tests;
 
 TEST_CASE("a store lays parameters out by group in the order of creation, aligned, with zero padding") {
   ParameterStore store(DType::float32);
@@ -133,4 +135,32 @@ TEST_CASE("a store without memory for its values, or with too many of them, stay
   ParameterStore larger;
   for (int i = 0; i < 40; ++i) larger.add("part." + std::to_string(i), {std::int64_t{1} << 57}, init::constant(1));
   require_seal_fails(larger, "part.1 of shape [144115188075855872]");
+}
+
+TEST_CASE("a store takes over a block of values, whose owner lives as long as a handle") {
+  alignas(64) static float memory[48] = {1, 2, 3};
+  const auto owner = std::make_shared<int>(0);
+  const auto block = [&](std::int64_t size, DType dtype = DType::float32) {
+    return Tensor(Storage(reinterpret_cast<std::byte*>(memory), owner), 0, {size}, dtype);
+  };
+  {
+    ParameterStore store;
+    Parameter& a = store.add("a", {3}, init::constant(7));
+    store.add("b", {16, 2}, init::constant(7));
+    const char* const rule = "values must be float32 of shape [48]";
+    REQUIRE(contains(error_message<Error>([&] { store.seal_with_values(block(47)); }), rule));
+    REQUIRE(contains(error_message<Error>([&] { store.seal_with_values(block(48, DType::int32)); }), rule));
+    REQUIRE(contains(error_message<Error>([&] { store.seal_with_values({}); }), rule));
+    REQUIRE_FALSE(store.sealed());
+    store.seal_with_values(block(48));
+    REQUIRE(owner.use_count() == 2);
+    REQUIRE(a.value().at(2) == 3);
+    store.values().data<float>()[2] = 4;
+    REQUIRE(memory[2] == 4);
+    REQUIRE(error_message<Error>([&] { store.seal_with_values(block(48)); }) ==
+            "parameters: the store is sealed already");
+  }
+  REQUIRE(owner.use_count() == 1);
+  REQUIRE(
+      contains(error_message<Error>([&] { Storage(reinterpret_cast<std::byte*>(memory + 1), owner); }), "64 bytes"));
 }

@@ -1,8 +1,11 @@
 // Reading with all threads: every piece once, used in order, and no error is lost.
 #include "train/run/parallel_read.h"
 
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "tests/catch.h"
@@ -20,14 +23,18 @@ TEST_CASE("every piece is read once, and used once it was read, in order and by 
       std::vector<std::atomic<int>> reads(static_cast<std::size_t>(pieces));
       std::vector<std::int64_t> used;
       std::atomic<int> inside = 0, overlaps = 0, unread = 0;
-      read_in_parallel(
-          pieces, [&](std::int64_t i) { ++reads[static_cast<std::size_t>(i)]; },
-          [&](std::int64_t i) {
-            if (++inside != 1) ++overlaps;
-            if (reads[static_cast<std::size_t>(i)] != 1) ++unread;
-            used.push_back(i);
-            --inside;
-          });
+      // The first piece arrives late, if there is another thread that can overtake this one.
+      const auto read = [&](std::int64_t i) {
+        for (int tries = 0; i == 0 && pieces > 1 && reads[1] == 0 && tries < 100'000; ++tries)
+          std::this_thread::yield();
+        ++reads[static_cast<std::size_t>(i)];
+      };
+      read_in_parallel(pieces, read, [&](std::int64_t i) {
+        if (++inside != 1) ++overlaps;
+        if (reads[static_cast<std::size_t>(i)] != 1) ++unread;
+        used.push_back(i);
+        --inside;
+      });
       REQUIRE(overlaps == 0);
       REQUIRE(unread == 0);
       REQUIRE(std::ssize(used) == pieces);
@@ -77,4 +84,32 @@ TEST_CASE("a long section is read in pieces that follow each other, and a damage
     write_bytes(folder / "written.maki", damaged);
     REQUIRE(contains(error_message<CheckpointError>([&] { read(joined); }), "checksum mismatch"));
   }
+}
+
+TEST_CASE("a mapped section has the bytes of the file, also after the file is gone, and changes stay in the process") {
+  const TemporaryFolder folder;
+  const std::string content(5'000'000, 'c'), path = folder / "written.maki";
+  const std::string bytes = write(folder, {{"short", "s"}, {"long", content}, {"none", ""}});
+  std::shared_ptr<const SectionMapping> mapping, again;
+  std::string joined;
+  {
+    const ContainerReader file(path);
+    REQUIRE(file.map("none") == nullptr);
+    const auto use = [&](Bytes piece) { joined.append(reinterpret_cast<const char*>(piece.data()), piece.size()); };
+    mapping = file.map("long", use);
+    again = file.map("long");
+    REQUIRE(mapping != nullptr);
+  }
+  REQUIRE(joined == content);
+  REQUIRE(std::ranges::equal(mapping->bytes(), text_bytes(content)));
+  mapping->bytes()[7] = std::byte{'d'};
+  REQUIRE(again->bytes()[7] == std::byte{'c'});
+  REQUIRE(read_bytes(path) == bytes);
+  std::filesystem::remove(path);
+  REQUIRE(mapping->bytes().back() == std::byte{'c'});
+
+  std::string damaged = bytes;
+  damaged[damaged.size() - kTrailer - 100'000] ^= 1;
+  write_bytes(path, damaged);
+  REQUIRE(contains(error_message<CheckpointError>([&] { ContainerReader(path).map("long"); }), "checksum mismatch"));
 }

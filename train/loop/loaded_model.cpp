@@ -94,11 +94,12 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
       model(make_model(state.config, vocab_sizes(state), Scope(store))) {
   if (!state.ngram_counts.empty())
     dynamic_cast<Generator&>(*model).use_prior(std::make_shared<const CountedPrior>(state.ngram_counts));
-  store.seal_uninitialized();
   if (dtype.empty() || dtype == state.config.dtype) {
-    load_values(file, store);
+    store.assign_offsets();
+    seal_with_stored_values(file, store);
     return;
   }
+  store.seal_uninitialized();
   // Another type: the values are loaded as they were written and then converted parameter by parameter, because the
   // padding differs.
   ParameterStore written(dtype_named(state.config.dtype));

@@ -50,7 +50,7 @@ void AtomicFile::verify(Bytes header) {
   std::uint64_t size = header.size();
   block.resize(kBlockBytes);
   while (const std::size_t n = file.read_some(block)) {
-    hash.add({reinterpret_cast<const char*>(block.data()), n});
+    hash.add({block.data(), n});
     size += n;
   }
   same = same && size == size_ && hash.value() == hash_.value();

@@ -16,7 +16,6 @@
 #include "train/config/error.h"
 #include "train/config/number.h"
 #include "train/run/memory_section.h"
-#include "train/run/number_check.h"
 
 namespace maki {
 namespace {
@@ -85,9 +84,6 @@ std::vector<Record> decode(const ContainerReader& file, const char* section) {
 
 Bytes flat_bytes(const Tensor& x) {
   return dispatch(x.dtype(), [&]<class T>() { return Bytes(std::as_bytes(x.values<T>())); });
-}
-std::span<std::byte> writable_bytes(Tensor& x) {
-  return dispatch(x.dtype(), [&]<class T>() { return std::span<std::byte>(std::as_writable_bytes(x.values<T>())); });
 }
 
 TensorRecord to_record(const TensorEntry& entry) {
@@ -269,22 +265,6 @@ void check_sections(const ContainerReader& file, const Config& config, const Opt
   }
   check<CorruptFile>(there.size() == wanted.size(), "{}: has an unknown section {}", file.path(),
                      there[std::min(wanted.size(), there.size() - 1)].name);
-}
-
-void load_values(const ContainerReader& file, ParameterStore& store) {
-  check_tensors(file, store);
-  Tensor& values = store.values();
-  NumberCheck numbers(file, values.dtype());
-  file.read("values", writable_bytes(values), [&](Bytes piece) { numbers.add(piece); });
-  store.mark_changed();
-}
-
-void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer) {
-  for (Moment& moment : optimizer.moments()) {
-    NumberCheck numbers(file, moment.values.dtype(), moment);
-    file.read(moment.name, writable_bytes(moment.values), [&](Bytes piece) { numbers.add(piece); });
-  }
-  optimizer.set_steps(steps);
 }
 
 }  // namespace maki

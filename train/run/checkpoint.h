@@ -97,6 +97,9 @@ void check_values(const ContainerReader& file, DType dtype);
 /// Loads the values into a store. Throws what check_tensors() throws, and CorruptFile if the values are damaged.
 /// Requires: the store is sealed.
 void load_values(const ContainerReader& file, ParameterStore& store);
+/// Seals a store with the values of the file, for a model that is not trained: where the system can map files, they are
+/// not copied. Throws what load_values() throws. Requires: assign_offsets() was called, and the store is not sealed.
+void seal_with_stored_values(const ContainerReader& file, ParameterStore& store);
 /// Loads the moments and sets the optimizer's number of steps. Throws CorruptFile if a moment is missing or damaged.
 void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer);
 

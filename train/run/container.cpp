@@ -9,8 +9,8 @@
 #include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
+#include "data/text/hash.h"
 #include "train/config/error.h"
 #include "train/run/parallel_read.h"
 
@@ -59,39 +59,9 @@ std::string header_and_table(Header header, const std::vector<TableEntry>& table
   };
   header.hash = 0;
   const std::string unhashed = join();
-  header.hash = XXH3_64bits(unhashed.data(), unhashed.size());
+  header.hash = hash64(unhashed);
   return join();
 }
-
-using HashState = std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)>;
-
-// XXH3-64 of data that comes in pieces.
-class Hash64 {
- public:
-  Hash64() { XXH3_64bits_reset(state_.get()); }
-  void add(Bytes bytes) { XXH3_64bits_update(state_.get(), bytes.data(), bytes.size()); }
-  std::uint64_t finish() const { return XXH3_64bits_digest(state_.get()); }
-
- private:
-  HashState state_{XXH3_createState(), XXH3_freeState};
-};
-
-// XXH3-128 of data that comes in pieces, in canonical (big-endian) form.
-class Hash128 {
- public:
-  Hash128() { XXH3_128bits_reset(state_.get()); }
-  void add(Bytes bytes) { XXH3_128bits_update(state_.get(), bytes.data(), bytes.size()); }
-  std::array<std::byte, kTrailerBytes> finish() const {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_.get()));
-    std::array<std::byte, kTrailerBytes> digest;
-    std::memcpy(digest.data(), canonical.digest, kTrailerBytes);
-    return digest;
-  }
-
- private:
-  HashState state_{XXH3_createState(), XXH3_freeState};
-};
 
 }  // namespace
 
@@ -114,7 +84,7 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
     std::ranges::copy(section.name, entry.name.begin());
     entry.offset = offset;
     entry.length = section.bytes.size();
-    entry.hash = XXH3_64bits(section.bytes.data(), section.bytes.size());
+    entry.hash = hash64({reinterpret_cast<const char*>(section.bytes.data()), section.bytes.size()});
     table.push_back(entry);
     offset = aligned(offset + entry.length);
   }
@@ -128,8 +98,8 @@ void write_container(FileSystem& fs, const std::string& path, const std::vector<
   }
   Hash128 hash;
   for (const Bytes piece : pieces) hash.add(piece);
-  const std::array<std::byte, kTrailerBytes> trailer = hash.finish();
-  pieces.push_back(trailer);
+  const auto trailer = hash.value();
+  pieces.push_back(std::as_bytes(std::span(trailer)));
   replace_file_atomically(fs, path, pieces);
 }
 
@@ -230,19 +200,42 @@ void ContainerReader::read(std::string_view name, std::span<std::byte> into,
   const Entry& found = entry(name);
   check<CorruptFile>(found.length == into.size(), "{}: section {} must have {} bytes; got {}", path_, name, into.size(),
                      found.length);
+  const auto load = [&](std::size_t begin, std::size_t end) {
+    read_at(found.offset + begin, into.subspan(begin, end - begin));
+  };
+  process(found, into, load, use);
+}
+
+std::shared_ptr<const SectionMapping> ContainerReader::map(std::string_view name,
+                                                           const std::function<void(Bytes)>& use) const {
+  const Entry& found = entry(name);
+  auto mapping = SectionMapping::create(descriptor_, found.offset, found.length);
+  if (mapping == nullptr) return nullptr;
+  const auto load = [&](std::size_t begin, std::size_t end) {
+    const int error = mapping->load(begin, end);
+    check<CheckpointError>(error == 0, "{}: cannot be read: {}", path_, std::strerror(error));
+  };
+  process(found, mapping->bytes(), load, use);
+  return mapping;
+}
+
+// Loads all bytes of a section with all threads, passes them to `use` and verifies the checksum.
+void ContainerReader::process(const Entry& entry, Bytes bytes,
+                              const std::function<void(std::size_t, std::size_t)>& load,
+                              const std::function<void(Bytes)>& use) const {
   Hash64 hash;
-  const auto piece = [&](std::int64_t i) {
-    const std::size_t begin = static_cast<std::size_t>(i) * kReadPieceBytes;
-    return into.subspan(begin, std::min(kReadPieceBytes, into.size() - begin));
+  const auto begin = [&](std::int64_t i) {
+    return std::min(static_cast<std::size_t>(i) * kReadPieceBytes, bytes.size());
+  };
+  const auto hash_and_use = [&](std::int64_t i) {
+    const Bytes piece = bytes.subspan(begin(i), begin(i + 1) - begin(i));
+    hash.add(piece);
+    if (use) use(piece);
   };
   read_in_parallel(
-      static_cast<std::int64_t>((into.size() + kReadPieceBytes - 1) / kReadPieceBytes),
-      [&](std::int64_t i) { read_at(found.offset + static_cast<std::uint64_t>(i) * kReadPieceBytes, piece(i)); },
-      [&](std::int64_t i) {
-        hash.add(piece(i));
-        if (use) use(piece(i));
-      });
-  check<CorruptFile>(hash.finish() == found.hash, "{}: section {} is damaged: checksum mismatch", path_, name);
+      static_cast<std::int64_t>((bytes.size() + kReadPieceBytes - 1) / kReadPieceBytes),
+      [&](std::int64_t i) { load(begin(i), begin(i + 1)); }, hash_and_use);
+  check<CorruptFile>(hash.value() == entry.hash, "{}: section {} is damaged: checksum mismatch", path_, entry.name);
 }
 
 std::string ContainerReader::read(std::string_view name) const {
@@ -263,7 +256,7 @@ void ContainerReader::scan(std::string_view name, const std::function<void(Bytes
     use(piece);
     at += piece.size();
   }
-  check<CorruptFile>(hash.finish() == found.hash, "{}: section {} is damaged: checksum mismatch", path_, name);
+  check<CorruptFile>(hash.value() == found.hash, "{}: section {} is damaged: checksum mismatch", path_, name);
 }
 
 void ContainerReader::verify() const {
@@ -276,9 +269,9 @@ void ContainerReader::verify() const {
     hash.add(Bytes(buffer).first(n));
     at += n;
   }
-  std::array<std::byte, kTrailerBytes> trailer;
-  read_at(end, trailer);
-  check<CorruptFile>(trailer == hash.finish(), "{}: is damaged: checksum mismatch", path_);
+  std::array<std::uint8_t, kTrailerBytes> trailer;
+  read_at(end, std::as_writable_bytes(std::span(trailer)));
+  check<CorruptFile>(trailer == hash.value(), "{}: is damaged: checksum mismatch", path_);
 }
 
 }  // namespace maki

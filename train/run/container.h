@@ -9,11 +9,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "train/run/file_system.h"
+#include "train/run/section_mapping.h"
 
 namespace maki {
 
@@ -57,6 +59,9 @@ class ContainerReader {
   /// it is called with consecutive pieces of what was read, in order and never concurrently, before the checksum is
   /// verified.
   void read(std::string_view name, std::span<std::byte> into, const std::function<void(Bytes piece)>& use = {}) const;
+  /// The same without a copy in memory: maps the section. Null if the system cannot, or for an empty section.
+  std::shared_ptr<const SectionMapping> map(std::string_view name,
+                                            const std::function<void(Bytes piece)>& use = {}) const;
   /// Passes one section to `use` in consecutive pieces of 1 MiB; the last may be shorter. The checksum is verified
   /// after the last call, so `use` receives data that is not verified yet.
   void scan(std::string_view name, const std::function<void(Bytes piece)>& use) const;
@@ -69,6 +74,8 @@ class ContainerReader {
   void check_zeros(std::uint64_t begin, std::uint64_t end) const;
   const Entry& entry(std::string_view name) const;
   void read_at(std::uint64_t offset, std::span<std::byte> into) const;
+  void process(const Entry& entry, Bytes bytes, const std::function<void(std::size_t begin, std::size_t end)>& load,
+               const std::function<void(Bytes piece)>& use) const;
 
   std::string path_;
   FileSystem& fs_;
