@@ -205,7 +205,10 @@ Tensor rotary(const Tensor& x, const Tensor& angles, std::int64_t heads);
 
 /// Options of attention() over T queries and S keys.
 struct Attention {
-  std::int64_t n_head = 1;  ///< must divide C
+  std::int64_t n_head = 1;  ///< H, must divide C
+  /// K, must divide n_head: keys and values have K heads of D columns, and head h of the queries attends to their head
+  /// h·K/H. Ainslie et al. 2023, arXiv:2305.13245. 0: n_head, so every head has keys and values of its own.
+  std::int64_t n_kv_head = 0;
   bool causal = false;   ///< query t attends only to keys 0 … t + S − T, so the last query attends to all of them
   Tensor key_mask = {};  ///< [B, S] int32, 0 where a key must be ignored; empty: no key is masked
   /// [T, S] or [B, T, S] int32, 0 where the query must ignore the key; empty: no pair is masked. Fast for masks with
@@ -217,13 +220,17 @@ struct Attention {
   /// S, if k‖v has more rows than that, of which only the first S are keys, as in a cache that is not full; the
   /// gradient of the others is 0. 0: every row is a key. Only for separate q and k‖v.
   std::int64_t keys = 0;
+
+  /// K.
+  std::int64_t kv_heads() const { return n_kv_head == 0 ? n_head : n_kv_head; }
 };
 /// softmax(scale · q kᵀ) v for each head; head h is columns h·D … (h+1)·D of q, k and v, with D = C / n_head. Vaswani
 /// et al. 2017, arXiv:1706.03762, eq. 1; computed in tiles with an online softmax (Dao et al. 2022, arXiv:2205.14135),
 /// so that memory is O(T). A query that attends to no key gives zeros and no gradient. This overload is self-attention
-/// over the packed projection q‖k‖v: [B, T, 3C] → [B, T, C].
+/// over the packed projection q‖k‖v: [B, T, 3C] → [B, T, C]; with n_kv_head it is [B, T, (H + 2K)·D].
 Tensor attention(const Tensor& qkv, const Attention& options);
-/// Attention of queries q [B, T, C] to packed keys and values k‖v [B, S, 2C] → [B, T, C].
+/// Attention of queries q [B, T, C] to packed keys and values k‖v [B, S, 2C] → [B, T, C]; with n_kv_head, k‖v is
+/// [B, S, 2K·D].
 Tensor attention(const Tensor& q, const Tensor& kv, const Attention& options);
 
 /// Options of relative_attention() over T queries and S >= T keys.

@@ -20,13 +20,15 @@ struct Call {
 
 Tensor as_float64(const Tensor& x) { return convert(x.detach(), DType::float64); }
 
-Tensor columns(const Tensor& x, std::int64_t part, std::int64_t parts) {
+// Parts [begin, end) of the columns, which are `parts` equal ones.
+Tensor columns(const Tensor& x, std::int64_t begin, std::int64_t end, std::int64_t parts) {
   const std::int64_t width = x.shape()[2] / parts;
-  return slice(x, 2, part * width, (part + 1) * width);
+  return slice(x, 2, begin * width, end * width);
 }
 
-// q, k and v of a call: packed q‖k‖v, or q and packed k‖v, or the three of linear_attention().
-ObservedAttention unpacked(const Call& call) {
+// q, k and v of a call: packed q‖k‖v, or q and packed k‖v, or the three of linear_attention(). q is `share` times as
+// wide as k and v.
+ObservedAttention unpacked(const Call& call, std::int64_t share) {
   std::vector<Tensor> inputs;
   for (const Tensor& input : call.inputs) inputs.push_back(as_float64(input));
   const Tensor& first = inputs.front();
@@ -35,12 +37,12 @@ ObservedAttention unpacked(const Call& call) {
     result.k = inputs[1];
     result.v = inputs[2];
   } else if (inputs.size() == 2) {
-    result.k = columns(inputs[1], 0, 2);
-    result.v = columns(inputs[1], 1, 2);
+    result.k = columns(inputs[1], 0, 1, 2);
+    result.v = columns(inputs[1], 1, 2, 2);
   } else {
-    result.q = columns(first, 0, 3);
-    result.k = columns(first, 1, 3);
-    result.v = columns(first, 2, 3);
+    result.q = columns(first, 0, share, share + 2);
+    result.k = columns(first, share, share + 1, share + 2);
+    result.v = columns(first, share + 1, share + 2, share + 2);
   }
   return result;
 }
@@ -76,7 +78,8 @@ void for_each_query(const Shape& weights, const One& one) {
 
 }  // namespace
 
-std::vector<ObservedAttention> observe_attention(const std::function<void()>& forward) {
+std::vector<ObservedAttention> observe_attention(const std::function<void()>& forward, std::int64_t heads_per_kv_head) {
+  check(heads_per_kv_head >= 1, "observe_attention: heads_per_kv_head must be at least 1; got {}", heads_per_kv_head);
   std::vector<Call> calls;
   Tape tape;
   tape.observe([&](const Tape::Observed& op) {
@@ -91,15 +94,18 @@ std::vector<ObservedAttention> observe_attention(const std::function<void()>& fo
   }
   tape.clear();
   std::vector<ObservedAttention> observed;
-  for (const Call& call : calls) observed.push_back(unpacked(call));
+  for (const Call& call : calls) observed.push_back(unpacked(call, heads_per_kv_head));
   return observed;
 }
 
 Tensor attention_weights(const ObservedAttention& observed, const WeightOptions& options) {
   const std::int64_t heads = options.n_head, width = observed.q.shape()[2], queries = observed.q.shape()[1],
-                     keys = observed.k.shape()[1];
-  check(heads >= 1 && width % heads == 0 && observed.v.shape()[2] % heads == 0,
-        "attention_weights: n_head must divide the widths {} and {}; got {}", width, observed.v.shape()[2], heads);
+                     keys = observed.k.shape()[1], kv_width = observed.k.shape()[2];
+  const std::int64_t share = kv_width == 0 ? 1 : width / kv_width;
+  check(heads >= 1 && width % heads == 0 && observed.y.shape()[2] % heads == 0 &&
+            heads % std::max<std::int64_t>(share, 1) == 0,
+        "attention_weights: n_head must divide the widths {} and {} and be a multiple of {}; got {}", width,
+        observed.y.shape()[2], share, heads);
   const std::int64_t size = width / heads;
   Tensor weights = zeros({observed.q.shape()[0], heads, queries, keys}, DType::float64);
   for_each_query(weights.shape(), [&](std::int64_t b, std::int64_t h, std::int64_t t) {
@@ -108,7 +114,7 @@ Tensor attention_weights(const ObservedAttention& observed, const WeightOptions&
     const std::int64_t seen = options.causal ? std::clamp<std::int64_t>(t + 1 + keys - queries, 0, keys) : keys;
     if (seen == 0) return;
     for (std::int64_t s = 0; s < seen; ++s) {
-      row[s] = dot(q, observed.k.data<double>() + (b * keys + s) * width + h * size, size);
+      row[s] = dot(q, observed.k.data<double>() + (b * keys + s) * kv_width + h / share * size, size);
       if (!observed.linear) row[s] /= std::sqrt(static_cast<double>(size));
     }
     if (observed.linear) {
@@ -122,13 +128,14 @@ Tensor attention_weights(const ObservedAttention& observed, const WeightOptions&
 
 Tensor weighted_values(const Tensor& weights, const ObservedAttention& observed) {
   const std::int64_t heads = weights.shape()[1], queries = weights.shape()[2], keys = weights.shape()[3];
-  const std::int64_t width = observed.v.shape()[2], size = width / heads;
+  const std::int64_t width = observed.y.shape()[2], size = width / heads, kv_width = observed.v.shape()[2],
+                     share = kv_width == 0 ? 1 : width / kv_width;
   Tensor y = zeros({weights.shape()[0], queries, width}, DType::float64);
   for_each_query(weights.shape(), [&](std::int64_t b, std::int64_t h, std::int64_t t) {
     double* const to = y.data<double>() + (b * queries + t) * width + h * size;
     for (std::int64_t s = 0; s < keys; ++s) {
       const double weight = weights.data<double>()[((b * heads + h) * queries + t) * keys + s];
-      const double* const v = observed.v.data<double>() + (b * keys + s) * width + h * size;
+      const double* const v = observed.v.data<double>() + (b * keys + s) * kv_width + h / share * size;
       for (std::int64_t d = 0; d < size; ++d) to[d] += weight * v[d];
     }
   });

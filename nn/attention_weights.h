@@ -3,7 +3,7 @@
 // got. Models need no hooks for it: the tape tells its observer about every op.
 //
 // Shapes: B sequences, H heads, T queries, S keys, heads of D columns of values and of F columns of queries and keys (F
-// = D, except for the features of linear attention).
+// = D, except for the features of linear attention). Keys and values have K heads; K = H unless heads share them.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ namespace maki {
 /// What one call of an attention op got, and what it returned.
 struct ObservedAttention {
   bool linear = false;  ///< whether it was linear_attention(), whose queries and keys are features
-  Tensor q, k, v;       ///< [B, T, H·F], [B, S, H·F], [B, S, H·D]
+  Tensor q, k, v;       ///< [B, T, H·F], [B, S, K·F], [B, S, K·D]
   Tensor y;             ///< [B, T, H·D]
 };
 
 /// Runs `forward` in a Recording of its own and returns the calls of attention ops, in their order. The model must have
-/// no dropout, which would be applied and which no weight shows.
-std::vector<ObservedAttention> observe_attention(const std::function<void()>& forward);
+/// no dropout, which would be applied and which no weight shows. `heads_per_kv_head` is H / K.
+std::vector<ObservedAttention> observe_attention(const std::function<void()>& forward,
+                                                 std::int64_t heads_per_kv_head = 1);
 
 /// The options of the ops that are not among their tensors.
 struct WeightOptions {

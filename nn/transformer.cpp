@@ -13,6 +13,17 @@ Parameter* vector_or_none(const Scope& scope, const std::string& name, std::int6
   return wanted ? &scope.parameter(name, {size}, init::constant(value)) : nullptr;
 }
 
+Attention attention_options(const BlockOptions& o) {
+  check(o.n_head >= 1 && o.n_embd % o.n_head == 0, "attention: n_embd must be a multiple of n_head; got {} and {}",
+        o.n_embd, o.n_head);
+  check(o.n_kv_head == 0 || (o.n_kv_head >= 1 && o.n_head % o.n_kv_head == 0),
+        "attention: n_kv_head must be 0 or divide n_head; got {} and {}", o.n_kv_head, o.n_head);
+  return {.n_head = o.n_head, .n_kv_head = o.n_kv_head, .causal = o.causal, .dropout = o.dropout};
+}
+
+// In q‖k‖v, heads that share their keys are a matrix of their own for each of the heads, so that all have equal sizes.
+std::int64_t stacked_matrices(const BlockOptions& o) { return o.kv_width() == 0 ? 3 : o.qkv_width() / o.kv_width(); }
+
 }  // namespace
 
 double BlockOptions::init_std(std::int64_t in, std::int64_t out, double gpt2) const {
@@ -38,15 +49,13 @@ const char* to_string(NormOrder order) { return order == NormOrder::pre ? "pre" 
 NormOrder norm_order_named(std::string_view name) { return value_named("norm_order", kNormOrders, name); }
 
 MultiHeadAttention::MultiHeadAttention(const Scope& scope, const BlockOptions& o)
-    : options{.n_head = o.n_head, .causal = o.causal, .dropout = o.dropout},
+    : options(attention_options(o)),
       rotary(o.rotary),
-      c_attn(scope / "c_attn", o.n_embd, 3 * o.n_embd, o.bias, o.init_std(o.n_embd, 3 * o.n_embd, kInitStd), 3),
-      qk_norm(vector_or_none(scope, "qk_norm", 2 * o.n_embd, 1, o.extras.qk_norm)),
-      value_gain(vector_or_none(scope, "value_gain", o.n_embd, 0, o.extras.value_residual)),
-      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.projection_init_std(o.n_embd, o.n_embd)) {
-  check(o.n_head >= 1 && o.n_embd % o.n_head == 0, "attention: n_embd must be a multiple of n_head; got {} and {}",
-        o.n_embd, o.n_head);
-}
+      c_attn(scope / "c_attn", o.n_embd, o.qkv_width(), o.bias, o.init_std(o.n_embd, o.qkv_width(), kInitStd),
+             stacked_matrices(o)),
+      qk_norm(vector_or_none(scope, "qk_norm", o.n_embd + o.kv_width(), 1, o.extras.qk_norm)),
+      value_gain(vector_or_none(scope, "value_gain", o.kv_width(), 0, o.extras.value_residual)),
+      c_proj(scope / "c_proj", o.n_embd, o.n_embd, o.bias, o.projection_init_std(o.n_embd, o.n_embd)) {}
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Tensor& key_mask, const Tensor& mask,
                                       BlockContext* context) const {
@@ -58,20 +67,21 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, KvLayer* cache, const Ten
 }
 
 Tensor MultiHeadAttention::project(const Tensor& x, std::int64_t first, BlockContext* context) const {
+  const std::int64_t heads = options.n_head + options.kv_heads();  // of q‖k
   const Tensor qkv = with_first_values(c_attn(x), context);
-  const Tensor normal = qk_norm != nullptr ? rms_norm_heads(qkv, *qk_norm, 2 * options.n_head) : qkv;
+  const Tensor normal = qk_norm != nullptr ? rms_norm_heads(qkv, *qk_norm, heads) : qkv;
   if (!rotary) return normal;
-  return maki::rotary(normal, rotary->rows(first, first + x.shape()[1]), 2 * options.n_head);
+  return maki::rotary(normal, rotary->rows(first, first + x.shape()[1]), heads);
 }
 
 // q‖k‖v with v + value_gain · v0 for v.
 Tensor MultiHeadAttention::with_first_values(const Tensor& qkv, BlockContext* context) const {
-  const std::int64_t c = qkv.shape()[2] / 3;
-  if (context != nullptr && !context->first_values) context->first_values = slice(qkv, 2, 2 * c, 3 * c);
+  const std::int64_t end = qkv.shape()[2], begin = end - end / (options.n_head / options.kv_heads() + 2);  // of v
+  if (context != nullptr && !context->first_values) context->first_values = slice(qkv, 2, begin, end);
   if (value_gain == nullptr) return qkv;
   check(context != nullptr, "attention: a value residual needs the context that the blocks of a model share");
-  const Tensor v = add(slice(qkv, 2, 2 * c, 3 * c), mul(context->first_values, *value_gain));
-  return concat({slice(qkv, 2, 0, 2 * c), v}, 2);
+  const Tensor v = add(slice(qkv, 2, begin, end), mul(context->first_values, *value_gain));
+  return concat({slice(qkv, 2, 0, begin), v}, 2);
 }
 
 std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation) {
@@ -92,16 +102,17 @@ namespace {
 
 std::int64_t extra_parameter_count(const BlockOptions& o) {
   const BlockExtras& e = o.extras;
-  return o.n_embd * ((e.qk_norm ? 2 : 0) + 2 * e.conv_width + (e.input_skip ? 1 : 0) + (e.value_residual ? 1 : 0) +
-                     (e.branch_scales ? 2 : 0));
+  const std::int64_t of_heads = (e.qk_norm ? o.n_embd + o.kv_width() : 0) + (e.value_residual ? o.kv_width() : 0);
+  return of_heads + o.n_embd * (2 * e.conv_width + (e.input_skip ? 1 : 0) + (e.branch_scales ? 2 : 0));
 }
 
 }  // namespace
 
 std::int64_t block_parameter_count(const BlockOptions& o) {
   const std::int64_t c = o.n_embd, hidden = o.hidden_width();
-  const std::int64_t fc = columns_per_output(o.activation) * hidden, biases = o.bias ? (3 + 1 + 1) * c + fc : 0;
-  return (3 + 1) * c * c + (fc + hidden) * c + biases + 2 * norm_parameter_count(o) + extra_parameter_count(o);
+  const std::int64_t fc = columns_per_output(o.activation) * hidden,
+                     biases = o.bias ? o.qkv_width() + (1 + 1) * c + fc : 0;
+  return (o.qkv_width() + c) * c + (fc + hidden) * c + biases + 2 * norm_parameter_count(o) + extra_parameter_count(o);
 }
 
 Branch::Branch(const Scope& scope, const BlockOptions& o, int number)

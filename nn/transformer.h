@@ -59,12 +59,13 @@ struct BlockExtras {
 
 /// What the blocks of a model share in one forward pass.
 struct BlockContext {
-  Tensor first_values = {};  ///< v of the first block, [B, T, C]; empty before that is computed
+  Tensor first_values = {};  ///< v of the first block, as it is packed in q‖k‖v; empty before that is computed
 };
 
 /// The options of the blocks of one model.
 struct BlockOptions {
   std::int64_t n_embd = 0, n_head = 1;
+  std::int64_t n_kv_head = 0;  ///< heads of keys and values in self-attention, see Attention; 0: n_head
   bool causal = true, bias = true;
   double dropout = 0;  ///< probability, for the attention weights and the outputs of the residual branches
   Activation activation = Activation::gelu;
@@ -78,6 +79,9 @@ struct BlockOptions {
 
   /// The hidden width F of the feed-forward network.
   std::int64_t hidden_width() const;
+  /// The columns of keys, as many as values have, and those of packed q‖k‖v.
+  std::int64_t kv_width() const { return n_kv_head == 0 ? n_embd : n_embd / n_head * n_kv_head; }
+  std::int64_t qkv_width() const { return n_embd + 2 * kv_width(); }
 
   /// The standard deviation of the initial weights [out, in] of a projection; `gpt2` is its value for Init::gpt2.
   double init_std(std::int64_t in, std::int64_t out, double gpt2) const;
@@ -105,10 +109,11 @@ std::int64_t block_parameter_count(const BlockOptions& options);
 std::int64_t norm_parameter_count(const BlockOptions& options);
 
 /// Multi-head self-attention: c_proj(attention(c_attn(x))), [B, T, C] → [B, T, C]. c_attn computes q‖k‖v, [B, T, 3C];
-/// head h is columns h·C/H … (h+1)·C/H of each. Section 3.2.2. With qk_norm, q and k are normalized; with rotary
-/// positions, they are then rotated. A cache holds keys after both.
+/// head h is columns h·C/H … (h+1)·C/H of each. Section 3.2.2. With fewer heads of keys and values (n_kv_head = K), k
+/// and v have K·C/H columns each. With qk_norm, q and k are normalized; with rotary positions, they are then rotated. A
+/// cache holds keys after both.
 struct MultiHeadAttention {
-  /// Throws Error unless n_head divides n_embd.
+  /// Throws Error unless n_head divides n_embd, and n_kv_head is 0 or divides n_head.
   MultiHeadAttention(const Scope& scope, const BlockOptions& options);
   /// With a cache, x holds the tokens after those in the cache, and their keys and values are appended to it. key_mask
   /// [B, S] int32 is 0 at the tokens that must not be attended to, such as padding; S is T, or with a cache the number
@@ -118,14 +123,14 @@ struct MultiHeadAttention {
   Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}, const Tensor& mask = {},
                     BlockContext* context = nullptr) const;
   /// The projections q‖k‖v of tokens at positions first, first + 1, …, normalized and rotated as the options say: [B,
-  /// T, C] → [B, T, 3C]. The context is needed for a value residual, in the first block too.
+  /// T, C] → [B, T, qkv_width()]. The context is needed for a value residual, in the first block too.
   Tensor project(const Tensor& x, std::int64_t first, BlockContext* context = nullptr) const;
 
   Attention options;
   std::shared_ptr<const PositionTable> rotary;
   Linear c_attn;
-  Parameter* qk_norm;     // gains of the columns of q‖k, [2C]; or null
-  Parameter* value_gain;  // [C] or null
+  Parameter* qk_norm;     // gains of the columns of q‖k; or null
+  Parameter* value_gain;  // of the columns of v; or null
   Linear c_proj;
 
  private:

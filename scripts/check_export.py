@@ -4,8 +4,9 @@
     scripts/check_export.py MAKI RUN [PROMPT]
 
 Exports a run to a Hugging Face directory and compares what transformers generates greedily, 100 tokens after the prompt,
-with what `maki generate` writes. If the package gguf is there, it also reads a GGUF file and compares every tensor; if
-llama_cpp is there, it compares the text that llama.cpp generates. Needs torch, transformers and safetensors; maki does not.
+with what `maki generate` writes. If the package gguf is there, it also reads a GGUF file, compares every tensor, and generates
+the same tokens in NumPy as llama.cpp would (gguf_forward.py); if llama_cpp is there, it compares the text that llama.cpp
+itself generates. Needs torch, transformers and safetensors; maki does not.
 """
 import pathlib
 import subprocess
@@ -37,6 +38,7 @@ def check_transformers(folder):
     with torch.no_grad():
         written = model.generate(ids, do_sample=False, min_new_tokens=length, max_new_tokens=length)
     theirs = tokenizer.decode(written[0], skip_special_tokens=False)
+    model.prompt, model.written = ids[0].tolist(), written[0].tolist()
     ours = call("generate", run, "--prompt", prompt, "--temperature", "0", "--max-tokens", str(length)).removesuffix("\n")
     if ours != theirs.removesuffix("\n"):
         sys.exit(f"transformers and maki differ:\n{theirs!r}\n{ours!r}")
@@ -70,8 +72,8 @@ def expected_tensors(model):
     for i in range(model.config.num_hidden_layers):
         for theirs, name in names.items():
             weight = state[f"model.layers.{i}.{theirs}.weight"]
-            rotated = name in ("attn_q", "attn_k")
-            yield f"blk.{i}.{name}.weight", pairs_first(weight, model.config.num_attention_heads) if rotated else weight
+            heads = {"attn_q": model.config.num_attention_heads, "attn_k": model.config.num_key_value_heads}.get(name)
+            yield f"blk.{i}.{name}.weight", pairs_first(weight, heads) if heads else weight
 
 
 def check_gguf(path, model):
@@ -88,6 +90,10 @@ def check_gguf(path, model):
             sys.exit(f"gguf: {name} differs")
         count += 1
     print(f"gguf: the same {count} tensors")
+    import gguf_forward
+    if gguf_forward.greedy(gguf.GGUFReader(path), model.prompt, len(model.written)) != model.written:
+        sys.exit("gguf: a forward pass in NumPy writes other tokens")
+    print(f"gguf: a forward pass in NumPy writes the same {len(model.written) - len(model.prompt)} tokens")
     for kind, most in (("f16", 1e-3), ("q8_0", 1e-2)):
         narrow = path.with_suffix("." + kind)
         call("export", run, "--format", "gguf", "--out", str(narrow), "--gguf-type", kind, *gelu(model))
@@ -97,25 +103,30 @@ def check_gguf(path, model):
             if gap > most * found[tensor.name].abs().max():
                 sys.exit(f"gguf: {tensor.name} as {kind} differs by {gap}")
         print(f"gguf: {kind} is within {most} of the largest weight of each tensor")
-    check_llama_cpp(path)
+    check_llama_cpp(path, model)
 
 
 def gelu(model):
     return ["--gelu-as-tanh"] if getattr(model.config, "activation_function", "") == "gelu" else []
 
 
-def check_llama_cpp(path):
+def check_llama_cpp(path, model):
     try:
         import llama_cpp
     except ImportError:
         print("llama_cpp: not installed")
         return
     llama = llama_cpp.Llama(str(path), verbose=False, n_ctx=0)
-    theirs = prompt + llama(prompt, max_tokens=TOKENS // 2, temperature=0)["choices"][0]["text"]
-    ours = call("generate", run, "--prompt", prompt, "--temperature", "0", "--max-tokens", str(TOKENS // 2))
-    if not ours.startswith(theirs.rstrip("\n")):
-        sys.exit(f"llama.cpp and maki differ:\n{theirs!r}\n{ours!r}")
-    print("llama.cpp: the same text")
+    ids = llama.tokenize(prompt.encode(), add_bos=False)
+    if ids != model.prompt:
+        sys.exit(f"llama.cpp encodes the prompt as {ids}, transformers as {model.prompt}")
+    llama.eval(ids)
+    while len(ids) < len(model.written):
+        ids.append(llama.sample(temp=0, repeat_penalty=1))
+        llama.eval(ids[-1:])
+    if ids != model.written:
+        sys.exit(f"llama.cpp and maki differ:\n{ids}\n{model.written}")
+    print(f"llama.cpp: the same {len(ids) - len(model.prompt)} tokens")
 
 
 with tempfile.TemporaryDirectory() as folder:

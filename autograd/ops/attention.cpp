@@ -82,6 +82,13 @@ kernels::HeadSink<T> sink_of(const Sink<T>& sink, const Columns& c, std::int64_t
           .add = sink.add};
 }
 
+// Throws Error unless n_kv_head is 0 or divides n_head.
+void check_kv_heads(const Attention& options) {
+  const std::int64_t heads = options.n_head, kv_heads = options.n_kv_head;
+  check(kv_heads == 0 || (kv_heads >= 1 && heads >= 1 && heads % kv_heads == 0),
+        "attention: n_kv_head must be 0 or divide n_head; got {} and {}", kv_heads, heads);
+}
+
 Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const Attention& options) {
   const std::int64_t heads = options.n_head, batch = q.shape()[0];
   check(heads >= 1 && width % heads == 0, "attention: n_head must be at least 1 and divide the width {}; got {}", width,
@@ -105,6 +112,7 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
                             .keys = keys,
                             .heads = heads,
                             .head_size = head_size,
+                            .kv_heads = options.n_kv_head,
                             .causal = options.causal,
                             .scale = scale},
                   .masked_parts = {}};
@@ -118,16 +126,18 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
   return problem;
 }
 
-// Where q, k and v are, C = width columns each. k and v are in the same rows, of which the first are the keys.
+// Where q, of `width` columns, and k and v, of kv_width columns each, are. k and v are in the same rows, of which the
+// first are the keys.
 struct Layout {
-  std::int64_t width;
+  std::int64_t width, kv_width;
   Columns q, k, v;
 
-  static Layout packed(std::int64_t tokens, std::int64_t width) {
-    return {width, {tokens, 3 * width, 0}, {tokens, 3 * width, width}, {tokens, 3 * width, 2 * width}};
+  static Layout packed(std::int64_t tokens, std::int64_t width, std::int64_t kv_width) {
+    const std::int64_t all = width + 2 * kv_width;
+    return {width, kv_width, {tokens, all, 0}, {tokens, all, width}, {tokens, all, width + kv_width}};
   }
-  static Layout separate(std::int64_t queries, std::int64_t rows, std::int64_t width) {
-    return {width, {queries, width, 0}, {rows, 2 * width, 0}, {rows, 2 * width, width}};
+  static Layout separate(std::int64_t queries, std::int64_t rows, std::int64_t width, std::int64_t kv_width) {
+    return {width, kv_width, {queries, width, 0}, {rows, 2 * kv_width, 0}, {rows, 2 * kv_width, kv_width}};
   }
   Columns y() const { return {q.rows, width, 0}; }
 };
@@ -149,8 +159,8 @@ template <class T>
 void clear_rows_from(std::int64_t begin, std::int64_t batch, const Layout& at, T* dkv) {
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t row = begin; row < at.k.rows; ++row) {
-      std::fill_n(dkv + at.k.begin(b, row), at.width, T{0});
-      std::fill_n(dkv + at.v.begin(b, row), at.width, T{0});
+      std::fill_n(dkv + at.k.begin(b, row), at.kv_width, T{0});
+      std::fill_n(dkv + at.v.begin(b, row), at.kv_width, T{0});
     }
   }
 }
@@ -176,13 +186,17 @@ void backward(const Problem& problem, const Layout& at, const Tensor& q, const T
 
 Tensor attention(const Tensor& qkv, const Attention& options) {
   check_floating("attention", qkv);
+  check_kv_heads(options);
   const Shape& s = qkv.shape();
-  check(s.rank() == 3 && s[2] % 3 == 0, "attention: packed q, k and v must be [B, T, 3C]; got {}", s);
+  // Of the columns, as many groups as k has are those of k, as many those of v; the groups before them are those of q.
+  const std::int64_t share = options.n_kv_head == 0 ? 1 : options.n_head / options.n_kv_head, groups = share + 2;
+  check(s.rank() == 3 && s[2] % groups == 0, "attention: packed q, k and v must be [B, T, {}]; got {}",
+        share == 1 ? "3C" : "(n_head + 2 n_kv_head) D", s);
   check(options.keys == 0, "attention: the option keys is for separate q and k‖v; got {} with packed q‖k‖v",
         options.keys);
-  const std::int64_t width = s[2] / 3;
+  const std::int64_t kv_width = s[2] / groups, width = share * kv_width;
   const Problem problem = checked(qkv, width, s[1], options);
-  const Layout at = Layout::packed(s[1], width);
+  const Layout at = Layout::packed(s[1], width, kv_width);
   Tensor y = empty({s[0], s[1], width}, qkv.dtype()), lse = empty({s[0], options.n_head, s[1]}, qkv.dtype());
   dispatch(qkv.dtype(), [&]<class T>() { forward<T>(problem, at, qkv, qkv, y, lse); });
   return record("attention", y, {qkv}, [problem, at, qkv, y, lse](Grads& g) {
@@ -194,14 +208,17 @@ Tensor attention(const Tensor& qkv, const Attention& options) {
 
 Tensor attention(const Tensor& q, const Tensor& kv, const Attention& options) {
   check_same_type("attention", q, kv);
+  check_kv_heads(options);
   const Shape &sq = q.shape(), &skv = kv.shape();
-  check(sq.rank() == 3 && skv.rank() == 3 && sq[0] == skv[0] && skv[2] == 2 * sq[2],
-        "attention: q must be [B, T, C] and packed k and v [B, S, 2C]; got {} and {}", sq, skv);
-  const std::int64_t width = sq[2];
+  const std::int64_t share = options.n_kv_head == 0 ? 1 : options.n_head / options.n_kv_head;
+  check(sq.rank() == 3 && skv.rank() == 3 && sq[0] == skv[0] && skv[2] * share == 2 * sq[2],
+        "attention: q must be [B, T, C] and packed k and v [B, S, {}]; got {} and {}",
+        share == 1 ? "2C" : "2 n_kv_head D", sq, skv);
+  const std::int64_t width = sq[2], kv_width = skv[2] / 2;
   check(options.keys >= 0 && options.keys <= skv[1],
         "attention: keys must be in [0, {}], the rows of k‖v (0: all); got {}", skv[1], options.keys);
   const Problem problem = checked(q, width, options.keys > 0 ? options.keys : skv[1], options);
-  const Layout at = Layout::separate(sq[1], skv[1], width);
+  const Layout at = Layout::separate(sq[1], skv[1], width, kv_width);
   Tensor y = empty({sq[0], sq[1], width}, q.dtype()), lse = empty({sq[0], options.n_head, sq[1]}, q.dtype());
   dispatch(q.dtype(), [&]<class T>() { forward<T>(problem, at, q, kv, y, lse); });
   return record("attention", y, {q, kv}, [problem, at, q, kv, y, lse](Grads& g) {

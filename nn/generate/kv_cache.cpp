@@ -39,15 +39,18 @@ Tensor rows_of(const Tensor& x, std::span<const std::int32_t> rows) {
   return y;
 }
 
-KvLayer::KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype)
-    : capacity_(capacity), kv_(empty({batch, capacity, 2 * n_embd}, dtype)) {}
+KvLayer::KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t kv_width, DType dtype)
+    : capacity_(capacity), kv_(empty({batch, capacity, 2 * kv_width}, dtype)) {}
 
 Tensor KvLayer::attend(const Tensor& qkv, const Attention& options) {
-  const std::int64_t batch = kv_.shape()[0], c = kv_.shape()[2] / 2;
+  const std::int64_t batch = kv_.shape()[0], pair = kv_.shape()[2];  // columns of k‖v
+  check(options.n_head >= 1 && options.kv_heads() >= 1,
+        "kv cache: n_head and n_kv_head must be at least 1 and 0; got {} and {}", options.n_head, options.n_kv_head);
+  const std::int64_t width = pair / 2 * options.n_head / options.kv_heads(), all = width + pair;
   check(Tape::current() == nullptr,
         "kv cache: attention with a cache has no gradient; end the Recording before generating");
-  check(qkv.shape().rank() == 3 && qkv.shape()[0] == batch && qkv.shape()[2] == 3 * c,
-        "kv cache: packed q, k and v must be [{}, t, {}]; got {}", batch, 3 * c, qkv.shape());
+  check(qkv.shape().rank() == 3 && qkv.shape()[0] == batch && qkv.shape()[2] == all,
+        "kv cache: packed q, k and v must be [{}, t, {}]; got {}", batch, all, qkv.shape());
   const std::int64_t tokens = qkv.shape()[1], total = length_ + tokens;
   check(total <= capacity_, "kv cache: holds at most {} tokens per sequence; got {}", capacity_, total);
   const Tensor& mask = options.key_mask;
@@ -56,24 +59,23 @@ Tensor KvLayer::attend(const Tensor& qkv, const Attention& options) {
         mask ? mask.shape() : Shape{});
   dispatch(qkv.dtype(), [&]<class T>() {
     for (std::int64_t b = 0; b < batch; ++b) {
-      const T* const rows = qkv.data<T>() + b * tokens * 3 * c;
-      const std::int64_t begin = b * capacity_ * 2 * c;
-      copy_columns(rows, tokens, 3 * c, c, 3 * c, kv_.data<T>() + begin + length_ * 2 * c);
+      const T* const rows = qkv.data<T>() + b * tokens * all;
+      copy_columns(rows, tokens, all, width, all, kv_.data<T>() + (b * capacity_ + length_) * pair);
     }
   });
   Attention held = options;
   held.keys = total;
-  Tensor y = attention(slice(qkv, 2, 0, c), kv_, held);
+  Tensor y = attention(slice(qkv, 2, 0, width), kv_, held);
   length_ = total;
   return y;
 }
 
-KvCache::KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype,
+KvCache::KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t kv_width, DType dtype,
                  std::int64_t recent_tokens)
     : recent(recent_tokens), batch_(batch), capacity_(capacity) {
   check(n_layer >= 1 && batch >= 1 && capacity >= 1,
         "kv cache: layers, batch and capacity must be at least 1; got {}, {}, {}", n_layer, batch, capacity);
-  for (std::int64_t i = 0; i < n_layer; ++i) layers_.emplace_back(batch, capacity, n_embd, dtype);
+  for (std::int64_t i = 0; i < n_layer; ++i) layers_.emplace_back(batch, capacity, kv_width, dtype);
 }
 
 void KvLayer::reorder(std::span<const std::int32_t> rows) {

@@ -23,12 +23,13 @@ Tensor rows_of(const Tensor& x, std::span<const std::int32_t> rows);
 /// The part of the cache that belongs to one layer: k‖v of up to `capacity` tokens per sequence.
 class KvLayer {
  public:
-  KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype);
+  /// kv_width: the columns of keys, as many as values have; C unless heads share them.
+  KvLayer(std::int64_t batch, std::int64_t capacity, std::int64_t kv_width, DType dtype);
 
-  /// Appends the keys and values of t new tokens, packed q‖k‖v [B, t, 3C], and attends from the new tokens to all
-  /// tokens held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. A key_mask in the
-  /// options is [B, number of tokens then held]. Throws Error in a Recording, if B or C are not those of the cache, if
-  /// more than `capacity` tokens would be held, or for a key_mask of another shape.
+  /// Appends the keys and values of t new tokens, packed q‖k‖v as attention() takes them, and attends from the new
+  /// tokens to all tokens held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. A
+  /// key_mask in the options is [B, number of tokens then held]. Throws Error in a Recording, if B or the columns are
+  /// not those of the cache, if more than `capacity` tokens would be held, or for a key_mask of another shape.
   Tensor attend(const Tensor& qkv, const Attention& options);
   std::int64_t length() const { return length_; }
   /// Sequence i becomes the former sequence rows[i], each in [0, batch).
@@ -39,14 +40,14 @@ class KvLayer {
  private:
   friend class KvCache;
   std::int64_t capacity_, length_ = 0;
-  Tensor kv_;  // [B, capacity, 2C]; rows from length_ on are uninitialised or stale
+  Tensor kv_;  // [B, capacity, 2 · kv_width]; rows from length_ on are uninitialised or stale
 };
 
 /// The cache of all layers of a model, for a batch of sequences of equal length. Created by Gpt::make_cache().
 class KvCache final : public State {
  public:
-  /// Allocates batch · capacity · 2 · n_embd elements per layer. Throws Error unless all sizes are at least 1.
-  KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t n_embd, DType dtype,
+  /// Allocates batch · capacity · 2 · kv_width elements per layer. Throws Error unless all sizes are at least 1.
+  KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t kv_width, DType dtype,
           std::int64_t recent_tokens = 0);
 
   std::int64_t batch() const override { return batch_; }
@@ -58,7 +59,7 @@ class KvCache final : public State {
   /// tokens and others have not.
   void clear() override;
   void reorder(std::span<const std::int32_t> rows) override;
-  /// kv.0, kv.1, …: k‖v of each layer, [B, capacity, 2C].
+  /// kv.0, kv.1, …: k‖v of each layer, [B, capacity, 2 · kv_width].
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
   /// The last tokens, if the model has n-gram embeddings.
   RecentTokens recent;

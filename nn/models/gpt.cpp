@@ -13,6 +13,8 @@ const GptConfig& checked(const GptConfig& c) {
         "gpt: n_layer, n_head, n_embd, block_size and vocab_size must be at least 1; got {}, {}, {}, {}, {}", c.n_layer,
         c.n_head, c.n_embd, c.block_size, c.vocab_size);
   check(c.n_embd % c.n_head == 0, "gpt: n_embd must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
+  check(c.n_kv_head == 0 || (c.n_kv_head >= 1 && c.n_head % c.n_kv_head == 0),
+        "gpt: n_kv_head must be 0 or divide n_head; got {} and {}", c.n_kv_head, c.n_head);
   check(c.dropout >= 0 && c.dropout < 1, "gpt: dropout must be in [0, 1); got {}", c.dropout);
   check(c.logit_cap >= 0, "gpt: logit_cap must be at least 0; got {}", c.logit_cap);
   check(c.ffn_width >= 0, "gpt: ffn_width must be at least 0; got {}", c.ffn_width);
@@ -26,6 +28,7 @@ const GptConfig& checked(const GptConfig& c) {
 BlockOptions block_options(const GptConfig& c, DType dtype) {
   return {.n_embd = c.n_embd,
           .n_head = c.n_head,
+          .n_kv_head = c.n_kv_head,
           .causal = true,
           .bias = c.bias,
           .dropout = c.dropout,
@@ -110,8 +113,8 @@ Tensor Gpt::hidden_loss(const Tensor& x, const Tensor& targets, const CrossEntro
 }
 
 KvCache Gpt::make_cache(std::int64_t batch, std::int64_t capacity) const {
-  return KvCache(config.n_layer, batch, capacity == 0 ? config.block_size : capacity, config.n_embd, dtype,
-                 recent_tokens());
+  const std::int64_t kv_width = config.n_embd / config.n_head * h.front().attn.options.kv_heads();
+  return KvCache(config.n_layer, batch, capacity == 0 ? config.block_size : capacity, kv_width, dtype, recent_tokens());
 }
 
 Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache, const Tensor& prior) const {
@@ -141,22 +144,23 @@ double Gpt::flop_per_token(std::int64_t length) const {
          12 * static_cast<double>(config.n_layer * config.n_embd) * static_cast<double>(length);
 }
 
-// Saved per token and block: two norms (2C), packed projections (3C), attention (C), the hidden layer with its
-// derivative (8C) or with gate‖up (3F), two residual sums (2C), a few numbers for heads and norms. Around the blocks:
-// embedding and final norm. The extras save their inputs: q‖k‖v (3C), those of convolutions (2C), the outputs of
-// branches (2C), the sum with the skip (C), q‖k‖v with the values of the first block (3C). Alive at the same time in
-// backward: the gradients of a hidden layer before and after its activation, and of the residual. Logits above
+// Saved per token and block: two norms (2C), packed projections (3C, or fewer with fewer keys), attention (C), the
+// hidden layer with its derivative (8C) or with gate‖up (3F), two residual sums (2C), a few numbers for heads and
+// norms. Around the blocks: embedding and final norm. The extras save their inputs: q‖k‖v, those of convolutions (2C),
+// the outputs of branches (2C), the sum with the skip (C), q‖k‖v with the values of the first block. Alive at the same
+// time in backward: the gradients of a hidden layer before and after its activation, and of the residual. Logits above
 // kMaxLogitsBytes are computed in chunks, but not those with a cap or a prior, of which three copies exist, or
 // kPriorCopies.
 std::int64_t Gpt::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const std::int64_t width = config.n_embd, tokens = batch * length;
-  const std::int64_t hidden = block_options(config, dtype).hidden_width();
+  const BlockOptions options = block_options(config, dtype);
+  const std::int64_t hidden = options.hidden_width(), qkv = options.qkv_width();
   const std::int64_t layer = (1 + columns_per_output(config.activation)) * hidden;
   const BlockExtras& e = config.extras;
-  const std::int64_t extras = (e.qk_norm ? 3 * width + 2 * config.n_head : 0) + (e.conv_width > 0 ? 2 * width : 0) +
+  const std::int64_t extras = (e.qk_norm ? qkv + 2 * config.n_head : 0) + (e.conv_width > 0 ? 2 * width : 0) +
                               (e.branch_scales ? 2 * width : 0) + (e.input_skip ? width : 0) +
-                              (e.value_residual ? 3 * width : 0);
-  const std::int64_t block = 8 * width + layer + extras + config.n_head + 4;
+                              (e.value_residual ? qkv : 0);
+  const std::int64_t block = 5 * width + qkv + layer + extras + config.n_head + 4;
   const std::int64_t blocks = config.recompute_blocks ? config.n_layer * width + block : config.n_layer * block;
   const std::int64_t saved = blocks + 2 * width;
   const std::int64_t passing = layer + width + width * config.ngram.activation_vectors();

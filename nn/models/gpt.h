@@ -49,13 +49,15 @@ struct GptConfig {
   /// Of each block, only its input is kept for the backward pass, which computes the block again (recompute() in
   /// autograd/recompute.h); all bits stay the same. Not with input_skip or value_residual.
   bool recompute_blocks = false;
+  std::int64_t n_kv_head = 0;  ///< heads of keys and values, see Attention; must divide n_head; 0: n_head
 };
 
 struct Gpt {
   /// Creates the parameters below `scope`. Weights are drawn from N(0, 0.02²), those of projections that end in the
   /// residual path from N(0, (0.02/√(2 n_layer))²); biases are 0, the weights of norms 1. Throws Error for sizes below
-  /// 1, if n_head does not divide n_embd, for a dropout outside [0, 1), for a position_base that is not above 1 where
-  /// it is used, or for rotary positions if heads have an odd number of columns.
+  /// 1, if n_head does not divide n_embd or n_kv_head does not divide n_head, for a dropout outside [0, 1), for a
+  /// position_base that is not above 1 where it is used, or for rotary positions if heads have an odd number of
+  /// columns.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   Gpt(const Scope& scope, const GptConfig& config);

@@ -62,6 +62,9 @@ LinearModel::LinearModel(const Scope& scope, const LinearConfig& config)
     : attention(config.attention), gpt(scope, config.gpt) {
   if (attention.kind == AttentionForm::Kind::softmax) return;
   const GptConfig& c = config.gpt;
+  check(c.n_kv_head == 0 || c.n_kv_head == c.n_head,
+        "linear: n_kv_head must be 0 or n_head, because heads cannot share features; got {} and {}", c.n_kv_head,
+        c.n_head);
   for (std::int64_t i = 0; i < c.n_layer; ++i) {
     maps.emplace_back(scope / "h" / i / "attn", attention, c.n_head, c.n_embd / c.n_head);
   }

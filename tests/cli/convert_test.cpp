@@ -26,7 +26,9 @@ std::string trained(const TemporaryFolder& folder, const Arguments& more = {}) {
 TEST_CASE("a run that is exported and imported again writes the same text") {
   for (const Arguments& model : {Arguments{}, Arguments{"--no-bias"},
                                  Arguments{"--positions", "rotary", "--norm", "rms", "--mlp", "swiglu", "--no-bias",
-                                           "--no-tie-weights", "--ffn-width", "24", "--norm-epsilon", "1e-6"}}) {
+                                           "--no-tie-weights", "--ffn-width", "24", "--norm-epsilon", "1e-6"},
+                                 Arguments{"--positions", "rotary", "--norm", "rms", "--mlp", "swiglu", "--no-bias",
+                                           "--n-head", "4", "--n-kv-head", "2"}}) {
     const TemporaryFolder folder;
     const std::string run = trained(folder, model), out = folder / "hf";
     const Finished exported = require_ok(run_maki({"export", run, "--format", "hf", "--out", out}));
@@ -108,6 +110,11 @@ TEST_CASE("safetensors takes any model, and other formats refuse what they canno
   REQUIRE_FALSE(std::filesystem::exists(out));
   require_ok(run_maki({"export", run, "--format", "safetensors", "--out", out}));
   REQUIRE_THAT(read_text(out), ContainsSubstring("\"h.0.attn.qk_norm\""));
+  const std::string grouped = folder / "grouped";
+  require_ok(run_maki(
+      {"train", folder.write("text.txt", small_text()), "--out", grouped, "--max-steps", "1", "--n-kv-head", "2"}));
+  require_refused(run_maki({"export", grouped, "--format", "hf", "--out", folder / "g"}), 2,
+                  {"GPT-2 of transformers needs n_kv_head = 0 or 4; the model has 2"});
   const std::string normalized = folder / "normalized";
   require_ok(run_maki({"train", folder.write("text.txt", small_text()), "--out", normalized, "--max-steps", "1",
                        "--tokenizer", "bpe", "--vocab-size", "300", "--normalize", "nfc"}));

@@ -107,6 +107,26 @@ TEST_CASE("a run with every extra of a block has the same bytes when it is cut i
   }
 }
 
+TEST_CASE("a run whose heads share keys has the same bytes when it is cut in two, at any number of threads") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), whole = folder / "whole", run = folder / "cut";
+  const auto train = [&](const std::string& out, const char* steps, const char* threads) {
+    const Arguments options = {"--out",         out, "--max-steps", steps,    "--threads", threads,
+                               "--n-kv-head",   "1", "--positions", "rotary", "--qk-norm", "--value-residual",
+                               "--ngram-prior", "2"};
+    return require_ok(run_maki(Arguments{"train", corpus} + kSmall + options));
+  };
+  REQUIRE_THAT(train(whole, "30", "1").err, ContainsSubstring("2 heads (1 of keys and values), width 16"));
+  train(run, "13", "3");
+  require_ok(run_maki({"train", "--resume", run, "--max-steps", "30", "--threads", "2"}));
+  REQUIRE(read_text(checkpoint(run, 30)) == read_text(checkpoint(whole, 30)));
+  require_ok(run_maki({"gradcheck", run}));
+  require_ok(run_maki({"attend", run, "--prompt", "the cat", "--json"}));
+  const std::string tuned = folder / "tuned";
+  require_ok(run_maki({"train", corpus, "--init-from", run, "--out", tuned, "--max-steps", "2", "--lora-rank", "2"}));
+  require_ok(run_maki({"generate", tuned, "--max-tokens", "30"}));
+}
+
 TEST_CASE("twenty restarts of three steps give the bytes of one run") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text());

@@ -132,7 +132,7 @@ TEST_CASE("bench and gradcheck list and accept only options that they use") {
       "--norm",      "--positions",    "--position-base", "--memory",           "--ngram-orders",  "--ngram-rows",
       "--qk-norm",   "--conv-width",   "--input-skip",    "--value-residual",   "--branch-scales", "--logit-cap",
       "--ffn-width", "--norm-epsilon", "--ngram-prior",   "--lora-rank",        "--lora-alpha",    "--lora-targets",
-      "--seed",      "--threads"};
+      "--seed",      "--threads",      "--n-kv-head"};
   struct Verb {
     Arguments path, more;
   };

@@ -15,6 +15,7 @@ kernels::AttentionShape shape_of(const AttentionCase& c, const RandomStream& str
           .keys = c.keys,
           .heads = c.heads,
           .head_size = c.head_size,
+          .kv_heads = c.kv_heads,
           .causal = c.causal,
           .scale = c.scale,
           .key_mask = c.mask.empty() ? nullptr : c.mask.data(),
@@ -52,7 +53,7 @@ AttentionInputs<T> draw_attention(const AttentionCase& c, double mean) {
     }
   };
   fill(in.q, c.batch * c.queries * c.width());
-  fill(in.kv, c.batch * c.keys * 2 * c.width());
+  fill(in.kv, c.batch * c.keys * 2 * c.kv_width());
   fill(in.dy, c.batch * c.queries * c.width());
   return in;
 }
@@ -62,45 +63,45 @@ AttentionResult<T> run_attention(const AttentionCase& c, const AttentionInputs<T
                                  const AttentionAdds& adds) {
   const RandomStream stream = dropout_stream(c);
   const kernels::AttentionShape shape = shape_of(c, stream);
-  const std::int64_t width = c.width();
+  const std::int64_t width = c.width(), kv_width = c.kv_width();
   const T nan = std::numeric_limits<T>::quiet_NaN();
   AttentionResult<T> out{std::vector<T>(in.q.size(), nan), std::vector<T>(at(c.batch * c.heads * c.queries), nan),
                          std::vector<T>(in.q.size(), nan), std::vector<T>(in.kv.size(), nan)};
   const bool add_dq = add != nullptr && adds.dq, add_dk = add != nullptr && adds.dk, add_dv = add != nullptr && adds.dv;
   if (add_dq) out.dq = add->dq;
-  for (std::int64_t i = 0; i < c.batch * c.keys * 2 * width; ++i) {
-    if (i % (2 * width) < width ? add_dk : add_dv) out.dkv[at(i)] = add->dkv[at(i)];
+  for (std::int64_t i = 0; i < c.batch * c.keys * 2 * kv_width; ++i) {
+    if (i % (2 * kv_width) < kv_width ? add_dk : add_dv) out.dkv[at(i)] = add->dkv[at(i)];
   }
   const auto rows = [&](auto* data, std::int64_t tokens, std::int64_t columns) {
     using Element = std::remove_pointer_t<decltype(data)>;
     return kernels::HeadRows<Element>{data, columns, tokens * columns};
   };
   const auto q = rows(in.q.data(), c.queries, width), dy = rows(in.dy.data(), c.queries, width);
-  const auto k = rows(in.kv.data(), c.keys, 2 * width), v = rows(in.kv.data() + width, c.keys, 2 * width);
+  const auto k = rows(in.kv.data(), c.keys, 2 * kv_width), v = rows(in.kv.data() + kv_width, c.keys, 2 * kv_width);
   std::vector<T> scratch(
       at(std::max(kernels::attention_forward_scratch<T>(shape), kernels::attention_backward_scratch<T>(shape))), nan);
   kernels::attention_forward<T>(shape, q, k, v, rows(out.y.data(), c.queries, width), out.lse.data(), scratch.data());
   if (in.dy.empty()) return out;
   std::fill(scratch.begin(), scratch.end(), nan);
-  kernels::attention_backward<T>(shape, q, k, v, rows(static_cast<const T*>(out.y.data()), c.queries, width), dy,
-                                 out.lse.data(), {out.dq.data(), width, c.queries * width, add_dq},
-                                 {out.dkv.data(), 2 * width, c.keys * 2 * width, add_dk},
-                                 {out.dkv.data() + width, 2 * width, c.keys * 2 * width, add_dv}, scratch.data());
+  kernels::attention_backward<T>(
+      shape, q, k, v, rows(static_cast<const T*>(out.y.data()), c.queries, width), dy, out.lse.data(),
+      {out.dq.data(), width, c.queries * width, add_dq}, {out.dkv.data(), 2 * kv_width, c.keys * 2 * kv_width, add_dk},
+      {out.dkv.data() + kv_width, 2 * kv_width, c.keys * 2 * kv_width, add_dv}, scratch.data());
   return out;
 }
 
 AttentionResult<double> reference_attention(const AttentionCase& c, const AttentionInputs<double>& in) {
   const RandomStream stream = dropout_stream(c);
   const auto threshold = static_cast<std::uint32_t>(c.dropout * 0x1p32);
-  const std::int64_t width = c.width(), n = c.head_size;
+  const std::int64_t width = c.width(), kv_width = c.kv_width(), n = c.head_size;
   AttentionResult<double> out{std::vector<double>(in.q.size()), std::vector<double>(at(c.batch * c.heads * c.queries)),
                               std::vector<double>(in.q.size()), std::vector<double>(in.kv.size())};
   std::vector<double> p(at(c.keys)), keep(at(c.keys)), dp(at(c.keys));
   for (std::int64_t row = 0; row < c.batch * c.heads * c.queries; ++row) {
     const std::int64_t t = row % c.queries, h = row / c.queries % c.heads, b = row / c.queries / c.heads;
     const std::size_t q = at((b * c.queries + t) * width + h * n);
-    const auto k = [&](std::int64_t s) { return at((b * c.keys + s) * 2 * width + h * n); };
-    const auto v = [&](std::int64_t s) { return k(s) + at(width); };
+    const auto k = [&](std::int64_t s) { return at((b * c.keys + s) * 2 * kv_width + h / c.share() * n); };
+    const auto v = [&](std::int64_t s) { return k(s) + at(kv_width); };
     double max_score = -std::numeric_limits<double>::infinity(), sum = 0, row_sum = 0;
     for (std::int64_t s = 0; s < c.keys; ++s) {
       if (!c.sees(b, t, s)) continue;

@@ -21,14 +21,17 @@ struct AttentionCase {
   double scale = 1, dropout = 0;
   std::vector<std::int32_t> mask = {};  // [B, S] or nothing
   std::uint64_t seed = 0;
+  std::int64_t kv_heads = 0;  // 0: heads
 
   std::int64_t width() const { return heads * head_size; }
+  std::int64_t kv_width() const { return (kv_heads == 0 ? heads : kv_heads) * head_size; }
+  std::int64_t share() const { return kv_heads == 0 ? 1 : heads / kv_heads; }
   bool sees(std::int64_t b, std::int64_t t, std::int64_t s) const {
     return (!causal || s <= t + keys - queries) && (mask.empty() || mask[static_cast<std::size_t>(b * keys + s)] != 0);
   }
 };
 
-/// q [B, T, C], kv [B, S, 2C], dy [B, T, C].
+/// q [B, T, C], kv [B, S, 2K], dy [B, T, C], with K = kv_width().
 template <class T>
 struct AttentionInputs {
   std::vector<T> q, kv, dy;

@@ -69,6 +69,7 @@ TEST_CASE("logits with a cache are those of the full forward, bit for bit") {
        .positions = Positions::rotary,
        .position_base = 50},
   };
+  configs.push_back({.n_layer = 2, .n_head = 6, .n_embd = 60, .block_size = 150, .vocab_size = 17, .n_kv_head = 2});
   for (const GptConfig& config : gpt_variants()) configs.push_back(config);
   const int before = threads();
   set_threads(1);

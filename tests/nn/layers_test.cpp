@@ -174,24 +174,26 @@ class PlainGpt {
   Matrix attention(const Matrix& x, const std::string& layer, Matrix& values) const {
     Matrix qkv = linear(x, layer + ".c_attn");
     const std::size_t c = size(c_.n_embd), d = c / size(c_.n_head);
-    if (!values.empty() && c_.extras.value_residual) add_scaled(qkv, values, 2 * c, layer + ".value_gain");
+    const std::size_t share = c_.n_kv_head > 0 ? size(c_.n_head / c_.n_kv_head) : 1, kv = c / share;
+    if (!values.empty() && c_.extras.value_residual) add_scaled(qkv, values, c + kv, layer + ".value_gain");
     if (values.empty()) {
-      for (const std::vector<double>& row : qkv) values.emplace_back(row.begin() + std::ssize(row) / 3 * 2, row.end());
+      for (const std::vector<double>& row : qkv) values.emplace_back(row.end() - static_cast<long>(kv), row.end());
     }
-    if (c_.extras.qk_norm) normalize_heads(qkv, 2 * c, d, layer + ".qk_norm");
-    if (c_.positions == Positions::rotary) rotate(qkv, 2 * c, d);
+    if (c_.extras.qk_norm) normalize_heads(qkv, c + kv, d, layer + ".qk_norm");
+    if (c_.positions == Positions::rotary) rotate(qkv, c + kv, d);
     Matrix y(x.size(), std::vector<double>(c));
     for (std::size_t t = 0; t < x.size(); ++t) {
       for (std::size_t first = 0; first < c; first += d) {  // head by head
+        const std::size_t k = c + first / d / share * d, v = k + kv;
         std::vector<double> p(t + 1);
         double total = 0;
         for (std::size_t s = 0; s <= t; ++s) {
           double score = 0;
-          for (std::size_t i = first; i < first + d; ++i) score += qkv[t][i] * qkv[s][c + i];
+          for (std::size_t i = 0; i < d; ++i) score += qkv[t][first + i] * qkv[s][k + i];
           total += p[s] = std::exp(score / std::sqrt(static_cast<double>(d)));
         }
         for (std::size_t s = 0; s <= t; ++s) {
-          for (std::size_t i = first; i < first + d; ++i) y[t][i] += p[s] / total * qkv[s][2 * c + i];
+          for (std::size_t i = 0; i < d; ++i) y[t][first + i] += p[s] / total * qkv[s][v + i];
         }
       }
     }
@@ -250,6 +252,10 @@ TEST_CASE("a Gpt computes the formulas of the papers") {
   configs.push_back(kSmall);
   configs.back().norm_order = NormOrder::post;
   configs.back().extras = kAllExtras;
+  configs.push_back(configs.back());
+  configs.back().n_head = 6;
+  configs.back().n_kv_head = 2;
+  configs.back().positions = Positions::rotary;
   for (std::size_t i = 0; i < configs.size(); ++i) {
     SmallGpt gpt(configs[i], DType::float64);
     gpt.randomize(51);

@@ -79,6 +79,17 @@ inline std::vector<GptConfig> gpt_variants() {
     c.positions = Positions::rotary;
     c.activation = Activation::swiglu;
   });
+  add([](GptConfig& c) {  // LLaMA whose heads share their keys
+    c.n_kv_head = 1;
+    c.bias = c.tie_weights = false;
+    c.norm = NormKind::rms;
+    c.positions = Positions::rotary;
+    c.activation = Activation::swiglu;
+  });
+  add([](GptConfig& c) {  // one head of keys, and all extras
+    c.n_kv_head = 1;
+    c.extras = kAllExtras;
+  });
   return variants;
 }
 
@@ -89,7 +100,7 @@ inline std::string describe(const GptConfig& c) {
          (c.ngram.orders.empty() ? "" : ", n-grams") + (c.extras.qk_norm ? ", qk_norm" : "") +
          (c.extras.conv_width > 0 ? ", conv" : "") + (c.extras.input_skip ? ", skip" : "") +
          (c.extras.branch_scales ? ", scales" : "") + (c.extras.value_residual ? ", value residual" : "") +
-         (c.logit_cap > 0 ? ", cap" : "") + (c.ffn_width > 0 ? ", width" : "");
+         (c.logit_cap > 0 ? ", cap" : "") + (c.ffn_width > 0 ? ", width" : "") + (c.n_kv_head > 0 ? ", grouped" : "");
 }
 
 struct SmallGpt {

@@ -114,6 +114,29 @@ TEST_CASE("attention: dropout drops the given fraction of weights, only in a rec
   REQUIRE(moved > 1);
 }
 
+TEST_CASE(
+    "attention: as many heads of keys as of queries are the usual attention, and fewer make packed inputs narrow") {
+  Draw draw(7);
+  const Tensor qkv = draw.normals({2, 70, 36});
+  const Tensor plain = attention(qkv, {.n_head = 3, .causal = true});
+  const Tensor same = attention(qkv, {.n_head = 3, .n_kv_head = 3, .causal = true});
+  for (std::int64_t i = 0; i < plain.numel(); ++i) REQUIRE(plain.at(i) == same.at(i));
+  // Four heads of three columns share two of keys and two of values.
+  const Tensor grouped = draw.normals({2, 70, 24});
+  const Attention options{.n_head = 4, .n_kv_head = 2, .causal = true};
+  const Tensor packed = attention(grouped, options);
+  REQUIRE(packed.shape() == Shape{2, 70, 12});
+  const Tensor separate = attention(slice(grouped, 2, 0, 12), slice(grouped, 2, 12, 24), options);
+  for (std::int64_t i = 0; i < packed.numel(); ++i) REQUIRE(packed.at(i) == separate.at(i));
+  REQUIRE_THAT(refusal([&] { attention(qkv, {.n_head = 4, .n_kv_head = 3}); }),
+               ContainsSubstring("n_kv_head must be 0 or divide n_head; got 3 and 4"));
+  REQUIRE_THAT(refusal([&] { attention(qkv, {.n_head = 4, .n_kv_head = -2}); }), ContainsSubstring("got -2 and 4"));
+  REQUIRE_THAT(refusal([&] { attention(slice(qkv, 2, 0, 35), {.n_head = 4, .n_kv_head = 2}); }),
+               ContainsSubstring("[B, T, (n_head + 2 n_kv_head) D]; got [2, 70, 35]"));
+  REQUIRE_THAT(refusal([&] { attention(slice(qkv, 2, 0, 12), slice(qkv, 2, 12, 36), options); }),
+               ContainsSubstring("[B, S, 2 n_kv_head D]; got [2, 70, 12] and [2, 70, 24]"));
+}
+
 TEST_CASE("attention: the messages for inputs that it rejects") {
   const Tensor qkv = zeros({2, 3, 12}, DType::float32), kv = zeros({2, 5, 8}, DType::float32);
   const Tensor q = zeros({2, 3, 4}, DType::float32);

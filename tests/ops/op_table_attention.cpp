@@ -7,17 +7,25 @@ namespace {
 struct Variant {
   bool causal = false, masked = false;
   double dropout = 0;
+  bool grouped = false;  // two or three heads have the same keys and values
 };
 
 // Scores (head size times scale) stay moderate, so that no weight is so small that the differences are only noise.
 Attention options_of(Draw& draw, const Variant& variant) {
   Attention options;
   options.n_head = draw.integer(1, 3);
+  if (variant.grouped) {
+    options.n_kv_head = draw.integer(1, 2);
+    options.n_head = options.n_kv_head * draw.integer(2, 3);
+  }
   options.causal = variant.causal;
   options.dropout = variant.dropout;
   if (draw.coin()) options.scale = 0.4;
   return options;
 }
+
+// Heads of keys.
+std::int64_t kv_heads(const Attention& options) { return options.n_kv_head == 0 ? options.n_head : options.n_kv_head; }
 
 // A mask of which about a third is 0. The last key of the first sequence is visible, so that at least one is.
 Tensor mask_of(Draw& draw, std::int64_t batch, std::int64_t keys) {
@@ -32,9 +40,9 @@ Row packed_row(const char* name, const Variant& variant) {
           .draw =
               [=](Draw& draw) {
                 const Attention options = options_of(draw, variant);
-                const std::int64_t batch = draw.integer(1, 2), tokens = draw.extent(9), width = draw.extent(5);
-                Case drawn{{draw.normals({batch, tokens, 3 * width * options.n_head})},
-                           [=](const std::vector<Tensor>& x) {
+                const std::int64_t batch = draw.integer(1, 2), tokens = draw.extent(9);
+                const std::int64_t width = draw.extent(5) * (options.n_head + 2 * kv_heads(options));
+                Case drawn{{draw.normals({batch, tokens, width})}, [=](const std::vector<Tensor>& x) {
                              Attention with = options;
                              if (x.size() > 1) with.key_mask = x[1];
                              return attention(x[0], with);
@@ -53,10 +61,11 @@ Row separate_row(const char* name, const Variant& variant, bool more_queries) {
           .draw =
               [=](Draw& draw) {
                 const Attention options = options_of(draw, variant);
-                const std::int64_t width = draw.extent(5) * options.n_head, batch = draw.integer(1, 2);
+                const std::int64_t size = draw.extent(5), width = size * options.n_head, batch = draw.integer(1, 2);
+                const std::int64_t kv_width = size * kv_heads(options);
                 const std::int64_t few = draw.integer(2, 5), many = few + draw.integer(1, 4);
                 const std::int64_t queries = more_queries ? many : few, keys = more_queries ? few : many;
-                Case drawn{{draw.normals({batch, queries, width}), draw.normals({batch, keys, 2 * width})},
+                Case drawn{{draw.normals({batch, queries, width}), draw.normals({batch, keys, 2 * kv_width})},
                            [=](const std::vector<Tensor>& x) {
                              Attention with = options;
                              if (x.size() > 2) with.key_mask = x[2];
@@ -88,7 +97,8 @@ Row pair_mask_row(const char* name, const Variant& variant, bool packed, bool co
           .draw =
               [=](Draw& draw) {
                 const Attention options = options_of(draw, variant);
-                const std::int64_t width = draw.extent(5) * options.n_head, batch = draw.integer(1, 3);
+                const std::int64_t size = draw.extent(5), width = size * options.n_head, batch = draw.integer(1, 3);
+                const std::int64_t kv_width = size * kv_heads(options);
                 const std::int64_t queries = draw.integer(1, 7), keys = packed ? queries : draw.integer(1, 9);
                 Case drawn{{}, [=](const std::vector<Tensor>& x) {
                              Attention with = options;
@@ -98,9 +108,9 @@ Row pair_mask_row(const char* name, const Variant& variant, bool packed, bool co
                              return packed ? attention(x[0], with) : attention(x[0], x[1], with);
                            }};
                 if (packed) {
-                  drawn.inputs = {draw.normals({batch, queries, 3 * width})};
+                  drawn.inputs = {draw.normals({batch, queries, width + 2 * kv_width})};
                 } else {
-                  drawn.inputs = {draw.normals({batch, queries, width}), draw.normals({batch, keys, 2 * width})};
+                  drawn.inputs = {draw.normals({batch, queries, width}), draw.normals({batch, keys, 2 * kv_width})};
                 }
                 drawn.inputs.push_back(pair_mask_of(draw, batch, queries, keys, common));
                 if (variant.masked) drawn.inputs.push_back(mask_of(draw, batch, keys));
@@ -112,16 +122,17 @@ Row pair_mask_row(const char* name, const Variant& variant, bool packed, bool co
 }
 
 // k‖v has rows behind the keys: the output must not depend on them, and their gradient is 0.
-Row cache_row() {
+Row cache_row(const char* name, bool grouped) {
   return {.op = "attention",
-          .name = "only the first rows are keys",
+          .name = name,
           .draw =
-              [](Draw& draw) {
-                Attention options = options_of(draw, {.causal = draw.coin()});
-                const std::int64_t width = draw.extent(5) * options.n_head, batch = draw.integer(1, 3);
+              [=](Draw& draw) {
+                Attention options = options_of(draw, {.causal = draw.coin(), .grouped = grouped});
+                const std::int64_t size = draw.extent(5), width = size * options.n_head, batch = draw.integer(1, 3);
+                const std::int64_t kv_width = size * kv_heads(options);
                 const std::int64_t queries = draw.integer(1, 4), rows = queries + draw.integer(1, 5);
                 options.keys = draw.integer(queries, rows - 1);
-                return Case{{draw.normals({batch, queries, width}), draw.normals({batch, rows, 2 * width})},
+                return Case{{draw.normals({batch, queries, width}), draw.normals({batch, rows, 2 * kv_width})},
                             [=](const std::vector<Tensor>& x) { return attention(x[0], x[1], options); }};
               },
           .propagates = false,
@@ -252,12 +263,18 @@ std::vector<Row> attention_rows() {
       separate_row("more keys than queries, causal", {.causal = true}, false),
       separate_row("more queries than keys, causal", {.causal = true}, true),
       separate_row("more keys than queries, masked, dropout", {.masked = true, .dropout = 0.2}, false),
-      cache_row(),
+      cache_row("only the first rows are keys", false),
       pair_mask_row("packed, a mask for every query", {}, true, true),
       pair_mask_row("packed, causal, a mask for every query and sequence", {.causal = true}, true, false),
       pair_mask_row("a mask for every query, masked, dropout", {.masked = true, .dropout = 0.2}, false, true),
       pair_mask_row("causal, a mask for every query and sequence, masked", {.causal = true, .masked = true}, false,
                     false),
+      packed_row("packed, grouped, causal", {.causal = true, .grouped = true}),
+      packed_row("packed, grouped, masked, dropout", {.masked = true, .dropout = 0.3, .grouped = true}),
+      separate_row("grouped, more keys than queries", {.grouped = true}, false),
+      separate_row("grouped, more queries than keys, causal", {.causal = true, .grouped = true}, true),
+      cache_row("grouped, only the first rows are keys", true),
+      pair_mask_row("packed, grouped, causal, a mask for every query", {.causal = true, .grouped = true}, true, true),
   };
   rows[4].empties = {[] {
                        return empty_case({0, 3, 4}, {0, 2, 8}, false);

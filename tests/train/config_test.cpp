@@ -293,6 +293,14 @@ TEST_CASE("the rules between fields") {
                      }),
                      ": the models gpt and linear have this option; got the model encoder; omit the option"));
   }
+  REQUIRE(said([](Config& c) { c.n_kv_head = 2; }).empty());
+  REQUIRE(said([](Config& c) { c.n_kv_head = 4; }).empty());
+  REQUIRE(contains(said([](Config& c) { c.n_kv_head = 3; }), "n_kv_head: must be 0 or divide n_head; got 3 and 4"));
+  REQUIRE(contains(said([](Config& c) {
+                     c.n_kv_head = 2;
+                     c.model = "linear";
+                   }),
+                   "n_kv_head: the model gpt has this option; got the model linear; omit the option"));
   const std::string rates = said([](Config& c) { c.min_lr = 0.5; });
   REQUIRE(contains(rates, "min_lr"));
   REQUIRE(contains(rates, "0.5"));

@@ -23,7 +23,7 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   Config shape;
   shape.val_fraction = 0;
   shape.lr_decay_steps = 10;
-  std::vector<Config> shapes(19, shape);
+  std::vector<Config> shapes(20, shape);
   shapes[1].n_embd = 256;
   shapes[1].n_layer = 2;
   shapes[2].dtype = "float64";
@@ -71,6 +71,10 @@ TEST_CASE("the memory of a run is estimated closely, for every optimizer and typ
   shapes[18].tokenizer = "byte";
   shapes[18].n_layer = 1;
   shapes[18].block_size = 256;
+  shapes[19].n_head = 8;
+  shapes[19].n_kv_head = 1;
+  shapes[19].qk_norm = shapes[19].value_residual = true;
+  shapes[19].activation = "relu_squared";
   for (const Config& config : shapes) {
     const Dataset data = letters(config);
     const MemoryNeed need = memory_needed(config, data.tokenizer->vocab_size());

@@ -45,6 +45,8 @@ inline std::vector<SmallModel> every_small_model() {
   config.ngram_rows = 20;
   config.qk_norm = config.input_skip = config.value_residual = config.branch_scales = true;
   config.conv_width = 2;
+  list.push_back({"gpt with grouped keys", list.front().config});
+  list.back().config.n_kv_head = 1;
   return list;
 }
 

@@ -159,6 +159,28 @@ TEST_CASE("a Llama in a GGUF file has rows of queries and keys in pairs") {
   }
 }
 
+TEST_CASE("a Llama with shared keys in a GGUF file has its heads, and rows in pairs within each") {
+  const TemporaryFolder folder;
+  const LoadedModel loaded(import_into(hugging_face_fixture("llama-grouped"), folder / "run"));
+  export_model(loaded, "gguf", {.out = folder / "m.gguf"});
+  const ReadGguf file(folder / "m.gguf");
+  REQUIRE(file.values.at("llama.attention.head_count") == "4");
+  REQUIRE(file.values.at("llama.attention.head_count_kv") == "2");
+  REQUIRE(file.values.at("llama.rope.dimension_count") == "4");
+  const Tensor& qkv = loaded.store.find("h.1.attn.c_attn.weight").value();
+  for (const auto& [name, first, rows] :
+       {std::tuple{"blk.1.attn_q.weight", 0, 16}, {"blk.1.attn_k.weight", 16, 8}, {"blk.1.attn_v.weight", 24, 8}}) {
+    REQUIRE(file.tensors.at(name).shape == std::vector<std::uint64_t>{16, static_cast<std::uint64_t>(rows)});
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t order[] = {0, 2, 1, 3}, source = first == 24 ? row : row / 4 * 4 + order[row % 4];
+      for (std::int64_t c = 0; c < 16; ++c) {
+        INFO(name << " " << row << " " << c);
+        REQUIRE(file.f32(name, static_cast<std::size_t>(row * 16 + c)) == qkv.at((first + source) * 16 + c));
+      }
+    }
+  }
+}
+
 TEST_CASE("f16 and q8_0 apply to matrices, and rows that do not fill blocks stay f16") {
   const TemporaryFolder folder;
   const LoadedModel loaded(import_into(hugging_face_fixture("gpt2"), folder / "run"));

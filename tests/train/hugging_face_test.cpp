@@ -70,7 +70,7 @@ constexpr Precision kPrecisions[] = {{"float32", 1e-5}, {"float64", 1e-11}};
 
 TEST_CASE("transformers: logits and loss of imported models") {
   const TemporaryFolder folder;
-  for (const std::string name : {"gpt2", "gpt2-old", "llama", "llama-tied"}) {
+  for (const std::string name : {"gpt2", "gpt2-old", "llama", "llama-tied", "llama-grouped"}) {
     const std::string checkpoint = import_into(hugging_face_fixture(name), folder / name);
     const StoredTensors values = read_safetensors(hugging_face_fixture(name) + "/values.safetensors");
     for (const auto& [dtype, error] : kPrecisions) {
@@ -85,7 +85,7 @@ TEST_CASE("transformers: logits and loss of imported models") {
 
 TEST_CASE("transformers: the gradient of every weight of imported models") {
   const TemporaryFolder folder;
-  for (const std::string name : {"gpt2", "llama"}) {
+  for (const std::string name : {"gpt2", "llama", "llama-grouped"}) {
     const std::string path = hugging_face_fixture(name);
     const std::string checkpoint = import_into(path, folder / name);
     const StoredTensors values = read_safetensors(path + "/values.safetensors");
@@ -106,7 +106,7 @@ TEST_CASE("transformers: the gradient of every weight of imported models") {
 
 TEST_CASE("what is imported and exported again has the same bytes") {
   const TemporaryFolder folder;
-  for (const std::string name : {"gpt2", "llama", "llama-tied"}) {
+  for (const std::string name : {"gpt2", "llama", "llama-tied", "llama-grouped"}) {
     INFO(name);
     const LoadedModel loaded(import_into(hugging_face_fixture(name), folder / name));
     const std::string out = folder / (name + "-out");
@@ -175,7 +175,10 @@ TEST_CASE("a configuration that maki does not have is refused by name") {
       {"gpt2", "\"vocab_size\": 13", "\"vocab_size\": 12", "must have as many ids"},
       {"gpt2", "\"vocab_size\": 13", "\"vocab_size\": 5000", "must have as many ids"},
       {"gpt2", "{", "[{", "is not valid JSON"},
-      {"llama", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 1", "maki has no grouped keys; got 1 and 2"},
+      {"llama", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 1", "must have the shape [4, 8]; got [8, 8]"},
+      {"llama-grouped", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3",
+       "num_key_value_heads must divide num_attention_heads; got 3 and 4"},
+      {"llama-grouped", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 0", "must be a whole number from 1"},
       {"llama", "\"head_dim\": 4", "\"head_dim\": 8", "head_dim must be hidden_size / num_attention_heads"},
       {"llama", "\"hidden_act\": \"silu\"", "\"hidden_act\": \"gelu\"", "hidden_act must be silu; got gelu"},
       {"llama", "\"rope_type\": \"default\"", "\"rope_type\": \"llama3\"", "of the type default; got llama3"},

@@ -35,6 +35,7 @@ const std::vector<Row> kRows = {
     {"share_vocabulary", {"true"}, {{"model", "seq2seq"}}},
     {"n_layer", {"2"}},
     {"n_head", {"1"}},
+    {"n_kv_head", {"1"}},
     {"n_embd", {"12"}},
     {"block_size", {"5"}},
     {"dropout", {"0.3"}},

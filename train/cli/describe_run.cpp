@@ -36,9 +36,10 @@ void describe_run(const Config& config, const Task& task, const std::string& run
   const MemoryNeed need = memory_needed(config, task.vocab_sizes());
   say(fmt::format("text   {}", task.describe_data()));
   say(fmt::format(
-      "model  {}, {}, width {}, context of {}: {}{}", pluralize(config.n_layer, "layer"),
-      pluralize(config.n_head, "head"), config.n_embd, pluralize(config.block_size, "token"),
-      pluralize(need.parameters, "parameter"),
+      "model  {}, {}{}, width {}, context of {}: {}{}", pluralize(config.n_layer, "layer"),
+      pluralize(config.n_head, "head"),
+      config.n_kv_head > 0 ? fmt::format(" ({} of keys and values)", config.n_kv_head) : "", config.n_embd,
+      pluralize(config.block_size, "token"), pluralize(need.parameters, "parameter"),
       need.trained < need.parameters
           ? fmt::format(", of which {} {} trained", with_separators(need.trained), need.trained == 1 ? "is" : "are")
           : ""));

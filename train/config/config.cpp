@@ -184,6 +184,10 @@ void validate(const Config& c) {
   check(c.positions != "rotary" || c.n_embd / c.n_head % 2 == 0,
         "positions: rotary needs an even n_embd / n_head, because columns are rotated in pairs; got {} / {}", c.n_embd,
         c.n_head);
+  check(c.n_kv_head == 0 || c.n_head % c.n_kv_head == 0, "n_kv_head: must be 0 or divide n_head; got {} and {}",
+        c.n_kv_head, c.n_head);
+  check(c.n_kv_head == 0 || c.model == "gpt",
+        "n_kv_head: the model gpt has this option; got the model {}; omit the option", c.model);
   const AttentionForm attention = parse_attention(c.attention);
   check(c.model == "linear" || attention == AttentionForm{},
         "attention: the model {} has softmax attention; got {}; choose the model linear", c.model, c.attention);

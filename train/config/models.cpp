@@ -177,7 +177,8 @@ GptConfig gpt_config(const Config& c, std::int64_t vocab_size) {
           .ffn_width = c.ffn_width,
           .norm_epsilon = c.norm_epsilon,
           .ngram_prior = c.ngram_prior,
-          .recompute_blocks = c.recompute_blocks};
+          .recompute_blocks = c.recompute_blocks,
+          .n_kv_head = c.n_kv_head};
 }
 
 }  // namespace maki

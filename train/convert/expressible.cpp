@@ -46,6 +46,7 @@ void require_gpt2(const Config& config, const std::string& target) {
   require(config,
           {{"norm", {"layer"}},
            {"positions", {"learned"}},
+           {"n_kv_head", {"0", std::to_string(config.n_head)}},
            {"activation", {"gelu", "gelu_tanh", "relu", "relu_squared", "silu"}}},
           target);
 }

@@ -101,11 +101,9 @@ Config llama_config(const nlohmann::json& object, const JsonFields& fields, cons
                          "{}: attention_bias and mlp_bias must be equal, because maki has biases everywhere or nowhere",
                          path);
   const std::int64_t keys = fields.integer("num_key_value_heads", kMaxCountOfLayers, c.n_head);
-  check<CheckpointError>(
-      keys == c.n_head,
-      "{}: num_key_value_heads must equal num_attention_heads, because maki has no grouped keys; got "
-      "{} and {}",
-      path, keys, c.n_head);
+  check<CheckpointError>(c.n_head % keys == 0, "{}: num_key_value_heads must divide num_attention_heads; got {} and {}",
+                         path, keys, c.n_head);
+  c.n_kv_head = keys == c.n_head ? 0 : keys;
   const std::int64_t head = fields.integer("head_dim", kMaxExtent, c.n_embd / c.n_head);
   check<CheckpointError>(head * c.n_head == c.n_embd,
                          "{}: head_dim must be hidden_size / num_attention_heads; got {} for {} / {}", path, head,
@@ -174,7 +172,7 @@ ForeignModel open_hugging_face(const std::string& directory) {
     model.rules = {"transformer.", {"*.attn.bias", "*.attn.masked_bias"}};
   } else if (type == "llama") {
     model.config = llama_config(object, fields, path);
-    model.names = expand(llama_names(), model.config.n_layer);
+    model.names = expand(llama_names(), model.config.n_layer, model.config.heads_per_kv_head());
     model.rules = {"model.", {"*.rotary_emb.inv_freq"}};
   } else {
     fail<CheckpointError>("{}: model_type must be gpt2 or llama; got {}", path, truncate_for_message(type));
@@ -202,7 +200,8 @@ std::string hugging_face_config(const Config& c, std::int64_t vocab_size, std::i
     j["hidden_size"] = c.n_embd;
     j["intermediate_size"] = width;
     j["num_hidden_layers"] = c.n_layer;
-    j["num_attention_heads"] = j["num_key_value_heads"] = c.n_head;
+    j["num_attention_heads"] = c.n_head;
+    j["num_key_value_heads"] = c.kv_heads();
     j["max_position_embeddings"] = c.block_size;
     j["hidden_act"] = "silu";
     j["rms_norm_eps"] = c.norm_epsilon;

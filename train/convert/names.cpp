@@ -108,22 +108,28 @@ bool is_per_block(const NameRule& rule) {
   return std::string_view(rule.parameter).find("{}") != std::string_view::npos;
 }
 
-NamePair pair_of(const NameRule& rule, std::int64_t block) {
-  return {fmt::format(fmt::runtime(rule.parameter), block),
-          fmt::format(fmt::runtime(rule.stored), block),
-          rule.form,
-          rule.part,
-          rule.parts,
-          rule.by_token};
+NamePair pair_of(const NameRule& rule, std::int64_t block, int share) {
+  constexpr int kQkv = 3;
+  NamePair pair{fmt::format(fmt::runtime(rule.parameter), block),
+                fmt::format(fmt::runtime(rule.stored), block),
+                rule.form,
+                rule.part,
+                rule.parts,
+                rule.by_token};
+  if (rule.parts != kQkv) return pair;
+  pair.parts = share + 2;
+  pair.part = rule.part == 0 ? 0 : share + rule.part - 1;
+  pair.count = rule.part == 0 ? share : 1;
+  return pair;
 }
 
 }  // namespace
 
-std::vector<NamePair> expand(std::span<const NameRule> rules, std::int64_t n_layer) {
+std::vector<NamePair> expand(std::span<const NameRule> rules, std::int64_t n_layer, std::int64_t heads_per_kv_head) {
   std::vector<NamePair> pairs;
   for (const NameRule& rule : rules) {
     const std::int64_t blocks = is_per_block(rule) ? n_layer : 1;
-    for (std::int64_t i = 0; i < blocks; ++i) pairs.push_back(pair_of(rule, i));
+    for (std::int64_t i = 0; i < blocks; ++i) pairs.push_back(pair_of(rule, i, static_cast<int>(heads_per_kv_head)));
   }
   return pairs;
 }

@@ -21,7 +21,8 @@ struct NameRule {
   const char* parameter;  ///< in maki; {} is the number of a block, and the row stands for all blocks
   const char* stored;     ///< in the format
   Form form = Form::same;
-  /// `stored` is part number `part` of `parts` equal ones that are stacked along the first axis of the parameter.
+  /// `stored` is part number `part` of `parts` equal ones that are stacked along the first axis of the parameter. Three
+  /// parts are q, k and v; see expand().
   int part = 0, parts = 1;
   /// The rows belong to tokens: files may have more of them, which pad the vocabulary.
   bool by_token = false;
@@ -33,11 +34,13 @@ struct NamePair {
   Form form = Form::same;
   int part = 0, parts = 1;
   bool by_token = false;
+  int count = 1;  ///< of parts, from `part` on
 };
 
 /// The rules with the numbers of the blocks. Rows that stand for all blocks and follow each other are expanded row by
-/// row: all blocks of the first row, then all of the second.
-std::vector<NamePair> expand(std::span<const NameRule> rules, std::int64_t n_layer);
+/// row: all blocks of the first row, then all of the second. In q‖k‖v, q is heads_per_kv_head times as
+/// large as k and v.
+std::vector<NamePair> expand(std::span<const NameRule> rules, std::int64_t n_layer, std::int64_t heads_per_kv_head = 1);
 
 /// GPT-2 in Hugging Face directories.
 std::span<const NameRule> gpt2_names();

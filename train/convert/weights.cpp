@@ -22,14 +22,19 @@ struct Extent {
   std::int64_t rows, cols;
 };
 
-Extent part_of(const Shape& shape, int parts) {
-  const std::int64_t rows = shape[0] / parts;
+Extent part_of(const Shape& shape, const NamePair& name) {
+  const std::int64_t rows = shape[0] / name.parts * name.count;
   return {rows, rows == 0 ? 0 : shape.numel() / shape[0]};
+}
+
+// The elements of a parameter before a part of it.
+std::int64_t begin_of(const Extent& part, const NamePair& name) {
+  return part.rows / name.count * name.part * part.cols;
 }
 
 std::vector<std::int64_t> stored_shape(const Shape& shape, const NamePair& name) {
   std::vector<std::int64_t> extents(shape.extents().begin(), shape.extents().end());
-  extents[0] /= name.parts;
+  extents[0] = extents[0] / name.parts * name.count;
   if (name.form == Form::transposed) std::swap(extents[0], extents[1]);
   return extents;
 }
@@ -62,7 +67,7 @@ template <class T>
 void load_part(const StoredTensor& tensor, const NamePair& name, const Extent& part, T* to) {
   const auto count = static_cast<std::size_t>(part.rows * part.cols);
   const Bytes bytes = tensor.bytes.first(count * bits_of(tensor.type) / 8);  // without rows that pad the vocabulary
-  T* const place = to + name.part * part.rows * part.cols;
+  T* const place = to + begin_of(part, name);
   if (name.form == Form::transposed) {
     std::vector<T> values(count);
     read_numbers(tensor.type, bytes, std::span<T>(values));
@@ -86,8 +91,8 @@ void require_all_known(const StoredTensors& stored, const std::set<std::string>&
 
 // Moves the rows 0, D/2, 1, D/2 + 1, … of each head of D rows together.
 template <class T>
-void pair_rows(const T* from, const Extent& part, std::int64_t n_head, T* to) {
-  const std::int64_t head = part.rows / n_head, half = head / 2;
+void pair_rows(const T* from, const Extent& part, std::int64_t head, T* to) {
+  const std::int64_t half = head / 2;
   for (std::int64_t row = 0; row < part.rows; ++row) {
     const std::int64_t in_head = row % head, source = row - in_head + (in_head % 2) * half + in_head / 2;
     std::copy_n(from + source * part.cols, part.cols, to + row * part.cols);
@@ -96,12 +101,12 @@ void pair_rows(const T* from, const Extent& part, std::int64_t n_head, T* to) {
 
 template <class T>
 std::vector<T> part_values(const Parameter& parameter, const NamePair& name, const WritingRules& rules) {
-  const Extent part = part_of(parameter.shape(), name.parts);
+  const Extent part = part_of(parameter.shape(), name);
   const auto count = static_cast<std::size_t>(part.rows * part.cols);
-  const T* const from = parameter.value().data<T>() + name.part * part.rows * part.cols;
+  const T* const from = parameter.value().data<T>() + begin_of(part, name);
   std::vector<T> values(from, from + count);
   if (name.form == Form::transposed) transpose<T>({from, count}, part.rows, part.cols, values.data());
-  if (name.form == Form::rotary_pairs) pair_rows(from, part, rules.n_head, values.data());
+  if (name.form == Form::rotary_pairs) pair_rows(from, part, rules.head_size, values.data());
   return values;
 }
 
@@ -125,7 +130,7 @@ void append_zero_bias(OwnedTensors& list, const ParameterStore& store, const Nam
   if (!rules.zero_biases || !name.parameter.ends_with(kBias)) return;
   std::string weight = name.parameter;
   weight.replace(weight.size() - kBias.size(), kBias.size(), "weight");
-  const std::int64_t rows = store.find(weight).shape()[0] / name.parts;
+  const std::int64_t rows = store.find(weight).shape()[0] / name.parts * name.count;
   append(list, name, {rows}, std::vector<T>(static_cast<std::size_t>(rows)), rules);
 }
 
@@ -165,7 +170,7 @@ void load_weights(const StoredTensors& stored, const std::vector<NamePair>& name
     const Shape& shape = parameter->shape();
     const StoredTensor& tensor = require_stored(stored, name, shape, rules);
     dispatch(store.dtype(), [&]<class T>() {
-      load_part(tensor, name, part_of(shape, name.parts), store.values().data<T>() + parameter->offset());
+      load_part(tensor, name, part_of(shape, name), store.values().data<T>() + parameter->offset());
     });
   }
   store.mark_changed();

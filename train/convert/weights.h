@@ -36,7 +36,7 @@ struct OwnedTensors {
 };
 
 struct WritingRules {
-  std::int64_t n_head = 1;      ///< for Form::rotary_pairs
+  std::int64_t head_size = 1;   ///< for Form::rotary_pairs
   bool zero_biases = false;     ///< a bias that the model lacks is written as zeros
   std::int64_t token_rows = 0;  ///< rows of parameters by token; those beyond the vocabulary are zero; 0: as they are
   NumberType type = NumberType::f32;

@@ -31,7 +31,7 @@ void add_sizes(GgufFile& file, const Config& c, bool llama, std::int64_t vocab_s
   file.add(at + (llama ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"),
            static_cast<float>(c.norm_epsilon));
   if (!llama) return;
-  file.add(at + "attention.head_count_kv", u32(c.n_head));
+  file.add(at + "attention.head_count_kv", u32(c.kv_heads()));
   file.add(at + "rope.dimension_count", u32(c.n_embd / c.n_head));
   file.add(at + "rope.freq_base", static_cast<float>(c.position_base));
 }
@@ -108,9 +108,9 @@ std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOption
   file.add("general.file_type", type == GgufType::f32 ? 0U : type == GgufType::f16 ? kMostlyF16 : kMostlyQ8);
   file.add("general.quantization_version", kQuantizationVersion);
   add_vocabulary(file, *model.tokenizer);
-  const OwnedTensors weights =
-      collect_weights(model.store, expand(llama ? gguf_llama_names() : gguf_gpt2_names(), config.n_layer),
-                      {.n_head = config.n_head, .zero_biases = !llama});
+  const OwnedTensors weights = collect_weights(
+      model.store, expand(llama ? gguf_llama_names() : gguf_gpt2_names(), config.n_layer, config.heads_per_kv_head()),
+      {.head_size = config.n_embd / config.n_head, .zero_biases = !llama});
   for (const StoredTensor& tensor : weights.tensors) {
     std::vector<float> values(tensor.bytes.size() / sizeof(float));
     read_numbers(tensor.type, tensor.bytes, std::span<float>(values));

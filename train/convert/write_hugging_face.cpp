@@ -60,7 +60,8 @@ std::vector<std::string> write_hugging_face(const LoadedModel& model, const Expo
   const Config& config = model.state.config;
   const bool llama = is_like_llama(config);
   (llama ? require_llama : require_gpt2)(config, llama ? "a Llama of transformers" : "a GPT-2 of transformers");
-  const std::vector<NamePair> names = expand(llama ? llama_names() : gpt2_names(), config.n_layer);
+  const std::vector<NamePair> names =
+      expand(llama ? llama_names() : gpt2_names(), config.n_layer, config.heads_per_kv_head());
   const OwnedTensors weights =
       collect_weights(model.store, names,
                       {.zero_biases = !llama, .type = config.dtype == "float64" ? NumberType::f64 : NumberType::f32});

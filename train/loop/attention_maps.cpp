@@ -81,10 +81,11 @@ AttentionMaps attention_maps(const LoadedModel& loaded, const std::vector<std::i
                      .queries = token_bytes(*loaded.tokenizer, ids),
                      .keys = token_bytes(*loaded.tokenizer, ids),
                      .layers = {}};
-  for (const ObservedAttention& call : observe_attention([&] { read_text(*still.model, row_of(ids)); })) {
-    const WeightOptions options{.n_head = loaded.state.config.n_head,
-                                .causal = maps.causal,
-                                .floor = floor_of(*still.model, maps.layers.size())};
+  const Config& config = loaded.state.config;
+  for (const ObservedAttention& call :
+       observe_attention([&] { read_text(*still.model, row_of(ids)); }, config.heads_per_kv_head())) {
+    const WeightOptions options{
+        .n_head = config.n_head, .causal = maps.causal, .floor = floor_of(*still.model, maps.layers.size())};
     maps.layers.push_back(checked_weights(loaded, call, options));
   }
   return maps;

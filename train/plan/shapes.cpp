@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "autograd/core/check.h"
+#include "autograd/core/parallel.h"
 #include "optim/muon.h"
 #include "train/config/models.h"
 #include "train/loop/estimate.h"
@@ -181,10 +182,12 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
     choose("qk_norm", &Config::qk_norm, true);
     choose("conv_width", &Config::conv_width, 4);
   }
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, config.n_kv_head);
+  choose("n_head", &Config::n_head, ceil_div(config.n_head, kv_heads) * kv_heads);
   // A width that the user fixes keeps its value; heads and width that do not fit each other adapt where they may.
   if (config.n_embd % config.n_head != 0) {
     if (request.is_fixed && request.is_fixed("n_embd")) {
-      choose("n_head", &Config::n_head, std::int64_t{1});
+      choose("n_head", &Config::n_head, kv_heads);
     } else {
       config.n_embd += config.n_head - config.n_embd % config.n_head;
     }

@@ -72,6 +72,7 @@ struct RelativeSinks {
 
 struct AttentionShape {
   std::int64_t batch = 0, queries = 0, keys = 0, heads = 0, head_size = 0;  // B, T, S, H, D
+  std::int64_t kv_heads = 0;                                                ///< K, which divides H; 0: K = H
   bool causal = false;                                                      ///< query t sees keys 0 … t + S − T
   bool relative = false;                                                    ///< there is a position term
   double scale = 1;
@@ -79,6 +80,10 @@ struct AttentionShape {
   const RandomStream* dropout_stream = nullptr;  ///< null: no dropout of the attention weights
   double dropout = 0;              ///< weight (b, h, t, s) is dropped if stream.bits(i) < dropout · 2³², where
   std::uint64_t first_weight = 0;  ///< i = first_weight + ((b·H + h)·T + t)·S + s
+
+  /// How many heads have the same keys and values: head h has those of head h / heads_per_kv_head(). Ainslie et al.
+  /// 2023, arXiv:2305.13245. Their gradients are added in ascending order of the heads.
+  std::int64_t heads_per_kv_head() const { return kv_heads == 0 ? 1 : heads / kv_heads; }
 };
 
 /// Elements of scratch that attention_forward() and attention_backward() need.
@@ -89,14 +94,14 @@ std::int64_t attention_forward_scratch(const AttentionShape& shape);
 template <class T>
 std::int64_t attention_backward_scratch(const AttentionShape& shape);
 
-/// q, y [B, T, H·D]; k, v [B, S, H·D]. lse [B, H, T] or null: the base-2 logarithm of Σ exp(score − score of the row's
+/// q, y [B, T, H·D]; k, v [B, S, K·D]. lse [B, H, T] or null: the base-2 logarithm of Σ exp(score − score of the row's
 /// origin), from which backward recomputes the weights. y and lse of a row that sees no key are 0.
 template <class T>
 void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                        HeadRows<T> y, T* lse, T* scratch, const RelativeRows<T>& relative = {});
 
 /// The gradients of q, k and v from dy and from forward's y and lse; shapes as in attention_forward(). dk and dv must
-/// be wanted together or not at all; with a position term, all other gradients must be wanted.
+/// be wanted together or not at all; with a position term, all other gradients must be wanted, and K must be H.
 template <class T>
 void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                         HeadRows<const T> y, HeadRows<const T> dy, const T* lse, HeadSink<T> dq, HeadSink<T> dk,

@@ -7,9 +7,10 @@
 //
 // (Dao et al. 2022, arXiv:2205.14135, algorithm 4). Every pair of a query tile and a key block is computed once and
 // adds to dq of its tile and to dk and dv of its block, in an order that depends on the shape alone. If there are many
-// heads, one thread computes a whole head. If there are few, or very long ones, each head is cut into n × n pieces, and
-// step w of n computes in parallel those with query piece + key piece = w mod n, no two of which share a row. With a
-// position term they have no distance in common either if their sum is w, so there are 2n − 1 steps.
+// heads, one thread computes a whole head, or all heads that share their keys and values. If there are few, or very
+// long ones, each head is cut into n × n pieces, and step w of n computes in parallel those with query piece + key
+// piece = w mod n, no two of which share a row. With a position term they have no distance in common either if their
+// sum is w, so there are 2n − 1 steps.
 #include <algorithm>
 #include <array>
 #include <numbers>
@@ -210,6 +211,33 @@ MAKI_EXPORT(run_phase_on_target);
 std::int64_t worker_scratch(const AttentionShape& shape) {
   return backward_scratch(shape.head_size) + (shape.relative ? relative_scratch(shape.head_size) : 0);
 }
+
+// Calls run(head, panel, worker, query_piece, key_piece, phase) for the phases of all pieces of all heads. Heads that
+// share their keys and values finish one after the other, because they add to the same gradients.
+template <class Run>
+void run_pieces(const BackwardPlan& plan, const AttentionShape& shape, const Run& run) {
+  const std::int64_t n = plan.pieces, share = shape.heads_per_kv_head(), row_work = shape.head_size + 8;
+  for (std::int64_t first = 0; first < plan.heads; first += plan.group) {
+    const std::int64_t end = std::min(first + plan.group, plan.heads), tasks = (end - first) * n;
+    parallel_for(tasks, plan.edge * row_work, [&](std::int64_t i, std::int64_t worker) {
+      run(first + i / n, i / n, worker, i % n, i % n, BackwardPhase::start);
+    });
+    for (std::int64_t step = 0; step < plan.steps; ++step) {
+      parallel_for(tasks, plan.edge * plan.edge * row_work / 4, [&](std::int64_t i, std::int64_t worker) {
+        // Query pieces in the order first, last, second, …: of two neighbours, about one has work in a causal head.
+        const std::int64_t at = i % n, piece = at % 2 == 0 ? at / 2 : n - 1 - at / 2;
+        const std::int64_t keys = plan.key_piece(step, piece);
+        if (keys >= 0) run(first + i / n, i / n, worker, piece, keys, BackwardPhase::sweep);
+      });
+    }
+    const std::int64_t first_kv = first / share, kv_heads = ceil_div(end, share) - first_kv;
+    parallel_for(kv_heads * n, share * plan.edge * row_work, [&](std::int64_t i, std::int64_t worker) {
+      const std::int64_t kv = first_kv + i / n;
+      for (std::int64_t h = std::max(first, kv * share); h < std::min(end, (kv + 1) * share); ++h)
+        run(h, h - first, worker, i % n, i % n, BackwardPhase::finish);
+    });
+  }
+}
 }  // namespace
 
 template <class T>
@@ -241,30 +269,13 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
            scratch + plan.group * plan.panel + worker * worker_scratch(shape), phase);
   };
 
-  const std::int64_t n = plan.pieces, row_work = shape.head_size + 8;
-  if (n <= 1) {
-    parallel_for(n * plan.heads, (t_size * s_size + t_size + s_size) * row_work / 4,
-                 [&](std::int64_t i, std::int64_t worker) { run(i, worker, worker, 0, 0, BackwardPhase::all); });
-    return;
-  }
-  for (std::int64_t first = 0; first < plan.heads; first += plan.group) {
-    const std::int64_t tasks = std::min(plan.group, plan.heads - first) * n;
-    const auto run_diagonal = [&](BackwardPhase phase) {
-      parallel_for(tasks, plan.edge * row_work, [&](std::int64_t i, std::int64_t worker) {
-        run(first + i / n, i / n, worker, i % n, i % n, phase);
-      });
-    };
-    run_diagonal(BackwardPhase::start);
-    for (std::int64_t step = 0; step < plan.steps; ++step) {
-      parallel_for(tasks, plan.edge * plan.edge * row_work / 4, [&](std::int64_t i, std::int64_t worker) {
-        // Query pieces in the order first, last, second, …: of two neighbours, about one has work in a causal head.
-        const std::int64_t at = i % n, piece = at % 2 == 0 ? at / 2 : n - 1 - at / 2;
-        const std::int64_t keys = plan.key_piece(step, piece);
-        if (keys >= 0) run(first + i / n, i / n, worker, piece, keys, BackwardPhase::sweep);
-      });
-    }
-    run_diagonal(BackwardPhase::finish);
-  }
+  const std::int64_t n = plan.pieces, share = shape.heads_per_kv_head(), kv_heads = plan.heads / share;
+  // The sums are the same in both ways of distribution, so the number of threads may decide.
+  if (n > 1 || (share > 1 && kv_heads < workers(plan.heads))) return run_pieces(plan, shape, run);
+  const std::int64_t work = (t_size * s_size + t_size + s_size) * (shape.head_size + 8) / 4;
+  parallel_for(n * kv_heads, share * work, [&](std::int64_t i, std::int64_t worker) {
+    for (std::int64_t h = i * share; h < (i + 1) * share; ++h) run(h, worker, worker, 0, 0, BackwardPhase::all);
+  });
 }
 
 template std::int64_t attention_backward_scratch<float>(const AttentionShape&);

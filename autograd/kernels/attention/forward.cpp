@@ -254,8 +254,9 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
     const std::int64_t t = (order % 2 == 0 ? order / 2 : tiles - 1 - order / 2) * kForwardTileQueries;
     AttentionForwardTile<T> tile{};
     tile.q = q.data + b * q.batch_stride + t * q.row_stride + h * shape.head_size;
-    tile.k = k.data + b * k.batch_stride + h * shape.head_size;
-    tile.v = v.data + b * v.batch_stride + h * shape.head_size;
+    const std::int64_t kv_column = h / shape.heads_per_kv_head() * shape.head_size;
+    tile.k = k.data + b * k.batch_stride + kv_column;
+    tile.v = v.data + b * v.batch_stride + kv_column;
     tile.q_stride = q.row_stride;
     tile.k_stride = k.row_stride;
     tile.v_stride = v.row_stride;

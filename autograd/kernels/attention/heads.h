@@ -40,12 +40,14 @@ struct BackwardOperands {
 template <class T>
 AttentionBackwardHead<T> backward_head(const AttentionShape& shape, const BackwardOperands<T>& o, std::int64_t i) {
   const std::int64_t b = i / shape.heads, h = i % shape.heads, column = h * shape.head_size;
+  const std::int64_t share = shape.heads_per_kv_head(), kv_column = h / share * shape.head_size;
+  const bool follows = h % share != 0;  // another head has written to dk and dv
   AttentionBackwardHead<T> head{};
   head.q = o.q.data + b * o.q.batch_stride + column;
   head.q_stride = o.q.row_stride;
-  head.k = o.k.data + b * o.k.batch_stride + column;
+  head.k = o.k.data + b * o.k.batch_stride + kv_column;
   head.k_stride = o.k.row_stride;
-  head.v = o.v.data + b * o.v.batch_stride + column;
+  head.v = o.v.data + b * o.v.batch_stride + kv_column;
   head.v_stride = o.v.row_stride;
   head.y = o.y.data + b * o.y.batch_stride + column;
   head.y_stride = o.y.row_stride;
@@ -65,12 +67,12 @@ AttentionBackwardHead<T> backward_head(const AttentionShape& shape, const Backwa
   head.dq = head_of(o.dq, b, column);
   head.dq_stride = o.dq.row_stride;
   head.add_dq = o.dq.add;
-  head.dk = head_of(o.dk, b, column);
+  head.dk = head_of(o.dk, b, kv_column);
   head.dk_stride = o.dk.row_stride;
-  head.add_dk = o.dk.add;
-  head.dv = head_of(o.dv, b, column);
+  head.add_dk = o.dk.add || follows;
+  head.dv = head_of(o.dv, b, kv_column);
   head.dv_stride = o.dv.row_stride;
-  head.add_dv = o.dv.add;
+  head.add_dv = o.dv.add || follows;
   head.distances = tile_distances(shape, o.relative, h, 0);
   head.position_dq = head_of(o.relative_sinks.dq, b, column);
   head.position_dq_stride = o.relative_sinks.dq.row_stride;
