@@ -101,6 +101,9 @@ TEST_CASE("A trie predicts what the counts that it was made of predict", "[ngram
     const Ids text = *rc::gen::container<Ids>(rc::gen::inRange<std::int32_t>(0, vocab));
     std::vector<float> logs(static_cast<std::size_t>(vocab), -1e9F);
     trie.log_probabilities(context_of(trie, text), logs);
+    NgramContext context;
+    for (const std::int32_t id : text) context = model.next(context, id);
+    RC_ASSERT(context.length == context_of(trie, text).length);
     double sum = 0;
     for (std::int32_t token = 0; token < vocab; ++token) {
       const double p = std::exp(static_cast<double>(logs[static_cast<std::size_t>(token)]));

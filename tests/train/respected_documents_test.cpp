@@ -149,7 +149,7 @@ TEST_CASE("a step is divided by its real targets, which are also its tokens", "[
     REQUIRE(task.tokens_in_step(step) == targets);
   }
   REQUIRE_THAT(task.describe_data(),
-               ContainsSubstring("7 documents in 12 sequences for training, 19.8 % of which is filling"));
+               ContainsSubstring("; 7 documents; 12 sequences for training, of which 19.8 % is filling"));
   REQUIRE(task.describe_step() == "6 sequences");
 }
 
@@ -176,7 +176,8 @@ TEST_CASE("documents are respected where there are any, by models that carry not
   // Another text is evaluated as one document per file.
   corpus.documents.clear();
   corpus.joins = {100};
-  const PairTokenizers tokenizers{.target = make_tokenizer("char", "abcdefg")};
+  PairTokenizers tokenizers;
+  tokenizers.target = make_tokenizer("char", "abcdefg");
   const auto task = make_eval_task(config, corpus, tokenizers, {});
   REQUIRE(task->eval_batches(Part::val) == (13 + 38 + 2) / 3);  // 99 and 299 targets
 }

@@ -125,7 +125,7 @@ CheckpointState LanguageModelTask::data_state() const {
 
 std::string LanguageModelTask::describe_data() const {
   const std::string sequences =
-      documents_ ? fmt::format("; {} in {} for training, {:.1f} % of which is filling",
+      documents_ ? fmt::format("; {}; {} for training, of which {:.1f} % is filling",
                                pluralize(dataset_->documents, "document"), pluralize(documents_->count(), "sequence"),
                                100 * documents_->filling())
                  : "";
