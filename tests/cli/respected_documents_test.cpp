@@ -71,3 +71,16 @@ TEST_CASE("documents are respected where there are any") {
       run_maki(Arguments{"train", folder / "tokens", "--out", run, "--max-steps", "2", "--respect-documents"} + kSmall),
       3, {"respect_documents: ", "tokens does not say where its documents end"});
 }
+
+TEST_CASE("the end-of-text tokens of another program's token files end documents") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.jsonl", small_documents()), out = folder / "tokens";
+  const Arguments tokenizer = {"--tokenizer-file", folder / "t.json"};
+  require_ok(run_maki({"tokenizer", "train", corpus, "--out", folder / "t.json", "--vocab-size", "300"}));
+  require_ok(
+      run_maki(Arguments{"prepare", corpus, "--json-field", "text", "--format", "llm.c", "--out", out} + tokenizer));
+  const Arguments train =
+      Arguments{"train", out, "--out", folder / "run", "--max-steps", "2", "--respect-documents"} + kSmall + tokenizer;
+  const std::size_t documents = json_lines(read_text(corpus)).size();
+  REQUIRE_THAT(require_ok(run_maki(train)).err, ContainsSubstring(fmt::format("; {} documents; ", documents)));
+}
