@@ -20,6 +20,13 @@ struct RecomputeAccess {
   static Place place(const Tape& tape) { return {tape.random_, tape.random_calls_}; }
   static void move_to(Tape& tape, std::uint64_t calls) { tape.random_calls_ = calls; }
 
+  // Tape::inspect(): the ops of the inner tape are searched if those of the outer one are, which names the first tensor
+  // that either of them has found.
+  static void inspect_like(const Tape& outer, Tape& inner) { inner.inspect(outer.inspecting_); }
+  static void report(Tape& outer, const Tape& inner) {
+    if (outer.first_bad_.empty()) outer.first_bad_ = inner.first_bad_;
+  }
+
   using Versions = std::vector<std::pair<const Parameter*, std::uint64_t>>;
   static Versions versions(const Tape& tape) {
     Versions list;
@@ -36,6 +43,7 @@ using Function = std::function<Tensor(const Tensor&)>;
 
 // What the first forward pass leaves for backward.
 struct Replay {
+  Tape* outer;  // which owns this
   Function f;
   Tensor x;
   RecomputeAccess::Place place;
@@ -47,6 +55,7 @@ struct Replay {
             "backward: parameter {} was updated after it was recorded; record the step again", parameter->name());
     }
     Tape tape;
+    RecomputeAccess::inspect_like(*outer, tape);
     Tensor input, output;
     {
       const Recording on(tape, place.random);
@@ -58,6 +67,7 @@ struct Replay {
       Tensor cotangent = empty_like(output);
       std::copy_n(grads.out<T>(), output.numel(), cotangent.data<T>());
       tape.backward(output, cotangent);
+      RecomputeAccess::report(*outer, tape);
       const Tensor gradient = tape.gradient(input);
       const Sink<T> sink = grads.in<T>(0);
       const T* const from = gradient.data<T>();
@@ -73,8 +83,9 @@ struct Replay {
 Tensor recompute(const Tensor& x, const Function& f) {
   Tape* const outer = Tape::current();
   if (outer == nullptr || !x.requires_grad()) return f(x);
-  Replay replay{f, x.detach(), RecomputeAccess::place(*outer), {}};
+  Replay replay{outer, f, x.detach(), RecomputeAccess::place(*outer), {}};
   Tape tape;
+  RecomputeAccess::inspect_like(*outer, tape);
   Tensor y;
   {
     const Recording on(tape, replay.place.random);
@@ -82,6 +93,7 @@ Tensor recompute(const Tensor& x, const Function& f) {
     y = f(replay.x).detach();
     RecomputeAccess::move_to(*outer, RecomputeAccess::place(tape).calls);
   }
+  RecomputeAccess::report(*outer, tape);
   replay.versions = RecomputeAccess::versions(tape);
   tape.clear();
   return record("recompute", y, {x}, std::move(replay));

@@ -94,6 +94,7 @@ Dataset share_tokens(const Corpus& corpus, double val_fraction, std::shared_ptr<
           .val = Tokens(file->val, file),
           .corpus_hash = facts.corpus_hash,
           .characters = facts.characters,
+          .documents = facts.documents,
           .best_possible_loss = facts.best_possible_loss,
           .prepared = file};
 }
@@ -121,6 +122,7 @@ Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t blo
                                    make_tokenizer(tokenizer_kind, {split.train, split.val}, tokenizer_options));
   data.corpus_hash = corpus.hash;
   data.characters = corpus.characters;
+  data.documents = std::ssize(corpus.documents);
   data.train = encode_pieces(*data.tokenizer, split.train, piece_kind(corpus));
   data.val = encode_pieces(*data.tokenizer, split.val, piece_kind(corpus));
   require_windows(corpus, data, val_fraction, block_size);

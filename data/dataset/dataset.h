@@ -19,6 +19,7 @@ struct Dataset {
   Tokens train, val;            ///< one piece per file; val is empty if val_fraction is 0
   std::string corpus_hash;      ///< Corpus::hash
   std::int64_t characters = 0;  ///< of the whole corpus
+  std::int64_t documents = 0;   ///< that the corpus consists of; 0 if nobody said what a document is
   /// The lowest possible loss in nats per validation token (without validation text, per token of the whole text), if
   /// it is known: for the built-in stories, from the entropy of their grammar.
   std::optional<double> best_possible_loss;

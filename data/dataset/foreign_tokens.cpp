@@ -66,6 +66,7 @@ TokenSpan map_tokens(TokenFile& file, const std::string& path) {
 
 struct TextSize {
   std::int64_t bytes = 0, characters = 0;
+  std::int64_t documents = 0;  // tokens that end one
 };
 
 // Counts how often each token occurs, and from that the size of the text.
@@ -92,6 +93,7 @@ TextSize measure(TokenSpan tokens, const Tokenizer& tokenizer, const std::string
     const auto continuations = std::ranges::count_if(bytes, is_continuation);
     size.bytes += count * static_cast<std::int64_t>(bytes.size());
     size.characters += count * (static_cast<std::int64_t>(bytes.size()) - continuations);
+    if (id == tokenizer.end_of_text()) size.documents = count;
   }
   return size;
 }
@@ -143,6 +145,7 @@ std::shared_ptr<const TokenFile> with_tokenizer(const TokenFile& file, std::shar
   facts.tokenizer_hash = tokenizer->hash();
   facts.bytes = train.bytes + val.bytes;
   facts.val_bytes = val.bytes;
+  facts.documents = train.documents + val.documents;
   // Where many tokens are parts of characters, no more tokens are said to be in a character than it can have bytes.
   const auto at_least = [](std::int64_t characters, std::int64_t tokens) {
     return std::max(characters, tokens / 4 + 1);

@@ -65,8 +65,8 @@ class Block {
 
 }  // namespace
 
-NgramModel::NgramModel(std::int64_t vocab_size, int order, NgramLimits limits)
-    : vocab_size_(vocab_size), limits_(limits), levels_(static_cast<std::size_t>(order)) {}
+NgramModel::NgramModel(std::int64_t vocab_size, int order, NgramLimits limits, std::optional<std::int32_t> restart)
+    : vocab_size_(vocab_size), limits_(limits), restart_(restart), levels_(static_cast<std::size_t>(order)) {}
 
 std::int64_t NgramModel::ngrams() const {
   std::int64_t sum = 0;
@@ -78,6 +78,7 @@ std::int64_t NgramModel::ngrams() const {
 bool NgramModel::is_full() const { return ngrams() + order() > limits_.ngrams; }
 
 NgramContext NgramModel::next(const NgramContext& context, std::int32_t token) const {
+  if (token == restart_ && context.length > 0) return this->next(NgramContext{}, token);
   NgramContext next;
   next.length = std::min(context.length + 1, order() - 1);
   for (std::size_t k = 0; k < static_cast<std::size_t>(next.length); ++k)
@@ -105,7 +106,7 @@ NgramContext NgramModel::read(const NgramContext& context, std::int32_t token, b
     counts = levels_[k].count(ngram) == 0;
     levels_[k].increment(ngram);
   }
-  return next;
+  return token == restart_ ? this->next(NgramContext{}, token) : next;
 }
 
 void NgramModel::fit_discounts() {

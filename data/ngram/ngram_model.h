@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,8 +48,10 @@ struct NgramLoss {
 
 class NgramModel {
  public:
-  /// Requires: 1 <= order <= kMaxCountedNgram, vocab_size >= 1.
-  explicit NgramModel(std::int64_t vocab_size, int order = kMaxCountedNgram, NgramLimits limits = {});
+  /// With `restart`, a context begins anew with each of these tokens, which end documents: no context continues beyond
+  /// one. Requires: 1 <= order <= kMaxCountedNgram, vocab_size >= 1.
+  explicit NgramModel(std::int64_t vocab_size, int order = kMaxCountedNgram, NgramLimits limits = {},
+                      std::optional<std::int32_t> restart = std::nullopt);
 
   /// Counts a text, whose pieces are separate texts, and then fits the discounts. A text beyond the limits is counted
   /// in blocks that are spread evenly over it, until a limit is reached. Returns the share of its tokens that was
@@ -77,6 +80,7 @@ class NgramModel {
   /// The n-grams of k + 1 tokens. Requires: 0 <= k < order().
   const NgramLevel& level(int k) const { return levels_[static_cast<std::size_t>(k)]; }
   std::int64_t vocab_size() const { return vocab_size_; }
+  std::optional<std::int32_t> restart() const { return restart_; }
   int order() const { return static_cast<int>(levels_.size()); }
 
  private:
@@ -84,6 +88,7 @@ class NgramModel {
 
   std::int64_t vocab_size_;
   NgramLimits limits_;
+  std::optional<std::int32_t> restart_;
   std::vector<NgramLevel> levels_;  // [k]: n-grams of k + 1 tokens
   std::vector<TokenRange> counted_;
 };

@@ -67,7 +67,7 @@ std::uint32_t NgramTrie::Level::find(std::uint32_t context, std::int32_t token) 
   return static_cast<std::uint32_t>(found - tokens.begin());
 }
 
-NgramTrie::NgramTrie(const NgramModel& model) {
+NgramTrie::NgramTrie(const NgramModel& model) : restart_(model.restart()) {
   std::vector<std::uint32_t> places{0};
   for (int k = 0; k < model.order(); ++k) places = sort_level(model.level(k), places, levels_.emplace_back());
   finish(static_cast<std::size_t>(model.vocab_size()));
@@ -94,6 +94,7 @@ std::vector<double> NgramTrie::unigrams(std::span<const std::uint32_t> counts) c
 }
 
 NgramContext NgramTrie::next(const NgramContext& context, std::int32_t token) const {
+  if (token == restart_ && context.length > 0) return this->next(NgramContext{}, token);
   NgramContext next;
   next.length = std::min(context.length + 1, order() - 1);
   for (std::size_t k = 0; k < static_cast<std::size_t>(next.length); ++k)

@@ -31,6 +31,8 @@ struct HeldOutPart {
 class NgramTrie {
  public:
   explicit NgramTrie(const NgramModel& model);
+  /// NgramModel::restart(), which is not part of the saved form.
+  void set_restart(std::optional<std::int32_t> token) { restart_ = token; }
 
   std::int64_t vocab_size() const { return static_cast<std::int64_t>(unigrams_.size()); }
   int order() const { return static_cast<int>(levels_.size()); }
@@ -74,6 +76,7 @@ class NgramTrie {
   NgramTrie() = default;
   void finish(std::size_t vocab_size);
 
+  std::optional<std::int32_t> restart_;
   std::vector<Level> levels_;
   std::vector<double> unigrams_;
   std::vector<float> log_unigrams_;

@@ -154,3 +154,32 @@ TEST_CASE("a function that fails in either pass leaves no gradient, and a parame
   tape.backward(record(tape, 0));
   REQUIRE(w.gradient().at(0) != 0);
 }
+
+TEST_CASE("inspection names the op inside a recomputed part whose output or gradient is not finite") {
+  const auto first_bad = [](double value, const std::function<Tensor(const Tensor&)>& f) {
+    ParameterStore store(DType::float64);
+    const Parameter& p = store.add("p", {2, 2}, init::constant(value));
+    store.seal(1);
+    Tape tape;
+    tape.inspect(true);
+    Tensor y;
+    {
+      const Recording on(tape);
+      y = recompute(embedding(p, tensor(std::vector<std::int32_t>{1, 0}, {2})),
+                    [&](const Tensor& x) { return recompute(x, f); });
+    }
+    Tensor cotangent = empty_like(y);
+    std::ranges::fill(cotangent.values<double>(), 1);
+    tape.backward(y, cotangent);
+    return tape.first_non_finite();
+  };
+  const auto square = [](const Tensor& x) { return mul(x, x); };
+  REQUIRE(first_bad(2, square).empty());
+  REQUIRE_THAT(first_bad(1e200, square), ContainsSubstring("output of mul"));
+  // An op whose backward pass is wrong.
+  const auto spoils = [](const Tensor& x) {
+    return record("spoils", Tensor(mul(x, x).detach()), {x},
+                  [](Grads& g) { g.in<double>(0).put(0, std::numeric_limits<double>::quiet_NaN()); });
+  };
+  REQUIRE_THAT(first_bad(2, spoils), ContainsSubstring("gradient of spoils"));
+}

@@ -55,7 +55,8 @@ TEST_CASE("an imported run is evaluated on a text and trained further, but has n
     return out.substr(out.find("\ntext"));
   };
   REQUIRE(measured(again) == measured(run));
-  require_refused(run_maki({"eval", again}), 2, {"has no text of its own, because it was imported", "name a CORPUS"});
+  require_refused(run_maki({"eval", again}), 2,
+                  {"does not name the text of its training, because it was imported, or exported", "name a CORPUS"});
   require_refused(run_maki({"train", "--resume", again, "--max-steps", "9"}), 2,
                   {"because it was imported", "maki train CORPUS --init-from"});
   require_ok(run_maki({"train", corpus, "--init-from", again, "--out", folder / "tuned", "--max-steps", "2"}));

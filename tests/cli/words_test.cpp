@@ -20,7 +20,8 @@ std::string said(const Arguments& arguments) {
 }
 
 const std::string kVerbs =
-    "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, prepare, tokenizer, import, export, "
+    "train, plan, generate, fill, embed, classify, eval, attend, positions, inspect, prepare, tokenizer, import, "
+    "export, "
     "gradcheck, bench";
 
 }  // namespace
@@ -138,7 +139,7 @@ TEST_CASE("bench and gradcheck list and accept only options that they use") {
   };
   const std::vector<Verb> verbs = {{{"bench"},
                                     {"--dropout", "--dtype", "--batch-size", "--grad-accum", "--label-smoothing",
-                                     "--optimizer", "--momentum", "--nesterov", "--vocab-size"}},
+                                     "--optimizer", "--momentum", "--nesterov", "--recompute-blocks", "--vocab-size"}},
                                    {{"bench", "generate"}, {"--dtype", "--vocab-size"}},
                                    {{"gradcheck"}, {"--dropout", "--label-smoothing"}}};
   for (const auto& [path, more] : verbs) {

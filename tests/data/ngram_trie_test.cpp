@@ -17,20 +17,34 @@ using namespace maki::tests;
 
 namespace {
 
-// Kneser–Ney counts by their definition: n-grams whose last token is not in [begin, end) of the whole text.
+using Restart = std::optional<std::int32_t>;
+
+// How many of the first tokens of a text no context continues beyond, because a token `restart` follows them.
+std::size_t forgotten(const Ids& text, Restart restart) {
+  for (std::size_t i = text.size(); i-- > 0;) {
+    if (text[i] == restart) return i;
+  }
+  return 0;
+}
+
+// Kneser–Ney counts by their definition: n-grams whose last token is not in [begin, end) of the whole text, and which
+// have the token `restart` only as their first or last one.
 class Definition {
  public:
-  Definition(const std::vector<Ids>& pieces, int order, std::int64_t begin, std::int64_t end) : order_(order) {
+  Definition(const std::vector<Ids>& pieces, int order, std::int64_t begin, std::int64_t end, Restart restart)
+      : order_(order), restart_(restart) {
     std::set<Ids> present;
     std::int64_t position = 0;
     for (const Ids& piece : pieces) {
       for (std::size_t i = 0; i < piece.size(); ++i, ++position) {
         if (position >= begin && position < end) continue;
-        for (std::size_t n = 1; n <= std::min(i + 1, static_cast<std::size_t>(order)); ++n) {
+        const std::size_t most =
+            i + 1 - forgotten({piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(i)}, restart);
+        for (std::size_t n = 1; n <= std::min(most, static_cast<std::size_t>(order)); ++n) {
           const Ids ngram(piece.begin() + static_cast<std::ptrdiff_t>(i + 1 - n),
                           piece.begin() + static_cast<std::ptrdiff_t>(i + 1));
           present.insert(ngram);
-          if (n == static_cast<std::size_t>(order) || n == i + 1) ++counts_[ngram];  // whenever it occurs
+          if (n == static_cast<std::size_t>(order) || n == most) ++counts_[ngram];  // whenever it occurs
         }
       }
     }
@@ -41,7 +55,8 @@ class Definition {
 
   double probability(const Ids& text, std::int32_t token, const NgramTrie& trie) const {
     double p = 1 / static_cast<double>(trie.vocab_size());
-    for (std::size_t n = 0; n < std::min(text.size() + 1, static_cast<std::size_t>(order_)); ++n) {
+    const std::size_t most = text.size() - forgotten(text, restart_);
+    for (std::size_t n = 0; n < std::min(most + 1, static_cast<std::size_t>(order_)); ++n) {
       const Ids context(text.end() - static_cast<std::ptrdiff_t>(n), text.end());
       const NgramTrie::Level& level = trie.levels()[n];
       double total = 0, weight = 0, kept = 0;
@@ -58,6 +73,7 @@ class Definition {
 
  private:
   int order_;
+  Restart restart_;
   std::map<Ids, std::uint32_t> counts_;
 };
 
@@ -79,12 +95,15 @@ TEST_CASE("A trie predicts what the counts that it was made of predict", "[ngram
     const auto vocab = *rc::gen::inRange<std::int32_t>(1, 6);
     const auto order = *rc::gen::inRange(1, kMaxCountedNgram + 1);
     const auto pieces = *any_pieces(vocab);
-    NgramModel model(vocab, order);
+    NgramModel model(vocab, order, {}, *rc::gen::arbitrary<bool>() ? Restart(0) : std::nullopt);
     model.count(pieces_of(vocab, pieces));
     const NgramTrie trie(model);
     const Ids text = *rc::gen::container<Ids>(rc::gen::inRange<std::int32_t>(0, vocab));
     std::vector<float> logs(static_cast<std::size_t>(vocab), -1e9F);
     trie.log_probabilities(context_of(trie, text), logs);
+    NgramContext context;
+    for (const std::int32_t id : text) context = model.next(context, id);
+    RC_ASSERT(context.length == context_of(trie, text).length);
     double sum = 0;
     for (std::int32_t token = 0; token < vocab; ++token) {
       const double p = std::exp(static_cast<double>(logs[static_cast<std::size_t>(token)]));
@@ -102,7 +121,8 @@ TEST_CASE("Held-out counts are those of the text without the part", "[ngram_trie
     const auto order = *rc::gen::inRange(1, kMaxCountedNgram + 1);
     const auto pieces = *any_pieces(vocab);
     const Tokens tokens = pieces_of(vocab, pieces);
-    NgramModel model(vocab, order);
+    const Restart restart = *rc::gen::arbitrary<bool>() ? Restart(0) : std::nullopt;
+    NgramModel model(vocab, order, {}, restart);
     model.count(tokens);
     const NgramTrie trie(model);
     const HeldOutCounts held_out(trie, tokens, model.counted());
@@ -113,7 +133,7 @@ TEST_CASE("Held-out counts are those of the text without the part", "[ngram_trie
       const std::int64_t begin = part * size / kHeldOutParts, end = (part + 1) * size / kHeldOutParts;
       if (begin == end) continue;
       RC_ASSERT(&held_out.part_of(begin) == &held_out.part_of(end - 1));
-      const Definition expected(pieces, order, begin, end);
+      const Definition expected(pieces, order, begin, end, restart);
       for (const Ids& before : {text, pieces.back()}) {
         trie.log_probabilities(context_of(trie, before), logs, &held_out.part_of(begin));
         for (std::int32_t token = 0; token < vocab; ++token) {

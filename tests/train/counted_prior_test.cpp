@@ -66,6 +66,38 @@ TEST_CASE("the prior of a window is that of the tokens of the piece, also before
   }
 }
 
+TEST_CASE("with documents that are respected, no context continues beyond the end of one", "[counted_prior]") {
+  constexpr std::int32_t kEnd = 0;
+  const Tokens tokens = some_tokens();
+  NgramModel model(kVocab, 4, {}, kEnd);
+  model.count(tokens);
+  const NgramTrie counts(model);
+  const std::vector<std::int64_t> starts = {0, 5, 90, 150, 280};
+  const std::int64_t length = 70, n = static_cast<std::int64_t>(tokens.size());
+  const CountedPrior restored(counts.save(), kEnd);
+  std::int64_t ends = 0;
+  for (const NgramTrie* const trie : {&counts, &restored.counts()}) {
+    const Tensor prior = prior_of_windows(*trie, tokens, starts, length);
+    for (std::int64_t i = 0; i < std::ssize(starts) * length; ++i) {
+      const std::int64_t position = (starts[static_cast<std::size_t>(i / length)] + i % length) % n;
+      const std::vector<std::int32_t> text = piece_until(tokens, position);
+      const auto end = std::ranges::find(text.rbegin(), text.rend(), kEnd);
+      ends += end == text.rend() ? 0 : 1;
+      NgramContext context;
+      for (auto id = end == text.rend() ? text.begin() : end.base() - 1; id != text.end(); ++id)
+        context = counts.next(context, *id);
+      std::vector<float> expected(static_cast<std::size_t>(kVocab)), generating(expected);
+      counts.log_probabilities(context, expected);
+      restored.log_probabilities(std::span(text).first(text.size() - 1), std::span(text).last(1), generating);
+      for (std::size_t v = 0; v < expected.size(); ++v) {
+        REQUIRE(prior.at(i * kVocab + static_cast<std::int64_t>(v)) == static_cast<double>(expected[v]));
+        REQUIRE(generating[v] == expected[v]);
+      }
+    }
+  }
+  REQUIRE(ends > 100);
+}
+
 TEST_CASE("priors have the same bits on any number of threads", "[counted_prior]") {
   const Tokens tokens = some_tokens();
   const std::vector<std::int64_t> starts = {0, 5, 90, 200};

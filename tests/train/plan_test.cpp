@@ -345,6 +345,33 @@ TEST_CASE("a plan knows how many tokens a fixed tokenizer makes of the text") {
   REQUIRE(facts.vocabulary == bpe->vocab_size());
 }
 
+TEST_CASE("a plan knows how much of the sequences of documents is filling") {
+  Corpus corpus;
+  for (const int length : {30, 65, 5}) {
+    corpus.documents.push_back(corpus.text.size());
+    corpus.text.append(static_cast<std::size_t>(length), 'a');
+  }
+  corpus.characters = 100;
+  REQUIRE(text_facts(corpus).documents.empty());
+  const TextFacts facts = text_facts(corpus, nullptr, /*documents=*/true);
+  REQUIRE(facts.documents == std::vector<std::int64_t>{30, 65, 5});
+  REQUIRE(used_share(facts, 100, 10) == 100.0 / 110);  // 3 + 7 + 1 sequences
+  REQUIRE(used_share(facts, 100, 100) == 100.0 / 300);
+  REQUIRE(used_share(facts, 200, 50) == 200.0 / 300);  // 60, 130 and 10 tokens in 2 + 3 + 1 sequences
+  REQUIRE(used_share(text_facts(corpus), 100, 10) == 1);
+  PlanRequest request = with(request_for(1'000'000, 60), kNoPrior);
+  const Plan whole = plan_of(request);
+  request.text.documents.assign(1000, 1000);
+  const Plan fitting = plan_of(request);
+  REQUIRE(fitting.most_steps >= whole.most_steps);
+  REQUIRE(fitting.most_steps < whole.most_steps * 11 / 10);
+  request.text.documents.assign(100'000, 10);  // a small part of every sequence is used
+  const Plan filled = plan_of(request);
+  const Config& c = filled.config;
+  const double places = static_cast<double>(c.max_steps * c.block_size * c.batch_size * c.grad_accum);
+  REQUIRE(filled.passes == Approx(places / (100'000.0 * static_cast<double>(c.block_size) * (1 - c.val_fraction))));
+}
+
 TEST_CASE("a plan knows how much of the end of a text is new") {
   Corpus corpus;
   for (int i = 0; i < 1000; ++i) corpus.text += "吾輩は猫である。";

@@ -50,6 +50,7 @@ const std::vector<Row> kRows = {
     {"memory", {"0", "3"}, {{"model", "transformer-xl"}}},
     {"ngram_orders", {"2", "3", "2,3"}},
     {"ngram_prior", {"1", "3"}},
+    {"respect_documents", {"true"}, {{"documents", "true"}}},
     {"ngram_rows", {"20"}, {{"ngram_orders", "2,3"}}},
     {"ngram_dropout", {"0.4"}, {{"ngram_orders", "2,3"}}},
     {"ngram_lr_factor", {"0.5"}, {{"ngram_orders", "2,3"}}},
@@ -113,7 +114,8 @@ Config small_config() {
   return c;
 }
 
-// Text for the task: 400 letters, or lines of three letters, a tab and three letters, or one as a label.
+// Text for the task: 400 letters, in documents of 40 bytes if there are documents; or lines of three letters, a tab and
+// three letters, or one as a label.
 Corpus corpus_for(const Config& config) {
   const bool pairs = task_rule(config).reads_source || task_rule(config).labels;
   Corpus corpus;
@@ -125,6 +127,7 @@ Corpus corpus_for(const Config& config) {
   if (pairs) {
     for (std::size_t i = 3; i < corpus.text.size(); i += 4) corpus.text[i] = i % 8 == 3 ? '\t' : '\n';
   }
+  for (std::size_t at = 0; config.documents && at < corpus.text.size(); at += 40) corpus.documents.push_back(at);
   corpus.characters = count_code_points(corpus.text);
   corpus.hash = "0123456789abcdef0123456789abcdef";
   return corpus;

@@ -51,8 +51,10 @@ Plan plan_run(const Config& config, const ConfigFlags& flags, const Corpus& corp
     return std::ranges::find(given, find_field(field).option()) != given.end() ||
            (field == "tokenizer" && tokenizer != nullptr) || (field == "val_fraction" && corpus.prepared != nullptr);
   };
-  PlanRequest request{
-      .text = text_facts(corpus, tokenizer), .seconds = seconds, .config = config, .is_fixed = is_fixed};
+  PlanRequest request{.text = text_facts(corpus, tokenizer, config.respect_documents),
+                      .seconds = seconds,
+                      .config = config,
+                      .is_fixed = is_fixed};
   if (const auto available = available_memory()) request.memory = *available / kMemoryParts * kUsedParts;
   MeasuredStepTimer timer;
   return make_plan(request, timer);

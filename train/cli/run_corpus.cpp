@@ -89,8 +89,8 @@ std::vector<std::string> resume_sources(const std::string& run, const std::vecto
                                         const std::vector<std::string>& stored) {
   if (!given.empty()) return given;
   check(!stored.empty(),
-        "{0}: has no text of its own, because it was imported; name a CORPUS; to train this model on it: maki train "
-        "CORPUS --init-from {0}",
+        "{0}: does not name the text of its training, because it was imported, or exported without it; name a CORPUS; "
+        "to train this model on it: maki train CORPUS --init-from {0}",
         run);
   check<CorpusError>(std::ranges::find(stored, "-") == stored.end(),
                      "{}: the text of this run came from standard input; pass - again, with the same text", run);

@@ -30,7 +30,7 @@ constexpr const char* kCountingConventions =
 // The fields that change the work of a step; the length, learning rate and text of a run do not.
 std::vector<std::string> step_fields() {
   return model_fields_and({"dropout", "batch_size", "grad_accum", "seed", "label_smoothing", "optimizer", "momentum",
-                           "nesterov", "threads"},
+                           "nesterov", "recompute_blocks", "threads"},
                           {"tokenizer", "vocab_size", "normalize"});
 }
 

@@ -162,8 +162,9 @@ void add_generate(CLI::App& app, Verb& chosen) {
       ->take_last();
   add_number(*command, "--threads", o->threads, 0, kMaxThreads,
              "number of threads; 0: OMP_NUM_THREADS, else one per core");
-  add_adapt_options(*command, "learn the prompt while reading it, before continuing it; the run is left as it is",
-                    o->adapting);
+  add_adapt_options(
+      *command, "let the network, but no n-gram counts, learn the prompt while reading it; the run is left as it is",
+      o->adapting);
   command->add_flag("--json", o->json,
                     "print one line of JSON per text: prompt, text, seed, speed and the reason why it ended");
   command->callback([o, prompt, command, sampling, &chosen] {

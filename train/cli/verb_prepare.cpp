@@ -82,6 +82,7 @@ void watch_for_interrupts(const PrepareVerb& o) {
   } else {
     temporary_files = {o.out + "/train.bin.tmp", o.out + "/val.bin.tmp"};
   }
+  temporary_files.push_back(o.out + ".text.tmp");  // has a name for a moment (Spool)
   restore_at_interrupt(remove_temporary_files);
 }
 

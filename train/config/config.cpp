@@ -200,6 +200,13 @@ void validate(const Config& c) {
   check(c.ngram_prior == 0 || c.task == "next_token",
         "ngram_prior: applies to models that predict the next token of a text; the task is {}; omit the option",
         c.task);
+  check(!c.respect_documents || c.task == "next_token",
+        "respect_documents: applies to models that predict the next token of a text; the task is {}; omit the option",
+        c.task);
+  check(!c.respect_documents || !xl,
+        "respect_documents: {} remembers what it has read before a sequence, whatever document that was in; omit the "
+        "option, or choose the model gpt",
+        c.model);
   check_block_extras(c);
   check(!c.recompute_blocks || c.model == "gpt" || c.model == "linear" || c.model == "encoder",
         "recompute_blocks: the models gpt, linear and encoder have this option; got the model {}; omit the option",

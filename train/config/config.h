@@ -43,6 +43,7 @@ struct Config {
   std::int64_t ngram_rows = 65536;
   double ngram_dropout = 0, ngram_lr_factor = 30;
   std::int64_t ngram_prior = 0;
+  bool respect_documents = false;
   bool qk_norm = false, zero_projections = false, input_skip = false, value_residual = false, branch_scales = false;
   std::int64_t conv_width = 0;
   double logit_cap = 0;

@@ -134,6 +134,10 @@ std::vector<Field> make_fields() {
                    "add the log-probabilities of an n-gram count of the training text, of n-grams of up to this many "
                    "tokens, to the logits; 0: none")),
       since(3, "false",
+            boolean("respect_documents", training, &C::respect_documents,
+                    "sequences never cross a document: each is cut from its beginning, and the last one is filled up; "
+                    "needs a text of documents")),
+      since(3, "false",
             boolean("qk_norm", model, &C::qk_norm, "normalize the queries and keys of every head (RMS norm)")),
       since(3, "0",
             number("conv_width", model, &C::conv_width, 0, kMaxConvWidth,

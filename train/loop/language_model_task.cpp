@@ -35,22 +35,34 @@ LanguageModelTask::LanguageModelTask(const Config& config, const Dataset& datase
 
 LanguageModelTask::LanguageModelTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text)
     : config_(config), dataset_(std::move(dataset)), text_(std::move(text)) {
-  const RowOrder order = carries_state(config, vocab_sizes()) ? RowOrder::continued : RowOrder::shuffled;
-  if (!dataset_->train.empty()) {
-    train_.emplace(dataset_->train, config.batch_size, config.block_size, config.grad_accum,
-                   static_cast<std::uint64_t>(config.seed), order);
-    eval_train_.emplace(dataset_->train, config.batch_size, config.block_size, order);
-  }
-  if (!dataset_->val.empty())
-    eval_val_.emplace(dataset_->val, config.batch_size, config.block_size, order, text_.stride);
+  order_windows(carries_state(config, vocab_sizes()) ? RowOrder::continued : RowOrder::shuffled);
   if (config.ngram_prior > 0) count_ngrams();
+}
+
+void LanguageModelTask::order_windows(RowOrder order) {
+  const Config& c = config_;
+  const auto documents = [&](TokenSpan tokens, std::int64_t stride) -> std::shared_ptr<const DocumentSequences> {
+    if (!c.respect_documents) return nullptr;
+    const std::optional<std::int32_t> end = dataset_->tokenizer->end_of_text();
+    return std::make_shared<const DocumentSequences>(tokens, end, c.block_size, stride);
+  };
+  if (!dataset_->train.empty()) {
+    documents_ = documents(dataset_->train, 0);
+    train_.emplace(dataset_->train, c.batch_size, c.block_size, c.grad_accum, static_cast<std::uint64_t>(c.seed), order,
+                   documents_);
+    eval_train_.emplace(dataset_->train, c.batch_size, c.block_size, order, 0, documents_);
+  }
+  if (dataset_->val.empty()) return;
+  eval_val_.emplace(dataset_->val, c.batch_size, c.block_size, order, text_.stride,
+                    documents(dataset_->val, text_.stride));
 }
 
 void LanguageModelTask::count_ngrams() {
   if (!text_.ngram_counts.empty()) {
-    prior_ = std::make_shared<const CountedPrior>(text_.ngram_counts);
+    prior_ = std::make_shared<const CountedPrior>(text_.ngram_counts, restart_token(config_, *dataset_->tokenizer));
   } else if (!dataset_->train.empty()) {
-    NgramModel model(dataset_->tokenizer->vocab_size(), static_cast<int>(config_.ngram_prior));
+    NgramModel model(dataset_->tokenizer->vocab_size(), static_cast<int>(config_.ngram_prior), {},
+                     restart_token(config_, *dataset_->tokenizer));
     counted_share_ = model.count(dataset_->train);
     prior_ = std::make_shared<const CountedPrior>(std::make_shared<const NgramTrie>(model));
     held_out_.emplace(prior_->counts(), dataset_->train, model.counted());
@@ -63,7 +75,8 @@ std::unique_ptr<Model> LanguageModelTask::make_model(const Scope& scope) const {
   return model;
 }
 
-// Rows of padding get the prior of the beginning of the text: their targets are ignored.
+// Padding gets the prior of whatever follows, and rows of padding that of the beginning of the text: their targets are
+// ignored.
 void LanguageModelTask::set_prior(Batch& batch, TokenSpan text, std::span<const std::int64_t> starts,
                                   bool held_out) const {
   std::vector<std::int64_t> inside;
@@ -111,19 +124,28 @@ CheckpointState LanguageModelTask::data_state() const {
 }
 
 std::string LanguageModelTask::describe_data() const {
-  return fmt::format("{}; vocabulary of {}; {} for training, {} for validation",
+  const std::string sequences =
+      documents_ ? fmt::format("; {}; {} for training, of which {:.1f} % is filling",
+                               pluralize(dataset_->documents, "document"), pluralize(documents_->count(), "sequence"),
+                               100 * documents_->filling())
+                 : "";
+  return fmt::format("{}; vocabulary of {}; {} for training, {} for validation{}",
                      pluralize(dataset_->characters, "character"), with_separators(dataset_->tokenizer->vocab_size()),
                      pluralize(static_cast<std::int64_t>(dataset_->train.size()), "token"),
-                     with_separators(static_cast<std::int64_t>(dataset_->val.size())));
+                     with_separators(static_cast<std::int64_t>(dataset_->val.size())), sequences);
 }
 
-std::string LanguageModelTask::describe_step() const { return pluralize(train_.value().tokens_per_step(), "token"); }
+std::string LanguageModelTask::describe_step() const {
+  return documents_ ? pluralize(train_->sequences_per_step(), "sequence")
+                    : pluralize(train_.value().tokens_per_step(), "token");
+}
 
 std::optional<CountingReport> LanguageModelTask::counting(const std::function<bool()>& stop) const {
   const Tokens &train = dataset_->train, &val = dataset_->val;
   if (train.empty() || val.empty()) return std::nullopt;
   const bool known = held_out_ && prior_->counts().order() == kMaxCountedNgram;
-  NgramModel model(dataset_->tokenizer->vocab_size());
+  NgramModel model(dataset_->tokenizer->vocab_size(), kMaxCountedNgram, {},
+                   restart_token(config_, *dataset_->tokenizer));
   const double counted = known ? counted_share_ : model.count(train, stop);
   const NgramLoss loss = known ? prior_->counts().evaluate(val, stop) : model.evaluate(val, stop);
   if (loss.targets == 0 || (stop && stop())) return std::nullopt;

@@ -27,7 +27,8 @@ struct EvalText {
 class LanguageModelTask final : public Task {
  public:
   /// Batches of config.batch_size sequences of config.block_size tokens; their rows are continued from one batch to the
-  /// next if the model carries a state (RowOrder). Either part of the dataset may be empty, in
+  /// next if the model carries a state (RowOrder), and do not cross documents with config.respect_documents
+  /// (DocumentSequences). Either part of the dataset may be empty, in
   /// which case no batch of it may be requested. Requires: the dataset outlives the task.
   LanguageModelTask(const Config& config, const Dataset& dataset);
   /// The same for a dataset that the task shares. `text` describes the validation text to measure().
@@ -40,7 +41,8 @@ class LanguageModelTask final : public Task {
   VocabSizes vocab_sizes() const override { return dataset_->tokenizer->vocab_size(); }
   void fill(std::int64_t step, std::int64_t micro, Batch& batch) const override;
   std::int64_t targets(std::int64_t step) const override { return train_.value().targets(step); }
-  std::int64_t tokens_in_step(std::int64_t) const override { return train_.value().tokens_per_step(); }
+  std::int64_t tokens_in_step(std::int64_t step) const override { return train_.value().tokens_in_step(step); }
+  std::int64_t tokens_before(std::int64_t step) const override { return train_.value().tokens_before(step); }
   double epochs(std::int64_t steps) const override { return train_.value().epochs(steps); }
   std::int64_t eval_batches(Part part) const override;
   void fill_eval(Part part, std::int64_t i, Batch& batch) const override;
@@ -55,12 +57,14 @@ class LanguageModelTask final : public Task {
                                     const std::function<bool()>& stop) const override;
 
  private:
+  void order_windows(RowOrder order);
   void count_ngrams();
   void set_prior(Batch& batch, TokenSpan text, std::span<const std::int64_t> starts, bool held_out) const;
 
   Config config_;
   std::shared_ptr<const Dataset> dataset_;
   EvalText text_;
+  std::shared_ptr<const DocumentSequences> documents_;  // of the training text, if config.respect_documents
   std::optional<TrainBatches> train_;
   std::optional<EvalBatches> eval_train_, eval_val_;
   // With config.ngram_prior: the counts of the model that is evaluated, or else of the training text.

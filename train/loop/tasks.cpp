@@ -1,6 +1,7 @@
 #include "train/loop/tasks.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <utility>
 
 #include "autograd/core/check.h"
@@ -28,9 +29,15 @@ struct TaskKind {
 // Tasks on plain text, LanguageModelTask and MaskedTask, have the same data.
 template <class TextTask>
 std::unique_ptr<Task> text_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers) {
-  return std::make_unique<TextTask>(
-      c, std::make_shared<const Dataset>(
-             make_dataset(corpus, c.val_fraction, c.block_size, c.tokenizer, tokenizers.target, tokenizer_options(c))));
+  // A document may have any length.
+  const std::int64_t fewest = c.respect_documents ? 1 : c.block_size;
+  auto data = std::make_shared<const Dataset>(
+      make_dataset(corpus, c.val_fraction, fewest, c.tokenizer, tokenizers.target, tokenizer_options(c)));
+  check<CorpusError>(!c.respect_documents || data->documents > 0,
+                     "respect_documents: {} does not say where its documents end; say what a document is, with "
+                     "--documents, --document-separator or --json-field, or omit --respect-documents",
+                     fmt::join(corpus.sources, " "));
+  return std::make_unique<TextTask>(c, std::move(data));
 }
 
 // Of a corpus that was prepared, the part that the request names is not read again.
@@ -87,8 +94,10 @@ std::unique_ptr<Task> text_random_task(const Config& c, const VocabSizes& vocab,
   // Two windows more than are read, because the windows of an epoch begin at a random token (SequenceOrder).
   const std::int64_t tokens = (batches * c.batch_size + 2) * c.block_size + 1;
   const std::int64_t known = vocab.target - task_rule(c).special_ids;
+  Config plain = c;
+  plain.respect_documents = false;
   return std::make_unique<TextTask>(
-      c, std::make_shared<const Dataset>(random_dataset(known, tokens, static_cast<std::uint64_t>(c.seed))));
+      plain, std::make_shared<const Dataset>(random_dataset(known, tokens, static_cast<std::uint64_t>(c.seed))));
 }
 
 // Sources and targets may have block_size tokens with their end tokens.

@@ -44,6 +44,7 @@ class Planner {
   void choose(const std::vector<Value>& values, const std::string& reason);
   void record(const std::vector<std::string>& fields, const std::string& reason);
   double steps_per_pass() const;
+  double used() const { return used_share(request_.text, tokens_, plan_.config.block_size); }
 
   void choose_tokenizer();
   void choose_prior();
@@ -81,7 +82,7 @@ void Planner::record(const std::vector<std::string>& fields, const std::string& 
 
 double Planner::steps_per_pass() const {
   const Config& c = plan_.config;
-  return train_tokens_ / static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
+  return train_tokens_ / used() / static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
 }
 
 // Characters that hardly ever repeat cannot be learned; bytes always repeat. Words are better tokens only where few are
@@ -152,7 +153,7 @@ void Planner::choose_batch() {
   constexpr std::int64_t kFewestRows = 3, kMostRows = 12;
   const Config& c = plan_.config;
   const double tokens =
-      shape_.most_passes(train_tokens_) * train_tokens_ / static_cast<double>(c.block_size * c.grad_accum);
+      shape_.most_passes(train_tokens_) * train_tokens_ / used() / static_cast<double>(c.block_size * c.grad_accum);
   const std::int64_t rows =
       std::clamp<std::int64_t>(std::llround(std::min(tokens / kFewestSteps, 1e6)), kFewestRows, kMostRows);
   choose({{"batch_size", fmt::format("{}", rows)}}, rows < kMostRows
@@ -258,7 +259,8 @@ void Planner::choose_steps() {
   const double estimate = std::clamp(request_.seconds / seconds_per_step_, 1.0, limit);
   choose_intervals(static_cast<std::int64_t>(estimate));
   const WorkTimes times = expected_times(plan_.config, vocabulary_, seconds_per_step_);
-  const EvalExtent extent = eval_extent(plan_.config, tokens_, train_tokens_);
+  const EvalExtent extent =
+      eval_extent(plan_.config, std::llround(static_cast<double>(tokens_) / used()), train_tokens_ / used());
   plan_.most_steps = static_cast<std::int64_t>(limit);
   const std::int64_t steps = steps_that_fit(times, plan_.config, extent, 0, plan_.most_steps,
                                             request_.seconds - counting_seconds(plan_.config, tokens_));

@@ -62,10 +62,10 @@ double share_of(const ModelShape& shape) {
 }
 
 // New tokens that are worth as much as those that a run reads, some of them again: Muennighoff et al. 2023,
-// arXiv:2305.16264, eq. 5, with a constant that fits the losses of kShapes.
-double tokens_of(const Candidate& c, double seconds, double train_tokens) {
+// arXiv:2305.16264, eq. 5, with a constant that fits the losses of kShapes. `used`: used_share().
+double tokens_of(const Candidate& c, double seconds, double train_tokens, double used) {
   constexpr double kUsefulRepetitions = 2.35;
-  const auto per_step = static_cast<double>(c.config.block_size * c.config.batch_size * c.config.grad_accum);
+  const double per_step = used * static_cast<double>(c.config.block_size * c.config.batch_size * c.config.grad_accum);
   const double read = seconds / (c.seconds * share_of(*c.shape)) * per_step;
   const double passes = std::min(c.shape->most_passes(train_tokens), read / train_tokens);
   if (passes <= 1) return passes * train_tokens;
@@ -200,8 +200,10 @@ ShapeChoice choose_shape(const Config& config, const PlanRequest& request, std::
                          StepTimer& timer) {
   const VocabSizes vocab = random_vocab_sizes(config, vocabulary);
   std::vector<Candidate> list = candidates_for(config, request, vocab, train_tokens);
+  const auto tokens = static_cast<std::int64_t>(train_tokens / (1 - config.val_fraction));
   const auto promise = [&](const Candidate& c) {
-    return c.shape->expected_loss(tokens_of(c, request.seconds, train_tokens), vocabulary, train_tokens);
+    const double used = used_share(request.text, tokens, c.config.block_size);
+    return c.shape->expected_loss(tokens_of(c, request.seconds, train_tokens, used), vocabulary, train_tokens);
   };
   ShapeChoice choice{};
   double left = kMeasuringShare * request.seconds;

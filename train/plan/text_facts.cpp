@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <string_view>
 #include <vector>
 
+#include "data/dataset/document_sequences.h"
 #include "data/dataset/token_file.h"
 #include "data/ngram/ngram_model.h"
 #include "data/text/utf8.h"
@@ -46,6 +49,18 @@ double new_ngram_share(std::string_view text) {
   return all == 0 ? 1 : static_cast<double>(fresh) / static_cast<double>(all);
 }
 
+// In tokens.
+std::vector<std::int64_t> document_lengths(const TokenFile& file) {
+  constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max();
+  std::vector<std::int64_t> lengths;
+  for (const TokenSpan& part : {file.train, file.val}) {
+    if (part.size() < 2) continue;
+    const DocumentSequences documents(part, file.tokenizer->end_of_text(), kLongest);
+    for (std::int64_t i = 0; i < documents.count(); ++i) lengths.push_back(documents[i].length);
+  }
+  return lengths;
+}
+
 // Of a corpus that was prepared, which has its tokenizer.
 TextFacts prepared_facts(const TokenFile& file) {
   const TokenFileFacts& facts = file.facts;
@@ -58,8 +73,25 @@ TextFacts prepared_facts(const TokenFile& file) {
 
 }  // namespace
 
-TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer) {
-  if (corpus.prepared) return prepared_facts(*corpus.prepared);
+double used_share(const TextFacts& text, std::int64_t tokens, std::int64_t block_size) {
+  std::int64_t all = 0, sequences = 0;
+  for (const std::int64_t length : text.documents) all += length;
+  if (all == 0) return 1;
+  const auto length = static_cast<double>(block_size);
+  const double per_unit = static_cast<double>(tokens) / static_cast<double>(all);
+  for (const std::int64_t units : text.documents) {
+    const double needed = std::ceil(static_cast<double>(units) * per_unit / length);
+    sequences += std::max<std::int64_t>(1, static_cast<std::int64_t>(needed));
+  }
+  return std::min(1.0, static_cast<double>(tokens) / (static_cast<double>(sequences) * length));
+}
+
+TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer, bool documents) {
+  if (corpus.prepared) {
+    TextFacts facts = prepared_facts(*corpus.prepared);
+    if (documents && corpus.prepared->tokenizer) facts.documents = document_lengths(*corpus.prepared);
+    return facts;
+  }
   constexpr std::size_t kCodePoints = 0x110000;
   std::vector<bool> seen(kCodePoints);
   std::string_view rest = corpus.text;
@@ -67,6 +99,9 @@ TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer) {
   TextFacts facts{.bytes = static_cast<std::int64_t>(corpus.text.size()),
                   .characters = corpus.characters,
                   .distinct = std::ranges::count(seen, true)};
+  if (documents && !corpus.documents.empty()) {
+    for (const std::string_view text : document_texts(corpus)) facts.documents.push_back(count_code_points(text));
+  }
   std::unique_ptr<Tokenizer> words;
   if (tokenizer == nullptr) {
     facts.new_words = new_word_share(corpus.text);

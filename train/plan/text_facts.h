@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "data/text/corpus.h"
 #include "data/tokenizer/tokenizer.h"
@@ -18,7 +19,13 @@ struct TextFacts {
   /// With the tokenizer that the user has fixed, or else, if new_words is at most kFewNewWords, with `word`: the number
   /// of tokens and the size of the vocabulary.
   std::int64_t tokens = 0, vocabulary = 0;
+  /// The lengths of the documents, in any unit, if sequences are not to cross them (Config::respect_documents).
+  std::vector<std::int64_t> documents = {};
 };
+/// The share of the positions of the sequences of a text of `tokens` tokens that is not filling: below 1 if sequences
+/// of up to block_size tokens do not cross documents.
+double used_share(const TextFacts& text, std::int64_t tokens, std::int64_t block_size);
+
 /// Up to this share of new words, a text has a small vocabulary, and whole words are good tokens. That of @stories is
 /// 0.005, that of prose, code and lists from 0.12 on.
 inline constexpr double kFewNewWords = 0.02;
@@ -27,7 +34,8 @@ inline constexpr double kFewNewWords = 0.02;
 /// @stories-ja (0.13), 50 MB of Python (0.08). Of eight other texts, which are learned better with a prior, the share
 /// is from 0.2 on.
 inline constexpr double kFewNewNgrams = 0.15;
-/// `tokenizer`: the one that the user has fixed, if it is neither char nor byte.
-TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer = nullptr);
+/// `tokenizer`: the one that the user has fixed, if it is neither char nor byte. `documents`: whether their lengths are
+/// wanted.
+TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer = nullptr, bool documents = false);
 
 }  // namespace maki
