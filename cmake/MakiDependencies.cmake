@@ -44,3 +44,18 @@ if(MAKI_BUILD_BENCH)
 endif()
 # Optional; on Debian or Ubuntu: libedit-dev.
 pkg_check_modules(libedit QUIET IMPORTED_TARGET libedit)
+# libFuzzer comes with clang.
+if(MAKI_BUILD_FUZZERS)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "MAKI_BUILD_FUZZERS needs clang; the compiler is ${CMAKE_CXX_COMPILER_ID}. "
+                        "Use the preset fuzz; on Debian or Ubuntu: apt-get install clang libomp-dev")
+  endif()
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
+  check_cxx_source_compiles("extern \"C\" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }"
+                            MAKI_HAVE_LIBFUZZER)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(NOT MAKI_HAVE_LIBFUZZER)
+    maki_missing("libFuzzer of clang" "libclang-rt-${CMAKE_CXX_COMPILER_VERSION_MAJOR}-dev")
+  endif()
+endif()

@@ -28,6 +28,9 @@ function(maki_compile_options target)
     target_compile_options(${target} PUBLIC -fsanitize=${MAKI_SANITIZE} -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${MAKI_SANITIZE})
   endif()
+  if(MAKI_BUILD_FUZZERS)
+    target_compile_options(${target} PUBLIC -fsanitize=fuzzer-no-link)
+  endif()
 endfunction()
 
 # One static library per folder: maki_library(<folder> [further sources…]) adds maki_<folder>, exported as maki::<folder>,

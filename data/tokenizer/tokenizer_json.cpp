@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "data/text/error.h"
 #include "data/text/printable.h"
@@ -14,102 +15,142 @@ namespace {
 
 using nlohmann::json;
 
-class Parser {
- public:
-  /// The names and ids are the members of the object at this depth: 1 for the root, 3 for model.vocab.
-  Parser(VocabularyText& vocabulary, int vocab_depth) : vocabulary_(vocabulary), vocab_depth_(vocab_depth) {}
-
-  // The rest of the document.
-  json parse(std::string_view text) {
-    try {
-      return json::parse(text.begin(), text.end(), [this](int depth, json::parse_event_t event, json& parsed) {
-        return take(depth, event, parsed);
-      });
-    } catch (const json::parse_error& error) {
-      fail<CorpusError>("tokenizer: the text must be valid JSON; byte {} is not", error.byte);
-    } catch (const json::exception&) {
-      fail<CorpusError>("tokenizer: the text must be JSON with numbers that can be represented");
-    }
-  }
-
- private:
-  bool in_vocab(int depth) const {
-    return depth == vocab_depth_ && (depth == 1 || (keys_[1] == "model" && keys_[2] == "vocab"));
-  }
-  bool in_merges(int depth) const {
-    return vocab_depth_ == 3 && depth >= 3 && keys_[1] == "model" && keys_[2] == "merges";
-  }
-
-  // Called for every part of the document; the result says whether to keep it.
-  bool take(int depth, json::parse_event_t event, json& parsed) {
-    check<CorpusError>(depth < kMaxDepth, "tokenizer: the JSON text may be nested {} levels deep; it is nested deeper",
-                       kMaxDepth);
-    using enum json::parse_event_t;
-    if (event == key) {
-      keys_[static_cast<std::size_t>(depth)] = parsed.get_ref<const std::string&>();
-      return !in_vocab(depth);
-    }
-    if (event == value && depth == 2 && keys_[1] == "model" && keys_[2] == "type") {
-      check<CorpusError>(parsed == json("BPE"), "tokenizer: the model must be byte-level BPE; got {}",
-                         truncate_for_message(parsed.dump(-1, ' ', true, json::error_handler_t::replace)));
-    }
-    if (in_vocab(depth) && event != object_end) return take_token(event, parsed);
-    if (in_merges(depth)) return take_merge(depth, event, parsed);
-    check<CorpusError>(event == object_end || event == array_end || ++kept_ <= kMaxKept,
-                       "tokenizer: besides vocabulary and merges, the JSON text may have {} values; it has more",
-                       kMaxKept);
-    return true;
-  }
-
-  bool take_token(json::parse_event_t event, const json& parsed) {
-    const std::string& name = keys_[static_cast<std::size_t>(vocab_depth_)];
-    const bool id = event == json::parse_event_t::value && parsed.is_number_unsigned() &&
-                    parsed.get<std::uint64_t>() <= std::numeric_limits<std::int32_t>::max();
-    check<CorpusError>(
-        id, "tokenizer: the id of {} must be a whole number below 2^31; got {}", truncate_for_message(name),
-        event == json::parse_event_t::value ? truncate_for_message(parsed.dump()) : "a list or an object");
-    vocabulary_.names.add(name);
-    vocabulary_.ids.push_back(parsed.get<std::int32_t>());
-    return true;
-  }
-
-  // A merge is "left right" or ["left", "right"].
-  bool take_merge(int depth, json::parse_event_t event, const json& parsed) {
-    using enum json::parse_event_t;
-    const auto require = [](bool good) {
-      check<CorpusError>(good, "tokenizer: a merge must be a string or a list of two strings; one is neither");
-    };
-    require(event != object_start && event != object_end && depth <= 4);
-    if (depth == 4) {
-      require(event == value && parsed.is_string() && ++pair_size_ <= 2);
-      return true;
-    }
-    if (event == array_start) {
-      pair_size_ = 0;
-      return true;
-    }
-    if (event == value) {
-      require(parsed.is_string());
-      vocabulary_.merges.add(parsed.get_ref<const std::string&>());
-    } else {
-      require(parsed.size() == 2);
-      vocabulary_.merges.add(parsed[0].get<std::string>() + ' ' + parsed[1].get<std::string>());
-    }
-    return false;
-  }
-
-  static constexpr int kMaxDepth = 16;
-  // Of about a hundred bytes each. The end of an object costs time in proportion to the length of the list that it is
-  // in.
-  static constexpr int kMaxKept = 100'000;
-  VocabularyText& vocabulary_;
-  int vocab_depth_, pair_size_ = 0, kept_ = 0;
-  std::array<std::string, kMaxDepth> keys_;
-};
-
 std::string text_of(const json& value) {
   return truncate_for_message(value.dump(-1, ' ', true, json::error_handler_t::replace));
 }
+
+// Builds the tree of the document event by event, except for vocabulary and merges.
+class Parser final : public nlohmann::json_sax<json> {
+ public:
+  /// The names and ids are the members of the object at this depth: 1 for the root, 3 for model.vocab.
+  Parser(VocabularyText& vocabulary, std::size_t vocab_depth) : vocabulary_(vocabulary), vocab_depth_(vocab_depth) {}
+
+  // The rest of the document.
+  json parse(std::string_view text) {
+    // The parser would take a zero byte for the end of the text.
+    const std::size_t zero = text.find('\0');
+    check<CorpusError>(zero == std::string_view::npos, "tokenizer: the text must be valid JSON; byte {} is not",
+                       zero + 1);
+    json::sax_parse(text.begin(), text.end(), this);
+    return std::move(root_);
+  }
+
+  bool null() override { return take(nullptr); }
+  bool boolean(bool parsed) override { return take(parsed); }
+  bool number_integer(number_integer_t parsed) override { return take(parsed); }
+  bool number_unsigned(number_unsigned_t parsed) override { return take(parsed); }
+  bool number_float(number_float_t parsed, const string_t&) override { return take(parsed); }
+  bool string(string_t& parsed) override { return take(std::move(parsed)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return start(json::object()); }
+  bool start_array(std::size_t) override { return start(json::array()); }
+  bool end_object() override { return end(); }
+  bool end_array() override { return end(); }
+  bool key(string_t& name) override {
+    keys_[depth()] = std::move(name);
+    return true;
+  }
+  bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& error) override {
+    if (dynamic_cast<const nlohmann::detail::parse_error*>(&error) == nullptr)
+      fail<CorpusError>("tokenizer: the text must be JSON with numbers that can be represented");
+    fail<CorpusError>("tokenizer: the text must be valid JSON; byte {} is not", at);
+  }
+
+ private:
+  std::size_t depth() const { return open_.size(); }
+  // Whether the next value is the member `name` of the model.
+  bool at_member(const char* name) const { return depth() == 2 && keys_[1] == "model" && keys_[2] == name; }
+  bool in_vocab() const {
+    return depth() == vocab_depth_ && (depth() == 1 || (keys_[1] == "model" && keys_[2] == "vocab"));
+  }
+  bool in_merges() const { return vocab_depth_ == 3 && depth() == 3 && keys_[1] == "model" && keys_[2] == "merges"; }
+
+  // A value that is neither a list nor an object.
+  bool take(json parsed) {
+    if (in_vocab()) {
+      take_token(parsed);
+    } else if (in_merges()) {
+      take_merge(parsed);
+    } else {
+      if (at_member("type"))
+        check<CorpusError>(parsed == json("BPE"), "tokenizer: the model must be byte-level BPE; got {}",
+                           text_of(parsed));
+      put(std::move(parsed));
+    }
+    return true;
+  }
+  bool start(json container) {
+    check<CorpusError>(depth() + 1 < kMaxDepth,
+                       "tokenizer: the JSON text may be nested {} levels deep; it is nested deeper", kMaxDepth);
+    if (in_vocab()) refuse_id("a list or an object");
+    if (in_merges()) {
+      require_merge(container.is_array() && !pair_);
+      pair_.emplace();
+      return true;
+    }
+    if (vocab_depth_ == 1 ? depth() == 0 : at_member("vocab"))
+      check<CorpusError>(container.is_object(), "tokenizer: a vocabulary must be an object of names and ids");
+    if (at_member("merges")) check<CorpusError>(container.is_array(), "tokenizer: the merges must be a list");
+    open_.push_back(put(std::move(container)));
+    keys_[depth()].clear();
+    return true;
+  }
+  bool end() {
+    if (!pair_) {
+      open_.pop_back();
+      return true;
+    }
+    require_merge(pair_->size() == 2);
+    vocabulary_.merges.add((*pair_)[0] + ' ' + (*pair_)[1]);
+    pair_.reset();
+    return true;
+  }
+
+  void take_token(const json& parsed) {
+    if (!parsed.is_number_unsigned() || parsed.get<std::uint64_t>() > std::numeric_limits<std::int32_t>::max())
+      refuse_id(text_of(parsed));
+    vocabulary_.names.add(keys_[depth()]);
+    vocabulary_.ids.push_back(parsed.get<std::int32_t>());
+  }
+  [[noreturn]] void refuse_id(const std::string& got) const {
+    fail<CorpusError>("tokenizer: the id of {} must be a whole number below 2^31; got {}",
+                      truncate_for_message(keys_[depth()]), got);
+  }
+  // A merge is "left right" or ["left", "right"].
+  void take_merge(const json& parsed) {
+    require_merge(parsed.is_string() && (!pair_ || pair_->size() < 2));
+    const auto& text = parsed.get_ref<const std::string&>();
+    if (pair_) {
+      pair_->push_back(text);
+    } else {
+      vocabulary_.merges.add(text);
+    }
+  }
+  static void require_merge(bool good) {
+    check<CorpusError>(good, "tokenizer: a merge must be a string or a list of two strings; one is neither");
+  }
+
+  // Adds a value to the innermost list or object that is open.
+  json* put(json value) {
+    check<CorpusError>(++kept_ <= kMaxKept,
+                       "tokenizer: besides vocabulary and merges, the JSON text may have {} values; it has more",
+                       kMaxKept);
+    if (open_.empty()) return &(root_ = std::move(value));
+    json& parent = *open_.back();
+    if (parent.is_array()) return &parent.emplace_back(std::move(value));
+    return &(parent[keys_[depth()]] = std::move(value));
+  }
+
+  static constexpr std::size_t kMaxDepth = 16;
+  static constexpr int kMaxKept = 100'000;  // of about a hundred bytes each
+  VocabularyText& vocabulary_;
+  std::size_t vocab_depth_;
+  int kept_ = 0;
+  json root_;
+  std::vector<json*> open_;                       // the lists and objects that have not ended, the outermost first
+  std::array<std::string, kMaxDepth + 1> keys_;   // the name of the current member of each
+  std::optional<std::vector<std::string>> pair_;  // a merge that is a list, as far as it is read
+};
 
 // The member of an object; null if there is none.
 const json& member(const json& object, const char* name) {

@@ -182,6 +182,8 @@ TEST_CASE("what a tokenizer.json asks for and cannot have is refused by name") {
       {"/model/vocab/a", 1.5, {"a", "1.5"}},
       {"/model/vocab/a", 4294967296, {"a", "4294967296"}},
       {"/model/vocab/a", "1", {"a", "\"1\""}},
+      {"/model/vocab", json::array({1}), {"vocabulary", "object"}},
+      {"/model/merges", {{"0", "t h"}}, {"merges", "list"}},
       {"/model/vocab/a", json::array({1}), {"a", "list"}},
       {"/model/vocab/a", json::object(), {"a", "object"}},
       {"/model/vocab/a", 1, {"id", "repeated", "1"}},
@@ -232,9 +234,10 @@ TEST_CASE("what a tokenizer.json asks for and cannot have is refused by name") {
 TEST_CASE("malformed texts are refused") {
   const std::string good = small_tokenizer_json().dump();
   REQUIRE(read_tokenizer_json(good)->vocab_size() == 262);
-  for (const std::string& bad : {std::string(), std::string("{"), std::string("[]"), std::string("null"),
-                                 std::string("{}"), good + "x", good.substr(0, good.size() / 2),
-                                 std::string("{\"a\":1e999}"), std::string("{\"a\":\"\xFF\"}"), std::string(30, '[')}) {
+  for (const std::string& bad :
+       {std::string(), std::string("{"), std::string("[]"), std::string("null"), std::string("{}"), good + "x",
+        good.substr(0, good.size() / 2), std::string("{\"a\":1e999}"), std::string("{\"a\":\"\xFF\"}"),
+        std::string(30, '['), good + std::string(1, '\0'), good + std::string("\0x", 2)}) {
     INFO(bad.substr(0, 60));
     require_refused([&] { read_tokenizer_json(bad); }, {"tokenizer"});
   }

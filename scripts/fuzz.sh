@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Fuzzes the readers of files (tests/fuzz) with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. Prints for each
+# target how many inputs were tried, how much of the code they reach and whether one of them is a finding.
+#
+#   scripts/fuzz.sh                    every target for 600 seconds of CPU time
+#   scripts/fuzz.sh NAME [SECONDS]     one target; NAME may be `all`
+#   scripts/fuzz.sh --list             prints the names of the targets
+#
+# Inputs, logs and findings are kept below build/fuzz/NAME: a later run goes on from there. A finding is tried again with
+#   MAKI_FUZZ_TARGET=NAME build/fuzz/tests/fuzz/maki_fuzz build/fuzz/NAME/crash-…
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fuzzer=build/fuzz/tests/fuzz/maki_fuzz
+if [ -z "${MAKI_FUZZ_NO_BUILD:-}" ]; then
+  cmake --preset fuzz --log-level=WARNING >&2
+  cmake --build --preset fuzz --target maki_fuzz -- --quiet >&2
+fi
+names() { MAKI_FUZZ_TARGET='' "$fuzzer" 2>&1 | sed -n 's/.*one of these targets: //p'; }
+if [ "${1:-}" = --list ]; then names | tr ' ' '\n' && exit; fi
+chosen=${1:-all} seconds=${2:-600} found=0
+if [ "$chosen" = all ]; then chosen=$(names); fi
+
+# Files are read and written thousands of times per second: in memory, where that is possible.
+TMPDIR=$(mktemp -d -p "$(test -w /dev/shm && echo /dev/shm || echo /tmp)")
+export TMPDIR OMP_NUM_THREADS=1
+trap 'rm -rf "$TMPDIR"' EXIT
+
+for name in $chosen; do
+  folder=build/fuzz/$name
+  mkdir -p "$folder/inputs"
+  # A reader that takes 10 seconds for 64 KiB takes more time than its file deserves.
+  MAKI_FUZZ_TARGET=$name "$fuzzer" "$folder/inputs" -max_total_time="$seconds" -max_len=65536 -timeout=10 \
+    -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$folder/" >"$folder/log" 2>&1 && result=none || result=FOUND
+  executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/log")
+  coverage=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$folder/log" | tail -1)
+  echo "$name: ${executions:-0} inputs tried, ${coverage:-0} edges reached, findings: $result"
+  if [ $result = FOUND ]; then
+    found=1
+    grep -m 3 -E 'ERROR|runtime error|^[a-z_]+: (unexpected|not an error|a file of)' "$folder/log" || tail -3 "$folder/log"
+    sed -n 's/.*Test unit written to /  /p' "$folder/log"
+  fi
+done
+exit $found

@@ -1,0 +1,34 @@
+// Directories of Hugging Face: config.json, then model.safetensors.index.json, then the only shard.
+#include "tests/fuzz/foreign_models.h"
+#include "tests/fuzz/targets.h"
+#include "train/config/error.h"
+
+namespace maki::fuzz {
+namespace {
+
+constexpr const char* kIndex = R"({"weight_map":{"transformer.wte.weight":"a.safetensors"}})";
+
+void read(const std::string& bytes) {
+  const std::vector<std::string> files = split_input(bytes, 3);
+  scratch_file("config.json", files[0]);
+  scratch_file("model.safetensors.index.json", files[1]);
+  scratch_file("a.safetensors", files[2]);
+  remove_scratch_file("model.safetensors");
+  load_model(open_hugging_face(scratch_folder()));
+}
+
+std::vector<std::string> seeds() {
+  std::vector<std::string> inputs;
+  for (const std::string model : {"hf-gpt2", "hf-gpt2-old", "hf-llama", "hf-llama-tied"}) {
+    const std::string folder = "tests/fixtures/" + model;
+    inputs.push_back(
+        join_input({source_file(folder + "/config.json"), kIndex, source_file(folder + "/model.safetensors")}));
+  }
+  return inputs;
+}
+
+}  // namespace
+
+const Target kHuggingFace = {"hugging_face", read, is<CheckpointError>, seeds};
+
+}  // namespace maki::fuzz

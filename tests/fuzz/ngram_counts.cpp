@@ -1,0 +1,25 @@
+// Counts of n-grams, as checkpoints of models with a prior contain them.
+#include "data/ngram/ngram_trie.h"
+#include "data/text/error.h"
+#include "tests/fuzz/targets.h"
+#include "train/run/container.h"
+
+namespace maki::fuzz {
+namespace {
+
+void read(const std::string& bytes) {
+  const NgramTrie trie = load_ngram_trie(bytes);
+  if (trie.save() != bytes) throw std::logic_error("counts are not saved as they were loaded");
+}
+
+std::vector<std::string> seeds() {
+  const ContainerReader file(std::string(MAKI_SOURCE_DIR) +
+                             "/tests/golden/schema-3/prior/checkpoints/step-00000010.maki");
+  return {file.read("ngram_counts")};
+}
+
+}  // namespace
+
+const Target kNgramCounts = {"ngram_counts", read, is<CorpusError>, seeds};
+
+}  // namespace maki::fuzz

@@ -1,0 +1,19 @@
+#include "data/text/error.h"
+#include "tests/fuzz/targets.h"
+#include "tests/fuzz/vocabularies.h"
+
+namespace maki::fuzz {
+namespace {
+
+void read(const std::string& bytes) { use_tokenizer(*read_tokenizer_json(bytes)); }
+
+std::vector<std::string> seeds() {
+  return {tokenizer_json(*small_bpe()), tokenizer_json(*small_bpe(Normalization::nfkc)),
+          source_file("tests/fixtures/bpe_tokenizer.json")};
+}
+
+}  // namespace
+
+const Target kTokenizerJson = {"tokenizer_json", read, is<CorpusError>, seeds};
+
+}  // namespace maki::fuzz

@@ -1,0 +1,12 @@
+// A file system for inputs that need not survive a crash of the machine.
+#pragma once
+
+#include "train/run/file_system.h"
+
+namespace maki::fuzz {
+
+struct Unsynced : FileSystem {
+  int fsync(int) override { return 0; }
+};
+
+}  // namespace maki::fuzz
