@@ -13,6 +13,7 @@ bool stands_for_itself(int byte) { return (byte >= 33 && byte <= 126) || (byte >
 
 struct Characters {
   std::array<char32_t, 256> of_byte{};
+  std::array<std::string, 256> text_of_byte;
   std::array<std::int16_t, kFirstStandIn + 68> to_byte{};
   std::array<std::uint8_t, 256> by_character{};
 
@@ -22,6 +23,7 @@ struct Characters {
     for (int byte = 0; byte < 256; ++byte) {
       const auto i = static_cast<std::size_t>(byte);
       of_byte[i] = stands_for_itself(byte) ? static_cast<char32_t>(byte) : stand_in++;
+      append_utf8(text_of_byte[i], of_byte[i]);
       to_byte[of_byte[i]] = static_cast<std::int16_t>(byte);
       by_character[i] = static_cast<std::uint8_t>(byte);
     }
@@ -39,8 +41,9 @@ const Characters& characters() {
 const std::array<std::uint8_t, 256>& bytes_by_character() { return characters().by_character; }
 
 std::string to_byte_characters(std::string_view bytes) {
+  const Characters& table = characters();
   std::string text;
-  for (const char byte : bytes) append_utf8(text, characters().of_byte[static_cast<unsigned char>(byte)]);
+  for (const char byte : bytes) text += table.text_of_byte[static_cast<unsigned char>(byte)];
   return text;
 }
 
