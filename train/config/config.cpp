@@ -155,6 +155,16 @@ void check_patterns(const char* name, const std::vector<std::string>& patterns) 
   }
 }
 
+void check_respected_documents(const Config& c) {
+  check(!c.respect_documents || c.task == "next_token",
+        "respect_documents: applies to models that predict the next token of a text; the task is {}; omit the option",
+        c.task);
+  check(!c.respect_documents || c.model != "transformer-xl",
+        "respect_documents: {} remembers what it has read before a sequence, whatever document that was in; omit the "
+        "option, or choose the model gpt",
+        c.model);
+}
+
 // The parts of a block that only the models gpt and linear have.
 void check_block_extras(const Config& c) {
   check(c.conv_width != 1, "conv_width: must be 0 or at least 2, because 1 would mix no tokens; got 1");
@@ -196,13 +206,7 @@ void validate(const Config& c) {
   check(c.ngram_prior == 0 || c.task == "next_token",
         "ngram_prior: applies to models that predict the next token of a text; the task is {}; omit the option",
         c.task);
-  check(!c.respect_documents || c.task == "next_token",
-        "respect_documents: applies to models that predict the next token of a text; the task is {}; omit the option",
-        c.task);
-  check(!c.respect_documents || !xl,
-        "respect_documents: {} remembers what it has read before a sequence, whatever document that was in; omit the "
-        "option, or choose the model gpt",
-        c.model);
+  check_respected_documents(c);
   check_block_extras(c);
   check(!c.recompute_blocks || c.model == "gpt" || c.model == "linear" || c.model == "encoder",
         "recompute_blocks: the models gpt, linear and encoder have this option; got the model {}; omit the option",
