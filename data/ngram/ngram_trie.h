@@ -30,9 +30,9 @@ struct HeldOutPart {
 
 class NgramTrie {
  public:
+  /// NgramModel::restart() is that of the model. The saved form does not contain it: n-grams that continue beyond such
+  /// a token were never counted, so a context that does predicts the same. It matters for what is held out.
   explicit NgramTrie(const NgramModel& model);
-  /// NgramModel::restart(), which is not part of the saved form.
-  void set_restart(std::optional<std::int32_t> token) { restart_ = token; }
 
   std::int64_t vocab_size() const { return static_cast<std::int64_t>(unigrams_.size()); }
   int order() const { return static_cast<int>(levels_.size()); }

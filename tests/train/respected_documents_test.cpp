@@ -130,6 +130,28 @@ TEST_CASE("what fills a sequence changes neither its loss nor any gradient", "[r
   }
 }
 
+TEST_CASE("counts of documents that are respected do not continue beyond an end of text", "[respect_documents]") {
+  Config config = config_of("gpt");
+  config.ngram_prior = 3;
+  Dataset data;
+  data.tokenizer = make_tokenizer("bpe", "abcabcabdabd", {.vocab_size = 260});
+  data.train = encode_pieces(*data.tokenizer, {"abcabd", "bcd", "abd", "cab"}, PieceKind::document);
+  data.val = data.train;
+  const std::int32_t end = data.tokenizer->end_of_text().value();
+  NgramModel expected(data.tokenizer->vocab_size(), 3, {}, end), crossing(data.tokenizer->vocab_size(), 3);
+  expected.count(data.train);
+  crossing.count(data.train);
+  REQUIRE(expected.ngrams() < crossing.ngrams());
+  const LanguageModelTask task(config, data);
+  REQUIRE(task.data_state().ngram_counts == NgramTrie(expected).save());
+  NgramModel longer(data.tokenizer->vocab_size(), kMaxCountedNgram, {}, end);
+  longer.count(data.train);
+  REQUIRE(task.counting({}).value().val_loss == longer.evaluate(data.val).loss);
+  config.respect_documents = false;
+  config.block_size = 4;
+  REQUIRE(LanguageModelTask(config, data).data_state().ngram_counts == NgramTrie(crossing).save());
+}
+
 TEST_CASE("a step is divided by its real targets, which are also its tokens", "[respect_documents]") {
   const Dataset data = documents(kLengths);
   const Config config = config_of("gpt");

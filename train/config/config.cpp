@@ -155,6 +155,16 @@ void check_patterns(const char* name, const std::vector<std::string>& patterns) 
   }
 }
 
+void check_respected_documents(const Config& c) {
+  check(!c.respect_documents || c.task == "next_token",
+        "respect_documents: applies to models that predict the next token of a text; the task is {}; omit the option",
+        c.task);
+  check(!c.respect_documents || c.model != "transformer-xl",
+        "respect_documents: {} remembers what it has read before a sequence, whatever document that was in; omit the "
+        "option, or choose the model gpt",
+        c.model);
+}
+
 // The parts of a block that only the models gpt and linear have.
 void check_block_extras(const Config& c) {
   check(c.conv_width != 1, "conv_width: must be 0 or at least 2, because 1 would mix no tokens; got 1");
@@ -173,13 +183,7 @@ void check_block_extras(const Config& c) {
   }
 }
 
-}  // namespace
-
-void validate(const Config& c) {
-  const TaskRule& task = task_rule(c);
-  check(!c.share_vocabulary || task.reads_source,
-        "share_vocabulary: applies to tasks that read a source, such as translate; the task is {}; omit the option",
-        task.name);
+void check_heads(const Config& c) {
   check(c.n_embd % c.n_head == 0, "n_embd: must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
   check(c.positions != "rotary" || c.n_embd / c.n_head % 2 == 0,
         "positions: rotary needs an even n_embd / n_head, because columns are rotated in pairs; got {} / {}", c.n_embd,
@@ -188,31 +192,9 @@ void validate(const Config& c) {
         c.n_kv_head, c.n_head);
   check(c.n_kv_head == 0 || c.model == "gpt",
         "n_kv_head: the model gpt has this option; got the model {}; omit the option", c.model);
-  const AttentionForm attention = parse_attention(c.attention);
-  check(c.model == "linear" || attention == AttentionForm{},
-        "attention: the model {} has softmax attention; got {}; choose the model linear", c.model, c.attention);
-  const bool xl = c.model == "transformer-xl";
-  check(xl || c.memory == 0, "memory: the model {} has none; got {}; choose the model transformer-xl", c.model,
-        c.memory);
-  check(!xl || c.positions == "sinusoidal",
-        "positions: transformer-xl has sinusoidal encodings of distances; got {}; omit the option", c.positions);
-  ngram_orders_named(c.ngram_orders);  // throws
-  check(c.ngram_prior == 0 || c.task == "next_token",
-        "ngram_prior: applies to models that predict the next token of a text; the task is {}; omit the option",
-        c.task);
-  check(!c.respect_documents || c.task == "next_token",
-        "respect_documents: applies to models that predict the next token of a text; the task is {}; omit the option",
-        c.task);
-  check(!c.respect_documents || !xl,
-        "respect_documents: {} remembers what it has read before a sequence, whatever document that was in; omit the "
-        "option, or choose the model gpt",
-        c.model);
-  check_block_extras(c);
-  check(!c.recompute_blocks || c.model == "gpt" || c.model == "linear" || c.model == "encoder",
-        "recompute_blocks: the models gpt, linear and encoder have this option; got the model {}; omit the option",
-        c.model);
-  check_patterns("lora_targets", c.lora_targets);
-  check_patterns("freeze", c.freeze);
+}
+
+void check_learning_rates(const Config& c) {
   check(c.min_lr <= c.learning_rate, "min_lr: must not exceed learning_rate; got {} and {}", c.min_lr, c.learning_rate);
   check(c.optimizer != "muon" || c.muon_lr == 0 || c.learning_rate > 0,
         "muon_lr: follows the schedule of learning_rate, which must therefore be above 0; got {} and {}", c.muon_lr,
@@ -227,6 +209,36 @@ void validate(const Config& c) {
     check(phase.min_lr <= phase.learning_rate, "phases: min_lr must not exceed learning_rate; got {} and {}",
           phase.min_lr, phase.learning_rate);
   }
+}
+
+}  // namespace
+
+void validate(const Config& c) {
+  const TaskRule& task = task_rule(c);
+  check(!c.share_vocabulary || task.reads_source,
+        "share_vocabulary: applies to tasks that read a source, such as translate; the task is {}; omit the option",
+        task.name);
+  check_heads(c);
+  const AttentionForm attention = parse_attention(c.attention);
+  check(c.model == "linear" || attention == AttentionForm{},
+        "attention: the model {} has softmax attention; got {}; choose the model linear", c.model, c.attention);
+  const bool xl = c.model == "transformer-xl";
+  check(xl || c.memory == 0, "memory: the model {} has none; got {}; choose the model transformer-xl", c.model,
+        c.memory);
+  check(!xl || c.positions == "sinusoidal",
+        "positions: transformer-xl has sinusoidal encodings of distances; got {}; omit the option", c.positions);
+  ngram_orders_named(c.ngram_orders);  // throws
+  check(c.ngram_prior == 0 || c.task == "next_token",
+        "ngram_prior: applies to models that predict the next token of a text; the task is {}; omit the option",
+        c.task);
+  check_respected_documents(c);
+  check_block_extras(c);
+  check(!c.recompute_blocks || c.model == "gpt" || c.model == "linear" || c.model == "encoder",
+        "recompute_blocks: the models gpt, linear and encoder have this option; got the model {}; omit the option",
+        c.model);
+  check_patterns("lora_targets", c.lora_targets);
+  check_patterns("freeze", c.freeze);
+  check_learning_rates(c);
   check(c.init_from.empty() || is_hash(c.init_from),
         "init_from: must be a hash of 32 lower-case hexadecimal digits; got {}", truncate_for_message(c.init_from));
   check_paths(c);

@@ -7,16 +7,6 @@
 
 namespace maki {
 
-CountedPrior::CountedPrior(const std::string& saved, std::optional<std::int32_t> restart) {
-  NgramTrie counts = load_ngram_trie(saved);
-  counts.set_restart(restart);
-  counts_ = std::make_shared<const NgramTrie>(std::move(counts));
-}
-
-std::optional<std::int32_t> restart_token(const Config& config, const Tokenizer& tokenizer) {
-  return config.respect_documents ? tokenizer.end_of_text() : std::nullopt;
-}
-
 void CountedPrior::log_probabilities(std::span<const std::int32_t> before, std::span<const std::int32_t> ids,
                                      std::span<float> out) const {
   NgramContext context;

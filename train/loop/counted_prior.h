@@ -4,25 +4,22 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
 #include "autograd/tensor.h"
 #include "data/ngram/held_out_counts.h"
 #include "data/ngram/ngram_trie.h"
-#include "data/tokenizer/tokenizer.h"
 #include "nn/prior.h"
-#include "train/config/config.h"
 
 namespace maki {
 
 class CountedPrior final : public TokenPrior {
  public:
   explicit CountedPrior(std::shared_ptr<const NgramTrie> counts) : counts_(std::move(counts)) {}
-  /// Restores the counts of a checkpoint (CheckpointState::ngram_counts). No context continues beyond a token `restart`
-  /// (restart_token()). Throws CorpusError if the counts are damaged.
-  explicit CountedPrior(const std::string& saved, std::optional<std::int32_t> restart = std::nullopt);
+  /// Restores the counts of a checkpoint (CheckpointState::ngram_counts). Throws CorpusError if they are damaged.
+  explicit CountedPrior(const std::string& saved)
+      : CountedPrior(std::make_shared<const NgramTrie>(load_ngram_trie(saved))) {}
 
   std::int64_t vocab_size() const override { return counts_->vocab_size(); }
   std::int64_t context_tokens() const override { return counts_->order() - 1; }
@@ -33,9 +30,6 @@ class CountedPrior final : public TokenPrior {
  private:
   std::shared_ptr<const NgramTrie> counts_;
 };
-
-/// The token that ends documents, if the configuration says that they are respected and the vocabulary has one.
-std::optional<std::int32_t> restart_token(const Config& config, const Tokenizer& tokenizer);
 
 /// The prior of windows of `length` tokens of a text, which begin at the positions `starts`: [starts, length, V]
 /// float32. Unlike the model, it knows the tokens before a window. After the last token of the text follows the first;

@@ -28,6 +28,11 @@ std::int64_t code_points(const Tokenizer& tokenizer, TokenSpan tokens) {
   return count;
 }
 
+// The token beyond which no context continues, if documents are respected and the vocabulary has one that ends them.
+std::optional<std::int32_t> restart_token(const Config& config, const Tokenizer& tokenizer) {
+  return config.respect_documents ? tokenizer.end_of_text() : std::nullopt;
+}
+
 }  // namespace
 
 LanguageModelTask::LanguageModelTask(const Config& config, const Dataset& dataset)
@@ -59,7 +64,7 @@ void LanguageModelTask::order_windows(RowOrder order) {
 
 void LanguageModelTask::count_ngrams() {
   if (!text_.ngram_counts.empty()) {
-    prior_ = std::make_shared<const CountedPrior>(text_.ngram_counts, restart_token(config_, *dataset_->tokenizer));
+    prior_ = std::make_shared<const CountedPrior>(text_.ngram_counts);
   } else if (!dataset_->train.empty()) {
     NgramModel model(dataset_->tokenizer->vocab_size(), static_cast<int>(config_.ngram_prior), {},
                      restart_token(config_, *dataset_->tokenizer));

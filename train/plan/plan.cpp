@@ -45,7 +45,6 @@ class Planner {
   void record(const std::vector<std::string>& fields, const std::string& reason);
   double steps_per_pass() const;
   double used() const { return used_share(request_.text, tokens_, plan_.config.block_size); }
-
   void choose_tokenizer();
   void choose_prior();
   void choose_tables();
