@@ -153,6 +153,11 @@ TEST_CASE("width and heads adapt to each other where only one of them is given")
     REQUIRE(c.n_embd % c.n_head == 0);
     REQUIRE(c.n_embd >= 64);
   }
+  for (const char* shared : {"1", "2", "3", "5"}) {
+    const Config c = plan_of(with(open, {{"n_kv_head", shared}})).config;
+    REQUIRE(c.n_head % c.n_kv_head == 0);
+    REQUIRE(c.n_embd % c.n_head == 0);
+  }
   for (const char* width : {"10", "50", "97"}) {
     const Config c = plan_of(with(open, {{"n_embd", width}})).config;
     REQUIRE(c.n_embd % c.n_head == 0);
