@@ -140,7 +140,7 @@ StoredTensors read_shards(const std::string& directory, const std::string& index
     files.push_back(file.get<std::string>());
   }
   std::ranges::sort(files);
-  files.erase(std::ranges::unique(files).begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
   check<CheckpointError>(!files.empty(), "{}: names no file", index);
   StoredTensors stored = read_safetensors(directory + "/" + files.front());
   for (std::size_t i = 1; i < files.size(); ++i) stored.merge(read_safetensors(directory + "/" + files[i]));
