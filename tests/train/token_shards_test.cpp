@@ -4,6 +4,7 @@
 #include "data/dataset/foreign_tokens.h"
 #include "data/dataset/window_batches.h"
 #include "tests/train/prepared.h"
+#include "tests/train/small_checkpoint.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -53,6 +54,24 @@ Dataset dataset_of(const std::vector<std::string>& sources, double val_fraction 
   return make_dataset(*corpus, val_fraction, 4, "", make_tokenizer("byte", ""));
 }
 
+// The bytes of the checkpoint after some steps on a dataset.
+std::string checkpoint_bytes(const TemporaryFolder& folder, const Dataset& data) {
+  const Config config = smallest_config();
+  TextTrainer trainer(config, data);
+  for (int i = 0; i < 5; ++i) trainer.step();
+  const CheckpointState state{.step = 5,
+                              .vocab_size = data.tokenizer->vocab_size(),
+                              .characters = data.characters,
+                              .train_tokens = static_cast<std::int64_t>(data.train.size()),
+                              .val_tokens = static_cast<std::int64_t>(data.val.size()),
+                              .corpus_hash = data.corpus_hash,
+                              .config = config,
+                              .tokenizer = data.tokenizer->save()};
+  Unsynced fs;
+  write_checkpoint(fs, folder / "checkpoint", state, trainer.store(), trainer.optimizer());
+  return read_bytes(folder / "checkpoint");
+}
+
 }  // namespace
 
 TEST_CASE("a chain of tokens has the ids and joins of its parts", "[token_shards_test]") {
@@ -91,6 +110,7 @@ TEST_CASE("files of nanoGPT and llm.c with parts of a text are the dataset of on
       const Dataset data = dataset_of(sources);
       require_same(data, whole);
       REQUIRE(data.prepared->facts.val_bytes == whole.prepared->facts.val_bytes);
+      REQUIRE(checkpoint_bytes(folder, data) == checkpoint_bytes(folder, whole));
       const TrainBatches batches(data.train, 3, 4, 2, 7), expected(whole.train, 3, 4, 2, 7);
       for (std::int64_t step = 0; step < 40; ++step) {
         std::vector<std::int32_t> ids(12), targets(12), expected_ids(12), expected_targets(12);
