@@ -16,8 +16,11 @@ if [ -z "${MAKI_FUZZ_NO_BUILD:-}" ]; then
   cmake --preset fuzz --log-level=WARNING >&2
   cmake --build --preset fuzz --target maki_fuzz -- --quiet >&2
 fi
-names() { MAKI_FUZZ_TARGET='' "$fuzzer" 2>&1 | sed -n 's/.*one of these targets: //p'; }
-if [ "${1:-}" = --list ]; then names | tr ' ' '\n' && exit; fi
+names() { (MAKI_FUZZ_TARGET='' "$fuzzer" 2>&1 || true) | sed -n 's/.*one of these targets: //p'; }
+if [ "${1:-}" = --list ]; then
+  names | tr ' ' '\n'
+  exit
+fi
 chosen=${1:-all} seconds=${2:-600} found=0
 if [ "$chosen" = all ]; then chosen=$(names); fi
 

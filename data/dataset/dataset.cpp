@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "data/dataset/foreign_tokens.h"
-#include "data/dataset/token_file.h"
+#include "data/dataset/token_shards.h"
 #include "data/text/error.h"
 #include "data/text/utf8.h"
 
@@ -53,17 +53,10 @@ void require_windows(const Corpus& corpus, const Dataset& data, double val_fract
 }  // namespace
 
 std::optional<Corpus> prepared_corpus(const std::vector<std::string>& sources) {
-  std::shared_ptr<const TokenFile> file;
-  if (const auto paths = foreign_token_paths(sources)) {
-    file = open_foreign_tokens(*paths);
-  } else {
-    const auto found = std::ranges::find_if(sources, is_token_file);
-    if (found == sources.end()) return std::nullopt;
-    check<CorpusError>(sources.size() == 1,
-                       "{}: a token file must be the only source; got {}; prepare all texts together", *found,
-                       sources.size());
-    file = open_token_file(*found);
-  }
+  const auto paths = token_file_paths(sources);
+  if (!paths) return std::nullopt;
+  const auto foreign = foreign_token_paths(*paths);
+  std::shared_ptr<const TokenFile> file = foreign ? open_foreign_tokens(*foreign) : open_token_files(*paths);
   Corpus corpus;
   corpus.sources = sources;
   corpus.files = {file->path};

@@ -39,8 +39,8 @@ inline PieceKind piece_kind(const Corpus& corpus) {
   return corpus.documents.empty() ? PieceKind::part : PieceKind::document;
 }
 
-/// A corpus that consists of tokens: a token file of maki or of another program. nullopt if the sources denote text.
-/// Throws CorpusError, naming the file, if it is damaged, and if it is not the only source.
+/// A corpus that consists of tokens: files of maki or of another program (token_file_paths()). nullopt if the sources
+/// denote text. Throws CorpusError, naming the file, if it is damaged or used beside a text.
 std::optional<Corpus> prepared_corpus(const std::vector<std::string>& sources);
 
 /// The dataset of a corpus that was prepared, which shares the tokens of its file. `tokenizer` is that of the model, or

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "data/dataset/token_shards.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/text/hash.h"
@@ -45,6 +46,14 @@ TokenSpan ids_after_header(std::span<const std::byte> bytes, const std::array<st
   return magic.width == 2 ? span_of<std::uint16_t>(data) : span_of<std::int32_t>(data);
 }
 
+// Whether a file begins with a magic number of llm.c.
+bool has_header(std::span<const std::byte> bytes) {
+  std::int32_t magic = 0;
+  if (bytes.size() < sizeof(magic)) return false;
+  std::memcpy(&magic, bytes.data(), sizeof(magic));
+  return std::ranges::find(kMagics, magic, &Magic::magic) != std::end(kMagics);
+}
+
 TokenSpan ids_of(std::span<const std::byte> bytes, const std::string& path) {
   std::array<std::int32_t, 3> header{};
   if (bytes.size() >= sizeof(header)) std::memcpy(header.data(), bytes.data(), sizeof(header));
@@ -59,9 +68,42 @@ TokenSpan ids_of(std::span<const std::byte> bytes, const std::string& path) {
   return span_of<std::uint16_t>(bytes);
 }
 
-TokenSpan map_tokens(TokenFile& file, const std::string& path) {
-  const auto& mapping = *file.files.emplace_back(std::make_shared<const FileMapping>(path));
-  return ids_of(mapping.bytes(), path);
+// Adds the bytes that a single file with the ids of all these would have, and their number.
+void add_to_hash(std::span<const std::shared_ptr<const FileMapping>> files, std::size_t tokens, Hash128& hash) {
+  const auto text = [](std::span<const std::byte> bytes) {
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  const std::size_t header = has_header(files[0]->bytes()) ? kHeaderBytes : 0;
+  std::string beginning(text(files[0]->bytes().first(header)));
+  if (header > 0 && files.size() > 1) {
+    const auto count = static_cast<std::uint32_t>(tokens);
+    std::memcpy(beginning.data() + 2 * sizeof(count), &count, sizeof(count));
+  }
+  hash.add(beginning);
+  std::size_t size = header;
+  for (const auto& file : files) {
+    hash.add(text(file->bytes().subspan(header)));
+    size += file->bytes().size() - header;
+  }
+  hash.add(fmt::format(" {} ", size));
+}
+
+// Maps the files, adds them to `file` and their bytes to the hash, and returns their ids.
+TokenSpan map_tokens(TokenFile& file, const std::vector<std::string>& paths, Hash128& hash) {
+  std::vector<TokenSpan> parts;
+  const std::size_t before = file.files.size();
+  for (const std::string& path : paths) {
+    const auto bytes = file.files.emplace_back(std::make_shared<const FileMapping>(path))->bytes();
+    const auto first = file.files[before]->bytes();
+    const bool same = has_header(bytes) == has_header(first) &&
+                      (!has_header(bytes) || std::memcmp(bytes.data(), first.data(), sizeof(std::int32_t)) == 0);
+    check<CorpusError>(same, "{}: must have the format of {}, because both are parts of one text", path, paths[0]);
+    parts.push_back(ids_of(bytes, path));
+  }
+  if (parts.empty()) return {};
+  const TokenSpan all = join_parts(file, std::move(parts), TokenChain::Border::none);
+  add_to_hash(std::span(file.files).subspan(before), all.size(), hash);
+  return all;
 }
 
 struct TextSize {
@@ -100,30 +142,32 @@ TextSize measure(TokenSpan tokens, const Tokenizer& tokenizer, const std::string
 
 }  // namespace
 
-std::optional<ForeignTokenPaths> foreign_token_paths(const std::vector<std::string>& sources) {
+std::optional<ForeignTokenPaths> foreign_token_paths(const std::vector<std::string>& files) {
   const auto is_bin = [](const std::string& path) { return path.ends_with(".bin") && !is_token_file(path); };
-  if (sources.size() == 1 && is_directory(sources[0])) {
-    const std::filesystem::path folder = sources[0];
-    std::error_code ignored;
-    const ForeignTokenPaths paths{(folder / "train.bin").string(), (folder / "val.bin").string()};
-    const bool both =
-        std::filesystem::is_regular_file(paths.train, ignored) && std::filesystem::is_regular_file(paths.val, ignored);
-    return both ? std::optional(paths) : std::nullopt;
+  const auto says = [](const std::string& path, const char* word) {
+    return std::filesystem::path(path).filename().string().find(word) != std::string::npos;
+  };
+  if (files.empty() || !std::ranges::all_of(files, is_bin)) return std::nullopt;
+  ForeignTokenPaths paths;
+  const bool pair = files.size() == 2 && !(says(files[0], "train") && says(files[1], "train"));
+  for (const std::string& file : files) {
+    const bool validation = pair ? &file != &files[0] : files.size() > 1 && says(file, "val");
+    (validation ? paths.val : paths.train).push_back(file);
   }
-  if (sources.empty() || sources.size() > 2 || !std::ranges::all_of(sources, is_bin)) return std::nullopt;
-  return ForeignTokenPaths{sources[0], sources.size() == 2 ? sources[1] : ""};
+  check<CorpusError>(!paths.train.empty(),
+                     "{}: all files are for validation, as their names say; name some for training", files[0]);
+  return paths;
 }
 
 std::shared_ptr<const TokenFile> open_foreign_tokens(const ForeignTokenPaths& paths) {
   auto file = std::make_shared<TokenFile>();
-  file->path = paths.train;
-  file->train = map_tokens(*file, paths.train);
-  if (!paths.val.empty()) file->val = map_tokens(*file, paths.val);
+  const std::size_t others = paths.train.size() + paths.val.size() - 1;
+  file->path = paths.train[0];
+  if (paths.train.size() > 1) file->path += fmt::format(" and {} more", others);
   Hash128 hash;
-  for (const auto& mapping : file->files) {
-    hash.add({reinterpret_cast<const char*>(mapping->bytes().data()), mapping->bytes().size()});
-    hash.add(fmt::format(" {} ", mapping->bytes().size()));
-  }
+  file->train = map_tokens(*file, paths.train, hash);
+  file->val = map_tokens(*file, paths.val, hash);
+  file->has_validation = !paths.val.empty();
   file->facts.corpus_hash = to_hex(hash.value());
   file->facts.train_tokens = static_cast<std::int64_t>(file->train.size());
   file->facts.val_tokens = static_cast<std::int64_t>(file->val.size());
@@ -134,7 +178,7 @@ std::shared_ptr<const TokenFile> with_tokenizer(const TokenFile& file, std::shar
                                                 double val_fraction) {
   auto known = std::make_shared<TokenFile>(file);
   TokenFileFacts& facts = known->facts;
-  if (file.files.size() == 1) {
+  if (!file.has_validation) {
     facts.val_tokens = std::llround(static_cast<double>(file.train.size()) * val_fraction);
     facts.train_tokens = static_cast<std::int64_t>(file.train.size()) - facts.val_tokens;
     known->train = file.train.first(static_cast<std::size_t>(facts.train_tokens));

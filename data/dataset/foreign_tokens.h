@@ -10,16 +10,18 @@
 
 namespace maki {
 
-/// The files of such a dataset; `val` is empty if there is no file for validation.
+/// The files of such a dataset, in their order; `val` is empty if there is no file for validation.
 struct ForeignTokenPaths {
-  std::string train, val;
+  std::vector<std::string> train, val;
 };
-/// The files that these sources denote: a directory with train.bin and val.bin, or one or two files whose names end
-/// with .bin, the second one for validation. nullopt if they denote something else, such as text.
-std::optional<ForeignTokenPaths> foreign_token_paths(const std::vector<std::string>& sources);
+/// What each of these files is for, if the names of all end with .bin and none is a token file of maki: the second of
+/// two files is for validation unless the names of both contain "train"; of three files or more, those whose names
+/// contain "val" are. nullopt for other files.
+std::optional<ForeignTokenPaths> foreign_token_paths(const std::vector<std::string>& files);
 
-/// Maps the files and checks that they have the form of one of the formats. The hash of the corpus is that of their
-/// ids. Throws CorpusError, naming the file.
+/// Maps the files and checks that they have the form of one of the formats. Several files are one text, which goes on
+/// from one to the next. The hash of the corpus is that of their ids, and the same for one file with all of them.
+/// Throws CorpusError, naming the file, also if some have ids of another width.
 std::shared_ptr<const TokenFile> open_foreign_tokens(const ForeignTokenPaths& paths);
 
 /// The same with the tokenizer that made the ids, and facts about the text; of a single file, the last val_fraction of

@@ -35,6 +35,9 @@ struct TokenFile {
   TokenSpan train, val;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null: the file is one of another program, which does not say
   std::vector<std::shared_ptr<const FileMapping>> files;
+  bool has_validation = true;  ///< false: of a file of another program, a part of the training tokens is for validation
+  /// Those that `train` and `val` view, if the tokens are in several files.
+  std::vector<std::shared_ptr<const TokenChain>> chains = {};
 };
 
 /// Whether a regular file begins like a token file.

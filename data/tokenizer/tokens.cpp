@@ -18,6 +18,10 @@ void check_file_id(std::int32_t id, std::int64_t vocab_size) {
 
 }  // namespace
 
+std::int32_t ChainRange::operator[](std::size_t i) const { return (*chain)[begin + i]; }
+
+TokenSpan::TokenSpan(const TokenChain& chain) : ids_(ChainRange{&chain, 0, chain.size()}), joins_(chain.joins()) {}
+
 std::size_t TokenSpan::size() const {
   return std::visit([](auto ids) { return ids.size(); }, ids_);
 }
@@ -29,8 +33,16 @@ std::int32_t TokenSpan::operator[](std::size_t i) const {
 }
 
 void TokenSpan::copy(std::int64_t begin, std::span<std::int32_t> to) const {
-  std::visit([&](auto ids) { std::ranges::copy(ids.subspan(static_cast<std::size_t>(begin), to.size()), to.begin()); },
-             ids_);
+  const auto first = static_cast<std::size_t>(begin);
+  std::visit(
+      [&](auto ids) {
+        if constexpr (std::is_same_v<decltype(ids), ChainRange>) {
+          ids.chain->copy(ids.begin + first, to);
+        } else {
+          std::ranges::copy(ids.subspan(first, to.size()), to.begin());
+        }
+      },
+      ids_);
   if (vocab_size_ == 0) return;
   // As unsigned numbers, negative ids are too large.
   std::uint32_t largest = 0;
@@ -46,11 +58,15 @@ std::vector<std::int32_t> TokenSpan::ids(std::size_t begin, std::size_t count) c
 }
 
 TokenSpan TokenSpan::first(std::size_t count) const {
-  return std::visit([&](auto ids) { return TokenSpan(ids.first(count), joins_, vocab_size_); }, ids_);
+  TokenSpan part = *this;
+  std::visit([&](auto ids) { part.ids_ = ids.first(count); }, ids_);
+  return part;
 }
 
 TokenSpan TokenSpan::last(std::size_t count) const {
-  return std::visit([&](auto ids) { return TokenSpan(ids.last(count), joins_, vocab_size_); }, ids_);
+  TokenSpan part = *this;
+  std::visit([&](auto ids) { part.ids_ = ids.last(count); }, ids_);
+  return part;
 }
 
 std::pair<std::size_t, std::size_t> TokenSpan::joins_between(std::int64_t begin, std::int64_t end) const {
@@ -58,6 +74,31 @@ std::pair<std::size_t, std::size_t> TokenSpan::joins_between(std::int64_t begin,
     return static_cast<std::size_t>(std::ranges::lower_bound(joins_, at) - joins_.begin());
   };
   return {index(begin), index(end)};
+}
+
+TokenChain::TokenChain(std::vector<TokenSpan> parts, Border border) : parts_(std::move(parts)) {
+  std::erase_if(parts_, [](const TokenSpan& part) { return part.empty(); });
+  for (const TokenSpan& part : parts_) {
+    const auto begin = static_cast<std::int64_t>(size());
+    if (border == Border::piece && begin > 0) joins_.push_back(begin);
+    for (const std::int64_t join : part.joins()) joins_.push_back(begin + join);
+    ends_.push_back(size() + part.size());
+  }
+}
+
+std::int32_t TokenChain::operator[](std::size_t i) const {
+  const auto part = static_cast<std::size_t>(std::ranges::upper_bound(ends_, i) - ends_.begin());
+  return parts_[part][part == 0 ? i : i - ends_[part - 1]];
+}
+
+void TokenChain::copy(std::size_t begin, std::span<std::int32_t> to) const {
+  auto part = static_cast<std::size_t>(std::ranges::upper_bound(ends_, begin) - ends_.begin());
+  for (; !to.empty(); ++part) {
+    const std::size_t first = part == 0 ? 0 : ends_[part - 1], count = std::min(to.size(), ends_[part] - begin);
+    parts_[part].copy(static_cast<std::int64_t>(begin - first), to.first(count));
+    begin += count;
+    to = to.subspan(count);
+  }
 }
 
 Tokens::Tokens(std::int64_t vocab_size) {

@@ -13,6 +13,19 @@
 
 namespace maki {
 
+class TokenChain;
+
+/// A part of a chain.
+struct ChainRange {
+  const TokenChain* chain = nullptr;
+  std::size_t begin = 0, count = 0;
+
+  std::size_t size() const { return count; }
+  std::int32_t operator[](std::size_t i) const;
+  ChainRange first(std::size_t n) const { return {chain, begin, n}; }
+  ChainRange last(std::size_t n) const { return {chain, begin + count - n, n}; }
+};
+
 /// A read-only view of token ids of any width. The ids may consist of several pieces (one per file of a corpus), which
 /// are stored one after the other but are not one text: the first id of a piece does not continue the piece before it.
 ///
@@ -31,6 +44,7 @@ class TokenSpan {
   template <class Id>
   TokenSpan(Ids<Id> ids, std::span<const std::int64_t> joins, std::int64_t vocab_size)
       : ids_(ids), joins_(joins), vocab_size_(vocab_size) {}
+  TokenSpan(const TokenChain& chain);
 
   std::size_t size() const;
   bool empty() const { return size() == 0; }
@@ -48,9 +62,30 @@ class TokenSpan {
   std::pair<std::size_t, std::size_t> joins_between(std::int64_t begin, std::int64_t end) const;
 
  private:
-  std::variant<Ids<std::int32_t>, Ids<std::uint16_t>, Ids<std::uint8_t>> ids_;
+  std::variant<Ids<std::int32_t>, Ids<std::uint16_t>, Ids<std::uint8_t>, ChainRange> ids_;
   std::span<const std::int64_t> joins_;
   std::int64_t vocab_size_ = 0;  // 0: the ids are known to be right
+};
+
+/// Several views that are read as one, such as the files of a text that was divided. Nothing is copied. The ids of a
+/// window may be in two of them or more.
+class TokenChain {
+ public:
+  /// Whether a text goes on from one part to the next, or a piece begins with each.
+  enum class Border : std::uint8_t { none, piece };
+
+  TokenChain(std::vector<TokenSpan> parts, Border border);
+
+  std::size_t size() const { return ends_.empty() ? 0 : ends_.back(); }
+  std::int32_t operator[](std::size_t i) const;
+  /// As TokenSpan has it.
+  void copy(std::size_t begin, std::span<std::int32_t> to) const;
+  std::span<const std::int64_t> joins() const { return joins_; }
+
+ private:
+  std::vector<TokenSpan> parts_;  // none is empty
+  std::vector<std::size_t> ends_;
+  std::vector<std::int64_t> joins_;
 };
 
 /// Owns token ids, or shares those of a file that is mapped into memory.

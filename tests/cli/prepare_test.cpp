@@ -54,6 +54,20 @@ TEST_CASE("a run on a token file has the bytes of a run on the text, also when i
   }
 }
 
+TEST_CASE("prepare says how much of a long text its vocabulary was learned from") {
+  const TemporaryFolder folder;
+  std::string text;
+  while (text.size() < 5'000'000) text += "A sentence, and another one.\n";
+  const Arguments prepare = {"prepare", folder.write("long.txt", text), "--out", folder / "t", "--tokenizer", "word"};
+  const Finished long_text = require_ok(run_maki(prepare + Arguments{"--json"}));
+  const auto learned = json::parse(long_text.out).at("learned_bytes").get<std::int64_t>();
+  REQUIRE(learned >= 4 << 20);
+  REQUIRE_THAT(long_text.err, ContainsSubstring(fmt::format("learned from {} of the 4500", learned)));
+  const Finished short_text = require_ok(
+      run_maki({"prepare", folder.write("short.txt", small_text()), "--out", folder / "u", "--tokenizer", "word"}));
+  REQUIRE_FALSE(contains(short_text.err, "learned from"));
+}
+
 TEST_CASE("prepare and inspect report the same facts, and --verify reads the file") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), out = folder / "corpus.tokens";

@@ -8,7 +8,7 @@ namespace maki::fuzz {
 namespace {
 
 void read(const std::string& bytes) {
-  const auto file = open_foreign_tokens({.train = scratch_file("train.bin", bytes), .val = {}});
+  const auto file = open_foreign_tokens({.train = {scratch_file("train.bin", bytes)}, .val = {}});
   const std::shared_ptr<const Tokenizer> tokenizer = make_tokenizer("byte", "");
   const auto known = with_tokenizer(*file, tokenizer, 0.25);
   tokenizer->decode(known->train);

@@ -98,6 +98,8 @@ TEST_CASE("token files of other programs that are damaged or belong to another t
   REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(foreign, 0.1, 4, "char"); }),
                ContainsSubstring("--tokenizer-file"));
   folder.write("d/train.bin", "ab");
+  REQUIRE(prepared_corpus({folder / "d"}));
+  folder.write("d/notes.txt", "text");
   REQUIRE_FALSE(prepared_corpus({folder / "d"}));
   REQUIRE_FALSE(prepared_corpus({folder / "t.txt"}));
 }

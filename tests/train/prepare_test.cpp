@@ -129,6 +129,7 @@ TEST_CASE("a vocabulary is learned from parts of a long text that are spread eve
       prepare({folder.write("text", text)}, folder / "t.tokens", {.sources = {}, .tokenizer_kind = "word", .out = {}});
   REQUIRE(prepared.learned_bytes >= kMostLearnedBytes);
   REQUIRE(prepared.learned_bytes < kMostLearnedBytes + 64);
+  REQUIRE(prepared.training_bytes == static_cast<std::size_t>(prepared.facts.bytes - prepared.facts.val_bytes));
   REQUIRE(prepared.tokenizer->encode(" begin").size() == 1);
   REQUIRE(prepared.tokenizer->encode(" final").size() == 1);
 }

@@ -86,6 +86,16 @@ void watch_for_interrupts(const PrepareVerb& o) {
   restore_at_interrupt(remove_temporary_files);
 }
 
+void say_what_was_learned_from(const Prepared& prepared) {
+  const std::string kind = prepared.tokenizer->kind();
+  const bool learns = kind == "bpe" || kind == "word";  // a character is in the vocabulary wherever it occurs
+  if (!learns || prepared.learned_bytes == 0 || prepared.learned_bytes == prepared.training_bytes) return;
+  to_stderr(
+      "the vocabulary was learned from {} of the {} bytes of training text, in parts spread evenly over it; to learn "
+      "from more: maki tokenizer train, and --tokenizer-file\n",
+      prepared.learned_bytes, prepared.training_bytes);
+}
+
 int prepare(const PrepareVerb& o) {
   check(!o.flags.has_preset(), "prepare: a preset describes a model and its training; omit --preset");
   check_output(o);
@@ -94,18 +104,11 @@ int prepare(const PrepareVerb& o) {
   const Prepared prepared = prepare_corpus(posix_file_system(), options);
   restore_at_interrupt(nullptr);
   for (const std::string& note : prepared.notes) to_stderr("{}\n", note);
-  const std::string kind = prepared.tokenizer->kind();
-  const bool learns = kind == "bpe" || kind == "word";  // a character is in the vocabulary wherever it occurs
-  if (learns && prepared.learned_bytes > 0 &&
-      prepared.learned_bytes < static_cast<std::size_t>(prepared.facts.bytes / 2)) {
-    to_stderr(
-        "the vocabulary was learned from {} bytes of training text, spread evenly over it; to learn from more: "
-        "maki tokenizer train, and --tokenizer-file\n",
-        prepared.learned_bytes);
-  }
+  say_what_was_learned_from(prepared);
   nlohmann::ordered_json facts = token_facts_json(prepared.facts, *prepared.tokenizer);
   facts["format"] = o.format;
   facts["files"] = prepared.files;
+  if (prepared.learned_bytes > 0) facts["learned_bytes"] = prepared.learned_bytes;
   if (o.json) {
     fmt::print("{}\n", facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return 0;

@@ -115,6 +115,7 @@ class PartEncoder {
 void learn_tokenizer(const PrepareOptions& options, const SpooledText& text, Prepared& prepared) {
   const Pieces learned = text_to_learn(text);
   for (const std::string_view piece : learned) prepared.learned_bytes += piece.size();
+  for (const TextRange& range : text.train) prepared.training_bytes += range.end - range.begin;
   prepared.tokenizer = make_tokenizer(
       options.tokenizer_kind, {learned, Pieces(text.alphabet.begin(), text.alphabet.end())}, options.tokenizer_options);
   text.mapping->release(text.text.size());
