@@ -168,7 +168,7 @@ TEST_CASE("what cannot be done with a token file is refused with a sentence") {
        {Arguments{"--tokenizer", "byte"}, Arguments{"--val-fraction", "0.2"}, Arguments{"--json-field", "text"}})
     require_refused(run_maki(Arguments{"train", tokens, "--out", folder / "v"} + option), 2,
                     {option[0] + ": is fixed in " + tokens});
-  require_refused(run_maki({"train", tokens, corpus, "--out", folder / "v"}), 3, {"only source"});
+  require_refused(run_maki({"train", tokens, corpus, "--out", folder / "v"}), 3, {"other token files alone"});
   require_refused(run_maki({"train", tokens, "--model", "seq2seq", "--out", folder / "v"}), 3, {"contains tokens"});
   require_refused(run_maki({"eval", folder / "run", other}), 3, {"is not the corpus of this model"});
   require_refused(run_maki({"eval", folder / "run", tokens, "--per-file"}), 3, {"--per-file"});

@@ -32,7 +32,9 @@ std::string move_later_checkpoints(const RunDirectory& run, std::int64_t step, F
     const std::string metrics = read_file_limited(fs, run.metrics_file());
     replace_file_atomically(fs, folder + "/metrics.jsonl", {text_bytes(metrics)});
   }
-  // The latest first: wherever this is interrupted, the checkpoints that remain have no gap.
+  // Before anything is moved, so that `last` never points to a checkpoint that is gone. The latest checkpoint is moved
+  // first: wherever this is interrupted, those that remain have no gap.
+  run.set_last(step);
   for (auto other = later.rbegin(); other != later.rend(); ++other) {
     const std::string from = run.checkpoint_file(*other);
     const std::string to = folder + "/" + std::filesystem::path(from).filename().string();
@@ -40,7 +42,6 @@ std::string move_later_checkpoints(const RunDirectory& run, std::int64_t step, F
     check<CheckpointError>(moved, "{}: cannot be moved to {}: {}", from, to, std::strerror(errno));
   }
   sync_directory(fs, folder);
-  run.set_last(step);
   return folder;
 }
 
