@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "autograd/core/check.h"
@@ -73,11 +74,12 @@ class Checker {
     store_.mark_changed();
     const Tensor y = record_forward();
     tape_.clear();
+    const std::span<const double> weights = std::as_const(cotangent_).values<double>(), values = y.values<double>();
     long double sum = 0;
     magnitude_ = 0;
-    for (std::int64_t i = 0; i < y.numel(); ++i) {
-      sum += static_cast<long double>(cotangent_.data<double>()[i]) * static_cast<long double>(y.data<double>()[i]);
-      magnitude_ += std::abs(cotangent_.data<double>()[i] * y.data<double>()[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      sum += static_cast<long double>(weights[i]) * static_cast<long double>(values[i]);
+      magnitude_ += std::abs(weights[i] * values[i]);
     }
     return sum;
   }

@@ -32,7 +32,9 @@ const Function kKinked{[](double x) { return 2 * std::abs(x); }, [](double x) { 
 // Backward: dx = (f'(x) + b) dy, db = Σ_rows x dy, both then corrupted by `wrong`.
 Tensor forward(const Tensor& x, const Tensor& b, const WrongBackward& wrong, const Function& f = kSmooth) {
   Tensor y = empty_like(x);
-  for (std::int64_t i = 0; i < x.numel(); ++i) y.data<double>()[i] = f.value(x.at(i)) + b.at(i % kCols) * x.at(i);
+  const std::span<const double> xs = x.values<double>(), bs = b.values<double>();
+  const std::span<double> ys = y.values<double>();
+  for (std::size_t i = 0; i < xs.size(); ++i) ys[i] = f.value(xs[i]) + bs[i % kCols] * xs[i];
   return record("seeded", y, {x, b}, [x, b, &wrong, &f](Grads& g) {
     Values dx(static_cast<std::size_t>(x.numel())), db(kCols), dy(dx.size());
     for (std::size_t i = 0; i < dx.size(); ++i) {

@@ -6,6 +6,7 @@
 #include "autograd/gradcheck.h"
 #include "tests/catch.h"
 #include "tests/ops/op_case.h"
+#include "tests/threads.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -25,6 +26,10 @@ int require_gradients(const Row& row, BoundCase& bound) {
   }
   return nonzero;
 }
+
+// The number of threads for a seed. Bits do not depend on it, as other tests require, and one thread takes half the
+// time.
+int threads_for(std::uint64_t seed) { return seed < 4 ? threads() : 1; }
 
 // Names of the functions in ops.h that return a Tensor.
 std::set<std::string> declared_ops() {
@@ -53,6 +58,7 @@ TEST_CASE("the gradient of every op, with all inputs together and with each alon
     if (!row.differentiable) continue;
     int nonzero = 0;
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      const ThreadsScope scope(threads_for(seed));
       Draw draw(seed);
       const Case drawn = row.draw(draw);
       INFO(describe(row, seed, drawn));
@@ -77,6 +83,7 @@ TEST_CASE("the gradient of every op whose inputs can be the same tensor") {
     if (!row.differentiable) continue;
     bool counted = false;
     for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      const ThreadsScope scope(threads_for(seed));
       Draw draw(seed);
       Case drawn = row.draw(draw);
       for (std::size_t i = 0; i < drawn.inputs.size(); ++i) {
