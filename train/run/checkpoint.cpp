@@ -205,7 +205,7 @@ CheckpointState read_state(const ContainerReader& file) {
                      file.path(), state.corpus_hash);
   check<CorruptFile>(phases_before(state.config, state.step) == state.config.phases,
                      "{}: every phase of its configuration must start before its step {}", file.path(), state.step);
-  errors_mean_damage(file, [&] { check_vocabulary(state); });
+  errors_mean_damage(file, [&] { state.tokenizers = check_vocabulary(state); });
   return state;
 }
 

@@ -44,6 +44,7 @@ struct CheckpointState {
   std::string source_tokenizer = {};  ///< of what it reads; empty unless has_source_vocabulary(config)
   std::string labels = {};            ///< save_labels() of a classifier's labels; empty unless the task has labels
   std::string ngram_counts = {};      ///< NgramTrie::save(); empty unless config.ngram_prior > 0
+  PairTokenizers tokenizers = {};     ///< what load_tokenizers() returns, once read_state() has loaded them
 };
 /// The tokenizers in a state. Those of a shared vocabulary, or of a task without a source, are one object.
 PairTokenizers load_tokenizers(const CheckpointState& state);
@@ -51,10 +52,10 @@ PairTokenizers load_tokenizers(const CheckpointState& state);
 VocabSizes vocab_sizes(const CheckpointState& state);
 /// The tokens that each row of a batch has read until then, if a row of a step continues that of the step before it.
 inline std::int64_t tokens_per_row(const CheckpointState& state) { return state.step * state.config.block_size; }
-/// Throws Error unless the state has the tokenizers that its task needs, with as many ids as its model, a classifier
-/// has its labels and, in a task on plain text, a text of that many characters can have that many tokens. (The counts
-/// of pairs and of labelled texts are compared with the data when a run is resumed.)
-void check_vocabulary(const CheckpointState& state);
+/// Loads the tokenizers. Throws Error unless they are those that its task needs, with as many ids as its model, a
+/// classifier has its labels and, in a task on plain text, a text of that many characters can have that many tokens.
+/// (The counts of pairs and of labelled texts are compared with the data when a run is resumed.)
+PairTokenizers check_vocabulary(const CheckpointState& state);
 
 /// Writes the state after a finished step, through replace_file_atomically(). Equal states give equal bytes. Throws
 /// CheckpointError if the file cannot be written, if corpus_hash is not a hash, or if a parameter's name is not

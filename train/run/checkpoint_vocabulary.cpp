@@ -10,6 +10,7 @@
 namespace maki {
 
 PairTokenizers load_tokenizers(const CheckpointState& state) {
+  if (state.tokenizers.target != nullptr) return state.tokenizers;
   const std::shared_ptr<const Tokenizer> target = load_tokenizer(state.tokenizer);
   if (state.source_tokenizer.empty()) return {target, target};
   return {std::shared_ptr<const Tokenizer>(load_tokenizer(state.source_tokenizer)), target};
@@ -18,10 +19,10 @@ PairTokenizers load_tokenizers(const CheckpointState& state) {
 VocabSizes vocab_sizes(const CheckpointState& state) {
   if (!state.labels.empty()) return {state.vocab_size, 0, std::ssize(load_labels(state.labels))};
   if (state.source_tokenizer.empty()) return {state.vocab_size};
-  return {state.vocab_size, load_tokenizer(state.source_tokenizer)->vocab_size() + task_rule(state.config).special_ids};
+  return {state.vocab_size, load_tokenizers(state).source->vocab_size() + task_rule(state.config).special_ids};
 }
 
-void check_vocabulary(const CheckpointState& state) {
+PairTokenizers check_vocabulary(const CheckpointState& state) {
   const TaskRule& task = task_rule(state.config);
   check(state.source_tokenizer.empty() != has_source_vocabulary(state.config),
         "its section source_tokenizer must hold the tokenizer of the sources");
@@ -35,7 +36,7 @@ void check_vocabulary(const CheckpointState& state) {
           "its n-gram counts are for a vocabulary of {} and n-grams of {}, but its model is for {} and {}",
           counts.vocab_size(), counts.order(), ids, state.config.ngram_prior);
   }
-  if (task.reads_source || task.labels) return;
+  if (task.reads_source || task.labels) return tokenizers;
   const std::int64_t tokens = state.train_tokens + state.val_tokens;
   // A token is a character or at least a byte, or ends a document. A character has at most 4 bytes, and its normal form
   // at most 18 characters.
@@ -46,6 +47,7 @@ void check_vocabulary(const CheckpointState& state) {
   const bool by_character = tokenizers.target->kind() == "char" && !normalized;
   check(by_character ? tokens == state.characters : tokens <= most, "a text of {} characters cannot have {} tokens",
         state.characters, tokens);
+  return tokenizers;
 }
 
 }  // namespace maki
