@@ -31,12 +31,16 @@ TokenSpan span_of(std::span<const std::byte> bytes) {
 TokenSpan ids_after_header(std::span<const std::byte> bytes, const std::array<std::int32_t, 3>& header,
                            const Magic& magic, const std::string& path) {
   const auto [name, version, tokens] = header;
+  check<CorpusError>(
+      bytes.size() >= kHeaderBytes,
+      "{}: is a token file of llm.c, which begins with a header of {} bytes; the file has {} in total; it "
+      "is damaged or incomplete",
+      path, kHeaderBytes, bytes.size());
   check<CorpusError>(version == magic.version,
                      "{}: is a token file of llm.c with magic number {} and version {}; maki reads version {} of it",
                      path, name, version, magic.version);
   check<CorpusError>(
-      bytes.size() >= kHeaderBytes && tokens >= 0 &&
-          (bytes.size() - kHeaderBytes) / magic.width == static_cast<std::size_t>(tokens) &&
+      tokens >= 0 && (bytes.size() - kHeaderBytes) / magic.width == static_cast<std::size_t>(tokens) &&
           (bytes.size() - kHeaderBytes) % magic.width == 0,
       "{}: is a token file of llm.c with {} tokens of {} bytes, which must have {} bytes after its header "
       "of {}; the file has {} in total; it is damaged or incomplete",
@@ -56,7 +60,7 @@ bool has_header(std::span<const std::byte> bytes) {
 
 TokenSpan ids_of(std::span<const std::byte> bytes, const std::string& path) {
   std::array<std::int32_t, 3> header{};
-  if (bytes.size() >= sizeof(header)) std::memcpy(header.data(), bytes.data(), sizeof(header));
+  if (!bytes.empty()) std::memcpy(header.data(), bytes.data(), std::min(bytes.size(), sizeof(header)));
   for (const Magic& magic : kMagics) {
     if (header[0] == magic.magic) return ids_after_header(bytes, header, magic, path);
   }

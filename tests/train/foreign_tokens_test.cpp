@@ -81,8 +81,10 @@ TEST_CASE("token files of other programs that are damaged or belong to another t
       {numbers({20240801, 7, 10}, 20), "must have 40 bytes"},
       {numbers({20240801, 7, 10}, 41), "must have 40 bytes"},
       {numbers({20240801, 7, 2147483647}, 0), "must have 8589934588 bytes"},
-      {numbers({20240520, 1, 10}, 0).substr(0, 12), "must have 20 bytes"},
-      {numbers({20240520, 1, 0}, 0).substr(0, 1022), "must have 0 bytes"},
+      {numbers({20240520, 1, 10}, 0).substr(0, 4), "header of 1024 bytes; the file has 4 in total"},
+      {numbers({20240801, 7, 10}, 0).substr(0, 10), "header of 1024 bytes; the file has 10"},
+      {numbers({20240520, 1, 10}, 0).substr(0, 12), "header of 1024 bytes; the file has 12"},
+      {numbers({20240520, 1, 0}, 0).substr(0, 1022), "header of 1024 bytes; the file has 1022"},
   };
   for (const auto& [bytes, words_of_error] : damaged) {
     const std::string path = folder.write("t.bin", bytes);
