@@ -2,7 +2,7 @@
 # Fuzzes the readers of files (tests/fuzz) with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. Prints for each
 # target how many inputs were tried, how much of the code they reach and whether one of them is a finding.
 #
-#   scripts/fuzz.sh                    every target for 600 seconds of CPU time
+#   scripts/fuzz.sh                    every target for 600 seconds; on a busy machine give it longer
 #   scripts/fuzz.sh NAME [SECONDS]     one target; NAME may be `all`
 #   scripts/fuzz.sh --list             prints the names of the targets
 #

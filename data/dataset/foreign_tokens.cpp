@@ -74,11 +74,9 @@ TokenSpan ids_of(std::span<const std::byte> bytes, const std::string& path) {
 
 // Adds the bytes that a single file with the ids of all these would have, and their number.
 void add_to_hash(std::span<const std::shared_ptr<const FileMapping>> files, std::size_t tokens, Hash128& hash) {
-  const auto text = [](std::span<const std::byte> bytes) {
-    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
   const std::size_t header = has_header(files[0]->bytes()) ? kHeaderBytes : 0;
-  std::string beginning(text(files[0]->bytes().first(header)));
+  const auto first = files[0]->bytes().first(header);
+  std::vector<std::byte> beginning(first.begin(), first.end());
   if (header > 0 && files.size() > 1) {
     const auto count = static_cast<std::uint32_t>(tokens);
     std::memcpy(beginning.data() + 2 * sizeof(count), &count, sizeof(count));
@@ -86,7 +84,7 @@ void add_to_hash(std::span<const std::shared_ptr<const FileMapping>> files, std:
   hash.add(beginning);
   std::size_t size = header;
   for (const auto& file : files) {
-    hash.add(text(file->bytes().subspan(header)));
+    hash.add(file->bytes().subspan(header));
     size += file->bytes().size() - header;
   }
   hash.add(fmt::format(" {} ", size));

@@ -1,5 +1,5 @@
 // Reads a long range with all threads and processes it in order. Most of the time goes into memory that the operating
-// system clears and copies to, which a second thread doubles the speed of; a checksum needs the bytes in order.
+// system has to clear and fill, which two threads do twice as fast; a checksum, however, needs the bytes in order.
 #pragma once
 
 #include <cstdint>

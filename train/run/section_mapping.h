@@ -20,8 +20,8 @@ class SectionMapping {
 
   /// May be written to: changes stay in this process. Aligned as `offset` is, up to the size of a page.
   std::span<std::byte> bytes() const { return bytes_; }
-  /// Loads bytes [begin, end) from the file, which the first access would do otherwise, and would end the process if
-  /// the disk fails. Returns 0, or a number of errno.
+  /// Loads bytes [begin, end) from the file. Without this call the first access would load them, and a disk that fails
+  /// would then end the process. Returns 0, or a number of errno.
   ///
   /// Thread safety: may be called by several threads.
   int load(std::size_t begin, std::size_t end) const;
