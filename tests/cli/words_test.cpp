@@ -42,6 +42,24 @@ TEST_CASE("the error for an unknown word names the nearest one, if any, and wher
   REQUIRE_THAT(said({"generate"}), ContainsSubstring("RUN") && ContainsSubstring("see maki generate --help"));
 }
 
+TEST_CASE("the error for a missing or unknown verb of a verb lists its verbs") {
+  REQUIRE(said({"tokenizer"}) == "maki: needs a verb: train, encode, decode, inspect; see maki tokenizer --help\n");
+  REQUIRE(said({"tokenizer", "encod"}) ==
+          "maki: encod: unknown verb; must be one of train, encode, decode, inspect; the nearest is encode\n");
+  REQUIRE(said({"tokenizer", "chat"}) == "maki: chat: unknown verb; must be one of train, encode, decode, inspect\n");
+  REQUIRE(said({"bench", "train"}) == "maki: train: unknown verb; must be one of gemm, generate\n");
+}
+
+TEST_CASE("an argument of a verb may be the name of another verb") {
+  REQUIRE_THAT(run_maki({"train", "plan", "--n-layer", "2"}).err, ContainsSubstring("maki: plan: cannot be opened"));
+  REQUIRE_THAT(run_maki({"inspect", "plan"}).err, ContainsSubstring("maki: plan: there is no such run directory"));
+}
+
+TEST_CASE("the last value of an option counts") {
+  REQUIRE_THAT(said({"generate", "x", "--temperature", "1", "--temperature", "hot"}), ContainsSubstring("got hot"));
+  REQUIRE_THAT(said({"generate", "x", "--overflow", "stop", "--overflow", "burst"}), ContainsSubstring("got burst"));
+}
+
 TEST_CASE("the error for an option of another verb names that verb") {
   REQUIRE(said({"train", "x", "--temperature", "1"}) ==
           "maki: --temperature: is an option of maki generate, not of maki train; see maki train --help\n");

@@ -1,10 +1,10 @@
 // The options of verbs whose model learns while it reads.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "train/cli/command.h"
 #include "train/loop/online_learner.h"
 
 namespace maki {
@@ -19,8 +19,8 @@ struct AdaptFlags {
 };
 
 /// Adds --adapt, whose help is given, --adapt-lr, --adapt-window and --adapt-decay.
-void add_adapt_options(CLI::App& command, const std::string& help, AdaptFlags& flags);
+void add_adapt_options(const Command& command, const std::string& help, AdaptFlags& flags);
 /// For the callback of the verb: sets `needs_adapt`. `more` are the names of further options that need --adapt.
-void note_adapt_options(const CLI::App& command, const std::vector<std::string>& more, AdaptFlags& flags);
+void note_adapt_options(const Command& command, const std::vector<std::string>& more, AdaptFlags& flags);
 
 }  // namespace maki

@@ -50,12 +50,6 @@ std::vector<const CLI::App*> subcommands_of(const CLI::App& command) {
   return command.get_subcommands([](const CLI::App*) { return true; });
 }
 
-const CLI::App& innermost_command(const CLI::App& app) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
-  return *command;
-}
-
 std::string path_of(const CLI::App& command) {
   const CLI::App* const parent = command.get_parent();
   return parent == nullptr ? command.get_name() : path_of(*parent) + " " + command.get_name();
@@ -126,13 +120,14 @@ std::string unknown_option(const CLI::App& app, const CLI::App& command, const s
                      owner == &command ? "" : " of " + path_of(*owner), see);
 }
 
-std::string unknown_verb(const CLI::App& app, const std::string& word) {
-  const std::vector<std::string> verbs = verb_names(app);
-  const auto* const alias = std::ranges::find(kVerbAliases, word, &Alias::alias);
+std::string unknown_verb(const CLI::App& command, const std::string& word) {
+  const std::vector<std::string> verbs = verb_names(command);
+  const bool outermost = command.get_parent() == nullptr;
+  const auto* const alias = outermost ? std::ranges::find(kVerbAliases, word, &Alias::alias) : std::end(kVerbAliases);
   const std::string hint =
       alias != std::end(kVerbAliases) ? fmt::format("; the nearest is {}", alias->name) : nearest_hint(word, verbs);
   std::error_code ignored;
-  const bool is_path = hint.empty() && std::filesystem::exists(word, ignored);
+  const bool is_path = outermost && hint.empty() && std::filesystem::exists(word, ignored);
   return fmt::format("{}: unknown verb; must be one of {}{}{}", word, fmt::join(verbs, ", "), hint,
                      is_path ? "; to train on this text: maki train " + shell_quote(word) : "");
 }
@@ -168,18 +163,24 @@ std::vector<std::string> canonical_arguments(const CLI::App& app, std::vector<st
   return arguments;
 }
 
+const CLI::App& innermost_command(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
+}
+
 std::string command_path(const CLI::App& app) { return path_of(innermost_command(app)); }
 
-std::vector<std::string> verb_names(const CLI::App& app) {
+std::vector<std::string> verb_names(const CLI::App& command) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : subcommands_of(app)) names.push_back(verb->get_name());
+  for (const CLI::App* verb : subcommands_of(command)) names.push_back(verb->get_name());
   return names;
 }
 
 std::string unknown_word(const CLI::App& app, const std::string& word) {
   const CLI::App& command = innermost_command(app);
   if (word.size() > 1 && word.front() == '-') return unknown_option(app, command, word.substr(0, word.find('=')));
-  if (&command == &app) return unknown_verb(app, word);
+  if (!subcommands_of(command).empty()) return unknown_verb(command, word);
   return fmt::format("{}: unexpected argument; see {} --help", word, path_of(command));
 }
 

@@ -15,11 +15,13 @@ namespace maki {
 /// changed.
 std::vector<std::string> canonical_arguments(const CLI::App& app, std::vector<std::string> arguments);
 
-/// The innermost verb that `app` has parsed, as the user types it: "maki bench gemm".
+/// The innermost verb that `app` has parsed; `app` itself if there is none.
+const CLI::App& innermost_command(const CLI::App& app);
+/// The same, as the user types it: "maki bench gemm".
 std::string command_path(const CLI::App& app);
 
-/// The names of all verbs, in the order of the help.
-std::vector<std::string> verb_names(const CLI::App& app);
+/// The names of the verbs of `command`, in the order of the help.
+std::vector<std::string> verb_names(const CLI::App& command);
 
 /// The error message for a word that `app` could not parse: what may have been meant, and which help to read.
 std::string unknown_word(const CLI::App& app, const std::string& word);

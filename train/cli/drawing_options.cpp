@@ -1,6 +1,5 @@
 #include "train/cli/drawing_options.h"
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -11,8 +10,8 @@
 
 namespace maki {
 
-void add_drawing_options(CLI::App& command, DrawingOptions& o) {
-  command.add_option("--out", o.out, "draw to this file, as SVG")->type_name("FILE.svg")->take_last();
+void add_drawing_options(const Command& command, DrawingOptions& o) {
+  command.add_option("--out", o.out, "FILE.svg", "draw to this file, as SVG");
   command.add_flag("--text", o.text, "draw in the terminal, at most 80 columns wide; the default without --out");
   command.add_flag("--csv", o.csv, "print the numbers as CSV, one per line");
   command.add_flag("--json", o.json, "print the numbers as JSON");

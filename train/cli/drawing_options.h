@@ -3,9 +3,7 @@
 
 #include <string>
 
-namespace CLI {
-class App;
-}
+#include "train/cli/command.h"
 
 namespace maki {
 
@@ -16,7 +14,7 @@ struct DrawingOptions {
 };
 
 /// Adds --out, --text, --csv and --json.
-void add_drawing_options(CLI::App& command, DrawingOptions& options);
+void add_drawing_options(const Command& command, DrawingOptions& options);
 /// Throws Error, beginning with the name of the verb, if more than one form was given.
 void check_drawing_options(const char* verb, const DrawingOptions& options);
 /// Writes an SVG document to the file `out`, and says so on stderr. Throws CheckpointError if it cannot be written.

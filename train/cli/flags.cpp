@@ -1,6 +1,5 @@
 #include "train/cli/flags.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fmt/ranges.h>
@@ -16,102 +15,72 @@
 
 namespace maki {
 
-namespace {
-
-// `help` already includes the default.
-template <class Number, class Parse>
-CLI::Option* add_parsed(CLI::App& command, const std::string& option, Number& value, const std::string& help,
-                        Parse parse) {
-  std::string name = option.substr(option.find("--") + 2);  // "-n,--samples" is samples
-  std::ranges::replace(name, '-', '_');
-  return command
-      .add_option_function<std::string>(
-          option, [&value, parse, name](const std::string& text) { value = parse(name, text); }, help)
-      ->type_name("VALUE")
-      ->take_last();
+void add_checkpoint_option(const Command& command, std::string& checkpoint) {
+  command.add_option("--checkpoint", checkpoint, "WHICH", "checkpoint to use: last, best or a step [best, else last]");
 }
 
-auto whole_within(double low, double high) {
-  return [low, high](const std::string& name, const std::string& text) { return parse_integer(name, text, low, high); };
+void add_threads_option(const Command& command, std::int64_t& threads) {
+  command.add_number("--threads", threads, 0, kMaxThreads, "number of threads; 0: OMP_NUM_THREADS, else one per core");
+}
+
+void add_search_options(const Command& command, std::int64_t& beam_size, double& length_penalty) {
+  constexpr double kMaxBeam = 1000, kMaxLengthPenalty = 100;
+  command.add_number("--beam", beam_size, 1, kMaxBeam,
+                     "models that translate: hypotheses that beam search keeps; 1: greedy search");
+  command.add_number("--length-penalty", length_penalty, 0, kMaxLengthPenalty,
+                     "models that translate: a higher value prefers longer translations");
+}
+
+void add_reading_options(const Command& command, const std::string& texts, std::string& unknown,
+                         std::string& checkpoint, std::int64_t& threads) {
+  command.add_option("--unknown", unknown, "error|skip|replace",
+                     fmt::format("what to do with characters of {} that are not in the vocabulary [error]", texts));
+  add_checkpoint_option(command, checkpoint);
+  add_threads_option(command, threads);
+}
+
+namespace {
+
+const char* title_of(FieldClass kind) {
+  switch (kind) {
+    case FieldClass::model:
+      return "Model (fixed for the run)";
+    case FieldClass::training:
+      return "Training (fixed for the run)";
+    case FieldClass::run:
+      break;
+  }
+  return "Run (may change on --resume)";
+}
+
+// " [value]", without the quotes of a text; "" for an empty text.
+std::string shown_default(const Field& field) {
+  const std::string value = field_text(Config{}, field);
+  const bool quoted = value.front() == '\'' || value.front() == '"';
+  const std::string bare = quoted ? value.substr(1, value.size() - 2) : value;
+  return bare.empty() ? "" : fmt::format(" [{}]", bare);
 }
 
 }  // namespace
 
-CLI::Option* add_number(CLI::App& command, const std::string& option, std::int64_t& value, double low, double high,
-                        const std::string& help) {
-  return add_parsed(command, option, value, fmt::format("{} [{}]", help, value), whole_within(low, high));
+Option ConfigFlags::add(Given& given) {
+  const Field& field = *given.field;
+  const std::string option = field.option(), help = field.help + shown_default(field);
+  if (field.is_boolean()) return command_.add_flag(option + ",!--no-" + option.substr(2), given.text, help);
+  if (field.is_list()) return command_.add_list(option, given.list, "GLOB", field.help);
+  const std::string type = field.choices.empty() ? "VALUE" : fmt::format("{}", fmt::join(field.choices, "|"));
+  return command_.add_option(option, given.text, type, help);
 }
 
-CLI::Option* add_number(CLI::App& command, const std::string& option, std::optional<std::int64_t>& value, double low,
-                        double high, const std::string& help) {
-  return add_parsed(command, option, value, help, whole_within(low, high));
-}
-
-CLI::Option* add_number(CLI::App& command, const std::string& option, double& value, double low, double high,
-                        const std::string& help) {
-  return add_parsed(
-      command, option, value, fmt::format("{} [{}]", help, value),
-      [low, high](const std::string& name, const std::string& text) { return parse_number(name, text, low, high); });
-}
-
-void add_search_options(CLI::App& command, std::int64_t& beam_size, double& length_penalty) {
-  constexpr double kMaxBeam = 1000, kMaxLengthPenalty = 100;
-  add_number(command, "--beam", beam_size, 1, kMaxBeam,
-             "models that translate: hypotheses that beam search keeps; 1: greedy search");
-  add_number(command, "--length-penalty", length_penalty, 0, kMaxLengthPenalty,
-             "models that translate: a higher value prefers longer translations");
-}
-
-void add_reading_options(CLI::App& command, const std::string& texts, std::string& unknown, std::string& checkpoint,
-                         std::int64_t& threads) {
-  command
-      .add_option("--unknown", unknown,
-                  fmt::format("what to do with characters of {} that are not in the vocabulary [error]", texts))
-      ->type_name("error|skip|replace")
-      ->take_last();
-  command.add_option("--checkpoint", checkpoint, "checkpoint to use: last, best or a step [best, else last]")
-      ->type_name("WHICH")
-      ->take_last();
-  add_number(command, "--threads", threads, 0, kMaxThreads, "number of threads; 0: OMP_NUM_THREADS, else one per core");
-}
-
-ConfigFlags::ConfigFlags(CLI::App& command, const std::vector<std::string>& names) {
-  const Config defaults;
-  command.add_option("--preset", preset_, fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")))
-      ->type_name("NAME")
-      ->take_last();
-  command.add_option("--config", config_file_, "TOML file that sets fields by their names")
-      ->type_name("FILE")
-      ->take_last();
+ConfigFlags::ConfigFlags(const Command& command, const std::vector<std::string>& names) : command_(command) {
+  command.add_option("--preset", preset_, "NAME",
+                     fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")));
+  command.add_option("--config", config_file_, "FILE", "TOML file that sets fields by their names");
   for (const Field& field : fields()) {
     const bool wanted = names.empty() || std::ranges::find(names, field.name) != names.end();
     if (!field.flag || !wanted) continue;
-    Given& given = *given_.emplace_back(std::make_unique<Given>(Given{&field, {}, {}}));
-    const std::string group = !names.empty()                       ? "Options"
-                              : field.kind == FieldClass::model    ? "Model (fixed for the run)"
-                              : field.kind == FieldClass::training ? "Training (fixed for the run)"
-                                                                   : "Run (may change on --resume)";
-    const std::string value = field_text(defaults, field);
-    if (field.is_boolean()) {
-      const std::string both = fmt::format("{0},!--no-{1}", field.option(), field.option().substr(2));
-      given.option =
-          command.add_flag(both, given.text, fmt::format("{} [{}]", field.help, value))->take_last()->group(group);
-      continue;
-    }
-    if (field.is_list()) {
-      given.option = command.add_option(field.option(), given.list, field.help)
-                         ->expected(1)
-                         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-                         ->type_name("GLOB")
-                         ->group(group);
-      continue;
-    }
-    const std::string type = field.choices.empty() ? "VALUE" : fmt::format("{}", fmt::join(field.choices, "|"));
-    const bool quoted = value.front() == '\'' || value.front() == '"';
-    const std::string bare = quoted ? value.substr(1, value.size() - 2) : value;
-    const std::string shown = bare.empty() ? "" : fmt::format(" [{}]", bare);
-    given.option =
-        command.add_option(field.option(), given.text, field.help + shown)->type_name(type)->take_last()->group(group);
+    const Option option = add(*given_.emplace_back(std::make_unique<Given>(Given{&field, {}, {}})));
+    if (names.empty()) option.list_under(title_of(field.kind));
   }
 }
 
@@ -136,7 +105,7 @@ void ConfigFlags::apply(Config& config, const std::string& default_preset) const
   if (!preset.empty()) apply_preset(config, preset);
   if (!config_file_.empty()) apply_toml(config, read_configuration(config_file_), config_file_);
   for (const auto& given : given_) {
-    if (given->option->count() == 0) continue;
+    if (!is_given(*given)) continue;
     if (given->field->is_list()) {
       set_list(config, *given->field, given->list);
     } else {
@@ -149,7 +118,7 @@ void ConfigFlags::apply(Config& config, const std::string& default_preset) const
 void ConfigFlags::require_effect(const Config& config) const {
   std::vector<std::string> names;
   for (const auto& given : given_) {
-    if (given->option->count() > 0) names.push_back(given->field->name);
+    if (is_given(*given)) names.push_back(given->field->name);
   }
   maki::require_effect(config, names);
 }
@@ -159,7 +128,7 @@ std::vector<std::string> ConfigFlags::given() const {
   if (!preset_.empty()) options.emplace_back("--preset");
   if (!config_file_.empty()) options.emplace_back("--config");
   for (const auto& given : given_) {
-    if (given->option->count() > 0) options.push_back(given->field->option());
+    if (is_given(*given)) options.push_back(given->field->option());
   }
   return options;
 }

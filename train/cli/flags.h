@@ -7,37 +7,26 @@
 #include <string>
 #include <vector>
 
+#include "train/cli/command.h"
 #include "train/config/config.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace maki {
 
-/// Adds an option that takes a number in [low, high], parsed by number.h like the fields of the configuration. The
-/// current `value` is the default, which is appended to `help`.
-CLI::Option* add_number(CLI::App& command, const std::string& option, std::int64_t& value, double low, double high,
-                        const std::string& help);
-/// The same without a default: `help` must say what happens if the option is not given.
-CLI::Option* add_number(CLI::App& command, const std::string& option, std::optional<std::int64_t>& value, double low,
-                        double high, const std::string& help);
-CLI::Option* add_number(CLI::App& command, const std::string& option, double& value, double low, double high,
-                        const std::string& help);
-
+/// Adds --checkpoint, for verbs that use the best checkpoint of a run unless another one is chosen.
+void add_checkpoint_option(const Command& command, std::string& checkpoint);
+void add_threads_option(const Command& command, std::int64_t& threads);
 /// Adds --beam and --length-penalty, for models that translate.
-void add_search_options(CLI::App& command, std::int64_t& beam_size, double& length_penalty);
+void add_search_options(const Command& command, std::int64_t& beam_size, double& length_penalty);
 
 /// Adds --unknown, --checkpoint and --threads, for verbs whose trained model reads `texts`, as the help calls them.
-void add_reading_options(CLI::App& command, const std::string& texts, std::string& unknown, std::string& checkpoint,
-                         std::int64_t& threads);
+void add_reading_options(const Command& command, const std::string& texts, std::string& unknown,
+                         std::string& checkpoint, std::int64_t& threads);
 
 class ConfigFlags {
  public:
   /// Adds to a subcommand the options of the fields in `names`, or of all fields if `names` is empty, as the table of
   /// fields (config.h) describes them.
-  explicit ConfigFlags(CLI::App& command, const std::vector<std::string>& names = {});
+  explicit ConfigFlags(const Command& command, const std::vector<std::string>& names = {});
 
   /// Applies what was given to `config`: the preset, then the file, then the flags. `default_preset` is used if there
   /// was no --preset; empty: no preset.
@@ -53,8 +42,11 @@ class ConfigFlags {
     const Field* field;
     std::string text;
     std::vector<std::string> list;
-    CLI::Option* option = nullptr;
   };
+  Option add(Given& given);
+  bool is_given(const Given& given) const { return command_.given(given.field->option()); }
+
+  Command command_;
   std::vector<std::unique_ptr<Given>> given_;
   std::string preset_, config_file_;
 };

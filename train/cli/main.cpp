@@ -1,14 +1,10 @@
 // The maki program. The only place that turns exceptions into an error message and an exit code.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
-#include <fmt/ranges.h>
-#include <memory>
 #include <new>
-#include <sstream>
 #include <string_view>
 #include <sys/prctl.h>
 #include <system_error>
@@ -18,10 +14,9 @@
 #include "autograd/core/check.h"
 #include "data/text/error.h"
 #include "nn/generate/sampler.h"
-#include "train/cli/command_words.h"
+#include "train/cli/command_line.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
-#include "train/cli/verbs.h"
 #include "train/config/error.h"
 
 namespace {
@@ -34,19 +29,6 @@ enum : int { kDone = 0, kDefect = 1, kUsage = 2, kCorpus = 3, kCheckpoint = 4, k
 int refuse(int code, const std::string& sentence) {
   to_stderr("maki: {}\n", sentence);
   return code;
-}
-
-// The message for a parse error, in our words where CLI11's are unclear: "--stop: 1 required TEXT missing", "Could not
-// convert: --json = x". "RUN is required" stays.
-std::string parse_error_text(const CLI::ParseError& error) {
-  const std::string words = error.what();
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
-    return words.substr(0, words.find(':')) + ": needs a value";
-  const std::size_t option = words.find("--");
-  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr && option != std::string::npos) {
-    return words.substr(option, words.find_first_of(" =", option) - option) + ": takes no value";
-  }
-  return words;
 }
 
 // At the end of every parallel region a libgomp thread spins for 300,000 pause instructions, 13 ms on a CPU whose pause
@@ -82,58 +64,9 @@ void fill_standard_streams() {
   if (descriptor > STDERR_FILENO) close(descriptor);
 }
 
-// CLI11's help, without the mark {false} of options such as --no-bias and without the types of positional arguments.
-class Help : public CLI::Formatter {
- public:
-  std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    std::string name = CLI::Formatter::make_option_name(option, positional);
-    constexpr std::string_view kCli11NegationMark = "{false}";
-    if (const std::size_t at = name.find(kCli11NegationMark); at != std::string::npos)
-      name.erase(at, kCli11NegationMark.size());
-    return name;
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    if (option->get_positional()) return option->get_expected_max() > 1 ? " ..." : "";
-    return CLI::Formatter::make_option_opts(option);
-  }
-};
-
 int flushed(int code) {
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
   return code;
-}
-
-int run(int argc, char** argv) {
-  CLI::App app("maki trains Transformer language models on a CPU, from a text file.", "maki");
-  app.set_version_flag("--version", MAKI_VERSION, "Print the version");
-  app.set_help_flag("-h,--help", "Print this help");
-  app.formatter(std::make_shared<Help>());
-  app.get_formatter()->column_width(42);
-  app.get_formatter()->label("SUBCOMMAND", "VERB");
-  app.footer(
-      "To get started:  maki train @stories   (or your own text file), then:  maki generate runs/stories-1\n"
-      "Help for a verb:  maki VERB --help   (or: maki help VERB)");
-  Verb verb;
-  add_verbs(app, verb);
-  for (CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) command->group("Verbs");
-  try {
-    std::vector<std::string> arguments = canonical_arguments(app, {argv + 1, argv + argc});
-    std::ranges::reverse(arguments);  // CLI11 expects them in reverse order
-    app.parse(arguments);
-  } catch (const CLI::Success& success) {
-    const std::vector<std::string> extras = app.remaining();
-    if (!extras.empty() && !extras.front().starts_with('-')) return refuse(kUsage, unknown_word(app, extras.front()));
-    std::ostringstream text;  // --help and --version are results, which go to stdout
-    app.exit(success, text, text);
-    fmt::print("{}", text.str());
-    return flushed(kDone);
-  } catch (const CLI::ParseError& error) {
-    const std::vector<std::string> extras = app.remaining(true);
-    if (!extras.empty()) return refuse(kUsage, unknown_word(app, extras.front()));
-    return refuse(kUsage, fmt::format("{}; see {} --help", parse_error_text(error), command_path(app)));
-  }
-  if (!verb) return refuse(kUsage, fmt::format("needs a verb: {}; see maki --help", fmt::join(verb_names(app), ", ")));
-  return flushed(verb());
 }
 
 }  // namespace
@@ -144,7 +77,7 @@ int main(int argc, char** argv) {
   limit_spinning(argc, argv, environ);
   install_interrupt_handlers();
   try {
-    return run(argc, argv);
+    return flushed(parse_command_line({argv + 1, argv + argc})());
   } catch (const CorpusError& error) {
     return refuse(kCorpus, error.what());
   } catch (const CheckpointError& error) {

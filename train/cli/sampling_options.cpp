@@ -1,6 +1,5 @@
 #include "train/cli/sampling_options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <random>
 #include <utility>
@@ -15,21 +14,14 @@ namespace {
 
 constexpr double kMinRepetitionPenalty = 0.01, kMaxPenalty = 100, kMaxLogProbabilities = 1000;
 
-void add_list(CLI::App& command, const char* option, std::vector<std::string>& list, const std::string& help,
-              const char* type) {
-  command.add_option(option, list, help + "; may be repeated")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name(type);
-}
-
-void add_penalties(CLI::App& command, Sampling& sampling) {
-  add_number(command, "--repetition-penalty", sampling.repetition_penalty, kMinRepetitionPenalty, kMaxPenalty,
-             "divide positive logits of tokens in the prompt and the new text by this, and multiply negative ones");
-  add_number(command, "--frequency-penalty", sampling.frequency_penalty, -kMaxPenalty, kMaxPenalty,
-             "subtract this from the logit of a token for each of its occurrences in the new text");
-  add_number(command, "--presence-penalty", sampling.presence_penalty, -kMaxPenalty, kMaxPenalty,
-             "subtract this from the logits of all tokens that occur in the new text");
+void add_penalties(const Command& command, Sampling& sampling) {
+  command.add_number(
+      "--repetition-penalty", sampling.repetition_penalty, kMinRepetitionPenalty, kMaxPenalty,
+      "divide positive logits of tokens in the prompt and the new text by this, and multiply negative ones");
+  command.add_number("--frequency-penalty", sampling.frequency_penalty, -kMaxPenalty, kMaxPenalty,
+                     "subtract this from the logit of a token for each of its occurrences in the new text");
+  command.add_number("--presence-penalty", sampling.presence_penalty, -kMaxPenalty, kMaxPenalty,
+                     "subtract this from the logits of all tokens that occur in the new text");
 }
 
 // Whether tokens are drawn at all, instead of always the most likely one being taken.
@@ -59,30 +51,27 @@ std::int64_t choose_seed(const SamplingFlags& flags, bool announce) {
 
 }  // namespace
 
-std::vector<std::string> add_sampling_options(CLI::App& command, SamplingFlags& flags, ContinueTexts& texts) {
+std::vector<std::string> add_sampling_options(const Command& command, SamplingFlags& flags, ContinueTexts& texts) {
   Sampling& sampling = texts.text.generate.sampling;
-  add_number(command, "-n,--samples", texts.samples, 1, kMaxCount,
-             "number of texts to generate, separated by lines of ---");
-  add_number(command, "--temperature", sampling.temperature, 0, kMaxCount,
-             "sampling temperature: higher is more random; 0: always the most likely token");
-  add_number(command, "--top-k", sampling.top_k, 0, kMaxCount,
-             "sample from the k most likely tokens only; 0: from all");
-  add_number(command, "--top-p", sampling.top_p, 0, 1,
-             "sample from the smallest set of most likely tokens whose total probability reaches this value");
-  add_number(command, "--min-p", sampling.min_p, 0, 1,
-             "sample from tokens that have at least this share of the probability of the most likely one");
+  command.add_number("-n,--samples", texts.samples, 1, kMaxCount,
+                     "number of texts to generate, separated by lines of ---");
+  command.add_number("--temperature", sampling.temperature, 0, kMaxCount,
+                     "sampling temperature: higher is more random; 0: always the most likely token");
+  command.add_number("--top-k", sampling.top_k, 0, kMaxCount, "sample from the k most likely tokens only; 0: from all");
+  command.add_number("--top-p", sampling.top_p, 0, 1,
+                     "sample from the smallest set of most likely tokens whose total probability reaches this value");
+  command.add_number("--min-p", sampling.min_p, 0, 1,
+                     "sample from tokens that have at least this share of the probability of the most likely one");
   add_penalties(command, sampling);
-  add_list(command, "--logit-bias", flags.logit_bias,
-           "add a number to the logit of a token, given by its id or its text: 5=-2, or the=1.5", "TOKEN=BIAS");
-  add_number(command, "--seed", flags.seed, 0, kMaxSeed, "random seed [a new one, printed to stderr]");
-  add_list(command, "--stop", texts.text.stop, "stop generating before this string", "TEXT");
-  command
-      .add_option("--overflow", flags.overflow,
-                  "when the context window is full: continue from its second half, or stop [recompute]")
-      ->type_name("recompute|stop")
-      ->take_last();
-  add_number(command, "--logprobs", flags.log_probabilities, 0, kMaxLogProbabilities,
-             "with --json: the log-probability of every token, and of this number of the most likely ones");
+  command.add_list(
+      "--logit-bias", flags.logit_bias, "TOKEN=BIAS",
+      "add a number to the logit of a token, given by its id or its text: 5=-2, or the=1.5; may be repeated");
+  command.add_number("--seed", flags.seed, 0, kMaxSeed, "random seed [a new one, printed to stderr]");
+  command.add_list("--stop", texts.text.stop, "TEXT", "stop generating before this string; may be repeated");
+  command.add_option("--overflow", flags.overflow, "recompute|stop",
+                     "when the context window is full: continue from its second half, or stop [recompute]");
+  command.add_number("--logprobs", flags.log_probabilities, 0, kMaxLogProbabilities,
+                     "with --json: the log-probability of every token, and of this number of the most likely ones");
   return {"--samples",           "--temperature",      "--top-k",      "--top-p", "--min-p", "--repetition-penalty",
           "--frequency-penalty", "--presence-penalty", "--logit-bias", "--seed",  "--stop",  "--overflow",
           "--logprobs"};

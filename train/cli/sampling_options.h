@@ -6,11 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "train/cli/command.h"
 #include "train/cli/continue_texts.h"
-
-namespace CLI {
-class App;
-}
 
 namespace maki {
 
@@ -21,7 +18,7 @@ struct SamplingFlags {
 };
 
 /// Adds the options, which set `flags` and `texts`, and returns their names.
-std::vector<std::string> add_sampling_options(CLI::App& command, SamplingFlags& flags, ContinueTexts& texts);
+std::vector<std::string> add_sampling_options(const Command& command, SamplingFlags& flags, ContinueTexts& texts);
 /// Throws Error for values that are not allowed, and for options without an effect. `json`: whether --json was given.
 void check_sampling(const SamplingFlags& flags, const ContinueTexts& texts, bool json);
 /// Completes `texts` with what depends on the model's tokenizer, and with a seed: the given one, else a fresh one,

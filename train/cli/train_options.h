@@ -9,7 +9,7 @@
 namespace maki {
 
 struct TrainOptions {
-  explicit TrainOptions(CLI::App& command) : flags(command) {}
+  explicit TrainOptions(const Command& command) : flags(command) {}
   ConfigFlags flags;
   std::vector<std::string> corpus;
   std::string resume, checkpoint, init_from, tokenizer_file, epochs, minutes;

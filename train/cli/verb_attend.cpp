@@ -1,11 +1,11 @@
 // maki attend RUN --prompt TEXT [options]: the attention weights of a trained model on a text.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
@@ -28,9 +28,9 @@ namespace maki {
 namespace {
 
 struct AttendFlags {
-  std::string run, prompt, target, kind, layer = "all", head = "all", checkpoint, unknown = "error";
+  std::string run, prompt, kind, layer = "all", head = "all", checkpoint, unknown = "error";
   std::int64_t threads = 0;
-  CLI::Option* target_option = nullptr;
+  std::optional<std::string> target;
   DrawingOptions drawing;
 };
 
@@ -70,7 +70,7 @@ std::vector<std::int32_t> encode_prompt(const AttendFlags& o, const LoadedModel&
 // What the model writes for this source, or the target that was given.
 std::vector<std::int32_t> target_of(const AttendFlags& o, const LoadedModel& loaded,
                                     const std::vector<std::int32_t>& source) {
-  if (o.target_option->count() > 0) return encode_line("target", o.target, *loaded.tokenizers.target, o.unknown);
+  if (o.target) return encode_line("target", *o.target, *loaded.tokenizers.target, o.unknown);
   check(!source.empty(), "attend: the prompt has no token; give a longer one");
   const TranslateOptions options{.max_tokens = std::min<std::int64_t>(64, loaded.state.config.block_size)};
   const std::vector<std::vector<std::int32_t>> sources = {source};
@@ -82,7 +82,7 @@ std::vector<std::int32_t> target_of(const AttendFlags& o, const LoadedModel& loa
 AttentionMaps compute(const AttendFlags& o, const LoadedModel& loaded) {
   const std::vector<std::string> kinds = attention_kinds(loaded);
   if (kinds.size() == 1) {
-    check(o.kind.empty() && o.target_option->count() == 0,
+    check(o.kind.empty() && !o.target,
           "attend: --kind and --target are for models that read one text and write another; {} is a model of kind {}",
           loaded.path, loaded.model->kind());
     return attention_maps(loaded, encode_prompt(o, loaded));
@@ -215,30 +215,23 @@ int attend(const AttendFlags& o) {
 
 }  // namespace
 
-void add_attend(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("attend", "Draw the attention weights of a trained model on a text");
+void add_attend(const Command& maki) {
+  const Command command = maki.add_verb("attend", "Draw the attention weights of a trained model on a text");
   const auto o = std::make_shared<AttendFlags>();
-  command->add_option("RUN", o->run, "run directory or .maki file")->required();
+  command.add_argument("RUN", o->run, "run directory or .maki file").require();
   command
-      ->add_option("--prompt", o->prompt,
-                   "the text that the model reads; in one that fills masks, [MASK] stands for a token")
-      ->required()
-      ->type_name("TEXT")
-      ->take_last();
-  command->add_option("--layer", o->layer, "layer to draw, from 0 on [all]")->type_name("N|all")->take_last();
-  command->add_option("--head", o->head, "head to draw, from 0 on [all]")->type_name("N|all")->take_last();
-  command->add_option("--kind", o->kind, "models that translate: which attention to draw [cross]")
-      ->type_name("cross|encoder|decoder")
-      ->take_last();
-  o->target_option =
-      command
-          ->add_option("--target", o->target,
-                       "models that translate: the text that the model writes [its own translation, by greedy search]")
-          ->type_name("TEXT")
-          ->take_last();
-  add_drawing_options(*command, o->drawing);
-  add_reading_options(*command, "the texts", o->unknown, o->checkpoint, o->threads);
-  command->callback([o, &chosen] { chosen = [o] { return attend(*o); }; });
+      .add_option("--prompt", o->prompt, "TEXT",
+                  "the text that the model reads; in one that fills masks, [MASK] stands for a token")
+      .require();
+  command.add_option("--layer", o->layer, "N|all", "layer to draw, from 0 on [all]");
+  command.add_option("--head", o->head, "N|all", "head to draw, from 0 on [all]");
+  command.add_option("--kind", o->kind, "cross|encoder|decoder",
+                     "models that translate: which attention to draw [cross]");
+  command.add_option("--target", o->target, "TEXT",
+                     "models that translate: the text that the model writes [its own translation, by greedy search]");
+  add_drawing_options(command, o->drawing);
+  add_reading_options(command, "the texts", o->unknown, o->checkpoint, o->threads);
+  command.set_action([o] { return attend(*o); });
 }
 
 }  // namespace maki

@@ -1,7 +1,6 @@
 // maki bench [options]      maki bench gemm M,N,K…      maki bench generate [options]
 #include "train/cli/verb_bench.h"
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <fmt/ranges.h>
 #include <memory>
@@ -35,7 +34,7 @@ std::vector<std::string> step_fields() {
 }
 
 struct BenchOptions {
-  explicit BenchOptions(CLI::App& command) : model(command, step_fields()) {}
+  explicit BenchOptions(const Command& command) : model(command, step_fields()) {}
   WorkloadFlags model;
   std::int64_t steps = 0;
   bool json = false;
@@ -143,15 +142,12 @@ int bench_step(const BenchOptions& o) {
 
 }  // namespace
 
-WorkloadFlags::WorkloadFlags(CLI::App& command, const std::vector<std::string>& fields) : flags_(command, fields) {
-  command
-      .add_option(
-          "--workload", name_,
-          fmt::format("model from a published comparison, instead of a preset: {}", fmt::join(workload_names(), ", ")))
-      ->type_name("NAME")
-      ->take_last();
-  add_number(command, "--vocab-size", vocab_size_, 0, kMaxCount,
-             "size of the vocabulary; 0: that of the workload, else 65");
+WorkloadFlags::WorkloadFlags(const Command& command, const std::vector<std::string>& fields) : flags_(command, fields) {
+  command.add_option(
+      "--workload", name_, "NAME",
+      fmt::format("model from a published comparison, instead of a preset: {}", fmt::join(workload_names(), ", ")));
+  command.add_number("--vocab-size", vocab_size_, 0, kMaxCount,
+                     "size of the vocabulary; 0: that of the workload, else 65");
 }
 
 Workload WorkloadFlags::workload() const {
@@ -193,28 +189,17 @@ std::string describe(const Machine& m) {
                      limits, 1e-9 * m.copy_bytes_per_second);
 }
 
-void add_bench(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand(
+void add_bench(const Command& maki) {
+  const Command command = maki.add_verb(
       "bench", "Benchmark training steps, matrix products or generation against the limits of this machine");
-  command->footer(kCountingConventions);
-  const auto o = std::make_shared<BenchOptions>(*command);
-  add_number(*command, "--steps", o->steps, 0, kMaxCount,
-             "steps to time; 0: as many as fit into three seconds, from 10 to 1000");
-  command->add_flag("--json", o->json, "print the results as JSON");
-  add_bench_gemm(*command, chosen);
-  add_bench_generate(*command, chosen);
-  for (CLI::App* const verb : command->get_subcommands([](const CLI::App*) { return true; })) verb->group("Verbs");
-  command->callback([o, command, &chosen] {
-    if (command->get_subcommands().empty()) {
-      chosen = [o] { return bench_step(*o); };
-      return;
-    }
-    for (const CLI::Option* option : command->get_options()) {
-      check(option->count() == 0,
-            "bench: --{0} was given before {1}, to which it does not apply; put the options of {1} after it",
-            option->get_single_name(), command->get_subcommands().front()->get_name());
-    }
-  });
+  command.set_footer(kCountingConventions);
+  const auto o = std::make_shared<BenchOptions>(command);
+  command.add_number("--steps", o->steps, 0, kMaxCount,
+                     "steps to time; 0: as many as fit into three seconds, from 10 to 1000");
+  command.add_flag("--json", o->json, "print the results as JSON");
+  add_bench_gemm(command);
+  add_bench_generate(command);
+  command.set_action([o] { return bench_step(*o); });
 }
 
 }  // namespace maki

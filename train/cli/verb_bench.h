@@ -16,7 +16,7 @@ namespace maki {
 /// configuration fields, and --vocab-size.
 class WorkloadFlags {
  public:
-  WorkloadFlags(CLI::App& command, const std::vector<std::string>& fields);
+  WorkloadFlags(const Command& command, const std::vector<std::string>& fields);
 
   /// Returns the validated workload, and sets the number of threads that it asks for. Throws Error for invalid options.
   Workload workload() const;
@@ -35,7 +35,7 @@ std::string describe(const Workload& workload);
 /// "machine  avx3, 2 threads: peak 456 GFLOP/s for multiply-adds (228 on one thread), copies at 21.0 GB/s"
 std::string describe(const Machine& machine);
 
-void add_bench_gemm(CLI::App& bench, Verb& chosen);
-void add_bench_generate(CLI::App& bench, Verb& chosen);
+void add_bench_gemm(const Command& bench);
+void add_bench_generate(const Command& bench);
 
 }  // namespace maki

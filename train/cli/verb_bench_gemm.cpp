@@ -1,5 +1,4 @@
 // maki bench gemm M,N,K… [--transpose NN|NT|TN|TT] [--packed] [--threads N] [--json]
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -97,19 +96,16 @@ int bench_gemm(const GemmOptions& o) {
 
 }  // namespace
 
-void add_bench_gemm(CLI::App& bench, Verb& chosen) {
-  CLI::App* const command = bench.add_subcommand("gemm", "Benchmark matrix products, each verified before it is timed");
+void add_bench_gemm(const Command& bench) {
+  const Command command = bench.add_verb("gemm", "Benchmark matrix products, each verified before it is timed");
   const auto o = std::make_shared<GemmOptions>();
-  command->add_option("PRODUCT", o->shapes, "shapes M,N,K: [M, K] times [K, N], in float32")->required();
-  command
-      ->add_option("--transpose", o->transpose,
-                   "which operands are stored transposed (T) and which are not (N): NN, NT, TN or TT [NN]")
-      ->take_last();
-  command->add_flag("--packed", o->packed, "prepack the right operand, as is done for weights that are reused");
-  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
-             "number of threads; 0: OMP_NUM_THREADS, else one per core");
-  command->add_flag("--json", o->json, "print the results as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return bench_gemm(*o); }; });
+  command.add_argument("PRODUCT", o->shapes, "shapes M,N,K: [M, K] times [K, N], in float32").require();
+  command.add_option("--transpose", o->transpose, "TEXT",
+                     "which operands are stored transposed (T) and which are not (N): NN, NT, TN or TT [NN]");
+  command.add_flag("--packed", o->packed, "prepack the right operand, as is done for weights that are reused");
+  add_threads_option(command, o->threads);
+  command.add_flag("--json", o->json, "print the results as JSON");
+  command.set_action([o] { return bench_gemm(*o); });
 }
 
 }  // namespace maki

@@ -1,5 +1,4 @@
 // maki bench generate [options]: generates one sequence, token by token, with a state.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -21,7 +20,7 @@ namespace maki {
 namespace {
 
 struct GenerateFlags {
-  explicit GenerateFlags(CLI::App& command)
+  explicit GenerateFlags(const Command& command)
       : model(command, model_fields_and({"seed", "threads"}, {"tokenizer", "vocab_size", "normalize"})) {}
   WorkloadFlags model;
   std::int64_t windows = 0;
@@ -133,14 +132,14 @@ int bench_generate(const GenerateFlags& o) {
 
 }  // namespace
 
-void add_bench_generate(CLI::App& bench, Verb& chosen) {
-  CLI::App* const command = bench.add_subcommand(
+void add_bench_generate(const Command& bench) {
+  const Command command = bench.add_verb(
       "generate", "Benchmark token-by-token generation against reading every weight once at the measured bandwidth");
-  const auto o = std::make_shared<GenerateFlags>(*command);
-  add_number(*command, "--steps", o->windows, 0, kMaxCount,
-             "context windows to generate; 0: as many as fit into three seconds, from 10 to 1000");
-  command->add_flag("--json", o->json, "print the results as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return bench_generate(*o); }; });
+  const auto o = std::make_shared<GenerateFlags>(command);
+  command.add_number("--steps", o->windows, 0, kMaxCount,
+                     "context windows to generate; 0: as many as fit into three seconds, from 10 to 1000");
+  command.add_flag("--json", o->json, "print the results as JSON");
+  command.set_action([o] { return bench_generate(*o); });
 }
 
 }  // namespace maki

@@ -1,5 +1,4 @@
 // maki classify RUN [TEXT…] [options]: the label that a classifier gives each text.
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cmath>
 #include <fmt/core.h>
@@ -107,15 +106,15 @@ int classify(const ClassifyFlags& o) {
 
 }  // namespace
 
-void add_classify(CLI::App& app, Verb& chosen) {
-  CLI::App* const command =
-      app.add_subcommand("classify", "Give each text a label, with the probability that the model assigns to it");
+void add_classify(const Command& maki) {
+  const Command command =
+      maki.add_verb("classify", "Give each text a label, with the probability that the model assigns to it");
   const auto o = std::make_shared<ClassifyFlags>();
-  command->add_option("RUN", o->run, "run directory or .maki file of a classifier")->required();
-  command->add_option("TEXT", o->texts, "texts [the lines of standard input]");
-  add_reading_options(*command, "the texts", o->unknown, o->checkpoint, o->threads);
-  command->add_flag("--json", o->json, "print a line of JSON for each text, with the probabilities of all labels");
-  command->callback([o, &chosen] { chosen = [o] { return classify(*o); }; });
+  command.add_argument("RUN", o->run, "run directory or .maki file of a classifier").require();
+  command.add_argument("TEXT", o->texts, "texts [the lines of standard input]");
+  add_reading_options(command, "the texts", o->unknown, o->checkpoint, o->threads);
+  command.add_flag("--json", o->json, "print a line of JSON for each text, with the probabilities of all labels");
+  command.set_action([o] { return classify(*o); });
 }
 
 }  // namespace maki

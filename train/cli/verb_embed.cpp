@@ -1,5 +1,4 @@
 // maki embed RUN TEXT… [options]: contextual vectors of tokens, and their similarities.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
@@ -134,22 +133,18 @@ int embed(const EmbedFlags& o) {
 
 }  // namespace
 
-void add_embed(CLI::App& app, Verb& chosen) {
-  CLI::App* const command =
-      app.add_subcommand("embed", "Compute contextual vectors of the tokens of texts, and compare them");
+void add_embed(const Command& maki) {
+  const Command command = maki.add_verb("embed", "Compute contextual vectors of the tokens of texts, and compare them");
   const auto o = std::make_shared<EmbedFlags>();
-  command->add_option("RUN", o->run, "run directory or .maki file of an encoder")->required();
-  command->add_option("TEXT", o->texts, "texts; tokens that are in two of them are compared")->required();
-  command
-      ->add_option("--word", o->word,
-                   "compare the occurrences of this word instead: the means of the vectors of its tokens")
-      ->take_last();
-  command->add_flag("--json", o->json, "print a line of JSON for each token, with its vector, and for each comparison");
-  command->add_option("--npy", o->npy, "write the vectors to this file, as a NumPy array of float32 [tokens, n_embd]")
-      ->type_name("FILE")
-      ->take_last();
-  add_reading_options(*command, "the texts", o->unknown, o->checkpoint, o->threads);
-  command->callback([o, &chosen] { chosen = [o] { return embed(*o); }; });
+  command.add_argument("RUN", o->run, "run directory or .maki file of an encoder").require();
+  command.add_argument("TEXT", o->texts, "texts; tokens that are in two of them are compared").require();
+  command.add_option("--word", o->word, "TEXT",
+                     "compare the occurrences of this word instead: the means of the vectors of its tokens");
+  command.add_flag("--json", o->json, "print a line of JSON for each token, with its vector, and for each comparison");
+  command.add_option("--npy", o->npy, "FILE",
+                     "write the vectors to this file, as a NumPy array of float32 [tokens, n_embd]");
+  add_reading_options(command, "the texts", o->unknown, o->checkpoint, o->threads);
+  command.set_action([o] { return embed(*o); });
 }
 
 }  // namespace maki

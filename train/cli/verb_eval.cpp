@@ -1,5 +1,4 @@
 // maki eval RUN [CORPUS…] [options]
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
@@ -191,51 +190,47 @@ int evaluate_run(const EvalOptions& o) {
 
 }  // namespace
 
-void add_eval(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("eval", "Measure the loss of a model on a text");
+void add_eval(const Command& maki) {
+  const Command command = maki.add_verb("eval", "Measure the loss of a model on a text");
   const auto o = std::make_shared<EvalOptions>();
-  command->add_option("RUN", o->run, "run directory or .maki file")->required();
-  command->add_option("CORPUS", o->corpus, "files, directories, - or @stories [the corpus of the run]");
-  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
-      ->type_name("WHICH")
-      ->take_last();
-  add_number(*command, "--eval-batches", o->eval_batches, 0, kMaxCount,
-             "batches to evaluate, spread evenly over the text; 0: all");
-  add_number(*command, "--stride", o->stride, 1, kMaxCount,
-             "distance of overlapping windows, each of which predicts only its last tokens [block_size: no overlap]");
-  command->add_flag("--per-file", o->per_file, "also measure every file by itself");
-  command->add_flag("--by-position", o->by_position,
-                    "also report the mean loss at each position of a window; --json has all of them");
-  command->add_option("--unknown", o->unknown, "what to do with characters that are not in the vocabulary [error]")
-      ->type_name("error|skip|replace")
-      ->take_last();
-  const auto reading = [&](const char* name, auto& value) {
-    return command->add_option(find_field(name).option(), value, find_field(name).help);
+  command.add_argument("RUN", o->run, "run directory or .maki file").require();
+  command.add_argument("CORPUS", o->corpus, "files, directories, - or @stories [the corpus of the run]");
+  add_checkpoint_option(command, o->checkpoint);
+  command.add_number("--eval-batches", o->eval_batches, 0, kMaxCount,
+                     "batches to evaluate, spread evenly over the text; 0: all");
+  command.add_number(
+      "--stride", o->stride, 1, kMaxCount,
+      "distance of overlapping windows, each of which predicts only its last tokens [block_size: no overlap]");
+  command.add_flag("--per-file", o->per_file, "also measure every file by itself");
+  command.add_flag("--by-position", o->by_position,
+                   "also report the mean loss at each position of a window; --json has all of them");
+  command.add_option("--unknown", o->unknown, "error|skip|replace",
+                     "what to do with characters that are not in the vocabulary [error]");
+  const auto add_field = [&command](const Field& field, std::optional<std::string>& value, const char* type) {
+    command.add_option(field.option(), value, type, field.help);
   };
-  reading("invalid_utf8", o->invalid_utf8)->type_name("error|replace")->take_last();
-  reading("encoding", o->encoding)->type_name("NAME")->take_last();
-  reading("json_field", o->json_field)->type_name("NAME")->take_last();
-  reading("document_separator", o->document_separator)->type_name("LINE")->take_last();
-  command->add_flag("--documents", o->documents, find_field("documents").help);
-  for (CLI::Option* const globs : {reading("include", o->include), reading("exclude", o->exclude)})
-    globs->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("GLOB");
-  add_search_options(*command, o->measure.beam_size, o->measure.length_penalty);
-  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
-             "number of threads; 0: OMP_NUM_THREADS, else one per core");
-  add_adapt_options(*command,
+  add_field(find_field("invalid_utf8"), o->invalid_utf8, "error|replace");
+  add_field(find_field("encoding"), o->encoding, "NAME");
+  add_field(find_field("json_field"), o->json_field, "NAME");
+  add_field(find_field("document_separator"), o->document_separator, "LINE");
+  command.add_flag("--documents", o->documents, find_field("documents").help);
+  command.add_list("--include", o->include, "GLOB", find_field("include").help);
+  command.add_list("--exclude", o->exclude, "GLOB", find_field("exclude").help);
+  add_search_options(command, o->measure.beam_size, o->measure.length_penalty);
+  add_threads_option(command, o->threads);
+  add_adapt_options(command,
                     "also read the text in order and learn each window after predicting it; the run is left as it is",
                     o->adapting);
-  command->add_flag("--adapt-counts,!--no-adapt-counts", o->adapt_counts,
-                    "also count n-grams, words and repetitions while reading, and mix them with the network [true]");
-  command->add_option("--against", o->against, "compressor to compare with on the same text, if it is installed")
-      ->type_name(fmt::format("{}", fmt::join(compressor_names(), "|")))
-      ->take_last();
-  command->add_flag("--json", o->json, "print the results as JSON");
-  command->callback([o, command, &chosen] {
-    note_adapt_options(*command, {"--adapt-counts"}, o->adapting);
+  command.add_flag("--adapt-counts,!--no-adapt-counts", o->adapt_counts,
+                   "also count n-grams, words and repetitions while reading, and mix them with the network [true]");
+  command.add_option("--against", o->against, fmt::format("{}", fmt::join(compressor_names(), "|")),
+                     "compressor to compare with on the same text, if it is installed");
+  command.add_flag("--json", o->json, "print the results as JSON");
+  command.set_action([o, command] {
+    note_adapt_options(command, {"--adapt-counts"}, o->adapting);
     for (const char* const option : {"--beam", "--length-penalty"})
-      if (command->get_option(option)->count() > 0) o->translation_only = option;
-    chosen = [o] { return evaluate_run(*o); };
+      if (command.given(option)) o->translation_only = option;
+    return evaluate_run(*o);
   });
 }
 

@@ -1,5 +1,4 @@
 // maki export RUN --format F --out PATH: a model for another program.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -32,22 +31,19 @@ int export_run(const ExportFlags& o) {
 
 }  // namespace
 
-void add_export(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("export", "Write a model for another program");
+void add_export(const Command& maki) {
+  const Command command = maki.add_verb("export", "Write a model for another program");
   const auto o = std::make_shared<ExportFlags>();
-  command->add_option("RUN", o->run, "run directory or .maki file")->required();
-  command->add_option("--format", o->format, export_format_help())->type_name("FORMAT")->required()->take_last();
-  command->add_option("--out", o->options.out, "directory for hf and maki, else file; must not exist")->required()->take_last();
-  command->add_option("--gguf-type", o->options.gguf_type, "gguf: numbers of the matrices [f32]")
-      ->type_name("f32|f16|q8_0")
-      ->take_last();
-  command->add_flag("--gelu-as-tanh", o->options.gelu_as_tanh,
-                    "gguf, llm.c: write a model with the exact GELU although the program computes its tanh form");
-  command->add_option("--checkpoint", o->checkpoint, "checkpoint to export: last, best or a step [best, else last]")
-      ->type_name("WHICH")
-      ->take_last();
-  command->add_flag("--json", o->json, "print the paths of the files as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return export_run(*o); }; });
+  command.add_argument("RUN", o->run, "run directory or .maki file").require();
+  command.add_option("--format", o->format, "FORMAT", export_format_help()).require();
+  command.add_option("--out", o->options.out, "TEXT", "directory for hf and maki, else file; must not exist").require();
+  command.add_option("--gguf-type", o->options.gguf_type, "f32|f16|q8_0", "gguf: numbers of the matrices [f32]");
+  command.add_flag("--gelu-as-tanh", o->options.gelu_as_tanh,
+                   "gguf, llm.c: write a model with the exact GELU although the program computes its tanh form");
+  command.add_option("--checkpoint", o->checkpoint, "WHICH",
+                     "checkpoint to export: last, best or a step [best, else last]");
+  command.add_flag("--json", o->json, "print the paths of the files as JSON");
+  command.set_action([o] { return export_run(*o); });
 }
 
 }  // namespace maki

@@ -1,5 +1,4 @@
 // maki fill RUN --text TEXT [options]: what a masked language model expects in place of each [MASK].
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <fmt/core.h>
 #include <memory>
@@ -99,18 +98,15 @@ int fill(const FillFlags& o) {
 
 }  // namespace
 
-void add_fill(CLI::App& app, Verb& chosen) {
-  CLI::App* const command =
-      app.add_subcommand("fill", "Show what a masked language model expects in place of each [MASK]");
+void add_fill(const Command& maki) {
+  const Command command = maki.add_verb("fill", "Show what a masked language model expects in place of each [MASK]");
   const auto o = std::make_shared<FillFlags>();
-  command->add_option("RUN", o->run, "run directory or .maki file of an encoder")->required();
-  command->add_option("--text", o->text, "text with one or more [MASK]; each stands for one token")
-      ->required()
-      ->take_last();
-  add_number(*command, "--top", o->top, 1, kMaxCount, "candidates to show for each [MASK]");
-  add_reading_options(*command, "the text", o->unknown, o->checkpoint, o->threads);
-  command->add_flag("--json", o->json, "print the candidates as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return fill(*o); }; });
+  command.add_argument("RUN", o->run, "run directory or .maki file of an encoder").require();
+  command.add_option("--text", o->text, "TEXT", "text with one or more [MASK]; each stands for one token").require();
+  command.add_number("--top", o->top, 1, kMaxCount, "candidates to show for each [MASK]");
+  add_reading_options(command, "the text", o->unknown, o->checkpoint, o->threads);
+  command.add_flag("--json", o->json, "print the candidates as JSON");
+  command.set_action([o] { return fill(*o); });
 }
 
 }  // namespace maki

@@ -1,11 +1,11 @@
 // maki generate RUN [--prompt TEXT | --prompt-file F | -] [options]
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <unistd.h>
 
@@ -33,13 +33,14 @@ namespace maki {
 namespace {
 
 struct GenerateFlags {
-  std::string run, input, prompt, prompt_file, prompts, checkpoint, unknown = "error";
+  std::string run, input, prompt_file, prompts, checkpoint, unknown = "error";
   std::int64_t threads = 0;
   SamplingFlags sampling;
   ContinueTexts texts;
   TranslateOptions translate;
   AdaptFlags adapting;
-  bool has_prompt = false, interactive = false, json = false;
+  std::optional<std::string> prompt;
+  bool interactive = false, json = false;
   std::vector<std::string> text_only, translation_only;  // options given that apply to one kind of model only
 };
 
@@ -61,7 +62,7 @@ std::vector<std::string> read_prompts(const GenerateFlags& o, const Tokenizer& t
   if (o.prompts.empty()) {
     prompts.push_back(!o.prompt_file.empty() ? read_file(o.prompt_file)
                       : o.input == "-"       ? prompt_from_stdin()
-                                             : o.prompt);
+                                             : o.prompt.value_or(""));
   } else {
     std::istringstream lines(read_file(o.prompts));
     prompts = read_lines(lines, std::numeric_limits<std::size_t>::max());
@@ -78,7 +79,7 @@ void check_options(const GenerateFlags& o) {
         "generate: --adapt learns one prompt before continuing it; give it with --prompt or --prompt-file");
   check(o.input.empty() || o.input == "-",
         "generate: only - (prompt from standard input) may follow RUN; got {}; pass a text with --prompt", o.input);
-  const int prompts = (o.has_prompt ? 1 : 0) + (o.prompt_file.empty() ? 0 : 1) + (o.prompts.empty() ? 0 : 1) +
+  const int prompts = (o.prompt ? 1 : 0) + (o.prompt_file.empty() ? 0 : 1) + (o.prompts.empty() ? 0 : 1) +
                       (o.input.empty() ? 0 : 1) + (o.interactive ? 1 : 0);
   check(prompts <= 1, "generate: use only one of --prompt, --prompt-file, --prompts, --interactive and -");
   check_sampling(o.sampling, o.texts, o.json);
@@ -90,8 +91,8 @@ int generate_targets(const GenerateFlags& o, const LoadedModel& loaded) {
         fmt::join(o.text_only, ", "), o.run);
   TranslateLines how{.unknown = o.unknown, .json = o.json, .options = o.translate};
   how.options.max_tokens = std::min(o.texts.text.generate.max_tokens, loaded.state.config.block_size);
-  if (o.has_prompt || !o.prompt_file.empty()) {
-    std::istringstream lines(o.has_prompt ? o.prompt : read_file(o.prompt_file));
+  if (o.prompt || !o.prompt_file.empty()) {
+    std::istringstream lines(o.prompt ? *o.prompt : read_file(o.prompt_file));
     return translate_lines(loaded, lines, /*interactive=*/false, how);
   }
   const bool terminal = isatty(STDIN_FILENO) != 0;
@@ -119,61 +120,43 @@ int generate(GenerateFlags& o) {
   return continue_texts(loaded, prompts, o.texts);
 }
 
-CLI::Option* add_prompt_options(CLI::App& command, GenerateFlags& o) {
-  command.add_option("RUN", o.run, "run directory or .maki file")->required();
-  command.add_option("INPUT", o.input, "-: read the prompt from standard input; a trailing newline is dropped");
-  CLI::Option* const prompt = command.add_option("--prompt", o.prompt, "text to continue")->take_last();
-  command
-      .add_option("--prompt-file", o.prompt_file,
-                  "file with the text to continue; every byte counts, including a final newline")
-      ->type_name("FILE")
-      ->take_last();
-  command.add_option("--prompts", o.prompts, "file with a text to continue in each line")
-      ->type_name("FILE")
-      ->take_last();
+void add_prompt_options(const Command& command, GenerateFlags& o) {
+  command.add_argument("RUN", o.run, "run directory or .maki file").require();
+  command.add_argument("INPUT", o.input, "-: read the prompt from standard input; a trailing newline is dropped");
+  command.add_option("--prompt", o.prompt, "TEXT", "text to continue");
+  command.add_option("--prompt-file", o.prompt_file, "FILE",
+                     "file with the text to continue; every byte counts, including a final newline");
+  command.add_option("--prompts", o.prompts, "FILE", "file with a text to continue in each line");
   command.add_flag("--interactive", o.interactive,
                    "read prompts one after the other and continue each; \\ at the end of a line: the prompt goes on");
-  command
-      .add_option("--unknown", o.unknown,
-                  "what to do with characters of the prompt that are not in the vocabulary [error]")
-      ->type_name("error|skip|replace")
-      ->take_last();
-  return prompt;
-}
-
-std::vector<std::string> given_among(const CLI::App& command, std::vector<std::string> names) {
-  std::erase_if(names, [&](const std::string& name) { return command.get_option(name)->count() == 0; });
-  return names;
+  command.add_option("--unknown", o.unknown, "error|skip|replace",
+                     "what to do with characters of the prompt that are not in the vocabulary [error]");
 }
 
 }  // namespace
 
-void add_generate(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("generate", "Generate text with a trained model, or translate");
+void add_generate(const Command& maki) {
+  const Command command = maki.add_verb("generate", "Generate text with a trained model, or translate");
   const auto o = std::make_shared<GenerateFlags>();
-  CLI::Option* const prompt = add_prompt_options(*command, *o);
-  add_number(*command, "--max-tokens", o->texts.text.generate.max_tokens, 0, kMaxCount,
-             "maximum number of tokens to generate");
-  std::vector<std::string> sampling = add_sampling_options(*command, o->sampling, o->texts);
+  add_prompt_options(command, *o);
+  command.add_number("--max-tokens", o->texts.text.generate.max_tokens, 0, kMaxCount,
+                     "maximum number of tokens to generate");
+  std::vector<std::string> sampling = add_sampling_options(command, o->sampling, o->texts);
   sampling.insert(sampling.end(), {"--prompts", "--interactive"});
-  add_search_options(*command, o->translate.beam_size, o->translate.length_penalty);
-  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
-      ->type_name("WHICH")
-      ->take_last();
-  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
-             "number of threads; 0: OMP_NUM_THREADS, else one per core");
+  add_search_options(command, o->translate.beam_size, o->translate.length_penalty);
+  add_checkpoint_option(command, o->checkpoint);
+  add_threads_option(command, o->threads);
   add_adapt_options(
-      *command, "let the network, but no n-gram counts, learn the prompt while reading it; the run is left as it is",
+      command, "let the network, but no n-gram counts, learn the prompt while reading it; the run is left as it is",
       o->adapting);
-  command->add_flag("--json", o->json,
-                    "print one line of JSON per text: prompt, text, seed, speed and the reason why it ended");
-  command->callback([o, prompt, command, sampling, &chosen] {
-    o->has_prompt = prompt->count() > 0;
-    o->text_only = given_among(*command, sampling);
-    note_adapt_options(*command, {}, o->adapting);
+  command.add_flag("--json", o->json,
+                   "print one line of JSON per text: prompt, text, seed, speed and the reason why it ended");
+  command.set_action([o, command, sampling] {
+    o->text_only = command.given_among(sampling);
+    note_adapt_options(command, {}, o->adapting);
     if (o->adapting.adapt) o->text_only.emplace_back("--adapt");
-    o->translation_only = given_among(*command, {"--beam", "--length-penalty"});
-    chosen = [o] { return generate(*o); };
+    o->translation_only = command.given_among({"--beam", "--length-penalty"});
+    return generate(*o);
   });
 }
 

@@ -1,6 +1,5 @@
 // maki gradcheck [RUN | options]: checks the gradient of a whole model, for every parameter, against finite differences
 // in float64.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/core.h>
 #include <memory>
@@ -34,7 +33,7 @@ constexpr double kMinGradientNorm = 1e-5;
 constexpr std::int64_t kBatchRows = 2, kMaxTokens = 16, kRandomVocabulary = 65;
 
 struct GradcheckFlags {
-  explicit GradcheckFlags(CLI::App& command)
+  explicit GradcheckFlags(const Command& command)
       : flags(command, model_fields_and({"dropout", "label_smoothing", "seed", "threads"},
                                         {"dtype", "tokenizer", "vocab_size", "normalize"})) {}
   ConfigFlags flags;
@@ -146,16 +145,14 @@ int run_gradcheck(const GradcheckFlags& o) {
 
 }  // namespace
 
-void add_gradcheck(CLI::App& app, Verb& chosen) {
-  CLI::App* const command =
-      app.add_subcommand("gradcheck", "Check the gradients of a model against finite differences in float64");
-  const auto o = std::make_shared<GradcheckFlags>(*command);
-  command->add_option("RUN", o->run, "run directory or .maki file; without one, the options describe the model");
-  command->add_option("--checkpoint", o->checkpoint, "checkpoint to use: last, best or a step [best, else last]")
-      ->type_name("WHICH")
-      ->take_last();
-  command->add_flag("--json", o->json, "print the results as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return run_gradcheck(*o); }; });
+void add_gradcheck(const Command& maki) {
+  const Command command =
+      maki.add_verb("gradcheck", "Check the gradients of a model against finite differences in float64");
+  const auto o = std::make_shared<GradcheckFlags>(command);
+  command.add_argument("RUN", o->run, "run directory or .maki file; without one, the options describe the model");
+  add_checkpoint_option(command, o->checkpoint);
+  command.add_flag("--json", o->json, "print the results as JSON");
+  command.set_action([o] { return run_gradcheck(*o); });
 }
 
 }  // namespace maki

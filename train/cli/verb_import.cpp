@@ -1,5 +1,4 @@
 // maki import PATH --out RUN: a run made of a model of another program.
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -47,21 +46,18 @@ int import_model(ImportFlags& o) {
 
 }  // namespace
 
-void add_import(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("import", "Make a run of a GPT-2 or Llama of another program");
+void add_import(const Command& maki) {
+  const Command command = maki.add_verb("import", "Make a run of a GPT-2 or Llama of another program");
   const auto o = std::make_shared<ImportFlags>();
   command
-      ->add_option("PATH", o->path,
-                   "directory of Hugging Face (config.json, model.safetensors), or a checkpoint of llm.c")
-      ->required();
-  command->add_option("--out", o->out, "run directory; default runs/<path>-<n>")->take_last();
-  command
-      ->add_option("--tokenizer", o->tokenizer,
-                   "tokenizer.json, vocab.json or .tiktoken file of the model, or byte [the one beside the model]")
-      ->type_name("FILE")
-      ->take_last();
-  command->add_flag("--json", o->json, "print the results as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return import_model(*o); }; });
+      .add_argument("PATH", o->path,
+                    "directory of Hugging Face (config.json, model.safetensors), or a checkpoint of llm.c")
+      .require();
+  command.add_option("--out", o->out, "TEXT", "run directory; default runs/<path>-<n>");
+  command.add_option("--tokenizer", o->tokenizer, "FILE",
+                     "tokenizer.json, vocab.json or .tiktoken file of the model, or byte [the one beside the model]");
+  command.add_flag("--json", o->json, "print the results as JSON");
+  command.set_action([o] { return import_model(*o); });
 }
 
 }  // namespace maki

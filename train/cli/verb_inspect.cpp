@@ -1,6 +1,5 @@
 // maki inspect PATH [options]: what a run or a checkpoint contains and, with --verify, whether training can resume from
 // it.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fmt/core.h>
 #include <functional>
@@ -181,16 +180,14 @@ int inspect(const InspectOptions& o) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Verb& chosen) {
-  CLI::App* const command = app.add_subcommand("inspect", "Show what a run, a checkpoint or a token file contains");
+void add_inspect(const Command& maki) {
+  const Command command = maki.add_verb("inspect", "Show what a run, a checkpoint or a token file contains");
   const auto o = std::make_shared<InspectOptions>();
-  command->add_option("PATH", o->path, "run directory, .maki file, or token file")->required();
-  command->add_option("--checkpoint", o->checkpoint, "checkpoint to show: last, best or a step [last]")
-      ->type_name("WHICH")
-      ->take_last();
-  command->add_flag("--verify", o->verify, "verify everything that --resume verifies, in every checkpoint of a run");
-  command->add_flag("--json", o->json, "print the results as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return inspect(*o); }; });
+  command.add_argument("PATH", o->path, "run directory, .maki file, or token file").require();
+  command.add_option("--checkpoint", o->checkpoint, "WHICH", "checkpoint to show: last, best or a step [last]");
+  command.add_flag("--verify", o->verify, "verify everything that --resume verifies, in every checkpoint of a run");
+  command.add_flag("--json", o->json, "print the results as JSON");
+  command.set_action([o] { return inspect(*o); });
 }
 
 }  // namespace maki

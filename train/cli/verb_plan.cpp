@@ -1,5 +1,4 @@
 // maki plan CORPUS… --minutes N [--json] [options]
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/core.h>
 #include <memory>
@@ -29,7 +28,7 @@ std::vector<std::string> planned_fields() {
 }
 
 struct PlanOptions {
-  explicit PlanOptions(CLI::App& command) : flags(command, planned_fields()) {}
+  explicit PlanOptions(const Command& command) : flags(command, planned_fields()) {}
   ConfigFlags flags;
   std::vector<std::string> corpus;
   std::string minutes;
@@ -78,19 +77,16 @@ int print_plan(const PlanOptions& o) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Verb& chosen) {
-  CLI::App* const command =
-      app.add_subcommand("plan", "Show what train --minutes would choose for a text, without training");
-  const auto o = std::make_shared<PlanOptions>(*command);
+void add_plan(const Command& maki) {
+  const Command command = maki.add_verb("plan", "Show what train --minutes would choose for a text, without training");
+  const auto o = std::make_shared<PlanOptions>(command);
   command
-      ->add_option("CORPUS", o->corpus,
-                   "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
-      ->required();
-  command->add_option("--minutes", o->minutes, fmt::format("time to plan for [{}]", kUsualMinutes))
-      ->type_name("NUMBER")
-      ->take_last();
-  command->add_flag("--json", o->json, "print the results as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return print_plan(*o); }; });
+      .add_argument("CORPUS", o->corpus,
+                    "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
+      .require();
+  command.add_option("--minutes", o->minutes, "NUMBER", fmt::format("time to plan for [{}]", kUsualMinutes));
+  command.add_flag("--json", o->json, "print the results as JSON");
+  command.set_action([o] { return print_plan(*o); });
 }
 
 }  // namespace maki

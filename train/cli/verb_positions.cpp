@@ -1,5 +1,4 @@
 // maki positions [options]: sinusoidal positions, their dot products and their wavelengths.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <iterator>
 #include <memory>
@@ -71,16 +70,15 @@ int positions(const PositionsFlags& o) {
 
 }  // namespace
 
-void add_positions(CLI::App& app, Verb& chosen) {
-  CLI::App* const command =
-      app.add_subcommand("positions", "Draw sinusoidal positions, their dot products and their wavelengths");
+void add_positions(const Command& maki) {
+  const Command command =
+      maki.add_verb("positions", "Draw sinusoidal positions, their dot products and their wavelengths");
   const auto o = std::make_shared<PositionsFlags>();
-  add_number(*command, "--base", o->base, 0, kMaxPositionBase,
-             "base of the wavelengths, the --position-base of a model");
-  add_number(*command, "--width", o->width, 1, kMaxHeatMapSide, "columns of the encoding, the --n-embd of a model");
-  add_number(*command, "--length", o->length, 1, kMaxHeatMapSide, "number of positions, from 0 on");
-  add_drawing_options(*command, o->drawing);
-  command->callback([o, &chosen] { chosen = [o] { return positions(*o); }; });
+  command.add_number("--base", o->base, 0, kMaxPositionBase, "base of the wavelengths, the --position-base of a model");
+  command.add_number("--width", o->width, 1, kMaxHeatMapSide, "columns of the encoding, the --n-embd of a model");
+  command.add_number("--length", o->length, 1, kMaxHeatMapSide, "number of positions, from 0 on");
+  add_drawing_options(command, o->drawing);
+  command.set_action([o] { return positions(*o); });
 }
 
 }  // namespace maki

@@ -1,5 +1,4 @@
 // maki prepare CORPUS… --out FILE [options]
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -23,7 +22,7 @@ namespace maki {
 namespace {
 
 struct PrepareVerb {
-  explicit PrepareVerb(CLI::App& command)
+  explicit PrepareVerb(const Command& command)
       : flags(command, {"tokenizer", "vocab_size", "normalize", "val_fraction", "documents", "document_separator",
                         "json_field", "invalid_utf8", "encoding", "include", "exclude", "threads"}) {}
   ConfigFlags flags;
@@ -120,29 +119,23 @@ int prepare(const PrepareVerb& o) {
 
 }  // namespace
 
-void add_prepare(CLI::App& app, Verb& chosen) {
-  CLI::App* const command =
-      app.add_subcommand("prepare", "Encode a text once, into a token file from which training starts at once");
-  const auto o = std::make_shared<PrepareVerb>(*command);
+void add_prepare(const Command& maki) {
+  const Command command =
+      maki.add_verb("prepare", "Encode a text once, into a token file from which training starts at once");
+  const auto o = std::make_shared<PrepareVerb>(command);
   command
-      ->add_option("CORPUS", o->corpus,
-                   "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
-      ->required();
-  command->add_option("--out", o->out, "the token file to write; for other formats a directory")
-      ->type_name("PATH")
-      ->required()
-      ->take_last();
-  command
-      ->add_option("--tokenizer-file", o->tokenizer_file,
-                   "use this tokenizer instead of a new one: that of a run or token file, a tokenizer.json, vocab.json "
-                   "with merges.txt beside it, or .tiktoken file")
-      ->type_name("PATH")
-      ->take_last();
-  command->add_option("--format", o->format, "what to write; nanogpt and llm.c: train.bin and val.bin [maki]")
-      ->type_name(fmt::format("{}", fmt::join(token_formats(), "|")))
-      ->take_last();
-  command->add_flag("--json", o->json, "print the facts as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return prepare(*o); }; });
+      .add_argument("CORPUS", o->corpus,
+                    "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
+      .require();
+  command.add_option("--out", o->out, "PATH", "the token file to write; for other formats a directory").require();
+  command.add_option(
+      "--tokenizer-file", o->tokenizer_file, "PATH",
+      "use this tokenizer instead of a new one: that of a run or token file, a tokenizer.json, vocab.json "
+      "with merges.txt beside it, or .tiktoken file");
+  command.add_option("--format", o->format, fmt::format("{}", fmt::join(token_formats(), "|")),
+                     "what to write; nanogpt and llm.c: train.bin and val.bin [maki]");
+  command.add_flag("--json", o->json, "print the facts as JSON");
+  command.set_action([o] { return prepare(*o); });
 }
 
 }  // namespace maki

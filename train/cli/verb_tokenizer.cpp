@@ -2,7 +2,6 @@
 // maki tokenizer inspect TOKENIZER
 #include "train/cli/verb_tokenizer.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -88,13 +87,13 @@ int inspect(const InspectOptions& o) {
   return 0;
 }
 
-void add_tokenizer_inspect(CLI::App& tokenizer, Verb& chosen) {
-  CLI::App* const command = tokenizer.add_subcommand("inspect", "Show what a tokenizer consists of");
+void add_tokenizer_inspect(const Command& tokenizer) {
+  const Command command = tokenizer.add_verb("inspect", "Show what a tokenizer consists of");
   const auto o = std::make_shared<InspectOptions>();
-  command->add_option("TOKENIZER", o->tokenizer, "tokenizer file or directory, run directory, or .maki file")
-      ->required();
-  command->add_flag("--json", o->json, "print the facts as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return inspect(*o); }; });
+  command.add_argument("TOKENIZER", o->tokenizer, "tokenizer file or directory, run directory, or .maki file")
+      .require();
+  command.add_flag("--json", o->json, "print the facts as JSON");
+  command.set_action([o] { return inspect(*o); });
 }
 
 }  // namespace
@@ -107,15 +106,13 @@ std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path) {
   return read_tokenizer(path);
 }
 
-void add_tokenizer(CLI::App& app, Verb& chosen) {
-  CLI::App* const command =
-      app.add_subcommand("tokenizer", "Train a byte-level BPE tokenizer, encode, decode, or inspect a tokenizer");
-  add_tokenizer_train(*command, chosen);
-  add_tokenizer_encode(*command, chosen);
-  add_tokenizer_decode(*command, chosen);
-  add_tokenizer_inspect(*command, chosen);
-  for (CLI::App* const verb : command->get_subcommands([](const CLI::App*) { return true; })) verb->group("Verbs");
-  command->require_subcommand(1);
+void add_tokenizer(const Command& maki) {
+  const Command command =
+      maki.add_verb("tokenizer", "Train a byte-level BPE tokenizer, encode, decode, or inspect a tokenizer");
+  add_tokenizer_train(command);
+  add_tokenizer_encode(command);
+  add_tokenizer_decode(command);
+  add_tokenizer_inspect(command);
 }
 
 }  // namespace maki

@@ -13,8 +13,8 @@ namespace maki {
 /// read_tokenizer().
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path);
 
-void add_tokenizer_train(CLI::App& tokenizer, Verb& chosen);
-void add_tokenizer_encode(CLI::App& tokenizer, Verb& chosen);
-void add_tokenizer_decode(CLI::App& tokenizer, Verb& chosen);
+void add_tokenizer_train(const Command& tokenizer);
+void add_tokenizer_encode(const Command& tokenizer);
+void add_tokenizer_decode(const Command& tokenizer);
 
 }  // namespace maki

@@ -1,5 +1,4 @@
 // maki tokenizer encode TOKENIZER [FILE…]      maki tokenizer decode TOKENIZER [FILE…]
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
 #include <fmt/format.h>
@@ -169,34 +168,32 @@ int decode(const TextOptions& o) {
   return 0;
 }
 
-std::shared_ptr<TextOptions> add_sources(CLI::App& command, const char* what) {
+std::shared_ptr<TextOptions> add_sources(const Command& command, const char* what) {
   const auto o = std::make_shared<TextOptions>();
-  command.add_option("TOKENIZER", o->tokenizer, "tokenizer file or directory, run directory, or .maki file")
-      ->required();
-  command.add_option("FILE", o->files, fmt::format("files with {}, read as one; - or none: standard input", what));
+  command.add_argument("TOKENIZER", o->tokenizer, "tokenizer file or directory, run directory, or .maki file")
+      .require();
+  command.add_argument("FILE", o->files, fmt::format("files with {}, read as one; - or none: standard input", what));
   return o;
 }
 
 }  // namespace
 
-void add_tokenizer_encode(CLI::App& tokenizer, Verb& chosen) {
-  CLI::App* const command = tokenizer.add_subcommand("encode", "Print the ids of a text");
-  const auto o = add_sources(*command, "text");
-  command->add_flag("--lines", o->lines,
-                    "encode each line by itself, without its end, and print one line of ids for it");
-  command->add_flag("--special", o->special,
-                    "special tokens that are written in the text, such as <|endoftext|>, are these tokens");
-  command->add_flag("--json", o->json, "print the number of bytes and tokens, and the ids, as JSON");
-  add_number(*command, "--threads", o->threads, 0, kMaxThreads,
-             "number of threads; 0: OMP_NUM_THREADS, else one per core");
-  command->callback([o, &chosen] { chosen = [o] { return encode(*o); }; });
+void add_tokenizer_encode(const Command& tokenizer) {
+  const Command command = tokenizer.add_verb("encode", "Print the ids of a text");
+  const auto o = add_sources(command, "text");
+  command.add_flag("--lines", o->lines,
+                   "encode each line by itself, without its end, and print one line of ids for it");
+  command.add_flag("--special", o->special,
+                   "special tokens that are written in the text, such as <|endoftext|>, are these tokens");
+  command.add_flag("--json", o->json, "print the number of bytes and tokens, and the ids, as JSON");
+  add_threads_option(command, o->threads);
+  command.set_action([o] { return encode(*o); });
 }
 
-void add_tokenizer_decode(CLI::App& tokenizer, Verb& chosen) {
-  CLI::App* const command =
-      tokenizer.add_subcommand("decode", "Print the text of ids that are separated by white space");
-  const auto o = add_sources(*command, "ids");
-  command->callback([o, &chosen] { chosen = [o] { return decode(*o); }; });
+void add_tokenizer_decode(const Command& tokenizer) {
+  const Command command = tokenizer.add_verb("decode", "Print the text of ids that are separated by white space");
+  const auto o = add_sources(command, "ids");
+  command.set_action([o] { return decode(*o); });
 }
 
 }  // namespace maki

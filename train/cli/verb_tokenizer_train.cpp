@@ -1,5 +1,4 @@
 // maki tokenizer train CORPUS… --out FILE [--vocab-size N] [--normalize FORM]
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -19,7 +18,7 @@ namespace maki {
 namespace {
 
 struct TrainTokenizerOptions {
-  explicit TrainTokenizerOptions(CLI::App& command)
+  explicit TrainTokenizerOptions(const Command& command)
       : flags(command, {"vocab_size", "normalize", "invalid_utf8", "encoding", "include", "exclude", "threads"}) {}
   ConfigFlags flags;
   std::vector<std::string> corpus;
@@ -61,17 +60,17 @@ int train_tokenizer(const TrainTokenizerOptions& o) {
 
 }  // namespace
 
-void add_tokenizer_train(CLI::App& tokenizer, Verb& chosen) {
-  CLI::App* const command = tokenizer.add_subcommand(
-      "train", "Learn a byte-level BPE vocabulary from a text, and write it as a tokenizer.json");
-  const auto o = std::make_shared<TrainTokenizerOptions>(*command);
+void add_tokenizer_train(const Command& tokenizer) {
+  const Command command =
+      tokenizer.add_verb("train", "Learn a byte-level BPE vocabulary from a text, and write it as a tokenizer.json");
+  const auto o = std::make_shared<TrainTokenizerOptions>(command);
   command
-      ->add_option("CORPUS", o->corpus,
-                   "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
-      ->required();
-  command->add_option("--out", o->out, "the file to write")->type_name("FILE")->required()->take_last();
-  command->add_flag("--json", o->json, "print the results as JSON");
-  command->callback([o, &chosen] { chosen = [o] { return train_tokenizer(*o); }; });
+      .add_argument("CORPUS", o->corpus,
+                    "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
+      .require();
+  command.add_option("--out", o->out, "FILE", "the file to write").require();
+  command.add_flag("--json", o->json, "print the results as JSON");
+  command.set_action([o] { return train_tokenizer(*o); });
 }
 
 }  // namespace maki

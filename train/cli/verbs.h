@@ -1,18 +1,11 @@
 // The verbs of the command line. Adding one touches its own file and the table in verbs.cpp.
 #pragma once
 
-#include <functional>
-
-namespace CLI {
-class App;
-}
+#include "train/cli/command.h"
 
 namespace maki {
 
-/// Runs a verb and returns its exit code. Errors are thrown.
-using Verb = std::function<int()>;
-
-/// Adds a subcommand with its options for every verb; parsing then sets `chosen` to the verb to run.
-void add_verbs(CLI::App& app, Verb& chosen);
+/// Adds every verb, with its options and what it does.
+void add_verbs(const Command& maki);
 
 }  // namespace maki

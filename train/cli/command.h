@@ -1,0 +1,86 @@
+// What a verb accepts on the command line, and what was given. CLI11 parses: its headers take longer to compile than a
+// whole verb, so that only the files that this one separates from the verbs include them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace maki {
+
+/// Runs a verb and returns its exit code. Errors are thrown.
+using Action = std::function<int()>;
+/// The actions of the verbs. A verb that has none consists of further verbs.
+using Actions = std::map<const CLI::App*, Action>;
+
+/// An option or argument that a Command has just got.
+class Option {
+ public:
+  explicit Option(CLI::Option& parser) : parser_(&parser) {}
+  /// The command line is rejected without it.
+  void require() const;
+  /// Lists it in help under `title`, instead of "Options"; an empty title hides it.
+  void list_under(const std::string& title) const;
+
+ private:
+  CLI::Option* parser_;
+};
+
+/// The program or one of its verbs. A handle: copies are the same command. Parsing sets the variables to which options
+/// refer; they must live until the action has run. An option without a default of its own keeps the variable's value,
+/// and `help` must say what that means. Of an option that is given several times, the last one counts.
+class Command {
+ public:
+  Command(CLI::App& parser, Actions& actions) : parser_(&parser), actions_(&actions) {}
+
+  /// Adds a verb to this command.
+  Command add_verb(const std::string& name, const std::string& help) const;
+  /// What to do if this command is the innermost verb of the command line.
+  void set_action(Action action) const;
+  /// A text below the options in help.
+  void set_footer(const std::string& text) const;
+
+  /// An argument that is given by its place; of a list, any number.
+  Option add_argument(const std::string& name, std::string& value, const std::string& help) const;
+  Option add_argument(const std::string& name, std::vector<std::string>& values, const std::string& help) const;
+  /// An option with a value, for which `type` stands in help: "--out FILE".
+  Option add_option(const std::string& name, std::string& value, const std::string& type,
+                    const std::string& help) const;
+  /// The same, for options of which even an empty value differs from none.
+  Option add_option(const std::string& name, std::optional<std::string>& value, const std::string& type,
+                    const std::string& help) const;
+  /// An option that may be given several times, each time with one value.
+  Option add_list(const std::string& name, std::vector<std::string>& values, const std::string& type,
+                  const std::string& help) const;
+  /// An option without a value, which sets `value` to true. "--name,!--no-name" has a second form, which sets it to
+  /// false.
+  Option add_flag(const std::string& name, bool& value, const std::string& help) const;
+  /// The same, but sets `value` to "true" or "false".
+  Option add_flag(const std::string& name, std::string& value, const std::string& help) const;
+  /// An option with a number in [low, high], parsed by number.h like the fields of the configuration. The current
+  /// `value` is the default, which is appended to `help`, unless the number is optional.
+  Option add_number(const std::string& name, std::int64_t& value, double low, double high,
+                    const std::string& help) const;
+  Option add_number(const std::string& name, std::optional<std::int64_t>& value, double low, double high,
+                    const std::string& help) const;
+  Option add_number(const std::string& name, double& value, double low, double high, const std::string& help) const;
+
+  /// After parsing: whether this option was given; for "--name", also as --no-name. Requires: the command has it.
+  bool given(const std::string& option) const;
+  /// After parsing: those of these options that were given.
+  std::vector<std::string> given_among(std::vector<std::string> options) const;
+
+ private:
+  CLI::App* parser_;
+  Actions* actions_;
+};
+
+}  // namespace maki

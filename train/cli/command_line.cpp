@@ -1,0 +1,117 @@
+#include "train/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <memory>
+#include <sstream>
+#include <string_view>
+
+#include "autograd/core/check.h"
+#include "train/cli/command_words.h"
+#include "train/cli/verbs.h"
+
+namespace maki {
+
+namespace {
+
+// CLI11's help, without the mark {false} of options such as --no-bias and without the types of positional arguments.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    constexpr std::string_view kCli11NegationMark = "{false}";
+    if (const std::size_t at = name.find(kCli11NegationMark); at != std::string::npos)
+      name.erase(at, kCli11NegationMark.size());
+    return name;
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_positional()) return option->get_expected_max() > 1 ? " ..." : "";
+    return CLI::Formatter::make_option_opts(option);
+  }
+};
+
+// The program with its verbs.
+struct Parser {
+  Parser() : app("maki trains Transformer language models on a CPU, from a text file.", "maki") {
+    app.set_version_flag("--version", MAKI_VERSION, "Print the version");
+    app.set_help_flag("-h,--help", "Print this help");
+    app.formatter(std::make_shared<Help>());
+    app.get_formatter()->column_width(42);
+    app.get_formatter()->label("SUBCOMMAND", "VERB");
+    app.footer(
+        "To get started:  maki train @stories   (or your own text file), then:  maki generate runs/stories-1\n"
+        "Help for a verb:  maki VERB --help   (or: maki help VERB)");
+    add_verbs(Command(app, actions));
+    require_verbs(app);
+  }
+  // A command that does nothing itself needs one of its verbs. More than one verb is never meant: in "maki train plan",
+  // the second is the name of a file.
+  void require_verbs(CLI::App& command) {
+    command.require_subcommand(actions.contains(&command) ? 0 : 1, 1);
+    for (CLI::App* verb : command.get_subcommands([](const CLI::App*) { return true; })) require_verbs(*verb);
+  }
+  CLI::App app;
+  Actions actions;
+};
+
+// The message for a parse error, in our words where CLI11's are unclear: "--stop: 1 required TEXT missing", "Could not
+// convert: --json = x". "RUN is required" stays.
+std::string parse_error_text(const CLI::ParseError& error) {
+  const std::string words = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    return words.substr(0, words.find(':')) + ": needs a value";
+  const std::size_t option = words.find("--");
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr && option != std::string::npos) {
+    return words.substr(option, words.find_first_of(" =", option) - option) + ": takes no value";
+  }
+  return words;
+}
+
+// Throws if a verb that consists of verbs was given an option of its own before one of them, where it has no effect.
+void require_options_of_innermost(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) {
+    const CLI::App* const inner = verb->get_subcommands().front();
+    for (const CLI::Option* option : verb->get_options()) {
+      check(option->count() == 0,
+            "{0}: --{1} was given before {2}, to which it does not apply; put the options of {2} after it",
+            verb->get_name(), option->get_single_name(), inner->get_name());
+    }
+    verb = inner;
+  }
+}
+
+}  // namespace
+
+Action parse_command_line(const std::vector<std::string>& words) {
+  const auto parser = std::make_shared<Parser>();
+  CLI::App& app = parser->app;
+  try {
+    std::vector<std::string> arguments = canonical_arguments(app, words);
+    std::ranges::reverse(arguments);  // CLI11 expects them in reverse order
+    app.parse(arguments);
+  } catch (const CLI::Success& success) {
+    const std::vector<std::string> extras = app.remaining();
+    if (!extras.empty() && !extras.front().starts_with('-')) fail("{}", unknown_word(app, extras.front()));
+    std::ostringstream text;
+    app.exit(success, text, text);
+    return [help = text.str()] {
+      fmt::print("{}", help);
+      return 0;
+    };
+  } catch (const CLI::ParseError& error) {
+    const std::vector<std::string> extras = app.remaining(true);
+    if (!extras.empty()) fail("{}", unknown_word(app, extras.front()));
+    const CLI::App& verb = innermost_command(app);
+    const std::string sentence = parser->actions.contains(&verb)
+                                     ? parse_error_text(error)
+                                     : fmt::format("needs a verb: {}", fmt::join(verb_names(verb), ", "));
+    fail("{}; see {} --help", sentence, command_path(app));
+  }
+  require_options_of_innermost(app);
+  // The action may ask the parser which options were given.
+  return [parser, run = parser->actions.at(&innermost_command(app))] { return run(); };
+}
+
+}  // namespace maki
