@@ -24,12 +24,27 @@ struct Probe {
   double analytic;
 };
 
+// Leaves a store as it was found, without gradients, also if a check ends with an exception.
+class Restoration {
+ public:
+  explicit Restoration(ParameterStore& store) : store_(store), values_(store.values().clone()) {}
+  Restoration(const Restoration&) = delete;
+  Restoration& operator=(const Restoration&) = delete;
+  ~Restoration() {
+    std::ranges::copy(std::as_const(values_).values<double>(), store_.values().values<double>().begin());
+    store_.mark_changed();
+    store_.clear_gradients();
+  }
+
+ private:
+  ParameterStore& store_;
+  Tensor values_;
+};
+
 class Checker {
  public:
   Checker(ParameterStore& store, const std::function<Tensor()>& forward, const GradcheckOptions& options)
-      : store_(store), forward_(forward), options_(options) {
-    check(store.dtype() == DType::float64, "gradcheck: parameters must be float64; got {}", to_string(store.dtype()));
-  }
+      : store_(store), forward_(forward), options_(options) {}
 
   std::vector<GradcheckResult> run() {
     differentiate();
@@ -46,7 +61,6 @@ class Checker {
       // 0/0 is NaN, which fails: gradients that are all zero pass only if the caller gave a floor.
       result.error /= scale;
     }
-    store_.clear_gradients();
     return results;
   }
 
@@ -198,6 +212,8 @@ class Checker {
 
 std::vector<GradcheckResult> gradcheck(ParameterStore& store, const std::function<Tensor()>& forward,
                                        const GradcheckOptions& options) {
+  check(store.dtype() == DType::float64, "gradcheck: parameters must be float64; got {}", to_string(store.dtype()));
+  const Restoration restoration(store);
   return Checker(store, forward, options).run();
 }
 

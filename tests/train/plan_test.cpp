@@ -146,6 +146,20 @@ TEST_CASE("what the user has given stays as it is") {
   }
 }
 
+TEST_CASE("a plan for an optimizer that the user has given sets only what this optimizer uses") {
+  const PlanRequest request = request_for(1'000'000, 600);
+  REQUIRE(plan_of(request).config.optimizer == "muon");
+  REQUIRE(plan_of(request).config.momentum == 0.95);
+  const Plan adamw = plan_of(with(request, {{"optimizer", "adamw"}}));
+  REQUIRE(adamw.config.momentum == request.config.momentum);
+  REQUIRE(adamw.config.learning_rate == plan_of(request).config.learning_rate);
+  const Plan sgd = plan_of(with(request, {{"optimizer", "sgd"}, {"learning_rate", "0.5"}}));
+  REQUIRE(sgd.config.momentum == request.config.momentum);
+  REQUIRE(sgd.config.learning_rate == 0.5);
+  REQUIRE_THROWS_WITH(plan_of(with(request, {{"optimizer", "sgd"}})),
+                      "plan: knows no learning rate for sgd; add --learning-rate");
+}
+
 TEST_CASE("width and heads adapt to each other where only one of them is given") {
   const PlanRequest open = request_for(1'000'000, 60);
   for (const char* heads : {"1", "3", "5", "7"}) {

@@ -73,6 +73,7 @@ nlohmann::ordered_json facts_of(const Workload& workload, const StepResult& r) {
                                {"dtype", c.dtype},
                                {"n_layer", c.n_layer},
                                {"n_head", c.n_head},
+                               {"n_kv_head", c.kv_heads()},
                                {"n_embd", c.n_embd},
                                {"block_size", c.block_size},
                                {"batch_size", c.batch_size * c.grad_accum},

@@ -216,11 +216,11 @@ void Planner::choose_optimizer() {
   constexpr double kWidthTimesRate = 0.512, kHighest = 8e-3;
   const double many = vocabulary_ > kManyTokens && c.tokenizer != "word" ? 0.5 : 1;
   const double rate = many * std::min(kHighest, kWidthTimesRate / static_cast<double>(c.n_embd));
-  std::vector<Value> values = {{"optimizer", "adamw"}, {"learning_rate", fmt::format("{}", rate)}};
-  if (shape_.recipe != Recipe::tables) {
-    values[0].text = "muon";
-    values.push_back({"momentum", fmt::format("{}", MuonOptions().momentum)});
-  }
+  const std::string usual = shape_.recipe == Recipe::tables ? "adamw" : "muon";
+  const std::string optimizer = is_fixed("optimizer") ? c.optimizer : usual;
+  check(optimizer != "sgd" || is_fixed("learning_rate"), "plan: knows no learning rate for sgd; add --learning-rate");
+  std::vector<Value> values = {{"optimizer", optimizer}, {"learning_rate", fmt::format("{}", rate)}};
+  if (optimizer == "muon") values.push_back({"momentum", fmt::format("{}", MuonOptions().momentum)});
   choose(values, fmt::format("for a width of {} and a vocabulary of {}", c.n_embd, with_separators(vocabulary_)));
   choose({{"schedule", "linear"}, {"min_lr", "0"}}, "the learning rate falls to 0 at the end of the time");
 }
