@@ -175,7 +175,7 @@ void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& req
   if (shape.recipe != tables) {
     choose("batch_size", &Config::batch_size, 12);
     choose("optimizer", &Config::optimizer, "muon");
-    choose("momentum", &Config::momentum, MuonOptions().momentum);
+    if (config.optimizer == "muon") choose("momentum", &Config::momentum, MuonOptions().momentum);
     choose("norm", &Config::norm, "rms");
     choose("activation", &Config::activation, "relu_squared");
     choose("bias", &Config::bias, false);
