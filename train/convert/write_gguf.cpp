@@ -82,7 +82,8 @@ void add_vocabulary(GgufFile& file, const Tokenizer& tokenizer) {
   file.add("tokenizer.ggml.add_bos_token", false);
 }
 
-// Vectors and positions stay float32, as llama.cpp expects; so do rows that blocks of Q8_0 do not fill, as float16.
+// Vectors and positions stay float32, as llama.cpp expects. A matrix with rows that whole blocks of Q8_0 do not fill is
+// stored as float16.
 GgufType type_of(const StoredTensor& tensor, GgufType wanted) {
   if (tensor.shape.size() < 2 || tensor.name == "position_embd.weight") return GgufType::f32;
   const bool fills = tensor.shape[1] % static_cast<std::int64_t>(kQ8Block) == 0;

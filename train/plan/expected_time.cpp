@@ -30,6 +30,8 @@ EvalExtent eval_extent(const Config& config, std::int64_t tokens, double train_t
 }
 
 double counting_seconds(const Config& config, std::int64_t tokens) {
+  // For each token that is read: for a comparison, and for a prior, for which more is made of the counts (NgramTrie,
+  // HeldOutCounts). The most tokens are about NgramLimits::tokens.
   constexpr double kSecondsPerToken = 0.3e-6, kSecondsForPrior = 0.7e-6, kMostTokens = 16e6;
   const double seconds = config.ngram_prior > 0 ? kSecondsForPrior : config.counting ? kSecondsPerToken : 0;
   return seconds * std::min(static_cast<double>(tokens), kMostTokens);
