@@ -66,14 +66,15 @@ void set_last_step(Config& config, std::int64_t finished, std::int64_t max_steps
 /// the rate that it has reached; 0 if there is none.
 std::int64_t last_restart(const Config& config, std::int64_t step);
 
-/// Decides how many steps fit: when a tenth of the time has passed, and then whenever half of the time or of the steps
-/// that were left have passed, in case the machine has become busier or idle in the meantime.
+/// Decides how many steps fit: when a tenth of the time has passed or half of the steps are done, and then whenever
+/// half of the time or of the steps that were left have passed, in case the machine has become busier or idle in the
+/// meantime. Not before three steps have been timed, and not in the last fiftieth of the time.
 class StepBudget {
  public:
   explicit StepBudget(TimeLimit limit) : limit_(std::move(limit)) {}
 
-  /// The new number of steps, if it is time to decide and the number changes by more than kTolerance. `times` are those
-  /// of the run so far; the time of a step is measured anew after each decision.
+  /// The new number of steps, if it is time to decide and the number changes by more than half a percent. `times` are
+  /// those of the run so far; each decision forgets those of steps, which are then measured anew.
   std::optional<std::int64_t> decide(WorkTimes& times, const Config& config, const EvalExtent& extent,
                                      std::int64_t finished);
   const TimeLimit& limit() const { return limit_; }
