@@ -65,7 +65,7 @@ void add_vocabulary(GgufFile& file, const Tokenizer& tokenizer) {
         "export: a GGUF file cannot say that text is normalized before it is encoded, as this model's tokenizer does; "
         "choose the format hf, or train without --normalize");
   const BpeVocabulary vocabulary = plain ? char_vocabulary(tokenizer) : bpe_vocabulary(tokenizer);
-  constexpr std::int32_t kNormal = 1, kControl = 3;
+  constexpr std::int32_t kNormal = 1, kControl = 3;  // of llama.cpp: llama_token_type
   std::vector<std::int32_t> types(vocabulary.tokens.size(), kNormal);
   if (vocabulary.end_of_text) types.at(static_cast<std::size_t>(*vocabulary.end_of_text)) = kControl;
   // Without the key, llama.cpp ends texts at id 11. A vocabulary without such a token gives its last id, which is a
@@ -105,6 +105,7 @@ std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOption
   }
   GgufFile file;
   add_sizes(file, config, llama, model.state.vocab_size);
+  // Of llama.cpp: GGML_QNT_VERSION and llama_ftype.
   constexpr std::uint32_t kQuantizationVersion = 2, kMostlyF16 = 1, kMostlyQ8 = 7;
   file.add("general.file_type", type == GgufType::f32 ? 0U : type == GgufType::f16 ? kMostlyF16 : kMostlyQ8);
   file.add("general.quantization_version", kQuantizationVersion);

@@ -1,5 +1,6 @@
 // The time that a run may take. How many steps fit into it is decided while the run goes on, from the times that its
-// parts have taken so far, and recorded in its configuration: a later phase of the schedule and a new max_steps.
+// parts have taken so far, and recorded in its configuration: a later phase of the schedule and a new max_steps. A run
+// that is resumed keeps its number of steps and has no limit.
 //
 // Everything here is a function of the seconds that it is given; nothing reads a clock.
 #pragma once
@@ -44,7 +45,7 @@ class WorkTimes {
   std::array<Total, 4> times_;
 };
 
-/// Numbers of batches of the evaluations during a run and of its last one.
+/// Numbers of batches of the evaluations during a run and of its last one, of training and validation text together.
 struct EvalExtent {
   std::int64_t usual = 0, last = 0;
 };

@@ -57,7 +57,7 @@ class Trainer {
 
   /// One optimizer step. `stop` is called before every micro-batch; if it returns true, the step is abandoned, nothing
   /// has changed, and the result is nullopt. Throws DivergedError, before any update, if the loss or the gradient is
-  /// not finite.
+  /// not finite; the state is then that of before.
   std::optional<StepReport> step(const std::function<bool()>& stop = {});
   /// Throws DivergedError unless the state is fit to be saved: every value and moment, and every number that is carried
   /// to the next step, is finite, and so is the loss of a forward pass over the first micro-batch of the next step.

@@ -8,7 +8,8 @@
 
 namespace maki {
 
-// A forward pass is a third of a step; disks are assumed to be slow.
+// A forward pass is a third of a step. The speed of the disk and the time of a sample are assumptions: a slow disk, and
+// two steps.
 WorkTimes expected_times(const Config& config, std::int64_t vocabulary, double seconds_per_step) {
   constexpr double kBytesPerSecond = 2e8, kSecondsPerFile = 0.05, kStepsPerSample = 2;
   const MemoryNeed need = memory_needed(config, random_vocab_sizes(config, vocabulary));
