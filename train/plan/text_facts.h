@@ -14,8 +14,8 @@ struct TextFacts {
   std::int64_t bytes = 0, characters = 0;
   std::int64_t distinct = 0;  ///< different characters
   double new_words = 1;       ///< new_word_share(); 1 with a tokenizer that the user has fixed
-  /// Of the sequences of kMaxCountedNgram characters in the last tenth of the text (of a longer one, of its last 4
-  /// MiB), the share that does not occur before it; 1 with a tokenizer that the user has fixed.
+  /// Of the sequences of kMaxCountedNgram characters in the last tenth of the text, the share that does not occur
+  /// before it (of a text of more than 4 MiB, only the last 4 MiB count); 1 with a tokenizer that the user has fixed.
   double new_ngrams = 1;
   /// With the tokenizer that the user has fixed, or else, if new_words is at most kFewNewWords, with `word`: the number
   /// of tokens and the size of the vocabulary.

@@ -83,9 +83,9 @@ std::string default_run_path(const std::string& first_corpus);
 
 /// The checkpoint that `generate`, `eval` and `inspect` read. A .maki file is returned as it is. For a run directory it
 /// is `choice` ("best", "last" or a step) or, if that is empty, the best, else the last, else the newest checkpoint;
-/// messages about checkpoints that are missing or damaged are appended to `notes`. Only the beginning of a file is
-/// looked at (see the constructor of ContainerReader), and not even that of a chosen step or a .maki file. Throws Error
-/// if there is no such checkpoint or a choice is given with a file, CheckpointError if it cannot be read.
+/// messages about checkpoints that are missing or damaged are appended to `notes`. Of these only what the constructor
+/// of ContainerReader verifies is looked at, and nothing of a chosen step or a .maki file. Throws Error if there is no
+/// such checkpoint or a choice is given with a file, CheckpointError if it cannot be read.
 std::string find_checkpoint(const std::string& run_or_file, const std::string& choice, std::vector<std::string>& notes);
 
 }  // namespace maki
