@@ -10,7 +10,7 @@
 namespace maki {
 
 struct ForeignModel {
-  std::string path;
+  std::string path;             ///< of the directory or file that was opened
   Config config;                ///< its model fields are those of the model
   std::int64_t vocab_size = 0;  ///< rows of the token embedding, which may include padding
   std::vector<NamePair> names;
@@ -23,7 +23,8 @@ struct ForeignModel {
 ForeignModel open_hugging_face(const std::string& directory);
 /// Opens a checkpoint of llm.c: version 3 (float32) or 5 (bfloat16). Throws CheckpointError.
 ForeignModel open_llm_c(const std::string& path);
-/// Opens either, whichever the path is.
+/// Opens a directory as one of Hugging Face, and a file as a checkpoint of llm.c. Throws CheckpointError as these do,
+/// and for a path that ends in .safetensors, which does not say what model it is.
 ForeignModel open_foreign_model(const std::string& path);
 
 }  // namespace maki

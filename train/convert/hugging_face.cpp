@@ -17,6 +17,7 @@
 namespace maki {
 namespace {
 
+// Limits of what is read from config.json: of widths and lengths, and of the numbers of layers and heads.
 constexpr std::int64_t kMaxExtent = 1'000'000, kMaxCountOfLayers = 1000;
 
 // Where maki has one name for several of theirs, the first is written.

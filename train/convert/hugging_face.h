@@ -7,14 +7,16 @@
 
 namespace maki {
 
-/// The activations that both GPT-2 here and `activation_function` of Hugging Face have, with their names there.
+/// An activation that both GPT-2 here and `activation_function` of Hugging Face have, with its names here and there.
 struct ActivationName {
   const char *activation, *stored;
 };
 
-/// Whether a configuration is exported as a model like Llama, not as GPT-2.
+/// Whether a configuration is exported as a model like Llama, not as GPT-2: if it has RMS norms or rotary positions. A
+/// configuration with one of them alone is then rejected by require_llama().
 bool is_like_llama(const Config& config);
-/// Throws Error, with the reason, if a GPT-2 or Llama of `target` cannot express the configuration.
+/// Throws Error, with the reason, if a GPT-2 or Llama cannot express the configuration. `target` names the model and
+/// the program in the message, such as "a Llama of transformers".
 void require_gpt2(const Config& config, const std::string& target);
 void require_llama(const Config& config, const std::string& target);
 

@@ -16,21 +16,25 @@ namespace maki {
 inline constexpr const char* kOwnTokenizerFile = "maki-tokenizer";
 
 /// The tokenizer of a model: `given` ("byte", or a path for read_tokenizer()) or, if that is empty, the one that lies
-/// beside the model. Throws CorpusError if there is none, or it has more ids than the model.
+/// beside the model. Throws CorpusError if there is none, or if it has more ids than the model, or over 1023 fewer (the
+/// others are padding of the vocabulary).
 std::unique_ptr<Tokenizer> tokenizer_for(const ForeignModel& model, const std::string& given);
 
 struct Imported {
   Config config;
-  std::int64_t vocab_size = 0, parameters = 0, padding = 0;  ///< rows of the embedding that no token has
+  /// The number of the tokenizer's ids; that of the parameters; and that of the rows of the embedding in the file that
+  /// no token has, which are left out.
+  std::int64_t vocab_size = 0, parameters = 0, padding = 0;
 };
 /// Writes a run directory with one checkpoint, of step 0. It has no text and no state of an optimizer: it generates, is
-/// evaluated on any text, and is trained with --init-from. Throws what RunClaim and load_weights() throw; a directory
-/// that was created is then removed.
+/// evaluated on any text, and is trained with --init-from. Throws Error if the configuration is not valid,
+/// CheckpointError if the run cannot be written, and what RunClaim, check_weights() and load_weights() throw; what was
+/// created is then removed.
 Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const std::string& out);
 
-
 /// Writes a run directory with one checkpoint of a model of maki, in the same form. `model` is the state of its
-/// checkpoint, and `store` its weights, which have no adapters. Returns the path of the checkpoint. Throws as above.
+/// checkpoint, and `store` its weights, which have no adapters. Returns the path of the checkpoint. Throws as above,
+/// except for what concerns the weights of a file.
 std::string write_model_run(const CheckpointState& model, ParameterStore& store, const std::string& out,
                             FileSystem& fs = posix_file_system());
 

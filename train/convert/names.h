@@ -1,5 +1,5 @@
 // How the parameters of a model are named and laid out in the files of other programs: one table per format, as data.
-// Reading and writing weights (weights.h) work for every table.
+// Writing weights (weights.h) works for every table; reading, for those without Form::rotary_pairs.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@ namespace maki {
 /// How a parameter of maki is laid out elsewhere. Weights of linear maps are [out, in] in maki.
 enum class Form : std::uint8_t {
   same,
-  transposed,    ///< [in, out], as in the Conv1D of GPT-2
-  rotary_pairs,  ///< rows of a head that are rotated together follow each other: 0, D/2, 1, D/2 + 1, …
+  transposed,  ///< [in, out], as in the Conv1D of GPT-2
+  /// In each head of D rows, those that are rotated together follow each other: 0, D/2, 1, D/2 + 1, … Only written.
+  rotary_pairs,
 };
 
 /// A row of a table.
@@ -32,14 +33,16 @@ struct NameRule {
 struct NamePair {
   std::string parameter, stored;
   Form form = Form::same;
+  /// `stored` is the parts from number `part` on, `count` of `parts` equal ones. q‖k‖v has parts of the size of k, of
+  /// which q is several.
   int part = 0, parts = 1;
   bool by_token = false;
-  int count = 1;  ///< of parts, from `part` on
+  int count = 1;
 };
 
-/// The rules with the numbers of the blocks. Rows that stand for all blocks and follow each other are expanded row by
-/// row: all blocks of the first row, then all of the second. In q‖k‖v, q is heads_per_kv_head times as
-/// large as k and v.
+/// The rules with the numbers of the blocks, in the order of the rows: a row that stands for all blocks becomes a rule
+/// for each of the n_layer blocks, before those of the next row. In q‖k‖v, q is heads_per_kv_head times as large as k
+/// and v.
 std::vector<NamePair> expand(std::span<const NameRule> rules, std::int64_t n_layer, std::int64_t heads_per_kv_head = 1);
 
 /// GPT-2 in Hugging Face directories.

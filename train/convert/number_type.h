@@ -10,8 +10,8 @@
 
 namespace maki {
 
-/// The types of safetensors files. maki reads and writes the values of f16, bf16, f32 and f64; it skips tensors of the
-/// others.
+/// The types of safetensors files. maki reads and writes the values of f16, bf16, f32 and f64. A tensor of another type
+/// may be in a file only if the model does not need it (ReadingRules::ignored).
 enum class NumberType : std::uint8_t {
   boolean,
   f4,
@@ -44,11 +44,12 @@ std::uint64_t bits_of(NumberType type);
 /// Whether read_numbers() and write_numbers() know the type: f16, bf16, f32, f64.
 bool is_readable(NumberType type);
 
-/// Converts little-endian numbers at any address to T, float or double. All conversions to a larger type are exact.
-/// Requires: is_readable(type); `bytes` has as many numbers as `values`.
+/// Converts little-endian numbers at any address to T, float or double. Conversions to a larger type are exact; f64 is
+/// rounded to float as below. Throws Error unless is_readable(type) and `bytes` has as many numbers as `values`.
 template <class T>
 void read_numbers(NumberType type, Bytes bytes, std::span<T> values);
-/// The inverse: numbers are rounded to nearest, ties to even; those beyond the range of the type become infinite.
+/// The inverse: numbers are rounded to nearest, ties to even (double to f16 and bf16 by way of float, that is twice);
+/// those beyond the range of the type become infinite, and NaN remains NaN. Throws Error as above.
 template <class T>
 void write_numbers(NumberType type, std::span<const T> values, std::span<std::byte> bytes);
 

@@ -74,7 +74,7 @@ class PartEncoder {
   }
 
  private:
-  static constexpr std::size_t kBlockBytes = std::size_t{8} << 20;
+  static constexpr std::size_t kBlockBytes = std::size_t{8} << 20;  // of text that is encoded at once
 
   void add(std::string_view text, bool is_last) {
     texts_.push_back(text);

@@ -39,9 +39,10 @@ struct Prepared {
 };
 
 /// The tokens are those of make_dataset() with the same tokenizer, which for training texts of up to kMostLearnedBytes
-/// is also the tokenizer that make_dataset() would make. Throws what load_corpus() throws; CorpusError if the
-/// vocabulary lacks a character of the text; CheckpointError if a file cannot be written, in which case nothing remains
-/// of it.
+/// is also the tokenizer that make_dataset() would make. Throws what load_corpus() throws; CorpusError if a source is a
+/// token file, if the vocabulary lacks a character of the text, if no training text is left, or no validation text
+/// although val_fraction is not 0; Error for an unknown format or one that cannot hold the tokens; CheckpointError if a
+/// file cannot be written. After an error no file remains that was begun.
 Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options);
 
 }  // namespace maki

@@ -77,7 +77,7 @@ class Spool {
     invisible_.begin_text();
   }
   void add(std::string_view part) {
-    constexpr std::size_t kMarkDistance = 1 << 20;
+    constexpr std::size_t kMarkDistance = 1 << 20;  // bytes: about as many are read again to find a cut
     const std::int64_t characters = count_code_points(part);
     invisible_.add(part);
     buffer_ += part;

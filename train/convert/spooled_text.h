@@ -25,10 +25,10 @@ struct SpooledText {
   std::string_view text;              ///< the same as Corpus::text
   std::vector<TextRange> train, val;  ///< the pieces of split_text()
   std::int64_t characters = 0, val_characters = 0;
-  std::int64_t documents = 0;  ///< if the options say what a document is; else 0
-  std::string hash;            ///< Corpus::hash
-  std::optional<double> entropy_per_char;
-  std::vector<std::string> alphabet;  ///< every character that occurs in the normalized text, ascending
+  std::int64_t documents = 0;              ///< if the options say what a document is; else 0
+  std::string hash;                        ///< Corpus::hash
+  std::optional<double> entropy_per_char;  ///< Corpus::entropy_per_char
+  std::vector<std::string> alphabet;       ///< every character that occurs in the normalized text, ascending
   std::vector<std::string> notes;
 };
 

@@ -16,16 +16,17 @@ struct ReadingRules {
   std::vector<std::string> ignored = {};  ///< patterns (data/text/glob.h) of tensors that are not needed
 };
 
-/// Whether the tensors have this name, with the optional prefix or without it; null if there is none.
+/// The tensor of this name, which has the optional prefix, or else of the name without it; null if there is none.
 const StoredTensor* find_stored(const StoredTensors& stored, const std::string& name, const ReadingRules& rules);
 
 /// Throws CheckpointError, naming the tensor, if one is missing, has another shape or a type that is not read, or if
-/// there is one that the model lacks. Of parameters by token there may be more rows than in the store; returns how
-/// many. The store need not be sealed, so that no memory is allocated for a model that the file does not contain.
+/// there is one that the model lacks; Error if the table has no row for a parameter. Of parameters by token there may
+/// be more rows than in the store; returns how many more. The store need not be sealed, so that no memory is allocated
+/// for a model that the file does not contain. Requires: `stored` has a file.
 std::int64_t check_weights(const StoredTensors& stored, const std::vector<NamePair>& names, const ReadingRules& rules,
                            const ParameterStore& store);
-/// Loads every parameter of a sealed store. Throws CheckpointError if a value is not finite.
-/// Requires: check_weights() has passed.
+/// Loads every parameter of a sealed store. Throws CheckpointError if a value is not finite; the store then contains
+/// some of the values. Requires: check_weights() has passed; no Form::rotary_pairs.
 void load_weights(const StoredTensors& stored, const std::vector<NamePair>& names, const ReadingRules& rules,
                   ParameterStore& store);
 
@@ -42,8 +43,8 @@ struct WritingRules {
   NumberType type = NumberType::f32;
 };
 
-/// The values of every parameter in the names; rows whose parameter the model lacks are left out. Throws Error, naming
-/// the parameter, if one is not in the table.
+/// The values of every parameter in the names; rows whose parameter the model lacks are left out, except with
+/// zero_biases. Throws Error, naming the parameter, if one is not in the table.
 OwnedTensors collect_weights(const ParameterStore& store, const std::vector<NamePair>& names,
                              const WritingRules& rules);
 

@@ -65,7 +65,7 @@ void add_vocabulary(GgufFile& file, const Tokenizer& tokenizer) {
         "export: a GGUF file cannot say that text is normalized before it is encoded, as this model's tokenizer does; "
         "choose the format hf, or train without --normalize");
   const BpeVocabulary vocabulary = plain ? char_vocabulary(tokenizer) : bpe_vocabulary(tokenizer);
-  constexpr std::int32_t kNormal = 1, kControl = 3;
+  constexpr std::int32_t kNormal = 1, kControl = 3;  // of llama.cpp: llama_token_type
   std::vector<std::int32_t> types(vocabulary.tokens.size(), kNormal);
   if (vocabulary.end_of_text) types.at(static_cast<std::size_t>(*vocabulary.end_of_text)) = kControl;
   // Without the key, llama.cpp ends texts at id 11. A vocabulary without such a token gives its last id, which is a
@@ -82,7 +82,8 @@ void add_vocabulary(GgufFile& file, const Tokenizer& tokenizer) {
   file.add("tokenizer.ggml.add_bos_token", false);
 }
 
-// Vectors and positions stay float32, as llama.cpp expects; so do rows that blocks of Q8_0 do not fill, as float16.
+// Vectors and positions stay float32, as llama.cpp expects. A matrix with rows that whole blocks of Q8_0 do not fill is
+// stored as float16.
 GgufType type_of(const StoredTensor& tensor, GgufType wanted) {
   if (tensor.shape.size() < 2 || tensor.name == "position_embd.weight") return GgufType::f32;
   const bool fills = tensor.shape[1] % static_cast<std::int64_t>(kQ8Block) == 0;
@@ -104,6 +105,7 @@ std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOption
   }
   GgufFile file;
   add_sizes(file, config, llama, model.state.vocab_size);
+  // Of llama.cpp: GGML_QNT_VERSION and llama_ftype.
   constexpr std::uint32_t kQuantizationVersion = 2, kMostlyF16 = 1, kMostlyQ8 = 7;
   file.add("general.file_type", type == GgufType::f32 ? 0U : type == GgufType::f16 ? kMostlyF16 : kMostlyQ8);
   file.add("general.quantization_version", kQuantizationVersion);

@@ -17,7 +17,8 @@ struct AttentionMaps {
   /// The tokens, as bytes. The queries of "cross" are the tokens that the decoder writes there, the others those that
   /// it reads.
   std::vector<std::string> queries, keys;
-  std::vector<Tensor> layers;  ///< [H, T, S] float64 each; the weights of a query sum to 1
+  /// [H, T, S] float64 each. The weights of a query sum to 1, or to less where the floor of linear attention acts.
+  std::vector<Tensor> layers;
 };
 
 /// The kinds that a model has; the first is the default. Throws Error if its attention cannot be drawn.
@@ -26,12 +27,14 @@ std::vector<std::string> attention_kinds(const LoadedModel& loaded);
 /// The most tokens of a text whose weights are computed: they are layers · heads · tokens² numbers.
 inline constexpr std::int64_t kMaxAttendedTokens = 512;
 
-/// The weights of a model that reads one text. Throws Error for no token and for more than kMaxAttendedTokens, and
-/// CheckpointError if the weights are not finite.
+/// The weights of a model that reads one text. Throws Error for no token and for more than kMaxAttendedTokens,
+/// CheckpointError if the weights are not finite, and std::logic_error if they do not give what the model computed,
+/// which would be a defect of maki. Requires: attention_kinds() is {"self"}.
 AttentionMaps attention_maps(const LoadedModel& loaded, const std::vector<std::int32_t>& ids);
 
-/// The weights of one kind of a model that reads `source` and writes `target`, both without end tokens. Throws
-/// what the function above throws.
+/// The weights of one kind of a model that reads `source` and writes `target`, both without end tokens; `target` may be
+/// empty. Throws what the function above throws. Requires: `kind` is one of the three attention_kinds() of a model that
+/// reads a source.
 AttentionMaps attention_maps(const LoadedModel& loaded, const std::string& kind,
                              const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& target);
 

@@ -20,19 +20,24 @@ class BestCheckpoint {
   BestCheckpoint(Trainer& trainer, const RunDirectory& run, std::function<bool(std::int64_t step)> is_intact,
                  std::function<void(const std::string& sentence)> note);
 
-  /// Finds the best of these evaluations whose checkpoint is intact, and points `best` to it. If its evaluation covered
-  /// a different share of the validation data than evaluations do from now on, the checkpoint is measured again; `stop`
-  /// ends that. Requires: the checkpoint of the trainer's step exists.
+  /// Finds the best of these evaluations whose checkpoint is intact, and points `best` to it; removes the pointer if
+  /// there is none. If its evaluation covered a different share of the validation data than evaluations do from now on,
+  /// the checkpoint is measured again; `stop` ends that, and the old loss remains. Throws what measure() throws, and
+  /// CheckpointError if the pointer cannot be written. Requires: the checkpoint of the trainer's step exists.
   void find(std::vector<EvalPoint> evaluations, const std::function<bool()>& stop);
 
   const std::optional<BestPointer>& best() const { return best_; }
-  /// Step 0 is never the best: its weights are random, or those of another run.
+  /// Whether the loss is lower than that of the best; of equal losses the first is the best. Step 0 is never the best:
+  /// its weights are random, or those of another run.
   bool is_improved_by(const EvalPoint& evaluation) const;
+  /// Makes this evaluation the best and points `best` to its checkpoint, which the caller has saved. Throws
+  /// CheckpointError.
   void set(const EvalPoint& evaluation);
 
   /// The validation loss of the checkpoint of a step, over the usual share or the `whole` data; nullopt if `stop`
   /// returns true. Requires: the checkpoint of the trainer's step exists, from which the trainer's own values are
-  /// loaded again afterwards. If this throws, the trainer may be left with the values of `step`.
+  /// loaded again afterwards. Throws CheckpointError if a checkpoint cannot be read (CorruptFile if it is damaged) and
+  /// DivergedError if the loss is not finite; the trainer may then be left with the values of `step`.
   std::optional<double> measure(std::int64_t step, bool whole, const std::function<bool()>& stop);
 
  private:

@@ -32,10 +32,10 @@ class CountedPrior final : public TokenPrior {
 };
 
 /// The prior of windows of `length` tokens of a text, which begin at the positions `starts`: [starts, length, V]
-/// float32. Unlike the model, it knows the tokens before a window. After the last token of the text follows the first;
-/// no context continues from one piece into the next. With held-out counts, which must be those of this text, the
-/// prior of a token is that of the text without the part that the token is in.
-/// Requires: every start is in [0, tokens of the text).
+/// float32, the log-probabilities of the token that follows each of them. Unlike the model, it knows the tokens before
+/// a window. After the last token of the text follows the first; no context continues from one piece into the next.
+/// With held-out counts, which must be those of this text, the prior of a token that is predicted is that of the text
+/// without the part that this token is in. Requires: every start is in [0, tokens of the text).
 Tensor prior_of_windows(const NgramTrie& counts, TokenSpan text, std::span<const std::int64_t> starts,
                         std::int64_t length, const HeldOutCounts* held_out = nullptr);
 

@@ -32,8 +32,8 @@ struct Similarity {
   Occurrence first, second;
   double cosine;
 };
-/// All pairs of occurrences of these consecutive tokens, in the order of the texts; empty if there are fewer than two.
-/// Requires: `ids` is not empty.
+/// All pairs of occurrences of these consecutive tokens, also within one text and where they overlap, in the order of
+/// the texts; empty if there are fewer than two occurrences. Requires: `ids` is not empty.
 std::vector<Similarity> similarities(const std::vector<EmbeddedText>& texts, std::span<const std::int32_t> ids);
 /// The same for every single token that is in at least two of the texts, in the order of the ids.
 std::vector<Similarity> shared_similarities(const std::vector<EmbeddedText>& texts);

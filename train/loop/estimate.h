@@ -18,7 +18,8 @@ struct MemoryNeed {
 
   std::int64_t total() const { return values + gradients + moments + activations + carried; }
 };
-/// Estimates the memory of a run without allocating any for the model.
+/// Estimates the memory of a run without allocating any for the model. Throws Error if the configuration describes
+/// none.
 MemoryNeed memory_needed(const Config& config, const VocabSizes& vocab);
 
 /// Bytes that can still be allocated without swapping: the smallest of MemAvailable and of what the memory limits of

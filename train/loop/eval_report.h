@@ -9,7 +9,7 @@
 namespace maki {
 
 struct MeanLoss {
-  double mean;  ///< nats per target
+  double mean;  ///< nats per target; NaN without targets
   std::int64_t targets;
 };
 

@@ -18,7 +18,7 @@ namespace maki {
 struct TextOptions {
   GenerateOptions generate;
   /// The text ends before the first of these. They are compared with the bytes of the text, however these are divided
-  /// into tokens.
+  /// into tokens. An empty one ends it at the first token.
   std::vector<std::string> stop;
   /// Set: GeneratedText::log_probabilities, with this number of the most probable tokens for each token drawn.
   std::optional<std::int64_t> log_probabilities = {};
@@ -43,8 +43,10 @@ std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer, bool separa
 
 /// Continues `prompt` (ids), of which the model reads the last ones that fit its context. Requires: `prompt` is not
 /// empty. `write` receives the new text in pieces of whole characters, as soon as they cannot be part of a stop string.
-/// The text is a function of (model, prompt, options, `sample`). `interrupted` is called after every token and ends the
-/// text by returning true. Throws BadLogitsError, and what `write` throws.
+/// The text is a function of (model, prompt, options, `sample`). `interrupted` may be empty; it is called after every
+/// token, except one that completes a stop string or is that which ends texts, and ends the text by returning true;
+/// what was held back is then written. Throws BadLogitsError, Error if an option of the sampling is out of range, and
+/// what `write` throws.
 GeneratedText generate_text(const Generator& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,
                             const TextOptions& options, std::uint64_t sample,
                             const std::function<void(std::string_view)>& write,

@@ -15,7 +15,7 @@ class GradientTree {
   void add(Tensor gradient);
   /// Returns the sum of the gradients added since the last call, and empties the tree. Throws Error if there are none.
   Tensor take();
-  /// Discards what was added, after a step that was abandoned.
+  /// Discards what was added, as after a step that was abandoned.
   void clear();
 
  private:

@@ -20,18 +20,19 @@ struct EvalText {
   std::int64_t unknown = 0;                          ///< how many there were
   std::string unknown_note = {};                     ///< a sentence about them, if there were any
   std::optional<double> entropy_per_character = {};  ///< nats, where it is known
-  std::int64_t stride = 0;                           ///< of the windows of the validation text (EvalBatches)
-  std::string ngram_counts = {};                     ///< CheckpointState::ngram_counts of the model
+  std::int64_t stride = 0;        ///< of the windows of the validation text (EvalBatches); 0: block_size
+  std::string ngram_counts = {};  ///< CheckpointState::ngram_counts of the model
 };
 
 class LanguageModelTask final : public Task {
  public:
   /// Batches of config.batch_size sequences of config.block_size tokens; their rows are continued from one batch to the
   /// next if the model carries a state (RowOrder), and do not cross documents with config.respect_documents
-  /// (DocumentSequences). Either part of the dataset may be empty, in
-  /// which case no batch of it may be requested. Requires: the dataset outlives the task.
+  /// (DocumentSequences). Either part of the dataset may be empty, in which case no batch of it may be requested. With
+  /// config.ngram_prior, the n-grams of the training text are counted here. Requires: the dataset outlives the task.
   LanguageModelTask(const Config& config, const Dataset& dataset);
-  /// The same for a dataset that the task shares. `text` describes the validation text to measure().
+  /// The same for a dataset that the task shares. `text` describes the validation text to measure(); if it has n-gram
+  /// counts, they are used instead of counting.
   LanguageModelTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text = {});
 
   const Dataset& dataset() const { return *dataset_; }

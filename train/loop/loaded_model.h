@@ -25,9 +25,12 @@ struct MergeAdapters {};
 
 struct LoadedModel {
   /// Reads and verifies only the sections that it needs. `dtype` is the type of the loaded weights: "float32",
-  /// "float64", or "" for the type of the run.
+  /// "float64", or "" for the type of the run, whose weights may be mapped: the file must then not be shortened or
+  /// overwritten while the model exists (it may be replaced or deleted). Throws CorruptFile if the file is missing or
+  /// damaged, CheckpointError if it cannot be read, and Error for another `dtype`.
   explicit LoadedModel(const std::string& path, const std::string& dtype = "");
-  /// The same model without adapters: what they add is part of its weights (merge_adapters() in nn/low_rank.h).
+  /// The same model without adapters, if it has any: what they add is part of its weights (merge_adapters() in
+  /// nn/low_rank.h). It is to be written: a model with an n-gram prior gets none here, so it must not be run.
   LoadedModel(const LoadedModel& adapted, MergeAdapters);
 
   std::string path;

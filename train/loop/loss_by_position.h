@@ -15,9 +15,10 @@ struct PositionLoss {
   std::int64_t targets = 0;
 };
 
-/// The losses of the targets that mean_loss() covers, by their position in the sequence of their batch. Requires: the
-/// targets of the task are [B, T], and the model has no dropout, because its passes are recorded (ModelWithoutDropout).
-/// `stop` may be empty; once it returns true, the result is nullopt.
+/// The losses of the targets that mean_loss() covers, by their position in the sequence of their batch (from 0).
+/// Requires: the targets of the task are [B, T], and the model has no dropout, because its passes are recorded
+/// (ModelWithoutDropout). `stop` may be empty; once it returns true, the result is nullopt. Throws std::logic_error if
+/// the probabilities do not give the loss of the model, which would be a defect of maki.
 std::optional<std::vector<PositionLoss>> loss_by_position(const Model& model, const Task& task, Part part,
                                                           std::int64_t most, const std::function<bool()>& stop = {});
 

@@ -11,8 +11,8 @@ namespace maki {
 
 class MaskedTask final : public Task {
  public:
-  /// The windows of LanguageModelTask, whose arguments these are, with hidden tokens. The mask token follows the ids of
-  /// the tokenizer.
+  /// The windows of LanguageModelTask, whose arguments these are, with hidden tokens. Stride and n-gram counts of
+  /// `text` do not apply. The mask token follows the ids of the tokenizer.
   MaskedTask(const Config& config, std::shared_ptr<const Dataset> dataset, EvalText text = {});
 
   std::unique_ptr<Model> make_model(const Scope& scope) const override;

@@ -20,10 +20,10 @@ class ObservedLogits {
 
   /// Forgets the last loss; call it before each.
   void forget() { hidden_ = head_ = logits_ = {}; }
-  /// The number of rows of logits, one per token that was, or could have been, predicted. Throws std::logic_error if
-  /// no loss has been seen.
+  /// The number of rows of logits, one per token that was, or could have been, predicted. This and the next function
+  /// throw std::logic_error if no loss has been seen.
   std::int64_t rows() const;
-  /// The log-softmax of rows [begin, end) of the logits: [end − begin, V].
+  /// The log-softmax of rows [begin, end) of the logits: [end − begin, V]. Computed here, not taken from the op.
   Tensor log_probabilities(std::int64_t begin, std::int64_t end) const;
 
  private:

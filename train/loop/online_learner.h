@@ -18,6 +18,7 @@
 
 namespace maki {
 
+/// The default rate and decay are the best of the combinations that were tried on tinyshakespeare (docs/design.md).
 struct AdaptOptions {
   double learning_rate = 5e-4;  ///< at least 0; with 0 nothing is learned
   /// In [0, kMaxAdaptDecay]: the share by which the weights return to the trained ones after each window.
@@ -25,13 +26,14 @@ struct AdaptOptions {
   std::int64_t window = 0;  ///< tokens that are predicted and then learned at once; 0: half of the context
 };
 
+/// Chosen without a measurement; with 1, nothing that is learned would remain.
 inline constexpr double kMaxAdaptDecay = 0.999;
 
 /// What a model predicted for a token before it learned it.
 struct Prediction {
   std::int32_t token;
   bool begins;  ///< the token is the first of a text, for which there is no prediction
-  /// The logarithms of the probabilities of all tokens; empty if `begins`.
+  /// The logarithms of the probabilities of all tokens; empty if `begins`. Valid until use() returns.
   std::span<const float> log_probabilities;
 };
 
@@ -40,15 +42,18 @@ class OnlineLearner {
   /// Learns in a copy of the weights; the loaded model is left alone. Throws Error if the options are out of range, or
   /// if the model does not predict the next token of a text.
   ///
-  /// A step is RMS-scaled: g / √v, where v is an average of g² since the beginning of the text. Rows of n-gram tables
-  /// learn by their own rule (optim/row_rule.h), with squares that begin at 0.
+  /// A step is RMS-scaled: g / √v, where v is a decaying average (0.99) of g² over all windows that this object has
+  /// read, and g is clipped as in training (Config::grad_clip). Rows of n-gram tables learn by their own rule
+  /// (optim/row_rule.h), with squares that begin at 0; they do not return to the trained ones.
   ///
   /// Requires: the loaded model outlives the object.
   OnlineLearner(const LoadedModel& loaded, const AdaptOptions& options);
 
-  /// Reads a text from its beginning to its end, and calls use() for each of its tokens in order. Pieces are separate
-  /// texts: no window continues from one into the next. `stop` may be empty; it is called before each window, and once
-  /// it returns true, reading ends. Throws DivergedError if a loss or gradient is not finite.
+  /// Reads a text from its beginning to its end, and calls use() for each of its tokens in order; for those of a
+  /// window, after it was learned. Pieces are separate texts: no window continues from one into the next, but what was
+  /// learned remains, also for the next call. `stop` may be empty; it is called before each window, and while it
+  /// returns true, no window is read (but use() gets the first token of each further piece). Throws DivergedError if a
+  /// loss or gradient is not finite, and std::logic_error if the probabilities do not give the loss, a defect of maki.
   void read(TokenSpan text, const std::function<void(const Prediction&)>& use, const std::function<bool()>& stop = {});
 
   /// The model with what it has learned so far.

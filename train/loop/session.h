@@ -19,12 +19,14 @@
 
 namespace maki {
 
-/// How a session ended. `already_ended`: the run had been stopped early before, and nothing was done.
+/// How a session ended. `finished`: all steps are done, or the run was stopped early, because the model is overfitting.
+/// `already_ended`: the run had been stopped early before, and nothing was done.
 enum class SessionEnd : std::uint8_t { finished, already_ended, interrupted };
 
 /// How a caller asks a session to stop. Both functions may be empty.
 struct StopRequest {
-  /// Called between micro-batches and evaluation batches; if it returns true, the session saves the state and ends.
+  /// Called between micro-batches and evaluation batches, and while n-grams are counted or a sample is generated; once
+  /// it returns true, the session saves the state and ends.
   std::function<bool()> requested;
   /// Called after that state is saved; if it returns true, the state is evaluated before the session ends. A user at
   /// the keyboard can wait for that; a system that is shutting down cannot.
@@ -33,6 +35,9 @@ struct StopRequest {
 
 class Session {
  public:
+  /// Opens metrics.jsonl, from which the lines of later steps are removed, and determines the best checkpoint anew, if
+  /// need be by measuring it.
+  ///
   /// Requires: the trainer has the state of the step to continue from, and the run directory exists and is locked. All
   /// arguments outlive the session. Throws CheckpointError if the run directory cannot be read or written, and
   /// DivergedError if the best checkpoint, measured again, has a loss that is not finite. With a time limit, the number
@@ -41,7 +46,8 @@ class Session {
           StopRequest stop = {}, std::optional<TimeLimit> limit = std::nullopt);
 
   /// Trains up to max_steps, until early stopping, or until the stop request, and saves the state. Throws
-  /// CheckpointError if something cannot be saved, and DivergedError; a state that is not finite is never saved.
+  /// CheckpointError if something cannot be saved, DivergedError, and what a listener throws; the checkpoints that were
+  /// saved before remain. A state that is not finite is never saved. Called once.
   SessionEnd train();
 
  private:

@@ -28,7 +28,7 @@ class Task {
   virtual VocabSizes vocab_sizes() const = 0;  ///< of that model
 
   /// Micro-batch `micro` of step `step`: a function of the seed and these two numbers, and of nothing else. If `batch`
-  /// already has tensors, they are overwritten or replaced.
+  /// already has tensors, they are overwritten or replaced. Requires: the task has training data.
   ///
   /// If the model carries a state (Model::make_carried()), each row continues the same row of the same micro-batch of
   /// the step before, and has block_size tokens; likewise each row of an evaluation batch continues that of the batch
@@ -39,7 +39,7 @@ class Task {
   /// The tokens of step `step` that speed and progress are measured in: those that are read, or for a task that reads a
   /// source those that are to be written.
   virtual std::int64_t tokens_in_step(std::int64_t step) const = 0;
-  /// The same for all steps before `step` together.
+  /// The same for all steps before `step` together. The default is for steps of equal size.
   virtual std::int64_t tokens_before(std::int64_t step) const { return step * tokens_in_step(0); }
   /// How many times the training data have been read after this number of steps.
   virtual double epochs(std::int64_t steps) const = 0;
@@ -59,9 +59,9 @@ class Task {
   /// What an n-gram count of the training data reaches on the validation data. nullopt for tasks for which it says
   /// nothing, without validation data, and if `stop`, which is called from time to time, returns true.
   virtual std::optional<CountingReport> counting(const std::function<bool()>& /*stop*/) const { return std::nullopt; }
-  /// What `maki eval` reports about a model, whose mean loss over the validation data is given. `options` are those of
-  /// the verb. Throws DivergedError if a result is not finite. `stop` may be empty; once it returns true, the
-  /// measurement ends early and reports less.
+  /// What `maki eval` reports about a model, whose mean loss over the validation data is given, which the caller has
+  /// found to be finite. `options` are those of the verb. Throws BadLogitsError if the model has to write and cannot.
+  /// `stop` may be empty; once it returns true, the measurement ends early: what it has not read is missing.
   virtual std::vector<ReportLine> measure(const Model& model, const SampledLoss& loss, const MeasureOptions& options,
                                           const std::function<bool()>& stop) const = 0;
   /// A short text that shows a user what the model has learned: a function of (weights, seed, step). nullopt for tasks

@@ -1,6 +1,6 @@
 // Creates the task that a configuration describes (train/config/tasks.h has their names), from the data of a run, from
-// data to evaluate a model on, or from random numbers. Adding a task touches its own files and the tables of the two
-// files tasks.cpp.
+// data to evaluate a model on, or from random numbers. Adding a task touches its own files, the tables of the two files
+// tasks.cpp, and that of the models which learn it (train/config/models.cpp).
 #pragma once
 
 #include <memory>
@@ -18,13 +18,14 @@ std::unique_ptr<Task> make_task(const Config& config, const Corpus& corpus, cons
 
 struct EvalRequest {
   bool own = false;               ///< evaluate the validation part that the corpus has in a run; otherwise all of it
-  std::string unknown = "error";  ///< the name of the policy for characters that a vocabulary lacks
+  std::string unknown = "error";  ///< what to do with characters that a vocabulary lacks: "error", "skip", "replace"
   std::string labels = {};        ///< CheckpointState::labels of the model, for a task that has labels
   std::string ngram_counts = {};  ///< CheckpointState::ngram_counts of the model
-  std::int64_t stride = 0;        ///< of windows that predict the next token (EvalBatches)
+  std::int64_t stride = 0;        ///< of windows that predict the next token (EvalBatches); 0: block_size
   bool training_text = false;     ///< if `own`, also the part that it was trained on; for tasks on plain text
 };
-/// The same corpus as validation data alone, to evaluate a model on. Throws CorpusError if it does not fit the task.
+/// The same corpus as validation data alone, to evaluate a model on. Throws CorpusError if it does not fit the task,
+/// and Error if the request does not.
 std::unique_ptr<Task> make_eval_task(const Config& config, const Corpus& corpus, const PairTokenizers& tokenizers,
                                      const EvalRequest& request);
 

@@ -1,5 +1,6 @@
 // The time that a run may take. How many steps fit into it is decided while the run goes on, from the times that its
-// parts have taken so far, and recorded in its configuration: a later phase of the schedule and a new max_steps.
+// parts have taken so far, and recorded in its configuration: a later phase of the schedule and a new max_steps. A run
+// that is resumed keeps its number of steps and has no limit.
 //
 // Everything here is a function of the seconds that it is given; nothing reads a clock.
 #pragma once
@@ -44,7 +45,7 @@ class WorkTimes {
   std::array<Total, 4> times_;
 };
 
-/// Numbers of batches of the evaluations during a run and of its last one.
+/// Numbers of batches of the evaluations during a run and of its last one, of training and validation text together.
 struct EvalExtent {
   std::int64_t usual = 0, last = 0;
 };
@@ -66,14 +67,15 @@ void set_last_step(Config& config, std::int64_t finished, std::int64_t max_steps
 /// the rate that it has reached; 0 if there is none.
 std::int64_t last_restart(const Config& config, std::int64_t step);
 
-/// Decides how many steps fit: when a tenth of the time has passed, and then whenever half of the time or of the steps
-/// that were left have passed, in case the machine has become busier or idle in the meantime.
+/// Decides how many steps fit: when a tenth of the time has passed or half of the steps are done, and then whenever
+/// half of the time or of the steps that were left have passed, in case the machine has become busier or idle in the
+/// meantime. Not before three steps have been timed, and not in the last fiftieth of the time.
 class StepBudget {
  public:
   explicit StepBudget(TimeLimit limit) : limit_(std::move(limit)) {}
 
-  /// The new number of steps, if it is time to decide and the number changes by more than kTolerance. `times` are those
-  /// of the run so far; the time of a step is measured anew after each decision.
+  /// The new number of steps, if it is time to decide and the number changes by more than half a percent. `times` are
+  /// those of the run so far; each decision forgets those of steps, which are then measured anew.
   std::optional<std::int64_t> decide(WorkTimes& times, const Config& config, const EvalExtent& extent,
                                      std::int64_t finished);
   const TimeLimit& limit() const { return limit_; }

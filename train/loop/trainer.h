@@ -22,13 +22,14 @@
 
 namespace maki {
 
-/// The largest number of batches of each text that an evaluation covers, spread evenly over the text; 0: all.
+/// The largest number of batches of each text that an evaluation covers (see mean_loss()); 0: all, for `val` alone.
 struct EvalSample {
   std::int64_t train, val;
 };
 /// The sample that the field eval_batches describes. Its automatic choice counts arithmetic and not time, so that a run
 /// remains a function of its configuration: a forward pass costs a third of a training step on the same tokens, and an
-/// evaluation may cost a tenth of the training between two evaluations.
+/// evaluation may cost a tenth of the training between two evaluations. A quarter of these batches, at most 20, are of
+/// the training text. A given number is that of validation batches, besides at most 20 of the training text.
 EvalSample eval_sample(const Config& config);
 
 class Trainer {
@@ -56,7 +57,7 @@ class Trainer {
 
   /// One optimizer step. `stop` is called before every micro-batch; if it returns true, the step is abandoned, nothing
   /// has changed, and the result is nullopt. Throws DivergedError, before any update, if the loss or the gradient is
-  /// not finite.
+  /// not finite; the state is then that of before.
   std::optional<StepReport> step(const std::function<bool()>& stop = {});
   /// Throws DivergedError unless the state is fit to be saved: every value and moment, and every number that is carried
   /// to the next step, is finite, and so is the loss of a forward pass over the first micro-batch of the next step.

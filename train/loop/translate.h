@@ -15,8 +15,8 @@ namespace maki {
 struct TranslateOptions {
   std::int64_t beam_size = 1;    ///< 1: greedy search
   double length_penalty = 0.6;   ///< see BeamOptions
-  std::int64_t max_tokens = 64;  ///< of a translation
-  std::int64_t batch_size = 64;  ///< sources that are translated at once
+  std::int64_t max_tokens = 64;  ///< of a translation; never more than the model has room for
+  std::int64_t batch_size = 64;  ///< sources that are translated at once; at least 1
 };
 
 /// One translation for each of the sources (ids without an end token), in their order: a function of the model, the

@@ -8,6 +8,7 @@
 
 namespace maki {
 
+/// Has weights of its own, a copy, and shares the n-gram prior.
 struct ModelWithoutDropout {
   explicit ModelWithoutDropout(const LoadedModel& loaded);
 

@@ -8,7 +8,8 @@
 
 namespace maki {
 
-// A forward pass is a third of a step; disks are assumed to be slow.
+// A forward pass is a third of a step. The speed of the disk and the time of a sample are assumptions: a slow disk, and
+// two steps.
 WorkTimes expected_times(const Config& config, std::int64_t vocabulary, double seconds_per_step) {
   constexpr double kBytesPerSecond = 2e8, kSecondsPerFile = 0.05, kStepsPerSample = 2;
   const MemoryNeed need = memory_needed(config, random_vocab_sizes(config, vocabulary));
@@ -30,6 +31,8 @@ EvalExtent eval_extent(const Config& config, std::int64_t tokens, double train_t
 }
 
 double counting_seconds(const Config& config, std::int64_t tokens) {
+  // For each token that is read: for a comparison, and for a prior, for which more is made of the counts (NgramTrie,
+  // HeldOutCounts). The most tokens are about NgramLimits::tokens.
   constexpr double kSecondsPerToken = 0.3e-6, kSecondsForPrior = 0.7e-6, kMostTokens = 16e6;
   const double seconds = config.ngram_prior > 0 ? kSecondsForPrior : config.counting ? kSecondsPerToken : 0;
   return seconds * std::min(static_cast<double>(tokens), kMostTokens);

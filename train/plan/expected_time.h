@@ -8,12 +8,12 @@
 
 namespace maki {
 
-/// The time of each kind of work of a run, from the measured time of a step.
+/// The time in seconds of each kind of work of a run, each counted once, from the measured time of a step.
 WorkTimes expected_times(const Config& config, std::int64_t vocabulary, double seconds_per_step);
 /// How many batches evaluations have for a text of `tokens` tokens, of which `train_tokens` are for training.
 EvalExtent eval_extent(const Config& config, std::int64_t tokens, double train_tokens);
-/// The time of the n-gram count that reads the text before training begins, if the configuration has a prior or asks
-/// for a count.
+/// Seconds for the n-gram count that reads a text of `tokens` tokens before training begins, if the configuration has a
+/// prior or asks for a count (Config::counting); else 0.
 double counting_seconds(const Config& config, std::int64_t tokens);
 
 }  // namespace maki

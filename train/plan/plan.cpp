@@ -18,7 +18,7 @@ namespace maki {
 namespace {
 
 constexpr std::int64_t kBytes = 256;  // the vocabulary of the tokenizer byte
-// Chooses one group of fields after the other.
+// Chooses one group of fields after the other. In the comments, "4 x 64" is a network of 4 layers of width 64.
 class Planner {
  public:
   Planner(const PlanRequest& request, StepTimer& timer) : request_(request), timer_(timer) {
@@ -87,7 +87,7 @@ double Planner::steps_per_pass() const {
 // Characters that hardly ever repeat cannot be learned; bytes always repeat. Words are better tokens only where few are
 // new: after a minute, @stories has 0.27 nats per character instead of 0.51, tinyshakespeare 1.63 instead of 1.50.
 void Planner::choose_tokenizer() {
-  constexpr std::int64_t kFewOccurrences = 4;
+  constexpr std::int64_t kFewOccurrences = 4;  // chosen without a measurement
   const TextFacts& text = request_.text;
   const bool rare = text.distinct > kBytes && text.characters < kFewOccurrences * text.distinct;
   if (text.new_words <= kFewNewWords) {
@@ -146,9 +146,9 @@ void Planner::choose_tables() {
                      pluralize(tokens_, "token")));
 }
 
-// A short text in few passes would leave large batches too few steps.
+// Large batches would leave a short text too few steps: 100,000 characters have 1.594 with 4 rows and 1.603 with 12.
 void Planner::choose_batch() {
-  constexpr double kFewestSteps = 450;
+  constexpr double kFewestSteps = 450;  // gives that text 4 rows
   constexpr std::int64_t kFewestRows = 3, kMostRows = 12;
   const Config& c = plan_.config;
   const double tokens =
@@ -196,7 +196,7 @@ void Planner::choose_model() {
 // The last evaluation covers the whole validation text, and counting the whole training text: of a large text, both
 // could take longer than training.
 void Planner::choose_validation() {
-  constexpr double kEnough = 200'000, kShare = 0.1;
+  constexpr double kEnough = 200'000, kShare = 0.1;  // tokens, and a share of the time; chosen without a measurement
   const Config& c = plan_.config;
   const double per_second = 3 * static_cast<double>(c.block_size * c.batch_size * c.grad_accum) / seconds_per_step_;
   const double most = std::max(kEnough, kShare * request_.seconds * per_second) / static_cast<double>(tokens_);
@@ -242,7 +242,7 @@ void Planner::choose_dropout() {
 // Evaluations, whose losses show whether the model is overfitting, and checkpoints, which limit what a power failure
 // costs, may take some hundredths of the time.
 void Planner::choose_intervals(std::int64_t steps) {
-  constexpr std::int64_t kStepsBetween = 300, kMostEvaluations = 10;
+  constexpr std::int64_t kStepsBetween = 300, kMostEvaluations = 10;  // chosen without a measurement
   const std::int64_t parts = std::clamp<std::int64_t>(steps / kStepsBetween, 2, kMostEvaluations);
   const std::string interval = fmt::format("{}", std::max<std::int64_t>(1, steps / parts));
   choose({{"eval_interval", interval},

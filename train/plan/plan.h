@@ -21,7 +21,7 @@ namespace maki {
 struct PlanRequest {
   TextFacts text;
   double seconds = 0;  ///< from now to the end of the run
-  Config config;       ///< the values of the fields that are fixed, and defaults
+  Config config;       ///< the values of the fields that are fixed, and defaults of the others
   /// Whether the user has given this field a value, which the plan then keeps. Empty: none.
   std::function<bool(std::string_view field)> is_fixed;
   std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that the run may need; nullopt: any number
@@ -33,6 +33,7 @@ struct PlanChoice {
   std::string reason;
 };
 
+/// A shape that was timed, without its n-gram tables.
 struct MeasuredShape {
   std::int64_t n_layer, n_embd, block_size, batch_size;
   double seconds_per_step;
@@ -48,15 +49,16 @@ struct Plan {
   std::int64_t most_steps = 0;  ///< more would not help, however fast the machine turns out to be
 };
 
-/// Whether there are plans for the model and the task.
+/// Whether there are plans for the model and the task. There are none for a run of which parameters are frozen.
 bool is_plannable(const Config& config);
 /// Throws Error, naming what to set instead, unless there are.
 void require_plannable(const Config& config);
-/// Measures a few shapes, in less than kMeasuringShare of the time, and chooses. Throws Error if no time is left, if
-/// there is too little memory for the smallest shape, and whatever the timer throws.
+/// Measures a few shapes, in about kMeasuringShare of the time, and chooses. Throws Error unless the configuration is
+/// plannable, if no time is left, if there is too little memory for the smallest shape, and whatever the timer throws.
 Plan make_plan(const PlanRequest& request, StepTimer& timer);
 
-/// The largest part of the time that measuring step times may take.
+/// The part of the time that measuring step times may take. The smallest shape is always measured, even if that takes
+/// longer; another one only if it is expected to take no more than what is left.
 inline constexpr double kMeasuringShare = 0.05;
 
 }  // namespace maki

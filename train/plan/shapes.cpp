@@ -15,6 +15,7 @@
 namespace maki {
 namespace {
 
+// In the comments of this file, "4 x 128" is a network of 4 layers of width 128, and losses are in nats per token.
 using enum Recipe;
 // Fitted to losses on tinyshakespeare, a million tokens. Tables, 1 x 64: 1.628 after 460,000 tokens, 1.564 after one
 // pass; 2 x 128 is equal to it there, so that it pays only where there are more tokens. Network with tables, 4 x 128:

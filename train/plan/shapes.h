@@ -15,8 +15,8 @@ namespace maki {
 inline constexpr std::int64_t kManyTokens = 512;
 
 /// From fewer training tokens than this, only the smallest network on a prior learns more than it forgets: on the
-/// 18,000 characters of a license 2 x 64 has 1.699 nats after five passes with a dropout of 0.2 (median of three
-/// seeds), 4 x 64 has 1.706, and counting alone 1.702.
+/// 18,000 characters of a license 2 layers of width 64 have 1.699 nats after five passes with a dropout of 0.2 (median
+/// of three seeds), 4 such layers 1.706, and counting alone 1.702.
 inline constexpr double kVeryShortText = 50'000;
 
 /// What a model learns with.
@@ -46,19 +46,22 @@ struct ModelShape {
   double most_passes(double train_tokens) const;
 };
 
-/// In ascending order of the arithmetic of a token.
+/// In ascending order of the arithmetic of a token: first those of the other recipes, then those of Recipe::prior.
 std::span<const ModelShape> model_shapes();
 
-/// Overwrites the fields of the shape and of its recipe that `request` does not fix.
+/// Overwrites the fields of the shape and of its recipe that `request` does not fix, except those of n-gram tables,
+/// which are only turned off. Heads and width adapt to n_kv_head and to each other, as far as they are not fixed.
 void apply_shape(Config& config, const ModelShape& shape, const PlanRequest& request);
 
 struct ShapeChoice {
   ModelShape shape;
-  double seconds_per_step;
+  double seconds_per_step;  ///< with n-gram tables, if the recipe has them
   std::vector<MeasuredShape> measured;
 };
-/// Measures the shape that promises the lowest loss until the best one is a measured one, or until the time for
-/// measuring is used up. `config` has all other fields; `train_tokens` is the length of the training text.
+/// Measures the smallest shape, and then the one that promises the lowest loss, until that is a measured one, or until
+/// the time for measuring (kMeasuringShare) is used up; returns the best of those that were measured. `config` has all
+/// other fields; `train_tokens` is the length of the training text. Throws what make_plan() throws for memory and
+/// timer.
 ShapeChoice choose_shape(const Config& config, const PlanRequest& request, std::int64_t vocabulary, double train_tokens,
                          StepTimer& timer);
 

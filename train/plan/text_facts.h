@@ -9,12 +9,13 @@
 
 namespace maki {
 
+/// Of a corpus that was prepared, `distinct` is the size of the vocabulary, and new_words and new_ngrams stay 1.
 struct TextFacts {
   std::int64_t bytes = 0, characters = 0;
   std::int64_t distinct = 0;  ///< different characters
   double new_words = 1;       ///< new_word_share(); 1 with a tokenizer that the user has fixed
   /// Of the sequences of kMaxCountedNgram characters in the last tenth of the text, the share that does not occur
-  /// before it; 1 with a tokenizer that the user has fixed.
+  /// before it (of a text of more than 4 MiB, only the last 4 MiB count); 1 with a tokenizer that the user has fixed.
   double new_ngrams = 1;
   /// With the tokenizer that the user has fixed, or else, if new_words is at most kFewNewWords, with `word`: the number
   /// of tokens and the size of the vocabulary.
@@ -30,9 +31,8 @@ double used_share(const TextFacts& text, std::int64_t tokens, std::int64_t block
 /// 0.005, that of prose, code and lists from 0.12 on.
 inline constexpr double kFewNewWords = 0.02;
 /// Up to this share of new n-grams, a text repeats itself so much that tables learn more of it than a network on a
-/// prior:
-/// @stories-ja (0.13), 50 MB of Python (0.08). Of eight other texts, which are learned better with a prior, the share
-/// is from 0.2 on.
+/// prior: @stories-ja (0.13), 50 MB of Python (0.08). Of eight other texts, which are learned better with a prior, the
+/// share is from 0.2 on.
 inline constexpr double kFewNewNgrams = 0.15;
 /// `tokenizer`: the one that the user has fixed, if it is neither char nor byte. `documents`: whether their lengths are
 /// wanted.

@@ -15,19 +15,21 @@ class AtomicFile {
  public:
   /// Begins path.tmp with `header_size` zeros, which commit() replaces. Throws CheckpointError.
   AtomicFile(FileSystem& fs, const std::string& path, std::size_t header_size);
-  /// Removes path.tmp, unless the file was committed.
+  /// Removes path.tmp, unless commit() was called or an error has removed it already.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  /// Throws CheckpointError, for instance because the disk is full.
+  /// Throws CheckpointError, for instance because the disk is full; path.tmp is then removed, and the object must not
+  /// be used any more.
   void append(Bytes bytes);
   /// Bytes so far, with those of the header.
   std::uint64_t size() const { return size_; }
   /// XXH3-128 of what was appended.
   std::array<std::uint8_t, 16> hash() const { return hash_.value(); }
-  /// Writes the header and what is buffered, makes the file durable, reads it back and compares, and renames it. Throws
-  /// CheckpointError; the previous file is then intact. Requires: the header has header_size bytes.
+  /// Writes the header and what is buffered, makes the file durable, reads it back and compares, renames it, and makes
+  /// the directory durable. Throws CheckpointError; the previous file is then intact, unless only the directory could
+  /// not be made durable: then the new file is in place. Requires: the header has header_size bytes; called once.
   void commit(Bytes header);
 
  private:
@@ -40,7 +42,7 @@ class AtomicFile {
   std::string buffer_;
   std::uint64_t size_ = 0;
   Hash128 hash_;
-  bool open_ = true;  // path.tmp has to be removed
+  bool open_ = true;  // the destructor has to remove path.tmp
 };
 
 }  // namespace maki

@@ -23,6 +23,7 @@ namespace {
 constexpr const char* kSourceTokenizerSection = "source_tokenizer";
 constexpr const char* kLabelsSection = "labels";
 constexpr const char* kNgramCountsSection = "ngram_counts";
+// More than any corpus has, and few enough that what is computed from it fits into 64 bits (check_vocabulary()).
 constexpr std::int64_t kMaxCharacters = std::int64_t{1} << 50;
 
 // cereal trusts the sizes that it reads, so nothing here contains one: every record has a fixed size, and the number of

@@ -46,26 +46,29 @@ struct CheckpointState {
   std::string ngram_counts = {};      ///< NgramTrie::save(); empty unless config.ngram_prior > 0
   PairTokenizers tokenizers = {};     ///< what load_tokenizers() returns, once read_state() has loaded them
 };
-/// The tokenizers in a state. Those of a shared vocabulary, or of a task without a source, are one object.
+/// The tokenizers in a state. Those of a shared vocabulary, or of a task without a source, are one object. Throws what
+/// load_tokenizer() throws, unless state.tokenizers has them already.
 PairTokenizers load_tokenizers(const CheckpointState& state);
 /// The sizes of the vocabularies of the model in a state, and the number of its classes.
 VocabSizes vocab_sizes(const CheckpointState& state);
 /// The tokens that each row of a batch has read until then, if a row of a step continues that of the step before it.
 inline std::int64_t tokens_per_row(const CheckpointState& state) { return state.step * state.config.block_size; }
-/// Loads the tokenizers. Throws Error unless they are those that its task needs, with as many ids as its model, a
-/// classifier has its labels and, in a task on plain text, a text of that many characters can have that many tokens.
-/// (The counts of pairs and of labelled texts are compared with the data when a run is resumed.)
+/// Loads the tokenizers. Throws Error unless they are those that its task needs, the target's with as many ids as its
+/// model, a classifier has its labels, n-gram counts are of that vocabulary and order and, in a task on plain text, a
+/// text of that many characters can have that many tokens. (The counts of pairs and of labelled texts are compared with
+/// the data when a run is resumed.)
 PairTokenizers check_vocabulary(const CheckpointState& state);
 
 /// Writes the state after a finished step, through replace_file_atomically(). Equal states give equal bytes. Throws
 /// CheckpointError if the file cannot be written, if corpus_hash is not a hash, or if a parameter's name is not
-/// is_name(name, 128).
+/// is_name(name, 128). Requires: the moments' names differ from each other and from those of the other sections.
 void write_checkpoint(FileSystem& fs, const std::string& path, const CheckpointState& state,
                       const ParameterStore& store, const Optimizer& optimizer, const CarriedStates& carried = {});
 
-/// Reads and validates everything except the tensors. Throws CorruptFile if the file is damaged, if its parts
-/// contradict each other (configuration, tokenizer, vocabulary), or if write_checkpoint() would have written it
-/// differently; and CheckpointError if it cannot be read or its configuration has a newer schema.
+/// Reads and validates the sections that belong to a CheckpointState, and no others (see the functions below). Throws
+/// CorruptFile if they are damaged, if they contradict each other (configuration, tokenizer, vocabulary), or if
+/// write_checkpoint() would have written them differently; and CheckpointError if the file cannot be read or its
+/// configuration has a newer schema.
 CheckpointState read_state(const ContainerReader& file);
 
 struct TensorEntry {
@@ -80,8 +83,9 @@ struct TensorEntry {
 std::vector<TensorEntry> read_tensors(const ContainerReader& file);
 
 /// Throws CorruptFile, naming the first difference, unless the tensors of the file are those of the store: the same
-/// names, shapes, groups and offsets. Requires: assign_offsets() was called on the store. It need not be sealed, so
-/// that a checkpoint can be rejected before memory is allocated for its model.
+/// names, shapes, groups and offsets, in a section `values` of the right length for the store's type. Requires:
+/// assign_offsets() was called on the store. It need not be sealed, so that a checkpoint can be rejected before memory
+/// is allocated for its model.
 void check_tensors(const ContainerReader& file, const ParameterStore& store);
 /// Throws CorruptFile unless every moment that this optimizer keeps has a section of the right length. The optimizer's
 /// store need not be sealed.
@@ -95,13 +99,15 @@ void check_sections(const ContainerReader& file, const Config& config, const Opt
 void check_numbers(const ContainerReader& file, const Optimizer& optimizer);
 /// The same for the values alone.
 void check_values(const ContainerReader& file, DType dtype);
-/// Loads the values into a store. Throws what check_tensors() throws, and CorruptFile if the values are damaged.
-/// Requires: the store is sealed.
+/// Loads the values into a store. Throws what check_tensors() throws, and CorruptFile if the values are damaged; in
+/// that case the store contains some of them and must not be used. Requires: the store is sealed.
 void load_values(const ContainerReader& file, ParameterStore& store);
 /// Seals a store with the values of the file, for a model that is not trained: where the system can map files, they are
-/// not copied. Throws what load_values() throws. Requires: assign_offsets() was called, and the store is not sealed.
+/// not copied, and the file must not be shortened or overwritten while the store exists (it may be replaced or
+/// deleted). Throws what load_values() throws. Requires: assign_offsets() was called, and the store is not sealed.
 void seal_with_stored_values(const ContainerReader& file, ParameterStore& store);
-/// Loads the moments and sets the optimizer's number of steps. Throws CorruptFile if a moment is missing or damaged.
+/// Loads the moments and sets the optimizer's number of steps. Throws CorruptFile if a moment is missing or damaged;
+/// the optimizer must then not be used.
 void load_optimizer(const ContainerReader& file, std::int64_t steps, Optimizer& optimizer);
 
 /// The section `tensors` for a store. Throws CheckpointError, naming the first parameter whose name does not fit.

@@ -28,8 +28,8 @@ struct ContainerSection {
   Bytes bytes;       ///< not owned
 };
 
-/// Writes a container of at most 64 sections through replace_file_atomically(). Throws CheckpointError if it cannot be
-/// written or a name is not allowed.
+/// Writes a container through replace_file_atomically(). Throws CheckpointError if it cannot be written, a name is not
+/// allowed or there are more than 64 sections. Requires: the names differ; a reader rejects a file with equal ones.
 void write_container(FileSystem& fs, const std::string& path, const std::vector<ContainerSection>& sections);
 
 /// A container on disk, open until destruction. Every error is a CheckpointError whose message begins with the path,
@@ -55,11 +55,12 @@ class ContainerReader {
 
   /// Reads one section and verifies its checksum.
   std::string read(std::string_view name) const;
-  /// The same, into memory of exactly the section's length, with all threads if the section is long. If `use` is given,
-  /// it is called with consecutive pieces of what was read, in order and never concurrently, before the checksum is
-  /// verified.
+  /// The same, into memory of exactly the section's length (else throws CorruptFile), with all threads if the section
+  /// is long. If `use` is given, it is called with consecutive pieces of what was read, in order and never
+  /// concurrently, but on any thread, before the checksum is verified. What it throws is rethrown.
   void read(std::string_view name, std::span<std::byte> into, const std::function<void(Bytes piece)>& use = {}) const;
-  /// The same without a copy in memory: maps the section. Null if the system cannot, or for an empty section.
+  /// The same without a copy in memory: maps the section, which outlives the reader. Null, without a call of `use`, if
+  /// the system cannot, or for an empty section.
   std::shared_ptr<const SectionMapping> map(std::string_view name,
                                             const std::function<void(Bytes piece)>& use = {}) const;
   /// Passes one section to `use` in consecutive pieces of 1 MiB; the last may be shorter. The checksum is verified

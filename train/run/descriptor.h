@@ -11,8 +11,9 @@
 
 namespace maki {
 
-/// Owns an open file descriptor. Every failure throws CheckpointError with the path, the call and the reason. The
-/// destructor closes it when an error prevented close(), which reports failures.
+/// Owns an open file descriptor; a new file gets the permissions 0644. Every failure throws CheckpointError with the
+/// path, the call and the reason. close() reports failures; the destructor, which reports none, closes what an error
+/// has left open.
 class Descriptor {
  public:
   Descriptor(FileSystem& fs, const std::string& path, int flags)
@@ -60,6 +61,7 @@ class Descriptor {
   int number() const { return number_; }
   // Not retried: after a failed fsync the kernel may have dropped the unwritten pages, and another call would succeed.
   void sync() { require(fs_.fsync(number_) == 0, "fsync"); }
+  // An interrupted close() is no failure: Linux has released the descriptor then.
   void close() {
     const int status = fs_.close(std::exchange(number_, -1));
     require(status == 0 || errno == EINTR, "close");

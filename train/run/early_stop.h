@@ -22,9 +22,10 @@ struct EvalFilter {
   double share;
 };
 
-/// Returns the step of the best evaluation if the run is overfitting, else nullopt. A run is overfitting if at least
-/// `patience` evaluations have followed the best one and the training loss of the newest is below that of the best. (If
-/// the training loss does not fall either, the run has reached a plateau.)
+/// Returns the step of the best evaluation (the first of equal ones) if the run is overfitting, else nullopt. A run is
+/// overfitting if at least `patience` evaluations have followed the best one and the training loss of the newest is
+/// below that of the best; only evaluations that pass the filter count. (If the training loss does not fall either, the
+/// run has reached a plateau.) Requires: the evaluations are in the order of their steps.
 std::optional<std::int64_t> find_overfitting(std::span<const EvalPoint> evaluations, const EvalFilter& regular,
                                              std::int64_t patience);
 

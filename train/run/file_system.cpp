@@ -135,7 +135,8 @@ void make_directories(FileSystem& fs, const std::string& path, std::vector<std::
     const std::string directory = prefix.string();
     if (fs.mkdir(directory, 0777) != 0) {
       const int error = errno;
-      // Another process may have created it. Anything but a directory makes the next component of the path fail.
+      // Another process may have created it. Anything but a directory makes the next component of the path fail or, at
+      // the end of the path, the first use of the directory.
       check<CheckpointError>(error == EEXIST, "{}: cannot be created: {}", directory, std::strerror(error));
       continue;
     }

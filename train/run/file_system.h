@@ -44,17 +44,20 @@ inline Bytes text_bytes(std::string_view text) { return std::as_bytes(std::span(
 /// file is in place but may not survive a power failure.
 void replace_file_atomically(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces);
 
-/// The last steps of replace_file_atomically(), for AtomicFile: renames path.tmp to `path`; or removes path.tmp and
-/// throws CheckpointError with the reason.
+/// Two steps of replace_file_atomically(), for AtomicFile. The first renames path.tmp to `path`, and throws
+/// CheckpointError if it cannot; path.tmp then remains. The second removes path.tmp and throws CheckpointError with the
+/// reason, which also says that the previous file is intact, if there is a file at `path`.
 void rename_temporary(FileSystem& fs, const std::string& path);
 [[noreturn]] void fail_to_write(FileSystem& fs, const std::string& path, const char* reason);
 
 /// Creates a directory and its missing parents, and makes each durable (fsync of its parent). Every directory is
-/// appended to `made` as soon as it is created, the outermost first. Throws CheckpointError.
+/// appended to `made` as soon as it is created, the outermost first. Throws CheckpointError; what `made` lists remains.
+/// A file at `path` itself is noticed only when it is used as a directory.
 void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made);
 /// Makes the entries of a directory durable (fsync). Throws CheckpointError.
 void sync_directory(FileSystem& fs, const std::string& path);
-/// The type of the file system that holds an open file: "ext4", "nfs", …, or the number that statfs(2) reports.
+/// The type of the file system that holds an open file, for messages: "ext4", "nfs", …, "type 0x…" with the number that
+/// statfs(2) reports for one without a name here, or "unknown" if that call fails.
 std::string file_system_type(int descriptor);
 
 /// All bytes of a file. Throws CheckpointError if it cannot be read or has more than `most` bytes.
@@ -64,8 +67,8 @@ std::string parent_directory(const std::string& path);
 /// Whether there is a file or directory of this path. Throws CheckpointError if the system cannot tell (permissions, a
 /// loop of symbolic links, …).
 bool file_exists(const std::string& path);
-/// The names of a directory's entries, sorted; empty if there is no such directory. Throws CheckpointError if it cannot
-/// be listed.
+/// The names of a directory's entries, sorted by bytes; empty if there is no such directory or the path is that of a
+/// file. Throws CheckpointError if it cannot be listed.
 std::vector<std::string> file_names(const std::string& directory);
 
 }  // namespace maki

@@ -12,10 +12,10 @@ namespace maki {
 /// The result of one optimizer step.
 struct StepReport {
   std::int64_t step = 0;  ///< finished steps, including this one
-  double loss = 0;        ///< in nats per token, mean over all targets of the step
+  double loss = 0;        ///< in nats, mean over all targets of the step, with dropout and label smoothing
   double learning_rate = 0;
-  double grad_norm = 0;  ///< before clipping
-  std::int64_t tokens = 0;
+  double grad_norm = 0;     ///< before clipping, without the rows of n-gram tables (optim/clip.h)
+  std::int64_t tokens = 0;  ///< of this step (Task::tokens_in_step()); for on_log(), of all steps so far
 };
 
 /// Losses in nats per token, without dropout and label smoothing.
@@ -45,27 +45,29 @@ struct CountingReport {
 };
 
 /// Receives what happens in a session, on the session's thread and in the order of events. An exception that a listener
-/// throws ends the session.
+/// throws ends the session and is thrown by Session::train(); what was saved before remains.
 class SessionListener {
  public:
   virtual ~SessionListener() = default;
 
-  /// What counting alone reaches, before training begins, and again at every resume.
+  /// What counting alone reaches: after on_start() and before the first step of the session, also of a resumed one.
   virtual void on_counting(const CountingReport&) {}
-  /// Training begins after `step` finished steps.
+  /// Training begins, or goes on, after `step` finished steps. Not called if the run had ended early before.
   virtual void on_start(std::int64_t /*step*/) {}
   /// After `step` steps it was decided that the run will have `max_steps` steps, because these fit into its time.
   virtual void on_new_length(std::int64_t /*step*/, std::int64_t /*max_steps*/) {}
   /// A step has finished, after `seconds`.
   virtual void on_step(const StepReport&, double /*seconds*/) {}
-  /// Every log_interval steps, after the last of them. `tokens` of the report counts from step 0; the rate covers the
-  /// steps since the previous call; the time is the training time of the whole run.
+  /// After every step that is a multiple of log_interval, and after step max_steps. `tokens` of the report counts from
+  /// step 0; the rate covers the steps since the previous call; the time is that of all sessions of the run, with
+  /// evaluations and checkpoints.
   virtual void on_log(const StepReport&, double /*tokens_per_second*/, double /*elapsed_seconds*/) {}
   /// An evaluation is complete, and `best` with its checkpoint is saved if this is the best so far.
   virtual void on_eval(const EvalReport&, bool /*best*/) {}
   /// The model generated a text after `step` steps.
   virtual void on_sample(std::int64_t /*step*/, const std::string& /*text*/) {}
-  /// The model has been overfitting since `best_step`; `ends`: the session stops for that reason.
+  /// The model has been overfitting since `best_step`; `ends`: the session stops for that reason. A session reports it
+  /// once without and once with `ends`, at most.
   virtual void on_overfitting(std::int64_t /*best_step*/, bool /*ends*/) {}
   /// Everything reported so far must now be made durable: a checkpoint is about to be written, or the session ends.
   virtual void on_sync() {}
@@ -73,9 +75,10 @@ class SessionListener {
   virtual void on_note(const std::string& /*sentence*/) {}
   /// The session was interrupted and its state is saved; `evaluates`: the state is evaluated before the session ends.
   virtual void on_interrupt(std::int64_t /*step*/, bool /*evaluates*/) {}
-  /// All steps are done. `passes`: how many times the training text was read.
+  /// The run has ended: all steps are done, or it was stopped early. `passes`: how many times the training text was
+  /// read.
   virtual void on_finish(std::int64_t /*step*/, double /*elapsed_seconds*/, double /*passes*/) {}
-  /// The best checkpoint of a finished run, and its loss over this share of the validation text.
+  /// The best checkpoint of a run that has ended, if it has one, and its loss over this share of the validation text.
   virtual void on_best(std::int64_t /*step*/, double /*loss*/, double /*share*/) {}
 };
 

@@ -16,7 +16,8 @@ namespace maki {
 class MetricsFile final : public SessionListener {
  public:
   /// Opens the file for appending, after removing every line of a later step than `step` (-1: all lines) and every line
-  /// that is incomplete or not of this format. Throws CheckpointError.
+  /// that is not a JSON object with a whole number `step` of at least 0, such as one that was cut off. Throws
+  /// CheckpointError.
   MetricsFile(std::string path, std::int64_t step, FileSystem& fs = posix_file_system());
   ~MetricsFile() override;
   MetricsFile(const MetricsFile&) = delete;

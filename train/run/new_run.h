@@ -14,16 +14,19 @@ namespace maki {
 /// Throws Error if the directory of a new run contains another run, or anything that maki did not create. A directory
 /// that is missing or empty is unoccupied. So is one that contains only what a start leaves behind when it is killed
 /// before its first checkpoint: the lock file, a config.toml with exactly the bytes that this run would write
-/// (`config_toml`; empty: not compared), an empty metrics.jsonl, and temporary files.
+/// (`config_toml`; empty: not compared), an empty metrics.jsonl, and temporary files of config.toml, the pointers and
+/// checkpoints. Throws CheckpointError if the directory cannot be read.
 void require_unoccupied(const RunDirectory& run, std::string_view config_toml = {});
 
 /// Claims a run directory: creates it, locks it as long as this object exists, and requires that it is unoccupied (see
 /// require_unoccupied()). If the constructor throws, nothing that it created remains.
 class RunClaim {
  public:
+  /// Throws what require_unoccupied(), RunDirectory::create() and RunLock throw.
   RunClaim(const RunDirectory& run, std::string_view config_toml);
 
-  /// Removes the files and directories of the run that did not exist before, and nothing else.
+  /// Removes RunDirectory::initial_files(), the lock file and the directories, as far as they did not exist before, and
+  /// nothing else. What cannot be removed remains without a message.
   void roll_back();
 
  private:

@@ -22,7 +22,8 @@ class NumberCheck {
   /// For another section of numbers without padding.
   NumberCheck(const ContainerReader& file, DType dtype, std::string section);
 
-  /// Checks the next piece. Throws CorruptFile.
+  /// Checks the next piece. Throws CorruptFile. Requires: the pieces come in order, each with a whole number of numbers
+  /// (a rest of fewer bytes would not be looked at).
   void add(Bytes piece);
 
  private:

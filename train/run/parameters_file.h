@@ -19,15 +19,16 @@ namespace maki {
 /// Writes all parameters, and the moments and steps of the optimizer. The file is replaced atomically: at any time,
 /// either the old or the new file exists. The same state gives the same bytes. Throws CheckpointError if the
 /// file cannot be written or a name does not fit (of parameters: printable ASCII, at most 127 bytes; of moments: at
-/// most 31, and no section of that name); Error if the store is not sealed.
+/// most 31, and no section of that name); Error if the store is not sealed or the optimizer belongs to another one.
 void save_parameters(const std::string& path, const ParameterStore& store, const Optimizer& optimizer,
                      FileSystem& fs = posix_file_system());
 void save_parameters(const std::string& path, const ParameterStore& store, FileSystem& fs = posix_file_system());
 
 /// Loads what save_parameters() wrote into a store with the same parameters (names, shapes, groups, order, type) and an
-/// optimizer with the same moments. A store that is not sealed is sealed, without drawing initial values. All bytes are
-/// verified before anything is changed. Throws CorruptFile, a CheckpointError, if the file is damaged or was written
-/// for other parameters or another optimizer, naming the first difference.
+/// optimizer with the same moments. A store that is not sealed is sealed, without drawing initial values. All sections
+/// are verified before values, moments or steps are changed. Throws CorruptFile, a CheckpointError, if the file is
+/// missing, damaged or was written for other parameters or another optimizer, naming the first difference; another
+/// CheckpointError if it cannot be read; and Error if the optimizer belongs to another store.
 void load_parameters(const std::string& path, ParameterStore& store, Optimizer& optimizer,
                      FileSystem& fs = posix_file_system());
 /// The same without moments: also from a file that has them, and from a checkpoint of a run.

@@ -48,7 +48,8 @@ class RunDirectory {
 
   /// The steps of the existing checkpoints, ascending. The files are not verified.
   std::vector<std::int64_t> checkpoints() const;
-  /// What the pointers contain; nullopt if they are missing or damaged. The checkpoint may not exist.
+  /// What the pointers contain; nullopt if they are missing or damaged. The checkpoint may not exist. These and the
+  /// functions that change them throw CheckpointError if the file cannot be read, written or deleted.
   std::optional<std::int64_t> last() const;
   std::optional<BestPointer> best() const;
   void set_last(std::int64_t step) const;
@@ -60,9 +61,10 @@ class RunDirectory {
   /// Removes the temporary files of interrupted writes. Returns a message for each that cannot be removed.
   [[nodiscard]] std::vector<std::string> remove_temporary_files() const;
 
-  /// The step of the newest checkpoint that is intact. `verifies` throws CorruptFile for one that is damaged, and the
-  /// messages about those are appended to `notes`. Throws CheckpointError if there is no intact one, and if one cannot
-  /// be read: it may be intact, and continuing from an older one would overwrite it.
+  /// The step of the newest checkpoint that is intact, whatever `last` says. `verifies` throws CorruptFile for one that
+  /// is damaged; the messages about those, and one if `last` names a missing file, are appended to `notes`. Throws
+  /// CheckpointError if there is no intact one, and if one cannot be read: it may be intact, and continuing from an
+  /// older one would overwrite it.
   std::int64_t newest_intact(const std::function<void(const std::string& file)>& verifies,
                              std::vector<std::string>& notes) const;
 
@@ -75,13 +77,15 @@ class RunDirectory {
   FileSystem& fs_;
 };
 
-/// The default for --out: runs/<stem of the first corpus>-<n>, with the lowest n for which there is no such path.
+/// The default for --out: runs/<stem of the first corpus>-<n>, with the lowest n from 1 for which there is no such
+/// path. The stem of "-" is "stdin", that of "@stories:100" is "stories". Throws Error if a path cannot be looked up.
 std::string default_run_path(const std::string& first_corpus);
 
 /// The checkpoint that `generate`, `eval` and `inspect` read. A .maki file is returned as it is. For a run directory it
 /// is `choice` ("best", "last" or a step) or, if that is empty, the best, else the last, else the newest checkpoint;
-/// messages about checkpoints that are missing or damaged are appended to `notes`. Throws Error if there is no such
-/// checkpoint, CheckpointError if it cannot be read.
+/// messages about checkpoints that are missing or damaged are appended to `notes`. Of these only what the constructor
+/// of ContainerReader verifies is looked at, and nothing of a chosen step or a .maki file. Throws Error if there is no
+/// such checkpoint or a choice is given with a file, CheckpointError if it cannot be read.
 std::string find_checkpoint(const std::string& run_or_file, const std::string& choice, std::vector<std::string>& notes);
 
 }  // namespace maki

@@ -5,11 +5,13 @@
 
 namespace maki {
 
-/// Holds the lock of a run directory as long as the object exists. The system releases it when the process dies.
+/// Holds the lock of a run directory as long as the object exists. The system releases it when the process dies. The
+/// lock file, which contains the number of the process, remains.
 class RunLock {
  public:
-  /// Throws Error, naming the process, if another process holds the lock; CheckpointError, naming the file system, if
-  /// the directory cannot be locked at all.
+  /// Throws Error, naming the process if its number is known, if another process or another object of this one holds
+  /// the lock; CheckpointError if the lock file cannot be opened, or, naming the file system, if it cannot be locked at
+  /// all.
   explicit RunLock(const RunDirectory& run);
   ~RunLock();
   RunLock(const RunLock&) = delete;

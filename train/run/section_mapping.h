@@ -12,7 +12,8 @@ namespace maki {
 class SectionMapping {
  public:
   /// Maps `length` bytes from `offset` of an open file, which must not be shortened or overwritten while the mapping
-  /// exists; it may be replaced or deleted. Null if the system cannot map the file, or cannot report errors of load().
+  /// exists; it may be replaced or deleted. Null if the length is 0, if the system cannot map the file, or if it cannot
+  /// report errors of load().
   static std::shared_ptr<const SectionMapping> create(int descriptor, std::uint64_t offset, std::uint64_t length);
   ~SectionMapping();
   SectionMapping(const SectionMapping&) = delete;

@@ -10,14 +10,14 @@
 namespace maki {
 
 /// Receives the tokens of a corpus: those for training, then those for validation. All functions throw CheckpointError
-/// if a file cannot be written.
+/// if a file cannot be written. Without a call of commit(), the destructor leaves the files of before.
 class TokenWriter {
  public:
   virtual ~TokenWriter() = default;
   /// The next tokens. A piece begins at each of their joins; a join at their end means that the tokens which follow are
-  /// those of another piece.
+  /// those of another piece. Requires: the ids are below the size of the vocabulary.
   virtual void append(TokenSpan ids) = 0;
-  /// What follows is validation text.
+  /// What follows is validation text. Called at most once; without a call there is none.
   virtual void begin_validation() = 0;
   /// Ends and replaces the files. Numbers of tokens and joins, and what describes the tokenizer, are filled in.
   virtual void commit(const TokenFileFacts& facts) = 0;
