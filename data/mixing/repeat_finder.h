@@ -14,8 +14,8 @@ namespace maki {
 
 class RepeatFinder {
  public:
-  /// Looks for earlier occurrences of the last `length` tokens. Requires: length >= 1; the text, to which tokens are
-  /// only appended, and the code outlive the object.
+  /// Looks for the latest earlier occurrence of the last `length` tokens. Requires: 1 <= length <= kLongest; the text,
+  /// to which tokens are only appended, and the code outlive the object.
   RepeatFinder(const std::vector<std::int32_t>& text, const TokenCode& code, std::size_t length);
 
   /// Call before the decisions about the token that follows the text.
