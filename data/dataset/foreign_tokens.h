@@ -22,8 +22,8 @@ std::optional<ForeignTokenPaths> foreign_token_paths(const std::vector<std::stri
 
 /// Maps the files and checks that they have the form of one of the formats. Several files for training are one text,
 /// which goes on from one to the next, and so are those for validation. The hash of the corpus is that of the bytes
-/// of one file with all ids for training, followed by one with those for validation. The other facts are the numbers
-/// of tokens, and has_validation; the rest is unknown (0). The ids are not looked at. Throws CorpusError, naming the
+/// of one file with all ids for training, followed by one with those for validation. The other facts that are
+/// known are the numbers of tokens; the rest is 0. The ids are not looked at. Throws CorpusError, naming the
 /// file, also if files of one text have different formats. Requires: there is a file for training.
 std::shared_ptr<const TokenFile> open_foreign_tokens(const ForeignTokenPaths& paths);
 

@@ -33,7 +33,8 @@ std::string shown(std::string_view token) { return truncate_for_message(to_byte_
 
 }  // namespace
 
-// Ids of the pieces that one thread has met, because most pieces of a text occur often.
+// Ids of the pieces that one thread has met, because most pieces of a text occur often. No measurement of its limits is
+// recorded.
 class BpeTokenizer::Cache {
  public:
   explicit Cache(const BpeTokenizer& tokenizer) : tokenizer_(tokenizer) {}

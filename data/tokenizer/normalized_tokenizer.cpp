@@ -26,7 +26,8 @@ std::string NormalizedTokenizer::save() const {
 }
 
 // Characters as they are in the text, so that a caller can leave them out: those whose own normal form has a character
-// that the vocabulary lacks. Characters that only their combination lacks are named in their normal form.
+// that the vocabulary lacks. Where there is none, and only a combination of known characters becomes an unknown one,
+// that one is named, which a caller need not find in the text.
 std::map<char32_t, std::int64_t> NormalizedTokenizer::unknown(std::string_view text) const {
   const std::map<char32_t, std::int64_t> lacking = inner_->unknown(normalize(text, form_));
   if (lacking.empty()) return {};
