@@ -102,8 +102,9 @@ std::optional<std::string> japanese_encoding(std::string_view bytes) {
   return found;
 }
 
-// Recognises text in the Latin alphabet: at most a third of the bytes are above 127, and most of those are letters next
-// to an ASCII letter.
+// Recognises text in the Latin alphabet: at most a third of the bytes are above 127, most of those are letters next to
+// an ASCII letter, and none is 0 or one of the five that Windows-1252 does not have. The limits have no recorded
+// measurement.
 std::optional<std::string> latin_encoding(std::string_view bytes) {
   const auto ascii_letter = [&](std::size_t i) {
     return i < bytes.size() && ((bytes[i] >= 'a' && bytes[i] <= 'z') || (bytes[i] >= 'A' && bytes[i] <= 'Z'));
