@@ -30,11 +30,11 @@ struct TokenFileFacts {
 };
 
 struct TokenFile {
-  std::string path;
+  std::string path;  ///< for messages; of several files that of the first, "and … more"
   TokenFileFacts facts;
   TokenSpan train, val;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null: the file is one of another program, which does not say
-  std::vector<std::shared_ptr<const FileMapping>> files;
+  std::vector<std::shared_ptr<const FileMapping>> files;  ///< keep the bytes that `train` and `val` view
   bool has_validation = true;  ///< false: of a file of another program, a part of the training tokens is for validation
   /// Those that `train` and `val` view, if the tokens are in several files.
   std::vector<std::shared_ptr<const TokenChain>> chains = {};

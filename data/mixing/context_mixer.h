@@ -42,8 +42,10 @@ class DecisionMixer {
   /// `sets`: how many sets of weights each mixer has.
   DecisionMixer(std::size_t inputs, const std::array<std::size_t, 3>& sets);
 
-  double probability(std::span<const float> inputs, const Choice& choice);  ///< of a 1
-  /// Learns from the decision that probability() predicted. Requires: the same inputs.
+  /// Of a 1, in [1e-5, 1 − 1e-5]. Requires: inputs and choice fit the constructor.
+  double probability(std::span<const float> inputs, const Choice& choice);
+  /// Learns from the decision that probability() predicted. `rate` is that of the mixers; that of their results and of
+  /// the corrections is fixed. Requires: the same inputs.
   void learn(std::span<const float> inputs, bool bit, float rate);
 
  private:

@@ -30,7 +30,7 @@ class RepeatFinder {
   /// How many tokens before the current one are repeated, at most kLongest; 0 if predict() returned 0.
   std::size_t repeated() const { return expects_ ? length_ : 0; }
 
-  static constexpr std::size_t kLongest = 32;
+  static constexpr std::size_t kLongest = 32;  ///< no measurement of it is recorded
 
  private:
   std::size_t slot() const;

@@ -83,7 +83,8 @@ class NgramTrie {
   std::vector<float> log_unigrams_;
 };
 
-/// Restores a tree from the bytes of save(). Throws CorpusError for any other bytes.
+/// Restores a tree from the bytes of save(). Throws CorpusError for any other bytes. The tree has no restart token: see
+/// the constructor.
 NgramTrie load_ngram_trie(std::string_view saved);
 
 }  // namespace maki

@@ -154,8 +154,8 @@ std::string to_toml(const Config& config);
 /// The configuration that a checkpoint stores: the training fields alone, one line each, in the canonical form of
 /// `config.schema`. A field is written only in the schemas that contain it. Schema 1 has no line `schema`.
 std::string training_toml(const Config& config);
-/// Parses what training_toml() wrote, in any schema up to kConfigSchema. Throws CheckpointError if the schema is newer,
-/// and Error if the text is not in canonical form.
+/// Parses what training_toml() wrote, in any schema up to kConfigSchema; run fields and the corpus have their defaults.
+/// Throws CheckpointError if the schema is newer, and Error if the text is not in canonical form.
 Config read_training_toml(std::string_view text);
 
 /// The phases that a checkpoint of this step records: those that start before it. Adding a phase therefore changes no
