@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::uint64_t kSeed = 0x6d616b69;  // "maki" in ASCII; another seed would change the exercises
 
+// The stream's 2 follows 0 and 1, which are those of the stories in two languages (make_stories()). Copy and reverse
+// have the same letters.
 std::string letters_line(std::int64_t line, std::int64_t size, bool reverse) {
   const RandomStream stream(kSeed, RandomPurpose::stories, 2, static_cast<std::uint64_t>(line));
   std::string letters(1 + stream.below(0, static_cast<std::uint64_t>(size)), ' ');

@@ -11,8 +11,8 @@
 //   {hero=child.name}            draws a child, remembers it as `hero`, and inserts its name
 //   {hero.he}                    inserts another field of the remembered child, without a further choice
 // A reference without a field means the first one. A line that begins with two spaces continues the alternative above
-// it on a new line of text. The first rule is the root. No field of a rule may contain itself. A variable is drawn
-// exactly once, before it is used, and always from the same rule.
+// it on a new line of text; empty lines mean nothing. The first rule is the root. No field of a rule may contain
+// itself. In every text, a variable is drawn at most once, before it is used, and always from the same rule.
 //
 // Entropy: a derivation is a sequence of independent choices, each uniform over the n alternatives of a rule, so its
 // information is the sum of their ln n. If no two derivations give the same text (which the tests prove), this is also
@@ -69,8 +69,9 @@ struct GrammarExpectation {
 };
 
 /// Parses the notation. Throws Error, quoting the line, for a syntax error and, with the name, for a rule that is
-/// unknown, empty, unreachable or contains itself, and for a variable that is used before it is drawn, drawn twice or
-/// drawn from two rules.
+/// unknown, defined twice, empty, unreachable or contains itself, for a field that its rule lacks, and for a variable
+/// that is used before it is drawn, drawn twice, drawn from two rules or named like a rule; and for more than 64
+/// variables.
 Grammar parse_grammar(std::string_view notation);
 
 /// Generates a text and appends it to `text`; the k-th choice uses RandomStream::below() at index k. Returns the number

@@ -12,6 +12,7 @@
 
 namespace maki {
 
+/// The values are a part of the seed: with others, the stories would change.
 enum class StoryLanguage { english, japanese };
 
 struct StoryCorpus {

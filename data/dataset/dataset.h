@@ -16,10 +16,11 @@ namespace maki {
 
 struct Dataset {
   std::shared_ptr<const Tokenizer> tokenizer;
-  Tokens train, val;            ///< one piece per file; val is empty if val_fraction is 0
-  std::string corpus_hash;      ///< Corpus::hash
-  std::int64_t characters = 0;  ///< of the whole corpus
-  std::int64_t documents = 0;   ///< that the corpus consists of; 0 if nobody said what a document is
+  Tokens train, val;        ///< in the pieces of encode_pieces(); val is empty if val_fraction is 0
+  std::string corpus_hash;  ///< Corpus::hash
+  /// Of the whole corpus; of tokens of another program, an estimate (with_tokenizer()).
+  std::int64_t characters = 0;
+  std::int64_t documents = 0;  ///< that the corpus consists of; 0 if nobody said what a document is
   /// The lowest possible loss in nats per validation token (without validation text, per token of the whole text), if
   /// it is known: for the built-in stories, from the entropy of their grammar.
   std::optional<double> best_possible_loss;
@@ -40,20 +41,25 @@ inline PieceKind piece_kind(const Corpus& corpus) {
 }
 
 /// A corpus that consists of tokens: files of maki or of another program (token_file_paths()). nullopt if the sources
-/// denote text. Throws CorpusError, naming the file, if it is damaged or used beside a text.
+/// denote text. Its number of characters is 0 if the files are of another program, since that takes the tokenizer.
+/// Throws CorpusError, naming the file, if it is damaged or used beside a text. Requires: there is a source.
 std::optional<Corpus> prepared_corpus(const std::vector<std::string>& sources);
 
 /// The dataset of a corpus that was prepared, which shares the tokens of its file. `tokenizer` is that of the model, or
-/// null. Throws CorpusError if it is another one than that of the file.
+/// null. Throws CorpusError if it is another one than that of the file, and, for files of another program, if it is
+/// null or lacks an id. Only such files, and only without one for validation, use val_fraction. Requires:
+/// corpus.prepared.
 Dataset share_tokens(const Corpus& corpus, double val_fraction, std::shared_ptr<const Tokenizer> tokenizer);
 
 /// Splits the corpus (split_text()) and encodes both parts, with the given tokenizer or else with a new one of
 /// `tokenizer_kind` and `tokenizer_options`, which learns from the training text and can encode both. Throws
 /// CorpusError if the training text, or the validation text with val_fraction > 0, has fewer than block_size + 1
-/// tokens, or if the given tokenizer lacks characters of the text.
+/// tokens, or if the given tokenizer lacks characters of the text; whatever make_tokenizer() throws; and Error unless
+/// val_fraction is in [0, 1).
 ///
 /// A corpus that was prepared has been split and encoded already, so the given tokenizer and val_fraction must be those
-/// of its file (CorpusError), and the dataset shares the tokens of the file.
+/// of its file (CorpusError), and the dataset shares the tokens of the file. Files of another program have neither: see
+/// share_tokens().
 Dataset make_dataset(const Corpus& corpus, double val_fraction, std::int64_t block_size,
                      const std::string& tokenizer_kind, std::shared_ptr<const Tokenizer> tokenizer = nullptr,
                      const TokenizerOptions& tokenizer_options = {});

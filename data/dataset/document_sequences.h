@@ -26,7 +26,8 @@ class DocumentSequences {
 
   /// Documents end with the token `end_of_text`, if there is one, and with a piece. With a stride in [1, block_size),
   /// sequences of the same document overlap: each begins `stride` tokens after the one before; 0: block_size. Reads all
-  /// tokens, and takes 12 bytes per sequence. Throws CorpusError unless there are targets.
+  /// tokens, and takes 12 bytes per sequence. The tokens are not needed afterwards. Throws CorpusError unless there are
+  /// targets, and Error unless block_size >= 1 and the stride is in [0, block_size].
   DocumentSequences(TokenSpan tokens, std::optional<std::int32_t> end_of_text, std::int64_t block_size,
                     std::int64_t stride = 0);
 
@@ -36,7 +37,8 @@ class DocumentSequences {
   Sequence operator[](std::int64_t i) const;
   /// The number of targets of all sequences together.
   std::int64_t targets() const { return targets_; }
-  /// The share of the positions of all sequences that have no target, because the sequence is shorter than block_size.
+  /// The share of the positions of all sequences, of block_size each, that predict nothing: what is filled up behind
+  /// shorter sequences and, with a stride, targets that the sequence before has predicted.
   double filling() const;
 
  private:

@@ -14,19 +14,23 @@ namespace maki {
 struct ForeignTokenPaths {
   std::vector<std::string> train, val;
 };
-/// What each of these files is for, if the names of all end with .bin and none is a token file of maki: the second of
-/// two files is for validation unless the names of both contain "train"; of three files or more, those whose names
-/// contain "val" are. nullopt for other files.
+/// What each of these files is for, if the names of all end with .bin and none is a token file of maki: one file is for
+/// training; the second of two is for validation unless the names of both contain "train"; of three files or more,
+/// those whose names contain "val" are (of two with "train" as well). nullopt for other files, and without any. Throws
+/// CorpusError if none is for training.
 std::optional<ForeignTokenPaths> foreign_token_paths(const std::vector<std::string>& files);
 
-/// Maps the files and checks that they have the form of one of the formats. Several files are one text, which goes on
-/// from one to the next. The hash of the corpus is that of their ids, and the same for one file with all of them.
-/// Throws CorpusError, naming the file, also if some have ids of another width.
+/// Maps the files and checks that they have the form of one of the formats. Several files for training are one text,
+/// which goes on from one to the next, and so are those for validation. The hash of the corpus is that of the bytes
+/// of one file with all ids for training, followed by one with those for validation. The other facts that are
+/// known are the numbers of tokens; the rest is 0. The ids are not looked at. Throws CorpusError, naming the
+/// file, also if files of one text have different formats. Requires: there is a file for training.
 std::shared_ptr<const TokenFile> open_foreign_tokens(const ForeignTokenPaths& paths);
 
-/// The same with the tokenizer that made the ids, and facts about the text; of a single file, the last val_fraction of
-/// the tokens are for validation. Reads all ids. Throws CorpusError, naming the file, if an id is not one of the
-/// tokenizer. Requires: `file` is from open_foreign_tokens().
+/// The same with the tokenizer that made the ids, and facts about the text; without a file for validation, the last
+/// val_fraction of the tokens, rounded, are for validation. Reads all ids. Characters are counted by their first bytes
+/// in the tokens, and are at least a quarter of the tokens, as a character has at most four bytes. Throws CorpusError,
+/// naming the file, if an id is not one of the tokenizer. Requires: `file` is from open_foreign_tokens().
 std::shared_ptr<const TokenFile> with_tokenizer(const TokenFile& file, std::shared_ptr<const Tokenizer> tokenizer,
                                                 double val_fraction);
 

@@ -50,8 +50,9 @@ std::vector<std::int32_t> encode_text(const Tokenizer& tokenizer, std::string_vi
   return ids;
 }
 
-// Cuts the lines into `val` stretches of almost the same length, and chooses one line of each: every stretch has its
-// share, whether the labels are sorted, and no line at a fixed distance, since they may alternate.
+// Cuts the lines into `val` stretches of almost the same length, and chooses one line of each at random: so every label
+// has about its share even if the lines are sorted by label, or labels alternate at a fixed distance. The stream's seed
+// is 0 for all runs, so the choice is a function of `count` and `val`.
 std::vector<bool> validation_lines(std::int64_t count, std::int64_t val) {
   const RandomStream stream(0, RandomPurpose::validation);
   std::vector<bool> chosen(static_cast<std::size_t>(count));

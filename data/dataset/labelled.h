@@ -29,7 +29,7 @@ struct LabelledDataset {
 struct LabelledOptions {
   /// Of the lines, for validation: one of each stretch of 1 / val_fraction lines, always the same.
   double val_fraction = 0.1;
-  std::int64_t max_tokens = 0;                           ///< of a text
+  std::int64_t max_tokens = 0;                           ///< of a text; must be set, as 0 refuses every text
   std::string tokenizer_kind = "char";                   ///< of a new tokenizer
   TokenizerOptions tokenizer_options = {};               ///< of a new tokenizer
   std::shared_ptr<const Tokenizer> tokenizer = nullptr;  ///< an existing one; null: a new one, for the whole corpus
@@ -38,7 +38,8 @@ struct LabelledOptions {
 
 /// Reads the lines as read_pairs() does, where the label is in the place of the target. Throws what read_pairs() and
 /// val_pair_count() throw, and CorpusError, naming the line, if the vocabulary lacks a character, if a text has more
-/// than max_tokens tokens, if a label is not one of options.labels; and if there are fewer than two labels.
+/// than max_tokens tokens, if a label is not one of options.labels; and if these are empty and the lines have fewer
+/// than two labels.
 LabelledDataset make_labelled_dataset(const Corpus& corpus, const LabelledOptions& options);
 
 }  // namespace maki

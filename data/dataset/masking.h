@@ -16,11 +16,11 @@ inline constexpr std::string_view kMask = "[MASK]";
 /// How many of the tokens of a sequence are predicted: 15 %, rounded, but at least one. Requires: tokens >= 1.
 std::int64_t masked_count(std::int64_t tokens);
 
-/// Chooses masked_count() tokens of a sequence and moves them to `targets`; the other targets become kIgnoredTarget. Of
-/// the chosen tokens 80 % become the mask token, whose id is vocab_size; 10 % become a random token, so that the model
-/// cannot trust what it sees; 10 % stay as they are. A function of the stream and `row`, the number of the sequence:
-/// sequences of the same length with different numbers draw different words of the stream. Throws Error unless both
-/// spans have the same length, at least 1.
+/// Chooses masked_count() tokens of a sequence and copies them to `targets`; the other targets become kIgnoredTarget.
+/// Of the chosen tokens 80 % become the mask token, whose id is vocab_size; 10 % become a random token, so that the
+/// model cannot trust what it sees; 10 % stay as they are. A function of the stream and `row`, the number of the
+/// sequence: sequences of the same length with different numbers draw different words of the stream. Throws Error
+/// unless both spans have the same length, at least 1.
 void mask_tokens(const RandomStream& stream, std::int64_t row, std::int64_t vocab_size, std::span<std::int32_t> ids,
                  std::span<std::int32_t> targets);
 

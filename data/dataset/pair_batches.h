@@ -16,7 +16,7 @@
 
 namespace maki {
 
-/// A batch as flat arrays, row by row.
+/// A batch as flat arrays, row by row. Padding consists of end tokens.
 struct PairBatch {
   std::int64_t rows = 0, source_length = 0, target_length = 0;
   std::vector<std::int32_t> source, source_mask;  ///< [rows, source_length]; the mask is 0 at padding
@@ -30,7 +30,7 @@ struct PairEnds {
   std::int32_t source, target;
 };
 
-/// The batch that consists of these pairs. Requires: `rows` is not empty.
+/// The batch that consists of the pairs with these indices. Requires: `rows` is not empty.
 PairBatch make_pair_batch(const TokenPairs& pairs, std::span<const std::int32_t> rows, const PairEnds& ends);
 
 /// Training batches. The pairs of an epoch are sorted by the length of target and source, pairs of equal lengths in an
@@ -44,11 +44,11 @@ class PairTrainBatches {
   /// object.
   PairTrainBatches(const TokenPairs& pairs, std::int64_t batch_size, std::uint64_t seed);
 
-  /// The rows of batch i >= 0, counted from the first batch of the first epoch.
+  /// The rows of batch i >= 0, counted from the first batch of the first epoch: the indices of its pairs.
   std::vector<std::int32_t> rows(std::int64_t i) const;
   std::int64_t per_epoch() const { return per_epoch_; }
-  /// The sum of of(row) over the rows of the batches from `begin` to end - 1. Whole epochs from the beginning on are
-  /// added up at once, because all have the same rows.
+  /// The sum of of(row) over the rows of the batches from `begin` to end - 1. If `begin` is 0, whole epochs are added
+  /// up at once, because all have the same rows.
   std::int64_t sum(std::int64_t begin, std::int64_t end, const std::function<std::int64_t(std::int64_t)>& of) const;
 
  private:
@@ -63,14 +63,15 @@ class PairTrainBatches {
   mutable std::shared_ptr<const std::vector<std::int32_t>> order_;
 };
 
-/// The pairs sorted by length, in batches of batch_size; every pair once.
+/// The pairs sorted by length, in batches of batch_size (the last one may be smaller); every pair once.
 ///
 /// Thread safety: immutable; may be used by several threads at once.
 class PairEvalBatches {
  public:
+  /// Throws Error unless batch_size >= 1. Without pairs there are no batches. The pairs are not needed afterwards.
   PairEvalBatches(const TokenPairs& pairs, std::int64_t batch_size);
   std::int64_t count() const { return (static_cast<std::int64_t>(order_.size()) + batch_size_ - 1) / batch_size_; }
-  /// Requires: 0 <= i < count().
+  /// The indices of the pairs of a batch. Requires: 0 <= i < count().
   std::vector<std::int32_t> rows(std::int64_t i) const;
 
  private:

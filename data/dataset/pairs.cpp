@@ -9,7 +9,7 @@
 namespace maki {
 namespace {
 
-// The lines of a text, without their ends. A text that does not end with a newline has one line more.
+// The lines of a text, without their ends. A text that does not end with a newline has one line more than newlines.
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {

@@ -22,7 +22,8 @@ struct LinePair {
 /// The pairs of a corpus of two files, whose lines correspond, or of one file with a source, a tab and a target in each
 /// line. Lines end with \n or \r\n. The lines are views of corpus.text, which must outlive them. Throws CorpusError,
 /// naming files and lines, if the files have different numbers of lines, if a source or target is empty, or if a line
-/// does not have exactly one tab.
+/// does not have exactly one tab; and if the corpus consists of tokens, of more than two files, or of a directory of
+/// several.
 std::vector<LinePair> read_pairs(const Corpus& corpus);
 
 /// Pairs of token sequences.
@@ -71,15 +72,17 @@ struct PairDataset {
 struct PairOptions {
   double val_fraction = 0.1;       ///< the last pairs of the corpus, for validation
   bool validate_all = false;       ///< instead: all pairs are for validation
-  std::int64_t max_tokens = 0;     ///< of a source or of a target
+  std::int64_t max_tokens = 0;     ///< of a source or of a target; must be set, as 0 refuses every pair
   std::string tokenizer = "char";  ///< the kind of the tokenizers
   TokenizerOptions tokenizer_options = {};
   bool shared_vocabulary = false;    ///< one tokenizer for both sides
   Unknown unknown = Unknown::error;  ///< what to do with characters that an existing vocabulary lacks
-  PairTokenizers tokenizers = {};    ///< existing ones; null: new ones, learned from the training pairs
+  /// Existing ones; null: new ones, learned from the training pairs, or with validate_all from all.
+  PairTokenizers tokenizers = {};
 };
 
-/// The two tokenizers of a kind for these pairs, learned from the first `train` of them.
+/// The two tokenizers of a kind for these pairs, learned from the first `train` of them; they can encode all. Throws
+/// what make_tokenizer() throws. Requires: train <= pairs.size().
 PairTokenizers make_pair_tokenizers(std::span<const LinePair> pairs, std::size_t train, const std::string& kind,
                                     bool shared, const TokenizerOptions& options = {});
 /// A line of one side as tokens. `unknown` is increased by the number of characters that were left out or replaced.
@@ -87,11 +90,12 @@ PairTokenizers make_pair_tokenizers(std::span<const LinePair> pairs, std::size_t
 std::vector<std::int32_t> encode_line(const Tokenizer& tokenizer, std::string_view line, Unknown policy,
                                       std::int64_t& unknown);
 /// How many of the pairs, at the end, are for validation: at least one if val_fraction > 0. Throws CorpusError if none
-/// would be left for training.
+/// would be left for training, and Error unless val_fraction is in [0, 1).
 std::int64_t val_pair_count(std::int64_t pairs, double val_fraction);
 
-/// Throws what read_pairs() and val_pair_count() throw, and CorpusError, naming the pair, if a vocabulary lacks a
-/// character and the policy is Unknown::error, or if a side has more than max_tokens tokens.
+/// The pairs of a corpus as tokens, divided into training and validation. Throws what read_pairs(), val_pair_count()
+/// and make_pair_tokenizers() throw, and CorpusError, naming the pair, if encode_line() throws it or if a side has more
+/// than max_tokens tokens.
 PairDataset make_pair_dataset(const Corpus& corpus, const PairOptions& options);
 
 }  // namespace maki

@@ -4,7 +4,8 @@
 // An epoch over n tokens has N = max(1, ⌊n/T⌋ − 1) windows of T = block_size tokens. Sample i belongs to epoch e =
 // ⌊i/N⌋ and starts at token phase_e + T · π_e(i mod N). π_e is a pseudorandom permutation of [0, N): a Feistel network
 // with cycle walking (Black and Rogaway 2002). phase_e is drawn from [0, min(T, n − N·T)) and shifts the grid, so that
-// windows begin at different tokens in different epochs. There is no index array and no state, so resuming costs
+// windows begin at different tokens in different epochs; for this it has one window fewer than would fit (⌊n/T⌋), and
+// an epoch leaves out up to 2T − 1 tokens at the two ends. There is no index array and no state, so resuming costs
 // nothing.
 #pragma once
 
@@ -22,7 +23,7 @@ class SequenceOrder {
   /// The first token of a sample >= 0. The inputs of the sample are the T tokens from start on, its targets the T
   /// tokens from start + 1 on.
   std::int64_t start(std::int64_t sample) const;
-  /// How many times the text has been read after this number of samples.
+  /// How many epochs this number of samples is.
   double epochs(std::int64_t samples) const { return static_cast<double>(samples) / static_cast<double>(per_epoch_); }
 
  private:

@@ -65,6 +65,7 @@ class Sections {
   std::uint64_t at_ = 0;
 };
 
+// Counts below 2^56 leave room for the sums over several files in 64 bits.
 void check_header(const Header& h, const std::string& path) {
   check<CorpusError>(h.magic == kMagic, "{}: is not a token file of maki", path);
   check<CorpusError>(h.version == kVersion,

@@ -30,11 +30,11 @@ struct TokenFileFacts {
 };
 
 struct TokenFile {
-  std::string path;
+  std::string path;  ///< for messages; of several files that of the first, "and … more"
   TokenFileFacts facts;
   TokenSpan train, val;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null: the file is one of another program, which does not say
-  std::vector<std::shared_ptr<const FileMapping>> files;
+  std::vector<std::shared_ptr<const FileMapping>> files;  ///< keep the bytes that `train` and `val` view
   bool has_validation = true;  ///< false: of a file of another program, a part of the training tokens is for validation
   /// Those that `train` and `val` view, if the tokens are in several files.
   std::vector<std::shared_ptr<const TokenChain>> chains = {};
@@ -43,9 +43,11 @@ struct TokenFile {
 /// Whether a regular file begins like a token file.
 bool is_token_file(const std::string& path);
 /// Maps a token file and checks everything but the ids, which are checked when they are read, and the hash of the data.
-/// Takes memory in proportion to the tokenizer alone. Throws CorpusError, naming the file, if it is damaged.
+/// Takes memory in proportion to the tokenizer alone. Throws CorpusError, naming the file, if it cannot be read, is
+/// damaged, or has another version of the format.
 std::shared_ptr<const TokenFile> open_token_file(const std::string& path);
-/// Reads the whole file and checks the hash of the data and every id. Throws CorpusError, naming the file.
+/// Reads the whole file and checks the hash of the data and every id. Throws CorpusError, which names the file if it is
+/// the hash that is wrong. Requires: `file` is from open_token_file().
 void verify_token_file(const TokenFile& file);
 
 /// The layout of a token file: what writers and readers share.

@@ -7,8 +7,8 @@
 namespace maki {
 namespace {
 
-// Every stretch of an evaluation begins with an empty state. With this many windows per stretch, a text that is short
-// for the size of a batch does not consist of beginnings.
+// Every stretch of an evaluation begins with an empty state. With this many windows per stretch (chosen without a
+// measurement), a text that is short for the size of a batch does not consist of beginnings.
 constexpr std::int64_t kMinStretchWindows = 16;
 
 void check_room(std::int64_t tokens, std::span<std::int32_t> ids, std::span<std::int32_t> targets) {
@@ -57,7 +57,8 @@ std::int64_t count_targets(const TokenSpan& tokens) {
   return n - 1 - static_cast<std::int64_t>(last - first);
 }
 
-// The same in a row, of which the rest is padding at its end: earlier positions of a causal model do not attend to it.
+// Fills one row with a sequence, of which `known` targets are ignored, and padding at its end: earlier positions of a
+// causal model do not attend to it. Returns the number of targets. A length below 0 is one of 0.
 std::int64_t fill_row(const TokenSpan& tokens, const DocumentSequences::Sequence& sequence, std::span<std::int32_t> ids,
                       std::span<std::int32_t> targets) {
   const auto length = static_cast<std::size_t>(std::max<std::int64_t>(0, sequence.length));

@@ -40,8 +40,8 @@ class TrainBatches {
   /// CorpusError unless block_size >= 1, there are at least block_size + 1 tokens and at least one piece has two tokens
   /// or more.
   ///
-  /// With `documents`, which must be those of the tokens with this block_size and no stride, rows are shuffled, and any
-  /// number of tokens is enough.
+  /// With `documents`, which must be those of the tokens with this block_size (Error) and no stride, rows are shuffled
+  /// (Error), and any number of tokens is enough.
   ///
   /// Requires: the tokens outlive the object.
   TrainBatches(TokenSpan tokens, std::int64_t batch_size, std::int64_t block_size, std::int64_t grad_accum,
@@ -49,7 +49,7 @@ class TrainBatches {
                std::shared_ptr<const DocumentSequences> documents = nullptr);
 
   /// Fills both spans, of batch_size · block_size elements each, and returns the number of targets among them. Throws
-  /// Error if a span has another size.
+  /// Error if a span has another size, and CorpusError for an id of a damaged token file (TokenSpan).
   std::int64_t fill(std::int64_t step, std::int64_t micro, std::span<std::int32_t> ids,
                     std::span<std::int32_t> targets) const;
   /// Tokens in the micro-batches of one step, with padding. All of them have targets, except the last tokens of pieces
@@ -61,9 +61,9 @@ class TrainBatches {
   std::int64_t tokens_before(std::int64_t step) const;
   /// Number of targets in all micro-batches of a step.
   std::int64_t targets(std::int64_t step) const;
-  /// The position of the first token of a row. The first token of the text follows the last one.
+  /// The position of the first token of a row. Only a continued row goes on from the last token to the first.
   std::int64_t start(std::int64_t step, std::int64_t micro, std::int64_t row) const;
-  /// How many times the text has been read after this number of steps.
+  /// How many epochs this number of steps is; with continued rows, how many times the text has been read.
   double epochs(std::int64_t steps) const {
     if (continued_) return continued_->epochs(steps);
     const std::int64_t samples = steps * sequences_per_step();
@@ -115,7 +115,7 @@ class EvalBatches {
   std::int64_t targets() const { return targets_; }
   /// Fills both spans, of rows(batch) · block_size elements each, and returns the number of targets among them. The
   /// padding has id 0 and target kIgnoredTarget. Throws Error if the batch is not in [0, count()) or a span has another
-  /// size.
+  /// size, and CorpusError for an id of a damaged token file (TokenSpan).
   std::int64_t fill(std::int64_t batch, std::span<std::int32_t> ids, std::span<std::int32_t> targets) const;
   /// The position of the first token of a row; beyond the text for a row that is padding.
   std::int64_t start(std::int64_t batch, std::int64_t row) const { return sequence(batch, row).start; }

@@ -6,7 +6,7 @@
 namespace maki {
 namespace {
 
-constexpr float kMaxStretched = 15;
+constexpr float kMaxStretched = 15;  // 1 − squash(15) is 3e-7, only five times the distance of floats just below 1
 // Points of a correction: stretched probabilities −8, −7.5, … 8.
 constexpr std::size_t kPoints = 33;
 constexpr float kLastPoint = 8, kPointsPerUnit = 2;

@@ -22,8 +22,8 @@ class LogisticMixer {
   /// All weights are `weight` at first.
   LogisticMixer(std::size_t inputs, std::size_t sets, float weight);
 
-  /// Mixes stretched probabilities with the weights of a set; the result is stretched. Requires: as many inputs as the
-  /// mixer has, set < sets.
+  /// Mixes stretched probabilities with the weights of a set; the result is stretched, and in [−15, 15]. Requires: as
+  /// many inputs as the mixer has, set < sets.
   float mix(std::span<const float> x, std::size_t set);
   /// Learns from the decision that mix() predicted. Requires: the same inputs.
   void learn(std::span<const float> x, bool bit, float rate);
@@ -35,10 +35,11 @@ class LogisticMixer {
 };
 
 /// A map from a probability, in a context, to the frequency with which a 1 then followed: corrects predictions that are
-/// systematically too sure or too timid. Linear interpolation between points in the stretched domain.
+/// systematically too sure or too timid. Linear interpolation between points in the stretched domain, from −8 to 8;
+/// what is beyond them counts as the nearer end.
 class ProbabilityCorrection {
  public:
-  /// At first the identity in each of `contexts` contexts.
+  /// At first correct(x) is squash(x), up to the interpolation, in each of `contexts` contexts.
   explicit ProbabilityCorrection(std::size_t contexts);
 
   /// The probability that a 1 follows, if `x` is predicted (stretched). Requires: context < contexts.

@@ -8,6 +8,7 @@
 namespace maki {
 namespace {
 
+// No measurement of these values is recorded.
 constexpr int kSlotBits = 18;
 constexpr float kFirstTrust = 0.75F, kMinTrust = 0.01F, kMaxTrust = 0.9995F, kTrustRate = 0.01F;
 

@@ -14,8 +14,8 @@ namespace maki {
 
 class RepeatFinder {
  public:
-  /// Looks for earlier occurrences of the last `length` tokens. Requires: length >= 1; the text, to which tokens are
-  /// only appended, and the code outlive the object.
+  /// Looks for the latest earlier occurrence of the last `length` tokens. Requires: 1 <= length <= kLongest; the text,
+  /// to which tokens are only appended, and the code outlive the object.
   RepeatFinder(const std::vector<std::int32_t>& text, const TokenCode& code, std::size_t length);
 
   /// Call before the decisions about the token that follows the text.
@@ -30,7 +30,7 @@ class RepeatFinder {
   /// How many tokens before the current one are repeated, at most kLongest; 0 if predict() returned 0.
   std::size_t repeated() const { return expects_ ? length_ : 0; }
 
-  static constexpr std::size_t kLongest = 32;
+  static constexpr std::size_t kLongest = 32;  ///< no measurement of it is recorded
 
  private:
   std::size_t slot() const;

@@ -21,8 +21,8 @@ struct Decision {
 /// What a distribution over the tokens gives to the two branches of each node: [node][bit].
 using BranchSums = std::vector<std::array<double, 2>>;
 
-/// The Huffman code (1952) of tokens that occur counts[id] + 1 times: frequent tokens take few decisions. Equal counts
-/// are ordered by id, so the code is a function of the counts.
+/// The Huffman code (1952) of tokens that occur counts[id] + 1 times: frequent tokens take few decisions, and the only
+/// token of a vocabulary takes none. Equal counts are ordered by id, so the code is a function of the counts.
 class TokenCode {
  public:
   /// Requires: at least one token, no count below 0.

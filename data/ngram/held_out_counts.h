@@ -12,9 +12,9 @@
 
 namespace maki {
 
-/// The text is cut into this many parts of equal length. With fewer, the counts of training know much less than those
-/// of evaluation: after 784 steps of 4 x 128, tinyshakespeare has 1.480 nats per character with 4 parts, 1.460 with 10
-/// and 1.459 with 20.
+/// The text is cut into this many parts of almost equal length. With fewer, the counts of training know much less than
+/// those of evaluation: after 784 steps of 4 x 128, tinyshakespeare has 1.480 nats per character with 4 parts, 1.460
+/// with 10 and 1.459 with 20.
 inline constexpr std::int64_t kHeldOutParts = 10;
 
 class HeldOutCounts {

@@ -15,9 +15,9 @@ class NgramLevel {
  public:
   NgramLevel();
 
-  /// The entry of an n-gram, or kNoNgram.
+  /// The entry of an n-gram, or kNoNgram, as for a context that is kNoNgram.
   std::uint32_t find(std::uint32_t context, std::int32_t token) const;
-  /// The same; an n-gram that is new is added with count 0.
+  /// The same; an n-gram that is new is added with count 0, unless its context is kNoNgram.
   std::uint32_t find_or_add(std::uint32_t context, std::int32_t token);
   /// Has the memory that find_or_add() of this n-gram needs first loaded into the cache. Has no other effect.
   void prefetch(std::uint32_t context, std::int32_t token) const;
@@ -34,7 +34,8 @@ class NgramLevel {
   const Ngram& ngram(std::uint32_t ngram) const { return ngrams_[ngram]; }
   const std::array<double, kDiscountClasses>& discounts() const { return discounts_; }
 
-  /// Estimates the discounts from the numbers of n-grams that were counted once, twice, three and four times.
+  /// Estimates the discounts from the numbers of n-grams that were counted once, twice, three and four times. One for
+  /// which too few were counted stays as it is.
   void fit_discounts();
   /// (count − discount + weight · lower) / total, where weight is the sum of all discounts of the context; or `lower`
   /// if nothing follows the context. Sums to 1 over all tokens if `lower` does.
@@ -53,9 +54,9 @@ class NgramLevel {
 
   std::vector<std::uint32_t> slots_;  // open addressing; a power of two of them, at most 5/8 in use
   std::vector<Ngram> ngrams_;
-  std::vector<Followers> followers_;          // by context
-  std::array<std::int64_t, 5> with_count_{};  // n-grams with a count of 1 … 4 ([0] is not used)
-  std::array<double, kDiscountClasses> discounts_{0.5, 0.75, 1};
+  std::vector<Followers> followers_;                              // by context
+  std::array<std::int64_t, 5> with_count_{};                      // n-grams with a count of 1 … 4 ([0] is not used)
+  std::array<double, kDiscountClasses> discounts_{0.5, 0.75, 1};  // until they are fitted; chosen without a measurement
 };
 
 }  // namespace maki

@@ -1,6 +1,6 @@
 // An interpolated n-gram model: what counting alone knows about a text. Modified Kneser–Ney smoothing (Chen and Goodman
-// 1999) over all orders up to six. A network that does not predict better than this has not learned anything yet that
-// was worth its time.
+// 1999) over all orders up to that of the model, which is six at most. A network that does not predict better than this
+// has not learned anything yet that was worth its time.
 //
 // Thread safety: const functions may be called on several threads at once while none counts.
 #pragma once
@@ -17,7 +17,8 @@
 
 namespace maki {
 
-/// The longest n-grams that are counted: six tokens, the last of which is predicted from the five before.
+/// The longest n-grams that are counted: six tokens, the last of which is predicted from the five before. Of the
+/// lengths 3 to 6 it had the lowest loss (docs/design.md).
 inline constexpr int kMaxCountedNgram = 6;
 
 /// The last tokens of a text, as a model needs them to predict the next one. Empty at the beginning of a text. Belongs
@@ -34,16 +35,16 @@ struct TokenRange {
 };
 
 struct NgramLimits {
-  /// Distinct n-grams of all orders together, of about 40 bytes each. count() looks at it between blocks of 16,384
-  /// tokens.
+  /// Distinct n-grams of all orders together, of about 40 bytes each.
   std::int64_t ngrams = std::int64_t{4} << 20;
   std::int64_t tokens = std::int64_t{16} << 20;  ///< read by one call of count() or evaluate()
+  // Both are looked at between blocks of 16,384 tokens, so the block that reaches a limit is still read to its end.
 };
 
 struct NgramLoss {
   double loss = 0;           ///< mean over the targets, in nats per token; 0 without targets
   std::int64_t targets = 0;  ///< tokens that were predicted: all but the first of each piece
-  double share = 0;          ///< of all targets of the text
+  double share = 0;          ///< of the tokens of the text that were read; 1 for a text without tokens
 };
 
 class NgramModel {
@@ -53,11 +54,13 @@ class NgramModel {
   explicit NgramModel(std::int64_t vocab_size, int order = kMaxCountedNgram, NgramLimits limits = {},
                       std::optional<std::int32_t> restart = std::nullopt);
 
-  /// Counts a text, whose pieces are separate texts, and then fits the discounts. A text beyond the limits is counted
-  /// in blocks that are spread evenly over it, until a limit is reached. Returns the share of its tokens that was
-  /// counted. `stop` may be empty; once it returns true, counting ends.
+  /// Counts a text, whose pieces are separate texts, in addition to what was counted before, and then fits the
+  /// discounts. A text beyond the limits is counted in blocks that are spread evenly over it, until a limit is reached.
+  /// Returns the share of its tokens that was counted, 1 for a text without tokens. `stop`, which may be empty, is
+  /// asked before each block of 16,384 tokens; once it returns true, counting ends.
   double count(TokenSpan text, const std::function<bool()>& stop = {});
-  /// The blocks that the last call of count() has read.
+  /// The blocks that the last call of count() has read, in the order in which it read them, which is not that of the
+  /// text.
   const std::vector<TokenRange>& counted() const { return counted_; }
   /// The mean loss over the targets of a text, of blocks that are spread evenly over it if it is beyond the limit.
   NgramLoss evaluate(TokenSpan text, const std::function<bool()>& stop = {}) const;
@@ -69,12 +72,13 @@ class NgramModel {
   double probability(std::span<const std::int32_t> text, std::int32_t token) const;
   /// The context that follows if `token` is read.
   NgramContext next(const NgramContext& context, std::int32_t token) const;
-  /// Counts one more `token` after `context`, and returns the context that follows; counts nothing if the limit of
-  /// n-grams is reached. The discounts stay those that were fitted last.
+  /// Counts one more `token` after `context`, and returns the context that follows. The limit of n-grams is left to the
+  /// caller (is_full()). The discounts stay those that were fitted last.
   NgramContext observe(const NgramContext& context, std::int32_t token);
   /// Estimates the discounts of every order from the counts.
   void fit_discounts();
 
+  /// Whether one more token could exceed the limit of n-grams.
   bool is_full() const;
   std::int64_t ngrams() const;  ///< distinct n-grams of all orders together
   /// The n-grams of k + 1 tokens. Requires: 0 <= k < order().
@@ -94,7 +98,8 @@ class NgramModel {
 };
 
 /// What NgramModel::evaluate() does, for any model that reads and predicts: next() and log_probability() take a context
-/// and the token after it. Reads at most `most_tokens` tokens.
+/// and the token after it. Reads blocks of 16,384 tokens until there are at least `most_tokens`, so all of a text that
+/// has no more.
 NgramLoss evaluate_ngrams(TokenSpan text, int order, std::int64_t most_tokens, const std::function<bool()>& stop,
                           const std::function<NgramContext(const NgramContext&, std::int32_t)>& next,
                           const std::function<double(const NgramContext&, std::int32_t)>& log_probability);

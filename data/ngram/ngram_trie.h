@@ -47,7 +47,7 @@ class NgramTrie {
 
   /// The logarithm for one token alone, which takes less time.
   double log_probability(const NgramContext& context, std::int32_t token) const;
-  /// NgramModel::evaluate().
+  /// NgramModel::evaluate(), with the default limit of tokens.
   NgramLoss evaluate(TokenSpan text, const std::function<bool()>& stop = {}) const;
 
   /// Bytes from which load_ngram_trie() restores the same tree.
@@ -68,7 +68,8 @@ class NgramTrie {
     }
   };
   const std::vector<Level>& levels() const { return levels_; }
-  /// The probability of each token without a context, if the counts of the first level are those given.
+  /// The probability of each token without a context, if the counts of the first level are those given. Requires: as
+  /// many as it has n-grams, in its order.
   std::vector<double> unigrams(std::span<const std::uint32_t> counts) const;
 
  private:
@@ -82,7 +83,8 @@ class NgramTrie {
   std::vector<float> log_unigrams_;
 };
 
-/// Restores a tree from the bytes of save(). Throws CorpusError for any other bytes.
+/// Restores a tree from the bytes of save(). Throws CorpusError for any other bytes. The tree has no restart token: see
+/// the constructor.
 NgramTrie load_ngram_trie(std::string_view saved);
 
 }  // namespace maki

@@ -55,7 +55,8 @@ class Reader {
   std::string_view left_;
 };
 
-// Every context takes at least a byte and every n-gram two, so memory stays below a few times the size of the file.
+// Every context takes at least a byte and every n-gram two, so the memory of the levels stays below a few times the
+// size of the file. That of the unigrams, 12 bytes per token of the vocabulary, follows from what the file says.
 NgramTrie::Level read_level(Reader& reader, std::size_t contexts, std::uint32_t vocab_size) {
   NgramTrie::Level level;
   for (double& discount : level.discounts) {

@@ -17,10 +17,11 @@ namespace maki {
 struct TokenFile;
 
 struct CorpusOptions {
-  /// What to do with invalid bytes; `replace` accepts them in up to 1 % of the bytes of a file.
+  /// What to do with invalid bytes; `replace` accepts them in up to 1 % of the bytes of a file, and text that is
+  /// certainly UTF-16, UTF-32 or ISO-2022-JP not at all.
   InvalidUtf8 invalid = InvalidUtf8::error;
   /// Encoding of files and standard input, by its name in iconv. Empty: UTF-8; text that is recognised to be in another
-  /// encoding is rejected with an error that names it.
+  /// encoding is rejected with an error that names it. With a name, "UTF-8" included, nothing is recognised.
   std::string encoding = {};
   std::vector<std::string> include = {}, exclude = {};  ///< patterns for directories, see DirectoryFilter
   DocumentOptions documents = {};
@@ -28,16 +29,18 @@ struct CorpusOptions {
 
 struct Corpus {
   std::vector<std::string> sources;  ///< as given by the caller
-  std::string text;                  ///< well-formed UTF-8: the texts of all files, concatenated without separators
-  std::vector<std::size_t> joins;    ///< byte offsets in `text` at which a file ends and the next non-empty one begins
-  std::vector<std::string> files;    ///< the names of the files between the joins
+  /// Well-formed UTF-8: the texts of all files, concatenated without anything between them; of documents, only what is
+  /// in them, so no lines that separate them and no JSON around them.
+  std::string text;
+  std::vector<std::size_t> joins;  ///< byte offsets in `text` at which a file ends and the next non-empty one begins
+  std::vector<std::string> files;  ///< the names of the files between the joins: those that are not empty
   /// Identifies the corpus: XXH3-128 in hexadecimal. For one file it is the hash of the text; for several files it also
-  /// covers the joins, and for documents their beginnings, because they determine what is validation text.
+  /// covers the joins, and for documents their beginnings instead, because they determine what is validation text.
   std::string hash;
   std::string text_hash;  ///< XXH3-128 of the text alone, in hexadecimal
   std::int64_t characters = 0;
   std::vector<std::size_t> story_starts;  ///< byte offset of each built-in story; empty for other texts
-  /// Byte offset of each document, if the options say what a document is; else empty.
+  /// Byte offset of each document that is not empty, if the options say what a document is; else empty.
   std::vector<std::size_t> documents;
   std::optional<double> entropy_per_char;  ///< for the built-in stories: nats per character, the best possible loss
   std::vector<std::string> notes;          ///< messages for the user: files skipped, bytes replaced
@@ -51,20 +54,24 @@ struct Corpus {
 /// "@addition-backwards[:DIGITS]" (data/builtin/exercises.h). Nothing is stripped or normalised, not even a UTF-8
 /// byte-order mark.
 ///
-/// Throws CorpusError if a source is missing, unreadable, compressed or not UTF-8 (with the offset of the first invalid
-/// byte and the encoding, if it is recognised), or if the text is empty; Error if iconv does not know the encoding, or
-/// if one is given for the built-in stories.
+/// Throws CorpusError if there are no sources, if one is missing, unreadable, compressed or not UTF-8 (with the offset
+/// of the first invalid byte and the encoding, if it is recognised), if a built-in corpus does not exist, has a size
+/// out of its range or is combined with other sources, if a line is not the JSON that the options ask for, or if the
+/// text is empty; Error if iconv does not know the encoding, if DocumentOptions::check_valid() throws, or if an
+/// encoding or documents are given for a built-in corpus.
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options = {});
 
-/// The files that sources other than built-in corpora denote; "-" is standard input. Appends to `notes` what was
-/// skipped in directories. Throws CorpusError as load_corpus() does.
+/// The files that sources other than built-in corpora denote; "-" is standard input. A source that is no directory is
+/// listed without a look at it, even if it does not exist. Appends to `notes` what was skipped in directories. Throws
+/// CorpusError for a built-in corpus, and whatever list_directory() throws.
 std::vector<std::string> list_corpus_files(const std::vector<std::string>& sources, const CorpusOptions& options,
                                            std::vector<std::string>& notes);
 
 /// The names of the built-in corpora, for a user: "@stories, … (a size may follow, as in @stories:1000000)".
 std::string builtin_corpora();
 
-/// The text of each file, as views of corpus.text, which must outlive them.
+/// The text of each file that is not empty, as views of corpus.text, which must outlive them. One empty text if the
+/// corpus has no text.
 std::vector<std::string_view> file_texts(const Corpus& corpus);
 
 /// The texts of the documents if they are known, else those of the files, as views of corpus.text.
@@ -76,7 +83,8 @@ struct SplitText {
   std::vector<std::string_view> train, val;  ///< views of Corpus::text
 };
 
-/// Splits every file: the last val_fraction of its characters are validation text. Built-in stories are kept whole.
+/// Splits every file: the last val_fraction of its characters are validation text. Built-in stories are kept whole: the
+/// validation text begins with the first story that begins at or after the cut, or else with the last one.
 /// Fractions of a character are carried over to the next file, so that many short files contribute their share as well.
 /// Documents are kept whole: those for validation are spread evenly over the corpus (DocumentSplit).
 /// Throws Error unless val_fraction is in [0, 1). The corpus must outlive the result.
@@ -88,6 +96,7 @@ class DocumentSplit {
  public:
   /// Throws Error unless val_fraction is in [0, 1).
   explicit DocumentSplit(double val_fraction);
+  /// Whether the next document, which has this many characters, is for validation. Never, if val_fraction is 0.
   bool is_validation(std::int64_t characters);
 
  private:

@@ -14,7 +14,8 @@
 namespace maki {
 namespace {
 
-// If a larger share of the bytes is invalid, the file is probably in another encoding or not text at all.
+// If a larger share of the bytes is invalid, the file is probably in another encoding or not text at all. No
+// measurement of this limit is recorded.
 constexpr double kMaxReplacedShare = 0.01;
 
 std::string upper(std::string text) {

@@ -10,16 +10,21 @@
 
 namespace maki {
 
-/// Appends the text of a file, or of standard input ("-"), to corpus.text and messages for the user to corpus.notes.
-/// Throws CorpusError, naming the file, if it cannot be read, is compressed or is not text in the given encoding.
+/// Appends the text of a file, or of standard input ("-"), to corpus.text, what follows from it to corpus.joins, files
+/// and documents, and messages for the user to corpus.notes. Throws CorpusError, naming the file, if it cannot be read,
+/// is compressed, is not text in the given encoding or does not consist of the documents that the options describe;
+/// Error if iconv does not know the encoding. The corpus may then have a part of the text.
 void append_corpus_file(Corpus& corpus, const std::string& path, const CorpusOptions& options);
 
-/// The same for a text that does not have to fit into memory: calls `block` with the text as UTF-8, in blocks of whole
-/// characters of about `block_size` bytes, and appends messages to `notes`.
+/// The same for a text that does not have to fit into memory, but without looking for documents: calls `block` with the
+/// text as UTF-8, in blocks of whole characters, and appends messages to `notes`. A block comes from `block_size` bytes
+/// or up to 64 KiB more; the last may be shorter, but none is empty. The file can be refused after blocks of it were
+/// given. What `block` throws is passed on.
 void read_corpus_file(const std::string& path, const CorpusOptions& options, std::size_t block_size,
                       const std::function<void(std::string_view)>& block, std::vector<std::string>& notes);
 
-/// Whether text in this encoding, by its name in iconv, contains zero bytes: UTF-16 and UTF-32 in all their variants.
+/// Whether text in this encoding contains zero bytes, as its name in iconv begins (in letters of any case): UTF-16,
+/// UTF-32, UCS or UNICODE, with all their variants.
 bool has_zero_bytes(const std::string& encoding);
 
 }  // namespace maki

@@ -11,7 +11,7 @@ namespace maki {
 /// What a document is. By default it does not matter: files are pieces of one text.
 struct DocumentOptions {
   bool files = false;           ///< every file is a document
-  std::string separator = {};   ///< a line that stands between two documents of a file
+  std::string separator = {};   ///< a line, without its end, that stands between two documents of a file
   std::string json_field = {};  ///< files are JSON lines: objects that have the text of a document in this field
 
   bool any() const { return files || !separator.empty() || !json_field.empty(); }
@@ -22,15 +22,17 @@ struct DocumentOptions {
 /// Finds the documents of one file, whose text arrives in blocks.
 class DocumentReader {
  public:
-  /// Receives text of the current document. Documents may be empty.
+  /// Receives text of the current document, possibly none: documents may be empty, such as one after a separator that
+  /// ends its file.
   using TextSink = std::function<void(std::string_view)>;
 
   /// `name` is that of the file, for messages. `end` is called at the end of every document.
   DocumentReader(const DocumentOptions& options, std::string name, TextSink text, std::function<void()> end);
-  /// Reads a block of well-formed UTF-8, which may end anywhere. Throws CorpusError, naming the line, for a line that
-  /// is not a JSON object with the field.
+  /// Reads a block of well-formed UTF-8, which may end anywhere. Lines end with \n or \r\n; of lines of JSON, those
+  /// with nothing but spaces and tabs are skipped. Throws CorpusError, naming the line, for a line that is not a JSON
+  /// object with the field.
   void push(std::string_view block);
-  /// Must be called after the last block.
+  /// Must be called after the last block; ends the last document. Throws as push() does.
   void finish();
 
  private:
@@ -46,8 +48,9 @@ class DocumentReader {
   std::int64_t lines_ = 0;
 };
 
-/// The text in a field of a line of JSON. Throws CorpusError unless the line is an object that has this field once, as
-/// a string.
+/// The text in a field of a line of JSON; fields of objects inside the object do not count. Throws CorpusError unless
+/// the line is an object that has this field once, as a string, and is nested at most 1,000 times. The message says
+/// what is wrong ("is not JSON: …"); the caller puts the name of the line before it.
 std::string json_text_field(std::string_view line, const std::string& field);
 
 }  // namespace maki

@@ -14,7 +14,9 @@ enum class InvalidUtf8 : std::uint8_t { error, replace };
 
 /// Guesses the encoding of text that is not UTF-8, by its name in iconv: UTF-16 or UTF-32 (if there is a byte-order
 /// mark), UTF-16LE, UTF-16BE, UTF-32LE or UTF-32BE (by the pattern of bytes), ISO-2022-JP, EUC-JP, SHIFT_JIS, CP932,
-/// ISO-8859-1 or WINDOWS-1252. Returns nullopt for UTF-8, for UTF-8 with a few damaged bytes, and if no encoding fits.
+/// ISO-8859-1 or WINDOWS-1252. Returns nullopt for UTF-8, for UTF-8 in which fewer than half of the bytes above 127 are
+/// damaged, and if no encoding fits. Looks at the first MiB at most. Bytes of ISO-2022-JP, and of UTF-16 and UTF-32
+/// with ASCII alone, are well-formed UTF-8 as well and are recognised nevertheless.
 std::optional<std::string> detect_encoding(std::string_view bytes);
 
 /// Converts text from another encoding to UTF-8, in parts of any size.
@@ -29,7 +31,8 @@ class Decoder {
   /// Decodes `bytes` and appends the result to `text`. An incomplete character at their end is held until the next
   /// call. Each invalid byte becomes U+FFFD or, with InvalidUtf8::error, throws CorpusError with its offset.
   void push(std::string_view bytes, std::string& text);
-  /// Must be called after the last push(). A character that is still incomplete is then treated as invalid.
+  /// Must be called after the last push(). A character that is still incomplete is then treated as invalid: each of its
+  /// bytes becomes U+FFFD, or CorpusError is thrown.
   void finish(std::string& text);
   /// Number of bytes that became U+FFFD.
   std::size_t replaced() const { return replaced_; }

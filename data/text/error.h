@@ -1,4 +1,4 @@
-// The exception for invalid input data: corpora, prompts, tokenizers.
+// The exception for input data that is invalid or cannot be read: corpora, prompts, tokenizers.
 #pragma once
 
 #include "autograd/core/check.h"

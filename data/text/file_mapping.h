@@ -10,16 +10,19 @@ namespace maki {
 
 class FileMapping {
  public:
-  /// Maps a regular file, which must not be changed while it is mapped. Throws CorpusError if it cannot be read.
+  /// Maps a regular file, which must not be changed while it is mapped. Throws CorpusError if it is anything else or
+  /// cannot be read. An empty file has no bytes and is not mapped.
   explicit FileMapping(const std::string& path);
-  /// Maps the first `size` bytes of an open file; `path` is its name for messages.
+  /// Maps the first `size` bytes of an open file, which the caller may close afterwards; `path` is its name for
+  /// messages. Throws CorpusError if it cannot be mapped. Requires: the file has as many bytes.
   FileMapping(int descriptor, std::size_t size, const std::string& path);
   ~FileMapping();
   FileMapping(const FileMapping&) = delete;
   FileMapping& operator=(const FileMapping&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// Frees the memory that holds bytes [0, end) at the moment; they are read again when they are needed.
+  /// Frees the memory that holds bytes [0, end) at the moment, or all if end is beyond them; they are read again when
+  /// they are needed, so pointers to them stay valid.
   void release(std::size_t end) const;
 
  private:

@@ -1,5 +1,6 @@
 // Glob patterns for file names: * matches any number of characters (including /), ? matches one character, [a-z] one in
-// the set, and [!a-z] or [^a-z] one that is not in the set.
+// the set, and [!a-z] or [^a-z] one that is not in the set. A ] that is the first character of a set belongs to it, and
+// a [ without its ] stands for itself. No character escapes another.
 #pragma once
 
 #include <string_view>

@@ -16,7 +16,7 @@ std::array<std::uint8_t, 16> hash128(std::string_view bytes);
 std::string hash128_hex(std::string_view bytes);
 /// Whether the text has the form of a result of hash128_hex(): 32 hexadecimal digits, lower case.
 bool is_hash(std::string_view text);
-/// hash128() of bytes that arrive in parts.
+/// hash128() of bytes that arrive in parts. Throws std::bad_alloc if there is no memory for its state, as Hash64 does.
 class Hash128 {
  public:
   Hash128();

@@ -10,11 +10,11 @@ namespace maki {
 
 class InvisibleCharacters {
  public:
-  /// Begins the text of another file.
+  /// Begins the text of a file: to be called before the first part of each.
   void begin_text();
   /// The next part of the text, in whole characters.
   void add(std::string_view part);
-  /// Appends messages for a user about what was found.
+  /// Appends messages for a user about what was found, if anything was.
   void describe(std::vector<std::string>& notes) const;
 
  private:

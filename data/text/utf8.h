@@ -23,16 +23,17 @@ std::string replace_invalid_utf8(std::string_view text);
 /// Returns the first code point and removes it from the front of the text. Requires: the text is well-formed and not
 /// empty.
 char32_t next_code_point(std::string_view& text);
-/// Appends a code point as UTF-8.
+/// Appends a code point as UTF-8. Requires: it is one that well-formed UTF-8 can contain.
 void append_utf8(std::string& text, char32_t code_point);
 
 /// Whether a byte of well-formed text is a continuation byte, that is, not the first byte of a character.
 inline bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 std::int64_t count_code_points(std::string_view text);  ///< of well-formed text
-/// Byte offset of code point n of well-formed text; the size of the text if it has at most n code points.
+/// Byte offset of code point n >= 0, counted from 0, of well-formed text; the size of the text if it has at most n.
 std::size_t byte_offset(std::string_view text, std::int64_t n);
 
-/// Describes a character for a message: like "Ω (U+03A9)", or only "U+200D" if it is invisible.
+/// Describes a character for a message: like "Ω (U+03A9)", or only "U+200D" if it is invisible, not assigned, or a mark
+/// that would be drawn over the character before it.
 std::string describe_code_point(char32_t code_point);
 /// Number of terminal columns that well-formed text occupies.
 std::int64_t display_width(std::string_view text);

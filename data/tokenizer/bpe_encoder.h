@@ -27,7 +27,7 @@ class BpeEncoder {
   bool add(const BpeMerge& merge);
   void reserve(std::size_t merges);
 
-  /// Appends the ids of a piece. Takes O(n log n) for n bytes. Requires: n < 2^31.
+  /// Appends the ids of a piece, none if it is empty. Takes O(n log n) for n bytes. Requires: n < 2^31.
   void encode(std::string_view piece, std::vector<std::int32_t>& ids) const;
 
  private:

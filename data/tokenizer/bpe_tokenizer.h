@@ -22,13 +22,16 @@ struct BpeParts {
   TokenList tokens;                    ///< the bytes of every token; of a special token its text
   std::vector<BpeMerge> merges;        ///< in order of rank; two of them may make the same token
   std::vector<std::int32_t> specials;  ///< ids, ascending
-  bool whole_pieces = false;           ///< a piece that is a token is that token, whatever its merges would give
+  /// A piece that is a token, but not a special one, is that token, whatever its merges would give.
+  bool whole_pieces = false;
 };
 
 class BpeTokenizer final : public Tokenizer {
  public:
-  /// Throws CorpusError unless the tokens are distinct and not empty, each byte is a token, merges make tokens of their
-  /// two parts, no pair is merged twice, and special tokens are not bytes and have no part in merges.
+  /// Throws CorpusError unless the rule exists, the tokens are distinct, not empty and at most kMaxBpeVocabulary, each
+  /// byte is a token, merges make tokens of their two parts, no pair is merged twice, and special tokens are not bytes
+  /// and have no part in merges. The special token that ends a document is the first that there is of kEndOfText,
+  /// <|end_of_text|> and </s>.
   explicit BpeTokenizer(BpeParts parts);
   BpeTokenizer(const BpeTokenizer&) = delete;  // index_ refers to the tokens of this object
   BpeTokenizer& operator=(const BpeTokenizer&) = delete;
@@ -38,7 +41,7 @@ class BpeTokenizer final : public Tokenizer {
   std::optional<std::int32_t> end_of_text() const override { return end_of_text_; }
   std::size_t token_bound(std::string_view text) const override { return text.size(); }
   std::vector<std::int32_t> encode(std::string_view text) const override;
-  /// Encodes parts of the text on all threads.
+  /// Encodes parts of the text on all threads. Throws CorpusError for a piece of 2^31 bytes or more, as all forms do.
   void encode(std::string_view text, Tokens& ids) const override;
   void encode_texts(std::span<const std::string_view> texts, Tokens& ids,
                     const std::function<void()>& after) const override;
@@ -63,9 +66,10 @@ class BpeTokenizer final : public Tokenizer {
 };
 
 /// Learns a vocabulary of at most `vocab_size` tokens from a text: the 256 bytes, tokens that are merged from them, and
-/// kEndOfText as the last. Fewer tokens if no pair occurs twice. Throws CorpusError unless vocab_size is in
-/// [257, kMaxBpeVocabulary].
+/// kEndOfText as the last. Fewer tokens if no pair occurs twice; 257 for an empty text. Throws CorpusError unless
+/// vocab_size is in [257, kMaxBpeVocabulary], and what train_bpe() throws.
 BpeParts learn_bpe(std::string_view text, std::int64_t vocab_size);
+/// The least is the bytes and kEndOfText; the most was chosen without a measurement.
 inline constexpr std::int64_t kMinBpeVocabulary = 257, kMaxBpeVocabulary = 1 << 24;
 
 /// The row of this kind in the table of tokenizer.cpp.

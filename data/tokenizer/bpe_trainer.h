@@ -17,10 +17,10 @@ using PieceCounts = std::vector<std::pair<std::string_view, std::int64_t>>;
 /// Counts the pieces of a text, on all threads. The order of the result is unspecified; the text must outlive it.
 PieceCounts count_pieces(std::string_view text, const PreTokenizer& pre_tokenizer);
 
-/// Learns merges until there are `max_tokens` tokens or no pair occurs twice. Tokens 0 to 255 are the bytes in the
-/// order of bytes_by_character(), and every merge makes the next token, except that a string that is a token already
-/// keeps its id. Takes time and memory in proportion to the bytes of the pieces, however long a piece is. Throws
-/// CorpusError for more than 4 GiB of pieces.
+/// Learns merges until there are `max_tokens` tokens, the 256 bytes included, or no pair occurs twice. Tokens 0 to 255
+/// are the bytes in the order of bytes_by_character(), and every merge makes the next token, except that a string that
+/// is a token already keeps its id. Takes memory in proportion to the bytes of the pieces, however long a piece is, and
+/// a merge visits only the places of its pair. Throws CorpusError for more than 4 GiB of different pieces.
 std::vector<BpeMerge> train_bpe(const PieceCounts& pieces, std::int64_t max_tokens);
 
 }  // namespace maki

@@ -1,5 +1,6 @@
-// The characters with which GPT-2 writes bytes in its vocabulary files: printable Latin-1 characters stand for
-// themselves, the other 68 bytes for U+0100, U+0101, … in ascending order, so that a space is Ġ and a newline is Ċ.
+// The characters with which GPT-2 writes bytes in its vocabulary files: the visible Latin-1 characters ! to ~, ¡ to ¬
+// and ® to ÿ stand for themselves, and U+0100, U+0101, … for the other 68 bytes in ascending order, so that a space is
+// Ġ and a newline is Ċ.
 #pragma once
 
 #include <array>

@@ -8,7 +8,7 @@ namespace maki {
 /// One id per code point of the vocabulary, in ascending order of the code points.
 class CharTokenizer : public Tokenizer {
  public:
-  /// The vocabulary consists of all code points of the text. Requires: it is well-formed UTF-8.
+  /// The vocabulary consists of all code points of the text, none if it is empty. Requires: it is well-formed UTF-8.
   explicit CharTokenizer(const TextToLearn& text);
   std::string kind() const override { return "char"; }
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(ends_.size()); }

@@ -18,7 +18,8 @@ std::vector<std::string> normalization_names();
 Normalization parse_normalization(std::string_view name);
 std::string to_string(Normalization form);
 
-/// The normalized text. Bytes that are not UTF-8 stay as they are.
+/// The normalized text, which may be longer; with `none`, the text. Bytes that are not UTF-8 stay as they are. Throws
+/// CorpusError if utf8proc refuses the text, for which no case is known.
 std::string normalize(std::string_view text, Normalization form);
 
 }  // namespace maki

@@ -26,7 +26,8 @@ std::string NormalizedTokenizer::save() const {
 }
 
 // Characters as they are in the text, so that a caller can leave them out: those whose own normal form has a character
-// that the vocabulary lacks. Characters that only their combination lacks are named in their normal form.
+// that the vocabulary lacks. Where there is none, and only a combination of known characters becomes an unknown one,
+// that one is named, which a caller need not find in the text.
 std::map<char32_t, std::int64_t> NormalizedTokenizer::unknown(std::string_view text) const {
   const std::map<char32_t, std::int64_t> lacking = inner_->unknown(normalize(text, form_));
   if (lacking.empty()) return {};
@@ -55,6 +56,7 @@ void NormalizedTokenizer::encode(std::string_view text, Tokens& ids) const {
 
 void NormalizedTokenizer::encode_texts(std::span<const std::string_view> texts, Tokens& ids,
                                        const std::function<void()>& after) const {
+  // Texts are collected up to this size (chosen without a measurement), so that many short ones are encoded together.
   constexpr std::size_t kPartBytes = 1 << 22;
   std::vector<std::string> normalized;
   std::size_t bytes = 0;

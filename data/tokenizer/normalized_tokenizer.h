@@ -15,7 +15,7 @@ class NormalizedTokenizer final : public Tokenizer {
 
   /// Requires: `form` is not none, and `inner` does not normalize.
   NormalizedTokenizer(std::unique_ptr<Tokenizer> inner, Normalization form) : inner_(std::move(inner)), form_(form) {}
-  /// Restores one from the bytes of save() that follow the header. Throws CorpusError if they are damaged.
+  /// Restores one from the bytes of save() that follow kHeader. Throws CorpusError if they are damaged.
   static std::unique_ptr<Tokenizer> load(std::string_view saved);
 
   const Tokenizer& inner() const { return *inner_; }
@@ -25,6 +25,8 @@ class NormalizedTokenizer final : public Tokenizer {
   std::int64_t vocab_size() const override { return inner_->vocab_size(); }
   std::optional<std::int32_t> end_of_text() const override { return inner_->end_of_text(); }
   std::size_t token_bound(std::string_view text) const override { return inner_->token_bound(text); }
+  /// Characters as they are in the text, if their own normal form has a character that the vocabulary lacks; if only a
+  /// combination of characters makes one, characters of the normalized text.
   std::map<char32_t, std::int64_t> unknown(std::string_view text) const override;
   std::vector<std::int32_t> encode(std::string_view text) const override;
   void encode(std::string_view text, Tokens& ids) const override;

@@ -30,7 +30,8 @@ inline std::uint64_t hash_of_piece(std::string_view piece) {
   return mix64(hash ^ word);
 }
 
-/// Open addressing; at most half of the slots are taken. The keys must outlive the map.
+/// Open addressing; at most half of the slots are taken. The keys must outlive the map. Requires: a key has data, even
+/// if it is empty.
 template <class Value>
 class PieceMap {
  public:
@@ -39,7 +40,7 @@ class PieceMap {
     Value value{};
   };
 
-  /// The value of the key, which is inserted with the value `initial` if it is missing.
+  /// The value of the key, which is inserted with the value `initial` if it is missing. Valid until the next call.
   Value& at_or_insert(std::string_view key, const Value& initial = {}) {
     if (2 * (size_ + 1) > slots_.size()) grow();
     Entry& entry = slots_[slot_of(key)];
@@ -57,7 +58,8 @@ class PieceMap {
   }
 
   std::size_t size() const { return size_; }
-  /// Calls f(key, value) for every entry, in an order that depends only on what was inserted.
+  /// Calls f(key, value) for every entry, in an order that depends only on what was inserted, in which order, and on
+  /// the byte order of the machine.
   template <class F>
   void each(const F& f) const {
     for (const Entry& entry : slots_) {

@@ -64,7 +64,7 @@ std::size_t space_size(std::string_view text) {
   return text.starts_with("\u3000") ? 3 : 0;
 }
 
-// Whether a space after this text certainly begins a new piece.
+// Whether a space after this text, which is not empty, certainly begins a new piece: see next_cut().
 bool ends_piece(std::string_view text, bool gpt2) {
   constexpr std::size_t kMaxContinuations = 3;
   std::size_t size = 1;

@@ -25,12 +25,13 @@ class PreTokenizer {
   const std::string& rule() const { return rule_; }
 
   /// Calls `piece` for the pieces of a text, in order; together they are the text. A run of bytes that are not UTF-8 is
-  /// a piece of its own.
+  /// a piece of its own. Throws CorpusError if PCRE2 fails; what `piece` throws is passed on.
   void split(std::string_view text, const std::function<void(std::string_view)>& piece) const;
 
-  /// The first position from `at` on where every rule begins a new piece, whatever stands before and after: before a
-  /// white-space character that follows a letter, a digit or, in the rule gpt2, any character that is not white space.
-  /// text.size() if there is none. Requires: at <= text.size().
+  /// The first position, of 1 and more and from `at` on, where it is known that this rule begins a new piece, whatever
+  /// stands before and after: before a space, tab, line end or U+3000 that follows bytes that are not UTF-8, a letter
+  /// or digit of ASCII, kana, a Chinese character or a Korean syllable, or, with the rule gpt2, any character that is
+  /// not white space. There may be earlier ones. text.size() if there is none. Requires: at <= text.size().
   std::size_t next_cut(std::string_view text, std::size_t at) const;
 
   /// The names of all rules: gpt2, cl100k (GPT-4 and Llama 3), qwen2, o200k (GPT-4o).

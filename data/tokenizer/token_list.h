@@ -10,7 +10,7 @@
 
 namespace maki {
 
-/// Strings by id. Holds at most 4 GiB.
+/// Strings by id. Requires: they have less than 4 GiB together.
 class TokenList {
  public:
   void add(std::string_view token) {

@@ -27,9 +27,11 @@ class Tokenizer {
   virtual std::int64_t vocab_size() const = 0;
   /// The id of the special token that ends a document, if the vocabulary has one. Encoding text never gives it.
   virtual std::optional<std::int32_t> end_of_text() const { return {}; }
-  /// An upper bound on the number of tokens of a text, for reserving memory; usually close to it.
+  /// An upper bound on the number of tokens of a text, for reserving memory; usually close to it. A tokenizer that
+  /// normalizes may exceed it, because the normalized text can be longer.
   virtual std::size_t token_bound(std::string_view text) const = 0;
-  /// The characters of well-formed UTF-8 text that the vocabulary lacks, each with the number of its occurrences.
+  /// The characters of well-formed UTF-8 text that the vocabulary lacks, each with the number of its occurrences. Empty
+  /// for tokenizers that can encode anything.
   virtual std::map<char32_t, std::int64_t> unknown(std::string_view) const { return {}; }
   /// The ids of a text. Throws CorpusError, naming the characters, if the vocabulary lacks some, or if a tokenizer that
   /// needs UTF-8 gets other bytes.
@@ -37,22 +39,26 @@ class Tokenizer {
   /// The same, but a special token that is written in the text, such as <|endoftext|>, is that token. encode() treats
   /// it as any other text.
   virtual std::vector<std::int32_t> encode_with_specials(std::string_view text) const { return encode(text); }
-  /// The bytes of one id, valid as long as the tokenizer. Throws CorpusError if the id is outside [0, vocab_size).
+  /// The bytes of one id, valid as long as the tokenizer; of a special token its text. Throws CorpusError if the id is
+  /// outside [0, vocab_size).
   virtual std::string_view bytes(std::int32_t id) const = 0;
   /// The concatenated bytes of the ids. Throws as bytes() does.
   std::string decode(TokenSpan ids) const;
   /// Appends the ids of a text to `ids`. Encodes block after block, so that a long text needs hardly any memory beyond
-  /// that of `ids`.
+  /// that of `ids` (a tokenizer that normalizes holds the normalized text). Throws as encode(text) does; the ids of the
+  /// blocks before then stay.
   virtual void encode(std::string_view text, Tokens& ids) const;
-  /// The same for several texts, calling `after` at the end of each.
+  /// The same for several texts, calling `after` at the end of each, also of an empty one.
   virtual void encode_texts(std::span<const std::string_view> texts, Tokens& ids,
                             const std::function<void()>& after) const;
-  /// The first position from `at` on where a text can be cut so that its two parts, encoded one after the other, have
-  /// the ids of the whole; text.size() if there is none. The default is for tokenizers whose ids can be cut between any
-  /// two characters. Requires: at <= text.size().
+  /// The first position from `at` on where it is known that a text can be cut so that its two parts, encoded one after
+  /// the other, have the ids of the whole; text.size() if there is none. Some tokenizers never give 0 for text that is
+  /// not empty. The default is for tokenizers whose ids can be cut between any two characters. Requires:
+  /// at <= text.size().
   virtual std::size_t next_cut(std::string_view text, std::size_t at) const;
 
-  /// encode() and decode() for a line that stands alone, such as a sentence of a translation.
+  /// encode() and decode() for a line that stands alone, such as a sentence of a translation. A tokenizer of words
+  /// treats it as if a space stood before it.
   virtual std::vector<std::int32_t> encode_line(std::string_view line) const { return encode(line); }
   virtual std::string decode_line(TokenSpan ids) const { return decode(ids); }
 
@@ -98,8 +104,8 @@ struct TokenizerKind {
 std::vector<std::string> tokenizer_names();
 /// A line of help: what one token stands for in each kind.
 std::string tokenizer_help();
-/// A new tokenizer of a kind, with the vocabulary of a text. Throws CorpusError for a kind that does not exist, and for
-/// options that it does not allow.
+/// A new tokenizer of a kind, with the vocabulary of a text, which is not needed afterwards. Throws CorpusError for a
+/// kind that does not exist, and for options that it does not allow. Requires: the text is well-formed UTF-8.
 std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, const TextToLearn& text,
                                           const TokenizerOptions& options = {});
 /// Restores a tokenizer from the bytes of save(). Throws CorpusError for any other bytes.

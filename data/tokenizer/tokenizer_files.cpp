@@ -22,7 +22,7 @@ bool is_file(const fs::path& path) {
 }
 
 std::string read_limited(const fs::path& path) {
-  constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 30;  // far above real files; a TokenList holds less than 4 GiB
   const std::size_t size = file_size(path.string());
   check<CorpusError>(size <= kMaxBytes, "a tokenizer file may have at most {} bytes; it has {}", kMaxBytes, size);
   return read_file(path.string());

@@ -13,11 +13,14 @@
 
 namespace maki {
 
-/// Reads a tokenizer from a tokenizer.json, a vocab.json or merges.txt with the other beside it, a .tiktoken file, a
-/// file with the bytes of Tokenizer::save(), or a directory that contains one of these. Throws CorpusError, naming the
-/// file, if it cannot be read, is damaged, or asks for something that byte-level BPE here does not do.
+/// Reads a tokenizer from a tokenizer.json (or another name that ends with .json), a vocab.json or merges.txt with the
+/// other beside it (OpenAI: encoder.json and vocab.bpe), a .tiktoken file (Llama 3: tokenizer.model), a file with the
+/// bytes of Tokenizer::save(), a token file of maki, or a directory. Of a directory it reads the first that there is of
+/// tokenizer.json, maki-tokenizer (saved bytes), vocab.json, encoder.json, tokenizer.model and the only .tiktoken file.
+/// Throws CorpusError, naming the path, if the file cannot be read, is damaged, is above 1 GiB, or asks for something
+/// that byte-level BPE here does not do.
 std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path);
-/// The tokenizer that the text of a tokenizer.json describes. Throws as read_tokenizer() does.
+/// The tokenizer that the text of a tokenizer.json describes. Throws as read_tokenizer() does, without a path.
 std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json);
 
 /// The text of a tokenizer.json that describes a byte-level BPE or byte tokenizer. Throws CorpusError for other kinds.

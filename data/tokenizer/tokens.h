@@ -40,7 +40,8 @@ class TokenSpan {
   TokenSpan(const std::vector<std::int32_t>& ids) : ids_(std::span(ids)) {}
   template <class Id>
   TokenSpan(Ids<Id> ids, std::span<const std::int64_t> joins) : ids_(ids), joins_(joins) {}
-  /// Ids from a file, which may contain anything: reading one outside [0, vocab_size) throws CorpusError.
+  /// Ids from a file, which may contain anything: reading one outside [0, vocab_size) throws CorpusError. With a
+  /// vocab_size of 0, as in the other constructors, nothing is checked.
   template <class Id>
   TokenSpan(Ids<Id> ids, std::span<const std::int64_t> joins, std::int64_t vocab_size)
       : ids_(ids), joins_(joins), vocab_size_(vocab_size) {}
@@ -94,13 +95,14 @@ class Tokens {
   Tokens() = default;
   /// Empty, for ids in [0, vocab_size).
   explicit Tokens(std::int64_t vocab_size);
-  /// Ids that `owner` keeps. Nothing can be appended to them.
+  /// Ids that `owner`, which must not be null, keeps. append() then throws Error.
   Tokens(TokenSpan ids, std::shared_ptr<const void> owner) : shared_(ids), owner_(std::move(owner)) {}
 
   void reserve(std::size_t ids);
-  /// Requires: the ids are in [0, vocab_size).
+  /// Requires: the ids are in [0, vocab_size); others are truncated to the width of an id.
   void append(std::span<const std::int32_t> ids);
-  /// Starts a new piece, to which the following ids belong. Has no effect if the current piece is empty.
+  /// Starts a new piece, to which the following ids belong. Has no effect if the current piece is empty. Call it only
+  /// if ids follow: else the last join is size().
   void begin_piece();
 
   std::size_t size() const { return view().size(); }

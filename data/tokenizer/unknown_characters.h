@@ -31,7 +31,8 @@ struct KnownText {
 /// Prepares pieces of well-formed text for the tokenizer. Unknown::replace replaces each unknown character with the
 /// first of U+FFFD, space and ? that is in the vocabulary. Throws CorpusError, listing the characters, if there are
 /// unknown ones and the policy is Unknown::error, or if they are to be replaced and the vocabulary has none of the
-/// three.
+/// three. A character that exists only in the normalized text (NormalizedTokenizer::unknown()) is counted but stays, so
+/// encoding the result throws.
 KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> pieces, Unknown policy);
 
 }  // namespace maki

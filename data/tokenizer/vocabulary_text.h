@@ -19,7 +19,8 @@ struct VocabularyText {
   TokenList merges;               ///< the names of two tokens, with a space between them, in order of rank
   TokenList specials;             ///< the text of special tokens; they may be in `names` as well
   std::vector<std::int32_t> special_ids;
-  /// Tokens that are neither bytes nor made by a merge are special tokens, because text never contains them.
+  /// Tokens that are neither bytes nor made by a merge are special tokens, because encoding never gives them. The names
+  /// of tokens need not be in GPT-2's characters then.
   bool unreachable_are_special = false;
   std::string rule = "gpt2";  ///< of the pre-tokenizer
   Normalization normalization = Normalization::none;
@@ -28,11 +29,14 @@ struct VocabularyText {
 
 /// Reads the text of a vocab.json, an object of names and ids, into `vocabulary`. Throws CorpusError.
 void read_vocab_json(std::string_view json, VocabularyText& vocabulary);
-/// Reads the text of a merges.txt. Throws CorpusError.
+/// Reads the text of a merges.txt: the lines that are not empty, without a first line that begins with #version.
+/// make_tokenizer() checks them.
 void read_merges_text(std::string_view text, VocabularyText& vocabulary);
 /// Reads the text of a tokenizer.json. Throws CorpusError, naming it, for anything that cannot be honoured.
 void read_tokenizer_json(std::string_view json, VocabularyText& vocabulary);
-/// The tokenizer of a .tiktoken file: lines of a token in base64 and its rank. Throws CorpusError.
+/// The tokenizer of a .tiktoken file: lines of a token in base64 and its rank, in order of rank. What such a file does
+/// not say, rule and special tokens, follows from the number of ranks for the vocabularies of GPT-2, GPT-4, Llama 3 and
+/// GPT-4o; any other has the rule gpt2 and no special tokens. Throws CorpusError.
 std::unique_ptr<Tokenizer> read_tiktoken(std::string_view text);
 
 /// Throws CorpusError unless the ids are 0, 1, 2, … without gaps and the vocabulary is one of byte-level BPE. Consumes

@@ -1,7 +1,7 @@
-// One token per word, for text whose words are separated by spaces, such as pre-tokenized translation data. A word with
-// the space before it is one token, so decoding is concatenation, as in GPT-2. Words that occur only once in the text
-// that the vocabulary was made from, and words that do not occur in it, are spelled character by character, so no token
-// for unknown words is needed and nothing is lost.
+// One token per word, for text whose words are separated by spaces, such as pre-tokenized translation data. A word is a
+// run of characters other than space, \t, \n, \r, \v and \f. With the space before it, it is one token, so decoding is
+// concatenation, as in GPT-2. Words that occur only once in the text that the vocabulary was made from, and words that
+// do not occur in it, are spelled character by character, so no token for unknown words is needed and nothing is lost.
 #pragma once
 
 #include <string>
@@ -14,8 +14,9 @@ namespace maki {
 
 extern const TokenizerKind kWordTokenizer;
 
-/// The share of the words in the last tenth of a text that do not occur before it; 1 if there are fewer than 100 words
-/// in it. Only the first 4 MiB are read. Hardly any word is new in texts that are made from a small vocabulary.
+/// The share of the words in the last tenth of a text that do not occur before it, repeated ones counted each time; 1
+/// if there are fewer than 100 words in it. Of a longer text, only the first 4 MiB count. Hardly any word is new in
+/// texts that are made from a small vocabulary. No measurement of these limits is recorded.
 /// Requires: the text is well-formed UTF-8.
 double new_word_share(std::string_view text);
 
@@ -26,7 +27,7 @@ class WordTokenizer final : public Tokenizer {
   /// well-formed UTF-8.
   explicit WordTokenizer(const TextToLearn& text);
   /// Exactly these characters and words. Throws CorpusError unless there is a character, and the words are distinct,
-  /// ascending, each a word in the sense of next_piece(), and spelled with these characters.
+  /// ascending, each one word of two or more characters (a space before it counts), and spelled with these characters.
   WordTokenizer(std::string_view characters, std::vector<std::string> words);
   WordTokenizer(const WordTokenizer&) = delete;  // ids_ refers to the words of this object
   WordTokenizer& operator=(const WordTokenizer&) = delete;

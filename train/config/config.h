@@ -111,7 +111,8 @@ std::vector<std::string> model_field_names();
 const Field& find_field(std::string_view name);
 
 /// Sets a field from the text of its option; a list becomes this one entry, or empty if the text is. Throws Error if
-/// the value is not allowed; the message has the rule and the value.
+/// the value is not allowed; the message has the rule and the value, and a string may then have the value that was
+/// refused.
 void set_field(Config& config, const Field& field, std::string_view text);
 /// Requires: field.is_list().
 void set_list(Config& config, const Field& field, std::vector<std::string> entries);
@@ -123,24 +124,25 @@ std::string phases_text(const Config& config);
 void copy_field(const Field& field, const Config& from, Config& to);
 
 std::vector<std::string> preset_names();
-/// Overwrites the fields that the preset sets. Throws Error, which suggests the nearest name, if there is no such
-/// preset.
+/// Overwrites the fields that the preset sets, and leaves those open that fill_open_fields() sets. Throws Error, which
+/// suggests the nearest name, if there is no such preset.
 void apply_preset(Config& config, const std::string& name);
 /// The size limit of a configuration in TOML. apply_toml() refuses larger ones, and to_toml() writes none.
 inline constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
 /// Overwrites the fields that the TOML text sets; `name` is the name of the text in messages. Throws Error, naming the
-/// line, unless the text is valid TOML with known keys and allowed values, and Error if it has more than
-/// kMaxConfigBytes bytes or so many dots that its tables might be nested too deeply for the parser.
+/// line, unless the text is valid TOML with known keys and allowed values (some fields may then be overwritten), and
+/// Error if it has more than kMaxConfigBytes bytes or 2,048 dots, with which its tables might be nested too deeply for
+/// the parser.
 void apply_toml(Config& config, std::string_view text, const std::string& name);
 
-/// Sets the fields that presets leave open and whose default depends on the model: task, norm_order, positions,
-/// attention, memory; or on the optimizer: momentum. Throws Error for an unknown model.
+/// Sets those fields that a preset left open, and nothing has set since, whose default depends on the model: task,
+/// norm_order, positions, attention, memory; or on the optimizer: momentum. Throws Error for an unknown model.
 void fill_open_fields(Config& config);
-/// Sets the fields whose default is the value of another field (lr_decay_steps = max_steps). Throws Error if both are
-/// 0.
+/// Sets the fields whose default is the value of another field: lr_decay_steps = max_steps if it is 0. Throws Error if
+/// both are 0.
 void fill_dependent_defaults(Config& config);
 /// Throws Error unless the values of the fields are consistent with each other, and whatever check_paths() throws. (The
-/// range of each single value was checked when it was set.)
+/// range of each single value was checked when it was set.) Requires: no field is open (fill_open_fields()).
 void validate(const Config& config);
 /// Throws unless all paths, patterns and the encoding are valid UTF-8, because TOML cannot represent other text:
 /// CorpusError for the path of a corpus, Error for the others.
@@ -152,8 +154,8 @@ std::string to_toml(const Config& config);
 /// The configuration that a checkpoint stores: the training fields alone, one line each, in the canonical form of
 /// `config.schema`. A field is written only in the schemas that contain it. Schema 1 has no line `schema`.
 std::string training_toml(const Config& config);
-/// Parses what training_toml() wrote, in any schema up to kConfigSchema. Throws CheckpointError if the schema is newer,
-/// and Error if the text is not in canonical form.
+/// Parses what training_toml() wrote, in any schema up to kConfigSchema; run fields and the corpus have their defaults.
+/// Throws CheckpointError if the schema is newer, and Error if the text is not in canonical form.
 Config read_training_toml(std::string_view text);
 
 /// The phases that a checkpoint of this step records: those that start before it. Adding a phase therefore changes no

@@ -6,9 +6,9 @@
 
 namespace maki {
 
-/// What a new tokenizer of the kind `config.tokenizer` is like.
+/// What a new tokenizer of the kind `config.tokenizer` is like. Throws CorpusError if config.normalize is unknown.
 TokenizerOptions tokenizer_options(const Config& config);
-/// Sets the fields that describe an existing tokenizer.
+/// Sets the fields that describe an existing tokenizer: tokenizer, normalize, and for bpe vocab_size.
 void describe_tokenizer(const Tokenizer& tokenizer, Config& config);
 
 }  // namespace maki

@@ -20,10 +20,13 @@ std::vector<std::string> model_names();
 /// The tasks that a kind of model can learn, of which the first is the default. Throws Error for an unknown kind.
 std::vector<std::string> tasks_of_model(const std::string& model);
 
-/// The model that a configuration describes, with vocabularies of these sizes; its parameters are created below
-/// `scope`. Throws Error if the configuration is not valid for this kind of model.
+/// The model that a configuration describes, with vocabularies of these sizes; its parameters, and those of adapters,
+/// are created below `scope`, and those that are not trained are frozen (train/config/trained_parameters.h). Throws
+/// Error if the configuration is not valid for this kind of model, and what trained_parameters.h says; parameters may
+/// have been created by then.
 std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab, const Scope& scope);
-/// Whether that model carries a state from one batch to the next (Model::make_carried()). Allocates no memory for it.
+/// Whether that model carries a state from one batch to the next (Model::make_carried()). Creates the model without the
+/// memory of its parameters. Throws what make_model() throws.
 bool carries_state(const Config& config, const VocabSizes& vocab);
 
 /// The options of a `seq2seq` that a configuration describes.

@@ -8,18 +8,19 @@
 
 namespace maki {
 
-/// Upper limits: of counts, of threads (that of set_threads()), and of seeds (a double holds integers up to 2^53
-/// = 9.007e15 exactly).
+/// Upper limits: of counts (chosen without a measurement), of threads (that of set_threads()), and of seeds (a double
+/// holds integers up to 2^53 = 9.007e15 exactly).
 inline constexpr double kMaxCount = 1e9, kMaxThreads = 1024, kMaxSeed = 9e15;
 
-/// Parses all of `text` as a decimal number in [low, high], with nothing before or after it. Throws Error, whose
-/// message begins with `name`.
+/// Parses all of `text` as a decimal number in [low, high], with nothing before or after it: no spaces and no plus
+/// sign. parse_number() accepts an exponent (1e-3). Throws Error, whose message begins with `name`.
 std::int64_t parse_integer(std::string_view name, std::string_view text, double low, double high);
 double parse_number(std::string_view name, std::string_view text, double low, double high);
 
 /// A number with thousands separators: "1,115,394".
 std::string with_separators(std::int64_t number);
-/// A number with its noun, in the plural unless it is 1: "1 thread", "2,000 steps".
+/// A number with its noun, in the plural unless it is 1: "1 thread", "2,000 steps". The plural ends in s, and after
+/// "ch" in es.
 std::string pluralize(std::int64_t number, const std::string& noun);
 
 }  // namespace maki
