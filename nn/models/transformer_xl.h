@@ -95,8 +95,8 @@ class DistanceCache final : public State {
   /// Tokens that can be read before the segment ends, at least 1. If it has ended, begins the next one first.
   std::int64_t room();
   /// Writes k‖v [B, t, 2C] of a layer's next t tokens behind those that it holds. Returns the tensor of the layer,
-  /// whose rows [0, held() + t) are then in use. Requires: t is at most what
-  /// room(), called before the first layer, returned.
+  /// whose rows [0, held() + t) are then in use. Requires: t is at most what room(), called
+  /// before the first layer, returned.
   const Tensor& append(std::size_t layer, const Tensor& kv);
   const Tensor& distances(std::size_t layer) const { return r_[layer]; }
   /// Tokens whose keys and values are held.

@@ -24,7 +24,8 @@ std::int64_t last_level_cache_bytes() {
 #ifdef _SC_LEVEL3_CACHE_SIZE
   bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
 #endif
-  return std::max<std::int64_t>(bytes, std::int64_t{64} << 20);  // virtual machines often report 0
+  // Virtual machines often report 0; 64 MiB was chosen without a measurement.
+  return std::max<std::int64_t>(bytes, std::int64_t{64} << 20);
 }
 
 std::int64_t free_memory_bytes() {
