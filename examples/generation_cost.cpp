@@ -1,6 +1,7 @@
-// What the next token costs after many tokens: generation_cost [TOKENS]. A GPT keeps the keys and values of all tokens
-// and compares each new one with all of them. With linear attention, it keeps two sums per head. Both models have two
-// layers of width 64, random weights, and read the same token again and again, which costs as much as any other.
+// What the next token costs after many tokens: generation_cost [TOKENS], at least 1024, the default. A GPT keeps the
+// keys and values of all tokens and compares each new one with all of them. With linear attention, it keeps two sums
+// per head. Both models have two layers of width 64, random weights, and read the same token again and again, which
+// costs as much as any other.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>

@@ -47,7 +47,8 @@ class CarriedStates {
 
   bool any() const { return layout_.any(); }
   const CarriedLayout& layout() const { return layout_; }
-  /// What Model::loss() is given for a micro-batch; null if nothing is carried.
+  /// What Model::loss() is given for a micro-batch; it stays part of this object. Null if nothing is carried. Throws
+  /// std::out_of_range if there is no such micro-batch.
   State* of(std::int64_t micro) const;
   /// Forgets everything.
   void clear();
@@ -56,8 +57,8 @@ class CarriedStates {
   /// any().
   Tensor values() const;
   /// Restores what values() returned when the states held `length` tokens per row. Requires: any(), and values of the
-  /// type of the layout.
-  /// Throws Error unless the length is possible and there are layout().numel(length) values.
+  /// type of the layout. Throws Error, and changes nothing, unless the length is possible and there are
+  /// layout().numel(length) values.
   void restore(const Tensor& values, std::int64_t length);
 
   /// A scope after which the states have the contents that they had before it, unless keep() was called in it: for a

@@ -34,7 +34,9 @@ void rotate(double* a, double* v, std::int64_t n, std::int64_t p, std::int64_t q
   for (std::int64_t i = 0; i < n; ++i) turn(v[i * n + p], v[i * n + q]);
 }
 
-// Makes a diagonal by rotations, whose product is v: the old a is v · a · vᵀ.
+// Makes a diagonal by rotations, whose product is v, the identity before: the old a is v · a · vᵀ. It is diagonal when
+// the squares of the elements above the diagonal sum up to at most 1e-32 (the square of 1e-16, about the rounding of
+// float64) of the squares of all elements.
 void diagonalize(std::vector<double>& a, std::vector<double>& v, std::int64_t n) {
   constexpr int kMaxSweeps = 60;  // about ten are needed
   const double norm = std::inner_product(a.begin(), a.end(), a.begin(), 0.0);
@@ -89,7 +91,7 @@ Tensor nystrom_root(const Tensor& landmarks) {
 }
 
 Tensor choose_landmarks(const Tensor& keys, std::int64_t m) {
-  constexpr int kKMeansRounds = 20;
+  constexpr int kKMeansRounds = 20;  // chosen without a measurement
   check(keys.shape().rank() == 2 && m >= 1 && m <= keys.shape()[0],
         "choose_landmarks: keys must be [N, D], and the number of landmarks from 1 to N; got {} and {}", keys.shape(),
         m);

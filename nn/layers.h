@@ -27,10 +27,11 @@ inline constexpr std::int64_t kOutputLayer = 0;
 
 /// y = x · weightᵀ + bias: [… in] → [… out], with weight [out, in] and bias [out] or none. Initial weights are drawn
 /// from N(0, std²) or, if std is 0, uniformly from ±1/√in, PyTorch's default for a linear layer; with kZeroWeights they
-/// are 0. Initial biases are 0. If the scope wants an adapter (nn/low_rank.h), its output is added.
+/// are 0. Initial biases are 0. If the scope wants an adapter (nn/low_rank.h), its output is added; output layers never
+/// get one.
 struct Linear {
-  /// `matrices`: how many maps are stacked in the weight, 3 for packed q‖k‖v; 0 (kOutputLayer) for an output layer
-  /// (Parameter::matrices()).
+  /// `matrices`: how many maps are stacked in the weight, 3 for packed q‖k‖v, 2 for gate‖up; 0 (kOutputLayer) for an
+  /// output layer (Parameter::matrices()).
   Linear(const Scope& scope, std::int64_t in, std::int64_t out, bool with_bias = true, double std = 0,
          std::int64_t matrices = 1);
   Tensor operator()(const Tensor& x) const;
@@ -105,7 +106,8 @@ const char* to_string(Activation activation);
 Activation activation_named(std::string_view name);
 /// Columns that the activation takes for each column that it returns.
 constexpr std::int64_t columns_per_output(Activation activation) { return activation == Activation::swiglu ? 2 : 1; }
-/// activation(layer(x)). Both forms of gelu are computed in one pass with the product (linear_gelu()).
+/// activation(layer(x)). Both forms of gelu are computed in one pass with the product (linear_gelu()), unless the layer
+/// has an adapter.
 Tensor activate(const Tensor& x, const Linear& layer, Activation activation);
 
 }  // namespace maki

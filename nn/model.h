@@ -17,11 +17,14 @@ namespace maki {
 
 /// One micro-batch. What a task does not need stays empty.
 struct Batch {
-  Tensor ids = {}, targets = {};  ///< [B, T] int32; a target equal to CrossEntropy::ignored is not predicted
+  /// [B, T] int32; a target equal to CrossEntropy::ignored is not predicted. The targets of a classifier of sequences
+  /// are [B] or [B, 1].
+  Tensor ids = {}, targets = {};
   /// [B, T, V]: what is known about the targets without the model, for models with a prior (nn/prior.h). Empty: the
   /// model computes it from the ids.
   Tensor prior = {};
   Tensor source = {}, source_mask = {};  ///< [B, S]: what an encoder reads, and a mask that is 0 at padding
+  /// Targets that are predicted, for averages over several batches. Set by tasks; models do not read it.
   std::int64_t target_count = 0;
 };
 
@@ -39,13 +42,14 @@ class State {
   virtual std::int64_t length() const = 0;
   virtual std::int64_t capacity() const = 0;
   static constexpr std::int64_t kUnlimitedCapacity = std::int64_t{1} << 62;
-  /// Forgets all tokens. Also required after an exception in the middle of a forward pass.
+  /// Forgets all tokens, but not an encoded source. Also required after an exception in the middle of a forward pass.
   virtual void clear() = 0;
   /// Row i becomes the former row rows[i], as beam search requires. batch() becomes the number of rows: one row may
   /// become several, and rows that are not named are forgotten. Throws Error unless there is at least one row, and each
   /// is in [0, batch).
   virtual void reorder(std::span<const std::int32_t> rows) = 0;
-  /// The names and tensors that a checkpoint stores.
+  /// The tensors of the state and their names. Checkpoints store those of a carried state (Model::make_carried()). For
+  /// other states they show what is kept, but need not be all of it.
   virtual std::vector<std::pair<std::string, Tensor*>> tensors() = 0;
 };
 
@@ -87,28 +91,32 @@ class Model {
 class Generator : public Model {
  public:
   /// A state that has read nothing, for `batch` sequences. For models that have an encoder, `source` [B, S] is what it
-  /// reads, and `source_mask` [B, S] int32 is 0 at padding; an empty mask means that there is none.
+  /// reads, and `source_mask` [B, S] int32 is 0 at padding; an empty mask means that there is none. Throws Error if
+  /// such a model is given no source, and if another one is given a source.
   virtual std::unique_ptr<State> start(std::int64_t batch, const Tensor& source = {},
                                        const Tensor& source_mask = {}) const = 0;
   /// Reads the next t >= 1 tokens of every sequence, ids [B, t] → logits of the token after them, [B, V]. Throws Error,
-  /// and reads nothing, if the state has no room for them.
+  /// and reads nothing, if the state has no room for them; also inside a Recording, for ids of another shape or outside
+  /// the vocabulary, and for a state that start() of such a model did not make.
   virtual Tensor next_logits(const Tensor& ids, State& state) const = 0;
   /// Whether the logits have the same bits however the tokens are divided among calls of next_logits(). If not, they
   /// agree to rounding.
   virtual bool same_bits_stepwise() const { return true; }
 
-  /// Gives a model with a prior its prior, which it needs before it computes anything. Throws Error if its vocabulary
-  /// is another one, or if it depends on more tokens than the model keeps; a model without a prior refuses any.
+  /// Gives a model with a prior its prior, which it needs before it computes anything, except losses of batches that
+  /// have a prior of their own. Throws Error if the prior is null, if its vocabulary is another one, if it depends on
+  /// more tokens than the model keeps, and always for a model without a prior.
   void use_prior(std::shared_ptr<const TokenPrior> prior);
   const std::shared_ptr<const TokenPrior>& prior() const { return prior_; }
 
  protected:
   /// nullopt for a model without a prior.
   virtual std::optional<PriorNeeds> prior_needs() const { return std::nullopt; }
-  /// The prior of a batch: its own if it has one, or else that of its ids after `before`; empty for a model without
-  /// one. Throws Error if use_prior() was not called.
+  /// The prior of a batch: its own if it has one, or else that of its ids after `before`, for which Error is thrown if
+  /// use_prior() was not called. Empty for a model without a prior, even if the batch has one.
   Tensor prior_of_batch(const Batch& batch, DType dtype, const Tensor& before = {}) const;
-  /// The prior of the token after the last of ids [B, t], before which `before` was read: [B, 1, V], or empty.
+  /// The prior of the token after the last of ids [B, t], before which `before` was read: [B, 1, V], or empty for a
+  /// model without a prior. Throws Error if use_prior() was not called.
   Tensor prior_of_last(const Tensor& ids, const Tensor& before, DType dtype) const;
 
  private:

@@ -20,8 +20,8 @@ std::vector<std::string> names_of(const std::array<Enum, N>& values) {
   return names;
 }
 
-/// The value whose to_string() is `name`. Throws Error, which suggests the most similar name, if there is none; `what`
-/// says what is being named.
+/// The value whose to_string() is `name`. Throws Error, which lists all names and suggests the most similar one if any
+/// is near (nearest_hint()), if there is none; `what` says what is being named.
 template <class Enum, std::size_t N>
 Enum value_named(const char* what, const std::array<Enum, N>& values, std::string_view name) {
   for (const Enum value : values) {

@@ -16,32 +16,33 @@ namespace maki {
 
 struct NgramOptions {
   std::vector<std::int64_t> orders =
-      {};                     ///< numbers of tokens, ascending, each in [2, kMaxNgramTableOrder]; none: no tables
-  std::int64_t rows = 65536;  ///< the most rows of one order
+      {};                     ///< numbers of tokens, ascending, each in [2, kMaxNgramTableOrder]; empty: no tables
+  std::int64_t rows = 65536;  ///< the most rows of one order, at least 1 and below 2^31 / kMaxNgramTableOrder
   double dropout = 0;         ///< probability in [0, 1), for elements of the sum of the rows
   bool operator==(const NgramOptions&) const = default;
-  /// How many tokens before a token its n-grams contain.
+  /// How many tokens before a token its longest n-gram contains.
   std::int64_t recent_tokens() const { return orders.empty() ? 0 : orders.back() - 1; }
   /// For estimates of memory: vectors of width C per token that exist at the same time in backward.
   std::int64_t activation_vectors() const { return orders.empty() ? 0 : 1 + std::ssize(orders); }
 };
+/// Chosen without a measurement.
 inline constexpr std::int64_t kMaxNgramTableOrder = 8;
 /// The orders in a text such as "2,3,4"; none if it is "none". Throws Error, with the name of the option, for any other
-/// text.
+/// text, also an empty one, and for orders that are not ascending or out of range.
 std::vector<std::int64_t> ngram_orders_named(std::string_view text);
 
-/// The last tokens that a model has read, from which the n-grams of the next ones begin: what a state of generation
-/// keeps.
+/// The last tokens that a model has read, from which the n-grams and the prior of the next ones begin: what a state of
+/// generation keeps.
 class RecentTokens {
  public:
   /// At most `capacity` tokens per sequence; 0: nothing is kept.
   explicit RecentTokens(std::int64_t capacity = 0) : capacity_(capacity) {}
   /// The tokens in the order in which they were read, [B, m] with m <= capacity; empty if there are none.
   const Tensor& ids() const { return ids_; }
-  /// Adds ids [B, T]. Requires: the same B as before.
+  /// Adds ids [B, T], T >= 1, and forgets all but the last `capacity`. Requires: the same B as before.
   void append(const Tensor& ids);
   void clear() { ids_ = {}; }
-  /// Sequence i becomes the former sequence rows[i].
+  /// Sequence i becomes the former sequence rows[i]. Requires: each row is in [0, B).
   void reorder(std::span<const std::int32_t> rows);
 
  private:

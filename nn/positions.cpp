@@ -83,7 +83,8 @@ Tensor rotary_angles(std::int64_t length, std::int64_t head_size, double base, D
 PositionTable::PositionTable(Function function, std::int64_t width, double base, DType dtype)
     : function_(function), width_(width), base_(base), dtype_(dtype), held_(function(0, width, base, dtype, 0)) {}
 
-// The table grows at least to twice its length, so that generating token after token computes each position about once.
+// The table grows at least to twice its length and is then computed anew, so generating token after token computes
+// fewer than four rows per token.
 Tensor PositionTable::rows(std::int64_t begin, std::int64_t end) const {
   const std::lock_guard lock(mutex_);
   if (const std::int64_t held = held_.shape()[0]; end > held) {

@@ -26,8 +26,8 @@ const char* to_string(Positions positions);
 Positions positions_named(std::string_view name);
 
 /// Sinusoidal positions first … first + length − 1: [length, n_embd]. Columns 2i and 2i+1 of position t are the sine
-/// and the cosine of the angle t / base^(2i/n_embd). Section 3.5, where the base is 10000. Throws Error unless base
-/// > 1.
+/// and the cosine of the angle t / base^(2i/n_embd); if n_embd is odd, the last column is a sine. Section 3.5, where
+/// the base is 10000. Throws Error unless base > 1.
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double base, DType dtype, std::int64_t first = 0);
 
 /// The number of positions after which columns 2i and 2i+1 of sinusoidal positions repeat, for every pair i of columns:
@@ -40,15 +40,17 @@ std::vector<double> position_wavelengths(std::int64_t n_embd, double base);
 /// even.
 Tensor rotary_angles(std::int64_t length, std::int64_t head_size, double base, DType dtype, std::int64_t first = 0);
 
-/// Rows of one of these two functions, which are computed when they are first needed and then kept.
+/// Rows of sinusoidal_positions() or rotary_angles(), which are computed when they are first needed and then kept.
 ///
 /// Thread safety: may be used by several threads at once.
 class PositionTable {
  public:
   using Function = Tensor (*)(std::int64_t length, std::int64_t width, double base, DType dtype, std::int64_t first);
+  /// Throws Error for a width or a base that the function refuses.
   PositionTable(Function function, std::int64_t width, double base, DType dtype);
 
-  /// Positions begin … end − 1: [end − begin, width].
+  /// Positions begin … end − 1: [end − begin, width], a part of the table, which must not be written to. All positions
+  /// from 0 to end are kept, and up to twice as many as were kept before. Requires: 0 <= begin <= end.
   Tensor rows(std::int64_t begin, std::int64_t end) const;
 
  private:
@@ -60,7 +62,8 @@ class PositionTable {
   mutable Tensor held_;  // positions from 0 on
 };
 
-/// The rotary_angles() of a model's heads; null for other positions.
+/// The rotary_angles() of a model's heads; null for other positions. Throws Error for rotary positions unless base > 1
+/// and head_size is even.
 std::shared_ptr<const PositionTable> rotary_table(Positions positions, std::int64_t head_size, double base,
                                                   DType dtype);
 

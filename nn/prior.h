@@ -26,14 +26,15 @@ class TokenPrior {
   virtual std::int64_t vocab_size() const = 0;
   /// How many tokens before the next one it depends on, at most.
   virtual std::int64_t context_tokens() const = 0;
-  /// The log-probabilities of the token that follows each of the ids: out [ids, V]. `before` are the tokens before
-  /// them. Requires: every id is in [0, V).
+  /// The natural logarithms of the probabilities of the token that follows each of the ids: out [ids, V]. `before` are
+  /// the tokens before them, as many as are known. Requires: every id, also of `before`, is in [0, V). Must not throw:
+  /// prior_of() calls it in a parallel loop.
   virtual void log_probabilities(std::span<const std::int32_t> before, std::span<const std::int32_t> ids,
                                  std::span<float> out) const = 0;
 };
 
 /// The prior of ids [B, T] int32, before which `before` [B, m] was read (empty: nothing) → [B, T, V]. Throws Error if
-/// an id is outside [0, V).
+/// an id of `ids` is outside [0, V); those of `before` are not checked.
 Tensor prior_of(const TokenPrior& prior, const Tensor& ids, const Tensor& before, DType dtype);
 
 /// What a model with a prior requires of it: its vocabulary, and on how many tokens before the next one it depends at
@@ -45,7 +46,8 @@ struct PriorNeeds {
 /// For estimates of memory: how many tensors of the shape of the logits exist at the same time in backward.
 inline constexpr std::int64_t kPriorCopies = 5;
 
-/// logits [… V], x [… C] and a prior [… V] → logits [… V], by the formula above. w and b are 0 at first.
+/// logits [… V], x [… C] and a prior [… V] → logits [… V], by the formula above. w and b are 0 at first, so the prior
+/// counts once.
 struct PriorGate {
   PriorGate(const Scope& scope, std::int64_t n_embd)
       : scale(scope, n_embd, 1, /*with_bias=*/true, kZeroWeights, kOutputLayer) {}

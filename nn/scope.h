@@ -25,7 +25,8 @@ class Scope {
   }
   Scope operator/(std::int64_t index) const { return *this / fmt::format("{}", index); }
 
-  /// The same scope, in which linear layers get adapters (nn/low_rank.h). The options must outlive it and its copies.
+  /// The same scope, in which, and in all scopes below it, the linear layers that the options want get adapters
+  /// (nn/low_rank.h). The options must outlive it, its copies and the scopes below it.
   Scope with_adapters(const LowRank& options) const {
     Scope adapted = *this;
     adapted.low_rank_ = &options;

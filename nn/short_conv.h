@@ -13,6 +13,7 @@
 
 namespace maki {
 
+/// The most tokens that a convolution mixes; chosen without a measurement.
 inline constexpr std::int64_t kMaxConvWidth = 64;
 
 /// causal_conv(x, weight): [B, T, C] → [B, T, C], with weight [width, C]. Initially the weight of the token itself is
@@ -22,7 +23,7 @@ struct ShortConv {
   /// Throws Error unless 2 <= width <= kMaxConvWidth.
   ShortConv(const Scope& scope, std::int64_t n_embd, std::int64_t width);
   /// `recent`, if not null, are the tokens before x, [B, m, C] with m < width, or an empty handle; they become the last
-  /// width − 1 of both together.
+  /// width − 1 of both together. Throws Error inside a Recording if there are such tokens.
   Tensor operator()(const Tensor& x, Tensor* recent = nullptr) const;
 
   Parameter& weight;
@@ -32,7 +33,7 @@ struct ShortConv {
 struct RecentInputs {
   Tensor attention = {}, feed_forward = {};
   void clear() { attention = feed_forward = {}; }
-  /// Sequence i becomes the former sequence rows[i].
+  /// Sequence i becomes the former sequence rows[i]. Requires: each row is in [0, B).
   void reorder(std::span<const std::int32_t> rows);
 };
 

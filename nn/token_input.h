@@ -14,7 +14,7 @@
 namespace maki {
 
 struct TokenInputOptions {
-  std::int64_t n_embd = 0, block_size = 0;
+  std::int64_t n_embd = 0, block_size = 0;      ///< block_size: how many positions are learned; else not used
   Positions positions = Positions::sinusoidal;  ///< rotary ones, which attention adds, count as none here
   double base = 10000;                          ///< of sinusoidal positions, above 1
   double factor = 1;                            ///< of the token embeddings: √C in section 3.4
@@ -28,8 +28,8 @@ struct TokenInput {
   /// Creates wpe, [block_size, C], if positions are learned, and `ngram` if there are orders.
   TokenInput(const Scope& scope, const TokenInputOptions& options);
   /// The first token is at position `start`, after the tokens `before` [B, m] (empty: none are known), with which its
-  /// n-grams begin. Throws Error, with the name of the model, for ids of another type or shape and for more tokens than
-  /// learned positions.
+  /// n-grams begin. Throws Error, with the name of the model, for ids of another type or shape and for tokens beyond
+  /// the learned positions; and if an id is outside [0, V).
   Tensor operator()(const char* model, const Tensor& table, const Tensor& ids, std::int64_t start = 0,
                     const Tensor& before = {}) const;
 

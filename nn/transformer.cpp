@@ -21,7 +21,8 @@ Attention attention_options(const BlockOptions& o) {
   return {.n_head = o.n_head, .n_kv_head = o.n_kv_head, .causal = o.causal, .dropout = o.dropout};
 }
 
-// In q‖k‖v, heads that share their keys are a matrix of their own for each of the heads, so that all have equal sizes.
+// Of how many matrices of equal size the weight of q‖k‖v consists: 3, or, if H heads of queries share K heads of keys,
+// H / K of q, one of k and one of v.
 std::int64_t stacked_matrices(const BlockOptions& o) { return o.kv_width() == 0 ? 3 : o.qkv_width() / o.kv_width(); }
 
 }  // namespace

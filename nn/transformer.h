@@ -29,7 +29,7 @@ NormOrder norm_order_named(std::string_view name);
 /// How the weights of projections are drawn.
 enum class Init : std::uint8_t {
   gpt2,   ///< from N(0, 0.02²), those that end in the residual path from N(0, projection_std²)
-  xavier  ///< from N(0, 2 / (in + out)), where q, k and v count as one matrix [3C, C]: Glorot and Bengio 2010
+  xavier  ///< from N(0, 2 / (in + out)); q‖k‖v is one matrix, gate and up are two: Glorot and Bengio 2010
 };
 
 /// Parts of a block that GPT-2 does not have; all are off by default. What each of them brings: docs/learning.md.
@@ -38,15 +38,16 @@ struct BlockExtras {
   /// then do not grow with the weights. Henry et al. 2020, arXiv:2010.04245; Dehghani et al. 2023, arXiv:2302.05442.
   bool qk_norm = false;
   /// The initial weights of the projections that end in the residual path are 0, so that every block is initially the
-  /// identity.
+  /// identity (in post-norm order, two norms).
   bool zero_projections = false;
-  /// Tokens of a ShortConv before attention and before the feed-forward network, counting the token itself; 0: none.
+  /// Tokens of a ShortConv before attention and before the feed-forward network, counting the token itself, from 2 to
+  /// kMaxConvWidth; 0: none.
   std::int64_t conv_width = 0;
   /// Each block after the first begins with x + skip · x0, where x0 is what entered the first one and skip [C] is
   /// learned, initially 0.
   bool input_skip = false;
   /// The values of each block after the first become v + value_gain · v0, where v0 are those of the first one and
-  /// value_gain [C] is learned, initially 0. Zhou et al. 2024, arXiv:2410.17897.
+  /// value_gain, one number for each column of v, is learned, initially 0. Zhou et al. 2024, arXiv:2410.17897.
   bool value_residual = false;
   /// The output of each branch is multiplied by a learned vector [C], initially 1. Touvron et al. 2021,
   /// arXiv:2103.17239, section 2.
@@ -65,13 +66,14 @@ struct BlockContext {
 /// The options of the blocks of one model.
 struct BlockOptions {
   std::int64_t n_embd = 0, n_head = 1;
-  std::int64_t n_kv_head = 0;  ///< heads of keys and values in self-attention, see Attention; 0: n_head
-  bool causal = true, bias = true;
-  double dropout = 0;  ///< probability, for the attention weights and the outputs of the residual branches
+  std::int64_t n_kv_head = 0;       ///< heads of keys and values in self-attention, see Attention; 0: n_head
+  bool causal = true, bias = true;  ///< bias: linear layers and layer norms have biases
+  double dropout = 0;               ///< probability, for the attention weights and the outputs of the residual branches
   Activation activation = Activation::gelu;
   NormOrder norm_order = NormOrder::pre;
   NormKind norm = NormKind::layer;
-  double projection_std = kInitStd;  ///< of the initial weights of the two projections that end in the residual path
+  /// Of the initial weights of the two projections that end in the residual path; only for Init::gpt2.
+  double projection_std = kInitStd;
   Init init = Init::gpt2;
   BlockExtras extras = {};
   std::int64_t ffn_width = 0;          ///< hidden width of the feed-forward network; 0: feed_forward_width()
@@ -104,7 +106,7 @@ struct Residual {
   }
 };
 
-/// How many parameters a Block, and each of its norms, has with these options.
+/// How many parameters a Block, without adapters, and each of its norms have with these options.
 std::int64_t block_parameter_count(const BlockOptions& options);
 std::int64_t norm_parameter_count(const BlockOptions& options);
 
@@ -119,11 +121,13 @@ struct MultiHeadAttention {
   /// [B, S] int32 is 0 at the tokens that must not be attended to, such as padding; S is T, or with a cache the number
   /// of tokens that it then holds. Empty: every token may be attended to. A token that is masked out still has an
   /// output, but a meaningless one: its target should be CrossEntropy::ignored. mask [T, S] or [B, T, S] int32 is 0
-  /// where a token must not attend to another: packed documents, a prefix that is read in both directions.
+  /// where a token must not attend to another: packed documents, a prefix that is read in both directions (not with
+  /// `causal`, which holds beside the mask). Throws Error, with a cache, if it has no room and inside a Recording.
   Tensor operator()(const Tensor& x, KvLayer* cache = nullptr, const Tensor& key_mask = {}, const Tensor& mask = {},
                     BlockContext* context = nullptr) const;
   /// The projections q‖k‖v of tokens at positions first, first + 1, …, normalized and rotated as the options say: [B,
-  /// T, C] → [B, T, qkv_width()]. The context is needed for a value residual, in the first block too.
+  /// T, C] → [B, T, qkv_width()]. The context is needed for a value residual, in the first block too, which puts its v
+  /// there. Throws Error if a block with value_gain gets none.
   Tensor project(const Tensor& x, std::int64_t first, BlockContext* context = nullptr) const;
 
   Attention options;
@@ -137,8 +141,8 @@ struct MultiHeadAttention {
   Tensor with_first_values(const Tensor& qkv, BlockContext* context) const;
 };
 
-/// The usual hidden width F of a feed-forward network: 4C, or for swiglu 8C/3, rounded up to a multiple of 16, so that
-/// its three matrices have as many weights as the two of the others. Shazeer 2020, arXiv:2002.05202, section 3.
+/// The usual hidden width F of a feed-forward network: 4C, or for swiglu 8C/3, with which its three matrices have as
+/// many weights as the two of the others (Shazeer 2020, arXiv:2002.05202, section 3), rounded up to a multiple of 16.
 std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation);
 
 /// Position-wise feed-forward network: c_proj(activation(c_fc(x))), [… C] → [… C]. c_fc is [F, C], or for swiglu
@@ -154,6 +158,7 @@ struct FeedForward {
 /// What the extras add around a branch f of a block: scale · f(conv(x)), [B, T, C] → [B, T, C].
 struct Branch {
   /// Creates h.conv_<number>.weight and h.scale_<number> in the scope h of the block, as far as the options want them.
+  /// `number` is 1 for attention, 2 for the feed-forward network.
   Branch(const Scope& scope, const BlockOptions& options, int number);
   /// `recent` is that of ShortConv.
   template <class F>

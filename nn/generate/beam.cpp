@@ -33,8 +33,9 @@ struct Search {
   std::vector<Hypothesis> found;
 };
 
-// The `count` best continuations of one hypothesis whose log-probability is `base`: logits [V] and their log-softmax,
-// of which only one element is used: log p(id) = logit(id) − log Σ exp, in double, orders ids exactly as their logits.
+// The `count` best continuations (all, if V is less) of one hypothesis whose log-probability is `base`, in no order:
+// logits [V] and their log-softmax, of which only one element is used: log p(id) = logit(id) − log Σ exp, in double,
+// orders ids exactly as their logits.
 template <class T>
 std::vector<Candidate> best_of_row(std::span<const T> logits, const T* log_softmax, double base, std::int32_t parent,
                                    std::size_t count) {

@@ -11,16 +11,17 @@
 namespace maki {
 
 struct GenerateOptions {
-  std::int64_t max_tokens = 200;
+  std::int64_t max_tokens = 200;  ///< the most tokens that are drawn, at least 0
   Sampling sampling;
-  /// When the context of the model is full: true: continue from its second half; false: stop.
+  /// When the context of the model is full (State::capacity()): true: continue from its second half, which is read
+  /// again; false: stop.
   bool slide_context = true;
-  /// If set, called for every token as soon as it is drawn, with the index of its text (0 for a single one) and the
-  /// model's logits for it, [1, V], which no option of the sampling has changed.
+  /// If set, called for every token as soon as it is drawn, before `use`, with the index of its text (0 for a single
+  /// one) and the model's logits for it, [1, V], which no option of the sampling has changed.
   std::function<void(std::size_t text, std::int32_t token, const Tensor& logits)> watch = {};
 };
 
-/// Why generation ended.
+/// Why generation ended: max_tokens were drawn; `use` returned false; the context was full and may not slide.
 enum class StopReason : std::uint8_t { max_tokens, stopped, context_full };
 
 struct Generated {
@@ -28,10 +29,11 @@ struct Generated {
   StopReason reason = StopReason::max_tokens;
 };
 
-/// Draws tokens that continue `prompt`, which must not be empty. If the prompt is longer than the context, the model
-/// reads only its end. Each token is passed to `use` as soon as it is drawn; generation stops when `use` returns false.
-/// The tokens are a function of the model, the prompt, the options and `sample`, which selects the random stream.
-/// Throws BadLogitsError, and whatever `use` throws.
+/// Draws tokens that continue `prompt`. If the prompt is longer than the context, the model reads only its end, and
+/// only this end counts for penalties. Each token is passed to `use` as soon as it is drawn; generation stops when
+/// `use` returns false. The tokens are a function of the model, the prompt, the options and `sample`, which selects the
+/// random stream. Throws Error for an empty prompt, for options that Sampler refuses, for ids outside the vocabulary,
+/// for a model that needs a source and inside a Recording; BadLogitsError; and whatever `use` and `watch` throw.
 Generated generate(const Generator& model, std::span<const std::int32_t> prompt, const GenerateOptions& options,
                    std::uint64_t sample, const std::function<bool(std::int32_t token)>& use);
 
@@ -44,7 +46,9 @@ struct TextStart {
 /// generate() for several texts in one batch, which costs little more time per token than a single text. Text i draws
 /// the tokens that it would draw alone, if the bits of the model's logits depend neither on the batch nor on how tokens
 /// are divided among calls (Generator::same_bits_stepwise()); else to rounding, or exactly if all prompts have the same
-/// length. `use` receives the index of the text and the token; `ended` is called once per text, as soon as it ends.
+/// length. `use` receives the index of the text and the token; `ended` is called once per text, as soon as it ends, in
+/// the order in which texts end, and not after an exception, which ends all texts. Throws as generate() does. Does
+/// nothing without texts.
 void generate_batch(const Generator& model, std::span<const TextStart> texts, const GenerateOptions& options,
                     const std::function<bool(std::size_t text, std::int32_t token)>& use,
                     const std::function<void(std::size_t text, const Generated&)>& ended);

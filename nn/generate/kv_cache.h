@@ -14,10 +14,11 @@
 
 namespace maki {
 
-/// Throws Error unless there is at least one row and each is in [0, batch), as State::reorder() requires.
+/// Throws Error unless there is at least one row and each is in [0, batch), as State::reorder() requires. `state` is
+/// how the message names the state.
 void check_rows(const char* state, std::span<const std::int32_t> rows, std::int64_t batch);
 
-/// The rows of x [B, …], any type, with the given indices along its first axis.
+/// A copy of the rows of x [B, …], any type, with the given indices along its first axis. Requires: each is in [0, B).
 Tensor rows_of(const Tensor& x, std::span<const std::int32_t> rows);
 
 /// The part of the cache that belongs to one layer: k‖v of up to `capacity` tokens per sequence.
@@ -29,10 +30,11 @@ class KvLayer {
   /// Appends the keys and values of t new tokens, packed q‖k‖v as attention() takes them, and attends from the new
   /// tokens to all tokens held: [B, t, C], bit-identical to the same rows of attention over the whole sequence. A
   /// key_mask in the options is [B, number of tokens then held]. Throws Error in a Recording, if B or the columns are
-  /// not those of the cache, if more than `capacity` tokens would be held, or for a key_mask of another shape.
+  /// not those of the cache, if more than `capacity` tokens would be held, or for a key_mask of another shape; the
+  /// layer then holds what it held before.
   Tensor attend(const Tensor& qkv, const Attention& options);
   std::int64_t length() const { return length_; }
-  /// Sequence i becomes the former sequence rows[i], each in [0, batch).
+  /// Sequence i becomes the former sequence rows[i]. Requires: each is in [0, batch).
   void reorder(std::span<const std::int32_t> rows);
   /// The last inputs of the layer's short convolutions, if it has any.
   RecentInputs recent;
@@ -43,10 +45,12 @@ class KvLayer {
   Tensor kv_;  // [B, capacity, 2 · kv_width]; rows from length_ on are uninitialised or stale
 };
 
-/// The cache of all layers of a model, for a batch of sequences of equal length. Created by Gpt::make_cache().
+/// The cache of all layers of a model, for a batch of sequences of equal length. Created by Gpt::make_cache(), and for
+/// the decoder by Seq2SeqState.
 class KvCache final : public State {
  public:
-  /// Allocates batch · capacity · 2 · kv_width elements per layer. Throws Error unless all sizes are at least 1.
+  /// Allocates batch · capacity · 2 · kv_width elements per layer. `recent` keeps recent_tokens tokens. Throws Error
+  /// unless layers, batch and capacity are at least 1.
   KvCache(std::int64_t n_layer, std::int64_t batch, std::int64_t capacity, std::int64_t kv_width, DType dtype,
           std::int64_t recent_tokens = 0);
 
@@ -61,7 +65,7 @@ class KvCache final : public State {
   void reorder(std::span<const std::int32_t> rows) override;
   /// kv.0, kv.1, …: k‖v of each layer, [B, capacity, 2 · kv_width].
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
-  /// The last tokens, if the model has n-gram embeddings.
+  /// The last tokens, if the model has n-gram embeddings or a prior.
   RecentTokens recent;
 
  private:

@@ -1,4 +1,4 @@
-// Sampling the next token from logits: bias, penalties for repetition, temperature, top-k, top-p, min-p in this order,
+// Sampling the next token from logits: bias, penalties for repetition, top-k, temperature, top-p, min-p in this order,
 // and then one random draw.
 #pragma once
 
@@ -18,11 +18,13 @@ struct LogitBias {
   double bias;
 };
 
-/// The transforms in the order in which they are applied. The defaults from the bias to the penalties change nothing.
+/// The options of the draw and, below the seed, those that change the logits first. All defaults except that of the
+/// temperature change nothing.
 struct Sampling {
   double temperature = 0.8;  ///< the logits are divided by it; 0: always choose the largest logit (greedy)
   std::int64_t top_k = 0;    ///< keep exactly the k most likely tokens, lower ids first among equals; 0: keep all
-  /// Keep the smallest set of most likely tokens whose probability reaches top_p, in (0, 1] (Holtzman et al. 2020).
+  /// Keep the smallest set of most likely tokens whose probability reaches top_p, in (0, 1], of that of the tokens that
+  /// top_k has kept; 1: keep all (Holtzman et al. 2020).
   double top_p = 1;
   /// Keep the tokens whose probability is at least this share of the largest one, in [0, 1] (Nguyen et al. 2024); 0:
   /// keep all.
@@ -30,8 +32,8 @@ struct Sampling {
   std::uint64_t seed = 0;
   // These change the logits, before all of the above, and the choice of the largest logit as well.
   std::vector<LogitBias> logit_bias = {};  ///< added to the logits of these ids, which must be in [0, V)
-  /// The logits of all tokens in the prompt and in the new text are divided by it if they are positive, else multiplied
-  /// by it (CTRL, Keskar et al. 2019). Must be positive; above 1, repetition becomes less likely.
+  /// The logits of all tokens in the prompt and in the new text (TokenHistory) are divided by it if they are positive,
+  /// else multiplied by it (CTRL, Keskar et al. 2019). Must be positive; above 1, repetition becomes less likely.
   double repetition_penalty = 1;
   /// Subtracted from the logit of a token for each of its occurrences in the new text, and once for having occurred.
   double frequency_penalty = 0, presence_penalty = 0;
@@ -55,7 +57,8 @@ class TokenHistory {
   std::unordered_map<std::int32_t, std::int64_t> drawn_;
 };
 
-/// The logits define no distribution, because one is NaN or all are −Inf: the model has diverged.
+/// The logits define no distribution, because one is NaN or all are −Inf: the model has diverged. Beam search throws it
+/// for +Inf as well.
 class BadLogitsError : public Error {
  public:
   using Error::Error;
@@ -71,7 +74,8 @@ class Sampler {
   /// Chooses one of the ids 0 … V − 1 for logits of V elements of any shape. The result depends on the logits, the
   /// options, `before`, `sample` and `position` alone, not on earlier calls. Ties are broken in favour of the lower id.
   /// Logits of +Inf share all the probability equally, which is the limit of growing logits. Throws BadLogitsError if a
-  /// logit is NaN or all are −Inf, and Error if there are no logits or a bias is for an id outside [0, V).
+  /// logit is NaN or all are −Inf, and Error if there are no logits, or a bias or, with penalties, a token of `before`
+  /// is outside [0, V).
   std::int32_t operator()(const Tensor& logits, std::uint64_t sample, std::uint64_t position,
                           const TokenHistory& before = {});
 

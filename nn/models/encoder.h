@@ -40,7 +40,9 @@ struct EncoderConfig {
 
 struct Encoder {
   /// Creates the parameters below `scope`, with the initial values of Gpt. Throws Error for sizes below 1 (classes: 0),
-  /// if n_head does not divide n_embd, and for a dropout outside [0, 1).
+  /// if n_head does not divide n_embd, for a dropout outside [0, 1), for a position_base that is not above 1 where it
+  /// is used, for rotary positions if heads have an odd number of columns, and for n-gram options that are out of
+  /// range.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   Encoder(const Scope& scope, const EncoderConfig& config);
@@ -52,19 +54,22 @@ struct Encoder {
 
   /// What the masked language model expects at every token: [B, T] → [B, T, V]. Throws Error if there are classes.
   Tensor logits(const Tensor& ids, const Tensor& mask = {}) const;
-  /// The same for some tokens alone: `rows` [n] int32 are their indices among the B·T tokens → [n, V].
+  /// The same for some tokens alone: `rows` [n] int32 are their indices b·T + t among the B·T tokens → [n, V]. All
+  /// tokens go through the blocks; only the product with the head is smaller.
   Tensor logits_at(const Tensor& rows, const Tensor& ids, const Tensor& mask = {}) const;
   /// Logits of the classes: [B, T] → [B, classes]. A sequence is represented by the mean of its tokens without padding:
   /// Reimers and Gurevych 2019 (arXiv:1908.10084) found it better than the first token, and it needs no token that
-  /// stands for the sequence. Throws Error if there are none.
+  /// stands for the sequence. Throws Error if there are no classes.
   Tensor class_logits(const Tensor& ids, const Tensor& mask = {}) const;
 
   /// Cross-entropy, in nats: []. Of a masked language model, of batch.targets [B, T] at the tokens that are to be
-  /// predicted; the others have the target CrossEntropy::ignored, and their logits are not computed. Of a classifier,
-  /// of batch.targets [B] or [B, 1]. batch.source_mask is the mask of batch.ids.
+  /// predicted; the others have the target CrossEntropy::ignored, and their logits are not computed. 0 if no token is
+  /// to be predicted. Of a classifier, of batch.targets [B] or [B, 1]. batch.source_mask is the mask of batch.ids.
+  /// Throws Error for targets of another shape, and what hidden() throws.
   Tensor loss(const Batch& batch, const CrossEntropy& options = {}) const;
 
-  /// Number of parameters without positions; and the same without tables that are only looked up.
+  /// Number of parameters without positions, and the same without tables that are only looked up; both without
+  /// adapters.
   std::int64_t parameter_count() const;
   std::int64_t flop_parameter_count() const;
 

@@ -56,8 +56,9 @@ struct Gpt {
   /// Creates the parameters below `scope`. Weights are drawn from N(0, 0.02²), those of projections that end in the
   /// residual path from N(0, (0.02/√(2 n_layer))²); biases are 0, the weights of norms 1. Throws Error for sizes below
   /// 1, if n_head does not divide n_embd or n_kv_head does not divide n_head, for a dropout outside [0, 1), for a
-  /// position_base that is not above 1 where it is used, or for rotary positions if heads have an odd number of
-  /// columns.
+  /// position_base that is not above 1 where it is used, for rotary positions if heads have an odd number of columns,
+  /// for a logit_cap, ffn_width or ngram_prior below 0, for a norm_epsilon that is not above 0, for recompute_blocks
+  /// with input_skip or value_residual, and for n-gram options or a conv_width that are out of range.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   Gpt(const Scope& scope, const GptConfig& config);
@@ -88,8 +89,8 @@ struct Gpt {
   /// Everything except the head: ids [B, T] → [B, T, C]. With a cache, ids are the tokens after those that it holds.
   Tensor hidden(const Tensor& ids, KvCache* cache = nullptr) const;
   /// The same, but layer(i, x, context) is called instead of block i, for tokens at positions start, start + 1, …
-  /// The n-grams of the first tokens begin in those of `before`. If the blocks are recomputed, backward() calls copies
-  /// of `layer`.
+  /// The n-grams of the first tokens begin in the tokens `before` [B, m]; empty: none are known. If the blocks are
+  /// recomputed, backward() calls copies of `layer`.
   template <class Layer>
   Tensor hidden_through(const Tensor& ids, std::int64_t start, const Tensor& before, const Layer& layer) const {
     const Tensor embedded = embed(ids, start, before);
@@ -103,23 +104,23 @@ struct Gpt {
     }
     return ln_f ? (*ln_f)(x) : x;
   }
-  /// How many of the last tokens generation needs: 0 without n-gram embeddings and prior.
+  /// How many of the last tokens generation needs beside its cache: 0 without n-gram embeddings and prior.
   std::int64_t recent_tokens() const { return std::max(config.ngram.recent_tokens(), config.ngram_prior - 1); }
   /// What its prior has to be like; nullopt without one.
   std::optional<PriorNeeds> prior_needs() const {
     return prior_gate ? std::optional(PriorNeeds{config.vocab_size, config.ngram_prior - 1}) : std::nullopt;
   }
-  /// The output head: [… C] → [… V].
+  /// The output head, with logit_cap: [… C] → [… V].
   Tensor head(const Tensor& x) const;
   /// The same with the prior, if the model has one. Throws Error if it is missing.
   Tensor with_prior(const Tensor& x, const Tensor& prior) const;
   /// Its weight, [V, C].
   const Parameter& head_weight() const { return lm_head ? lm_head->weight : wte.weight; }
 
-  /// Number of parameters N without position embeddings, as nanoGPT counts them.
+  /// Number of parameters N without position embeddings and adapters, as nanoGPT counts them.
   std::int64_t parameter_count() const;
-  /// The same without an embedding that is only looked up (wte, if the head has weights of its own): the N of
-  /// flop_per_token().
+  /// The same without embeddings that are only looked up (those of n-grams, and wte if the head has weights of its
+  /// own): the N of flop_per_token().
   std::int64_t flop_parameter_count() const;
   /// Floating-point operations per token of a training step, forward and backward, for sequences of T = `length`
   /// tokens: 6N + 12·L·C·T, with L = n_layer. Chowdhery et al. 2022, arXiv:2204.02311, appendix B.

@@ -105,7 +105,8 @@ double LinearModel::flop_per_token(std::int64_t length) const {
 
 // Attention of gpt saves the packed projections (3C), here it saves v (C), the features of queries and keys (2·H·F),
 // and what their maps save: for random and Nyström features the scaled queries and keys (2C), for Nyström ones also the
-// kernel values of the landmarks (2·H·F). Alive at once in backward: the gradients of the features and projections.
+// kernel values of the landmarks (2·H·F). Alive at once in backward: the gradients of the features and projections, as
+// far as they are more than the 9C of a hidden layer of width 4C and of the residual, which gpt counts.
 std::int64_t LinearModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const std::int64_t own = gpt.activation_bytes(batch, length);
   if (maps.empty()) return own;

@@ -31,7 +31,8 @@ struct LinearConfig {
 /// Σ φ(k) [B, H, F]. Its size does not depend on how many tokens they were.
 class LinearState final : public State {
  public:
-  /// Throws Error unless all sizes are at least 1. `capacity` is how many tokens the positions of the model allow.
+  /// Throws Error unless layers, batch, heads, features and head size are at least 1. `capacity` is how many tokens the
+  /// positions of the model allow; recent_tokens how many `recent` keeps.
   LinearState(std::int64_t n_layer, std::int64_t batch, std::int64_t n_head, std::int64_t features,
               std::int64_t head_size, std::int64_t capacity, DType dtype, std::int64_t recent_tokens = 0);
 
@@ -49,7 +50,7 @@ class LinearState final : public State {
   RecentInputs& recent_inputs(std::size_t i) { return recent_inputs_[i]; }
   /// Must be called when `tokens` tokens have been read by all layers.
   void advance(std::int64_t tokens) { length_ += tokens; }
-  /// The last tokens, if the model has n-gram embeddings.
+  /// The last tokens, if the model has n-gram embeddings or a prior.
   RecentTokens recent;
 
  private:
@@ -61,7 +62,8 @@ class LinearState final : public State {
 /// The model `linear`. With softmax attention it computes what `gpt` does, bit for bit, and its state is a KvCache.
 class LinearModel final : public Generator {
  public:
-  /// Creates the parameters as Gpt does. Throws what its constructor throws.
+  /// Creates the parameters as Gpt does. Throws what its constructor throws, and Error for an n_kv_head that is neither
+  /// 0 nor n_head, unless attention is softmax.
   LinearModel(const Scope& scope, const LinearConfig& config);
 
   const char* kind() const override { return "linear"; }
@@ -70,11 +72,13 @@ class LinearModel final : public Generator {
   }
   /// ids [B, T] int32 → logits [B, T, V]. `prior` [B, T, V] is needed if the model has one.
   Tensor logits(const Tensor& ids, const Tensor& prior = {}) const { return gpt.with_prior(hidden(ids), prior); }
-  /// ids [B, T] → [B, T, C]; with a state, ids are the tokens after those that it has read.
+  /// ids [B, T] → [B, T, C]; with a state, ids are the tokens after those that it has read, and are then part of them.
+  /// With softmax attention the state is ignored: next_logits() passes a KvCache to `gpt`.
   Tensor hidden(const Tensor& ids, LinearState* state = nullptr) const;
 
-  /// 6N, plus three times the operations of the recurrence: 4·H·F·D for the state, and those of the feature map for
-  /// one query and one key per head. They do not depend on the length.
+  /// 6N, plus three times the operations of the recurrence of each layer: 4·H·F·D for the state, and those of the
+  /// feature map for one query and one key per head. They do not depend on the length. With softmax attention, as of
+  /// Gpt.
   double flop_per_token(std::int64_t length) const override;
   std::int64_t flop_parameter_count() const override { return gpt.flop_parameter_count(); }
   std::int64_t activation_bytes(std::int64_t batch, std::int64_t length) const override;

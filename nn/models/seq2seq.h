@@ -45,6 +45,7 @@ struct Seq2SeqConfig {
 /// The cache of the decoder's self-attention, and the keys and values that its cross-attention has of the source.
 class Seq2SeqState final : public State {
  public:
+  /// A state without target tokens. `source` has one entry for each layer of the decoder.
   Seq2SeqState(const Seq2SeqConfig& config, std::vector<CrossKeys> source);
 
   std::int64_t batch() const override { return self_.batch(); }
@@ -71,16 +72,19 @@ struct Seq2Seq {
   /// 1; projections from N(0, 2 / (in + out)), as in the published code (Init::xavier). With GPT-2's 0.02 the residual
   /// branches of a post-norm model are too small beside x after each norm, and learning starts late.
   ///
-  /// Throws Error for sizes below 1, if n_head does not divide n_embd, for a dropout outside [0, 1), a position_base
-  /// that is not above 1, and for shared embeddings of different vocabularies.
+  /// Throws Error for sizes below 1, if n_head does not divide n_embd, for a dropout outside [0, 1), rotary positions,
+  /// a position_base that is not above 1 where it is used, n-gram options that are out of range, and shared embeddings
+  /// of different vocabularies.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   Seq2Seq(const Scope& scope, const Seq2SeqConfig& config);
 
   /// source [B, S] int32 and its mask [B, S] int32, 0 at padding (empty: no padding) → memory [B, S, C]. Throws Error
-  /// if an id is outside [0, V'), if the mask has another shape or type, and if it hides all tokens of a sequence.
+  /// if an id is outside [0, V'), for no tokens, for more of them than learned positions, if the mask has another shape
+  /// or type, and if it hides all tokens of a sequence.
   Tensor encode(const Tensor& source, const Tensor& source_mask = {}) const;
-  /// Everything of the decoder except the head: ids [B, T] and what encode() made of the source → [B, T, C].
+  /// Everything of the decoder except the head: ids [B, T] and what encode() made of the source, with the mask that it
+  /// was given → [B, T, C]. T may be above block_size, except with learned positions.
   Tensor decode(const Tensor& ids, const Tensor& memory, const Tensor& source_mask = {}) const;
   /// The output head: [… C] → [… V].
   Tensor head(const Tensor& x) const { return linear(x, head_weight()); }
@@ -102,7 +106,8 @@ struct Seq2Seq {
   /// Recording.
   Tensor next_logits(const Tensor& ids, Seq2SeqState& state) const;
 
-  /// Number of parameters without positions; and the same without tables that are only looked up.
+  /// Number of parameters without positions, and the same without tables that are only looked up; both without
+  /// adapters.
   std::int64_t parameter_count() const;
   std::int64_t flop_parameter_count() const;
 

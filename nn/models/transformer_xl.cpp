@@ -126,7 +126,7 @@ double TransformerXlModel::flop_per_token(std::int64_t length) const {
 
 // Saved per token of a block: two norms (2C), queries (C), attention (C), two residual sums (2C), the hidden layer (see
 // Gpt), a few numbers for heads and norms. Saved per token that it attends to: keys and values (2C), the projected
-// encodings of distances (C, once per batch) and, with a memory, what the keys were projected from (C). Around the
+// encodings of distances (C, once per batch) and, with a memory, 2C for what the keys were projected from. Around the
 // blocks: embedding and final norm. Alive at once in backward: the gradients of a hidden layer and of the residual, or
 // those of queries, keys, values and distances.
 std::int64_t TransformerXlModel::activation_bytes(std::int64_t batch, std::int64_t length) const {

@@ -41,7 +41,7 @@ struct TransformerXlConfig {
 };
 
 /// The memory that is carried from one segment to the next: for each layer, what entered it for the last length()
-/// tokens, [B, length(), C], detached; and for n-gram embeddings the ids of these tokens.
+/// tokens, [B, length(), C], detached; and for n-gram embeddings or a prior the ids of these tokens.
 class SegmentMemory final : public State {
  public:
   /// For a model with these sizes. Throws Error if the memory or the batch is below 1.
@@ -53,22 +53,22 @@ class SegmentMemory final : public State {
   std::int64_t capacity() const override { return capacity_; }
   void clear() override;
   void reorder(std::span<const std::int32_t> rows) override;
-  /// memory.0, memory.1, …: one for each layer; and `tokens` [B, length()] for n-gram embeddings: the ids as numbers of
-  /// the type of the layers, because all tensors of a state that is carried have one type.
+  /// memory.0, memory.1, …: one for each layer; and `tokens` [B, length()] for n-gram embeddings or a prior: the ids as
+  /// numbers of the type of the layers, because all tensors of a state that is carried have one type.
   std::vector<std::pair<std::string, Tensor*>> tensors() override;
 
   /// The memory of layer i, [B, length(), C]; an empty handle if nothing is in the memory.
   Tensor layer(std::size_t i) const { return length() > 0 ? layers_[i] : Tensor(); }
-  /// The last tokens in the memory, as many as n-grams need, [B, m] int32; an empty handle if there are none.
+  /// The last tokens in the memory, as many as n-grams and prior need, [B, m] int32; an empty handle if there are none.
   Tensor recent() const;
   /// Appends ids [B, T] and what entered each layer for them, [B, T, C], detached, and keeps the last capacity()
-  /// tokens. Replaces all tensors.
+  /// tokens. Replaces all tensors; if it throws, none.
   void append(const Tensor& ids, const std::vector<Tensor>& entering);
 
  private:
   std::int64_t capacity_, recent_tokens_;
   std::vector<Tensor> layers_;
-  Tensor tokens_;  // empty without n-gram embeddings
+  Tensor tokens_;  // empty without n-gram embeddings and prior
 };
 
 /// What generation keeps: for each layer the keys and values of the last tokens, and the projected encodings of all
@@ -95,12 +95,13 @@ class DistanceCache final : public State {
   /// Tokens that can be read before the segment ends, at least 1. If it has ended, begins the next one first.
   std::int64_t room();
   /// Writes k‖v [B, t, 2C] of a layer's next t tokens behind those that it holds. Returns the tensor of the layer,
-  /// whose rows [0, held() + t) are then in use.
+  /// whose rows [0, held() + t) are then in use. Requires: t is at most what room(), called
+  /// before the first layer, returned.
   const Tensor& append(std::size_t layer, const Tensor& kv);
   const Tensor& distances(std::size_t layer) const { return r_[layer]; }
   /// Tokens whose keys and values are held.
   std::int64_t held() const { return held_; }
-  /// The last tokens, if the model has n-gram embeddings.
+  /// The last tokens, if the model has n-gram embeddings or a prior.
   RecentTokens recent;
   /// Must be called when all layers have read `tokens` tokens.
   void advance(std::int64_t tokens);
@@ -116,7 +117,9 @@ class DistanceCache final : public State {
 struct TransformerXl {
   /// Creates the parameters below `scope`, drawn as those of Gpt, and u and v from N(0, 0.02²) as in the code of the
   /// paper. Throws Error for sizes below 1, for a memory below 0, if n_head does not divide n_embd, for a dropout
-  /// outside [0, 1), for a position_base that is not above 1, or for a memory that is shorter than its n-grams.
+  /// outside [0, 1), for a position_base that is not above 1, for n-gram options that are out of range, and, unless the
+  /// memory is 0, if it is shorter than recent_tokens(), or if these are not 0 and the vocabulary is above 2^24, the
+  /// largest number up to which float32 has all ids.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   TransformerXl(const Scope& scope, const TransformerXlConfig& config);
@@ -125,7 +128,7 @@ struct TransformerXl {
   /// `entering`, if not null, becomes what SegmentMemory::append() takes. Throws Error unless the memory has B rows.
   Tensor hidden(const Tensor& ids, const SegmentMemory* memory = nullptr,
                 std::vector<Tensor>* entering = nullptr) const;
-  /// The same with block i replaced by layer(i, x).
+  /// hidden() of what embed() returned, [B, T, C], with block i replaced by layer(i, x).
   template <class Layer>
   Tensor hidden_through(const Tensor& embedded, const Layer& layer) const {
     Tensor x = embedded;

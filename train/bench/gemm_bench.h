@@ -19,19 +19,22 @@ struct GemmShape {
   /// "NN", "NT", "TN" or "TT": T if the operand is stored transposed.
   std::string transpose() const;
 };
-/// Parses a shape "M,N,K", such as "768,128,128", and a transpose, such as "NT". Throws Error for anything else.
+/// Parses a shape "M,N,K", such as "768,128,128", whole numbers from 1 to 1,000,000, and a transpose, such as "NT".
+/// Throws Error for anything else.
 GemmShape parse_gemm_shape(const std::string& text, const std::string& transpose);
 
 /// The product counts as recorded (Gemm::recorded), so that it runs on AMX where those of training do.
 class GemmBench {
  public:
-  /// packed: op(B) is prepacked, as is done for weights that are used in many products.
+  /// The operands are uniform in [−1, 1), the same each time; C is NaN until run(). packed: op(B) is prepacked, as is
+  /// done for weights that are used in many products; the time of packing is not part of run().
   explicit GemmBench(const GemmShape& shape, bool packed = false);
 
   /// Computes C = op(A) · op(B).
   void run();
-  /// Compares entries of C with sums in double precision: all entries of a small product, otherwise the corners and a
-  /// random sample. Throws std::logic_error, naming `who`, at the first whose error exceeds what rounding allows.
+  /// Compares entries of C with sums in double precision: all if there are at most 4096, otherwise the corners and a
+  /// random sample of as many. Throws std::logic_error, naming `who`, at the first whose error exceeds what rounding
+  /// allows.
   void verify(const char* who = "maki") const;
   /// Fills C with NaN, so that verify() cannot pass on the result of an earlier run().
   void spoil();

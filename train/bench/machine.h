@@ -9,7 +9,8 @@
 
 namespace maki {
 
-/// Sets the number of threads for a scope, and restores the previous number at its end.
+/// Sets the number of threads for a scope, and restores the previous number at its end. Throws Error as set_threads()
+/// does; no op may run when the number changes.
 class Team {
  public:
   explicit Team(std::int64_t size);
@@ -22,19 +23,20 @@ class Team {
 };
 
 /// The peak rate of threads() threads in floating-point operations per second: independent chains of multiply-adds in
-/// registers, on the SIMD target in use. The best of the repetitions that fit into a third of a second.
+/// registers, on the SIMD target in use. The best of the repetitions that fit into 0.3 seconds. This and the following
+/// functions throw std::logic_error if what was computed or moved is wrong.
 double measure_peak_flop_per_second(DType dtype);
 
-/// The same for float32 products on AMX tiles, where each float32 multiplication takes six of bfloat16. Throws unless
-/// kernels::uses_amx().
+/// The same for float32 products on AMX tiles, where each float32 multiplication takes six of bfloat16. Throws Error
+/// unless kernels::uses_amx().
 double measure_amx_flop_per_second();
 
 /// The peak rate in bytes per second, read and written together, at which threads() threads copy from one array to
-/// another. The two arrays together are at least twice as large as the last-level cache (smaller if memory is short).
-/// The best of five.
+/// another. Each array is as large as the last-level cache or 64 MiB, whichever is more, but at most an eighth of the
+/// free memory, and at least 1 MiB. The best of five.
 double measure_copy_bytes_per_second();
 
-/// The peak rate in bytes per second at which threads() threads read such an array. It is lower than the rate of a
+/// The peak rate in bytes per second at which threads() threads read one such array. It is lower than the rate of a
 /// copy, because stores do not wait for memory as loads do. The best of five.
 double measure_read_bytes_per_second();
 
@@ -50,7 +52,7 @@ struct Machine {
   /// The limit of matrix products, and therefore of a training step.
   double peak_flop_per_second() const { return std::max(multiply_add_flop_per_second, amx_flop_per_second); }
 };
-/// Measures all limits, for threads() threads.
+/// Measures all limits, for threads() threads. Releases the memory that the storage pool holds (storage_pool::trim()).
 Machine measure_machine(DType dtype);
 
 }  // namespace maki

@@ -26,8 +26,8 @@ struct Workload {
 /// The names of the workloads: nanoGPT's CPU quick start ("quickstart"), its "baby GPT" with a batch for a CPU
 /// ("baby"), GPT-2 with 124 million parameters and the batch of llm.c ("gpt2"), and a long context ("long").
 std::vector<std::string> workload_names();
-/// Overwrites the fields that the workload of this name sets, and returns the size of its vocabulary. Throws Error,
-/// suggesting the nearest name, for an unknown name.
+/// Overwrites the fields that the workload of this name sets (n_layer, n_head, n_embd, block_size, batch_size, bias),
+/// and returns the size of its vocabulary. Throws Error, suggesting the nearest name, for an unknown name.
 std::int64_t apply_workload(Config& config, const std::string& name);
 
 class StepBench {
@@ -35,12 +35,15 @@ class StepBench {
   explicit StepBench(const Workload& workload);
 
   void step() { trainer_.step(); }
-  /// Checks the gradient g of the loss L of the whole model against a finite difference: (L(θ + hg) − L(θ − hg)) / 2h
-  /// must be |g|². Throws std::logic_error if it differs by more than 1 %.
+  /// Checks the gradient g of the loss L of the whole model on the first micro-batch against finite differences: the
+  /// slope (L(θ + hg) − L(θ − hg)) / 2h, extrapolated to h = 0 from two values of h, must be |g|². Throws
+  /// std::logic_error if it differs by more than 1 %. Afterwards the parameters are what they were, up to rounding, and
+  /// gradients are cleared.
   void verify();
 
   Trainer& trainer() { return trainer_; }
   std::int64_t tokens_per_step() const { return task_->tokens_in_step(0); }
+  /// By the convention above: Model::flop_per_token() of block_size tokens, times tokens_per_step().
   double flop_per_step() const;
 
  private:

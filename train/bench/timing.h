@@ -18,7 +18,8 @@ class Timings {
   explicit Timings(std::vector<double> seconds);
 
   std::int64_t count() const { return static_cast<std::int64_t>(sorted_.size()); }
-  /// The quantile `part` of the times, from 0 (the shortest) to 1, interpolated linearly between neighbours.
+  /// The quantile `part` of the times, from 0 (the shortest) to 1, interpolated linearly between neighbours. Requires:
+  /// 0 <= part <= 1.
   double quantile(double part) const;
   double best() const { return sorted_.front(); }
   double median() const { return quantile(0.5); }
@@ -33,12 +34,12 @@ class Timings {
 
 struct TimingOptions {
   std::int64_t calls = 0;  ///< timings to take; 0: as many as fit into `seconds`, from 10 to 1000
-  double seconds = 3;
+  double seconds = 3;      ///< after the warm-up; not used unless calls is 0
 };
 
-/// Calls until three consecutive times lie within 5 % of each other, or a second has passed and three calls were made;
-/// then takes the timings. If a call takes less than 100 microseconds, each timing is the mean of several calls. Throws
-/// Error unless plan.calls is between 0 and 1,000,000.
+/// Calls until three consecutive times lie within 5 % of each other, or a second has passed and three times were taken;
+/// then takes the timings. If a call takes less than 100 microseconds, each time is the mean of several calls. Throws
+/// Error unless plan.calls is between 0 and 1,000,000, and whatever `call` throws.
 Timings measure_calls(const std::function<void()>& call, const TimingOptions& plan = {});
 
 }  // namespace maki

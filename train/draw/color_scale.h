@@ -8,7 +8,7 @@
 namespace maki {
 
 /// Maps numbers in [low, high] to a palette of kPaletteColors colours. Smaller and larger numbers get the first and the
-/// last.
+/// last. Requires: low < high.
 struct ColorScale {
   enum class Palette {
     sequential,  ///< from light yellow through green to dark blue: YlGnBu
@@ -26,20 +26,21 @@ struct ColorScale {
   /// The share of the palette that is below a value, from 0 (low) to 1 (high), and its inverse.
   double share_of(double value) const;
   double value_at(double share) const;
-  /// Values for a legend: low, high and a few between.
+  /// Values for a legend, ascending: low, high and a few between.
   std::vector<double> ticks() const;
   /// The colour of a level, like "#ffffd9".
   std::string color(int level) const;
 };
 
-/// From 0 to the largest of the numbers, which are weights: sequential, and diverging around 0 if some are negative.
-/// Ignores NaN.
+/// From 0 to the largest of the numbers, which are weights: sequential, by the square root; but scale_around_zero() if
+/// some are negative. Ignores NaN. To 1 if no number is above 0.
 ColorScale scale_of_weights(const std::vector<double>& values);
 
-/// From the smallest to the largest of the numbers: sequential.
+/// From the smallest to the largest of the numbers: sequential. If all are equal, the scale ends 1 above them.
+/// Requires: there is a number, and none is NaN.
 ColorScale scale_of_range(const std::vector<double>& values);
 
-/// From −m to m, where m is the largest absolute value: diverging around 0.
+/// From −m to m, where m is the largest absolute value, or 1 if that is 0: diverging around 0. Ignores NaN.
 ColorScale scale_around_zero(const std::vector<double>& values);
 
 }  // namespace maki

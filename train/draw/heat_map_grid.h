@@ -10,10 +10,10 @@
 namespace maki {
 
 struct HeatMapGrid {
-  std::string title, source, subtitle;
-  std::string description;   ///< one sentence for readers who cannot see the picture
-  std::string scale_title;   ///< what the colours show
-  std::int64_t columns = 1;  ///< maps beside each other
+  std::string title, source, subtitle;  ///< a picture has "source: subtitle" below the title, a text three lines
+  std::string description;              ///< one sentence for readers who cannot see the picture
+  std::string scale_title;              ///< what the colours show
+  std::int64_t columns = 1;             ///< maps beside each other in a picture, at least 1
   std::vector<HeatMap> maps;
   ColorScale scale;
 };
@@ -21,7 +21,7 @@ struct HeatMapGrid {
 /// An SVG document. Where cells are too small for their labels, rows and columns have numbers instead. Requires: there
 /// is at least one map, and all have the same rows and columns with the same labels.
 std::string grid_picture(const HeatMapGrid& grid);
-/// The maps one after the other, for a terminal.
+/// The maps one below the other, and the legend, for a terminal.
 std::string grid_text(const HeatMapGrid& grid);
 
 }  // namespace maki

@@ -14,7 +14,7 @@ struct PositionFacts {
   std::int64_t length = 0, width = 0;
   std::vector<double> encoding = {};      ///< p_i, [length, width]
   std::vector<double> dot_products = {};  ///< p_i·p_j, [length, length]
-  std::vector<double> wavelengths = {};   ///< of the columns 2i and 2i+1: [(width + 1) / 2]
+  std::vector<double> wavelengths = {};   ///< of the columns 2i and 2i+1, in positions: [(width + 1) / 2]
 
   HeatMap encoding_map() const;
   HeatMap dot_product_map() const;
@@ -24,7 +24,7 @@ PositionFacts position_facts(std::int64_t length, std::int64_t width, double bas
 
 /// An SVG document: both heat maps and the wavelengths.
 std::string positions_picture(const PositionFacts& facts);
-/// The same for a terminal.
+/// The same for a terminal, with at most 16 of the wavelengths.
 std::string positions_text(const PositionFacts& facts);
 
 }  // namespace maki

@@ -16,11 +16,12 @@ struct TextStyle {
   bool upward = false;      ///< turned by 90° counterclockwise, so that it reads from bottom to top
 };
 
-/// The text with the characters escaped that XML reserves, and those that it does not allow made visible.
+/// The text with & < > and " escaped, and the characters that XML does not allow made visible (escape_unprintable()).
 std::string xml_text(std::string_view text);
 
 /// A picture of this size in pixels on a white background. What is drawn later covers what was drawn before. Titles,
-/// descriptions and texts may come from a user: they are escaped. Colours, path data and points are written as they are.
+/// descriptions and texts may come from a user: they are escaped. Colours, path data and points are written as they
+/// are.
 class Svg {
  public:
   /// `title` and `description` are read aloud by screen readers, and browsers show the title.
@@ -42,7 +43,7 @@ class Svg {
   void begin_group(std::string_view title, double x, double y, double unit_width = 1, double unit_height = 1);
   void end_group();
 
-  /// The whole document.
+  /// The whole document. Requires: every group has been ended.
   std::string document() const;
 
  private:
