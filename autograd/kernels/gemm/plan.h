@@ -48,7 +48,8 @@ enum class GemmScheme : std::uint8_t {
 
 // The constants below choose the scheme and bound what a task, a thread or the team works on. Their figures were
 // measured on the machine of docs/performance.md: two cores with AVX-512, AMX and 2 MiB of level-2 cache each. A
-// constant without a figure has no measurement on record. choose_scheme(), cut_tasks() and cut_slabs() apply them.
+// constant without a measured time or speed was chosen without a measurement on record. choose_scheme(), cut_tasks()
+// and cut_slabs() apply them.
 
 /// Unless tasks pack B, a task covers at most this many register tiles of rows; on the vector units 24 were no faster.
 inline constexpr std::int64_t kMaxTaskTiles = 8;
@@ -96,7 +97,7 @@ inline constexpr std::int64_t kMaxAmxColumns = 384;
 /// On AMX, each thread packs A of a single product for itself if A has fewer rows than this and than B has columns, and
 /// if one chain of it fits in kMaxAmxThreadPackedBytes: from K = 512 on that allows 384 rows, so that this bound
 /// matters for K <= 192 only. Otherwise B is the operand to pack. Each thread packing the smaller operand reached 470
-/// GFLOP/s at 512 × 128 × 768, where all threads packing both reached 300.
+/// GFLOP/s at 512 × 128 × 768, where all threads packing both reached 300; no other bound was measured.
 inline constexpr std::int64_t kMaxAmxThreadPackedRows = 1024;
 /// Slabs that all threads together pack for themselves take at most this much on any target (the buffers of tasks, one
 /// chain deep each, come on top). Each thread gets a share of it, so the slabs of a large team are packed together
