@@ -67,7 +67,7 @@ void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
 #endif
 
 /// Packs all of op(B) [k, n] into panels, panel_stride elements apart; the last one is padded with zeros.
-/// `panels` and panel_stride are multiples of a vector.
+/// `panels` must be aligned to a vector, and panel_stride a multiple of one.
 template <class T>
 HWY_INLINE void pack_panels(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool transposed, T* panels,
                             std::int64_t panel_stride) {
