@@ -18,7 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// y = value(d, y) in place. If `kept` is not null, it receives the derivatives.
+/// y [n] = value(d, y) in place. If `kept` is not null, it receives the derivatives, and both come from
+/// value_and_derivative(d, y, derivative).
 template <class T, class F, class G>
 HWY_INLINE void activate_row(std::int64_t n, T* y, T* kept, F value, G value_and_derivative) {
   for_each_vector<T>(n, [=](const auto& at, std::int64_t j) HWY_ATTR {
@@ -33,7 +34,7 @@ HWY_INLINE void activate_row(std::int64_t n, T* y, T* kept, F value, G value_and
   });
 }
 
-/// Applies the activation to finished rows [begin, end) while they are in the level-1 cache.
+/// Applies the activation, which must not be none, to finished rows [begin, end) while they are in the level-1 cache.
 template <class T>
 HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) {

@@ -8,15 +8,17 @@
 namespace maki::kernels::amx {
 
 /// Whether this CPU multiplies bfloat16 tiles and the system lets this process use them (Linux 5.16 or later). The
-/// first call asks the system for permission; later calls repeat its answer.
+/// first call asks the system for permission; later calls repeat its answer. False except on x86-64 Linux.
 bool available();
 
-/// Makes available() return true on a CPU without AMX. Only for tests that emulate the instructions
-/// (tests/kernels/amx_emulator.h); otherwise the first product ends the process with SIGILL.
+/// Makes available() return true on a CPU without AMX; false undoes this. Only for tests that emulate the instructions
+/// (tests/kernels/amx_emulator.h); otherwise the first product ends the process with SIGILL. The target in use changes
+/// with the next force_target() only (simd/target.h). Thread safety: none; call it while no other thread uses the
+/// library.
 void force_available_for_tests(bool available);
 
 /// Configures the calling thread's eight tile registers as 16 rows of 64 bytes each for as long as it lives. This takes
-/// 160 ns, so do it once per parallel region.
+/// 160 ns, so do it once per parallel region. At most one may exist per thread: the destructor releases all registers.
 class TileConfig {
  public:
   TileConfig();
@@ -26,6 +28,8 @@ class TileConfig {
 };
 
 #if defined(__x86_64__)
+
+// All of these require that the calling thread holds a TileConfig.
 
 /// Loads a tile register from 16 rows, `stride` bytes apart; stride 0 reads the same row 16 times.
 template <int kTile>

@@ -37,7 +37,8 @@ inline constexpr std::int64_t kAmxTileRows = 16;       // rows of a tile; also i
 inline constexpr std::int64_t kAmxTileDepth = 32;      // steps of K in a tile of bfloat16
 inline constexpr std::int64_t kAmxTileElements = 512;  // bfloat16 numbers in a tile
 inline constexpr std::int64_t kAmxPanelWidth = 2 * kAmxTileRows;  // rows of a panel of A, columns of a panel of B
-/// Steps of K whose small products (amx_tile-inl.h) are all added before their large ones.
+/// Steps of K whose small products (amx_tile-inl.h) are all added before their large ones. The bits of every product on
+/// AMX depend on it. A multiple of kAmxTileDepth; why 128 is not on record.
 inline constexpr std::int64_t kAmxSmallFirstDepth = 128;
 
 /// A panel is a sequence of groups of kAmxTileDepth steps. A group holds 32 rows of A, or 32 columns of B, as two
@@ -48,7 +49,7 @@ inline constexpr std::int64_t kAmxGroupElements = 2 * kAmxSplitTileElements;
 
 /// x = high + middle + low, exactly (but below 1e-31 the low piece can be subnormal, which AMX treats as 0). A piece is
 /// the upper 16 bits of each element. High and middle are rounded to nearest, ties away from zero, so that the
-/// remainder fits in the next piece. An infinity becomes NaN.
+/// remainder fits in the next piece. An infinity becomes NaN, as does a number above 3.39e38, which high rounds to one.
 struct AmxSplit {
   explicit HWY_INLINE AmxSplit(AmxVec x) {
     const AmxFloats d;
@@ -108,7 +109,7 @@ inline void amx_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::i
   }
 }
 
-/// Packs a transposed A, element (i, p) at a[p * lda + i], by transposing 8 rows of it at a time.
+/// Packs a transposed A, element (i, p) at a[p * lda + i], by transposing 8 rows of op(A) at a time.
 inline void amx_pack_rows_transposed(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda,
                                      std::uint16_t* panel) {
   const AmxFloats d;
@@ -137,7 +138,7 @@ inline void amx_pack_rows_transposed(std::int64_t m, std::int64_t k, const float
   }
 }
 
-/// Packs op(A) [m, k], m <= 32, as one panel. Rows beyond m are left uninitialized: no element of C depends on them.
+/// Packs op(A) [m, k], m <= 32, as one panel. Rows beyond m may be left uninitialized: no element of C depends on them.
 inline void amx_pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool transposed,
                        std::uint16_t* panel) {
   (transposed ? amx_pack_rows_transposed : amx_pack_rows)(m, k, a, lda, panel);
@@ -166,7 +167,7 @@ inline void amx_pack_columns(std::int64_t k, std::int64_t n, const float* b, std
 }
 
 /// Packs a transposed B, element (p, j) at b[j * ldb + p], in blocks of 32 steps by 16 columns; prefetches 512 bytes
-/// ahead in each column.
+/// ahead in each column, which was measured on the vector units only (gemm/pack-inl.h).
 inline void amx_pack_columns_transposed(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
                                         std::uint16_t* panels, std::int64_t panel_stride) {
   const AmxFloats d;
@@ -195,7 +196,8 @@ inline void amx_pack_columns_transposed(std::int64_t k, std::int64_t n, const fl
   }
 }
 
-/// Packs op(B) [k, n] as panels, panel_stride bfloat16 numbers apart.
+/// Packs op(B) [k, n] as panels, panel_stride bfloat16 numbers apart, padded with zeros to whole tiles: a multiple of
+/// 32 steps and of 16 columns. A second tile of the last panel that would have no column of B is not written.
 inline void amx_pack_b(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool transposed,
                        std::uint16_t* panels, std::int64_t panel_stride) {
   (transposed ? amx_pack_columns_transposed : amx_pack_columns)(k, n, b, ldb, panels, panel_stride);

@@ -26,8 +26,8 @@ struct RowTiles {
   std::int64_t count, rows;
 };
 
-/// Packs what cannot be read in place: all of a column-major B; of a row-major B its last panel, if that is narrower
-/// than the others.
+/// Packs what cannot be read in place: all of a column-major B; of a row-major B its last panel, if that has fewer
+/// columns than a whole panel.
 template <class T>
 void prepare_panels(const GemmBlock<T>& g) {
   constexpr std::int64_t kPanelColumns = 2 * hn::MaxLanes(GemmVec<T>());
@@ -39,7 +39,7 @@ void prepare_panels(const GemmBlock<T>& g) {
 }
 
 /// Sets from where a row tile reads the panel of B that begins at column j. If B is row-major, the first row tile reads
-/// the panel in place and packs it for the row tiles below.
+/// the panel in place and packs it for the row tiles below, if there are any.
 template <class T>
 HWY_INLINE void set_b_source(const GemmBlock<T>& g, bool first, bool last, std::int64_t j, GemmTileCall<T>& call) {
   constexpr std::int64_t kPanelColumns = 2 * hn::MaxLanes(GemmVec<T>());
@@ -57,7 +57,7 @@ HWY_INLINE void set_b_source(const GemmBlock<T>& g, bool first, bool last, std::
 }
 
 /// Sets from where a tile reads its rows of A, which begin at row i. If A is transposed, the tile at the first panel of
-/// columns reads the rows in place and packs them for the panels to the right.
+/// columns reads the rows in place and packs them for the panels to the right, if there are any.
 template <class T>
 HWY_INLINE void set_a_source(const GemmBlock<T>& g, std::int64_t i, bool first, bool last, GemmTileCall<T>& call) {
   call.a = g.a_transposed ? g.a + i : g.a + i * g.lda;

@@ -46,6 +46,7 @@ struct GemmTile {
   std::int64_t packed_rows;        // width of a panel of A
   bool is_amx;                     // a row-major A must be packed as well, and the first chain starts at the bias
   std::int64_t min_tasks;          // fewest tasks that a product is cut into, if its size allows, by a team of any size
+                                   // (GemmPlan wants two per thread as well)
   std::int64_t max_thin_rows;      // with a row-major A of at most this many rows, a transposed B is not packed
 
   /// The depth of a packed panel in rows of T: a panel of B takes columns * packed_depth(k) elements.
@@ -64,22 +65,25 @@ struct GemmKernels {
   /// Computes one block, of any number of register tiles.
   void (*multiply)(const GemmBlock<T>& block);
   /// Packs op(B) [k, n] into panels, panel_stride elements apart: element (p, j) is b[p * ldb + j], or b[j * ldb + p]
-  /// with b_transposed. The last panel is padded with zeros (on AMX only to a multiple of 16 columns).
+  /// with b_transposed. The last panel is padded with zeros (on AMX only to a multiple of 16 columns, but every panel
+  /// to a multiple of tile.group steps).
   void (*pack_b)(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
                  std::int64_t panel_stride);
-  /// Packs op(A) [m, k], m <= tile.rows, into one panel; rows beyond m are left uninitialized. Null unless
+  /// Packs op(A) [m, k], m <= tile.rows, into one panel; rows beyond m may be left uninitialized. Null unless
   /// tile.is_amx.
   void (*pack_a)(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, bool a_transposed, T* panel);
-  /// Computes steps [begin, end) of a product that packs nothing: A row-major, B transposed, m <= tile.max_thin_rows.
-  /// Each of its ceil(n / (tile.columns / 2)) steps is one vector of columns of C, which need not be adjacent
-  /// (thin-inl.h). `g` is one item of a batch: its batch and strides are ignored. Null if tile.max_thin_rows is 0.
+  /// Computes steps [begin, end) of a product that packs nothing: A row-major, B transposed, 1 <= m <=
+  /// tile.max_thin_rows. Each of its ceil(n / (tile.columns / 2)) steps is one vector of columns of C, which need not
+  /// be adjacent (thin-inl.h). `g` is one item of a batch: its batch and strides are ignored. Null if
+  /// tile.max_thin_rows is 0.
   void (*stream)(const Gemm<T>& g, std::int64_t begin, std::int64_t end);
 };
 
 /// The kernels of the target in use for its vector units.
 template <class T>
 GemmKernels<T> vector_kernels();
-/// The kernels for AMX. Requires: uses_amx(), and that every thread that calls multiply() holds an amx::TileConfig.
+/// The kernels for AMX; on a target without AVX-512 all null. Requires: uses_amx(), and that every thread that calls
+/// multiply() holds an amx::TileConfig.
 GemmKernels<float> amx_kernels();
 
 /// The member `stream` of vector_kernels(). It is compiled in a file of its own, because both parts take long to

@@ -4,12 +4,12 @@
 // and continues with x = MulAdd(a[i,k], b[k,j], x) in ascending order of k; the element is beta C, plus the chains in
 // order, plus bias[j]. Its bits depend on nothing else: not on M, N, its position, the register tile, transposition,
 // packing, the batch or the number of threads. So a row multiplied alone (generation) gets the bits that it has in the
-// whole product. MulAdd is fused on AVX3 and AVX2 and a rounded product plus a sum on lower targets, so the promise
+// whole product. MulAdd is fused on avx3 and avx2 and a rounded product plus a sum on sse4 and floor, so the promise
 // holds within one target. On AMX (see runs_on_amx()) a chain of float32 has another order of summation
 // (amx_tile-inl.h) and the first chain starts at the bias; the same promise holds among products on AMX.
 //
 // Chains of a fixed length keep long sums accurate: the rounding error of one chain of random numbers grows as √K, that
-// of chains of length L as √(L + K/L). At K = 65,536 that is 4.5e-7 of the result instead of 4.6e-6.
+// of chains of length L as √(L + K/L). At K = 65,536 that is about 4.5e-7 of the result instead of 4.6e-6.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 
 namespace maki::kernels {
 
-/// The length of a reduction chain. A product may be cut along K at multiples of it, each part adding to C with beta 1,
-/// without changing a bit.
+/// The length of a reduction chain. A product without bias or activation may be cut along K at multiples of it, each
+/// part after the first adding to C with beta 1, without changing a bit (if `whole` lets all parts run on AMX or none).
 inline constexpr std::int64_t kGemmChainLength = 512;
 
 struct GemmSizes {
@@ -59,6 +59,7 @@ struct Gemm {
   /// A product of a recorded op or of its backward, which may run on AMX; see runs_on_amx().
   bool recorded = false;
   /// If this product is a part of a larger one: the sizes of the larger one, so that all its parts run on AMX or none.
+  /// m = 0: it is not a part.
   GemmSizes whole{};
   /// Applied to finished elements, with the bits of kernels/elementwise.
   GemmActivation activation = GemmActivation::none;
@@ -66,9 +67,10 @@ struct Gemm {
   std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;  // stride_a or stride_b 0: shared by all items
 };
 
-/// Bytes of scratch that gemm(g) needs: a function of the sizes and flags of g, the target, threads(), and whether the
-/// caller is inside a parallel region, where a product runs on the calling thread alone. Of the pointers only b_packed
-/// matters: a prepacked B needs less scratch.
+/// Bytes of scratch that gemm(g) needs: a function of the sizes and flags of g, of whether stride_b is 0, the target,
+/// threads(), and whether the caller is inside a parallel region, where a product runs on the calling thread alone. Of
+/// the pointers only b_packed matters: a prepacked B needs less scratch. 0 if m, n or batch is not positive; nothing is
+/// checked.
 /// Requires: call it from the same parallel context (inside or outside a parallel region) as gemm(), with the same
 /// target and threads(). The size returned outside a region is enough inside one as well; the size returned inside may
 /// be too small outside, and gemm() then throws.
@@ -76,24 +78,26 @@ template <class T>
 std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 
 /// Computes the product. `scratch`: at least gemm_scratch_bytes(g) bytes, aligned to 64 bytes; its contents are
-/// meaningless before and after. Throws Error if a size, leading dimension or stride is out of range, or if the scratch
-/// is too small or misaligned.
+/// meaningless before and after. Throws Error, before C is touched, if MAKI_TARGET is invalid, a size is negative, beta
+/// is not 0 or 1, a leading dimension or stride_c is too small, a derivative is wanted without an activation, or the
+/// scratch is too small or misaligned. Nothing else is checked. If m, n or batch is 0, nothing is computed.
 /// Thread safety: may be called from several threads at once, each with its own scratch and C.
 template <class T>
 void gemm(const Gemm<T>& g, std::span<std::byte> scratch);
 
-/// Whether gemm(g) runs on AMX: if g is recorded, in float32, and large enough that AMX pays, and the target is amx.
-/// Products of a forward pass and of its backward have the same three sizes and so run alike.
+/// Whether gemm(g) runs on AMX: if g is recorded, in float32, and large enough that AMX pays (amx_pays() of `whole` or
+/// else of m, n and k, whatever the batch), and the target is amx. Products of a forward pass and of its backward have
+/// the same three sizes and so run alike.
 template <class T>
 bool runs_on_amx(const Gemm<T>& g);
 
-/// Elements of T in the packed form of op(B) of g. It must be aligned to 64 bytes and is valid for products with the
-/// same n and k on the target that packed it, if they agree with g in runs_on_amx().
+/// Elements of T in the packed form of op(B) of g. It must be aligned to 64 bytes, which is not checked, and is valid
+/// for products with the same n and k on the target that packed it, if they agree with g in runs_on_amx().
 template <class T>
 std::int64_t packed_size(const Gemm<T>& g);
 
 /// Packs op(B) of g into `packed`, packed_size(g) elements. It pays off if B is used in more than one product, as
-/// weights are within a step. Throws Error if a size is negative or ldb is too small.
+/// weights are within a step. Throws Error if MAKI_TARGET is invalid, n or k is negative, or ldb is too small.
 template <class T>
 void pack_b(const Gemm<T>& g, T* packed);
 

@@ -49,7 +49,8 @@ void pack_rows(std::int64_t k, std::int64_t panels, const T* b, std::int64_t ldb
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// One vector of columns of a transposed B, prefetched 512 bytes ahead. k must be a multiple of kLanesPer128<T>.
+/// One vector of columns of a transposed B, prefetched 512 bytes ahead: when generation still packed its weights, this
+/// took 29 ms per token instead of 30 to 35. k must be a multiple of kLanesPer128<T>.
 template <class T>
 void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
   const hn::ScalableTag<T> d;
@@ -66,6 +67,7 @@ void pack_transposed(std::int64_t k, const T* b, std::int64_t ldb, T* out) {
 #endif
 
 /// Packs all of op(B) [k, n] into panels, panel_stride elements apart; the last one is padded with zeros.
+/// `panels` must be aligned to a vector, and panel_stride a multiple of one.
 template <class T>
 HWY_INLINE void pack_panels(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool transposed, T* panels,
                             std::int64_t panel_stride) {

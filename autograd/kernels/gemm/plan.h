@@ -1,6 +1,6 @@
-// The plan of one product: who packs which operand, and how the product is cut into tasks. It follows from the shape,
-// the flags, the target and threads(), and no bit of the result depends on it: a cut along K always falls between two
-// chains.
+// The plan of one product: who packs which operand, and how the product is cut into tasks. It follows from the fields
+// of Gemm (of the pointers, only from whether b_packed is null), the target and threads(). Apart from the choice of AMX
+// (runs_on_amx()), no bit of the result depends on it: a cut along K always falls between two chains.
 #pragma once
 
 #include <algorithm>
@@ -14,40 +14,44 @@
 namespace maki::kernels {
 
 /// Who packs which operand of C [m, n] = op(A) op(B), and when. Packed B is laid out in panels of tile.columns columns.
-/// On AMX A must be packed as well; unless stated otherwise, a task packs the rows of A that it multiplies.
+/// A task also packs the rows of A that it multiplies, one register tile at a time, if they cannot be read in place: on
+/// the vector units if A is transposed, on AMX always, except with thread_packs_a.
 enum class GemmScheme : std::uint8_t {
-  /// Nothing is packed: gemm() was given B prepacked, so the tasks only multiply.
+  /// B comes packed (Gemm::b_packed), so the tasks only multiply.
   prepacked,
 
   /// Nothing is packed: a transposed B is streamed through registers and multiplied by the few rows of A, as in
-  /// generation, where each element of B is used by these rows only (thin-inl.h).
+  /// generation, where each element of B is used by these rows only (thin-inl.h). On the vector units, for a row-major
+  /// A of at most tile.max_thin_rows rows.
   streamed,
 
   /// A task takes all rows of C and packs its own columns of B, chain by chain; on the vector units, a row-major B is
   /// packed while its first row tile multiplies. There is no barrier, and what is packed stays in the cache of its
-  /// core. On the vector units this is for few rows (the bounds kMaxRowsTaskPacks… below); on every target, a batch in
-  /// which each item has its own B may have more rows, if its items alone make enough tasks.
+  /// core. On the vector units this is for a single product of few rows (the bounds kMaxRowsTaskPacks… below); on every
+  /// target, it is for a batch in which each item has its own B and few rows, or more rows if the items alone make
+  /// enough tasks.
   task_packs_b,
 
-  /// Every thread packs B for itself before its first task: on the vector units all of a small B, on AMX one slab after
-  /// the other of a B of any size. Two cores that each pack half of 64 KB take 9 µs and a barrier, because the lines
-  /// they write are in the other's cache; a core that packs all of it takes 2.6 µs.
+  /// Every thread packs B, which all items of a batch share, for itself before its first task: on the vector units all
+  /// of a small B, on AMX one slab after the other of a B of any size. Two cores that each pack half of 64 KB take 9 µs
+  /// and a barrier, because the lines they write are in the other's cache; a core that packs all of it takes 2.6 µs.
   thread_packs_b,
 
-  /// On AMX, where a packed number takes six bytes: A is the smaller operand and has few rows. Each thread packs it for
-  /// itself, in slabs that leave room in its level-2 cache, and each task packs its columns of B.
+  /// On AMX, where a packed number takes six bytes, for a single product: A is the smaller operand and has few rows.
+  /// Each thread packs it for itself, in slabs that leave room in its level-2 cache, and each task packs its columns of
+  /// B.
   thread_packs_a,
 
-  /// All threads pack a slab of B together, wait for each other, and multiply it.
+  /// All threads pack a slab of B together, wait for each other, and multiply it: what no other scheme takes.
   team_packs_b,
 };
 
-// The constants below bound what one task or one thread works on. Their figures were measured on the machine of
-// docs/performance.md: two cores with AVX-512, AMX and 2 MiB of level-2 cache each. A constant without a figure has no
-// measurement on record. choose_scheme(), cut_tasks() and cut_slabs() apply them.
+// The constants below choose the scheme and bound what a task, a thread or the team works on. Their figures were
+// measured on the machine of docs/performance.md: two cores with AVX-512, AMX and 2 MiB of level-2 cache each. A
+// constant without a measured time or speed was chosen without a measurement on record. choose_scheme(), cut_tasks()
+// and cut_slabs() apply them.
 
-/// Unless tasks pack B, a task covers at most this many register tiles of rows; on the vector units 24
-/// were no faster.
+/// Unless tasks pack B, a task covers at most this many register tiles of rows; on the vector units 24 were no faster.
 inline constexpr std::int64_t kMaxTaskTiles = 8;
 /// Unless tasks pack B, on the vector units, a task covers at most this many columns of C (AMX: kMaxAmxColumns). More
 /// would save reads of A, fewer would give more tasks.
@@ -56,8 +60,8 @@ inline constexpr std::int64_t kMaxTaskColumns = 512;
 /// KiB on AMX), which stays in the level-2 cache.
 inline constexpr std::int64_t kMaxTaskPackedColumns = 128;
 
-/// Tasks pack a transposed B of at least kMinPanelsToOccupyTeam panels if C has at most this many rows. (On AMX, this
-/// bound and the next three apply only to a batch in which each item has its own B.)
+/// Tasks pack a transposed B of at least kMinPanelsToOccupyTeam panels if C has at most this many rows. (This bound and
+/// the next three apply to a batch in which each item has its own B and, on the vector units, to a single product.)
 inline constexpr std::int64_t kMaxRowsTaskPacksTransposedB = 512;
 /// The bound for a row-major B of at least kMinPanelsToOccupyTeam panels, which on the vector units the first row tile
 /// of a task reads in place and packs as it multiplies.
@@ -68,16 +72,17 @@ inline constexpr std::int64_t kMaxRowsTaskPacksFewPanels = 224;
 /// cut along the columns alone. With fewer, that pays only for very few rows (kMaxRowsTaskPacksFewPanels).
 inline constexpr std::int64_t kMinPanelsToOccupyTeam = 16;
 
-/// On the vector units, unless tasks pack B, every thread packs all of it for itself if the packed B takes at most this
-/// much. Against packing by the team, this gained 4 to 8 percentage points of the peak on two threads.
+/// On the vector units, unless tasks pack B or each item of a batch has its own, every thread packs all of B for itself
+/// if the packed B takes at most this much. Against packing by the team, this gained 4 to 8 percentage points of the
+/// peak on two threads.
 inline constexpr std::int64_t kMaxVectorThreadPackedBytes = std::int64_t{512} << 10;
 /// When the team packs B, at most this much packed B exists at a time: larger operands are packed and multiplied slab
-/// by slab. The scratch may be up to a third larger, because the columns of a slab are rounded up to whole tasks (three
-/// panels to two tasks of two).
+/// by slab. The scratch may be up to a third larger than this, because the columns of a slab are rounded up to whole
+/// tasks, even beyond the padded N (three panels to two tasks of two).
 inline constexpr std::int64_t kMaxTeamSlabBytes = std::int64_t{16} << 20;
 /// Slabs packed by the team cover all of K up to this depth (or up to what kMaxTeamSlabBytes allows, if that is more),
 /// because C passes through the caches once more for every slab along K; a wide B gets narrower slabs instead. A larger
-/// K is cut into nearly equal parts, which may be less deep than this.
+/// K is cut into parts of whole chains, which may be less deep than this.
 inline constexpr std::int64_t kMaxUncutTeamDepth = 2048;
 
 /// On AMX, what a thread packs for itself, A or a slab of B, takes at most this much, so that it shares a level-2 cache
@@ -92,12 +97,12 @@ inline constexpr std::int64_t kMaxAmxColumns = 384;
 /// On AMX, each thread packs A of a single product for itself if A has fewer rows than this and than B has columns, and
 /// if one chain of it fits in kMaxAmxThreadPackedBytes: from K = 512 on that allows 384 rows, so that this bound
 /// matters for K <= 192 only. Otherwise B is the operand to pack. Each thread packing the smaller operand reached 470
-/// GFLOP/s at 512 × 128 × 768, where all threads packing both reached 300.
+/// GFLOP/s at 512 × 128 × 768, where all threads packing both reached 300; no other bound was measured.
 inline constexpr std::int64_t kMaxAmxThreadPackedRows = 1024;
 /// Slabs that all threads together pack for themselves take at most this much on any target (the buffers of tasks, one
 /// chain deep each, come on top). Each thread gets a share of it, so the slabs of a large team are packed together
 /// where those of a small one are packed by each thread. It is enough for the full slabs of 27 threads on AMX and of 64
-/// on the vector units.
+/// on the vector units. With more threads on AMX the scratch may be up to a third larger, as for kMaxTeamSlabBytes.
 inline constexpr std::int64_t kMaxAllThreadsPackedBytes = std::int64_t{32} << 20;
 
 /// When the team packs a slab, one packing task covers at most kMaxPackTaskPanels panels of B by kMaxPackTaskDepth
@@ -111,7 +116,8 @@ inline std::int64_t piece_count(std::int64_t size, std::int64_t length) {
 
 inline std::int64_t round_up(std::int64_t size, std::int64_t unit) { return ceil_div(size, unit) * unit; }
 
-/// The length of nearly equal pieces that cover `size`: a multiple of `unit` and at most `most`, but at least one unit.
+/// The length of the pieces that cover `size`, as equal as whole units allow: a multiple of `unit` and at most `most`,
+/// but at least one unit. The last piece may be shorter.
 inline std::int64_t piece_length(std::int64_t size, std::int64_t most, std::int64_t unit) {
   const std::int64_t whole_units = std::max(most / unit * unit, unit);
   return std::max(unit, round_up(ceil_div(size, piece_count(size, whole_units)), unit));
@@ -128,8 +134,10 @@ GemmKernels<T> gemm_kernels(const Gemm<T>& g) {
 
 /// How one product is computed. A slab is what is packed at a time and serves several tasks: [slab_k, slab_n] of B or,
 /// if threads pack A, [m, slab_k] of A. A task computes [rows, columns] of C. Scratch is bounded for every shape: slabs
-/// packed by the team take up to 4/3 of kMaxTeamSlabBytes, those packed by threads up to kMaxAllThreadsPackedBytes
-/// together, and the buffers of each thread are one chain deep.
+/// packed by the team take up to 4/3 of kMaxTeamSlabBytes, those packed by all threads together up to 4/3 of
+/// kMaxAllThreadsPackedBytes, and the buffers of each thread are one chain deep. A product that is streamed needs no
+/// scratch and is cut by run_streamed() (gemm.cpp): its sizes below stay 0. The plan refers to the product, which must
+/// outlive it.
 template <class T>
 struct GemmPlan {
   explicit GemmPlan(const Gemm<T>& g) : product(g) {
@@ -144,7 +152,7 @@ struct GemmPlan {
   const GemmKernels<T> kernels = gemm_kernels(product);
   const GemmTile tile = kernels.tile;
   const GemmScheme scheme = choose_scheme();
-  std::int64_t items = 1;               // items of the batch that one slab serves
+  std::int64_t items = 1;               // items that a slab serves: all, or 1 if each has its own B and the team packs
   std::int64_t slab_k = 0, slab_n = 0;  // steps of K and columns of a slab
   std::int64_t rows = 0, columns = 0;   // extent of a task in C
   std::int64_t depth = 0;               // steps of K that a task multiplies at a time: one chain
@@ -167,7 +175,7 @@ struct GemmPlan {
     return round_up(width, tile.columns) * tile.packed_depth(k) <= thread_elements();
   }
   /// A product that would have fewer tasks than this gets smaller ones, so that all threads finish at about the same
-  /// time.
+  /// time. Two per thread were chosen without a measurement.
   std::int64_t min_tasks() const { return std::max<std::int64_t>(tile.min_tasks, 2 * threads()); }
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
   /// Whether all items of the batch have the same B.
@@ -196,7 +204,10 @@ struct GemmPlan {
                                                                  : GemmScheme::team_packs_b;
   }
 
-  /// Starts from the largest tasks, for which packing and edges cost least, and halves them until there are enough.
+  /// Starts from the largest tasks, for which packing and edges cost least, and halves them until there are enough:
+  /// first their rows, down to one register tile, then their columns, down to one panel. Tasks that pack B keep all
+  /// rows, and two panels. The count includes the tasks of all slabs along N, although threads wait for each other
+  /// after every slab.
   void cut_tasks() {
     const bool all_rows = tasks_pack_b();
     const std::int64_t tiles = ceil_div(product.m, tile.rows), least = all_rows ? 2 : 1;
@@ -211,6 +222,8 @@ struct GemmPlan {
     columns = piece_length(product.n, task_panels * tile.columns, tile.columns);
   }
 
+  /// A slab is all of the operand, unless that is more than a thread (on AMX) or the team may pack. Otherwise it has
+  /// whole chains along K and, of B, the columns of whole tasks, which may be more than the padded N.
   void cut_slabs() {
     const std::int64_t k = std::max<std::int64_t>(1, product.k);
     slab_k = k;

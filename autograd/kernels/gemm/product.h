@@ -23,18 +23,20 @@ const T* b_at(const Gemm<T>& g, std::int64_t item, std::int64_t p, std::int64_t 
   return g.b + item * g.stride_b + (g.b_transposed ? j * g.ldb + p : p * g.ldb + j);
 }
 
-/// The part of the product that is packed at a time: steps [p, p + k) and columns [j, j + n) of op(B), for the plan's
-/// `items` items of the batch from `item` on. See GemmPlan.
+/// The part of the product that is computed from what is packed at a time: steps [p, p + k) of op(A) and op(B) and
+/// columns [j, j + n) of op(B), for the plan's `items` items of the batch from `item` on. See GemmPlan.
 struct GemmSlab {
   std::int64_t item, p, k, j, n;
 };
 
-/// One product in progress; shared by all threads of the team.
+/// One product in progress, of a plan that is not streamed; shared by all threads of the team.
 template <class T>
 class GemmProduct {
  public:
   GemmProduct(const GemmPlan<T>& plan, T* scratch)
       : g_(plan.product), plan_(plan), slab_(scratch), own_(scratch + plan.shared_scratch) {}
+  /// Computes the product on `team` threads (1: on the caller alone). The scratch holds plan.shared_scratch + team *
+  /// plan.thread_scratch elements.
   void run(int team) const;
 
  private:
@@ -53,7 +55,8 @@ class GemmProduct {
   void pack_private(const GemmSlab& s, int thread) const;
   std::int64_t panel_stride() const { return plan_.tile.packed_depth(plan_.slab_k) * plan_.tile.columns; }
   /// Row i of packed A or column j of packed B, from step p on. i and j must be multiples of the panel width, which is
-  /// the same for both because the register tiles that need a packed A (AMX) are square.
+  /// the same for both because the register tiles that need a packed A (AMX) are square; p must be a multiple of
+  /// tile.group.
   template <class P>
   P* panel_at(P* panels, std::int64_t j, std::int64_t p) const {
     return panels + j * plan_.tile.packed_depth(plan_.slab_k) + plan_.tile.packed_depth(p) * plan_.tile.columns;
@@ -167,7 +170,8 @@ void GemmProduct<T>::run(int team) const {
   run_member(omp_get_thread_num(), team, to_pack, to_multiply);
 }
 
-/// The work of thread `thread` of a team: for each slab, packs its share, waits for the others and multiplies.
+/// The work of thread `thread` of a team: for each slab, packs its share and waits for the others, if the team packs;
+/// then multiplies, after packing what threads pack for themselves, and waits again before the next slab.
 template <class T>
 void GemmProduct<T>::run_member(int thread, int team, TaskQueue& to_pack, TaskQueue& to_multiply) const {
   const auto held = hold_tile_registers();

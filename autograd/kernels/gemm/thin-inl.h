@@ -26,6 +26,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET == HWY_SCALAR
 
+/// Never called: kMaxThinRows is 0.
 template <class T>
 void gemm_thin_columns(const Gemm<T>&, std::int64_t, std::int64_t) {}
 
@@ -80,7 +81,8 @@ HWY_INLINE void finish_thin(const Gemm<T>& g, const Columns& columns, std::int64
 }
 
 /// C [kRows, columns] = activation(beta C + A Bᵀ + bias), chain by chain. A column of C belongs to one row of B; the
-/// tile reads one cache line of each of these rows in turn and prefetches 1 KiB ahead in each.
+/// tile reads kThinPieces pieces of 16 bytes of each of these rows in turn and prefetches 1 KiB ahead in each (chosen
+/// without a measurement).
 template <int kRows, bool kWhole, class T>
 HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& columns) {
   const GemmVec<T> d;
@@ -120,7 +122,8 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
 /// Steps [begin, end) of a product; a step is one vector of columns. If B takes 2 MiB or more, the columns are
 /// divided into one group per lane, and step t takes column t of each group: a lane then reads rows of B that follow
 /// one another, so that memory is read in a few long streams (33 GB/s, where a single stream gave 21 to 27). If B is
-/// smaller, the columns of a step are adjacent, so that no two threads write the same cache line of C.
+/// smaller, the columns of a step are adjacent, so that two threads rarely write the same cache line of C. The bound of
+/// 2 MiB was chosen without a measurement.
 template <int kRows, class T>
 void gemm_thin_rows(const Gemm<T>& g, std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kLanes = hn::MaxLanes(GemmVec<T>()), kLargeBElements = (2 << 20) / sizeof(T);
@@ -142,7 +145,7 @@ void gemm_thin_of(const Gemm<T>& g, std::int64_t begin, std::int64_t end, std::i
   kTable[g.m - 1](g, begin, end);
 }
 
-/// GemmKernels::stream() for one target; m <= kMaxThinRows.
+/// GemmKernels::stream() for one target; 1 <= m <= kMaxThinRows.
 template <class T>
 void gemm_thin_columns(const Gemm<T>& g, std::int64_t begin, std::int64_t end) {
   gemm_thin_of(g, begin, end, std::make_integer_sequence<int, kMaxThinRows>());

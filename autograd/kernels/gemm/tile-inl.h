@@ -23,7 +23,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // What products adapt to a vector target. kGemmTileRows are the rows of the register tile, which is two vectors wide.
 // AVX3 has 32 vector registers: 28 accumulators, 2 for B, 1 for A. AVX2 has 16: 12 + 2 + 1. Targets without fused
 // multiply-add need one more register for the product. kThinPieces are the pieces of 16 bytes that a product which
-// streams B (thin-inl.h) reads at a time: a cache line if there are enough registers.
+// streams B (thin-inl.h) reads at a time: a cache line if there are enough registers. Only AVX3 has measurements on
+// record.
 #if HWY_TARGET <= HWY_AVX3  // in Highway, lower numbers are better targets
 inline constexpr int kGemmTileRows = 14, kThinPieces = 4;
 #elif HWY_TARGET == HWY_AVX2
@@ -35,7 +36,7 @@ inline constexpr int kGemmTileRows = 4, kThinPieces = 2;
 #endif
 
 /// The most rows of a product that streams B (thin-inl.h). 13 × 384 × 384 takes 24 µs this way, and 48 µs with B
-/// packed.
+/// packed; no other bound is on record.
 inline constexpr int kMaxThinRows = HWY_TARGET == HWY_SCALAR ? 0 : 14;
 
 template <class T>
@@ -51,6 +52,8 @@ inline constexpr std::int64_t kPackedRows =
 /// as one chain. Row p of B is at b + p * ldb. Element (i, p) of A is a[i * lda + p], or a[p * lda + i] if A is
 /// transposed. An operand that is read in place can be packed at the same time, hidden behind the arithmetic: a
 /// transposed A into a_copy [k, kPackedRows], B into b_copy [k, panel]; null if it is not to be packed.
+/// A row of b_copy takes a whole panel, even if the tile is one vector wide. The bias is a vector per vector of C, or
+/// null.
 template <class T>
 struct GemmTileCall {
   std::int64_t k;
@@ -182,7 +185,8 @@ GemmTileFunction<T> gemm_tile_of(std::int64_t rows, std::int64_t vecs, bool colu
   return vecs == 1 ? gemm_tile_of<1, false, T>(rows, kAll) : gemm_tile_of<2, false, T>(rows, kAll);
 }
 
-/// A tile that extends beyond the last column of C: computed in a buffer, so that nothing beyond C is touched.
+/// A tile that extends beyond the last column of C, of which it has `columns`: computed in a buffer, so that nothing
+/// beyond C is read or written.
 template <class T>
 HWY_NOINLINE void gemm_edge(GemmTileFunction<T> tile, std::int64_t rows, std::int64_t columns, GemmTileCall<T> call) {
   constexpr std::ptrdiff_t kPanelColumns = 2 * hn::MaxLanes(GemmVec<T>());

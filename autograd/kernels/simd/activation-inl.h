@@ -1,5 +1,5 @@
 // Activations on vectors and their derivatives. The elementwise kernels and the epilogue of GEMM share them, so that
-// fused and composed ops give equal bits:
+// fused and composed ops give equal bits (but see SiluAndDerivative()):
 //
 //   Gelu      x Φ(x), Φ(x) = (1 + erf(x/√2)) / 2; derivative Φ(x) + x φ(x). Hendrycks and Gimpel 2016, arXiv:1606.08415
 //   GeluTanh  x (1 + tanh u) / 2 = x σ(2u), u = √(2/π) (x + 0.044715 x³): the same paper; GPT-2
@@ -28,7 +28,7 @@ HWY_INLINE V Gelu(D d, V x) {
   return hn::Mul(x, NormalCdf(d, x, unused));
 }
 
-/// x Φ(x), and its derivative Φ(x) + x φ(x); both cost little more than one of them.
+/// x Φ(x), with the bits of Gelu(), and its derivative Φ(x) + x φ(x); both cost little more than one of them.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluAndDerivative(D d, V x, V& derivative) {
   V density;
@@ -68,6 +68,7 @@ HWY_INLINE V GeluTanhDerivative(D d, V x) {
   return hn::MulAdd(hn::Mul(near, du), slope, s);
 }
 
+/// GeluTanh() and GeluTanhDerivative(), each computed for itself.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluTanhAndDerivative(D d, V x, V& derivative) {
   derivative = GeluTanhDerivative(d, x);
@@ -80,7 +81,8 @@ HWY_INLINE V Silu(D d, V x) {
   return hn::Mul(x, Sigmoid(d, x));
 }
 
-/// x σ(x), and its derivative σ(x) + x σ(x) (1 − σ(x))
+/// x σ(x), and its derivative σ(x) + x σ(x) (1 − σ(x)). For x < 0 the value can differ from Silu(x) in the last bits,
+/// because SigmoidAndSlope() multiplies where Sigmoid() divides.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V SiluAndDerivative(D d, V x, V& derivative) {
   V slope;

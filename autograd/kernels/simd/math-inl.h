@@ -195,7 +195,8 @@ HWY_INLINE V Sigmoid(D d, V x) {
   return hn::Div(hn::IfThenElse(hn::Ge(x, hn::Zero(d)), one, e), hn::Add(one, e));
 }
 
-/// σ(x), and its derivative σ(x) (1 − σ(x)) = e^−|x| / (1 + e^−|x|)², which loses no precision where σ is near 1.
+/// σ(x), and its derivative σ(x) (1 − σ(x)) = e^−|x| / (1 + e^−|x|)², which loses no precision where σ is near 1. For
+/// x < 0, σ(x) is rounded once more than in Sigmoid().
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V SigmoidAndSlope(D d, V x, V& slope) {
   const V one = hn::Set(d, hn::TFromD<D>{1});
@@ -248,8 +249,8 @@ HWY_INLINE V Erf(D d, V x) {
   return hn::IfThenElse(hn::Lt(a, one), hn::Mul(x, ErfOverX(d, square)), hn::CopySign(far, x));
 }
 
-/// The cumulative normal distribution Φ(x) = (1 + erf(x/√2)) / 2, accurate in the left tail as well, and `density` =
-/// φ(x) √(2π) = e^(−x²/2), which it computes anyway.
+/// The cumulative normal distribution Φ(x) = (1 + erf(x/√2)) / 2, without cancellation in the left tail (see the errors
+/// above), and `density` = φ(x) √(2π) = e^(−x²/2), which it computes anyway.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V NormalCdf(D d, V x, V& density) {
   using T = hn::TFromD<D>;

@@ -18,8 +18,8 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Elements p[0 … count) in the first lanes, zeros in the others; if count is larger, a whole vector. Nothing is read if
-/// count is negative, as it is in scratch rows that are padded by more than a vector.
+/// Elements p[0 … count) in the first lanes, zeros in the others; if count is larger, a whole vector. Nothing is read
+/// if count is 0 or negative, as it is in scratch rows that are padded by more than a vector.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* p, std::int64_t count) {
   if (count >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::LoadU(d, p);
@@ -33,7 +33,7 @@ HWY_INLINE hn::Vec<D> LoadPartial(D d, const T* p, std::int64_t count) {
 #endif
 }
 
-/// p[0 … count) = the first lanes of v; if count is larger, all of them; if it is negative, none.
+/// p[0 … count) = the first lanes of v; if count is larger, all of them; if it is 0 or negative, none.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void StorePartial(hn::Vec<D> v, D d, T* p, std::int64_t count) {
   if (count >= static_cast<std::int64_t>(hn::Lanes(d))) return hn::StoreU(v, d, p);
@@ -67,7 +67,7 @@ HWY_INLINE hn::Vec<D> LoadPartialAsDouble(D d, const double* p, std::int64_t cou
 
 /// How the body of a loop over a row accesses the current vector: as a WholeVector, or as a LastVector in the loop
 /// tail. Keep(v, other) is v in the lanes that belong to the row and `other` in those beyond its end. LoadAsDouble() is
-/// for vectors of double that are loaded from floats or doubles.
+/// for vectors of double that are loaded from floats or doubles. Requires: 0 < LastVector::count < lanes.
 template <class T>
 struct WholeVector {
   using D = hn::ScalableTag<T>;
@@ -98,13 +98,14 @@ struct LastVector {
   }
 };
 
-/// Stores v to, or adds it to, elements i, i + 1, … of the sink's row.
+/// Stores v to, or adds it to, elements i, i + 1, … from sink.data on; the sink must not be null.
 template <class Vector, class T, class V>
 HWY_INLINE void put_vector(const Vector& at, const Sink<T>& sink, std::int64_t i, V v) {
   at.Store(sink.add ? hn::Add(at.Load(sink.data + i), v) : v, sink.data + i);
 }
 
-/// Calls body(vector, i) for every vector of a row of n elements; i is the index of its first element.
+/// Calls body(vector, i) for every vector of a row of n elements, in order; i is the index of its first element. Does
+/// nothing if n is 0.
 template <class T, class Body>
 HWY_INLINE void for_each_vector(std::int64_t n, const Body& body) {
   const WholeVector<T> whole;

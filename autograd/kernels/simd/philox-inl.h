@@ -18,9 +18,9 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// words[i] = stream.bits(4 · first + i) for i in [0, 4 · blocks).
-/// Requires: `words` is aligned to a vector and has room for `blocks` rounded up to a multiple of 64 blocks; what is
-/// written after the last block is meaningless.
+/// words[i] = stream.bits(4 · first + i) for i in [0, 4 · blocks). Requires: `words` is aligned to a vector and has
+/// room for `blocks` rounded up to a multiple of 64 blocks, more than the lanes of any target; what is written after
+/// the last block is meaningless.
 HWY_INLINE void philox_words(const RandomStream& stream, std::uint64_t first, std::uint64_t blocks,
                              std::uint32_t* words) {
 #if HWY_TARGET == HWY_SCALAR

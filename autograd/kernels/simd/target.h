@@ -10,21 +10,24 @@
 namespace maki::kernels {
 
 /// The target in use: "amx", "avx3", "avx2", "sse4" or "floor" ("neon", … on other CPUs). Throws Error if MAKI_TARGET
-/// is set to anything else or to a target that this CPU or this build lacks.
+/// is set to anything else or to a target that this CPU or this build lacks. It is read once, before main(); if it is
+/// empty, it counts as not set.
 std::string target();
 
-/// Throws whatever target() would throw. Called at the entry of every kernel; costs one load.
+/// Throws if target() would throw, even after force_target() has chosen a valid target. Called at the entry of every
+/// kernel; costs one load.
 void require_target();
 
-/// Whether the target in use is "amx". It costs one load.
+/// Whether the target in use is "amx". It costs one load and never throws: if MAKI_TARGET is invalid, the best target
+/// is in use.
 bool uses_amx();
 
 /// The targets that this CPU and this build can run, best first; independent of the target in use.
 std::vector<std::string> available_targets();
 
 /// Makes every kernel use the target `name` from its next call on; "" restores the choice of MAKI_TARGET or else the
-/// best target. Throws Error if `name` is not among available_targets(). Thread safety: must not be called while a
-/// kernel runs.
+/// best target. Throws Error, and changes nothing, if `name` is neither empty nor among available_targets(). Thread
+/// safety: must not be called while a kernel runs.
 void force_target(std::string_view name);
 
 }  // namespace maki::kernels
