@@ -58,8 +58,9 @@ struct GradcheckResult {
 /// ParameterStore::parameters(). `forward` computes one tensor of any shape from the parameters. It is called many
 /// times, each time inside a Recording, and must be deterministic. Its output is contracted with a random cotangent
 /// (one of all ones would cancel in a softmax). Restores all values, clears all gradients and raises the store's
-/// version. Throws Error unless the parameters and the output are float64, and whatever `forward` throws; the store may
-/// then be left with changed values and with gradients.
+/// version. Throws Error unless the parameters and the output are float64 and the output was computed from at least one
+/// trainable parameter, and whatever `forward` throws; the store may then be left with changed values and with
+/// gradients.
 ///
 /// Requires: the store is sealed.
 std::vector<GradcheckResult> gradcheck(ParameterStore& store, const std::function<Tensor()>& forward,

@@ -169,7 +169,7 @@ void Tape::release() noexcept {
   epoch_ = next_epoch();
 }
 
-// Clears the gradients of every store involved: of all its parameters, not only of those on this tape.
+// Clears the gradients of every store that has one for a parameter on this tape: of all its parameters, not only those.
 void Tape::drop_gradients() noexcept {
   for (const Input& input : inputs_) {
     if (input.parameter != nullptr && input.parameter->gradient_written()) input.parameter->clear_store_gradients();

@@ -9,15 +9,18 @@
 namespace maki {
 
 struct MuonOptions {
-  double matrix_factor = 20;   ///< learning rate of matrices as a multiple of that of a step; finite, not negative
+  /// Learning rate of matrices as a multiple of that of a step; finite, not negative. 20 makes 0.02, the rate of the
+  /// publication, of a learning rate of 0.001.
+  double matrix_factor = 20;
   double momentum = 0.95;      ///< in [0, 1)
-  double weight_decay = 0.01;  ///< decoupled, of all parameters of ParamGroup::decay
+  double weight_decay = 0.01;  ///< decoupled, of all parameters of ParamGroup::decay; finite, not negative
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< of AdamW
 };
 
 /// For each matrix of Parameter::matrices(), [r, c], at its part of the gradient g and with Nesterov momentum:
 ///   m ← momentum · m + (1 − momentum) · g;   u = momentum · m + (1 − momentum) · g;   μ = matrix_factor · lr;
-///   value ← value · (1 − μ · weight_decay) − μ · √max(1, r/c) · orthogonalized(u).
+///   value ← value · (1 − μ · weight_decay) − μ · √max(1, r/c) · orthogonalized(u),
+/// where g is the gradient times OptimizerStep::grad_scale, and m becomes 0 where |m| < 1e-30 (in float64: 1e-290).
 /// AdamW, with the learning rate of the step, for everything else: vectors, tables and output layers, whose rows belong
 /// to tokens and receive gradients of very different sizes.
 /// Moments: m as "momentum"; those of AdamW.
