@@ -112,7 +112,7 @@ Tensor mean(const Tensor& x, std::initializer_list<int> axes = {}, bool keep_axe
 
 /// The maximum along one axis, which is removed from the shape or, with keep_axis, kept with extent 1. NaN counts as
 /// larger than any number. The gradient goes to the first of the largest elements; all others get 0. Throws Error if
-/// the axis is out of range or has no elements.
+/// the axis is out of range or has no elements, or 2^31 or more.
 Tensor max(const Tensor& x, int axis = -1, bool keep_axis = false);
 /// The index along the axis of the element that max() returns: the first if several are equal, and the first NaN if
 /// there is one. The result is int32 and has no gradient. Throws as max() does.
@@ -155,6 +155,7 @@ Tensor rms_norm_heads(const Tensor& x, const Tensor& weight, std::int64_t heads,
 // --- tokens and losses (ops/loss.cpp) ---
 
 /// Looks up rows of a table: table [V, C], ids […] int32 → [… C]. Throws Error if an id is outside [0, V).
+/// Requires: fewer than 2^31 ids, here and in embedding_sum().
 Tensor embedding(const Tensor& table, const Tensor& ids);
 /// The sum of several rows of a table: table [V, C], ids [… K] int32 → [… C], in the order of the last axis of ids. An
 /// id of −1 stands for no row. The table may be a parameter of ParamGroup::rows; forward and backward then touch only

@@ -97,8 +97,8 @@ class Tape {
   /// Otherwise throws Error.
   ///
   /// Empties the tape, whether it returns or throws, but keeps its capacity. After an error in the middle of the pass,
-  /// sums would be incomplete, so all gradients of the parameter stores involved are cleared, including those of
-  /// earlier passes.
+  /// sums would be incomplete, so if the gradient of a parameter on this tape was written, by this pass or an earlier
+  /// one, all gradients of its store are cleared.
   void backward(const Tensor& loss, double scale = 1);
   /// The same for an output of any shape: computes the vector–Jacobian product of `cotangent`, which must have the
   /// output's type and number of elements.

@@ -39,9 +39,10 @@ class Muon final : public ParameterOptimizer {
 
 /// U Vᵀ of the singular value decomposition U Σ Vᵀ of each of `matrices` matrices that are stacked along the first axis
 /// of x, approximately: five steps X ← a X + (b A + c A²) X, A = X Xᵀ, of a Newton–Schulz iteration that starts with x
-/// divided by its Frobenius norm (at least 1e-7). Its coefficients a, b, c = 3.4445, −4.7750, 2.0315 are chosen for
-/// speed: singular values end between about 0.7 and 1.2. All products are those of kernels/gemm, as in a recorded op,
-/// so the bits do not depend on the number of threads. Throws Error unless x is [matrices · r, c].
+/// divided by its Frobenius norm (at least 1e-7, so that a matrix of zeros stays one). Its coefficients a =
+/// 3.4445, b = −4.7750 and c = 2.0315 are chosen for speed: singular values end between about 0.7 and 1.2. All products
+/// are those of kernels/gemm, as in a recorded op, so the bits do not depend on the number of threads. Throws Error
+/// unless x is [matrices · r, c].
 Tensor orthogonalized(const Tensor& x, std::int64_t matrices = 1);
 
 }  // namespace maki
