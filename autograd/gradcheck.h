@@ -26,12 +26,12 @@ namespace maki {
 
 struct GradcheckOptions {
   /// h; multiplied by max(1, |x|) where a single entry x is varied, but not along a direction. Half the step makes the
-  /// error O(h⁴) 16 times smaller and the rounding error of the differences twice as large.
+  /// error O(h⁴) 16 times smaller and the rounding error of the differences twice as large. Must be above 0, unchecked.
   double step = 1e-3;
   double floor = 0;           ///< lower bound of the norm by which an error is divided
   double relative_floor = 0;  ///< the same as a fraction of the largest gradient norm of all parameters
   /// 0: every entry of every parameter is compared. Otherwise, for each parameter, this many random directions of
-  /// length 1 and the `entries` entries whose gradients are largest.
+  /// length 1 and the `entries` entries whose gradients are largest in magnitude, or all if there are fewer.
   std::int64_t directions = 0;
   std::int64_t entries = 0;   ///< used only if directions > 0
   int halvings = 0;           ///< the step is halved at most this many times, for functions with kinks; 0: never
@@ -58,7 +58,8 @@ struct GradcheckResult {
 /// ParameterStore::parameters(). `forward` computes one tensor of any shape from the parameters. It is called many
 /// times, each time inside a Recording, and must be deterministic. Its output is contracted with a random cotangent
 /// (one of all ones would cancel in a softmax). Restores all values, clears all gradients and raises the store's
-/// version, also if it throws: Error unless the parameters and the output are float64, and whatever `forward` throws.
+/// version, also if it throws: Error unless the parameters and the output are float64 and the output was computed from
+/// at least one trainable parameter, and whatever `forward` throws.
 ///
 /// Requires: the store is sealed.
 std::vector<GradcheckResult> gradcheck(ParameterStore& store, const std::function<Tensor()>& forward,

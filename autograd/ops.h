@@ -3,7 +3,8 @@
 //
 // Inputs are float32 or float64, all inputs of one op of the same type, and the result has that type; ids, targets and
 // masks are int32. Ops throw Error for any other type and for shapes that do not fit. An empty Tensor() stands for an
-// optional input that is absent. Shapes are written in brackets, with "…" for any number of leading axes.
+// optional input that is absent. Shapes are written in brackets, with "…" for any number of leading axes. The number of
+// an axis may be negative and then counts from the end.
 //
 // Inside a Recording (tape.h), an op with an input that requires a gradient records its backward; otherwise it only
 // computes. Results are new dense tensors, except where an op is the identity.
@@ -68,7 +69,8 @@ Tensor swiglu(const Tensor& x);
 Tensor abs(const Tensor& x);  ///< its derivative at 0 is taken to be 0
 /// x to the power of a finite constant. A negative x, including −Inf, gives NaN unless the exponent is an integer; x^0
 /// is 1 for every x, including NaN, and has the gradient 0. The relative error is below 1e-7 in
-/// float32, and at most 2.4e-16 · max(1, |p · log x|) in float64.
+/// float32; in float64, with the exponent p, it is below 2e-16 · |p| for integers up to ±64, and otherwise at most
+/// 2.4e-16 · max(1, |p · log x|).
 Tensor pow(const Tensor& x, double exponent);
 /// low where x < low, high where x > high, else x; NaN stays NaN. The gradient flows where low <= x <= high, and where
 /// x is NaN. Either bound may be infinite. Throws Error unless low <= high.
@@ -79,12 +81,12 @@ Tensor clamp(const Tensor& x, double low, double high);
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 
 /// A copy of x converted to float32 or float64, even if it has that type already; the gradient is converted back. This
-/// is the only op whose output may differ in type from its input.
+/// is the only op whose output may differ from its input in being float32 or float64.
 Tensor convert(const Tensor& x, DType dtype);
 
-/// Sets each element to 0 with probability p and divides the others by 1 − p. Outside a Recording, or with p = 0, the
-/// identity. The mask is determined by the Recording's context and the number of random ops before it. Throws Error
-/// unless 0 <= p < 1. Srivastava et al. 2014.
+/// Multiplies each element by 0 with probability p, which does not hide NaN, and else by 1 / (1 − p). Outside a
+/// Recording, or with p = 0, the identity. The mask is determined by the Recording's context and the number of random
+/// ops before it. Throws Error unless 0 <= p < 1. Srivastava et al. 2014.
 Tensor dropout(const Tensor& x, double p);
 
 // --- products (ops/linear.cpp) ---
@@ -110,7 +112,7 @@ Tensor mean(const Tensor& x, std::initializer_list<int> axes = {}, bool keep_axe
 
 /// The maximum along one axis, which is removed from the shape or, with keep_axis, kept with extent 1. NaN counts as
 /// larger than any number. The gradient goes to the first of the largest elements; all others get 0. Throws Error if
-/// the axis is out of range or has no elements.
+/// the axis is out of range or has no elements, or 2^31 or more.
 Tensor max(const Tensor& x, int axis = -1, bool keep_axis = false);
 /// The index along the axis of the element that max() returns: the first if several are equal, and the first NaN if
 /// there is one. The result is int32 and has no gradient. Throws as max() does.
@@ -134,7 +136,8 @@ Tensor gather(const Tensor& x, int axis, const Tensor& ids);
 
 // --- normalisation (ops/norm.cpp) ---
 
-/// Softmax and its logarithm over the last axis: [… C] → [… C]. A row in which every element is −Inf becomes NaN.
+/// Softmax and its logarithm over the last axis: [… C] → [… C]. A row that contains NaN or +Inf, or nothing but −Inf,
+/// becomes NaN throughout.
 Tensor softmax(const Tensor& x);
 Tensor log_softmax(const Tensor& x);
 /// (x − mean) / sqrt(var + eps) · weight + bias over the last axis: x [… C], weight [C] or none, bias [C] or none →
@@ -152,10 +155,12 @@ Tensor rms_norm_heads(const Tensor& x, const Tensor& weight, std::int64_t heads,
 // --- tokens and losses (ops/loss.cpp) ---
 
 /// Looks up rows of a table: table [V, C], ids […] int32 → [… C]. Throws Error if an id is outside [0, V).
+/// Requires: fewer than 2^31 ids, here and in embedding_sum().
 Tensor embedding(const Tensor& table, const Tensor& ids);
 /// The sum of several rows of a table: table [V, C], ids [… K] int32 → [… C], in the order of the last axis of ids. An
 /// id of −1 stands for no row. The table may be a parameter of ParamGroup::rows; forward and backward then touch only
-/// the rows that ids name. Throws Error if an id is outside [−1, V). (ops/embedding_sum.cpp)
+/// the rows that ids name, while after any other op that reads such a parameter backward() throws Error. Throws Error
+/// if an id is outside [−1, V). (ops/embedding_sum.cpp)
 Tensor embedding_sum(const Tensor& table, const Tensor& ids);
 
 /// 1 at index ids[i] of row i, 0 elsewhere: ids […] int32 → […, classes]. It has no gradient. Throws Error if an id is
@@ -177,12 +182,13 @@ struct CrossEntropy {
 /// −Σ weight · log softmax(logits) in nats, averaged over the targets that are not ignored (0 if all are): logits
 /// [… V], targets […] int32 → []. Throws Error if a target is neither `ignored` nor in [0, V).
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropy& options = {});
-/// The most memory that linear_cross_entropy() takes for logits.
+/// The most memory that linear_cross_entropy() takes for logits, unless fewer than 128 rows fit into it. Chosen without
+/// a measurement.
 inline constexpr std::int64_t kMaxLogitsBytes = std::int64_t{64} << 20;
 /// cross_entropy(linear(x, weight), targets, options): x [… C], weight [V, C], targets […] int32 → []. Up to
-/// kMaxLogitsBytes of logits are kept for backward, which overwrites them with their gradient. If they are larger, they
-/// are computed in chunks of at most this size (or of 128 rows), and again in backward. The gradients are bit-identical
-/// either way.
+/// kMaxLogitsBytes of logits, or those of 128 rows, are kept for backward, which overwrites them with their gradient.
+/// If they are larger, they are computed in chunks of at most this size, and again in backward. The gradients are
+/// bit-identical either way.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
                             const CrossEntropy& options = {});
 
@@ -252,8 +258,8 @@ Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, co
 struct LinearAttention {
   std::int64_t n_head = 1;  ///< must divide the columns of q, k and v
   bool causal = true;       ///< query t attends only to keys 0 … t, and there are as many queries as keys
-  double floor = 0;         ///< lower bound, above 0, of the denominators; 0: none
-  std::int64_t chunk = 0;   ///< tokens that are processed together; changes only rounding and speed; 0: the fastest
+  double floor = 0;         ///< lower bound, above 0, of the denominators; 0: none, so they may be 0 or negative
+  std::int64_t chunk = 0;   ///< tokens that are processed together; changes only rounding and speed; 0: 64
 };
 /// Attention whose weights are inner products of features, for each head: y_t = Σ_s (q_t·k_s) v_s / max(Σ_s q_t·k_s,
 /// floor), in time and memory linear in T. q [B, T, H·F] and k [B, S, H·F] are features, usually positive ones such as
@@ -265,8 +271,9 @@ Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v, const
 struct LinearAttentionSums {
   Tensor products, keys;
 };
-/// The same for tokens that follow those of `sums`, to which they are then added: "Transformers are RNNs". Throws Error
-/// inside a Recording, because it has no gradient, and unless `options` are causal.
+/// The same for tokens that follow those of `sums`, to which they are then added in place: other handles of the two
+/// tensors see it. Before the first token, the sums are zeros. Throws Error inside a Recording, because it has no
+/// gradient, and unless `options` are causal.
 Tensor linear_attention(const Tensor& q, const Tensor& k, const Tensor& v, const LinearAttention& options,
                         LinearAttentionSums& sums);
 

@@ -27,9 +27,10 @@ namespace maki {
 using Initializer = std::function<double(const RandomStream& stream, std::uint64_t index)>;
 namespace init {
 Initializer constant(double value);
-Initializer normal(double std);            ///< normally distributed with mean 0
-Initializer uniform(double bound);         ///< uniform in [-bound, bound)
-Initializer values(const Tensor& source);  ///< copies the elements of `source`, in order
+Initializer normal(double std);     ///< normally distributed with mean 0
+Initializer uniform(double bound);  ///< uniform in [-bound, bound)
+/// Copies the elements of `source`, in order. If there are too few, seal() throws Error; further ones are ignored.
+Initializer values(const Tensor& source);
 }  // namespace init
 
 /// How the optimizer treats a parameter: weight decay applies to `decay` only; `frozen` parameters are not trained and
@@ -123,8 +124,8 @@ class ParameterStore {
 
   /// Creates a parameter; the reference stays valid as long as the store. Without a group, parameters of two or more
   /// dimensions are put in ParamGroup::decay, others in ParamGroup::no_decay. For `matrices` see Parameter::matrices().
-  /// Throws Error if the name is empty or taken, if the store is sealed, or unless `matrices` is 0 or divides the rows
-  /// of a shape with two axes.
+  /// Throws Error if the name is empty or taken, if the store is sealed, unless `matrices` is 0 or divides the rows of
+  /// a shape with two axes, and unless a parameter of ParamGroup::rows has two axes.
   Parameter& add(const std::string& name, const Shape& shape, Initializer init,
                  std::optional<ParamGroup> group = std::nullopt, std::int64_t matrices = 0);
   /// Puts a parameter of this store in ParamGroup::frozen; its initial value stays what it would have been. Throws
@@ -139,8 +140,8 @@ class ParameterStore {
   void seal(std::uint64_t seed = 0);
   /// Like seal(), but leaves the values uninitialised, for a caller that then loads all of them.
   void seal_uninitialized();
-  /// Like seal(), but takes over the flat block of values, which may lie in a mapped file. Throws Error unless type and
-  /// shape are those that values() would have.
+  /// Like seal(), but takes over the flat block of values, which may lie in a mapped file, and sets its padding to
+  /// zero: the memory must be writable. Throws Error unless type and shape are those that values() would have.
   void seal_with_values(const Tensor& values);
   bool sealed() const { return static_cast<bool>(values_); }
 
@@ -160,7 +161,7 @@ class ParameterStore {
   FlatRange trainable() const { return {0, range(ParamGroup::no_decay).end}; }
 
   /// The flat gradients of the range trainable(). Fills gradients that were not written since clear_gradients() with
-  /// zeros first. Throws Error before seal().
+  /// zeros first; then all count as written. Throws Error before seal().
   Tensor& gradients();
   /// Marks all gradients as unwritten, so that the next backward pass overwrites them; touches no gradient memory. The
   /// gradients of ParamGroup::rows are dropped; gradients(), take_gradients() and set_gradients() leave them alone.

@@ -12,9 +12,10 @@ namespace maki {
 /// random numbers have the bits that f(x) has, as long as x has no other use that is recorded after this call.
 ///
 /// f is called again by backward(), so whatever it refers to must live until then, and it must compute the same. It may
-/// use parameters; of other tensors that require a gradient, x alone gets one. Its output must not be x itself. Outside
-/// a Recording, and if x requires no gradient, this is f(x): then what f computes is kept. Watching and inspecting, and
-/// the observer of the tape, see one op called `recompute`.
+/// use parameters; an op of f throws Error for any other tensor that was recorded outside of f, unless it is detached.
+/// Its output must be computed from x or from parameters, or backward() throws Error, and must not be x itself. Outside
+/// a Recording, and if x requires no gradient, this is f(x): then what f computes is kept. The observer of the tape
+/// sees one op called `recompute`; Tape::inspect() also searches and names the ops inside f.
 Tensor recompute(const Tensor& x, const std::function<Tensor(const Tensor& x)>& f);
 
 }  // namespace maki

@@ -17,13 +17,15 @@ struct RandomContext {
 };
 
 /// While it exists, ops called on this thread are recorded on `tape`. Recordings may be nested; the innermost one
-/// applies. If an exception ends its scope, it clears the tape, so that nothing of a failed step stays in memory.
+/// applies. If an exception ends its scope, everything recorded on the tape is removed, also by outer Recordings, so
+/// that nothing of a failed step stays in memory; the gradients of tensors watched in an earlier step are kept.
 ///
 /// Requires: the tape outlives the Recording. Throws Error if the tape is running backward.
 class Recording {
  public:
-  /// Uses a context whose `step` is the number of recordings begun this way on this tape, so that each draws different
-  /// random numbers. A run that must continue exactly after a restart passes its own context instead.
+  /// Uses a context whose `step` is the number of recordings begun this way on this tape before it, and whose other
+  /// members are 0, so that each draws different random numbers. A run that must continue exactly after a restart
+  /// passes its own context instead.
   explicit Recording(Tape& tape);
   /// Uses the given context; the same context on an empty tape gives the same dropout masks.
   Recording(Tape& tape, const RandomContext& random);

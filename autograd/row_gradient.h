@@ -11,14 +11,16 @@
 
 namespace maki {
 
-/// The rows that have a gradient, and their gradients. All other rows have a gradient of 0.
+/// The rows that have a gradient, and their gradients. All other rows have a gradient of 0. It is false if there is no
+/// gradient at all, but true for one without rows (U = 0).
 struct RowGradient {
   Tensor rows = {};    ///< [U] int32, ascending, without repetition
   Tensor values = {};  ///< [U, C]
   explicit operator bool() const { return static_cast<bool>(rows); }
 };
 
-/// The sum of two gradients of the same table: the union of their rows, a + b where both have a row.
+/// The sum of two gradients of the same table: the union of their rows, a + b where both have a row. Throws Error if
+/// either is false.
 RowGradient sum_of_rows(const RowGradient& a, const RowGradient& b);
 
 /// The gradients that several backward passes deliver, summed as a binary tree over their number, as the gradients of

@@ -88,7 +88,7 @@ void Tape::inspect_tensor(const char* what, const char* name, const Tensor& x) {
 }
 
 void* Tape::Arena::allocate(std::size_t bytes, std::size_t alignment) {
-  static constexpr std::size_t kChunkBytes = 64 << 10;
+  static constexpr std::size_t kChunkBytes = 64 << 10;  // chosen without a measurement
   for (;; ++chunk_, used_ = 0) {
     if (chunk_ == chunks_.size()) {
       const std::size_t size = std::max(kChunkBytes, bytes + alignment);
@@ -169,7 +169,7 @@ void Tape::release() noexcept {
   epoch_ = next_epoch();
 }
 
-// Clears the gradients of every store involved: of all its parameters, not only of those on this tape.
+// Clears the gradients of every store that has one for a parameter on this tape: of all its parameters, not only those.
 void Tape::drop_gradients() noexcept {
   for (const Input& input : inputs_) {
     if (input.parameter != nullptr && input.parameter->gradient_written()) input.parameter->clear_store_gradients();

@@ -15,7 +15,8 @@
 //   tape.backward(loss);
 //   Tensor dx = tape.gradient(x);                            // until the next backward() or clear()
 //
-// Thread safety: a tape must be used by one thread at a time. Different threads may use different tapes at once.
+// Thread safety: a tape must be used by one thread at a time. Different threads may use different tapes at once, except
+// that backward() writes to the stores of the parameters on its tape, each of which only one thread may use at a time.
 //
 // Lifetime: a tape must outlive its Recordings, and the stores of all parameters that were recorded must outlive the
 // recorded nodes: until backward() or clear().
@@ -44,7 +45,8 @@ namespace maki {
 
 /// The view that a node's backward closure has of its gradients: those of the outputs to read, those of the inputs to
 /// deliver. For every input that wants a gradient, the closure must deliver it exactly once, through in(), pass() or
-/// pass_rows(); otherwise backward() throws Error. Valid only during the call of the closure.
+/// pass_rows(); otherwise backward() throws Error. So it does if T is not the type of the input or output, or if the op
+/// has no input i or output k. Valid only during the call of the closure.
 class Grads {
  public:
   /// Whether a gradient of input i is wanted.
@@ -66,7 +68,8 @@ class Grads {
   /// no gradient yet, the memory is shared instead of copied. Requires: output k exists, has a gradient, and has the
   /// type and number of elements of input i; only the gradient is checked.
   void pass(int i, int k = 0);
-  /// Whether input i is a parameter of ParamGroup::rows, whose gradient goes to pass_rows() and not to in().
+  /// Whether input i is a parameter of ParamGroup::rows, whose gradient goes to pass_rows(): in() and pass() throw
+  /// Error.
   bool by_rows(int i) const;
   /// Delivers the gradient of input i by rows. Requires: by_rows(i).
   void pass_rows(int i, RowGradient gradient);
@@ -94,8 +97,8 @@ class Tape {
   /// Otherwise throws Error.
   ///
   /// Empties the tape, whether it returns or throws, but keeps its capacity. After an error in the middle of the pass,
-  /// sums would be incomplete, so all gradients of the parameter stores involved are cleared, including those of
-  /// earlier passes.
+  /// sums would be incomplete, so if the gradient of a parameter on this tape was written, by this pass or an earlier
+  /// one, all gradients of its store are cleared.
   void backward(const Tensor& loss, double scale = 1);
   /// The same for an output of any shape: computes the vector–Jacobian product of `cotangent`, which must have the
   /// output's type and number of elements.
@@ -105,7 +108,7 @@ class Tape {
   /// gradient covers only what is computed from this handle, so use the handle instead of x from then on. x may be any
   /// float32 or float64 tensor; if it requires a gradient already (a parameter, the result of an op), that gradient is
   /// unaffected. Only a parameter of ParamGroup::rows cannot be watched: its gradient is kept by rows, and backward()
-  /// throws Error. Throws Error unless a Recording on this tape exists.
+  /// throws Error. Throws Error for any other x, and unless a Recording on this tape exists.
   Tensor watch(const Tensor& x);
   /// The gradient of a tensor that watch() returned, with its shape; zeros if the output did not depend on it. Can be
   /// read after the backward() of the recording in which it was watched, until the next call of backward() or clear();
@@ -122,8 +125,10 @@ class Tape {
   /// For random ops: a stream determined by the recording's context and the number of calls before this one.
   RandomStream next_stream(RandomPurpose purpose);
 
-  /// Debugging aid. While on, searches every recorded output and every gradient for NaN and Inf; first_non_finite()
-  /// describes the first tensor found since it was switched on, or is empty.
+  /// Debugging aid. While on, searches the output of every op called in a Recording and every gradient for NaN and Inf;
+  /// first_non_finite() describes the first tensor found since the last call of inspect(), or is empty. Switching it
+  /// off therefore clears the description, too. For a gradient, the "node" that it names is the number of nodes on the
+  /// tape.
   void inspect(bool on);
   const std::string& first_non_finite() const { return first_bad_; }
   /// Describes an op that was called inside a recording, or a node whose backward closure ran.
@@ -134,8 +139,9 @@ class Tape {
     std::span<const Tensor* const> inputs;  ///< of an op; empty in backward
     std::span<Tensor* const> outputs;       ///< of an op; empty in backward
   };
-  /// Called after every op and after every node's backward closure, for profilers and tests. watch() is no op, but the
-  /// closure of its node is one of those.
+  /// Called after every op in a Recording, except for argmax(), one_hot() and an op that is the identity, and after
+  /// every backward closure that ran, for profilers and tests. watch() is no op, but the closure of its node is one of
+  /// those.
   using Observer = std::function<void(const Observed& op)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 

@@ -1,6 +1,7 @@
 // Tensor: a handle to dense, row-major elements in a reference-counted block. Copying a Tensor copies the handle, not
-// the elements. No op writes to a tensor that another op has made: there are no in-place ops and no strided views. The
-// handle also says where the tensor's gradient goes: to a parameter, to a slot of a tape, or nowhere.
+// the elements. No op writes to a tensor that another op has made: there are no strided views and no in-place ops,
+// except that linear_attention() adds to the sums it is given. The handle also says where the tensor's gradient goes:
+// to a parameter, to a slot of a tape, or nowhere.
 //
 // Thread safety: handles of one block may be read, copied and destroyed on several threads at once. A single handle,
 // like any other object, must not be assigned on one thread while another uses it, and elements must not be written on
@@ -34,8 +35,11 @@ struct GradientLink {
 
 class Tensor {
  public:
-  Tensor() = default;  ///< an empty handle, for which `if (tensor)` is false
-  /// The elements that begin `offset` bytes into a block. Requires: the block is large enough for them.
+  /// An empty handle, for which `if (tensor)` is false. It has no elements, although shape() is [], numel() 1 and
+  /// dtype() float32; access to elements throws Error.
+  Tensor() = default;
+  /// The elements that begin `offset` bytes into a block. Requires: the storage is not empty, and the block is large
+  /// enough for them.
   Tensor(Storage storage, std::int64_t offset, const Shape& shape, DType dtype);
 
   explicit operator bool() const { return static_cast<bool>(storage_); }
@@ -44,8 +48,8 @@ class Tensor {
   std::int64_t numel() const { return shape_.numel(); }
 
   /// The elements in row-major order, valid as long as any handle holds the block. Throws Error unless T is the
-  /// tensor's type. Elements may be written only by the code that created the tensor, before other handles or ops use
-  /// it.
+  /// tensor's type, and for an empty handle. Elements may be written only by the code that created the tensor, before
+  /// other handles or ops use it; values of parameters may be changed later (ParameterStore::mark_changed()).
   template <class T>
   const T* data() const {
     require_dtype(dtype_of<T>());
@@ -88,7 +92,8 @@ class Tensor {
   void set_link(const GradientLink& link) { link_ = link; }
 
   /// A handle to the same elements in another shape, with the same gradient link; no elements are copied. At most one
-  /// extent may be -1 and is then inferred. Throws Error unless the number of elements stays the same.
+  /// extent may be -1 and is then inferred, unless another one is 0. Throws Error unless the number of elements stays
+  /// the same.
   friend Tensor reshape(const Tensor& x, std::initializer_list<std::int64_t> extents);
   friend Tensor reshape(const Tensor& x, const Shape& shape);
 
@@ -107,7 +112,8 @@ class Tensor {
 Tensor empty(const Shape& shape, DType dtype);
 Tensor empty_like(const Tensor& x);  ///< uninitialised, with the shape and type of x
 Tensor zeros(const Shape& shape, DType dtype);
-Tensor full(const Shape& shape, DType dtype, double value);  ///< every element is `value`, converted to the type
+/// Every element is `value`, converted to the type: for int32, truncated toward zero. Requires: int32 can hold it.
+Tensor full(const Shape& shape, DType dtype, double value);
 /// A tensor of float, double or std::int32_t with a copy of the values, given in row-major order. Throws Error unless
 /// there are as many values as the shape has elements.
 template <class T>

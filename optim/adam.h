@@ -10,7 +10,7 @@ namespace maki {
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999;  ///< in [0, 1)
   double eps = 1e-8;                  ///< above 0
-  double weight_decay = 0;
+  double weight_decay = 0;            ///< finite, not negative
 };
 
 /// Like AdamOptions, but with the default weight decay that is usual where the decay is decoupled.
@@ -21,7 +21,8 @@ struct AdamWOptions {
 /// The same as PyTorch's Adam, at step t = 1, 2, …:
 ///   g ← g + weight_decay · value;   m ← beta1 · m + (1 − beta1) · g;   v ← beta2 · v + (1 − beta2) · g²;
 ///   value ← value − lr · m̂ / (√v̂ + eps),   m̂ = m / (1 − beta1^t), v̂ = v / (1 − beta2^t).
-/// Moments: m as "exp_avg", v as "exp_avg_sq".
+/// Here g is first the gradient times OptimizerStep::grad_scale. Moments: m as "exp_avg", v as "exp_avg_sq"; unlike in
+/// PyTorch, they become 0 where |m| < 1e-30 or v < 1e-36 (in float64: 1e-290), so that they are never subnormal.
 class Adam : public FlatOptimizer {
  public:
   /// Throws Error for options that are out of range.
@@ -50,7 +51,7 @@ void check_adam_options(const char* name, const AdamOptions& options);
 
 /// One step of Adam (decoupled: of AdamW) on tensors of the same number of elements, for optimizers that use Adam for
 /// some of their parameters. Without `decay`, the weight decay of the options is not applied. Requires: the options are
-/// in range.
+/// in range, and step.number >= 1.
 void update_adam(const AdamOptions& options, bool decoupled, bool decay, const OptimizerStep& step,
                  const Tensor& gradient, Tensor& value, Tensor& exp_avg, Tensor& exp_avg_sq);
 

@@ -13,14 +13,14 @@ namespace maki {
 /// threads. It is finite if and only if all elements are (in float64: and are below about 1e154 in magnitude).
 double global_norm(const Tensor& flat);
 /// The norm of all gradients of the store except those of ParamGroup::rows; gradients that were not written count as
-/// zero.
+/// zero. Throws Error before the store is sealed.
 double grad_norm(ParameterStore& store);
 /// The norm of the gradients of ParamGroup::rows, which grad_norm() does not count.
 double row_grad_norm(const ParameterStore& store);
 
 /// The factor by which clipping multiplies gradients, for Optimizer::step(): min(1, max_norm / (norm + 1e-6)), as in
 /// PyTorch's clip_grad_norm_, or 1 if max_norm is 0 (no clipping). Throws Error if max_norm is negative. The caller
-/// must check beforehand that the norm is finite.
+/// must check beforehand that the norm is finite: for NaN the factor is 1.
 double clip_factor(double norm, double max_norm);
 
 }  // namespace maki

@@ -26,6 +26,7 @@ class FlatOptimizer : public Optimizer {
   /// Every parameter has these moments, in its own shape.
   FlatOptimizer(ParameterStore& store, std::vector<FlatMoment> moments);
 
+  /// Updates one group: called for `decay` and then for `no_decay`, of which one may have no elements.
   virtual void update_group(const OptimizerStep& step, FlatUpdate& group) = 0;
 
  private:

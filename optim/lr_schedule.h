@@ -1,6 +1,7 @@
 // Learning-rate schedules as pure functions of the step s, counted from 0. Every schedule begins with a linear warmup
-// over w = warmup_steps steps: lr · (s + 1) / w for s < w. What follows is a decay, known by its name. To add one, add
-// a row to the table in lr_schedule.cpp, from which the configuration, its help and its messages follow.
+// over w = warmup_steps steps: lr · (s + 1) / w for s < w, even where that is below min_lr or s is not below
+// decay_steps. What follows is a decay, known by its name. To add one, add a row to the table in lr_schedule.cpp, from
+// which the configuration, its help and its messages follow.
 //
 // Thread safety: all functions may be called on several threads at once.
 #pragma once
@@ -37,7 +38,9 @@ struct LrSchedule {
   double learning_rate = 1e-3;                      ///< the peak
   double min_lr = 0;
   std::int64_t warmup_steps = 0;
-  std::int64_t decay_steps = 0;  ///< counted from step 0, warmup included
+  /// Counted from step 0, warmup included. May be less than the warmup, and 0: a decay that ends is then at min_lr from
+  /// the end of the warmup on.
+  std::int64_t decay_steps = 0;
 
   /// The learning rate of step s. Throws Error unless s >= 0. Requires: validate() does not throw.
   double operator()(std::int64_t s) const;

@@ -12,14 +12,15 @@
 
 namespace maki {
 
-/// The hyper-parameters of all of them together; each optimizer reads those that it has. One that is not given has the
-/// default of the optimizer's own options, which is that of its publication or of PyTorch: AdamWOptions, for example.
+/// The hyper-parameters of all of them together; each optimizer reads those that it has and ignores the others. One
+/// that is not given has the default of the optimizer's own options, which is that of its publication or of PyTorch:
+/// AdamWOptions, for example.
 struct HyperParameters {
   std::optional<double> beta1 = {}, beta2 = {}, eps = {};  ///< adamw, adam, muon
   std::optional<double> momentum = {};                     ///< sgd, muon
   std::optional<bool> nesterov = {};                       ///< sgd
   std::optional<double> matrix_factor = {};                ///< muon
-  std::optional<double> weight_decay = {};
+  std::optional<double> weight_decay = {};                 ///< all
 };
 
 /// The optimizer of this name. The store need not be sealed yet, and must outlive the optimizer. Throws Error for a

@@ -21,7 +21,8 @@
 namespace maki {
 
 /// A moment of one parameter, as an optimizer declares it. The name is that of a section in checkpoint files: printable
-/// ASCII without spaces, at most 31 bytes. Parameters may share a name; they must then agree on may_be_negative.
+/// ASCII without spaces, at most 31 bytes, which is checked when a checkpoint is written. Parameters may share a name;
+/// they must then agree on may_be_negative.
 struct MomentSpec {
   std::string name;
   Shape shape;                  ///< often, but not necessarily, the shape of the parameter
@@ -68,17 +69,20 @@ class Optimizer {
 
   /// Updates all trainable parameters with `grad_scale` times the gradients of the store; gradients that were not
   /// written count as zero. Weight decay applies to ParamGroup::decay only. Then calls mark_changed() and
-  /// clear_gradients() of the store. A learning rate of 0 changes moments but no values. Throws Error unless both
-  /// numbers are finite and not negative and the store is sealed; OutOfMemoryError in the first step if there is no
-  /// memory for the moments. Values and moments are then as they were.
+  /// clear_gradients() of the store. A learning rate of 0 changes moments but, if gradients are finite, no values.
+  /// Throws Error unless both numbers are finite and not negative and the store is sealed; OutOfMemoryError in the
+  /// first step if there is no memory for the moments. Values and moments are then as they were. If an update itself
+  /// has no memory left (Muon, and sums of gradients by rows, need some in every step), OutOfMemoryError leaves a part
+  /// of the parameters updated, and steps() as it was.
   void step(double learning_rate, double grad_scale = 1);
 
   /// The moments, in the order in which parameters declare them, which never changes. Together with steps() they are
   /// the complete state between two steps. Loading a checkpoint writes into these tensors. The first call, or the first
-  /// step, allocates them. Throws Error if the store is not sealed.
+  /// step, allocates them. Throws Error if the store is not sealed, OutOfMemoryError, and what moment_layouts() throws.
   std::vector<Moment>& moments();
   const std::vector<Moment>& moments() const;
-  /// The same without the values, and without allocating memory; the store need not be sealed.
+  /// The same without the values, and without allocating memory for them; the store need not be sealed. Throws Error if
+  /// parameters disagree on may_be_negative of a moment, or if one declares a moment twice.
   std::vector<MomentLayout> moment_layouts() const;
 
   /// The learning rate of ParamGroup::rows, relative to that of the others; initially 1. Throws Error unless it is

@@ -35,7 +35,8 @@ class ParameterOptimizer : public Optimizer {
  protected:
   explicit ParameterOptimizer(ParameterStore& store) : Optimizer(store) {}
 
-  /// Updates one parameter. Called in the order of the flat values: one after another, on the calling thread.
+  /// Updates one parameter of group `decay` or `no_decay`. Called in the order of the flat values: one after another,
+  /// on the calling thread.
   virtual void update_parameter(const OptimizerStep& step, ParameterUpdate& parameter) = 0;
 
  private:

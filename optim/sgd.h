@@ -7,15 +7,16 @@
 namespace maki {
 
 struct SgdOptions {
-  double momentum = 0;    ///< in [0, 1)
-  bool nesterov = false;  ///< requires momentum > 0
-  double weight_decay = 0;
+  double momentum = 0;      ///< in [0, 1)
+  bool nesterov = false;    ///< requires momentum > 0
+  double weight_decay = 0;  ///< finite, not negative
 };
 
 /// The same as PyTorch's SGD with dampening 0:
 ///   g ← g + weight_decay · value;   u ← momentum · u + g;   value ← value − lr · u,
 /// with Nesterov's momentum value ← value − lr · (g + momentum · u) instead.
-/// Moments: u as "momentum"; none if momentum is 0.
+/// Here g is first the gradient times OptimizerStep::grad_scale. Moments: u as "momentum", none if momentum is 0;
+/// unlike in PyTorch, u becomes 0 where |u| < 1e-30 (in float64: 1e-290), so that it is never subnormal.
 class Sgd final : public FlatOptimizer {
  public:
   /// Throws Error for options that are out of range.

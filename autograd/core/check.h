@@ -1,6 +1,7 @@
-// Errors: every mistake a caller can make throws maki::Error through check(). The libraries never print, exit or abort;
-// only main() of the command line catches. Folders that need an exception type of their own (for an invalid corpus or a
-// corrupt checkpoint) derive it from Error.
+// Errors: mistakes of a caller throw maki::Error through check(). Conditions that a comment introduces with "Requires:"
+// are left to the caller, and in general not checked. The libraries never print, exit or abort; main() of the command
+// line turns what is thrown into a message and an exit code. Folders that need an exception type of their own (for an
+// invalid corpus or a corrupt checkpoint) derive it from Error.
 #pragma once
 
 #include <fmt/format.h>

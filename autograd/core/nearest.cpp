@@ -24,7 +24,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// Whether one word begins with the other, or about a third of the longer one's bytes have to be edited at most.
+// Whether one word begins with the other, of three bytes or more, or the edit distance is at most one more than a third
+// of the longer one's length.
 bool is_near(std::string_view a, std::string_view b) {
   const auto [least, most] = std::minmax({a.size(), b.size()});
   const bool is_prefix = least >= 3 && a.substr(0, least) == b.substr(0, least);

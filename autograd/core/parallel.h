@@ -14,8 +14,8 @@
 
 namespace maki {
 
-/// The team size of every parallel region. Initially OMP_NUM_THREADS or, if that is not set, the number of processors
-/// that this process may run on.
+/// The team size that every parallel region asks for. Initially OMP_NUM_THREADS or, if that is not set, the number of
+/// processors that this process may run on.
 ///
 /// Thread safety: may be called from any thread.
 int threads();
@@ -29,9 +29,10 @@ void set_threads(std::int64_t n);
 /// serially, because a parallel region would cost more than it saves.
 inline constexpr std::int64_t kMinParallelWork = 32768;
 
-/// Calls body(begin, end) on contiguous parts of [0, n), one per thread. `work` is the cost of one index in elementary
-/// operations. Where the parts begin and end depends on the number of threads, so the body must process each index
-/// independently of the others. Serial if there is too little work or the caller is already in a parallel region.
+/// Calls body(begin, end) on contiguous parts of [0, n), at most one per thread, and not at all for n <= 0. `work` is
+/// the cost of one index in elementary operations. Where the parts begin and end depends on the number of threads, so
+/// the body must process each index independently of the others. Serial if there is too little work or the caller is
+/// already in a parallel region.
 template <class Body>
 void parallel_ranges(std::int64_t n, std::int64_t work, const Body& body) {
   const int team = threads();

@@ -24,15 +24,15 @@ constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> count
 /// What a stream is used for. Streams of different purposes are independent. The numeric values enter every stream, so
 /// changing one changes the results of existing runs.
 enum class RandomPurpose : std::uint32_t {
-  initialize = 1,
-  shuffle = 2,
+  initialize = 1,  ///< initial values of parameters
+  shuffle = 2,     ///< the order of training data, and the random data of benchmarks
   dropout = 3,
-  sample = 4,
-  stories = 5,
+  sample = 4,   ///< tokens drawn in generation
+  stories = 5,  ///< built-in texts
   gradcheck = 6,
-  test = 7,
-  mask = 8,
-  validation = 9
+  test = 7,       ///< tests and benchmarks
+  mask = 8,       ///< the tokens that a masked language model must guess
+  validation = 9  ///< which examples are held out for validation
 };
 
 /// An unbounded sequence of 32-bit words with random access, determined by (seed, purpose, a, b, c) alone. All
@@ -43,7 +43,7 @@ class RandomStream {
  public:
   RandomStream(std::uint64_t seed, RandomPurpose purpose, std::uint64_t a = 0, std::uint64_t b = 0,
                std::uint64_t c = 0);
-  /// The stream of a name, for a parameter's initial values.
+  /// The stream of a name, such as that of a parameter: (a, b, c) are a hash of the name, its length and 0.
   RandomStream(std::uint64_t seed, RandomPurpose purpose, std::string_view name);
 
   /// The four words at indices 4·block … 4·block + 3: what kernels draw, one block at a time.
@@ -64,7 +64,8 @@ class RandomStream {
   /// Standard normal (Box and Muller 1958). Numbers 2i and 2i + 1 are independent of each other, although one transform
   /// computes both of them from bits64(2i) and bits64(2i + 1).
   double normal(std::uint64_t index) const;
-  /// An integer in [0, bound); the probability of each is off by at most 2^-64. Requires: bound > 0.
+  /// An integer in [0, bound), computed from bits64(index); the probability of each is off by at most 2^-64. Requires:
+  /// bound > 0.
   std::uint64_t below(std::uint64_t index, std::uint64_t bound) const;
 
  private:

@@ -46,7 +46,8 @@ class Shape {
 };
 
 /// The shape that a and b broadcast to under NumPy's rules: shapes are aligned at the last axis, and an extent of 1 is
-/// repeated. Throws Error with the name of the op and both shapes if they are incompatible.
+/// repeated. Throws Error with the name of the op and both shapes if they are incompatible, and Error if the result is
+/// too large for a Shape.
 Shape broadcast(const char* op, const Shape& a, const Shape& b);
 
 std::string to_string(const Shape& shape);  ///< "[2, 3]"

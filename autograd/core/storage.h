@@ -1,7 +1,8 @@
 // Storage: a reference-counted block of memory from a pool. Freed blocks go to free lists by size, so training steps
-// with constant shapes allocate nothing after the first ones. If shapes keep changing, the pool holds at most 1.5 times
-// the largest amount of memory that was in use at once since the last trim() or, if that is more, 8 MiB beyond what is
-// in use: before it requests memory from the system, it returns the blocks that have been free for longest.
+// with constant shapes allocate nothing after the first ones. If shapes keep changing, blocks of old sizes do not pile
+// up: before the pool requests memory from the system, it returns the blocks that have been free for longest, until it
+// holds, with the new block, at most 1.5 times the largest amount of memory that was in use at once since the last
+// trim() or, if that is more, 8 MiB beyond what is then in use. Dropping a handle alone returns nothing to the system.
 //
 // Blocks are 64-byte aligned and uninitialised. Debug builds fill freed blocks with 0xFF (a NaN in either precision);
 // address-sanitizer builds poison them.

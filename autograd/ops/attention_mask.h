@@ -17,10 +17,12 @@ struct MaskRun {
   Tensor key_mask;  ///< [sequences, keys]
 };
 
-/// The fewest runs, from the first query on, whose queries see what the mask, the key mask (if not empty) and the
-/// causal rule (if set: query t sees keys up to t + S − T) let through together: mask [T, S] for all sequences, or [B,
-/// T, S]. Documents that are packed into one sequence give a run each, a prefix that sees itself and is followed by
-/// causal text gives two, and a mask without any such structure one run per query, which is correct but slow.
+/// Runs, from the first query on, each as long as it can be, whose queries see what the mask, the key mask (if not
+/// empty) and the causal rule (if set: query t sees keys up to t + S − T) let through together: mask [T, S] for all
+/// sequences, or [B, T, S]. Documents that are packed into one sequence give a run each, a prefix that sees itself and
+/// is followed by causal text gives two, and a mask without any such structure one run per query, which is correct but
+/// slow. Where two neighbouring queries have the same mask, a run of such queries is preferred to a causal one, even if
+/// that would be longer.
 std::vector<MaskRun> mask_runs(const Tensor& mask, const Tensor& key_mask, std::int64_t batch, bool causal);
 
 }  // namespace maki

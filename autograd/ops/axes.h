@@ -9,7 +9,7 @@
 
 namespace maki {
 
-/// The product of extents [begin, end).
+/// The product of extents [begin, end), 1 if there are none. Requires: 0 <= begin, end <= rank.
 inline std::int64_t product(const Shape& shape, int begin, int end) {
   std::int64_t n = 1;
   for (int axis = begin; axis < end; ++axis) n *= shape[axis];

@@ -20,6 +20,7 @@ struct OutputGradient {
 };
 
 /// Delivers factor · dy as the gradient of an input of shape `to`, summed over the axes along which it was repeated.
+/// Here and below, the sink must not be null, and `to` must broadcast to the shape of dy.
 template <class T>
 void send_broadcast(const OutputGradient<T>& dy, double factor, const Shape& to, Sink<T> sink);
 /// Delivers dy ∘ other in the same way. `other` must broadcast to the shape of dy.

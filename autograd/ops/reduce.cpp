@@ -80,7 +80,7 @@ Tensor mean(const Tensor& x, std::initializer_list<int> axes, bool keep_axes) {
 
 namespace {
 
-// The indices of the maxima along an axis, int32, in the shape of x without the axis.
+// The indices of the maxima along an axis, int32, in the shape of x without the axis or, with keep_axis, with extent 1.
 Tensor places_of_maxima(const char* name, const Tensor& x, int axis, bool keep_axis) {
   check_floating(name, x);
   const Shape& from = x.shape();
