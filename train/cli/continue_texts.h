@@ -12,7 +12,7 @@
 namespace maki {
 
 struct ContinueTexts {
-  std::int64_t samples = 1;  ///< texts per prompt; the k-th of every prompt draws from random stream k of the seed
+  std::int64_t samples = 1;  ///< texts per prompt; number k (from 0) of each draws from random stream k
   bool json = false;
   bool separate = false;  ///< every text ends with a newline, because others follow
   TextOptions text;
