@@ -1,5 +1,5 @@
-// Small runs of every kind of model with every task that it can learn: a new kind takes part in the tests that use this
-// without being named in them.
+// What it takes to train a small run of every kind of model with every task that it can learn: a new kind takes part in
+// the tests that use this without being named in them.
 #pragma once
 
 #include <string>

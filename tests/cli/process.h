@@ -16,7 +16,7 @@ struct Finished {
 };
 
 struct RunOptions {
-  std::string input = {};                     ///< standard input
+  std::string input = {};                     ///< the whole standard input
   bool input_stays_open = false;              ///< standard input does not end after `input`
   std::string typed = {};                     ///< instead of `input`: keys pressed at a terminal, "\x04" for Ctrl-D
   int terminal_columns = 0;                   ///< standard error is a terminal of this width; 0: a file
@@ -24,17 +24,20 @@ struct RunOptions {
   std::vector<std::string> environment = {};  ///< "NAME=value" is added to ours, "NAME" removed from it
   std::function<void(pid_t)> meanwhile = {};  ///< called with the process id once the process runs
   std::string working_directory = {};
-  std::string output_file = {}, error_file = {};  ///< receive the output instead of `out` and `err`
+  std::string output_file = {}, error_file = {};  ///< receive the output; `out` and `err` are then empty
   bool output_is_closed_pipe = false;             ///< standard output is a pipe whose reader is gone
   std::uint64_t file_size_limit = 0;              ///< in bytes (RLIMIT_FSIZE); 0: none
   int ignored_signal = 0;                         ///< ignored when the program starts, as nohup does; 0: none
   std::uint64_t memory_limit = 0;                 ///< in bytes (RLIMIT_AS); 0: none
 };
 
-/// Runs maki with these arguments and waits for its end. Throws if it cannot be started.
+/// Runs maki with these arguments and waits for its end; after 250 seconds SIGALRM ends it. Throws std::runtime_error
+/// if a process, pipe or terminal cannot be made. The exit code is 127 if the binary cannot be executed, 126 if the
+/// working directory or the closed pipe cannot be set up. With `terminal_columns`, `err` is what the terminal showed,
+/// with standard output if that goes there.
 Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& options = {});
 
-/// Waits until the process is maki and handles SIGINT.
+/// Waits until the process is maki and handles SIGINT, or has ended.
 void wait_for_handlers(pid_t process);
 
 /// Whether this system has pseudoterminals (a bare chroot has none). Warns if it has not.

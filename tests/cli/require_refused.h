@@ -22,6 +22,7 @@ inline void require_refused(const Finished& finished, int exit_code, const std::
   }
 }
 
+/// Trains kSmall for 4 steps into folder / "run".
 inline Finished train(const TemporaryFolder& folder, const std::string& corpus, const Arguments& more = {}) {
   return run_maki(Arguments{"train", corpus, "--out", folder / "run", "--max-steps", "4"} + kSmall + more);
 }

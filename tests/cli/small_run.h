@@ -18,7 +18,7 @@ inline Arguments operator+(Arguments a, const Arguments& b) {
 
 /// About 4,800 characters: words in random, reproducible order.
 std::string small_text();
-/// The same in Japanese.
+/// The same number of words in Japanese, without spaces: about 2,100 characters.
 std::string small_japanese_text();
 
 /// Two layers of width 16, with dropout, gradient accumulation, clipping, a cosine schedule and evaluation.
@@ -28,13 +28,14 @@ inline const Arguments kSmall = {
     "--schedule",   "cosine", "--warmup-steps",  "5",  "--lr-decay-steps", "60",  "--learning-rate",       "0.003",
     "--min-lr",     "0.0003", "--eval-interval", "10", "--eval-batches",   "2",   "--checkpoint-interval", "20"};
 
+/// Requires exit code 0, and returns its argument.
 inline Finished require_ok(const Finished& finished) {
   INFO(finished.err);
   REQUIRE(finished.exit_code == 0);
   return finished;
 }
 
-/// The path of a checkpoint in the run, as "step-00000060.maki".
+/// The path of the checkpoint of a step: run + "/checkpoints/step-00000060.maki".
 std::string checkpoint(const std::string& run, int step);
 
 }  // namespace maki::tests

@@ -36,6 +36,7 @@ class BpeFixture {
   static std::string tokenizer_path() { return MAKI_SOURCE_DIR "/tests/fixtures/bpe_tokenizer.json"; }
 
  private:
+  // The generator of make_bpe.py, which must draw the same strings.
   std::uint64_t below(std::uint64_t n) {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return (state_ >> 33) % n;
@@ -59,7 +60,7 @@ class BpeFixture {
   std::vector<std::string> strings_;
 };
 
-/// FNV-1a over ids of four bytes, the least significant first.
+/// Continues `hash` by FNV-1a over ids of four bytes, the least significant first.
 inline void add_to_hash(std::uint64_t& hash, const std::vector<std::int32_t>& ids) {
   for (const std::int32_t id : ids) {
     for (int shift = 0; shift < 32; shift += 8)

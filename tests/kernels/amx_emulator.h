@@ -11,8 +11,8 @@
 namespace maki::kernels {
 
 /// During its lifetime the target "amx" can be forced on every CPU with AVX-512 on x86-64 Linux: with the CPU's own
-/// tiles if it has them, else with emulated ones. Elsewhere it does nothing. At the end the target is again the one
-/// that MAKI_TARGET chooses.
+/// tiles if it has them, else with emulated ones. Elsewhere it does nothing. If the tiles were emulated, the target is
+/// at the end again the one that MAKI_TARGET chooses; else a forced target stays.
 class AmxForTests {
  public:
   AmxForTests();

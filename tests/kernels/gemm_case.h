@@ -31,7 +31,7 @@ bool same_bits(T a, T b) {
   return std::bit_cast<Bits>(a) == std::bit_cast<Bits>(b);
 }
 
-/// Numbers in (-1, 1) with full mantissas, so that the bits of a sum depend on its order.
+/// Numbers in [-1, 1] with full mantissas, so that the bits of a sum depend on its order.
 template <class T>
 std::vector<T> numbers(std::int64_t count, std::uint64_t seed) {
   std::vector<T> values(static_cast<std::size_t>(count));
@@ -88,7 +88,7 @@ struct Variant {
   bool a_transposed, b_transposed, packed, with_bias;
   int beta;
 };
-inline Variant variant(int index) {  // all 32
+inline Variant variant(int index) {  // one of 32: index is in [0, 32)
   return {(index & 1) != 0, (index & 2) != 0, (index & 4) != 0, (index & 8) != 0, (index & 16) != 0 ? 1 : 0};
 }
 

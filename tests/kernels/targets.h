@@ -8,7 +8,8 @@
 
 namespace maki::tests {
 
-/// Runs body() on every target of this CPU. Restores the default target afterwards.
+/// Runs body() on every target of this CPU. Restores the default target afterwards, unless body() throws, as a failed
+/// REQUIRE does.
 template <class Body>
 void on_every_target(const Body& body) {
   for (const std::string& name : kernels::available_targets()) {

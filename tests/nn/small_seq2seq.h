@@ -37,7 +37,8 @@ struct SmallSeq2Seq {
 };
 
 /// `batch` pairs of S source and T target tokens. From the second pair on, each source and target is one token shorter
-/// than the one before, but at least one token long; targets are ids shifted by one token.
+/// than the one before, but at least one token long: the rest is masked in the source and ignored in the targets. The
+/// targets are drawn independently of the ids that the decoder reads.
 inline Batch random_pairs(const Seq2SeqConfig& config, std::int64_t batch, std::int64_t source, std::int64_t target,
                           std::uint64_t seed) {
   Batch pairs{.ids = random_ids(batch, target, config.vocab_size, seed),

@@ -11,8 +11,8 @@
 
 namespace maki::tests {
 
-/// Matrices: Lion (Chen et al. 2023, arXiv:2302.06675), and a norm of every row, which is never negative and shorter
-/// than the matrix. Everything else: Adam.
+/// Matrices: Lion (Chen et al. 2023, arXiv:2302.06675), and the largest absolute value of m in every row, as a moment
+/// that is never negative and has fewer elements than the matrix. Everything else: Adam.
 class MatrixAndVectorOptimizer : public ParameterOptimizer {
  public:
   explicit MatrixAndVectorOptimizer(ParameterStore& store) : ParameterOptimizer(store) {}
@@ -32,7 +32,8 @@ class MatrixAndVectorOptimizer : public ParameterOptimizer {
     dispatch(p.value.dtype(), [&]<class T>() { lion<T>(step, p); });
   }
 
-  // u ← sign(0.9 · m + 0.1 · g);   value ← value · (1 − lr · 0.1) − lr · u;   m ← 0.99 · m + 0.01 · g.
+  // u ← sign(0.9 · m + 0.1 · g);   value ← value · (1 − lr · 0.1) − lr · u;   m ← 0.99 · m + 0.01 · g,
+  // with 0 in place of the decay 0.1 unless p.decay(), and g the gradient times step.grad_scale.
   template <class T>
   static void lion(const OptimizerStep& step, ParameterUpdate& p) {
     const std::int64_t columns = p.value.shape()[1];

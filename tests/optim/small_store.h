@@ -1,4 +1,4 @@
-// Shared by the tests of optim: a store of parameters of irregular sizes, gradients for it, and every optimizer.
+// Shared by the tests of optim: a store of parameters of irregular sizes, gradients for it, and optimizers.
 #pragma once
 
 #include <cmath>
@@ -27,7 +27,8 @@ inline void fill(ParameterStore& store) {
   store.seal(7);
 }
 
-// Gradients that differ from step to step and span many orders of magnitude. Padding is left unchanged.
+// Gradients that differ from step to step and span many orders of magnitude. Those of frozen parameters and padding are
+// left unchanged.
 template <class T>
 void draw_gradients(ParameterStore& store, std::uint64_t step) {
   T* const flat = store.gradients().data<T>();
@@ -51,6 +52,7 @@ inline std::unique_ptr<Optimizer> make(ParameterStore& store, const OptimizerOpt
   return std::make_unique<AdamW>(store, std::get<AdamWOptions>(options));
 }
 
+/// The optimizers that treat all elements alike, each with several options. Not Muon, whose rule is for matrices.
 inline const std::vector<OptimizerOptions> kAllOptimizers = {
     SgdOptions{},
     SgdOptions{.weight_decay = 0.1},

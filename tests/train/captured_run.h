@@ -19,7 +19,8 @@ struct CapturedRun {
     directory.create();
   }
 
-  /// Continues from a step, as a resume does, and returns what was reported. Requires that it is not interrupted.
+  /// Continues from the checkpoint of a step, as a resume does, or begins if `step` is 0, up to `max_steps`. Returns
+  /// what was reported. Requires that it is not interrupted. If the session throws, stderr is restored.
   std::string go_on(std::int64_t step, std::int64_t max_steps, FileSystem& fs = posix_file_system()) {
     config.max_steps = max_steps;
     TextTrainer trainer(config, data);

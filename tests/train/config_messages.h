@@ -9,6 +9,7 @@
 
 namespace maki::tests {
 
+/// What setting the field `name` to this text is refused with; empty if it is accepted.
 inline std::string set(const std::string& name, const std::string& text) {
   return error_message<Error>([&] {
     Config config;
@@ -16,6 +17,7 @@ inline std::string set(const std::string& name, const std::string& text) {
   });
 }
 
+/// The same for a whole configuration in TOML, which the message calls some.toml.
 inline std::string toml(const std::string& text) {
   return error_message<Error>([&] {
     Config config;
@@ -23,6 +25,7 @@ inline std::string toml(const std::string& text) {
   });
 }
 
+/// The default configuration with what the TOML text sets. Throws Error if it is refused.
 inline Config read_back(const std::string& text) {
   Config config;
   apply_toml(config, text, "echo");

@@ -14,8 +14,10 @@
 
 namespace maki::tests {
 
+// Sizes in bytes, as docs/formats.md defines them: of the header, of an entry of the table of sections, of the trailer.
 inline constexpr std::size_t kHeader = 64, kEntry = 64, kTrailer = 16;
 
+// The bytes of a container with these sections (name, content), which is also left in the folder as written.maki.
 inline std::string write(const TemporaryFolder& folder,
                          const std::vector<std::pair<std::string, std::string>>& content) {
   const std::string path = folder / "written.maki";
@@ -40,6 +42,7 @@ inline std::string refusal(const TemporaryFolder& folder, const std::string& byt
   });
 }
 
+// Requires that the bytes are rejected with CheckpointError and a message that names the file.
 inline void require_refused(const TemporaryFolder& folder, const std::string& bytes) {
   const std::string said = refusal(folder, bytes);
   if (!contains(said, "tried.maki")) FAIL("accepted, or the message does not name the file: " << said);
@@ -50,7 +53,8 @@ void store(std::string& bytes, std::size_t at, Number number) {
   std::memcpy(bytes.data() + at, &number, sizeof number);
 }
 
-// Recomputes the hashes of header and trailer, as somebody who forges a file would.
+// Recomputes the hashes of header and trailer, as somebody who forges a file would. `sections` is the number of entries
+// that the header's hash covers.
 inline std::string rehashed(std::string bytes, std::uint32_t sections) {
   const std::size_t front = std::min(kHeader + sections * kEntry, bytes.size() - kTrailer);
   store(bytes, 24, std::uint64_t{0});

@@ -28,6 +28,7 @@ inline Config small_model_config(const std::string& model, const std::string& ta
   return config;
 }
 
+/// One for each kind of model and task, and two more of kind gpt, with options that the others lack.
 struct SmallModel {
   std::string name;
   Config config;

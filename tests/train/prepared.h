@@ -22,7 +22,7 @@ inline Prepared prepare(const std::vector<std::string>& sources, const std::stri
   return prepare_corpus(posix_file_system(), options);
 }
 
-/// Words of English, Japanese and punctuation in random, reproducible order.
+/// Words of English, Japanese and punctuation in random, reproducible order, until there are at least `bytes` bytes.
 inline std::string words(std::size_t bytes, std::uint64_t seed) {
   static const std::vector<std::string> kWords = {"the", "cat",   "猫は",    "、",   "ran.", "\n", "up",  "山",
                                                   "　",  "don't", "e\u0301", "ﾊﾝｶｸ", "\r\n", "42", "吾輩"};

@@ -41,7 +41,9 @@ struct ResumableRun {
   int steps;
   Arguments options;
 
-  /// Saves, logs and prunes at every step, and evaluates at every second.
+  /// Saves, logs and prunes at every step, and evaluates at every second. A later option overrides an earlier one, such
+  /// as
+  /// --grad-accum of kSmall.
   inline static const Arguments kOften = {"--checkpoint-interval", "1", "--log-interval", "1", "--eval-interval", "2",
                                           "--eval-batches",        "1", "--keep-last",    "2", "--grad-accum",    "1"};
 };

@@ -20,7 +20,8 @@ struct AdaptFlags {
 
 /// Adds --adapt, whose help is given, --adapt-lr, --adapt-window and --adapt-decay.
 void add_adapt_options(const Command& command, const std::string& help, AdaptFlags& flags);
-/// For the callback of the verb: sets `needs_adapt`. `more` are the names of further options that need --adapt.
+/// For the action of the verb: sets `needs_adapt` to the last of these options that was given. `more` are the names of
+/// further options of the verb that need --adapt.
 void note_adapt_options(const Command& command, const std::vector<std::string>& more, AdaptFlags& flags);
 
 }  // namespace maki

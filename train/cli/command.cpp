@@ -11,7 +11,8 @@ namespace maki {
 
 namespace {
 
-// `help` already includes the default.
+// `option` is "--name", or a short form and then "--name"; in messages "--batch-size" is batch_size. `help` already
+// includes the default.
 template <class Number, class Parse>
 Option add_parsed(CLI::App& parser, const std::string& option, Number& value, const std::string& help, Parse parse) {
   std::string name = option.substr(option.find("--") + 2);  // "-n,--samples" is samples

@@ -1,5 +1,5 @@
-// What a verb accepts on the command line, and what was given. CLI11 parses: its headers take longer to compile than a
-// whole verb, so that only the files that this one separates from the verbs include them.
+// What a verb accepts on the command line, and what was given. CLI11 parses. Its headers take longer to compile than a
+// whole verb, so only command.cpp, command_line.cpp and command_words.cpp include them.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,10 @@ class Option {
   CLI::Option* parser_;
 };
 
-/// The program or one of its verbs. A handle: copies are the same command. Parsing sets the variables to which options
-/// refer; they must live until the action has run. An option without a default of its own keeps the variable's value,
-/// and `help` must say what that means. Of an option that is given several times, the last one counts.
+/// The program or one of its verbs. A handle to `parser` and `actions`, which must outlive it: copies are the same
+/// command. Parsing sets the variables to which options refer; they must live until the action has run. The variable of
+/// an option that is not given keeps its value, and `help` must say what that means (for add_number(), see there). Of
+/// an option that is given several times, the last value counts, except in lists.
 class Command {
  public:
   Command(CLI::App& parser, Actions& actions) : parser_(&parser), actions_(&actions) {}
@@ -45,7 +46,7 @@ class Command {
   Command add_verb(const std::string& name, const std::string& help) const;
   /// What to do if this command is the innermost verb of the command line.
   void set_action(Action action) const;
-  /// A text below the options in help.
+  /// A text below the options in help. A verb without one shows that which its parent had when the verb was added.
   void set_footer(const std::string& text) const;
 
   /// An argument that is given by its place; of a list, any number.
@@ -61,12 +62,13 @@ class Command {
   Option add_list(const std::string& name, std::vector<std::string>& values, const std::string& type,
                   const std::string& help) const;
   /// An option without a value, which sets `value` to true. "--name,!--no-name" has a second form, which sets it to
-  /// false.
+  /// false. CLI11 also accepts "--name=TEXT", with TEXT a boolean or a whole number (above 0 is true).
   Option add_flag(const std::string& name, bool& value, const std::string& help) const;
-  /// The same, but sets `value` to "true" or "false".
+  /// The same, but sets `value` to "true" or "false", or to any TEXT of "--name=TEXT", which the caller must check.
   Option add_flag(const std::string& name, std::string& value, const std::string& help) const;
-  /// An option with a number in [low, high], parsed by number.h like the fields of the configuration. The current
-  /// `value` is the default, which is appended to `help`, unless the number is optional.
+  /// An option with a number in [low, high], parsed by number.h like the fields of the configuration; parsing the
+  /// command line throws Error for any other text. The current `value` is the default, which is appended to `help`. An
+  /// optional number stays nullopt if it is not given, and its `help` says what that means.
   Option add_number(const std::string& name, std::int64_t& value, double low, double high,
                     const std::string& help) const;
   Option add_number(const std::string& name, std::optional<std::int64_t>& value, double low, double high,

@@ -11,8 +11,8 @@ class App;
 namespace maki {
 
 /// Returns the arguments in maki's own spelling: options of the verb may be written with underscores (--batch_size) or
-/// as a common alias (--lr for --learning-rate), and "help VERB" means "VERB --help". Values of options are not
-/// changed.
+/// as a common alias (--lr for --learning-rate), "help VERB" means "VERB --help", and "help" alone "--help". Values of
+/// options, what follows "--", and words that it does not know are not changed. `app` need not have parsed anything.
 std::vector<std::string> canonical_arguments(const CLI::App& app, std::vector<std::string> arguments);
 
 /// The innermost verb that `app` has parsed; `app` itself if there is none.

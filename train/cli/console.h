@@ -12,7 +12,7 @@ namespace maki {
 class Console final : public SessionListener {
  public:
   /// `run` is the path of the run directory, for the commands that are suggested; `best_possible_loss` is that of the
-  /// task.
+  /// task, nullopt if it is not known.
   Console(std::int64_t max_steps, std::string run, std::optional<double> best_possible_loss);
 
   void on_counting(const CountingReport& report) override;

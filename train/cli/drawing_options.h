@@ -19,7 +19,7 @@ void add_drawing_options(const Command& command, DrawingOptions& options);
 void check_drawing_options(const char* verb, const DrawingOptions& options);
 /// Writes an SVG document to the file `out`, and says so on stderr. Throws CheckpointError if it cannot be written.
 void write_picture(const std::string& out, const std::string& svg);
-/// Writes a result to stdout. Throws std::system_error if it cannot be written.
+/// Writes a result to stdout. Throws std::system_error if it cannot be written; what is still buffered can fail later.
 void print_result(const std::string& text);
 
 /// A field of a line of CSV: in double quotes if it has a comma, a quote or a line end. RFC 4180.

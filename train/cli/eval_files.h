@@ -11,7 +11,9 @@ namespace maki {
 
 /// What eval measures, for each file alone: a line of text, and in `files` an object. The model sees nothing of the
 /// files before. Of the run's own text (request.own), these are the parts of the files that are for validation.
-/// Requires: the model learned a task on plain text.
+/// A file of fewer than two tokens has no target, and gets no loss. Throws CorpusError for a corpus of tokens, and for
+/// unknown characters unless request.unknown is skip or replace; DivergedError if a loss is not finite. Requires: the
+/// model learned a task on plain text.
 std::vector<ReportLine> measure_files(const LoadedModel& loaded, const Corpus& corpus, const EvalRequest& request);
 
 }  // namespace maki

@@ -12,8 +12,9 @@
 
 namespace maki {
 
-/// Adds --checkpoint, for verbs that use the best checkpoint of a run unless another one is chosen.
+/// Adds --checkpoint, for verbs that use the best checkpoint of a run unless another one is chosen; empty: not given.
 void add_checkpoint_option(const Command& command, std::string& checkpoint);
+/// Adds --threads; 0: the number that the process starts with.
 void add_threads_option(const Command& command, std::int64_t& threads);
 /// Adds --beam and --length-penalty, for models that translate.
 void add_search_options(const Command& command, std::int64_t& beam_size, double& length_penalty);
@@ -28,13 +29,15 @@ class ConfigFlags {
   /// fields (config.h) describes them.
   explicit ConfigFlags(const Command& command, const std::vector<std::string>& names = {});
 
-  /// Applies what was given to `config`: the preset, then the file, then the flags. `default_preset` is used if there
-  /// was no --preset; empty: no preset.
+  /// Applies what was given to `config`: the preset, then the file, then the flags; then fill_open_fields() sets what
+  /// all of them left open. `default_preset` is used if there was no --preset; empty: no preset. Throws Error for an
+  /// unknown preset, a file that cannot be read or is not valid, and a value that is not allowed.
   void apply(Config& config, const std::string& default_preset) const;
   /// Throws Error if an option that was given has no effect with this configuration.
   void require_effect(const Config& config) const;
   /// The names of the options that were given, such as "--n-layer"; "--bias" also for --no-bias.
   std::vector<std::string> given() const;
+  /// Whether --preset was given.
   bool has_preset() const { return !preset_.empty(); }
 
  private:
@@ -55,7 +58,8 @@ class ConfigFlags {
 std::vector<std::string> model_fields_and(const std::vector<std::string>& others,
                                           const std::vector<std::string>& except);
 
-/// Sets the number of threads that the configuration asks for, and records the SIMD target in it.
+/// Sets the number of threads that the configuration asks for (0: leaves it as it is), and records the SIMD target in
+/// it.
 void use_threads(Config& config);
 
 }  // namespace maki

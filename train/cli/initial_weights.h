@@ -16,7 +16,8 @@ class InitialWeights {
   explicit InitialWeights(const std::string& run_or_file);
 
   /// The configuration of the new run: the fields of the model come from the checkpoint, everything else from the
-  /// quickstart preset and the options. Throws Error for an option that contradicts the model.
+  /// quickstart preset and the options. Throws Error for an option that contradicts the model; those of adapters
+  /// (lora_…) do not if the checkpoint has none.
   Config make_config(const ConfigFlags& flags) const;
   PairTokenizers tokenizers() const { return load_tokenizers(state_); }
   /// Loads the values into a sealed store of the same model, of which other parameters may be frozen; adapters that the

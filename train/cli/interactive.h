@@ -9,9 +9,11 @@
 namespace maki {
 
 /// Reads a prompt from standard input, continues it as continue_texts() does, and so on until the input ends. A line
-/// that ends with a backslash goes on in the next line. The seed of a text is that of the one before plus 1. A prompt
-/// that cannot be continued is reported, and the next one is read; Ctrl-C ends a text that is being written. Returns
-/// the exit code. `unknown` is the policy for characters that the vocabulary lacks.
+/// that ends with a backslash goes on in the next line. The seed grows by 1 with each prompt, also after one that
+/// cannot be continued, which is reported; then the next one is read. Ctrl-C ends the texts of a prompt that are being
+/// written, and the program while it waits for a prompt. SIGTERM and SIGHUP end both. Returns the exit code. Throws
+/// CheckpointError and std::system_error as continue_texts() does. `unknown` is the policy for characters that the
+/// vocabulary lacks: "error", "skip" or "replace".
 int continue_interactively(const LoadedModel& loaded, ContinueTexts how, const std::string& unknown);
 
 }  // namespace maki

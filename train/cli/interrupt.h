@@ -1,6 +1,6 @@
 // Handling of SIGINT, SIGTERM and SIGHUP. While there is nothing to save, a signal ends the program at once, whatever
 // it is waiting for. While there is (see DeferInterrupts), the first signal asks the program to save and stop, and the
-// second ends it at once.
+// second ends it at once. "At once" is without destructors and without flushing stdout, with exit code 128 + signal.
 #pragma once
 
 namespace maki {
@@ -11,7 +11,8 @@ void ignore_signals_of_writes();
 /// Installs the handlers. Called once, by main(). If SIGHUP is ignored already (under nohup), it stays ignored.
 void install_interrupt_handlers();
 
-/// While an object of this class exists, the first signal only requests a stop, which interrupted() reports.
+/// While an object of this class exists, the first signal only requests a stop, which interrupted() reports. Objects
+/// may be nested. A read that waits for input goes on waiting after that signal.
 class DeferInterrupts {
  public:
   DeferInterrupts();
@@ -23,12 +24,12 @@ class DeferInterrupts {
 /// Calls `restore` before a signal ends the program: a function that may be called from a signal handler, or null.
 void restore_at_interrupt(void (*restore)());
 
-/// The signal that requested a stop, or 0. Cheap enough to be called between micro-batches, evaluation batches and
-/// tokens.
+/// The signal that requested a stop, or 0. The request outlives the DeferInterrupts object. Cheap enough to be called
+/// between micro-batches, evaluation batches and tokens.
 int interrupted();
 /// Withdraws the request, after which the next signal is again the first.
 void forget_interrupt();
-/// The exit code for that signal: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
+/// The exit code for that signal: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM. Requires: interrupted() is not 0.
 int interrupt_exit_code();
 
 }  // namespace maki

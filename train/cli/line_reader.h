@@ -6,8 +6,8 @@
 
 namespace maki {
 
-/// On a terminal, lines can be edited and earlier ones fetched back with the arrow keys, if maki was built with
-/// libedit. Prompts go to stderr, and to a terminal only.
+/// If standard input and stderr are terminals and maki was built with libedit, lines can be edited and earlier ones
+/// fetched back with the arrow keys. Prompts go to stderr, and only if standard input is a terminal.
 class LineReader {
  public:
   LineReader();

@@ -35,7 +35,8 @@ int refuse(int code, const std::string& sentence) {
 // takes 140 cycles, before it yields its core. With other work on the machine, speed collapses: at load 6 on two cores
 // the quick start trained on 1,600 tokens per second, and with short spinning on 10,000. libgomp reads the variable
 // when it is loaded, so the program sets it and executes itself again. It does not if the user has chosen how to wait,
-// nor if threads are bound to cores: this thread is bound already, and the new process would see no other core.
+// nor if threads are bound to cores: this thread is bound already, and the new process would see no other core. If it
+// cannot execute itself, the program goes on as it is.
 void limit_spinning(int /*argc*/, char** argv, char** environment) {
   prctl(PR_SET_NAME, "maki");  // after execve() below the process would be called "exe"
   std::vector<char*> variables;

@@ -16,7 +16,9 @@ struct MaskedText {
   std::vector<std::int32_t> masks;  ///< the indices of the masks
 };
 
-/// The arguments and errors are those of encodable_text(), which reduces what is around the masks.
+/// The arguments and errors are those of encodable_text() of train/cli/encodable_text.h, which reduces what is around
+/// the masks to what the tokenizer can encode. A text without [MASK] has no masks. For a tokenizer of words, a space
+/// before [MASK] is part of the masked word.
 MaskedText encode_masked(const Tokenizer& tokenizer, std::string_view text, std::string_view name,
                          const std::string& unknown);
 

@@ -45,7 +45,7 @@ std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const Con
 
 Plan plan_run(const Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds,
               const Tokenizer* tokenizer) {
-  constexpr std::int64_t kMemoryParts = 5, kUsedParts = 4;
+  constexpr std::int64_t kMemoryParts = 5, kUsedParts = 4;  // of what is available; chosen without a measurement
   const std::vector<std::string> given = flags.given();
   const auto is_fixed = [&](std::string_view field) {
     return std::ranges::find(given, find_field(field).option()) != given.end() ||

@@ -42,9 +42,9 @@ void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// A duration for display: "1h 02m", "3m 07s", "12s".
+/// A duration for display, rounded to seconds or cut to minutes: "1h 02m", "3m 07s", "12s". Negative ones give "0s".
 std::string format_duration(double seconds);
-/// A rate for display: 0 if no time has passed, as on a clock that did not advance.
+/// A rate for display: 0 if no time has passed, as on a clock that did not advance, or if the rate is not finite.
 double per_second(double count, double seconds);
 
 class ProgressBar {
@@ -79,7 +79,7 @@ class ProgressBar {
   Clock::time_point start_, drawn_at_;
 };
 
-/// Whether stderr is a terminal on which a bar can be drawn.
+/// Whether stderr is a terminal on which a bar can be drawn: TERM is set, and not to "dumb".
 bool is_stderr_terminal();
 
 }  // namespace maki

@@ -12,7 +12,7 @@
 
 namespace maki {
 
-/// The options for reading the files of a run's corpus.
+/// The options for reading the files of a run's corpus, from the fields of its configuration.
 CorpusOptions corpus_options(const Config& config);
 
 /// The corpus that the sources denote: a prepared one (prepared_corpus() in data/dataset/dataset.h), to which the

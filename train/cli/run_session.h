@@ -10,8 +10,10 @@
 
 namespace maki {
 
-/// Requires: what Session requires. Returns the exit code: 0, or that of the interrupt. Throws what Session throws; the
-/// message of a DivergedError ends with the command that returns to the last good checkpoint.
+/// Requires: what Session requires, and a DeferInterrupts object of the caller, without which a signal ends the program
+/// before anything is saved. Returns the exit code: 0, or that of the interrupt. Throws what Session throws; the
+/// message of a DivergedError ends with the command that returns to the last good checkpoint or, if none was saved,
+/// with the advice to start a new run.
 int run_session(const Config& config, Trainer& trainer, const RunDirectory& run,
                 std::optional<TimeLimit> limit = std::nullopt);
 

@@ -8,6 +8,7 @@
 
 namespace maki {
 
+/// A text that is empty is an option that was not given.
 struct TrainOptions {
   explicit TrainOptions(const Command& command) : flags(command) {}
   ConfigFlags flags;

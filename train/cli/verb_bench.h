@@ -27,7 +27,8 @@ class WorkloadFlags {
   ConfigFlags flags_;
 };
 
-/// Restores the default handling of SIGINT and SIGTERM: a benchmark has nothing to save, so a signal ends it at once.
+/// Restores the default handling of SIGINT and SIGTERM: a benchmark has nothing to save, so a signal ends it at once,
+/// as a process that a signal killed, without the message of interrupt.h.
 void end_at_interrupts();
 
 /// "4 layers, 4 heads, width 128, 12 x 64 tokens, vocabulary of 65"

@@ -30,6 +30,8 @@ constexpr int kMaxHalvings = 12;
 // for gradients with a norm below 1e-5, the error is taken relative to 1e-5. A model whose gradient is zero (a
 // vocabulary of one) therefore passes.
 constexpr double kMinGradientNorm = 1e-5;
+// A small batch, because every derivative takes several passes over it; a longer context is cut. Chosen without a
+// measurement, as is the vocabulary of a model that has no run.
 constexpr std::int64_t kBatchRows = 2, kMaxTokens = 16, kRandomVocabulary = 65;
 
 struct GradcheckFlags {

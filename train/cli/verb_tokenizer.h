@@ -9,8 +9,9 @@
 
 namespace maki {
 
-/// The tokenizer of a run directory or .maki file (of a model that translates, that of the targets), else that of
-/// read_tokenizer().
+/// The tokenizer of a run directory (of its best checkpoint, else the last) or of a .maki file, which of a model that
+/// translates is that of the targets; else that of read_tokenizer(). Throws CheckpointError or Error for a checkpoint
+/// that cannot be read or found, and what read_tokenizer() throws.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& path);
 
 void add_tokenizer_train(const Command& tokenizer);

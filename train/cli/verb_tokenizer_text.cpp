@@ -102,7 +102,7 @@ class IdPrinter {
     write(out);
   }
 
-  static constexpr std::size_t kPartBytes = 1 << 22;
+  static constexpr std::size_t kPartBytes = 1 << 22;  // that arrive before a part is encoded; not measured
   const Tokenizer& tokenizer_;
   const TextOptions& options_;
   std::string text_;  // not yet encoded
