@@ -61,7 +61,8 @@ HWY_INLINE Window window_of(const AttentionForwardTile<T>& tile, const KeyBlock&
   return {tile.distances.first, 0, tile.queries, keys.first, keys.count};
 }
 
-/// The values of one block of keys: packed or, for a single query, in place.
+/// The values of one block of keys: packed or, for a single query without a mask whose vectors are whole, in place;
+/// `finite` is then not examined, because a single row multiplies no value that it does not see.
 template <class T>
 struct Values {
   const T* data;
