@@ -24,7 +24,8 @@ inline constexpr std::int64_t kCrossEntropyStats = 3;
 /// Doubles of scratch that cross_entropy_forward() needs.
 std::int64_t cross_entropy_scratch(const CrossEntropyRows& rows);
 /// Returns the sum of the losses, in nats and in double, of all rows that are not ignored. logits [rows, vocabulary];
-/// stats [rows, kCrossEntropyStats] is not written for ignored rows.
+/// stats [rows, kCrossEntropyStats] is not written for ignored rows. The loss of a row that contains NaN or +Inf is
+/// NaN.
 template <class T>
 double cross_entropy_forward(const CrossEntropyRows& rows, const T* logits, T* stats, double* scratch);
 /// dlogits [rows, vocabulary] = `scale` times the gradient of that sum, 0 for ignored rows; added if the sink adds.
