@@ -1,6 +1,7 @@
 // Kernels that work along one axis: the index of the largest element, and gathering by index. An array is seen as
 // [outer, extent, inner], with `extent` the axis and `inner` consecutive in memory. The lines along the axis are
 // divided among the threads, so no bit depends on the number of threads.
+// T is float or double. No argument is checked (the ops do that), and nothing is thrown.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ struct AlongAxis {
 };
 
 /// places[o, i] = the k at which x[o, k, i] is largest: the first of equal ones, or the first NaN if there is one.
-/// Requires: extent >= 1, and extent fits into 32 bits.
+/// Requires: 1 <= extent < 2^31.
 template <class T>
 void argmax(const AlongAxis& shape, const T* x, std::int32_t* places);
 
@@ -22,7 +23,8 @@ void argmax(const AlongAxis& shape, const T* x, std::int32_t* places);
 /// inner], and ids are in [0, extent).
 template <class T>
 void gather_forward(const AlongAxis& shape, std::int64_t count, const T* x, const std::int32_t* ids, T* y);
-/// dx[o, k, i] = Σ dy[o, j, i] over all j with ids[o, j, i] = k, in the order of j; added if the sink adds.
+/// dx[o, k, i] = Σ dy[o, j, i] over all j with ids[o, j, i] = k, 0 if there is none. The terms are added in the order
+/// of j, to what dx contains if the sink adds, else to 0.
 template <class T>
 void gather_backward(const AlongAxis& shape, std::int64_t count, const std::int32_t* ids, const T* dy, Sink<T> dx);
 

@@ -1,6 +1,7 @@
-// Elementwise binary operations with NumPy broadcasting; the only place where inputs are stretched. (reduce.h undoes it
-// for gradients.) A plan merges neighbouring axes that can be one axis in both inputs, so that equal
-// shapes, a scalar, a row and a column all need at most two loops.
+// Elementwise binary operations with NumPy broadcasting; the only place that decides how inputs are stretched (select.h
+// uses the same plans, reduce.h undoes it for gradients). A plan merges neighbouring axes that can be one axis in both
+// inputs, so that equal shapes, a scalar, a row and a column all need at most two loops. T is float or double. No
+// argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <array>
@@ -11,7 +12,7 @@
 
 namespace maki::kernels {
 
-enum class BinaryOp : std::uint8_t { add, sub, mul, div, negative_mul };  // negative_mul: −(a · b)
+enum class BinaryOp : std::uint8_t { add, sub, mul, div, negative_mul };  // negative_mul: −(a · b), for div's gradient
 
 /// The merged axes of the output, outermost first, and the strides of both inputs along them, in elements; 0 if the
 /// input is stretched along the axis. The output is dense and row-major.
@@ -29,7 +30,8 @@ struct BroadcastRows {
 /// Plans y = a ∘ b. Requires: the shapes a and b both broadcast to y. The plan has at least one axis.
 BroadcastPlan plan_broadcast(const Shape& a, const Shape& b, const Shape& y);
 
-/// y = a ∘ b, or y += a ∘ b if the sink adds. y may be the same array as an input that is not stretched.
+/// y = a ∘ b, or y += a ∘ b if the sink adds. y may be the same array as an input that is not stretched, and overlaps
+/// no input otherwise.
 template <class T>
 void binary(BinaryOp op, const BroadcastPlan& plan, const T* a, const T* b, Sink<T> y);
 

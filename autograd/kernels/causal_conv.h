@@ -1,5 +1,6 @@
 // A short convolution over the tokens of a sequence, separately for each column ("depthwise"), in which no token sees a
 // later one.
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Column sums of a matrix: the gradient of a bias.
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 namespace maki::kernels {
 
 /// sums[j] = Σ_i x[i, j] for x [rows, cols] whose rows are `stride` elements apart; added if the sink adds. Each column
-/// is summed in blocks of 256 rows, which are then added in order. The columns are divided among the threads, so no bit
-/// depends on the number of threads.
+/// is summed in T, in blocks of 256 rows, which are then added in order. The columns are divided among the threads, so
+/// no bit depends on the number of threads.
 template <class T>
 void column_sum(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t stride, Sink<T> sums);
 

@@ -108,7 +108,7 @@ constexpr std::int64_t kRowWork = 64;  // cost per row besides its elements, as 
 
 // Rows per task. A task sums the losses of its rows in order, and the tasks' sums are then added in order.
 std::int64_t block_rows(const CrossEntropyRows& all) {
-  constexpr std::int64_t kTaskElements = 8192;  // about 3 µs of work; a longer row is a task of its own
+  constexpr std::int64_t kTaskElements = 8192;  // about 3 µs of work; the loss's bits depend on it
   return std::max<std::int64_t>(1, kTaskElements / (all.vocabulary + kRowWork));
 }
 

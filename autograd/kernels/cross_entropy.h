@@ -1,6 +1,7 @@
 // Fused softmax and cross-entropy. With p = softmax(x) over each row of V logits, target t and label smoothing ε:
 //   loss = −(1 − ε) log p_t − ε/V Σ_j log p_j,   d loss / d x_j = p_j − ε/V − (1 − ε) [j = t].
 // Neither p nor its logarithm is ever stored. Label smoothing: Szegedy et al. 2015, arXiv:1512.00567.
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ namespace maki::kernels {
 struct CrossEntropyRows {
   std::int64_t rows, vocabulary;
   const std::int32_t* targets;  ///< [rows], each in [0, vocabulary) or `ignored`
-  std::int32_t ignored;
-  double label_smoothing;
+  std::int32_t ignored;         ///< rows with this target have no loss and no gradient
+  double label_smoothing;       ///< ε, in [0, 1]
 };
 
 /// Numbers per row that forward saves for backward: the maximum m, Σ e^(x_j − m) over all j but the target, and the
@@ -23,7 +24,8 @@ inline constexpr std::int64_t kCrossEntropyStats = 3;
 /// Doubles of scratch that cross_entropy_forward() needs.
 std::int64_t cross_entropy_scratch(const CrossEntropyRows& rows);
 /// Returns the sum of the losses, in nats and in double, of all rows that are not ignored. logits [rows, vocabulary];
-/// stats [rows, kCrossEntropyStats] is not written for ignored rows.
+/// stats [rows, kCrossEntropyStats] is not written for ignored rows. The loss of a row that contains NaN or +Inf is
+/// NaN.
 template <class T>
 double cross_entropy_forward(const CrossEntropyRows& rows, const T* logits, T* stats, double* scratch);
 /// dlogits [rows, vocabulary] = `scale` times the gradient of that sum, 0 for ignored rows; added if the sink adds.

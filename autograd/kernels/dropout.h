@@ -1,7 +1,8 @@
-// Dropout: y = x · mask, where mask[i] is 0 if word i of a random stream is below p · 2³², else 1/(1 − p). Srivastava
+// Dropout: y = x · mask, where mask[i] is 0 if word i of a random stream is below ⌊p · 2³²⌋, else 1/(1 − p). Srivastava
 // et al., "Dropout" (JMLR 2014), in the inverted form. The mask is a function of the stream and i alone, so backward
 // draws it again and nothing is saved, and float32 and float64 drop the same elements. Dropped elements are multiplied
 // by 0, not replaced by 0, so that NaN is not hidden.
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>

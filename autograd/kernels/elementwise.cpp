@@ -112,6 +112,7 @@ void unary_backward_block(UnaryOp f, std::int64_t n, const T* kept, const T* dy,
   }
 }
 
+// y (+)= factor · x, as the gradient x times the constant derivative `factor`
 template <class T>
 void scale_block(std::int64_t n, const T* x, T factor, Sink<T> y) {
   map_backward(n, x, x, y, [factor](auto d, auto) HWY_ATTR { return hn::Set(d, factor); });

@@ -3,6 +3,7 @@
 // its derivative is computed from, declare its op in autograd/ops.h and define it in autograd/ops/elementwise.cpp, and
 // give the op a row in tests/ops/op_table_elementwise.cpp, which the tests require.
 //
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 // Thread safety: the functions may be called from several threads at once.
 #pragma once
 
@@ -40,7 +41,7 @@ template <class T>
 void unary_forward(UnaryOp f, std::int64_t n, const T* x, T* y);
 
 /// dx = dy · f′, added if the sink adds. `kept` is y if keeps_output(f), else x. All are [n]. The derivative of
-/// relu and abs at 0 is 0.
+/// relu and abs at 0 is 0, and that of relu at NaN is 1.
 template <class T>
 void unary_backward(UnaryOp f, std::int64_t n, const T* kept, const T* dy, Sink<T> dx);
 

@@ -1,5 +1,7 @@
 // Kernels that move elements: transposition, and copies between rows of different strides (for concat and slice).
-// The output is divided among the threads; the only arithmetic is the addition to a sink that adds.
+// The output is divided among the threads; the only arithmetic is the addition to a sink that adds. The output
+// must not overlap the input.
+// T is float or double. No argument is checked (the ops do that), and nothing is thrown.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Layer normalization: y = (x − mean) / sqrt(var + eps) · weight + bias over each row, with the biased variance.
 // Ba, Kiros and Hinton 2016, arXiv:1607.06450.
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,15 @@ namespace maki::kernels {
 inline constexpr std::int64_t kLayerNormStats = 3;
 
 /// x, y [rows, cols]; weight, bias [cols] or null; stats [rows, kLayerNormStats]. The variance is computed in a second
-/// pass after the mean. A variance that overflows T gives a row of NaN, not of zeros.
+/// pass after the mean. If a sum of squared deviations overflows (in T over each 256 of them, in double over all), or
+/// if a number of the row is not finite, the whole row is NaN, because 1 / sqrt(Inf) would give zeros. So is a constant
+/// row if eps is 0.
 template <class T>
 void layer_norm_forward(std::int64_t rows, std::int64_t cols, const T* x, const T* weight, const T* bias, double eps,
                         T* y, T* stats);
 
-/// Elements of T that layer_norm_backward() needs as scratch if a gradient of weight or bias is wanted.
+/// Elements of T that layer_norm_backward() needs as scratch if a gradient of weight or bias is wanted; otherwise
+/// scratch may be null.
 std::int64_t layer_norm_backward_scratch(std::int64_t rows, std::int64_t cols);
 /// With x̂ = (x − mean) · rstd and g = dy · weight:
 ///   dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)),  dweight = Σ_rows dy · x̂,  dbias = Σ_rows dy.

@@ -137,7 +137,8 @@ MAKI_EXPORT(squares);
 
 namespace {
 
-constexpr std::int64_t kBlockElements = 8192;  // elements per task: the arrays of a block fit in the level-2 cache
+// Elements per task: the arrays of a block fit in the level-2 cache. The bits of the sum of squares depend on it.
+constexpr std::int64_t kBlockElements = 8192;
 
 // Calls body(begin, size) for every block of n elements; `work` is the cost of an element in elementary operations.
 template <class Body>

@@ -5,6 +5,7 @@
 //   SGD: Sutskever, Martens, Dahl and Hinton 2013, in PyTorch's form (the velocity is not scaled by the learning rate).
 //   Adam: Kingma and Ba 2015, arXiv:1412.6980, algorithm 1, with eps added where PyTorch adds it.
 //   AdamW: Loshchilov and Hutter 2019, arXiv:1711.05101, algorithm 2.
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct SgdStep {
 /// For each of n elements, with g = grad_scale · gradient + weight_decay · value:
 ///   velocity ← momentum · velocity + g
 ///   value ← value − learning_rate · (nesterov ? g + momentum · velocity : velocity)
-/// If momentum is 0, velocity may be null; then value ← value − learning_rate · g.
+/// If velocity is null, which requires that momentum is 0, value ← value − learning_rate · g.
 template <class T>
 void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, T* velocity);
 
@@ -40,8 +41,8 @@ void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value
 
 /// Doubles of scratch that sum_of_squares() needs.
 std::int64_t sum_of_squares_scratch(std::int64_t n);
-/// Returns Σ x² over x [n], with every product and sum in double, in blocks of a fixed size that are added in index
-/// order. NaN and Inf propagate, so a finite result proves that all n elements are finite.
+/// Returns Σ x² over x [n], with every product and sum in double, in blocks of 8192 elements that are added in index
+/// order; 0 if n is 0. NaN and Inf propagate, so a finite result proves that all n elements are finite.
 template <class T>
 double sum_of_squares(std::int64_t n, const T* x, double* scratch);
 

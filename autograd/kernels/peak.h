@@ -1,5 +1,6 @@
 // Loops that measure the peak rates of a machine, with the instructions that the kernels use: multiply-adds per
-// second and bytes per second. Each runs on the calling thread alone.
+// second and bytes per second. Each runs on the calling thread alone. All but amx_flop_per_round() throw Error if
+// MAKI_TARGET is invalid (simd/target.h). T is float or double.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace maki::kernels {
 template <class T>
 std::int64_t fma_flop_per_round();
 /// Runs `rounds` steps of independent chains x ← MulAdd(x, ½, ½), in registers alone. Returns the mean of their final
-/// values: exactly 1 after 64 rounds or more, whatever values the chains start from.
+/// values: exactly 1 after 64 rounds or more (the chains start from small integers), and another number after a few.
 template <class T>
 double run_fma_chains(std::int64_t rounds);
 
@@ -18,11 +19,11 @@ double run_fma_chains(std::int64_t rounds);
 std::int64_t amx_flop_per_round();
 /// Runs `rounds` times the tile multiplications that a product of two 32 × 32 float32 matrices takes (six in bfloat16
 /// per multiplication in float32), in tile registers alone. Returns the mean of the sums divided by its expected value:
-/// exactly 1 for up to 2^21 rounds. Throws Error unless uses_amx().
+/// exactly 1 for 1 to 2^21 rounds, NaN for none. Throws Error unless uses_amx().
 double run_amx_chains(std::int64_t rounds);
 
 /// y = x, both [n] and aligned to 64 bytes, with stores that bypass the caches, so that only the bytes that are counted
-/// are moved.
+/// are moved (on targets without such stores, with usual ones). They must not overlap.
 void stream_copy(std::int64_t n, const float* x, float* y);
 
 /// The sum of x [n], aligned to 64 bytes, read in the order in which memory is fastest: eight streams, each prefetched.

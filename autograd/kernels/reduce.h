@@ -1,7 +1,8 @@
 // Sums over any axes: the reduction ops, and the only place where broadcasting is undone for gradients. All sums are in
 // double, over blocks of a fixed number of elements whose partial sums are added in index order, so no bit depends on
-// the number of threads. A plan merges neighbouring axes that are both kept or both summed, so that at most five remain
-// and kept and summed axes alternate.
+// the number of threads. A plan merges neighbouring axes that are both kept or both summed, so that kept and summed
+// axes alternate. A shape has at most five axes (Shape::kMaxRank), which is what a plan has room for.
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <array>
@@ -28,12 +29,13 @@ struct ReductionPlan {
   std::int64_t outputs() const { return kept.count * (inner_summed ? 1 : inner); }
 };
 
-/// Plans a sum over the axes i of `shape` for which bit i of `axes` is set. The sums are in the order of the kept axes.
+/// Plans a sum over the axes i of `shape` for which bit i of `axes` is set, of a dense row-major array. The sums are in
+/// the order of the kept axes.
 ReductionPlan plan_reduction(const Shape& shape, std::uint32_t axes);
 /// The axes of `y`, as such a set of bits, along which an input of shape `x` was stretched by broadcasting.
 std::uint32_t broadcast_axes(const Shape& x, const Shape& y);
 
-/// Doubles of scratch that sum() needs.
+/// Doubles of scratch that sum() needs; 0 if one task computes each sum.
 std::int64_t reduction_scratch(const ReductionPlan& plan);
 /// sums[k] = scale · Σ x over the summed axes, added if the sink adds. An empty sum is scale · 0.
 template <class T>

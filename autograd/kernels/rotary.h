@@ -5,6 +5,7 @@
 // Pair i is columns i and i + D/2, the halves of a head, as in GPT-NeoX and in the LLaMA of transformers, so that their
 // weights can be used as they are. The paper and Meta's LLaMA pair neighbours, 2i and 2i + 1; the two differ by a fixed
 // permutation of the rows of the projections to q and k.
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct RotaryShape {
 /// For each pair (a, b) of a head, with cos and sin of its angle:
 ///   forward: (a cos − b sin, b cos + a sin);  back: (a cos + b sin, b cos − a sin), which is also the gradient of
 /// forward. Columns beyond the heads are copied. x, y [batch, tokens, width]; y is added to if it adds. angles
-/// [tokens, head_size]: the D/2 cosines of a position, then its D/2 sines.
+/// [tokens, head_size]: the D/2 cosines of a position, then its D/2 sines; all sequences and heads share them.
 template <class T>
 void rotary(const RotaryShape& shape, Turn turn, const T* x, const T* angles, Sink<T> y);
 

@@ -1,4 +1,5 @@
-// Kernels that choose between values by comparison and compute nothing: clamp, and selection by a mask.
+// Kernels that choose between values by comparison and compute nothing, except to add to a sink that adds: clamp, and
+// selection by a mask. T is float or double. No argument is checked (the ops do that), and nothing is thrown.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +9,10 @@
 
 namespace maki::kernels {
 
-/// y = low where x < low, high where x > high, else x (NaN stays NaN); x, y [n].
+/// y = low where x < low, high where x > high, else x (NaN stays NaN); x, y [n]. Requires here and below: low <= high.
 template <class T>
 void clamp_forward(std::int64_t n, const T* x, T low, T high, T* y);
-/// dx = 0 where x < low or x > high, else dy; added if the sink adds.
+/// dx = 0 where x < low or x > high, else dy (also where x equals a bound or is NaN); added if the sink adds.
 template <class T>
 void clamp_backward(std::int64_t n, const T* x, T low, T high, const T* dy, Sink<T> dx);
 

@@ -1,5 +1,6 @@
 // softmax and log_softmax over each row, shifted by the row's maximum so that nothing overflows:
 //   softmax x = e^(x − max) / Σ e^(x − max),   log softmax x = (x − max) − log Σ e^(x − max).
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>

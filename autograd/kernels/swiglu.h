@@ -1,4 +1,5 @@
 // SwiGLU: y = silu(gate) · up, where gate and up are the two halves of each row. Shazeer 2020, arXiv:2002.05202, eq. 5.
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>

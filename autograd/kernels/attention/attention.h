@@ -17,14 +17,17 @@
 //   three to six keys          the median of the first three
 //   one or two keys            the first key; only the difference of the two matters
 //
-// Rows that see fewer than seven keys are early rows (in a causal head without a mask, the first six). They see so few
-// keys that each is computed separately, from the unpacked keys. An origin is a function of keys that the row sees in
-// any case, so it is the same in cached generation. In a column whose median is not finite, or whose middle three of
-// seven values differ by more than half of the median, the origin is 0, because outliers may be the majority there.
+// Rows that see fewer than seven keys are early rows (the first six of a causal head without a mask if T = S). They see
+// so few keys that each is computed separately, from the unpacked keys. An origin is a function of keys that the row
+// sees in any case, so it is the same in cached generation. In a column whose median is not finite, or whose middle
+// three of seven values differ by more than half of the median, the origin is 0, because outliers may be the majority
+// there.
 //
 // Relative errors of float32 against float64 (T = 80, D = 32, causal): with all inputs of mean 1 and standard deviation
 // 0.1, y 2e-7, dq 3e-6, dk 2e-6, dv 3e-7 (dq 8e-5 without an origin); with one key, value or query of length 1e4 among
 // normal ones, below 5e-6.
+//
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>
@@ -53,11 +56,12 @@ struct HeadSink {
 /// The position term of relative attention: with it, the score of query t and key s is scale · ((q_t + u)·k_s +
 /// (q_t + v)·r_d) with the distance d = t + S − T − s, which is 0 for a query's own key. It requires a causal shape
 /// without a mask and with S >= T. The row of distance 0, which every query meets, is subtracted from all rows of r,
-/// for the reason for which the keys have an origin. Dai et al. 2019, arXiv:1901.02860, section 3.3. Only the distances
-/// that a tile of queries meets in a block of keys are multiplied with it, so nothing of size [T, S] is stored.
+/// for the reason for which the keys have an origin. Dai et al. 2019, arXiv:1901.02860, section 3.3. The products are
+/// limited to the distances that a tile of queries meets in a block of keys, so nothing of size [T, S] is stored.
+/// Whether there is a position term is said by AttentionShape::relative alone; if there is none, nothing here is read.
 template <class T>
 struct RelativeRows {
-  const T* r = nullptr;  ///< [S, H·D], row d belongs to distance d; null: plain attention
+  const T* r = nullptr;  ///< [S, H·D], row d belongs to distance d
   std::int64_t row_stride = 0;
   const T *minus_u = nullptr, *minus_v = nullptr;  ///< [H·D]: −u and −v, which are subtracted from queries
 };
@@ -67,18 +71,18 @@ struct RelativeRows {
 template <class T>
 struct RelativeSinks {
   HeadSink<T> dq;  ///< [B, T, H·D]
-  HeadSink<T> dr;  ///< [B, S, H·D], of each sequence
+  HeadSink<T> dr;  ///< [B, S, H·D], row d for distance d; of each sequence, not summed over B
 };
 
 struct AttentionShape {
   std::int64_t batch = 0, queries = 0, keys = 0, heads = 0, head_size = 0;  // B, T, S, H, D
   std::int64_t kv_heads = 0;                                                ///< K, which divides H; 0: K = H
   bool causal = false;                                                      ///< query t sees keys 0 … t + S − T
-  bool relative = false;                                                    ///< there is a position term
+  bool relative = false;  ///< there is a position term, see RelativeRows
   double scale = 1;
   const std::int32_t* key_mask = nullptr;        ///< [B, S], 0 for keys that must not be seen; null: all may be seen
   const RandomStream* dropout_stream = nullptr;  ///< null: no dropout of the attention weights
-  double dropout = 0;              ///< weight (b, h, t, s) is dropped if stream.bits(i) < dropout · 2³², where
+  double dropout = 0;              ///< weight (b, h, t, s) is dropped if stream.bits(i) < ⌊dropout · 2³²⌋, where
   std::uint64_t first_weight = 0;  ///< i = first_weight + ((b·H + h)·T + t)·S + s
 
   /// How many heads have the same keys and values: head h has those of head h / heads_per_kv_head(). Ainslie et al.
@@ -94,14 +98,15 @@ std::int64_t attention_forward_scratch(const AttentionShape& shape);
 template <class T>
 std::int64_t attention_backward_scratch(const AttentionShape& shape);
 
-/// q, y [B, T, H·D]; k, v [B, S, K·D]. lse [B, H, T] or null: the base-2 logarithm of Σ exp(score − score of the row's
-/// origin), from which backward recomputes the weights. y and lse of a row that sees no key are 0.
+/// q, y [B, T, H·D]; k, v [B, S, K·D]; y is overwritten. lse [B, H, T] or null: the base-2 logarithm of Σ exp(score −
+/// score of the row's origin), from which backward recomputes the weights. y and lse of a row that sees no key are 0.
 template <class T>
 void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                        HeadRows<T> y, T* lse, T* scratch, const RelativeRows<T>& relative = {});
 
 /// The gradients of q, k and v from dy and from forward's y and lse; shapes as in attention_forward(). dk and dv must
-/// be wanted together or not at all; with a position term, all other gradients must be wanted, and K must be H.
+/// be wanted together or not at all, dq may be unwanted. With a position term, all five must be wanted, and K must be
+/// H.
 template <class T>
 void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                         HeadRows<const T> y, HeadRows<const T> dy, const T* lse, HeadSink<T> dq, HeadSink<T> dk,

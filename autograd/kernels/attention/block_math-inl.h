@@ -78,10 +78,10 @@ HWY_NOINLINE void product(std::int64_t cols, std::int64_t depth, const T* a, std
   for (; at < cols; at += kLanes) register_tile<R, 1, kAcross, kStore>(depth, a, lda, b + at, ldb, c + at, ldc, alpha);
 }
 
-/// 2^x for x <= 0: exactly 1 at 0; 0 where the result is below the normal range, so also at −Inf; NaN stays NaN. 2^f on
-/// |f| <= 1/2 is a minimax polynomial with constant term 1 (Remez in 50 digits; relative error 2.6e-9 for
-/// float, 1.8e-17 for double). The argument of a softmax is never positive, so the upper end of the range needs no
-/// care: 13 operations, where Exp takes 19.
+/// 2^x for x <= 0: exactly 1 at 0; 0 for x < −125.5 (float64: −1021.5), where it would be less than √2 times the
+/// smallest normal number, so also at −Inf; NaN stays NaN. 2^f on |f| <= 1/2 is a minimax polynomial with constant
+/// term 1 (Remez in 50 digits; relative error 2.6e-9 for float, 1.8e-17 for double). The argument of a softmax is never
+/// positive, so the upper end of the range needs no care: 13 operations, where Exp takes 19.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp2Negative(D d, V x) {
   using T = hn::TFromD<D>;
@@ -106,7 +106,8 @@ HWY_INLINE V Exp2Negative(D d, V x) {
   return hn::IfThenZeroElse(tiny, hn::Mul(p, power));
 }
 
-/// The running maximum of one row after a block: the larger of `old` and its scores s of the `visible` keys.
+/// The running maximum of one row after a block: the larger of `old` and its scores s of the `visible` keys. It may
+/// ignore a NaN, whose weight is NaN whatever the maximum is.
 template <class T>
 HWY_INLINE T row_max(const T* s, std::int64_t visible, T old) {
   const hn::ScalableTag<T> d;
@@ -121,8 +122,8 @@ HWY_INLINE T row_max(const T* s, std::int64_t visible, T old) {
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
-/// Replaces the scores s of one row by weights p = 2^(s − max), with zeros from `visible` to `width`, and updates the
-/// row's sums by lane: lane_sum = lane_sum · alpha + p.
+/// Replaces the scores s of one row by weights p = 2^(s − max), with zeros from `visible` to `width` (which is rounded
+/// up to whole vectors), and updates the row's sums by lane: lane_sum = lane_sum · alpha + p.
 template <class T>
 HWY_INLINE void row_weights(T* s, std::int64_t visible, std::int64_t width, T max, T alpha, T* lane_sum) {
   const hn::ScalableTag<T> d;

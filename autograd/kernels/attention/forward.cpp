@@ -3,8 +3,9 @@
 //   s = (q · scale · log₂ e) kᵀ      m' = max(m, max s)      α = 2^(m − m')      p = 2^(s − m')
 //   l = l · α + Σ p                  y = y · α + (p ∘ keep) v
 //
-// with the dropout factors keep. At the end y is divided by l, and lse = m + log₂ l. Scores are logarithms to base 2,
-// which saves a multiplication in every exponential. l is summed lane by lane; the lanes are added once, at the end.
+// with the dropout factors keep. At the end y is multiplied by 1 / l, and lse = m + log₂ l. Scores are logarithms to
+// base 2, which saves a multiplication in every exponential. l is summed lane by lane; the lanes are added once, at the
+// end.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -61,7 +62,8 @@ HWY_INLINE Window window_of(const AttentionForwardTile<T>& tile, const KeyBlock&
   return {tile.distances.first, 0, tile.queries, keys.first, keys.count};
 }
 
-/// The values of one block of keys: packed or, for a single query, in place.
+/// The values of one block of keys: packed or, for a single query without a mask whose vectors are whole, in place;
+/// `finite` is then not examined, because a single row multiplies no value that it does not see.
 template <class T>
 struct Values {
   const T* data;
@@ -167,7 +169,7 @@ HWY_INLINE void forward_block(const AttentionForwardTile<T>& tile, const Forward
   }
 }
 
-/// Delivers y / l and lse, and zeros for the rows before seen_from, which see no key. Adding 0 turns −0, which an
+/// Delivers y · (1 / l) and lse, and zeros for the rows before seen_from, which see no key. Adding 0 turns −0, which an
 /// underflowing sum can leave, into 0.
 template <class T>
 HWY_INLINE void forward_finish(const AttentionForwardTile<T>& tile, const ForwardScratch<T>& s,

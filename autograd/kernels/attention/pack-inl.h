@@ -24,7 +24,7 @@ constexpr std::int64_t max_lanes() {
   return static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
 }
 
-/// The keys of one block that the mask lets through: the picked keys.
+/// The keys of one block that the mask lets through: the picked keys. Must not be copied: `pick` points into it.
 struct KeyBlock {
   std::int64_t first, count;                              // position of the block's first key; number of picked keys
   const std::int32_t* pick;                               // [count] their offsets in the block; null: all keys
@@ -168,8 +168,8 @@ HWY_INLINE void deliver_row(const T* from, std::int64_t cols, T factor, T* to) {
   for (; c < cols; ++c) to[c] = (kAdd ? to[c] : T{0}) + from[c] * factor;
 }
 
-/// to [rows, cols] (+)= factor · from, whose rows are ld apart. If `keys` has a mask, `rows` counts all keys of
-/// the block, `from` holds the picked rows only, and the gradient of the others is 0.
+/// to [rows, cols], whose rows are `stride` apart, (+)= factor · from, whose rows are ld apart. If `keys` has a mask,
+/// `rows` counts all keys of the block, `from` holds the picked rows only, and the gradient of the others is 0.
 template <class T>
 HWY_NOINLINE void deliver_rows(const T* from, std::int64_t ld, const KeyBlock* keys, std::int64_t rows,
                                std::int64_t cols, T factor, bool add, T* to, std::int64_t stride) {

@@ -26,8 +26,8 @@ struct BackwardPlan {
   std::int64_t steps;         // in which the pieces of a head are computed, if there are several
 
   /// The key piece that meets a query piece in a step; below 0: none. No two pieces of a step share a query, a key or,
-  /// if there is a position term, a distance: the distances of pieces a and b are less than an edge from (a − b) ·
-  /// edge.
+  /// if there is a position term, a distance: the distances of query piece a and key piece b are less than an edge
+  /// from (a − b) · edge + S − T.
   std::int64_t key_piece(std::int64_t step, std::int64_t query_piece) const {
     if (steps == pieces) return (step + pieces - query_piece) % pieces;
     const std::int64_t piece = step - query_piece;
@@ -41,7 +41,7 @@ struct BackwardPlan {
         AttentionHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size) +
         (shape.relative ? RelativeHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size) : 0);
     // With fewer than 32 heads, threads could be idle. With fewer than 512 rows, pieces would be too small for the
-    // barrier that each step costs.
+    // barrier that each step costs. These numbers, and those of pieces and their rows, have no measurement on record.
     const bool many = heads >= 32, whole = longest < 512 || (many && panel <= kMaxWholeHeadPanel);
     const std::int64_t most_pieces = many ? 16 : 32;
     const std::int64_t edge =

@@ -13,14 +13,15 @@ namespace maki::kernels {
 /// Keys per block of the online softmax. The result's bits depend on it, so it must not change.
 inline constexpr std::int64_t kKeyBlock = 64;
 /// The maximum number of queries (of one head) in a tile of the forward and of the backward pass. All queries of a tile
-/// use the same packed copy of a key block.
+/// use the same packed copy of a key block. Backward's scratch requires that kBackwardTileQueries divides
+/// kKeyBlock. The sizes have no measurement on record.
 inline constexpr std::int64_t kForwardTileQueries = 128, kBackwardTileQueries = 64;
 /// Rows and columns of scratch are padded to a multiple of this, which every register tile and vector size divides.
 inline constexpr std::int64_t kPaddingMultiple = 16;
 
 struct DropoutRule {
   const RandomStream* stream = nullptr;  ///< null: no dropout
-  std::uint32_t threshold = 0;           ///< weights whose random word is below this are dropped
+  std::uint32_t threshold = 0;           ///< weights whose random word is below this are dropped: ⌊p · 2³²⌋
   double factor = 1;                     ///< multiplies the weights that are kept
 };
 
@@ -67,7 +68,7 @@ struct AttentionTile {
   const T* v;
   std::int64_t q_stride, k_stride, v_stride;
   std::int64_t queries, keys, head_size;
-  std::int64_t last_key;         ///< the last key that the first query sees
+  std::int64_t last_key;         ///< the last key that the first query sees; below 0: none
   std::int64_t last_key_step;    ///< 1 if causal, where each query sees one key more than the one before; else 0
   const std::int32_t* key_mask;  ///< [keys] or null
   FirstKeys first_keys;          ///< of key_mask

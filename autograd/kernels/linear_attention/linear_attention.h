@@ -17,6 +17,8 @@
 // The bits of a row depend on the rows that it sees, their positions and the chunk size, and on nothing else: not on T,
 // not on the batch, not on the number of threads. A row that it does not see is skipped, not multiplied by 0, so NaN in
 // the future stays there.
+//
+// T is float or double. No argument is checked; the only exception is Error if MAKI_TARGET is invalid (simd/target.h).
 #pragma once
 
 #include <cstdint>
@@ -34,7 +36,8 @@ struct LinearAttentionShape {
 };
 
 /// What a sequence leaves behind, and what the next tokens start from: S [B, H, F, D] and z [B, H, F], in `from` before
-/// the first row and in `to` after the last one. Null: the start is zero, or the end is not wanted.
+/// the first row and in `to` after the last one. Null: the start is zero, or the end is not wanted. The two
+/// pointers of an end are null together; `to` may be the memory of `from`.
 template <class T>
 struct LinearAttentionEnds {
   const T *from_sums = nullptr, *from_norms = nullptr;
@@ -48,8 +51,8 @@ std::int64_t linear_attention_forward_scratch(const LinearAttentionShape& shape)
 template <class T>
 std::int64_t linear_attention_backward_scratch(const LinearAttentionShape& shape);
 
-/// q [B, T, H·F], k [B, S, H·F], v [B, S, H·D], y [B, T, H·D]. inverse [B, H, T]: the reciprocals of the denominators,
-/// for backward. `ends` may be given only with shape.carries.
+/// q [B, T, H·F], k [B, S, H·F], v [B, S, H·D], y [B, T, H·D]. inverse [B, H, T], never null: the reciprocals of the
+/// denominators, for backward. If S = 0, y and inverse are 0. `ends` may be given only with shape.carries.
 template <class T>
 void linear_attention_forward(const LinearAttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k,
                               HeadRows<const T> v, HeadRows<T> y, T* inverse, const LinearAttentionEnds<T>& ends,

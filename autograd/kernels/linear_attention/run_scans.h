@@ -33,7 +33,9 @@ struct ScanPlan {
         key_segments(ceil_div(keys, segment)),
         causal(causal_),
         size(size_) {
-    const std::int64_t team = workers(2 * heads);  // less than 2 · heads where there are fewer threads
+    // The number of threads, at most 2 · heads; 1 inside a parallel region. Segments, which read the rows of b and c
+    // twice, are used if there are fewer than two heads per thread (without a measurement on record).
+    const std::int64_t team = workers(2 * heads);
     whole = causal && (key_segments <= 1 || team == 1 || 2 * team <= heads);
   }
 
@@ -46,7 +48,8 @@ struct ScanPlan {
 };
 
 /// Runs the scans make(0) … make(heads − 1), all of the shape that the plan was made for. `from` and `last` are the
-/// states [heads, state] at both ends, or null. `scratch` has plan.scratch() elements.
+/// states [heads, state] at both ends, or null; both are null unless the scans are causal. `scratch` has plan.scratch()
+/// elements.
 template <class T, class Make>
 void run_scans(const ScanPlan& plan, const Make& make, const T* from, T* last, T* scratch) {
   const ScanKernels<T> kernels = scan_kernels<T>();

@@ -37,7 +37,7 @@ struct ScanChunk {
 constexpr std::int64_t whole_vectors(std::int64_t n, std::int64_t lanes) { return (n + lanes - 1) / lanes * lanes; }
 
 /// to [rows, ld] = rows [begin, begin + rows) of an operand, with zeros in the columns beyond its width. Returns
-/// whether all of it is finite.
+/// whether all of it is finite, except the tails, which are not examined.
 template <class T>
 HWY_NOINLINE bool pack_scan_rows(const ScanRows<T>& from, std::int64_t begin, std::int64_t rows, T* HWY_RESTRICT to,
                                  std::int64_t ld) {
@@ -86,7 +86,7 @@ HWY_NOINLINE void add_chunk(const ScanSize& size, std::int64_t depth, const Scan
   }
 }
 
-/// The weights a_i·b_j of a group of rows of the chunk, from `row` on, with zeros for the rows j > i.
+/// The weights a_i·b_j of a group of rows of the chunk, from `row` on, for its rows j < seen, with zeros for j > i.
 template <class T>
 HWY_INLINE void causal_weights(const ScanSize& size, std::int64_t depth, const ScanChunk<T>& chunk, std::int64_t row,
                                std::int64_t seen) {
@@ -115,7 +115,8 @@ HWY_INLINE T denominator(const ScanSize& size, const T* w, std::int64_t n, const
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(inside, before)));
 }
 
-/// Delivers a group of rows of out, from row `at` of the scan on, whose sums are in chunk.o.
+/// Delivers a group of rows of out, from row at + row of the scan on, whose sums are in chunk.o. `at` is the first row
+/// of the chunk.
 template <class T>
 HWY_INLINE void deliver_group(const LinearScan<T>& scan, const ScanSize& size, const ScanChunk<T>& chunk,
                               std::int64_t row, std::int64_t at, std::int64_t seen, const T* z) {
@@ -138,7 +139,7 @@ HWY_INLINE void deliver_group(const LinearScan<T>& scan, const ScanSize& size, c
 }
 
 /// Computes the rows of `out` that belong to the chunk, which begins at row `at` of the scan. `state` is the sum over
-/// the rows before it, or null if there are none.
+/// the rows before it, or over all rows if the scan is not causal; null if there are none.
 template <class T>
 HWY_NOINLINE void run_chunk(const LinearScan<T>& scan, const ScanSize& size, const ScanChunk<T>& chunk, std::int64_t at,
                             const T* state) {

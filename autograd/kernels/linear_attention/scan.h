@@ -18,7 +18,8 @@ namespace maki::kernels {
 /// Rows per chunk unless the caller asks for another number. 64 was as fast as 128 and faster than 32 at 32 columns
 /// and at 64. The result's bits depend on it, so it must not change.
 inline constexpr std::int64_t kDefaultChunkRows = 64;
-/// Rows per segment, rounded down to whole chunks, at least one. The bits depend on it, so it must not change.
+/// Rows per segment, rounded down to whole chunks, at least one. The bits depend on it, so it must not change. It has
+/// no measurement on record.
 inline constexpr std::int64_t kSegmentRows = 512;
 constexpr std::int64_t segment_rows(std::int64_t chunk) {
   return std::max<std::int64_t>(1, kSegmentRows / chunk) * chunk;
@@ -32,7 +33,8 @@ struct PerRow {
 };
 
 /// The rows of one operand: row t is data[t · stride … + cols) times scale[t] (if there is a scale), followed by
-/// tail[t] as one more element (if there is a tail). With negative strides a scan runs backwards in time.
+/// tail[t], which is not scaled, as one more element (if there is a tail). With negative strides a scan runs backwards
+/// in time.
 template <class T>
 struct ScanRows {
   const T* data = nullptr;
@@ -52,9 +54,10 @@ struct LinearScan {
   T* out = nullptr;
   std::int64_t out_stride = 0;
   bool add = false;
-  /// If given, out_i is divided by max(Σ_j a_i·b_j, floor), whose reciprocal is written to inverse[i].
+  /// If given, out_i is divided by max(Σ_j a_i·b_j, floor), whose reciprocal is written to inverse[i]; if keys is 0,
+  /// both are 0.
   T* inverse = nullptr;
-  T floor{};
+  T floor{};  ///< 0: no lower bound
 };
 
 /// The sizes of a scan in scratch. A state is S [depth, width] with padded rows and columns, then z [depth], the sum of
