@@ -60,7 +60,8 @@ TEST_CASE("a reader that closes the pipe ends the program without a message") {
   RunOptions gone;
   gone.output_is_closed_pipe = true;
   for (const Arguments& verb : {Arguments{"generate", run, "--max-tokens", "100"}, Arguments{"inspect", run},
-                                Arguments{"eval", run}, Arguments{"--help"}}) {
+                                Arguments{"eval", run}, Arguments{"tokenizer", "encode", run, corpus},
+                                Arguments{"--help"}}) {
     const Finished finished = run_maki(verb, gone);
     INFO(verb.front() << ": " << finished.err);
     REQUIRE(finished.exit_code == 141);

@@ -55,6 +55,27 @@ TEST_CASE("an argument of a verb may be the name of another verb") {
   REQUIRE_THAT(run_maki({"inspect", "plan"}).err, ContainsSubstring("maki: plan: there is no such run directory"));
 }
 
+TEST_CASE("an option that may be repeated takes one value each time, and arguments keep their brackets") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  const Finished trained =
+      run_maki(Arguments{"train", "--out", run} + kSmall + Arguments{"--max-steps", "1", "--include", "*.txt", corpus});
+  INFO(trained.err);
+  REQUIRE(trained.exit_code == 0);
+  const Finished stopped =
+      run_maki({"generate", "--prompt", "the", "--max-tokens", "3", "--json", "--stop", "[x,y]", run});
+  INFO(stopped.err);
+  REQUIRE(stopped.exit_code == 0);
+  REQUIRE_THAT(run_maki({"train", "[no, such file]"}).err,
+               ContainsSubstring("maki: [no, such file]: cannot be opened"));
+  REQUIRE_THAT(said({"inspect", "a", "[b]"}), ContainsSubstring("maki: [b]: unexpected argument"));
+}
+
+TEST_CASE("a value after = may be empty, and then the next word is no value") {
+  REQUIRE_THAT(run_maki({"generate", "--prompt=", "no-such-run"}).err, ContainsSubstring("no-such-run: there is no"));
+  REQUIRE_THAT(said({"generate", "x", "--temperature="}), ContainsSubstring("temperature: must be"));
+}
+
 TEST_CASE("the last value of an option counts") {
   REQUIRE_THAT(said({"generate", "x", "--temperature", "1", "--temperature", "hot"}), ContainsSubstring("got hot"));
   REQUIRE_THAT(said({"generate", "x", "--overflow", "stop", "--overflow", "burst"}), ContainsSubstring("got burst"));

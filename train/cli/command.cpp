@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "train/cli/command_words.h"
 #include "train/config/number.h"
 
 namespace maki {
@@ -38,11 +39,11 @@ void Command::set_action(Action action) const { (*actions_)[parser_] = std::move
 void Command::set_footer(const std::string& text) const { parser_->footer(text); }
 
 Option Command::add_argument(const std::string& name, std::string& value, const std::string& help) const {
-  return Option(*parser_->add_option(name, value, help));
+  return Option(*parser_->add_option(name, value, help)->transform(without_bracket_guard));
 }
 
 Option Command::add_argument(const std::string& name, std::vector<std::string>& values, const std::string& help) const {
-  return Option(*parser_->add_option(name, values, help));
+  return Option(*parser_->add_option(name, values, help)->transform(without_bracket_guard));
 }
 
 Option Command::add_option(const std::string& name, std::string& value, const std::string& type,
@@ -59,6 +60,7 @@ Option Command::add_list(const std::string& name, std::vector<std::string>& valu
                          const std::string& help) const {
   return Option(*parser_->add_option(name, values, help)
                      ->expected(1)
+                     ->allow_extra_args(false)
                      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                      ->type_name(type));
 }

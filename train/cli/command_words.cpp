@@ -132,6 +132,30 @@ std::string unknown_verb(const CLI::App& command, const std::string& word) {
                      is_path ? "; to train on this text: maki train " + shell_quote(word) : "");
 }
 
+constexpr char kBracketGuard = '\x1F';  // "unit separator"
+
+std::string with_bracket_guard(std::string argument) {
+  if (argument.starts_with('[') && argument.ends_with(']')) argument += kBracketGuard;
+  return argument;
+}
+
+// Appends an option of `command`, and its value if both are one word: CLI11 would take an empty value for a missing
+// one. Returns whether the next word is its value.
+bool add_option(const CLI::App& command, const std::string& argument, std::vector<std::string>& words) {
+  const std::size_t end = argument.find('=');
+  const std::string name = canonical_option(command, argument.substr(0, end));
+  const CLI::Option* const option = command.get_option_no_throw(name);
+  const bool takes_value = option != nullptr && option->get_items_expected_min() > 0;
+  if (end == std::string::npos) {
+    words.push_back(name);
+  } else if (takes_value && name.starts_with("--")) {
+    words.insert(words.end(), {name, argument.substr(end + 1)});
+  } else {
+    words.push_back(name + argument.substr(end));
+  }
+  return takes_value && end == std::string::npos;
+}
+
 }  // namespace
 
 std::vector<std::string> canonical_arguments(const CLI::App& app, std::vector<std::string> arguments) {
@@ -143,24 +167,29 @@ std::vector<std::string> canonical_arguments(const CLI::App& app, std::vector<st
       arguments.emplace_back("--help");
   }
   const CLI::App* command = &app;
-  bool is_value = false;
+  std::vector<std::string> words;
+  bool is_value = false, only_arguments = false;
   for (std::string& argument : arguments) {
-    if (std::exchange(is_value, false)) continue;
-    if (argument == "--") break;
-    if (argument.size() < 2 || argument.front() != '-') {
+    if (std::exchange(is_value, false)) {
+      words.push_back(std::move(argument));
+    } else if (only_arguments || argument.size() < 2 || argument.front() != '-') {
       const std::vector<const CLI::App*> verbs = subcommands_of(*command);
       const auto verb = std::ranges::find(verbs, argument, &CLI::App::get_name);
       if (verb != verbs.end()) command = *verb;
-      continue;
+      words.push_back(with_bracket_guard(std::move(argument)));
+    } else if (argument == "--") {
+      only_arguments = true;
+      words.push_back(std::move(argument));
+    } else {
+      is_value = add_option(*command, argument, words);
     }
-    const std::size_t end = std::min(argument.find('='), argument.size());
-    const std::string name = canonical_option(*command, argument.substr(0, end));
-    is_value = end == argument.size();
-    argument.replace(0, end, name);
-    const CLI::Option* const option = command->get_option_no_throw(name);
-    is_value = is_value && option != nullptr && option->get_items_expected_min() > 0;
   }
-  return arguments;
+  return words;
+}
+
+std::string without_bracket_guard(std::string argument) {
+  if (argument.ends_with(kBracketGuard)) argument.pop_back();
+  return argument;
 }
 
 const CLI::App& innermost_command(const CLI::App& app) {
@@ -177,7 +206,8 @@ std::vector<std::string> verb_names(const CLI::App& command) {
   return names;
 }
 
-std::string unknown_word(const CLI::App& app, const std::string& word) {
+std::string unknown_word(const CLI::App& app, const std::string& guarded) {
+  const std::string word = without_bracket_guard(guarded);
   const CLI::App& command = innermost_command(app);
   if (word.size() > 1 && word.front() == '-') return unknown_option(app, command, word.substr(0, word.find('=')));
   if (!subcommands_of(command).empty()) return unknown_verb(command, word);

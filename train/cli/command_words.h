@@ -15,6 +15,10 @@ namespace maki {
 /// options, what follows "--", and words that it does not know are not changed. `app` need not have parsed anything.
 std::vector<std::string> canonical_arguments(const CLI::App& app, std::vector<std::string> arguments);
 
+/// CLI11 takes an argument in brackets, such as [MASK], for a list, and drops the brackets. canonical_arguments()
+/// therefore appends a byte to such an argument; this removes it.
+std::string without_bracket_guard(std::string argument);
+
 /// The innermost verb that `app` has parsed; `app` itself if there is none.
 const CLI::App& innermost_command(const CLI::App& app);
 /// The same, as the user types it: "maki bench gemm".

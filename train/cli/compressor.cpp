@@ -70,7 +70,11 @@ bool is_installed(const std::string& program) {
 // A folder for temporary files, which is removed at the end.
 class Folder {
  public:
-  Folder() : path_((fs::temp_directory_path() / "maki-against-XXXXXX").string()) {
+  Folder() {
+    std::error_code error;
+    const fs::path parent = fs::temp_directory_path(error);
+    check(!error, "against: there is no folder for temporary files: {}; set TMPDIR", error.message());
+    path_ = (parent / "maki-against-XXXXXX").string();
     check(mkdtemp(path_.data()) != nullptr, "against: cannot create a temporary folder {}", path_);
   }
   ~Folder() {

@@ -1,9 +1,11 @@
 // maki tokenizer encode TOKENIZER [FILE…]      maki tokenizer decode TOKENIZER [FILE…]
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <fmt/format.h>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "autograd/core/parallel.h"
 #include "data/text/error.h"
@@ -24,7 +26,8 @@ struct TextOptions {
 };
 
 void write(std::string_view bytes) {
-  check(std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size(), "standard output: cannot be written");
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size())
+    throw std::system_error(errno, std::generic_category());
 }
 
 void read_sources(const std::vector<std::string>& files, const ByteSink& sink) {
