@@ -149,7 +149,8 @@ void bf16_pack_columns(std::int64_t k, std::int64_t n, const float* b, std::int6
         hwy::Prefetch(b + (p + 16 + s) * ldb + j);
         x[s] = bf16_load(b + (p + s) * ldb, j, p + s < k ? n : 0);
       }
-      Order::store_steps(x, bf16_columns<Order::kColumnElements>(panels, panel_stride, j) + p * Order::kStepElements);
+      Order::store_steps(x, bf16_columns<Order::kColumnElements>(panels, panel_stride, j) +
+                                p / kBf16Depth * kBf16GroupElements + p % kBf16Depth * Order::kStepElements);
     }
   }
 }
