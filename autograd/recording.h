@@ -1,10 +1,14 @@
-// The scopes that decide whether ops called on this thread are recorded (Recording), and whether they round as if they
-// were (AsRecorded).
+// The scopes that decide whether ops called on this thread are recorded (Recording), whether they round as if they were
+// (AsRecorded), and how recorded products round their operands (ProductPrecision).
 //
-// Thread safety: both scopes apply to the thread that created them and must be destroyed on it, in the opposite order.
+// Thread safety: a scope applies to the thread that created it and must be destroyed on it, in the opposite order.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
+
+#include "autograd/core/check.h"
 
 namespace maki {
 
@@ -57,5 +61,39 @@ class AsRecorded {
 
 /// Whether a Recording or an AsRecorded exists on this thread.
 bool rounds_as_recorded();
+
+/// What the operands of a matrix product are rounded to before they are multiplied.
+enum class Precision : std::uint8_t { float32, bfloat16 };
+inline constexpr std::array kPrecisions = {Precision::float32, Precision::bfloat16};
+constexpr const char* to_string(Precision precision) {
+  return precision == Precision::bfloat16 ? "bfloat16" : "float32";
+}
+/// The inverse of to_string(). Throws Error for any other name.
+constexpr Precision precision_named(std::string_view name) {
+  for (const Precision precision : kPrecisions) {
+    if (name == to_string(precision)) return precision;
+  }
+  fail("precision: must be float32 or bfloat16; got {}", name);
+}
+
+/// While it exists, recorded matrix products of float32 tensors (matmul, linear, linear_cross_entropy) that are called
+/// on this thread round their operands to `precision`: to nearest, ties to even; subnormal numbers become 0. Sums stay
+/// float32, and so does everything that is stored. The innermost scope applies; without one, nothing is rounded.
+/// A backward pass rounds like the recording that it differentiates. Nothing else changes: not products of float64
+/// tensors, not products outside a Recording and AsRecorded, not attention. The results have the same bits on every
+/// CPU.
+class ProductPrecision {
+ public:
+  explicit ProductPrecision(Precision precision);
+  ~ProductPrecision();
+  ProductPrecision(const ProductPrecision&) = delete;
+  ProductPrecision& operator=(const ProductPrecision&) = delete;
+
+  /// The precision that applies on this thread.
+  static Precision current();
+
+ private:
+  Precision before_;
+};
 
 }  // namespace maki

@@ -16,6 +16,7 @@ namespace {
 
 thread_local Tape* current_tape = nullptr;
 thread_local bool as_recorded = false;
+thread_local Precision product_precision = Precision::float32;
 
 std::uint64_t next_epoch() {
   static std::atomic<std::uint64_t> counter = 0;
@@ -52,7 +53,11 @@ Recording::Recording(Tape& tape) : Recording(tape, {.step = tape.recordings_}) {
 Recording::Recording(Tape& tape, const RandomContext& random)
     : tape_(tape), previous_(current_tape), outer_random_(tape.random_), exceptions_(std::uncaught_exceptions()) {
   check(!tape.running_, "recording: the tape is running backward; record on another tape");
+  check(tape.nodes_.empty() || tape.precision_ == product_precision,
+        "recording: the tape was begun with products in {}; got {}; record on another tape, or clear() it",
+        to_string(tape.precision_), to_string(product_precision));
   if (tape.open_recordings_++ == 0 && tape.nodes_.empty()) tape.random_calls_ = 0;
+  tape.precision_ = product_precision;
   current_tape = &tape;
   tape.random_ = random;
 }
@@ -68,6 +73,10 @@ AsRecorded::AsRecorded() : before_(std::exchange(as_recorded, true)) {}
 AsRecorded::~AsRecorded() { as_recorded = before_; }
 
 bool rounds_as_recorded() { return as_recorded || current_tape != nullptr; }
+
+ProductPrecision::ProductPrecision(Precision precision) : before_(std::exchange(product_precision, precision)) {}
+ProductPrecision::~ProductPrecision() { product_precision = before_; }
+Precision ProductPrecision::current() { return product_precision; }
 
 Tape::Tape() : epoch_(next_epoch()) {}
 Tape::~Tape() { release(); }
@@ -207,6 +216,7 @@ void Tape::backward(const Tensor& output, const Tensor& cotangent) {
         to_string(output.dtype()), output.shape(), to_string(cotangent.dtype()), cotangent.shape());
 
   running_ = true;
+  const ProductPrecision rounding(precision_);
   watched_epoch_ = epoch_;
   slots_[static_cast<std::size_t>(output.link().slot)].gradient = cotangent.detach();
   for (std::size_t node = nodes_.size(); node-- > 0;) run(node);

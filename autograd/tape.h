@@ -235,6 +235,7 @@ class Tape {
   std::vector<Watched> watched_;
   std::uint64_t epoch_ = 0, watched_epoch_ = 0;
   RandomContext random_;
+  Precision precision_ = Precision::float32;  // of the products recorded
   std::uint64_t random_calls_ = 0, recordings_ = 0;
   int open_recordings_ = 0;
   bool running_ = false, inspecting_ = false;

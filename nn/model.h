@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "autograd/ops.h"
+#include "autograd/recording.h"
 #include "nn/prior.h"
 
 namespace maki {
@@ -62,6 +63,9 @@ class Model {
   Model() = default;
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
+
+  /// How the products of training and evaluation round their operands: callers of loss() hold a ProductPrecision.
+  Precision precision = Precision::float32;
 
   /// The value of the training field `model`.
   virtual const char* kind() const = 0;

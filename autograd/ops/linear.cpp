@@ -57,7 +57,7 @@ void matmul_backward_a(const Product& p, const T* b, const T* dc, Sink<T> da) {
     g.stride_b = p.m * p.n;
   }
   g.ldc = g.n;
-  g.recorded = true;
+  round_as_recorded(g, true);
   run_items(g, p.batch, p.stride_a == 0, da);
 }
 
@@ -77,7 +77,7 @@ void matmul_backward_b(const Product& p, const T* a, const T* dc, Sink<T> db) {
     g.stride_b = p.stride_a;
   }
   g.ldc = g.n;
-  g.recorded = true;
+  round_as_recorded(g, true);
   run_items(g, p.batch, p.stride_b == 0, db);
 }
 
@@ -124,7 +124,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose
     g.stride_a = p.stride_a;
     g.stride_b = p.stride_b;
     g.ldc = p.n;
-    g.recorded = rounds_as_recorded();
+    round_as_recorded(g, rounds_as_recorded());
     run_items(g, p.batch, false, Sink<T>{y.data<T>(), false});
   });
   return record("matmul", y, {a, b}, [a, b, p](Grads& grads) {

@@ -2,12 +2,21 @@
 #pragma once
 
 #include <span>
+#include <type_traits>
 
 #include "autograd/core/sink.h"
 #include "autograd/core/storage.h"
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/recording.h"
 
 namespace maki {
+
+/// Makes g a product of a recorded op or of its backward pass, or of neither: chooses how it rounds.
+template <class T>
+void round_as_recorded(kernels::Gemm<T>& g, bool recorded) {
+  g.recorded = recorded;
+  g.rounds_operands = recorded && std::is_same_v<T, float> && ProductPrecision::current() == Precision::bfloat16;
+}
 
 /// Runs a product (kernels/gemm/gemm.h) and allocates the scratch memory that it needs.
 template <class T>
@@ -30,7 +39,7 @@ kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weigh
   kernels::Gemm<T> g{.m = s.rows, .n = s.out, .k = s.in, .a = x, .lda = s.in, .b = weight, .ldb = s.in};
   g.b_transposed = true;
   g.ldc = s.out;
-  g.recorded = recorded;
+  round_as_recorded(g, recorded);
   g.whole = s.whole;
   return g;
 }
@@ -39,7 +48,7 @@ kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weigh
 template <class T>
 void linear_backward_x(const LinearShape& s, const T* dy, const T* weight, Sink<T> dx) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.in, .k = s.out, .a = dy, .lda = s.out, .b = weight, .ldb = s.in};
-  g.recorded = true;
+  round_as_recorded(g, true);
   g.whole = s.whole;
   g.c = dx.data;
   g.ldc = s.in;
@@ -53,7 +62,7 @@ void linear_backward_weight(const LinearShape& s, const T* dy, const T* x, Sink<
   kernels::Gemm<T> g{.m = s.out, .n = s.in, .k = s.rows, .a = dy, .lda = s.out, .a_transposed = true};
   g.b = x;
   g.ldb = s.in;
-  g.recorded = true;
+  round_as_recorded(g, true);
   g.whole = s.whole;
   g.c = dweight.data;
   g.ldc = s.in;

@@ -63,6 +63,37 @@ inline float tile_chain(const float* a, const float* b, std::int64_t k, float x)
   return x;
 }
 
+/// x rounded to bfloat16: to nearest, ties to even; a subnormal number becomes 0, a NaN a quiet one.
+inline float bf16_nearest(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if ((bits & 0x7F800000U) == 0) return std::bit_cast<float>(bits & 0x80000000U);
+  if (std::isnan(x)) return Pieces::upper(bits | 0x00400000U);
+  return Pieces::upper(bits + 0x7FFFU + (bits >> 16 & 1U));
+}
+
+/// An operand or a result in the mode in which subnormal numbers are 0.
+inline float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x; }
+
+/// x + Σ a[p] b[p] over k steps of operands that are rounded to bfloat16: of every 32 steps, the even and the odd ones
+/// are two chains from 0.
+inline float bf16_chain(const float* a, const float* b, std::int64_t k, float x) {
+  for (std::int64_t begin = 0; begin < k; begin += 32) {
+    float sums[2] = {0, 0};
+    for (std::int64_t p = begin; p < std::min(k, begin + 32); ++p)
+      sums[p % 2] = flushed(std::fma(bf16_nearest(a[p]), bf16_nearest(b[p]), sums[p % 2]));
+    x = flushed(x + flushed(sums[0] + sums[1]));
+  }
+  return x;
+}
+
+/// c + bias + Σ a[p] b[p] over k steps, in chains of 512 of which the first begins with the bias.
+inline float bf16_element_of(const float* a, const float* b, std::int64_t k, float c, float bias) {
+  float x = flushed(flushed(c) + bf16_chain(a, b, std::min<std::int64_t>(k, 512), flushed(bias)));
+  for (std::int64_t p = 512; p < k; p += 512)
+    x = flushed(x + bf16_chain(a + p, b + p, std::min<std::int64_t>(k - p, 512), 0));
+  return x;
+}
+
 /// x + Σ a[p] b[p] over k steps, as one chain.
 template <class T>
 T chain(const T* a, const T* b, std::int64_t k, T x, Rounding rounding) {

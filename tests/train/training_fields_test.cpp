@@ -37,6 +37,7 @@ const std::vector<Row> kRows = {
     {"n_head", {"1"}},
     {"n_kv_head", {"1"}},
     {"n_embd", {"12"}},
+    {"precision", {"bfloat16"}},
     {"block_size", {"5"}},
     {"dropout", {"0.3"}},
     {"bias", {"false"}},

@@ -6,6 +6,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm/bf16.h"
 #include "data/text/shell_quote.h"
 #include "train/cli/progress.h"
 #include "train/config/number.h"
@@ -47,6 +48,9 @@ void describe_run(const Config& config, const Task& task, const std::string& run
                   task.describe_step(), pluralize(threads(), "thread"), config.target, run,
                   task.epochs(config.max_steps)));
   describe_memory(config, need);
+  if (config.precision == "bfloat16" && kernels::bf16_unit() == kernels::Bf16Unit::floats) {
+    say("note: this CPU has no fast instructions for bfloat16; --precision float32 takes less time");
+  }
   if (config.warmup_steps > config.max_steps && config.max_steps > 0) {
     say(fmt::format(
         "warning: the warmup of {} does not end within {}: the learning rate stays below {}; lower --warmup-steps",

@@ -237,6 +237,8 @@ void validate(const Config& c) {
   check(!c.recompute_blocks || c.model == "gpt" || c.model == "linear" || c.model == "encoder",
         "recompute_blocks: the models gpt, linear and encoder have this option; got the model {}; omit the option",
         c.model);
+  check(c.dtype == "float32" || c.precision == "float32",
+        "precision: applies to float32 weights; got dtype {}; omit one of the options", c.dtype);
   check_patterns("lora_targets", c.lora_targets);
   check_patterns("freeze", c.freeze);
   check_learning_rates(c);

@@ -49,7 +49,7 @@ struct Config {
   double logit_cap = 0;
   std::int64_t ffn_width = 0;
   double norm_epsilon = 1e-5;
-  std::string activation = "gelu", norm = "layer", dtype = "float32";
+  std::string activation = "gelu", norm = "layer", dtype = "float32", precision = "float32";
   double position_base = 10000;
   std::int64_t lora_rank = 0;
   double lora_alpha = 0;

@@ -4,6 +4,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
+#include "autograd/recording.h"
 #include "data/ngram/ngram_model.h"
 #include "data/text/printable.h"
 #include "data/tokenizer/bpe_tokenizer.h"
@@ -177,6 +178,10 @@ std::vector<Field> make_fields() {
                      "do not train parameters whose name matches (for example h.0.*; maki inspect shows the names); "
                      "may be repeated")),
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
+      since(3, "float32",
+            choice("precision", training, &C::precision, names_of(kPrecisions),
+                   "what products round their operands to in training and evaluation; bfloat16 is faster on CPUs with "
+                   "AMX or AVX512_BF16 (AMD); weights and sums stay float32")),
       choice("tokenizer", model, &C::tokenizer, tokenizer_names(), tokenizer_help()),
       since(3, "1024",
             number("vocab_size", model, &C::vocab_size, kMinBpeVocabulary, kMaxBpeVocabulary,

@@ -88,6 +88,7 @@ std::unique_ptr<Model> make_model(const Config& config, const VocabSizes& vocab,
       kind_named(config.model).make(config, vocab, adapters.any() ? scope.with_adapters(adapters.options()) : scope);
   adapters.require_matches();
   freeze_parameters(config, scope.store());
+  model->precision = precision_named(config.precision);
   return model;
 }
 

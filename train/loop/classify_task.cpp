@@ -143,6 +143,7 @@ std::string ClassifyTask::describe_step() const { return pluralize(config_.batch
 std::vector<ReportLine> ClassifyTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
                                               const std::function<bool()>& stop) const {
   const Encoder& encoder = dynamic_cast<const EncoderModel&>(model).encoder;
+  const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
   Confusion counts(data_->labels.size(), std::vector<std::int64_t>(data_->labels.size()));
   for (std::int64_t i = 0; i < sampled.taken && !(stop && stop()); ++i) {

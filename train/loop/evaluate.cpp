@@ -83,6 +83,7 @@ bool visit_batches(const Model& model, const Task& task, Part part, std::int64_t
 
 std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part part, std::int64_t most,
                                   const std::function<bool()>& stop) {
+  const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
   LossSum sum;
   const auto add = [&](const Batch& batch, State* carried) { sum.add(batch_loss(model, batch, carried)); };
@@ -93,6 +94,7 @@ std::optional<MeanLoss> mean_loss(const Model& model, const Task& task, Part par
 std::optional<FullAndSampledLoss> full_and_sampled_loss(const Model& model, const Task& task, Part part,
                                                         std::int64_t most, const std::function<bool()>& stop) {
   const std::int64_t count = task.eval_batches(part), taken = sampled_batch_count(most, count);
+  const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
   Pass pass(model, task, part);
   LossSum whole, sample;

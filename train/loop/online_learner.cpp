@@ -112,6 +112,7 @@ void OnlineLearner::return_to_trained() {
 void OnlineLearner::read_piece(std::span<const std::int32_t> piece, const std::function<void(const Prediction&)>& use,
                                const std::function<bool()>& stop) {
   if (piece.empty()) return;
+  const ProductPrecision precision(copy_.model->precision);
   if (carried_) carried_->clear();
   use({.token = piece[0], .begins = true, .log_probabilities = {}});
   const auto window = static_cast<std::size_t>(window_), context = static_cast<std::size_t>(context_);

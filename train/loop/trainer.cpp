@@ -34,6 +34,7 @@ void Trainer::set_phases(std::vector<Phase> phases) {
 // Returns the sum of the losses of one micro-batch; adds the gradient of scale · sum to the store.
 double Trainer::run_micro_batch(std::int64_t micro, double scale) {
   task_.fill(steps_, micro, batch_);
+  const ProductPrecision precision(model_->precision);
   const Tensor loss = [&] {
     const Recording on(tape_, RandomContext{.seed = static_cast<std::uint64_t>(config_.seed),
                                             .step = static_cast<std::uint64_t>(steps_),
@@ -97,6 +98,7 @@ void Trainer::require_finite() {
   if (carried_.any()) require(std::isfinite(global_norm(carried_.values())), "the memory of the model is");
   if (steps_ == 0) return;
   task_.fill(steps_, 0, batch_);
+  const ProductPrecision precision(model_->precision);
   const AsRecorded rounding;
   const CarriedStates::Rewind carried(carried_);
   const Tensor loss = model_->loss(batch_, {.ignored = kIgnoredTarget, .sum = true}, carried_.of(0));

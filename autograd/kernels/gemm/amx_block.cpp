@@ -34,6 +34,7 @@ GemmKernels<float> amx_kernels_f32() {
                    .group = kAmxTileDepth,
                    .group_rows = kAmxGroupElements / 2 / kAmxPanelWidth,
                    .packed_rows = kAmxPanelWidth,
+                   .packs_a = true,
                    .is_amx = true,
                    .min_tasks = 4,  // no measurement on record
                    .max_thin_rows = 0},

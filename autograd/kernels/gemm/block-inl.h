@@ -115,6 +115,7 @@ GemmKernels<T> block_kernels() {
                    .group = 1,
                    .group_rows = 1,
                    .packed_rows = kPackedRows<T>,
+                   .packs_a = false,
                    .is_amx = false,
                    .min_tasks = 16,  // no measurement on record
                    .max_thin_rows = kMaxThinRows},

@@ -15,7 +15,7 @@ enum class GemmLayoutB : std::uint8_t { packed, row_major, column_major };
 
 /// One block of a product, computed by one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+
 /// bias)). It is one reduction chain of every element, so k <= kGemmChainLength. Element (i, p) of A is a[i * lda + p],
-/// or a[p * lda + i] with a_transposed; or, with a_packed (only if tile.is_amx), A is packed in panels that are lda
+/// or a[p * lda + i] with a_transposed; or, with a_packed (only if tile.packs_a), A is packed in panels that are lda
 /// elements apart. The caller sets `accumulate` for all chains but the first (or for all, if beta is 1), and
 /// `activation` for the last one only.
 template <class T>
@@ -44,7 +44,8 @@ struct GemmTile {
   std::int64_t rows, columns;      // of the tile; a panel of B is `columns` wide
   std::int64_t group, group_rows;  // in a panel, `group` steps of K take the space of group_rows rows of T
   std::int64_t packed_rows;        // width of a panel of A
-  bool is_amx;                     // a row-major A must be packed as well, and the first chain starts at the bias
+  bool packs_a;                    // a row-major A must be packed as well, and the first chain starts at the bias
+  bool is_amx;                     // threads need an amx::TileConfig
   std::int64_t min_tasks;          // fewest tasks that a product is cut into, if its size allows, by a team of any size
                                    // (GemmPlan wants two per thread as well)
   std::int64_t max_thin_rows;      // with a row-major A of at most this many rows, a transposed B is not packed
@@ -53,7 +54,7 @@ struct GemmTile {
   std::int64_t packed_depth(std::int64_t k) const { return (k + group - 1) / group * group_rows; }
   /// Elements of T that packing one tile of A takes; 0 if A is read in place.
   std::int64_t a_buffer_size(std::int64_t k, bool transposed) const {
-    return transposed || is_amx ? packed_rows * packed_depth(k) : 0;
+    return transposed || packs_a ? packed_rows * packed_depth(k) : 0;
   }
 };
 
@@ -70,7 +71,7 @@ struct GemmKernels {
   void (*pack_b)(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
                  std::int64_t panel_stride);
   /// Packs op(A) [m, k], m <= tile.rows, into one panel; rows beyond m may be left uninitialized. Null unless
-  /// tile.is_amx.
+  /// tile.packs_a.
   void (*pack_a)(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, bool a_transposed, T* panel);
   /// Computes steps [begin, end) of a product that packs nothing: A row-major, B transposed, 1 <= m <=
   /// tile.max_thin_rows. Each of its ceil(n / (tile.columns / 2)) steps is one vector of columns of C, which need not
@@ -85,6 +86,9 @@ GemmKernels<T> vector_kernels();
 /// The kernels for AMX; on a target without AVX-512 all null. Requires: uses_amx(), and that every thread that calls
 /// multiply() holds an amx::TileConfig.
 GemmKernels<float> amx_kernels();
+
+/// The kernels for products that round their operands. Requires: as for amx_kernels(), if tile.is_amx.
+GemmKernels<float> bf16_kernels();
 
 /// The member `stream` of vector_kernels(). It is compiled in a file of its own, because both parts take long to
 /// compile.

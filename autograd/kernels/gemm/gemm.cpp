@@ -102,7 +102,7 @@ void gemm(const Gemm<T>& g, std::span<std::byte> scratch) {
 template <class T>
 bool runs_on_amx(const Gemm<T>& g) {
   const GemmSizes sizes = g.whole.m > 0 ? g.whole : GemmSizes{g.m, g.n, g.k};
-  return std::is_same_v<T, float> && g.recorded && uses_amx() && amx_pays(sizes);
+  return std::is_same_v<T, float> && g.recorded && !g.rounds_operands && uses_amx() && amx_pays(sizes);
 }
 
 template <class T>

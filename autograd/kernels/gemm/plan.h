@@ -127,6 +127,7 @@ inline std::int64_t piece_length(std::int64_t size, std::int64_t most, std::int6
 template <class T>
 GemmKernels<T> gemm_kernels(const Gemm<T>& g) {
   if constexpr (std::is_same_v<T, float>) {
+    if (g.rounds_operands) return bf16_kernels();
     if (runs_on_amx(g)) return amx_kernels();
   }
   return vector_kernels<T>();
@@ -185,7 +186,7 @@ struct GemmPlan {
     const Gemm<T>& g = product;
     if (g.b_packed != nullptr) return GemmScheme::prepacked;
     if (g.b_transposed && !g.a_transposed && g.m <= tile.max_thin_rows) return GemmScheme::streamed;
-    if (tile.is_amx && shares_b()) return choose_amx_scheme();
+    if (tile.packs_a && shares_b()) return choose_amx_scheme();
     const bool enough = g.batch * panels() >= kMinPanelsToOccupyTeam;
     const std::int64_t few = g.b_transposed ? (enough ? kMaxRowsTaskPacksTransposedB : 0)
                              : enough       ? kMaxRowsTaskPacksRowMajorB
@@ -212,7 +213,7 @@ struct GemmPlan {
     const bool all_rows = tasks_pack_b();
     const std::int64_t tiles = ceil_div(product.m, tile.rows), least = all_rows ? 2 : 1;
     std::int64_t task_tiles = all_rows ? tiles : kMaxTaskTiles;
-    const std::int64_t most_columns = all_rows ? kMaxTaskPackedColumns : tile.is_amx ? kMaxAmxColumns : kMaxTaskColumns;
+    const std::int64_t most_columns = all_rows ? kMaxTaskPackedColumns : tile.packs_a ? kMaxAmxColumns : kMaxTaskColumns;
     std::int64_t task_panels = std::max<std::int64_t>(1, most_columns / tile.columns);
     const std::int64_t wanted = min_tasks();
     const auto tasks = [&] { return items * ceil_div(tiles, task_tiles) * ceil_div(panels(), task_panels); };
@@ -229,7 +230,7 @@ struct GemmPlan {
     slab_k = k;
     slab_n = panels() * tile.columns;
     depth = std::min(k, kGemmChainLength);
-    if (tile.is_amx && threads_pack()) {
+    if (tile.packs_a && threads_pack()) {
       if (scheme == GemmScheme::thread_packs_b) slab_n = piece_length(slab_n, kMaxAmxColumns, columns);
       const std::int64_t width = scheme == GemmScheme::thread_packs_a ? round_up(product.m, tile.rows) : slab_n;
       slab_k = piece_length(k, thread_elements() * tile.group / (tile.group_rows * width), kGemmChainLength);

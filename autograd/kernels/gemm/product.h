@@ -143,7 +143,7 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
     const bool begins = s.p + p == 0, ends = s.p + p + block.k == g_.k;
     block.accumulate = g_.beta == 1 || !begins;
     // A chain on AMX starts from the bias; the vector units add it at the end.
-    const bool adds_bias = g_.bias != nullptr && (plan_.tile.is_amx ? begins : ends);
+    const bool adds_bias = g_.bias != nullptr && (plan_.tile.packs_a ? begins : ends);
     block.bias = adds_bias ? g_.bias + s.j + j : nullptr;
     if (ends) {
       block.activation = g_.activation;

@@ -1,0 +1,148 @@
+// Products of operands that are rounded to bfloat16 (Gemm::rounds_operands): the layout of packed panels, and the loop
+// over the register tiles of a block, which all kernels for such products share. Included once for every SIMD target.
+//
+// The order of summation is that of an AMX tile (amx.h), so that all kernels give the same bits: of every 32 steps of a
+// chain, the even steps are summed as one chain from 0 and the odd steps as another, and the sum of both is added to
+// the element. The product of two bfloat16 numbers is exact in float32, so it does not matter whether it is fused with
+// the sum. Subnormal numbers count as 0, as in the instructions for bfloat16. (Without fused multiply-add, that holds
+// for products below 1e-38 too, which other targets may add exactly.)
+#if defined(MAKI_KERNELS_GEMM_BF16_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_GEMM_BF16_BLOCK_INL_H_
+#undef MAKI_KERNELS_GEMM_BF16_BLOCK_INL_H_
+#else
+#define MAKI_KERNELS_GEMM_BF16_BLOCK_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <hwy/highway.h>
+
+#include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm/activate-inl.h"
+#include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/simd/flush_subnormals.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// A panel has the width of 32 rows of A or 32 columns of B. It is a sequence of groups of 32 steps of K, the last one
+/// padded with zeros. In a group of A, the 32 numbers of each row are together; the order within a group of B is that
+/// of the kernel.
+inline constexpr std::int64_t kBf16PanelWidth = 32, kBf16Depth = 32;
+inline constexpr std::int64_t kBf16GroupElements = kBf16PanelWidth * kBf16Depth;
+
+/// One register tile: C [rows, columns] = (accumulate ? C : 0) + (start_row in every row, or 0) + A B. Nothing beyond
+/// these rows and columns is touched.
+template <class Element>
+struct Bf16TileCall {
+  std::int64_t groups;   // length of the chain in groups
+  const Element *a, *b;  // packed panels, at the first row and the first column of the tile
+  float* c;
+  std::ptrdiff_t ldc;
+  bool accumulate;
+  const float* start_row;  // the row (of the bias) that each row of the sum starts from; null: zeros
+  std::int64_t columns;
+};
+
+/// Where a block of kRows rows and kColumns columns is read from: in place if it is whole, else from `buffer`, to which
+/// it is copied and padded with zeros. rows and columns are those that exist; more than kRows or kColumns are possible.
+struct Bf16Block {
+  const float* at;
+  std::int64_t stride;
+};
+template <std::int64_t kRows, std::int64_t kColumns>
+Bf16Block bf16_padded(std::int64_t rows, std::int64_t columns, const float* block, std::int64_t stride,
+                      float (&buffer)[kRows * kColumns]) {
+  if (rows >= kRows && columns >= kColumns) return {block, stride};
+  std::fill_n(buffer, kRows * kColumns, 0.0F);
+  for (std::int64_t r = 0; r < std::min(rows, kRows); ++r) {
+    std::copy_n(block + r * stride, std::min(columns, kColumns), buffer + r * kColumns);
+  }
+  return {buffer, kColumns};
+}
+
+/// The element of the first group of packed B at which column j begins. A column takes kElements elements of a vector.
+template <std::int64_t kElements, class Element>
+HWY_INLINE Element* bf16_columns(Element* panels, std::int64_t panel_stride, std::int64_t j) {
+  return panels + j / kBf16PanelWidth * panel_stride + j % kBf16PanelWidth * kElements;
+}
+
+/// Computes one GemmBlock (gemm/block.h), with its bias and activation, 32 rows at a time. GEMM counts the sizes of
+/// packed panels in float32 numbers, each of which takes the space of Kernel::kElementsPerFloat elements.
+template <class Kernel>
+void bf16_block(const GemmBlock<float>& g) {
+  using Element = typename Kernel::Element;
+  constexpr std::int64_t kScale = Kernel::kElementsPerFloat;
+  Bf16TileCall<Element> call{};
+  call.groups = ceil_div(g.k, kBf16Depth);
+  call.ldc = g.ldc;
+  call.accumulate = g.accumulate;
+  auto* const own_a = reinterpret_cast<Element*>(g.a_buffer);
+  const auto* b = reinterpret_cast<const Element*>(g.b);
+  std::int64_t panel = kScale * g.ldb;
+  if (g.b_layout != GemmLayoutB::packed) {
+    auto* const own = reinterpret_cast<Element*>(g.b_buffer);
+    panel = call.groups * kBf16GroupElements;
+    Kernel::pack_b(g.k, g.n, g.b, g.ldb, g.b_layout == GemmLayoutB::column_major, own, panel);
+    b = own;
+  }
+  for (std::int64_t i = 0; i < g.m; i += kBf16PanelWidth) {
+    const std::int64_t rows = std::min(kBf16PanelWidth, g.m - i);
+    const Element* a = own_a;
+    if (g.a_packed) {
+      a = reinterpret_cast<const Element*>(g.a) + i / kBf16PanelWidth * kScale * g.lda;
+    } else {
+      Kernel::pack_a(rows, g.k, g.a_transposed ? g.a + i : g.a + i * g.lda, g.lda, g.a_transposed, own_a);
+    }
+    {
+      const FlushSubnormals flush;
+      for (std::int64_t r = 0; r < rows; r += Kernel::kTileRows) {
+        call.a = a + r * kBf16Depth;
+        for (std::int64_t j = 0; j < g.n; j += Kernel::kTileColumns) {
+          call.columns = std::min<std::int64_t>(Kernel::kTileColumns, g.n - j);
+          call.b = bf16_columns<Kernel::kColumnElements>(b, panel, j);
+          call.start_row = g.bias != nullptr ? g.bias + j : nullptr;
+          call.c = g.c + (i + r) * g.ldc + j;
+          Kernel::tile(std::min<std::int64_t>(Kernel::kTileRows, rows - r), call);
+        }
+      }
+    }
+    if (g.activation != GemmActivation::none) activate_rows(g, i, i + rows);
+  }
+}
+
+template <class Kernel>
+void bf16_pack_a_panel(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool a_transposed,
+                       float* panel) {
+  Kernel::pack_a(m, k, a, lda, a_transposed, reinterpret_cast<typename Kernel::Element*>(panel));
+}
+template <class Kernel>
+void bf16_pack_b_panels(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool b_transposed,
+                        float* panels, std::int64_t panel_stride) {
+  Kernel::pack_b(k, n, b, ldb, b_transposed, reinterpret_cast<typename Kernel::Element*>(panels),
+                 Kernel::kElementsPerFloat * panel_stride);
+}
+
+template <class Kernel>
+GemmKernels<float> bf16_kernels_of() {
+  return {.tile = {.rows = kBf16PanelWidth,
+                   .columns = kBf16PanelWidth,
+                   .group = kBf16Depth,
+                   .group_rows = kBf16Depth / Kernel::kElementsPerFloat,
+                   .packed_rows = kBf16PanelWidth,
+                   .packs_a = true,
+                   .is_amx = false,
+                   .min_tasks = 4,  // no measurement on record
+                   .max_thin_rows = 0},
+          .multiply = &bf16_block<Kernel>,
+          .pack_b = &bf16_pack_b_panels<Kernel>,
+          .pack_a = &bf16_pack_a_panel<Kernel>,
+          .stream = nullptr};
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // MAKI_KERNELS_GEMM_BF16_BLOCK_INL_H_

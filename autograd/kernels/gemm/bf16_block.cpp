@@ -1,0 +1,43 @@
+// The table of kernels for products that round their operands to bfloat16, compiled once per target.
+#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/block.h"
+#include "autograd/kernels/gemm/plan.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/gemm/bf16_block.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/gemm/bf16_amx-inl.h"
+#include "autograd/kernels/gemm/bf16_floats-inl.h"
+#include "autograd/kernels/gemm/bf16_pairs-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+
+// A chain, and a part that one task packs, begin at a group of their panel (GemmProduct::panel_at()).
+static_assert(kGemmChainLength % kBf16Depth == 0 && kMaxPackTaskDepth % kBf16Depth == 0);
+
+GemmKernels<float> bf16_kernels_on([[maybe_unused]] Bf16Unit unit) {
+#if MAKI_HAVE_BF16
+  if (unit == Bf16Unit::amx) {
+    GemmKernels<float> kernels = bf16_kernels_of<Bf16Amx>();
+    kernels.tile.is_amx = true;
+    return kernels;
+  }
+  if (unit == Bf16Unit::pairs) return bf16_kernels_of<Bf16Pairs>();
+#endif
+  return bf16_kernels_of<Bf16Floats32>();
+}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace maki::kernels {
+
+HWY_EXPORT(bf16_kernels_on);
+GemmKernels<float> bf16_kernels() { return HWY_DYNAMIC_DISPATCH(bf16_kernels_on)(bf16_unit()); }
+
+}  // namespace maki::kernels
+#endif  // HWY_ONCE

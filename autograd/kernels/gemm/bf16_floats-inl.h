@@ -1,0 +1,162 @@
+// Products of operands rounded to bfloat16 on every target: packed operands are float32 numbers with the values of
+// bfloat16 numbers. Included once for every SIMD target.
+#if defined(MAKI_KERNELS_GEMM_BF16_FLOATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_GEMM_BF16_FLOATS_INL_H_
+#undef MAKI_KERNELS_GEMM_BF16_FLOATS_INL_H_
+#else
+#define MAKI_KERNELS_GEMM_BF16_FLOATS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/gemm/bf16_block-inl.h"
+#include "autograd/kernels/gemm/bf16_tile-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/transpose-inl.h"
+#include "autograd/kernels/simd/unroll.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using RoundedFloats = hn::ScalableTag<float>;
+using RoundedVec = hn::Vec<RoundedFloats>;
+inline constexpr std::int64_t kRoundedLanes = hn::MaxLanes(RoundedFloats());
+
+/// x rounded to bfloat16 as VCVTNE2PS2BF16 does (Intel, Software Developer's Manual, volume 2): to nearest, ties to
+/// even; subnormal numbers become 0, and a NaN a quiet one.
+HWY_INLINE RoundedVec round_to_bf16(RoundedVec x) {
+  const RoundedFloats d;
+  const hn::RebindToUnsigned<RoundedFloats> bits;
+  const auto u = hn::BitCast(bits, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(u), hn::Set(bits, 1U));
+  const auto nearest = hn::Add(hn::Add(u, hn::Set(bits, 0x7FFFU)), odd);
+  const auto quiet = hn::Or(u, hn::Set(bits, 0x00400000U));
+  const auto exponent = hn::And(u, hn::Set(bits, 0x7F800000U)), zero = hn::And(u, hn::Set(bits, 0x80000000U));
+  const auto magnitude = hn::AndNot(hn::Set(bits, 0x80000000U), u);
+  auto y = hn::IfThenElse(hn::Gt(magnitude, hn::Set(bits, 0x7F800000U)), quiet, nearest);
+  y = hn::IfThenElse(hn::Eq(exponent, hn::Zero(bits)), zero, y);
+  return hn::BitCast(d, hn::And(y, hn::Set(bits, 0xFFFF0000U)));
+}
+
+/// Packs a row-major A.
+inline void rounded_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* panel) {
+  const RoundedFloats d;
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t p = 0; p < k; p += kBf16Depth) {
+      float* const to = panel + p * kBf16PanelWidth + i * kBf16Depth;
+      for (std::int64_t s = 0; s < kBf16Depth; s += kRoundedLanes) {
+        hn::Store(round_to_bf16(LoadPartial(d, a + i * lda + p + s, k - p - s)), d, to + s);
+      }
+    }
+  }
+}
+
+/// Packs a transposed A, element (i, p) at a[p * lda + i].
+inline void rounded_pack_rows_transposed(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda,
+                                         float* panel) {
+  const RoundedFloats d;
+  constexpr int kColumns = kLanesPer128<float>;
+  HWY_ALIGN float buffer[kBf16Depth * kBf16PanelWidth];
+  for (std::int64_t p = 0; p < k; p += kBf16Depth, panel += kBf16GroupElements) {
+    const Bf16Block block = bf16_padded<kBf16Depth, kBf16PanelWidth>(k - p, m, a + p * lda, lda, buffer);
+    for (std::int64_t s = 0; s < kBf16Depth; s += kRoundedLanes) {
+      for (std::int64_t i = 0; i < m; i += kColumns) {
+        RoundedVec x[1][kColumns];
+        load_columns<1>(
+            d, [&](std::int64_t lane) HWY_ATTR { return block.at + (s + lane) * block.stride + i; }, x);
+        MAKI_UNROLL for (int c = 0; c < kColumns; ++c) {
+          hn::Store(round_to_bf16(x[0][c]), d, panel + (i + c) * kBf16Depth + s);
+        }
+      }
+    }
+  }
+}
+
+/// Packs a row-major B. In a group, the 32 columns of a step are together.
+inline void rounded_pack_columns(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* panels,
+                                 std::int64_t panel_stride) {
+  const RoundedFloats d;
+  for (std::int64_t p = 0; p < (k + kBf16Depth - 1) / kBf16Depth * kBf16Depth; ++p) {
+    for (std::int64_t j = 0; j < n; j += kRoundedLanes) {
+      hwy::Prefetch(b + (p + 16) * ldb + j);
+      hn::Store(round_to_bf16(LoadPartial(d, b + p * ldb + j, p < k ? n - j : 0)), d,
+                bf16_columns<1>(panels, panel_stride, j) + p * kBf16PanelWidth);
+    }
+  }
+}
+
+/// Packs a transposed B, element (p, j) at b[j * ldb + p].
+inline void rounded_pack_columns_transposed(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
+                                            float* panels, std::int64_t panel_stride) {
+  const RoundedFloats d;
+  constexpr int kColumns = kLanesPer128<float>;
+  HWY_ALIGN float buffer[kRoundedLanes * kBf16Depth];
+  for (std::int64_t j = 0; j < n; j += kRoundedLanes) {
+    float* to = bf16_columns<1>(panels, panel_stride, j);
+    for (std::int64_t p = 0; p < k; p += kBf16Depth, to += kBf16GroupElements) {
+      const Bf16Block block = bf16_padded<kRoundedLanes, kBf16Depth>(n - j, k - p, b + j * ldb + p, ldb, buffer);
+      for (std::int64_t s = 0; s < kBf16Depth; s += kColumns) {
+        RoundedVec x[1][kColumns];
+        load_columns<1>(
+            d, [&](std::int64_t lane) HWY_ATTR { return block.at + lane * block.stride + s; }, x);
+        MAKI_UNROLL for (int c = 0; c < kColumns; ++c) {
+          hn::Store(round_to_bf16(x[0][c]), d, to + (s + c) * kBf16PanelWidth);
+        }
+      }
+    }
+  }
+}
+
+/// GEMM on rounded float32 numbers (bf16_block()).
+struct Bf16Floats32 {
+  using Element = float;
+  static constexpr std::int64_t kElementsPerFloat = 1, kColumnElements = 1;
+  // The chains of the even and odd steps, two vectors of B and one of A fit in the registers; the sums are kept in
+  // memory during a group.
+  static constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : HWY_TARGET == HWY_AVX2 ? 3 : 2;
+  static constexpr int kTileColumns = 2 * kRoundedLanes;
+
+  static void pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool transposed, float* panel) {
+    (transposed ? rounded_pack_rows_transposed : rounded_pack_rows)(m, k, a, lda, panel);
+  }
+  static void pack_b(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool transposed, float* panels,
+                     std::int64_t panel_stride) {
+    (transposed ? rounded_pack_columns_transposed : rounded_pack_columns)(k, n, b, ldb, panels, panel_stride);
+  }
+  /// sum += the chains of the even and of the odd steps of a group.
+  template <class D, class V, int kRows, int kVecs>
+  static HWY_INLINE void add_group(D d, const float* a, const float* b, V (&sum)[kRows][kVecs]) {
+    V chain[2][kRows][kVecs];
+    MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
+      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) chain[0][i][v] = chain[1][i][v] = hn::Zero(d);
+    }
+    for (std::int64_t p = 0; p < kBf16Depth; p += 2, a += 2, b += 2 * kBf16PanelWidth) {
+      MAKI_UNROLL for (int odd = 0; odd < 2; ++odd) {
+        V y[kVecs];
+        MAKI_UNROLL for (int v = 0; v < kVecs; ++v) {
+          hwy::Prefetch(b + kBf16GroupElements / 2 + odd * kBf16PanelWidth + v * kRoundedLanes);
+          y[v] = hn::Load(d, b + odd * kBf16PanelWidth + v * kRoundedLanes);
+        }
+        MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
+          const V x = hn::Set(d, a[i * kBf16Depth + odd]);
+          MAKI_UNROLL for (int v = 0; v < kVecs; ++v) chain[odd][i][v] = hn::MulAdd(x, y[v], chain[odd][i][v]);
+        }
+      }
+    }
+    MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
+      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) {
+        sum[i][v] = hn::Add(sum[i][v], hn::Add(chain[0][i][v], chain[1][i][v]));
+      }
+    }
+  }
+  static void tile(std::int64_t rows, const Bf16TileCall<float>& call) { bf16_tile_of<Bf16Floats32>(rows, call); }
+};
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // MAKI_KERNELS_GEMM_BF16_FLOATS_INL_H_

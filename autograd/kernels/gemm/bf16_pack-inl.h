@@ -1,0 +1,203 @@
+// Packs the operands of products that round them to bfloat16, on CPUs with instructions for bfloat16. Included once for
+// every SIMD target; empty unless it is an x86-64 target with AVX-512. Whether the CPU has the instructions is asked at
+// run time: bf16.h and amx.h.
+#if defined(MAKI_KERNELS_GEMM_BF16_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_GEMM_BF16_PACK_INL_H_
+#undef MAKI_KERNELS_GEMM_BF16_PACK_INL_H_
+#else
+#define MAKI_KERNELS_GEMM_BF16_PACK_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include "autograd/kernels/gemm/bf16_block-inl.h"
+#include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/transpose-inl.h"
+#include "autograd/kernels/simd/unroll.h"
+
+#undef MAKI_HAVE_BF16
+#if HWY_ARCH_X86_64 && HWY_TARGET <= HWY_AVX3
+#define MAKI_HAVE_BF16 1
+#else
+#define MAKI_HAVE_BF16 0
+#endif
+
+#if MAKI_HAVE_BF16
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Bf16Floats = hn::FixedTag<float, 16>;
+using Bf16Vec = hn::Vec<Bf16Floats>;
+/// 32 bfloat16 numbers, as their bits.
+using Bf16Bits = hn::Repartition<std::uint16_t, Bf16Floats>;
+
+inline constexpr std::int64_t kBf16VectorWidth = 16;  // columns of B in a vector of pairs
+/// The numbers of `first` and `second` as 32 bfloat16 numbers: rounded to nearest, ties to even; subnormal numbers
+/// become 0, and a NaN stays one. (Intel, Software Developer's Manual, volume 2, VCVTNE2PS2BF16.)
+HWY_INLINE hn::Vec<Bf16Bits> bf16_rounded(Bf16Vec first, Bf16Vec second) {
+  hn::Vec<Bf16Bits> rounded;
+  asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(rounded.raw) : "v"(second.raw), "v"(first.raw));
+  return rounded;
+}
+
+/// The indices that bring 32 steps of a row into the order of pairs: (2, 0), (3, 1), (6, 4), (7, 5), …
+HWY_INLINE hn::Vec<Bf16Bits> bf16_row_order() {
+  HWY_ALIGN static constexpr std::uint16_t kOrder[32] = {2,  0,  3,  1,  6,  4,  7,  5,  10, 8,  11,
+                                                         9,  14, 12, 15, 13, 18, 16, 19, 17, 22, 20,
+                                                         23, 21, 26, 24, 27, 25, 30, 28, 31, 29};
+  return hn::Load(Bf16Bits(), kOrder);
+}
+/// The indices that interleave 16 numbers with 16 others: 0, 16, 1, 17, …
+HWY_INLINE hn::Vec<Bf16Bits> bf16_pair_order() {
+  HWY_ALIGN static constexpr std::uint16_t kOrder[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                         8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  return hn::Load(Bf16Bits(), kOrder);
+}
+HWY_INLINE hn::Vec<Bf16Bits> bf16_permuted(hn::Vec<Bf16Bits> x, hn::Vec<Bf16Bits> order) {
+  hn::Vec<Bf16Bits> y;
+  asm("vpermw %2, %1, %0" : "=v"(y.raw) : "v"(order.raw), "v"(x.raw));
+  return y;
+}
+
+/// Elements of a row from `begin` on as a vector; zeros from `end` on.
+HWY_INLINE Bf16Vec bf16_load(const float* row, std::int64_t begin, std::int64_t end) {
+  return LoadPartial(Bf16Floats(), row + begin, end - begin);
+}
+
+/// How a panel is laid out for VDPBF16PS, which adds the product of the upper halves of two pairs to a sum, then that
+/// of the lower halves. For a chain of even steps, the upper half is step p and the lower one step p + 2. A group of B
+/// holds, for every four steps, the pairs of even steps of 32 columns, then those of odd steps.
+struct Bf16PairOrder {
+  static constexpr std::int64_t kColumnElements = 2, kStepElements = kBf16PanelWidth;
+  /// From the pairs of even steps of B to those of odd steps.
+  static constexpr std::int64_t kOddOffset = 2 * kBf16PanelWidth;
+
+  /// Stores 32 steps of a row of A.
+  static HWY_INLINE void store_row(Bf16Vec first, Bf16Vec second, std::uint16_t* to) {
+    hn::Store(bf16_permuted(bf16_rounded(first, second), bf16_row_order()), Bf16Bits(), to);
+  }
+  /// Stores four steps of 16 columns of B.
+  static HWY_INLINE void store_steps(const Bf16Vec (&x)[4], std::uint16_t* to) {
+    const auto order = bf16_pair_order();
+    hn::Store(bf16_permuted(bf16_rounded(x[2], x[0]), order), Bf16Bits(), to);
+    hn::Store(bf16_permuted(bf16_rounded(x[3], x[1]), order), Bf16Bits(), to + kOddOffset);
+  }
+};
+
+/// How a panel is laid out for tiles of AMX: a row of a tile is 32 steps of a row of A, or two steps of 16 columns of B
+/// in pairs (p, p + 1). A group consists of two tiles.
+struct Bf16TileOrder {
+  static constexpr std::int64_t kColumnElements = kBf16Depth, kStepElements = kBf16PanelWidth / 2;
+
+  static HWY_INLINE void store_row(Bf16Vec first, Bf16Vec second, std::uint16_t* to) {
+    hn::Store(bf16_rounded(first, second), Bf16Bits(), to);
+  }
+  static HWY_INLINE void store_steps(const Bf16Vec (&x)[4], std::uint16_t* to) {
+    const auto order = bf16_pair_order();
+    hn::Store(bf16_permuted(bf16_rounded(x[0], x[1]), order), Bf16Bits(), to);
+    hn::Store(bf16_permuted(bf16_rounded(x[2], x[3]), order), Bf16Bits(), to + 2 * kStepElements);
+  }
+};
+
+/// Packs a row-major A [m, k], m <= 32, as one panel; rows beyond m are left uninitialized.
+template <class Order>
+void bf16_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, std::uint16_t* panel) {
+  for (std::int64_t i = 0; i < m; ++i) {
+    const float* const row = a + i * lda;
+    std::uint16_t* to = panel + i * kBf16Depth;
+    for (std::int64_t p = 0; p < k; p += kBf16Depth, to += kBf16GroupElements) {
+      Order::store_row(bf16_load(row, p, k), bf16_load(row, p + 16, k), to);
+    }
+  }
+}
+
+/// The same for a transposed A, element (i, p) at a[p * lda + i], by transposing 8 rows of it at a time.
+template <class Order>
+void bf16_pack_rows_transposed(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, std::uint16_t* panel) {
+  const Bf16Floats d;
+  HWY_ALIGN float buffer[32 * 16];
+  for (std::int64_t p = 0; p < k; p += kBf16Depth, panel += kBf16GroupElements) {
+    for (std::int64_t i = 0; i < m; i += 16) {
+      const Bf16Block block = bf16_padded<32, 16>(k - p, m - i, a + p * lda + i, lda, buffer);
+      for (std::int64_t c = 0; c < 16; c += 8) {
+        Bf16Vec first[2][4], second[2][4];
+        load_columns<2>(
+            d, [&](std::int64_t lane) HWY_ATTR { return block.at + lane * block.stride + c; }, first);
+        load_columns<2>(
+            d, [&](std::int64_t lane) HWY_ATTR { return block.at + (16 + lane) * block.stride + c; }, second);
+        MAKI_UNROLL for (int q = 0; q < 8; ++q) {
+          Order::store_row(first[q / 4][q % 4], second[q / 4][q % 4], panel + (i + c + q) * kBf16Depth);
+        }
+      }
+    }
+  }
+}
+
+/// Packs a row-major B. Prefetches 16 rows ahead.
+template <class Order>
+void bf16_pack_columns(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, std::uint16_t* panels,
+                       std::int64_t panel_stride) {
+  for (std::int64_t p = 0; p < (k + kBf16Depth - 1) / kBf16Depth * kBf16Depth; p += 4) {
+    for (std::int64_t j = 0; j < n; j += kBf16VectorWidth) {
+      Bf16Vec x[4];
+      MAKI_UNROLL for (int s = 0; s < 4; ++s) {
+        hwy::Prefetch(b + (p + 16 + s) * ldb + j);
+        x[s] = bf16_load(b + (p + s) * ldb, j, p + s < k ? n : 0);
+      }
+      Order::store_steps(x, bf16_columns<Order::kColumnElements>(panels, panel_stride, j) +
+                                p / kBf16Depth * kBf16GroupElements + p % kBf16Depth * Order::kStepElements);
+    }
+  }
+}
+
+/// Packs a transposed B, element (p, j) at b[j * ldb + p], in blocks of 32 steps by 16 columns; prefetches 512 bytes
+/// ahead in each column.
+template <class Order>
+void bf16_pack_columns_transposed(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
+                                  std::uint16_t* panels, std::int64_t panel_stride) {
+  const Bf16Floats d;
+  HWY_ALIGN float buffer[16 * 32];
+  for (std::int64_t j = 0; j < n; j += kBf16VectorWidth) {
+    std::uint16_t* to = bf16_columns<Order::kColumnElements>(panels, panel_stride, j);
+    for (std::int64_t p = 0; p < k; p += kBf16Depth, to += kBf16GroupElements) {
+      const Bf16Block block = bf16_padded<16, 32>(n - j, k - p, b + j * ldb + p, ldb, buffer);
+      if (block.at != buffer) {
+        MAKI_UNROLL for (std::int64_t lane = 0; lane < 16; ++lane) hwy::Prefetch(block.at + lane * block.stride + 128);
+      }
+      for (std::int64_t q = 0; q < kBf16Depth; q += 8) {
+        Bf16Vec x[2][4];
+        load_columns<2>(
+            d, [&](std::int64_t lane) HWY_ATTR { return block.at + lane * block.stride + q; }, x);
+        Order::store_steps(x[0], to + q * Order::kStepElements);
+        Order::store_steps(x[1], to + (q + 4) * Order::kStepElements);
+      }
+    }
+  }
+}
+
+/// The packing functions of a kernel (bf16_block()).
+template <class Order>
+struct Bf16Packing {
+  using Element = std::uint16_t;
+  static constexpr std::int64_t kElementsPerFloat = 2, kColumnElements = Order::kColumnElements;
+
+  static void pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool transposed,
+                     Element* panel) {
+    (transposed ? bf16_pack_rows_transposed<Order> : bf16_pack_rows<Order>)(m, k, a, lda, panel);
+  }
+  static void pack_b(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool transposed, Element* panels,
+                     std::int64_t panel_stride) {
+    (transposed ? bf16_pack_columns_transposed<Order> : bf16_pack_columns<Order>)(k, n, b, ldb, panels, panel_stride);
+  }
+};
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // MAKI_HAVE_BF16
+
+#endif  // MAKI_KERNELS_GEMM_BF16_PACK_INL_H_

@@ -1,0 +1,181 @@
+// Products that round their operands to bfloat16, against the plain chains of tests/kernels/gemm_chain.h, bit for bit:
+// the same on every target and on every unit that multiplies.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/gemm.h"
+#include "tests/catch.h"
+#include "tests/kernels/gemm_case.h"
+#include "tests/kernels/gemm_chain.h"
+
+namespace maki::kernels {
+namespace {
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// One product with its operands in both layouts.
+struct Problem {
+  Problem(std::int64_t m_, std::int64_t n_, std::int64_t k_)
+      : m(m_), n(n_), k(k_), a(numbers<float>(m * k, 1)), b(numbers<float>(n * k, 2)) {
+    transpose();
+  }
+  void transpose() {
+    at.resize(a.size());
+    bt.resize(b.size());
+    for (std::int64_t p = 0; p < k; ++p) {
+      for (std::int64_t i = 0; i < m; ++i) at[index(p * m + i)] = a[index(i * k + p)];
+      for (std::int64_t j = 0; j < n; ++j) bt[index(p * n + j)] = b[index(j * k + p)];
+    }
+  }
+  std::int64_t m, n, k;
+  std::vector<float> a, at, b, bt;  // a [m, k] and b [n, k]; at and bt are their transposes
+  std::vector<float> c = numbers<float>(m * n, 3), bias = numbers<float>(n, 4);
+};
+
+/// The number of elements with wrong bits, and of numbers written beyond C.
+std::int64_t differences(const Problem& x, const Variant& v) {
+  constexpr std::int64_t kExtraColumns = 3;
+  const std::int64_t ldc = x.n + kExtraColumns;
+  std::vector<float> c(index(x.m * ldc), kNaN<float>);
+  for (std::int64_t i = 0; i < x.m && v.beta == 1; ++i) std::copy_n(&x.c[index(i * x.n)], x.n, &c[index(i * ldc)]);
+  Gemm<float> g{.m = x.m, .n = x.n, .k = x.k, .c = c.data(), .ldc = ldc, .beta = v.beta};
+  g.a = v.a_transposed ? x.at.data() : x.a.data();
+  g.lda = v.a_transposed ? x.m : x.k;
+  g.a_transposed = v.a_transposed;
+  g.b = v.b_transposed ? x.b.data() : x.bt.data();
+  g.ldb = v.b_transposed ? x.k : x.n;
+  g.b_transposed = v.b_transposed;
+  g.bias = v.with_bias ? x.bias.data() : nullptr;
+  g.rounds_operands = true;
+  Scratch<float> packed(v.packed ? packed_size(g) * std::int64_t{sizeof(float)} : 0);
+  if (v.packed) {
+    pack_b(g, packed.data());
+    REQUIRE(packed.guard_is_intact());
+    g.b = nullptr;
+    g.b_packed = packed.data();
+  }
+  run(g);
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < x.m; ++i) {
+    for (std::int64_t j = 0; j < x.n; ++j) {
+      const float c_before = v.beta == 1 ? x.c[index(i * x.n + j)] : -0.0F;  // -0 + y is y, whatever y is
+      const float bias = v.with_bias ? x.bias[index(j)] : 0;
+      const float wanted = bf16_element_of(&x.a[index(i * x.k)], &x.b[index(j * x.k)], x.k, c_before, bias);
+      const float got = c[index(i * ldc + j)];
+      wrong += !same_bits(got, wanted) && !(got == 0 && wanted == 0);  // the sign of an underflow is not promised
+    }
+    for (std::int64_t j = x.n; j < ldc; ++j) wrong += !std::isnan(c[index(i * ldc + j)]);
+  }
+  return wrong;
+}
+
+/// Runs body() on every target that can compute these products: tiles are emulated only on a CPU that can pack them.
+/// On avx3 also without the instructions for pairs.
+template <class Body>
+void on_every_unit(const Body& body) {
+  on_every_target([&] {
+#if defined(__x86_64__)
+    if (bf16_unit() == Bf16Unit::amx && !__builtin_cpu_supports("avx512bf16")) return;
+#endif
+    body();
+    if (bf16_unit() != Bf16Unit::pairs) return;
+    struct Off {
+      Off() { turn_off_bf16_pairs(true); }
+      ~Off() { turn_off_bf16_pairs(false); }
+    } const off;
+    REQUIRE(bf16_unit() == Bf16Unit::floats);
+    body();
+  });
+}
+
+TEST_CASE("products of operands rounded to bfloat16 have the same bits on every target, for every shape and layout",
+          "[gemm]") {
+  const ThreadsScope one(1);
+  on_every_unit([] {
+    int products = 0;
+    for (const std::int64_t k : {1, 2, 3, 4, 31, 32, 33, 70, 511, 513}) {
+      for (const std::int64_t m : {1, 3, 4, 5, 16, 31, 33, 70}) {
+        const std::int64_t n = std::vector<std::int64_t>{1, 8, 15, 16, 17, 32, 33, 65}[index(products % 8)];
+        const Problem problem(m, n, k);
+        for (int turn = 0; turn < 4; ++turn) {
+          INFO("m " << m << " n " << n << " k " << k << " variant " << (5 * products + 8 * turn) % 32);
+          REQUIRE(differences(problem, variant((5 * products + 8 * turn) % 32)) == 0);
+        }
+        ++products;
+      }
+    }
+    REQUIRE(products == 80);
+  });
+}
+
+TEST_CASE("products of operands rounded to bfloat16 do not depend on the number of threads", "[gemm]") {
+  on_every_unit([] {
+    for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{150, 90, 70}, {1, 700, 300}, {70, 33, 1100}}) {
+      const Problem problem(m, n, k);
+      with_every_team([&] {
+        for (const int turn : {0, 2, 5, 9, 19, 24, 30}) {
+          INFO("m " << m << " n " << n << " k " << k << " variant " << turn);
+          REQUIRE(differences(problem, variant(turn)) == 0);
+        }
+      });
+    }
+  });
+}
+
+/// x · 1 as a product: what x is rounded to.
+std::vector<float> rounded(const std::vector<float>& x) {
+  const auto m = static_cast<std::int64_t>(x.size());
+  std::vector<float> y(x.size(), kNaN<float>);
+  const float one = 1;
+  run<float>({.m = m,
+              .n = 1,
+              .k = 1,
+              .a = x.data(),
+              .lda = 1,
+              .b = &one,
+              .ldb = 1,
+              .c = y.data(),
+              .ldc = 1,
+              .rounds_operands = true});
+  return y;
+}
+
+TEST_CASE("rounding to bfloat16: ties go to even numbers, subnormal numbers to 0, and NaN and infinity stay",
+          "[gemm]") {
+  const float infinity = std::numeric_limits<float>::infinity(), largest = std::numeric_limits<float>::max();
+  const std::vector<std::pair<float, float>> cases = {
+      {1.0F, 1.0F},           {1.00390625F, 1.0F},  {1.01171875F, 1.015625F}, {0x1.01002p0F, 1.0078125F},
+      {-1.00390625F, -1.0F},  {largest, infinity},  {infinity, infinity},     {-infinity, -infinity},
+      {0x1p-126F, 0x1p-126F}, {0x1.FFp-127F, 0.0F}, {0x1p-149F, 0.0F},        {3.3895314e38F, 3.3895314e38F}};
+  std::vector<float> x;
+  for (const auto& [from, to] : cases) x.push_back(from);
+  x.push_back(kNaN<float>);
+  on_every_unit([&] {
+    const std::vector<float> y = rounded(x);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      INFO("x " << x[i]);
+      REQUIRE(y[i] == cases[i].second);
+    }
+    REQUIRE(std::isnan(y.back()));
+  });
+}
+
+TEST_CASE("products of tiny numbers become 0 as in the instructions for bfloat16", "[gemm]") {
+  Problem problem(17, 19, 40);
+  // Products around the smallest normal number, 2^-126: some are below it, and sums of others are.
+  for (std::size_t i = 0; i < problem.a.size(); ++i) problem.a[i] *= i % 3 == 0 ? 0x1p-66F : 0x1p-62F;
+  for (std::size_t i = 0; i < problem.b.size(); ++i) problem.b[i] *= i % 5 == 0 ? 0x1p-60F : 0x1p-64F;
+  problem.transpose();
+  for (float& x : problem.c) x *= 0x1p-126F;
+  for (float& x : problem.bias) x *= 0x1p-125F;
+  on_every_unit([&] {
+    // Without fused multiply-adds, a product alone may become 0.
+    if (target() == "sse4" || target() == "floor") return;
+    for (const int turn : {0, 3, 8, 16, 24}) REQUIRE(differences(problem, variant(turn)) == 0);
+  });
+}
+
+}  // namespace
+}  // namespace maki::kernels

@@ -1,0 +1,144 @@
+// ProductPrecision: which products round their operands to bfloat16, and that a backward pass rounds like its
+// recording.
+#include <bit>
+#include <cmath>
+
+#include "autograd/ops.h"
+#include "autograd/parameter.h"
+#include "autograd/recompute.h"
+#include "autograd/tape.h"
+#include "tests/catch.h"
+#include "tests/ops/op_table.h"
+#include "tests/tensors.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+constexpr std::int64_t kRows = 6, kIn = 40, kOut = 9;
+
+Tensor random(std::uint64_t seed, const Shape& shape, DType dtype = DType::float32) {
+  return convert(Draw(seed).normals(shape), dtype);
+}
+
+// The values with the 16 upper bits of their pattern alone, which bfloat16 holds exactly.
+Tensor short_numbers(std::uint64_t seed, const Shape& shape) {
+  Tensor x = random(seed, shape);
+  for (float& value : x.values<float>())
+    value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & 0xFFFF0000U);
+  return x;
+}
+
+struct Layer {
+  Layer() {
+    weight = &store.add("weight", {kOut, kIn}, init::normal(1));
+    store.seal(1);
+  }
+  ParameterStore store{DType::float32};
+  Parameter* weight;
+};
+
+// y = x · weightᵀ and the gradient of the weight for the cotangent dy, recorded in `precision`.
+std::pair<Tensor, Tensor> forward_and_gradient(Layer& layer, const Tensor& x, const Tensor& dy, Precision precision) {
+  layer.store.clear_gradients();
+  Tape tape;
+  Tensor y;
+  {
+    const ProductPrecision rounding(precision);
+    const Recording on(tape);
+    y = linear(x, *layer.weight);
+  }
+  tape.backward(y, dy);  // the scope has ended: the tape knows its precision
+  return {y.detach(), layer.weight->gradient().clone()};
+}
+
+double relative_difference(const Tensor& a, const Tensor& b) {
+  double difference = 0, norm = 0;
+  for (std::int64_t i = 0; i < a.numel(); ++i) {
+    difference += std::pow(a.at(i) - b.at(i), 2);
+    norm += std::pow(b.at(i), 2);
+  }
+  return std::sqrt(difference / norm);
+}
+
+}  // namespace
+
+TEST_CASE("recorded products in bfloat16 differ from float32 by the rounding of their operands") {
+  Layer layer;
+  const Tensor x = random(1, {kRows, kIn}), dy = random(2, {kRows, kOut});
+  const auto [y, gradient] = forward_and_gradient(layer, x, dy, Precision::float32);
+  const auto [rounded, rounded_gradient] = forward_and_gradient(layer, x, dy, Precision::bfloat16);
+  for (const double error : {relative_difference(rounded, y), relative_difference(rounded_gradient, gradient)}) {
+    REQUIRE(error > 1e-4);
+    REQUIRE(error < 8e-3);  // each operand is rounded by up to 2^-9
+  }
+}
+
+TEST_CASE("numbers that bfloat16 holds are multiplied exactly as in float32") {
+  Layer layer;
+  const Tensor x = short_numbers(1, {kRows, kIn}), dy = short_numbers(2, {kRows, kOut});
+  for (float& value : layer.store.values().values<float>()) value = std::round(value * 16) / 16;
+  layer.store.mark_changed();
+  const auto [y, gradient] = forward_and_gradient(layer, x, dy, Precision::float32);
+  const auto [rounded, rounded_gradient] = forward_and_gradient(layer, x, dy, Precision::bfloat16);
+  REQUIRE(relative_difference(rounded, y) < 1e-6);
+  REQUIRE(relative_difference(rounded_gradient, gradient) < 1e-6);
+}
+
+TEST_CASE("only recorded products of float32 are rounded, and scopes nest") {
+  const Tensor x = random(1, {kRows, kIn}), weight = random(2, {kOut, kIn});
+  const Tensor wide = random(1, {kRows, kIn}, DType::float64), wide_weight = random(2, {kOut, kIn}, DType::float64);
+  const Tensor plain = linear(x, weight), plain_wide = linear(wide, wide_weight);
+  REQUIRE(ProductPrecision::current() == Precision::float32);
+  {
+    const ProductPrecision rounding(Precision::bfloat16);
+    REQUIRE(same_bits(linear(x, weight), plain));
+    const AsRecorded recorded;
+    REQUIRE_FALSE(same_bits(linear(x, weight), plain));
+    REQUIRE_FALSE(same_bits(matmul(x, weight, false, true), plain));
+    REQUIRE(same_bits(linear(x, weight), matmul(x, weight, false, true)));
+    REQUIRE(same_bits(linear(wide, wide_weight), plain_wide));
+    const ProductPrecision inner(Precision::float32);
+    REQUIRE(ProductPrecision::current() == Precision::float32);
+  }
+  REQUIRE(ProductPrecision::current() == Precision::float32);
+}
+
+TEST_CASE("a tape has one precision, until it is empty") {
+  Tape tape;
+  Layer layer;
+  {
+    const Recording on(tape);
+    linear(random(1, {kRows, kIn}), *layer.weight);
+  }
+  const ProductPrecision rounding(Precision::bfloat16);
+  REQUIRE_THROWS_WITH(Recording(tape),
+                      "recording: the tape was begun with products in float32; got bfloat16; record on "
+                      "another tape, or clear() it");
+  tape.clear();
+  REQUIRE_NOTHROW(Recording(tape));
+}
+
+TEST_CASE("recomputed products round like those that were dropped") {
+  Layer layer;
+  const Tensor x = random(1, {kRows, kIn}), dy = random(2, {kRows, kOut});
+  const auto gradient = [&](bool recomputes) {
+    layer.store.clear_gradients();
+    Tape tape;
+    Tensor y, input;
+    {
+      const ProductPrecision rounding(Precision::bfloat16);
+      const Recording on(tape);
+      input = tape.watch(x);
+      const auto layer_of = [&](const Tensor& z) { return linear(gelu(z), *layer.weight); };
+      y = recomputes ? recompute(input, layer_of) : layer_of(input);
+    }
+    tape.backward(y, dy);
+    return std::pair{layer.weight->gradient().clone(), tape.gradient(input)};
+  };
+  const auto [kept_weight, kept_x] = gradient(false);
+  const auto [again_weight, again_x] = gradient(true);
+  REQUIRE(same_bits(kept_weight, again_weight));
+  REQUIRE(same_bits(kept_x, again_x));
+}
