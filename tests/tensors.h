@@ -1,8 +1,10 @@
-// Copies and bitwise comparison of tensors.
+// Random tensors, copies and bitwise comparison.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 
+#include "autograd/core/philox.h"
 #include "autograd/tensor.h"
 
 namespace maki::tests {
@@ -11,6 +13,18 @@ namespace maki::tests {
 template <class T>
 Tensor copy_of(const Tensor& x) {
   return tensor(x.values<T>(), x.shape());
+}
+
+/// Normal random numbers, a function of the seed.
+inline Tensor random_tensor(const Shape& shape, std::uint64_t seed, DType dtype = DType::float64) {
+  const RandomStream stream(seed, RandomPurpose::test);
+  Tensor x = empty(shape, dtype);
+  dispatch(dtype, [&]<class T>() {
+    for (std::int64_t i = 0; i < x.numel(); ++i) {
+      x.data<T>()[i] = static_cast<T>(stream.normal(static_cast<std::uint64_t>(i)));
+    }
+  });
+  return x;
 }
 
 /// Whether a and b have the same shape, type and bits.

@@ -28,17 +28,6 @@ struct Adapted {
   Linear layer;
 };
 
-Tensor random_tensor(const Shape& shape, std::uint64_t seed, DType dtype = DType::float64) {
-  const RandomStream stream(seed, RandomPurpose::test);
-  Tensor x = empty(shape, dtype);
-  dispatch(dtype, [&]<class T>() {
-    for (std::int64_t i = 0; i < x.numel(); ++i) {
-      x.data<T>()[i] = static_cast<T>(stream.normal(static_cast<std::uint64_t>(i)));
-    }
-  });
-  return x;
-}
-
 struct AdaptedGpt {
   explicit AdaptedGpt(const GptConfig& config, DType dtype = DType::float32)
       : store(dtype), model(Scope(store).with_adapters(kEverywhere), config) {

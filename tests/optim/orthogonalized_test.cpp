@@ -7,21 +7,12 @@
 #include "autograd/kernels/simd/target.h"
 #include "optim/muon.h"
 #include "tests/catch.h"
+#include "tests/tensors.h"
 
 using namespace maki;
+using namespace maki::tests;
 
 namespace {
-
-Tensor random(const Shape& shape, DType dtype, std::uint64_t seed = 3) {
-  const RandomStream stream(seed, RandomPurpose::test);
-  Tensor x = empty(shape, dtype);
-  dispatch(dtype, [&]<class T>() {
-    for (std::int64_t i = 0; i < x.numel(); ++i) {
-      x.data<T>()[i] = static_cast<T>(stream.normal(static_cast<std::uint64_t>(i)));
-    }
-  });
-  return x;
-}
 
 // Matrices as in a textbook.
 struct Matrix {
@@ -85,7 +76,7 @@ double error_of(const Tensor& x, std::int64_t matrices) {
 
 void require_orthogonalized(const Shape& shape, std::int64_t matrices, double size = 1) {
   INFO(matrices << " matrices, " << shape[0] << " × " << shape[1]);
-  Tensor wide = random(shape, DType::float64), narrow = random(shape, DType::float32);
+  Tensor wide = random_tensor(shape, 3), narrow = random_tensor(shape, 3, DType::float32);
   for (double& x : wide.values<double>()) x *= size;
   for (float& x : narrow.values<float>()) x *= static_cast<float>(size);
   const double worst = error_of(wide, matrices), worst_narrow = error_of(narrow, matrices);
@@ -110,7 +101,7 @@ TEST_CASE("orthogonalized() follows the iteration in plain loops, on every targe
 }
 
 TEST_CASE("orthogonalized() brings singular values close to 1 and keeps what is orthogonal to itself") {
-  const Tensor y = orthogonalized(random({6, 40}, DType::float64));
+  const Tensor y = orthogonalized(random_tensor({6, 40}, 3));
   for (std::int64_t i = 0; i < 6; ++i) {
     double length = 0;
     for (std::int64_t j = 0; j < 40; ++j) length += y.at(i * 40 + j) * y.at(i * 40 + j);
@@ -119,6 +110,7 @@ TEST_CASE("orthogonalized() brings singular values close to 1 and keeps what is 
   }
   const Tensor zero = orthogonalized(zeros({3, 4}, DType::float32));
   for (std::int64_t i = 0; i < 12; ++i) REQUIRE(zero.at(i) == 0);
-  REQUIRE_THROWS_WITH(orthogonalized(random({5, 4}, DType::float32), 2), ContainsSubstring("divide the rows"));
-  REQUIRE_THROWS_AS(orthogonalized(random({4}, DType::float32)), Error);
+  REQUIRE_THROWS_WITH(orthogonalized(random_tensor({5, 4}, 3, DType::float32), 2),
+                      ContainsSubstring("divide the rows"));
+  REQUIRE_THROWS_AS(orthogonalized(random_tensor({4}, 3, DType::float32)), Error);
 }

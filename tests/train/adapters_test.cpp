@@ -183,3 +183,28 @@ TEST_CASE("a model in memory is merged from a checkpoint, in either type") {
     for (std::int64_t i = 0; i < expected.numel(); ++i) REQUIRE(std::abs(expected.at(i) - got.at(i)) < 1e-6);
   }
 }
+
+TEST_CASE("a merged model has the n-gram prior of the adapted one") {
+  const TemporaryFolder folder;
+  Config config = smallest_config();
+  config.block_size = 4;
+  config.lora_rank = 1;
+  config.ngram_prior = 3;
+  const std::string path = write_smallest(
+      folder / "adapted.maki",
+      [](CheckpointState& state) {
+        Tokens text(3);
+        for (int i = 0; i < 20; ++i) text.append(std::vector<std::int32_t>{0, 1, 2});
+        NgramModel counts(3, 3);
+        counts.count(text);
+        state.ngram_counts = NgramTrie(counts).save();
+      },
+      config);
+  const LoadedModel tuned(path), merged(tuned, MergeAdapters()), again(merged, MergeAdapters());
+  REQUIRE(merged.generator().prior() == tuned.generator().prior());
+  REQUIRE(again.generator().prior() == tuned.generator().prior());
+  const Tensor ids = tensor(std::vector<std::int32_t>{0, 1, 2, 0}, {1, 4});
+  const auto logits = [&](const Generator& model) { return model.next_logits(ids, *model.start(1)); };
+  const Tensor expected = logits(tuned.generator()), got = logits(merged.generator());
+  for (std::int64_t i = 0; i < expected.numel(); ++i) REQUIRE(std::abs(expected.at(i) - got.at(i)) < 1e-6);
+}

@@ -1,10 +1,15 @@
 // Token files of nanoGPT and llm.c: the bytes of their formats, and what of them is refused.
 #include "data/dataset/foreign_tokens.h"
 
+#include <cerrno>
 #include <cmath>
+#include <filesystem>
+#include <tuple>
 
 #include "data/text/utf8.h"
 #include "tests/train/prepared.h"
+#include "train/config/error.h"
+#include "train/convert/token_formats.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -104,4 +109,64 @@ TEST_CASE("token files of other programs that are damaged or belong to another t
   folder.write("d/notes.txt", "text");
   REQUIRE_FALSE(prepared_corpus({folder / "d"}));
   REQUIRE_FALSE(prepared_corpus({folder / "t.txt"}));
+}
+
+TEST_CASE("a file of llm.c has at most as many tokens as its header can say, for training and for validation") {
+  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;
+  const TemporaryFolder folder;
+  for (const auto& [train, val, part] :
+       {std::tuple{kMost + 1, std::int64_t{1}, "training"}, {std::int64_t{1}, kMost + 1, "validation"}}) {
+    const std::string out = folder / part;
+    std::vector<std::string> files;
+    folder.write(part + std::string("/train.bin"), "before");
+    const auto writer = make_token_writer(posix_file_system(), "llm.c", out, *make_tokenizer("char", "abc"), files);
+    REQUIRE_THAT(error_message<Error>([&] { writer->commit({.train_tokens = train, .val_tokens = val}); }),
+                 ContainsSubstring("at most 2147483647 tokens") &&
+                     ContainsSubstring(fmt::format("the {} text has 2147483648", part)));
+    REQUIRE(read_bytes(out + "/train.bin") == "before");
+    REQUIRE_FALSE(std::filesystem::exists(out + "/val.bin"));
+  }
+}
+
+TEST_CASE(
+    "whichever call fails while token files are replaced, both remain or the error names the one that is removed") {
+  struct Failing : FileSystem {
+    int open(const std::string& path, int flags, mode_t mode) override {
+      return fails() ? -1 : FileSystem::open(path, flags, mode);
+    }
+    ssize_t pwrite(int file, const void* bytes, std::size_t size, off_t offset) override {
+      return fails() ? -1 : FileSystem::pwrite(file, bytes, size, offset);
+    }
+    int fsync(int file) override { return fails() ? -1 : FileSystem::fsync(file); }
+    int rename(const std::string& from, const std::string& to) override {
+      return fails() ? -1 : FileSystem::rename(from, to);
+    }
+    bool fails() {
+      errno = ENOSPC;
+      return calls++ == at;
+    }
+    int calls = 0, at = -1;
+  };
+  int kept = 0, removed = 0;
+  for (int at = 0; at < 100; ++at) {
+    const TemporaryFolder folder;
+    Failing fs;
+    std::vector<std::string> files;
+    const auto writer = make_token_writer(fs, "llm.c", folder.path(), *make_tokenizer("char", "abc"), files);
+    for (const std::string& file : files) write_bytes(file, "before");
+    writer->append(std::vector<std::int32_t>{0, 1, 2});
+    fs.at = fs.calls + at;
+    const std::string said =
+        error_message<CheckpointError>([&] { writer->commit({.train_tokens = 3, .val_tokens = 0}); });
+    INFO("call " << at << ": " << said);
+    if (said.empty()) break;
+    for (const std::string& file : files) {
+      const bool there = std::filesystem::exists(file);
+      if (there) REQUIRE(read_bytes(file) == "before");
+      REQUIRE(there != contains(said, file + " was removed"));
+      ++(there ? kept : removed);
+    }
+  }
+  REQUIRE(kept >= 12);
+  REQUIRE(removed >= 3);
 }

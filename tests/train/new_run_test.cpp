@@ -43,6 +43,30 @@ TEST_CASE("a directory with files that maki did not create is rejected, naming o
   }
 }
 
+TEST_CASE("of files that maki did not create, only short ones with the name of a run's file are read") {
+  struct Counting : FileSystem {
+    ssize_t read(int descriptor, void* bytes, std::size_t size) override {
+      const ssize_t n = FileSystem::read(descriptor, bytes, size);
+      bytes_read += n;
+      return n;
+    }
+    ssize_t bytes_read = 0;
+  };
+  const auto bytes_read = [](const std::string& name, const std::string& content) {
+    const TemporaryFolder folder;
+    Counting fs;
+    const RunDirectory run(folder / "run", fs);
+    folder.write("run/" + name, content);
+    INFO(name);
+    REQUIRE(contains(error_message<Error>([&] { require_unoccupied(run); }), "contains " + name + ", which"));
+    return fs.bytes_read;
+  };
+  REQUIRE(bytes_read("notes.txt", "short") == 0);
+  REQUIRE(bytes_read("weights.bin", std::string(1 << 20, '1')) == 0);
+  for (const char* const name : {".lock", "metrics.jsonl", "config.toml", "config.toml.tmp"})
+    REQUIRE(bytes_read(name, std::string(1 << 20, '1')) == 0);
+}
+
 TEST_CASE("a link in place of a file of the run or of its folder of checkpoints is rejected") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");

@@ -47,17 +47,9 @@ struct Trained {
   std::string write() {
     TextTrainer trainer(config, data);
     for (int i = 0; i < 3; ++i) trainer.step();
-    CheckpointState state{.step = 3,
-                          .vocab_size = data.tokenizer->vocab_size(),
-                          .characters = data.characters,
-                          .train_tokens = static_cast<std::int64_t>(data.train.size()),
-                          .val_tokens = static_cast<std::int64_t>(data.val.size()),
-                          .corpus_hash = data.corpus_hash,
-                          .config = config,
-                          .tokenizer = data.tokenizer->save()};
     Unsynced fs;
     const std::string path = folder / "model.maki";
-    write_checkpoint(fs, path, state, trainer.store(), trainer.optimizer(), trainer.carried());
+    write_checkpoint(fs, path, state_after(3, config, data), trainer.store(), trainer.optimizer(), trainer.carried());
     return path;
   }
 
@@ -186,6 +178,33 @@ TEST_CASE("pieces are read as separate texts, of which each begins without conte
     const auto second = read(trained, {.learning_rate = 0, .window = 4}, std::vector(ids.begin() + 13, ids.end()));
     REQUIRE(std::equal(second.begin(), second.end(), logs.begin() + 13));
   }
+}
+
+TEST_CASE("once it is told to stop, nothing more is read, not even the first token of another piece") {
+  const Trained trained("gpt");
+  const auto ids = trained.data.val.view().ids(0, 30);
+  Tokens pieces(4);
+  for (int piece = 0; piece < 3; ++piece) {
+    pieces.begin_piece();
+    pieces.append(std::span(ids).subspan(static_cast<std::size_t>(10 * piece), 10));
+  }
+  OnlineLearner learner(trained.loaded, {.learning_rate = 0, .window = 4});
+  std::vector<std::int32_t> got;
+  int asked = 0;
+  const auto read_until = [&](int stop_at) {
+    got.clear();
+    asked = 0;
+    learner.read(
+        pieces, [&](const Prediction& p) { got.push_back(p.token); }, [&] { return ++asked == stop_at; });
+  };
+  read_until(3);
+  REQUIRE(got == std::vector(ids.begin(), ids.begin() + 9));
+  REQUIRE(asked == 3);
+  read_until(4);  // the first window of the second piece
+  REQUIRE(got == std::vector(ids.begin(), ids.begin() + 11));
+  REQUIRE(asked == 4);
+  read_until(0);
+  REQUIRE(got == ids);
 }
 
 TEST_CASE("reading has the same bits at any number of threads, and stops when it is told to") {

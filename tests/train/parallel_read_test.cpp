@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -61,6 +63,31 @@ TEST_CASE("an error in either function ends the reading and reaches the caller")
     REQUIRE(error_message<std::runtime_error>([&] { read_in_parallel(1000, fails_at_once, nothing); }) == "all");
     REQUIRE(reads <= team);
   }
+}
+
+TEST_CASE("no piece is used after the use of one has failed, even if it is read later") {
+  const ThreadsScope scope(2);
+  std::atomic<bool> other_reads = false, failing = false;
+  std::atomic<int> late = 0;
+  std::vector<std::int64_t> used;
+  const auto wait_for = [](const std::atomic<bool>& flag) {
+    for (int waited = 0; !flag && waited < 2000; ++waited) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  const auto read = [&](std::int64_t i) {
+    if (i == 0) return wait_for(other_reads);
+    other_reads = true;
+    wait_for(failing);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // until the other thread has left use()
+    late += failing ? 1 : 0;
+  };
+  const auto use = [&](std::int64_t i) {
+    used.push_back(i);
+    failing = true;
+    throw std::runtime_error("piece " + std::to_string(i));
+  };
+  REQUIRE(error_message<std::runtime_error>([&] { read_in_parallel(9, read, use); }) == "piece 0");
+  REQUIRE(used == std::vector<std::int64_t>{0});
+  REQUIRE(late == 1);  // else there was nothing to use
 }
 
 TEST_CASE("a long section is read in pieces that follow each other, and a damaged byte in any of them is found") {

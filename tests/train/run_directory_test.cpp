@@ -236,6 +236,28 @@ TEST_CASE("find_checkpoint returns best, else last, or the requested one") {
   REQUIRE_FALSE(error_message<Error>([&] { find_checkpoint(run.checkpoint_file(10), "best", notes); }).empty());
 }
 
+TEST_CASE("a best checkpoint that is damaged is passed over once, also if it is the oldest, and the last error is thrown") {
+  const TemporaryFolder folder;
+  const RunDirectory run(folder / "run");
+  run.create();
+  for (const std::int64_t step : {10, 20, 30}) write_container(posix_file_system(), run.checkpoint_file(step), {});
+  const auto damage = [&](std::int64_t step) { std::filesystem::resize_file(run.checkpoint_file(step), 10); };
+  run.set_best({10, 1.0});
+  run.set_last(30);
+  damage(10);
+  std::vector<std::string> notes;
+  REQUIRE(find_checkpoint(run.path(), "", notes) == run.checkpoint_file(30));
+  REQUIRE((notes.size() == 1 && contains(notes[0], "step-00000010.maki")));
+  damage(30);
+  notes.clear();
+  REQUIRE(find_checkpoint(run.path(), "", notes) == run.checkpoint_file(20));
+  REQUIRE((notes.size() == 2 && contains(notes[1], "step-00000030.maki")));
+  damage(20);
+  notes.clear();
+  REQUIRE(contains(error_message<CorruptFile>([&] { find_checkpoint(run.path(), "", notes); }), "step-00000020.maki"));
+  REQUIRE(notes.size() == 2);
+}
+
 TEST_CASE("a path that cannot be accessed is reported as an error of maki, not as another exception") {
   const TemporaryFolder folder;
   std::vector<std::string> notes;

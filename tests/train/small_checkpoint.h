@@ -29,6 +29,18 @@ inline Config smallest_config() {
   return config;
 }
 
+/// What a checkpoint on a text contains after some steps, without n-gram counts.
+inline CheckpointState state_after(std::int64_t step, const Config& config, const Dataset& data) {
+  return {.step = step,
+          .vocab_size = data.tokenizer->vocab_size(),
+          .characters = data.characters,
+          .train_tokens = static_cast<std::int64_t>(data.train.size()),
+          .val_tokens = static_cast<std::int64_t>(data.val.size()),
+          .corpus_hash = data.corpus_hash,
+          .config = config,
+          .tokenizer = data.tokenizer->save()};
+}
+
 /// Writes the checkpoint after two steps on "abcabc…". `change` may corrupt the state that is written.
 inline std::string write_smallest(const std::string& path, const std::function<void(CheckpointState&)>& change = {},
                                   const Config& config = smallest_config()) {
@@ -41,13 +53,7 @@ inline std::string write_smallest(const std::string& path, const std::function<v
   const Dataset data = make_dataset(corpus, 0, config.block_size, config.tokenizer);
   TextTrainer trainer(config, data);
   for (int i = 0; i < 2; ++i) trainer.step();
-  CheckpointState state{.step = 2,
-                        .vocab_size = data.tokenizer->vocab_size(),
-                        .characters = data.characters,
-                        .train_tokens = static_cast<std::int64_t>(data.train.size()),
-                        .corpus_hash = data.corpus_hash,
-                        .config = config,
-                        .tokenizer = data.tokenizer->save()};
+  CheckpointState state = state_after(2, config, data);
   if (change) change(state);
   Unsynced fs;
   write_checkpoint(fs, path, state, trainer.store(), trainer.optimizer());

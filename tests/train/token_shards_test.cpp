@@ -59,16 +59,8 @@ std::string checkpoint_bytes(const TemporaryFolder& folder, const Dataset& data)
   const Config config = smallest_config();
   TextTrainer trainer(config, data);
   for (int i = 0; i < 5; ++i) trainer.step();
-  const CheckpointState state{.step = 5,
-                              .vocab_size = data.tokenizer->vocab_size(),
-                              .characters = data.characters,
-                              .train_tokens = static_cast<std::int64_t>(data.train.size()),
-                              .val_tokens = static_cast<std::int64_t>(data.val.size()),
-                              .corpus_hash = data.corpus_hash,
-                              .config = config,
-                              .tokenizer = data.tokenizer->save()};
   Unsynced fs;
-  write_checkpoint(fs, folder / "checkpoint", state, trainer.store(), trainer.optimizer());
+  write_checkpoint(fs, folder / "checkpoint", state_after(5, config, data), trainer.store(), trainer.optimizer());
   return read_bytes(folder / "checkpoint");
 }
 

@@ -1,6 +1,9 @@
 // Values of a file for a store with another layout, for example with other frozen parameters.
 #include "train/run/values_by_name.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "data/text/file.h"
 #include "tests/catch.h"
 #include "tests/files.h"
@@ -60,8 +63,11 @@ TEST_CASE("a file with another tensor, another shape or other bytes is refused")
   save_parameters(folder / "longer.maki", Values(1, "", DType::float64, kLong + 1).store, fs);
   save_parameters(folder / "good.maki", Values(1).store, fs);
   Sections sections = sections_of(folder / "good.maki");
+  const std::string section_of_good = section(sections, "values");
   section(sections, "values").resize(8000);
   write_sections(folder / "short.maki", sections);
+  section(sections, "values") = section_of_good + std::string(64, '\0');
+  write_sections(folder / "long.maki", sections);
   Sections infinite = sections_of(folder / "good.maki");
   section(infinite, "values").replace(6, 2, "\xf0\x7f");
   write_sections(folder / "infinite.maki", infinite);
@@ -76,7 +82,25 @@ TEST_CASE("a file with another tensor, another shape or other bytes is refused")
   };
   REQUIRE(contains(said("more.maki"), "has a tensor more of shape [3], but the model has none"));
   REQUIRE(contains(said("longer.maki"), "has a tensor vector of shape [150002], but the model has none"));
-  REQUIRE(contains(said("short.maki"), "ends beyond the section values"));
+  REQUIRE(contains(said("short.maki"), "section values must have 2880128 bytes for float64 numbers; got"));
+  REQUIRE(contains(said("long.maki"), "section values must have 2880128 bytes for float64 numbers; got"));
   REQUIRE(contains(said("infinite.maki"), "values"));
   REQUIRE(contains(said("damaged.maki"), "checksum mismatch"));
+}
+
+TEST_CASE("a file with numbers of another type is refused, whatever its values would be in that of the store") {
+  const TemporaryFolder folder;
+  Unsynced fs;
+  for (const auto& [written, read] : {std::pair{DType::float64, DType::float32}, {DType::float32, DType::float64}}) {
+    save_parameters(folder / "file.maki", Values(1, "", written).store, fs);
+    // All zero: finite and zero between the tensors, in either type.
+    Sections sections = sections_of(folder / "file.maki");
+    std::ranges::fill(section(sections, "values"), '\0');
+    write_sections(folder / "file.maki", sections);
+    Values store(2, "", read);
+    const std::string said =
+        error_message<CorruptFile>([&] { load_values_by_name(ContainerReader(folder / "file.maki"), store.store); });
+    INFO(said);
+    REQUIRE(contains(said, "section values must have"));
+  }
 }

@@ -26,7 +26,6 @@ class ForeignWriter final : public TokenWriter {
   ForeignWriter(FileSystem& fs, const ForeignFormat& format, const std::string& out, std::int64_t vocab_size)
       : fs_(fs),
         format_(format),
-        out_(out),
         width_(vocab_size <= kMost16 ? 2 : 4),
         train_(fs, out + "/train.bin", header_bytes()),
         val_(fs, out + "/val.bin", header_bytes()) {}
@@ -34,31 +33,44 @@ class ForeignWriter final : public TokenWriter {
   void append(TokenSpan ids) override { append_tokens(validation_ ? val_ : train_, ids, width_); }
   void begin_validation() override { validation_ = true; }
   void commit(const TokenFileFacts& facts) override {
-    check(
-        !format_.header || facts.train_tokens <= std::numeric_limits<std::int32_t>::max(),
-        "format: a file of llm.c has at most 2147483647 tokens; the training text has {}; prepare it in several parts",
-        facts.train_tokens);
+    check_count("training", facts.train_tokens);
+    check_count("validation", facts.val_tokens);
+    finish(train_, facts.train_tokens);
+    finish(val_, facts.val_tokens);
     try {
-      commit(train_, facts.train_tokens);
-      commit(val_, facts.val_tokens);
-    } catch (const CheckpointError&) {  // one file without the other is of no use
-      for (const char* const name : {"/train.bin", "/val.bin"}) fs_.unlink(out_ + name);
-      throw;
+      train_.replace();
+      val_.replace();
+    } catch (const CheckpointError& error) {
+      fail<CheckpointError>("{}{}", error.what(), remove_replaced());
     }
   }
 
  private:
   std::size_t header_bytes() const { return format_.header ? sizeof(LlmcHeader) : 0; }
-  void commit(AtomicFile& file, std::int64_t tokens) {
-    if (!format_.header) return file.commit({});
+  void check_count(const char* part, std::int64_t tokens) const {
+    check(!format_.header || tokens <= std::numeric_limits<std::int32_t>::max(),
+          "format: a file of llm.c has at most 2147483647 tokens; the {} text has {}; prepare it in several parts",
+          part, tokens);
+  }
+  void finish(AtomicFile& file, std::int64_t tokens) {
+    if (!format_.header) return file.finish({});
     // dev/data/data_common.py: magic number, version, number of tokens.
     LlmcHeader header{width_ == 2 ? 20240520 : 20240801, width_ == 2 ? 1 : 7, static_cast<std::int32_t>(tokens)};
-    file.commit(std::as_bytes(std::span(header)));
+    file.finish(std::as_bytes(std::span(header)));
+  }
+  // One new file beside an older one would be taken for its other part. Returns what the message of the error adds.
+  std::string remove_replaced() {
+    std::string removed;
+    for (const AtomicFile* const file : {&train_, &val_}) {
+      if (!file->replaced()) continue;
+      const bool gone = fs_.unlink(file->path()) == 0;
+      removed += fmt::format("; {} {}", file->path(), gone ? "was removed" : "could not be removed");
+    }
+    return removed;
   }
 
   FileSystem& fs_;
   const ForeignFormat& format_;
-  std::string out_;
   std::uint32_t width_;
   AtomicFile train_, val_;
   bool validation_ = false;

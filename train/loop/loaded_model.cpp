@@ -133,6 +133,7 @@ LoadedModel::LoadedModel(const LoadedModel& adapted, MergeAdapters)
       tokenizer(adapted.tokenizer),
       store(adapted.store.dtype()),
       model(make_model(state.config, vocab_sizes(state), Scope(store))) {
+  if (!state.ngram_counts.empty()) dynamic_cast<Generator&>(*model).use_prior(adapted.generator().prior());
   store.seal_uninitialized();
   merge_adapters(adapted.store, adapter_scale(adapted.state.config), store);
 }

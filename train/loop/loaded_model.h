@@ -30,7 +30,7 @@ struct LoadedModel {
   /// damaged, CheckpointError if it cannot be read, and Error for another `dtype`.
   explicit LoadedModel(const std::string& path, const std::string& dtype = "");
   /// The same model without adapters, if it has any: what they add is part of its weights (merge_adapters() in
-  /// nn/low_rank.h). It is to be written: a model with an n-gram prior gets none here, so it must not be run.
+  /// nn/low_rank.h). They share the n-gram prior.
   LoadedModel(const LoadedModel& adapted, MergeAdapters);
 
   std::string path;

@@ -109,14 +109,16 @@ void OnlineLearner::return_to_trained() {
   copy_.store.mark_changed();
 }
 
-void OnlineLearner::read_piece(std::span<const std::int32_t> piece, const std::function<void(const Prediction&)>& use,
+// Whether the piece was read to its end.
+bool OnlineLearner::read_piece(std::span<const std::int32_t> piece, const std::function<void(const Prediction&)>& use,
                                const std::function<bool()>& stop) {
-  if (piece.empty()) return;
+  if (piece.empty()) return true;
   const ProductPrecision precision(copy_.model->precision);
   if (carried_) carried_->clear();
   use({.token = piece[0], .begins = true, .log_probabilities = {}});
   const auto window = static_cast<std::size_t>(window_), context = static_cast<std::size_t>(context_);
-  for (std::size_t at = 1; at < piece.size() && !(stop && stop());) {
+  for (std::size_t at = 1; at < piece.size();) {
+    if (stop && stop()) return false;
     const std::size_t end = std::min(at + window, piece.size());
     const std::size_t begin = carried_ ? at - 1 : end - 1 - std::min(end - 1, context);
     const std::span<const std::int32_t> ids = piece.subspan(begin, end - begin);
@@ -128,6 +130,7 @@ void OnlineLearner::read_piece(std::span<const std::int32_t> piece, const std::f
     for (std::size_t i = 0; at < end; ++at, ++i)
       use({piece[at], false, logs.values<float>().subspan(i * vocabulary, vocabulary)});
   }
+  return true;
 }
 
 void OnlineLearner::read(TokenSpan text, const std::function<void(const Prediction&)>& use,
@@ -136,7 +139,8 @@ void OnlineLearner::read(TokenSpan text, const std::function<void(const Predicti
   ends.push_back(static_cast<std::int64_t>(text.size()));
   std::int64_t begin = 0;
   for (const std::int64_t end : ends) {
-    read_piece(text.ids(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), use, stop);
+    const auto piece = text.ids(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+    if (!read_piece(piece, use, stop)) return;
     begin = end;
   }
 }

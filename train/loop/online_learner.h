@@ -51,9 +51,9 @@ class OnlineLearner {
 
   /// Reads a text from its beginning to its end, and calls use() for each of its tokens in order; for those of a
   /// window, after it was learned. Pieces are separate texts: no window continues from one into the next, but what was
-  /// learned remains, also for the next call. `stop` may be empty; it is called before each window, and while it
-  /// returns true, no window is read (but use() gets the first token of each further piece). Throws DivergedError if a
-  /// loss or gradient is not finite, and std::logic_error if the probabilities do not give the loss, a defect of maki.
+  /// learned remains, also for the next call. `stop` may be empty; it is called before each window, and once it
+  /// returns true, nothing more is read. Throws DivergedError if a loss or gradient is not finite, and std::logic_error
+  /// if the probabilities do not give the loss, a defect of maki.
   void read(TokenSpan text, const std::function<void(const Prediction&)>& use, const std::function<bool()>& stop = {});
 
   /// The model with what it has learned so far.
@@ -62,7 +62,7 @@ class OnlineLearner {
   std::int64_t windows() const { return windows_; }  ///< read so far
 
  private:
-  void read_piece(std::span<const std::int32_t> piece, const std::function<void(const Prediction&)>& use,
+  bool read_piece(std::span<const std::int32_t> piece, const std::function<void(const Prediction&)>& use,
                   const std::function<bool()>& stop);
   Tensor record(std::span<const std::int32_t> ids, std::size_t known);
   Tensor log_probabilities(const Tensor& loss, std::span<const std::int32_t> ids, std::size_t known) const;

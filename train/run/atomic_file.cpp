@@ -58,19 +58,28 @@ void AtomicFile::verify(Bytes header) {
                          temporary);
 }
 
-void AtomicFile::commit(Bytes header) {
+void AtomicFile::finish(Bytes header) {
   flush();
-  open_ = false;
   try {
     file_.value().write_at(header, 0);
     file_.value().sync();
     file_.value().close();
     file_.reset();
     verify(header);
+  } catch (const CheckpointError& error) {
+    open_ = false;
+    fail_to_write(fs_, path_, error.what());
+  }
+}
+
+void AtomicFile::replace() {
+  open_ = false;
+  try {
     rename_temporary(fs_, path_);
   } catch (const CheckpointError& error) {
     fail_to_write(fs_, path_, error.what());
   }
+  replaced_ = true;
   sync_directory(fs_, parent_directory(path_));
 }
 

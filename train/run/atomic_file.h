@@ -15,7 +15,7 @@ class AtomicFile {
  public:
   /// Begins path.tmp with `header_size` zeros, which commit() replaces. Throws CheckpointError.
   AtomicFile(FileSystem& fs, const std::string& path, std::size_t header_size);
-  /// Removes path.tmp, unless commit() was called or an error has removed it already.
+  /// Removes path.tmp, unless replace() was called or an error has removed it already.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -27,10 +27,20 @@ class AtomicFile {
   std::uint64_t size() const { return size_; }
   /// XXH3-128 of what was appended.
   std::array<std::uint8_t, 16> hash() const { return hash_.value(); }
-  /// Writes the header and what is buffered, makes the file durable, reads it back and compares, renames it, and makes
-  /// the directory durable. Throws CheckpointError; the previous file is then intact, unless only the directory could
-  /// not be made durable: then the new file is in place. Requires: the header has header_size bytes; called once.
-  void commit(Bytes header);
+  /// finish() and replace().
+  void commit(Bytes header) {
+    finish(header);
+    replace();
+  }
+  /// Writes the header and what is buffered to path.tmp, makes it durable, reads it back and compares. Throws
+  /// CheckpointError; path.tmp is then removed. Requires: the header has header_size bytes; called once.
+  void finish(Bytes header);
+  /// Renames path.tmp and makes the directory durable. Throws CheckpointError; the previous file is then intact, unless
+  /// only the directory could not be made durable: then the new file is in place. Requires: finish() was called.
+  void replace();
+  const std::string& path() const { return path_; }
+  /// Whether the new file is in place.
+  bool replaced() const { return replaced_; }
 
  private:
   void flush();
@@ -42,6 +52,7 @@ class AtomicFile {
   std::string buffer_;
   std::uint64_t size_ = 0;
   Hash128 hash_;
+  bool replaced_ = false;
   bool open_ = true;  // the destructor has to remove path.tmp
 };
 

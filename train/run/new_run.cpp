@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "train/config/config.h"
 #include "train/config/error.h"
 
 namespace maki {
@@ -15,6 +16,12 @@ bool is_kind(const std::string& path, stdfs::file_type kind) {
   return stdfs::symlink_status(path, error).type() == kind;  // a symbolic link was made by the user
 }
 
+// Whether a file is as short as those that a start writes: config.toml, the longest, has a limit.
+bool is_short_file(const std::string& path) {
+  std::error_code error;
+  return is_kind(path, stdfs::file_type::regular) && stdfs::file_size(path, error) <= kMaxConfigBytes;
+}
+
 // Whether an entry of the directory may have been left behind by a start that was killed; see require_unoccupied().
 bool is_left_over(const RunDirectory& run, const std::string& name, std::string_view config_toml) {
   const std::string path = run.path() + "/" + name;
@@ -22,12 +29,14 @@ bool is_left_over(const RunDirectory& run, const std::string& name, std::string_
     return is_kind(path, stdfs::file_type::directory) &&
            std::ranges::all_of(file_names(path), is_temporary_checkpoint);
   }
-  if (!is_kind(path, stdfs::file_type::regular)) return false;
-  const std::string text = read_file_limited(run.file_system(), path);
+  const bool known =
+      name == ".lock" || name == "metrics.jsonl" || name == "config.toml" || name == "config.toml.tmp";
+  if (!known || !is_short_file(path)) return false;
+  const std::string text = read_file_limited(run.file_system(), path, kMaxConfigBytes);
   if (name == ".lock") return text.find_first_not_of("0123456789") == std::string::npos;
   if (name == "metrics.jsonl") return text.empty();
   if (name == "config.toml") return config_toml.empty() || text == config_toml;
-  return name == "config.toml.tmp" && (config_toml.empty() || config_toml.starts_with(text));
+  return config_toml.empty() || config_toml.starts_with(text);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "autograd/core/parallel.h"
@@ -43,8 +44,13 @@ class Pieces {
  private:
   std::atomic<bool>& done(std::int64_t i) { return done_[static_cast<std::size_t>(i)]; }
 
+  // During a call, there is nothing left to use: if it throws, it was the last one.
   void use_all_read() {
-    while (used_ < count_ && done(used_).load(std::memory_order_acquire)) use_(used_++);
+    while (used_ < count_ && done(used_).load(std::memory_order_acquire)) {
+      const std::int64_t piece = std::exchange(used_, count_);
+      use_(piece);
+      used_ = piece + 1;
+    }
   }
 
   const std::int64_t count_;
@@ -52,7 +58,7 @@ class Pieces {
   std::vector<std::atomic<bool>> done_;
   std::atomic<std::int64_t> next_ = 0;
   std::mutex in_order_;    // for used_ and calls of use_
-  std::int64_t used_ = 0;  // pieces that use_ was called for
+  std::int64_t used_ = 0;  // pieces that use_ has returned for; count_ while it is called
   std::mutex failing_;
   std::atomic<bool> failed_ = false;
   std::exception_ptr failure_;

@@ -175,6 +175,25 @@ std::string default_run_path(const std::string& first_corpus) {
   }
 }
 
+namespace {
+
+// Without a choice: best, else last, else the newest, for when the files of some are missing or damaged. No step twice.
+std::vector<std::int64_t> steps_to_try(const RunDirectory& run, const std::string& choice) {
+  std::vector<std::int64_t> candidates;
+  const auto add = [&](std::int64_t step) {
+    if (std::ranges::find(candidates, step) == candidates.end()) candidates.push_back(step);
+  };
+  if (const auto best = run.best(); best && choice != "last") add(best->step);
+  if (const auto last = run.last(); last && choice != "best") add(*last);
+  if (!choice.empty()) return candidates;
+  std::vector<std::int64_t> steps = run.checkpoints();
+  std::ranges::reverse(steps);
+  std::ranges::for_each(steps, add);
+  return candidates;
+}
+
+}  // namespace
+
 std::string find_checkpoint(const std::string& run_or_file, const std::string& choice,
                             std::vector<std::string>& notes) {
   std::error_code error_code;
@@ -197,14 +216,7 @@ std::string find_checkpoint(const std::string& run_or_file, const std::string& c
     check(file_exists(file), "{}: contains no checkpoint of step {}", run_or_file, step);
     return file;
   }
-  // Without a choice: best, else last, else the newest, skipping those whose files are missing or damaged.
-  std::vector<std::int64_t> candidates;
-  if (const auto best = run.best(); best && choice != "last") candidates.push_back(best->step);
-  if (const auto last = run.last(); last && choice != "best") candidates.push_back(*last);
-  if (choice.empty()) {
-    const std::vector<std::int64_t> steps = run.checkpoints();
-    candidates.insert(candidates.end(), steps.rbegin(), steps.rend());
-  }
+  const std::vector<std::int64_t> candidates = steps_to_try(run, choice);
   check(!candidates.empty(), "{}: contains no checkpoint{}{}", run_or_file, choice.empty() ? "" : " named ", choice);
   for (const std::int64_t step : candidates) {
     try {

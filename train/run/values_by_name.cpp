@@ -17,9 +17,12 @@ struct Destination {
   std::byte* to;
 };
 
+constexpr std::uint64_t kLine = 64;  // bytes; as in a ParameterStore, the values of every tensor fill whole lines
+
 std::vector<Destination> destinations(const ContainerReader& file, ParameterStore& store) {
   const auto size = static_cast<std::uint64_t>(size_of(store.dtype()));
   std::vector<Destination> list;
+  std::uint64_t length = 0;
   for (const TensorEntry& entry : read_tensors(file)) {
     const auto& all = store.parameters();
     const auto found = std::ranges::find_if(all, [&](const auto& p) { return p->name() == entry.name; });
@@ -27,13 +30,15 @@ std::vector<Destination> destinations(const ContainerReader& file, ParameterStor
                        "{}: has a tensor {} of shape {}, but the model has none", file.path(), entry.name, entry.shape);
     const std::uint64_t begin = static_cast<std::uint64_t>(entry.offset) * size;
     const std::uint64_t end = begin + static_cast<std::uint64_t>(entry.shape.numel()) * size;
-    check<CorruptFile>(end <= file.length("values"), "{}: tensor {} ends beyond the section values", file.path(),
-                       entry.name);
+    length = std::max(length, (end + kLine - 1) / kLine * kLine);
     auto* const to = dispatch(store.dtype(), [&]<class T>() {
       return reinterpret_cast<std::byte*>(store.values().data<T>() + (*found)->offset());
     });
     list.push_back({begin, end, to});
   }
+  // Numbers of another type have another length, or in a file of one line, end in what NumberCheck takes for padding.
+  check<CorruptFile>(file.length("values") == length, "{}: section values must have {} bytes for {} numbers; got {}",
+                     file.path(), length, to_string(store.dtype()), file.length("values"));
   return list;
 }
 

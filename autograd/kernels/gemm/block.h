@@ -30,7 +30,7 @@ struct GemmBlock {
   T* c;
   std::int64_t ldc;
   bool accumulate;
-  const T* bias;  // [n] or null; given with the last chain, and added at its end; with tile.is_amx, given with the
+  const T* bias;  // [n] or null; given with the last chain, and added at its end; with tile.packs_a, given with the
                   // first chain, which starts at it
   GemmActivation activation;
   T* derivative;  // [m, n], rows ldc apart, or null
