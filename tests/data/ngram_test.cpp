@@ -179,6 +179,16 @@ TEST_CASE("a text of several blocks and pieces is counted and evaluated as a who
   REQUIRE(std::abs(loss.loss - reference_loss(reference, pieces)) < 1e-11);
 }
 
+TEST_CASE("counts of single tokens predict every token of a text but the first of each piece") {
+  const Ids ids = random_ids(3 * kBlock, 6);
+  NgramModel model(6, 1);
+  REQUIRE(model.count(ids) == 1);
+  REQUIRE(model.evaluate(ids).targets == std::ssize(ids) - 1);
+  const std::vector<Ids> pieces = {slice(ids, 0, kBlock), slice(ids, kBlock, kBlock + 7),
+                                   slice(ids, kBlock + 7, ids.size())};
+  REQUIRE(model.evaluate(pieces_of(6, pieces)).targets == std::ssize(ids) - std::ssize(pieces));
+}
+
 TEST_CASE("counting token by token is counting the text") {
   const Ids ids = random_ids(2000, 9);
   NgramModel whole(9), single(9);
