@@ -159,8 +159,9 @@ TEST_CASE("n-gram probabilities are positive and sum to 1, whatever the text") {
 
 TEST_CASE("a text of several blocks and pieces is counted and evaluated as a whole") {
   const Ids ids = random_ids(3 * kBlock + 100, 6);
-  // Pieces that end at a block, shortly after one, and in the middle of one.
-  const std::vector<std::size_t> ends = {kBlock, 2 * kBlock + 1, 2 * kBlock + 3, 2 * kBlock + 5000, ids.size()};
+  // Pieces that end at a block, shortly after one, in the middle of one, and shortly before one.
+  const std::vector<std::size_t> ends = {kBlock,         2 * kBlock + 1, 2 * kBlock + 3, 2 * kBlock + 5000,
+                                         3 * kBlock - 1, ids.size()};
   std::vector<Ids> pieces;
   std::size_t begin = 0;
   for (const std::size_t end : ends) {
