@@ -157,6 +157,52 @@ Header header_of(std::span<const std::byte> bytes, const std::string& path) {
   return header;
 }
 
+std::shared_ptr<const TokenFile> token_file_in(const std::shared_ptr<const FileMapping>& mapping) {
+  auto file = std::make_shared<TokenFile>();
+  file->files = {mapping};
+  const std::string& path = file->path = mapping->path();
+  const Header header = header_of(mapping->bytes(), path);
+  file->facts = facts_of(header);
+  const TokenFileFacts& facts = file->facts;
+  Sections sections(mapping->bytes(), path);
+  sections.take(sizeof(Header), 1, "the header");
+  const auto tokenizer = sections.take(header.tokenizer_bytes, 1, "the tokenizer");
+  sections.skip_padding();
+  const auto train = sections.take(header.train_tokens, header.width, "the training tokens");
+  sections.skip_padding();
+  const auto val = sections.take(header.val_tokens, header.width, "the validation tokens");
+  sections.skip_padding();
+  const auto train_joins = sections.take(header.train_joins, sizeof(std::int64_t), "the boundaries of its pieces");
+  const auto val_joins = sections.take(header.val_joins, sizeof(std::int64_t), "the boundaries of its pieces");
+  sections.finish();
+  file->tokenizer = tokenizer_of(characters_of(tokenizer), facts, path);
+  file->train = view(train, joins_of(train_joins, facts.train_tokens, path), header.width, facts.vocab_size);
+  file->val = view(val, joins_of(val_joins, facts.val_tokens, path), header.width, facts.vocab_size);
+  return file;
+}
+
+void verify_hash(const FileMapping& mapping) {
+  constexpr std::size_t kBlockBytes = 1 << 24;
+  Hash128 hash;
+  for (std::size_t at = sizeof(Header); at < mapping.bytes().size(); at += kBlockBytes) {
+    hash.add(characters_of(mapping.bytes().subspan(at, std::min(kBlockBytes, mapping.bytes().size() - at))));
+    mapping.release(at);
+  }
+  check<CorpusError>(hash.value() == header_of(mapping.bytes(), mapping.path()).data_hash,
+                     "{}: is a damaged token file: checksum mismatch of its data; prepare it again", mapping.path());
+}
+
+void verify_ids(TokenSpan tokens, const std::string& path) {
+  constexpr std::size_t kBlockTokens = 1 << 20;
+  std::vector<std::int32_t> ids(kBlockTokens);
+  try {
+    for (std::size_t at = 0; at < tokens.size(); at += kBlockTokens)
+      tokens.copy(static_cast<std::int64_t>(at), std::span(ids).first(std::min(kBlockTokens, tokens.size() - at)));
+  } catch (const CorpusError& error) {
+    fail<CorpusError>("{}: {}", path, error.what());
+  }
+}
+
 }  // namespace
 
 std::uint32_t token_width(std::int64_t vocab_size) {
@@ -200,43 +246,14 @@ bool is_token_file(const std::string& path) {
 }
 
 std::shared_ptr<const TokenFile> open_token_file(const std::string& path) {
-  auto file = std::make_shared<TokenFile>();
-  file->path = path;
-  const auto& mapping = *file->files.emplace_back(std::make_shared<const FileMapping>(path));
-  const Header header = header_of(mapping.bytes(), path);
-  file->facts = facts_of(header);
-  const TokenFileFacts& facts = file->facts;
-  Sections sections(mapping.bytes(), path);
-  sections.take(sizeof(Header), 1, "the header");
-  const auto tokenizer = sections.take(header.tokenizer_bytes, 1, "the tokenizer");
-  sections.skip_padding();
-  const auto train = sections.take(header.train_tokens, header.width, "the training tokens");
-  sections.skip_padding();
-  const auto val = sections.take(header.val_tokens, header.width, "the validation tokens");
-  sections.skip_padding();
-  const auto train_joins = sections.take(header.train_joins, sizeof(std::int64_t), "the boundaries of its pieces");
-  const auto val_joins = sections.take(header.val_joins, sizeof(std::int64_t), "the boundaries of its pieces");
-  sections.finish();
-  file->tokenizer = tokenizer_of(characters_of(tokenizer), facts, path);
-  file->train = view(train, joins_of(train_joins, facts.train_tokens, path), header.width, facts.vocab_size);
-  file->val = view(val, joins_of(val_joins, facts.val_tokens, path), header.width, facts.vocab_size);
-  return file;
+  return token_file_in(std::make_shared<const FileMapping>(path));
 }
 
 void verify_token_file(const TokenFile& file) {
-  constexpr std::size_t kBlockBytes = 1 << 24, kBlockTokens = 1 << 20;
-  const FileMapping& mapping = *file.files.at(0);
-  Hash128 hash;
-  for (std::size_t at = sizeof(Header); at < mapping.bytes().size(); at += kBlockBytes) {
-    hash.add(characters_of(mapping.bytes().subspan(at, std::min(kBlockBytes, mapping.bytes().size() - at))));
-    mapping.release(at);
-  }
-  check<CorpusError>(hash.value() == header_of(mapping.bytes(), file.path).data_hash,
-                     "{}: is a damaged token file: checksum mismatch of its data; prepare it again", file.path);
-  std::vector<std::int32_t> ids(kBlockTokens);
-  for (const TokenSpan& tokens : {file.train, file.val}) {
-    for (std::size_t at = 0; at < tokens.size(); at += kBlockTokens)
-      tokens.copy(static_cast<std::int64_t>(at), std::span(ids).first(std::min(kBlockTokens, tokens.size() - at)));
+  for (const std::shared_ptr<const FileMapping>& mapping : file.files) {
+    verify_hash(*mapping);
+    const std::shared_ptr<const TokenFile> part = token_file_in(mapping);
+    for (const TokenSpan& tokens : {part->train, part->val}) verify_ids(tokens, part->path);
   }
 }
 

@@ -46,8 +46,8 @@ bool is_token_file(const std::string& path);
 /// Takes memory in proportion to the tokenizer alone. Throws CorpusError, naming the file, if it cannot be read, is
 /// damaged, or has another version of the format.
 std::shared_ptr<const TokenFile> open_token_file(const std::string& path);
-/// Reads the whole file and checks the hash of the data and every id. Throws CorpusError, which names the file if it is
-/// the hash that is wrong. Requires: `file` is from open_token_file().
+/// Reads the whole file, or each of several, and checks the hash of the data and every id. Throws CorpusError, naming
+/// the file. Requires: `file` is from open_token_file() or open_token_files().
 void verify_token_file(const TokenFile& file);
 
 /// The layout of a token file: what writers and readers share.

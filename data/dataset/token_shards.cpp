@@ -56,6 +56,7 @@ void check_alike(const TokenFile& first, const TokenFile& other) {
 }  // namespace
 
 std::optional<std::vector<std::string>> token_file_paths(const std::vector<std::string>& sources) {
+  check(!sources.empty(), "corpus: must name at least one file or directory; got none; name the text to be read");
   std::vector<std::string> files = sources;
   if (sources.size() == 1 && is_directory(sources[0])) {
     files = files_in(sources[0]);

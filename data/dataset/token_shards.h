@@ -14,8 +14,8 @@ namespace maki {
 /// single directory all its visible entries, in byte order of their names, if each is a file that is a token file of
 /// maki or has a name that ends with .bin. (Of a directory with train.bin and val.bin, those two.) nullopt if they
 /// denote anything else, such as several directories or a .bin beside another file. Throws CorpusError, naming the
-/// file, for token files of maki beside anything else. Files of which only the name counts need not exist. Requires:
-/// there is a source.
+/// file, for token files of maki beside anything else, and Error without sources. Files of which only the name counts
+/// need not exist.
 std::optional<std::vector<std::string>> token_file_paths(const std::vector<std::string>& sources);
 
 /// Maps one token file of maki, or several, in this order: the training tokens of all of them are one part of the

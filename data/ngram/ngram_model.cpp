@@ -33,8 +33,8 @@ class Block {
  public:
   Block(TokenSpan text, std::int64_t begin, std::int64_t end, std::int64_t before) : joins_(text.joins()) {
     const auto next = std::ranges::upper_bound(joins_, begin);
-    const std::int64_t piece = next == joins_.begin() ? 0 : *std::prev(next);
-    first_ = std::max(piece, begin - before);
+    piece_ = next == joins_.begin() ? 0 : *std::prev(next);
+    first_ = std::max(piece_, begin - before);
     known_ = begin - first_;
     join_ = static_cast<std::size_t>(next - joins_.begin());
     ids_.resize(static_cast<std::size_t>(end - first_));
@@ -51,7 +51,7 @@ class Block {
       if (i < known_) {
         known(id);
       } else {
-        read(id, joined || i == 0);
+        read(id, joined || first_ + i == piece_);
       }
     }
   }
@@ -59,6 +59,7 @@ class Block {
  private:
   std::span<const std::int64_t> joins_;
   std::vector<std::int32_t> ids_;
+  std::int64_t piece_ = 0;  // where the piece begins that the block begins in
   std::int64_t first_ = 0, known_ = 0;
   std::size_t join_ = 0;
 };

@@ -73,7 +73,7 @@ class NgramTrie {
   std::vector<double> unigrams(std::span<const std::uint32_t> counts) const;
 
  private:
-  friend NgramTrie load_ngram_trie(std::string_view saved);
+  friend NgramTrie load_ngram_trie(std::string_view saved, std::int64_t vocab_size);
   NgramTrie() = default;
   void finish(std::size_t vocab_size);
 
@@ -83,8 +83,8 @@ class NgramTrie {
   std::vector<float> log_unigrams_;
 };
 
-/// Restores a tree from the bytes of save(). Throws CorpusError for any other bytes. The tree has no restart token: see
-/// the constructor.
-NgramTrie load_ngram_trie(std::string_view saved);
+/// Restores a tree from the bytes of save(). Throws CorpusError for any other bytes, and if the tree has another
+/// vocabulary than `vocab_size`; then no memory is taken for it. The tree has no restart token: see the constructor.
+NgramTrie load_ngram_trie(std::string_view saved, std::int64_t vocab_size);
 
 }  // namespace maki

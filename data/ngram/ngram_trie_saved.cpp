@@ -56,7 +56,7 @@ class Reader {
 };
 
 // Every context takes at least a byte and every n-gram two, so the memory of the levels stays below a few times the
-// size of the file. That of the unigrams, 12 bytes per token of the vocabulary, follows from what the file says.
+// size of the file. That of the unigrams, 12 bytes per token of the vocabulary, follows from what the caller expects.
 NgramTrie::Level read_level(Reader& reader, std::size_t contexts, std::uint32_t vocab_size) {
   NgramTrie::Level level;
   for (double& discount : level.discounts) {
@@ -106,20 +106,24 @@ std::string NgramTrie::save() const {
   return bytes;
 }
 
-NgramTrie load_ngram_trie(std::string_view saved) {
+NgramTrie load_ngram_trie(std::string_view saved, std::int64_t vocab_size) {
   require(saved.starts_with(kHeader));
   Reader reader(saved.substr(kHeader.size()));
-  const std::uint32_t vocab_size = reader.number(), order = reader.number();
-  require(vocab_size >= 1 && vocab_size <= std::uint32_t{std::numeric_limits<std::int32_t>::max()} && order >= 1 &&
+  const std::uint32_t tokens = reader.number(), order = reader.number();
+  check<CorpusError>(tokens == vocab_size,
+                     "n-gram counts: must be for the {} tokens of the vocabulary; got counts for {}; the saved counts "
+                     "are damaged or belong to another model",
+                     vocab_size, tokens);
+  require(tokens >= 1 && tokens <= std::uint32_t{std::numeric_limits<std::int32_t>::max()} && order >= 1 &&
           order <= kMaxCountedNgram);
   NgramTrie trie;
   std::size_t contexts = 1;
   for (std::uint32_t k = 0; k < order; ++k) {
-    trie.levels_.push_back(read_level(reader, contexts, vocab_size));
+    trie.levels_.push_back(read_level(reader, contexts, tokens));
     contexts = trie.levels_.back().tokens.size();
   }
   require(reader.left() == 0);
-  trie.finish(vocab_size);
+  trie.finish(tokens);
   return trie;
 }
 

@@ -15,10 +15,11 @@ constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 unsigned char byte_at(std::string_view bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
 
-// At most 1 MiB, which is enough to recognise an encoding. Cut after the last line end in it, if there is one, which
-// does not split a character in any encoding whose line ends are one byte.
+constexpr std::size_t kMaxSampleBytes = 1 << 20;  // enough to recognise an encoding; a whole number of UTF-32 units
+
+// At most 1 MiB. Cut after the last line end in it, if there is one, which does not split a character in any encoding
+// whose line ends are one byte.
 std::string_view sample_of(std::string_view bytes) {
-  constexpr std::size_t kMaxSampleBytes = 1 << 20;
   if (bytes.size() <= kMaxSampleBytes) return bytes;
   const std::size_t line_end = bytes.substr(0, kMaxSampleBytes).rfind('\n');
   return bytes.substr(0, line_end == std::string_view::npos ? kMaxSampleBytes : line_end + 1);
@@ -140,11 +141,12 @@ bool is_damaged_utf8(std::string_view bytes) {
 
 std::optional<std::string> detect_encoding(std::string_view bytes) {
   if (auto named = byte_order_mark(bytes)) return named;
+  const std::string_view uncut = bytes.substr(0, kMaxSampleBytes);
   bytes = sample_of(bytes);
   const bool utf8 = !invalid_utf8(bytes);
   const bool nul = bytes.find('\0') != std::string_view::npos;
   if (nul || !utf8) {
-    if (auto wide = wide_encoding(bytes)) return wide;
+    if (auto wide = wide_encoding(uncut)) return wide;
   }
   if (utf8) {
     if (has_iso_2022_jp_escape(bytes) && decode_strictly(bytes, "ISO-2022-JP")) return "ISO-2022-JP";

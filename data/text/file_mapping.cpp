@@ -25,21 +25,23 @@ struct Descriptor {
 
 }  // namespace
 
-FileMapping::FileMapping(const std::string& path) {
+FileMapping::FileMapping(const std::string& path) : path_(path) {
   const Descriptor file(path);
   check<CorpusError>(file.number >= 0, "{}: cannot be opened: {}", path, std::strerror(errno));
   struct stat status {};
   const bool known = fstat(file.number, &status) == 0;
   check<CorpusError>(known && S_ISREG(status.st_mode), "{}: is not a regular file", path);
-  map(file.number, static_cast<std::size_t>(status.st_size), path);
+  map(file.number, static_cast<std::size_t>(status.st_size));
 }
 
-FileMapping::FileMapping(int descriptor, std::size_t size, const std::string& path) { map(descriptor, size, path); }
+FileMapping::FileMapping(int descriptor, std::size_t size, const std::string& path) : path_(path) {
+  map(descriptor, size);
+}
 
-void FileMapping::map(int descriptor, std::size_t size, const std::string& path) {
+void FileMapping::map(int descriptor, std::size_t size) {
   if (size == 0) return;  // there are no mappings of 0 bytes
   void* const memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  check<CorpusError>(memory != MAP_FAILED, "{}: cannot be mapped into memory: {}", path, std::strerror(errno));
+  check<CorpusError>(memory != MAP_FAILED, "{}: cannot be mapped into memory: {}", path_, std::strerror(errno));
   bytes_ = {static_cast<const std::byte*>(memory), size};
 }
 

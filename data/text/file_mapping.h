@@ -20,14 +20,16 @@ class FileMapping {
   FileMapping(const FileMapping&) = delete;
   FileMapping& operator=(const FileMapping&) = delete;
 
+  const std::string& path() const { return path_; }
   std::span<const std::byte> bytes() const { return bytes_; }
   /// Frees the memory that holds bytes [0, end) at the moment, or all if end is beyond them; they are read again when
   /// they are needed, so pointers to them stay valid.
   void release(std::size_t end) const;
 
  private:
-  void map(int descriptor, std::size_t size, const std::string& path);
+  void map(int descriptor, std::size_t size);
 
+  std::string path_;
   std::span<const std::byte> bytes_;
 };
 

@@ -9,7 +9,8 @@
 
 namespace maki {
 
-std::string shell_quote(const std::string& text) {
+std::string shell_quote(const std::string& path) {
+  const std::string text = path.size() > 1 && path.starts_with('-') ? "./" + path : path;
   const auto plain = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte >= 0x80 || std::isalnum(byte) != 0 || std::strchr("_@%+=:,./-", c) != nullptr;

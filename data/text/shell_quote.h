@@ -5,9 +5,10 @@
 
 namespace maki {
 
-/// The text as one word of a shell command. It is quoted if it is empty or contains characters that are special to a
+/// A path as one word of a shell command. It is quoted if it is empty or contains characters that are special to a
 /// shell, and written as $'…', which bash and zsh understand, if it contains characters that escape_unprintable()
-/// escapes. A - at its beginning stays: a command may take the word for an option.
-std::string shell_quote(const std::string& text);
+/// escapes. A - at its beginning is preceded by ./, so that no command takes the path for an option; - alone, which
+/// stands for the standard input, stays.
+std::string shell_quote(const std::string& path);
 
 }  // namespace maki

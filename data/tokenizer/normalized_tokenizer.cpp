@@ -25,9 +25,9 @@ std::string NormalizedTokenizer::save() const {
   return std::string(kHeader) + to_string(form_) + '\n' + inner_->save();
 }
 
-// Characters as they are in the text, so that a caller can leave them out: those whose own normal form has a character
-// that the vocabulary lacks. Where there is none, and only a combination of known characters becomes an unknown one,
-// that one is named, which a caller need not find in the text.
+// Characters as they are in the text, so that a reader finds them: those whose own normal form has a character that the
+// vocabulary lacks. Where there is none, and only a combination of known characters becomes an unknown one, that one is
+// named. In normalized text, every character is its own normal form, so these are the inner tokenizer's.
 std::map<char32_t, std::int64_t> NormalizedTokenizer::unknown(std::string_view text) const {
   const std::map<char32_t, std::int64_t> lacking = inner_->unknown(normalize(text, form_));
   if (lacking.empty()) return {};

@@ -7,6 +7,7 @@
 #include "data/text/utf8.h"
 #include "data/tokenizer/byte_tokenizer.h"
 #include "data/tokenizer/char_tokenizer.h"
+#include "data/tokenizer/normalized_tokenizer.h"
 
 namespace maki {
 namespace {
@@ -33,6 +34,24 @@ std::string without(std::string_view text, const Counts& unknown, const std::str
   return known;
 }
 
+Normalization normalization_of(const Tokenizer& tokenizer) {
+  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
+  return normalized == nullptr ? Normalization::none : normalized->form();
+}
+
+// The text as the tokenizer normalizes it, without unknown characters; adds their number to `count`. Characters between
+// which one was left out may combine to another unknown one.
+std::string known_part(const Tokenizer& tokenizer, std::string_view text, const std::string& replacement,
+                       std::int64_t& count) {
+  const Normalization form = normalization_of(tokenizer);
+  std::string known = normalize(text, form);
+  for (Counts unknown = tokenizer.unknown(known); !unknown.empty(); unknown = tokenizer.unknown(known)) {
+    for (const auto& [c, times] : unknown) count += times;
+    known = normalize(without(known, unknown, replacement), form);
+  }
+  return known;
+}
+
 }  // namespace
 
 Unknown parse_unknown_policy(const std::string& name) {
@@ -55,10 +74,7 @@ KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> p
   KnownText known{.pieces = std::move(pieces), .changed = {}, .unknown = 0, .replacement = {}};
   Counts unknown;
   for (const std::string_view piece : known.pieces) {
-    for (const auto& [c, count] : tokenizer.unknown(piece)) {
-      unknown[c] += count;
-      known.unknown += count;
-    }
+    for (const auto& [c, count] : tokenizer.unknown(piece)) unknown[c] += count;
   }
   if (unknown.empty()) return known;
   check<CorpusError>(policy != Unknown::error,
@@ -66,8 +82,10 @@ KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> p
                      unknown_sentence(tokenizer.vocab_size(), unknown));
   if (policy == Unknown::replace) known.replacement = replacement_in(tokenizer);
   known.changed.reserve(known.pieces.size());
-  for (std::string_view& piece : known.pieces)
-    piece = known.changed.emplace_back(without(piece, unknown, known.replacement));
+  for (std::string_view& piece : known.pieces) {
+    if (!tokenizer.unknown(piece).empty())
+      piece = known.changed.emplace_back(known_part(tokenizer, piece, known.replacement, known.unknown));
+  }
   return known;
 }
 

@@ -19,10 +19,10 @@ Unknown parse_unknown_policy(const std::string& name);
 /// Text that a tokenizer can encode. It may be moved, but not copied: `pieces` of a copy would refer to `changed` of
 /// the original.
 struct KnownText {
-  std::vector<std::string_view> pieces;  ///< the given pieces if all characters are known, else views of `changed`
-  std::vector<std::string> changed;
-  std::int64_t unknown = 0;  ///< number of characters that were left out or replaced
-  std::string replacement;   ///< what replaces them; empty if they were left out
+  std::vector<std::string_view> pieces;  ///< the given ones; those with unknown characters are views of `changed`
+  std::vector<std::string> changed;      ///< normalized, if the tokenizer normalizes
+  std::int64_t unknown = 0;              ///< number of characters that were left out or replaced
+  std::string replacement;               ///< what replaces them; empty if they were left out
 
   /// A message such as "3 characters that the vocabulary lacks were left out"; empty if there were none.
   std::string describe() const;
@@ -31,8 +31,8 @@ struct KnownText {
 /// Prepares pieces of well-formed text for the tokenizer. Unknown::replace replaces each unknown character with the
 /// first of U+FFFD, space and ? that is in the vocabulary. Throws CorpusError, listing the characters, if there are
 /// unknown ones and the policy is Unknown::error, or if they are to be replaced and the vocabulary has none of the
-/// three. A character that exists only in the normalized text (NormalizedTokenizer::unknown()) is counted but stays, so
-/// encoding the result throws.
+/// three. With a tokenizer that normalizes, the characters that are left out, replaced and counted are those of the
+/// normalized text.
 KnownText known_text(const Tokenizer& tokenizer, std::vector<std::string_view> pieces, Unknown policy);
 
 }  // namespace maki

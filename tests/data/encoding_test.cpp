@@ -71,6 +71,17 @@ TEST_CASE("each encoding is recognised, rejected with the command that converts 
   }
 }
 
+TEST_CASE("an encoding with units of two or four bytes is recognised in a text of any size") {
+  std::string text;
+  while (text.size() < (1 << 20)) text += kEnglish;
+  for (const char* const encoding : {"UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE"}) {
+    INFO(encoding);
+    const std::string bytes = encoded(text, encoding);
+    REQUIRE(detect_encoding(bytes) == encoding);
+    REQUIRE(detect_encoding(bytes.substr(0, (1 << 20) + 1)) == encoding);  // the last unit is incomplete
+  }
+}
+
 TEST_CASE("UTF-8 is not mistaken for anything else, damaged or not") {
   for (const std::string& text :
        {kJapanese, kFrench, kEnglish, std::string("a\0b\0\0c", 6), std::string("\x1B[31mred")}) {

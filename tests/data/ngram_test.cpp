@@ -159,8 +159,9 @@ TEST_CASE("n-gram probabilities are positive and sum to 1, whatever the text") {
 
 TEST_CASE("a text of several blocks and pieces is counted and evaluated as a whole") {
   const Ids ids = random_ids(3 * kBlock + 100, 6);
-  // Pieces that end at a block, shortly after one, and in the middle of one.
-  const std::vector<std::size_t> ends = {kBlock, 2 * kBlock + 1, 2 * kBlock + 3, 2 * kBlock + 5000, ids.size()};
+  // Pieces that end at a block, shortly after one, in the middle of one, and shortly before one.
+  const std::vector<std::size_t> ends = {kBlock,         2 * kBlock + 1, 2 * kBlock + 3, 2 * kBlock + 5000,
+                                         3 * kBlock - 1, ids.size()};
   std::vector<Ids> pieces;
   std::size_t begin = 0;
   for (const std::size_t end : ends) {
@@ -177,6 +178,16 @@ TEST_CASE("a text of several blocks and pieces is counted and evaluated as a who
   REQUIRE(loss.share == 1);
   REQUIRE(loss.targets == static_cast<std::int64_t>(ids.size() - pieces.size()));
   REQUIRE(std::abs(loss.loss - reference_loss(reference, pieces)) < 1e-11);
+}
+
+TEST_CASE("counts of single tokens predict every token of a text but the first of each piece") {
+  const Ids ids = random_ids(3 * kBlock, 6);
+  NgramModel model(6, 1);
+  REQUIRE(model.count(ids) == 1);
+  REQUIRE(model.evaluate(ids).targets == std::ssize(ids) - 1);
+  const std::vector<Ids> pieces = {slice(ids, 0, kBlock), slice(ids, kBlock, kBlock + 7),
+                                   slice(ids, kBlock + 7, ids.size())};
+  REQUIRE(model.evaluate(pieces_of(6, pieces)).targets == std::ssize(ids) - std::ssize(pieces));
 }
 
 TEST_CASE("counting token by token is counting the text") {

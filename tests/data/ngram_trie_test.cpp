@@ -10,6 +10,7 @@
 #include "data/ngram/held_out_counts.h"
 #include "data/text/error.h"
 #include "tests/catch.h"
+#include "tests/data/allocations.h"
 #include "tests/data/random_ids.h"
 
 using namespace maki;
@@ -179,7 +180,7 @@ TEST_CASE("Saved counts are restored", "[ngram_trie]") {
     model.count(pieces_of(vocab, pieces));
     const NgramTrie trie(model);
     const std::string saved = trie.save();
-    const NgramTrie again = load_ngram_trie(saved);
+    const NgramTrie again = load_ngram_trie(saved, vocab);
     RC_ASSERT(again.save() == saved);
     const NgramContext context = context_of(trie, pieces.back()), same = context_of(again, pieces.back());
     std::vector<float> a(static_cast<std::size_t>(vocab)), b = a;
@@ -193,24 +194,36 @@ TEST_CASE("Damaged counts are refused", "[ngram_trie]") {
   NgramModel model(3, 2);
   model.count(pieces_of(3, {{0, 1, 2, 0, 1}}));
   const std::string saved = NgramTrie(model).save();
-  REQUIRE_NOTHROW(load_ngram_trie(saved));
+  REQUIRE_NOTHROW(load_ngram_trie(saved, 3));
   for (std::size_t size = 0; size < saved.size(); ++size)
-    CHECK_THROWS_AS(load_ngram_trie(saved.substr(0, size)), CorpusError);
-  CHECK_THROWS_AS(load_ngram_trie(saved + '\0'), CorpusError);
+    CHECK_THROWS_AS(load_ngram_trie(saved.substr(0, size), 3), CorpusError);
+  CHECK_THROWS_AS(load_ngram_trie(saved + '\0', 3), CorpusError);
   std::string longer = saved;  // the first number in two bytes instead of one
   const std::size_t number = saved.find('\n') + 1;
   longer[number] = static_cast<char>(longer[number] | 0x80);
   longer.insert(number + 1, 1, '\0');
-  CHECK_THROWS_AS(load_ngram_trie(longer), CorpusError);
+  CHECK_THROWS_AS(load_ngram_trie(longer, 3), CorpusError);
   int refused = 0;
   for (std::size_t i = 0; i < saved.size(); ++i) {
     std::string damaged = saved;
     damaged[i] = static_cast<char>(0xFF);
     try {
-      load_ngram_trie(damaged);
+      load_ngram_trie(damaged, 3);
     } catch (const CorpusError&) {
       ++refused;
     }
   }
   CHECK(refused > static_cast<int>(saved.size() / 2));
+}
+
+TEST_CASE("Counts of another vocabulary are refused before memory is taken for them", "[ngram_trie]") {
+  NgramModel model(3, 2);
+  model.count(pieces_of(3, {{0, 1, 2, 0, 1}}));
+  std::string saved = NgramTrie(model).save();
+  CHECK_THROWS_WITH(load_ngram_trie(saved, 4), ContainsSubstring("the 4 tokens of the vocabulary; got counts for 3"));
+  const std::size_t number = saved.find('\n') + 1;
+  saved.replace(number, 1, "\x80\x80\x80\x08");  // 2^24 instead of 3
+  start_peak();
+  CHECK_THROWS_AS(load_ngram_trie(saved, 3), CorpusError);
+  CHECK(peak_bytes() < 1 << 16);
 }

@@ -6,6 +6,7 @@
 #include "data/text/utf8.h"
 #include "data/tokenizer/normalized_tokenizer.h"
 #include "data/tokenizer/tokenizer_files.h"
+#include "data/tokenizer/unknown_characters.h"
 #include "tests/catch.h"
 #include "tests/data/bpe_fixture.h"
 #include "tests/data/require_refused.h"
@@ -115,6 +116,25 @@ TEST_CASE("unknown characters are named as they are in the text") {
   REQUIRE(tokenizer->unknown("aＣＣ") == std::map<char32_t, std::int64_t>{{U'Ｃ', 2}});
   REQUIRE(tokenizer->unknown("b\u0301").contains(0x301));
   require_refused([&] { tokenizer->encode("aＣ"); }, {"C (U+0043)"});
+}
+
+TEST_CASE("unknown characters that exist only in the normalized text are left out or replaced") {
+  const auto known = [](const std::string& vocabulary, const std::vector<std::string_view>& pieces, Unknown policy) {
+    const auto tokenizer = make_tokenizer("char", vocabulary, {.normalization = Normalization::nfc});
+    const KnownText text = known_text(*tokenizer, pieces, policy);
+    std::string all;
+    for (const std::string_view piece : text.pieces) all += tokenizer->decode(tokenizer->encode(piece)) + "|";
+    return all + std::to_string(text.unknown);
+  };
+  // e and the accent are known, but not é, which they combine to.
+  const std::string parts = "abex\u0301 ";
+  REQUIRE(known(parts, {"ae\u0301b", "x\u0301"}, Unknown::skip) == "ab|x\u0301|1");
+  REQUIRE(known(parts, {"ae\u0301b", "x\u0301"}, Unknown::replace) == "a b|x\u0301|1");
+  REQUIRE(known(parts, {"ae猫\u0301b"}, Unknown::skip) == "ab|2");  // without 猫, they combine
+  REQUIRE(known(parts, {"ae猫\u0301b"}, Unknown::replace) == "ae \u0301b|1");
+  // é is known, but not its parts, and stays.
+  REQUIRE(known("abé", {"e\u0301猫", "ae\u0301"}, Unknown::skip) == "é|aé|1");
+  require_refused([&] { known(parts, {"ae\u0301b"}, Unknown::error); }, {"é (U+00E9)", "--unknown skip"});
 }
 
 TEST_CASE("damaged saved forms of tokenizers that normalize are refused") {

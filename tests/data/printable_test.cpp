@@ -39,4 +39,9 @@ TEST_CASE("a path can be pasted into a shell, whatever it contains") {
   REQUIRE(shell_quote("it's") == "'it'\\''s'");
   REQUIRE(shell_quote("") == "''");
   REQUIRE(shell_quote("a\nit's\\\x1b") == "$'a\\nit\\'s\\\\\\x1b'");
+  REQUIRE(shell_quote("-force") == "./-force");
+  REQUIRE(shell_quote("--two words") == "'./--two words'");
+  REQUIRE(shell_quote("-\n") == "$'./-\\n'");
+  REQUIRE(shell_quote("-") == "-");
+  REQUIRE(shell_quote("a-b") == "a-b");
 }

@@ -7,8 +7,10 @@
 namespace maki::fuzz {
 namespace {
 
+constexpr std::int64_t kVocabSize = 60;  // of the seed
+
 void read(const std::string& bytes) {
-  const NgramTrie trie = load_ngram_trie(bytes);
+  const NgramTrie trie = load_ngram_trie(bytes, kVocabSize);
   if (trie.save() != bytes) throw std::logic_error("counts are not saved as they were loaded");
 }
 

@@ -115,6 +115,20 @@ TEST_CASE("each field, set to another value, is found as a difference and read b
   }
 }
 
+TEST_CASE("a field keeps its value when another one is refused") {
+  int refused = 0;
+  for (const Field& field : fields()) {
+    if (field.is_list() || (std::holds_alternative<std::string Config::*>(field.member) && field.choices.empty()))
+      continue;  // every text is allowed
+    INFO(field.name);
+    Config config;
+    REQUIRE_THROWS_AS(set_field(config, field, "nothing of the kind"), Error);
+    REQUIRE(field_text(config, field) == field_text(Config(), field));
+    ++refused;
+  }
+  REQUIRE(refused > 30);
+}
+
 TEST_CASE("lists keep their entries and order, whatever characters the entries contain") {
   Config config;
   config.include = {"*.txt", "猫 'and' \"quotes\"", ""};

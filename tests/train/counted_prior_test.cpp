@@ -74,7 +74,8 @@ TEST_CASE("with documents that are respected, no context continues beyond the en
   const NgramTrie counts(model);
   const std::vector<std::int64_t> starts = {0, 5, 90, 150, 280};
   const std::int64_t length = 70, n = static_cast<std::int64_t>(tokens.size());
-  const CountedPrior restored(counts.save());  // n-grams beyond an end are not counted, so it need not know of them
+  // N-grams beyond an end are not counted, so it need not know of them.
+  const CountedPrior restored(counts.save(), counts.vocab_size());
   std::int64_t ends = 0;
   for (const NgramTrie* const trie : {&counts, &restored.counts()}) {
     const Tensor prior = prior_of_windows(*trie, tokens, starts, length);

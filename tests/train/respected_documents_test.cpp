@@ -85,7 +85,7 @@ TEST_CASE("the loss of documents is that of every sequence alone", "[respect_doc
         TokenSpan(data.val).copy(at + 1, alone.targets.values<std::int32_t>());
         // Counts know what is before a sequence in its document.
         if (config.ngram_prior > 0) {
-          const NgramTrie counts = load_ngram_trie(run.task.data_state().ngram_counts);
+          const NgramTrie counts = load_ngram_trie(run.task.data_state().ngram_counts, data.tokenizer->vocab_size());
           alone.prior = prior_of_windows(counts, data.val, std::vector<std::int64_t>{at}, targets);
         }
         sum += run.trainer.model().loss(alone, {.ignored = kIgnoredTarget, .sum = true}).item();

@@ -172,6 +172,18 @@ TEST_CASE("a changed byte anywhere in a token file is found by verifying it, and
   verify_token_file(*open_token_file(path));
 }
 
+TEST_CASE("verifying an id that the vocabulary lacks names the file") {
+  const TemporaryFolder folder;
+  std::string file = good_file(folder);
+  file[320 + 7] = 3;  // see below
+  const auto hash = hash128(std::string_view(file).substr(256));
+  std::copy(hash.begin(), hash.end(), file.begin() + kDataHash);
+  forge(file, kVersion, 1);  // gives the header its hash
+  const std::string path = folder.write("bad.tokens", file);
+  REQUIRE_THAT(error_message<CorpusError>([&] { verify_token_file(*open_token_file(path)); }),
+               Catch::Matchers::StartsWith(path) && ContainsSubstring("got 3"));
+}
+
 TEST_CASE("an id that the vocabulary lacks is refused when a batch reads it") {
   const TemporaryFolder folder;
   std::string file = good_file(folder);

@@ -150,6 +150,15 @@ TEST_CASE("token files of maki are read together if they are alike", "[token_sha
   require_same(dataset_of({folder / "files"}), both);
   REQUIRE(dataset_of({b, a}).corpus_hash != both.corpus_hash);
 
+  verify_token_file(*both.prepared);
+  std::string damaged = read_bytes(b);
+  damaged[400] = static_cast<char>(damaged[400] ^ 1);  // a token
+  const std::string bad = folder.write("bad", damaged);
+  REQUIRE_THAT(error_message<CorpusError>([&] {
+                 verify_token_file(*open_token_files({a, bad}));
+               }),
+               Catch::Matchers::StartsWith(bad) && ContainsSubstring("checksum mismatch of its data"));
+
   const auto said = [&](const std::vector<std::string>& sources) {
     return error_message<CorpusError>([&] { prepared_corpus(sources); });
   };
@@ -164,4 +173,6 @@ TEST_CASE("token files of maki are read together if they are alike", "[token_sha
   REQUIRE_FALSE(prepared_corpus({folder / "files"}));
   REQUIRE_FALSE(prepared_corpus({folder / "texts"}));
   REQUIRE_FALSE(prepared_corpus({folder / "missing"}));
+  REQUIRE_THAT(error_message<Error>([] { prepared_corpus({}); }),
+               ContainsSubstring("must name at least one file") && ContainsSubstring("got none"));
 }

@@ -92,8 +92,9 @@ struct SetFromText {
     config.*member = text == "true";
   }
   void operator()(std::string Config::*member) const {
-    config.*member = std::string(text);
-    check_choice(field, config.*member);
+    std::string value(text);
+    check_choice(field, value);
+    config.*member = std::move(value);
   }
   void operator()(std::vector<std::string> Config::*member) const {
     (config.*member).clear();

@@ -111,8 +111,8 @@ std::vector<std::string> model_field_names();
 const Field& find_field(std::string_view name);
 
 /// Sets a field from the text of its option; a list becomes this one entry, or empty if the text is. Throws Error if
-/// the value is not allowed; the message has the rule and the value, and a string may then have the value that was
-/// refused.
+/// the value is not allowed, with a message that has the rule and the value; the field then keeps the value that it
+/// had before.
 void set_field(Config& config, const Field& field, std::string_view text);
 /// Requires: field.is_list().
 void set_list(Config& config, const Field& field, std::vector<std::string> entries);

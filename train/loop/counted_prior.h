@@ -17,9 +17,10 @@ namespace maki {
 class CountedPrior final : public TokenPrior {
  public:
   explicit CountedPrior(std::shared_ptr<const NgramTrie> counts) : counts_(std::move(counts)) {}
-  /// Restores the counts of a checkpoint (CheckpointState::ngram_counts). Throws CorpusError if they are damaged.
-  explicit CountedPrior(const std::string& saved)
-      : CountedPrior(std::make_shared<const NgramTrie>(load_ngram_trie(saved))) {}
+  /// Restores the counts of a checkpoint (CheckpointState::ngram_counts). Throws CorpusError if they are damaged or for
+  /// another vocabulary.
+  CountedPrior(const std::string& saved, std::int64_t vocab_size)
+      : CountedPrior(std::make_shared<const NgramTrie>(load_ngram_trie(saved, vocab_size))) {}
 
   std::int64_t vocab_size() const override { return counts_->vocab_size(); }
   std::int64_t context_tokens() const override { return counts_->order() - 1; }

@@ -64,7 +64,7 @@ void LanguageModelTask::order_windows(RowOrder order) {
 
 void LanguageModelTask::count_ngrams() {
   if (!text_.ngram_counts.empty()) {
-    prior_ = std::make_shared<const CountedPrior>(text_.ngram_counts);
+    prior_ = std::make_shared<const CountedPrior>(text_.ngram_counts, dataset_->tokenizer->vocab_size());
   } else if (!dataset_->train.empty()) {
     NgramModel model(dataset_->tokenizer->vocab_size(), static_cast<int>(config_.ngram_prior), {},
                      restart_token(config_, *dataset_->tokenizer));

@@ -93,7 +93,8 @@ LoadedModel::LoadedModel(const ContainerReader& file, const std::string& dtype)
       store(dtype_named(dtype.empty() ? state.config.dtype : dtype)),
       model(make_model(state.config, vocab_sizes(state), Scope(store))) {
   if (!state.ngram_counts.empty())
-    dynamic_cast<Generator&>(*model).use_prior(std::make_shared<const CountedPrior>(state.ngram_counts));
+    dynamic_cast<Generator&>(*model).use_prior(
+        std::make_shared<const CountedPrior>(state.ngram_counts, state.vocab_size));
   if (dtype.empty() || dtype == state.config.dtype) {
     store.assign_offsets();
     seal_with_stored_values(file, store);

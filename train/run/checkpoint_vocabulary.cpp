@@ -31,10 +31,9 @@ PairTokenizers check_vocabulary(const CheckpointState& state) {
   check(ids == state.vocab_size, "its tokenizer has {} ids, but its model has {}", ids, state.vocab_size);
   if (task.labels) load_labels(state.labels);
   if (state.config.ngram_prior > 0) {
-    const NgramTrie counts = load_ngram_trie(state.ngram_counts);
-    check(counts.vocab_size() == ids && counts.order() == state.config.ngram_prior,
-          "its n-gram counts are for a vocabulary of {} and n-grams of {}, but its model is for {} and {}",
-          counts.vocab_size(), counts.order(), ids, state.config.ngram_prior);
+    const int order = load_ngram_trie(state.ngram_counts, ids).order();
+    check(order == state.config.ngram_prior,
+          "its n-gram counts are for n-grams of {}, but its model is for those of {}", order, state.config.ngram_prior);
   }
   if (task.reads_source || task.labels) return tokenizers;
   const std::int64_t tokens = state.train_tokens + state.val_tokens;
