@@ -4,6 +4,7 @@
 // costs as much as any other.
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fmt/core.h>
 #include <maki/nn/models/gpt.h>
@@ -48,6 +49,12 @@ std::vector<Cost> costs(const Generator& model, std::int64_t tokens) {
 
 int main(int count, char** arguments) {
   const std::int64_t tokens = count > 1 ? std::atoll(arguments[1]) : 1024;
+  if (tokens < 1024) {
+    fmt::print(stderr,
+               "generation_cost: TOKENS must be at least 1024, because costs after 256 and 1024 are compared; got {}\n",
+               arguments[1]);
+    return 2;
+  }
   const GptConfig config{
       .n_layer = 2, .n_head = 4, .n_embd = 64, .block_size = tokens, .vocab_size = 64, .positions = Positions::rotary};
   ParameterStore gpt_store, linear_store;

@@ -31,7 +31,8 @@ Positions positions_named(std::string_view name);
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t n_embd, double base, DType dtype, std::int64_t first = 0);
 
 /// The number of positions after which columns 2i and 2i+1 of sinusoidal positions repeat, for every pair i of columns:
-/// 2π · base^(2i/n_embd). For rotary positions, n_embd is the size of a head. Throws Error unless base > 1.
+/// 2π · base^(2i/n_embd). If n_embd is odd, the last pair is one column. For rotary positions, n_embd is the size of a
+/// head. Throws Error unless base > 1.
 std::vector<double> position_wavelengths(std::int64_t n_embd, double base);
 
 /// The angles by which rotary() turns heads of D = head_size columns at positions first … first + length − 1:

@@ -160,10 +160,12 @@ struct Branch {
   /// Creates h.conv_<number>.weight and h.scale_<number> in the scope h of the block, as far as the options want them.
   /// `number` is 1 for attention, 2 for the feed-forward network.
   Branch(const Scope& scope, const BlockOptions& options, int number);
-  /// `recent` is that of ShortConv.
+  /// `recent` is that of ShortConv; if f throws, it stays as it was.
   template <class F>
   Tensor operator()(const Tensor& x, const F& f, Tensor* recent) const {
-    const Tensor y = f(conv ? (*conv)(x, recent) : x);
+    Tensor read = recent != nullptr ? *recent : Tensor();
+    const Tensor y = f(conv ? (*conv)(x, recent != nullptr ? &read : nullptr) : x);
+    if (recent != nullptr) *recent = read;
     return scale != nullptr ? mul(y, *scale) : y;
   }
 

@@ -120,6 +120,10 @@ KvCache Gpt::make_cache(std::int64_t batch, std::int64_t capacity) const {
 Tensor Gpt::next_logits(const Tensor& ids, KvCache& cache, const Tensor& prior) const {
   check(ids.shape().rank() == 2 && ids.shape()[0] == cache.batch() && ids.shape()[1] >= 1,
         "gpt: the next ids must be [{}, t], the batch of the cache and t >= 1; got {}", cache.batch(), ids.shape());
+  const Shape one{cache.batch(), 1, config.vocab_size};
+  check(!prior_gate || (prior && prior.dtype() == dtype && prior.shape() == one),
+        "gpt: a model with ngram_prior = {} needs a prior {} {} for the next token; got {}", config.ngram_prior,
+        to_string(dtype), one, prior ? fmt::format("{} {}", to_string(prior.dtype()), prior.shape()) : "none");
   const Tensor x = hidden(ids, &cache);
   const std::int64_t tokens = ids.shape()[1];
   return reshape(with_prior(slice(x, 1, tokens - 1, tokens), prior), {cache.batch(), config.vocab_size});

@@ -17,6 +17,7 @@ const TransformerXlConfig& checked(const TransformerXlConfig& c) {
         "transformer-xl: n_layer, n_head, n_embd, block_size and vocab_size must be at least 1; got {}, {}, {}, {}, {}",
         c.n_layer, c.n_head, c.n_embd, c.block_size, c.vocab_size);
   check(c.memory >= 0, "transformer-xl: memory must be at least 0; got {}", c.memory);
+  check(c.ngram_prior >= 0, "transformer-xl: ngram_prior must be at least 0; got {}", c.ngram_prior);
   check(c.n_embd % c.n_head == 0, "transformer-xl: n_embd must be a multiple of n_head; got {} and {}", c.n_embd,
         c.n_head);
   check(c.dropout >= 0 && c.dropout < 1, "transformer-xl: dropout must be in [0, 1); got {}", c.dropout);
@@ -126,16 +127,16 @@ double TransformerXlModel::flop_per_token(std::int64_t length) const {
 
 // Saved per token of a block: two norms (2C), queries (C), attention (C), two residual sums (2C), the hidden layer (see
 // Gpt), a few numbers for heads and norms. Saved per token that it attends to: keys and values (2C), the projected
-// encodings of distances (C, once per batch) and, with a memory, 2C for what the keys were projected from. Around the
-// blocks: embedding and final norm. Alive at once in backward: the gradients of a hidden layer and of the residual, or
-// those of queries, keys, values and distances.
+// encodings of distances (C, once per batch) and, with a memory, what the keys were projected from (C); what entered
+// the block for the memory is part of the carried state. Around the blocks: embedding and final norm. Alive at once in
+// backward: the gradients of a hidden layer and of the residual, or those of queries, keys, values and distances.
 std::int64_t TransformerXlModel::activation_bytes(std::int64_t batch, std::int64_t length) const {
   const TransformerXlConfig& c = net.config;
   const std::int64_t width = c.n_embd, tokens = batch * length, keys = batch * (length + c.memory);
   const std::int64_t hidden = feed_forward_width(width, c.activation);
   const std::int64_t layer = (1 + columns_per_output(c.activation)) * hidden;
   const std::int64_t by_token = tokens * (6 * width + layer + c.n_head + 4);
-  const std::int64_t by_key = keys * (c.memory > 0 ? 4 : 2) * width + (length + c.memory) * width;
+  const std::int64_t by_key = keys * (c.memory > 0 ? 3 : 2) * width + (length + c.memory) * width;
   const std::int64_t passing = std::max(tokens * (layer + width), 3 * tokens * width + 3 * keys * width) +
                                tokens * width * c.ngram.activation_vectors();
   const std::int64_t logits = tokens * c.vocab_size * size_of(net.dtype);

@@ -116,10 +116,10 @@ class DistanceCache final : public State {
 
 struct TransformerXl {
   /// Creates the parameters below `scope`, drawn as those of Gpt, and u and v from N(0, 0.02²) as in the code of the
-  /// paper. Throws Error for sizes below 1, for a memory below 0, if n_head does not divide n_embd, for a dropout
-  /// outside [0, 1), for a position_base that is not above 1, for n-gram options that are out of range, and, unless the
-  /// memory is 0, if it is shorter than recent_tokens(), or if these are not 0 and the vocabulary is above 2^24, the
-  /// largest number up to which float32 has all ids.
+  /// paper. Throws Error for sizes below 1, for a memory or an ngram_prior below 0, if n_head does not divide n_embd,
+  /// for a dropout outside [0, 1), for a position_base that is not above 1, for n-gram options that are out of range,
+  /// and, unless the memory is 0, if it is shorter than recent_tokens(), or if these are not 0 and the vocabulary is
+  /// above 2^24, the largest number up to which float32 has all ids.
   ///
   /// Requires: the store of `scope` outlives the model, and is sealed before the model computes anything.
   TransformerXl(const Scope& scope, const TransformerXlConfig& config);

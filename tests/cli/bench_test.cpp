@@ -11,6 +11,7 @@
 #include "tests/cli/small_run.h"
 #include "train/bench/gemm_bench.h"
 #include "train/bench/machine.h"
+#include "train/bench/profile.h"
 #include "train/bench/step_bench.h"
 #include "train/bench/timing.h"
 #include "train/config/models.h"
@@ -124,6 +125,27 @@ TEST_CASE("every kind of step is verified before it is timed") {
     REQUIRE_THROWS_WITH(bench.verify(), ContainsSubstring("the gradient is wrong"));
     REQUIRE(bench.tokens_per_step() == 8 * kind.config.batch_size * kind.config.grad_accum);
   }
+}
+
+TEST_CASE("a profile that diverges leaves the trainer as it was") {
+  Workload tiny{.config = {}, .vocab_size = 19};
+  tiny.config.n_layer = tiny.config.n_head = 2;
+  tiny.config.n_embd = 16;
+  tiny.config.block_size = 8;
+  tiny.config.batch_size = 3;
+  fill_dependent_defaults(tiny.config);
+  StepBench bench(tiny), other(tiny);
+  ParameterStore& store = bench.trainer().store();
+  const Tensor initial = store.values().clone();
+  std::ranges::fill(store.values().values<float>(), NAN);
+  store.mark_changed();
+  REQUIRE_THROWS_AS(profile_steps(bench.trainer(), 1), DivergedError);
+  std::ranges::copy(initial.values<float>(), store.values().data<float>());
+  store.mark_changed();
+  for (int i = 0; i < 3; ++i)
+    REQUIRE(bench.trainer().step().value().loss == other.trainer().step().value().loss);  // nothing observes the tape
+  const std::vector<ProfileRow> rows = profile_steps(bench.trainer(), 1);
+  REQUIRE(std::ranges::count(rows, std::string("update"), &ProfileRow::pass) == 1);
 }
 
 TEST_CASE("bench measures the described model, and prints the result as text") {

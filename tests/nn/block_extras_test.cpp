@@ -150,6 +150,43 @@ TEST_CASE("a cache of a model with convolutions can be reordered, and rows be re
   }
 }
 
+TEST_CASE("tokens that are refused leave no trace in the inputs of convolutions") {
+  GptConfig config = with(kAllExtras);
+  config.positions = Positions::none;
+  SmallGpt gpt(config);
+  gpt.randomize(7);
+  ParameterStore store;
+  const LinearModel linear(Scope(store), {config, parse_attention("elu")});
+  store.seal(1);
+  const Tensor ids = random_ids(2, 9, 7, 9), refused = random_ids(2, 8, 7, 10);
+  const auto require_same = [&](const auto& model, auto& state, auto& fresh, std::int64_t begin) {
+    const Tensor next = columns(ids, begin, begin + 2);
+    REQUIRE(state.length() == begin);
+    REQUIRE(same_bits(model.next_logits(next, state), model.next_logits(next, fresh)));
+  };
+  Tape tape;
+  for (const std::int64_t read : {0, 2, 7}) {
+    INFO(read << " tokens read before");
+    KvCache cache = gpt.model.make_cache(2), fresh = gpt.model.make_cache(2);
+    const std::unique_ptr<State> state = linear.start(2), fresh_state = linear.start(2);
+    if (read > 0) {
+      for (KvCache* const each : {&cache, &fresh}) gpt.model.next_logits(columns(ids, 0, read), *each);
+      for (State* const each : {state.get(), fresh_state.get()}) linear.next_logits(columns(ids, 0, read), *each);
+    }
+    {
+      const Recording on(tape);
+      REQUIRE_THROWS_WITH(gpt.model.next_logits(refused, cache), ContainsSubstring("end the Recording"));
+      REQUIRE_THROWS_WITH(linear.next_logits(refused, *state), ContainsSubstring("end the Recording"));
+    }
+    tape.clear();
+    if (read > 1) {
+      REQUIRE_THROWS_WITH(gpt.model.next_logits(refused, cache), ContainsSubstring("at most 9 tokens"));
+    }
+    require_same(gpt.model, cache, fresh, read);
+    require_same(linear, *state, *fresh_state, read);
+  }
+}
+
 TEST_CASE("impossible extras are refused with messages that contain the values") {
   const auto build = [](std::int64_t width) { SmallGpt gpt(with({.conv_width = width})); };
   REQUIRE_THROWS_WITH(build(1), ContainsSubstring("conv_width: must be between 2 and 64 tokens; got 1"));

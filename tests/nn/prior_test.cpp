@@ -171,6 +171,13 @@ TEST_CASE("a prior that does not fit its model is refused", "[prior]") {
   REQUIRE_THROWS_WITH(model.loss(batch, {}), ContainsSubstring("use_prior() must be called first"));
   REQUIRE_THROWS_WITH(model.next_logits(batch.ids, *model.start(1)), ContainsSubstring("use_prior() must be called"));
   REQUIRE_THROWS_WITH(model.gpt.logits(batch.ids), ContainsSubstring("needs the prior of each token"));
+  KvCache cache = model.gpt.make_cache(1);
+  REQUIRE_THROWS_WITH(model.gpt.next_logits(batch.ids, cache),
+                      ContainsSubstring("[1, 1, 7] for the next token; got none"));
+  REQUIRE_THROWS_WITH(model.gpt.next_logits(batch.ids, cache, zeros({1, 9, 7}, DType::float32)),
+                      ContainsSubstring("got float32 [1, 9, 7]"));
+  REQUIRE(cache.length() == 0);
+  REQUIRE_FALSE(cache.recent.ids());
   REQUIRE_THROWS_WITH(model.use_prior(std::make_shared<TwoTokens>(8)), ContainsSubstring("vocabulary of 7"));
   REQUIRE_THROWS_WITH(model.use_prior(nullptr), ContainsSubstring("has a prior; got none"));
   REQUIRE_THROWS_WITH(plain.use_prior(std::make_shared<TwoTokens>()), ContainsSubstring("has no prior"));
@@ -182,5 +189,8 @@ TEST_CASE("a prior that does not fit its model is refused", "[prior]") {
   GptConfig shorter = kSmall;
   shorter.ngram_prior = 2;
   GptModel shorter_model(Scope(other), shorter);
+  TransformerXlConfig negative = kSmallXl;
+  negative.ngram_prior = -1;
+  REQUIRE_THROWS_WITH(SmallXl(negative), ContainsSubstring("ngram_prior must be at least 0; got -1"));
   REQUIRE_THROWS_WITH(shorter_model.use_prior(std::make_shared<TwoTokens>()), ContainsSubstring("at most 1 tokens"));
 }

@@ -1,6 +1,7 @@
 // Transformer-XL: against PyTorch over several segments, causal to the bit, exact gradients with a memory.
 #include <cmath>
 
+#include "autograd/core/storage.h"
 #include "autograd/gradcheck.h"
 #include "tests/catch.h"
 #include "tests/fixture.h"
@@ -24,6 +25,26 @@ void require_close(const Tensor& found, const Tensor& expected) {
     INFO("element " << i << ": " << found.at(i) << " against " << expected.at(i));
     REQUIRE(std::abs(found.at(i) - expected.at(i)) <= 1e-11 * (1 + std::abs(expected.at(i))));
   }
+}
+
+// The most bytes that the third step of a model takes at once, beside those that it kept from the second.
+double bytes_of_step(const TransformerXlConfig& config, std::int64_t batch) {
+  const SmallXl xl(config);
+  const std::unique_ptr<SegmentMemory> memory = xl.memory(batch);
+  const Tensor ids = random_ids(batch, config.block_size, config.vocab_size, 5);
+  Tape tape;
+  std::int64_t before = 0;
+  for (int step = 0; step < 3; ++step) {
+    storage_pool::trim();
+    before = storage_pool::statistics().bytes_in_use;
+    storage_pool::reset_peak();
+    const Tensor loss = [&] {
+      const Recording on(tape);
+      return xl.model.loss({.ids = ids, .targets = ids}, {}, memory.get());
+    }();
+    tape.backward(loss);
+  }
+  return static_cast<double>(storage_pool::statistics().peak_bytes - before);
 }
 
 }  // namespace
@@ -130,6 +151,22 @@ TEST_CASE("transformer-xl: no bit of loss, gradients and memory depends on the n
     for (const auto& [name, tensor] : memory->tensors()) found.push_back(*tensor);
     if (first.empty()) first = found;
     for (std::size_t i = 0; i < found.size(); ++i) REQUIRE(same_bits(found[i], first[i]));
+  }
+}
+
+// The memory is as long as a segment, so that the new one is what the blocks save anyway.
+TEST_CASE("transformer-xl: what each block saves is estimated closely, with and without a memory") {
+  TransformerXlConfig config{.n_layer = 2, .n_head = 4, .n_embd = 64, .vocab_size = 50, .block_size = 64};
+  for (const std::int64_t memory : {0, 64}) {
+    config.memory = memory;
+    TransformerXlConfig deep = config;
+    deep.n_layer = 8;
+    const double taken = bytes_of_step(deep, 8) - bytes_of_step(config, 8);
+    const double estimate = static_cast<double>(SmallXl(deep).model.activation_bytes(8, 64)) -
+                            static_cast<double>(SmallXl(config).model.activation_bytes(8, 64));
+    INFO("memory " << memory << ": estimated " << estimate << ", taken " << taken);
+    CHECK(estimate > 0.98 * taken);
+    CHECK(estimate < 1.02 * taken);
   }
 }
 

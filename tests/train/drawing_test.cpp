@@ -228,6 +228,9 @@ TEST_CASE("the picture of sinusoidal positions is well-formed for every size, an
     REQUIRE(count(xml, "inf") == 0);
     for (const std::string& line : lines_of(positions_text(facts))) REQUIRE(display_width(line) <= 80);
   }
+  const std::string odd = positions_text(position_facts(2, 3, 100)), even = positions_text(position_facts(2, 4, 100));
+  REQUIRE(count(odd, "  columns    0 and    1          6.28\n  column     2                 135.37\n") == 1);
+  REQUIRE(count(even, "  columns    2 and    3         62.83\n") == 1);
   const PositionFacts facts = position_facts(5, 4, 100);
   REQUIRE(std::abs(facts.encoding[3 * 4 + 2] - std::sin(0.3)) < 1e-15);
   REQUIRE(std::abs(facts.dot_products[3 * 5 + 1] - std::cos(2) - std::cos(0.2)) < 1e-14);

@@ -67,10 +67,14 @@ Costs costs_of(const Tape::Observed& op) {
 
 class Profiler {
  public:
-  explicit Profiler(Trainer& trainer) : trainer_(trainer) {}
+  explicit Profiler(Trainer& trainer) : trainer_(trainer) {
+    trainer_.tape().observe([this](const Tape::Observed& op) { see(op); });
+  }
+  ~Profiler() { trainer_.tape().observe({}); }
+  Profiler(const Profiler&) = delete;
+  Profiler& operator=(const Profiler&) = delete;
 
   void run(std::int64_t steps) {
-    trainer_.tape().observe([this](const Tape::Observed& op) { see(op); });
     for (std::int64_t i = 0; i < steps; ++i) {
       for (Line& line : lines_) {
         line.row.calls = 0;
@@ -84,7 +88,6 @@ class Profiler {
       add("update", "update", {.flop = 0, .bytes = update_bytes()});
       for (Line& line : lines_) line.seconds.push_back(line.now);
     }
-    trainer_.tape().observe({});
   }
 
   std::vector<ProfileRow> rows() const {

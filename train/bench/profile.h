@@ -24,8 +24,7 @@ struct ProfileRow {
 
 /// Runs `steps` training steps and returns the rows, the longest time first; times are medians over the steps. The row
 /// "update" covers gathering gradients, their norm, clipping and the optimizer. The time to fill a batch is counted
-/// with the first op. Throws Error if `steps` < 1, and what Trainer::step() throws; the trainer cannot be used after
-/// that.
+/// with the first op. Throws Error if `steps` < 1, and what Trainer::step() throws.
 std::vector<ProfileRow> profile_steps(Trainer& trainer, std::int64_t steps);
 
 }  // namespace maki

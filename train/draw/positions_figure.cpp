@@ -124,8 +124,14 @@ std::string positions_text(const PositionFacts& facts) {
   text += text_map(facts.dot_product_map(), products) + text_legend(products) + '\n';
   text += "wavelengths, in positions\n";
   const auto step = static_cast<std::size_t>((std::ssize(facts.wavelengths) + 15) / 16);
-  for (std::size_t i = 0; i < facts.wavelengths.size(); i += step)
-    text += fmt::format("  columns {:>4} and {:>4}  {:>12.2f}\n", 2 * i, 2 * i + 1, facts.wavelengths[i]);
+  for (std::size_t i = 0; i < facts.wavelengths.size(); i += step) {
+    const std::size_t sine = 2 * i, cosine = sine + 1;
+    const bool both = cosine < static_cast<std::size_t>(facts.width);
+    text +=
+        fmt::format("  {:<21}  {:>12.2f}\n",
+                    both ? fmt::format("columns {:>4} and {:>4}", sine, cosine) : fmt::format("column  {:>4}", sine),
+                    facts.wavelengths[i]);
+  }
   return text;
 }
 
