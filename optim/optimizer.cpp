@@ -99,10 +99,10 @@ void Optimizer::step(double learning_rate, double grad_scale) {
         "optimizer: the gradient scale must be finite and not negative; got {}", grad_scale);
   moments();
   store_.gradients();
+  store_.mark_changed();  // before the update, which may run out of memory when it has changed some values
   update({.learning_rate = learning_rate, .grad_scale = grad_scale, .number = steps_ + 1});
   update_rows(learning_rate, grad_scale);
   ++steps_;
-  store_.mark_changed();
   store_.clear_gradients();
 }
 
