@@ -14,6 +14,7 @@
 #include "train/bench/profile.h"
 #include "train/bench/step_bench.h"
 #include "train/bench/timing.h"
+#include "train/config/error.h"
 #include "train/config/models.h"
 
 using namespace maki;

@@ -64,7 +64,7 @@ struct Precision {
   const char* dtype;
   double error;
 };
-constexpr Precision kPrecisions[] = {{"float32", 1e-5}, {"float64", 1e-11}};
+constexpr Precision kBounds[] = {{"float32", 1e-5}, {"float64", 1e-11}};
 
 }  // namespace
 
@@ -73,7 +73,7 @@ TEST_CASE("transformers: logits and loss of imported models") {
   for (const std::string name : {"gpt2", "gpt2-old", "llama", "llama-tied", "llama-grouped"}) {
     const std::string checkpoint = import_into(hugging_face_fixture(name), folder / name);
     const StoredTensors values = read_safetensors(hugging_face_fixture(name) + "/values.safetensors");
-    for (const auto& [dtype, error] : kPrecisions) {
+    for (const auto& [dtype, error] : kBounds) {
       INFO(name << " " << dtype);
       LoadedModel loaded(checkpoint, dtype);
       REQUIRE(largest_gap_of_logits(loaded, ids_of(values, "ids"), values_of(values, "logits", {2, 7, 13})) < error);
@@ -90,7 +90,7 @@ TEST_CASE("transformers: the gradient of every weight of imported models") {
     const std::string checkpoint = import_into(path, folder / name);
     const StoredTensors values = read_safetensors(path + "/values.safetensors");
     const ForeignModel foreign = open_hugging_face(path);
-    for (const auto& [dtype, error] : kPrecisions) {
+    for (const auto& [dtype, error] : kBounds) {
       LoadedModel loaded(checkpoint, dtype), expected(checkpoint, dtype);
       load_weights(read_safetensors(path + "/gradients.safetensors"), foreign.names, foreign.rules, expected.store);
       Tape tape;
