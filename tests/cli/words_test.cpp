@@ -57,9 +57,10 @@ TEST_CASE("an argument of a verb may be the name of another verb") {
 
 TEST_CASE("an option that may be repeated takes one value each time, and arguments keep their brackets") {
   const TemporaryFolder folder;
-  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  const Finished trained =
-      run_maki(Arguments{"train", "--out", run} + kSmall + Arguments{"--max-steps", "1", "--include", "*.txt", corpus});
+  folder.write("corpus.txt", small_text());
+  const std::string run = folder / "run";
+  const Finished trained = run_maki(Arguments{"train", "--out", run} + kSmall +
+                                    Arguments{"--max-steps", "1", "--include", "*.txt", folder / ""});
   INFO(trained.err);
   REQUIRE(trained.exit_code == 0);
   const Finished stopped =
@@ -176,11 +177,12 @@ TEST_CASE("bench and gradcheck list and accept only options that they use") {
   struct Verb {
     Arguments path, more;
   };
-  const std::vector<Verb> verbs = {{{"bench"},
-                                    {"--dropout", "--dtype", "--batch-size", "--grad-accum", "--label-smoothing",
-                                     "--optimizer", "--momentum", "--nesterov", "--recompute-blocks", "--vocab-size"}},
-                                   {{"bench", "generate"}, {"--dtype", "--vocab-size"}},
-                                   {{"gradcheck"}, {"--dropout", "--label-smoothing"}}};
+  const std::vector<Verb> verbs = {
+      {{"bench"},
+       {"--dropout", "--dtype", "--precision", "--batch-size", "--grad-accum", "--label-smoothing", "--optimizer",
+        "--momentum", "--nesterov", "--recompute-blocks", "--vocab-size"}},
+      {{"bench", "generate"}, {"--dtype", "--vocab-size"}},
+      {{"gradcheck"}, {"--dropout", "--label-smoothing"}}};
   for (const auto& [path, more] : verbs) {
     const Arguments used = model + more;
     const std::string help = run_maki(path + Arguments{"--help"}).out;

@@ -28,8 +28,8 @@ constexpr const char* kCountingConventions =
 
 // The fields that change the work of a step; the length, learning rate and text of a run do not.
 std::vector<std::string> step_fields() {
-  return model_fields_and({"dropout", "batch_size", "grad_accum", "seed", "label_smoothing", "optimizer", "momentum",
-                           "nesterov", "recompute_blocks", "threads"},
+  return model_fields_and({"precision", "dropout", "batch_size", "grad_accum", "seed", "label_smoothing", "optimizer",
+                           "momentum", "nesterov", "recompute_blocks", "threads"},
                           {"tokenizer", "vocab_size", "normalize"});
 }
 
@@ -71,6 +71,7 @@ nlohmann::ordered_json facts_of(const Workload& workload, const StepResult& r) {
   nlohmann::ordered_json facts{{"target", kernels::target()},
                                {"threads", threads()},
                                {"dtype", c.dtype},
+                               {"precision", c.precision},
                                {"n_layer", c.n_layer},
                                {"n_head", c.n_head},
                                {"n_kv_head", c.kv_heads()},
