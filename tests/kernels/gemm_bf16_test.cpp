@@ -2,6 +2,7 @@
 // the same on every target and on every unit that multiplies.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "autograd/kernels/gemm/bf16.h"
@@ -112,11 +113,11 @@ TEST_CASE("products of operands rounded to bfloat16 have the same bits on every 
 
 TEST_CASE("products of operands rounded to bfloat16 do not depend on the number of threads", "[gemm]") {
   on_every_unit([] {
-    for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{150, 90, 70}, {1, 700, 300}, {70, 33, 1100}}) {
-      const Problem problem(m, n, k);
+    for (const GemmSizes& size : {GemmSizes{150, 90, 70}, {1, 700, 300}, {70, 33, 1100}}) {
+      const Problem problem(size.m, size.n, size.k);
       with_every_team([&] {
         for (const int turn : {0, 2, 5, 9, 19, 24, 30}) {
-          INFO("m " << m << " n " << n << " k " << k << " variant " << turn);
+          INFO("m " << size.m << " n " << size.n << " k " << size.k << " variant " << turn);
           REQUIRE(differences(problem, variant(turn)) == 0);
         }
       });
