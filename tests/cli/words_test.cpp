@@ -59,10 +59,12 @@ TEST_CASE("an option that may be repeated takes one value each time, and argumen
   const TemporaryFolder folder;
   folder.write("corpus.txt", small_text());
   const std::string run = folder / "run";
-  const Finished trained = run_maki(Arguments{"train", "--out", run} + kSmall +
-                                    Arguments{"--max-steps", "1", "--include", "*.txt", folder / ""});
+  const Finished trained =
+      run_maki(Arguments{"train", "--out", run} + kSmall +
+               Arguments{"--max-steps", "1", "--include", "*.txt", "--include", "*.md", folder / ""});
   INFO(trained.err);
   REQUIRE(trained.exit_code == 0);
+  REQUIRE_THAT(read_text(run + "/config.toml"), ContainsSubstring("*.txt") && ContainsSubstring("*.md"));
   const Finished stopped =
       run_maki({"generate", "--prompt", "the", "--max-tokens", "3", "--json", "--stop", "[x,y]", run});
   INFO(stopped.err);
