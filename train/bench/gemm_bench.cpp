@@ -1,6 +1,7 @@
 #include "train/bench/gemm_bench.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -9,6 +10,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
 #include "autograd/core/philox.h"
+#include "autograd/kernels/gemm/bf16.h"
 
 namespace maki {
 namespace {
@@ -26,6 +28,12 @@ Tensor random_matrix(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
       data[i] = static_cast<float>(static_cast<double>(stream.bits(static_cast<std::uint64_t>(i))) * 0x1p-31 - 1);
   });
   return x;
+}
+
+// x as bfloat16, to nearest, ties to even. For finite numbers that are not subnormal, as random_matrix() makes them.
+float to_bf16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return std::bit_cast<float>((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000);
 }
 
 }  // namespace
@@ -49,7 +57,7 @@ GemmShape parse_gemm_shape(const std::string& text, const std::string& transpose
   return shape;
 }
 
-GemmBench::GemmBench(const GemmShape& s, bool packed)
+GemmBench::GemmBench(const GemmShape& s, bool packed, Precision precision)
     : shape_(s),
       a_(random_matrix(s.a_transposed ? s.k : s.m, s.a_transposed ? s.m : s.k, 1)),
       b_(random_matrix(s.b_transposed ? s.n : s.k, s.b_transposed ? s.k : s.n, 2)),
@@ -61,6 +69,7 @@ GemmBench::GemmBench(const GemmShape& s, bool packed)
   gemm_.c = c();
   gemm_.ldc = s.n;
   gemm_.recorded = true;  // on AMX tiles where training uses them
+  gemm_.rounds_operands = precision == Precision::bfloat16;
   if (packed) {
     packed_ = empty({kernels::packed_size(gemm_)}, DType::float32);
     kernels::pack_b(gemm_, packed_.data<float>());
@@ -73,7 +82,9 @@ GemmBench::GemmBench(const GemmShape& s, bool packed)
 
 void GemmBench::run() { kernels::gemm(gemm_, std::span(scratch_.data(), static_cast<std::size_t>(scratch_bytes_))); }
 
-bool GemmBench::on_tiles() const { return kernels::runs_on_amx(gemm_); }
+bool GemmBench::on_tiles() const {
+  return gemm_.rounds_operands ? kernels::bf16_unit() == kernels::Bf16Unit::amx : kernels::runs_on_amx(gemm_);
+}
 
 void GemmBench::spoil() { std::ranges::fill(c_.values<float>(), std::numeric_limits<float>::quiet_NaN()); }
 
@@ -94,11 +105,11 @@ void GemmBench::verify(const char* who) const {
 }
 
 void GemmBench::verify_entry(const char* who, std::int64_t i, std::int64_t j) const {
-  const float *const a_data = a(), *const b_data = b();
+  const auto operand = [&](const float* x) { return static_cast<double>(gemm_.rounds_operands ? to_bf16(*x) : *x); };
   double sum = 0, magnitude = 0;
   for (std::int64_t p = 0; p < shape_.k; ++p) {
-    const double term = static_cast<double>(a_data[shape_.a_transposed ? p * lda() + i : i * lda() + p]) *
-                        static_cast<double>(b_data[shape_.b_transposed ? j * ldb() + p : p * ldb() + j]);
+    const double term = operand(a() + (shape_.a_transposed ? p * lda() + i : i * lda() + p)) *
+                        operand(b() + (shape_.b_transposed ? j * ldb() + p : p * ldb() + j));
     sum += term;
     magnitude += std::abs(term);
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/recording.h"
 #include "autograd/tensor.h"
 
 namespace maki {
@@ -27,13 +28,14 @@ GemmShape parse_gemm_shape(const std::string& text, const std::string& transpose
 class GemmBench {
  public:
   /// The operands are uniform in [−1, 1), the same each time; C is NaN until run(). packed: op(B) is prepacked, as is
-  /// done for weights that are used in many products; the time of packing is not part of run().
-  explicit GemmBench(const GemmShape& shape, bool packed = false);
+  /// done for weights that are used in many products; the time of packing is not part of run(). precision: what the
+  /// product rounds its operands to (ProductPrecision).
+  explicit GemmBench(const GemmShape& shape, bool packed = false, Precision precision = Precision::float32);
 
   /// Computes C = op(A) · op(B).
   void run();
-  /// Compares entries of C with sums in double precision: all if there are at most 4096, otherwise the corners and a
-  /// random sample of as many. Throws std::logic_error, naming `who`, at the first whose error exceeds what rounding
+  /// Compares entries of C with sums of the rounded operands in double precision: all if there are at most 4096,
+  /// otherwise the corners and a random sample of as many. Throws std::logic_error, naming `who`, at the first whose error exceeds what rounding
   /// allows.
   void verify(const char* who = "maki") const;
   /// Fills C with NaN, so that verify() cannot pass on the result of an earlier run().

@@ -1,4 +1,5 @@
-// maki bench gemm M,N,K… [--transpose NN|NT|TN|TT] [--packed] [--threads N] [--json]
+// maki bench gemm M,N,K… [--transpose NN|NT|TN|TT] [--packed]
+// [--precision float32|bfloat16] [--threads N] [--json]
 #include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,7 +17,7 @@ namespace {
 
 struct GemmOptions {
   std::vector<std::string> shapes;
-  std::string transpose = "NN";
+  std::string transpose = "NN", precision = to_string(Precision::float32);
   std::int64_t threads = 0;
   bool packed = false, json = false;
 };
@@ -28,8 +29,8 @@ struct GemmTime {
   double flop_per_second() const { return shape.flop() / times.median(); }
 };
 
-GemmTime measure(const GemmShape& shape, bool packed) {
-  GemmBench bench(shape, packed);
+GemmTime measure(const GemmShape& shape, const GemmOptions& o) {
+  GemmBench bench(shape, o.packed, precision_named(o.precision));
   bench.run();
   bench.verify();
   return {shape, bench.on_tiles(), measure_calls([&] { bench.run(); }, {.seconds = 0.5})};
@@ -46,6 +47,7 @@ struct Limits {
 void print_facts(const GemmOptions& o, const std::vector<GemmTime>& products, const Limits& limits) {
   nlohmann::ordered_json facts{{"target", kernels::target()},
                                {"threads", threads()},
+                               {"precision", o.precision},
                                {"multiply_add_gflop_per_second", 1e-9 * limits.multiply_add},
                                {"tile_gflop_per_second", 1e-9 * limits.tile}};
   for (const GemmTime& p : products) {
@@ -70,7 +72,7 @@ int bench_gemm(const GemmOptions& o) {
   std::vector<GemmShape> shapes;
   for (const std::string& text : o.shapes) shapes.push_back(parse_gemm_shape(text, o.transpose));
   std::vector<GemmTime> products;
-  for (const GemmShape& shape : shapes) products.push_back(measure(shape, o.packed));
+  for (const GemmShape& shape : shapes) products.push_back(measure(shape, o));
   const Limits limits;
   if (o.json) {
     print_facts(o, products, limits);
@@ -102,6 +104,8 @@ void add_bench_gemm(const Command& bench) {
   command.add_argument("PRODUCT", o->shapes, "shapes M,N,K: [M, K] times [K, N], in float32").require();
   command.add_option("--transpose", o->transpose, "TEXT",
                      "which operands are stored transposed (T) and which are not (N): NN, NT, TN or TT [NN]");
+  command.add_option("--precision", o->precision, "float32|bfloat16",
+                     "what the operands are rounded to before they are multiplied [float32]");
   command.add_flag("--packed", o->packed, "prepack the right operand, as is done for weights that are reused");
   add_threads_option(command, o->threads);
   command.add_flag("--json", o->json, "print the results as JSON");

@@ -98,14 +98,16 @@ void bf16_block(const GemmBlock<float>& g) {
     }
     {
       const FlushSubnormals flush;
-      for (std::int64_t r = 0; r < rows; r += Kernel::kTileRows) {
+      const std::int64_t tiles = ceil_div(rows, Kernel::kTileRows);  // of nearly equal height
+      for (std::int64_t t = 0; t < tiles; ++t) {
+        const std::int64_t r = rows * t / tiles;
         call.a = a + r * kBf16Depth;
         for (std::int64_t j = 0; j < g.n; j += Kernel::kTileColumns) {
           call.columns = std::min<std::int64_t>(Kernel::kTileColumns, g.n - j);
           call.b = bf16_columns<Kernel::kColumnElements>(b, panel, j);
           call.start_row = g.bias != nullptr ? g.bias + j : nullptr;
           call.c = g.c + (i + r) * g.ldc + j;
-          Kernel::tile(std::min<std::int64_t>(Kernel::kTileRows, rows - r), call);
+          Kernel::tile(rows * (t + 1) / tiles - r, call);
         }
       }
     }

@@ -76,7 +76,17 @@ inline void rounded_pack_rows_transposed(std::int64_t m, std::int64_t k, const f
   }
 }
 
-/// Packs a row-major B. In a group, the 32 columns of a step are together.
+/// Columns of B that a register tile reads: two vectors. A group of packed B holds them together, first the even steps,
+/// then the odd ones.
+inline constexpr std::int64_t kRoundedColumns = 2 * kRoundedLanes;
+/// The element of packed B for step p of the columns from j on.
+HWY_INLINE float* rounded_columns(float* panels, std::int64_t panel_stride, std::int64_t p, std::int64_t j) {
+  const std::int64_t row = p % 2 * (kBf16Depth / 2) + p % kBf16Depth / 2;
+  return bf16_columns<kBf16Depth>(panels, panel_stride, j / kRoundedColumns * kRoundedColumns) +
+         p / kBf16Depth * kBf16GroupElements + row * kRoundedColumns + j % kRoundedColumns;
+}
+
+/// Packs a row-major B.
 inline void rounded_pack_columns(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* panels,
                                  std::int64_t panel_stride) {
   const RoundedFloats d;
@@ -84,7 +94,7 @@ inline void rounded_pack_columns(std::int64_t k, std::int64_t n, const float* b,
     for (std::int64_t j = 0; j < n; j += kRoundedLanes) {
       hwy::Prefetch(b + (p + 16) * ldb + j);
       hn::Store(round_to_bf16(LoadPartial(d, b + p * ldb + j, p < k ? n - j : 0)), d,
-                bf16_columns<1>(panels, panel_stride, j) + p * kBf16PanelWidth);
+                rounded_columns(panels, panel_stride, p, j));
     }
   }
 }
@@ -96,15 +106,14 @@ inline void rounded_pack_columns_transposed(std::int64_t k, std::int64_t n, cons
   constexpr int kColumns = kLanesPer128<float>;
   HWY_ALIGN float buffer[kRoundedLanes * kBf16Depth];
   for (std::int64_t j = 0; j < n; j += kRoundedLanes) {
-    float* to = bf16_columns<1>(panels, panel_stride, j);
-    for (std::int64_t p = 0; p < k; p += kBf16Depth, to += kBf16GroupElements) {
+    for (std::int64_t p = 0; p < k; p += kBf16Depth) {
       const Bf16Block block = bf16_padded<kRoundedLanes, kBf16Depth>(n - j, k - p, b + j * ldb + p, ldb, buffer);
       for (std::int64_t s = 0; s < kBf16Depth; s += kColumns) {
         RoundedVec x[1][kColumns];
         load_columns<1>(
             d, [&](std::int64_t lane) HWY_ATTR { return block.at + lane * block.stride + s; }, x);
         MAKI_UNROLL for (int c = 0; c < kColumns; ++c) {
-          hn::Store(round_to_bf16(x[0][c]), d, to + (s + c) * kBf16PanelWidth);
+          hn::Store(round_to_bf16(x[0][c]), d, rounded_columns(panels, panel_stride, p + s + c, j));
         }
       }
     }
@@ -114,11 +123,11 @@ inline void rounded_pack_columns_transposed(std::int64_t k, std::int64_t n, cons
 /// GEMM on rounded float32 numbers (bf16_block()).
 struct Bf16Floats32 {
   using Element = float;
-  static constexpr std::int64_t kElementsPerFloat = 1, kColumnElements = 1;
-  // The chains of the even and odd steps, two vectors of B and one of A fit in the registers; the sums are kept in
-  // memory during a group.
-  static constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 6 : HWY_TARGET == HWY_AVX2 ? 3 : 2;
-  static constexpr int kTileColumns = 2 * kRoundedLanes;
+  static constexpr std::int64_t kElementsPerFloat = 1, kColumnElements = kBf16Depth;
+  // One chain of every element, two vectors of B and one of A fit in the registers: the even steps of a group come
+  // first, then the odd ones. What is not being added to is in memory.
+  static constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 11 : HWY_TARGET == HWY_AVX2 ? 6 : 4;
+  static constexpr int kTileColumns = kRoundedColumns;
 
   static void pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool transposed, float* panel) {
     (transposed ? rounded_pack_rows_transposed : rounded_pack_rows)(m, k, a, lda, panel);
@@ -127,30 +136,30 @@ struct Bf16Floats32 {
                      std::int64_t panel_stride) {
     (transposed ? rounded_pack_columns_transposed : rounded_pack_columns)(k, n, b, ldb, panels, panel_stride);
   }
+  /// chain = the sum over every second step of a group, from the one at a and b on.
+  template <class D, class V, int kRows, int kVecs>
+  static HWY_INLINE void add_half(D d, const float* a, const float* b, V (&chain)[kRows][kVecs]) {
+    MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
+      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) chain[i][v] = hn::Zero(d);
+    }
+    for (std::int64_t p = 0; p < kBf16Depth; p += 2, a += 2, b += kRoundedColumns) {
+      V y[kVecs];
+      MAKI_UNROLL for (std::int64_t v = 0; v < kRoundedColumns; v += 16) hwy::Prefetch(b + kBf16GroupElements + v);
+      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) y[v] = hn::Load(d, b + v * kRoundedLanes);
+      MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
+        const V x = hn::Set(d, a[i * kBf16Depth]);
+        MAKI_UNROLL for (int v = 0; v < kVecs; ++v) chain[i][v] = hn::MulAdd(x, y[v], chain[i][v]);
+      }
+    }
+  }
   /// sum += the chains of the even and of the odd steps of a group.
   template <class D, class V, int kRows, int kVecs>
   static HWY_INLINE void add_group(D d, const float* a, const float* b, V (&sum)[kRows][kVecs]) {
-    V chain[2][kRows][kVecs];
+    V even[kRows][kVecs], odd[kRows][kVecs];
+    add_half(d, a, b, even);
+    add_half(d, a + 1, b + kBf16Depth / 2 * kRoundedColumns, odd);
     MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) chain[0][i][v] = chain[1][i][v] = hn::Zero(d);
-    }
-    for (std::int64_t p = 0; p < kBf16Depth; p += 2, a += 2, b += 2 * kBf16PanelWidth) {
-      MAKI_UNROLL for (int odd = 0; odd < 2; ++odd) {
-        V y[kVecs];
-        MAKI_UNROLL for (int v = 0; v < kVecs; ++v) {
-          hwy::Prefetch(b + kBf16GroupElements / 2 + odd * kBf16PanelWidth + v * kRoundedLanes);
-          y[v] = hn::Load(d, b + odd * kBf16PanelWidth + v * kRoundedLanes);
-        }
-        MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-          const V x = hn::Set(d, a[i * kBf16Depth + odd]);
-          MAKI_UNROLL for (int v = 0; v < kVecs; ++v) chain[odd][i][v] = hn::MulAdd(x, y[v], chain[odd][i][v]);
-        }
-      }
-    }
-    MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) {
-        sum[i][v] = hn::Add(sum[i][v], hn::Add(chain[0][i][v], chain[1][i][v]));
-      }
+      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::Add(sum[i][v], hn::Add(even[i][v], odd[i][v]));
     }
   }
   static void tile(std::int64_t rows, const Bf16TileCall<float>& call) { bf16_tile_of<Bf16Floats32>(rows, call); }
