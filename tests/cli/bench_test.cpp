@@ -217,6 +217,23 @@ TEST_CASE("a wrong product is detected") {
   REQUIRE_THROWS_AS(large.verify(), std::logic_error);
 }
 
+TEST_CASE("products of rounded operands are verified against sums of rounded operands") {
+  for (const char* transpose : {"NN", "NT", "TN", "TT"}) {
+    GemmBench rounded(parse_gemm_shape("19,33,70", transpose), false, Precision::bfloat16);
+    GemmBench exact(parse_gemm_shape("19,33,70", transpose));
+    rounded.run();
+    rounded.verify();
+    exact.run();
+    std::copy_n(exact.c(), 19 * 33, rounded.c());
+    REQUIRE_THROWS_AS(rounded.verify(), std::logic_error);
+  }
+  const json facts = facts_of({"gemm", "8,8,8", "--precision", "bfloat16", "--json"});
+  REQUIRE(facts.at("precision") == "bfloat16");
+  const Finished wrong = run_maki({"bench", "gemm", "8,8,8", "--precision", "float16"});
+  REQUIRE(wrong.exit_code == 2);
+  REQUIRE_THAT(wrong.err, ContainsSubstring("must be float32 or bfloat16; got float16"));
+}
+
 TEST_CASE("if OpenMP binds threads to cores, all cores are still used") {
   const std::vector<std::string> gemm{"bench", "gemm", "8,8,8", "--json"};
   RunOptions bound;

@@ -83,7 +83,7 @@ class Output {
   }
   // One line of JSON. Bytes of the path that are not UTF-8 are replaced.
   void write_json(std::int64_t i, const GeneratedText& text) {
-    const double speed = per_second(static_cast<double>(text.tokens), seconds_now() - start_);
+    const double speed = per_second(static_cast<double>(tokens_), seconds_now() - start_);  // of all texts so far
     nlohmann::ordered_json facts{
         {"checkpoint", loaded_.path}, {"step", loaded_.state.step}, {"seed", how_.text.generate.sampling.seed},
         {"sample", i % how_.samples}, {"prompt", prompt(i)},        {"text", written_},
@@ -110,7 +110,9 @@ class Output {
 };
 
 std::vector<std::int32_t> ids_of(const std::string& prompt, const LoadedModel& loaded, bool slide_context) {
-  const bool imported = loaded.state.characters == 0;  // it has no text, and those of GPT-2 and Llama have such ends
+  // An imported checkpoint records no corpus. The texts that GPT-2 and Llama were trained on each end with a token of
+  // their own, from which default_prompt() then starts.
+  const bool imported = loaded.state.characters == 0;
   if (prompt.empty()) return default_prompt(*loaded.tokenizer, /*separated=*/imported);
   std::vector<std::int32_t> ids = loaded.tokenizer->encode(prompt);
   const std::int64_t context = loaded.state.config.block_size;

@@ -26,6 +26,8 @@ struct ContinueTexts {
 /// other follows. Returns the exit code: 0, or that of the signal. Before anything is written, throws Error for a
 /// prompt that is longer than a context that does not slide, and CorpusError for one that the tokenizer cannot encode.
 /// Throws CheckpointError if the model gives logits that define no distribution, std::system_error if stdout fails.
+/// With `adapt` also, before anything is written, Error for options out of their range, and DivergedError if learning
+/// the prompt diverges.
 int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& prompts, const ContinueTexts& how);
 
 }  // namespace maki

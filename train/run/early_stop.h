@@ -14,9 +14,9 @@ struct EvalPoint {
   double loss, share, train_loss;
 };
 
-/// Which evaluations count: those at multiples of `interval` after step `after` that cover the same share. Evaluations
-/// at other steps come from interruptions; they are ignored so that a run that was stopped and resumed ends at the same
-/// step as one that was not.
+/// Which evaluations count: those at multiples of `interval`, which is positive, after step `after` that cover the same
+/// share. Evaluations at other steps come from interruptions and from ends of runs; they are ignored so that a run that
+/// was stopped or extended ends at the same step as one that was not.
 struct EvalFilter {
   std::int64_t interval, after;
   double share;

@@ -63,7 +63,9 @@ Bf16Block bf16_padded(std::int64_t rows, std::int64_t columns, const float* bloc
   return {buffer, kColumns};
 }
 
-/// The element of the first group of packed B at which column j begins. A column takes kElements elements of a vector.
+/// The element of the first group of packed B at which the columns from j on begin, where a register tile may begin.
+/// kElements is how far these are from column 0 of the panel, per column: 1 if the columns of a step are together, 2
+/// for pairs of steps, 32 if all steps of a tile's columns are together.
 template <std::int64_t kElements, class Element>
 HWY_INLINE Element* bf16_columns(Element* panels, std::int64_t panel_stride, std::int64_t j) {
   return panels + j / kBf16PanelWidth * panel_stride + j % kBf16PanelWidth * kElements;

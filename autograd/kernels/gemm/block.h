@@ -66,8 +66,8 @@ struct GemmKernels {
   /// Computes one block, of any number of register tiles.
   void (*multiply)(const GemmBlock<T>& block);
   /// Packs op(B) [k, n] into panels, panel_stride elements apart: element (p, j) is b[p * ldb + j], or b[j * ldb + p]
-  /// with b_transposed. The last panel is padded with zeros (on AMX only to a multiple of 16 columns, but every panel
-  /// to a multiple of tile.group steps).
+  /// with b_transposed. The last panel is padded with zeros (on AMX, and where operands are rounded, only as far as
+  /// register tiles read it, but every panel to a multiple of tile.group steps).
   void (*pack_b)(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
                  std::int64_t panel_stride);
   /// Packs op(A) [m, k], m <= tile.rows, into one panel; rows beyond m may be left uninitialized. Null unless

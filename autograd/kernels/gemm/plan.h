@@ -16,6 +16,11 @@ namespace maki::kernels {
 /// Who packs which operand of C [m, n] = op(A) op(B), and when. Packed B is laid out in panels of tile.columns columns.
 /// A task also packs the rows of A that it multiplies, one register tile at a time, if they cannot be read in place: on
 /// the vector units if A is transposed, on AMX always, except with thread_packs_a.
+///
+/// Here and below, "on AMX" means kernels with tile.packs_a: those of AMX, and those that round their operands on every
+/// unit; "on the vector units" means all others. Only how much a thread may pack for itself goes by tile.is_amx. Sizes
+/// with six bytes a number are those of float32 on AMX; a rounded number takes two bytes, or four without instructions
+/// for bfloat16.
 enum class GemmScheme : std::uint8_t {
   /// B comes packed (Gemm::b_packed), so the tasks only multiply.
   prepacked,
@@ -37,9 +42,9 @@ enum class GemmScheme : std::uint8_t {
   /// and a barrier, because the lines they write are in the other's cache; a core that packs all of it takes 2.6 µs.
   thread_packs_b,
 
-  /// On AMX, where a packed number takes six bytes, for a single product: A is the smaller operand and has few rows.
-  /// Each thread packs it for itself, in slabs that leave room in its level-2 cache, and each task packs its columns of
-  /// B.
+  /// On AMX, where a packed number takes up to six bytes, for a single product: A is the smaller operand and has few
+  /// rows. Each thread packs it for itself, in slabs that leave room in its level-2 cache, and each task packs its
+  /// columns of B.
   thread_packs_a,
 
   /// All threads pack a slab of B together, wait for each other, and multiply it: what no other scheme takes.
@@ -53,8 +58,8 @@ enum class GemmScheme : std::uint8_t {
 
 /// Unless tasks pack B, a task covers at most this many register tiles of rows; on the vector units 24 were no faster.
 inline constexpr std::int64_t kMaxTaskTiles = 8;
-/// Unless tasks pack B, on the vector units, a task covers at most this many columns of C (AMX: kMaxAmxColumns). More
-/// would save reads of A, fewer would give more tasks.
+/// Unless tasks pack B, on the vector units, a task covers at most this many columns of C (on AMX: kMaxAmxColumns).
+/// More would save reads of A, fewer would give more tasks.
 inline constexpr std::int64_t kMaxTaskColumns = 512;
 /// A task that packs B covers at most this many columns of C: one chain of 128 columns of float32 takes 256 KiB (384
 /// KiB on AMX), which stays in the level-2 cache.
@@ -213,7 +218,9 @@ struct GemmPlan {
     const bool all_rows = tasks_pack_b();
     const std::int64_t tiles = ceil_div(product.m, tile.rows), least = all_rows ? 2 : 1;
     std::int64_t task_tiles = all_rows ? tiles : kMaxTaskTiles;
-    const std::int64_t most_columns = all_rows ? kMaxTaskPackedColumns : tile.packs_a ? kMaxAmxColumns : kMaxTaskColumns;
+    const std::int64_t most_columns = all_rows       ? kMaxTaskPackedColumns
+                                      : tile.packs_a ? kMaxAmxColumns
+                                                     : kMaxTaskColumns;
     std::int64_t task_panels = std::max<std::int64_t>(1, most_columns / tile.columns);
     const std::int64_t wanted = min_tasks();
     const auto tasks = [&] { return items * ceil_div(tiles, task_tiles) * ceil_div(panels(), task_panels); };
