@@ -1,6 +1,6 @@
 // Products of operands rounded to bfloat16 on CPUs that multiply pairs of bfloat16 numbers and add them to float32 sums
 // (AVX512_BF16). Included once for every SIMD target; empty unless it is an x86-64 target with AVX-512. Whether the CPU
-// has the instructions is asked at run time: has_fast_bf16_pairs().
+// has the instructions is asked at run time: bf16_unit().
 #if defined(MAKI_KERNELS_GEMM_BF16_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_BF16_PAIRS_INL_H_
 #undef MAKI_KERNELS_GEMM_BF16_PAIRS_INL_H_
