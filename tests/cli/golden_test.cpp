@@ -15,6 +15,7 @@
 #include "tests/catch.h"
 #include "tests/cli/small_run.h"
 #include "train/config/config.h"
+#include "train/run/checkpoint.h"
 #include "train/run/container.h"
 
 using namespace maki::tests;
@@ -102,6 +103,24 @@ double squares(const std::string& bytes) {
   return sum;
 }
 
+// The values of a float32 run, with the biases of keys set to 0 where softmax ignores them: without rotary positions,
+// such a bias adds the same number to every score of a query. Its gradient is 0 but for rounding errors, which Adam
+// divides by their own size, so that it moves by some 1e-4 differently on another SIMD target. Nothing else depends on
+// it.
+std::string without_key_biases(std::string values, const ContainerReader& file) {
+  const maki::Config config = maki::read_state(file).config;
+  if (config.positions == "rotary") return values;
+  const auto width = static_cast<std::size_t>(config.n_embd);
+  for (const maki::TensorEntry& tensor : maki::read_tensors(file)) {
+    const bool query_first = tensor.name.ends_with("attn.c_attn.bias");
+    if (!query_first && !tensor.name.ends_with("cross.c_kv.bias")) continue;
+    const auto first = static_cast<std::size_t>(tensor.offset) + (query_first ? width : 0);
+    REQUIRE((first + width) * sizeof(float) <= values.size());
+    std::memset(values.data() + first * sizeof(float), 0, width * sizeof(float));
+  }
+  return values;
+}
+
 }  // namespace
 
 TEST_CASE("golden runs of every schema can be resumed, and say which schema they have") {
@@ -150,7 +169,10 @@ TEST_CASE("golden runs train from their first checkpoint to their last as they o
       } else if (run.name == "sgd") {
         REQUIRE(largest_difference<double>(before, after) < 1e-12);
       } else {
-        REQUIRE(largest_difference<float>(before, after) < 1e-5);
+        const auto same = [&](const std::string& values) {
+          return entry.name == "values" ? without_key_biases(values, was) : values;
+        };
+        REQUIRE(largest_difference<float>(same(before), same(after)) < 1e-5);
       }
     }
     REQUIRE(losses.size() == kLastStep);
