@@ -10,7 +10,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
 #include "autograd/core/philox.h"
-#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/plan.h"
 
 namespace maki {
 namespace {
@@ -82,9 +82,7 @@ GemmBench::GemmBench(const GemmShape& s, bool packed, Precision precision)
 
 void GemmBench::run() { kernels::gemm(gemm_, std::span(scratch_.data(), static_cast<std::size_t>(scratch_bytes_))); }
 
-bool GemmBench::on_tiles() const {
-  return gemm_.rounds_operands ? kernels::bf16_unit() == kernels::Bf16Unit::amx : kernels::runs_on_amx(gemm_);
-}
+bool GemmBench::on_tiles() const { return kernels::gemm_kernels(gemm_).tile.is_amx; }
 
 void GemmBench::spoil() { std::ranges::fill(c_.values<float>(), std::numeric_limits<float>::quiet_NaN()); }
 

@@ -35,8 +35,8 @@ class GemmBench {
   /// Computes C = op(A) · op(B).
   void run();
   /// Compares entries of C with sums of the rounded operands in double precision: all if there are at most 4096,
-  /// otherwise the corners and a random sample of as many. Throws std::logic_error, naming `who`, at the first whose error exceeds what rounding
-  /// allows.
+  /// otherwise the corners and a random sample of as many. Throws std::logic_error, naming `who`, at the first whose
+  /// error exceeds what rounding allows.
   void verify(const char* who = "maki") const;
   /// Fills C with NaN, so that verify() cannot pass on the result of an earlier run().
   void spoil();

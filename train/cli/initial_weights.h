@@ -11,8 +11,8 @@ namespace maki {
 /// The weights of a checkpoint. The new run adopts its model and its tokenizer as well.
 class InitialWeights {
  public:
-  /// Opens a .maki file, or the best checkpoint of a run directory (else the last). Throws Error if there is
-  /// none, CheckpointError if it cannot be read or its state is damaged; damage to the values is found by load().
+  /// Opens a .maki file, or the best checkpoint of a run directory (else the last). Throws Error if there is none,
+  /// CheckpointError if it cannot be read or its state is damaged; damage to the values is found by load().
   explicit InitialWeights(const std::string& run_or_file);
 
   /// The configuration of the new run: the fields of the model come from the checkpoint, everything else from the

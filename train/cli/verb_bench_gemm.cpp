@@ -1,5 +1,4 @@
-// maki bench gemm M,N,K… [--transpose NN|NT|TN|TT] [--packed]
-// [--precision float32|bfloat16] [--threads N] [--json]
+// maki bench gemm M,N,K… [--transpose NN|NT|TN|TT] [--precision float32|bfloat16] [--packed] [--threads N] [--json]
 #include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json.hpp>
