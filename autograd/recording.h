@@ -80,8 +80,8 @@ constexpr Precision precision_named(std::string_view name) {
 /// on this thread round their operands to `precision`: to nearest, ties to even; subnormal numbers become 0. Sums stay
 /// float32, and so does everything that is stored. The innermost scope applies; without one, nothing is rounded.
 /// A backward pass rounds like the recording that it differentiates. Nothing else changes: not products of float64
-/// tensors, not products outside a Recording and AsRecorded, not attention. The results have the same bits on every
-/// CPU.
+/// tensors, not products outside a Recording and AsRecorded, not attention. Operands are rounded alike on every CPU;
+/// the order of the sums depends on whether it has instructions for bfloat16.
 class ProductPrecision {
  public:
   explicit ProductPrecision(Precision precision);

@@ -9,6 +9,7 @@
 #include <string>
 #include <type_traits>
 
+#include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/simd/target.h"
 
 namespace maki::kernels {
@@ -74,23 +75,29 @@ inline float bf16_nearest(float x) {
 /// An operand or a result in the mode in which subnormal numbers are 0.
 inline float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x; }
 
-/// x + Σ a[p] b[p] over k steps of operands that are rounded to bfloat16: of every 32 steps, the even and the odd ones
-/// are two chains from 0.
-inline float bf16_chain(const float* a, const float* b, std::int64_t k, float x) {
+/// x + Σ a[p] b[p] over k steps of operands that are rounded to bfloat16. The instructions for bfloat16 add 32 steps at
+/// a time, the even ones and the odd ones as two chains from 0; without them the steps are one chain.
+inline float bf16_chain(const float* a, const float* b, std::int64_t k, float x, Bf16Unit unit) {
+  const auto add = [&](std::int64_t p, float sum) {
+    return flushed(std::fma(bf16_nearest(a[p]), bf16_nearest(b[p]), sum));
+  };
   for (std::int64_t begin = 0; begin < k; begin += 32) {
+    const std::int64_t end = std::min(k, begin + 32);
     float sums[2] = {0, 0};
-    for (std::int64_t p = begin; p < std::min(k, begin + 32); ++p)
-      sums[p % 2] = flushed(std::fma(bf16_nearest(a[p]), bf16_nearest(b[p]), sums[p % 2]));
-    x = flushed(x + flushed(sums[0] + sums[1]));
+    for (std::int64_t p = begin; p < end; ++p) {
+      float& sum = unit == Bf16Unit::floats ? x : sums[p % 2];
+      sum = add(p, sum);
+    }
+    if (unit != Bf16Unit::floats) x = flushed(x + flushed(sums[0] + sums[1]));
   }
   return x;
 }
 
 /// c + bias + Σ a[p] b[p] over k steps, in chains of 512 of which the first begins with the bias.
-inline float bf16_element_of(const float* a, const float* b, std::int64_t k, float c, float bias) {
-  float x = flushed(flushed(c) + bf16_chain(a, b, std::min<std::int64_t>(k, 512), flushed(bias)));
+inline float bf16_element_of(const float* a, const float* b, std::int64_t k, float c, float bias, Bf16Unit unit) {
+  float x = flushed(flushed(c) + bf16_chain(a, b, std::min<std::int64_t>(k, 512), flushed(bias), unit));
   for (std::int64_t p = 512; p < k; p += 512)
-    x = flushed(x + bf16_chain(a + p, b + p, std::min<std::int64_t>(k - p, 512), 0));
+    x = flushed(x + bf16_chain(a + p, b + p, std::min<std::int64_t>(k - p, 512), 0, unit));
   return x;
 }
 

@@ -49,7 +49,7 @@ void describe_run(const Config& config, const Task& task, const std::string& run
                   task.epochs(config.max_steps)));
   describe_memory(config, need);
   if (config.precision == "bfloat16" && kernels::bf16_unit() == kernels::Bf16Unit::floats) {
-    say("note: this CPU has no fast instructions for bfloat16; --precision float32 takes less time");
+    say("note: this CPU has no fast instructions for bfloat16; --precision float32 takes no more time");
   }
   if (config.warmup_steps > config.max_steps && config.max_steps > 0) {
     say(fmt::format(

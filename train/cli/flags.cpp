@@ -6,6 +6,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/simd/target.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
@@ -144,6 +145,10 @@ std::vector<std::string> model_fields_and(const std::vector<std::string>& others
 void use_threads(Config& config) {
   if (config.threads > 0) set_threads(config.threads);
   config.target = kernels::target();
+  // CPUs with and without these instructions share a target, but in bfloat16 not the bits of their products.
+  if (config.precision == "bfloat16" && kernels::bf16_unit() == kernels::Bf16Unit::pairs) {
+    config.target += ", AVX512_BF16";
+  }
 }
 
 }  // namespace maki

@@ -58,8 +58,8 @@ class ConfigFlags {
 std::vector<std::string> model_fields_and(const std::vector<std::string>& others,
                                           const std::vector<std::string>& except);
 
-/// Sets the number of threads that the configuration asks for (0: leaves it as it is), and records the SIMD target in
-/// it.
+/// Sets the number of threads that the configuration asks for (0: leaves it as it is), and records in it what its bits
+/// depend on: the SIMD target, and with precision bfloat16 whether AVX512_BF16 multiplies.
 void use_threads(Config& config);
 
 }  // namespace maki

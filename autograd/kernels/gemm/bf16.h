@@ -1,5 +1,4 @@
-// Which instructions compute the products that round their operands to bfloat16 (Gemm::rounds_operands). All give the
-// same bits.
+// Which instructions compute the products that round their operands to bfloat16 (Gemm::rounds_operands).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +7,8 @@ namespace maki::kernels {
 
 enum class Bf16Unit : std::uint8_t {
   amx,     ///< AMX tiles
-  pairs,   ///< AVX512_BF16: pairs of bfloat16 numbers
-  floats,  ///< multiply-adds of float32 numbers; on these CPUs rounding the operands saves no time
+  pairs,   ///< AVX512_BF16: pairs of bfloat16 numbers; the same bits as AMX tiles
+  floats,  ///< multiply-adds of float32 numbers: another order of summation, and rounding the operands saves no time
 };
 
 /// The unit that the target in use multiplies with: amx on the target amx, pairs on avx3 if the CPU has fast

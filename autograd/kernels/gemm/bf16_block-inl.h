@@ -1,11 +1,12 @@
 // Products of operands that are rounded to bfloat16 (Gemm::rounds_operands): the layout of packed panels, and the loop
 // over the register tiles of a block, which all kernels for such products share. Included once for every SIMD target.
 //
-// The order of summation is that of an AMX tile (amx.h), so that all kernels give the same bits: of every 32 steps of a
-// chain, the even steps are summed as one chain from 0 and the odd steps as another, and the sum of both is added to
-// the element. The product of two bfloat16 numbers is exact in float32, so it does not matter whether it is fused with
-// the sum. Subnormal numbers count as 0, as in the instructions for bfloat16. (Without fused multiply-add, that holds
-// for products below 1e-38 too, which other targets may add exactly.)
+// Kernels with instructions for bfloat16 sum in the order of an AMX tile (amx.h), so that they give the same bits: of
+// every 32 steps of a chain, the even steps are summed as one chain from 0 and the odd steps as another, and the sum of
+// both is added to the element. Without these instructions the steps of a chain are added one after the other, as in
+// float32, because a second chain costs a fifth of the speed. The product of two bfloat16 numbers is exact in float32,
+// so it does not matter whether it is fused with the sum. Subnormal numbers count as 0, as in the instructions for
+// bfloat16. (Without fused multiply-add, that holds for products below 1e-38 too, which other targets may add exactly.)
 #if defined(MAKI_KERNELS_GEMM_BF16_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_BF16_BLOCK_INL_H_
 #undef MAKI_KERNELS_GEMM_BF16_BLOCK_INL_H_

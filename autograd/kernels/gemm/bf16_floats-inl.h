@@ -26,20 +26,17 @@ using RoundedFloats = hn::ScalableTag<float>;
 using RoundedVec = hn::Vec<RoundedFloats>;
 inline constexpr std::int64_t kRoundedLanes = hn::MaxLanes(RoundedFloats());
 
-/// x rounded to bfloat16 as VCVTNE2PS2BF16 does (Intel, Software Developer's Manual, volume 2): to nearest, ties to
-/// even; subnormal numbers become 0, and a NaN a quiet one.
+/// x rounded to bfloat16 as VCVTNE2PS2BF16 does (Intel, Software Developer's Manual, volume 2), except for the signs of
+/// zeros and of NaN: to nearest, ties to even; subnormal numbers become 0, and a NaN a quiet one.
 HWY_INLINE RoundedVec round_to_bf16(RoundedVec x) {
   const RoundedFloats d;
   const hn::RebindToUnsigned<RoundedFloats> bits;
+  constexpr float kSmallestNormal = 0x1p-126F;
   const auto u = hn::BitCast(bits, x);
   const auto odd = hn::And(hn::ShiftRight<16>(u), hn::Set(bits, 1U));
-  const auto nearest = hn::Add(hn::Add(u, hn::Set(bits, 0x7FFFU)), odd);
-  const auto quiet = hn::Or(u, hn::Set(bits, 0x00400000U));
-  const auto exponent = hn::And(u, hn::Set(bits, 0x7F800000U)), zero = hn::And(u, hn::Set(bits, 0x80000000U));
-  const auto magnitude = hn::AndNot(hn::Set(bits, 0x80000000U), u);
-  auto y = hn::IfThenElse(hn::Gt(magnitude, hn::Set(bits, 0x7F800000U)), quiet, nearest);
-  y = hn::IfThenElse(hn::Eq(exponent, hn::Zero(bits)), zero, y);
-  return hn::BitCast(d, hn::And(y, hn::Set(bits, 0xFFFF0000U)));
+  const auto nearest = hn::And(hn::Add(hn::Add(u, hn::Set(bits, 0x7FFFU)), odd), hn::Set(bits, 0xFFFF0000U));
+  const RoundedVec number = hn::IfThenElse(hn::IsNaN(x), hn::NaN(d), hn::BitCast(d, nearest));
+  return hn::IfThenZeroElse(hn::Lt(hn::Abs(x), hn::Set(d, kSmallestNormal)), number);
 }
 
 /// Packs a row-major A.
@@ -76,14 +73,12 @@ inline void rounded_pack_rows_transposed(std::int64_t m, std::int64_t k, const f
   }
 }
 
-/// Columns of B that a register tile reads: two vectors. A group of packed B holds them together, first the even steps,
-/// then the odd ones.
+/// Columns of B that a register tile reads: two vectors. Packed B holds them together, step by step.
 inline constexpr std::int64_t kRoundedColumns = 2 * kRoundedLanes;
 /// The element of packed B for step p of the columns from j on.
 HWY_INLINE float* rounded_columns(float* panels, std::int64_t panel_stride, std::int64_t p, std::int64_t j) {
-  const std::int64_t row = p % 2 * (kBf16Depth / 2) + p % kBf16Depth / 2;
   return bf16_columns<kBf16Depth>(panels, panel_stride, j / kRoundedColumns * kRoundedColumns) +
-         p / kBf16Depth * kBf16GroupElements + row * kRoundedColumns + j % kRoundedColumns;
+         p / kBf16Depth * kBf16GroupElements + p % kBf16Depth * kRoundedColumns + j % kRoundedColumns;
 }
 
 /// Packs a row-major B.
@@ -120,14 +115,10 @@ inline void rounded_pack_columns_transposed(std::int64_t k, std::int64_t n, cons
   }
 }
 
-/// GEMM on rounded float32 numbers (bf16_block()).
+/// GEMM on rounded float32 numbers (bf16_block()): the steps of a chain are added one after the other.
 struct Bf16Floats32 {
   using Element = float;
   static constexpr std::int64_t kElementsPerFloat = 1, kColumnElements = kBf16Depth;
-  // One chain of every element, two vectors of B and one of A fit in the registers: the even steps of a group come
-  // first, then the odd ones. What is not being added to is in memory. On AVX2, quickstart takes 34.0 ms a step with
-  // six rows (float32: 26.8), and 35.8 with three rows and both chains in registers; four rows are slower, because B
-  // comes from the level-2 cache more often. Eleven rows have no measurement on record.
   static constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 11 : HWY_TARGET == HWY_AVX2 ? 6 : 4;
   static constexpr int kTileColumns = kRoundedColumns;
 
@@ -138,30 +129,17 @@ struct Bf16Floats32 {
                      std::int64_t panel_stride) {
     (transposed ? rounded_pack_columns_transposed : rounded_pack_columns)(k, n, b, ldb, panels, panel_stride);
   }
-  /// chain = the sum over every second step of a group, from the one at a and b on.
+  /// sum += the steps of a group, in ascending order.
   template <class D, class V, int kRows, int kVecs>
-  static HWY_INLINE void add_half(D d, const float* a, const float* b, V (&chain)[kRows][kVecs]) {
-    MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) chain[i][v] = hn::Zero(d);
-    }
-    for (std::int64_t p = 0; p < kBf16Depth; p += 2, a += 2, b += kRoundedColumns) {
+  static HWY_INLINE void add_group(D d, const float* a, const float* b, V (&sum)[kRows][kVecs]) {
+    for (std::int64_t p = 0; p < kBf16Depth; ++p, ++a, b += kRoundedColumns) {
       V y[kVecs];
-      MAKI_UNROLL for (std::int64_t v = 0; v < kRoundedColumns; v += 16) hwy::Prefetch(b + kBf16GroupElements + v);
+      MAKI_UNROLL for (std::int64_t v = 0; v < kRoundedColumns; v += 16) hwy::Prefetch(b + 8 * kRoundedColumns + v);
       MAKI_UNROLL for (int v = 0; v < kVecs; ++v) y[v] = hn::Load(d, b + v * kRoundedLanes);
       MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
         const V x = hn::Set(d, a[i * kBf16Depth]);
-        MAKI_UNROLL for (int v = 0; v < kVecs; ++v) chain[i][v] = hn::MulAdd(x, y[v], chain[i][v]);
+        MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]);
       }
-    }
-  }
-  /// sum += the chains of the even and of the odd steps of a group.
-  template <class D, class V, int kRows, int kVecs>
-  static HWY_INLINE void add_group(D d, const float* a, const float* b, V (&sum)[kRows][kVecs]) {
-    V even[kRows][kVecs], odd[kRows][kVecs];
-    add_half(d, a, b, even);
-    add_half(d, a + 1, b + kBf16Depth / 2 * kRoundedColumns, odd);
-    MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::Add(sum[i][v], hn::Add(even[i][v], odd[i][v]));
     }
   }
   static void tile(std::int64_t rows, const Bf16TileCall<float>& call) { bf16_tile_of<Bf16Floats32>(rows, call); }

@@ -58,8 +58,8 @@ struct Gemm {
   const T* b_packed = nullptr;
   /// A product of a recorded op or of its backward, which may run on AMX; see runs_on_amx().
   bool recorded = false;
-  /// float32: both operands are rounded to bfloat16. The sums stay float32, but have an order of their own, which is the
-  /// same on every target.
+  /// float32: both operands are rounded to bfloat16. The sums stay float32, but in an order of their own, which depends
+  /// on whether the CPU has instructions for bfloat16 (bf16_block-inl.h).
   bool rounds_operands = false;
   /// If this product is a part of a larger one: the sizes of the larger one, so that all its parts run on AMX or none.
   /// m = 0: it is not a part.
@@ -88,9 +88,10 @@ std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 template <class T>
 void gemm(const Gemm<T>& g, std::span<std::byte> scratch);
 
-/// Whether gemm(g) runs on AMX with float32 operands, each split into three: if g is recorded, in float32, does not round
-/// its operands and is large enough that AMX pays (amx_pays() of `whole` or else of m, n and k, whatever the batch), and
-/// the target is amx. Products of a forward pass and of its backward have the same three sizes and so run alike.
+/// Whether gemm(g) runs on AMX with float32 operands, each split into three: if g is recorded, in float32, does not
+/// round its operands and is large enough that AMX pays (amx_pays() of `whole` or else of m, n and k, whatever the
+/// batch), and the target is amx. Products of a forward pass and of its backward have the same three sizes and so run
+/// alike.
 template <class T>
 bool runs_on_amx(const Gemm<T>& g);
 

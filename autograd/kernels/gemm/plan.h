@@ -18,9 +18,9 @@ namespace maki::kernels {
 /// the vector units if A is transposed, on AMX always, except with thread_packs_a.
 ///
 /// Here and below, "on AMX" means kernels with tile.packs_a: those of AMX, and those that round their operands on every
-/// unit; "on the vector units" means all others. Only how much a thread may pack for itself goes by tile.is_amx. Sizes
-/// with six bytes a number are those of float32 on AMX; a rounded number takes two bytes, or four without instructions
-/// for bfloat16.
+/// unit; "on the vector units" means all others. Only how much a thread may pack for itself, and how many columns a
+/// task takes, go by tile.is_amx. Sizes with six bytes a number are those of float32 on AMX; a rounded number takes two
+/// bytes, or four without instructions for bfloat16.
 enum class GemmScheme : std::uint8_t {
   /// B comes packed (Gemm::b_packed), so the tasks only multiply.
   prepacked,
@@ -58,8 +58,9 @@ enum class GemmScheme : std::uint8_t {
 
 /// Unless tasks pack B, a task covers at most this many register tiles of rows; on the vector units 24 were no faster.
 inline constexpr std::int64_t kMaxTaskTiles = 8;
-/// Unless tasks pack B, on the vector units, a task covers at most this many columns of C (on AMX: kMaxAmxColumns).
-/// More would save reads of A, fewer would give more tasks.
+/// Unless tasks pack B, a task without AMX tiles covers at most this many columns of C (with them: kMaxAmxColumns), and
+/// so does a slab that a thread packs for products that round their operands. More would save reads of A, fewer would
+/// give more tasks.
 inline constexpr std::int64_t kMaxTaskColumns = 512;
 /// A task that packs B covers at most this many columns of C: one chain of 128 columns of float32 takes 256 KiB (384
 /// KiB on AMX), which stays in the level-2 cache.
@@ -95,8 +96,8 @@ inline constexpr std::int64_t kMaxUncutTeamDepth = 2048;
 /// 1024 of that time; now kMaxAmxColumns): 1200 KiB instead of 800 raised 1024 × 3072 × 768 from 450 to 612 GFLOP/s on
 /// two threads, other large products by 3 to 15 %.
 inline constexpr std::int64_t kMaxAmxThreadPackedBytes = 1200 << 10;
-/// On AMX, a slab of B that a thread packs covers at most this many columns, and so does a task that does not pack B
-/// itself: one chain of 384 packed columns takes 384 · 512 · 6 bytes = 1152 KiB, which is within
+/// On AMX tiles, a slab of B that a thread packs covers at most this many columns, and so does a task that does not
+/// pack B itself: one chain of 384 packed columns takes 384 · 512 · 6 bytes = 1152 KiB, which is within
 /// kMaxAmxThreadPackedBytes.
 inline constexpr std::int64_t kMaxAmxColumns = 384;
 /// On AMX, each thread packs A of a single product for itself if A has fewer rows than this and than B has columns, and
@@ -183,6 +184,7 @@ struct GemmPlan {
   /// A product that would have fewer tasks than this gets smaller ones, so that all threads finish at about the same
   /// time. Two per thread were chosen without a measurement.
   std::int64_t min_tasks() const { return std::max<std::int64_t>(tile.min_tasks, 2 * threads()); }
+  std::int64_t max_task_columns() const { return tile.is_amx ? kMaxAmxColumns : kMaxTaskColumns; }
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
   /// Whether all items of the batch have the same B.
   bool shares_b() const { return product.b_packed != nullptr || product.batch == 1 || product.stride_b == 0; }
@@ -206,8 +208,8 @@ struct GemmPlan {
     if (g.batch == 1 && g.m < std::min(g.n, kMaxAmxThreadPackedRows) && thread_may_pack(g.m, chain)) {
       return GemmScheme::thread_packs_a;
     }
-    return thread_may_pack(std::min(g.n, kMaxAmxColumns), chain) ? GemmScheme::thread_packs_b
-                                                                 : GemmScheme::team_packs_b;
+    return thread_may_pack(std::min(g.n, max_task_columns()), chain) ? GemmScheme::thread_packs_b
+                                                                     : GemmScheme::team_packs_b;
   }
 
   /// Starts from the largest tasks, for which packing and edges cost least, and halves them until there are enough:
@@ -218,9 +220,7 @@ struct GemmPlan {
     const bool all_rows = tasks_pack_b();
     const std::int64_t tiles = ceil_div(product.m, tile.rows), least = all_rows ? 2 : 1;
     std::int64_t task_tiles = all_rows ? tiles : kMaxTaskTiles;
-    const std::int64_t most_columns = all_rows       ? kMaxTaskPackedColumns
-                                      : tile.packs_a ? kMaxAmxColumns
-                                                     : kMaxTaskColumns;
+    const std::int64_t most_columns = all_rows ? kMaxTaskPackedColumns : max_task_columns();
     std::int64_t task_panels = std::max<std::int64_t>(1, most_columns / tile.columns);
     const std::int64_t wanted = min_tasks();
     const auto tasks = [&] { return items * ceil_div(tiles, task_tiles) * ceil_div(panels(), task_panels); };
@@ -238,7 +238,7 @@ struct GemmPlan {
     slab_n = panels() * tile.columns;
     depth = std::min(k, kGemmChainLength);
     if (tile.packs_a && threads_pack()) {
-      if (scheme == GemmScheme::thread_packs_b) slab_n = piece_length(slab_n, kMaxAmxColumns, columns);
+      if (scheme == GemmScheme::thread_packs_b) slab_n = piece_length(slab_n, max_task_columns(), columns);
       const std::int64_t width = scheme == GemmScheme::thread_packs_a ? round_up(product.m, tile.rows) : slab_n;
       slab_k = piece_length(k, thread_elements() * tile.group / (tile.group_rows * width), kGemmChainLength);
     } else if (scheme == GemmScheme::team_packs_b && tile.packed_depth(k) * slab_n > elements(kMaxTeamSlabBytes)) {

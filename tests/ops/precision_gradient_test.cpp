@@ -1,0 +1,54 @@
+// Every op with products of operands that are rounded to bfloat16, against float32: outputs and gradients.
+#include <set>
+
+#include "autograd/recording.h"
+#include "tests/catch.h"
+#include "tests/ops/op_case.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+Evaluation evaluated_in(Precision precision, const Case& drawn) {
+  const ProductPrecision rounding(precision);
+  BoundCase bound(drawn, DType::float32);
+  return evaluate(bound);
+}
+
+// The output, then the gradients.
+std::vector<Tensor> all_of(const Evaluation& evaluation) {
+  std::vector<Tensor> list = {evaluation.output.detach()};
+  list.insert(list.end(), evaluation.gradients.begin(), evaluation.gradients.end());
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("in bfloat16 every op that multiplies matrices is near float32, and every other op has its bits") {
+  const std::set<std::string> multiply = {"matmul", "linear", "linear_gelu", "linear_cross_entropy"};
+  // Relative to the norm of a result. An operand is rounded by up to 2^-9 of itself, so a product of two numbers by up
+  // to 2^-8, and a sum in which terms cancel by more: 0.017 was the largest error measured.
+  constexpr double kBound = 0.02;
+  std::set<std::string> rounded;
+  for (const Row& row : op_table()) {
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      Draw draw(seed);
+      const Case drawn = row.draw(draw);
+      INFO(describe(row, seed, drawn));
+      const std::vector<Tensor> exact = all_of(evaluated_in(Precision::float32, drawn));
+      const std::vector<Tensor> near = all_of(evaluated_in(Precision::bfloat16, drawn));
+      REQUIRE(near.size() == exact.size());
+      for (std::size_t i = 0; i < exact.size(); ++i) {
+        if (!multiply.contains(row.op)) {
+          REQUIRE(same_bits(near[i], exact[i]));
+          continue;
+        }
+        const double error = relative_error(near[i], exact[i], row.offset_floor);
+        REQUIRE(error < kBound);
+        if (error > 0) rounded.insert(row.op);
+      }
+    }
+  }
+  REQUIRE(rounded == multiply);
+}
