@@ -35,6 +35,8 @@ TEST_CASE("the error for an unknown word names the nearest one, if any, and wher
   REQUIRE(said({"train", "x", "--gpu"}) == "maki: --gpu: unknown option; see maki train --help\n");
   REQUIRE(said({"train", "x", "--max-steps"}) == "maki: --max-steps: needs a value; see maki train --help\n");
   REQUIRE(said({"eval", "x", "--json=x"}) == "maki: --json: takes no value; see maki eval --help\n");
+  REQUIRE(said({"train", "x", "--no-bias=12345678901234567890"}) ==
+          "maki: --no-bias: takes no value; see maki train --help\n");
   REQUIRE(said({"bench", "gemm", "1,1,1", "--thread", "1"}) ==
           "maki: --thread: unknown option; the nearest is --threads; see maki bench gemm --help\n");
   REQUIRE(said({"inspect", "a", "b"}) == "maki: b: unexpected argument; see maki inspect --help\n");

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <string_view>
 
 #include "autograd/core/check.h"
@@ -108,6 +109,12 @@ Action parse_command_line(const std::vector<std::string>& words) {
                                      ? parse_error_text(error)
                                      : fmt::format("needs a verb: {}", fmt::join(verb_names(verb), ", "));
     fail("{}; see {} --help", sentence, command_path(app));
+  } catch (const std::out_of_range&) {  // CLI11 negates the number in --no-bias=12, which std::stoll() may refuse
+    const auto word = std::ranges::find_if(words, [](const std::string& text) {
+      return text.starts_with("--no-") && text.find('=') != std::string::npos;
+    });
+    if (word == words.end()) throw;
+    fail("{}: takes no value; see {} --help", word->substr(0, word->find('=')), command_path(app));
   }
   require_options_of_innermost(app);
   // The action may ask the parser which options were given.
