@@ -37,7 +37,7 @@ Documents texts_of(const std::vector<std::string_view>& views) { return {views.b
 
 TEST_CASE("a separator is a line that stands alone") {
   const DocumentOptions options{.separator = "==="};
-  for (const std::size_t step : {1, 2, 3, 7, 100}) {
+  for (const std::size_t step : {1U, 2U, 3U, 7U, 100U}) {
     INFO(step);
     REQUIRE(read("a\nb\n===\nc\n", options, step) == Documents{"a\nb\n", "c\n"});
     REQUIRE(read("a\r\n===\r\nc", options, step) == Documents{"a\r\n", "c"});
@@ -56,7 +56,7 @@ TEST_CASE("the documents of JSON lines are the strings of a field") {
   const std::string lines =
       "{\"text\":\"a\\nb\"}\n\n  \t\r\n{\"id\":[1,{\"text\":2}],\"text\":\"\",\"more\":{\"text\":\"x\"}}\r\n"
       "{\"meta\":null, \"text\": \"\\u732b\\ud83d\\ude00\"}";
-  for (const std::size_t step : {1, 5, 1000}) REQUIRE(read(lines, options, step) == Documents{"a\nb", "", "猫😀"});
+  for (const std::size_t step : {1U, 5U, 1000U}) REQUIRE(read(lines, options, step) == Documents{"a\nb", "", "猫😀"});
   REQUIRE(read("", options).empty());
 }
 

@@ -179,7 +179,7 @@ TEST_CASE("words: a long text has the same tokens in blocks as in one piece") {
     text += (i % 7 == 0 ? " 吾輩は" : i % 5 == 0 ? " the" : " 猫") + std::string(static_cast<std::size_t>(i % 4), ' ');
   for (int i = 0; i < 20'000; ++i) text += i % 3 == 0 ? "x" : "é";
   text += std::string(9'000, ' ') + "the end the end";
-  for (const std::size_t skip : {0, 1, 2, 3}) {
+  for (const std::size_t skip : {0U, 1U, 2U, 3U}) {
     const std::string shifted = std::string(skip, 'x') + text;
     const WordTokenizer tokenizer(shifted);
     Tokens blocks(tokenizer.vocab_size());

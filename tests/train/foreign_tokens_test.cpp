@@ -114,15 +114,19 @@ TEST_CASE("token files of other programs that are damaged or belong to another t
 TEST_CASE("a file of llm.c has at most as many tokens as its header can say, for training and for validation") {
   constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;
   const TemporaryFolder folder;
-  for (const auto& [train, val, part] :
-       {std::tuple{kMost + 1, std::int64_t{1}, "training"}, {std::int64_t{1}, kMost + 1, "validation"}}) {
-    const std::string out = folder / part;
+  struct TooLong {
+    TokenFileFacts facts;
+    std::string part;
+  };
+  for (const TooLong& x : {TooLong{{.train_tokens = kMost + 1, .val_tokens = 1}, "training"},
+                           TooLong{{.train_tokens = 1, .val_tokens = kMost + 1}, "validation"}}) {
+    const std::string out = folder / x.part;
     std::vector<std::string> files;
-    folder.write(part + std::string("/train.bin"), "before");
+    folder.write(x.part + "/train.bin", "before");
     const auto writer = make_token_writer(posix_file_system(), "llm.c", out, *make_tokenizer("char", "abc"), files);
-    REQUIRE_THAT(error_message<Error>([&] { writer->commit({.train_tokens = train, .val_tokens = val}); }),
+    REQUIRE_THAT(error_message<Error>([&] { writer->commit(x.facts); }),
                  ContainsSubstring("at most 2147483647 tokens") &&
-                     ContainsSubstring(fmt::format("the {} text has 2147483648", part)));
+                     ContainsSubstring(fmt::format("the {} text has 2147483648", x.part)));
     REQUIRE(read_bytes(out + "/train.bin") == "before");
     REQUIRE_FALSE(std::filesystem::exists(out + "/val.bin"));
   }
