@@ -94,8 +94,8 @@ TEST_CASE("attend: one layer and one head are those of all, in every form") {
   const json all = drawn({run, "--prompt", "the"}),
              one = drawn({run, "--prompt", "the", "--layer", "1", "--head", "0"});
   require_weights(one, 1, 1);
-  REQUIRE(one.at("layers") == json({1}));
-  REQUIRE(one.at("heads") == json({0}));
+  REQUIRE(one.at("layers") == json::array({1}));
+  REQUIRE(one.at("heads") == json::array({0}));
   REQUIRE(one.at("weights")[0][0] == all.at("weights")[1][0]);
   REQUIRE(all.at("weights")[0][0] != all.at("weights")[0][1]);
   REQUIRE(all.at("weights")[0][0] != all.at("weights")[1][0]);

@@ -25,9 +25,9 @@ std::string trained(const TemporaryFolder& folder, const Arguments& more = {}) {
 
 TEST_CASE("a run that is exported and imported again writes the same text") {
   for (const Arguments& model : {Arguments{}, Arguments{"--no-bias"},
-                                 Arguments{"--positions", "rotary", "--norm", "rms", "--mlp", "swiglu", "--no-bias",
+                                 Arguments{"--positions", "rotary", "--norm", "rms", "--activation", "swiglu", "--no-bias",
                                            "--no-tie-weights", "--ffn-width", "24", "--norm-epsilon", "1e-6"},
-                                 Arguments{"--positions", "rotary", "--norm", "rms", "--mlp", "swiglu", "--no-bias",
+                                 Arguments{"--positions", "rotary", "--norm", "rms", "--activation", "swiglu", "--no-bias",
                                            "--n-head", "4", "--n-kv-head", "2"}}) {
     const TemporaryFolder folder;
     const std::string run = trained(folder, model), out = folder / "hf";

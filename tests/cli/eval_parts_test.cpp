@@ -93,7 +93,7 @@ TEST_CASE("eval per file: each file has the figures that it has alone") {
   REQUIRE(facts.at("files").at(0).at("file") == a);
   REQUIRE(facts.at("files").at(1) == json({{"file", one}, {"targets", 0}, {"unknown_characters", 0}}));
   REQUIRE(facts.at("files").at(2).at("file") == b);
-  for (const std::size_t i : {0, 2}) {
+  for (const std::size_t i : {0U, 2U}) {
     const json& file = facts.at("files").at(i);
     const json alone = facts_of({run, file.at("file")});
     for (const char* const key :

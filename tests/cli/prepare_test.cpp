@@ -26,7 +26,8 @@ std::vector<std::string> bytes_of(const std::string& run) {
 
 TEST_CASE("a run on a token file has the bytes of a run on the text, also when it is interrupted and resumed") {
   const TemporaryFolder folder;
-  for (int i = 0; i < 12; ++i) folder.write(fmt::format("d/{}.txt", i), small_text().substr(400 * i % 3000, 1500));
+  for (std::size_t i = 0; i < 12; ++i)
+    folder.write(fmt::format("d/{}.txt", i), small_text().substr(400 * i % 3000, 1500));
   folder.write("d/last.txt", "q");
   require_ok(run_maki({"tokenizer", "train", folder / "d", "--out", folder / "t.json", "--vocab-size", "300"}));
   const std::vector<std::pair<Arguments, Arguments>> kinds = {

@@ -379,7 +379,7 @@ TEST_CASE("gradcheck and bench of a model that translates") {
   const Arguments model = {"--model", "seq2seq", "--n-layer", "1", "--n-head", "2", "--n-embd", "8"};
   for (const Arguments& more :
        {Arguments{}, Arguments{"--share-vocabulary", "--norm-order", "pre", "--positions", "learned",
-                               "--label-smoothing", "0.1", "--norm", "rms", "--mlp", "swiglu"}}) {
+                               "--label-smoothing", "0.1", "--norm", "rms", "--activation", "swiglu"}}) {
     const json checked = facts_of(Arguments{"gradcheck", "--block-size", "6", "--json"} + model + more);
     REQUIRE(checked.at("passed") == true);
     REQUIRE(checked.at("compared").get<int>() > 300);

@@ -25,7 +25,7 @@ small=(--n-head 2 --n-embd 4 --block-size 8 --batch-size 2 --grad-accum 3 --n-la
 "$maki" train "${corpus[@]}" --out "$runs/init" --init-from "$runs/adamw" "${small[@]}" --optimizer adam --schedule wsd \
   --weight-decay 0 --seed 7 --max-steps 15
 # The other kinds of models and their tasks, since schema 3.
-"$maki" train "${corpus[@]}" --out "$runs/llama" "${small[@]}" --norm rms --positions rotary --mlp swiglu --no-bias \
+"$maki" train "${corpus[@]}" --out "$runs/llama" "${small[@]}" --norm rms --positions rotary --activation swiglu --no-bias \
   --tokenizer word --max-steps 15
 "$maki" train "${corpus[@]}" --out "$runs/linear" "${small[@]}" --model linear --attention random:4 --positions none \
   --max-steps 15

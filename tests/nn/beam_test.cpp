@@ -111,7 +111,7 @@ bool same(const Hypothesis& a, const Hypothesis& b) {
 TEST_CASE("beam search: a beam that holds every hypothesis finds what exhaustive search finds, in the same order") {
   Seq2SeqConfig config = kSmallSeq2Seq;
   config.vocab_size = 4;
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     SmallSeq2Seq small(config, DType::float64);
     small.randomize(seed);
     const Tensor source = random_ids(1, 5, config.source_vocab_size, seed);

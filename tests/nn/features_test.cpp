@@ -194,7 +194,7 @@ TEST_CASE("orthogonal random features have a smaller error than independent ones
 TEST_CASE("with the keys of a trained model, Nystrom features have a smaller error than random ones of the same size") {
   const Trained trained;
   REQUIRE(trained.last_loss < 0.6 * trained.first_loss);
-  for (const std::size_t layer : {0, 1}) {
+  for (const std::size_t layer : {0U, 1U}) {
     for (const std::int64_t head : {0, 1}) {
       const auto [q, k] = trained.queries_and_keys(layer, head);
       for (const std::int64_t m : {8, 16, 32, 64, 128}) {

@@ -293,7 +293,7 @@ TEST_CASE("a memory that is damaged, missing, too much or not finite is rejected
   REQUIRE(contains(says([](Sections& s) { s.back().second += std::string(144, '\0'); }), "must have 1008 bytes"));
   REQUIRE(contains(says([](Sections& s) { s.back().second.clear(); }), "must have 1008 bytes"));
   for (const double value : {std::numeric_limits<double>::infinity(), std::nan("")}) {
-    for (const std::size_t at : {0, 63, 125}) {
+    for (const std::size_t at : {0U, 63U, 125U}) {
       const auto put = [&](Sections& s) { std::memcpy(s.back().second.data() + 8 * at, &value, 8); };
       REQUIRE(contains(says(put), "section memory contains a number that is not finite"));
     }

@@ -206,7 +206,10 @@ TEST_CASE("a heat map in a terminal is at most 80 columns wide, and says which n
                     .column_axis = {"", {}},
                     .sampled = sampled};
         map.values[static_cast<std::size_t>(size + 1)] = 1;
-        if (*label != 0) map.row_axis.labels = map.column_axis.labels = std::vector<std::string>(map.rows, label);
+        if (*label != 0) {
+          map.row_axis.labels.assign(static_cast<std::size_t>(size), label);
+          map.column_axis.labels = map.row_axis.labels;
+        }
         const std::string text = text_map(map, {});
         INFO(size << " " << label << "\n" << text);
         for (const std::string& line : lines_of(text)) REQUIRE(display_width(line) <= 80);

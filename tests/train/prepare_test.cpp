@@ -54,7 +54,8 @@ TEST_CASE("what is prepared are the tokens of the text, for every tokenizer and 
     files.push_back(folder.write(fmt::format("d/{}.txt", i), text));
     separated += text + "\n<sep>\n";
   }
-  for (int i = 0; i < 50; ++i) json += fmt::format("{{\"n\": {}, \"t\": \"{} 猫\\n\"}}\n", i, std::string(i, 'x'));
+  for (std::size_t i = 0; i < 50; ++i)
+    json += fmt::format("{{\"n\": {}, \"t\": \"{} 猫\\n\"}}\n", i, std::string(i, 'x'));
   const std::string one = folder.write("one", separated), lines = folder.write("a.jsonl", json);
   for (const char* const kind : {"char", "byte", "word", "bpe"}) {
     for (const Normalization form : {Normalization::none, Normalization::nfc, Normalization::nfkc}) {
