@@ -23,7 +23,7 @@ void report(benchmark::State& state, const Prepared& prepared) {
   if (prepared.flop > 0) {
     rate("GFLOP/s", 1e-9 * prepared.flop);
     rate("of_peak",
-         prepared.flop / (prepared.products ? roof.peak_flop_per_second() : roof.multiply_add_flop_per_second));
+         prepared.flop / (prepared.products ? roof.peak_flop_per_second : roof.multiply_add_flop_per_second));
   }
   if (prepared.bytes > 0) {
     rate("GB/s", 1e-9 * prepared.bytes);
@@ -58,7 +58,7 @@ const Machine& machine(std::int64_t threads) {
   const auto [place, fresh] = machines.try_emplace(threads);
   if (fresh) {
     const Team team(threads);
-    place->second = measure_machine(DType::float32);
+    place->second = measure_machine(DType::float32, Precision::float32);
   }
   return place->second;
 }

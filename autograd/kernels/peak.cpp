@@ -4,6 +4,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/kernels/gemm/amx.h"
+#include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/simd/dispatch.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -12,6 +13,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "autograd/kernels/gemm/bf16_pairs-inl.h"
 #include "autograd/kernels/simd/unroll.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -48,6 +50,28 @@ double chains(std::int64_t rounds) {
 
 MAKI_KERNEL(flop);
 MAKI_KERNEL(chains);
+
+// Each step adds 1 · 1 + 0 · 1, two multiply-adds, to every lane of every chain. Returns the mean of the sums, divided
+// by the number of rounds.
+double pair_chains([[maybe_unused]] std::int64_t rounds) {
+#if MAKI_HAVE_BF16
+  constexpr std::uint32_t kOne = 0x3F80;  // in bfloat16
+  const Bf16Floats d;
+  const Bf16Bits bits;
+  const hn::Repartition<std::uint32_t, Bf16Floats> pairs;
+  const auto one_and_zero = hn::BitCast(bits, hn::Set(pairs, kOne)), ones = hn::Set(bits, std::uint16_t{kOne});
+  Bf16Vec sum[kChains];
+  MAKI_UNROLL for (int i = 0; i < kChains; ++i) sum[i] = hn::Zero(d);
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    MAKI_UNROLL for (int i = 0; i < kChains; ++i) bf16_add_products(sum[i], one_and_zero, ones);
+  }
+  double total = 0;
+  for (int i = 0; i < kChains; ++i) total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum[i])));
+  return total / (static_cast<double>(rounds) * static_cast<double>(flop<float>()) / 2);
+#else
+  fail("run_bf16_chains: this target has no instructions for pairs; check bf16_unit() first");
+#endif
+}
 
 void stream_f32(std::int64_t n, const float* x, float* y) {
   const hn::ScalableTag<float> d;
@@ -90,6 +114,7 @@ namespace maki::kernels {
 
 MAKI_EXPORT(flop);
 MAKI_EXPORT(chains);
+HWY_EXPORT(pair_chains);
 HWY_EXPORT(stream_f32);
 HWY_EXPORT(sum_f32);
 
@@ -145,6 +170,30 @@ double run_amx_chains([[maybe_unused]] std::int64_t rounds) {
 #else
   fail("run_amx_chains: needs the target amx, which only x86-64 CPUs have; check uses_amx() first");
 #endif
+}
+
+std::int64_t bf16_flop_per_round() {
+  switch (bf16_unit()) {
+    case Bf16Unit::amx:
+      return kTileProducts * amx_flop_per_round();
+    case Bf16Unit::pairs:
+      return 2 * fma_flop_per_round<float>();
+    case Bf16Unit::floats:
+      break;
+  }
+  return fma_flop_per_round<float>();
+}
+
+double run_bf16_chains(std::int64_t rounds) {
+  switch (bf16_unit()) {
+    case Bf16Unit::amx:
+      return run_amx_chains(rounds);
+    case Bf16Unit::pairs:
+      return HWY_DYNAMIC_DISPATCH(pair_chains)(rounds);
+    case Bf16Unit::floats:
+      break;
+  }
+  return run_fma_chains<float>(rounds);
 }
 
 void stream_copy(std::int64_t n, const float* x, float* y) {

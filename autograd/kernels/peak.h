@@ -22,6 +22,13 @@ std::int64_t amx_flop_per_round();
 /// exactly 1 for 1 to 2^21 rounds, NaN for none. Throws Error unless uses_amx().
 double run_amx_chains(std::int64_t rounds);
 
+/// Floating-point operations to which one round of run_bf16_chains() corresponds.
+std::int64_t bf16_flop_per_round();
+/// Runs `rounds` steps of what multiplies operands rounded to bfloat16 on the target in use (bf16_unit() in
+/// gemm/bf16.h), in registers alone: tile multiplications, independent sums of pairs of products, or
+/// run_fma_chains<float>(). Returns exactly 1 for 64 to 2^21 rounds, and up to 2^24 of pairs.
+double run_bf16_chains(std::int64_t rounds);
+
 /// y = x, both [n] and aligned to 64 bytes, with stores that bypass the caches, so that only the bytes that are counted
 /// are moved (on targets without such stores, with usual ones). They must not overlap.
 void stream_copy(std::int64_t n, const float* x, float* y);

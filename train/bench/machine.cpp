@@ -12,6 +12,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
 #include "autograd/core/storage.h"
+#include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/peak.h"
 #include "autograd/kernels/simd/target.h"
 #include "train/bench/timing.h"
@@ -114,8 +115,29 @@ double measure_peak_flop_per_second(DType dtype) {
   });
 }
 
-double measure_amx_flop_per_second() {
-  return best_flop_per_second({&kernels::run_amx_chains, kernels::amx_flop_per_round()});
+std::string_view to_string(ProductUnit unit) {
+  switch (unit) {
+    case ProductUnit::amx_tiles:
+      return "AMX tiles";
+    case ProductUnit::bf16_pairs:
+      return "pairs of bfloat16 numbers";
+    case ProductUnit::multiply_adds:
+      break;
+  }
+  return "multiply-adds";
+}
+
+ProductUnit product_unit(DType dtype, Precision precision) {
+  if (dtype == DType::float32 && kernels::uses_amx()) return ProductUnit::amx_tiles;
+  const bool pairs = precision == Precision::bfloat16 && kernels::bf16_unit() == kernels::Bf16Unit::pairs;
+  return pairs ? ProductUnit::bf16_pairs : ProductUnit::multiply_adds;
+}
+
+double measure_product_flop_per_second(DType dtype, Precision precision) {
+  if (product_unit(dtype, precision) == ProductUnit::multiply_adds) return measure_peak_flop_per_second(dtype);
+  if (precision == Precision::float32)
+    return best_flop_per_second({&kernels::run_amx_chains, kernels::amx_flop_per_round()});
+  return best_flop_per_second({&kernels::run_bf16_chains, kernels::bf16_flop_per_round()});
 }
 
 double measure_copy_bytes_per_second() {
@@ -156,16 +178,17 @@ std::int64_t peak_memory_bytes() {
   return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
 }
 
-Machine measure_machine(DType dtype) {
-  const bool on_tiles = dtype == DType::float32 && kernels::uses_amx();
+Machine measure_machine(DType dtype, Precision precision) {
   Machine machine{};
+  machine.product_unit = product_unit(dtype, precision);
   machine.multiply_add_flop_per_second = measure_peak_flop_per_second(dtype);
-  if (on_tiles) machine.amx_flop_per_second = measure_amx_flop_per_second();
-  machine.peak_flop_per_second_one_thread = machine.peak_flop_per_second();
+  machine.peak_flop_per_second = machine.product_unit == ProductUnit::multiply_adds
+                                     ? machine.multiply_add_flop_per_second
+                                     : measure_product_flop_per_second(dtype, precision);
+  machine.peak_flop_per_second_one_thread = machine.peak_flop_per_second;
   if (threads() > 1) {
     const Team one(1);
-    machine.peak_flop_per_second_one_thread =
-        on_tiles ? measure_amx_flop_per_second() : measure_peak_flop_per_second(dtype);
+    machine.peak_flop_per_second_one_thread = measure_product_flop_per_second(dtype, precision);
   }
   machine.copy_bytes_per_second = measure_copy_bytes_per_second();
   storage_pool::trim();

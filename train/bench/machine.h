@@ -2,10 +2,11 @@
 // and Patterson 2009, "Roofline").
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <string_view>
 
 #include "autograd/core/dtype.h"
+#include "autograd/recording.h"
 
 namespace maki {
 
@@ -27,9 +28,14 @@ class Team {
 /// functions throw std::logic_error if what was computed or moved is wrong.
 double measure_peak_flop_per_second(DType dtype);
 
-/// The same for float32 products on AMX tiles, where each float32 multiplication takes six of bfloat16. Throws Error
-/// unless kernels::uses_amx().
-double measure_amx_flop_per_second();
+/// What multiplies the matrices of training: the vector units, AMX tiles or the instructions of AVX512_BF16.
+enum class ProductUnit : std::uint8_t { multiply_adds, amx_tiles, bf16_pairs };
+/// "multiply-adds", "AMX tiles", "pairs of bfloat16 numbers"
+std::string_view to_string(ProductUnit unit);
+ProductUnit product_unit(DType dtype, Precision precision);
+
+/// The peak rate of that unit, measured in the same way. In float32, tiles take six multiplications for each.
+double measure_product_flop_per_second(DType dtype, Precision precision);
 
 /// The peak rate in bytes per second, read and written together, at which threads() threads copy from one array to
 /// another. Each array is as large as the last-level cache or 64 MiB, whichever is more, but at most an eighth of the
@@ -44,15 +50,13 @@ double measure_read_bytes_per_second();
 std::int64_t peak_memory_bytes();
 
 struct Machine {
-  double multiply_add_flop_per_second;     ///< of the vector units
-  double amx_flop_per_second;              ///< of AMX tiles; 0: products of this type do not use them
-  double peak_flop_per_second_one_thread;  ///< the limit of products on one thread: of the tiles if products use them
+  ProductUnit product_unit;
+  double multiply_add_flop_per_second;  ///< of the vector units
+  double peak_flop_per_second;          ///< of product_unit: the limit of products, and therefore of a training step
+  double peak_flop_per_second_one_thread;
   double copy_bytes_per_second;
-
-  /// The limit of matrix products, and therefore of a training step.
-  double peak_flop_per_second() const { return std::max(multiply_add_flop_per_second, amx_flop_per_second); }
 };
 /// Measures all limits, for threads() threads. Releases the memory that the storage pool holds (storage_pool::trim()).
-Machine measure_machine(DType dtype);
+Machine measure_machine(DType dtype, Precision precision);
 
 }  // namespace maki

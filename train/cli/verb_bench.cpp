@@ -62,12 +62,12 @@ StepResult measure(const Workload& workload, std::int64_t steps) {
           .memory_bytes = memory,
           .flop = bench.flop_per_step(),
           .profile = profile_steps(bench.trainer(), kProfiledSteps),
-          .machine = measure_machine(bench.trainer().store().dtype())};
+          .machine = measure_machine(bench.trainer().store().dtype(), precision_named(workload.config.precision))};
 }
 
 nlohmann::ordered_json facts_of(const Workload& workload, const StepResult& r) {
   const Config& c = workload.config;
-  const double peak = 1e-9 * r.machine.peak_flop_per_second(), speed = 1e-9 * r.flop_per_second();
+  const double peak = 1e-9 * r.machine.peak_flop_per_second, speed = 1e-9 * r.flop_per_second();
   nlohmann::ordered_json facts{{"target", kernels::target()},
                                {"threads", threads()},
                                {"dtype", c.dtype},
@@ -80,10 +80,10 @@ nlohmann::ordered_json facts_of(const Workload& workload, const StepResult& r) {
                                {"batch_size", c.batch_size * c.grad_accum},
                                {"vocab_size", workload.vocab_size},
                                {"parameters", r.parameters},
+                               {"product_unit", to_string(r.machine.product_unit)},
                                {"peak_gflop_per_second_of_one", 1e-9 * r.machine.peak_flop_per_second_one_thread},
                                {"peak_gflop_per_second", peak},
                                {"multiply_add_gflop_per_second", 1e-9 * r.machine.multiply_add_flop_per_second},
-                               {"tile_gflop_per_second", 1e-9 * r.machine.amx_flop_per_second},
                                {"copy_gigabytes_per_second", 1e-9 * r.machine.copy_bytes_per_second},
                                {"gflop_per_step", 1e-9 * r.flop},
                                {"gflop_per_second", speed},
@@ -133,7 +133,7 @@ int bench_step(const BenchOptions& o) {
              r.times.count(), 1e3 * r.times.quantile(0.25), 1e3 * r.times.quantile(0.75));
   fmt::print("         {:.2f} GFLOP for {} parameters and {} tokens: {:.1f} GFLOP/s, {:.1f}% of the peak\n",
              1e-9 * r.flop, with_separators(r.parameters), with_separators(r.tokens), 1e-9 * r.flop_per_second(),
-             100 * r.flop_per_second() / r.machine.peak_flop_per_second());
+             100 * r.flop_per_second() / r.machine.peak_flop_per_second);
   fmt::print("         {} tokens per second, peak memory {:.0f} MB\n",
              with_separators(static_cast<std::int64_t>(r.tokens_per_second())),
              1e-6 * static_cast<double>(r.memory_bytes));
@@ -182,11 +182,10 @@ std::string describe(const Workload& workload) {
 std::string describe(const Machine& m) {
   const std::string vectors = fmt::format("{:.0f} GFLOP/s", 1e-9 * m.multiply_add_flop_per_second),
                     one = fmt::format(" ({:.0f} on one thread)", 1e-9 * m.peak_flop_per_second_one_thread);
-  const std::string limits =
-      m.amx_flop_per_second > 0
-          ? fmt::format("peak {:.0f} GFLOP/s for products on AMX tiles{}, {} for other multiply-adds",
-                        1e-9 * m.amx_flop_per_second, one, vectors)
-          : fmt::format("peak {} for multiply-adds{}", vectors, one);
+  const std::string limits = m.product_unit == ProductUnit::multiply_adds
+                                 ? fmt::format("peak {} for multiply-adds{}", vectors, one)
+                                 : fmt::format("peak {:.0f} GFLOP/s for products on {}{}, {} for other multiply-adds",
+                                               1e-9 * m.peak_flop_per_second, to_string(m.product_unit), one, vectors);
   return fmt::format("machine  {}, {}: {}, copies at {:.1f} GB/s", kernels::target(), pluralize(threads(), "thread"),
                      limits, 1e-9 * m.copy_bytes_per_second);
 }

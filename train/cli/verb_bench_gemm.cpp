@@ -6,6 +6,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/target.h"
 #include "train/bench/gemm_bench.h"
+#include "train/bench/machine.h"
 #include "train/bench/timing.h"
 #include "train/cli/progress.h"
 #include "train/cli/verb_bench.h"
@@ -35,12 +36,19 @@ GemmTime measure(const GemmShape& shape, const GemmOptions& o) {
   return {shape, bench.on_tiles(), measure_calls([&] { bench.run(); }, {.seconds = 0.5})};
 }
 
-// The peak rates on threads() threads. The limit of a product is the peak of the units that compute it.
+// The peak rates on threads() threads. The limit of a product is the peak of the unit that computes it: in float32,
+// small ones do not use AMX tiles.
 struct Limits {
-  double multiply_add = measure_peak_flop_per_second(DType::float32);
-  double tile = kernels::uses_amx() ? measure_amx_flop_per_second() : 0;
+  explicit Limits(Precision precision)
+      : unit(product_unit(DType::float32, precision)),
+        multiply_add(measure_peak_flop_per_second(DType::float32)),
+        product(unit == ProductUnit::multiply_adds ? multiply_add
+                                                   : measure_product_flop_per_second(DType::float32, precision)) {}
 
-  double of(const GemmTime& product) const { return product.on_tiles ? tile : multiply_add; }
+  double of(const GemmTime& p) const { return unit == ProductUnit::amx_tiles && !p.on_tiles ? multiply_add : product; }
+
+  ProductUnit unit;
+  double multiply_add, product;
 };
 
 void print_facts(const GemmOptions& o, const std::vector<GemmTime>& products, const Limits& limits) {
@@ -48,7 +56,8 @@ void print_facts(const GemmOptions& o, const std::vector<GemmTime>& products, co
                                {"threads", threads()},
                                {"precision", o.precision},
                                {"multiply_add_gflop_per_second", 1e-9 * limits.multiply_add},
-                               {"tile_gflop_per_second", 1e-9 * limits.tile}};
+                               {"product_unit", to_string(limits.unit)},
+                               {"product_gflop_per_second", 1e-9 * limits.product}};
   for (const GemmTime& p : products) {
     const double speed = 1e-9 * p.flop_per_second(), peak = 1e-9 * limits.of(p);
     facts["products"].push_back({{"m", p.shape.m},
@@ -72,14 +81,17 @@ int bench_gemm(const GemmOptions& o) {
   for (const std::string& text : o.shapes) shapes.push_back(parse_gemm_shape(text, o.transpose));
   std::vector<GemmTime> products;
   for (const GemmShape& shape : shapes) products.push_back(measure(shape, o));
-  const Limits limits;
+  const Limits limits(precision_named(o.precision));
   if (o.json) {
     print_facts(o, products, limits);
     return 0;
   }
   fmt::print("{}, {}: peak {:.0f} GFLOP/s for multiply-adds{}\n\n", kernels::target(), pluralize(threads(), "thread"),
              1e-9 * limits.multiply_add,
-             limits.tile > 0 ? fmt::format(", {:.0f} on AMX tiles (products marked *)", 1e-9 * limits.tile) : "");
+             limits.unit == ProductUnit::multiply_adds
+                 ? ""
+                 : fmt::format(", {:.0f} for products on {}{}", 1e-9 * limits.product, to_string(limits.unit),
+                               limits.unit == ProductUnit::amx_tiles ? " (marked *)" : ""));
   fmt::print("{:20} {:>5} {:>10} {:>19} {:>9} {:>9}\n", "M,N,K", "", "ms", "middle half", "GFLOP/s", "% of peak");
   for (const GemmTime& p : products) {
     fmt::print("{:20} {:>5} {:10.4f} {:9.4f}-{:9.4f} {:9.1f} {:9.1f}{}\n",
