@@ -261,6 +261,19 @@ TEST_CASE(
   REQUIRE(plan.seconds > 58);
 }
 
+TEST_CASE("on a prior, a text that is read often gets a small network, and a long text a large one") {
+  const Config often = plan_of(request_for(1'000'000, 3'000)).config;
+  REQUIRE(often.n_embd == 64);
+  REQUIRE(often.dropout == 0.1);
+  const Config wide = plan_of(with(request_for(1'000'000, 500), {{"n_embd", "128"}})).config;
+  REQUIRE(wide.dropout == 0.1);
+  REQUIRE(plan_of(with(request_for(1'000'000, 10'000), {{"n_embd", "128"}})).config.dropout == 0.2);
+  const Plan once = plan_of(request_for(100'000'000, 20'000));
+  REQUIRE(once.passes < 1);
+  REQUIRE(once.config.n_embd > 64);
+  REQUIRE(once.config.dropout == 0);
+}
+
 TEST_CASE(
     "without a prior, time decides between tables, a network with tables, and a network that reads several times") {
   const auto request = [](std::int64_t characters, double seconds) {

@@ -20,8 +20,8 @@ using enum Recipe;
 // Fitted to losses on tinyshakespeare, a million tokens. Tables, 1 x 64: 1.628 after 460,000 tokens, 1.564 after one
 // pass; 2 x 128 is equal to it there, so that it pays only where there are more tokens. Network with tables, 4 x 128:
 // 1.490 after 1.2 passes. Network, 4 x 128: 1.583 after 1.4 passes, 1.499 after 3.1, 1.482 after 10.5. Prior, 2 x 64:
-// 1.469 after 0.54 passes, 1.459 after 1.8; 4 x 64: 1.453 after 0.92; 4 x 128: 1.498 after 0.15, 1.456 after 1.2, 1.441
-// after 7.7. The larger ones are extrapolated.
+// 1.469 after 0.54 passes, 1.459 after 1.8; 4 x 64: 1.453 after 0.92, 1.438 after 11.6, 1.427 after 15.3; 4 x 128:
+// 1.498 after 0.15, 1.456 after 1.2, 1.441 after 5.8, 1.441 after 7.7. The larger ones are extrapolated.
 constexpr std::array kShapes = {ModelShape{tables, 1, 1, 64, 64, 1.365, 28.7},
                                 ModelShape{tables, 2, 4, 128, 64, 1.34, 33.4},
                                 ModelShape{network_with_tables, 4, 4, 128, 128, 1.198, 45},
@@ -31,7 +31,7 @@ constexpr std::array kShapes = {ModelShape{tables, 1, 1, 64, 64, 1.365, 28.7},
                                 ModelShape{network_with_tables, 6, 8, 256, 128, 1.095, 75},
                                 ModelShape{network, 6, 8, 256, 128, 1.107, 92},
                                 ModelShape{prior, 2, 2, 64, 128, 1.439, 3.5},
-                                ModelShape{prior, 4, 4, 64, 128, 1.4195, 4.7},
+                                ModelShape{prior, 4, 4, 64, 128, 1.41, 6.0},
                                 ModelShape{prior, 4, 8, 128, 128, 1.405, 7.8},
                                 ModelShape{prior, 6, 12, 192, 128, 1.393, 11},
                                 ModelShape{prior, 6, 16, 256, 128, 1.385, 13.5}};
@@ -63,14 +63,15 @@ double share_of(const ModelShape& shape) {
 }
 
 // New tokens that are worth as much as those that a run reads, some of them again: Muennighoff et al. 2023,
-// arXiv:2305.16264, eq. 5, with a constant that fits the losses of kShapes. `used`: used_share().
+// arXiv:2305.16264, eq. 5, with constants that fit the losses of kShapes: a small network on a prior learns for longer
+// before it knows the text by heart. `used`: used_share().
 double tokens_of(const Candidate& c, double seconds, double train_tokens, double used) {
-  constexpr double kUsefulRepetitions = 2.35;
+  const double useful_repetitions = c.shape->recipe == prior && c.config.n_embd <= 64 ? 5 : 2.35;
   const double per_step = used * static_cast<double>(c.config.block_size * c.config.batch_size * c.config.grad_accum);
   const double read = seconds / (c.seconds * share_of(*c.shape)) * per_step;
   const double passes = std::min(c.shape->most_passes(train_tokens), read / train_tokens);
   if (passes <= 1) return passes * train_tokens;
-  return train_tokens * (1 + kUsefulRepetitions * (1 - std::exp((1 - passes) / kUsefulRepetitions)));
+  return train_tokens * (1 + useful_repetitions * (1 - std::exp((1 - passes) / useful_repetitions)));
 }
 
 // Training texts with fewer tokens than this are short: tables alone read them a little more than once, and a network
