@@ -63,15 +63,14 @@ double share_of(const ModelShape& shape) {
 }
 
 // New tokens that are worth as much as those that a run reads, some of them again: Muennighoff et al. 2023,
-// arXiv:2305.16264, eq. 5, with constants that fit the losses of kShapes: a small network on a prior learns for longer
-// before it knows the text by heart. `used`: used_share().
+// arXiv:2305.16264, eq. 5, with a constant that fits the losses of kShapes. `used`: used_share().
 double tokens_of(const Candidate& c, double seconds, double train_tokens, double used) {
-  const double useful_repetitions = c.shape->recipe == prior && c.config.n_embd <= 64 ? 5 : 2.35;
+  constexpr double kUsefulRepetitions = 2.35;
   const double per_step = used * static_cast<double>(c.config.block_size * c.config.batch_size * c.config.grad_accum);
   const double read = seconds / (c.seconds * share_of(*c.shape)) * per_step;
   const double passes = std::min(c.shape->most_passes(train_tokens), read / train_tokens);
   if (passes <= 1) return passes * train_tokens;
-  return train_tokens * (1 + useful_repetitions * (1 - std::exp((1 - passes) / useful_repetitions)));
+  return train_tokens * (1 + kUsefulRepetitions * (1 - std::exp((1 - passes) / kUsefulRepetitions)));
 }
 
 // Training texts with fewer tokens than this are short: tables alone read them a little more than once, and a network
