@@ -53,7 +53,8 @@ std::unique_ptr<Tokenizer> read_one_file(const fs::path& path) {
 
 // The file of a directory that describes its tokenizer.
 fs::path tokenizer_in(const fs::path& folder) {
-  for (const char* const name : {"tokenizer.json", "maki-tokenizer", "vocab.json", "encoder.json", "tokenizer.model"}) {
+  for (const char* const name :
+       {"tokenizer.json", kOwnTokenizerFile, "vocab.json", "encoder.json", "tokenizer.model"}) {
     if (is_file(folder / name)) return folder / name;
   }
   std::vector<fs::path> files;

@@ -13,6 +13,10 @@
 
 namespace maki {
 
+/// The name of the file in which an exported model or exported tokens carry a tokenizer that other programs cannot
+/// express: the bytes of Tokenizer::save(). Beside a model in one file F it is F.maki-tokenizer.
+inline constexpr const char* kOwnTokenizerFile = "maki-tokenizer";
+
 /// Reads a tokenizer from a tokenizer.json (or another name that ends with .json), a vocab.json or merges.txt with the
 /// other beside it (OpenAI: encoder.json and vocab.bpe), a .tiktoken file (Llama 3: tokenizer.model), a file with the
 /// bytes of Tokenizer::save(), a token file of maki, or a directory. Of a directory it reads the first that there is of

@@ -124,11 +124,15 @@ TEST_CASE("train reads the token files of nanoGPT and llm.c") {
   const std::string corpus = folder.write("corpus.txt", small_text());
   require_ok(run_maki({"tokenizer", "train", corpus, "--out", folder / "t.json", "--vocab-size", "300"}));
   for (const std::string format : {"nanogpt", "llm.c"}) {
-    const std::string out = folder / format, run = folder / ("run-" + format);
+    const std::string out = folder / format, run = folder / ("run-" + format), named = run + "-named";
     require_ok(run_maki({"prepare", corpus, "--format", format, "--out", out, "--tokenizer-file", folder / "t.json"}));
-    require_refused(run_maki({"train", out, "--out", run}), 3, {"train.bin", "--tokenizer-file"});
+    require_ok(run_maki(Arguments{"train", out, "--out", run, "--max-steps", "3"} + kSmall));
+    // Files of another program lie beside no tokenizer of maki.
+    std::filesystem::remove(out + "/maki-tokenizer");
+    require_refused(run_maki({"train", out, "--out", named}), 3, {"train.bin", "--tokenizer-file"});
     require_ok(run_maki(
-        Arguments{"train", out, "--out", run, "--tokenizer-file", folder / "t.json", "--max-steps", "3"} + kSmall));
+        Arguments{"train", out, "--out", named, "--tokenizer-file", folder / "t.json", "--max-steps", "3"} + kSmall));
+    REQUIRE(read_text(run + "/checkpoints/step-00000003.ckpt") == read_text(named + "/checkpoints/step-00000003.ckpt"));
     require_ok(run_maki({"train", "--resume", run, "--max-steps", "5"}));
     const json facts = json::parse(require_ok(run_maki({"eval", run, "--json"})).out);
     REQUIRE(facts.at("part") == "validation");

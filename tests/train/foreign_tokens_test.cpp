@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "data/text/utf8.h"
+#include "data/tokenizer/tokenizer_files.h"
 #include "tests/train/prepared.h"
 #include "train/config/error.h"
 #include "train/convert/token_formats.h"
@@ -33,7 +34,9 @@ TEST_CASE("token files of nanoGPT and llm.c have the bytes of their formats and 
         REQUIRE_THROWS_AS(prepare({text}, out, options), Error);
         continue;
       }
-      REQUIRE(prepare({text}, out, options).files == std::vector{out + "/train.bin", out + "/val.bin"});
+      REQUIRE(prepare({text}, out, options).files ==
+              std::vector{out + "/train.bin", out + "/val.bin", out + "/maki-tokenizer"});
+      REQUIRE(read_tokenizer(out)->hash() == tokenizer->hash());
       const std::string bytes = read_bytes(out + "/train.bin");
       const std::size_t header = format == "llm.c" ? 1024 : 0, width = vocab_size > 65536 ? 4 : 2;
       REQUIRE(bytes.size() == header + width * data.train.size());

@@ -15,6 +15,17 @@
 #include "train/run/run_directory.h"
 
 namespace maki {
+namespace {
+
+// What `maki prepare` left beside token files of another program, or null.
+std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& source) {
+  const std::filesystem::path path(source);
+  const std::string file = ((is_directory(source) ? path : path.parent_path()) / kOwnTokenizerFile).string();
+  if (!file_exists(file)) return nullptr;
+  return read_tokenizer(file);
+}
+
+}  // namespace
 
 CorpusOptions corpus_options(const Config& config) {
   return {.invalid = config.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error,
@@ -43,6 +54,7 @@ std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlag
                                             "--encoding",   "--include",      "--exclude",           "--documents",
                                             "--json-field", "--val-fraction", "--document-separator"};
   const bool is_whole = corpus.prepared->tokenizer != nullptr;
+  if (!is_whole && tokenizer == nullptr) tokenizer = tokenizer_beside(corpus.sources.front());
   for (const std::string& option : flags.given()) {
     if (!is_whole && option == "--val-fraction") continue;
     check(std::ranges::find(kChosen, option) == std::end(kChosen),

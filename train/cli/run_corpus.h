@@ -24,11 +24,13 @@ Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions&
 /// (val_fraction). `tokenizer` is the one that the user named, or null.
 ///
 /// A file of maki contains its tokenizer; if another one is given, it is returned, and make_dataset() rejects it. A
-/// file of another program contains only ids: with the given tokenizer, it is split by config.val_fraction, all its ids
-/// are checked, and `corpus` receives the result and the number of characters.
+/// file of another program contains only ids: with the given tokenizer, or else the one that `maki prepare` left beside
+/// it (kOwnTokenizerFile), it is split by config.val_fraction, all its ids are checked, and `corpus` receives the
+/// result and the number of characters.
 ///
 /// Throws Error if an option was given whose value was fixed when the text became tokens, such as --tokenizer or
-/// --encoding; CorpusError if the corpus has no tokenizer and none is given, or if an id is not one of the tokenizer.
+/// --encoding; CorpusError if the corpus has no tokenizer and none is given or found, or if an id is not one of the
+/// tokenizer.
 /// Requires: corpus.prepared is not null.
 std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlags& flags,
                                                 std::shared_ptr<const Tokenizer> tokenizer, Config& config);

@@ -9,6 +9,7 @@
 
 #include "autograd/core/check.h"
 #include "data/text/file.h"
+#include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/flags.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
@@ -79,7 +80,9 @@ void watch_for_interrupts(const PrepareVerb& o) {
   if (o.format == "maki") {
     temporary_files = {o.out + ".tmp"};
   } else {
-    temporary_files = {o.out + "/train.bin.tmp", o.out + "/val.bin.tmp"};
+    temporary_files.clear();
+    for (const char* const name : {"train.bin", "val.bin", kOwnTokenizerFile})
+      temporary_files.push_back(o.out + "/" + name + ".tmp");
   }
   temporary_files.push_back(o.out + ".text.tmp");  // has a name for a moment (Spool)
   restore_at_interrupt(remove_temporary_files);
@@ -133,7 +136,7 @@ void add_prepare(const Command& maki) {
       "use this tokenizer instead of a new one: that of a run or token file, a tokenizer.json, vocab.json "
       "with merges.txt beside it, or .tiktoken file");
   command.add_option("--format", o->format, fmt::format("{}", fmt::join(token_formats(), "|")),
-                     "what to write; nanogpt and llm.c: train.bin and val.bin [maki]");
+                     "what to write; nanogpt and llm.c: train.bin, val.bin and the tokenizer [maki]");
   command.add_flag("--json", o->json, "print the facts as JSON");
   command.set_action([o] { return prepare(*o); });
 }

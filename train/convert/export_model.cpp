@@ -5,6 +5,7 @@
 
 #include "autograd/core/nearest.h"
 #include "data/text/file.h"
+#include "data/tokenizer/tokenizer_files.h"
 #include "train/convert/import_run.h"
 #include "train/convert/safetensors.h"
 #include "train/convert/weights.h"

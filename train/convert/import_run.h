@@ -11,10 +11,6 @@
 
 namespace maki {
 
-/// The name of the file in which an exported model carries a tokenizer that other programs cannot express: the bytes of
-/// Tokenizer::save(). Beside a file F it is F.maki-tokenizer.
-inline constexpr const char* kOwnTokenizerFile = "maki-tokenizer";
-
 /// The tokenizer of a model: `given` ("byte", or a path for read_tokenizer()) or, if that is empty, the one that lies
 /// beside the model. Throws CorpusError if there is none, or if it has more ids than the model, or over 1023 fewer (the
 /// others are padding of the vocabulary).

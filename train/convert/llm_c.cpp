@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "data/text/printable.h"
+#include "data/tokenizer/tokenizer_files.h"
 #include "train/config/error.h"
 #include "train/config/models.h"
 #include "train/convert/export_model.h"

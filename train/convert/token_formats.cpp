@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "autograd/core/check.h"
+#include "data/tokenizer/tokenizer_files.h"
 #include "train/convert/prepare.h"
 
 namespace maki {
@@ -23,21 +24,27 @@ using LlmcHeader = std::array<std::int32_t, 256>;
 
 class ForeignWriter final : public TokenWriter {
  public:
-  ForeignWriter(FileSystem& fs, const ForeignFormat& format, const std::string& out, std::int64_t vocab_size)
+  ForeignWriter(FileSystem& fs, const ForeignFormat& format, const std::string& out, const Tokenizer& tokenizer)
       : fs_(fs),
         format_(format),
-        width_(vocab_size <= kMost16 ? 2 : 4),
+        width_(tokenizer.vocab_size() <= kMost16 ? 2 : 4),
+        tokenizer_(fs, out + "/" + kOwnTokenizerFile, 0),
         train_(fs, out + "/train.bin", header_bytes()),
-        val_(fs, out + "/val.bin", header_bytes()) {}
+        val_(fs, out + "/val.bin", header_bytes()) {
+    const std::string saved = tokenizer.save();
+    tokenizer_.append(std::as_bytes(std::span(saved)));
+  }
 
   void append(TokenSpan ids) override { append_tokens(validation_ ? val_ : train_, ids, width_); }
   void begin_validation() override { validation_ = true; }
   void commit(const TokenFileFacts& facts) override {
     check_count("training", facts.train_tokens);
     check_count("validation", facts.val_tokens);
+    tokenizer_.finish({});
     finish(train_, facts.train_tokens);
     finish(val_, facts.val_tokens);
     try {
+      tokenizer_.replace();
       train_.replace();
       val_.replace();
     } catch (const CheckpointError& error) {
@@ -61,7 +68,7 @@ class ForeignWriter final : public TokenWriter {
   // One new file beside an older one would be taken for its other part. Returns what the message of the error adds.
   std::string remove_replaced() {
     std::string removed;
-    for (const AtomicFile* const file : {&train_, &val_}) {
+    for (const AtomicFile* const file : {&tokenizer_, &train_, &val_}) {
       if (!file->replaced()) continue;
       const bool gone = fs_.unlink(file->path()) == 0;
       removed += fmt::format("; {} {}", file->path(), gone ? "was removed" : "could not be removed");
@@ -72,7 +79,7 @@ class ForeignWriter final : public TokenWriter {
   FileSystem& fs_;
   const ForeignFormat& format_;
   std::uint32_t width_;
-  AtomicFile train_, val_;
+  AtomicFile tokenizer_, train_, val_;
   bool validation_ = false;
 };
 
@@ -97,8 +104,8 @@ std::unique_ptr<TokenWriter> make_token_writer(FileSystem& fs, const std::string
           format, foreign.most_ids, tokenizer.vocab_size());
     std::vector<std::string> made;
     make_directories(fs, out, made);
-    for (const char* const name : {"train.bin", "val.bin"}) files.push_back(out + "/" + name);
-    return std::make_unique<ForeignWriter>(fs, foreign, out, tokenizer.vocab_size());
+    for (const char* const name : {"train.bin", "val.bin", kOwnTokenizerFile}) files.push_back(out + "/" + name);
+    return std::make_unique<ForeignWriter>(fs, foreign, out, tokenizer);
   }
   fail("format: must be one of {}; got {}", fmt::join(token_formats(), ", "), format);
 }
