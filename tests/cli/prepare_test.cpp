@@ -132,7 +132,7 @@ TEST_CASE("train reads the token files of nanoGPT and llm.c") {
     require_refused(run_maki({"train", out, "--out", named}), 3, {"train.bin", "--tokenizer-file"});
     require_ok(run_maki(
         Arguments{"train", out, "--out", named, "--tokenizer-file", folder / "t.json", "--max-steps", "3"} + kSmall));
-    REQUIRE(read_text(run + "/checkpoints/step-00000003.ckpt") == read_text(named + "/checkpoints/step-00000003.ckpt"));
+    REQUIRE(read_bytes(checkpoint(run, 3)) == read_bytes(checkpoint(named, 3)));
     require_ok(run_maki({"train", "--resume", run, "--max-steps", "5"}));
     const json facts = json::parse(require_ok(run_maki({"eval", run, "--json"})).out);
     REQUIRE(facts.at("part") == "validation");
