@@ -18,8 +18,7 @@ namespace {
 
 // Waits until the file contains the text. Gives up after half a minute, so that the test fails by its next requirement.
 void wait_until(const std::string& file, const std::string& text) {
-  for (int i = 0; i < 3000 && (!std::filesystem::exists(file) || read_text(file).find(text) == std::string::npos); ++i)
-    usleep(10000);
+  for (int i = 0; i < 3000 && text_so_far(file).find(text) == std::string::npos; ++i) usleep(10000);
 }
 
 // A model whose step and whose evaluation batch take long enough to be interrupted twice.

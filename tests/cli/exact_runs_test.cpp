@@ -53,8 +53,8 @@ TEST_CASE("a run with a prior has the same bytes when it is cut in two, at any n
     const Arguments prior = {"--model", model, "--ngram-prior", "4"};
     const std::string name = model, whole = folder / (name + "-whole"), run = folder / (name + "-cut");
     const auto train = [&](const std::string& out, const char* steps, const char* threads) {
-      require_ok(
-          run_maki(Arguments{"train", corpus, "--out", out, "--max-steps", steps, "--threads", threads} + kSmall + prior));
+      require_ok(run_maki(Arguments{"train", corpus, "--out", out, "--max-steps", steps, "--threads", threads} +
+                          kSmall + prior));
     };
     train(whole, "40", "1");
     train(run, "17", "3");
@@ -216,7 +216,7 @@ TEST_CASE("an interrupt saves the last complete step, and the resumed run is the
     const Finished first = run_maki(Arguments{"train", corpus, "--out", run} + longer, options);
     INFO(first.err);
     if (first.exit_code == 0) continue;  // the run ended before the signal
-    if (first.exit_code == 128 + signal && read_text(run + "/checkpoints/last").empty())
+    if (first.exit_code == 128 + signal && text_so_far(run + "/checkpoints/last").empty())
       continue;  // the signal came before the first checkpoint
     REQUIRE(first.exit_code == 128 + signal);
     ++interrupted;

@@ -81,11 +81,11 @@ TEST_CASE("an interactive session on a terminal") {
   typed.terminal_columns = 80;
   typed.output_file = run.folder / "out.txt";
   typed.meanwhile = [&](pid_t process) {
-    wait_until([&] { return read_text(typed.output_file) == both; });
+    wait_until([&] { return text_so_far(typed.output_file) == both; });
     // The first one may come while the end of the text is reported, and end only that.
     wait_until([&] {
       kill(process, SIGINT);
-      return read_text("/proc/" + std::to_string(process) + "/stat").find(") Z ") != std::string::npos;
+      return text_so_far("/proc/" + std::to_string(process) + "/stat").find(") Z ") != std::string::npos;
     });
   };
   REQUIRE(run_maki(session, typed).exit_code == 130);
@@ -101,17 +101,17 @@ TEST_CASE("Ctrl-C ends the text that is being written, and one without a text th
   options.error_file = run.folder / "err.txt";
   // The second text has its 100 bytes before anybody interrupts it.
   const auto second_text = [&] {
-    const std::string out = read_text(options.output_file);
+    const std::string out = text_so_far(options.output_file);
     const std::size_t begin = out.find("\nkkkkkkkk");
     return begin == std::string::npos ? 0 : out.size() - begin;
   };
   options.meanwhile = [&](pid_t process) {
-    wait_until([&] { return !read_text(options.output_file).empty(); });
+    wait_until([&] { return !text_so_far(options.output_file).empty(); });
     kill(process, SIGINT);
     wait_until([&] { return second_text() > 100; });
     kill(process, SIGINT);
     const auto reports = [&] {
-      const std::string err = read_text(options.error_file);
+      const std::string err = text_so_far(options.error_file);
       const std::size_t first = err.find("tokens per second");
       return first != std::string::npos && err.find("tokens per second", first + 1) != std::string::npos;
     };

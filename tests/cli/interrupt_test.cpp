@@ -57,7 +57,7 @@ TEST_CASE("a hangup saves the last complete step, and is ignored if it was ignor
   const Arguments train = Arguments{"train", corpus, "--out", run, "--max-steps", "300"} + kSmall;
   RunOptions hangup;
   hangup.meanwhile = [&](pid_t process) {
-    for (int i = 0; i < 60000 && read_text(run + "/checkpoints/last").empty(); ++i) usleep(1000);
+    for (int i = 0; i < 60000 && text_so_far(run + "/checkpoints/last").empty(); ++i) usleep(1000);
     kill(process, SIGHUP);
   };
   const Finished stopped = run_maki(train, hangup);
@@ -78,7 +78,7 @@ TEST_CASE("an interrupted run has a trained best or none, and reports how to res
     const std::string run = folder / fmt::format("run-{}", signal);
     RunOptions options;
     options.meanwhile = [&](pid_t process) {
-      while (read_text(run + "/metrics.jsonl").find("\"train\"") == std::string::npos) usleep(1000);
+      while (text_so_far(run + "/metrics.jsonl").find("\"train\"") == std::string::npos) usleep(1000);
       kill(process, signal);
     };
     const Finished finished =

@@ -18,7 +18,6 @@ const Arguments kTwenty = {"--max-steps", "20"};
 std::vector<std::string> bytes_of(const std::string& run) {
   std::vector<std::string> files;
   for (const int step : {0, 20}) files.push_back(read_text(checkpoint(run, step)));
-  REQUIRE_FALSE(files.back().empty());
   return files;
 }
 
@@ -45,7 +44,7 @@ TEST_CASE("a run on a token file has the bytes of a run on the text, also when i
     require_ok(run_maki(Arguments{"train", name("data"), "--out", name("part"), "--max-steps", "9", "--threads", "1"} +
                         kSmall));
     require_ok(run_maki({"train", "--resume", name("part"), "--max-steps", "20"}));
-    REQUIRE(bytes_of(name("part")).back() == bytes_of(name("text")).back());
+    REQUIRE(read_text(checkpoint(name("part"), 20)) == read_text(checkpoint(name("text"), 20)));
     // Text and tokens are the same corpus: each run continues with the other one.
     require_ok(run_maki({"train", "--resume", name("run"), name("data"), "--max-steps", "22"}));
     const json of_text = json::parse(require_ok(run_maki({"eval", name("text"), "--json"})).out);

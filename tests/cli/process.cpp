@@ -5,8 +5,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -21,12 +19,11 @@
 namespace maki::tests {
 
 std::string read_text(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) return "";  // reading /dev/full would never end
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  if (std::filesystem::is_character_file(path)) return "";  // reading /dev/full would never end
+  return read_bytes(path);
 }
+
+std::string text_so_far(const std::string& path) { return std::filesystem::exists(path) ? read_text(path) : ""; }
 
 namespace {
 
@@ -152,7 +149,7 @@ Finished run_maki(const std::vector<std::string>& arguments, const RunOptions& o
   int status = 0;
   waitpid(child, &status, 0);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return {code, read_text(out), shows_errors ? shown : read_text(err)};
+  return {code, text_so_far(out), shows_errors ? shown : text_so_far(err)};
 }
 
 bool has_terminals() {
@@ -165,7 +162,7 @@ bool has_terminals() {
 void wait_for_handlers(pid_t process) {
   constexpr unsigned long kInterruptBit = 1ul << (SIGINT - 1);
   for (;;) {
-    std::istringstream status(read_text("/proc/" + std::to_string(process) + "/status"));
+    std::istringstream status(text_so_far("/proc/" + std::to_string(process) + "/status"));
     bool maki = false;  // not our fork before execv(), which catches signals, too
     for (std::string line; std::getline(status, line);) {
       maki = maki || line == "Name:\tmaki";

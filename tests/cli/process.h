@@ -43,7 +43,9 @@ void wait_for_handlers(pid_t process);
 /// Whether this system has pseudoterminals (a bare chroot has none). Warns if it has not.
 bool has_terminals();
 
-/// The content of a regular file; empty if there is none or it cannot be read.
+/// The content of a file; empty for a device. Throws std::runtime_error if it cannot be read.
 std::string read_text(const std::string& path);
+/// The same for a file that another process may not have made yet: empty as long as there is none.
+std::string text_so_far(const std::string& path);
 
 }  // namespace maki::tests

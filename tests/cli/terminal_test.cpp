@@ -59,9 +59,9 @@ TEST_CASE("a reader that closes the pipe ends the program without a message") {
   REQUIRE(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "2"} + kSmall).exit_code == 0);
   RunOptions gone;
   gone.output_is_closed_pipe = true;
-  for (const Arguments& verb : {Arguments{"generate", run, "--max-tokens", "100"}, Arguments{"inspect", run},
-                                Arguments{"eval", run}, Arguments{"tokenizer", "encode", run, corpus},
-                                Arguments{"--help"}}) {
+  for (const Arguments& verb :
+       {Arguments{"generate", run, "--max-tokens", "100"}, Arguments{"inspect", run}, Arguments{"eval", run},
+        Arguments{"tokenizer", "encode", run, corpus}, Arguments{"--help"}}) {
     const Finished finished = run_maki(verb, gone);
     INFO(verb.front() << ": " << finished.err);
     REQUIRE(finished.exit_code == 141);
@@ -137,7 +137,7 @@ TEST_CASE("the memory that a run needs is reported before it is allocated, and i
   RunOptions options;
   options.error_file = log;
   options.meanwhile = [&](pid_t process) {
-    while (read_text(log).find("more than a day") == std::string::npos) usleep(1000);
+    while (text_so_far(log).find("more than a day") == std::string::npos) usleep(1000);
     kill(process, SIGINT);
   };
   const Finished slow = run_maki(
