@@ -265,6 +265,9 @@ TEST_CASE("on a prior, a text that is read often gets a small network, and a lon
   const Config often = plan_of(request_for(1'000'000, 3'000)).config;
   REQUIRE(often.n_embd == 64);
   REQUIRE(often.dropout == 0.1);
+  for (const auto& [characters, passes] :
+       std::map<std::int64_t, double>{{100'000, 10}, {400'000, 20}, {800'000, 28.8}, {1'200'000, 40}})
+    REQUIRE(std::abs(plan_of(request_for(characters, 100'000)).passes - passes) < 0.1);
   const Config wide = plan_of(with(request_for(1'000'000, 500), {{"n_embd", "128"}})).config;
   REQUIRE(wide.dropout == 0.1);
   REQUIRE(plan_of(with(request_for(1'000'000, 10'000), {{"n_embd", "128"}})).config.dropout == 0.2);
