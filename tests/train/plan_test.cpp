@@ -224,7 +224,7 @@ TEST_CASE("a short text is not read more often than helps, however much time the
     const Plan plan = plan_of(request_for(characters, 36'000));
     INFO(characters << ": " << plan.passes);
     REQUIRE(plan.config.max_steps == plan.most_steps);
-    REQUIRE(plan.passes < 21);
+    REQUIRE(plan.passes < (characters < 500'000 ? 21 : 41));
     REQUIRE(plan.seconds < 18'000);
   }
 }
