@@ -74,6 +74,11 @@ HWY_INLINE Element* bf16_columns(Element* panels, std::int64_t panel_stride, std
 
 /// Computes one GemmBlock (gemm/block.h), with its bias and activation, 32 rows at a time. GEMM counts the sizes of
 /// packed panels in float32 numbers, each of which takes the space of Kernel::kElementsPerFloat elements.
+///
+/// Within the 32 rows, columns are the outer loop: a tile's columns of B are read from beyond the level-1 cache once,
+/// and not once for each tile of rows, whose packed rows are fewer. On AVX2 with 512 KiB of level-2 cache, which a
+/// block's B exceeds, that leaves a quarter of the level-2 misses of the other order in a step of `maki bench --preset
+/// baby --batch-size 3` (1.1 instead of 4.8 billion cache lines in the whole run).
 template <class Kernel>
 void bf16_block(const GemmBlock<float>& g) {
   using Element = typename Kernel::Element;
@@ -102,13 +107,13 @@ void bf16_block(const GemmBlock<float>& g) {
     {
       const FlushSubnormals flush;
       const std::int64_t tiles = ceil_div(rows, Kernel::kTileRows);  // of nearly equal height
-      for (std::int64_t t = 0; t < tiles; ++t) {
-        const std::int64_t r = rows * t / tiles;
-        call.a = a + r * kBf16Depth;
-        for (std::int64_t j = 0; j < g.n; j += Kernel::kTileColumns) {
-          call.columns = std::min<std::int64_t>(Kernel::kTileColumns, g.n - j);
-          call.b = bf16_columns<Kernel::kColumnElements>(b, panel, j);
-          call.start_row = g.bias != nullptr ? g.bias + j : nullptr;
+      for (std::int64_t j = 0; j < g.n; j += Kernel::kTileColumns) {
+        call.columns = std::min<std::int64_t>(Kernel::kTileColumns, g.n - j);
+        call.b = bf16_columns<Kernel::kColumnElements>(b, panel, j);
+        call.start_row = g.bias != nullptr ? g.bias + j : nullptr;
+        for (std::int64_t t = 0; t < tiles; ++t) {
+          const std::int64_t r = rows * t / tiles;
+          call.a = a + r * kBf16Depth;
           call.c = g.c + (i + r) * g.ldc + j;
           Kernel::tile(rows * (t + 1) / tiles - r, call);
         }

@@ -132,15 +132,23 @@ struct Bf16Floats32 {
   /// sum += the steps of a group, in ascending order.
   template <class D, class V, int kRows, int kVecs>
   static HWY_INLINE void add_group(D d, const float* a, const float* b, V (&sum)[kRows][kVecs]) {
-    for (std::int64_t p = 0; p < kBf16Depth; ++p, ++a, b += kRoundedColumns) {
-      V y[kVecs];
-      MAKI_UNROLL for (std::int64_t v = 0; v < kRoundedColumns; v += 16) hwy::Prefetch(b + 8 * kRoundedColumns + v);
-      MAKI_UNROLL for (int v = 0; v < kVecs; ++v) y[v] = hn::Load(d, b + v * kRoundedLanes);
-      MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-        const V x = hn::Set(d, a[i * kBf16Depth]);
-        MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]);
+    // The last steps of a group prefetch the first ones of the next, which do not follow them: a panel holds several
+    // tiles of columns.
+    constexpr std::int64_t kAhead = 8, kAheadElements = kAhead * kRoundedColumns;
+    constexpr std::int64_t kSkipped = kBf16GroupElements - kBf16Depth * kRoundedColumns;
+    const auto steps = [&](std::int64_t count, std::int64_t ahead) HWY_ATTR {
+      for (std::int64_t p = 0; p < count; ++p, ++a, b += kRoundedColumns) {
+        V y[kVecs];
+        MAKI_UNROLL for (std::int64_t v = 0; v < kRoundedColumns; v += 16) hwy::Prefetch(b + ahead + v);
+        MAKI_UNROLL for (int v = 0; v < kVecs; ++v) y[v] = hn::Load(d, b + v * kRoundedLanes);
+        MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
+          const V x = hn::Set(d, a[i * kBf16Depth]);
+          MAKI_UNROLL for (int v = 0; v < kVecs; ++v) sum[i][v] = hn::MulAdd(x, y[v], sum[i][v]);
+        }
       }
-    }
+    };
+    steps(kBf16Depth - kAhead, kAheadElements);
+    steps(kAhead, kAheadElements + kSkipped);
   }
   static void tile(std::int64_t rows, const Bf16TileCall<float>& call) { bf16_tile_of<Bf16Floats32>(rows, call); }
 };
