@@ -152,7 +152,10 @@ TEST_CASE("an option that has no effect with the others is refused: exit 2") {
     Arguments options;
     std::vector<std::string> said;
   };
+  const std::string phases = folder.write(
+      "phases.toml", "phases = [{start = 2, end = 4, learning_rate = 0.1, min_lr = 0.0, warmup_steps = 1}]\n");
   const std::vector<Refused> all = {
+      {{"--config", phases}, {"learning_rate: the configuration contains phases", "omit --learning-rate, or remove"}},
       {{"--muon-lr", "0.1"}, {"muon_lr: has an effect only if optimizer is muon", "it is adamw", "omit --muon-lr"}},
       {{"--optimizer", "sgd", "--beta1", "0.8"}, {"beta1: has an effect only if optimizer is adam or adamw or muon"}},
       {{"--optimizer", "sgd", "--beta2", "0.8"}, {"beta2"}},

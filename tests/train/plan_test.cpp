@@ -331,7 +331,9 @@ TEST_CASE("repeated tokens are worth less than new ones") {
 TEST_CASE("a plan chooses bytes where most characters are too rare, and shorter n-grams for many characters") {
   REQUIRE(plan_of(request_for(1'000'000, 60)).config.tokenizer == "char");
   REQUIRE(plan_of(request_for(1'000'000, 60, 3000)).config.tokenizer == "char");
-  REQUIRE(plan_of(request_for(3'000, 60, 1500)).config.tokenizer == "byte");
+  PlanRequest rare = request_for(3'000, 60, 1500);
+  rare.text.tokenizer = "byte";
+  REQUIRE(plan_of(rare).config.tokenizer == "byte");
   REQUIRE(plan_of(with(request_for(1'000'000, 60, 3000), kNoPrior)).config.ngram_orders == "2,3");
   PlanRequest words = with(request_for(1'000'000, 60), {{"tokenizer", "word"}, {"ngram_prior", "0"}});
   words.text.tokens = 200'000;
@@ -407,31 +409,17 @@ TEST_CASE("a plan knows how much of the sequences of documents is filling") {
   REQUIRE(filled.passes == Approx(places / (100'000.0 * static_cast<double>(c.block_size) * (1 - c.val_fraction))));
 }
 
-TEST_CASE("a plan knows how much of the end of a text is new") {
-  Corpus corpus;
-  for (int i = 0; i < 1000; ++i) corpus.text += "吾輩は猫である。";
-  corpus.characters = 8000;
-  REQUIRE(text_facts(corpus).new_ngrams == 0);
-  const std::size_t repeated = corpus.text.size();
-  while (corpus.text.size() < repeated * 10 / 9)
-    append_utf8(corpus.text, static_cast<char32_t>(0x4E00 + corpus.characters++ % 5000));
-  const double share = text_facts(corpus).new_ngrams;
-  REQUIRE(share > 0.95);
-  REQUIRE(share <= 1);
-  corpus.text = "short";
-  REQUIRE(text_facts(corpus).new_ngrams == 1);
-}
-
 TEST_CASE("whole words are the tokens of a text in which hardly any word is new, unless the user has fixed others") {
   Corpus corpus;
   for (int i = 0; i < 400; ++i) corpus.text += i % 3 == 0 ? "the cat sat on the mat. " : "a dog ran to the cat. ";
   corpus.characters = std::ssize(corpus.text);
   const TextFacts facts = text_facts(corpus);
   REQUIRE(facts.new_words == 0);
+  REQUIRE(facts.tokenizer == "word");
   REQUIRE(facts.tokens == std::ssize(make_tokenizer("word", corpus.text)->encode(corpus.text)));
   REQUIRE(text_facts(corpus, make_tokenizer("bpe", corpus.text).get()).new_words == 1);
   PlanRequest request = request_for(2'000'000, 600);
-  request.text.new_words = 0.01;
+  request.text.tokenizer = "word";
   request.text.tokens = 400'000;
   request.text.vocabulary = 6000;
   const Plan plan = plan_of(request);
@@ -441,6 +429,31 @@ TEST_CASE("whole words are the tokens of a text in which hardly any word is new,
           Approx(static_cast<double>(plan.config.max_steps * plan.config.batch_size * plan.config.block_size) /
                  (0.9 * 400'000)));
   REQUIRE(plan_of(with(request, {{"tokenizer", "char"}})).config.tokenizer == "char");
-  request.text.new_words = 0.1;
+}
+
+TEST_CASE("a plan takes byte pairs only if there can be a prior") {
+  PlanRequest request = request_for(2'000'000, 60, 700);
+  request.text.new_ngrams = 0.1;
+  request.text.tokenizer = "bpe";
+  request.text.tokens = 600'000;
+  request.text.vocabulary = 4096;
+  const Plan plan = plan_of(request);
+  REQUIRE(plan.config.tokenizer == "bpe");
+  REQUIRE(plan.config.vocab_size == 4096);
+  REQUIRE(plan.config.ngram_prior > 0);
+  REQUIRE(plan.passes ==
+          Approx(static_cast<double>(plan.config.max_steps * plan.config.batch_size * plan.config.block_size) /
+                 (0.9 * 600'000)));
+  for (const auto& [field, value] : std::map<std::string, std::string>{
+           {"tokenizer", "char"}, {"ngram_prior", "0"}, {"ngram_orders", "2"}, {"ngram_rows", "5000"}}) {
+    INFO(field);
+    const Config config = plan_of(with(request, {{field, value}})).config;
+    REQUIRE(config.tokenizer == "char");
+    REQUIRE(config.vocab_size == request.config.vocab_size);
+    REQUIRE(config.ngram_prior == 0);  // these characters repeat themselves
+  }
+  REQUIRE(plan_of(with(request, {{"vocab_size", "2048"}})).config.vocab_size == 2048);
+  request.seconds = 0.5;  // too short to count n-grams
   REQUIRE(plan_of(request).config.tokenizer == "char");
+  REQUIRE(plan_of(with(request, {{"tokenizer", "bpe"}})).config.vocab_size == request.config.vocab_size);
 }

@@ -27,6 +27,7 @@ std::string Console::loss_text(double loss) const {
 
 void Console::on_counting(const CountingReport& report) {
   counting_loss_ = report.val_loss;
+  tokens_per_character_ = report.nats_per_character / report.val_loss;
   std::string line = report.nats_per_character == report.val_loss
                          ? fmt::format("counting alone: {:.4f} nats per character", report.val_loss)
                          : fmt::format("counting alone: {:.4f} nats per token, {:.4f} per character", report.val_loss,
@@ -119,7 +120,10 @@ void Console::on_finish(std::int64_t step, double elapsed_seconds, double passes
 }
 
 void Console::on_best(std::int64_t step, double loss, double share) {
-  progress_.print_line(fmt::format("best validation loss {}{} at step {}", loss_text(loss), share_text(share), step));
+  const std::string per_character =
+      tokens_per_character_ == 1 ? "" : fmt::format(", {:.4f} per character,", loss * tokens_per_character_);
+  progress_.print_line(
+      fmt::format("best validation loss {}{}{} at step {}", loss_text(loss), share_text(share), per_character, step));
   if (!counting_loss_) return;
   const double below = *counting_loss_ - loss;
   progress_.print_line(

@@ -36,6 +36,7 @@ class Console final : public SessionListener {
   std::string run_;
   std::optional<double> best_possible_loss_;
   std::optional<double> counting_loss_;
+  double tokens_per_character_ = 1;  // of the validation text, once that is known
   ProgressBar progress_;
   std::int64_t steps_ = 0;       // of this session, up to the estimate
   double estimate_seconds_ = 0;  // of those after the first

@@ -40,9 +40,19 @@ std::string value_text(const Config& config, const std::string& name) {
   return text;
 }
 
+// The phases that the file of a planned or resumed run records replace the schedule from the first of them on.
+void require_no_phases(const Config& config, std::span<const std::string> given) {
+  for (const char* const name : {"learning_rate", "min_lr", "warmup_steps", "lr_decay_steps"}) {
+    check(config.phases.empty() || std::ranges::find(given, name) == given.end(),
+          "{}: the configuration contains phases, which fix the learning rate; omit {}, or remove phases from the file",
+          name, find_field(name).option());
+  }
+}
+
 }  // namespace
 
 void require_effect(const Config& config, std::span<const std::string> given) {
+  require_no_phases(config, given);
   for (const Dependence& dependence : dependences()) {
     if (std::ranges::find(given, dependence.field) == given.end()) continue;
     const std::string value = value_text(config, dependence.needs);

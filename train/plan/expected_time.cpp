@@ -7,6 +7,12 @@
 #include "train/loop/trainer.h"
 
 namespace maki {
+namespace {
+
+// Of a count for comparison. The most tokens are about NgramLimits::tokens.
+constexpr double kSecondsPerCountedToken = 0.3e-6, kMostCountedTokens = 16e6;
+
+}  // namespace
 
 // A forward pass is a third of a step. The speed of the disk and the time of a sample are assumptions: a slow disk, and
 // two steps.
@@ -31,11 +37,13 @@ EvalExtent eval_extent(const Config& config, std::int64_t tokens, double train_t
 }
 
 double counting_seconds(const Config& config, std::int64_t tokens) {
-  // For each token that is read: for a comparison, and for a prior, for which more is made of the counts (NgramTrie,
-  // HeldOutCounts). The most tokens are about NgramLimits::tokens.
-  constexpr double kSecondsPerToken = 0.3e-6, kSecondsForPrior = 0.7e-6, kMostTokens = 16e6;
-  const double seconds = config.ngram_prior > 0 ? kSecondsForPrior : config.counting ? kSecondsPerToken : 0;
-  return seconds * std::min(static_cast<double>(tokens), kMostTokens);
+  if (config.ngram_prior > 0) return prior_seconds(tokens);
+  return config.counting ? kSecondsPerCountedToken * std::min(static_cast<double>(tokens), kMostCountedTokens) : 0;
+}
+
+double prior_seconds(std::int64_t tokens) {
+  constexpr double kSecondsPerToken = 0.7e-6;  // more is made of the counts (NgramTrie, HeldOutCounts)
+  return kSecondsPerToken * std::min(static_cast<double>(tokens), kMostCountedTokens);
 }
 
 }  // namespace maki

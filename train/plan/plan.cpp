@@ -17,7 +17,6 @@
 namespace maki {
 namespace {
 
-constexpr std::int64_t kBytes = 256;  // the vocabulary of the tokenizer byte
 // Chooses one group of fields after the other. In the comments, "4 x 64" is a network of 4 layers of width 64.
 class Planner {
  public:
@@ -46,6 +45,7 @@ class Planner {
   double steps_per_pass() const;
   double used() const { return used_share(request_.text, tokens_, plan_.config.block_size); }
   void choose_tokenizer();
+  bool can_have_prior(std::int64_t tokens) const;
   void choose_prior();
   void choose_tables();
   void choose_batch();
@@ -84,46 +84,53 @@ double Planner::steps_per_pass() const {
   return train_tokens_ / used() / static_cast<double>(c.block_size * c.batch_size * c.grad_accum);
 }
 
-// Characters that hardly ever repeat cannot be learned; bytes always repeat. Words are better tokens only where few are
-// new: after a minute, @stories has 0.27 nats per character instead of 0.51, tinyshakespeare 1.63 instead of 1.50.
+// Byte pairs are better tokens only on a prior: after a minute of @stories-ja, 1,024 of them with tables have as many
+// nats per character as characters.
 void Planner::choose_tokenizer() {
-  constexpr std::int64_t kFewOccurrences = 4;  // chosen without a measurement
   const TextFacts& text = request_.text;
-  const bool rare = text.distinct > kBytes && text.characters < kFewOccurrences * text.distinct;
-  if (text.new_words <= kFewNewWords) {
+  if (text.tokenizer == "word") {
     choose({{"tokenizer", "word"}},
            fmt::format("of the words in the last tenth of the text, {:.2g}% do not occur before it",
                        100 * text.new_words));
+  } else if (text.tokenizer == "bpe" && !is_fixed("tokenizer") && can_have_prior(text.tokens)) {
+    choose({{"tokenizer", "bpe"}, {"vocab_size", fmt::format("{}", text.vocabulary)}},
+           fmt::format("{} are {} of frequent sequences", pluralize(text.characters, "character"),
+                       pluralize(text.tokens, "token")));
   } else {
+    const bool rare = text.tokenizer == "byte";
     choose({{"tokenizer", rare ? "byte" : "char"}},
            fmt::format("{}, {} of them different{}", pluralize(text.characters, "character"),
                        with_separators(text.distinct), rare ? ": too few of each to be learned" : ""));
   }
   const std::string& tokenizer = plan_.config.tokenizer;
   tokens_ = tokenizer == "byte" ? text.bytes : tokenizer == "char" ? text.characters : text.tokens;
-  vocabulary_ = tokenizer == "byte" ? kBytes : tokenizer == "char" ? text.distinct : text.vocabulary;
+  vocabulary_ = tokenizer == "byte" ? kByteValues : tokenizer == "char" ? text.distinct : text.vocabulary;
   train_tokens_ = std::max(1.0, static_cast<double>(tokens_) * (1 - plan_.config.val_fraction));
 }
 
-// The counts alone know more than a few seconds of training, but some time must be left to the network. Whoever asks
-// for tables gets the recipes with tables. Texts that repeat themselves are learned better without a prior: 2 x 64
-// has 1.48 nats per word of @stories after 600 steps, and 1.57 with a prior; after a minute, @stories-ja has 0.634, and
-// 0.686 with a prior; 50 MB of Python are 0.18 below counting, and 0.16. With a large vocabulary, the priors of a batch
-// take hundreds of megabytes.
-void Planner::choose_prior() {
+// Whoever asks for tables gets the recipes with tables. The counts alone know more than a few seconds of training, but
+// some time must be left to the network.
+bool Planner::can_have_prior(std::int64_t tokens) const {
   constexpr double kShare = 0.5;
+  for (const char* const field : {"ngram_orders", "ngram_rows", "ngram_dropout", "ngram_lr_factor"}) {
+    if (is_fixed(field)) return false;
+  }
+  if (is_fixed("ngram_prior") && plan_.config.ngram_prior == 0) return false;
+  return prior_seconds(tokens) <= kShare * request_.seconds;
+}
+
+// Characters and words that repeat themselves are learned better without a prior: 2 x 64 has 1.48 nats per word of
+// @stories after 600 steps, and 1.57 with a prior; after a minute, @stories-ja has 0.634 nats per character, and 0.686
+// with a prior. With a large vocabulary, the priors of a batch take hundreds of megabytes.
+void Planner::choose_prior() {
   constexpr std::int64_t kMostTokens = 8192;
-  Config counted = plan_.config;
-  counted.ngram_prior = kMaxCountedNgram;
-  const double seconds = counting_seconds(counted, tokens_);
-  const bool tables =
-      is_fixed("ngram_orders") || is_fixed("ngram_rows") || is_fixed("ngram_dropout") || is_fixed("ngram_lr_factor");
-  const bool repeats = plan_.config.tokenizer == "word" || request_.text.new_ngrams <= kFewNewNgrams;
-  if (tables || repeats || vocabulary_ > kMostTokens || seconds > kShare * request_.seconds) return;
+  const std::string& tokenizer = plan_.config.tokenizer;
+  const bool repeats = tokenizer == "word" || (tokenizer != "bpe" && request_.text.new_ngrams <= kFewNewNgrams);
+  if (repeats || vocabulary_ > kMostTokens || !can_have_prior(tokens_)) return;
   choose({{"ngram_prior", fmt::format("{}", kMaxCountedNgram)}},
          fmt::format(
              "counting the n-grams of the text takes about {:.1g} s, and leaves to the network what counts do not know",
-             seconds));
+             prior_seconds(tokens_)));
 }
 
 // How long n-grams can be is a question of how often they occur again: with 3 besides 2, and so on, the loss on 20,000,
@@ -278,18 +285,6 @@ void Planner::choose_steps() {
 }
 
 }  // namespace
-
-bool is_plannable(const Config& config) {
-  return (config.model == "gpt" || config.model == "linear") && config.task == "next_token" && config.freeze.empty();
-}
-
-void require_plannable(const Config& config) {
-  check(config.freeze.empty(), "minutes: cannot plan a run of which parameters are frozen; set --max-steps instead");
-  check(is_plannable(config),
-        "minutes: there are plans for the models gpt and linear and the task next_token; got {} and {}; set "
-        "--max-steps instead",
-        config.model, config.task);
-}
 
 Plan make_plan(const PlanRequest& request, StepTimer& timer) {
   require_plannable(request.config);

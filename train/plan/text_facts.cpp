@@ -12,9 +12,19 @@
 #include "data/ngram/ngram_model.h"
 #include "data/text/utf8.h"
 #include "data/tokenizer/word_tokenizer.h"
+#include "train/plan/shapes.h"
 
 namespace maki {
 namespace {
+
+constexpr std::size_t kSampleBytes = std::size_t{4} << 20;  // what is read of a long text
+
+// The end of a text of more than kSampleBytes.
+std::string_view sample_of(std::string_view text) {
+  text.remove_prefix(text.size() - std::min(text.size(), kSampleBytes));
+  while (!text.empty() && is_continuation(text.front())) text.remove_prefix(1);
+  return text;
+}
 
 std::int64_t token_count(const Tokenizer& tokenizer, std::string_view text) {
   Tokens tokens(tokenizer.vocab_size());
@@ -26,9 +36,8 @@ std::int64_t token_count(const Tokenizer& tokenizer, std::string_view text) {
 // before it. Sequences with the same place in a table of 8 MB count as one, which makes the share a few hundredths
 // smaller; of a long text, only the end is read.
 double new_ngram_share(std::string_view text) {
-  constexpr std::size_t kMostBytes = std::size_t{4} << 20, kPlaces = std::size_t{1} << 26;
-  text.remove_prefix(text.size() - std::min(text.size(), kMostBytes));
-  while (!text.empty() && is_continuation(text.front())) text.remove_prefix(1);
+  constexpr std::size_t kPlaces = std::size_t{1} << 26;
+  text = sample_of(text);
   std::vector<bool> seen(kPlaces);
   std::array<std::uint64_t, kMaxCountedNgram> last{};  // characters; a ring
   std::size_t fresh = 0, all = 0, read = 0;
@@ -47,6 +56,43 @@ double new_ngram_share(std::string_view text) {
     }
   }
   return all == 0 ? 1 : static_cast<double>(fresh) / static_cast<double>(all);
+}
+
+// The size of the vocabulary of byte pairs, or 0 if characters are better tokens. Nats per character on a prior, after
+// the arithmetic of 1,000 steps with characters (docs/learning.md):
+//   text                         characters   512     1,024   4,096
+//   @stories-ja, 200,000         1.087                1.087   1.133
+//   tinyshakespeare, 500 kB      1.596        1.595 (384)
+//   tinyshakespeare, 1.1 MB      1.452        1.437   1.446
+//   Unicode's collation table    1.427        1.436   1.316
+//   quotations, 2.6 MB           1.495        1.444   1.446
+//   Python, 4.7 MB               1.158        1.105   1.111   1.129
+//   Japanese manual pages        1.972                1.977
+std::int64_t byte_pairs(const TextFacts& text) {
+  constexpr std::int64_t kLong = 1'000'000, kTwiceAsLong = 2 * kLong;
+  if (text.characters < kLong) return 0;
+  if (text.new_ngrams <= kFewNewNgrams) return 4096;
+  if (text.distinct > kManyTokens) return 0;
+  return text.characters < kTwiceAsLong ? 512 : 1024;
+}
+
+// Characters that hardly ever repeat cannot be learned; bytes always repeat. Words are better tokens only where few are
+// new: after a minute, @stories has 0.27 nats per character instead of 0.51, tinyshakespeare 1.63 instead of 1.50.
+std::string suitable_tokenizer(const TextFacts& text) {
+  constexpr std::int64_t kFewOccurrences = 4;  // chosen without a measurement
+  if (text.new_words <= kFewNewWords) return "word";
+  if (text.distinct > kByteValues && text.characters < kFewOccurrences * text.distinct) return "byte";
+  return byte_pairs(text) > 0 ? "bpe" : "char";
+}
+
+// With a vocabulary that is learned from the text: of a long one, byte pairs only from its end.
+void count_learned_tokens(TextFacts& facts, std::string_view text) {
+  const bool pairs = facts.tokenizer == "bpe";
+  const std::string_view sample = pairs ? sample_of(text) : text;
+  const auto tokenizer = make_tokenizer(facts.tokenizer, sample, {.vocab_size = byte_pairs(facts)});
+  const double scale = static_cast<double>(text.size()) / static_cast<double>(std::max<std::size_t>(1, sample.size()));
+  facts.tokens = std::llround(scale * static_cast<double>(token_count(*tokenizer, sample)));
+  facts.vocabulary = tokenizer->vocab_size();
 }
 
 // In tokens.
@@ -102,16 +148,16 @@ TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer, bool docu
   if (documents && !corpus.documents.empty()) {
     for (const std::string_view text : document_texts(corpus)) facts.documents.push_back(count_code_points(text));
   }
-  std::unique_ptr<Tokenizer> words;
-  if (tokenizer == nullptr) {
-    facts.new_words = new_word_share(corpus.text);
-    facts.new_ngrams = new_ngram_share(corpus.text);
-    if (facts.new_words <= kFewNewWords) tokenizer = (words = make_tokenizer("word", corpus.text)).get();
-  }
   if (tokenizer != nullptr) {
+    facts.tokenizer = tokenizer->kind();
     facts.tokens = token_count(*tokenizer, corpus.text);
     facts.vocabulary = tokenizer->vocab_size();
+    return facts;
   }
+  facts.new_words = new_word_share(corpus.text);
+  facts.new_ngrams = new_ngram_share(corpus.text);
+  facts.tokenizer = suitable_tokenizer(facts);
+  if (facts.tokenizer == "word" || facts.tokenizer == "bpe") count_learned_tokens(facts, corpus.text);
   return facts;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "data/text/corpus.h"
@@ -17,8 +18,10 @@ struct TextFacts {
   /// Of the sequences of kMaxCountedNgram characters in the last tenth of the text, the share that does not occur
   /// before it (of a text of more than 4 MiB, only the last 4 MiB count); 1 with a tokenizer that the user has fixed.
   double new_ngrams = 1;
-  /// With the tokenizer that the user has fixed, or else, if new_words is at most kFewNewWords, with `word`: the number
-  /// of tokens and the size of the vocabulary.
+  /// What is best learned of this text, if there is time for it: char, byte, word or bpe.
+  std::string tokenizer = "char";
+  /// The number of tokens and the size of the vocabulary: with the tokenizer that the user has fixed, or else with
+  /// `tokenizer`, if that is learned from the text (word or bpe).
   std::int64_t tokens = 0, vocabulary = 0;
   /// The lengths of the documents, in any unit, if sequences are not to cross them (Config::respect_documents).
   std::vector<std::int64_t> documents = {};
@@ -30,10 +33,13 @@ double used_share(const TextFacts& text, std::int64_t tokens, std::int64_t block
 /// Up to this share of new words, a text has a small vocabulary, and whole words are good tokens. That of @stories is
 /// 0.005, that of prose, code and lists from 0.12 on.
 inline constexpr double kFewNewWords = 0.02;
-/// Up to this share of new n-grams, a text repeats itself so much that tables learn more of it than a network on a
-/// prior: @stories-ja (0.13), 50 MB of Python (0.08). Of eight other texts, which are learned better with a prior, the
-/// share is from 0.2 on.
+/// Up to this share of new n-grams, a text repeats itself so much that tables learn more of its characters than a
+/// network on a prior, and large byte pairs on a prior most: @stories-ja (0.13), 50 MB of Python (0.08). Of eight other
+/// texts, which are learned better with a prior, the share is from 0.2 on.
 inline constexpr double kFewNewNgrams = 0.15;
+/// The vocabulary of the tokenizer byte.
+inline constexpr std::int64_t kByteValues = 256;
+
 /// `tokenizer`: the one that the user has fixed, if it is neither char nor byte. `documents`: whether their lengths are
 /// wanted.
 TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer = nullptr, bool documents = false);

@@ -1,0 +1,92 @@
+// What a plan is told of a text.
+#include "train/plan/text_facts.h"
+
+#include <fmt/format.h>
+
+#include "data/text/utf8.h"
+#include "data/tokenizer/tokenizer.h"
+#include "tests/catch.h"
+
+using namespace maki;
+
+namespace {
+
+Corpus corpus_of(std::string text) {
+  Corpus corpus;
+  corpus.text = std::move(text);
+  corpus.characters = count_code_points(corpus.text);
+  return corpus;
+}
+
+// Sentences that are all different, and consist of the same few parts. There are no spaces between words.
+std::string repeated_sentences(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += fmt::format("第{}回のあとに{}番の{}歳の猫がないた\n", i % 97, i % 89, i % 83);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("text facts tell how much of the end of a text is new") {
+  Corpus corpus;
+  for (int i = 0; i < 1000; ++i) corpus.text += "吾輩は猫である。";
+  corpus.characters = 8000;
+  REQUIRE(text_facts(corpus).new_ngrams == 0);
+  const std::size_t repeated = corpus.text.size();
+  while (corpus.text.size() < repeated * 10 / 9)
+    append_utf8(corpus.text, static_cast<char32_t>(0x4E00 + corpus.characters++ % 5000));
+  const double share = text_facts(corpus).new_ngrams;
+  REQUIRE(share > 0.95);
+  REQUIRE(share <= 1);
+  corpus.text = "short";
+  REQUIRE(text_facts(corpus).new_ngrams == 1);
+}
+
+TEST_CASE("byte pairs are the tokens of a text whose parts repeat themselves in new words") {
+  REQUIRE(text_facts(corpus_of(repeated_sentences(5'000))).tokenizer == "char");  // too short
+  const Corpus corpus = corpus_of(repeated_sentences(60'000));
+  const TextFacts facts = text_facts(corpus);
+  REQUIRE(facts.new_words > 0.5);
+  REQUIRE(facts.new_ngrams < kFewNewNgrams);
+  REQUIRE(facts.tokenizer == "bpe");
+  const auto pairs = make_tokenizer("bpe", corpus.text, {.vocab_size = 4096});
+  REQUIRE(facts.vocabulary == pairs->vocab_size());
+  REQUIRE(facts.tokens == std::ssize(pairs->encode(corpus.text)));
+  const auto fixed = make_tokenizer("char", corpus.text);
+  REQUIRE(text_facts(corpus, fixed.get()).tokenizer == "char");
+}
+
+TEST_CASE("the byte pairs of a long text are counted at its end") {
+  constexpr std::size_t kSample = std::size_t{4} << 20;
+  std::string text = repeated_sentences(1000);
+  while (text.size() < kSample / 2) text += fmt::format("{:x}\n", text.size() * 2654435761U % 1000003);
+  const std::string end = repeated_sentences(60'000);
+  REQUIRE(end.size() > kSample / 4);
+  const std::size_t before = text.size();
+  while (text.size() < before + kSample) text += end;
+  const TextFacts facts = text_facts(corpus_of(text));
+  REQUIRE(facts.tokenizer == "bpe");
+  const auto pairs = make_tokenizer("bpe", end, {.vocab_size = facts.vocabulary});
+  const double per_byte = static_cast<double>(pairs->encode(end).size()) / static_cast<double>(end.size());
+  REQUIRE(static_cast<double>(facts.tokens) == Approx(per_byte * static_cast<double>(facts.bytes)).epsilon(0.01));
+}
+
+TEST_CASE("a long text of few characters has byte pairs, and a short one characters") {
+  const auto tokenizer = [](std::size_t characters, char32_t alphabet) {
+    std::string text;
+    std::uint32_t state = 1;
+    for (std::size_t i = 0; i < characters; ++i) {
+      state = state * 1664525 + 1013904223;
+      append_utf8(text, i % 6 == 5 ? U' ' : U'a' + (state >> 8) % alphabet);
+    }
+    return text_facts(corpus_of(text));
+  };
+  REQUIRE(tokenizer(900'000, 26).tokenizer == "char");
+  const TextFacts long_text = tokenizer(1'100'000, 26), longer_text = tokenizer(2'100'000, 26);
+  REQUIRE(long_text.new_ngrams > kFewNewNgrams);
+  REQUIRE(long_text.tokenizer == "bpe");
+  REQUIRE(long_text.vocabulary == 512);
+  REQUIRE(longer_text.vocabulary == 1024);
+  REQUIRE(tokenizer(1'100'000, 3000).tokenizer == "char");
+  REQUIRE(tokenizer(5'000, 2000).tokenizer == "byte");
+}
