@@ -72,12 +72,13 @@ TEST_CASE("the byte pairs of a long text are counted at its end") {
 }
 
 TEST_CASE("a long text of few characters has byte pairs, and a short one characters") {
-  const auto tokenizer = [](std::size_t characters, char32_t alphabet) {
+  const auto tokenizer = [](std::size_t characters, char32_t alphabet, double share = 1) {
     std::string text;
     std::uint32_t state = 1;
     for (std::size_t i = 0; i < characters; ++i) {
       state = state * 1664525 + 1013904223;
-      append_utf8(text, i % 6 == 5 ? U' ' : U'a' + (state >> 8) % alphabet);
+      const double drawn = static_cast<double>(i % 1000) / 1000;  // of every thousand characters, a share is rare
+      append_utf8(text, i % 6 == 5 ? U' ' : U'a' + (state >> 8) % (drawn < share ? alphabet : 26));
     }
     return text_facts(corpus_of(text));
   };
@@ -88,5 +89,7 @@ TEST_CASE("a long text of few characters has byte pairs, and a short one charact
   REQUIRE(long_text.vocabulary == 512);
   REQUIRE(longer_text.vocabulary == 1024);
   REQUIRE(tokenizer(1'100'000, 3000).tokenizer == "char");
+  REQUIRE(tokenizer(1'100'000, 3000, 0.01).tokenizer == "bpe");
+  REQUIRE(tokenizer(1'100'000, 3000, 0.1).tokenizer == "char");
   REQUIRE(tokenizer(5'000, 2000).tokenizer == "byte");
 }

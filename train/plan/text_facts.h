@@ -14,6 +14,7 @@ namespace maki {
 struct TextFacts {
   std::int64_t bytes = 0, characters = 0;
   std::int64_t distinct = 0;  ///< different characters
+  std::int64_t frequent = 0;  ///< of them, the most frequent ones that make up 98 % of the text
   double new_words = 1;       ///< new_word_share(); 1 with a tokenizer that the user has fixed
   /// Of the sequences of kMaxCountedNgram characters in the last tenth of the text, the share that does not occur
   /// before it (of a text of more than 4 MiB, only the last 4 MiB count); 1 with a tokenizer that the user has fixed.
