@@ -45,6 +45,8 @@ ProductPrecision::ProductPrecision(Precision precision) : before_(std::exchange(
 ProductPrecision::~ProductPrecision() { product_precision = before_; }
 Precision ProductPrecision::current() { return product_precision; }
 
+bool rounds_operands() { return rounds_as_recorded() && ProductPrecision::current() == Precision::bfloat16; }
+
 Tape* Tape::current() { return current_tape; }
 
 }  // namespace maki

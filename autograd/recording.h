@@ -62,7 +62,7 @@ class AsRecorded {
 /// Whether a Recording or an AsRecorded exists on this thread.
 bool rounds_as_recorded();
 
-/// What the operands of a matrix product are rounded to before they are multiplied.
+/// What the operands of matrix products and attention are rounded to before they are multiplied.
 enum class Precision : std::uint8_t { float32, bfloat16 };
 inline constexpr std::array kPrecisions = {Precision::float32, Precision::bfloat16};
 constexpr const char* to_string(Precision precision) {
@@ -76,11 +76,11 @@ constexpr Precision precision_named(std::string_view name) {
   fail("precision: must be float32 or bfloat16; got {}", name);
 }
 
-/// While it exists, recorded matrix products of float32 tensors (matmul, linear, linear_cross_entropy) that are called
-/// on this thread round their operands to `precision`: to nearest, ties to even; subnormal numbers become 0. Sums stay
-/// float32, and so does everything that is stored. The innermost scope applies; without one, nothing is rounded.
-/// A backward pass rounds like the recording that it differentiates. Nothing else changes: not products of float64
-/// tensors, not products outside a Recording and AsRecorded, not attention. Operands are rounded alike on every CPU;
+/// While it exists, recorded matrix products and attention of float32 tensors (matmul, linear, linear_cross_entropy,
+/// attention) that are called on this thread round their operands to `precision`: to nearest, ties to even; subnormal
+/// numbers become 0. Sums stay float32, and so does everything that is stored. The innermost scope applies; without
+/// one, nothing is rounded. A backward pass rounds like the recording that it differentiates. Nothing else changes: not
+/// ops on float64 tensors, not those outside a Recording and AsRecorded, not relative or linear attention. Operands are rounded alike on every CPU;
 /// the order of the sums depends on whether it has instructions for bfloat16.
 class ProductPrecision {
  public:
@@ -95,5 +95,9 @@ class ProductPrecision {
  private:
   Precision before_;
 };
+
+/// Whether an op of float32 tensors that is called on this thread now rounds the operands of its products to bfloat16:
+/// it is recorded, or rounds as if it were, and the precision is bfloat16.
+bool rounds_operands();
 
 }  // namespace maki

@@ -60,14 +60,15 @@ double pair_chains([[maybe_unused]] std::int64_t rounds) {
   const Bf16Bits bits;
   const hn::Repartition<std::uint32_t, Bf16Floats> pairs;
   const auto one_and_zero = hn::BitCast(bits, hn::Set(pairs, kOne)), ones = hn::Set(bits, std::uint16_t{kOne});
-  Bf16Vec sum[kChains];
-  MAKI_UNROLL for (int i = 0; i < kChains; ++i) sum[i] = hn::Zero(d);
+  Bf16Vec sum[kPairChains];
+  MAKI_UNROLL for (int i = 0; i < kPairChains; ++i) sum[i] = hn::Zero(d);
   for (std::int64_t round = 0; round < rounds; ++round) {
-    MAKI_UNROLL for (int i = 0; i < kChains; ++i) bf16_add_products(sum[i], one_and_zero, ones);
+    MAKI_UNROLL for (int i = 0; i < kPairChains; ++i) bf16_add_products(sum[i], one_and_zero, ones);
   }
   double total = 0;
-  for (int i = 0; i < kChains; ++i) total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum[i])));
-  return total / (static_cast<double>(rounds) * static_cast<double>(flop<float>()) / 2);
+  // Unrolled, or the sums would stay in memory.
+  MAKI_UNROLL for (int i = 0; i < kPairChains; ++i) total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum[i])));
+  return total / (static_cast<double>(rounds) * kPairChains * kPairsInVector);
 #else
   fail("run_bf16_chains: this target has no instructions for pairs; check bf16_unit() first");
 #endif
@@ -177,7 +178,7 @@ std::int64_t bf16_flop_per_round() {
     case Bf16Unit::amx:
       return kTileProducts * amx_flop_per_round();
     case Bf16Unit::pairs:
-      return 2 * fma_flop_per_round<float>();
+      return 4 * kPairChains * kPairsInVector;
     case Bf16Unit::floats:
       break;
   }

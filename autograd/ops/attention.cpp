@@ -114,6 +114,7 @@ Problem checked(const Tensor& q, std::int64_t width, std::int64_t keys, const At
                             .head_size = head_size,
                             .kv_heads = options.n_kv_head,
                             .causal = options.causal,
+                            .rounds_operands = rounds_operands(),
                             .scale = scale},
                   .masked_parts = {}};
   if (Tape* const tape = Tape::current(); tape != nullptr && options.dropout > 0) {

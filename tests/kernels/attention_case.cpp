@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
+
+#include "autograd/core/storage.h"
 
 namespace maki::tests {
 namespace {
@@ -17,25 +20,11 @@ kernels::AttentionShape shape_of(const AttentionCase& c, const RandomStream& str
           .head_size = c.head_size,
           .kv_heads = c.kv_heads,
           .causal = c.causal,
+          .rounds_operands = c.rounds_operands,
           .scale = c.scale,
           .key_mask = c.mask.empty() ? nullptr : c.mask.data(),
           .dropout_stream = c.dropout > 0 ? &stream : nullptr,
           .dropout = c.dropout};
-}
-
-/// The origin that is subtracted from the keys, in one column, for row t: the median of the first seven keys that it
-/// sees, or of the first three, or the first key where it sees fewer. The median of seven is replaced by 0 if the
-/// middle three differ by more than half of it.
-template <class Key>
-double origin_of(const AttentionCase& c, std::int64_t b, std::int64_t t, const Key& key) {
-  std::vector<double> seen;
-  for (std::int64_t s = 0; s < c.keys && seen.size() < 7; ++s) {
-    if (c.sees(b, t, s)) seen.push_back(key(s));
-  }
-  seen.resize(seen.size() < 3 ? 1 : seen.size() < 7 ? 3 : 7);
-  std::sort(seen.begin(), seen.end());
-  const double median = seen[seen.size() / 2];
-  return seen.size() == 7 && 2 * (seen[4] - seen[2]) > std::abs(median) ? 0 : median;
 }
 
 RandomStream dropout_stream(const AttentionCase& c) { return {c.seed, RandomPurpose::dropout}; }
@@ -78,11 +67,14 @@ AttentionResult<T> run_attention(const AttentionCase& c, const AttentionInputs<T
   };
   const auto q = rows(in.q.data(), c.queries, width), dy = rows(in.dy.data(), c.queries, width);
   const auto k = rows(in.kv.data(), c.keys, 2 * kv_width), v = rows(in.kv.data() + kv_width, c.keys, 2 * kv_width);
-  std::vector<T> scratch(
-      at(std::max(kernels::attention_forward_scratch<T>(shape), kernels::attention_backward_scratch<T>(shape))), nan);
+  const std::size_t size =
+      at(std::max(kernels::attention_forward_scratch<T>(shape), kernels::attention_backward_scratch<T>(shape)));
+  const Storage memory(static_cast<std::int64_t>(size * sizeof(T)));
+  const std::span scratch(reinterpret_cast<T*>(memory.data()), size);
+  std::ranges::fill(scratch, nan);
   kernels::attention_forward<T>(shape, q, k, v, rows(out.y.data(), c.queries, width), out.lse.data(), scratch.data());
   if (in.dy.empty()) return out;
-  std::fill(scratch.begin(), scratch.end(), nan);
+  std::ranges::fill(scratch, nan);
   kernels::attention_backward<T>(
       shape, q, k, v, rows(static_cast<const T*>(out.y.data()), c.queries, width), dy, out.lse.data(),
       {out.dq.data(), width, c.queries * width, add_dq}, {out.dkv.data(), 2 * kv_width, c.keys * 2 * kv_width, add_dk},
@@ -115,7 +107,7 @@ AttentionResult<double> reference_attention(const AttentionCase& c, const Attent
     }
     if (sum == 0) continue;
     for (std::int64_t i = 0; i < n; ++i) {  // lse is relative to the score of the origin
-      const double x = origin_of(c, b, t, [&](std::int64_t s) { return in.kv[k(s) + at(i)]; });
+      const double x = attention_origin(c, b, t, [&](std::int64_t s) { return in.kv[k(s) + at(i)]; });
       max_score -= c.scale * in.q[q + at(i)] * x;
     }
     out.lse[at(row)] = (max_score + std::log(sum)) / std::log(2.0);

@@ -21,7 +21,8 @@ struct AttentionCase {
   double scale = 1, dropout = 0;
   std::vector<std::int32_t> mask = {};  // [B, S] or nothing
   std::uint64_t seed = 0;
-  std::int64_t kv_heads = 0;  // 0: heads
+  std::int64_t kv_heads = 0;     // 0: heads
+  bool rounds_operands = false;  // to bfloat16
 
   std::int64_t width() const { return heads * head_size; }
   std::int64_t kv_width() const { return (kv_heads == 0 ? heads : kv_heads) * head_size; }
@@ -58,6 +59,21 @@ AttentionResult<double> reference_attention(const AttentionCase& c, const Attent
 template <class T>
 AttentionInputs<double> widened(const AttentionInputs<T>& in) {
   return {{in.q.begin(), in.q.end()}, {in.kv.begin(), in.kv.end()}, {in.dy.begin(), in.dy.end()}};
+}
+
+/// The origin that is subtracted from the keys or values, in one column, for row t; key(s) is that of key s: the median
+/// of the first seven keys that it sees, or of the first three, or the first key where it sees fewer. The median of
+/// seven is replaced by 0 if the middle three differ by more than half of it.
+template <class Key>
+double attention_origin(const AttentionCase& c, std::int64_t b, std::int64_t t, const Key& key) {
+  std::vector<double> seen;
+  for (std::int64_t s = 0; s < c.keys && seen.size() < 7; ++s) {
+    if (c.sees(b, t, s)) seen.push_back(key(s));
+  }
+  seen.resize(seen.size() < 3 ? 1 : seen.size() < 7 ? 3 : 7);
+  std::sort(seen.begin(), seen.end());
+  const double median = seen[seen.size() / 2];
+  return seen.size() == 7 && 2 * (seen[4] - seen[2]) > std::abs(median) ? 0 : median;
 }
 
 inline double norm_of(const std::vector<double>& x) {

@@ -9,6 +9,7 @@
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "tests/catch.h"
+#include "tests/kernels/bf16_units.h"
 #include "tests/kernels/gemm_case.h"
 #include "tests/kernels/gemm_chain.h"
 
@@ -72,25 +73,6 @@ std::int64_t differences(const Problem& x, const Variant& v) {
     for (std::int64_t j = x.n; j < ldc; ++j) wrong += !std::isnan(c[index(i * ldc + j)]);
   }
   return wrong;
-}
-
-/// Runs body() on every target that can compute these products: tiles are emulated only on a CPU that can pack them.
-/// On avx3 also without the instructions for pairs.
-template <class Body>
-void on_every_unit(const Body& body) {
-  on_every_target([&] {
-#if defined(__x86_64__)
-    if (bf16_unit() == Bf16Unit::amx && !__builtin_cpu_supports("avx512bf16")) return;
-#endif
-    body();
-    if (bf16_unit() != Bf16Unit::pairs) return;
-    struct Off {
-      Off() { turn_off_bf16_pairs(true); }
-      ~Off() { turn_off_bf16_pairs(false); }
-    } const off;
-    REQUIRE(bf16_unit() == Bf16Unit::floats);
-    body();
-  });
 }
 
 TEST_CASE(

@@ -86,21 +86,27 @@ TEST_CASE("numbers that bfloat16 holds are multiplied exactly as in float32") {
   REQUIRE(relative_difference(rounded_gradient, gradient) < 1e-6);
 }
 
-TEST_CASE("only recorded products of float32 are rounded, and scopes nest") {
+TEST_CASE("only recorded products and attention of float32 are rounded, and scopes nest") {
   const Tensor x = random(1, {kRows, kIn}), weight = random(2, {kOut, kIn});
   const Tensor wide = random(1, {kRows, kIn}, DType::float64), wide_weight = random(2, {kOut, kIn}, DType::float64);
+  const Tensor qkv = random(3, {2, 9, 48});
+  const Attention heads{.n_head = 2, .causal = true};
+  const Tensor plain_attention = attention(qkv, heads);
   const Tensor plain = linear(x, weight), plain_wide = linear(wide, wide_weight);
   REQUIRE(ProductPrecision::current() == Precision::float32);
   {
     const ProductPrecision rounding(Precision::bfloat16);
     REQUIRE(same_bits(linear(x, weight), plain));
+    REQUIRE(same_bits(attention(qkv, heads), plain_attention));
     const AsRecorded recorded;
     REQUIRE_FALSE(same_bits(linear(x, weight), plain));
     REQUIRE_FALSE(same_bits(matmul(x, weight, false, true), plain));
     REQUIRE(same_bits(linear(x, weight), matmul(x, weight, false, true)));
     REQUIRE(same_bits(linear(wide, wide_weight), plain_wide));
+    REQUIRE_FALSE(same_bits(attention(qkv, heads), plain_attention));
     const ProductPrecision inner(Precision::float32);
     REQUIRE(ProductPrecision::current() == Precision::float32);
+    REQUIRE(same_bits(attention(qkv, heads), plain_attention));
   }
   REQUIRE(ProductPrecision::current() == Precision::float32);
 }

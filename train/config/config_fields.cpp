@@ -180,8 +180,8 @@ std::vector<Field> make_fields() {
       choice("dtype", model, &C::dtype, {"float32", "float64"}, "data type of weights and arithmetic"),
       since(3, "float32",
             choice("precision", training, &C::precision, names_of(kPrecisions),
-                   "what products round their operands to in training and evaluation; bfloat16 is faster on CPUs with "
-                   "AMX or AVX512_BF16 (AMD); weights and sums stay float32")),
+                   "what products and attention round their operands to in training and evaluation; bfloat16 is faster "
+                   "on CPUs with AMX or AVX512_BF16 (AMD); weights and sums stay float32")),
       choice("tokenizer", model, &C::tokenizer, tokenizer_names(), tokenizer_help()),
       since(3, "1024",
             number("vocab_size", model, &C::vocab_size, kMinBpeVocabulary, kMaxBpeVocabulary,

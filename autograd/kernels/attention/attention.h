@@ -31,6 +31,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "autograd/core/philox.h"
 
@@ -79,6 +80,10 @@ struct AttentionShape {
   std::int64_t kv_heads = 0;                                                ///< K, which divides H; 0: K = H
   bool causal = false;                                                      ///< query t sees keys 0 … t + S − T
   bool relative = false;  ///< there is a position term, see RelativeRows
+  /// Operands of products are rounded to bfloat16; see "Operands rounded to bfloat16" in docs/design.md. A number that
+  /// is not finite may then reach other queries than those that see its key, unless a mask hides the key. No effect on
+  /// double and with a position term.
+  bool rounds_operands = false;
   double scale = 1;
   const std::int32_t* key_mask = nullptr;        ///< [B, S], 0 for keys that must not be seen; null: all may be seen
   const RandomStream* dropout_stream = nullptr;  ///< null: no dropout of the attention weights
@@ -88,9 +93,15 @@ struct AttentionShape {
   /// How many heads have the same keys and values: head h has those of head h / heads_per_kv_head(). Ainslie et al.
   /// 2023, arXiv:2305.13245. Their gradients are added in ascending order of the heads.
   std::int64_t heads_per_kv_head() const { return kv_heads == 0 ? 1 : heads / kv_heads; }
+
+  /// Whether operands of type T are rounded.
+  template <class T>
+  bool rounds() const {
+    return std::is_same_v<T, float> && rounds_operands && !relative;
+  }
 };
 
-/// Elements of scratch that attention_forward() and attention_backward() need.
+/// Elements of scratch that attention_forward() and attention_backward() need. It must begin at a multiple of 64 bytes.
 /// Requires: call them from the same parallel context (inside or outside a parallel region) and with the same threads()
 /// as the kernels themselves. Inside a region they may need less, because they run on the calling thread alone.
 template <class T>

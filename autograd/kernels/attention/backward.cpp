@@ -28,27 +28,35 @@
 #include <hwy/highway.h>
 
 #include "autograd/kernels/attention/pair-inl.h"
+#include "autograd/kernels/attention/phases-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 
-/// The scratch of a worker (see backward_scratch()), and that of the head's position term in its panel.
+/// One head (see phases-inl.h), with the scratch of its panel and of the worker (see backward_scratch()).
 template <class T>
-struct BackwardScratch {
+struct VectorBackward {
+  const AttentionBackwardHead<T>& head;
+  AttentionHeadScratch<T> s;
+  RelativeHeadScratch<T> relative;  // if there is a position term
   T *p, *ds, *keep;
   Origins<T> k_origins, v_origins;
   T* position;  // relative_scratch(), if there is a position term
-  RelativeHeadScratch<T> relative;
+  std::int64_t ld;
 
   /// With dropout the values have no origin, because the weights of a row do not add up to 1.
-  BackwardScratch(const AttentionBackwardHead<T>& head, const RelativeHeadScratch<T>& relative_part, T* at)
-      : p(at),
+  VectorBackward(const AttentionBackwardHead<T>& of, T* panel, T* worker)
+      : head(of),
+        s(panel, of.queries, of.keys, of.head_size),
+        relative(panel + AttentionHeadScratch<T>::size(of.queries, of.keys, of.head_size), of.queries, of.keys,
+                 of.head_size),
+        p(worker),
         ds(p + kBackwardTileQueries * kKeyBlock),
         keep(ds + kBackwardTileQueries * kKeyBlock),
-        k_origins(head, keep + kKeyBlock),
-        v_origins(head, keep + kKeyBlock + 3 * padded(head.head_size)),
-        position(at + backward_scratch(head.head_size)),
-        relative(relative_part) {
+        k_origins(of, keep + kKeyBlock),
+        v_origins(of, keep + kKeyBlock + 3 * padded(of.head_size)),
+        position(worker + backward_scratch(of.head_size)),
+        ld(padded(of.head_size)) {
     k_origins.compute(head, head.k, head.k_stride);
     if (head.dropout.stream == nullptr) {
       v_origins.compute(head, head.v, head.v_stride);
@@ -56,146 +64,108 @@ struct BackwardScratch {
       v_origins.clear(head.head_size);
     }
   }
-};
 
-/// Packs q and dy of the tile of queries [t, t + rows), computes r, and sets dq to 0.
-template <class T>
-HWY_INLINE void start_queries(const AttentionBackwardHead<T>& head, const AttentionHeadScratch<T>& s, std::int64_t t,
-                              std::int64_t rows, const BackwardScratch<T>& scratch) {
-  const std::int64_t ld = padded(head.head_size), columns = head.head_size, tile = t / kBackwardTileQueries;
-  const T factor = static_cast<T>(head.scale * std::numbers::log2e);
-  const auto pack_queries = [&](const T* origin, T* to, T* dq) {
-    const PackSource<T> from{head.q + t * head.q_stride, head.q_stride, nullptr, origin};
-    const bool finite = pack_head_rows(from, rows, columns, factor, to + t * ld, ld);
-    std::fill(to + (t + rows) * ld, to + (t + kBackwardTileQueries) * ld, T{0});
-    std::fill(dq + t * ld, dq + (t + kBackwardTileQueries) * ld, T{0});
-    return finite;
-  };
-  bool finite = pack_queries(head.distances.minus_u, s.q, s.dq);
-  if (head.distances) finite = pack_queries(head.distances.minus_v, scratch.relative.q, scratch.relative.dq) && finite;
-  s.q_finite[tile] = finite;
-  s.dy_finite[tile] =
-      pack_head_rows<T>({head.dy + t * head.dy_stride, head.dy_stride}, rows, columns, T{1}, s.dy + t * ld, ld);
-  std::fill(s.dy + (t + rows) * ld, s.dy + (t + kBackwardTileQueries) * ld, T{0});
-  for (std::int64_t r = t; r < t + rows; ++r) {
-    s.row_sum[r] = dot_minus_origin(s.dy + r * ld, head.y + r * head.y_stride, scratch.v_origins.of_row(r), columns);
+  void start_distances(std::int64_t begin, std::int64_t end) const {
+    if (head.distances) start_head_distances(head, relative, begin, end);
   }
-}
 
-/// Packs the rows of a piece and sets their gradients to 0.
-template <class T>
-HWY_INLINE void start_piece(const AttentionBackwardHead<T>& head, const AttentionHeadScratch<T>& s,
-                            const AttentionPiece& piece, const BackwardScratch<T>& scratch) {
-  const std::int64_t ld = padded(head.head_size), columns = head.head_size;
-  if (head.distances) start_head_distances(head, scratch.relative, piece.distance_begin, piece.distance_end);
-  for (std::int64_t t = piece.query_begin; t < piece.query_end; t += kBackwardTileQueries) {
-    start_queries(head, s, t, std::min(kBackwardTileQueries, piece.query_end - t), scratch);
+  /// Packs q and dy of a tile, computes r, and sets dq to 0.
+  void start_queries(std::int64_t t, std::int64_t rows) const {
+    const std::int64_t columns = head.head_size, tile = t / kBackwardTileQueries;
+    const T factor = static_cast<T>(head.scale * std::numbers::log2e);
+    const auto pack_queries = [&](const T* origin, T* to, T* dq) {
+      const PackSource<T> from{head.q + t * head.q_stride, head.q_stride, nullptr, origin, head.rounds_operands};
+      const bool finite = pack_head_rows(from, rows, columns, factor, to + t * ld, ld);
+      std::fill(to + (t + rows) * ld, to + (t + kBackwardTileQueries) * ld, T{0});
+      std::fill(dq + t * ld, dq + (t + kBackwardTileQueries) * ld, T{0});
+      return finite;
+    };
+    bool finite = pack_queries(head.distances.minus_u, s.q, s.dq);
+    if (head.distances) finite = pack_queries(head.distances.minus_v, relative.q, relative.dq) && finite;
+    s.q_finite[tile] = finite;
+    const PackSource<T> dy{head.dy + t * head.dy_stride, head.dy_stride, nullptr, nullptr, head.rounds_operands};
+    s.dy_finite[tile] = pack_head_rows(dy, rows, columns, T{1}, s.dy + t * ld, ld);
+    std::fill(s.dy + (t + rows) * ld, s.dy + (t + kBackwardTileQueries) * ld, T{0});
+    for (std::int64_t r = t; r < t + rows; ++r) {
+      s.row_sum[r] =
+          dot_minus_origin(head.dy + r * head.dy_stride, head.y + r * head.y_stride, v_origins.of_row(r), columns);
+    }
   }
-  for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {
+
+  void start_keys(const KeyBlock& keys, std::int64_t at) const {
+    const std::int64_t columns = head.head_size;
     std::fill(s.dk + at * ld, s.dk + (at + kKeyBlock) * ld, T{0});
     std::fill(s.dv + at * ld, s.dv + (at + kKeyBlock) * ld, T{0});
-    if (scratch.k_origins.first_row_of_seven == head.queries)
-      continue;  // all rows are early rows (attention.h), which read the keys in place
-    const KeyBlock keys(head.key_mask, at, head.keys);
-    const PackSource<T> k{head.k + at * head.k_stride, head.k_stride, keys.pick, scratch.k_origins.of_seven};
-    const PackSource<T> v{head.v + at * head.v_stride, head.v_stride, keys.pick, scratch.v_origins.of_seven};
+    if (k_origins.first_row_of_seven == head.queries)
+      return;  // all rows are early rows (attention.h), which read the keys in place
+    const PackSource<T> k{head.k + at * head.k_stride, head.k_stride, keys.pick, k_origins.of_seven,
+                          head.rounds_operands};
+    const PackSource<T> v{head.v + at * head.v_stride, head.v_stride, keys.pick, v_origins.of_seven,
+                          head.rounds_operands};
     s.k_finite[at / kKeyBlock] = pack_head_rows(k, keys.count, columns, T{1}, s.k + at * ld, ld);
     pack_head_transposed<T>({s.k + at * ld, ld}, keys.count, columns, s.kt + at * ld);
     pack_head_transposed(v, keys.count, columns, s.vt + at * ld);
   }
-}
 
-/// Computes every visible pair of a piece; key blocks are the outer loop.
-template <class T>
-HWY_INLINE void sweep_piece(const AttentionBackwardHead<T>& head, const AttentionHeadScratch<T>& s,
-                            const AttentionPiece& piece, const BackwardScratch<T>& scratch) {
-  const std::int64_t ld = padded(head.head_size);
-  for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {
-    const KeyBlock keys(head.key_mask, at, head.keys);
-    if (keys.count == 0) continue;
-    const std::int64_t sees = head.last_key_step == 0 ? 0 : std::max<std::int64_t>(at - head.last_key, 0);
-    for (std::int64_t t = std::max(piece.query_begin, sees / kBackwardTileQueries * kBackwardTileQueries);
-         t < piece.query_end; t += kBackwardTileQueries) {
-      const std::int64_t rows = std::min(kBackwardTileQueries, piece.query_end - t);
-      const bool q_finite = s.q_finite[t / kBackwardTileQueries] != 0;
-      run_pair(head,
-               Pair<T>{.first_row = t,
-                       .rows = rows,
-                       .early = std::max<std::int64_t>(scratch.k_origins.first_row_of_seven - t, 0),
-                       .q = s.q + t * ld,
-                       .dy = s.dy + t * ld,
-                       .row_sum = s.row_sum + t,
-                       .lse = head.lse + t,
-                       .dq = s.dq + t * ld,
-                       .k = s.k + at * ld,
-                       .kt = s.kt + at * ld,
-                       .vt = s.vt + at * ld,
-                       .dk = s.dk + at * ld,
-                       .dv = s.dv + at * ld,
-                       .p = scratch.p,
-                       .ds = scratch.ds,
-                       .keep = scratch.keep,
-                       .q_finite = q_finite,
-                       .dy_finite = s.dy_finite[t / kBackwardTileQueries] != 0,
-                       .k_finite = s.k_finite[at / kKeyBlock] != 0,
-                       .plain_k = {head.k + at * head.k_stride, head.k_stride, keys.pick},
-                       .plain_v = {head.v + at * head.v_stride, head.v_stride, keys.pick},
-                       .k_origins = &scratch.k_origins,
-                       .v_origins = &scratch.v_origins,
-                       .distances = head.distances ? pair_distances(head, scratch.relative, scratch.position, t, rows,
-                                                                    keys, q_finite)
-                                                   : PairDistances<T>{}},
-               keys);
-    }
+  void pair(std::int64_t t, std::int64_t rows, const KeyBlock& keys, std::int64_t at) const {
+    const bool q_finite = s.q_finite[t / kBackwardTileQueries] != 0;
+    run_pair(head,
+             Pair<T>{.first_row = t,
+                     .rows = rows,
+                     .early = std::max<std::int64_t>(k_origins.first_row_of_seven - t, 0),
+                     .q = s.q + t * ld,
+                     .dy = s.dy + t * ld,
+                     .row_sum = s.row_sum + t,
+                     .lse = head.lse + t,
+                     .dq = s.dq + t * ld,
+                     .k = s.k + at * ld,
+                     .kt = s.kt + at * ld,
+                     .vt = s.vt + at * ld,
+                     .dk = s.dk + at * ld,
+                     .dv = s.dv + at * ld,
+                     .p = p,
+                     .ds = ds,
+                     .keep = keep,
+                     .q_finite = q_finite,
+                     .dy_finite = s.dy_finite[t / kBackwardTileQueries] != 0,
+                     .k_finite = s.k_finite[at / kKeyBlock] != 0,
+                     .plain_k = {head.k + at * head.k_stride, head.k_stride, keys.pick},
+                     .plain_v = {head.v + at * head.v_stride, head.v_stride, keys.pick},
+                     .k_origins = &k_origins,
+                     .v_origins = &v_origins,
+                     .distances = head.distances ? pair_distances(head, relative, position, t, rows, keys, q_finite)
+                                                 : PairDistances<T>{}},
+             keys);
   }
-}
 
-/// Delivers the gradients of the rows of a piece. q was multiplied by scale · log₂ e as it was packed, so dk only lacks
-/// a factor ln 2.
-template <class T>
-HWY_INLINE void finish_piece(const AttentionBackwardHead<T>& head, const AttentionHeadScratch<T>& s,
-                             const AttentionPiece& piece, const RelativeHeadScratch<T>& relative) {
-  const std::int64_t ld = padded(head.head_size), t = piece.query_begin, rows = piece.query_end - t;
-  for (std::int64_t at = piece.key_begin; at < piece.key_end && head.dk != nullptr; at += kKeyBlock) {
-    const KeyBlock keys(head.key_mask, at, head.keys);
-    const std::int64_t size = std::min(kKeyBlock, piece.key_end - at);
+  /// q was multiplied by scale · log₂ e as it was packed, so dk only lacks a factor ln 2.
+  void finish_keys(const KeyBlock& keys, std::int64_t at, std::int64_t size) const {
     deliver_rows(s.dk + at * ld, ld, &keys, size, head.head_size, static_cast<T>(std::numbers::ln2), head.add_dk,
                  head.dk + at * head.dk_stride, head.dk_stride);
     deliver_rows(s.dv + at * ld, ld, &keys, size, head.head_size, T{1}, head.add_dv, head.dv + at * head.dv_stride,
                  head.dv_stride);
   }
-  if (const std::int64_t r = piece.distance_begin; head.distances && r < piece.distance_end) {
-    deliver_rows<T>(relative.dr + r * ld, ld, nullptr, piece.distance_end - r, head.head_size,
-                    static_cast<T>(std::numbers::ln2), head.add_dr, head.dr - r * head.dr_stride, -head.dr_stride);
+
+  void finish_distances(std::int64_t r, std::int64_t end) const {
+    if (!head.distances || r >= end) return;
+    deliver_rows<T>(relative.dr + r * ld, ld, nullptr, end - r, head.head_size, static_cast<T>(std::numbers::ln2),
+                    head.add_dr, head.dr - r * head.dr_stride, -head.dr_stride);
   }
-  if (head.dq == nullptr || rows <= 0) return;
-  const T factor = static_cast<T>(head.scale);
-  deliver_rows<T>(s.dq + t * ld, ld, nullptr, rows, head.head_size, factor, head.add_dq, head.dq + t * head.dq_stride,
-                  head.dq_stride);
-  if (!head.distances) return;
-  deliver_rows<T>(relative.dq + t * ld, ld, nullptr, rows, head.head_size, factor, head.add_position_dq,
-                  head.position_dq + t * head.position_dq_stride, head.position_dq_stride);
-}
+
+  void finish_queries(std::int64_t t, std::int64_t rows) const {
+    const T factor = static_cast<T>(head.scale);
+    deliver_rows<T>(s.dq + t * ld, ld, nullptr, rows, head.head_size, factor, head.add_dq, head.dq + t * head.dq_stride,
+                    head.dq_stride);
+    if (!head.distances) return;
+    deliver_rows<T>(relative.dq + t * ld, ld, nullptr, rows, head.head_size, factor, head.add_position_dq,
+                    head.position_dq + t * head.position_dq_stride, head.position_dq_stride);
+  }
+};
 
 template <class T>
 void run_phase_on_target(const AttentionBackwardHead<T>& head, T* panel, const AttentionPiece& piece, T* worker_scratch,
                          BackwardPhase phase) {
-  const AttentionHeadScratch<T> s(panel, head.queries, head.keys, head.head_size);
-  T* const behind = panel + AttentionHeadScratch<T>::size(head.queries, head.keys, head.head_size);
-  const RelativeHeadScratch<T> relative(behind, head.queries, head.keys, head.head_size);
-  if (phase == BackwardPhase::finish) return finish_piece(head, s, piece, relative);
-  const BackwardScratch<T> scratch(head, relative, worker_scratch);
-  if (phase == BackwardPhase::start) return start_piece(head, s, piece, scratch);
-  if (phase == BackwardPhase::sweep) return sweep_piece(head, s, piece, scratch);
-  const AttentionPiece queries{piece.query_begin, piece.query_end, 0, 0, piece.distance_begin, piece.distance_end};
-  start_piece(head, s, queries, scratch);
-  for (std::int64_t at = piece.key_begin; at < piece.key_end; at += kKeyBlock) {  // all phases while a block is cached
-    const AttentionPiece block{0, 0, at, std::min(at + kKeyBlock, piece.key_end), 0, 0};
-    start_piece(head, s, block, scratch);
-    sweep_piece(head, s, {piece.query_begin, piece.query_end, block.key_begin, block.key_end, 0, 0}, scratch);
-    finish_piece(head, s, block, relative);
-  }
-  finish_piece(head, s, queries, relative);
+  run_phase(head, VectorBackward<T>(head, panel, worker_scratch), piece, phase);
 }
 
 MAKI_KERNEL(run_phase_on_target);
@@ -208,8 +178,18 @@ namespace maki::kernels {
 namespace {
 MAKI_EXPORT(run_phase_on_target);
 
+template <class T>
 std::int64_t worker_scratch(const AttentionShape& shape) {
+  if (runs_in_bf16<T>(shape)) return Bf16PairScratch(shape.head_size, nullptr).size;
   return backward_scratch(shape.head_size) + (shape.relative ? relative_scratch(shape.head_size) : 0);
+}
+
+template <class T>
+auto head_kernel(const AttentionShape& shape) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (runs_in_bf16<T>(shape)) return bf16_backward_kernel();
+  }
+  return MAKI_DISPATCH(run_phase_on_target, T);
 }
 
 // Calls run(head, panel, worker, query_piece, key_piece, phase) for the phases of all pieces of all heads. Heads that
@@ -243,7 +223,7 @@ void run_pieces(const BackwardPlan& plan, const AttentionShape& shape, const Run
 template <class T>
 std::int64_t attention_backward_scratch(const AttentionShape& shape) {
   const BackwardPlan plan = BackwardPlan::of<T>(shape);
-  return plan.group * plan.panel + workers(plan.heads * plan.pieces) * worker_scratch(shape);
+  return plan.group * plan.panel + workers(plan.heads * plan.pieces) * worker_scratch<T>(shape);
 }
 
 template <class T>
@@ -251,7 +231,8 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
                         HeadRows<const T> y, HeadRows<const T> dy, const T* lse, HeadSink<T> dq, HeadSink<T> dk,
                         HeadSink<T> dv, T* scratch, const RelativeRows<T>& relative,
                         const RelativeSinks<T>& relative_sinks) {
-  const auto kernel = MAKI_DISPATCH(run_phase_on_target, T);
+  const auto kernel = head_kernel<T>(shape);
+  const std::int64_t own_scratch = worker_scratch<T>(shape);
   const BackwardPlan plan = BackwardPlan::of<T>(shape);
   const BackwardOperands<T> operands{q, k, v, y, dy, lse, dq, dk, dv, relative, relative_sinks};
   const std::int64_t t_size = shape.queries, s_size = shape.keys;
@@ -266,7 +247,7 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
                                key_begin,
                                key_end};
     kernel(backward_head(shape, operands, i), scratch + panel * plan.panel, piece,
-           scratch + plan.group * plan.panel + worker * worker_scratch(shape), phase);
+           scratch + plan.group * plan.panel + worker * own_scratch, phase);
   };
 
   const std::int64_t n = plan.pieces, share = shape.heads_per_kv_head(), kv_heads = plan.heads / share;

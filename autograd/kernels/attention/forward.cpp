@@ -14,6 +14,7 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/attention/attention.h"
+#include "autograd/kernels/attention/bf16.h"
 #include "autograd/kernels/attention/heads.h"
 #include "autograd/kernels/attention/tile.h"
 #include "autograd/kernels/simd/dispatch.h"
@@ -62,7 +63,8 @@ HWY_INLINE Window window_of(const AttentionForwardTile<T>& tile, const KeyBlock&
   return {tile.distances.first, 0, tile.queries, keys.first, keys.count};
 }
 
-/// The values of one block of keys: packed or, for a single query without a mask whose vectors are whole, in place;
+/// The values of one block of keys: packed or, for a single query without a mask whose vectors are whole, in place, if
+/// they are not rounded;
 /// `finite` is then not examined, because a single row multiplies no value that it does not see.
 template <class T>
 struct Values {
@@ -99,6 +101,7 @@ HWY_NOINLINE void forward_group(const AttentionForwardTile<T>& tile, const Forwa
       dropout_row(tile.dropout, number, keys, visible[r], s.keep);
       for (std::int64_t j = 0; j < visible[r]; ++j) p[j] *= s.keep[j];
     }
+    if (tile.rounds_operands) round_to_bf16(p, visible[r]);
   }
   if (values.finite || visible[0] == most) {
     if (first) {
@@ -145,12 +148,14 @@ HWY_INLINE void forward_block(const AttentionForwardTile<T>& tile, const Forward
   const T* const k = tile.k + keys.first * tile.k_stride;
   const T* const v = tile.v + keys.first * tile.v_stride;
   if (origins.first_row_of_seven < tile.queries) {
-    pack_head_transposed<T>({k, tile.k_stride, keys.pick, origins.of_seven}, keys.count, tile.head_size, s.kt);
+    pack_head_transposed<T>({k, tile.k_stride, keys.pick, origins.of_seven, tile.rounds_operands}, keys.count,
+                            tile.head_size, s.kt);
   }
   if (tile.distances) pack_window(tile, window_of(tile, keys), s.position.window);
   Values<T> values{v, tile.v_stride, true};
-  if (tile.queries > 1 || keys.pick != nullptr || tile.head_size % max_lanes<T>() != 0) {
-    values = {s.v, d, pack_head_rows<T>({v, tile.v_stride, keys.pick}, keys.count, tile.head_size, T{1}, s.v, d)};
+  if (tile.queries > 1 || keys.pick != nullptr || tile.head_size % max_lanes<T>() != 0 || tile.rounds_operands) {
+    const PackSource<T> from{v, tile.v_stride, keys.pick, nullptr, tile.rounds_operands};
+    values = {s.v, d, pack_head_rows(from, keys.count, tile.head_size, T{1}, s.v, d)};
   }
   for (std::int64_t row = 0; row < tile.queries; row += kAttentionTileRows) {
     std::int64_t visible[kAttentionTileRows];
@@ -201,7 +206,8 @@ void forward_tile_on_target(const AttentionForwardTile<T>& tile, T* scratch) {
   const ForwardScratch<T> s(scratch, d);
   const T factor = static_cast<T>(tile.scale * std::numbers::log2e);
   const auto pack_queries = [&](const T* origin, T* to) {
-    pack_head_rows<T>({tile.q, tile.q_stride, nullptr, origin}, tile.queries, tile.head_size, factor, to, d);
+    const PackSource<T> from{tile.q, tile.q_stride, nullptr, origin, tile.rounds_operands};
+    pack_head_rows(from, tile.queries, tile.head_size, factor, to, d);
     std::fill(to + tile.queries * d, to + rows * d, T{0});
   };
   pack_queries(tile.distances.minus_u, s.q);
@@ -230,30 +236,48 @@ namespace maki::kernels {
 namespace {
 MAKI_EXPORT(forward_tile_on_target);
 
-std::int64_t forward_tiles(const AttentionShape& shape) {
-  return shape.batch * shape.heads * ceil_div(shape.queries, kForwardTileQueries);
+template <class T>
+std::int64_t tile_queries(const AttentionShape& shape) {
+  return runs_in_bf16<T>(shape) ? kBf16TileQueries : kForwardTileQueries;
 }
 
+template <class T>
+std::int64_t forward_tiles(const AttentionShape& shape) {
+  return shape.batch * shape.heads * ceil_div(shape.queries, tile_queries<T>(shape));
+}
+
+template <class T>
 std::int64_t worker_scratch(const AttentionShape& shape) {
+  if (runs_in_bf16<T>(shape)) return Bf16ForwardScratch(shape.head_size, nullptr).size;
   return forward_tile_scratch(shape.head_size) + (shape.relative ? relative_tile_scratch(shape.head_size) : 0);
+}
+
+template <class T>
+auto tile_kernel(const AttentionShape& shape) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (runs_in_bf16<T>(shape)) return bf16_forward_kernel();
+  }
+  return MAKI_DISPATCH(forward_tile_on_target, T);
 }
 }  // namespace
 
 template <class T>
 std::int64_t attention_forward_scratch(const AttentionShape& shape) {
-  return workers(forward_tiles(shape)) * worker_scratch(shape);
+  return workers(forward_tiles<T>(shape)) * worker_scratch<T>(shape);
 }
 
 template <class T>
 void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                        HeadRows<T> y, T* lse, T* scratch, const RelativeRows<T>& relative) {
-  const auto kernel = MAKI_DISPATCH(forward_tile_on_target, T);
-  const std::int64_t t_size = shape.queries, s_size = shape.keys, tiles = ceil_div(t_size, kForwardTileQueries);
-  const std::int64_t work = std::min(t_size, kForwardTileQueries) * (s_size + 1) * (shape.head_size + 8) / 8;
-  parallel_for(forward_tiles(shape), work, [&](std::int64_t i, std::int64_t worker) {
+  const auto kernel = tile_kernel<T>(shape);
+  const std::int64_t own_scratch = worker_scratch<T>(shape);
+  const std::int64_t t_size = shape.queries, s_size = shape.keys;
+  const std::int64_t tile_rows = tile_queries<T>(shape), tiles = ceil_div(t_size, tile_rows);
+  const std::int64_t work = std::min(t_size, tile_rows) * (s_size + 1) * (shape.head_size + 8) / 8;
+  parallel_for(forward_tiles<T>(shape), work, [&](std::int64_t i, std::int64_t worker) {
     // In a causal head, later tiles cost more. In the order first, last, second, … contiguous parts cost the same.
     const std::int64_t order = i % tiles, b = i / tiles / shape.heads, h = i / tiles % shape.heads;
-    const std::int64_t t = (order % 2 == 0 ? order / 2 : tiles - 1 - order / 2) * kForwardTileQueries;
+    const std::int64_t t = (order % 2 == 0 ? order / 2 : tiles - 1 - order / 2) * tile_rows;
     AttentionForwardTile<T> tile{};
     tile.q = q.data + b * q.batch_stride + t * q.row_stride + h * shape.head_size;
     const std::int64_t kv_column = h / shape.heads_per_kv_head() * shape.head_size;
@@ -262,7 +286,7 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
     tile.q_stride = q.row_stride;
     tile.k_stride = k.row_stride;
     tile.v_stride = v.row_stride;
-    tile.queries = std::min(kForwardTileQueries, t_size - t);
+    tile.queries = std::min(tile_rows, t_size - t);
     tile.keys = s_size;
     tile.head_size = shape.head_size;
     tile.last_key = shape.causal ? t + s_size - t_size : s_size - 1;
@@ -272,11 +296,12 @@ void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRow
     tile.scale = shape.scale;
     tile.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
     tile.first_weight = shape.first_weight + static_cast<std::uint64_t>(((b * shape.heads + h) * t_size + t) * s_size);
+    tile.rounds_operands = shape.rounds<T>();
     tile.distances = tile_distances(shape, relative, h, t);
     tile.y = y.data + b * y.batch_stride + t * y.row_stride + h * shape.head_size;
     tile.y_stride = y.row_stride;
     tile.lse = lse == nullptr ? nullptr : lse + (b * shape.heads + h) * t_size + t;
-    kernel(tile, scratch + worker * worker_scratch(shape));
+    kernel(tile, scratch + worker * own_scratch);
   });
 }
 

@@ -63,6 +63,7 @@ AttentionBackwardHead<T> backward_head(const AttentionShape& shape, const Backwa
   head.scale = shape.scale;
   head.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
   head.first_weight = shape.first_weight + static_cast<std::uint64_t>(i * shape.queries * shape.keys);
+  head.rounds_operands = shape.rounds<T>();
   head.lse = o.lse + i * shape.queries;
   head.dq = head_of(o.dq, b, column);
   head.dq_stride = o.dq.row_stride;

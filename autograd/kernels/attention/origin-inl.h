@@ -74,15 +74,15 @@ struct Origins {
   }
 };
 
-/// Σ_c a[c] · (row[c] − origin[c]), summed lane by lane. Reads exactly cols elements of `row`, but whole vectors of a
-/// and the origin, which are padded.
+/// Σ_c a[c] · (row[c] − origin[c]), summed lane by lane. Reads exactly cols elements of both rows, but whole vectors of
+/// the origin, which is padded.
 template <class T>
 HWY_INLINE T dot_minus_origin(const T* a, const T* row, const T* origin, std::int64_t cols) {
   const hn::ScalableTag<T> d;
   auto sum = hn::Zero(d);
   for (std::int64_t c = 0; c < cols; c += max_lanes<T>()) {
     const auto x = hn::Sub(LoadPartial(d, row + c, cols - c), hn::LoadU(d, origin + c));
-    sum = hn::MulAdd(hn::LoadU(d, a + c), x, sum);
+    sum = hn::MulAdd(LoadPartial(d, a + c, cols - c), x, sum);
   }
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }

@@ -8,9 +8,11 @@
 #endif
 
 #include <hwy/highway.h>
+#include <type_traits>
 
 #include "autograd/kernels/attention/tile.h"
 #include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/round-inl.h"
 #include "autograd/kernels/simd/transpose-inl.h"
 #include "autograd/kernels/simd/unroll.h"
 
@@ -55,29 +57,44 @@ struct KeyBlock {
   std::int64_t size_ = 0;
 };
 
-/// The rows of a matrix to pack, and what to subtract from each.
+/// The rows of a matrix to pack, what to subtract from each, and whether the result is then rounded to bfloat16.
 template <class T>
 struct PackSource {
   const T* rows;
   std::int64_t stride;
   const std::int32_t* pick = nullptr;  ///< row r of the source is row pick[r] of the matrix; null: row r
   const T* origin = nullptr;           ///< [cols]; null: nothing is subtracted
+  bool rounds = false;                 ///< no effect on double
 
   const T* row(std::int64_t r) const { return rows + (pick == nullptr ? r : pick[r]) * stride; }
 };
 
-/// Up to one vector of `row` from column c on, minus the origin; zeros beyond the last column.
-template <bool kHasOrigin, class D, class T>
-HWY_INLINE hn::Vec<D> load_minus_origin(D d, const PackSource<T>& from, const T* row, std::int64_t c,
-                                        std::int64_t cols) {
-  const auto x = LoadPartial(d, row + c, cols - c);
-  if constexpr (!kHasOrigin) return x;
-  return hn::Sub(x, LoadPartial(d, from.origin + c, cols - c));
+/// What packing does to each element: bits of a template parameter.
+inline constexpr int kSubtractsOrigin = 1, kRounds = 2;
+
+template <class T>
+HWY_INLINE int packing_of(const PackSource<T>& from) {
+  return (from.origin != nullptr ? kSubtractsOrigin : 0) | (std::is_same_v<T, float> && from.rounds ? kRounds : 0);
 }
 
-template <bool kHasOrigin, class T>
-HWY_INLINE bool pack_head_rows_from(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor,
-                                    T* HWY_RESTRICT to, std::int64_t ld) {
+template <int kPacking, class V>
+HWY_INLINE V packed_vector(V x, V origin) {
+  if constexpr ((kPacking & kSubtractsOrigin) != 0) x = hn::Sub(x, origin);
+  if constexpr ((kPacking & kRounds) != 0) x = round_to_bf16(x);
+  return x;
+}
+
+/// Up to one vector of `row` from column c on, as it is packed; zeros beyond the last column.
+template <int kPacking, class D, class T>
+HWY_INLINE hn::Vec<D> load_packed(D d, const PackSource<T>& from, const T* row, std::int64_t c, std::int64_t cols) {
+  constexpr bool kSubtracts = (kPacking & kSubtractsOrigin) != 0;
+  const auto origin = kSubtracts ? LoadPartial(d, from.origin + c, cols - c) : hn::Zero(d);
+  return packed_vector<kPacking>(LoadPartial(d, row + c, cols - c), origin);
+}
+
+template <int kPacking, class T>
+HWY_INLINE bool pack_head_rows_from(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor, T* to,
+                                    std::int64_t ld) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kLanes = max_lanes<T>();
   const auto times = hn::Set(d, factor);
@@ -88,13 +105,13 @@ HWY_INLINE bool pack_head_rows_from(const PackSource<T>& from, std::int64_t rows
     T* const out = to + r * ld;
     std::int64_t c = 0;
     for (; c + kLanes <= cols; c += kLanes) {
-      auto x = hn::LoadU(d, row + c);
-      if constexpr (kHasOrigin) x = hn::Sub(x, hn::LoadU(d, from.origin + c));
+      const auto origin = (kPacking & kSubtractsOrigin) != 0 ? hn::LoadU(d, from.origin + c) : hn::Zero(d);
+      const auto x = packed_vector<kPacking>(hn::LoadU(d, row + c), origin);
       bad = hn::Or(bad, hn::Sub(x, x));
       hn::StoreU(hn::Mul(x, times), d, out + c);
     }
     for (; c < ld; c += kLanes) {
-      const auto x = load_minus_origin<kHasOrigin>(d, from, row, c, cols);
+      const auto x = load_packed<kPacking>(d, from, row, c, cols);
       bad = hn::Or(bad, hn::Sub(x, x));
       hn::StoreU(hn::Mul(x, times), d, out + c);
     }
@@ -102,17 +119,23 @@ HWY_INLINE bool pack_head_rows_from(const PackSource<T>& from, std::int64_t rows
   return hn::AllTrue(d, hn::Eq(bad, hn::Zero(d)));
 }
 
-/// to [rows, ld] = factor · (from [rows, cols] − origin), with zeros in the columns from cols to ld, a multiple of the
-/// vector size. Returns whether all elements of from − origin are finite: only then may a product multiply them by the
-/// zeros that stand for what a row does not see.
+/// to [rows, ld] = factor · (from [rows, cols] − origin), the difference rounded if from.rounds is true, with zeros in
+/// the columns from cols to ld, a multiple of the vector size. Returns whether all differences are finite: only then
+/// may a product multiply them by the zeros that stand for what a row does not see.
 template <class T>
 HWY_NOINLINE bool pack_head_rows(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T factor, T* to,
                                  std::int64_t ld) {
-  return from.origin == nullptr ? pack_head_rows_from<false>(from, rows, cols, factor, to, ld)
-                                : pack_head_rows_from<true>(from, rows, cols, factor, to, ld);
+  const int packing = packing_of(from);
+  if constexpr (std::is_same_v<T, float>) {
+    if (packing == kRounds) return pack_head_rows_from<kRounds>(from, rows, cols, factor, to, ld);
+    if (packing == (kRounds | kSubtractsOrigin))
+      return pack_head_rows_from<kRounds | kSubtractsOrigin>(from, rows, cols, factor, to, ld);
+  }
+  return packing == 0 ? pack_head_rows_from<0>(from, rows, cols, factor, to, ld)
+                      : pack_head_rows_from<kSubtractsOrigin>(from, rows, cols, factor, to, ld);
 }
 
-template <bool kHasOrigin, std::int64_t kRowStride, class T>
+template <int kPacking, std::int64_t kRowStride, class T>
 HWY_INLINE void pack_head_transposed_from(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kLanes = max_lanes<T>();
@@ -126,14 +149,13 @@ HWY_INLINE void pack_head_transposed_from(const PackSource<T>& from, std::int64_
         load_columns<kPieces>(
             d, [&](std::int64_t i) HWY_ATTR { return from.row(r + i) + c; }, x);
         MAKI_UNROLL for (int i = 0; i < kLanes; ++i) {
-          auto column = x[i / kPieceLanes][i % kPieceLanes];
-          if constexpr (kHasOrigin) column = hn::Sub(column, hn::Set(d, from.origin[c + i]));
-          hn::StoreU(column, d, out + i * kRowStride);
+          const auto origin = hn::Set(d, (kPacking & kSubtractsOrigin) != 0 ? from.origin[c + i] : T{0});
+          hn::StoreU(packed_vector<kPacking>(x[i / kPieceLanes][i % kPieceLanes], origin), d, out + i * kRowStride);
         }
         continue;
       }
       for (std::int64_t i = 0; i < kLanes; ++i) {
-        const auto row = r + i < rows ? load_minus_origin<kHasOrigin>(d, from, from.row(r + i), c, cols) : hn::Zero(d);
+        const auto row = r + i < rows ? load_packed<kPacking>(d, from, from.row(r + i), c, cols) : hn::Zero(d);
         hn::Store(row, d, edge + i * kLanes);
       }
       load_columns<kPieces>(
@@ -145,12 +167,18 @@ HWY_INLINE void pack_head_transposed_from(const PackSource<T>& from, std::int64_
   }
 }
 
-/// to [cols, kRowStride] = (from [rows, cols] − origin)ᵀ, with zeros from `rows` up to the next whole vector, for
-/// which there must be room.
+/// to [cols, kRowStride] = (from [rows, cols] − origin)ᵀ, rounded if from.rounds is true, with zeros from `rows` up to
+/// the next whole vector, for which there must be room.
 template <class T, std::int64_t kRowStride = kKeyBlock>
 HWY_NOINLINE void pack_head_transposed(const PackSource<T>& from, std::int64_t rows, std::int64_t cols, T* to) {
-  if (from.origin == nullptr) return pack_head_transposed_from<false, kRowStride>(from, rows, cols, to);
-  pack_head_transposed_from<true, kRowStride>(from, rows, cols, to);
+  const int packing = packing_of(from);
+  if constexpr (std::is_same_v<T, float>) {
+    if (packing == kRounds) return pack_head_transposed_from<kRounds, kRowStride>(from, rows, cols, to);
+    if (packing == (kRounds | kSubtractsOrigin))
+      return pack_head_transposed_from<kRounds | kSubtractsOrigin, kRowStride>(from, rows, cols, to);
+  }
+  packing == 0 ? pack_head_transposed_from<0, kRowStride>(from, rows, cols, to)
+               : pack_head_transposed_from<kSubtractsOrigin, kRowStride>(from, rows, cols, to);
 }
 
 /// to [cols] (+)= factor · from [cols].

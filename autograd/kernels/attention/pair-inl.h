@@ -100,6 +100,10 @@ HWY_NOINLINE void pair_rows(const AttentionBackwardHead<T>& head, const Pair<T>&
       keep = s.keep;
     }
     row_gradient(p + r * kKeyBlock, ds + r * kKeyBlock, keep, visible[r], width, s.lse[row + r], s.row_sum[row + r]);
+    if (head.rounds_operands) {
+      round_to_bf16(p + r * kKeyBlock, width);
+      round_to_bf16(ds + r * kKeyBlock, width);
+    }
   }
   if (s.distances.q != nullptr) distance_rows(s.distances, row, rows, head.head_size, ds, visible);
   if (head.dq == nullptr) return;

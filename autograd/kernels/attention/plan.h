@@ -6,6 +6,7 @@
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/attention/attention.h"
+#include "autograd/kernels/attention/bf16.h"
 #include "autograd/kernels/attention/tile.h"
 
 namespace maki::kernels {
@@ -37,9 +38,9 @@ struct BackwardPlan {
   template <class T>
   static BackwardPlan of(const AttentionShape& shape) {
     const std::int64_t longest = std::max(shape.queries, shape.keys), heads = shape.batch * shape.heads;
-    const std::int64_t panel =
-        AttentionHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size) +
-        (shape.relative ? RelativeHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size) : 0);
+    std::int64_t panel = AttentionHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size);
+    if (shape.relative) panel += RelativeHeadScratch<T>::size(shape.queries, shape.keys, shape.head_size);
+    if (runs_in_bf16<T>(shape)) panel = Bf16HeadScratch(shape.queries, shape.keys, shape.head_size, nullptr).size;
     // With fewer than 32 heads, threads could be idle. With fewer than 512 rows, pieces would be too small for the
     // barrier that each step costs. These numbers, and those of pieces and their rows, have no measurement on record.
     const bool many = heads >= 32, whole = longest < 512 || (many && panel <= kMaxWholeHeadPanel);

@@ -75,6 +75,7 @@ struct AttentionTile {
   double scale;
   DropoutRule dropout;
   std::uint64_t first_weight;  ///< index of weight (first query, key 0) in the dropout stream
+  bool rounds_operands;        ///< to bfloat16
   TileDistances<T> distances;
 
   /// The first query that sees at least `count` keys, 1 <= count <= kKeysForOrigin; `queries` if none does.

@@ -96,6 +96,7 @@ inline HWY_NOINLINE void bf16_amx_buffered(std::int64_t rows, const Bf16TileCall
 /// GEMM on AMX tiles (bf16_block()).
 struct Bf16Amx : Bf16Packing<Bf16TileOrder> {
   static constexpr int kTileRows = kBf16PanelWidth, kTileColumns = kBf16PanelWidth;
+  using ThreadScope = amx::TileConfig;
 
   static void tile(std::int64_t rows, const Bf16TileCall<Element>& call) {
     if (call.accumulate || rows % kBf16TileRows != 0 || call.columns % kBf16TileRows != 0) {

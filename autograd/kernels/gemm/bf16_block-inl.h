@@ -34,6 +34,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr std::int64_t kBf16PanelWidth = 32, kBf16Depth = 32;
 inline constexpr std::int64_t kBf16GroupElements = kBf16PanelWidth * kBf16Depth;
 
+// A kernel is a struct with the size of its register tiles, functions that pack operands, and `tile`, which computes a
+// Bf16TileCall. While its ThreadScope exists, a thread may call `tile`.
+
 /// One register tile: C [rows, columns] = (accumulate ? C : 0) + (start_row in every row, or 0) + A B. Nothing beyond
 /// these rows and columns is touched.
 template <class Element>
@@ -72,13 +75,33 @@ HWY_INLINE Element* bf16_columns(Element* panels, std::int64_t panel_stride, std
   return panels + j / kBf16PanelWidth * panel_stride + j % kBf16PanelWidth * kElements;
 }
 
+/// The product of one panel of A, of which `rows` are used (at most 32), and any number of columns: `whole` is a
+/// register tile that has all of them, and panel_stride the distance of the panels of B in elements.
+///
+/// Columns are the outer loop: a tile's columns of B are read from beyond the level-1 cache once, and not once for each
+/// tile of rows, whose packed rows are fewer. On AVX2 with 512 KiB of level-2 cache, which a block's B exceeds, that
+/// leaves a quarter of the level-2 misses of the other order in a step of `maki bench --preset baby --batch-size 3`
+/// (1.1 instead of 4.8 billion cache lines in the whole run).
+template <class Kernel>
+void bf16_panel_product(std::int64_t rows, const Bf16TileCall<typename Kernel::Element>& whole,
+                        std::int64_t panel_stride) {
+  Bf16TileCall<typename Kernel::Element> tile = whole;
+  const std::int64_t tiles = ceil_div(rows, Kernel::kTileRows);  // of nearly equal height
+  for (std::int64_t j = 0; j < whole.columns; j += Kernel::kTileColumns) {
+    tile.columns = std::min<std::int64_t>(Kernel::kTileColumns, whole.columns - j);
+    tile.b = bf16_columns<Kernel::kColumnElements>(whole.b, panel_stride, j);
+    tile.start_row = whole.start_row != nullptr ? whole.start_row + j : nullptr;
+    for (std::int64_t t = 0; t < tiles; ++t) {
+      const std::int64_t r = rows * t / tiles;
+      tile.a = whole.a + r * kBf16Depth;
+      tile.c = whole.c + r * whole.ldc + j;
+      Kernel::tile(rows * (t + 1) / tiles - r, tile);
+    }
+  }
+}
+
 /// Computes one GemmBlock (gemm/block.h), with its bias and activation, 32 rows at a time. GEMM counts the sizes of
 /// packed panels in float32 numbers, each of which takes the space of Kernel::kElementsPerFloat elements.
-///
-/// Within the 32 rows, columns are the outer loop: a tile's columns of B are read from beyond the level-1 cache once,
-/// and not once for each tile of rows, whose packed rows are fewer. On AVX2 with 512 KiB of level-2 cache, which a
-/// block's B exceeds, that leaves a quarter of the level-2 misses of the other order in a step of `maki bench --preset
-/// baby --batch-size 3` (1.1 instead of 4.8 billion cache lines in the whole run).
 template <class Kernel>
 void bf16_block(const GemmBlock<float>& g) {
   using Element = typename Kernel::Element;
@@ -87,6 +110,8 @@ void bf16_block(const GemmBlock<float>& g) {
   call.groups = ceil_div(g.k, kBf16Depth);
   call.ldc = g.ldc;
   call.accumulate = g.accumulate;
+  call.start_row = g.bias;
+  call.columns = g.n;
   auto* const own_a = reinterpret_cast<Element*>(g.a_buffer);
   const auto* b = reinterpret_cast<const Element*>(g.b);
   std::int64_t panel = kScale * g.ldb;
@@ -96,6 +121,7 @@ void bf16_block(const GemmBlock<float>& g) {
     Kernel::pack_b(g.k, g.n, g.b, g.ldb, g.b_layout == GemmLayoutB::column_major, own, panel);
     b = own;
   }
+  call.b = b;
   for (std::int64_t i = 0; i < g.m; i += kBf16PanelWidth) {
     const std::int64_t rows = std::min(kBf16PanelWidth, g.m - i);
     const Element* a = own_a;
@@ -104,20 +130,11 @@ void bf16_block(const GemmBlock<float>& g) {
     } else {
       Kernel::pack_a(rows, g.k, g.a_transposed ? g.a + i : g.a + i * g.lda, g.lda, g.a_transposed, own_a);
     }
+    call.a = a;
+    call.c = g.c + i * g.ldc;
     {
       const FlushSubnormals flush;
-      const std::int64_t tiles = ceil_div(rows, Kernel::kTileRows);  // of nearly equal height
-      for (std::int64_t j = 0; j < g.n; j += Kernel::kTileColumns) {
-        call.columns = std::min<std::int64_t>(Kernel::kTileColumns, g.n - j);
-        call.b = bf16_columns<Kernel::kColumnElements>(b, panel, j);
-        call.start_row = g.bias != nullptr ? g.bias + j : nullptr;
-        for (std::int64_t t = 0; t < tiles; ++t) {
-          const std::int64_t r = rows * t / tiles;
-          call.a = a + r * kBf16Depth;
-          call.c = g.c + (i + r) * g.ldc + j;
-          Kernel::tile(rows * (t + 1) / tiles - r, call);
-        }
-      }
+      bf16_panel_product<Kernel>(rows, call, panel);
     }
     if (g.activation != GemmActivation::none) activate_rows(g, i, i + rows);
   }

@@ -15,6 +15,7 @@
 #include "autograd/kernels/gemm/bf16_block-inl.h"
 #include "autograd/kernels/gemm/bf16_tile-inl.h"
 #include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/round-inl.h"
 #include "autograd/kernels/simd/transpose-inl.h"
 #include "autograd/kernels/simd/unroll.h"
 
@@ -22,22 +23,7 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using RoundedFloats = hn::ScalableTag<float>;
-using RoundedVec = hn::Vec<RoundedFloats>;
 inline constexpr std::int64_t kRoundedLanes = hn::MaxLanes(RoundedFloats());
-
-/// x rounded to bfloat16 as VCVTNE2PS2BF16 does (Intel, Software Developer's Manual, volume 2), except for the signs of
-/// zeros and of NaN: to nearest, ties to even; subnormal numbers become 0, and a NaN a quiet one.
-HWY_INLINE RoundedVec round_to_bf16(RoundedVec x) {
-  const RoundedFloats d;
-  const hn::RebindToUnsigned<RoundedFloats> bits;
-  constexpr float kSmallestNormal = 0x1p-126F;
-  const auto u = hn::BitCast(bits, x);
-  const auto odd = hn::And(hn::ShiftRight<16>(u), hn::Set(bits, 1U));
-  const auto nearest = hn::And(hn::Add(hn::Add(u, hn::Set(bits, 0x7FFFU)), odd), hn::Set(bits, 0xFFFF0000U));
-  const RoundedVec number = hn::IfThenElse(hn::IsNaN(x), hn::NaN(d), hn::BitCast(d, nearest));
-  return hn::IfThenZeroElse(hn::Lt(hn::Abs(x), hn::Set(d, kSmallestNormal)), number);
-}
 
 /// Packs a row-major A.
 inline void rounded_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* panel) {

@@ -104,6 +104,14 @@ struct Bf16TileOrder {
   }
 };
 
+/// Packs four steps, from p on (a multiple of 4), of one vector of columns, from j on.
+template <class Order>
+HWY_INLINE void bf16_store_steps(const Bf16Vec (&x)[4], std::int64_t p, std::int64_t j, std::uint16_t* panels,
+                                 std::int64_t panel_stride) {
+  Order::store_steps(x, bf16_columns<Order::kColumnElements>(panels, panel_stride, j) +
+                            p / kBf16Depth * kBf16GroupElements + p % kBf16Depth * Order::kStepElements);
+}
+
 /// Packs a row-major A [m, k], m <= 32, as one panel; rows beyond m are left uninitialized.
 template <class Order>
 void bf16_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, std::uint16_t* panel) {
@@ -149,8 +157,7 @@ void bf16_pack_columns(std::int64_t k, std::int64_t n, const float* b, std::int6
         hwy::Prefetch(b + (p + 16 + s) * ldb + j);
         x[s] = bf16_load(b + (p + s) * ldb, j, p + s < k ? n : 0);
       }
-      Order::store_steps(x, bf16_columns<Order::kColumnElements>(panels, panel_stride, j) +
-                                p / kBf16Depth * kBf16GroupElements + p % kBf16Depth * Order::kStepElements);
+      bf16_store_steps<Order>(x, p, j, panels, panel_stride);
     }
   }
 }
@@ -193,6 +200,15 @@ struct Bf16Packing {
   static void pack_b(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool transposed, Element* panels,
                      std::int64_t panel_stride) {
     (transposed ? bf16_pack_columns_transposed<Order> : bf16_pack_columns<Order>)(k, n, b, ldb, panels, panel_stride);
+  }
+  /// Packs the 32 steps of row i of a panel's group.
+  static HWY_INLINE void store_row(const Bf16Vec (&x)[2], std::int64_t i, Element* group) {
+    Order::store_row(x[0], x[1], group + i * kBf16Depth);
+  }
+  /// Packs four steps, from p on (a multiple of 4), of one vector of columns, from j on.
+  static HWY_INLINE void store_steps(const Bf16Vec (&x)[4], std::int64_t p, std::int64_t j, Element* panels,
+                                     std::int64_t panel_stride) {
+    bf16_store_steps<Order>(x, p, j, panels, panel_stride);
   }
 };
 

@@ -1,0 +1,47 @@
+// Rounding to bfloat16 on every target. Included once for every SIMD target.
+#if defined(MAKI_KERNELS_SIMD_ROUND_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MAKI_KERNELS_SIMD_ROUND_INL_H_
+#undef MAKI_KERNELS_SIMD_ROUND_INL_H_
+#else
+#define MAKI_KERNELS_SIMD_ROUND_INL_H_
+#endif
+
+#include <cstdint>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace maki::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using RoundedFloats = hn::ScalableTag<float>;
+using RoundedVec = hn::Vec<RoundedFloats>;
+
+/// x rounded to bfloat16 as VCVTNE2PS2BF16 does (Intel, Software Developer's Manual, volume 2), except for the signs of
+/// zeros and of NaN: to nearest, ties to even; subnormal numbers become 0, and a NaN a quiet one.
+HWY_INLINE RoundedVec round_to_bf16(RoundedVec x) {
+  const RoundedFloats d;
+  const hn::RebindToUnsigned<RoundedFloats> bits;
+  // Shifts in place of masks, and x + x in place of NaN: where many registers are in use, GCC 12 ends with an internal
+  // error if an operand of a bitwise operation or of a selection is a constant.
+  const auto u = hn::BitCast(bits, x);
+  const auto odd = hn::ShiftRight<31>(hn::ShiftLeft<15>(u));  // bit 16
+  const auto nearest = hn::ShiftLeft<16>(hn::ShiftRight<16>(hn::Add(hn::Add(u, hn::Set(bits, 0x7FFFU)), odd)));
+  const RoundedVec number = hn::IfThenElse(hn::IsNaN(x), hn::Add(x, x), hn::BitCast(d, nearest));
+  const auto exponent = hn::ShiftRight<24>(hn::ShiftLeft<1>(u));
+  return hn::IfThenElse(hn::RebindMask(d, hn::Eq(exponent, hn::Zero(bits))), hn::Zero(d), number);
+}
+
+/// Rounds n elements in place, n rounded up to whole vectors.
+HWY_INLINE void round_to_bf16(float* x, std::int64_t n) {
+  const RoundedFloats d;
+  for (std::int64_t i = 0; i < n; i += static_cast<std::int64_t>(hn::MaxLanes(d))) {
+    hn::StoreU(round_to_bf16(hn::LoadU(d, x + i)), d, x + i);
+  }
+}
+/// Only float32 numbers are rounded.
+HWY_INLINE void round_to_bf16(double* /*x*/, std::int64_t /*n*/) {}
+
+}  // namespace maki::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // MAKI_KERNELS_SIMD_ROUND_INL_H_
