@@ -9,7 +9,7 @@ constexpr int kMaxInHistory = 15;  // four bits
 // What remains of the count of zeros when a one is seen, and the other way round. No measurement of these values, nor
 // of the other constants of this file, is recorded.
 constexpr std::array<int, kMaxInHistory + 1> kReduced = {0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5};
-constexpr float kMaxHistoryCount = 255;
+constexpr float kMaxHistoryCount = 1000;
 
 constexpr float kMinProbability = 1e-4F;
 

@@ -62,4 +62,7 @@ constexpr std::uint64_t spread_bits(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// The hash of a sequence from that of all but its last value; that of the empty sequence is 0.
+constexpr std::uint64_t extend_hash(std::uint64_t hash, std::uint64_t value) { return spread_bits(hash + value + 1); }
+
 }  // namespace maki

@@ -19,6 +19,10 @@ float squash(float x) { return 1 / (1 + std::exp(-std::clamp(x, -kMaxStretched, 
 LogisticMixer::LogisticMixer(std::size_t inputs, std::size_t sets, float weight)
     : inputs_(inputs), weights_(inputs * sets, weight) {}
 
+void LogisticMixer::set_weight(std::size_t input, float weight) {
+  for (std::size_t at = input; at < weights_.size(); at += inputs_) weights_[at] = weight;
+}
+
 // Four sums, in a fixed order, which hide the latency of the additions.
 float LogisticMixer::mix(std::span<const float> x, std::size_t set) {
   chosen_ = set * inputs_;

@@ -21,6 +21,8 @@ class LogisticMixer {
  public:
   /// All weights are `weight` at first.
   LogisticMixer(std::size_t inputs, std::size_t sets, float weight);
+  /// Sets the weight of an input in all sets. Requires: input < inputs.
+  void set_weight(std::size_t input, float weight);
 
   /// Mixes stretched probabilities with the weights of a set; the result is stretched, and in [−15, 15]. Requires: as
   /// many inputs as the mixer has, set < sets.

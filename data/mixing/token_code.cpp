@@ -1,33 +1,53 @@
 #include "data/mixing/token_code.h"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
-#include <utility>
 
 namespace maki {
+namespace {
 
-TokenCode::TokenCode(std::span<const std::int64_t> counts) {
-  using Weighted = std::pair<std::int64_t, std::int32_t>;  // how often, and a token or node
-  std::priority_queue<Weighted, std::vector<Weighted>, std::greater<>> open;
-  const auto tokens = static_cast<std::int32_t>(counts.size());
-  for (std::int32_t id = 0; id < tokens; ++id) open.emplace(counts[static_cast<std::size_t>(id)] + 1, id);
-  std::vector<Decision> parents(2 * counts.size());
-  while (open.size() > 1) {
-    const Weighted a = open.top();
-    open.pop();
-    const Weighted b = open.top();
-    open.pop();
-    const std::int32_t node = nodes();
-    children_.push_back({a.second, b.second});
-    parents[static_cast<std::size_t>(a.second)] = {node, false};
-    parents[static_cast<std::size_t>(b.second)] = {node, true};
-    open.emplace(a.first + b.first, tokens + node);
+// A stretch of the order that is still to be divided, and whose child it becomes.
+struct Stretch {
+  std::size_t begin, end;
+  Decision parent;
+};
+
+// Where the two parts of a stretch differ least. `sums` are those of the weights before each place.
+std::size_t middle(std::span<const std::int64_t> sums, std::size_t begin, std::size_t end) {
+  const std::int64_t twice = sums[begin] + sums[end];  // of the sum in the middle
+  const auto first = sums.begin() + static_cast<std::ptrdiff_t>(begin) + 1;
+  const auto last = sums.begin() + static_cast<std::ptrdiff_t>(end) - 1;
+  auto at = std::lower_bound(first, last, twice, [](std::int64_t sum, std::int64_t goal) { return 2 * sum < goal; });
+  if (at != first && twice - 2 * at[-1] < 2 * *at - twice) --at;
+  return static_cast<std::size_t>(at - sums.begin());
+}
+
+}  // namespace
+
+TokenCode::TokenCode(std::span<const std::int64_t> counts, std::span<const std::int32_t> order) {
+  std::vector<std::int64_t> sums = {0};
+  for (const std::int32_t id : order) sums.push_back(sums.back() + counts[static_cast<std::size_t>(id)] + 1);
+  std::vector<Decision> of_token(counts.size(), {-1, false}), of_node;  // the decision that leads to it, or node −1
+  std::vector<Stretch> open = {{0, order.size(), {-1, false}}};
+  while (!open.empty()) {
+    const Stretch stretch = open.back();
+    open.pop_back();
+    const bool leaf = stretch.end - stretch.begin == 1;
+    const std::int32_t child = leaf ? order[stretch.begin] : static_cast<std::int32_t>(order.size()) + nodes();
+    if (stretch.parent.node >= 0)
+      children_[static_cast<std::size_t>(stretch.parent.node)][stretch.parent.bit ? 1 : 0] = child;
+    if (leaf) {
+      of_token[static_cast<std::size_t>(child)] = stretch.parent;
+      continue;
+    }
+    const std::size_t at = middle(sums, stretch.begin, stretch.end);
+    open.push_back({at, stretch.end, {nodes(), true}});
+    open.push_back({stretch.begin, at, {nodes(), false}});
+    of_node.push_back(stretch.parent);
+    children_.push_back({});
   }
   begin_.push_back(0);
-  for (std::int32_t id = 0; id < tokens; ++id) {
-    for (std::int32_t at = id; at != tokens + nodes() - 1; at = tokens + decisions_.back().node)
-      decisions_.push_back(parents[static_cast<std::size_t>(at)]);
+  for (const Decision& last : of_token) {
+    for (Decision at = last; at.node >= 0; at = of_node[static_cast<std::size_t>(at.node)]) decisions_.push_back(at);
     std::reverse(decisions_.begin() + static_cast<std::ptrdiff_t>(begin_.back()), decisions_.end());
     begin_.push_back(decisions_.size());
   }
@@ -40,7 +60,7 @@ void TokenCode::sum_branches(std::span<const float> probabilities, BranchSums& s
     const std::array<double, 2>& branches = sums[static_cast<std::size_t>(child - vocab_size())];
     return branches[0] + branches[1];
   };
-  for (std::size_t node = 0; node < children_.size(); ++node)
+  for (std::size_t node = children_.size(); node-- > 0;)
     sums[node] = {below(children_[node][0]), below(children_[node][1])};
 }
 

@@ -1,8 +1,7 @@
-// Context mixing: codes of tokens, logistic mixing, repetitions, and that what is predicted is a distribution.
+// Context mixing: logistic mixing, repetitions, and that what is predicted is a distribution.
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 
 #include "autograd/core/philox.h"
 #include "data/mixing/context_mixer.h"
@@ -46,45 +45,6 @@ double mean_loss_of_last(ContextMixer& mixer, const Ids& ids, std::size_t last) 
 }
 
 }  // namespace
-
-TEST_CASE("a token code is a prefix code of the least mean length") {
-  const std::vector<std::int64_t> counts = {4, 1, 0, 9, 30, 2};  // + 1: 5, 2, 1, 10, 31, 3
-  const TokenCode code(counts);
-  REQUIRE(code.vocab_size() == 6);
-  REQUIRE(code.nodes() == 5);
-  const std::size_t lengths[] = {3, 5, 5, 2, 1, 4};
-  double kraft = 0;
-  for (std::int32_t id = 0; id < 6; ++id) {
-    const auto path = code.path(id);
-    INFO(id);
-    REQUIRE(path.size() == lengths[id]);
-    REQUIRE(path.front().node == code.nodes() - 1);
-    kraft += std::pow(0.5, path.size());
-    for (std::int32_t other = 0; other < id; ++other) {
-      const auto shorter = code.path(other);
-      const std::size_t n = std::min(path.size(), shorter.size());
-      REQUIRE_FALSE(std::ranges::equal(path.first(n), shorter.first(n)));
-    }
-  }
-  REQUIRE(kraft == 1);
-  REQUIRE(TokenCode(std::vector<std::int64_t>{7}).path(0).empty());
-}
-
-TEST_CASE("the branches on the way to a token have its probability") {
-  const std::vector<std::int64_t> counts = {4, 1, 0, 9, 30, 2};
-  const TokenCode code(counts);
-  const std::vector<float> p = {0.1F, 0.05F, 0.2F, 0.25F, 0.3F, 0.1F};
-  BranchSums sums;
-  code.sum_branches(p, sums);
-  for (std::int32_t id = 0; id < 6; ++id) {
-    double product = 1;
-    for (const auto [node, bit] : code.path(id)) {
-      const auto& branches = sums[static_cast<std::size_t>(node)];
-      product *= branches[bit ? 1 : 0] / (branches[0] + branches[1]);
-    }
-    REQUIRE_THAT(product, WithinAbs(p[static_cast<std::size_t>(id)], 1e-6));
-  }
-}
 
 TEST_CASE("a logistic mixer steps down the gradient of its loss") {
   const std::vector<float> x = {0.5F, -1.5F, 2, 0.25F, -0.75F};
@@ -202,7 +162,7 @@ TEST_CASE("a context mixer learns what follows what, and repetitions") {
 }
 
 TEST_CASE("repetitions are found, trusted and left") {
-  const TokenCode code(std::vector<std::int64_t>(6));
+  const TokenCode code(std::vector<std::int64_t>(6), Ids{0, 1, 2, 3, 4, 5});
   Ids text;
   RepeatFinder finder(text, code, 3);
   std::size_t predicted = 0, right = 0;
@@ -247,6 +207,20 @@ TEST_CASE("another predictor that is right is believed, and one that is wrong is
     if (shift == 0) REQUIRE(mixed < 0.2);
     if (shift == 1) REQUIRE_THAT(mixed, WithinAbs(counts, 0.05));
   }
+}
+
+TEST_CASE("another predictor is believed from its first prediction on") {
+  const auto tokenizer = letters();
+  Ids ids(2000);
+  const RandomStream stream(9, RandomPurpose::test);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(stream.below(i, 6));
+  ContextMixer mixer(*tokenizer, counts_of(ids, 6), 3000);
+  for (const std::int32_t id : ids) mixer.read(id);
+  std::vector<float> other(6, 0.01F);
+  other[2] = 0.95F;
+  const MixedLoss loss = mixer.read(2, other);
+  REQUIRE(loss.counts > 1);
+  REQUIRE(loss.mixed < loss.counts - 0.7);
 }
 
 TEST_CASE("another predictor does not change what the counts predict") {
