@@ -67,7 +67,8 @@ double pair_chains([[maybe_unused]] std::int64_t rounds) {
   }
   double total = 0;
   // Unrolled, or the sums would stay in memory.
-  MAKI_UNROLL for (int i = 0; i < kPairChains; ++i) total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum[i])));
+  MAKI_UNROLL for (int i = 0; i < kPairChains; ++i) total +=
+      static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum[i])));
   return total / (static_cast<double>(rounds) * kPairChains * kPairsInVector);
 #else
   fail("run_bf16_chains: this target has no instructions for pairs; check bf16_unit() first");

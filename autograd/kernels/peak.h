@@ -22,8 +22,9 @@ std::int64_t amx_flop_per_round();
 /// exactly 1 for 1 to 2^21 rounds, NaN for none. Throws Error unless uses_amx().
 double run_amx_chains(std::int64_t rounds);
 
-/// Independent sums of pairs in run_bf16_chains(), and the pairs in a vector. A multiplication of pairs takes longer than
-/// a multiply-add: with 12 sums, a core of an AMD EPYC (Zen 5) reaches 479 GFLOP/s, with 16 516 (multiply-adds: 262).
+/// Independent sums of pairs in run_bf16_chains(), and the pairs in a vector. A multiplication of pairs takes longer
+/// than a multiply-add: with 12 sums, a core of an AMD EPYC (Zen 5) reaches 479 GFLOP/s, with 16 516 (multiply-adds:
+/// 262).
 inline constexpr int kPairChains = 16, kPairsInVector = 16;
 
 /// Floating-point operations to which one round of run_bf16_chains() corresponds.

@@ -234,7 +234,7 @@ void attention_backward(const AttentionShape& shape, HeadRows<const T> q, HeadRo
   const auto kernel = head_kernel<T>(shape);
   const std::int64_t own_scratch = worker_scratch<T>(shape);
   const BackwardPlan plan = BackwardPlan::of<T>(shape);
-  const BackwardOperands<T> operands{q, k, v, y, dy, lse, dq, dk, dv, relative, relative_sinks};
+  const BackwardOperands<T> operands{{q, k, v, relative}, y, dy, lse, dq, dk, dv, relative_sinks};
   const std::int64_t t_size = shape.queries, s_size = shape.keys;
   // Runs a phase of one piece of head i, counted over all sequences, with the scratch of `panel` and `worker`.
   const auto run = [&](std::int64_t i, std::int64_t panel, std::int64_t worker, std::int64_t query_piece,

@@ -270,34 +270,16 @@ template <class T>
 void attention_forward(const AttentionShape& shape, HeadRows<const T> q, HeadRows<const T> k, HeadRows<const T> v,
                        HeadRows<T> y, T* lse, T* scratch, const RelativeRows<T>& relative) {
   const auto kernel = tile_kernel<T>(shape);
-  const std::int64_t own_scratch = worker_scratch<T>(shape);
-  const std::int64_t t_size = shape.queries, s_size = shape.keys;
+  const AttentionOperands<T> operands{q, k, v, relative};
+  const std::int64_t own_scratch = worker_scratch<T>(shape), t_size = shape.queries;
   const std::int64_t tile_rows = tile_queries<T>(shape), tiles = ceil_div(t_size, tile_rows);
-  const std::int64_t work = std::min(t_size, tile_rows) * (s_size + 1) * (shape.head_size + 8) / 8;
+  const std::int64_t work = std::min(t_size, tile_rows) * (shape.keys + 1) * (shape.head_size + 8) / 8;
   parallel_for(forward_tiles<T>(shape), work, [&](std::int64_t i, std::int64_t worker) {
     // In a causal head, later tiles cost more. In the order first, last, second, … contiguous parts cost the same.
     const std::int64_t order = i % tiles, b = i / tiles / shape.heads, h = i / tiles % shape.heads;
     const std::int64_t t = (order % 2 == 0 ? order / 2 : tiles - 1 - order / 2) * tile_rows;
     AttentionForwardTile<T> tile{};
-    tile.q = q.data + b * q.batch_stride + t * q.row_stride + h * shape.head_size;
-    const std::int64_t kv_column = h / shape.heads_per_kv_head() * shape.head_size;
-    tile.k = k.data + b * k.batch_stride + kv_column;
-    tile.v = v.data + b * v.batch_stride + kv_column;
-    tile.q_stride = q.row_stride;
-    tile.k_stride = k.row_stride;
-    tile.v_stride = v.row_stride;
-    tile.queries = std::min(tile_rows, t_size - t);
-    tile.keys = s_size;
-    tile.head_size = shape.head_size;
-    tile.last_key = shape.causal ? t + s_size - t_size : s_size - 1;
-    tile.last_key_step = shape.causal ? 1 : 0;
-    tile.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * s_size;
-    tile.first_keys = first_keys(tile.key_mask, s_size);
-    tile.scale = shape.scale;
-    tile.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
-    tile.first_weight = shape.first_weight + static_cast<std::uint64_t>(((b * shape.heads + h) * t_size + t) * s_size);
-    tile.rounds_operands = shape.rounds<T>();
-    tile.distances = tile_distances(shape, relative, h, t);
+    static_cast<AttentionTile<T>&>(tile) = tile_of(shape, operands, b, h, t, std::min(tile_rows, t_size - t));
     tile.y = y.data + b * y.batch_stride + t * y.row_stride + h * shape.head_size;
     tile.y_stride = y.row_stride;
     tile.lse = lse == nullptr ? nullptr : lse + (b * shape.heads + h) * t_size + t;

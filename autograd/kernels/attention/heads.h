@@ -26,13 +26,48 @@ T* head_of(const HeadSink<T>& sink, std::int64_t b, std::int64_t column) {
   return sink.data == nullptr ? nullptr : sink.data + b * sink.batch_stride + column;
 }
 
+/// What forward and backward read.
+template <class T>
+struct AttentionOperands {
+  HeadRows<const T> q, k, v;
+  RelativeRows<T> relative;
+};
+
+/// Queries [t, t + queries) of head h in sequence b, and all its keys.
+template <class T>
+AttentionTile<T> tile_of(const AttentionShape& shape, const AttentionOperands<T>& o, std::int64_t b, std::int64_t h,
+                         std::int64_t t, std::int64_t queries) {
+  const std::int64_t kv_column = h / shape.heads_per_kv_head() * shape.head_size;
+  const std::int64_t t_size = shape.queries, s_size = shape.keys;
+  AttentionTile<T> tile{};
+  tile.q = o.q.data + b * o.q.batch_stride + t * o.q.row_stride + h * shape.head_size;
+  tile.k = o.k.data + b * o.k.batch_stride + kv_column;
+  tile.v = o.v.data + b * o.v.batch_stride + kv_column;
+  tile.q_stride = o.q.row_stride;
+  tile.k_stride = o.k.row_stride;
+  tile.v_stride = o.v.row_stride;
+  tile.queries = queries;
+  tile.keys = s_size;
+  tile.head_size = shape.head_size;
+  tile.last_key = shape.causal ? t + s_size - t_size : s_size - 1;
+  tile.last_key_step = shape.causal ? 1 : 0;
+  tile.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * s_size;
+  tile.first_keys = first_keys(tile.key_mask, s_size);
+  tile.scale = shape.scale;
+  tile.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
+  tile.first_weight = shape.first_weight + static_cast<std::uint64_t>(((b * shape.heads + h) * t_size + t) * s_size);
+  tile.rounds_operands = shape.rounds<T>();
+  tile.distances = tile_distances(shape, o.relative, h, t);
+  return tile;
+}
+
 /// The matrices of a backward pass.
 template <class T>
 struct BackwardOperands {
-  HeadRows<const T> q, k, v, y, dy;
+  AttentionOperands<T> read;
+  HeadRows<const T> y, dy;
   const T* lse;
   HeadSink<T> dq, dk, dv;
-  RelativeRows<T> relative;
   RelativeSinks<T> relative_sinks;
 };
 
@@ -43,27 +78,11 @@ AttentionBackwardHead<T> backward_head(const AttentionShape& shape, const Backwa
   const std::int64_t share = shape.heads_per_kv_head(), kv_column = h / share * shape.head_size;
   const bool follows = h % share != 0;  // another head has written to dk and dv
   AttentionBackwardHead<T> head{};
-  head.q = o.q.data + b * o.q.batch_stride + column;
-  head.q_stride = o.q.row_stride;
-  head.k = o.k.data + b * o.k.batch_stride + kv_column;
-  head.k_stride = o.k.row_stride;
-  head.v = o.v.data + b * o.v.batch_stride + kv_column;
-  head.v_stride = o.v.row_stride;
+  static_cast<AttentionTile<T>&>(head) = tile_of(shape, o.read, b, h, 0, shape.queries);
   head.y = o.y.data + b * o.y.batch_stride + column;
   head.y_stride = o.y.row_stride;
   head.dy = o.dy.data + b * o.dy.batch_stride + column;
   head.dy_stride = o.dy.row_stride;
-  head.queries = shape.queries;
-  head.keys = shape.keys;
-  head.head_size = shape.head_size;
-  head.last_key = shape.causal ? shape.keys - shape.queries : shape.keys - 1;
-  head.last_key_step = shape.causal ? 1 : 0;
-  head.key_mask = shape.key_mask == nullptr ? nullptr : shape.key_mask + b * shape.keys;
-  head.first_keys = first_keys(head.key_mask, shape.keys);
-  head.scale = shape.scale;
-  head.dropout = dropout_rule(shape.dropout_stream, shape.dropout);
-  head.first_weight = shape.first_weight + static_cast<std::uint64_t>(i * shape.queries * shape.keys);
-  head.rounds_operands = shape.rounds<T>();
   head.lse = o.lse + i * shape.queries;
   head.dq = head_of(o.dq, b, column);
   head.dq_stride = o.dq.row_stride;
@@ -74,7 +93,6 @@ AttentionBackwardHead<T> backward_head(const AttentionShape& shape, const Backwa
   head.dv = head_of(o.dv, b, kv_column);
   head.dv_stride = o.dv.row_stride;
   head.add_dv = o.dv.add || follows;
-  head.distances = tile_distances(shape, o.relative, h, 0);
   head.position_dq = head_of(o.relative_sinks.dq, b, column);
   head.position_dq_stride = o.relative_sinks.dq.row_stride;
   head.add_position_dq = o.relative_sinks.dq.add;

@@ -93,17 +93,13 @@ HWY_NOINLINE void pair_rows(const AttentionBackwardHead<T>& head, const Pair<T>&
     add_position_scores<kAttentionTileRows>(x.q + row * d, head.head_size, from, visible, x.scores, p);
   }
   for (std::int64_t r = 0; r < rows; ++r) {
-    const T* keep = nullptr;
-    if (head.dropout.stream != nullptr) {
-      const auto number = head.first_weight + static_cast<std::uint64_t>((s.first_row + row + r) * head.keys);
-      dropout_row(head.dropout, number, keys, visible[r], s.keep);
-      keep = s.keep;
-    }
-    row_gradient(p + r * kKeyBlock, ds + r * kKeyBlock, keep, visible[r], width, s.lse[row + r], s.row_sum[row + r]);
-    if (head.rounds_operands) {
-      round_to_bf16(p + r * kKeyBlock, width);
-      round_to_bf16(ds + r * kKeyBlock, width);
-    }
+    const bool drops = head.dropout.stream != nullptr;
+    const auto number = head.first_weight + static_cast<std::uint64_t>((s.first_row + row + r) * head.keys);
+    if (drops) dropout_row(head.dropout, number, keys, visible[r], s.keep);
+    row_gradient(p + r * kKeyBlock, ds + r * kKeyBlock, drops ? s.keep : nullptr, visible[r], width, s.lse[row + r],
+                 s.row_sum[row + r]);
+    if (head.rounds_operands) round_to_bf16(p + r * kKeyBlock, width);
+    if (head.rounds_operands) round_to_bf16(ds + r * kKeyBlock, width);
   }
   if (s.distances.q != nullptr) distance_rows(s.distances, row, rows, head.head_size, ds, visible);
   if (head.dq == nullptr) return;
