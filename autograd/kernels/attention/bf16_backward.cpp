@@ -34,14 +34,14 @@ struct PanelGradient {
   std::int64_t queries;        // from the first one of the panel on; may exceed 32
 };
 
-/// Rows of a group of panels, to which the weights of 32 queries are packed.
+/// Where gradient_panel() packs the weights and gradients of 32 queries.
 template <class Kernel>
 struct PackedGradients {
   Panels<typename Kernel::Element> p_rows, ds_rows, ds_columns;
 };
 
-/// From sᵀ and dpᵀ: packs p ∘ keep and ds = p ∘ (dp ∘ keep − r), with zeros for what is not seen.
-/// Where one key has all the weight (p = 1), ds is 0 except for NaN; see row_gradient() in pair-inl.h.
+/// From sᵀ and dpᵀ: packs p ∘ keep and ds = p ∘ (dp ∘ keep − r), with zeros for what is not seen. Where one key has all
+/// the weight (p = 1), ds is 0 except for NaN; see row_gradient() in pair-inl.h.
 template <class Kernel>
 HWY_NOINLINE void gradient_panel(const PanelGradient& g, const PanelVisibility& seen,
                                  const PackedGradients<Kernel>& to) {
@@ -144,10 +144,9 @@ struct Bf16Backward {
   void scores(std::int64_t t, const KeyBlock& block, std::int64_t at, const PanelVisibility& seen) const {
     const std::int64_t columns = head.head_size;
     if (k_origins.first_row_of_seven < std::min(head.queries, t + kBf16Panel)) {
-      const auto product = [&](const float* rows, const float* by, float* to) {
-        panel_product<Kernel>(padded(seen.most), kBf16Panel, columns,
-                              panels_in<Kernel>(const_cast<float*>(rows), columns).from(at),
-                              panels_in<Kernel>(const_cast<float*>(by), columns).from(t), to, kBf16Panel, false);
+      const auto product = [&](float* rows, float* by, float* to) {
+        panel_product<Kernel>(padded(seen.most), kBf16Panel, columns, panels_in<Kernel>(rows, columns).from(at),
+                              panels_in<Kernel>(by, columns).from(t), to, kBf16Panel, false);
       };
       product(s.k_rows, s.q_columns, own.s);
       product(s.v_rows, s.dy_columns, own.dp);
