@@ -21,7 +21,7 @@ using RoundedVec = hn::Vec<RoundedFloats>;
 HWY_INLINE RoundedVec round_to_bf16(RoundedVec x) {
   const RoundedFloats d;
   const hn::RebindToUnsigned<RoundedFloats> bits;
-  // Shifts in place of masks, and x + x in place of NaN: where many registers are in use, GCC 12 ends with an internal
+  // Shifts instead of masks, and x + x instead of NaN: where many registers are in use, GCC 12 ends with an internal
   // error if an operand of a bitwise operation or of a selection is a constant.
   const auto u = hn::BitCast(bits, x);
   const auto odd = hn::ShiftRight<31>(hn::ShiftLeft<15>(u));  // bit 16
