@@ -71,7 +71,7 @@ class Scratch {
 template <class T>
 Gemm<T> on_amx(Gemm<T> g) {
   g.recorded = true;
-  g.whole = {64, 64, 64};
+  g.whole = {128, 128, 128};
   return g;
 }
 

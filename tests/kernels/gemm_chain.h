@@ -93,12 +93,9 @@ inline float bf16_chain(const float* a, const float* b, std::int64_t k, float x,
   return x;
 }
 
-/// c + bias + Σ a[p] b[p] over k steps, in chains of 512 of which the first begins with the bias.
+/// c + bias + Σ a[p] b[p] over k steps, which is one chain.
 inline float bf16_element_of(const float* a, const float* b, std::int64_t k, float c, float bias, Bf16Unit unit) {
-  float x = flushed(flushed(c) + bf16_chain(a, b, std::min<std::int64_t>(k, 512), flushed(bias), unit));
-  for (std::int64_t p = 512; p < k; p += 512)
-    x = flushed(x + bf16_chain(a + p, b + p, std::min<std::int64_t>(k - p, 512), 0, unit));
-  return x;
+  return bf16_chain(a, b, k, flushed(flushed(c) + flushed(bias)), unit);
 }
 
 /// x + Σ a[p] b[p] over k steps, as one chain.

@@ -149,25 +149,26 @@ TEST_CASE("gemm: recorded products that are large, or parts of large ones, run o
     return;
   }
   const std::int64_t k = 300;
-  const std::vector<float> a = numbers<float>(40 * k, 1), b = numbers<float>(k * 70, 2);
+  const std::vector<float> a = numbers<float>(104 * k, 1), b = numbers<float>(k * 130, 2);
   const auto product = [&](const char* target, std::int64_t m, bool recorded, const GemmSizes& whole = {}) {
     force_target(target);
-    std::vector<float> c(static_cast<std::size_t>(m * 70));
-    Gemm<float> g{.m = m, .n = 70, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = 70, .c = c.data(), .ldc = 70};
+    std::vector<float> c(static_cast<std::size_t>(m * 130));
+    Gemm<float> g{
+        .m = m, .n = 130, .k = k, .a = a.data(), .lda = k, .b = b.data(), .ldb = 130, .c = c.data(), .ldc = 130};
     g.recorded = recorded;
     g.whole = whole;
-    REQUIRE(runs_on_amx(g) == (std::string(target) == "amx" && recorded && (whole.m > 0 ? whole.m : m) >= 32));
+    REQUIRE(runs_on_amx(g) == (std::string(target) == "amx" && recorded && (whole.m > 0 ? whole.m : m) >= 96));
     Scratch<float> scratch(gemm_scratch_bytes(g));
     gemm(g, scratch.span());
     force_target("");
     return c;
   };
-  REQUIRE(product("amx", 40, false) == product("avx3", 40, false));
-  REQUIRE(product("avx3", 40, true) == product("avx3", 40, false));
-  REQUIRE_FALSE(product("amx", 40, true) == product("amx", 40, false));
-  REQUIRE(product("amx", 31, true) == product("avx3", 31, false));
-  REQUIRE(product("amx", 40, true, {31, 70, k}) == product("avx3", 40, false));
-  const std::vector<float> large = product("amx", 40, true), part = product("amx", 31, true, {40, 70, k});
+  REQUIRE(product("amx", 104, false) == product("avx3", 104, false));
+  REQUIRE(product("avx3", 104, true) == product("avx3", 104, false));
+  REQUIRE_FALSE(product("amx", 104, true) == product("amx", 104, false));
+  REQUIRE(product("amx", 95, true) == product("avx3", 95, false));
+  REQUIRE(product("amx", 104, true, {95, 130, k}) == product("avx3", 104, false));
+  const std::vector<float> large = product("amx", 104, true), part = product("amx", 95, true, {104, 130, k});
   REQUIRE(std::equal(part.begin(), part.end(), large.begin()));
   REQUIRE_FALSE(runs_on_amx(on_amx(Gemm<double>{.m = 64, .n = 64, .k = 64})));
 }

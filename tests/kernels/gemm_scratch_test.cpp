@@ -61,12 +61,12 @@ TEST_CASE("gemm: a small batch with a long K packs no more than a chain at a tim
 }
 
 TEST_CASE("gemm: AMX pays only for products of which no size is small", "[gemm]") {
-  for (const std::int64_t large : {64, 768, 50257}) {
-    REQUIRE(amx_pays({large, 65, 64}));
-    REQUIRE(amx_pays({32, large, 64}));
-    REQUIRE_FALSE(amx_pays({31, large, 768}));
-    REQUIRE_FALSE(amx_pays({large, 768, 31}));
-    REQUIRE_FALSE(amx_pays({32, 63, large}));
+  for (const std::int64_t large : {128, 768, 50257}) {
+    REQUIRE(amx_pays({large, 129, 128}));
+    REQUIRE(amx_pays({96, large, 128}));
+    REQUIRE_FALSE(amx_pays({95, large, 768}));
+    REQUIRE_FALSE(amx_pays({large, 768, 95}));
+    REQUIRE_FALSE(amx_pays({96, 127, large}));
   }
 }
 

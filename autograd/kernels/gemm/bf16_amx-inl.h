@@ -25,24 +25,31 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr std::int64_t kBf16TileRows = 16;  // of an AMX tile
 inline constexpr std::int64_t kBf16TileElements = kBf16TileRows * kBf16Depth;
 
-/// kDown by kAcross AMX tiles: `sum` [16 kDown, 16 kAcross], its rows `stride` elements apart, receives the chain,
-/// which starts from start_row in every row (16 kAcross numbers; null: zeros). Tile registers 0 to 3 hold the sums, 4
-/// and 5 hold A, 6 and 7 hold B.
+/// Sets the tile registers of sums, kDown by kAcross of them from register 0 on, to the numbers at `start`, whose rows
+/// are `stride` elements apart (0: all rows are equal), or to 0 if it is null.
 template <int kDown, int kAcross>
-HWY_NOINLINE void bf16_amx_tile(const Bf16TileCall<std::uint16_t>& call, const float* start_row, float* sum,
-                                std::ptrdiff_t stride) {
+HWY_INLINE void bf16_amx_start(const float* start, std::ptrdiff_t stride) {
   const std::ptrdiff_t bytes = stride * std::ptrdiff_t{sizeof(float)};
-  if (start_row != nullptr) {
-    amx::load<0>(start_row, 0);
-    if constexpr (kAcross == 2) amx::load<1>(start_row + kBf16TileRows, 0);
-    if constexpr (kDown == 2) amx::load<2>(start_row, 0);
-    if constexpr (kDown == 2 && kAcross == 2) amx::load<3>(start_row + kBf16TileRows, 0);
-  } else {
+  if (start == nullptr) {
     amx::zero<0>();
     if constexpr (kAcross == 2) amx::zero<1>();
     if constexpr (kDown == 2) amx::zero<2>();
     if constexpr (kDown == 2 && kAcross == 2) amx::zero<3>();
+  } else {
+    const float* const below = start + kBf16TileRows * stride;
+    amx::load<0>(start, bytes);
+    if constexpr (kAcross == 2) amx::load<1>(start + kBf16TileRows, bytes);
+    if constexpr (kDown == 2) amx::load<2>(below, bytes);
+    if constexpr (kDown == 2 && kAcross == 2) amx::load<3>(below + kBf16TileRows, bytes);
   }
+}
+
+/// kDown by kAcross AMX tiles: `sum` [16 kDown, 16 kAcross], its rows `stride` elements apart, receives the chain that
+/// begins at `start` (see bf16_amx_start()). Tile registers 0 to 3 hold the sums, 4 and 5 hold A, 6 and 7 hold B.
+template <int kDown, int kAcross>
+HWY_NOINLINE void bf16_amx_tile(const Bf16TileCall<std::uint16_t>& call, const float* start,
+                                std::ptrdiff_t start_stride, float* sum, std::ptrdiff_t stride) {
+  bf16_amx_start<kDown, kAcross>(start, start_stride);
   for (std::int64_t g = 0; g < call.groups; ++g) {
     const std::uint16_t *const a = call.a + g * kBf16GroupElements, *const b = call.b + g * kBf16GroupElements;
     amx::load<4>(a, 64);
@@ -58,39 +65,45 @@ HWY_NOINLINE void bf16_amx_tile(const Bf16TileCall<std::uint16_t>& call, const f
     }
     if constexpr (kDown == 2 && kAcross == 2) amx::multiply<3, 5, 7>();
   }
+  const std::ptrdiff_t bytes = stride * std::ptrdiff_t{sizeof(float)};
   amx::store<0>(sum, bytes);
   if constexpr (kAcross == 2) amx::store<1>(sum + kBf16TileRows, bytes);
   if constexpr (kDown == 2) amx::store<2>(sum + kBf16TileRows * stride, bytes);
   if constexpr (kDown == 2 && kAcross == 2) amx::store<3>(sum + kBf16TileRows * stride + kBf16TileRows, bytes);
 }
 
-inline void bf16_amx_tile_of(std::int64_t rows, const Bf16TileCall<std::uint16_t>& call, const float* start_row,
-                             float* sum, std::ptrdiff_t stride) {
+/// As many tiles as rows and columns of the call need.
+inline void bf16_amx_tile_of(std::int64_t rows, const Bf16TileCall<std::uint16_t>& call, const float* start,
+                             std::ptrdiff_t start_stride, float* sum, std::ptrdiff_t stride) {
   if (rows > kBf16TileRows) {
-    call.columns > kBf16TileRows ? bf16_amx_tile<2, 2>(call, start_row, sum, stride)
-                                 : bf16_amx_tile<2, 1>(call, start_row, sum, stride);
+    call.columns > kBf16TileRows ? bf16_amx_tile<2, 2>(call, start, start_stride, sum, stride)
+                                 : bf16_amx_tile<2, 1>(call, start, start_stride, sum, stride);
   } else {
-    call.columns > kBf16TileRows ? bf16_amx_tile<1, 2>(call, start_row, sum, stride)
-                                 : bf16_amx_tile<1, 1>(call, start_row, sum, stride);
+    call.columns > kBf16TileRows ? bf16_amx_tile<1, 2>(call, start, start_stride, sum, stride)
+                                 : bf16_amx_tile<1, 1>(call, start, start_stride, sum, stride);
   }
 }
 
-/// A tile that is added to C or extends beyond its edge: computed in a buffer, then added or copied to C.
+/// A tile that extends beyond the edge of C, or whose chain begins at C and a row: computed in a buffer.
 inline HWY_NOINLINE void bf16_amx_buffered(std::int64_t rows, const Bf16TileCall<std::uint16_t>& call) {
   const Bf16Floats d;
-  HWY_ALIGN float buffer[kBf16PanelWidth * kBf16PanelWidth];
-  HWY_ALIGN float start[kBf16PanelWidth] = {};
-  if (call.start_row != nullptr) std::copy_n(call.start_row, call.columns, start);
-  bf16_amx_tile_of(rows, call, call.start_row != nullptr ? start : nullptr, buffer, kBf16PanelWidth);
-  for (std::int64_t j = 0; j < call.columns; j += kBf16TileRows) {
-    const std::int64_t count = std::min(kBf16TileRows, call.columns - j);
+  HWY_ALIGN float buffer[kBf16PanelWidth * kBf16PanelWidth] = {};
+  const auto for_each = [&](auto visit) HWY_ATTR {
     for (std::int64_t i = 0; i < rows; ++i) {
-      float* const to = call.c + i * call.ldc + j;
-      Bf16Vec sum = hn::Load(d, buffer + i * kBf16PanelWidth + j);
-      if (call.accumulate) sum = hn::Add(LoadPartial(d, to, count), sum);
-      StorePartial(sum, d, to, count);
+      for (std::int64_t j = 0; j < call.columns; j += kBf16TileRows) {
+        visit(buffer + i * kBf16PanelWidth + j, call.c + i * call.ldc + j, j, call.columns - j);
+      }
     }
-  }
+  };
+  for_each([&](float* sum, const float* c, std::int64_t j, std::int64_t count) HWY_ATTR {
+    Bf16Vec start = hn::Zero(d);
+    if (call.start_row != nullptr) start = LoadPartial(d, call.start_row + j, count);
+    if (call.accumulate) start = hn::Add(LoadPartial(d, c, count), start);
+    hn::Store(start, d, sum);
+  });
+  bf16_amx_tile_of(rows, call, buffer, kBf16PanelWidth, buffer, kBf16PanelWidth);
+  for_each([&](const float* sum, float* c, std::int64_t /*j*/, std::int64_t count)
+               HWY_ATTR { StorePartial(hn::Load(d, sum), d, c, count); });
 }
 
 /// GEMM on AMX tiles (bf16_block()).
@@ -99,10 +112,13 @@ struct Bf16Amx : Bf16Packing<Bf16TileOrder> {
   using ThreadScope = amx::TileConfig;
 
   static void tile(std::int64_t rows, const Bf16TileCall<Element>& call) {
-    if (call.accumulate || rows % kBf16TileRows != 0 || call.columns % kBf16TileRows != 0) {
+    if (rows % kBf16TileRows != 0 || call.columns % kBf16TileRows != 0 ||
+        (call.accumulate && call.start_row != nullptr)) {
       bf16_amx_buffered(rows, call);
+    } else if (call.accumulate) {
+      bf16_amx_tile_of(rows, call, call.c, call.ldc, call.c, call.ldc);
     } else {
-      bf16_amx_tile_of(rows, call, call.start_row, call.c, call.ldc);
+      bf16_amx_tile_of(rows, call, call.start_row, 0, call.c, call.ldc);
     }
   }
 };

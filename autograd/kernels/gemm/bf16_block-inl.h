@@ -1,12 +1,14 @@
 // Products of operands that are rounded to bfloat16 (Gemm::rounds_operands): the layout of packed panels, and the loop
 // over the register tiles of a block, which all kernels for such products share. Included once for every SIMD target.
 //
-// Kernels with instructions for bfloat16 sum in the order of an AMX tile (amx.h), so that they give the same bits: of
-// every 32 steps of a chain, the even steps are summed as one chain from 0 and the odd steps as another, and the sum of
-// both is added to the element. Without these instructions the steps of a chain are added one after the other, as in
-// float32, because a second chain costs a fifth of the speed. The product of two bfloat16 numbers is exact in float32,
-// so it does not matter whether it is fused with the sum. Subnormal numbers count as 0, as in the instructions for
-// bfloat16. (Without fused multiply-add, that holds for products below 1e-38 too, which other targets may add exactly.)
+// Kernels with instructions for bfloat16 sum in the order of an AMX tile (amx.h), so that they give the same bits: an
+// element begins with beta C plus the bias; of every 32 steps, the even steps are summed as one chain from 0 and the
+// odd steps as another, and the sum of both is added to the element. Without these instructions the steps are added to
+// it one after the other, because a second chain costs a fifth of the speed. K is not divided into chains of 512: the
+// rounding of the operands costs a thousand times the digits that a long sum does. The product of two bfloat16 numbers
+// is exact in float32, so it does not matter whether it is fused with the sum. Subnormal numbers count as 0, as in the
+// instructions for bfloat16. (Without fused multiply-add, that holds for products below 1e-38 too, which other targets
+// may add exactly.)
 #if defined(MAKI_KERNELS_GEMM_BF16_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MAKI_KERNELS_GEMM_BF16_BLOCK_INL_H_
 #undef MAKI_KERNELS_GEMM_BF16_BLOCK_INL_H_
@@ -37,11 +39,11 @@ inline constexpr std::int64_t kBf16GroupElements = kBf16PanelWidth * kBf16Depth;
 // A kernel is a struct with the size of its register tiles, functions that pack operands, and `tile`, which computes a
 // Bf16TileCall. While its ThreadScope exists, a thread may call `tile`.
 
-/// One register tile: C [rows, columns] = (accumulate ? C : 0) + (start_row in every row, or 0) + A B. Nothing beyond
-/// these rows and columns is touched.
+/// One register tile: C [rows, columns] = (accumulate ? C : 0) + (start_row in every row, or 0) + A B, of which the
+/// chains begin with the former two. Nothing beyond these rows and columns is touched.
 template <class Element>
 struct Bf16TileCall {
-  std::int64_t groups;   // length of the chain in groups
+  std::int64_t groups;   // steps in groups
   const Element *a, *b;  // packed panels, at the first row and the first column of the tile
   float* c;
   std::ptrdiff_t ldc;
@@ -122,10 +124,16 @@ void bf16_block(const GemmBlock<float>& g) {
     b = own;
   }
   call.b = b;
+  const std::int64_t a_panel = call.groups * kBf16GroupElements;
+  if constexpr (requires { &Kernel::pack_rows_transposed; }) {
+    if (g.packs_all_a) Kernel::pack_rows_transposed(g.m, g.k, g.a, g.lda, own_a, a_panel);
+  }
   for (std::int64_t i = 0; i < g.m; i += kBf16PanelWidth) {
     const std::int64_t rows = std::min(kBf16PanelWidth, g.m - i);
     const Element* a = own_a;
-    if (g.a_packed) {
+    if (g.packs_all_a) {
+      a = own_a + i / kBf16PanelWidth * a_panel;
+    } else if (g.a_packed) {
       a = reinterpret_cast<const Element*>(g.a) + i / kBf16PanelWidth * kScale * g.lda;
     } else {
       Kernel::pack_a(rows, g.k, g.a_transposed ? g.a + i : g.a + i * g.lda, g.lda, g.a_transposed, own_a);

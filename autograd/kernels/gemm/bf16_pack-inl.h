@@ -81,6 +81,10 @@ struct Bf16PairOrder {
   static HWY_INLINE void store_row(Bf16Vec first, Bf16Vec second, std::uint16_t* to) {
     hn::Store(bf16_permuted(bf16_rounded(first, second), bf16_row_order()), Bf16Bits(), to);
   }
+  /// Stores 32 steps of a row of A, which are rounded already, in pairs (p, p + 1).
+  static HWY_INLINE void store_pairs(Bf16Vec row, std::uint16_t* to) {
+    hn::Store(bf16_permuted(hn::BitCast(Bf16Bits(), row), bf16_row_order()), Bf16Bits(), to);
+  }
   /// Stores four steps of 16 columns of B.
   static HWY_INLINE void store_steps(const Bf16Vec (&x)[4], std::uint16_t* to) {
     const auto order = bf16_pair_order();
@@ -96,6 +100,9 @@ struct Bf16TileOrder {
 
   static HWY_INLINE void store_row(Bf16Vec first, Bf16Vec second, std::uint16_t* to) {
     hn::Store(bf16_rounded(first, second), Bf16Bits(), to);
+  }
+  static HWY_INLINE void store_pairs(Bf16Vec row, std::uint16_t* to) {
+    hn::Store(hn::BitCast(Bf16Bits(), row), Bf16Bits(), to);
   }
   static HWY_INLINE void store_steps(const Bf16Vec (&x)[4], std::uint16_t* to) {
     const auto order = bf16_pair_order();
@@ -124,24 +131,42 @@ void bf16_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t
   }
 }
 
-/// The same for a transposed A, element (i, p) at a[p * lda + i], by transposing 8 rows of it at a time.
+/// Columns of `pairs` [16, 16], each of 32 bits, in rows that are `stride` elements apart, as vectors: column[q / 4][q
+/// % 4] is column q.
+HWY_INLINE void bf16_load_pairs(const float* pairs, std::int64_t stride, Bf16Vec (&column)[4][4]) {
+  load_columns<4>(
+      Bf16Floats(), [=](std::int64_t lane) HWY_ATTR { return pairs + lane * stride; }, column);
+}
+
+/// The most rows of A that are packed together.
+inline constexpr std::int64_t kBf16PackedRows = 512;
+
+/// The same for a transposed A, element (i, p) at a[p * lda + i], and m <= kBf16PackedRows, as panels that are
+/// panel_stride elements apart. Two rows of `a` at a time are rounded and interleaved, which halves what is left to be
+/// transposed, and reads memory in its order: reading 64 bytes of each of 32 rows, a core reached 5.7 GB/s where it
+/// reads 14.5 in order.
 template <class Order>
-void bf16_pack_rows_transposed(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, std::uint16_t* panel) {
-  const Bf16Floats d;
-  HWY_ALIGN float buffer[32 * 16];
+void bf16_pack_rows_transposed(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, std::uint16_t* panel,
+                               std::int64_t panel_stride) {
+  HWY_ALIGN float pairs[16 * kBf16PackedRows];
+  const std::int64_t stride = (m + 15) / 16 * 16;
   for (std::int64_t p = 0; p < k; p += kBf16Depth, panel += kBf16GroupElements) {
-    for (std::int64_t i = 0; i < m; i += 16) {
-      const Bf16Block block = bf16_padded<32, 16>(k - p, m - i, a + p * lda + i, lda, buffer);
-      for (std::int64_t c = 0; c < 16; c += 8) {
-        Bf16Vec first[2][4], second[2][4];
-        load_columns<2>(
-            d, [&](std::int64_t lane) HWY_ATTR { return block.at + lane * block.stride + c; }, first);
-        load_columns<2>(
-            d, [&](std::int64_t lane) HWY_ATTR { return block.at + (16 + lane) * block.stride + c; }, second);
-        MAKI_UNROLL for (int q = 0; q < 8; ++q) {
-          Order::store_row(first[q / 4][q % 4], second[q / 4][q % 4], panel + (i + c + q) * kBf16Depth);
-        }
+    for (std::int64_t s = 0; s < kBf16Depth; s += 2) {
+      const float* const row = a + (p + s) * lda;
+      const std::int64_t first = p + s < k ? m : 0, second = p + s + 1 < k ? m : 0;
+      for (std::int64_t i = 0; i < m; i += 16) {
+        hwy::Prefetch(row + 4 * lda + i);
+        hwy::Prefetch(row + 5 * lda + i);
+        const auto x = bf16_rounded(bf16_load(row, i, first), bf16_load(row + lda, i, second));
+        hn::Store(bf16_permuted(x, bf16_pair_order()), Bf16Bits(),
+                  reinterpret_cast<std::uint16_t*>(pairs + s / 2 * stride + i));
       }
+    }
+    for (std::int64_t i = 0; i < m; i += 16) {
+      Bf16Vec row[4][4];
+      bf16_load_pairs(pairs + i, stride, row);
+      std::uint16_t* const to = panel + i / kBf16PanelWidth * panel_stride + i % kBf16PanelWidth * kBf16Depth;
+      MAKI_UNROLL for (int q = 0; q < 16; ++q) Order::store_pairs(row[q / 4][q % 4], to + q * kBf16Depth);
     }
   }
 }
@@ -167,21 +192,21 @@ void bf16_pack_columns(std::int64_t k, std::int64_t n, const float* b, std::int6
 template <class Order>
 void bf16_pack_columns_transposed(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
                                   std::uint16_t* panels, std::int64_t panel_stride) {
-  const Bf16Floats d;
-  HWY_ALIGN float buffer[16 * 32];
+  HWY_ALIGN float pairs[16 * 16];
   for (std::int64_t j = 0; j < n; j += kBf16VectorWidth) {
     std::uint16_t* to = bf16_columns<Order::kColumnElements>(panels, panel_stride, j);
     for (std::int64_t p = 0; p < k; p += kBf16Depth, to += kBf16GroupElements) {
-      const Bf16Block block = bf16_padded<16, 32>(n - j, k - p, b + j * ldb + p, ldb, buffer);
-      if (block.at != buffer) {
-        MAKI_UNROLL for (std::int64_t lane = 0; lane < 16; ++lane) hwy::Prefetch(block.at + lane * block.stride + 128);
+      for (std::int64_t c = 0; c < kBf16VectorWidth; ++c) {
+        const float* const column = b + (j + c) * ldb;
+        const std::int64_t end = j + c < n ? k : 0;
+        hwy::Prefetch(column + p + 128);
+        Order::store_row(bf16_load(column, p, end), bf16_load(column, p + 16, end),
+                         reinterpret_cast<std::uint16_t*>(pairs + c * 16));
       }
-      for (std::int64_t q = 0; q < kBf16Depth; q += 8) {
-        Bf16Vec x[2][4];
-        load_columns<2>(
-            d, [&](std::int64_t lane) HWY_ATTR { return block.at + lane * block.stride + q; }, x);
-        Order::store_steps(x[0], to + q * Order::kStepElements);
-        Order::store_steps(x[1], to + (q + 4) * Order::kStepElements);
+      Bf16Vec steps[4][4];
+      bf16_load_pairs(pairs, 16, steps);
+      MAKI_UNROLL for (int q = 0; q < 16; ++q) {
+        hn::Store(hn::BitCast(Bf16Bits(), steps[q / 4][q % 4]), Bf16Bits(), to + 2 * q * Order::kStepElements);
       }
     }
   }
@@ -195,7 +220,13 @@ struct Bf16Packing {
 
   static void pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool transposed,
                      Element* panel) {
-    (transposed ? bf16_pack_rows_transposed<Order> : bf16_pack_rows<Order>)(m, k, a, lda, panel);
+    if (transposed) return pack_rows_transposed(m, k, a, lda, panel, 0);
+    bf16_pack_rows<Order>(m, k, a, lda, panel);
+  }
+  /// Packs any number of rows of a transposed A, up to kBf16PackedRows.
+  static void pack_rows_transposed(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, Element* panels,
+                                   std::int64_t panel_stride) {
+    bf16_pack_rows_transposed<Order>(m, k, a, lda, panels, panel_stride);
   }
   static void pack_b(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool transposed, Element* panels,
                      std::int64_t panel_stride) {

@@ -28,12 +28,12 @@ HWY_NOINLINE void bf16_tile(const Bf16TileCall<typename Kernel::Element>& call) 
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   hn::Vec<decltype(d)> sum[kRows][kVecs];
   MAKI_UNROLL for (int v = 0; v < kVecs; ++v) {
-    const auto start = call.start_row == nullptr
-                           ? hn::Zero(d)
-                           : LoadPartial(d, call.start_row + v * kLanes, call.columns - v * kLanes);
+    const std::int64_t count = call.columns - v * kLanes;
+    const auto start = call.start_row == nullptr ? hn::Zero(d) : LoadPartial(d, call.start_row + v * kLanes, count);
     MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
-      sum[i][v] = start;
-      hwy::Prefetch(call.c + i * call.ldc + v * kLanes);
+      float* const c = call.c + i * call.ldc + v * kLanes;
+      sum[i][v] = call.accumulate ? hn::Add(LoadPartial(d, c, count), start) : start;
+      hwy::Prefetch(c);
     }
   }
   for (std::int64_t g = 0; g < call.groups; ++g) {
@@ -41,10 +41,7 @@ HWY_NOINLINE void bf16_tile(const Bf16TileCall<typename Kernel::Element>& call) 
   }
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) {
     MAKI_UNROLL for (int v = 0; v < kVecs; ++v) {
-      float* const c = call.c + i * call.ldc + v * kLanes;
-      const std::int64_t count = call.columns - v * kLanes;
-      if (call.accumulate) sum[i][v] = hn::Add(LoadPartial(d, c, count), sum[i][v]);
-      StorePartial(sum[i][v], d, c, count);
+      StorePartial(sum[i][v], d, call.c + i * call.ldc + v * kLanes, call.columns - v * kLanes);
     }
   }
 }

@@ -14,7 +14,8 @@ namespace maki::kernels {
 enum class GemmLayoutB : std::uint8_t { packed, row_major, column_major };
 
 /// One block of a product, computed by one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+
-/// bias)). It is one reduction chain of every element, so k <= kGemmChainLength. Element (i, p) of A is a[i * lda + p],
+/// bias)). It is one reduction chain of every element, so k <= kGemmChainLength, or, where operands are rounded, the
+/// continuation of one that C holds. Element (i, p) of A is a[i * lda + p],
 /// or a[p * lda + i] with a_transposed; or, with a_packed (only if tile.packs_a), A is packed in panels that are lda
 /// elements apart. The caller sets `accumulate` for all chains but the first (or for all, if beta is 1), and
 /// `activation` for the last one only.
@@ -24,6 +25,7 @@ struct GemmBlock {
   const T* a;
   std::int64_t lda;
   bool a_transposed, a_packed;
+  bool packs_all_a;  // a_buffer has room for all rows of A (transposed, with k steps), which are packed at once
   const T* b;
   std::int64_t ldb;
   GemmLayoutB b_layout;

@@ -10,6 +10,7 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/gemm/block.h"
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm/plan_bounds.h"
 
 namespace maki::kernels {
 
@@ -47,73 +48,14 @@ enum class GemmScheme : std::uint8_t {
   /// columns of B.
   thread_packs_a,
 
+  /// With operands rounded for AMX, for a transposed A, as in gradients of weights: a task keeps its part of C in the
+  /// level-2 cache and packs the rows of A and the columns of B that it multiplies, kBf16TaskDepth steps of K after the
+  /// other. So both operands are read in long pieces of their rows, and C leaves the cache once, however long K is.
+  task_packs_both,
+
   /// All threads pack a slab of B together, wait for each other, and multiply it: what no other scheme takes.
   team_packs_b,
 };
-
-// The constants below choose the scheme and bound what a task, a thread or the team works on. Their figures were
-// measured on the machine of docs/performance.md: two cores with AVX-512, AMX and 2 MiB of level-2 cache each. A
-// constant without a measured time or speed was chosen without a measurement on record. choose_scheme(), cut_tasks()
-// and cut_slabs() apply them.
-
-/// Unless tasks pack B, a task covers at most this many register tiles of rows; on the vector units 24 were no faster.
-inline constexpr std::int64_t kMaxTaskTiles = 8;
-/// Unless tasks pack B, a task without AMX tiles covers at most this many columns of C (with them: kMaxAmxColumns), and
-/// so does a slab that a thread packs for products that round their operands. More would save reads of A, fewer would
-/// give more tasks.
-inline constexpr std::int64_t kMaxTaskColumns = 512;
-/// A task that packs B covers at most this many columns of C: one chain of 128 columns of float32 takes 256 KiB (384
-/// KiB on AMX), which stays in the level-2 cache.
-inline constexpr std::int64_t kMaxTaskPackedColumns = 128;
-
-/// Tasks pack a transposed B of at least kMinPanelsToOccupyTeam panels if C has at most this many rows. (This bound and
-/// the next three apply to a batch in which each item has its own B and, on the vector units, to a single product.)
-inline constexpr std::int64_t kMaxRowsTaskPacksTransposedB = 512;
-/// The bound for a row-major B of at least kMinPanelsToOccupyTeam panels, which on the vector units the first row tile
-/// of a task reads in place and packs as it multiplies.
-inline constexpr std::int64_t kMaxRowsTaskPacksRowMajorB = 384;
-/// The bound for a row-major B of fewer than kMinPanelsToOccupyTeam panels; tasks never pack a transposed B of so few.
-inline constexpr std::int64_t kMaxRowsTaskPacksFewPanels = 224;
-/// A B of at least this many panels, counted over the whole batch, has enough columns to occupy a team whose tasks are
-/// cut along the columns alone. With fewer, that pays only for very few rows (kMaxRowsTaskPacksFewPanels).
-inline constexpr std::int64_t kMinPanelsToOccupyTeam = 16;
-
-/// On the vector units, unless tasks pack B or each item of a batch has its own, every thread packs all of B for itself
-/// if the packed B takes at most this much. Against packing by the team, this gained 4 to 8 percentage points of the
-/// peak on two threads.
-inline constexpr std::int64_t kMaxVectorThreadPackedBytes = std::int64_t{512} << 10;
-/// When the team packs B, at most this much packed B exists at a time: larger operands are packed and multiplied slab
-/// by slab. The scratch may be up to a third larger than this, because the columns of a slab are rounded up to whole
-/// tasks, even beyond the padded N (three panels to two tasks of two).
-inline constexpr std::int64_t kMaxTeamSlabBytes = std::int64_t{16} << 20;
-/// Slabs packed by the team cover all of K up to this depth (or up to what kMaxTeamSlabBytes allows, if that is more),
-/// because C passes through the caches once more for every slab along K; a wide B gets narrower slabs instead. A larger
-/// K is cut into parts of whole chains, which may be less deep than this.
-inline constexpr std::int64_t kMaxUncutTeamDepth = 2048;
-
-/// On AMX, what a thread packs for itself, A or a slab of B, takes at most this much, so that it shares a level-2 cache
-/// of 2 MiB with the panels of the other operand. Measured together with narrower slabs (512 columns instead of the
-/// 1024 of that time; now kMaxAmxColumns): 1200 KiB instead of 800 raised 1024 × 3072 × 768 from 450 to 612 GFLOP/s on
-/// two threads, other large products by 3 to 15 %.
-inline constexpr std::int64_t kMaxAmxThreadPackedBytes = 1200 << 10;
-/// On AMX tiles, a slab of B that a thread packs covers at most this many columns, and so does a task that does not
-/// pack B itself: one chain of 384 packed columns takes 384 · 512 · 6 bytes = 1152 KiB, which is within
-/// kMaxAmxThreadPackedBytes.
-inline constexpr std::int64_t kMaxAmxColumns = 384;
-/// On AMX, each thread packs A of a single product for itself if A has fewer rows than this and than B has columns, and
-/// if one chain of it fits in kMaxAmxThreadPackedBytes: from K = 512 on that allows 384 rows, so that this bound
-/// matters for K <= 192 only. Otherwise B is the operand to pack. Each thread packing the smaller operand reached 470
-/// GFLOP/s at 512 × 128 × 768, where all threads packing both reached 300; no other bound was measured.
-inline constexpr std::int64_t kMaxAmxThreadPackedRows = 1024;
-/// Slabs that all threads together pack for themselves take at most this much on any target (the buffers of tasks, one
-/// chain deep each, come on top). Each thread gets a share of it, so the slabs of a large team are packed together
-/// where those of a small one are packed by each thread. It is enough for the full slabs of 27 threads on AMX and of 64
-/// on the vector units. With more threads on AMX the scratch may be up to a third larger, as for kMaxTeamSlabBytes.
-inline constexpr std::int64_t kMaxAllThreadsPackedBytes = std::int64_t{32} << 20;
-
-/// When the team packs a slab, one packing task covers at most kMaxPackTaskPanels panels of B by kMaxPackTaskDepth
-/// steps of K: so little that all threads finish packing at about the same time.
-inline constexpr std::int64_t kMaxPackTaskPanels = 2, kMaxPackTaskDepth = 128;
 
 /// Number of pieces of `length` that cover `size`; at least one, because a product with K = 0 still writes C.
 inline std::int64_t piece_count(std::int64_t size, std::int64_t length) {
@@ -162,12 +104,15 @@ struct GemmPlan {
   std::int64_t items = 1;               // items that a slab serves: all, or 1 if each has its own B and the team packs
   std::int64_t slab_k = 0, slab_n = 0;  // steps of K and columns of a slab
   std::int64_t rows = 0, columns = 0;   // extent of a task in C
-  std::int64_t depth = 0;               // steps of K that a task multiplies at a time: one chain
+  std::int64_t depth = 0;               // steps of K that a task multiplies at a time: one chain, if there are chains
   std::int64_t shared_scratch = 0;      // elements of scratch for a slab that the team packs
   std::int64_t thread_scratch_a = 0;    // elements of scratch of each thread for A
   std::int64_t thread_scratch = 0;      // elements of scratch of each thread in total
 
-  bool tasks_pack_b() const { return scheme == GemmScheme::task_packs_b || scheme == GemmScheme::thread_packs_a; }
+  bool tasks_pack_a() const { return scheme == GemmScheme::task_packs_both; }
+  bool tasks_pack_b() const {
+    return scheme == GemmScheme::task_packs_b || scheme == GemmScheme::thread_packs_a || tasks_pack_a();
+  }
   bool threads_pack() const { return scheme == GemmScheme::thread_packs_a || scheme == GemmScheme::thread_packs_b; }
 
  private:
@@ -184,7 +129,20 @@ struct GemmPlan {
   /// A product that would have fewer tasks than this gets smaller ones, so that all threads finish at about the same
   /// time. Two per thread were chosen without a measurement.
   std::int64_t min_tasks() const { return std::max<std::int64_t>(tile.min_tasks, 2 * threads()); }
-  std::int64_t max_task_columns() const { return tile.is_amx ? kMaxAmxColumns : kMaxTaskColumns; }
+  bool rounds_for_amx() const { return product.rounds_operands && tile.is_amx; }
+  std::int64_t max_depth() const {
+    if (tasks_pack_a()) return kBf16TaskDepth;
+    return rounds_for_amx() ? kMaxBf16Depth : kGemmChainLength;
+  }
+  /// On AMX, of a slab of B that a thread packs, and of a task that does not pack B itself: what fits in
+  /// kMaxAmxThreadPackedBytes, 512 steps deep; in float32 that is 384 columns. A wide slab saves packing A again:
+  /// 4096 × 1152 × 384 with rounded operands takes 0.7 times as long as with 384 columns.
+  std::int64_t max_task_columns() const {
+    if (!tile.is_amx) return kMaxTaskColumns;
+    const std::int64_t depth_of_chain =
+        tile.packed_depth(rounds_for_amx() ? std::min(product.k, kGemmChainLength) : kGemmChainLength);
+    return elements(kMaxAmxThreadPackedBytes) / depth_of_chain / tile.columns * tile.columns;
+  }
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
   /// Whether all items of the batch have the same B.
   bool shares_b() const { return product.b_packed != nullptr || product.batch == 1 || product.stride_b == 0; }
@@ -204,6 +162,8 @@ struct GemmPlan {
   }
   GemmScheme choose_amx_scheme() const {
     const Gemm<T>& g = product;
+    if (rounds_for_amx() && g.a_transposed && g.batch == 1 && g.k >= 2 * kBf16TaskDepth)
+      return GemmScheme::task_packs_both;
     const std::int64_t chain = std::min(g.k, kGemmChainLength);
     if (g.batch == 1 && g.m < std::min(g.n, kMaxAmxThreadPackedRows) && thread_may_pack(g.m, chain)) {
       return GemmScheme::thread_packs_a;
@@ -217,6 +177,7 @@ struct GemmPlan {
   /// rows, and two panels. The count includes the tasks of all slabs along N, although threads wait for each other
   /// after every slab.
   void cut_tasks() {
+    if (tasks_pack_a()) return cut_square_tasks();
     const bool all_rows = tasks_pack_b();
     const std::int64_t tiles = ceil_div(product.m, tile.rows), least = all_rows ? 2 : 1;
     std::int64_t task_tiles = all_rows ? tiles : kMaxTaskTiles;
@@ -230,13 +191,26 @@ struct GemmPlan {
     columns = piece_length(product.n, task_panels * tile.columns, tile.columns);
   }
 
+  /// Tasks that pack both operands are squares, because each reads its rows of A and its columns of B; their number is
+  /// a multiple of the number of threads, if there are enough tiles.
+  void cut_square_tasks() {
+    const std::int64_t tiles = ceil_div(product.m, tile.rows), most = kBf16TaskExtent / tile.rows;
+    std::int64_t down = ceil_div(tiles, most), across = ceil_div(panels(), most);
+    while (down * across < threads() && (down < tiles || across < panels())) {
+      ++(tiles * across >= panels() * down ? down : across);
+    }
+    while (down * across % threads() != 0 && down * across < 4 * threads() && down < tiles) ++down;
+    rows = ceil_div(tiles, down) * tile.rows;
+    columns = ceil_div(panels(), across) * tile.columns;
+  }
+
   /// A slab is all of the operand, unless that is more than a thread (on AMX) or the team may pack. Otherwise it has
   /// whole chains along K and, of B, the columns of whole tasks, which may be more than the padded N.
   void cut_slabs() {
     const std::int64_t k = std::max<std::int64_t>(1, product.k);
     slab_k = k;
     slab_n = panels() * tile.columns;
-    depth = std::min(k, kGemmChainLength);
+    depth = std::min(k, max_depth());
     if (tile.packs_a && threads_pack()) {
       if (scheme == GemmScheme::thread_packs_b) slab_n = piece_length(slab_n, max_task_columns(), columns);
       const std::int64_t width = scheme == GemmScheme::thread_packs_a ? round_up(product.m, tile.rows) : slab_n;
@@ -258,6 +232,7 @@ struct GemmPlan {
         round_up(scheme == GemmScheme::thread_packs_a ? round_up(product.m, tile.rows) * tile.packed_depth(slab_k)
                                                       : tile.a_buffer_size(depth, product.a_transposed),
                  kLine);
+    if (tasks_pack_a()) thread_scratch_a = round_up(rows * tile.packed_depth(depth), kLine);
     thread_scratch = thread_scratch_a;
     if (tasks_pack_b()) thread_scratch += round_up(columns * tile.packed_depth(depth), kLine);
     if (scheme == GemmScheme::thread_packs_b) thread_scratch += slab;
