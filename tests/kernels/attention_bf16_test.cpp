@@ -118,6 +118,7 @@ void add_row(const ModelRow& row, const std::vector<float>& y, AttentionResult<d
       }
       new_max = std::max(new_max, score[at(end)]);
     }
+    if (row.units && new_max - max < 8) new_max = max;  // kMaxSlack
     const double alpha = std::exp2(max - new_max);
     sum *= alpha;
     for (double& x : weighted) x *= alpha;

@@ -140,25 +140,21 @@ struct VectorBackward {
 
   /// q was multiplied by scale · log₂ e as it was packed, so dk only lacks a factor ln 2.
   void finish_keys(const KeyBlock& keys, std::int64_t at, std::int64_t size) const {
-    deliver_rows(s.dk + at * ld, ld, &keys, size, head.head_size, static_cast<T>(std::numbers::ln2), head.add_dk,
-                 head.dk + at * head.dk_stride, head.dk_stride);
-    deliver_rows(s.dv + at * ld, ld, &keys, size, head.head_size, T{1}, head.add_dv, head.dv + at * head.dv_stride,
-                 head.dv_stride);
+    deliver_rows(s.dk + at * ld, ld, &keys, size, head.head_size, static_cast<T>(std::numbers::ln2), head.dk.from(at));
+    deliver_rows(s.dv + at * ld, ld, &keys, size, head.head_size, T{1}, head.dv.from(at));
   }
 
   void finish_distances(std::int64_t r, std::int64_t end) const {
     if (!head.distances || r >= end) return;
     deliver_rows<T>(relative.dr + r * ld, ld, nullptr, end - r, head.head_size, static_cast<T>(std::numbers::ln2),
-                    head.add_dr, head.dr - r * head.dr_stride, -head.dr_stride);
+                    {head.dr.data - r * head.dr.stride, -head.dr.stride, head.dr.by});
   }
 
   void finish_queries(std::int64_t t, std::int64_t rows) const {
     const T factor = static_cast<T>(head.scale);
-    deliver_rows<T>(s.dq + t * ld, ld, nullptr, rows, head.head_size, factor, head.add_dq, head.dq + t * head.dq_stride,
-                    head.dq_stride);
+    deliver_rows<T>(s.dq + t * ld, ld, nullptr, rows, head.head_size, factor, head.dq.from(t));
     if (!head.distances) return;
-    deliver_rows<T>(relative.dq + t * ld, ld, nullptr, rows, head.head_size, factor, head.add_position_dq,
-                    head.position_dq + t * head.position_dq_stride, head.position_dq_stride);
+    deliver_rows<T>(relative.dq + t * ld, ld, nullptr, rows, head.head_size, factor, head.position_dq.from(t));
   }
 };
 

@@ -172,11 +172,11 @@ struct Bf16Backward {
       gradient_panel<Kernel>(
           {{own.s, score_factor(head)}, own.dp, keep, head.lse + t + row, s.row_sum + t + row, head.queries - t - row},
           seen, {p_rows.from(0, row), ds_rows.from(0, row), ds_columns.from(row)});
-      if (head.dq == nullptr) continue;
+      if (!head.dq) continue;
       panel_product<Kernel>(head.head_size, kBf16Panel, seen.most, panels_in<Kernel>(s.kt, keys).from(0, at),
                             ds_columns.from(row), s.dq + t * head.head_size + row, kBackwardTileQueries, true);
     }
-    if (head.dk == nullptr) return;
+    if (!head.dk) return;
     for (std::int64_t j = 0; j < most; j += kBf16Panel) {
       const std::int64_t row = sees[j / kBf16Panel];
       const auto product = [&](Panels<typename Kernel::Element> weights, float* steps, float* to) {
@@ -189,10 +189,8 @@ struct Bf16Backward {
   }
 
   void finish_keys(const KeyBlock& block, std::int64_t at, std::int64_t size) const {
-    deliver_rows(s.dk + at * d, d, &block, size, head.head_size, static_cast<float>(head.scale), head.add_dk,
-                 head.dk + at * head.dk_stride, head.dk_stride);
-    deliver_rows(s.dv + at * d, d, &block, size, head.head_size, 1.0F, head.add_dv, head.dv + at * head.dv_stride,
-                 head.dv_stride);
+    deliver_rows(s.dk + at * d, d, &block, size, head.head_size, static_cast<float>(head.scale), head.dk.from(at));
+    deliver_rows(s.dv + at * d, d, &block, size, head.head_size, 1.0F, head.dv.from(at));
   }
 
   void finish_queries(std::int64_t t, std::int64_t rows) const {
@@ -201,8 +199,8 @@ struct Bf16Backward {
       const std::int64_t columns = std::min(kKeyBlock, head.head_size - c);
       pack_head_transposed<float, kKeyBlock>({dq + c * kBackwardTileQueries, kBackwardTileQueries}, columns, rows,
                                              own.turned);
-      deliver_rows<float>(own.turned, kKeyBlock, nullptr, rows, columns, static_cast<float>(head.scale), head.add_dq,
-                          head.dq + t * head.dq_stride + c, head.dq_stride);
+      deliver_rows<float>(own.turned, kKeyBlock, nullptr, rows, columns, static_cast<float>(head.scale),
+                          head.dq.from(t, c));
     }
   }
 };

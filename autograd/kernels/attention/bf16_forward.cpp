@@ -31,6 +31,10 @@ struct RunningSoftmax {
   float *max, *sum, *alpha;
 };
 
+/// A maximum is only replaced by one that exceeds it by this much, as powers of 2, because then all sums must be
+/// scaled. Weights are at most 2^kMaxSlack until then, which costs no digit.
+inline constexpr float kMaxSlack = 8;
+
 /// The maximum of `old` and of the scores of the first keys that each lane from c on sees. It may ignore a NaN, whose
 /// weight is NaN whatever the maximum is.
 HWY_INLINE LaneVec max_of_column(const PanelScores& s, const PanelVisibility& seen, std::int64_t c, LaneVec old) {
@@ -54,7 +58,8 @@ HWY_NOINLINE void softmax_panel(const PanelScores& s, const PanelVisibility& see
   const LaneFloats d;
   const std::int64_t steps = bf16_padded_size(seen.most);
   for (std::int64_t c = 0; c < kBf16Panel; c += kLaneCount) {
-    const LaneVec old = hn::Load(d, state.max + c), max = max_of_column(s, seen, c, old);
+    const LaneVec old = hn::Load(d, state.max + c), most = max_of_column(s, seen, c, old);
+    const LaneVec max = hn::IfThenElse(hn::Lt(hn::Sub(most, old), hn::Set(d, kMaxSlack)), old, most);
     const LaneVec alpha = Exp2Negative(d, hn::Sub(old, max));
     LaneVec sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
     for (std::int64_t j = 0; j < steps; j += 4) {

@@ -110,6 +110,12 @@ struct PanelVisibility {
   /// Of the panel whose first query is `row` of the tile.
   PanelVisibility(const AttentionTile<float>& tile, const KeyBlock& keys, std::int64_t row)
       : least(kKeyBlock), most(0) {
+    const std::int64_t last_key = tile.last_key + row * tile.last_key_step;
+    if (keys.visible(last_key) == keys.count && row + kBf16Panel <= tile.queries) {  // later queries see no less
+      least = most = keys.count;
+      std::fill_n(count, kBf16Panel, static_cast<float>(keys.count));
+      return;
+    }
     for (std::int64_t i = 0; i < kBf16Panel; ++i) {
       const std::int64_t t = row + i;
       const std::int64_t seen = t < tile.queries ? keys.visible(tile.last_key + t * tile.last_key_step) : 0;

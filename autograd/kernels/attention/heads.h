@@ -3,6 +3,7 @@
 
 #include "autograd/kernels/attention/attention.h"
 #include "autograd/kernels/attention/tile.h"
+#include "autograd/kernels/simd/stream.h"
 
 namespace maki::kernels {
 
@@ -20,10 +21,13 @@ TileDistances<T> tile_distances(const AttentionShape& shape, const RelativeRows<
           .minus_v = relative.minus_v + column};
 }
 
-/// A head's columns of a gradient in sequence b; null if it is not wanted.
+/// A head's columns of a gradient in sequence b. `bytes`: of all that is stored; 0: it is not stored past the caches.
 template <class T>
-T* head_of(const HeadSink<T>& sink, std::int64_t b, std::int64_t column) {
-  return sink.data == nullptr ? nullptr : sink.data + b * sink.batch_stride + column;
+GradientRows<T> head_of(const HeadSink<T>& sink, std::int64_t b, std::int64_t column, std::int64_t bytes) {
+  if (sink.data == nullptr) return {};
+  T* const data = sink.data + b * sink.batch_stride + column;
+  const Delivery stores = is_streamed(data, sink.row_stride, bytes) ? Delivery::stream : Delivery::store;
+  return {data, sink.row_stride, sink.add ? Delivery::add : stores};
 }
 
 /// What forward and backward read.
@@ -76,7 +80,6 @@ template <class T>
 AttentionBackwardHead<T> backward_head(const AttentionShape& shape, const BackwardOperands<T>& o, std::int64_t i) {
   const std::int64_t b = i / shape.heads, h = i % shape.heads, column = h * shape.head_size;
   const std::int64_t share = shape.heads_per_kv_head(), kv_column = h / share * shape.head_size;
-  const bool follows = h % share != 0;  // another head has written to dk and dv
   AttentionBackwardHead<T> head{};
   static_cast<AttentionTile<T>&>(head) = tile_of(shape, o.read, b, h, 0, shape.queries);
   head.y = o.y.data + b * o.y.batch_stride + column;
@@ -84,22 +87,14 @@ AttentionBackwardHead<T> backward_head(const AttentionShape& shape, const Backwa
   head.dy = o.dy.data + b * o.dy.batch_stride + column;
   head.dy_stride = o.dy.row_stride;
   head.lse = o.lse + i * shape.queries;
-  head.dq = head_of(o.dq, b, column);
-  head.dq_stride = o.dq.row_stride;
-  head.add_dq = o.dq.add;
-  head.dk = head_of(o.dk, b, kv_column);
-  head.dk_stride = o.dk.row_stride;
-  head.add_dk = o.dk.add || follows;
-  head.dv = head_of(o.dv, b, kv_column);
-  head.dv_stride = o.dv.row_stride;
-  head.add_dv = o.dv.add || follows;
-  head.position_dq = head_of(o.relative_sinks.dq, b, column);
-  head.position_dq_stride = o.relative_sinks.dq.row_stride;
-  head.add_position_dq = o.relative_sinks.dq.add;
-  if (head.distances)
-    head.dr = head_of(o.relative_sinks.dr, b, column + (shape.keys - 1) * o.relative_sinks.dr.row_stride);
-  head.dr_stride = o.relative_sinks.dr.row_stride;
-  head.add_dr = o.relative_sinks.dr.add;
+  const std::int64_t rows = shape.batch * (shape.queries + 2 * shape.keys);  // of all three gradients
+  const std::int64_t bytes = rows * shape.heads * shape.head_size * std::int64_t{sizeof(T)};
+  head.dq = head_of(o.dq, b, column, bytes);
+  head.dk = head_of(o.dk, b, kv_column, share == 1 ? bytes : 0);
+  head.dv = head_of(o.dv, b, kv_column, share == 1 ? bytes : 0);
+  if (h % share != 0) head.dk.by = head.dv.by = Delivery::add;  // another head has written to them
+  head.position_dq = head_of(o.relative_sinks.dq, b, column, 0);
+  if (head.distances) head.dr = head_of(o.relative_sinks.dr, b, column, 0).from(shape.keys - 1);
   return head;
 }
 

@@ -7,6 +7,7 @@
 #define MAKI_KERNELS_ATTENTION_PACK_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 #include <type_traits>
 
@@ -182,34 +183,37 @@ HWY_NOINLINE void pack_head_transposed(const PackSource<T>& from, std::int64_t r
 }
 
 /// to [cols] (+)= factor · from [cols].
-template <bool kAdd, class T>
+template <Delivery kBy, class T>
 HWY_INLINE void deliver_row(const T* from, std::int64_t cols, T factor, T* to) {
   const hn::ScalableTag<T> d;
   constexpr std::int64_t kLanes = max_lanes<T>();
   const auto times = hn::Set(d, factor);
   std::int64_t c = 0;
   for (; c + kLanes <= cols; c += kLanes) {
-    auto x = hn::Mul(hn::LoadU(d, from + c), times);
-    if constexpr (kAdd) x = hn::Add(hn::LoadU(d, to + c), x);
-    hn::StoreU(x, d, to + c);
+    const auto x = hn::Mul(hn::LoadU(d, from + c), times);
+    if constexpr (kBy == Delivery::stream) hn::Stream(x, d, to + c);
+    if constexpr (kBy == Delivery::store) hn::StoreU(x, d, to + c);
+    if constexpr (kBy == Delivery::add) hn::StoreU(hn::Add(hn::LoadU(d, to + c), x), d, to + c);
   }
-  for (; c < cols; ++c) to[c] = (kAdd ? to[c] : T{0}) + from[c] * factor;
+  for (; c < cols; ++c) to[c] = (kBy == Delivery::add ? to[c] : T{0}) + from[c] * factor;
 }
 
-/// to [rows, cols], whose rows are `stride` apart, (+)= factor · from, whose rows are ld apart. If `keys` has a mask,
-/// `rows` counts all keys of the block, `from` holds the picked rows only, and the gradient of the others is 0.
+/// Delivers factor · from to `rows` rows, of which from's are ld apart. If `keys` has a mask, `rows` counts all keys of
+/// the block, `from` holds the picked rows only, and the gradient of the others is 0. Call hwy::FlushStream() when all
+/// rows of a piece are delivered.
 template <class T>
 HWY_NOINLINE void deliver_rows(const T* from, std::int64_t ld, const KeyBlock* keys, std::int64_t rows,
-                               std::int64_t cols, T factor, bool add, T* to, std::int64_t stride) {
+                               std::int64_t cols, T factor, GradientRows<T> to) {
   for (std::int64_t r = 0, next = 0; r < rows; ++r) {
-    T* const row = to + r * stride;
+    T* const row = to.data + r * to.stride;
     if (keys != nullptr && keys->pick != nullptr && (next == keys->count || keys->pick[next] != r)) {
-      if (!add) std::fill(row, row + cols, T{0});
-    } else if (add) {
-      deliver_row<true>(from + next++ * ld, cols, factor, row);
-    } else {
-      deliver_row<false>(from + next++ * ld, cols, factor, row);
+      if (to.by != Delivery::add) std::fill(row, row + cols, T{0});
+      continue;
     }
+    const T* const x = from + next++ * ld;
+    if (to.by == Delivery::stream) deliver_row<Delivery::stream>(x, cols, factor, row);
+    if (to.by == Delivery::store) deliver_row<Delivery::store>(x, cols, factor, row);
+    if (to.by == Delivery::add) deliver_row<Delivery::add>(x, cols, factor, row);
   }
 }
 

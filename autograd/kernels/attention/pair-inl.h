@@ -102,7 +102,7 @@ HWY_NOINLINE void pair_rows(const AttentionBackwardHead<T>& head, const Pair<T>&
     if (head.rounds_operands) round_to_bf16(ds + r * kKeyBlock, width);
   }
   if (s.distances.q != nullptr) distance_rows(s.distances, row, rows, head.head_size, ds, visible);
-  if (head.dq == nullptr) return;
+  if (!head.dq) return;
   T* const dq = s.dq + row * d;
   if (early == 0 && (s.k_finite || visible[0] == most)) {
     product<kAttentionTileRows, false, Store::add>(columns, most, ds, kKeyBlock, s.k, d, dq, d);
@@ -153,7 +153,7 @@ HWY_INLINE void run_pair(const AttentionBackwardHead<T>& head, const Pair<T>& s,
     if (visible[kAttentionTileRows - 1] > 0) pair_rows(head, s, row, keys, visible);
   }
   if (s.distances.q != nullptr) distance_gradients(s.distances, s.rows, head.head_size);
-  if (head.dk == nullptr) return;
+  if (!head.dk) return;
   pair_keys(s.p, s.dy, s.rows, seen, columns, padded(head.head_size), from_row, s.dy_finite, s.dv);
   pair_keys(s.ds, s.q, s.rows, seen, columns, padded(head.head_size), from_row, s.q_finite, s.dk);
 }

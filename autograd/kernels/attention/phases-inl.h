@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "autograd/kernels/attention/pack-inl.h"
@@ -48,14 +49,14 @@ HWY_INLINE void sweep_piece(const AttentionBackwardHead<T>& head, const Work& wo
 
 template <class T, class Work>
 HWY_INLINE void finish_piece(const AttentionBackwardHead<T>& head, const Work& work, const AttentionPiece& piece) {
-  for (std::int64_t at = piece.key_begin; at < piece.key_end && head.dk != nullptr; at += kKeyBlock) {
+  for (std::int64_t at = piece.key_begin; at < piece.key_end && head.dk; at += kKeyBlock) {
     work.finish_keys(KeyBlock(head.key_mask, at, head.keys), at, std::min(kKeyBlock, piece.key_end - at));
   }
   work.finish_distances(piece.distance_begin, piece.distance_end);
-  if (head.dq == nullptr) return;
-  for (std::int64_t t = piece.query_begin; t < piece.query_end; t += kBackwardTileQueries) {
+  for (std::int64_t t = piece.query_begin; t < piece.query_end && head.dq; t += kBackwardTileQueries) {
     work.finish_queries(t, std::min(kBackwardTileQueries, piece.query_end - t));
   }
+  hwy::FlushStream();
 }
 
 template <class T, class Work>

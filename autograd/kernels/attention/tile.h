@@ -95,16 +95,28 @@ struct AttentionForwardTile : AttentionTile<T> {
   T* lse;  ///< [queries] or null
 };
 
+/// How a gradient is delivered; stream: it is stored past the caches (simd/stream.h).
+enum class Delivery : std::uint8_t { store, stream, add };
+
+/// The rows of a gradient, `stride` elements apart; data is null if it is not wanted.
+template <class T>
+struct GradientRows {
+  T* data = nullptr;
+  std::int64_t stride = 0;
+  Delivery by = Delivery::store;
+
+  explicit operator bool() const { return data != nullptr; }
+  /// Of row r and column c on.
+  GradientRows from(std::int64_t r, std::int64_t c = 0) const { return {data + r * stride + c, stride, by}; }
+};
+
 /// A whole head of one sequence, with all its queries.
 template <class T>
 struct AttentionBackwardHead : AttentionTile<T> {
   const T *y, *dy, *lse;
-  T *dq, *dk, *dv;  ///< null if not wanted
-  std::int64_t y_stride, dy_stride, dq_stride, dk_stride, dv_stride;
-  bool add_dq, add_dk, add_dv;
-  T *position_dq, *dr;  ///< of the position term; dr is the gradient of the first of its rows
-  std::int64_t position_dq_stride, dr_stride;
-  bool add_position_dq, add_dr;
+  std::int64_t y_stride, dy_stride;
+  GradientRows<T> dq, dk, dv;
+  GradientRows<T> position_dq, dr;  ///< of the position term; dr begins with the gradient of the first of its rows
 };
 
 constexpr std::int64_t padded(std::int64_t n) {

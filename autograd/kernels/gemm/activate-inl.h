@@ -18,37 +18,48 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// y [n] = value(d, y) in place. If `kept` is not null, it receives the derivatives, and both come from
-/// value_and_derivative(d, y, derivative).
-template <class T, class F, class G>
-HWY_INLINE void activate_row(std::int64_t n, T* y, T* kept, F value, G value_and_derivative) {
+/// y [n] = value(d, x), past the caches if kStreams; y may be x. If `kept` is not null, it receives the derivatives,
+/// and both come from value_and_derivative(d, x, derivative).
+template <bool kStreams, class T, class F, class G>
+HWY_INLINE void activate_row(std::int64_t n, const T* x, T* y, T* kept, F value, G value_and_derivative) {
   for_each_vector<T>(n, [=](const auto& at, std::int64_t j) HWY_ATTR {
-    const auto x = at.Load(y + j);
+    const auto store = [&](auto v, T* to) HWY_ATTR {
+      if constexpr (kStreams) {
+        at.Stream(v, to);
+      } else {
+        at.Store(v, to);
+      }
+    };
     if (kept == nullptr) {
-      at.Store(value(at.d, x), y + j);
+      store(value(at.d, at.Load(x + j)), y + j);
     } else {
       hn::Vec<hn::ScalableTag<T>> derivative;
-      at.Store(value_and_derivative(at.d, x, derivative), y + j);
-      at.Store(derivative, kept + j);
+      store(value_and_derivative(at.d, at.Load(x + j), derivative), y + j);
+      store(derivative, kept + j);
     }
   });
+}
+
+/// The same for an activation of GEMM, which must not be none.
+template <bool kStreams, class T>
+HWY_INLINE void activate_row(GemmActivation activation, std::int64_t n, const T* x, T* y, T* kept) {
+  if (activation == GemmActivation::gelu) {
+    activate_row<kStreams>(
+        n, x, y, kept, [](auto d, auto v) HWY_ATTR { return Gelu(d, v); },
+        [](auto d, auto v, auto& derivative) HWY_ATTR { return GeluAndDerivative(d, v, derivative); });
+  } else {
+    activate_row<kStreams>(
+        n, x, y, kept, [](auto d, auto v) HWY_ATTR { return GeluTanh(d, v); },
+        [](auto d, auto v, auto& derivative) HWY_ATTR { return GeluTanhAndDerivative(d, v, derivative); });
+  }
 }
 
 /// Applies the activation, which must not be none, to finished rows [begin, end) while they are in the level-1 cache.
 template <class T>
 HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) {
-    T* c = g.c + i * g.ldc;
-    T* kept = g.derivative != nullptr ? g.derivative + i * g.ldc : nullptr;
-    if (g.activation == GemmActivation::gelu) {
-      activate_row(
-          g.n, c, kept, [](auto d, auto x) HWY_ATTR { return Gelu(d, x); },
-          [](auto d, auto x, auto& derivative) HWY_ATTR { return GeluAndDerivative(d, x, derivative); });
-    } else {
-      activate_row(
-          g.n, c, kept, [](auto d, auto x) HWY_ATTR { return GeluTanh(d, x); },
-          [](auto d, auto x, auto& derivative) HWY_ATTR { return GeluTanhAndDerivative(d, x, derivative); });
-    }
+    T* const c = g.c + i * g.ldc;
+    activate_row<false>(g.activation, g.n, c, c, g.derivative != nullptr ? g.derivative + i * g.ldc : nullptr);
   }
 }
 

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "autograd/core/parallel.h"
@@ -88,16 +89,37 @@ template <class Kernel>
 void bf16_panel_product(std::int64_t rows, const Bf16TileCall<typename Kernel::Element>& whole,
                         std::int64_t panel_stride) {
   Bf16TileCall<typename Kernel::Element> tile = whole;
-  const std::int64_t tiles = ceil_div(rows, Kernel::kTileRows);  // of nearly equal height
+  // Of nearly equal height.
+  const std::int64_t tiles = Kernel::kTileRows < kBf16PanelWidth ? ceil_div(rows, Kernel::kTileRows) : 1;
   for (std::int64_t j = 0; j < whole.columns; j += Kernel::kTileColumns) {
     tile.columns = std::min<std::int64_t>(Kernel::kTileColumns, whole.columns - j);
     tile.b = bf16_columns<Kernel::kColumnElements>(whole.b, panel_stride, j);
     tile.start_row = whole.start_row != nullptr ? whole.start_row + j : nullptr;
+    if constexpr (Kernel::kTileRows >= kBf16PanelWidth) {  // without divisions, which cost as much as a short chain
+      tile.c = whole.c + j;
+      Kernel::tile(rows, tile);
+      continue;
+    }
     for (std::int64_t t = 0; t < tiles; ++t) {
       const std::int64_t r = rows * t / tiles;
       tile.a = whole.a + r * kBf16Depth;
       tile.c = whole.c + r * whole.ldc + j;
       Kernel::tile(rows * (t + 1) / tiles - r, tile);
+    }
+  }
+}
+
+/// Stores rows [begin, begin + rows) of C from its buffer, whose rows are `ld` apart, and the derivative.
+inline void bf16_stream_rows(const GemmBlock<float>& g, std::int64_t begin, std::int64_t rows, std::int64_t ld) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float* const from = g.c_buffer + r * ld;
+    const std::int64_t to = (begin + r) * g.ldc;
+    if (g.activation == GemmActivation::none) {
+      for_each_vector<float>(
+          g.n, [&](const auto& at, std::int64_t j) HWY_ATTR { at.Stream(at.Load(from + j), g.c + to + j); });
+    } else {
+      float* const derivative = g.derivative != nullptr ? g.derivative + to : nullptr;
+      activate_row<true>(g.activation, g.n, from, g.c + to, derivative);
     }
   }
 }
@@ -110,7 +132,7 @@ void bf16_block(const GemmBlock<float>& g) {
   constexpr std::int64_t kScale = Kernel::kElementsPerFloat;
   Bf16TileCall<Element> call{};
   call.groups = ceil_div(g.k, kBf16Depth);
-  call.ldc = g.ldc;
+  call.ldc = g.c_buffer != nullptr ? ceil_div(g.n, kBf16PanelWidth) * kBf16PanelWidth : g.ldc;
   call.accumulate = g.accumulate;
   call.start_row = g.bias;
   call.columns = g.n;
@@ -139,13 +161,18 @@ void bf16_block(const GemmBlock<float>& g) {
       Kernel::pack_a(rows, g.k, g.a_transposed ? g.a + i : g.a + i * g.lda, g.lda, g.a_transposed, own_a);
     }
     call.a = a;
-    call.c = g.c + i * g.ldc;
+    call.c = g.c_buffer != nullptr ? g.c_buffer : g.c + i * g.ldc;
     {
       const FlushSubnormals flush;
       bf16_panel_product<Kernel>(rows, call, panel);
     }
-    if (g.activation != GemmActivation::none) activate_rows(g, i, i + rows);
+    if (g.c_buffer != nullptr) {
+      bf16_stream_rows(g, i, rows, call.ldc);
+    } else if (g.activation != GemmActivation::none) {
+      activate_rows(g, i, i + rows);
+    }
   }
+  if (g.c_buffer != nullptr) hwy::FlushStream();
 }
 
 template <class Kernel>

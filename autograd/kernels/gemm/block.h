@@ -39,6 +39,7 @@ struct GemmBlock {
   // Scratch of the calling thread for this block alone, aligned to 64 bytes. For packing A, one tile at a time, unless
   // it is packed: tile.a_buffer_size(k, a_transposed) elements. For packing B unless it is packed: all its panels.
   T *a_buffer, *b_buffer;
+  T* c_buffer;  // for finished rows of C, one panel of A high, if they are stored past the caches; else null
 };
 
 /// The register tile of a target, and the layout of the panels that feed it.

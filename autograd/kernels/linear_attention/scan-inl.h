@@ -131,9 +131,9 @@ HWY_INLINE void deliver_group(const LinearScan<T>& scan, const ScanSize& size, c
     }
     T* const out = scan.out + (at + row + r) * scan.out_stride;
     if (scan.add) {
-      deliver_row<true>(chunk.o + r * size.width, scan.c.cols, factor, out);
+      deliver_row<Delivery::add>(chunk.o + r * size.width, scan.c.cols, factor, out);
     } else {
-      deliver_row<false>(chunk.o + r * size.width, scan.c.cols, factor, out);
+      deliver_row<Delivery::store>(chunk.o + r * size.width, scan.c.cols, factor, out);
     }
   }
 }

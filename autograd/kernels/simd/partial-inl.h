@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "autograd/core/sink.h"
@@ -66,8 +67,10 @@ HWY_INLINE hn::Vec<D> LoadPartialAsDouble(D d, const double* p, std::int64_t cou
 }
 
 /// How the body of a loop over a row accesses the current vector: as a WholeVector, or as a LastVector in the loop
-/// tail. Keep(v, other) is v in the lanes that belong to the row and `other` in those beyond its end. LoadAsDouble() is
-/// for vectors of double that are loaded from floats or doubles. Requires: 0 < LastVector::count < lanes.
+/// tail. Stream() is a store past the caches (simd/stream.h), for a p that is a multiple of the vector size;
+/// FlushStream() of Highway must follow before another thread reads. Keep(v, other) is v in the lanes that belong to
+/// the row and `other` in those beyond its end. LoadAsDouble() is for vectors of double that are loaded from floats or
+/// doubles. Requires: 0 < LastVector::count < lanes.
 template <class T>
 struct WholeVector {
   using D = hn::ScalableTag<T>;
@@ -79,6 +82,7 @@ struct WholeVector {
     return kernels::HWY_NAMESPACE::LoadAsDouble(d, p);
   }
   HWY_INLINE void Store(V v, T* p) const { hn::StoreU(v, d, p); }
+  HWY_INLINE void Stream(V v, T* p) const { hn::Stream(v, d, p); }
   HWY_INLINE V Keep(V v, V /*other*/) const { return v; }
 };
 template <class T>
@@ -93,6 +97,7 @@ struct LastVector {
     return LoadPartialAsDouble(d, p, count);
   }
   HWY_INLINE void Store(V v, T* p) const { StorePartial(v, d, p, count); }
+  HWY_INLINE void Stream(V v, T* p) const { Store(v, p); }
   HWY_INLINE V Keep(V v, V other) const {
     return hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(count)), v, other);
   }
