@@ -26,6 +26,11 @@ class Array {
   Scratch<float> memory_;
 };
 
+struct Streaming {
+  Streaming() { force_streaming(true); }
+  ~Streaming() { force_streaming(false); }
+};
+
 bool equal_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return std::ranges::equal(a, b, [](float x, float y) { return same_bits(x, y) && x == x; });
 }
@@ -52,6 +57,7 @@ std::vector<float> product(GemmSizes s, GemmActivation activation, std::int64_t 
 }
 
 TEST_CASE("products with rounded operands have the same bits if they are stored past the caches") {
+  const Streaming on;
   on_every_unit([] {
     for (const int threads : {1, 3}) {
       const ThreadsScope team(threads);
@@ -91,6 +97,7 @@ std::vector<float> gradients(const AttentionShape& s, std::int64_t offset) {
 }
 
 TEST_CASE("gradients of attention have the same bits if they are stored past the caches") {
+  const Streaming on;
   on_every_unit([] {
     for (const bool rounds : {false, true}) {
       AttentionShape s{.batch = 60, .queries = 37, .keys = 37, .heads = 4, .head_size = 32, .causal = true};

@@ -1,8 +1,8 @@
 #include "autograd/kernels/gemm/bf16.h"
 
-#include <cstring>
 #include <string>
 
+#include "autograd/kernels/simd/cpu_vendor.h"
 #include "autograd/kernels/simd/target.h"
 
 #if defined(__x86_64__)
@@ -21,10 +21,7 @@ bool has_fast_pairs() {
   static const bool fast = [] {
     constexpr unsigned kAvx512Bf16 = 1U << 5;
     unsigned a = 0, b = 0, c = 0, d = 0;
-    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) == 0 || (a & kAvx512Bf16) == 0) return false;
-    __cpuid(0, a, b, c, d);
-    const unsigned name[3] = {b, d, c};
-    return std::memcmp(name, "AuthenticAMD", sizeof(name)) == 0;
+    return is_amd() && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvx512Bf16) != 0;
   }();
   return fast;
 #else
