@@ -10,12 +10,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "autograd/kernels/gemm/amx.h"
 #include "autograd/kernels/gemm/bf16_block-inl.h"
 #include "autograd/kernels/gemm/bf16_pack-inl.h"
 #include "autograd/kernels/simd/partial-inl.h"
+#include "autograd/kernels/simd/unroll.h"
 
 #if MAKI_HAVE_BF16
 HWY_BEFORE_NAMESPACE();
@@ -50,6 +52,9 @@ template <int kDown, int kAcross>
 HWY_NOINLINE void bf16_amx_tile(const Bf16TileCall<std::uint16_t>& call, const float* start,
                                 std::ptrdiff_t start_stride, float* sum, std::ptrdiff_t stride) {
   bf16_amx_start<kDown, kAcross>(start, start_stride);
+  for (std::int64_t i = 0; i < kBf16TileRows * kDown && call.prefetches_c; ++i) {
+    MAKI_UNROLL for (int t = 0; t < kAcross; ++t) hwy::Prefetch(sum + i * stride + t * kBf16TileRows);
+  }
   for (std::int64_t g = 0; g < call.groups; ++g) {
     const std::uint16_t *const a = call.a + g * kBf16GroupElements, *const b = call.b + g * kBf16GroupElements;
     amx::load<4>(a, 64);
