@@ -112,6 +112,21 @@ TEST_CASE("products of operands rounded to bfloat16 do not depend on the number 
   });
 }
 
+TEST_CASE("a product of operands rounded to bfloat16 without steps is its bias", "[gemm]") {
+  on_every_unit([] {
+    const std::vector<float> bias = numbers<float>(40, 1);
+    for (const bool a_transposed : {false, true}) {
+      std::vector<float> c(70 * 40, kNaN<float>);
+      Gemm<float> g{.m = 70, .n = 40, .k = 0, .lda = 70, .ldb = 40, .c = c.data(), .ldc = 40};
+      g.a_transposed = a_transposed;
+      g.bias = bias.data();
+      g.rounds_operands = true;
+      run(g);
+      for (std::size_t i = 0; i < c.size(); ++i) REQUIRE(same_bits(c[i], bias[i % 40]));
+    }
+  });
+}
+
 /// x · 1 as a product: what x is rounded to.
 std::vector<float> rounded(const std::vector<float>& x) {
   const auto m = static_cast<std::int64_t>(x.size());

@@ -17,6 +17,10 @@ namespace maki::kernels::HWY_NAMESPACE {
 
 // A chain, and a part that one task packs, begin at a group of their panel (GemmProduct::panel_at()).
 static_assert(kGemmChainLength % kBf16Depth == 0 && kMaxPackTaskDepth % kBf16Depth == 0);
+static_assert(kBf16TaskDepth % kBf16Depth == 0 && kMaxBf16Depth % kBf16Depth == 0);
+#if MAKI_HAVE_BF16
+static_assert(kBf16TaskExtent <= kBf16PackedRows);
+#endif
 
 GemmKernels<float> bf16_kernels_on([[maybe_unused]] Bf16Unit unit) {
 #if MAKI_HAVE_BF16

@@ -85,9 +85,9 @@ GemmKernels<T> gemm_kernels(const Gemm<T>& g) {
 /// How one product is computed. A slab is what is packed at a time and serves several tasks: [slab_k, slab_n] of B or,
 /// if threads pack A, [m, slab_k] of A. A task computes [rows, columns] of C. Scratch is bounded for every shape: slabs
 /// packed by the team take up to 4/3 of kMaxTeamSlabBytes, those packed by all threads together up to 4/3 of
-/// kMaxAllThreadsPackedBytes, and the buffers of each thread are one chain deep. A product that is streamed needs no
-/// scratch and is cut by run_streamed() (gemm.cpp): its sizes below stay 0. The plan refers to the product, which must
-/// outlive it.
+/// kMaxAllThreadsPackedBytes, and the buffers of each thread are `depth` steps deep. A product that is streamed needs
+/// no scratch and is cut by run_streamed() (gemm.cpp): its sizes below stay 0. The plan refers to the product, which
+/// must outlive it.
 template <class T>
 struct GemmPlan {
   explicit GemmPlan(const Gemm<T>& g) : product(g) {
@@ -151,9 +151,9 @@ struct GemmPlan {
   /// 4096 × 1152 × 384 with rounded operands takes 0.7 times as long as with 384 columns.
   std::int64_t max_task_columns() const {
     if (!tile.is_amx) return kMaxTaskColumns;
-    const std::int64_t depth_of_chain =
-        tile.packed_depth(rounds_for_amx() ? std::min(product.k, kGemmChainLength) : kGemmChainLength);
-    return elements(kMaxAmxThreadPackedBytes) / depth_of_chain / tile.columns * tile.columns;
+    const std::int64_t least = rounds_for_amx() ? 1 : kGemmChainLength;
+    const std::int64_t steps = std::clamp(product.k, least, kGemmChainLength);
+    return elements(kMaxAmxThreadPackedBytes) / tile.packed_depth(steps) / tile.columns * tile.columns;
   }
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
   /// Whether all items of the batch have the same B.
