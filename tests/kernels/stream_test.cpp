@@ -48,7 +48,7 @@ std::vector<float> product(GemmSizes s, GemmActivation activation, std::int64_t 
   g.activation = activation;
   if (kept > 0) g.derivative = derivative.data();
   run(g);
-  REQUIRE(is_streamed(g.c, g.ldc, s.m * s.n * std::int64_t{sizeof(float)}) == (offset == 0));
+  REQUIRE(goes_past_caches(g.c, g.ldc, s.m * s.n * std::int64_t{sizeof(float)}) == (offset == 0));
   REQUIRE((c.guard_is_intact() && derivative.guard_is_intact()));
   std::vector<float> all = c.values();
   const std::vector<float> more = derivative.values();
@@ -91,7 +91,7 @@ std::vector<float> gradients(const AttentionShape& s, std::int64_t offset) {
   const float* const output = y.data();
   attention_backward<float>(s, part(x, 0), part(x, 1), part(x, 2), whole(output), whole(dy.data()), lse.data(), sink(0),
                             sink(1), sink(2), backward.data());
-  REQUIRE(is_streamed(to.data(), row, rows * row * std::int64_t{sizeof(float)}) == (offset == 0));
+  REQUIRE(goes_past_caches(to.data(), row, rows * row * std::int64_t{sizeof(float)}) == (offset == 0));
   REQUIRE(to.guard_is_intact());
   return to.values();
 }

@@ -31,8 +31,9 @@ struct RunningSoftmax {
   float *max, *sum, *alpha;
 };
 
-/// A maximum is only replaced by one that exceeds it by this much, as powers of 2, because then all sums must be
-/// scaled. Weights are at most 2^kMaxSlack until then, which costs no digit.
+/// The running maximum of a query follows its scores, which are logarithms to base 2, only when one exceeds it by this
+/// much, because every change scales all sums of the query. Until then its weights are at most 2^kMaxSlack instead of
+/// 1, which costs no digit.
 inline constexpr float kMaxSlack = 8;
 
 /// The maximum of `old` and of the scores of the first keys that each lane from c on sees. It may ignore a NaN, whose

@@ -26,7 +26,7 @@ template <class T>
 GradientRows<T> head_of(const HeadSink<T>& sink, std::int64_t b, std::int64_t column, std::int64_t bytes) {
   if (sink.data == nullptr) return {};
   T* const data = sink.data + b * sink.batch_stride + column;
-  const Delivery stores = is_streamed(data, sink.row_stride, bytes) ? Delivery::stream : Delivery::store;
+  const Delivery stores = goes_past_caches(data, sink.row_stride, bytes) ? Delivery::stream : Delivery::store;
   return {data, sink.row_stride, sink.add ? Delivery::add : stores};
 }
 

@@ -91,13 +91,13 @@ template <class Kernel>
 void bf16_panel_product(std::int64_t rows, const Bf16TileCall<typename Kernel::Element>& whole,
                         std::int64_t panel_stride) {
   Bf16TileCall<typename Kernel::Element> tile = whole;
-  // Of nearly equal height.
-  const std::int64_t tiles = Kernel::kTileRows < kBf16PanelWidth ? ceil_div(rows, Kernel::kTileRows) : 1;
+  const std::int64_t tiles = ceil_div(rows, Kernel::kTileRows);  // of nearly equal height
   for (std::int64_t j = 0; j < whole.columns; j += Kernel::kTileColumns) {
     tile.columns = std::min<std::int64_t>(Kernel::kTileColumns, whole.columns - j);
     tile.b = bf16_columns<Kernel::kColumnElements>(whole.b, panel_stride, j);
     tile.start_row = whole.start_row != nullptr ? whole.start_row + j : nullptr;
-    if constexpr (Kernel::kTileRows >= kBf16PanelWidth) {  // without divisions, which cost as much as a short chain
+    if constexpr (Kernel::kTileRows >=
+                  kBf16PanelWidth) {  // one tile, without the divisions below, which take as long as a short chain
       tile.c = whole.c + j;
       Kernel::tile(rows, tile);
       continue;
@@ -112,7 +112,7 @@ void bf16_panel_product(std::int64_t rows, const Bf16TileCall<typename Kernel::E
 }
 
 /// Stores rows [begin, begin + rows) of C from its buffer, whose rows are `ld` apart, and the derivative.
-inline void bf16_stream_rows(const GemmBlock<float>& g, std::int64_t begin, std::int64_t rows, std::int64_t ld) {
+inline void bf16_store_past_caches(const GemmBlock<float>& g, std::int64_t begin, std::int64_t rows, std::int64_t ld) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const float* const from = g.c_buffer + r * ld;
     const std::int64_t to = (begin + r) * g.ldc;
@@ -170,7 +170,7 @@ void bf16_block(const GemmBlock<float>& g) {
       bf16_panel_product<Kernel>(rows, call, panel);
     }
     if (g.c_buffer != nullptr) {
-      bf16_stream_rows(g, i, rows, call.ldc);
+      bf16_store_past_caches(g, i, rows, call.ldc);
     } else if (g.activation != GemmActivation::none) {
       activate_rows(g, i, i + rows);
     }

@@ -15,10 +15,10 @@ enum class GemmLayoutB : std::uint8_t { packed, row_major, column_major };
 
 /// One block of a product, computed by one thread: C [m, n] = activation((accumulate ? C : 0) + A [m, k] B [k, n] (+
 /// bias)). It is one reduction chain of every element, so k <= kGemmChainLength, or, where operands are rounded, the
-/// continuation of one that C holds. Element (i, p) of A is a[i * lda + p],
-/// or a[p * lda + i] with a_transposed; or, with a_packed (only if tile.packs_a), A is packed in panels that are lda
-/// elements apart. The caller sets `accumulate` for all chains but the first (or for all, if beta is 1), and
-/// `activation` for the last one only.
+/// continuation of one that C holds. Element (i, p) of A is a[i * lda + p], or a[p * lda + i] with a_transposed; or,
+/// with a_packed (only if tile.packs_a), A is packed in panels that are lda elements apart. The caller sets
+/// `accumulate` for all blocks along K but the first (or for all, if beta is 1), and `activation` for the last one
+/// only.
 template <class T>
 struct GemmBlock {
   std::int64_t m, n, k;

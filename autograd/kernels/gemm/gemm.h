@@ -29,9 +29,9 @@ struct GemmSizes {
 
 /// Whether a product of these three sizes, in any order, is faster on AMX tiles, which split and pack each operand
 /// first. Measured with `scripts/bench.sh tiles` on an Intel Xeon with AMX: with sizes of 64 × 64 × 64 to 64 × 64 ×
-/// 65,536, tiles reached 0.63 to 1.3 times the speed of the vector units, with 48 × 96 × 4096 0.62 to 1.2, with 64 ×
-/// 128 × 768 0.80 to 1.17, depending on what is transposed, and with 96 × 128 or more in two of the sizes they were
-/// faster throughout.
+/// 65,536, tiles reached 0.63 to 1.3 times the speed of the vector units, with 48 × 96 × 4096 0.62 to 1.2, and with 64
+/// × 128 × 768 0.80 to 1.17, depending on what is transposed. With no size below 96 and two of 128 or more, they
+/// reached 1.07 to 1.77.
 constexpr bool amx_pays(const GemmSizes& s) {
   const std::int64_t least = std::min({s.m, s.n, s.k}), most = std::max({s.m, s.n, s.k});
   return least >= 96 && s.m + s.n + s.k - least - most >= 128;

@@ -119,12 +119,12 @@ struct GemmPlan {
   /// (4096 × 1536 × 384 with GELU takes 0.86 times as long), or if each task packs its columns of B after all threads
   /// have packed A (256 × 3072 × 768: 0.72 times). Elsewhere it is slower, because the stores of a tile then no longer
   /// run beside the multiplications of the next one (4096 × 1152 × 384: 1.1 times).
-  bool streams_c() const {
+  bool may_store_past_caches() const {
     const Gemm<T>& g = product;
     const bool pays = g.activation != GemmActivation::none || scheme == GemmScheme::thread_packs_a;
-    return g.rounds_operands && pays && g.batch == 1 && g.beta == 0 && g.k <= depth &&
-           g.m * g.n * std::int64_t{sizeof(T)} >= kStreamedBytes;
+    return g.rounds_operands && pays && g.batch == 1 && g.beta == 0 && g.k <= depth && c_bytes() >= kStreamedBytes;
   }
+  std::int64_t c_bytes() const { return product.m * product.n * std::int64_t{sizeof(T)}; }
   bool threads_pack() const { return scheme == GemmScheme::thread_packs_a || scheme == GemmScheme::thread_packs_b; }
 
  private:
@@ -246,7 +246,7 @@ struct GemmPlan {
                  kLine);
     if (tasks_pack_a()) thread_scratch_a = round_up(rows * tile.packed_depth(depth), kLine);
     thread_scratch = thread_scratch_a;
-    if (streams_c()) thread_scratch_c = tile.rows * round_up(columns, tile.columns);
+    if (may_store_past_caches()) thread_scratch_c = tile.rows * round_up(columns, tile.columns);
     thread_scratch += thread_scratch_c;
     if (tasks_pack_b()) thread_scratch += round_up(columns * tile.packed_depth(depth), kLine);
     if (scheme == GemmScheme::thread_packs_b) thread_scratch += slab;

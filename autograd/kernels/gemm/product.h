@@ -73,6 +73,11 @@ class GemmProduct {
   }
   T* own_a(int thread) const { return own_ + thread * plan_.thread_scratch; }
   T* own_b(int thread) const { return own_a(thread) + plan_.thread_scratch_a; }
+  /// Whether rows of C, and of the derivative, are stored past the caches.
+  bool stores_past_caches() const {
+    return plan_.may_store_past_caches() && goes_past_caches(g_.c, g_.ldc, plan_.c_bytes()) &&
+           (g_.derivative == nullptr || goes_past_caches(g_.derivative, g_.ldc, plan_.c_bytes()));
+  }
   T* own_c(int thread) const { return own_a(thread + 1) - plan_.thread_scratch_c; }
 
   const Gemm<T>& g_;
@@ -131,9 +136,6 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
   block.ldc = g_.ldc;
   block.a_buffer = own_a(thread);
   block.b_buffer = own_b(thread);
-  const bool streams_c =
-      plan_.streams_c() && is_streamed(g_.c, g_.ldc, g_.m * g_.n * std::int64_t{sizeof(T)}) &&
-      (g_.derivative == nullptr || is_streamed(g_.derivative, g_.ldc, g_.m * g_.n * std::int64_t{sizeof(T)}));
   for (std::int64_t p = 0; p == 0 || p < s.k; p += plan_.depth) {
     block.k = std::min(plan_.depth, s.k - p);
     block.a = block.a_packed ? panel_at(own_a(thread), i, p) : a_at(g_, item, i, s.p + p);
@@ -155,7 +157,7 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
       block.activation = g_.activation;
       block.derivative = g_.derivative != nullptr ? g_.derivative + (block.c - g_.c) : nullptr;
     }
-    block.c_buffer = ends && !block.accumulate && streams_c ? own_c(thread) : nullptr;
+    block.c_buffer = ends && !block.accumulate && stores_past_caches() ? own_c(thread) : nullptr;
     plan_.kernels.multiply(block);
   }
 }

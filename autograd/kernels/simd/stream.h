@@ -21,7 +21,7 @@ void force_streaming(bool on);
 /// Whether rows of T, `stride` elements apart and `bytes` long in total, are stored past the caches. Such stores need
 /// rows that begin at cache lines.
 template <class T>
-bool is_streamed(const T* data, std::int64_t stride, std::int64_t bytes) {
+bool goes_past_caches(const T* data, std::int64_t stride, std::int64_t bytes) {
   constexpr std::uintptr_t kLine = 64;
   return bytes >= kStreamedBytes && reinterpret_cast<std::uintptr_t>(data) % kLine == 0 &&
          static_cast<std::uintptr_t>(stride) * sizeof(T) % kLine == 0 && streaming_pays();
