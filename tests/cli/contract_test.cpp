@@ -21,7 +21,7 @@ void wait_until(const std::string& file, const std::string& text) {
   for (int i = 0; i < 3000 && text_so_far(file).find(text) == std::string::npos; ++i) usleep(10000);
 }
 
-// A model whose step and whose evaluation batch take long enough to be interrupted twice.
+// A model that is still training when the signals come.
 const Arguments kSlow = {"--n-layer",    "4",   "--n-head",     "4",  "--n-embd",    "256",
                          "--block-size", "256", "--batch-size", "32", "--max-steps", "1000"};
 
@@ -76,10 +76,8 @@ TEST_CASE("a second interrupt ends a run at once, without saving") {
   RunOptions options;
   options.meanwhile = [&](pid_t process) {
     wait_until(run + "/checkpoints/last", "step-00000000");
-    usleep(200000);
-    kill(process, SIGINT);  // the process finishes the current batch first
-    usleep(50000);
-    kill(process, SIGTERM);
+    // Both signals wait for the stopped process, which handles both before it goes on with its batch.
+    for (const int signal : {SIGSTOP, SIGINT, SIGTERM, SIGCONT}) kill(process, signal);
   };
   const Finished finished = run_maki(Arguments{"train", corpus, "--out", run} + kSlow, options);
   INFO(finished.err);

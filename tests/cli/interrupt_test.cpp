@@ -54,19 +54,19 @@ TEST_CASE("an interrupt ends gradcheck") {
 TEST_CASE("a hangup saves the last complete step, and is ignored if it was ignored at the start") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
-  const Arguments train = Arguments{"train", corpus, "--out", run, "--max-steps", "300"} + kSmall;
+  const Arguments train = Arguments{"train", corpus, "--out", run} + kSmall;
   RunOptions hangup;
   hangup.meanwhile = [&](pid_t process) {
     for (int i = 0; i < 60000 && text_so_far(run + "/checkpoints/last").empty(); ++i) usleep(1000);
     kill(process, SIGHUP);
   };
-  const Finished stopped = run_maki(train, hangup);
+  const Finished stopped = run_maki(train + Arguments{"--max-steps", "1000000"}, hangup);
   INFO(stopped.err);
   REQUIRE(stopped.exit_code == 128 + SIGHUP);
   REQUIRE_THAT(stopped.err, ContainsSubstring("--resume"));
   std::filesystem::remove_all(run);
   hangup.ignored_signal = SIGHUP;
-  const Finished finished = run_maki(train, hangup);
+  const Finished finished = run_maki(train + Arguments{"--max-steps", "300"}, hangup);
   INFO(finished.err);
   REQUIRE(finished.exit_code == 0);
 }

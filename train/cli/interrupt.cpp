@@ -1,19 +1,22 @@
 #include "train/cli/interrupt.h"
 
+#include <atomic>
 #include <signal.h>
 #include <unistd.h>
 
 namespace maki {
 namespace {
 
-volatile sig_atomic_t received = 0, deferred = 0;
+// Two signals may be handled by two threads at the same time, of which one must be the first. A handler may use atomics
+// that have no lock.
+std::atomic<int> received = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
+volatile sig_atomic_t deferred = 0;
 void (*volatile restore_before_exit)() = nullptr;
 
 void handle(int signal) {
-  if (deferred != 0 && received == 0) {
-    received = signal;
-    return;
-  }
+  int none = 0;
+  if (deferred != 0 && received.compare_exchange_strong(none, signal)) return;
   if (restore_before_exit != nullptr) restore_before_exit();
   constexpr char kSentence[] = "\nmaki: interrupted\n";
   [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kSentence, sizeof kSentence - 1);
