@@ -70,8 +70,8 @@ struct BatchedProduct {
   void verify_entry(std::int64_t item, std::int64_t i, std::int64_t j) const {
     double sum = 0, magnitude = 0;
     for (std::int64_t p = 0; p < g.k; ++p) {
-      const double x = g.a[item * g.stride_a + (g.a_transposed ? p * g.lda + i : i * g.lda + p)];
-      const double y = g.b[item * g.stride_b + (g.b_transposed ? j * g.ldb + p : p * g.ldb + j)];
+      const double x = g.a.values[item * g.stride_a + (g.a_transposed ? p * g.lda + i : i * g.lda + p)];
+      const double y = g.b.values[item * g.stride_b + (g.b_transposed ? j * g.ldb + p : p * g.ldb + j)];
       sum += x * y;
       magnitude += std::abs(x * y);
     }

@@ -75,9 +75,11 @@ Activation activation_named(std::string_view name) { return value_named("activat
 
 namespace {
 
+Tensor bias_of(const Linear& layer) { return layer.bias ? layer.bias->value() : Tensor(); }
+
 Tensor gelu_of(const Tensor& x, const Linear& layer, Gelu form) {
   if (layer.adapter) return gelu(layer(x), form);
-  return linear_gelu(x, layer.weight, layer.bias ? layer.bias->value() : Tensor(), form);
+  return linear_gelu(x, layer.weight, bias_of(layer), form);
 }
 
 }  // namespace
@@ -98,6 +100,13 @@ Tensor activate(const Tensor& x, const Linear& layer, Activation activation) {
       return swiglu(layer(x));
   }
   fail("activation: unknown value {}", static_cast<int>(activation));
+}
+
+Tensor feed_forward(const Tensor& x, const Linear& up, Activation activation, const Linear& down) {
+  const bool is_gelu = activation == Activation::gelu || activation == Activation::gelu_tanh;
+  if (!is_gelu || up.adapter || down.adapter) return down(activate(x, up, activation));
+  return gelu_feed_forward(x, up.weight, bias_of(up), down.weight, bias_of(down),
+                           activation == Activation::gelu ? Gelu::erf : Gelu::tanh);
 }
 
 }  // namespace maki

@@ -109,5 +109,8 @@ constexpr std::int64_t columns_per_output(Activation activation) { return activa
 /// activation(layer(x)). Both forms of gelu are computed in one pass with the product (linear_gelu()), unless the layer
 /// has an adapter.
 Tensor activate(const Tensor& x, const Linear& layer, Activation activation);
+/// down(activate(x, up, activation)). With gelu in either form, one op computes both layers (gelu_feed_forward()),
+/// unless one has an adapter.
+Tensor feed_forward(const Tensor& x, const Linear& up, Activation activation, const Linear& down);
 
 }  // namespace maki

@@ -149,7 +149,7 @@ std::int64_t feed_forward_width(std::int64_t n_embd, Activation activation);
 /// gate‖up [2F, C], where F is hidden_width() of the options. Section 3.3.
 struct FeedForward {
   FeedForward(const Scope& scope, const BlockOptions& options);
-  Tensor operator()(const Tensor& x) const { return c_proj(activate(x, c_fc, activation)); }
+  Tensor operator()(const Tensor& x) const { return feed_forward(x, c_fc, activation, c_proj); }
 
   Activation activation;
   Linear c_fc, c_proj;

@@ -63,8 +63,8 @@ steps() {
   done
 }
 
-# Runs maki_benchmarks. For maki's kernels, callers set GOMP_SPINCOUNT to the value that the maki program sets for itself
-# (train/cli/main.cpp); competitors keep their default.
+# Runs maki_benchmarks. For maki's kernels, callers set GOMP_SPINCOUNT to about what the maki program sets for itself
+# (train/cli/limit_spinning.cpp); competitors keep their default.
 benchmarks() { # regular expression of benchmark names
   echo "$1" >&2
   build/benchmarks/bench/maki_benchmarks --benchmark_filter="$1" --benchmark_min_time=0.2 --benchmark_format=json |
@@ -75,7 +75,7 @@ benchmarks() { # regular expression of benchmark names
 # packing matters.
 products() {
   for _ in $(seq "$rounds"); do
-    GOMP_SPINCOUNT=1000 benchmarks '^gemm/maki(/|-packed/(1|13),)'
+    GOMP_SPINCOUNT=2000 benchmarks '^gemm/maki(/|-packed/(1|13),)'
     benchmarks '^gemm/(openblas/|onednn/|onednn-packed/(1|13),)'
   done | jq -r '
     (.name | split("/")) as $n | ($n[4] | ltrimstr("threads:")) as $threads |
@@ -87,7 +87,7 @@ products() {
 
 # Names are kernel/NAME[/SIZES]/threads:N/real_time.
 kernels() {
-  for _ in $(seq "$rounds"); do GOMP_SPINCOUNT=1000 benchmarks '^kernel/'; done | jq -r '
+  for _ in $(seq "$rounds"); do GOMP_SPINCOUNT=2000 benchmarks '^kernel/'; done | jq -r '
     (.name | capture("^(?<what>.*)/threads:(?<threads>[0-9]+)")) as $n |
     if .["GFLOP/s"] then [$n.what, $n.threads, "GFLOP/s", .["GFLOP/s"], .of_peak, "", 0]
     else [$n.what, $n.threads, "GB/s", .["GB/s"], .of_copy, "", 0] end | @tsv'
@@ -95,7 +95,7 @@ kernels() {
 
 # Names are tiles/WHO/BATCHxM,N,K/NT/threads:N/real_time.
 tiles() {
-  for _ in $(seq "$rounds"); do GOMP_SPINCOUNT=1000 benchmarks '^tiles/'; done | jq -r '
+  for _ in $(seq "$rounds"); do GOMP_SPINCOUNT=2000 benchmarks '^tiles/'; done | jq -r '
     (.name | split("/")) as $n | ($n[4] | ltrimstr("threads:")) as $threads | "\($n[0]) \($n[2]) \($n[3])" as $what |
     if $n[1] == "maki" then [$what, $threads, "GFLOP/s", .["GFLOP/s"], .of_peak, "", 0]
     else [$what, $threads, "GFLOP/s", 0, 0, $n[1], .["GFLOP/s"]] end | @tsv'

@@ -1,7 +1,6 @@
 // Matrix products. The gradients of C = op(A) op(B) are d op(A) = dC op(B)ᵀ and d op(B) = op(A)ᵀ dC.
 #include "autograd/core/check.h"
 #include "autograd/kernels/broadcast.h"
-#include "autograd/kernels/column_sum.h"
 #include "autograd/ops.h"
 #include "autograd/ops/products.h"
 #include "autograd/tape.h"
@@ -156,7 +155,7 @@ void linear_backward(const LinearShape& s, const Tensor& x, const Tensor& weight
   if (const Sink<T> dx = grads.in<T>(0)) linear_backward_x(s, dy, weight.data<T>(), dx);
   if (const Sink<T> dw = grads.in<T>(1)) linear_backward_weight(s, dy, x.data<T>(), dw);
   if (!has_bias) return;
-  if (const Sink<T> db = grads.in<T>(2)) kernels::column_sum(s.rows, s.out, dy, s.out, db);
+  if (const Sink<T> db = grads.in<T>(2)) linear_backward_bias(s, dy, db);
 }
 
 template <class F>

@@ -6,6 +6,7 @@
 
 #include "autograd/core/sink.h"
 #include "autograd/core/storage.h"
+#include "autograd/kernels/column_sum.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/recording.h"
 
@@ -33,9 +34,13 @@ struct LinearShape {
   kernels::GemmSizes whole{};
 };
 
+/// An operand, for parameters that T is not deduced from, so that they take plain arrays as well.
+template <class T>
+using AnyOperand = std::type_identity_t<kernels::GemmOperand<T>>;
+
 /// The product x · weightᵀ. The caller still has to set the output `c` and, if wanted, bias and activation.
 template <class T>
-kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weight, bool recorded) {
+kernels::Gemm<T> linear_product(const LinearShape& s, AnyOperand<T> x, const T* weight, bool recorded) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.out, .k = s.in, .a = x, .lda = s.in, .b = weight, .ldb = s.in};
   g.b_transposed = true;
   g.ldc = s.out;
@@ -44,21 +49,26 @@ kernels::Gemm<T> linear_product(const LinearShape& s, const T* x, const T* weigh
   return g;
 }
 
-/// dx = dy · weight.
+/// dx = dy · weight; the caller of the first form sets the output.
 template <class T>
-void linear_backward_x(const LinearShape& s, const T* dy, const T* weight, Sink<T> dx) {
+kernels::Gemm<T> linear_backward_x_product(const LinearShape& s, AnyOperand<T> dy, const T* weight) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.in, .k = s.out, .a = dy, .lda = s.out, .b = weight, .ldb = s.in};
   round_as_recorded(g, true);
   g.whole = s.whole;
-  g.c = dx.data;
   g.ldc = s.in;
+  return g;
+}
+template <class T>
+void linear_backward_x(const LinearShape& s, AnyOperand<T> dy, const T* weight, Sink<T> dx) {
+  kernels::Gemm<T> g = linear_backward_x_product(s, dy, weight);
+  g.c = dx.data;
   g.beta = dx.add ? 1 : 0;
   run(g);
 }
 
 /// dweight = dyᵀ · x.
 template <class T>
-void linear_backward_weight(const LinearShape& s, const T* dy, const T* x, Sink<T> dweight) {
+void linear_backward_weight(const LinearShape& s, AnyOperand<T> dy, AnyOperand<T> x, Sink<T> dweight) {
   kernels::Gemm<T> g{.m = s.out, .n = s.in, .k = s.rows, .a = dy, .lda = s.out, .a_transposed = true};
   g.b = x;
   g.ldb = s.in;
@@ -68,6 +78,18 @@ void linear_backward_weight(const LinearShape& s, const T* dy, const T* x, Sink<
   g.ldc = s.in;
   g.beta = dweight.add ? 1 : 0;
   run(g);
+}
+
+/// dbias = the column sums of dy, which are rounded like the operands of the products.
+template <class T>
+void linear_backward_bias(const LinearShape& s, AnyOperand<T> dy, Sink<T> dbias) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (dy.rounded != nullptr) return kernels::rounded_column_sum(s.rows, s.out, dy.rounded, s.out, dbias);
+    if (ProductPrecision::current() == Precision::bfloat16) {
+      return kernels::rounded_column_sum(s.rows, s.out, dy.values, s.out, dbias);
+    }
+  }
+  kernels::column_sum(s.rows, s.out, dy.values, s.out, dbias);
 }
 
 }  // namespace maki

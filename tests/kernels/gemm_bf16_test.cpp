@@ -56,7 +56,7 @@ std::int64_t differences(const Problem& x, const Variant& v) {
   if (v.packed) {
     pack_b(g, packed.data());
     REQUIRE(packed.guard_is_intact());
-    g.b = nullptr;
+    g.b = {};
     g.b_packed = packed.data();
   }
   run(g);

@@ -74,7 +74,7 @@ std::int64_t differences(const Problem<T>& problem, std::int64_t m, std::int64_t
   if (v.packed) {
     pack_b(on_amx(g), packed.data());
     REQUIRE(packed.guard_is_intact());
-    g.b = nullptr;
+    g.b = {};
     g.b_packed = packed.data();
   }
   run(g);

@@ -34,6 +34,52 @@ TEST_CASE("linear_gelu has the bits of gelu after linear") {
   }
 }
 
+TEST_CASE("gelu_feed_forward has the bits of its two layers, also where it stores rounded numbers") {
+  for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+    const ProductPrecision scope(precision);
+    for (const DType dtype : {DType::float32, DType::float64}) {
+      for (const Gelu form : {Gelu::erf, Gelu::tanh}) {
+        // 1,600 columns are more than a product of a rounded result may have steps (kMaxRoundedResultDepth).
+        for (const std::int64_t width : {70, 1600}) {
+          Draw draw(1);
+          const std::vector<Tensor> inputs = {draw.normals({130, width}, 0, 0.2), draw.normals({300, width}, 0, 0.2),
+                                              draw.normals({300}), draw.normals({90, 300}), draw.normals({90})};
+          INFO(to_string(precision) << " " << to_string(dtype) << " width " << width);
+          require_same_bits({inputs, [=](const auto& v) { return gelu_feed_forward(v[0], v[1], v[2], v[3], v[4], form); }},
+                            {inputs, [=](const auto& v) { return linear(linear_gelu(v[0], v[1], v[2], form), v[3], v[4]); }},
+                            dtype);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("gelu_feed_forward computes only the gradients that are wanted, and refuses shapes that do not fit") {
+  Draw draw(1);
+  const Tensor x = draw.normals({5, 7}), up = draw.normals({11, 7}), down = draw.normals({3, 11});
+  for (int wanted = 0; wanted < 3; ++wanted) {
+    Tape tape;
+    Tensor watched;
+    const Tensor y = [&] {
+      const Recording on(tape);
+      watched = tape.watch(wanted == 0 ? x : wanted == 1 ? up : down);
+      return gelu_feed_forward(wanted == 0 ? watched : x, wanted == 1 ? watched : up, {}, wanted == 2 ? watched : down,
+                               {});
+    }();
+    tape.backward(y, full(y.shape(), DType::float64, 1));
+    REQUIRE(tape.gradient(watched).shape() == watched.shape());
+    REQUIRE(tape.gradient(watched).at(0) != 0);
+  }
+  REQUIRE_THAT(refusal([&] { gelu_feed_forward(x, down, {}, up, {}); }),
+               ContainsSubstring("gelu_feed_forward: up must be [out, 7]; got [3, 11]"));
+  REQUIRE_THAT(refusal([&] { gelu_feed_forward(x, up, {}, up, {}); }),
+               ContainsSubstring("gelu_feed_forward: down must be [out, 11]; got [11, 7]"));
+  REQUIRE_THAT(refusal([&] { gelu_feed_forward(x, up, draw.normals({3}), down, {}); }),
+               ContainsSubstring("the bias of up must be [11]; got [3]"));
+  REQUIRE_THAT(refusal([&] { gelu_feed_forward(x, up, {}, convert(down, DType::float32), {}); }),
+               ContainsSubstring("float64 and float32"));
+}
+
 TEST_CASE("swiglu has the values of silu of the gate times up, and refuses a width that is odd") {
   for (const DType dtype : {DType::float32, DType::float64}) {
     Draw draw(2);

@@ -52,6 +52,24 @@ Row linear_gelu_row(const char* name, int rank, bool bias, Gelu form) {
           }};
 }
 
+// A single output, in which the terms of the hidden layer cancel, may be close to 0; hence offset_floor.
+Row gelu_feed_forward_row(const char* name, int rank, bool up_bias, bool down_bias, Gelu form) {
+  return {.op = "gelu_feed_forward", .name = name, .draw = [=](Draw& draw) {
+            const Shape x = draw.shape(rank);
+            const std::int64_t hidden = draw.extent(35), out = draw.extent(35);
+            Case drawn{{draw.normals(x, 0, 0.5), draw.normals({hidden, x.cols()}, 0, 0.5), draw.normals({out, hidden})},
+                       [=](const std::vector<Tensor>& v) {
+                         const Tensor none;
+                         return gelu_feed_forward(v[0], v[1], up_bias ? v[3] : none, v[2],
+                                                  down_bias ? v.back() : none, form);
+                       }};
+            if (up_bias) drawn.inputs.push_back(draw.normals({hidden}));
+            if (down_bias) drawn.inputs.push_back(draw.normals({out}));
+            return drawn;
+          },
+          .offset_floor = 0.5};
+}
+
 Row causal_conv_row(const char* name, std::int64_t max_taps, std::int64_t max_tokens) {
   return {.op = "causal_conv", .name = name, .draw = [=](Draw& draw) {
             const std::int64_t width = draw.extent(35), taps = draw.integer(1, max_taps);
@@ -86,6 +104,10 @@ std::vector<Row> linear_rows() {
       linear_row("leading axes", 3, true),
       linear_gelu_row("erf", 2, true, Gelu::erf),
       linear_gelu_row("tanh, leading axes, no bias", 3, false, Gelu::tanh),
+      gelu_feed_forward_row("erf, no bias", 2, false, false, Gelu::erf),
+      gelu_feed_forward_row("tanh, biases, leading axes", 3, true, true, Gelu::tanh),
+      gelu_feed_forward_row("the bias of the first layer", 2, true, false, Gelu::erf),
+      gelu_feed_forward_row("the bias of the second layer, one row", 1, false, true, Gelu::erf),
   };
   rows.push_back(causal_conv_row("few tokens", 5, 6));
   rows.push_back(causal_conv_row("several blocks of rows", 4, 50));

@@ -27,6 +27,10 @@ double product_flop(std::string_view name, std::span<const Tensor* const> inputs
     const Shape &x = inputs[0]->shape(), &weight = inputs[1]->shape();
     return 2 * static_cast<double>(x.rows()) * static_cast<double>(weight[0]) * static_cast<double>(weight[1]);
   }
+  if (name == "gelu_feed_forward") {  // [rows, in] · [hidden, in]ᵀ, then · [out, hidden]ᵀ
+    const auto rows = static_cast<double>(inputs[0]->shape().rows());
+    return 2 * rows * (elements(*inputs[1]) + elements(*inputs[2]));
+  }
   if (name == "matmul") {  // [… M, K] · [… K, N]: (M·K · K·N) / (M·N) = K², also if an operand is transposed
     const Shape &a = inputs[0]->shape(), &b = inputs[1]->shape();
     const double k = std::sqrt(static_cast<double>(a[-1] * a[-2]) * static_cast<double>(b[-1] * b[-2]) /
@@ -54,7 +58,8 @@ Costs costs_of(const Tape::Observed& op) {
   for (const Tensor* const y : op.outputs) outputs += bytes_of(*y);
   const std::string_view name = op.name;
   costs.forward.flop = product_flop(name, op.inputs, *op.outputs[0]);
-  costs.backward.flop = costs.forward.flop * (name == "attention" || name == "relative_attention" ? 2 : products);
+  const bool twice = name == "attention" || name == "relative_attention" || name == "gelu_feed_forward";
+  costs.backward.flop = costs.forward.flop * (twice ? 2 : products);
   if (name == "embedding") {  // only the rows that are looked up, not the whole table
     costs.forward.bytes = costs.backward.bytes = 2 * outputs;
     return costs;

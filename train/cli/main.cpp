@@ -5,17 +5,15 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <new>
-#include <string_view>
-#include <sys/prctl.h>
 #include <system_error>
 #include <unistd.h>
-#include <vector>
 
 #include "autograd/core/check.h"
 #include "data/text/error.h"
 #include "nn/generate/sampler.h"
 #include "train/cli/command_line.h"
 #include "train/cli/interrupt.h"
+#include "train/cli/limit_spinning.h"
 #include "train/cli/progress.h"
 #include "train/config/error.h"
 
@@ -31,31 +29,11 @@ int refuse(int code, const std::string& sentence) {
   return code;
 }
 
-// At the end of every parallel region a libgomp thread spins for 300,000 pause instructions, 13 ms on a CPU whose pause
-// takes 140 cycles, before it yields its core. With other work on the machine, speed collapses: at load 6 on two cores
-// the quick start trained on 1,600 tokens per second, and with short spinning on 10,000. libgomp reads the variable
-// when it is loaded, so the program sets it and executes itself again. It does not if the user has chosen how to wait,
-// nor if threads are bound to cores: this thread is bound already, and the new process would see no other core. If it
-// cannot execute itself, the program goes on as it is.
-void limit_spinning(int /*argc*/, char** argv, char** environment) {
-  prctl(PR_SET_NAME, "maki");  // after execve() below the process would be called "exe"
-  std::vector<char*> variables;
-  for (; *environment != nullptr; ++environment) {
-    for (const char* name :
-         {"GOMP_SPINCOUNT=", "OMP_WAIT_POLICY=", "OMP_PROC_BIND=", "OMP_PLACES=", "GOMP_CPU_AFFINITY="}) {
-      if (std::string_view(*environment).starts_with(name)) return;
-    }
-    variables.push_back(*environment);
-  }
-  static char spin_count[] = "GOMP_SPINCOUNT=1000";
-  variables.insert(variables.end(), {spin_count, nullptr});
-  execve("/proc/self/exe", argv, variables.data());
-}
-
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // The loader calls this before it initialises the shared libraries. That takes 4 to 6 ms, because Highway calibrates a
 // timer, and would be done twice. If a loader does not support this section, main() makes the call.
-[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**, char**) = limit_spinning;
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**, char**) =
+    [](int /*argc*/, char** argv, char** environment) { limit_spinning(argv, environment); };
 #endif
 
 // Opens /dev/null for every standard stream that is closed, so that no file opened later gets its descriptor.
@@ -75,7 +53,7 @@ int flushed(int code) {
 int main(int argc, char** argv) {
   ignore_signals_of_writes();
   fill_standard_streams();
-  limit_spinning(argc, argv, environ);
+  limit_spinning(argv, environ);
   install_interrupt_handlers();
   try {
     return flushed(parse_command_line({argv + 1, argv + argc})());

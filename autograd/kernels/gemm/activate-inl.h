@@ -18,48 +18,77 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// y [n] = value(d, x), past the caches if kStreams; y may be x. If `kept` is not null, it receives the derivatives,
-/// and both come from value_and_derivative(d, x, derivative).
-template <bool kStreams, class T, class F, class G>
+/// How a vector is stored: past the caches, or not.
+struct StorePast {
+  template <class Vector, class V, class T>
+  HWY_INLINE void operator()(const Vector& at, V v, T* to) const {
+    at.Stream(v, to);
+  }
+};
+struct StoreInCaches {
+  template <class Vector, class V, class T>
+  HWY_INLINE void operator()(const Vector& at, V v, T* to) const {
+    at.Store(v, to);
+  }
+};
+
+/// y [n] = value(d, x); y may be x. If `kept` is not null, it receives the derivatives, and both come from
+/// value_and_derivative(d, x, derivative).
+template <class StoreY, class StoreKept, class T, class F, class G>
 HWY_INLINE void activate_row(std::int64_t n, const T* x, T* y, T* kept, F value, G value_and_derivative) {
   for_each_vector<T>(n, [=](const auto& at, std::int64_t j) HWY_ATTR {
-    const auto store = [&](auto v, T* to) HWY_ATTR {
-      if constexpr (kStreams) {
-        at.Stream(v, to);
-      } else {
-        at.Store(v, to);
-      }
-    };
     if (kept == nullptr) {
-      store(value(at.d, at.Load(x + j)), y + j);
+      StoreY()(at, value(at.d, at.Load(x + j)), y + j);
     } else {
       hn::Vec<hn::ScalableTag<T>> derivative;
-      store(value_and_derivative(at.d, at.Load(x + j), derivative), y + j);
-      store(derivative, kept + j);
+      StoreY()(at, value_and_derivative(at.d, at.Load(x + j), derivative), y + j);
+      StoreKept()(at, derivative, kept + j);
     }
   });
 }
 
 /// The same for an activation of GEMM, which must not be none.
-template <bool kStreams, class T>
+template <class StoreY, class StoreKept, class T>
 HWY_INLINE void activate_row(GemmActivation activation, std::int64_t n, const T* x, T* y, T* kept) {
   if (activation == GemmActivation::gelu) {
-    activate_row<kStreams>(
+    activate_row<StoreY, StoreKept>(
         n, x, y, kept, [](auto d, auto v) HWY_ATTR { return Gelu(d, v); },
         [](auto d, auto v, auto& derivative) HWY_ATTR { return GeluAndDerivative(d, v, derivative); });
   } else {
-    activate_row<kStreams>(
+    activate_row<StoreY, StoreKept>(
         n, x, y, kept, [](auto d, auto v) HWY_ATTR { return GeluTanh(d, v); },
         [](auto d, auto v, auto& derivative) HWY_ATTR { return GeluTanhAndDerivative(d, v, derivative); });
   }
 }
 
-/// Applies the activation, which must not be none, to finished rows [begin, end) while they are in the level-1 cache.
+/// y [n] = x · factor; y may be x.
+template <class StoreY, class T>
+HWY_INLINE void multiply_row(std::int64_t n, const T* x, const T* factor, T* y) {
+  for_each_vector<T>(n, [=](const auto& at, std::int64_t j)
+                            HWY_ATTR { StoreY()(at, hn::Mul(at.Load(x + j), at.Load(factor + j)), y + j); });
+}
+
+/// y [n] = what becomes of x after the last step of a block, in which it begins at element `at` of C: the activation, or
+/// the product with the factor. Copies x if there is neither. y may be x.
+template <class StoreY, class StoreKept, class T>
+HWY_INLINE void finish_row(const GemmBlock<T>& g, std::int64_t at, std::int64_t n, const T* x, T* y) {
+  if (g.activation != GemmActivation::none) {
+    activate_row<StoreY, StoreKept>(g.activation, n, x, y, g.derivative != nullptr ? g.derivative + at : nullptr);
+  } else if (g.factor != nullptr) {
+    multiply_row<StoreY>(n, x, g.factor + at, y);
+  } else if (x != y) {
+    for_each_vector<T>(n, [=](const auto& vector, std::int64_t j)
+                              HWY_ATTR { StoreY()(vector, vector.Load(x + j), y + j); });
+  }
+}
+
+/// Finishes rows [begin, end) of C while they are in the level-1 cache.
 template <class T>
-HWY_INLINE void activate_rows(const GemmBlock<T>& g, std::int64_t begin, std::int64_t end) {
+HWY_INLINE void finish_rows(const GemmBlock<T>& g, std::int64_t begin, std::int64_t end) {
+  if (g.activation == GemmActivation::none && g.factor == nullptr) return;
   for (std::int64_t i = begin; i < end; ++i) {
     T* const c = g.c + i * g.ldc;
-    activate_row<false>(g.activation, g.n, c, c, g.derivative != nullptr ? g.derivative + i * g.ldc : nullptr);
+    finish_row<StoreInCaches, StoreInCaches>(g, i * g.ldc, g.n, c, c);
   }
 }
 

@@ -177,21 +177,21 @@ inline void amx_block(const GemmBlock<float>& g) {
   call.groups = ceil_div(g.k, kAmxTileDepth);
   call.ldc = g.ldc;
   auto* const own_a = reinterpret_cast<std::uint16_t*>(g.a_buffer);
-  const auto* b = reinterpret_cast<const std::uint16_t*>(g.b);
+  const auto* b = reinterpret_cast<const std::uint16_t*>(g.b.values);
   std::int64_t panel = 2 * g.ldb;
   if (g.b_layout != GemmLayoutB::packed) {
     auto* const own = reinterpret_cast<std::uint16_t*>(g.b_buffer);
     panel = call.groups * kAmxGroupElements;
-    amx_pack_b(g.k, g.n, g.b, g.ldb, g.b_layout == GemmLayoutB::column_major, own, panel);
+    amx_pack_b(g.k, g.n, g.b.values, g.ldb, g.b_layout == GemmLayoutB::column_major, own, panel);
     b = own;
   }
   for (std::int64_t i = 0; i < g.m; i += kAmxPanelWidth) {
     const std::int64_t rows = std::min(kAmxPanelWidth, g.m - i);
     call.rows = rows;
     if (g.a_packed) {
-      call.a = reinterpret_cast<const std::uint16_t*>(g.a) + i / kAmxPanelWidth * 2 * g.lda;
+      call.a = reinterpret_cast<const std::uint16_t*>(g.a.values) + i / kAmxPanelWidth * 2 * g.lda;
     } else {
-      amx_pack_a(rows, g.k, g.a_transposed ? g.a + i : g.a + i * g.lda, g.lda, g.a_transposed, own_a);
+      amx_pack_a(rows, g.k, g.a.values + (g.a_transposed ? i : i * g.lda), g.lda, g.a_transposed, own_a);
       call.a = own_a;
     }
     for (std::int64_t j = 0; j < g.n; j += kAmxPanelWidth) {
@@ -208,7 +208,7 @@ inline void amx_block(const GemmBlock<float>& g) {
         amx_tile_of(rows, columns, call);
       }
     }
-    if (g.activation != GemmActivation::none) activate_rows(g, i, i + rows);
+    finish_rows(g, i, i + rows);
   }
 }
 

@@ -26,20 +26,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr std::int64_t kRoundedLanes = hn::MaxLanes(RoundedFloats());
 
 /// Packs a row-major A.
-inline void rounded_pack_rows(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, float* panel) {
+template <class X>
+void rounded_pack_rows(std::int64_t m, std::int64_t k, const X* a, std::int64_t lda, float* panel) {
   const RoundedFloats d;
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t p = 0; p < k; p += kBf16Depth) {
       float* const to = panel + p * kBf16PanelWidth + i * kBf16Depth;
       for (std::int64_t s = 0; s < kBf16Depth; s += kRoundedLanes) {
-        hn::Store(round_to_bf16(LoadPartial(d, a + i * lda + p + s, k - p - s)), d, to + s);
+        hn::Store(rounded_load(a + i * lda + p + s, k - p - s), d, to + s);
       }
     }
   }
 }
 
 /// Packs a transposed A, element (i, p) at a[p * lda + i].
-inline void rounded_pack_rows_transposed(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda,
+inline void rounded_pack_rows_transposed(std::int64_t m, std::int64_t k, const GemmOperand<float>& a, std::int64_t lda,
                                          float* panel) {
   const RoundedFloats d;
   constexpr int kColumns = kLanesPer128<float>;
@@ -68,27 +69,27 @@ HWY_INLINE float* rounded_columns(float* panels, std::int64_t panel_stride, std:
 }
 
 /// Packs a row-major B.
-inline void rounded_pack_columns(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* panels,
-                                 std::int64_t panel_stride) {
+template <class X>
+void rounded_pack_columns(std::int64_t k, std::int64_t n, const X* b, std::int64_t ldb, float* panels,
+                          std::int64_t panel_stride) {
   const RoundedFloats d;
   for (std::int64_t p = 0; p < (k + kBf16Depth - 1) / kBf16Depth * kBf16Depth; ++p) {
     for (std::int64_t j = 0; j < n; j += kRoundedLanes) {
       hwy::Prefetch(b + (p + 16) * ldb + j);
-      hn::Store(round_to_bf16(LoadPartial(d, b + p * ldb + j, p < k ? n - j : 0)), d,
-                rounded_columns(panels, panel_stride, p, j));
+      hn::Store(rounded_load(b + p * ldb + j, p < k ? n - j : 0), d, rounded_columns(panels, panel_stride, p, j));
     }
   }
 }
 
 /// Packs a transposed B, element (p, j) at b[j * ldb + p].
-inline void rounded_pack_columns_transposed(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
-                                            float* panels, std::int64_t panel_stride) {
+inline void rounded_pack_columns_transposed(std::int64_t k, std::int64_t n, const GemmOperand<float>& b,
+                                            std::int64_t ldb, float* panels, std::int64_t panel_stride) {
   const RoundedFloats d;
   constexpr int kColumns = kLanesPer128<float>;
   HWY_ALIGN float buffer[kRoundedLanes * kBf16Depth];
   for (std::int64_t j = 0; j < n; j += kRoundedLanes) {
     for (std::int64_t p = 0; p < k; p += kBf16Depth) {
-      const Bf16Block block = bf16_padded<kRoundedLanes, kBf16Depth>(n - j, k - p, b + j * ldb + p, ldb, buffer);
+      const Bf16Block block = bf16_padded<kRoundedLanes, kBf16Depth>(n - j, k - p, b + (j * ldb + p), ldb, buffer);
       for (std::int64_t s = 0; s < kBf16Depth; s += kColumns) {
         RoundedVec x[1][kColumns];
         load_columns<1>(
@@ -108,12 +109,31 @@ struct Bf16Floats32 {
   static constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 11 : HWY_TARGET == HWY_AVX2 ? 6 : 4;
   static constexpr int kTileColumns = kRoundedColumns;
 
-  static void pack_a(std::int64_t m, std::int64_t k, const float* a, std::int64_t lda, bool transposed, float* panel) {
-    (transposed ? rounded_pack_rows_transposed : rounded_pack_rows)(m, k, a, lda, panel);
+  static void pack_a(std::int64_t m, std::int64_t k, const GemmOperand<float>& a, std::int64_t lda, bool transposed,
+                     float* panel) {
+    if (transposed) return rounded_pack_rows_transposed(m, k, a, lda, panel);
+    with_elements(a, [&](auto* x) { rounded_pack_rows(m, k, x, lda, panel); });
   }
-  static void pack_b(std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, bool transposed, float* panels,
-                     std::int64_t panel_stride) {
-    (transposed ? rounded_pack_columns_transposed : rounded_pack_columns)(k, n, b, ldb, panels, panel_stride);
+  static void pack_b(std::int64_t k, std::int64_t n, const GemmOperand<float>& b, std::int64_t ldb, bool transposed,
+                     float* panels, std::int64_t panel_stride) {
+    if (transposed) return rounded_pack_columns_transposed(k, n, b, ldb, panels, panel_stride);
+    with_elements(b, [&](auto* x) { rounded_pack_columns(k, n, x, ldb, panels, panel_stride); });
+  }
+  /// Rounds n numbers.
+  static void round_row(std::int64_t n, const float* x, BFloat16* y, [[maybe_unused]] bool streams) {
+    const hn::Rebind<std::uint16_t, RoundedFloats> halves;
+    for (std::int64_t j = 0; j < n; j += kRoundedLanes) {
+      const auto bits = hn::BitCast(hn::RebindToUnsigned<RoundedFloats>(), rounded_load(x + j, n - j));
+      const auto rounded = hn::TruncateTo(halves, hn::ShiftRight<16>(bits));
+      auto* const to = reinterpret_cast<std::uint16_t*>(y + j);
+      if constexpr (kRoundedLanes >= 8) {  // Highway streams at least 16 bytes
+        if (streams && j + kRoundedLanes <= n) {
+          hn::Stream(rounded, halves, to);
+          continue;
+        }
+      }
+      StorePartial(rounded, halves, to, n - j);
+    }
   }
   /// sum += the steps of a group, in ascending order.
   template <class D, class V, int kRows, int kVecs>

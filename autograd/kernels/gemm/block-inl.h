@@ -32,9 +32,9 @@ template <class T>
 void prepare_panels(const GemmBlock<T>& g) {
   constexpr std::int64_t kPanelColumns = 2 * hn::MaxLanes(GemmVec<T>());
   const std::int64_t rest = g.n % kPanelColumns, whole = g.n - rest;
-  if (g.b_layout == GemmLayoutB::column_major) pack_panels(g.k, g.n, g.b, g.ldb, true, g.b_buffer, g.k * kPanelColumns);
+  if (g.b_layout == GemmLayoutB::column_major) pack_panels(g.k, g.n, g.b.values, g.ldb, true, g.b_buffer, g.k * kPanelColumns);
   if (g.b_layout == GemmLayoutB::row_major && rest != 0) {
-    pack_panels(g.k, rest, g.b + whole, g.ldb, false, g.b_buffer + whole * g.k, g.k * kPanelColumns);
+    pack_panels(g.k, rest, g.b.values + whole, g.ldb, false, g.b_buffer + whole * g.k, g.k * kPanelColumns);
   }
 }
 
@@ -46,9 +46,9 @@ HWY_INLINE void set_b_source(const GemmBlock<T>& g, bool first, bool last, std::
   call.b_copy = nullptr;
   call.ldb = kPanelColumns;
   if (g.b_layout == GemmLayoutB::packed) {
-    call.b = g.b + j / kPanelColumns * g.ldb;
+    call.b = g.b.values + j / kPanelColumns * g.ldb;
   } else if (g.b_layout == GemmLayoutB::row_major && first && g.n - j >= kPanelColumns) {
-    call.b = g.b + j;
+    call.b = g.b.values + j;
     call.ldb = g.ldb;
     call.b_copy = last ? nullptr : g.b_buffer + j * g.k;
   } else {
@@ -60,7 +60,7 @@ HWY_INLINE void set_b_source(const GemmBlock<T>& g, bool first, bool last, std::
 /// columns reads the rows in place and packs them for the panels to the right, if there are any.
 template <class T>
 HWY_INLINE void set_a_source(const GemmBlock<T>& g, std::int64_t i, bool first, bool last, GemmTileCall<T>& call) {
-  call.a = g.a_transposed ? g.a + i : g.a + i * g.lda;
+  call.a = g.a.values + (g.a_transposed ? i : i * g.lda);
   call.lda = g.lda;
   call.a_copy = g.a_transposed && !last ? g.a_buffer : nullptr;
   if (g.a_transposed && !first) {
@@ -96,14 +96,14 @@ void gemm_block(const GemmBlock<T>& g) {
         gemm_edge(tile, rows, columns, call);
       }
     }
-    if (g.activation != GemmActivation::none) activate_rows(g, i, i + rows);
+    finish_rows(g, i, i + rows);
   }
 }
 
 template <class T>
-void pack_block_b(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
-                  std::int64_t panel_stride) {
-  pack_panels(k, n, b, ldb, b_transposed, panels, panel_stride);
+void pack_block_b(std::int64_t k, std::int64_t n, const GemmOperand<T>& b, std::int64_t ldb, bool b_transposed,
+                  T* panels, std::int64_t panel_stride) {
+  pack_panels(k, n, b.values, ldb, b_transposed, panels, panel_stride);
 }
 
 /// The kernels of this target except `stream`, which is compiled separately. With 14 rows, a tile's part of A is 28 KiB

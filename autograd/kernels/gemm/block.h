@@ -22,11 +22,11 @@ enum class GemmLayoutB : std::uint8_t { packed, row_major, column_major };
 template <class T>
 struct GemmBlock {
   std::int64_t m, n, k;
-  const T* a;
+  GemmOperand<T> a;
   std::int64_t lda;
   bool a_transposed, a_packed;
   bool packs_all_a;  // a_buffer has room for all rows of A (transposed, with k steps), which are packed at once
-  const T* b;
+  GemmOperand<T> b;
   std::int64_t ldb;
   GemmLayoutB b_layout;
   T* c;
@@ -35,11 +35,14 @@ struct GemmBlock {
   const T* bias;  // [n] or null; given with the last chain, and added at its end; with tile.packs_a, given with the
                   // first chain, which starts at it
   GemmActivation activation;
-  T* derivative;  // [m, n], rows ldc apart, or null
+  T* derivative;     // [m, n], rows ldc apart, or null
+  const T* factor;   // likewise; given with the last block along K only
+  BFloat16* c_rounded;  // likewise: receives the finished elements in place of c
   // Scratch of the calling thread for this block alone, aligned to 64 bytes. For packing A, one tile at a time, unless
   // it is packed: tile.a_buffer_size(k, a_transposed) elements. For packing B unless it is packed: all its panels.
   T *a_buffer, *b_buffer;
-  T* c_buffer;  // for finished rows of C, one panel of A high, if they are stored past the caches; else null
+  T* c_buffer;  // for finished rows of C, one panel of A high, if they are rounded or stored past the caches; else null
+  bool streams;  // what is finished in c_buffer, and the derivative, are stored past the caches
 };
 
 /// The register tile of a target, and the layout of the panels that feed it.
@@ -71,11 +74,11 @@ struct GemmKernels {
   /// Packs op(B) [k, n] into panels, panel_stride elements apart: element (p, j) is b[p * ldb + j], or b[j * ldb + p]
   /// with b_transposed. The last panel is padded with zeros (on AMX, and where operands are rounded, only as far as
   /// register tiles read it, but every panel to a multiple of tile.group steps).
-  void (*pack_b)(std::int64_t k, std::int64_t n, const T* b, std::int64_t ldb, bool b_transposed, T* panels,
-                 std::int64_t panel_stride);
+  void (*pack_b)(std::int64_t k, std::int64_t n, const GemmOperand<T>& b, std::int64_t ldb, bool b_transposed,
+                 T* panels, std::int64_t panel_stride);
   /// Packs op(A) [m, k], m <= tile.rows, into one panel; rows beyond m may be left uninitialized. Null unless
   /// tile.packs_a.
-  void (*pack_a)(std::int64_t m, std::int64_t k, const T* a, std::int64_t lda, bool a_transposed, T* panel);
+  void (*pack_a)(std::int64_t m, std::int64_t k, const GemmOperand<T>& a, std::int64_t lda, bool a_transposed, T* panel);
   /// Computes steps [begin, end) of a product that packs nothing: A row-major, B transposed, 1 <= m <=
   /// tile.max_thin_rows. Each of its ceil(n / (tile.columns / 2)) steps is one vector of columns of C, which need not
   /// be adjacent (thin-inl.h). `g` is one item of a batch: its batch and strides are ignored. Null if

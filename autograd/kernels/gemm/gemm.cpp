@@ -68,6 +68,12 @@ void check_product(const Gemm<T>& g) {
   check(g.batch <= 1 || std::abs(g.stride_c) >= covered,
         "gemm: the items of C must not overlap: |stride_c| must be at least (m - 1) ldc + n = {}; got {}", covered,
         g.stride_c);
+  check(g.factor == nullptr || g.activation == GemmActivation::none, "gemm: a factor must come without an activation");
+  const bool has_rounded = g.a.rounded != nullptr || g.b.rounded != nullptr || g.c_rounded != nullptr;
+  check(!has_rounded || g.rounds_operands, "gemm: bfloat16 numbers need a product that rounds its operands");
+  check(g.c_rounded == nullptr || (g.beta == 0 && g.batch == 1 && !g.a_transposed && g.k <= kMaxRoundedResultDepth),
+        "gemm: a rounded result needs beta 0, one item, a row-major A and k up to {}; got beta {}, batch {}, k {}",
+        kMaxRoundedResultDepth, g.beta, g.batch, g.k);
   check(g.derivative == nullptr || g.activation != GemmActivation::none,
         "gemm: a derivative needs an activation; got GemmActivation::none");
 }

@@ -17,11 +17,17 @@
 #include <cstdint>
 #include <span>
 
+#include "autograd/core/bfloat16.h"
+
 namespace maki::kernels {
 
 /// The length of a reduction chain. A product without bias or activation may be cut along K at multiples of it, each
 /// part after the first adding to C with beta 1, without changing a bit (if `whole` lets all parts run on AMX or none).
 inline constexpr std::int64_t kGemmChainLength = 512;
+
+/// The most steps K of a product whose result is rounded (Gemm::c_rounded): sums must not leave the caches before they
+/// are complete.
+inline constexpr std::int64_t kMaxRoundedResultDepth = 1536;
 
 struct GemmSizes {
   std::int64_t m = 0, n = 0, k = 0;
@@ -39,6 +45,23 @@ constexpr bool amx_pays(const GemmSizes& s) {
 
 enum class GemmActivation : std::uint8_t { none, gelu, gelu_tanh };
 
+/// An operand in memory: numbers of type T or, if `rounded` is not null, bfloat16 numbers, which only a product that
+/// rounds its operands may have. Both pointers null: absent.
+template <class T>
+struct GemmOperand {
+  GemmOperand() = default;
+  GemmOperand(const T* x) : values(x) {}  // NOLINT(google-explicit-constructor): a plain array is an operand
+  GemmOperand(const BFloat16* x) : rounded(x) {}  // NOLINT(google-explicit-constructor)
+  const T* values = nullptr;
+  const BFloat16* rounded = nullptr;
+
+  /// The operand that begins `elements` later.
+  GemmOperand operator+(std::int64_t elements) const {
+    return rounded != nullptr ? GemmOperand(rounded + elements) : GemmOperand(values + elements);
+  }
+  GemmOperand& operator+=(std::int64_t elements) { return *this = *this + elements; }
+};
+
 /// One product, or `batch` of them at constant strides. op(A) is [m, k]: element (i, p) is a[i * lda + p], or
 /// a[p * lda + i] with a_transposed. op(B) is [k, n]: element (p, j) is b[p * ldb + j], or b[j * ldb + p] with
 /// b_transposed. C is [m, n], its rows ldc apart, and overlaps no other array. The items of C in a batch follow one
@@ -46,10 +69,10 @@ enum class GemmActivation : std::uint8_t { none, gelu, gelu_tanh };
 template <class T>
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
-  const T* a = nullptr;
+  GemmOperand<T> a{};
   std::int64_t lda = 0;
   bool a_transposed = false;
-  const T* b = nullptr;
+  GemmOperand<T> b{};
   std::int64_t ldb = 0;
   bool b_transposed = false;
   T* c = nullptr;
@@ -69,6 +92,11 @@ struct Gemm {
   /// Applied to finished elements, with the bits of kernels/elementwise.
   GemmActivation activation = GemmActivation::none;
   T* derivative = nullptr;  // output, laid out like C: derivative of the activation, for the backward pass; null: none
+  /// [m, n], laid out like C: finished elements are multiplied by it; null: none. Only without activation.
+  const T* factor = nullptr;
+  /// If not null, the result goes here, rounded to bfloat16 as operands are, in place of C, which is ignored; with
+  /// rounds_operands, for one item, without beta or a transposed A, and at most kMaxRoundedResultDepth steps.
+  BFloat16* c_rounded = nullptr;
   std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;  // stride_a or stride_b 0: shared by all items
 };
 
@@ -84,8 +112,9 @@ std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 
 /// Computes the product. `scratch`: at least gemm_scratch_bytes(g) bytes, aligned to 64 bytes; its contents are
 /// meaningless before and after. Throws Error, before C is touched, if MAKI_TARGET is invalid, a size is negative, beta
-/// is not 0 or 1, a leading dimension or stride_c is too small, a derivative is wanted without an activation, or the
-/// scratch is too small or misaligned. Nothing else is checked. If m, n or batch is 0, nothing is computed.
+/// is not 0 or 1, a leading dimension or stride_c is too small, a derivative is wanted without an activation or a factor
+/// with one, g has bfloat16 numbers where it may not, or the scratch is too small or misaligned. Nothing else is
+/// checked. If m, n or batch is 0, nothing is computed.
 /// Thread safety: may be called from several threads at once, each with its own scratch and C.
 template <class T>
 void gemm(const Gemm<T>& g, std::span<std::byte> scratch);

@@ -121,10 +121,13 @@ struct GemmPlan {
   /// run beside the multiplications of the next one (4096 × 1152 × 384: 1.1 times).
   bool may_store_past_caches() const {
     const Gemm<T>& g = product;
-    const bool pays = g.activation != GemmActivation::none || scheme == GemmScheme::thread_packs_a;
+    const bool pays = g.activation != GemmActivation::none || g.c_rounded != nullptr || scheme == GemmScheme::thread_packs_a;
     return g.rounds_operands && pays && g.batch == 1 && g.beta == 0 && g.k <= depth && c_bytes() >= kStreamedBytes;
   }
-  std::int64_t c_bytes() const { return product.m * product.n * std::int64_t{sizeof(T)}; }
+  std::int64_t c_bytes() const {
+    const std::size_t element = product.c_rounded != nullptr ? sizeof(BFloat16) : sizeof(T);
+    return product.m * product.n * static_cast<std::int64_t>(element);
+  }
   bool threads_pack() const { return scheme == GemmScheme::thread_packs_a || scheme == GemmScheme::thread_packs_b; }
 
  private:
@@ -144,6 +147,7 @@ struct GemmPlan {
   bool rounds_for_amx() const { return product.rounds_operands && tile.is_amx; }
   std::int64_t max_depth() const {
     if (tasks_pack_a()) return kBf16TaskDepth;
+    if (product.c_rounded != nullptr) return kMaxRoundedResultDepth;
     return rounds_for_amx() ? kMaxBf16Depth : kGemmChainLength;
   }
   /// On AMX, of a slab of B that a thread packs, and of a task that does not pack B itself: what fits in
@@ -152,7 +156,8 @@ struct GemmPlan {
   std::int64_t max_task_columns() const {
     if (!tile.is_amx) return kMaxTaskColumns;
     const std::int64_t least = rounds_for_amx() ? 1 : kGemmChainLength;
-    const std::int64_t steps = std::clamp(product.k, least, kGemmChainLength);
+    const std::int64_t most = product.c_rounded != nullptr ? kMaxRoundedResultDepth : kGemmChainLength;
+    const std::int64_t steps = std::clamp(product.k, least, most);
     return elements(kMaxAmxThreadPackedBytes) / tile.packed_depth(steps) / tile.columns * tile.columns;
   }
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
@@ -162,7 +167,7 @@ struct GemmPlan {
   GemmScheme choose_scheme() const {
     const Gemm<T>& g = product;
     if (g.b_packed != nullptr) return GemmScheme::prepacked;
-    if (g.b_transposed && !g.a_transposed && g.m <= tile.max_thin_rows) return GemmScheme::streamed;
+    if (g.b_transposed && !g.a_transposed && g.m <= tile.max_thin_rows && g.factor == nullptr) return GemmScheme::streamed;
     if (tile.packs_a && shares_b()) return choose_amx_scheme();
     const bool enough = g.batch * panels() >= kMinPanelsToOccupyTeam;
     const std::int64_t few = g.b_transposed ? (enough ? kMaxRowsTaskPacksTransposedB : 0)
@@ -176,7 +181,8 @@ struct GemmPlan {
     const Gemm<T>& g = product;
     if (rounds_for_amx() && g.a_transposed && g.batch == 1 && g.k >= 2 * kBf16TaskDepth)
       return GemmScheme::task_packs_both;
-    const std::int64_t chain = std::min(g.k, kGemmChainLength);
+    // What a thread packs must be as deep as the part of K that it cannot interrupt.
+    const std::int64_t chain = g.c_rounded != nullptr ? g.k : std::min(g.k, kGemmChainLength);
     if (g.batch == 1 && g.m < std::min(g.n, kMaxAmxThreadPackedRows) && thread_may_pack(g.m, chain)) {
       return GemmScheme::thread_packs_a;
     }
@@ -232,7 +238,7 @@ struct GemmPlan {
       slab_k = piece_length(k, std::max(kMaxUncutTeamDepth, most / slab_n), kGemmChainLength);
       slab_n = piece_length(slab_n, std::max(2 * columns, most / slab_k), columns);
     }
-    slab_k = std::min(slab_k, k);
+    slab_k = product.c_rounded != nullptr ? k : std::min(slab_k, k);
   }
 
   void count_scratch() {
@@ -246,7 +252,7 @@ struct GemmPlan {
                  kLine);
     if (tasks_pack_a()) thread_scratch_a = round_up(rows * tile.packed_depth(depth), kLine);
     thread_scratch = thread_scratch_a;
-    if (may_store_past_caches()) thread_scratch_c = tile.rows * round_up(columns, tile.columns);
+    if (may_store_past_caches() || product.c_rounded != nullptr) thread_scratch_c = tile.rows * round_up(columns, tile.columns);
     thread_scratch += thread_scratch_c;
     if (tasks_pack_b()) thread_scratch += round_up(columns * tile.packed_depth(depth), kLine);
     if (scheme == GemmScheme::thread_packs_b) thread_scratch += slab;

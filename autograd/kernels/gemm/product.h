@@ -16,12 +16,12 @@ namespace maki::kernels {
 
 /// The address of element (i, p) of op(A), or (p, j) of op(B), of an item of the batch.
 template <class T>
-const T* a_at(const Gemm<T>& g, std::int64_t item, std::int64_t i, std::int64_t p) {
-  return g.a + item * g.stride_a + (g.a_transposed ? p * g.lda + i : i * g.lda + p);
+GemmOperand<T> a_at(const Gemm<T>& g, std::int64_t item, std::int64_t i, std::int64_t p) {
+  return g.a + (item * g.stride_a + (g.a_transposed ? p * g.lda + i : i * g.lda + p));
 }
 template <class T>
-const T* b_at(const Gemm<T>& g, std::int64_t item, std::int64_t p, std::int64_t j) {
-  return g.b + item * g.stride_b + (g.b_transposed ? j * g.ldb + p : p * g.ldb + j);
+GemmOperand<T> b_at(const Gemm<T>& g, std::int64_t item, std::int64_t p, std::int64_t j) {
+  return g.b + (item * g.stride_b + (g.b_transposed ? j * g.ldb + p : p * g.ldb + j));
 }
 
 /// The part of the product that is computed from what is packed at a time: steps [p, p + k) of op(A) and op(B) and
@@ -75,7 +75,9 @@ class GemmProduct {
   T* own_b(int thread) const { return own_a(thread) + plan_.thread_scratch_a; }
   /// Whether rows of C, and of the derivative, are stored past the caches.
   bool stores_past_caches() const {
-    return plan_.may_store_past_caches() && goes_past_caches(g_.c, g_.ldc, plan_.c_bytes()) &&
+    return plan_.may_store_past_caches() &&
+           (g_.c_rounded != nullptr ? goes_past_caches(g_.c_rounded, g_.ldc, plan_.c_bytes())
+                                    : goes_past_caches(g_.c, g_.ldc, plan_.c_bytes())) &&
            (g_.derivative == nullptr || goes_past_caches(g_.derivative, g_.ldc, plan_.c_bytes()));
   }
   T* own_c(int thread) const { return own_a(thread + 1) - plan_.thread_scratch_c; }
@@ -132,13 +134,16 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
   block.a_packed = plan_.scheme == GemmScheme::thread_packs_a;
   block.packs_all_a = plan_.tasks_pack_a();
   block.lda = block.a_packed ? panel_stride() : g_.lda;
-  block.c = g_.c + item * g_.stride_c + i * g_.ldc + s.j + j;
+  const std::int64_t at_c = item * g_.stride_c + i * g_.ldc + s.j + j;
+  block.c = g_.c_rounded == nullptr ? g_.c + at_c : nullptr;
+  block.c_rounded = g_.c_rounded != nullptr ? g_.c_rounded + at_c : nullptr;
+  block.streams = stores_past_caches();
   block.ldc = g_.ldc;
   block.a_buffer = own_a(thread);
   block.b_buffer = own_b(thread);
   for (std::int64_t p = 0; p == 0 || p < s.k; p += plan_.depth) {
     block.k = std::min(plan_.depth, s.k - p);
-    block.a = block.a_packed ? panel_at(own_a(thread), i, p) : a_at(g_, item, i, s.p + p);
+    block.a = block.a_packed ? GemmOperand<T>(panel_at(own_a(thread), i, p)) : a_at(g_, item, i, s.p + p);
     if (plan_.tasks_pack_b()) {
       block.b = b_at(g_, item, s.p + p, s.j + j);
       block.ldb = g_.ldb;
@@ -155,9 +160,11 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
     block.bias = adds_bias ? g_.bias + s.j + j : nullptr;
     if (ends) {
       block.activation = g_.activation;
-      block.derivative = g_.derivative != nullptr ? g_.derivative + (block.c - g_.c) : nullptr;
+      block.derivative = g_.derivative != nullptr ? g_.derivative + at_c : nullptr;
+      block.factor = g_.factor != nullptr ? g_.factor + at_c : nullptr;
     }
-    block.c_buffer = ends && !block.accumulate && stores_past_caches() ? own_c(thread) : nullptr;
+    const bool buffered = block.streams || block.c_rounded != nullptr;
+    block.c_buffer = ends && !block.accumulate && buffered ? own_c(thread) : nullptr;
     plan_.kernels.multiply(block);
   }
 }

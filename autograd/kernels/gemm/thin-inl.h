@@ -93,7 +93,7 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
     total[i] = g.beta == 1 ? columns.gather(g.c + i * g.ldc, 1) : hn::Set(d, T{-0.0});
   }
   const auto step = [&](std::int64_t p, V b) HWY_ATTR {
-    MAKI_UNROLL for (int i = 0; i < kRows; ++i) sum[i] = hn::MulAdd(hn::Set(d, g.a[i * g.lda + p]), b, sum[i]);
+    MAKI_UNROLL for (int i = 0; i < kRows; ++i) sum[i] = hn::MulAdd(hn::Set(d, g.a.values[i * g.lda + p]), b, sum[i]);
   };
   std::int64_t p = 0;
   do {
@@ -104,7 +104,7 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
       load_columns<kThinPieces>(
           d,
           [&](std::int64_t lane) HWY_ATTR {
-            const T* const row = g.b + columns[lane] * g.ldb + p;
+            const T* const row = g.b.values + columns[lane] * g.ldb + p;
             hwy::Prefetch(row + kAhead);
             return row;
           },
@@ -113,7 +113,7 @@ HWY_NOINLINE void thin_tile(const Gemm<T>& g, const ThinColumns<kWhole, T>& colu
         MAKI_UNROLL for (int r = 0; r < kLanesPer128<T>; ++r) step(p + q * kLanesPer128<T> + r, b[q][r]);
       }
     }
-    for (; p < end; ++p) step(p, columns.gather(g.b + p, g.ldb));
+    for (; p < end; ++p) step(p, columns.gather(g.b.values + p, g.ldb));
     MAKI_UNROLL for (int i = 0; i < kRows; ++i) total[i] = hn::Add(total[i], sum[i]);
   } while (p < g.k);
   MAKI_UNROLL for (int i = 0; i < kRows; ++i) finish_thin(g, columns, i, total[i]);

@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <hwy/highway.h>
 
+#include "autograd/core/bfloat16.h"
+#include "autograd/kernels/simd/partial-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -29,6 +32,17 @@ HWY_INLINE RoundedVec round_to_bf16(RoundedVec x) {
   const RoundedVec number = hn::IfThenElse(hn::IsNaN(x), hn::Add(x, x), hn::BitCast(d, nearest));
   const auto exponent = hn::ShiftRight<24>(hn::ShiftLeft<1>(u));
   return hn::IfThenElse(hn::RebindMask(d, hn::Eq(exponent, hn::Zero(bits))), hn::Zero(d), number);
+}
+
+/// The next vector of a row, rounded; zeros from `count` on.
+HWY_INLINE RoundedVec rounded_load(const float* row, std::int64_t count) {
+  return round_to_bf16(LoadPartial(RoundedFloats(), row, count));
+}
+HWY_INLINE RoundedVec rounded_load(const BFloat16* row, std::int64_t count) {
+  const hn::RebindToUnsigned<RoundedFloats> bits;
+  const hn::Rebind<std::uint16_t, RoundedFloats> halves;
+  const auto upper = LoadPartial(halves, reinterpret_cast<const std::uint16_t*>(row), count);
+  return hn::BitCast(RoundedFloats(), hn::ShiftLeft<16>(hn::PromoteTo(bits, upper)));
 }
 
 /// Rounds n elements in place, n rounded up to whole vectors.
