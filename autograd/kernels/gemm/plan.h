@@ -49,7 +49,8 @@ enum class GemmScheme : std::uint8_t {
   /// columns of B.
   thread_packs_a,
 
-  /// With operands rounded for AMX, for a transposed A, as in gradients of weights: a task keeps its part of C in the
+  /// With operands rounded for AMX, for a transposed A, as in gradients of weights, or for few rows and a row-major B,
+  /// as in gradients of inputs: a task keeps its part of C in the
   /// level-2 cache and packs the rows of A and the columns of B that it multiplies, kBf16TaskDepth steps of K after the
   /// other. So both operands are read in long pieces of their rows, and C leaves the cache once, however long K is.
   task_packs_both,
@@ -112,16 +113,22 @@ struct GemmPlan {
   std::int64_t thread_scratch = 0;      // elements of scratch of each thread in total
 
   bool tasks_pack_a() const { return scheme == GemmScheme::task_packs_both; }
+  /// Whether a task packs all its rows of a transposed A at once, which reads long pieces of its rows.
+  bool packs_all_a() const {
+    return rounds_for_amx() && product.a_transposed && scheme != GemmScheme::thread_packs_a;
+  }
   bool tasks_pack_b() const {
     return scheme == GemmScheme::task_packs_b || scheme == GemmScheme::thread_packs_a || tasks_pack_a();
   }
   /// Whether rows of C, and of the derivative, may be stored past the caches, if they are aligned: after an activation
-  /// (4096 × 1536 × 384 with GELU takes 0.86 times as long), or if each task packs its columns of B after all threads
-  /// have packed A (256 × 3072 × 768: 0.72 times). Elsewhere it is slower, because the stores of a tile then no longer
+  /// (4096 × 1536 × 384 with GELU takes 0.86 times as long), if each task packs its columns of B after all threads have
+  /// packed A (256 × 3072 × 768: 0.72 times), or its rows of a transposed A (3072 × 768 × 256: 0.82 times), and if they
+  /// are rounded and so go through a buffer anyway. Elsewhere it is slower, because the stores of a tile then no longer
   /// run beside the multiplications of the next one (4096 × 1152 × 384: 1.1 times).
   bool may_store_past_caches() const {
     const Gemm<T>& g = product;
-    const bool pays = g.activation != GemmActivation::none || g.c_rounded != nullptr || scheme == GemmScheme::thread_packs_a;
+    const bool buffered = g.activation != GemmActivation::none || g.c_rounded != nullptr;
+    const bool pays = buffered || g.a_transposed || scheme == GemmScheme::thread_packs_a;
     return g.rounds_operands && pays && g.batch == 1 && g.beta == 0 && g.k <= depth && c_bytes() >= kStreamedBytes;
   }
   std::int64_t c_bytes() const {
@@ -160,6 +167,13 @@ struct GemmPlan {
     const std::int64_t steps = std::clamp(product.k, least, most);
     return elements(kMaxAmxThreadPackedBytes) / tile.packed_depth(steps) / tile.columns * tile.columns;
   }
+  /// Of a task that packs B.
+  std::int64_t most_packed_columns() const {
+    if (!rounds_for_amx() || product.b_transposed) return kMaxTaskPackedColumns;
+    const std::int64_t steps = tile.packed_depth(std::clamp<std::int64_t>(product.k, 1, max_depth()));
+    const std::int64_t columns_of_bytes = elements(kBf16TaskPackedBytes) / steps / tile.columns * tile.columns;
+    return std::clamp(columns_of_bytes, kMaxTaskPackedColumns, kMaxTaskColumns);
+  }
   std::int64_t panels() const { return ceil_div(product.n, tile.columns); }
   /// Whether all items of the batch have the same B.
   bool shares_b() const { return product.b_packed != nullptr || product.batch == 1 || product.stride_b == 0; }
@@ -179,8 +193,10 @@ struct GemmPlan {
   }
   GemmScheme choose_amx_scheme() const {
     const Gemm<T>& g = product;
-    if (rounds_for_amx() && g.a_transposed && g.batch == 1 && g.k >= 2 * kBf16TaskDepth)
+    const bool few_rows = !g.b_transposed && g.c_rounded == nullptr && g.m <= kMaxBf16RowsTaskPacksBoth;
+    if (rounds_for_amx() && (g.a_transposed || few_rows) && g.batch == 1 && g.k >= 2 * kBf16TaskDepth) {
       return GemmScheme::task_packs_both;
+    }
     // What a thread packs must be as deep as the part of K that it cannot interrupt.
     const std::int64_t chain = g.c_rounded != nullptr ? g.k : std::min(g.k, kGemmChainLength);
     if (g.batch == 1 && g.m < std::min(g.n, kMaxAmxThreadPackedRows) && thread_may_pack(g.m, chain)) {
@@ -199,7 +215,7 @@ struct GemmPlan {
     const bool all_rows = tasks_pack_b();
     const std::int64_t tiles = ceil_div(product.m, tile.rows), least = all_rows ? 2 : 1;
     std::int64_t task_tiles = all_rows ? tiles : kMaxTaskTiles;
-    const std::int64_t most_columns = all_rows ? kMaxTaskPackedColumns : max_task_columns();
+    const std::int64_t most_columns = all_rows ? most_packed_columns() : max_task_columns();
     std::int64_t task_panels = std::max<std::int64_t>(1, most_columns / tile.columns);
     const std::int64_t wanted = min_tasks();
     const auto tasks = [&] { return items * ceil_div(tiles, task_tiles) * ceil_div(panels(), task_panels); };
@@ -250,7 +266,7 @@ struct GemmPlan {
         round_up(scheme == GemmScheme::thread_packs_a ? round_up(product.m, tile.rows) * tile.packed_depth(slab_k)
                                                       : tile.a_buffer_size(depth, product.a_transposed),
                  kLine);
-    if (tasks_pack_a()) thread_scratch_a = round_up(rows * tile.packed_depth(depth), kLine);
+    if (packs_all_a()) thread_scratch_a = round_up(rows * tile.packed_depth(depth), kLine);
     thread_scratch = thread_scratch_a;
     if (may_store_past_caches() || product.c_rounded != nullptr) thread_scratch_c = tile.rows * round_up(columns, tile.columns);
     thread_scratch += thread_scratch_c;

@@ -65,6 +65,13 @@ inline constexpr std::int64_t kMaxAllThreadsPackedBytes = std::int64_t{32} << 20
 /// this many of K: C takes 900 KiB of the level-2 cache, the packed operands 480. A shorter K than twice these steps
 /// does not pay (3072 × 768 × 256 took 1.2 times as long as with the other schemes, 1536 × 384 × 4096 0.8 times).
 inline constexpr std::int64_t kBf16TaskExtent = 480, kBf16TaskDepth = 256;
+/// A product with a row-major B and at most this many rows is cut in the same way, as in gradients of inputs: 256 × 768
+/// × 50,257 takes 0.83 times as long, 256 × 768 × 768 0.9 times, 1024 × 768 × 768 1.2 times.
+inline constexpr std::int64_t kMaxBf16RowsTaskPacksBoth = 512;
+/// What such a task packs of a row-major B, if every thread packs A, takes about this much, for at most
+/// kMaxTaskColumns columns: longer pieces of its rows than with kMaxTaskPackedColumns. 256 × 3072 × 768 takes 0.9 times
+/// as long.
+inline constexpr std::int64_t kBf16TaskPackedBytes = 640 << 10;
 /// All other tasks with operands rounded for AMX multiply this many steps of K at a time: 4096 × 384 × 1536 takes 0.8
 /// times as long as in steps of 512, which read and write C three times.
 inline constexpr std::int64_t kMaxBf16Depth = 1536;

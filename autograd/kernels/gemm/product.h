@@ -132,7 +132,7 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
   block.n = std::min(plan_.columns, s.n - j);
   block.a_transposed = g_.a_transposed;
   block.a_packed = plan_.scheme == GemmScheme::thread_packs_a;
-  block.packs_all_a = plan_.tasks_pack_a();
+  block.packs_all_a = plan_.packs_all_a();
   block.lda = block.a_packed ? panel_stride() : g_.lda;
   const std::int64_t at_c = item * g_.stride_c + i * g_.ldc + s.j + j;
   block.c = g_.c_rounded == nullptr ? g_.c + at_c : nullptr;
