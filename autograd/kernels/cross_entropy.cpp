@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/core/bfloat16.h"
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/dispatch.h"
 
@@ -9,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/cross_entropy.cpp"
 #include <hwy/foreach_target.h>
 
+#include "autograd/kernels/simd/round-inl.h"
 #include "autograd/kernels/simd/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -64,14 +66,19 @@ HWY_INLINE void cross_entropy_backward_row(std::int64_t vocabulary, std::int64_t
   if (has_target) dx.data[target] = before + at_target;
 }
 
+/// Elements between two rows, of which each has `columns` logits.
+inline std::int64_t stride_of(const CrossEntropyRows& all, std::int64_t columns) {
+  return all.stride > 0 ? all.stride : columns;
+}
+
 template <class T>
 double cross_entropy_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, const T* logits,
                           T* stats) {
   double total = 0;
   for (std::int64_t i = begin; i < end; ++i) {
     if (all.targets[i] == all.ignored) continue;
-    total += cross_entropy_row(all.vocabulary, all.targets[i], all.label_smoothing, logits + i * all.vocabulary,
-                               stats + i * kCrossEntropyStats);
+    total += cross_entropy_row(all.vocabulary, all.targets[i], all.label_smoothing,
+                               logits + i * stride_of(all, all.vocabulary), stats + i * kCrossEntropyStats);
   }
   return total;
 }
@@ -80,13 +87,29 @@ template <class T>
 void cross_entropy_backward_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
                                  std::int64_t first_column, std::int64_t columns, const T* logits, const T* stats,
                                  double scale, Sink<T> dlogits) {
+  const std::int64_t stride = stride_of(all, columns);
   for (std::int64_t i = begin; i < end; ++i) {
-    const Sink<T> row{dlogits.data + i * columns, dlogits.add};
+    const Sink<T> row{dlogits.data + i * stride, dlogits.add};
     if (all.targets[i] != all.ignored) {
       cross_entropy_backward_row(all.vocabulary, columns, all.targets[i] - first_column, all.label_smoothing,
-                                 logits + i * columns, stats + i * kCrossEntropyStats, scale, row);
+                                 logits + i * stride, stats + i * kCrossEntropyStats, scale, row);
     } else if (!row.add) {
       std::fill(row.data, row.data + columns, T{0});
+    }
+  }
+}
+
+/// The gradient in place of the logits, row by row, and of each row its rounded numbers in place of the row.
+void cross_entropy_backward_rounded_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
+                                         std::int64_t first_column, std::int64_t columns, float* logits,
+                                         const float* stats, double scale) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    cross_entropy_backward_rows(all, i, i + 1, first_column, columns, logits, stats, scale, Sink<float>{logits, false});
+    float* const row = logits + i * stride_of(all, columns);
+    // In ascending order: a rounded number takes the memory of one that has been read.
+    auto* const to = reinterpret_cast<BFloat16*>(row);
+    for (std::int64_t j = 0; j < columns; j += kRoundedLanes) {
+      store_rounded(rounded_load(row + j, columns - j), to + j, columns - j);
     }
   }
 }
@@ -103,6 +126,7 @@ namespace {
 
 MAKI_EXPORT(cross_entropy_rows);
 MAKI_EXPORT(cross_entropy_backward_rows);
+HWY_EXPORT(cross_entropy_backward_rounded_rows);
 
 constexpr std::int64_t kRowWork = 64;  // cost per row besides its elements, as a number of elements
 
@@ -145,6 +169,15 @@ template void cross_entropy_backward(const CrossEntropyRows&, std::int64_t, std:
                                      double, Sink<float>);
 template void cross_entropy_backward(const CrossEntropyRows&, std::int64_t, std::int64_t, const double*, const double*,
                                      double, Sink<double>);
+
+void cross_entropy_backward_rounded(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end, float* logits,
+                                    const float* stats, double scale) {
+  require_target();
+  const std::int64_t columns = end - begin;
+  parallel_ranges(all.rows, 8 * (columns + kRowWork), [&](std::int64_t first, std::int64_t last) {
+    HWY_DYNAMIC_DISPATCH(cross_entropy_backward_rounded_rows)(all, first, last, begin, columns, logits, stats, scale);
+  });
+}
 
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& all, const T* logits, const T* stats, double scale,

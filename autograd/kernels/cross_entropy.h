@@ -15,6 +15,7 @@ struct CrossEntropyRows {
   const std::int32_t* targets;  ///< [rows], each in [0, vocabulary) or `ignored`
   std::int32_t ignored;         ///< rows with this target have no loss and no gradient
   double label_smoothing;       ///< ε, in [0, 1]
+  std::int64_t stride = 0;      ///< elements between rows of logits, and of their gradient; 0: as many as have columns
 };
 
 /// Numbers per row that forward saves for backward: the maximum m, Σ e^(x_j − m) over all j but the target, and the
@@ -37,5 +38,9 @@ void cross_entropy_backward(const CrossEntropyRows& rows, const T* logits, const
 template <class T>
 void cross_entropy_backward(const CrossEntropyRows& rows, std::int64_t begin, std::int64_t end, const T* logits,
                             const T* stats, double scale, Sink<T> dlogits);
+/// Replaces the logits of columns [begin, end) by their gradient, rounded to bfloat16: row i begins where its logits
+/// began, so that rows are 2 · stride bfloat16 numbers apart.
+void cross_entropy_backward_rounded(const CrossEntropyRows& rows, std::int64_t begin, std::int64_t end, float* logits,
+                                    const float* stats, double scale);
 
 }  // namespace maki::kernels

@@ -1,6 +1,7 @@
 // Token embeddings, one-hot vectors, and losses: the cross-entropy of predicted tokens and the mean squared error. The
 // formulas are in kernels/embedding.h and kernels/cross_entropy.h.
 #include <algorithm>
+#include <type_traits>
 
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/cross_entropy.h"
@@ -155,6 +156,9 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEnt
 
 namespace {
 
+// Elements between rows of logits: rows begin at cache lines, so that products read and write whole ones.
+std::int64_t logits_stride(std::int64_t columns) { return ceil_div(columns, std::int64_t{16}) * 16; }
+
 // A chunk of forward has at least this many rows, however large they are (or all, if there are fewer), and otherwise a
 // multiple of this number, which was chosen without a measurement.
 constexpr std::int64_t kMinForwardChunkRows = 128;
@@ -215,14 +219,31 @@ struct LossBackward {
     std::int64_t begin = 0;
     do {  // at least once, because dx must be set to zero even if the vocabulary is empty
       const std::int64_t end = std::min(rows.vocabulary, begin + columns);
-      const LinearShape s{rows.rows, in, end - begin, whole};
+      LinearShape s{rows.rows, in, end - begin, whole, logits_stride(end - begin)};
       const T* const w = weight + begin * in;
       if (!kept) make_logits(s, x_rows, w, logits, true);
-      kernels::cross_entropy_backward(rows, begin, end, logits, stats, scale, Sink<T>{logits, false});
-      if (dx) linear_backward_x(s, logits, w, Sink<T>{dx.data + at * in, dx.add || begin > 0});
-      if (dweight) linear_backward_weight(s, logits, x_rows, Sink<T>{dweight.data + begin * in, dweight.add || at > 0});
+      const kernels::GemmOperand<T> dlogits = gradient(rows, begin, end, stats, s);
+      if (dx) linear_backward_x(s, dlogits, w, Sink<T>{dx.data + at * in, dx.add || begin > 0});
+      if (dweight) {
+        linear_backward_weight(s, dlogits, x_rows, Sink<T>{dweight.data + begin * in, dweight.add || at > 0});
+      }
       begin = end;
     } while (begin < rows.vocabulary);
+  }
+
+  // The gradient of logits in their place, in float32 or, if the products round it, in bfloat16; sets its stride.
+  kernels::GemmOperand<T> gradient(kernels::CrossEntropyRows rows, std::int64_t begin, std::int64_t end, const T* stats,
+                                   LinearShape& s) const {
+    rows.stride = s.stride;
+    if constexpr (std::is_same_v<T, float>) {
+      if (ProductPrecision::current() == Precision::bfloat16) {
+        kernels::cross_entropy_backward_rounded(rows, begin, end, logits, stats, scale);
+        s.stride *= 2;
+        return reinterpret_cast<const BFloat16*>(logits);
+      }
+    }
+    kernels::cross_entropy_backward(rows, begin, end, logits, stats, scale, Sink<T>{logits, false});
+    return logits;
   }
 };
 
@@ -239,11 +260,13 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   const Chunk chunk = forward_chunk(all, x.dtype());
   const kernels::GemmSizes whole{all.rows, out, in};
   Tensor loss = empty({}, x.dtype()), stats = stats_of(all, x.dtype()), scratch = scratch_of(all);
-  Tensor logits = empty({chunk.rows, out}, x.dtype());
+  const std::int64_t stride = logits_stride(out);
+  Tensor logits = empty({chunk.rows, stride}, x.dtype());
   dispatch(x.dtype(), [&, all = all, factor = factor]<class T>() {
     double total = 0;
-    for_each_chunk(all, chunk.rows, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
-      make_logits({rows.rows, in, out, whole}, x.data<T>() + at * in, weight.data<T>(), logits.data<T>(),
+    for_each_chunk(all, chunk.rows, [&](std::int64_t at, kernels::CrossEntropyRows rows) {
+      rows.stride = stride;
+      make_logits({rows.rows, in, out, whole, stride}, x.data<T>() + at * in, weight.data<T>(), logits.data<T>(),
                   rounds_as_recorded());
       total += kernels::cross_entropy_forward(
           rows, logits.data<T>(), stats.data<T>() + at * kernels::kCrossEntropyStats, scratch.data<double>());
@@ -256,7 +279,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
       [x, weight, targets, stats, logits, all = all, factor = factor, in, out, whole](Grads& g) mutable {
         const bool kept = static_cast<bool>(logits);
         const Chunk step = kept ? Chunk{std::max<std::int64_t>(1, all.rows), out} : backward_chunk(all, x.dtype());
-        if (!kept) logits = empty({step.rows, step.columns}, x.dtype());
+        if (!kept) logits = empty({step.rows, logits_stride(step.columns)}, x.dtype());
         dispatch(x.dtype(), [&]<class T>() {
           const double scale = static_cast<double>(*g.out<T>()) * factor;
           const Sink<T> dx = g.in<T>(0), dweight = g.in<T>(1);

@@ -32,6 +32,8 @@ void run(const kernels::Gemm<T>& g) {
 struct LinearShape {
   std::int64_t rows, in, out;
   kernels::GemmSizes whole{};
+  std::int64_t stride = 0;  // elements between rows of y or dy; 0: out
+  std::int64_t y_stride() const { return stride > 0 ? stride : out; }
 };
 
 /// An operand, for parameters that T is not deduced from, so that they take plain arrays as well.
@@ -43,7 +45,7 @@ template <class T>
 kernels::Gemm<T> linear_product(const LinearShape& s, AnyOperand<T> x, const T* weight, bool recorded) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.out, .k = s.in, .a = x, .lda = s.in, .b = weight, .ldb = s.in};
   g.b_transposed = true;
-  g.ldc = s.out;
+  g.ldc = s.y_stride();
   round_as_recorded(g, recorded);
   g.whole = s.whole;
   return g;
@@ -52,7 +54,7 @@ kernels::Gemm<T> linear_product(const LinearShape& s, AnyOperand<T> x, const T* 
 /// dx = dy · weight; the caller of the first form sets the output.
 template <class T>
 kernels::Gemm<T> linear_backward_x_product(const LinearShape& s, AnyOperand<T> dy, const T* weight) {
-  kernels::Gemm<T> g{.m = s.rows, .n = s.in, .k = s.out, .a = dy, .lda = s.out, .b = weight, .ldb = s.in};
+  kernels::Gemm<T> g{.m = s.rows, .n = s.in, .k = s.out, .a = dy, .lda = s.y_stride(), .b = weight, .ldb = s.in};
   round_as_recorded(g, true);
   g.whole = s.whole;
   g.ldc = s.in;
@@ -69,7 +71,7 @@ void linear_backward_x(const LinearShape& s, AnyOperand<T> dy, const T* weight, 
 /// dweight = dyᵀ · x.
 template <class T>
 void linear_backward_weight(const LinearShape& s, AnyOperand<T> dy, AnyOperand<T> x, Sink<T> dweight) {
-  kernels::Gemm<T> g{.m = s.out, .n = s.in, .k = s.rows, .a = dy, .lda = s.out, .a_transposed = true};
+  kernels::Gemm<T> g{.m = s.out, .n = s.in, .k = s.rows, .a = dy, .lda = s.y_stride(), .a_transposed = true};
   g.b = x;
   g.ldb = s.in;
   round_as_recorded(g, true);

@@ -102,10 +102,13 @@ TEST_CASE("swiglu has the values of silu of the gate times up, and refuses a wid
 TEST_CASE("linear_cross_entropy has the bits of cross_entropy after linear, with all logits kept and in chunks") {
   // The limit of 64 MiB is 16 Mi float32 logits: 1,000 rows of 40,000 take three chunks, 100 rows one. Of 33,000 rows
   // backward processes 32,768 at a time (in float64 half as many), in chunks of 512 columns.
-  constexpr std::pair<std::int64_t, std::int64_t> kSizes[] = {{100, 40000}, {1000, 40000}, {33000, 600}};
+  constexpr std::pair<std::int64_t, std::int64_t> kSizes[] = {{100, 40001}, {1000, 40000}, {33000, 600}};
   for (const auto& [rows, vocabulary] : kSizes) {
-    INFO(rows << " rows");
-    for (const DType dtype : {DType::float32, DType::float64}) {
+    for (const auto& [dtype, precision] :
+         {std::pair{DType::float32, Precision::float32}, std::pair{DType::float32, Precision::bfloat16},
+          std::pair{DType::float64, Precision::bfloat16}}) {
+      const ProductPrecision scope(precision);
+      INFO(rows << " rows, " << to_string(dtype) << " in " << to_string(precision));
       Draw draw(2);
       const std::vector<Tensor> inputs = {draw.normals({rows, 9}), draw.normals({vocabulary, 9}),
                                           draw.integers({rows}, -1, static_cast<std::int32_t>(vocabulary - 1))};

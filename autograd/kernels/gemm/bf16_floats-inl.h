@@ -23,8 +23,6 @@ HWY_BEFORE_NAMESPACE();
 namespace maki::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr std::int64_t kRoundedLanes = hn::MaxLanes(RoundedFloats());
-
 /// Packs a row-major A.
 template <class X>
 void rounded_pack_rows(std::int64_t m, std::int64_t k, const X* a, std::int64_t lda, float* panel) {
@@ -121,18 +119,15 @@ struct Bf16Floats32 {
   }
   /// Rounds n numbers.
   static void round_row(std::int64_t n, const float* x, BFloat16* y, [[maybe_unused]] bool streams) {
-    const hn::Rebind<std::uint16_t, RoundedFloats> halves;
     for (std::int64_t j = 0; j < n; j += kRoundedLanes) {
-      const auto bits = hn::BitCast(hn::RebindToUnsigned<RoundedFloats>(), rounded_load(x + j, n - j));
-      const auto rounded = hn::TruncateTo(halves, hn::ShiftRight<16>(bits));
-      auto* const to = reinterpret_cast<std::uint16_t*>(y + j);
+      const RoundedVec rounded = rounded_load(x + j, n - j);
       if constexpr (kRoundedLanes >= 8) {  // Highway streams at least 16 bytes
         if (streams && j + kRoundedLanes <= n) {
-          hn::Stream(rounded, halves, to);
+          hn::Stream(upper_halves(rounded), RoundedHalves(), reinterpret_cast<std::uint16_t*>(y + j));
           continue;
         }
       }
-      StorePartial(rounded, halves, to, n - j);
+      store_rounded(rounded, y + j, n - j);
     }
   }
   /// sum += the steps of a group, in ascending order.

@@ -18,6 +18,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using RoundedFloats = hn::ScalableTag<float>;
 using RoundedVec = hn::Vec<RoundedFloats>;
+using RoundedHalves = hn::Rebind<std::uint16_t, RoundedFloats>;
+inline constexpr std::int64_t kRoundedLanes = hn::MaxLanes(RoundedFloats());
 
 /// x rounded to bfloat16 as VCVTNE2PS2BF16 does (Intel, Software Developer's Manual, volume 2), except for the signs of
 /// zeros and of NaN: to nearest, ties to even; subnormal numbers become 0, and a NaN a quiet one.
@@ -40,9 +42,17 @@ HWY_INLINE RoundedVec rounded_load(const float* row, std::int64_t count) {
 }
 HWY_INLINE RoundedVec rounded_load(const BFloat16* row, std::int64_t count) {
   const hn::RebindToUnsigned<RoundedFloats> bits;
-  const hn::Rebind<std::uint16_t, RoundedFloats> halves;
-  const auto upper = LoadPartial(halves, reinterpret_cast<const std::uint16_t*>(row), count);
+  const auto upper = LoadPartial(RoundedHalves(), reinterpret_cast<const std::uint16_t*>(row), count);
   return hn::BitCast(RoundedFloats(), hn::ShiftLeft<16>(hn::PromoteTo(bits, upper)));
+}
+
+/// Numbers that are rounded already, as their bits in bfloat16; and stores the first `count` of them.
+HWY_INLINE hn::Vec<RoundedHalves> upper_halves(RoundedVec rounded) {
+  const auto bits = hn::BitCast(hn::RebindToUnsigned<RoundedFloats>(), rounded);
+  return hn::TruncateTo(RoundedHalves(), hn::ShiftRight<16>(bits));
+}
+HWY_INLINE void store_rounded(RoundedVec rounded, BFloat16* to, std::int64_t count) {
+  StorePartial(upper_halves(rounded), RoundedHalves(), reinterpret_cast<std::uint16_t*>(to), count);
 }
 
 /// Rounds n elements in place, n rounded up to whole vectors.
