@@ -135,7 +135,7 @@ TEST_CASE("a rounded result has the same bits if it is stored past the caches", 
     for (const auto activation : {GemmActivation::none, GemmActivation::gelu}) {
       Gemm<float> g = x.product(false, true, false, false);
       g.activation = activation;
-      REQUIRE(goes_past_caches<BFloat16>(nullptr, g.n, g.m * g.n * 2));
+      REQUIRE(goes_past_caches<BFloat16>(nullptr, g.n, g.m * g.n * 4));
       REQUIRE(wrong_in_rounded(g, 0, 0) == 0);
       REQUIRE(wrong_in_rounded(g, 0, 3) == 0);
     }

@@ -52,8 +52,9 @@ template <int kDown, int kAcross>
 HWY_NOINLINE void bf16_amx_tile(const Bf16TileCall<std::uint16_t>& call, const float* start,
                                 std::ptrdiff_t start_stride, float* sum, std::ptrdiff_t stride) {
   bf16_amx_start<kDown, kAcross>(start, start_stride);
-  for (std::int64_t i = 0; i < kBf16TileRows * kDown && call.prefetches_c; ++i) {
-    MAKI_UNROLL for (int t = 0; t < kAcross; ++t) hwy::Prefetch(sum + i * stride + t * kBf16TileRows);
+  for (std::int64_t i = 0; i < kBf16TileRows * kDown && call.ahead != nullptr; ++i) {
+    const std::byte* const row = call.ahead + i * call.ahead_stride;
+    for (std::ptrdiff_t at = 0; at < kAcross * kBf16TileRows * call.ahead_size; at += 64) hwy::Prefetch(row + at);
   }
   for (std::int64_t g = 0; g < call.groups; ++g) {
     const std::uint16_t *const a = call.a + g * kBf16GroupElements, *const b = call.b + g * kBf16GroupElements;

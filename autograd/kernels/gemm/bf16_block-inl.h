@@ -51,8 +51,12 @@ struct Bf16TileCall {
   bool accumulate;
   const float* start_row;  // the row (of the bias) that each row of the sum starts from; null: zeros
   std::int64_t columns;
-  bool prefetches_c = false;  // C may be in no cache: on AMX, prefetching it while the tile multiplies saves 3 to 15 %
-                              // of large products
+  /// What is needed when the sums are complete and may be in no cache: numbers of `ahead_size` bytes, at the place of
+  /// each sum; null: nothing. On AMX they are prefetched while the tile multiplies. For C that saves 3 to 15 % of large
+  /// products.
+  const std::byte* ahead = nullptr;
+  std::ptrdiff_t ahead_stride = 0;  // bytes between rows
+  std::ptrdiff_t ahead_size = 0;
 };
 
 /// Where a block of kRows rows and kColumns columns is read from: in place if it is whole, else from `buffer`, to which
@@ -108,6 +112,7 @@ void bf16_panel_product(std::int64_t rows, const Bf16TileCall<typename Kernel::E
     tile.columns = std::min<std::int64_t>(Kernel::kTileColumns, whole.columns - j);
     tile.b = bf16_columns<Kernel::kColumnElements>(whole.b, panel_stride, j);
     tile.start_row = whole.start_row != nullptr ? whole.start_row + j : nullptr;
+    if (whole.ahead != nullptr) tile.ahead = whole.ahead + j * whole.ahead_size;
     if constexpr (Kernel::kTileRows >=
                   kBf16PanelWidth) {  // one tile, without the divisions below, which take as long as a short chain
       tile.c = whole.c + j;
@@ -121,6 +126,19 @@ void bf16_panel_product(std::int64_t rows, const Bf16TileCall<typename Kernel::E
       Kernel::tile(rows * (t + 1) / tiles - r, tile);
     }
   }
+}
+
+/// Sets what a panel of rows from i on prefetches: C, unless it is stored past the caches. (Prefetching the factor makes
+/// 256 × 3072 × 768 and 4096 × 1536 × 384 slower, by 6 to 10 %.)
+template <class Element>
+void bf16_look_ahead(const GemmBlock<float>& g, std::int64_t i, Bf16TileCall<Element>& call) {
+  const auto set = [&]<class T>(const T* x) {
+    call.ahead_size = sizeof(T);
+    call.ahead_stride = g.ldc * call.ahead_size;
+    call.ahead = reinterpret_cast<const std::byte*>(x + i * g.ldc);
+  };
+  if (g.streams) return;
+  g.c_rounded != nullptr ? set(g.c_rounded) : set(g.c);
 }
 
 /// Finishes rows [begin, begin + rows) of C in its buffer, whose rows are `ld` apart, and stores them.
@@ -151,7 +169,6 @@ void bf16_block(const GemmBlock<float>& g) {
   call.accumulate = g.accumulate;
   call.start_row = g.bias;
   call.columns = g.n;
-  call.prefetches_c = g.c_buffer == nullptr;
   auto* const own_a = reinterpret_cast<Element*>(g.a_buffer);
   const auto* b = reinterpret_cast<const Element*>(g.b.values);
   std::int64_t panel = kScale * g.ldb;
@@ -178,6 +195,7 @@ void bf16_block(const GemmBlock<float>& g) {
     }
     call.a = a;
     call.c = g.c_buffer != nullptr ? g.c_buffer : g.c + i * g.ldc;
+    bf16_look_ahead(g, i, call);
     {
       const FlushSubnormals flush;
       bf16_panel_product<Kernel>(rows, call, panel);

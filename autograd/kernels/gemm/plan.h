@@ -131,10 +131,9 @@ struct GemmPlan {
     const bool pays = buffered || g.a_transposed || scheme == GemmScheme::thread_packs_a;
     return g.rounds_operands && pays && g.batch == 1 && g.beta == 0 && g.k <= depth && c_bytes() >= kStreamedBytes;
   }
-  std::int64_t c_bytes() const {
-    const std::size_t element = product.c_rounded != nullptr ? sizeof(BFloat16) : sizeof(T);
-    return product.m * product.n * static_cast<std::int64_t>(element);
-  }
+  /// Of C as numbers of type T. A rounded C counts the same: with 1.5 MB stored past the caches, 256 × 3072 × 768 takes
+  /// 0.98 ms instead of 1.22.
+  std::int64_t c_bytes() const { return product.m * product.n * std::int64_t{sizeof(T)}; }
   bool threads_pack() const { return scheme == GemmScheme::thread_packs_a || scheme == GemmScheme::thread_packs_b; }
 
  private:
