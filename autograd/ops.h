@@ -99,9 +99,9 @@ Tensor matmul(const Tensor& a, const Tensor& b, bool transpose_a = false, bool t
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 /// gelu(linear(x, weight, bias), form), bit for bit, computed in one pass over the product.
 Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, Gelu form = Gelu::erf);
-/// linear(linear_gelu(x, up, up_bias, form), down, down_bias), bit for bit: x [… C], up [F, C], down [D, F], up_bias [F]
-/// and down_bias [D] or none → [… D]. The hidden layer [… F] goes through memory less often than between two ops and,
-/// where it is rounded, in half of the bytes. (ops/feed_forward.cpp)
+/// linear(linear_gelu(x, up, up_bias, form), down, down_bias), bit for bit: x [… C], up [F, C], down [D, F], up_bias
+/// [F] and down_bias [D] or none → [… D]. The hidden layer [… F] goes through memory less often than between two ops
+/// and, where it is rounded, in half of the bytes. (ops/feed_forward.cpp)
 Tensor gelu_feed_forward(const Tensor& x, const Tensor& up, const Tensor& up_bias, const Tensor& down,
                          const Tensor& down_bias, Gelu form = Gelu::erf);
 

@@ -84,8 +84,7 @@ Hidden forward(const FeedForward& f, const Tensor& x, Gelu form, Tensor& derivat
   up.activation = form == Gelu::erf ? kernels::GemmActivation::gelu : kernels::GemmActivation::gelu_tanh;
   if (derivative) up.derivative = derivative.data<T>();
   run(up);
-  kernels::Gemm<T> down =
-      linear_product(f.down_shape, hidden.operand<T>(), f.down.data<T>(), rounds_as_recorded());
+  kernels::Gemm<T> down = linear_product(f.down_shape, hidden.operand<T>(), f.down.data<T>(), rounds_as_recorded());
   down.c = y.data<T>();
   down.bias = data_or_null<T>(f.down_bias);
   run(down);

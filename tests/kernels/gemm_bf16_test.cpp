@@ -112,6 +112,41 @@ TEST_CASE("products of operands rounded to bfloat16 do not depend on the number 
   });
 }
 
+TEST_CASE("the items of a batch of rounded products have the bits of single products, also with many rows", "[gemm]") {
+  // Each item has its own B, and a task takes all rows of an item: more than are packed at once (kBf16PackedRows).
+  constexpr std::int64_t kItems = 8, kRows = 600, kColumns = 65, kSteps = 20;
+  const std::vector<float> a = numbers<float>(kItems * kRows * kSteps, 1),
+                           b = numbers<float>(kItems * kSteps * kColumns, 2);
+  on_every_unit([&] {
+    for (const bool a_transposed : {false, true}) {
+      std::vector<float> c(kItems * kRows * kColumns, kNaN<float>), wanted = c;
+      Gemm<float> g{.m = kRows, .n = kColumns, .k = kSteps, .a = a.data()};
+      g.lda = a_transposed ? kRows : kSteps;
+      g.a_transposed = a_transposed;
+      g.b = b.data();
+      g.ldb = kColumns;
+      g.ldc = kColumns;
+      g.rounds_operands = true;
+      g.stride_a = kRows * kSteps;
+      g.stride_b = kSteps * kColumns;
+      g.stride_c = kRows * kColumns;
+      for (std::int64_t i = 0; i < kItems; ++i, g.a += g.stride_a, g.b += g.stride_b) {
+        g.c = wanted.data() + i * g.stride_c;
+        run(g);
+      }
+      g.a = a.data();
+      g.b = b.data();
+      g.c = c.data();
+      g.batch = kItems;
+      with_every_team([&] {
+        std::ranges::fill(c, kNaN<float>);
+        run(g);
+        REQUIRE(std::ranges::equal(c, wanted, [](float x, float y) { return same_bits(x, y) && x == x; }));
+      });
+    }
+  });
+}
+
 TEST_CASE("a product of operands rounded to bfloat16 without steps is its bias", "[gemm]") {
   on_every_unit([] {
     const std::vector<float> bias = numbers<float>(40, 1);

@@ -26,8 +26,7 @@ std::vector<BFloat16> to_bfloat16(const std::vector<float>& x) {
 
 /// The operands of one product, in float32 and rounded.
 struct Operands {
-  explicit Operands(const GemmSizes& size)
-      : s(size), a(numbers<float>(s.m * s.k, 1)), b(numbers<float>(s.n * s.k, 2)) {
+  explicit Operands(const GemmSizes& size) : s(size), a(numbers<float>(s.m * s.k, 1)), b(numbers<float>(s.n * s.k, 2)) {
     a16 = to_bfloat16(a);
     b16 = to_bfloat16(b);
   }

@@ -45,9 +45,9 @@ TEST_CASE("gelu_feed_forward has the bits of its two layers, also where it store
           const std::vector<Tensor> inputs = {draw.normals({130, width}, 0, 0.2), draw.normals({300, width}, 0, 0.2),
                                               draw.normals({300}), draw.normals({90, 300}), draw.normals({90})};
           INFO(to_string(precision) << " " << to_string(dtype) << " width " << width);
-          require_same_bits({inputs, [=](const auto& v) { return gelu_feed_forward(v[0], v[1], v[2], v[3], v[4], form); }},
-                            {inputs, [=](const auto& v) { return linear(linear_gelu(v[0], v[1], v[2], form), v[3], v[4]); }},
-                            dtype);
+          require_same_bits(
+              {inputs, [=](const auto& v) { return gelu_feed_forward(v[0], v[1], v[2], v[3], v[4], form); }},
+              {inputs, [=](const auto& v) { return linear(linear_gelu(v[0], v[1], v[2], form), v[3], v[4]); }}, dtype);
         }
       }
     }

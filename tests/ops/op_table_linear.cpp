@@ -54,19 +54,23 @@ Row linear_gelu_row(const char* name, int rank, bool bias, Gelu form) {
 
 // A single output, in which the terms of the hidden layer cancel, may be close to 0; hence offset_floor.
 Row gelu_feed_forward_row(const char* name, int rank, bool up_bias, bool down_bias, Gelu form) {
-  return {.op = "gelu_feed_forward", .name = name, .draw = [=](Draw& draw) {
-            const Shape x = draw.shape(rank);
-            const std::int64_t hidden = draw.extent(35), out = draw.extent(35);
-            Case drawn{{draw.normals(x, 0, 0.5), draw.normals({hidden, x.cols()}, 0, 0.5), draw.normals({out, hidden})},
-                       [=](const std::vector<Tensor>& v) {
-                         const Tensor none;
-                         return gelu_feed_forward(v[0], v[1], up_bias ? v[3] : none, v[2],
-                                                  down_bias ? v.back() : none, form);
-                       }};
-            if (up_bias) drawn.inputs.push_back(draw.normals({hidden}));
-            if (down_bias) drawn.inputs.push_back(draw.normals({out}));
-            return drawn;
-          },
+  return {.op = "gelu_feed_forward",
+          .name = name,
+          .draw =
+              [=](Draw& draw) {
+                const Shape x = draw.shape(rank);
+                const std::int64_t hidden = draw.extent(35), out = draw.extent(35);
+                Case drawn{
+                    {draw.normals(x, 0, 0.5), draw.normals({hidden, x.cols()}, 0, 0.5), draw.normals({out, hidden})},
+                    [=](const std::vector<Tensor>& v) {
+                      const Tensor none;
+                      return gelu_feed_forward(v[0], v[1], up_bias ? v[3] : none, v[2], down_bias ? v.back() : none,
+                                               form);
+                    }};
+                if (up_bias) drawn.inputs.push_back(draw.normals({hidden}));
+                if (down_bias) drawn.inputs.push_back(draw.normals({out}));
+                return drawn;
+              },
           .offset_floor = 0.5};
 }
 

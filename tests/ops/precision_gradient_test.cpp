@@ -29,8 +29,8 @@ std::vector<Tensor> all_of(const Evaluation& evaluation) {
 }  // namespace
 
 TEST_CASE("in bfloat16 every op that multiplies matrices is near float32, and every other op has its bits") {
-  const std::set<std::string> multiply = {"matmul",    "linear", "linear_gelu", "gelu_feed_forward", "linear_cross_entropy",
-                                          "attention"};
+  const std::set<std::string> multiply = {
+      "matmul", "linear", "linear_gelu", "gelu_feed_forward", "linear_cross_entropy", "attention"};
   // Relative to the norm of a result. An operand is rounded by up to 2^-9 of itself, and a sum in which terms cancel by
   // more. The largest error measured was 0.017, in attention 0.030; the root mean squares per op are 0.002 to 0.0035
   // (0.006 if operands are rounded towards 0).

@@ -13,11 +13,11 @@
 namespace maki {
 namespace {
 
-// libgomp's own limit is 300,000 pause instructions, 13 ms on a CPU whose pause takes 140 cycles. With other work on the
-// machine, speed collapses: at load 6 on two cores the quick start trained on 1,600 tokens per second, and with 43 µs on
-// 10,000. A thread that sleeps too early costs time as well: on two cores of an Intel Xeon whose pause takes 36 cycles,
-// a step of the quick start in bfloat16 takes 7.85 ms with a limit of 10 µs, 7.65 with 25 and 7.55 with 30; beside a
-// second such run 15.2 ms with 10 µs, 17.9 with 20 and 20.9 with 30.
+// libgomp's own limit is 300,000 pause instructions, 13 ms on a CPU whose pause takes 140 cycles. With other work on
+// the machine, speed collapses: at load 6 on two cores the quick start trained on 1,600 tokens per second, and with 43
+// µs on 10,000. A thread that sleeps too early costs time as well: on two cores of an Intel Xeon whose pause takes 36
+// cycles, a step of the quick start in bfloat16 takes 7.85 ms with a limit of 10 µs, 7.65 with 25 and 7.55 with 30;
+// beside a second such run 15.2 ms with 10 µs, 17.9 with 20 and 20.9 with 30.
 constexpr std::int64_t kSpinNanoseconds = 20'000;
 
 void pause() {
@@ -34,7 +34,8 @@ std::int64_t nanoseconds() {
   return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_nsec;
 }
 
-// How many pauses take kSpinNanoseconds: by the fastest of several measurements, because this thread may be interrupted.
+// How many pauses take kSpinNanoseconds: by the fastest of several measurements, because this thread may be
+// interrupted.
 std::int64_t spin_count() {
   constexpr std::int64_t kPauses = 64, kMeasurements = 5;
   std::int64_t fastest = kSpinNanoseconds;

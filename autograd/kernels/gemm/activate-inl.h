@@ -68,8 +68,8 @@ HWY_INLINE void multiply_row(std::int64_t n, const T* x, const T* factor, T* y) 
                             HWY_ATTR { StoreY()(at, hn::Mul(at.Load(x + j), at.Load(factor + j)), y + j); });
 }
 
-/// y [n] = what becomes of x after the last step of a block, in which it begins at element `at` of C: the activation, or
-/// the product with the factor. Copies x if there is neither. y may be x.
+/// y [n] = what becomes of x after the last step of a block, in which it begins at element `at` of C: the activation,
+/// or the product with the factor. Copies x if there is neither. y may be x.
 template <class StoreY, class StoreKept, class T>
 HWY_INLINE void finish_row(const GemmBlock<T>& g, std::int64_t at, std::int64_t n, const T* x, T* y) {
   if (g.activation != GemmActivation::none) {
@@ -77,8 +77,8 @@ HWY_INLINE void finish_row(const GemmBlock<T>& g, std::int64_t at, std::int64_t 
   } else if (g.factor != nullptr) {
     multiply_row<StoreY>(n, x, g.factor + at, y);
   } else if (x != y) {
-    for_each_vector<T>(n, [=](const auto& vector, std::int64_t j)
-                              HWY_ATTR { StoreY()(vector, vector.Load(x + j), y + j); });
+    for_each_vector<T>(
+        n, [=](const auto& vector, std::int64_t j) HWY_ATTR { StoreY()(vector, vector.Load(x + j), y + j); });
   }
 }
 

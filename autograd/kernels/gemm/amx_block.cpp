@@ -19,12 +19,12 @@ namespace maki::kernels::HWY_NAMESPACE {
 static_assert(kGemmChainLength % kAmxTileDepth == 0 && kMaxPackTaskDepth % kAmxTileDepth == 0);
 
 // GEMM counts the sizes of packed panels in float32 numbers, each of which takes the space of two bfloat16 numbers.
-inline void amx_pack_a_panel(std::int64_t m, std::int64_t k, const GemmOperand<float>& a, std::int64_t lda, bool a_transposed,
-                             float* panel) {
+inline void amx_pack_a_panel(std::int64_t m, std::int64_t k, const GemmOperand<float>& a, std::int64_t lda,
+                             bool a_transposed, float* panel) {
   amx_pack_a(m, k, a.values, lda, a_transposed, reinterpret_cast<std::uint16_t*>(panel));
 }
-inline void amx_pack_b_panels(std::int64_t k, std::int64_t n, const GemmOperand<float>& b, std::int64_t ldb, bool b_transposed,
-                              float* panels, std::int64_t panel_stride) {
+inline void amx_pack_b_panels(std::int64_t k, std::int64_t n, const GemmOperand<float>& b, std::int64_t ldb,
+                              bool b_transposed, float* panels, std::int64_t panel_stride) {
   amx_pack_b(k, n, b.values, ldb, b_transposed, reinterpret_cast<std::uint16_t*>(panels), 2 * panel_stride);
 }
 

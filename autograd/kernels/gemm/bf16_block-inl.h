@@ -60,7 +60,8 @@ struct Bf16TileCall {
 };
 
 /// Where a block of kRows rows and kColumns columns is read from: in place if it is whole, else from `buffer`, to which
-/// it is copied, as float32 numbers, and padded with zeros. rows and columns are those that exist; more than kRows or kColumns are possible.
+/// it is copied, as float32 numbers, and padded with zeros. rows and columns are those that exist; more than kRows or
+/// kColumns are possible.
 struct Bf16Block {
   const float* at;
   std::int64_t stride;
@@ -128,8 +129,8 @@ void bf16_panel_product(std::int64_t rows, const Bf16TileCall<typename Kernel::E
   }
 }
 
-/// Sets what a panel of rows from i on prefetches: C, unless it is stored past the caches. (Prefetching the factor makes
-/// 256 × 3072 × 768 and 4096 × 1536 × 384 slower, by 6 to 10 %.)
+/// Sets what a panel of rows from i on prefetches: C, unless it is stored past the caches. (Prefetching the factor
+/// makes 256 × 3072 × 768 and 4096 × 1536 × 384 slower, by 6 to 10 %.)
 template <class Element>
 void bf16_look_ahead(const GemmBlock<float>& g, std::int64_t i, Bf16TileCall<Element>& call) {
   const auto set = [&]<class T>(const T* x) {
@@ -210,8 +211,8 @@ void bf16_block(const GemmBlock<float>& g) {
 }
 
 template <class Kernel>
-void bf16_pack_a_panel(std::int64_t m, std::int64_t k, const GemmOperand<float>& a, std::int64_t lda,
-                       bool a_transposed, float* panel) {
+void bf16_pack_a_panel(std::int64_t m, std::int64_t k, const GemmOperand<float>& a, std::int64_t lda, bool a_transposed,
+                       float* panel) {
   Kernel::pack_a(m, k, a, lda, a_transposed, reinterpret_cast<typename Kernel::Element*>(panel));
 }
 template <class Kernel>

@@ -249,7 +249,7 @@ struct Bf16Packing {
     for (std::int64_t j = 0; j < n; j += 32) {
       auto* const to = reinterpret_cast<std::uint16_t*>(y + j);
       const auto rounded = bf16_load_row(x, j, n);
-      streams && j + 32 <= n ? hn::Stream(rounded, Bf16Bits(), to) : StorePartial(rounded, Bf16Bits(), to, n - j);
+      streams&& j + 32 <= n ? hn::Stream(rounded, Bf16Bits(), to) : StorePartial(rounded, Bf16Bits(), to, n - j);
     }
   }
   /// Packs the 32 steps of row i of a panel's group.

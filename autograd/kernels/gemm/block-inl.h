@@ -32,7 +32,8 @@ template <class T>
 void prepare_panels(const GemmBlock<T>& g) {
   constexpr std::int64_t kPanelColumns = 2 * hn::MaxLanes(GemmVec<T>());
   const std::int64_t rest = g.n % kPanelColumns, whole = g.n - rest;
-  if (g.b_layout == GemmLayoutB::column_major) pack_panels(g.k, g.n, g.b.values, g.ldb, true, g.b_buffer, g.k * kPanelColumns);
+  if (g.b_layout == GemmLayoutB::column_major)
+    pack_panels(g.k, g.n, g.b.values, g.ldb, true, g.b_buffer, g.k * kPanelColumns);
   if (g.b_layout == GemmLayoutB::row_major && rest != 0) {
     pack_panels(g.k, rest, g.b.values + whole, g.ldb, false, g.b_buffer + whole * g.k, g.k * kPanelColumns);
   }

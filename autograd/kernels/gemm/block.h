@@ -35,8 +35,8 @@ struct GemmBlock {
   const T* bias;  // [n] or null; given with the last chain, and added at its end; with tile.packs_a, given with the
                   // first chain, which starts at it
   GemmActivation activation;
-  T* derivative;     // [m, n], rows ldc apart, or null
-  const T* factor;   // likewise; given with the last block along K only
+  T* derivative;        // [m, n], rows ldc apart, or null
+  const T* factor;      // likewise; given with the last block along K only
   BFloat16* c_rounded;  // likewise: receives the finished elements in place of c
   // Scratch of the calling thread for this block alone, aligned to 64 bytes. For packing A, one tile at a time, unless
   // it is packed: tile.a_buffer_size(k, a_transposed) elements. For packing B unless it is packed: all its panels.
@@ -78,7 +78,8 @@ struct GemmKernels {
                  T* panels, std::int64_t panel_stride);
   /// Packs op(A) [m, k], m <= tile.rows, into one panel; rows beyond m may be left uninitialized. Null unless
   /// tile.packs_a.
-  void (*pack_a)(std::int64_t m, std::int64_t k, const GemmOperand<T>& a, std::int64_t lda, bool a_transposed, T* panel);
+  void (*pack_a)(std::int64_t m, std::int64_t k, const GemmOperand<T>& a, std::int64_t lda, bool a_transposed,
+                 T* panel);
   /// Computes steps [begin, end) of a product that packs nothing: A row-major, B transposed, 1 <= m <=
   /// tile.max_thin_rows. Each of its ceil(n / (tile.columns / 2)) steps is one vector of columns of C, which need not
   /// be adjacent (thin-inl.h). `g` is one item of a batch: its batch and strides are ignored. Null if

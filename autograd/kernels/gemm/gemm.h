@@ -50,7 +50,7 @@ enum class GemmActivation : std::uint8_t { none, gelu, gelu_tanh };
 template <class T>
 struct GemmOperand {
   GemmOperand() = default;
-  GemmOperand(const T* x) : values(x) {}  // NOLINT(google-explicit-constructor): a plain array is an operand
+  GemmOperand(const T* x) : values(x) {}          // NOLINT(google-explicit-constructor): a plain array is an operand
   GemmOperand(const BFloat16* x) : rounded(x) {}  // NOLINT(google-explicit-constructor)
   const T* values = nullptr;
   const BFloat16* rounded = nullptr;
@@ -112,8 +112,8 @@ std::int64_t gemm_scratch_bytes(const Gemm<T>& g);
 
 /// Computes the product. `scratch`: at least gemm_scratch_bytes(g) bytes, aligned to 64 bytes; its contents are
 /// meaningless before and after. Throws Error, before C is touched, if MAKI_TARGET is invalid, a size is negative, beta
-/// is not 0 or 1, a leading dimension or stride_c is too small, a derivative is wanted without an activation or a factor
-/// with one, g has bfloat16 numbers where it may not, or the scratch is too small or misaligned. Nothing else is
+/// is not 0 or 1, a leading dimension or stride_c is too small, a derivative is wanted without an activation or a
+/// factor with one, g has bfloat16 numbers where it may not, or the scratch is too small or misaligned. Nothing else is
 /// checked. If m, n or batch is 0, nothing is computed.
 /// Thread safety: may be called from several threads at once, each with its own scratch and C.
 template <class T>

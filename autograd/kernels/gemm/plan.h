@@ -50,9 +50,9 @@ enum class GemmScheme : std::uint8_t {
   thread_packs_a,
 
   /// With operands rounded for AMX, for a transposed A, as in gradients of weights, or for few rows and a row-major B,
-  /// as in gradients of inputs: a task keeps its part of C in the
-  /// level-2 cache and packs the rows of A and the columns of B that it multiplies, kBf16TaskDepth steps of K after the
-  /// other. So both operands are read in long pieces of their rows, and C leaves the cache once, however long K is.
+  /// as in gradients of inputs: a task keeps its part of C in the level-2 cache and packs the rows of A and the columns
+  /// of B that it multiplies, kBf16TaskDepth steps of K after the other. So both operands are read in long pieces of
+  /// their rows, and C leaves the cache once, however long K is.
   task_packs_both,
 
   /// All threads pack a slab of B together, wait for each other, and multiply it: what no other scheme takes.
@@ -113,9 +113,11 @@ struct GemmPlan {
   std::int64_t thread_scratch = 0;      // elements of scratch of each thread in total
 
   bool tasks_pack_a() const { return scheme == GemmScheme::task_packs_both; }
-  /// Whether a task packs all its rows of a transposed A at once, which reads long pieces of its rows.
+  /// Whether a task packs all its rows of a transposed A at once, which reads long pieces of memory. A task that takes
+  /// all rows of C may have too many.
   bool packs_all_a() const {
-    return rounds_for_amx() && product.a_transposed && scheme != GemmScheme::thread_packs_a;
+    const bool few_rows = scheme != GemmScheme::thread_packs_a && scheme != GemmScheme::task_packs_b;
+    return rounds_for_amx() && product.a_transposed && few_rows;
   }
   bool tasks_pack_b() const {
     return scheme == GemmScheme::task_packs_b || scheme == GemmScheme::thread_packs_a || tasks_pack_a();
@@ -180,7 +182,8 @@ struct GemmPlan {
   GemmScheme choose_scheme() const {
     const Gemm<T>& g = product;
     if (g.b_packed != nullptr) return GemmScheme::prepacked;
-    if (g.b_transposed && !g.a_transposed && g.m <= tile.max_thin_rows && g.factor == nullptr) return GemmScheme::streamed;
+    if (g.b_transposed && !g.a_transposed && g.m <= tile.max_thin_rows && g.factor == nullptr)
+      return GemmScheme::streamed;
     if (tile.packs_a && shares_b()) return choose_amx_scheme();
     const bool enough = g.batch * panels() >= kMinPanelsToOccupyTeam;
     const std::int64_t few = g.b_transposed ? (enough ? kMaxRowsTaskPacksTransposedB : 0)
@@ -267,7 +270,8 @@ struct GemmPlan {
                  kLine);
     if (packs_all_a()) thread_scratch_a = round_up(rows * tile.packed_depth(depth), kLine);
     thread_scratch = thread_scratch_a;
-    if (may_store_past_caches() || product.c_rounded != nullptr) thread_scratch_c = tile.rows * round_up(columns, tile.columns);
+    if (may_store_past_caches() || product.c_rounded != nullptr)
+      thread_scratch_c = tile.rows * round_up(columns, tile.columns);
     thread_scratch += thread_scratch_c;
     if (tasks_pack_b()) thread_scratch += round_up(columns * tile.packed_depth(depth), kLine);
     if (scheme == GemmScheme::thread_packs_b) thread_scratch += slab;

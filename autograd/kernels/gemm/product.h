@@ -137,7 +137,6 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
   const std::int64_t at_c = item * g_.stride_c + i * g_.ldc + s.j + j;
   block.c = g_.c_rounded == nullptr ? g_.c + at_c : nullptr;
   block.c_rounded = g_.c_rounded != nullptr ? g_.c_rounded + at_c : nullptr;
-  block.streams = stores_past_caches();
   block.ldc = g_.ldc;
   block.a_buffer = own_a(thread);
   block.b_buffer = own_b(thread);
@@ -163,8 +162,9 @@ void GemmProduct<T>::multiply(const GemmSlab& s, std::int64_t task, int thread) 
       block.derivative = g_.derivative != nullptr ? g_.derivative + at_c : nullptr;
       block.factor = g_.factor != nullptr ? g_.factor + at_c : nullptr;
     }
-    const bool buffered = block.streams || block.c_rounded != nullptr;
-    block.c_buffer = ends && !block.accumulate && buffered ? own_c(thread) : nullptr;
+    const bool whole = ends && !block.accumulate;  // the only block of these elements
+    block.streams = whole && stores_past_caches();
+    block.c_buffer = block.streams || block.c_rounded != nullptr ? own_c(thread) : nullptr;
     plan_.kernels.multiply(block);
   }
 }
