@@ -99,7 +99,7 @@ void cross_entropy_backward_rows(const CrossEntropyRows& all, std::int64_t begin
   }
 }
 
-/// The gradient in place of the logits, row by row, and of each row its rounded numbers in place of the row.
+/// Overwrites the logits of each row with their gradient, and the gradient with its rounded numbers.
 void cross_entropy_backward_rounded_rows(const CrossEntropyRows& all, std::int64_t begin, std::int64_t end,
                                          std::int64_t first_column, std::int64_t columns, float* logits,
                                          const float* stats, double scale) {

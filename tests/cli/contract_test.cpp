@@ -76,7 +76,7 @@ TEST_CASE("a second interrupt ends a run at once, without saving") {
   RunOptions options;
   options.meanwhile = [&](pid_t process) {
     wait_until(run + "/checkpoints/last", "step-00000000");
-    // Both signals wait for the stopped process, which handles both before it goes on with its batch.
+    // The process is stopped, so that it handles both signals before it continues with its batch.
     for (const int signal : {SIGSTOP, SIGINT, SIGTERM, SIGCONT}) kill(process, signal);
   };
   const Finished finished = run_maki(Arguments{"train", corpus, "--out", run} + kSlow, options);

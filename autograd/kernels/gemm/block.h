@@ -37,7 +37,7 @@ struct GemmBlock {
   GemmActivation activation;
   T* derivative;        // [m, n], rows ldc apart, or null
   const T* factor;      // likewise; given with the last block along K only
-  BFloat16* c_rounded;  // likewise: receives the finished elements in place of c
+  BFloat16* c_rounded;  // likewise: receives the finished elements, rounded; c is then null
   // Scratch of the calling thread for this block alone, aligned to 64 bytes. For packing A, one tile at a time, unless
   // it is packed: tile.a_buffer_size(k, a_transposed) elements. For packing B unless it is packed: all its panels.
   T *a_buffer, *b_buffer;

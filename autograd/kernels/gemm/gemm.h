@@ -94,8 +94,8 @@ struct Gemm {
   T* derivative = nullptr;  // output, laid out like C: derivative of the activation, for the backward pass; null: none
   /// [m, n], laid out like C: finished elements are multiplied by it; null: none. Only without activation.
   const T* factor = nullptr;
-  /// If not null, the result goes here, rounded to bfloat16 as operands are, in place of C, which is ignored; with
-  /// rounds_operands, for one item, without beta or a transposed A, and at most kMaxRoundedResultDepth steps.
+  /// If not null, the result is stored here, rounded to bfloat16 as operands are, and C is ignored. Only with
+  /// rounds_operands, for one item, without beta or a transposed A, and for at most kMaxRoundedResultDepth steps.
   BFloat16* c_rounded = nullptr;
   std::int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;  // stride_a or stride_b 0: shared by all items
 };
