@@ -5,19 +5,6 @@
 #include "autograd/core/parallel.h"
 #include "autograd/kernels/simd/dispatch.h"
 
-namespace maki::kernels {
-
-#ifndef MAKI_KERNELS_COLUMN_SUM_TYPES  // this file is included once per target
-#define MAKI_KERNELS_COLUMN_SUM_TYPES
-// Sums of columns [begin, end) whose numbers are rounded: (rows, begin, end, x, stride, sums).
-struct RoundedSums {
-  void (*of_floats)(std::int64_t, std::int64_t, std::int64_t, const float*, std::int64_t, Sink<float>);
-  void (*of_bfloat16)(std::int64_t, std::int64_t, std::int64_t, const BFloat16*, std::int64_t, Sink<float>);
-};
-#endif
-
-}  // namespace maki::kernels
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/column_sum.cpp"
 #include <hwy/foreach_target.h>
@@ -122,8 +109,13 @@ void sum_columns(std::int64_t rows, std::int64_t begin, std::int64_t end, const 
 }
 MAKI_KERNEL(sum_columns);
 
-RoundedSums rounded_sums() {
-  return {&sum_columns_of<LoadRounded, float, float>, &sum_columns_of<LoadRounded, BFloat16, float>};
+void sum_rounded(std::int64_t rows, std::int64_t begin, std::int64_t end, const float* x, std::int64_t stride,
+                 Sink<float> sums) {
+  sum_columns_of<LoadRounded>(rows, begin, end, x, stride, sums);
+}
+void sum_bfloat16(std::int64_t rows, std::int64_t begin, std::int64_t end, const BFloat16* x, std::int64_t stride,
+                  Sink<float> sums) {
+  sum_columns_of<LoadRounded>(rows, begin, end, x, stride, sums);
 }
 
 }  // namespace maki::kernels::HWY_NAMESPACE
@@ -133,7 +125,8 @@ HWY_AFTER_NAMESPACE();
 namespace maki::kernels {
 
 MAKI_EXPORT(sum_columns);
-HWY_EXPORT(rounded_sums);
+HWY_EXPORT(sum_rounded);
+HWY_EXPORT(sum_bfloat16);
 
 namespace {
 
@@ -154,12 +147,12 @@ void column_sum(std::int64_t rows, std::int64_t cols, const T* x, std::int64_t s
 }
 void rounded_column_sum(std::int64_t rows, std::int64_t cols, const float* x, std::int64_t stride, Sink<float> sums) {
   require_target();
-  sum_in_tasks(HWY_DYNAMIC_DISPATCH(rounded_sums)().of_floats, rows, cols, x, stride, sums);
+  sum_in_tasks([](auto... task) { HWY_DYNAMIC_DISPATCH(sum_rounded)(task...); }, rows, cols, x, stride, sums);
 }
 void rounded_column_sum(std::int64_t rows, std::int64_t cols, const BFloat16* x, std::int64_t stride,
                         Sink<float> sums) {
   require_target();
-  sum_in_tasks(HWY_DYNAMIC_DISPATCH(rounded_sums)().of_bfloat16, rows, cols, x, stride, sums);
+  sum_in_tasks([](auto... task) { HWY_DYNAMIC_DISPATCH(sum_bfloat16)(task...); }, rows, cols, x, stride, sums);
 }
 template void column_sum(std::int64_t, std::int64_t, const float*, std::int64_t, Sink<float>);
 template void column_sum(std::int64_t, std::int64_t, const double*, std::int64_t, Sink<double>);

@@ -15,24 +15,18 @@ namespace {
 struct FeedForward {
   Tensor up, up_bias, down, down_bias;
   LinearShape up_shape, down_shape;
-
-  /// Whether the hidden layer and its gradient are stored as bfloat16 numbers: where a product would round them anyway
-  /// and can be asked to. No bit of the result depends on it.
-  template <class T>
-  bool stores_rounded(const kernels::Gemm<T>& g) const {
-    return g.rounds_operands && g.k <= kernels::kMaxRoundedResultDepth;
-  }
 };
 
-/// The hidden layer or its gradient, [rows, F].
+/// The hidden layer or its gradient, [rows, F]: numbers of type T, or bfloat16 numbers where the products that read
+/// them would round them anyway and the product that computes them can. No bit of the result depends on it.
 class Hidden {
  public:
-  /// Numbers of type T or, if `rounded`, bfloat16 numbers. Uninitialised; the result of g if it is run.
+  /// Memory for the result of g, which is set to write to it.
   template <class T>
-  Hidden(const LinearShape& up, bool rounded, kernels::Gemm<T>& g)
-      : storage_(up.rows * up.out * static_cast<std::int64_t>(rounded ? sizeof(BFloat16) : sizeof(T))),
-        rounded_(rounded) {
-    if (rounded) {
+  explicit Hidden(kernels::Gemm<T>& g)
+      : rounded_(g.rounds_operands && g.k <= kernels::kMaxRoundedResultDepth),
+        storage_(g.m * g.n * static_cast<std::int64_t>(rounded_ ? sizeof(BFloat16) : sizeof(T))) {
+    if (rounded_) {
       g.c_rounded = reinterpret_cast<BFloat16*>(storage_.data());
     } else {
       g.c = reinterpret_cast<T*>(storage_.data());
@@ -45,8 +39,8 @@ class Hidden {
   }
 
  private:
-  Storage storage_;
   bool rounded_;
+  Storage storage_;
 };
 
 void check_layer(const char* op, const char* name, std::int64_t in, const Tensor& weight, const Tensor& bias) {
@@ -79,7 +73,7 @@ const T* data_or_null(const Tensor& x) {
 template <class T>
 Hidden forward(const FeedForward& f, const Tensor& x, Gelu form, Tensor& derivative, Tensor& y) {
   kernels::Gemm<T> up = linear_product(f.up_shape, x.data<T>(), f.up.data<T>(), rounds_as_recorded());
-  Hidden hidden(f.up_shape, f.stores_rounded(up), up);
+  Hidden hidden(up);
   up.bias = data_or_null<T>(f.up_bias);
   up.activation = form == Gelu::erf ? kernels::GemmActivation::gelu : kernels::GemmActivation::gelu_tanh;
   if (derivative) up.derivative = derivative.data<T>();
@@ -95,15 +89,14 @@ Hidden forward(const FeedForward& f, const Tensor& x, Gelu form, Tensor& derivat
 template <class T>
 Hidden backward_hidden(const FeedForward& f, const T* dy, const Tensor& derivative) {
   kernels::Gemm<T> g = linear_backward_x_product(f.down_shape, dy, f.down.data<T>());
-  Hidden d(f.up_shape, f.stores_rounded(g), g);
+  Hidden d(g);
   g.factor = derivative.data<T>();
   run(g);
   return d;
 }
 
 // The inputs of the op, in this order; the biases only if they exist.
-constexpr int kX = 0, kUp = 1, kDown = 2;
-int up_bias_index(const FeedForward& /*f*/) { return 3; }
+constexpr int kX = 0, kUp = 1, kDown = 2, kUpBias = 3;
 int down_bias_index(const FeedForward& f) { return f.up_bias ? 4 : 3; }
 
 template <class T>
@@ -113,12 +106,12 @@ void backward(const FeedForward& f, const Tensor& x, const Hidden& hidden, const
   if (f.down_bias) {
     if (const Sink<T> db = grads.in<T>(down_bias_index(f))) linear_backward_bias(f.down_shape, dy, db);
   }
-  const bool bias = f.up_bias && grads.wants(up_bias_index(f));
+  const bool bias = f.up_bias && grads.wants(kUpBias);
   if (!bias && !grads.wants(kX) && !grads.wants(kUp)) return;
   const Hidden d = backward_hidden(f, dy, derivative);
   if (const Sink<T> dx = grads.in<T>(kX)) linear_backward_x(f.up_shape, d.operand<T>(), f.up.data<T>(), dx);
   if (const Sink<T> dw = grads.in<T>(kUp)) linear_backward_weight(f.up_shape, d.operand<T>(), x.data<T>(), dw);
-  if (bias) linear_backward_bias(f.up_shape, d.operand<T>(), grads.in<T>(up_bias_index(f)));
+  if (bias) linear_backward_bias(f.up_shape, d.operand<T>(), grads.in<T>(kUpBias));
 }
 
 }  // namespace

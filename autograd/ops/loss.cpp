@@ -231,12 +231,12 @@ struct LossBackward {
     } while (begin < rows.vocabulary);
   }
 
-  // The gradient of logits in their place, in float32 or, if the products round it, in bfloat16; sets its stride.
+  // Overwrites the logits with their gradient, in float32 or, if the products round it, in bfloat16; sets its stride.
   kernels::GemmOperand<T> gradient(kernels::CrossEntropyRows rows, std::int64_t begin, std::int64_t end, const T* stats,
                                    LinearShape& s) const {
     rows.stride = s.stride;
     if constexpr (std::is_same_v<T, float>) {
-      if (ProductPrecision::current() == Precision::bfloat16) {
+      if (recorded_products_round<T>()) {
         kernels::cross_entropy_backward_rounded(rows, begin, end, logits, stats, scale);
         s.stride *= 2;
         return reinterpret_cast<const BFloat16*>(logits);

@@ -12,11 +12,17 @@
 
 namespace maki {
 
+/// Whether products of T in a backward pass, or in a forward pass that is recorded, round their operands.
+template <class T>
+bool recorded_products_round() {
+  return std::is_same_v<T, float> && ProductPrecision::current() == Precision::bfloat16;
+}
+
 /// Makes g a product of a recorded op or of its backward pass, or of neither: chooses how it rounds.
 template <class T>
 void round_as_recorded(kernels::Gemm<T>& g, bool recorded) {
   g.recorded = recorded;
-  g.rounds_operands = recorded && std::is_same_v<T, float> && ProductPrecision::current() == Precision::bfloat16;
+  g.rounds_operands = recorded && recorded_products_round<T>();
 }
 
 /// Runs a product (kernels/gemm/gemm.h) and allocates the scratch memory that it needs.
@@ -87,7 +93,7 @@ template <class T>
 void linear_backward_bias(const LinearShape& s, AnyOperand<T> dy, Sink<T> dbias) {
   if constexpr (std::is_same_v<T, float>) {
     if (dy.rounded != nullptr) return kernels::rounded_column_sum(s.rows, s.out, dy.rounded, s.out, dbias);
-    if (ProductPrecision::current() == Precision::bfloat16) {
+    if (recorded_products_round<T>()) {
       return kernels::rounded_column_sum(s.rows, s.out, dy.values, s.out, dbias);
     }
   }

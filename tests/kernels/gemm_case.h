@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/simd/stream.h"
 #include "autograd/kernels/simd/target.h"
 #include "tests/catch.h"
 #include "tests/kernels/amx_emulator.h"
@@ -30,6 +31,20 @@ bool same_bits(T a, T b) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   return std::bit_cast<Bits>(a) == std::bit_cast<Bits>(b);
 }
+
+/// Whether both have the same bits, none of them NaN.
+template <class T>
+bool equal_bits(const std::vector<T>& x, const std::vector<T>& y) {
+  return std::ranges::equal(x, y, [](T a, T b) { return same_bits(a, b) && a == a; });
+}
+
+/// While it exists, large results are stored past the caches on every CPU.
+struct Streaming {
+  Streaming() { force_streaming(true); }
+  ~Streaming() { force_streaming(false); }
+  Streaming(const Streaming&) = delete;
+  Streaming& operator=(const Streaming&) = delete;
+};
 
 /// Numbers in [-1, 1] with full mantissas, so that the bits of a sum depend on its order.
 template <class T>

@@ -54,10 +54,6 @@ std::vector<float> result_of(Gemm<float> g) {
   return c;
 }
 
-bool equal_bits(const std::vector<float>& x, const std::vector<float>& y) {
-  return std::ranges::equal(x, y, [](float u, float v) { return same_bits(u, v) && u == u; });
-}
-
 /// The number of wrong elements of g with a rounded result, of its derivative and of the columns beyond.
 std::int64_t wrong_in_rounded(Gemm<float> g, std::int64_t extra, std::int64_t offset) {
   const std::int64_t ldc = g.n + extra;
@@ -125,10 +121,7 @@ TEST_CASE("a rounded result is the rounded result of the same product, with bias
 }
 
 TEST_CASE("a rounded result has the same bits if it is stored past the caches", "[gemm]") {
-  struct Streaming {
-    Streaming() { force_streaming(true); }
-    ~Streaming() { force_streaming(false); }
-  } const on;
+  const Streaming on;
   on_every_unit([] {
     const Operands x({1030, 1056, 9});
     for (const auto activation : {GemmActivation::none, GemmActivation::gelu}) {

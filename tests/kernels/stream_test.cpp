@@ -26,15 +26,6 @@ class Array {
   Scratch<float> memory_;
 };
 
-struct Streaming {
-  Streaming() { force_streaming(true); }
-  ~Streaming() { force_streaming(false); }
-};
-
-bool equal_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::ranges::equal(a, b, [](float x, float y) { return same_bits(x, y) && x == x; });
-}
-
 /// y and the derivative of a product with rounded operands.
 std::vector<float> product(GemmSizes s, GemmActivation activation, std::int64_t offset) {
   const std::vector<float> a = numbers<float>(s.m * s.k, 1), b = numbers<float>(s.n * s.k, 2);
