@@ -53,7 +53,7 @@ HWY_NOINLINE void gradient_panel(const PanelGradient& g, const PanelVisibility& 
       const std::int64_t c = v * kLaneCount;
       const LaneVec lse = LoadPartial(d, g.lse + c, g.queries - c), sum = hn::Load(d, g.row_sum + c);
       MAKI_UNROLL for (int i = 0; i < 4; ++i) {
-        const LaneVec weight = Exp2Negative(d, hn::Sub(g.s.at(j + i, c), lse));
+        const LaneVec weight = exp2_of_score(hn::Sub(g.s.at(j + i, c), lse));
         LaneVec dp = hn::Load(d, g.dp + (j + i) * kBf16Panel + c);
         p[i][v] = weight;
         if (g.keep != nullptr) {

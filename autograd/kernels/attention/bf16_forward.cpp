@@ -61,11 +61,11 @@ HWY_NOINLINE void softmax_panel(const PanelScores& s, const PanelVisibility& see
   for (std::int64_t c = 0; c < kBf16Panel; c += kLaneCount) {
     const LaneVec old = hn::Load(d, state.max + c), most = max_of_column(s, seen, c, old);
     const LaneVec max = hn::IfThenElse(hn::Lt(hn::Sub(most, old), hn::Set(d, kMaxSlack)), old, most);
-    const LaneVec alpha = Exp2Negative(d, hn::Sub(old, max));
+    const LaneVec alpha = exp2_of_score(hn::Sub(old, max));
     LaneVec sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
     for (std::int64_t j = 0; j < steps; j += 4) {
       LaneVec x[4];
-      MAKI_UNROLL for (int i = 0; i < 4; ++i) { x[i] = Exp2Negative(d, hn::Sub(s.at(j + i, c), max)); }
+      MAKI_UNROLL for (int i = 0; i < 4; ++i) { x[i] = exp2_of_score(hn::Sub(s.at(j + i, c), max)); }
       if (j + 4 > seen.least) {
         MAKI_UNROLL for (int i = 0; i < 4; ++i) x[i] = hn::IfThenElseZero(lanes_that_see(seen, j + i, c), x[i]);
       }
