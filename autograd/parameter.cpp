@@ -8,6 +8,7 @@
 #include "autograd/core/check.h"
 #include "autograd/core/nearest.h"
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm/bf16.h"
 
 namespace maki {
 namespace {
@@ -80,6 +81,12 @@ Tensor Parameter::gradient() const {
 }
 
 std::uint64_t Parameter::version() const { return store_.version(); }
+
+const BFloat16* Parameter::rounded() const {
+  const BFloat16* const copy = store_.rounded_values();
+  return copy != nullptr && group_ == ParamGroup::decay ? copy + offset_ : nullptr;
+}
+
 void Parameter::clear_store_gradients() const noexcept { store_.clear_gradients(); }
 
 ParameterStore::ParameterStore(DType dtype) : dtype_(dtype) {
@@ -258,6 +265,23 @@ void ParameterStore::set_gradients(const Tensor& gradients) {
   for (const auto& parameter : parameters_) {
     if (parameter->has_flat_gradient()) parameter->written_ = true;
   }
+}
+
+void ParameterStore::keep_rounded_values() {
+  require_sealed();
+  check(dtype_ == DType::float32, "parameters: only float32 values can have a rounded copy; these are {}",
+        to_string(dtype_));
+  rounded_ = Storage(rounded_values_bytes());
+}
+
+bool ParameterStore::rounded_values_pay() { return kernels::bf16_unit() != kernels::Bf16Unit::floats; }
+
+std::int64_t ParameterStore::rounded_values_bytes() const {
+  return range(ParamGroup::decay).size() * std::int64_t{sizeof(BFloat16)};
+}
+
+BFloat16* ParameterStore::rounded_memory() const {
+  return rounded_ ? reinterpret_cast<BFloat16*>(rounded_.data()) : nullptr;
 }
 
 }  // namespace maki

@@ -21,7 +21,7 @@ void check_adam_options(const char* name, const AdamOptions& o) {
 }
 
 void update_adam(const AdamOptions& options, bool decoupled, bool decay, const OptimizerStep& step,
-                 const Tensor& gradient, Tensor& value, Tensor& exp_avg, Tensor& exp_avg_sq) {
+                 const Tensor& gradient, Tensor& value, Tensor& exp_avg, Tensor& exp_avg_sq, BFloat16* rounded) {
   const auto t = static_cast<double>(step.number);
   const kernels::AdamStep s{.grad_scale = step.grad_scale,
                             .learning_rate = step.learning_rate,
@@ -33,7 +33,8 @@ void update_adam(const AdamOptions& options, bool decoupled, bool decay, const O
                             .correction1 = 1 - std::pow(options.beta1, t),
                             .correction2 = 1 - std::pow(options.beta2, t)};
   dispatch(value.dtype(), [&]<class T>() {
-    kernels::adam_step(s, value.numel(), gradient.data<T>(), value.data<T>(), exp_avg.data<T>(), exp_avg_sq.data<T>());
+    kernels::adam_step(s, value.numel(), gradient.data<T>(), value.data<T>(), exp_avg.data<T>(), exp_avg_sq.data<T>(),
+                       rounded);
   });
 }
 
@@ -45,7 +46,8 @@ Adam::Adam(const char* name, ParameterStore& store, const AdamOptions& options, 
 }
 
 void Adam::update_group(const OptimizerStep& step, FlatUpdate& group) {
-  update_adam(options_, decoupled_, group.decay, step, group.gradient, group.value, group.moments[0], group.moments[1]);
+  update_adam(options_, decoupled_, group.decay, step, group.gradient, group.value, group.moments[0], group.moments[1],
+              group.take_rounded());
 }
 
 AdamW::AdamW(ParameterStore& store, const AdamWOptions& options)

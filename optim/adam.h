@@ -50,9 +50,10 @@ class AdamW final : public Adam {
 void check_adam_options(const char* name, const AdamOptions& options);
 
 /// One step of Adam (decoupled: of AdamW) on tensors of the same number of elements, for optimizers that use Adam for
-/// some of their parameters. Without `decay`, the weight decay of the options is not applied. Requires: the options are
-/// in range, and step.number >= 1.
+/// some of their parameters. Without `decay`, the weight decay of the options is not applied. `rounded` as in
+/// kernels/optimizer.h. Requires: the options are in range, and step.number >= 1.
 void update_adam(const AdamOptions& options, bool decoupled, bool decay, const OptimizerStep& step,
-                 const Tensor& gradient, Tensor& value, Tensor& exp_avg, Tensor& exp_avg_sq);
+                 const Tensor& gradient, Tensor& value, Tensor& exp_avg, Tensor& exp_avg_sq,
+                 BFloat16* rounded = nullptr);
 
 }  // namespace maki

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "autograd/kernels/optimizer.h"
+
 namespace maki {
 
 FlatOptimizer::FlatOptimizer(ParameterStore& store, std::vector<FlatMoment> moments)
@@ -23,10 +25,14 @@ void FlatOptimizer::update(const OptimizerStep& step) {
     update_.decay = group == ParamGroup::decay;
     update_.value = part(store().values());
     update_.gradient = part(store().gradients());
+    update_.rounded = update_.decay ? store().rounded_memory() : nullptr;
     update_.moments.clear();
     for (std::size_t i = 0; i < flat_moments_.size(); ++i) update_.moments.push_back(part(moments()[i].values));
     update_group(step, update_);
+    if (BFloat16* const rounded = update_.take_rounded(); rounded != nullptr)
+      kernels::round_values(range.size(), update_.value.data<float>(), rounded);
   }
+  store().mark_rounded();
   update_.value = update_.gradient = {};  // otherwise they would keep blocks alive that the store has replaced
   update_.moments.clear();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "optim/optimizer.h"
@@ -15,6 +16,11 @@ struct FlatUpdate {
   bool decay = false;  ///< whether weight decay applies to the group
   Tensor value, gradient;
   std::vector<Tensor> moments;  ///< in the order in which the constructor names them
+
+  /// Where the caller then also stores the new values, rounded, as kernels/optimizer.h does; null: nowhere. If an
+  /// update does not call this, a pass of its own rounds the values.
+  BFloat16* take_rounded() { return std::exchange(rounded, nullptr); }
+  BFloat16* rounded = nullptr;
 };
 
 class FlatOptimizer : public Optimizer {

@@ -68,8 +68,8 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates all trainable parameters with `grad_scale` times the gradients of the store; gradients that were not
-  /// written count as zero. Weight decay applies to ParamGroup::decay only. Calls mark_changed() of the store before, and
-  /// clear_gradients() afterwards. A learning rate of 0 changes moments but, if gradients are finite, no values.
+  /// written count as zero. Weight decay applies to ParamGroup::decay only. Calls mark_changed() of the store before,
+  /// and clear_gradients() afterwards. A learning rate of 0 changes moments but, if gradients are finite, no values.
   /// Throws Error unless both numbers are finite and not negative and the store is sealed; OutOfMemoryError in the
   /// first step if there is no memory for the moments. Values and moments are then as they were. If an update itself
   /// has no memory left (Muon, and sums of gradients by rows, need some in every step), OutOfMemoryError leaves a part

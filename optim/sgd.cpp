@@ -27,7 +27,7 @@ void Sgd::update_group(const OptimizerStep& step, FlatUpdate& group) {
   const Tensor& gradient = group.gradient;
   dispatch(gradient.dtype(), [&]<class T>() {
     T* const velocity = group.moments.empty() ? nullptr : group.moments[0].data<T>();
-    kernels::sgd_step(s, gradient.numel(), gradient.data<T>(), group.value.data<T>(), velocity);
+    kernels::sgd_step(s, gradient.numel(), gradient.data<T>(), group.value.data<T>(), velocity, group.take_rounded());
   });
 }
 

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <hwy/cache_control.h>
+#include <type_traits>
 
 #include "autograd/core/parallel.h"
+#include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/simd/dispatch.h"
+#include "autograd/kernels/simd/stream.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/optimizer.cpp"
@@ -149,24 +153,56 @@ void for_blocks(std::int64_t n, std::int64_t work, const Body& body) {
   });
 }
 
+/// Keeps the rounded copy of values, if one is wanted, block by block, while a block is still in the caches.
+class RoundedCopy {
+ public:
+  /// Of n values.
+  RoundedCopy(std::int64_t n, BFloat16* to)
+      : to_(to), round_(to != nullptr ? bf16_rounding() : nullptr), streams_(goes_past_caches(to, 32, 2 * n)) {}
+
+  template <class T>
+  void update(std::int64_t begin, std::int64_t size, const T* value) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (to_ == nullptr) return;
+      round_(size, value + begin, to_ + begin, streams_);
+      if (streams_) hwy::FlushStream();
+    }
+  }
+
+ private:
+  BFloat16* to_;
+  RoundToBf16 round_;
+  bool streams_;
+};
+
 }  // namespace
 
 template <class T>
-void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, T* velocity) {
+void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, T* velocity, BFloat16* rounded) {
   const auto kernel = MAKI_DISPATCH(sgd, T);
+  const RoundedCopy copy(n, rounded);
   for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) {
     T* const v = velocity == nullptr ? nullptr : velocity + begin;
     kernel(step, size, gradient + begin, value + begin, v);
+    copy.update(begin, size, value);
   });
 }
 
 template <class T>
-void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq) {
+void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq,
+               BFloat16* rounded) {
   const auto kernel = MAKI_DISPATCH(adam, T);
+  const RoundedCopy copy(n, rounded);
   for_blocks(n, 4, [&](std::int64_t begin, std::int64_t size) {
     T *const m = exp_avg + begin, *const v = exp_avg_sq + begin;
     kernel(step, size, gradient + begin, value + begin, m, v);
+    copy.update(begin, size, value);
   });
+}
+
+void round_values(std::int64_t n, const float* value, BFloat16* rounded) {
+  const RoundedCopy copy(n, rounded);
+  for_blocks(n, 1, [&](std::int64_t begin, std::int64_t size) { copy.update(begin, size, value); });
 }
 
 std::int64_t sum_of_squares_scratch(std::int64_t n) { return ceil_div(n, kBlockElements); }
@@ -181,10 +217,10 @@ double sum_of_squares(std::int64_t n, const T* x, double* scratch) {
   return total;
 }
 
-template void sgd_step(const SgdStep&, std::int64_t, const float*, float*, float*);
-template void sgd_step(const SgdStep&, std::int64_t, const double*, double*, double*);
-template void adam_step(const AdamStep&, std::int64_t, const float*, float*, float*, float*);
-template void adam_step(const AdamStep&, std::int64_t, const double*, double*, double*, double*);
+template void sgd_step(const SgdStep&, std::int64_t, const float*, float*, float*, BFloat16*);
+template void sgd_step(const SgdStep&, std::int64_t, const double*, double*, double*, BFloat16*);
+template void adam_step(const AdamStep&, std::int64_t, const float*, float*, float*, float*, BFloat16*);
+template void adam_step(const AdamStep&, std::int64_t, const double*, double*, double*, double*, BFloat16*);
 template double sum_of_squares(std::int64_t, const float*, double*);
 template double sum_of_squares(std::int64_t, const double*, double*);
 

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "autograd/core/bfloat16.h"
+
 namespace maki::kernels {
 
 struct SgdStep {
@@ -21,8 +23,11 @@ struct SgdStep {
 ///   velocity ← momentum · velocity + g
 ///   value ← value − learning_rate · (nesterov ? g + momentum · velocity : velocity)
 /// If velocity is null, which requires that momentum is 0, value ← value − learning_rate · g.
+/// Values are also stored in `rounded`, if it is not null, as recorded products round them (gemm/bf16.h); only for T =
+/// float, and at a multiple of 64 bytes.
 template <class T>
-void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, T* velocity);
+void sgd_step(const SgdStep& step, std::int64_t n, const T* gradient, T* value, T* velocity,
+              BFloat16* rounded = nullptr);
 
 struct AdamStep {
   double grad_scale = 1, learning_rate = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
@@ -36,8 +41,13 @@ struct AdamStep {
 ///   m ← m + (1 − beta1) (g − m)
 ///   v ← beta2 · v + (1 − beta2) g²
 ///   value ← value − (learning_rate / correction1) · m / (√v / √correction2 + eps)
+/// `rounded` as in sgd_step().
 template <class T>
-void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq);
+void adam_step(const AdamStep& step, std::int64_t n, const T* gradient, T* value, T* exp_avg, T* exp_avg_sq,
+               BFloat16* rounded = nullptr);
+
+/// Stores n values in `rounded`, as sgd_step() does.
+void round_values(std::int64_t n, const float* value, BFloat16* rounded);
 
 /// Doubles of scratch that sum_of_squares() needs.
 std::int64_t sum_of_squares_scratch(std::int64_t n);

@@ -72,13 +72,15 @@ const T* data_or_null(const Tensor& x) {
 /// Computes the hidden layer and y, and the derivative of the activation if that is wanted.
 template <class T>
 Hidden forward(const FeedForward& f, const Tensor& x, Gelu form, Tensor& derivative, Tensor& y) {
-  kernels::Gemm<T> up = linear_product(f.up_shape, x.data<T>(), f.up.data<T>(), rounds_as_recorded());
+  const bool recorded = rounds_as_recorded();
+  kernels::Gemm<T> up = linear_product(f.up_shape, x.data<T>(), weight_operand<T>(f.up, recorded), recorded);
   Hidden hidden(up);
   up.bias = data_or_null<T>(f.up_bias);
   up.activation = form == Gelu::erf ? kernels::GemmActivation::gelu : kernels::GemmActivation::gelu_tanh;
   if (derivative) up.derivative = derivative.data<T>();
   run(up);
-  kernels::Gemm<T> down = linear_product(f.down_shape, hidden.operand<T>(), f.down.data<T>(), rounds_as_recorded());
+  kernels::Gemm<T> down =
+      linear_product(f.down_shape, hidden.operand<T>(), weight_operand<T>(f.down, recorded), recorded);
   down.c = y.data<T>();
   down.bias = data_or_null<T>(f.down_bias);
   run(down);
@@ -88,7 +90,7 @@ Hidden forward(const FeedForward& f, const Tensor& x, Gelu form, Tensor& derivat
 /// The gradient of the activation's argument, (dy · down) · derivative.
 template <class T>
 Hidden backward_hidden(const FeedForward& f, const T* dy, const Tensor& derivative) {
-  kernels::Gemm<T> g = linear_backward_x_product(f.down_shape, dy, f.down.data<T>());
+  kernels::Gemm<T> g = linear_backward_x_product(f.down_shape, dy, weight_operand<T>(f.down, true));
   Hidden d(g);
   g.factor = derivative.data<T>();
   run(g);
@@ -109,7 +111,8 @@ void backward(const FeedForward& f, const Tensor& x, const Hidden& hidden, const
   const bool bias = f.up_bias && grads.wants(kUpBias);
   if (!bias && !grads.wants(kX) && !grads.wants(kUp)) return;
   const Hidden d = backward_hidden(f, dy, derivative);
-  if (const Sink<T> dx = grads.in<T>(kX)) linear_backward_x(f.up_shape, d.operand<T>(), f.up.data<T>(), dx);
+  if (const Sink<T> dx = grads.in<T>(kX))
+    linear_backward_x(f.up_shape, d.operand<T>(), weight_operand<T>(f.up, true), dx);
   if (const Sink<T> dw = grads.in<T>(kUp)) linear_backward_weight(f.up_shape, d.operand<T>(), x.data<T>(), dw);
   if (bias) linear_backward_bias(f.up_shape, d.operand<T>(), grads.in<T>(kUpBias));
 }

@@ -152,7 +152,7 @@ LinearShape checked_linear(const char* op, const Tensor& x, const Tensor& weight
 template <class T>
 void linear_backward(const LinearShape& s, const Tensor& x, const Tensor& weight, bool has_bias, const T* dy,
                      Grads& grads) {
-  if (const Sink<T> dx = grads.in<T>(0)) linear_backward_x(s, dy, weight.data<T>(), dx);
+  if (const Sink<T> dx = grads.in<T>(0)) linear_backward_x(s, dy, weight_operand<T>(weight, true), dx);
   if (const Sink<T> dw = grads.in<T>(1)) linear_backward_weight(s, dy, x.data<T>(), dw);
   if (!has_bias) return;
   if (const Sink<T> db = grads.in<T>(2)) linear_backward_bias(s, dy, db);
@@ -169,8 +169,9 @@ Tensor record_linear(const char* op, Tensor y, const Tensor& x, const Tensor& we
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const LinearShape s = checked_linear("linear", x, weight, bias);
   Tensor y = empty(x.shape().with(-1, s.out), x.dtype());
+  const bool recorded = rounds_as_recorded();
   dispatch(x.dtype(), [&]<class T>() {
-    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded());
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight_operand<T>(weight, recorded), recorded);
     g.c = y.data<T>();
     g.bias = bias ? bias.data<T>() : nullptr;
     run(g);
@@ -185,8 +186,9 @@ Tensor linear_gelu(const Tensor& x, const Tensor& weight, const Tensor& bias, Ge
   Tensor y = empty(x.shape().with(-1, s.out), x.dtype());
   // gelu'(x · weightᵀ + bias), which costs almost nothing if it is computed together with the value.
   Tensor derivative = Tape::current() != nullptr ? empty(y.shape(), y.dtype()) : Tensor();
+  const bool recorded = rounds_as_recorded();
   dispatch(x.dtype(), [&]<class T>() {
-    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight.data<T>(), rounds_as_recorded());
+    kernels::Gemm<T> g = linear_product(s, x.data<T>(), weight_operand<T>(weight, recorded), recorded);
     g.c = y.data<T>();
     g.bias = bias ? bias.data<T>() : nullptr;
     g.activation = form == Gelu::erf ? kernels::GemmActivation::gelu : kernels::GemmActivation::gelu_tanh;

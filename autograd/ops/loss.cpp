@@ -195,7 +195,7 @@ void for_each_chunk(const kernels::CrossEntropyRows& all, std::int64_t step, con
 
 // logits = x · weightᵀ.
 template <class T>
-void make_logits(const LinearShape& s, const T* x, const T* weight, T* logits, bool recorded) {
+void make_logits(const LinearShape& s, const T* x, kernels::GemmOperand<T> weight, T* logits, bool recorded) {
   kernels::Gemm<T> g = linear_product(s, x, weight, recorded);
   g.c = logits;
   run(g);
@@ -205,7 +205,8 @@ void make_logits(const LinearShape& s, const T* x, const T* weight, T* logits, b
 // dweight += dlogitsᵀ · x.
 template <class T>
 struct LossBackward {
-  const T *x, *weight;
+  const T* x;
+  kernels::GemmOperand<T> weight;
   T* logits;  // of one chunk; overwritten by their gradient
   Sink<T> dx, dweight;
   double scale;
@@ -220,7 +221,7 @@ struct LossBackward {
     do {  // at least once, because dx must be set to zero even if the vocabulary is empty
       const std::int64_t end = std::min(rows.vocabulary, begin + columns);
       LinearShape s{rows.rows, in, end - begin, whole, logits_stride(end - begin)};
-      const T* const w = weight + begin * in;
+      const kernels::GemmOperand<T> w = weight + begin * in;
       if (!kept) make_logits(s, x_rows, w, logits, true);
       const kernels::GemmOperand<T> dlogits = gradient(rows, begin, end, stats, s);
       if (dx) linear_backward_x(s, dlogits, w, Sink<T>{dx.data + at * in, dx.add || begin > 0});
@@ -264,10 +265,11 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   Tensor logits = empty({chunk.rows, stride}, x.dtype());
   dispatch(x.dtype(), [&, all = all, factor = factor]<class T>() {
     double total = 0;
+    const bool recorded = rounds_as_recorded();
+    const kernels::GemmOperand<T> w = weight_operand<T>(weight, recorded);
     for_each_chunk(all, chunk.rows, [&](std::int64_t at, kernels::CrossEntropyRows rows) {
       rows.stride = stride;
-      make_logits({rows.rows, in, out, whole, stride}, x.data<T>() + at * in, weight.data<T>(), logits.data<T>(),
-                  rounds_as_recorded());
+      make_logits({rows.rows, in, out, whole, stride}, x.data<T>() + at * in, w, logits.data<T>(), recorded);
       total += kernels::cross_entropy_forward(
           rows, logits.data<T>(), stats.data<T>() + at * kernels::kCrossEntropyStats, scratch.data<double>());
     });
@@ -284,8 +286,8 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
           const double scale = static_cast<double>(*g.out<T>()) * factor;
           const Sink<T> dx = g.in<T>(0), dweight = g.in<T>(1);
           if (all.rows == 0 && dweight && !dweight.add) std::fill(dweight.data, dweight.data + out * in, T{0});
-          const LossBackward<T> pass{x.data<T>(), weight.data<T>(), logits.data<T>(), dx, dweight, scale, in, whole,
-                                     kept};
+          const LossBackward<T> pass{
+              x.data<T>(), weight_operand<T>(weight, true), logits.data<T>(), dx, dweight, scale, in, whole, kept};
           for_each_chunk(all, step.rows, [&](std::int64_t at, const kernels::CrossEntropyRows& rows) {
             pass.run(at, rows, step.columns, stats.data<T>() + at * kernels::kCrossEntropyStats);
           });

@@ -8,6 +8,7 @@
 #include "autograd/core/storage.h"
 #include "autograd/kernels/column_sum.h"
 #include "autograd/kernels/gemm/gemm.h"
+#include "autograd/parameter.h"
 #include "autograd/recording.h"
 
 namespace maki {
@@ -46,9 +47,20 @@ struct LinearShape {
 template <class T>
 using AnyOperand = std::type_identity_t<kernels::GemmOperand<T>>;
 
+/// The weight of a linear layer as an operand of a product that is `recorded` or not: the rounded copy of a parameter,
+/// if there is one and the product rounds.
+template <class T>
+kernels::GemmOperand<T> weight_operand(const Tensor& weight, bool recorded) {
+  const Parameter* const parameter = weight.link().parameter;
+  if (recorded && recorded_products_round<T>() && parameter != nullptr) {
+    if (const BFloat16* const rounded = parameter->rounded()) return rounded;
+  }
+  return weight.data<T>();
+}
+
 /// The product x · weightᵀ. The caller still has to set the output `c` and, if wanted, bias and activation.
 template <class T>
-kernels::Gemm<T> linear_product(const LinearShape& s, AnyOperand<T> x, const T* weight, bool recorded) {
+kernels::Gemm<T> linear_product(const LinearShape& s, AnyOperand<T> x, kernels::GemmOperand<T> weight, bool recorded) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.out, .k = s.in, .a = x, .lda = s.in, .b = weight, .ldb = s.in};
   g.b_transposed = true;
   g.ldc = s.y_stride();
@@ -59,7 +71,7 @@ kernels::Gemm<T> linear_product(const LinearShape& s, AnyOperand<T> x, const T* 
 
 /// dx = dy · weight; the caller of the first form sets the output.
 template <class T>
-kernels::Gemm<T> linear_backward_x_product(const LinearShape& s, AnyOperand<T> dy, const T* weight) {
+kernels::Gemm<T> linear_backward_x_product(const LinearShape& s, AnyOperand<T> dy, kernels::GemmOperand<T> weight) {
   kernels::Gemm<T> g{.m = s.rows, .n = s.in, .k = s.out, .a = dy, .lda = s.y_stride(), .b = weight, .ldb = s.in};
   round_as_recorded(g, true);
   g.whole = s.whole;
@@ -67,7 +79,7 @@ kernels::Gemm<T> linear_backward_x_product(const LinearShape& s, AnyOperand<T> d
   return g;
 }
 template <class T>
-void linear_backward_x(const LinearShape& s, AnyOperand<T> dy, const T* weight, Sink<T> dx) {
+void linear_backward_x(const LinearShape& s, AnyOperand<T> dy, kernels::GemmOperand<T> weight, Sink<T> dx) {
   kernels::Gemm<T> g = linear_backward_x_product(s, dy, weight);
   g.c = dx.data;
   g.beta = dx.add ? 1 : 0;

@@ -8,6 +8,7 @@
 #include "autograd/recompute.h"
 #include "autograd/tape.h"
 #include "tests/catch.h"
+#include "tests/kernels/gemm_chain.h"
 #include "tests/ops/op_table.h"
 #include "tests/tensors.h"
 
@@ -60,6 +61,54 @@ double relative_difference(const Tensor& a, const Tensor& b) {
     norm += std::pow(b.at(i), 2);
   }
   return std::sqrt(difference / norm);
+}
+
+// Two layers of one width, whose store keeps a rounded copy of the weights.
+struct RoundedLayers {
+  RoundedLayers() {
+    up = &store.add("up", {kOut, kIn}, init::normal(1));
+    down = &store.add("down", {kIn, kOut}, init::normal(1));
+    store.seal(1);
+    store.keep_rounded_values();
+  }
+  // The copy becomes what `of` makes of the values.
+  void fill_copy(float (*of)(float)) {
+    const auto values = store.values().values<float>();
+    for (std::int64_t i = 0; i < store.range(ParamGroup::decay).size(); ++i) {
+      const float rounded = kernels::bf16_nearest(of(values[static_cast<std::size_t>(i)]));
+      store.rounded_memory()[i] = {static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(rounded) >> 16)};
+    }
+    store.mark_rounded();
+  }
+  ParameterStore store{DType::float32};
+  Parameter *up, *down;
+};
+
+using LayersOp = Tensor (*)(const Tensor& x, const RoundedLayers& layers);
+const std::vector<std::pair<const char*, LayersOp>> kOpsWithWeights = {
+    {"linear", [](const Tensor& x, const RoundedLayers& l) { return linear(x, *l.up); }},
+    {"linear_gelu", [](const Tensor& x, const RoundedLayers& l) { return linear_gelu(x, *l.up, {}); }},
+    {"gelu_feed_forward",
+     [](const Tensor& x, const RoundedLayers& l) { return gelu_feed_forward(x, *l.up, {}, *l.down, {}); }},
+    {"linear_cross_entropy",
+     [](const Tensor& x, const RoundedLayers& l) {
+       return linear_cross_entropy(x, *l.up, tensor<std::int32_t>({0, 1, 2, 3, 4, 8}, {kRows}));
+     }},
+};
+
+// y, and the gradients of x and of all weights.
+std::vector<Tensor> run_op(LayersOp op, RoundedLayers& layers, Precision precision) {
+  layers.store.clear_gradients();
+  Tape tape;
+  Tensor x, y;
+  {
+    const ProductPrecision rounding(precision);
+    const Recording on(tape);
+    x = tape.watch(random(1, {kRows, kIn}));
+    y = op(x, layers);
+  }
+  tape.backward(y, random(2, y.shape()));
+  return {y.detach(), tape.gradient(x), layers.store.gradients().clone()};
 }
 
 }  // namespace
@@ -147,4 +196,27 @@ TEST_CASE("recomputed products round like those that were dropped") {
   const auto [again_weight, again_x] = gradient(true);
   REQUIRE(same_bits(kept_weight, again_weight));
   REQUIRE(same_bits(kept_x, again_x));
+}
+
+TEST_CASE("products in bfloat16, not in float32, read the rounded copy of weights, which changes no bit") {
+  for (const auto& [name, op] : kOpsWithWeights) {
+    INFO(name);
+    RoundedLayers layers;
+    const auto without = run_op(op, layers, Precision::bfloat16), exact = run_op(op, layers, Precision::float32);
+    layers.fill_copy([](float x) { return x; });
+    const auto with = run_op(op, layers, Precision::bfloat16);
+    for (std::size_t i = 0; i < with.size(); ++i) REQUIRE(same_bits(with[i], without[i]));
+
+    layers.fill_copy([](float x) { return -x; });
+    const auto other = run_op(op, layers, Precision::bfloat16), same = run_op(op, layers, Precision::float32);
+    for (std::size_t i = 0; i < 2; ++i) REQUIRE_FALSE(same_bits(other[i], without[i]));
+    for (std::size_t i = 0; i < same.size(); ++i) REQUIRE(same_bits(same[i], exact[i]));
+    const Tensor x = random(1, {kRows, kIn});
+    const ProductPrecision rounding(Precision::bfloat16);
+    const Tensor unrecorded = op(x, layers);
+    layers.store.mark_changed();
+    REQUIRE(same_bits(op(x, layers), unrecorded));
+    const auto stale = run_op(op, layers, Precision::bfloat16);
+    for (std::size_t i = 0; i < stale.size(); ++i) REQUIRE(same_bits(stale[i], without[i]));
+  }
 }

@@ -1,8 +1,9 @@
-// The gradient of whole models with products in bfloat16, against that in float32.
+// Whole models with products in bfloat16: the gradient against that in float32, and the rounded copy of the weights.
 #include <cmath>
 
 #include "tests/catch.h"
 #include "tests/train/every_small_model.h"
+#include "train/loop/estimate.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -63,5 +64,40 @@ TEST_CASE("the gradient of every preset in bfloat16 has the direction and the le
     config.batch_size = 2;
     fill_open_fields(config);
     require_near(config);
+  }
+}
+
+TEST_CASE("training in bfloat16 has the same bits with a rounded copy of the weights and without one") {
+  for (const char* const optimizer : {"sgd", "adamw", "muon"}) {
+    INFO(optimizer);
+    Config config = small_model_config("gpt");
+    config.precision = "bfloat16";
+    config.optimizer = optimizer;
+    SmallTrainer with(config), without(config);
+    with.trainer.store().keep_rounded_values();
+    for (int step = 0; step < 3; ++step) {
+      without.trainer.store().mark_changed();
+      const double loss = with.trainer.step()->loss;
+      REQUIRE(without.trainer.step()->loss == loss);
+      REQUIRE(with.trainer.store().rounded_values() != nullptr);
+    }
+    REQUIRE(same_bits(with.trainer.store().values(), without.trainer.store().values()));
+  }
+}
+
+TEST_CASE("a trainer keeps a rounded copy where that pays, and the memory estimate counts it") {
+  for (const char* const precision : {"float32", "bfloat16"}) {
+    INFO(precision);
+    Config config = small_model_config("gpt");
+    config.precision = precision;
+    SmallTrainer trained(config);
+    trained.trainer.step();
+    const ParameterStore& store = trained.trainer.store();
+    const bool keeps = keeps_rounded_weights(config);
+    const MemoryNeed need = memory_needed(config, VocabSizes(trained.trainer.task().vocab_sizes()));
+    REQUIRE((store.rounded_values() != nullptr) == keeps);
+    REQUIRE(need.rounded_values == (keeps ? store.rounded_values_bytes() : 0));
+    REQUIRE(need.total() == need.values + need.rounded_values + need.gradients + need.moments + need.activations);
+    if (config.precision == "float32") REQUIRE_FALSE(keeps);
   }
 }

@@ -20,8 +20,8 @@ void say(const std::string& line) { to_stderr("{}\n", line); }
 // Printed before the memory is allocated.
 void describe_memory(const Config& config, const MemoryNeed& need) {
   say(fmt::format("memory about {}: weights {}, gradients {}, optimizer moments {}, activations {}{}",
-                  format_bytes(need.total()), format_bytes(need.values), format_bytes(need.gradients),
-                  format_bytes(need.moments), format_bytes(need.activations),
+                  format_bytes(need.total()), format_bytes(need.values + need.rounded_values),
+                  format_bytes(need.gradients), format_bytes(need.moments), format_bytes(need.activations),
                   need.carried > 0 ? ", memory of the model " + format_bytes(need.carried) : ""));
   const auto available = available_memory();
   if (!available || need.total() <= *available) return;

@@ -67,6 +67,7 @@ MemoryNeed memory_needed(const Config& c, const VocabSizes& vocab) {
   for (const auto& parameter : planned.parameters())
     need.trained += parameter->trainable() ? parameter->shape().numel() : 0;
   need.values = planned.range(ParamGroup::frozen).end * size;
+  if (keeps_rounded_weights(c)) need.rounded_values = planned.rounded_values_bytes();
   // With gradient accumulation, GradientTree keeps the sums of 1, 2, 4, … consecutive micro-batches.
   const auto levels = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(c.grad_accum)));
   const std::int64_t buffers = c.grad_accum == 1 ? 1 : 1 + levels;

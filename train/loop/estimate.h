@@ -14,9 +14,9 @@ namespace maki {
 /// exists twice during a step, which can be abandoned. The text, its tokens and the program itself are not included.
 struct MemoryNeed {
   std::int64_t parameters = 0, trained = 0;  ///< the number of all parameters, and of those that are trained; not bytes
-  std::int64_t values = 0, gradients = 0, moments = 0, activations = 0, carried = 0;
+  std::int64_t values = 0, rounded_values = 0, gradients = 0, moments = 0, activations = 0, carried = 0;
 
-  std::int64_t total() const { return values + gradients + moments + activations + carried; }
+  std::int64_t total() const { return values + rounded_values + gradients + moments + activations + carried; }
 };
 /// Estimates the memory of a run without allocating any for the model. Throws Error if the configuration describes
 /// none.

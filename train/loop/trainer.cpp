@@ -24,6 +24,7 @@ Trainer::Trainer(const Config& config, const Task& task, bool initial_values)
   } else {
     store_.seal_uninitialized();
   }
+  if (keeps_rounded_weights(config)) store_.keep_rounded_values();
 }
 
 void Trainer::set_phases(std::vector<Phase> phases) {
@@ -103,6 +104,11 @@ void Trainer::require_finite() {
   const CarriedStates::Rewind carried(carried_);
   const Tensor loss = model_->loss(batch_, {.ignored = kIgnoredTarget, .sum = true}, carried_.of(0));
   require(std::isfinite(loss.item()), "the loss of a forward pass is");
+}
+
+bool keeps_rounded_weights(const Config& c) {
+  return dtype_named(c.dtype) == DType::float32 && precision_named(c.precision) == Precision::bfloat16 &&
+         ParameterStore::rounded_values_pay();
 }
 
 EvalSample eval_sample(const Config& c) {

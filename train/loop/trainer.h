@@ -32,6 +32,10 @@ struct EvalSample {
 /// the training text. A given number is that of validation batches, besides at most 20 of the training text.
 EvalSample eval_sample(const Config& config);
 
+/// Whether training keeps a rounded copy of the weights (ParameterStore::keep_rounded_values()): if its products round
+/// them, and that pays on this CPU.
+bool keeps_rounded_weights(const Config& config);
+
 class Trainer {
  public:
   /// Allocates the model and draws its initial values, unless `initial_values` is false: then values must be loaded

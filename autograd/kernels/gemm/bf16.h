@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "autograd/core/bfloat16.h"
+
 namespace maki::kernels {
 
 enum class Bf16Unit : std::uint8_t {
@@ -14,6 +16,13 @@ enum class Bf16Unit : std::uint8_t {
 /// The unit that the target in use multiplies with: amx on the target amx, pairs on avx3 if the CPU has fast
 /// instructions for them.
 Bf16Unit bf16_unit();
+
+/// Rounds n numbers. If `streams` is true, y begins at a cache line and is stored past the caches; the caller then
+/// calls hwy::FlushStream() before another thread reads it.
+using RoundToBf16 = void (*)(std::int64_t n, const float* x, BFloat16* y, bool streams);
+/// The function that rounds exactly as the products of bf16_unit() round their operands. Throws Error if MAKI_TARGET is
+/// invalid.
+RoundToBf16 bf16_rounding();
 
 /// For tests: bf16_unit() never returns `pairs` while `off` is true.
 void turn_off_bf16_pairs(bool off);

@@ -2,6 +2,7 @@
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/gemm/block.h"
 #include "autograd/kernels/gemm/plan.h"
+#include "autograd/kernels/simd/target.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/gemm/bf16_block.cpp"
@@ -34,6 +35,13 @@ GemmKernels<float> bf16_kernels_on([[maybe_unused]] Bf16Unit unit) {
   return bf16_kernels_of<Bf16Floats32>();
 }
 
+RoundToBf16 bf16_rounding_on([[maybe_unused]] Bf16Unit unit) {
+#if MAKI_HAVE_BF16
+  if (unit != Bf16Unit::floats) return &Bf16Amx::round_row;
+#endif
+  return &Bf16Floats32::round_row;
+}
+
 }  // namespace maki::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -42,6 +50,12 @@ namespace maki::kernels {
 
 HWY_EXPORT(bf16_kernels_on);
 GemmKernels<float> bf16_kernels() { return HWY_DYNAMIC_DISPATCH(bf16_kernels_on)(bf16_unit()); }
+
+HWY_EXPORT(bf16_rounding_on);
+RoundToBf16 bf16_rounding() {
+  require_target();
+  return HWY_DYNAMIC_DISPATCH(bf16_rounding_on)(bf16_unit());
+}
 
 }  // namespace maki::kernels
 #endif  // HWY_ONCE
