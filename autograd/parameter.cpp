@@ -82,6 +82,7 @@ Tensor Parameter::gradient() const {
 
 std::uint64_t Parameter::version() const { return store_.version(); }
 
+static_assert(kParamGroups.front() == ParamGroup::decay);  // so an offset in the flat block is one in the rounded copy
 const BFloat16* Parameter::rounded() const {
   const BFloat16* const copy = store_.rounded_values();
   return copy != nullptr && group_ == ParamGroup::decay ? copy + offset_ : nullptr;
@@ -272,6 +273,7 @@ void ParameterStore::keep_rounded_values() {
   check(dtype_ == DType::float32, "parameters: only float32 values can have a rounded copy; these are {}",
         to_string(dtype_));
   rounded_ = Storage(rounded_values_bytes());
+  rounded_version_ = 0;  // of no values: the memory is uninitialised
 }
 
 bool ParameterStore::rounded_values_pay() { return kernels::bf16_unit() != kernels::Bf16Unit::floats; }

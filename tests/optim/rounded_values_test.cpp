@@ -120,6 +120,7 @@ TEST_CASE("matrices alone have rounded values, until the values change") {
   REQUIRE(store.rounded_values() == nullptr);
   REQUIRE(store.find("large").rounded() == nullptr);
   store.keep_rounded_values();
+  REQUIRE(store.rounded_values() == nullptr);
   optimizer.step(0.1);
   const BFloat16* const rounded = store.rounded_values();
   REQUIRE(rounded != nullptr);
