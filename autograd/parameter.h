@@ -187,9 +187,9 @@ class ParameterStore {
   /// which recorded products that round their operands (ProductPrecision) read weights: half as many bytes. No bit of a
   /// result depends on it. Throws Error before seal() and unless the type is float32, OutOfMemoryError.
   void keep_rounded_values();
-  /// Whether that makes a step faster: on CPUs with instructions for bfloat16. On two cores with AMX, a step of `maki
-  /// bench --workload gpt2` takes 258 ms with it and 277 without, of `quickstart` 7.2 and 7.5 ms. With AVX2 alone the
-  /// quick start is as fast without.
+  /// Whether that makes a step faster: where products use instructions for bfloat16 (kernels/gemm/bf16.h). On two cores
+  /// with AMX, a step of `maki bench --workload gpt2` takes 258 ms with it and 277 without, of `quickstart` 7.2 and 7.5
+  /// ms. With AVX2 alone the quick start is as fast without.
   static bool rounded_values_pay();
   /// The bytes of such a copy, known from assign_offsets() on.
   std::int64_t rounded_values_bytes() const;

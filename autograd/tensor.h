@@ -9,8 +9,8 @@
 //
 // Lifetime: a block lives as long as its last handle, so a tensor never refers to freed memory. A gradient link is
 // different: it does not keep its parameter or tape alive. A tensor that links to a parameter must not be used in a
-// Recording after the parameter's store is destroyed; one that links to a tape is rejected there once backward() or
-// clear() has emptied the tape, and can be used again through detach().
+// Recording or AsRecorded after the parameter's store is destroyed; one that links to a tape is rejected there once
+// backward() or clear() has emptied the tape, and can be used again through detach().
 #pragma once
 
 #include <cstdint>

@@ -68,20 +68,23 @@ TEST_CASE("the gradient of every preset in bfloat16 has the direction and the le
 }
 
 TEST_CASE("training in bfloat16 has the same bits with a rounded copy of the weights and without one") {
-  for (const char* const optimizer : {"sgd", "adamw", "muon"}) {
-    INFO(optimizer);
-    Config config = small_model_config("gpt");
-    config.precision = "bfloat16";
-    config.optimizer = optimizer;
-    SmallTrainer with(config), without(config);
-    with.trainer.store().keep_rounded_values();
-    for (int step = 0; step < 3; ++step) {
-      without.trainer.store().mark_changed();
-      const double loss = with.trainer.step()->loss;
-      REQUIRE(without.trainer.step()->loss == loss);
-      REQUIRE(with.trainer.store().rounded_values() != nullptr);
+  for (const SmallModel& small : every_small_model()) {
+    for (const char* const optimizer : {"adamw", "muon"}) {
+      INFO(small.name << " " << optimizer);
+      Config config = small.config;
+      config.precision = "bfloat16";
+      config.optimizer = optimizer;
+      config.grad_accum = 2;
+      SmallTrainer with(config), without(config);
+      with.trainer.store().keep_rounded_values();
+      for (int step = 0; step < 3; ++step) {
+        without.trainer.store().mark_changed();  // as after a resume
+        const double loss = with.trainer.step()->loss;
+        REQUIRE(without.trainer.step()->loss == loss);
+        REQUIRE(with.trainer.store().rounded_values() != nullptr);
+      }
+      REQUIRE(same_bits(with.trainer.store().values(), without.trainer.store().values()));
     }
-    REQUIRE(same_bits(with.trainer.store().values(), without.trainer.store().values()));
   }
 }
 
