@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "autograd/kernels/optimizer.h"
-
 namespace maki {
 
 FlatOptimizer::FlatOptimizer(ParameterStore& store, std::vector<FlatMoment> moments)
@@ -29,10 +27,9 @@ void FlatOptimizer::update(const OptimizerStep& step) {
     update_.moments.clear();
     for (std::size_t i = 0; i < flat_moments_.size(); ++i) update_.moments.push_back(part(moments()[i].values));
     update_group(step, update_);
-    if (BFloat16* const rounded = update_.take_rounded(); rounded != nullptr)
-      kernels::round_values(range.size(), update_.value.data<float>(), rounded);
+    if (update_.decay && update_.rounded == nullptr)
+      store().mark_rounded();  // the update has taken it, or none is kept
   }
-  store().mark_rounded();
   update_.value = update_.gradient = {};  // otherwise they would keep blocks alive that the store has replaced
   update_.moments.clear();
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autograd/core/check.h"
+#include "autograd/kernels/optimizer.h"
 #include "optim/row_rule.h"
 
 namespace maki {
@@ -34,6 +35,14 @@ void append(const Parameter& parameter, const MomentSpec& spec, DType dtype, std
         spec.name);
   layout.parts.push_back({&parameter, spec.shape, layout.length});
   layout.length += padded(spec.shape.numel(), dtype);
+}
+
+// Brings the rounded copy of the values up to date, if there is one and the update has not done so block by block.
+void round_values(ParameterStore& store) {
+  BFloat16* const rounded = store.rounded_memory();
+  if (rounded == nullptr || store.rounded_values() != nullptr) return;
+  kernels::round_values(store.range(ParamGroup::decay).size(), store.values().data<float>(), rounded);
+  store.mark_rounded();
 }
 
 }  // namespace
@@ -101,6 +110,7 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   store_.gradients();
   store_.mark_changed();  // before the update, which may run out of memory when it has changed some values
   update({.learning_rate = learning_rate, .grad_scale = grad_scale, .number = steps_ + 1});
+  round_values(store_);
   update_rows(learning_rate, grad_scale);
   ++steps_;
   store_.clear_gradients();

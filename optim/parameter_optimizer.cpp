@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "autograd/core/check.h"
-#include "autograd/kernels/optimizer.h"
 
 namespace maki {
 
@@ -33,16 +32,6 @@ void ParameterOptimizer::update(const OptimizerStep& step) {
       moments_.clear();
     }
   }
-  round_values();
-}
-
-// A pass of its own, because the rules of the parameters need not know of the rounded copy.
-void ParameterOptimizer::round_values() {
-  BFloat16* const rounded = store().rounded_memory();
-  if (rounded == nullptr) return;
-  const std::int64_t n = store().range(ParamGroup::decay).size();
-  kernels::round_values(n, std::as_const(store()).values().data<float>(), rounded);
-  store().mark_rounded();
 }
 
 }  // namespace maki

@@ -41,7 +41,6 @@ class ParameterOptimizer : public Optimizer {
 
  private:
   void update(const OptimizerStep& step) final;
-  void round_values();
 
   // Members, so that they keep their memory and a step allocates none.
   std::vector<std::size_t> next_;  // per moment: its first part that was not reached yet in this step

@@ -153,12 +153,13 @@ void for_blocks(std::int64_t n, std::int64_t work, const Body& body) {
   });
 }
 
-/// Keeps the rounded copy of values, if one is wanted, block by block, while a block is still in the caches.
+/// Writes a rounded copy of n values, unless `to` is null, block by block, while a block is still in the caches.
 class RoundedCopy {
  public:
-  /// Of n values.
   RoundedCopy(std::int64_t n, BFloat16* to)
-      : to_(to), round_(to != nullptr ? bf16_rounding() : nullptr), streams_(goes_past_caches(to, 32, 2 * n)) {}
+      : to_(to),
+        round_(to != nullptr ? bf16_rounding() : nullptr),
+        streams_(goes_past_caches(to, kBlockElements, n * std::int64_t{sizeof(BFloat16)})) {}
 
   template <class T>
   void update(std::int64_t begin, std::int64_t size, const T* value) const {

@@ -63,7 +63,7 @@ double relative_difference(const Tensor& a, const Tensor& b) {
   return std::sqrt(difference / norm);
 }
 
-// Two layers of one width, whose store keeps a rounded copy of the weights.
+// The weights of two layers, whose store keeps a rounded copy of the weights.
 struct RoundedLayers {
   RoundedLayers() {
     up = &store.add("up", {kOut, kIn}, init::normal(1));

@@ -37,11 +37,11 @@ using LaneVec = hn::Vec<LaneFloats>;
 inline constexpr std::int64_t kLaneCount = max_lanes<float>();
 inline constexpr int kVecsPerPanel = static_cast<int>(kBf16Panel / kLaneCount);
 
-/// 2^x, as Exp2Negative() (block_math-inl.h), but in 7 instructions of AVX-512 where that takes 13:
-/// VREDUCEPS leaves f = x − floor(x), and VSCALEFPS multiplies by 2^floor(x). 2^f on [0, 1] is a minimax polynomial
-/// with constant term 1 (Remez in double precision; relative error 8e-8, or 1.7e-7 with the rounding of float32).
-/// Exactly 1 at 0; 0 for x < −126, because subnormal results are flushed (FlushSubnormals), and at −Inf; NaN stays NaN.
-/// What the query does not see may be any number, and Inf be its result, which callers mask.
+/// 2^x in 7 instructions of AVX-512, where Exp2Negative() (block_math-inl.h) takes 13: VREDUCEPS leaves f = x −
+/// floor(x), and VSCALEFPS multiplies by 2^floor(x). 2^f on [0, 1] is a minimax polynomial with constant term 1 (Remez
+/// in double precision; relative error 8e-8, or 1.7e-7 with the rounding of float32). Exactly 1 at 0; 0 for x < −126,
+/// because subnormal results are flushed (FlushSubnormals), and at −Inf; NaN stays NaN. A score that a query does not
+/// see may be any number; its result, perhaps Inf, is masked by the caller.
 HWY_INLINE LaneVec exp2_of_score(LaneVec x) {
   const LaneFloats d;
   LaneVec f, power;
