@@ -35,7 +35,7 @@ std::string abc() {
 
 // A run of 40 steps, evaluated and saved every ten, all checkpoints kept.
 struct Run : CapturedRun {
-  Run() : CapturedRun(tens(), abc()) {}
+  explicit Run(const Config& with = tens()) : CapturedRun(with, abc()) {}
 
   /// Replaces the measurements by evaluations with these losses.
   void measured(const std::vector<BestPointer>& losses) {
@@ -250,7 +250,7 @@ TEST_CASE("an evaluation that equals the best so far does not move best") {
   REQUIRE(run.directory.best()->loss == first.loss);
 }
 
-TEST_CASE("step 0 is never the best, whatever the files contain") {
+TEST_CASE("step 0 of random weights is never the best, whatever the files contain") {
   Run run;
   run.config.learning_rate = run.config.min_lr = 0;  // no step is better than the first
   run.go_on(0, 0);
@@ -264,6 +264,30 @@ TEST_CASE("step 0 is never the best, whatever the files contain") {
   run.directory.set_best({0, 0.25});
   REQUIRE(contains(run.go_on(20, 20), "best points to step 0, whose weights are untrained; the best is now step 20"));
   REQUIRE(run.directory.best()->step == 20);
+}
+
+TEST_CASE("step 0 is the best of a run that does not improve given weights or a count, and the last line says so") {
+  for (const bool with_prior : {false, true}) {
+    INFO(with_prior);
+    Config config = tens();
+    config.learning_rate = config.min_lr = 0;  // no step is better than the first
+    if (with_prior) {
+      config.ngram_prior = 3;
+    } else {
+      config.init_from = "0123";
+    }
+    Run run(config);
+    const std::string said = run.go_on(0, 30);
+    INFO(said);
+    REQUIRE(run.directory.best()->step == 0);
+    REQUIRE(file_exists(run.directory.checkpoint_file(0)));
+    REQUIRE_FALSE(contains(said, "the best so far"));
+    REQUIRE(contains(said, "training did not help"));
+    // A resumed run finds it again, also without the pointer.
+    std::filesystem::remove(run.directory.path() + "/best");
+    run.go_on(30, 40);
+    REQUIRE(run.directory.best()->step == 0);
+  }
 }
 
 TEST_CASE("values, moments or a loss that are not finite are never saved") {

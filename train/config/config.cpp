@@ -292,6 +292,10 @@ Phase last_phase(const Config& c) {
   return {0, c.lr_decay_steps, c.learning_rate, c.min_lr, c.warmup_steps};
 }
 
+std::int64_t first_learned_step(const Config& config) {
+  return config.ngram_prior > 0 || !config.init_from.empty() ? 0 : 1;
+}
+
 bool schedule_ends(const Config& config) { return lr_decay_named(config.schedule)->ends; }
 
 }  // namespace maki

@@ -163,6 +163,9 @@ Config read_training_toml(std::string_view text);
 std::vector<Phase> phases_before(const Config& config, std::int64_t step);
 /// The last phase of the schedule, which is the first one, given by the fields, if `phases` is empty.
 Phase last_phase(const Config& config);
+/// The first step whose weights have learned something, so that its checkpoint may be the best of the run: 0 if the run
+/// begins with the weights of another one or on a count of n-grams, 1 if it begins with random weights.
+std::int64_t first_learned_step(const Config& config);
 /// Whether the learning rate stops changing at the end of the last phase: see LrDecay::ends.
 bool schedule_ends(const Config& config);
 

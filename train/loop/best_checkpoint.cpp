@@ -8,10 +8,12 @@
 
 namespace maki {
 
-BestCheckpoint::BestCheckpoint(Trainer& trainer, const RunDirectory& run, std::function<bool(std::int64_t)> is_intact,
+BestCheckpoint::BestCheckpoint(Trainer& trainer, const RunDirectory& run, std::int64_t first,
+                               std::function<bool(std::int64_t)> is_intact,
                                std::function<void(const std::string&)> note)
     : trainer_(trainer),
       run_(run),
+      first_(first),
       is_intact_(std::move(is_intact)),
       note_(std::move(note)),
       share_(trainer.task().eval_batches(Part::val) > 0 ? trainer.val_share() : 1),  // 1: nothing is compared
@@ -46,15 +48,15 @@ void BestCheckpoint::explain_pointer(bool usable) const {
   if (!initial_pointer_ || usable) return;
   note_(fmt::format("best points to step {}, {}; {}", initial_pointer_->step,
                     initial_pointer_->step > trainer_.steps() ? "which this run has not reached"
-                    : initial_pointer_->step == 0             ? "whose weights are untrained"
+                    : initial_pointer_->step < first_         ? "whose weights are untrained"
                                                               : "whose checkpoint is missing or damaged",
                     best_ ? fmt::format("the best is now step {}", best_->step) : "there is no best now"));
 }
 
 void BestCheckpoint::find(std::vector<EvalPoint> evaluations, const std::function<bool()>& stop) {
-  std::erase_if(evaluations, [](const EvalPoint& evaluation) { return evaluation.step == 0; });
-  const bool usable = initial_pointer_ && initial_pointer_->step > 0 && initial_pointer_->step <= trainer_.steps() &&
-                      is_intact_(initial_pointer_->step);
+  std::erase_if(evaluations, [&](const EvalPoint& evaluation) { return evaluation.step < first_; });
+  const bool usable = initial_pointer_ && initial_pointer_->step >= first_ &&
+                      initial_pointer_->step <= trainer_.steps() && is_intact_(initial_pointer_->step);
   const std::optional<EvalPoint> found = candidate(std::move(evaluations), usable);
   if (found) best_ = BestPointer{found->step, found->loss};
   explain_pointer(usable);
@@ -73,7 +75,7 @@ void BestCheckpoint::find(std::vector<EvalPoint> evaluations, const std::functio
 }
 
 bool BestCheckpoint::is_improved_by(const EvalPoint& evaluation) const {
-  return evaluation.step > 0 && (!best_ || evaluation.loss < best_->loss);
+  return evaluation.step >= first_ && (!best_ || evaluation.loss < best_->loss);
 }
 
 void BestCheckpoint::set(const EvalPoint& evaluation) {

@@ -15,9 +15,11 @@ namespace maki {
 /// was stopped.
 class BestCheckpoint {
  public:
-  /// `is_intact` tells whether the checkpoint of a step exists, is intact and belongs to this run; `note` receives
-  /// sentences for the user. Requires: the arguments outlive this object.
-  BestCheckpoint(Trainer& trainer, const RunDirectory& run, std::function<bool(std::int64_t step)> is_intact,
+  /// No step before `first` is the best (first_learned_step()). `is_intact` tells whether the checkpoint of a step
+  /// exists, is intact and belongs to this run; `note` receives sentences for the user. Requires: the arguments outlive
+  /// this object.
+  BestCheckpoint(Trainer& trainer, const RunDirectory& run, std::int64_t first,
+                 std::function<bool(std::int64_t step)> is_intact,
                  std::function<void(const std::string& sentence)> note);
 
   /// Finds the best of these evaluations whose checkpoint is intact, and points `best` to it; removes the pointer if
@@ -27,8 +29,7 @@ class BestCheckpoint {
   void find(std::vector<EvalPoint> evaluations, const std::function<bool()>& stop);
 
   const std::optional<BestPointer>& best() const { return best_; }
-  /// Whether the loss is lower than that of the best; of equal losses the first is the best. Step 0 is never the best:
-  /// its weights are random, or those of another run.
+  /// Whether the loss is lower than that of the best; of equal losses the first is the best.
   bool is_improved_by(const EvalPoint& evaluation) const;
   /// Makes this evaluation the best and points `best` to its checkpoint, which the caller has saved. Throws
   /// CheckpointError.
@@ -46,6 +47,7 @@ class BestCheckpoint {
 
   Trainer& trainer_;
   const RunDirectory& run_;
+  std::int64_t first_;
   std::function<bool(std::int64_t)> is_intact_;
   std::function<void(const std::string&)> note_;
   double share_;
