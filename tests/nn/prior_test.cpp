@@ -70,7 +70,28 @@ double worst_difference(const AnyModel& model, const Tensor& ids, const Tensor& 
   return worst;
 }
 
+// Whether a new model of this kind, with a head of its own, has the logits of its prior.
+template <class AnyModel, class AnyConfig>
+void require_initial_prior(AnyConfig config) {
+  config.ngram_prior = 3;
+  config.tie_weights = false;
+  ParameterStore store(DType::float32);
+  AnyModel model(Scope(store), config);
+  store.seal(1);
+  const auto prior = std::make_shared<const TwoTokens>();
+  model.use_prior(prior);
+  const Tensor ids = random_ids(1, 5, config.vocab_size, 6), expected = prior_of(*prior, ids, {}, DType::float32);
+  const Tensor logits = model.next_logits(ids, *model.start(1));
+  for (std::int64_t v = 0; v < config.vocab_size; ++v)
+    REQUIRE(logits.at(v) == expected.at(4 * config.vocab_size + v));
+}
+
 }  // namespace
+
+TEST_CASE("a new model with a head of its own predicts what its prior predicts", "[prior]") {
+  require_initial_prior<GptModel>(kSmall);
+  require_initial_prior<TransformerXlModel>(kSmallXl);
+}
 
 TEST_CASE("the logits are those of the head plus the prior, as far as the gate trusts it", "[prior]") {
   const SmallPrior small(kSmall, DType::float64);
