@@ -78,6 +78,16 @@ void add_confusion(const Confusion& counts, const std::vector<std::string>& labe
   }
 }
 
+// The numbers of texts that were answered rightly, and of all.
+std::pair<std::int64_t, std::int64_t> correct_of(const Confusion& counts) {
+  std::int64_t correct = 0, texts = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    correct += counts[i][i];
+    for (const std::int64_t count : counts[i]) texts += count;
+  }
+  return {correct, texts};
+}
+
 }  // namespace
 
 ClassifyTask::ClassifyTask(const Config& config, std::shared_ptr<const LabelledDataset> data, std::string what)
@@ -140,22 +150,32 @@ std::string ClassifyTask::describe_data() const {
 
 std::string ClassifyTask::describe_step() const { return pluralize(config_.batch_size * config_.grad_accum, "text"); }
 
-std::vector<ReportLine> ClassifyTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
-                                              const std::function<bool()>& stop) const {
+ClassifyTask::Confusion ClassifyTask::predictions(const Model& model, std::int64_t taken,
+                                                  const std::function<bool()>& stop) const {
   const Encoder& encoder = dynamic_cast<const EncoderModel&>(model).encoder;
   const ProductPrecision precision(model.precision);
   const AsRecorded rounding;
   Confusion counts(data_->labels.size(), std::vector<std::int64_t>(data_->labels.size()));
-  for (std::int64_t i = 0; i < sampled.taken && !(stop && stop()); ++i) {
+  for (std::int64_t i = 0; i < taken && !(stop && stop()); ++i) {
     Batch batch;
-    fill_eval(Part::val, spread_index(i, sampled.taken, sampled.batches), batch);
+    fill_eval(Part::val, spread_index(i, taken, eval_batches(Part::val)), batch);
     count_predictions(encoder, batch, counts);
   }
-  std::int64_t correct = 0, texts = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    correct += counts[i][i];
-    for (const std::int64_t count : counts[i]) texts += count;
-  }
+  return counts;
+}
+
+std::optional<double> ClassifyTask::accuracy(const Model& model, std::int64_t most,
+                                             const std::function<bool()>& stop) const {
+  const auto [correct, texts] =
+      correct_of(predictions(model, sampled_batch_count(most, eval_batches(Part::val)), stop));
+  if (stop && stop()) return std::nullopt;
+  return static_cast<double>(correct) / static_cast<double>(texts);
+}
+
+std::vector<ReportLine> ClassifyTask::measure(const Model& model, const SampledLoss& sampled, const MeasureOptions&,
+                                              const std::function<bool()>& stop) const {
+  const Confusion counts = predictions(model, sampled.taken, stop);
+  const auto [correct, texts] = correct_of(counts);
   const double loss = sampled.loss.mean, share = static_cast<double>(correct) / static_cast<double>(texts);
   std::vector<ReportLine> list = {
       measure_extent(what_, sampled),

@@ -59,6 +59,12 @@ class Task {
   /// What an n-gram count of the training data reaches on the validation data. nullopt for tasks for which it says
   /// nothing, without validation data, and if `stop`, which is called from time to time, returns true.
   virtual std::optional<CountingReport> counting(const std::function<bool()>& /*stop*/) const { return std::nullopt; }
+  /// The share of the validation data that a model answers rightly, over at most `most` batches (0: all), for tasks
+  /// whose answers are right or wrong; nullopt for the others, and if `stop`, which may be empty, returns true.
+  virtual std::optional<double> accuracy(const Model&, std::int64_t /*most*/,
+                                         const std::function<bool()>& /*stop*/) const {
+    return std::nullopt;
+  }
   /// What `maki eval` reports about a model, whose mean loss over the validation data is given, which the caller has
   /// found to be finite. `options` are those of the verb. Throws BadLogitsError if the model has to write and cannot.
   /// `stop` may be empty; once it returns true, the measurement ends early: what it has not read is missing.

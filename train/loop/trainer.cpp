@@ -153,6 +153,7 @@ std::optional<EvalReport> Trainer::evaluate(const std::function<bool()>& stop, b
   if (!whole || report.val_share == 1) {
     report.val_loss = validation_loss(stop);
     if (!report.val_loss) return std::nullopt;
+    report.val_accuracy = task_.accuracy(*model_, sample.val, stop);
     return report;
   }
   const auto losses = full_and_sampled_loss(*model_, task_, Part::val, sample.val, stop);
@@ -160,6 +161,7 @@ std::optional<EvalReport> Trainer::evaluate(const std::function<bool()>& stop, b
   report.sampled_val_share = std::exchange(report.val_share, 1);
   report.val_loss = finite_loss(losses->whole);
   report.sampled_val_loss = finite_loss(losses->sample);
+  report.val_accuracy = task_.accuracy(*model_, /*most=*/0, stop);
   return report;
 }
 

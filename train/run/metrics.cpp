@@ -120,6 +120,7 @@ void MetricsFile::on_eval(const EvalReport& report, bool /*best*/) {
     line["val_loss"] = finite(report.step, "val_loss", *report.val_loss);
     line["val_share"] = report.val_share;
   }
+  if (report.val_accuracy) line["val_accuracy"] = *report.val_accuracy;
   if (report.sampled_val_loss) {
     line["sampled_val_loss"] = finite(report.step, "sampled_val_loss", *report.sampled_val_loss);
     line["sampled_val_share"] = report.sampled_val_share;
