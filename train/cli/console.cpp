@@ -14,8 +14,10 @@ std::string share_text(double share) { return share == 1 ? "" : fmt::format(" on
 
 }  // namespace
 
-Console::Console(std::int64_t max_steps, std::string run, std::optional<double> best_possible_loss)
+Console::Console(std::int64_t max_steps, std::string run, std::optional<double> best_possible_loss,
+                 std::optional<PlannedRun> plan)
     : max_steps_(max_steps),
+      plan_(plan),
       run_(std::move(run)),
       best_possible_loss_(best_possible_loss),
       progress_(max_steps, !is_stderr_terminal()) {}
@@ -35,6 +37,8 @@ void Console::on_counting(const CountingReport& report) {
   line += fmt::format(", with n-grams of up to {}", pluralize(report.order, "token"));
   if (report.train_share < 1) line += fmt::format(" in {:.3g}% of the training text", 100 * report.train_share);
   if (report.val_share < 1) line += fmt::format(", measured on {:.3g}% of the validation text", 100 * report.val_share);
+  if (plan_ && plan_->expected_loss > 0 && plan_->expected_loss < 1)
+    line += fmt::format("; about {:.2f} is to be expected of the network", plan_->expected_loss * report.val_loss);
   progress_.print_line(line);
 }
 
@@ -56,7 +60,7 @@ void Console::on_step(const StepReport& report, double seconds) {
 void Console::estimate_time(std::int64_t step, double seconds) {
   constexpr std::int64_t kTimedSteps = 3;
   constexpr double kSecondsPerDay = 24 * 3600;
-  if (steps_ == kTimedSteps) return;
+  if (plan_ || steps_ == kTimedSteps) return;
   if (++steps_ > 1) estimate_seconds_ += seconds;
   const std::int64_t remaining = max_steps_ - step;
   if (steps_ < kTimedSteps || remaining == 0) return;
@@ -80,10 +84,11 @@ void Console::on_eval(const EvalReport& report, bool best) {
   std::string line = fmt::format("step {}: training loss {:.4f}", report.step, report.train_loss);
   if (report.val_loss)
     line += fmt::format(", validation {}{}", loss_text(*report.val_loss), share_text(report.val_share));
+  if (report.val_accuracy) line += fmt::format(", accuracy {:.1f}%", 100 * *report.val_accuracy);
   if (report.sampled_val_loss) {
     line += fmt::format(" on the whole text, {:.4f}{}", *report.sampled_val_loss, share_text(report.sampled_val_share));
   }
-  if (best) line += ", the best so far";
+  if (best && report.step > 0) line += ", the best so far";
   progress_.print_line(line);
 }
 
@@ -124,6 +129,10 @@ void Console::on_best(std::int64_t step, double loss, double share) {
       tokens_per_character_ == 1 ? "" : fmt::format(", {:.4f} per character,", loss * tokens_per_character_);
   progress_.print_line(
       fmt::format("best validation loss {}{}{} at step {}", loss_text(loss), share_text(share), per_character, step));
+  if (step == 0) {
+    progress_.print_line("training did not help: the best checkpoint is the one with which the run began");
+    return;
+  }
   if (!counting_loss_) return;
   const double below = *counting_loss_ - loss;
   progress_.print_line(

@@ -9,11 +9,17 @@
 
 namespace maki {
 
+/// What was planned for a run with a time limit.
+struct PlannedRun {
+  double expected_loss = 0;  ///< as a part of what counting alone reaches; 0: not known
+};
+
 class Console final : public SessionListener {
  public:
   /// `run` is the path of the run directory, for the commands that are suggested; `best_possible_loss` is that of the
-  /// task, nullopt if it is not known.
-  Console(std::int64_t max_steps, std::string run, std::optional<double> best_possible_loss);
+  /// task, nullopt if it is not known. A run without a plan is told how long its steps will take.
+  Console(std::int64_t max_steps, std::string run, std::optional<double> best_possible_loss,
+          std::optional<PlannedRun> plan = std::nullopt);
 
   void on_counting(const CountingReport& report) override;
   void on_start(std::int64_t step) override;
@@ -33,6 +39,7 @@ class Console final : public SessionListener {
   std::string loss_text(double loss) const;
 
   std::int64_t max_steps_;
+  std::optional<PlannedRun> plan_;
   std::string run_;
   std::optional<double> best_possible_loss_;
   std::optional<double> counting_loss_;

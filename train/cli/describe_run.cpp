@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
+#include <filesystem>
+#include <fmt/ranges.h>
 
 #include "autograd/core/check.h"
 #include "autograd/core/parallel.h"
@@ -32,6 +33,16 @@ void describe_memory(const Config& config, const MemoryNeed& need) {
 }
 
 }  // namespace
+
+void announce_reading(const Config& config, bool planned) {
+  constexpr std::uintmax_t kQuick = 1 << 20;
+  const auto is_quick = [](const std::string& source) {
+    std::error_code none;
+    return source.starts_with("@") || std::filesystem::file_size(source, none) <= kQuick;
+  };
+  if (planned || !std::ranges::all_of(config.corpus, is_quick))
+    say(fmt::format("text   reading {}", fmt::join(config.corpus, " ")));
+}
 
 void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed) {
   const MemoryNeed need = memory_needed(config, task.vocab_sizes());

@@ -9,6 +9,10 @@
 
 namespace maki {
 
+/// Says that the corpus is being read, unless that takes no time: of a large text, a directory or standard input, or if
+/// the run is `planned`, which takes longer.
+void announce_reading(const Config& config, bool planned);
+
 /// Prints data, model, run and memory, and warnings: not enough memory, a warmup that does not end, a schedule that
 /// ends early. Allocates no memory for the model.
 void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed);

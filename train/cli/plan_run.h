@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/text/corpus.h"
 #include "train/cli/flags.h"
@@ -17,11 +18,11 @@ inline constexpr double kMinMinutes = 0.01, kMaxMinutes = 1e5;
 /// file.
 inline constexpr double kUsualMinutes = 1;
 
-/// The value of --minutes; nullopt if `minutes` is empty: the option was not given. Throws Error unless it is a number
-/// in that range, and if an option was given that decides the number of steps in another way (--preset, --config,
-/// --max-steps or --lr-decay-steps).
+/// The value of --minutes in minutes, which may be written as a time: "90s", "2m", "1.5h". nullopt if `minutes` is
+/// empty: the option was not given. Throws Error unless it is in that range, and if an option was given that decides
+/// the number of steps in another way (--preset, --config or --lr-decay-steps; --max-steps is a second limit).
 std::optional<double> given_minutes(const std::string& minutes, const ConfigFlags& flags);
-/// Whether none of these four was given, so that a plan may choose the number of steps.
+/// Whether neither these nor --max-steps was given, so that a plan may choose the number of steps.
 bool leaves_steps_open(const ConfigFlags& flags);
 
 /// The tokenizer that the user has fixed: `given`, from a file, if it is not null; else one of the kind that
@@ -29,11 +30,16 @@ bool leaves_steps_open(const ConfigFlags& flags);
 /// number of tokens is known without learning.
 std::shared_ptr<const Tokenizer> fixed_tokenizer(const Config& config, const ConfigFlags& flags, const Corpus& corpus,
                                                  std::shared_ptr<const Tokenizer> given = nullptr);
-/// The plan for a text, with `seconds` left for the run, of which measuring step times takes a part; `config` has the
-/// values that were given, and defaults, and `tokenizer` is that of fixed_tokenizer(). Throws what make_plan() throws.
+/// What is asked of a plan: `config` has the values that were given, which are fixed, and defaults; `seconds` are left
+/// for the run. The facts about the text are left out.
+PlanRequest plan_request(const Config& config, const ConfigFlags& flags, double seconds);
+/// The plan for a text, of whose time measuring steps takes a part; `tokenizer` is that of fixed_tokenizer(). Throws
+/// what make_plan() throws.
 Plan plan_run(const Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds,
               const Tokenizer* tokenizer);
-/// Lines for a user: the values that were chosen, each with its reason, and what they lead to.
+/// What was planned, in one line, and a second one if the machine is busy.
+std::vector<std::string> plan_summary(const Plan& plan);
+/// The values that were chosen, each with its reason.
 std::vector<std::string> plan_lines(const Plan& plan);
 
 }  // namespace maki

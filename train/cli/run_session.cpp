@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "data/text/shell_quote.h"
-#include "train/cli/console.h"
 #include "train/cli/interrupt.h"
 #include "train/config/error.h"
 #include "train/loop/session.h"
@@ -27,8 +26,9 @@ std::string recovery_hint(const RunDirectory& run) {
 
 }  // namespace
 
-int run_session(const Config& config, Trainer& trainer, const RunDirectory& run, std::optional<TimeLimit> limit) {
-  Console console(config.max_steps, run.path(), trainer.task().best_possible_loss());
+int run_session(const Config& config, Trainer& trainer, const RunDirectory& run, std::optional<TimeLimit> limit,
+                std::optional<PlannedRun> plan) {
+  Console console(config.max_steps, run.path(), trainer.task().best_possible_loss(), plan);
   const StopRequest stop{.requested = [] { return interrupted() != 0; },
                          .may_evaluate = [] { return interrupt_exit_code() == 128 + SIGINT; }};
   const auto end = [&] {

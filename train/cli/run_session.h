@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "train/cli/console.h"
 #include "train/config/config.h"
 #include "train/loop/time_limit.h"
 #include "train/loop/trainer.h"
@@ -15,6 +16,6 @@ namespace maki {
 /// message of a DivergedError ends with the command that returns to the last good checkpoint or, if none was saved,
 /// with the advice to start a new run.
 int run_session(const Config& config, Trainer& trainer, const RunDirectory& run,
-                std::optional<TimeLimit> limit = std::nullopt);
+                std::optional<TimeLimit> limit = std::nullopt, std::optional<PlannedRun> plan = std::nullopt);
 
 }  // namespace maki

@@ -67,17 +67,11 @@ std::shared_ptr<const Tokenizer> given_tokenizer(const TrainOptions& options,
 }
 
 // The time that the run may take, in minutes, if it is planned: --minutes, or the usual time if nothing was said about
-// the length of the run and a plan can be made.
-std::optional<double> planned_minutes(const TrainOptions& options, std::optional<double> given, const Config& config) {
-  if (given) {
-    check(options.init_from.empty(),
-          "minutes: cannot plan for weights that are given; set --max-steps, or omit --init-from");
-    require_plannable(config);
-    return given;
-  }
-  const bool planned =
-      leaves_steps_open(options.flags) && options.init_from.empty() && options.epochs.empty() && is_plannable(config);
-  return planned ? std::optional(kUsualMinutes) : std::nullopt;
+// the length of the run.
+std::optional<double> planned_minutes(const TrainOptions& options, std::optional<double> given) {
+  if (!given && leaves_steps_open(options.flags) && options.epochs.empty()) given = kUsualMinutes;
+  check(given || !options.explain, "explain: applies to a run that is planned; omit it, or the number of steps");
+  return given;
 }
 
 void complete(Config& config, const ConfigFlags& flags) {
@@ -86,18 +80,61 @@ void complete(Config& config, const ConfigFlags& flags) {
   flags.require_effect(config);
 }
 
-// Chooses the fields that no option fixes, and shows why. Returns what the session has to know of the time.
-TimeLimit apply_plan(Config& config, const ConfigFlags& flags, const Corpus& corpus, double seconds,
-                     Clock::time_point start, const Tokenizer* tokenizer) {
-  const Plan plan = plan_run(config, flags, corpus, seconds - seconds_since(start), tokenizer);
-  for (const std::string& line : plan_lines(plan)) to_stderr("{}\n", line);
-  config = plan.config;
-  complete(config, flags);
-  return {.seconds = seconds,
-          .elapsed = [start] { return seconds_since(start); },
-          .most_steps = plan.most_steps,
-          .record = {}};
-}
+// A run that is planned: its fields are chosen in two parts, before its task exists and after.
+class PlannedStart {
+ public:
+  PlannedStart(const TrainOptions& options, double minutes, Clock::time_point start)
+      : options_(options), seconds_(60 * minutes), start_(start) {}
+
+  // Chooses the model, unless its weights are given, and for models of text also the number of steps.
+  void choose_model(Config& config, const Corpus& corpus, const std::shared_ptr<const Tokenizer>& tokenizer) {
+    if (options_.init_from.empty() && chooses_model(config)) {
+      plan_ = plan_run(config, options_.flags, corpus, left(),
+                       fixed_tokenizer(config, options_.flags, corpus, tokenizer).get());
+      config = plan_->config;
+      has_length_ = true;
+    } else if (options_.init_from.empty()) {
+      plan_ = choose_size(plan_request(config, options_.flags, left()), std::ssize(corpus.text));
+      config = plan_->config;
+    }
+    complete(config, options_.flags);
+  }
+
+  // Chooses the number of steps if that is still open, and shows what was chosen.
+  void choose_length(Config& config, const Task& task) {
+    if (!has_length_) {
+      PlanRequest request = plan_request(config, options_.flags, left());
+      request.has_weights = !options_.init_from.empty();
+      MeasuredStepTimer timer;
+      Plan plan = plan_length(request, task, timer);
+      if (plan_) plan.choices.insert(plan.choices.begin(), plan_->choices.begin(), plan_->choices.end());
+      plan_ = std::move(plan);
+      config = plan_->config;
+      complete(config, options_.flags);
+    }
+    for (const std::string& line : plan_summary(*plan_)) to_stderr("{}\n", line);
+    if (!options_.explain) return;
+    for (const std::string& line : plan_lines(*plan_)) to_stderr("{}\n", line);
+  }
+
+  // What the session has to know of the time.
+  TimeLimit limit() const {
+    return {.seconds = seconds_,
+            .elapsed = [start = start_] { return seconds_since(start); },
+            .most_steps = plan_->most_steps,
+            .record = {}};
+  }
+  PlannedRun facts() const { return {.expected_loss = plan_->by_heart ? 0 : plan_->expected_loss}; }
+
+ private:
+  double left() const { return seconds_ - seconds_since(start_); }
+
+  const TrainOptions& options_;
+  double seconds_;
+  Clock::time_point start_;
+  std::optional<Plan> plan_;
+  bool has_length_ = false;
+};
 
 // Loads the initial weights of another run, if there are any, and records their hash.
 void load_initial_weights(const std::optional<InitialWeights>& weights, Trainer& trainer, Config& config) {
@@ -110,9 +147,9 @@ void load_initial_weights(const std::optional<InitialWeights>& weights, Trainer&
 
 // Trains; takes the files of the run back if there is no memory for its first step.
 int train_claimed(const Config& config, Trainer& trainer, const RunDirectory& run, RunClaim& claimed,
-                  std::optional<TimeLimit> limit) {
+                  std::optional<TimeLimit> limit, std::optional<PlannedRun> plan) {
   try {
-    return run_session(config, trainer, run, std::move(limit));
+    return run_session(config, trainer, run, std::move(limit), plan);
   } catch (const std::bad_alloc&) {
     if (trainer.steps() == 0) claimed.roll_back();
     throw;
@@ -135,8 +172,9 @@ int start_run(const TrainOptions& options) {
   Config config = given_config(options, weights);
   std::optional<Corpus> prepared = prepared_corpus(config.corpus);
   std::shared_ptr<const Tokenizer> tokenizer = given_tokenizer(options, weights, prepared, config);
-  const std::optional<double> minutes = planned_minutes(options, given, config);
-  if (minutes) {
+  std::optional<PlannedStart> planned;
+  if (const auto minutes = planned_minutes(options, given)) {
+    planned.emplace(options, *minutes, start);
     check_paths(config);
   } else {
     complete(config, options.flags);
@@ -144,17 +182,15 @@ int start_run(const TrainOptions& options) {
   use_threads(config);
   const RunDirectory run(config.out);
   require_unoccupied(run);  // before time is spent on reading a large text
+  announce_reading(config, planned.has_value());
 
-  std::optional<TimeLimit> limit;
   // The text itself is freed once it is encoded.
   const std::unique_ptr<Task> task = [&] {
     const Corpus corpus = prepared ? std::move(*prepared) : read_corpus(config.corpus, corpus_options(config));
-    if (minutes) {
-      const auto fixed = fixed_tokenizer(config, options.flags, corpus, tokenizer);
-      limit = apply_plan(config, options.flags, corpus, 60 * *minutes, start, fixed.get());
-    }
+    if (planned) planned->choose_model(config, corpus, tokenizer);
     return make_task(config, corpus, weights ? weights->tokenizers() : PairTokenizers{tokenizer, tokenizer});
   }();
+  if (planned) planned->choose_length(config, *task);
   config.corpus = absolute_sources(config.corpus);
   check_epochs(options.epochs, *task);
   describe_run(config, *task, config.out, /*resumed=*/false);
@@ -163,12 +199,17 @@ int start_run(const TrainOptions& options) {
   const auto record = [&](const Config& now) {
     replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(to_toml(now))});
   };
-  if (limit) limit->record = record;
+  std::optional<TimeLimit> limit;
+  if (planned) {
+    limit = planned->limit();
+    limit->record = record;
+  }
   const std::string echo = to_toml(config);
   const DeferInterrupts deferred;
   RunClaim claimed(run, echo);
   record(config);
-  return train_claimed(config, trainer, run, claimed, std::move(limit));
+  return train_claimed(config, trainer, run, claimed, std::move(limit),
+                       planned ? std::optional(planned->facts()) : std::nullopt);
 }
 
 }  // namespace maki

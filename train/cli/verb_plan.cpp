@@ -48,7 +48,8 @@ nlohmann::ordered_json plan_json(const Plan& plan) {
                         {"n_embd", shape.n_embd},
                         {"block_size", shape.block_size},
                         {"batch_size", shape.batch_size},
-                        {"seconds_per_step", shape.seconds_per_step}});
+                        {"seconds_per_step", shape.step.seconds},
+                        {"idle_seconds_per_step", shape.step.idle_seconds}});
   }
   return {{"seconds", plan.seconds},       {"passes", plan.passes}, {"memory_bytes", plan.memory_bytes},
           {"most_steps", plan.most_steps}, {"fields", fields},      {"reasons", reasons},
@@ -60,7 +61,6 @@ int print_plan(const PlanOptions& o) {
   check(leaves_steps_open(o.flags), "plan: chooses what a preset or a file would set; omit --preset and --config");
   Config config;
   o.flags.apply(config, "quickstart");
-  require_plannable(config);
   use_threads(config);
   Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   const auto given = corpus.prepared ? adopt_prepared(corpus, o.flags, nullptr, config) : nullptr;
@@ -71,6 +71,7 @@ int print_plan(const PlanOptions& o) {
     fmt::print("{}\n", plan_json(plan).dump(2));
     return 0;
   }
+  for (const std::string& line : plan_summary(plan)) fmt::print("{}\n", escape_unprintable(line));
   for (const std::string& line : plan_lines(plan)) fmt::print("{}\n", escape_unprintable(line));
   return 0;
 }
@@ -84,7 +85,8 @@ void add_plan(const Command& maki) {
       .add_argument("CORPUS", o->corpus,
                     "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
       .require();
-  command.add_option("--minutes", o->minutes, "NUMBER", fmt::format("time to plan for [{}]", kUsualMinutes));
+  command.add_option("--minutes", o->minutes, "TIME",
+                     fmt::format("time to plan for, in minutes, or such as 90s or 1h [{}]", kUsualMinutes));
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o] { return print_plan(*o); });
 }

@@ -12,9 +12,13 @@ void add_train(const Command& maki) {
   const auto options = std::make_shared<TrainOptions>(command);
   command.add_argument("CORPUS", options->corpus,
                        "files, directories, - for standard input, or a built-in text: " + builtin_corpora());
-  command.add_option("--minutes", options->minutes, "NUMBER",
-                     "learn as much as possible in this time: chooses whatever no option sets, from the text and from "
-                     "measured step times [1, unless the number of steps is set, or a preset or file that sets it]");
+  command.add_option(
+      "--minutes", options->minutes, "TIME",
+      "learn as much as possible in this time, in minutes, or such as 90s or 1h: chooses whatever no "
+      "option sets, from the text and from measured step times [1, unless the number of steps is set, or "
+      "a preset or file that sets it]");
+  command.add_flag("--explain", options->explain,
+                   "of a run that is planned: print every value that was chosen, and why");
   command.add_option("--resume", options->resume, "RUN", "resume the run in this directory");
   command.add_option("--checkpoint", options->checkpoint, "WHICH",
                      "with --resume: go back to this checkpoint (best or a step)");

@@ -12,10 +12,10 @@ namespace maki {
 namespace {
 
 constexpr TaskRule kTaskRules[] = {
-    {"next_token", "predict the next token of a text", 0, false, false, "generate text", "generate"},
-    {"translate", "write the target of each source in parallel text", 1, true, false, "translate lines", "generate"},
-    {"masked", "predict hidden tokens of a text from those around them", 1, false, false, "fill masks", "fill"},
-    {"classify", "give each text its label", 0, false, true, "label texts", "classify"},
+    {"next_token", "predict the next token of a text", 0, false, false, 10, "generate text", "generate"},
+    {"translate", "write the target of each source in parallel text", 1, true, false, 60, "translate lines", "generate"},
+    {"masked", "predict hidden tokens of a text from those around them", 1, false, false, 40, "fill masks", "fill"},
+    {"classify", "give each text its label", 0, false, true, 30, "label texts", "classify"},
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ Session::Session(const Config& config, Trainer& trainer, const RunDirectory& run
       listeners_{&metrics_, &listener},
       state_(trainer.task().data_state()),
       best_(
-          trainer, run, [this](std::int64_t step) { return has_intact_checkpoint(step); },
+          trainer, run, first_learned_step(config), [this](std::int64_t step) { return has_intact_checkpoint(step); },
           [this](const std::string& sentence) { note(sentence); }),
       has_validation_(trainer.task().eval_batches(Part::val) > 0),
       start_(Clock::now()) {
@@ -55,12 +55,21 @@ auto Session::timed(Work work, std::int64_t count, const F& act) {
   return result;
 }
 
+EvalExtent Session::extent() const {
+  return {trainer_.eval_batches(/*whole=*/false), trainer_.eval_batches(/*whole=*/true)};
+}
+
+// Whether the last evaluation covers the whole validation text. Where that would take too long, a run with a time limit
+// keeps its time instead.
+bool Session::covers_all_at_end() const {
+  return !budget_ || affordable(extent(), times_, budget_->limit().seconds).last == extent().last;
+}
+
 // With a time limit: the number of steps that fit into it. What follows from a new number is recorded before the first
 // step that depends on it, so a resumed run continues in the same way.
 void Session::decide_length() {
   if (!budget_ || trainer_.steps() == config_.max_steps) return;
-  const EvalExtent extent{trainer_.eval_batches(/*whole=*/false), trainer_.eval_batches(/*whole=*/true)};
-  const auto steps = budget_->decide(times_, config_, extent, trainer_.steps());
+  const auto steps = budget_->decide(times_, config_, extent(), trainer_.steps());
   if (!steps) return;
   set_last_step(config_, trainer_.steps(), *steps);
   budget_->limit().record(config_);
@@ -123,7 +132,7 @@ bool Session::evaluate(const std::function<bool()>& stop, bool whole) {
   if (!evaluation) return false;
   const auto find_overfitting = overfitting_with(&*evaluation);
   const bool ends = find_overfitting && config_.early_stop && evaluation->step < config_.max_steps;
-  if (ends && evaluation->val_share < 1) {  // the last evaluation of a run covers the whole text
+  if (ends && evaluation->val_share < 1 && covers_all_at_end()) {
     evaluation = trainer_.evaluate(stop, /*whole=*/true);
     if (!evaluation) return false;
   }
@@ -149,9 +158,10 @@ std::optional<std::int64_t> Session::overfitting_with(const EvalReport* newest) 
   std::vector<EvalPoint> evaluations = metrics_.validations();
   if (newest != nullptr) evaluations.push_back(newest->point());
   if (evaluations.empty() || evaluations.back().step % config_.eval_interval != 0) return std::nullopt;
+  const std::int64_t restart = last_restart(config_, evaluations.back().step + 1);
   return find_overfitting(evaluations,
                           {.interval = config_.eval_interval,
-                           .after = last_restart(config_, evaluations.back().step + 1),
+                           .after = restart > 0 ? restart : first_learned_step(config_) - 1,
                            .share = trainer_.val_share()},
                           config_.patience);
 }
@@ -220,7 +230,7 @@ SessionEnd Session::train() {
     if (step == 0 || end || step % config_.checkpoint_interval == 0) save_and_point();
     if (!std::exchange(counted, true)) count();  // not before there is a checkpoint: until then a run can begin anew
     const bool due = (end || step % config_.eval_interval == 0) && !metrics_.has_eval(step);
-    const bool interrupted = due && !evaluate(stop_.requested, /*whole=*/end);
+    const bool interrupted = due && !evaluate(stop_.requested, /*whole=*/end && covers_all_at_end());
     if (!interrupted) write_sample();
     if ((end || stopped_early_) && !interrupted) break;
 
@@ -257,7 +267,7 @@ void Session::report_best() {
   const std::optional<BestPointer>& best = best_.best();
   if (!best) return;
   double loss = best->loss, share = trainer_.val_share();
-  if (share < 1) {
+  if (share < 1 && covers_all_at_end()) {
     const bool measured = last_evaluation_ && last_evaluation_->step == best->step && last_evaluation_->val_share == 1;
     try {
       const auto whole =

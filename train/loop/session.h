@@ -64,6 +64,8 @@ class Session {
   double now() const;
   template <class F>
   auto timed(Work work, std::int64_t count, const F& act);
+  EvalExtent extent() const;
+  bool covers_all_at_end() const;
   void decide_length();
   bool evaluate(const std::function<bool()>& stop, bool whole);  // false: stopped
   std::optional<std::int64_t> overfitting_with(const EvalReport* newest) const;

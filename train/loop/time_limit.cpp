@@ -13,10 +13,13 @@ namespace {
 // idle would end the run early. In the last part of the time nothing is decided.
 // (Both numbers were chosen without a recorded measurement.)
 constexpr double kFirstPart = 0.1, kLastPart = 0.02;
-// Steps that must have been timed before a decision: an average over fewer would follow the noise of the machine.
+// Steps that must have been timed before a decision: an average over fewer would follow the noise of the machine,
+// unless they have taken this part of the time.
 constexpr std::int64_t kTimedSteps = 3;
-// A change of the number of steps by less than this part of it is not worth a phase of the schedule.
-constexpr double kTolerance = 0.005;
+constexpr double kLongPart = 0.05;
+// A change of the number of steps by less than this part of it is not worth a phase of the schedule. One that would
+// make the run longer has to be larger, so that a number that lies between two whole ones does not go to and fro.
+constexpr double kShorter = 0.01, kLonger = 0.03;
 
 // How often something that is due at every multiple of `interval` is due after the steps from `finished` + 1 up to the
 // one before the last.
@@ -45,6 +48,12 @@ double seconds_to_finish(const WorkTimes& times, const Config& c, const EvalExte
          times.mean(Work::eval_batch) * (batches * times_due(c.eval_interval, finished, max_steps) + last) +
          times.mean(Work::checkpoint) * (times_due(c.checkpoint_interval, finished, max_steps) + 1) +
          times.mean(Work::sample) * times_due(c.sample_interval, finished, max_steps);
+}
+
+EvalExtent affordable(const EvalExtent& extent, const WorkTimes& times, double seconds) {
+  constexpr double kShare = 0.15;
+  const bool whole = times.mean(Work::eval_batch) * static_cast<double>(extent.last) <= kShare * seconds;
+  return {extent.usual, whole ? extent.last : extent.usual};
 }
 
 std::int64_t steps_that_fit(const WorkTimes& times, const Config& config, const EvalExtent& extent,
@@ -94,15 +103,18 @@ std::int64_t last_restart(const Config& config, std::int64_t step) {
 
 std::optional<std::int64_t> StepBudget::decide(WorkTimes& times, const Config& config, const EvalExtent& extent,
                                                std::int64_t finished) {
-  if (times.count(Work::step) < kTimedSteps) return std::nullopt;
+  const std::int64_t timed = times.count(Work::step);
+  const double spent = times.mean(Work::step) * static_cast<double>(timed);
+  if (timed < kTimedSteps && spent < kLongPart * limit_.seconds) return std::nullopt;
   const double elapsed = limit_.elapsed(), left = limit_.seconds - elapsed;
   const bool due = decided_at_ ? 2 * left <= limit_.seconds - *decided_at_ || finished >= next_step_
                                : elapsed >= kFirstPart * limit_.seconds || 2 * finished >= config.max_steps;
   if (!due || left < kLastPart * limit_.seconds) return std::nullopt;
-  const std::int64_t fit = steps_that_fit(times, config, extent, finished, limit_.most_steps, left);
+  const std::int64_t fit =
+      steps_that_fit(times, config, affordable(extent, times, limit_.seconds), finished, limit_.most_steps, left);
   times.forget(Work::step);
   const auto change = static_cast<double>(fit - config.max_steps);
-  const bool worth_it = std::abs(change) > kTolerance * static_cast<double>(config.max_steps);
+  const bool worth_it = std::abs(change) > (change < 0 ? kShorter : kLonger) * static_cast<double>(config.max_steps);
   decided_at_ = elapsed;
   next_step_ = finished + std::max<std::int64_t>(1, ((worth_it ? fit : config.max_steps) - finished) / 2);
   return worth_it ? std::optional(fit) : std::nullopt;

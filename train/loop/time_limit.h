@@ -50,6 +50,9 @@ struct EvalExtent {
   std::int64_t usual = 0, last = 0;
 };
 
+/// The same, but with a last evaluation like the others if it would take too large a part of a run of `seconds`.
+EvalExtent affordable(const EvalExtent& extent, const WorkTimes& times, double seconds);
+
 /// Seconds that a run of `max_steps` steps still takes after `finished` of them, with what is due at the intervals of
 /// the configuration and at the end.
 double seconds_to_finish(const WorkTimes& times, const Config& config, const EvalExtent& extent, std::int64_t finished,
@@ -69,12 +72,13 @@ std::int64_t last_restart(const Config& config, std::int64_t step);
 
 /// Decides how many steps fit: when a tenth of the time has passed or half of the steps are done, and then whenever
 /// half of the time or of the steps that were left have passed, in case the machine has become busier or idle in the
-/// meantime. Not before three steps have been timed, and not in the last fiftieth of the time.
+/// meantime. Not before three steps have been timed, unless they are very long, and not in the last fiftieth of the
+/// time.
 class StepBudget {
  public:
   explicit StepBudget(TimeLimit limit) : limit_(std::move(limit)) {}
 
-  /// The new number of steps, if it is time to decide and the number changes by more than half a percent. `times` are
+  /// The new number of steps, if it is time to decide and the number changes by more than a few percent. `times` are
   /// those of the run so far; each decision forgets those of steps, which are then measured anew.
   std::optional<std::int64_t> decide(WorkTimes& times, const Config& config, const EvalExtent& extent,
                                      std::int64_t finished);

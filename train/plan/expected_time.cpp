@@ -16,9 +16,9 @@ constexpr double kSecondsPerCountedToken = 0.3e-6, kMostCountedTokens = 16e6;
 
 // A forward pass is a third of a step. The speed of the disk and the time of a sample are assumptions: a slow disk, and
 // two steps.
-WorkTimes expected_times(const Config& config, std::int64_t vocabulary, double seconds_per_step) {
+WorkTimes expected_times(const Config& config, const VocabSizes& vocab, double seconds_per_step) {
   constexpr double kBytesPerSecond = 2e8, kSecondsPerFile = 0.05, kStepsPerSample = 2;
-  const MemoryNeed need = memory_needed(config, random_vocab_sizes(config, vocabulary));
+  const MemoryNeed need = memory_needed(config, vocab);
   WorkTimes times;
   times.add(Work::step, seconds_per_step);
   times.add(Work::eval_batch, seconds_per_step / 3);

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-#include "train/config/config.h"
+#include "train/config/tasks.h"
 #include "train/loop/time_limit.h"
 
 namespace maki {
 
 /// The time in seconds of each kind of work of a run, each counted once, from the measured time of a step.
-WorkTimes expected_times(const Config& config, std::int64_t vocabulary, double seconds_per_step);
+WorkTimes expected_times(const Config& config, const VocabSizes& vocab, double seconds_per_step);
 /// How many batches evaluations have for a text of `tokens` tokens, of which `train_tokens` are for training.
 EvalExtent eval_extent(const Config& config, std::int64_t tokens, double train_tokens);
 /// Seconds for the n-gram count that reads a text of `tokens` tokens before training begins, if the configuration has a

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "train/config/config.h"
+#include "train/loop/task.h"
 #include "train/plan/step_timer.h"
 #include "train/plan/text_facts.h"
 
@@ -24,6 +25,7 @@ struct PlanRequest {
   Config config;       ///< the values of the fields that are fixed, and defaults of the others
   /// Whether the user has given this field a value, which the plan then keeps. Empty: none.
   std::function<bool(std::string_view field)> is_fixed;
+  bool has_weights = false;                           ///< the run begins with the weights of another
   std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that the run may need; nullopt: any number
 };
 
@@ -36,7 +38,7 @@ struct PlanChoice {
 /// A shape that was timed, without its n-gram tables.
 struct MeasuredShape {
   std::int64_t n_layer, n_embd, block_size, batch_size;
-  double seconds_per_step;
+  StepTime step;
 };
 
 struct Plan {
@@ -47,15 +49,29 @@ struct Plan {
   double passes = 0;   ///< over the training text
   std::int64_t memory_bytes = 0;
   std::int64_t most_steps = 0;  ///< more would not help, however fast the machine turns out to be
+  std::string enough;           ///< why not, if the run has most_steps steps
+  StepTime step;
+  double expected_loss = 0;  ///< as a part of what counting alone reaches; it means nothing if by_heart
+  bool by_heart = false;     ///< the text is to be known, and nothing of it is held back for validation
 };
 
-/// Whether there are plans for the model and the task. There are none for a run of which parameters are frozen.
-bool is_plannable(const Config& config);
-/// Throws Error, naming what to set instead, unless there are.
-void require_plannable(const Config& config);
-/// Measures a few shapes, in about kMeasuringShare of the time, and chooses. Throws Error unless the configuration is
-/// plannable, if no time is left, if there is too little memory for the smallest shape, and whatever the timer throws.
+/// Whether make_plan() can choose a model: for gpt and linear with the task next_token, and if no parameters are
+/// frozen.
+bool chooses_model(const Config& config);
+/// Measures a few shapes, in about kMeasuringShare of the time, and chooses. Throws Error unless chooses_model(), if no
+/// time is left, if there is too little memory for the smallest shape, and whatever the timer throws.
 Plan make_plan(const PlanRequest& request, StepTimer& timer);
+
+/// For other models and tasks: the fields of a size that suits data of `bytes` bytes. The first half of a plan, of
+/// which plan_length() is the second; of the request, text and time are not used.
+Plan choose_size(const PlanRequest& request, std::int64_t bytes);
+/// For a run whose model is decided, such as one that begins with the weights of another: how many
+/// steps fit into the time, no more than TaskRule::most_passes over the data, and what depends on it. Of the request,
+/// text is not used. Throws Error if no time is left, and whatever the timer throws.
+Plan plan_length(const PlanRequest& request, const Task& task, StepTimer& timer);
+
+/// A number of passes for display: "1 pass", "1.3 passes".
+std::string passes_text(double passes);
 
 /// The part of the time that measuring step times may take. The smallest shape is always measured, even if that takes
 /// longer; another one only if it is expected to take no more than what is left.

@@ -104,11 +104,18 @@ std::string suitable_tokenizer(const TextFacts& text) {
   return byte_pairs(text) > 0 ? "bpe" : "char";
 }
 
-// With a vocabulary that is learned from the text: of a long one, byte pairs only from its end.
-void count_learned_tokens(TextFacts& facts, std::string_view text) {
-  const bool pairs = facts.tokenizer == "bpe";
-  const std::string_view sample = pairs ? sample_of(text) : text;
-  const auto tokenizer = make_tokenizer(facts.tokenizer, sample, {.vocab_size = byte_pairs(facts)});
+void count_words(TextFacts& facts, const SplitText& text) {
+  const auto tokenizer = make_tokenizer("word", TextToLearn(text.train, text.val));
+  for (const auto& pieces : {text.train, text.val}) {
+    for (const std::string_view piece : pieces) facts.tokens += token_count(*tokenizer, piece);
+  }
+  facts.vocabulary = tokenizer->vocab_size();
+}
+
+// Of a long text, they are learned only from its end.
+void count_byte_pairs(TextFacts& facts, std::string_view text) {
+  const std::string_view sample = sample_of(text);
+  const auto tokenizer = make_tokenizer("bpe", sample, {.vocab_size = byte_pairs(facts)});
   const double scale = static_cast<double>(text.size()) / static_cast<double>(std::max<std::size_t>(1, sample.size()));
   facts.tokens = std::llround(scale * static_cast<double>(token_count(*tokenizer, sample)));
   facts.vocabulary = tokenizer->vocab_size();
@@ -151,7 +158,7 @@ double used_share(const TextFacts& text, std::int64_t tokens, std::int64_t block
   return std::min(1.0, static_cast<double>(tokens) / (static_cast<double>(sequences) * length));
 }
 
-TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer, bool documents) {
+TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer, bool documents, double val_fraction) {
   if (corpus.prepared) {
     TextFacts facts = prepared_facts(*corpus.prepared);
     if (documents && corpus.prepared->tokenizer) facts.documents = document_lengths(*corpus.prepared);
@@ -178,7 +185,8 @@ TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer, bool docu
   facts.new_words = new_word_share(corpus.text);
   facts.new_ngrams = new_ngram_share(corpus.text);
   facts.tokenizer = suitable_tokenizer(facts);
-  if (facts.tokenizer == "word" || facts.tokenizer == "bpe") count_learned_tokens(facts, corpus.text);
+  if (facts.tokenizer == "word") count_words(facts, split_text(corpus, val_fraction));
+  if (facts.tokenizer == "bpe") count_byte_pairs(facts, corpus.text);
   return facts;
 }
 

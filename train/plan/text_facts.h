@@ -42,7 +42,8 @@ inline constexpr double kFewNewNgrams = 0.15;
 inline constexpr std::int64_t kByteValues = 256;
 
 /// `tokenizer`: the one that the user has fixed, if it is neither char nor byte. `documents`: whether their lengths are
-/// wanted.
-TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer = nullptr, bool documents = false);
+/// wanted. Words are those of the training part, as in a run with this `val_fraction`.
+TextFacts text_facts(const Corpus& corpus, const Tokenizer* tokenizer = nullptr, bool documents = false,
+                     double val_fraction = 0.1);
 
 }  // namespace maki
