@@ -35,7 +35,8 @@ TEST_CASE("the configuration of a planned run describes the same run without a t
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", long_text()), run = folder / "run", again = folder / "again";
   const Finished planned = require_ok(run_maki(Arguments{"train", corpus, "--out", run} + kShort));
-  REQUIRE_THAT(planned.err, ContainsSubstring("plan   max_steps ") && ContainsSubstring("done: "));
+  REQUIRE_THAT(planned.err,
+               ContainsSubstring("plan   1 layer of width 16 on characters: ") && ContainsSubstring("done: "));
   const std::string config = read_text(run + "/config.toml");
   REQUIRE_THAT(config, ContainsSubstring("\nn_embd = 16 ") && ContainsSubstring("\nschedule = 'linear' ") &&
                            !ContainsSubstring("minutes"));
@@ -69,16 +70,16 @@ TEST_CASE("a time limit is refused beside what it would contradict") {
     require_refused(run_maki(Arguments{"train", corpus, "--out", run} + more), 2, words);
     REQUIRE_FALSE(std::filesystem::exists(run));
   };
-  refused({"--minutes", "1", "--max-steps", "5"}, {"minutes: ", "--max-steps"});
   refused({"--minutes", "1", "--lr-decay-steps", "5"}, {"minutes: ", "--lr-decay-steps"});
   refused({"--minutes", "1", "--preset", "baby"}, {"minutes: ", "--preset"});
   refused({"--minutes", "1", "--config", "x.toml"}, {"minutes: ", "--config"});
   refused({"--minutes", "0"}, {"minutes: ", "0.01"});
   refused({"--minutes", "soon"}, {"minutes: ", "soon"});
-  refused({"--minutes", "1", "--model", "encoder"}, {"minutes: ", "encoder", "--max-steps"});
+  refused({"--minutes", "5d"}, {"minutes: ", "5d"});
+  refused({"--minutes", "0s"}, {"minutes: ", "0.6"});
+  refused({"--max-steps", "5", "--explain"}, {"explain: "});
   require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "1"} + kSmall));
   require_refused(run_maki({"train", "--resume", run, "--minutes", "1"}), 2, {"minutes: ", "--max-steps"});
-  require_refused(run_maki({"train", corpus, "--init-from", run, "--minutes", "1"}), 2, {"minutes: ", "--init-from"});
   require_refused(run_maki({"plan", corpus, "--preset", "baby"}), 2, {"plan: ", "--preset"});
   for (const char* option : {"--out", "--max-steps", "--lr-decay-steps", "--patience", "--keep-last"})
     require_refused(run_maki({"plan", corpus, option, "1"}), 2, {std::string(option) + ": is an option of maki train"});
@@ -91,7 +92,7 @@ TEST_CASE("plan prints what train would choose, and trains nothing") {
   const std::string corpus = folder.write("corpus.txt", small_text());
   const Arguments plan = {"plan", corpus, "--minutes", "2", "--n-embd", "16", "--threads", "1"};
   const Finished text = require_ok(run_maki(plan, inside));
-  REQUIRE_THAT(text.out, ContainsSubstring("n_layer ") && ContainsSubstring("passes over the training text"));
+  REQUIRE_THAT(text.out, ContainsSubstring("n_layer ") && ContainsSubstring("passes over the training data"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "runs"));
   const auto facts = nlohmann::json::parse(require_ok(run_maki(plan + Arguments{"--json"}, inside)).out);
   REQUIRE(facts.at("seconds").get<double>() > 0);
@@ -104,4 +105,56 @@ TEST_CASE("plan prints what train would choose, and trains nothing") {
   std::size_t fields = 0;
   for (const auto& reason : facts.at("reasons")) fields += reason.at("fields").size();
   REQUIRE(fields == facts.at("fields").size());
+}
+
+TEST_CASE("texts of any length are planned and trained, and say in one line how") {
+  const TemporaryFolder folder;
+  for (const std::size_t characters : {30, 100, 600, 1000, 1200, 2100}) {
+    std::string text = long_text();
+    text.resize(characters);
+    const std::string corpus = folder.write(std::to_string(characters) + ".txt", text);
+    const std::string run = folder / ("run-" + std::to_string(characters));
+    const Finished trained = require_ok(run_maki({"train", corpus, "--minutes", "1s", "--out", run, "--threads", "1"}));
+    INFO(trained.err);
+    REQUIRE(trained.err.starts_with("text   reading "));
+    REQUIRE_THAT(trained.err, ContainsSubstring("\nplan   ") && !ContainsSubstring("plan   tokenizer"));
+    require_ok(run_maki({"generate", run, "--max-tokens", "5"}));
+  }
+}
+
+TEST_CASE("--explain prints every value of a plan with its reason, and --max-steps limits a run beside its time") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", long_text()), run = folder / "run";
+  const Finished trained =
+      require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--explain", "--max-steps", "2"} + kShort));
+  REQUIRE_THAT(trained.err, ContainsSubstring("\nplan   learning_rate ") || ContainsSubstring(", learning_rate "));
+  REQUIRE_THAT(trained.err, ContainsSubstring("done: 2 steps"));
+}
+
+TEST_CASE("every model and task has a time limit, and a run with given weights as well") {
+  const TemporaryFolder folder;
+  std::string labels, pairs;
+  for (int i = 0; i < 40; ++i) {
+    labels += std::string(i % 2 == 0 ? "good thing" : "bad thing") + "\t" + (i % 2 == 0 ? "pos" : "neg") + "\n";
+    pairs += "one two\tun deux\n";
+  }
+  const std::string text = folder.write("text.txt", long_text());
+  const std::string labelled = folder.write("labels.tsv", labels), parallel = folder.write("pairs.tsv", pairs);
+  const Arguments limit = {"--minutes", "1s", "--threads", "1"};
+  const auto trained = [&](const std::string& name, const Arguments& arguments) {
+    const Finished run =
+        require_ok(run_maki(Arguments{"train"} + arguments + Arguments{"--out", folder / name} + limit));
+    INFO(name << ": " << run.err);
+    REQUIRE_THAT(run.err, ContainsSubstring("\nplan   ") && ContainsSubstring("done: "));
+    return run.err;
+  };
+  REQUIRE_THAT(trained("classify", {labelled, "--model", "encoder", "--task", "classify"}),
+               ContainsSubstring(", accuracy "));
+  REQUIRE_THAT(trained("translate", {parallel, "--model", "seq2seq"}), ContainsSubstring("1 layer of width 64"));
+  trained("masked", {text, "--model", "encoder", "--block-size", "16"});
+  trained("xl", {text, "--model", "transformer-xl", "--block-size", "16"});
+  trained("base", {text});
+  trained("tuned", {text, "--init-from", folder / "base"});
+  trained("adapted", {text, "--init-from", folder / "base", "--lora-rank", "2"});
+  trained("frozen", {text, "--init-from", folder / "base", "--freeze", "wte*"});
 }

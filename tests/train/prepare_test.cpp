@@ -239,5 +239,8 @@ TEST_CASE("a token file and a model with different tokenizers are refused with b
   REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(corpus, 0.2, 1, ""); }),
                ContainsSubstring("was prepared with --val-fraction 0.1; got 0.2"));
   REQUIRE_THAT(error_message<CorpusError>([&] { make_dataset(corpus, 0.1, 9, ""); }), ContainsSubstring("block_size"));
-  REQUIRE_THAT(error_message<CorpusError>([&] { prepared_corpus({out, text}); }), ContainsSubstring("other token files alone"));
+  REQUIRE_THAT(error_message<CorpusError>([&] {
+                 prepared_corpus({out, text});
+               }),
+               ContainsSubstring("other token files alone"));
 }

@@ -8,8 +8,8 @@
 
 #include "tests/data/process_scopes.h"
 #include "tests/files.h"
-#include "train/run/container.h"
 #include "train/config/error.h"
+#include "train/run/container.h"
 #include "train/run/metrics.h"
 #include "train/run/run_lock.h"
 
@@ -236,7 +236,8 @@ TEST_CASE("find_checkpoint returns best, else last, or the requested one") {
   REQUIRE_FALSE(error_message<Error>([&] { find_checkpoint(run.checkpoint_file(10), "best", notes); }).empty());
 }
 
-TEST_CASE("a best checkpoint that is damaged is passed over once, also if it is the oldest, and the last error is thrown") {
+TEST_CASE(
+    "a best checkpoint that is damaged is passed over once, also if it is the oldest, and the last error is thrown") {
   const TemporaryFolder folder;
   const RunDirectory run(folder / "run");
   run.create();

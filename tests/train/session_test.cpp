@@ -274,7 +274,7 @@ TEST_CASE("step 0 is the best of a run that does not improve given weights or a 
     if (with_prior) {
       config.ngram_prior = 3;
     } else {
-      config.init_from = "0123";
+      config.init_from = std::string(32, '0');
     }
     Run run(config);
     const std::string said = run.go_on(0, 30);

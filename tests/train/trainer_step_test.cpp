@@ -10,8 +10,8 @@
 #include "tests/files.h"
 #include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
-#include "train/loop/trainer.h"
 #include "train/config/error.h"
+#include "train/loop/trainer.h"
 
 using namespace maki;
 using namespace maki::tests;

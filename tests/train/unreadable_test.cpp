@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "tests/train/small_checkpoint.h"
-#include "train/loop/loaded_model.h"
 #include "train/config/error.h"
+#include "train/loop/loaded_model.h"
 #include "train/run/run_directory.h"
 
 using namespace maki;

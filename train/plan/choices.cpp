@@ -48,10 +48,10 @@ void Choices::choose_steps(const WorkTimes& times, const EvalExtent& extent, std
   plan_.config.max_steps = steps;
   plan_.config.lr_decay_steps = steps;
   if (steps == plan_.most_steps && !asked) plan_.enough = enough;
-  if (!is_fixed("max_steps")) {
-    record({"max_steps", "lr_decay_steps"},
-           plan_.enough.empty() ? "as many as fit into the time; decided anew after a tenth of it" : plan_.enough);
-  }
+  std::vector<std::string> fields = {"max_steps", "lr_decay_steps"};
+  if (is_fixed("max_steps")) fields.erase(fields.begin());
+  record(fields,
+         plan_.enough.empty() ? "as many as fit into the time; decided anew after a tenth of it" : plan_.enough);
   choose({{"warmup_steps", fmt::format("{}", std::clamp<std::int64_t>(steps / 20, 1, 100))}},
          "a twentieth of the steps");
   plan_.seconds = seconds_to_finish(times, plan_.config, affordable_extent, 0, steps);

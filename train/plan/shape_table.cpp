@@ -69,8 +69,8 @@ double ModelShape::most_passes(double train_tokens) const {
   // after 17 and 1.638 after 15.
   constexpr double kNetworkShort = 10;
   // On a prior, 4 x 64 has 1.427 after 15 passes over tinyshakespeare, a million tokens, and 1.422 after 40; over the
-  // 310,000 of neko.ja.txt 3.248 after 10 and 3.241 after 20. 2 x 64 has 1.384 after 14 passes over 97,000 characters of
-  // a design document and 1.370 after 35; 1.434 after 10 passes over 100,000 of verse and 1.423 after 25.
+  // 310,000 of neko.ja.txt 3.248 after 10 and 3.241 after 20. 2 x 64 has 1.384 after 14 passes over 97,000 characters
+  // of a design document and 1.370 after 35; 1.434 after 10 passes over 100,000 of verse and 1.423 after 25.
   constexpr double kTokensPerPass = 25'000, kMostSmall = 40, kSmallShort = 30;
   const bool is_short = train_tokens < kShortText;
   if (recipe == prior && n_embd <= 64)

@@ -85,7 +85,9 @@ std::vector<Candidate> candidates_for(const Config& config, const PlanRequest& r
   std::vector<Candidate> list;
   for (ModelShape shape : shape_table(config, text).shapes) {
     if (!is_allowed(shape.recipe, config, request, text)) continue;
-    if (shape.recipe == prior && !list.empty() && text.train_tokens < kVeryShortText) continue;
+    const auto has_prior = [](const Candidate& c) { return c.shape.recipe == prior; };
+    const bool is_larger = shape.recipe == prior && std::ranges::any_of(list, has_prior);
+    if (is_larger && text.train_tokens < kVeryShortText) continue;
     if (!config.respect_documents) shape.block_size = std::min(shape.block_size, longest_block(text));
     if (text.by_heart) shape.block_size = block_by_heart(text.tokens, shape.block_size);
     Candidate next{.shape = shape, .config = config};
@@ -193,16 +195,18 @@ ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const
        next = &*std::ranges::min_element(list, {}, idle))
     measure_next(*next);
 
-  const Candidate* best = nullptr;
+  // Of each recipe the smallest is considered even if there is no time to measure it.
+  Candidate* best = nullptr;
   for (const Recipe recipe : {tables, network, network_with_tables, prior}) {
     Candidate* of_recipe = nullptr;
     for (Candidate& c : list) {
       if (c.shape.recipe != recipe || (of_recipe != nullptr && !c.measured)) continue;
       if (of_recipe == nullptr || !of_recipe->measured || idle(c) < idle(*of_recipe)) of_recipe = &c;
     }
-    if (of_recipe != nullptr && (best == nullptr || now(*of_recipe) < now(*best))) best = of_recipe;
+    if (of_recipe == nullptr || (best != nullptr && now(*of_recipe) >= now(*best))) continue;
+    if (!of_recipe->measured && of_recipe->cost() <= left) measure_next(*of_recipe);
+    if (best == nullptr || now(*of_recipe) < now(*best)) best = of_recipe;
   }
-  if (!best->measured) measure_next(list[static_cast<std::size_t>(best - list.data())]);
   choice.shape = best->shape;
   const double share = share_of(best->shape);
   choice.step = {share * best->step.seconds, share * best->step.idle_seconds};

@@ -24,10 +24,10 @@ struct ShapeChoice {
   std::vector<MeasuredShape> measured;
 };
 /// Measures the smallest shape, and then the one that promises the lowest loss, until that is a measured one, or until
-/// the time for measuring (kMeasuringShare) is used up. Returns of those that were measured the best of each recipe on
-/// an idle machine, because what else runs now may soon end, and of the recipes the best at the present speed, because
-/// without a prior a network that has too little time is worse than counting. `config` has all other fields. Throws
-/// what make_plan() throws for memory and timer.
+/// the time for measuring (kMeasuringShare) is used up. Takes of those that were measured the best of each recipe on
+/// an idle machine, because what else runs now may soon end, and returns the best of these at the present speed,
+/// because without a prior a network that has too little time is worse than counting. `config` has all other fields.
+/// Throws what make_plan() throws for memory and timer.
 ShapeChoice choose_shape(const Config& config, const PlanRequest& request, const LearnedText& text, StepTimer& timer);
 
 }  // namespace maki

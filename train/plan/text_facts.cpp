@@ -96,10 +96,13 @@ std::int64_t byte_pairs(const TextFacts& text) {
 }
 
 // Characters that hardly ever repeat cannot be learned; bytes always repeat. Words are better tokens only where few are
-// new: after a minute, @stories has 0.27 nats per character instead of 0.51, tinyshakespeare 1.63 instead of 1.50.
+// new: after a minute, @stories has 0.27 nats per character instead of 0.51, tinyshakespeare 1.63 instead of 1.50. Of a
+// short text, counting knows as much of characters as of words: 1.24 on 50,000 characters of @stories; on 200,000 it
+// has 0.94 and 0.76.
 std::string suitable_tokenizer(const TextFacts& text) {
   constexpr std::int64_t kFewOccurrences = 4;  // chosen without a measurement
-  if (text.new_words <= kFewNewWords) return "word";
+  constexpr std::int64_t kEnoughForWords = 100'000;
+  if (text.new_words <= kFewNewWords && text.characters >= kEnoughForWords) return "word";
   if (text.distinct > kByteValues && text.characters < kFewOccurrences * text.distinct) return "byte";
   return byte_pairs(text) > 0 ? "bpe" : "char";
 }
