@@ -26,8 +26,21 @@ function(maki_use_public_headers target)
   target_include_directories(${target} BEFORE PRIVATE ${public_include_dir})
 endfunction()
 
+set(libraries autograd nn optim data train)
+# Before anything is copied: what was not built would otherwise stop the installation halfway.
+set(needed ${PROJECT_BINARY_DIR}/public_headers.stamp $<TARGET_FILE:maki>)
+foreach(library ${libraries})
+  list(APPEND needed $<TARGET_FILE:maki_${library}>)
+endforeach()
+install(CODE "set(needed \"${needed}\")
+  foreach(file IN LISTS needed)
+    if(NOT EXISTS \"\${file}\")
+      message(FATAL_ERROR \"\${file} is missing, and nothing was installed; first: cmake --build ${PROJECT_BINARY_DIR}\")
+    endif()
+  endforeach()")
+
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/maki)
-foreach(library autograd nn optim data train)
+foreach(library ${libraries})
   install(TARGETS maki_${library} EXPORT maki_${library} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
           INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT maki_${library} NAMESPACE maki:: DESTINATION ${package_dir} FILE ${library}.cmake)

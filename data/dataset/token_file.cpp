@@ -23,7 +23,8 @@ struct Header {
   std::uint64_t documents, bytes, val_bytes, characters, val_characters;
   double val_fraction, best_possible_loss;
   Hash tokenizer_hash, corpus_hash, data_hash;
-  std::array<std::uint8_t, 72> reserved;
+  std::uint64_t vocab_limit;
+  std::array<std::uint8_t, 64> reserved;
   Hash hash;  // of everything before it
 };
 static_assert(sizeof(Header) == TokenFileLayout::kHeaderBytes && std::is_trivially_copyable_v<Header>);
@@ -78,6 +79,8 @@ void check_header(const Header& h, const std::string& path) {
   require(h.reserved == decltype(h.reserved){}, "its reserved bytes are not zeros");
   constexpr std::uint64_t kMaxVocabulary = std::uint64_t{1} << 31, kMaxCount = std::uint64_t{1} << 56;
   require(h.vocab_size >= 1 && h.vocab_size < kMaxVocabulary, "the size of its vocabulary is impossible");
+  require(h.vocab_limit == 0 || (h.vocab_limit > h.vocab_size && h.vocab_limit < kMaxVocabulary),
+          "the size that its vocabulary was to have is impossible");
   require(h.width == token_width(static_cast<std::int64_t>(h.vocab_size)), "its ids have the wrong width");
   for (const std::uint64_t count : {h.train_tokens, h.val_tokens, h.documents, h.bytes, h.characters})
     require(count < kMaxCount, "one of its counts is impossible");
@@ -93,6 +96,7 @@ TokenFileFacts facts_of(const Header& h) {
   return {.tokenizer_hash = to_hex(h.tokenizer_hash),
           .corpus_hash = to_hex(h.corpus_hash),
           .vocab_size = number(h.vocab_size),
+          .vocab_limit = number(h.vocab_limit),
           .train_tokens = number(h.train_tokens),
           .val_tokens = number(h.val_tokens),
           .train_joins = number(h.train_joins),
@@ -235,6 +239,7 @@ std::string token_file_header(const TokenFileFacts& facts, const TokenFileLayout
            .tokenizer_hash = hash_of_hex(facts.tokenizer_hash),
            .corpus_hash = hash_of_hex(facts.corpus_hash),
            .data_hash = layout.data_hash,
+           .vocab_limit = number(facts.vocab_limit),
            .reserved = {},
            .hash = {}};
   h.hash = hash128({reinterpret_cast<const char*>(&h), kHashedBytes});

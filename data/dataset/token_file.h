@@ -20,6 +20,7 @@ namespace maki {
 struct TokenFileFacts {
   std::string tokenizer_hash = {}, corpus_hash = {};  ///< Tokenizer::hash(), Corpus::hash
   std::int64_t vocab_size = 0;
+  std::int64_t vocab_limit = 0;  ///< the size that a new vocabulary was to have and did not reach; else 0
   std::int64_t train_tokens = 0, val_tokens = 0;
   std::int64_t train_joins = 0, val_joins = 0;  ///< boundaries of pieces, see TokenSpan::joins()
   std::int64_t documents = 0;                   ///< if the text consists of documents; else 0

@@ -6,6 +6,7 @@
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/text/hash.h"
+#include "data/tokenizer/tokenizer_files.h"
 
 namespace maki {
 namespace {
@@ -27,11 +28,30 @@ std::vector<std::string> only_token_files(const fs::path& folder) {
   return files;
 }
 
+// A file whose name says that a directory is one of tokens; null if there is none. Of such a directory nothing must be
+// taken for a text: not the tokenizer, and not what nanoGPT made the tokens from.
+const char* token_name_in(const fs::path& folder) {
+  for (const char* const name : {"train.bin", "val.bin", kOwnTokenizerFile}) {
+    std::error_code ignored;
+    if (fs::exists(folder / name, ignored)) return name;
+  }
+  return nullptr;
+}
+
+// Empty if the directory contains no tokens.
 std::vector<std::string> files_in(const fs::path& folder) {
   const std::string train = (folder / "train.bin").string(), val = (folder / "val.bin").string();
   std::error_code ignored;
-  if (fs::is_regular_file(train, ignored) && fs::is_regular_file(val, ignored)) return {train, val};
-  return only_token_files(folder);
+  const bool has_train = fs::is_regular_file(train, ignored), has_val = fs::is_regular_file(val, ignored);
+  if (has_train && has_val) return {train, val};
+  std::vector<std::string> files = only_token_files(folder);
+  const char* const there = files.empty() ? token_name_in(folder) : nullptr;
+  check<CorpusError>(there == nullptr,
+                     "{}: contains {}, as a directory of tokens does, but no {}; prepare it again, or name the files "
+                     "that are to be read",
+                     folder.string(), there == nullptr ? "" : there,
+                     has_train ? "val.bin" : has_val ? "train.bin" : "train.bin and val.bin");
+  return files;
 }
 
 void add_facts(const TokenFileFacts& part, TokenFileFacts& sum) {
@@ -61,6 +81,13 @@ std::optional<std::vector<std::string>> token_file_paths(const std::vector<std::
   if (sources.size() == 1 && is_directory(sources[0])) {
     files = files_in(sources[0]);
     if (files.empty()) return std::nullopt;
+  }
+  for (const std::string& source : sources) {
+    const char* const there = sources.size() > 1 ? token_name_in(source) : nullptr;
+    check<CorpusError>(there == nullptr,
+                       "{}: contains {}, as a directory of tokens does, which is read alone; name the files that are to "
+                       "be read",
+                       source, there == nullptr ? "" : there);
   }
   const auto is_bin = [](const std::string& path) { return path.ends_with(".bin"); };
   const auto own = std::ranges::find_if(files, is_token_file);

@@ -14,7 +14,8 @@ namespace maki {
 /// single directory all its visible entries, in byte order of their names, if each is a file that is a token file of
 /// maki or has a name that ends with .bin. (Of a directory with train.bin and val.bin, those two.) nullopt if they
 /// denote anything else, such as several directories or a .bin beside another file. Throws CorpusError, naming the
-/// file, for token files of maki beside anything else, and Error without sources. Files of which only the name counts
+/// file, for token files of maki beside anything else, and for a directory that is not a whole one of tokens but has
+/// some of the names in one (train.bin, val.bin, kOwnTokenizerFile). Throws Error without sources. Files of which only the name counts
 /// need not exist.
 std::optional<std::vector<std::string>> token_file_paths(const std::vector<std::string>& sources);
 

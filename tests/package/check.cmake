@@ -10,6 +10,15 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE "${WORK}")
+# Of a build that is not complete, nothing is installed.
+file(READ "${BUILD}/cmake_install.cmake" rules)
+string(REPLACE "public_headers.stamp" "not_built.stamp" rules "${rules}")
+file(WRITE "${WORK}/cmake_install.cmake" "${rules}")
+execute_process(COMMAND ${CMAKE_COMMAND} -DCMAKE_INSTALL_PREFIX=${WORK}/none -P ${WORK}/cmake_install.cmake
+                RESULT_VARIABLE status ERROR_VARIABLE output OUTPUT_QUIET)
+if(status EQUAL 0 OR NOT output MATCHES "not_built.stamp is missing" OR EXISTS "${WORK}/none")
+  message(FATAL_ERROR "an incomplete build was installed, or refused with: ${output}")
+endif()
 run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${WORK}/prefix")
 run(${CMAKE_COMMAND} -S "${SOURCE}" -B "${WORK}/build" -G Ninja "-DCMAKE_PREFIX_PATH=${WORK}/prefix" -DCMAKE_BUILD_TYPE=Release
     "-DCMAKE_CXX_COMPILER=${COMPILER}")

@@ -10,12 +10,14 @@
 #include <fmt/ranges.h>
 #include <fstream>
 #include <numbers>
+#include <optional>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "autograd/core/check.h"
 #include "train/config/number.h"
+#include "train/run/temporary.h"
 
 extern char** environ;
 
@@ -67,7 +69,7 @@ bool is_installed(const std::string& program) {
   return false;
 }
 
-// A folder for temporary files, which is removed at the end.
+// A folder for temporary files, which is removed at the end, also by a signal.
 class Folder {
  public:
   Folder() {
@@ -76,17 +78,13 @@ class Folder {
     check(!error, "against: there is no folder for temporary files: {}; set TMPDIR", error.message());
     path_ = (parent / "maki-against-XXXXXX").string();
     check(mkdtemp(path_.data()) != nullptr, "against: cannot create a temporary folder {}", path_);
+    temporary_.emplace(posix_file_system(), path_);
   }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
   std::string file(const char* name) const { return path_ + "/" + name; }
 
  private:
   std::string path_;
+  std::optional<Temporary> temporary_;
 };
 
 // Runs a command without a shell. Its standard output goes to a file, and what it reports to nowhere.

@@ -5,13 +5,14 @@
 #include <system_error>
 
 #include "autograd/core/check.h"
+#include "train/cli/output_options.h"
 #include "train/cli/progress.h"
-#include "train/run/file_system.h"
 
 namespace maki {
 
 void add_drawing_options(const Command& command, DrawingOptions& o) {
   command.add_option("--out", o.out, "FILE.svg", "draw to this file, as SVG");
+  add_force(command, o.force);
   command.add_flag("--text", o.text, "draw in the terminal, at most 80 columns wide; the default without --out");
   command.add_flag("--csv", o.csv, "print the numbers as CSV, one per line");
   command.add_flag("--json", o.json, "print the numbers as JSON");
@@ -20,11 +21,12 @@ void add_drawing_options(const Command& command, DrawingOptions& o) {
 void check_drawing_options(const char* verb, const DrawingOptions& o) {
   const int forms = (o.out.empty() ? 0 : 1) + (o.text ? 1 : 0) + (o.csv ? 1 : 0) + (o.json ? 1 : 0);
   check(forms <= 1, "{}: --out, --text, --csv and --json are four forms of one result; use only one of them", verb);
+  check_force("--out", o.out, o.force);
 }
 
-void write_picture(const std::string& out, const std::string& svg) {
-  replace_file_atomically(posix_file_system(), out, {text_bytes(svg)});
-  to_stderr("{}: written, {} KB; browsers show it\n", out, (svg.size() + 999) / 1000);
+void write_picture(const OutputPath& out, const std::string& svg) {
+  write_output(posix_file_system(), out, {text_bytes(svg)});
+  to_stderr("{}: written, {} KB; browsers show it\n", out.path, (svg.size() + 999) / 1000);
 }
 
 void print_result(const std::string& text) {

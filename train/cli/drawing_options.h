@@ -4,21 +4,22 @@
 #include <string>
 
 #include "train/cli/command.h"
+#include "train/run/output.h"
 
 namespace maki {
 
 /// Where and how a drawing goes: to an SVG file, or to stdout as shades, CSV or JSON.
 struct DrawingOptions {
   std::string out;
-  bool text = false, csv = false, json = false;
+  bool force = false, text = false, csv = false, json = false;
 };
 
-/// Adds --out, --text, --csv and --json.
+/// Adds --out, --force, --text, --csv and --json.
 void add_drawing_options(const Command& command, DrawingOptions& options);
-/// Throws Error, beginning with the name of the verb, if more than one form was given.
+/// Throws Error, beginning with the name of the verb, if more than one form was given, or --force without a file.
 void check_drawing_options(const char* verb, const DrawingOptions& options);
-/// Writes an SVG document to the file `out`, and says so on stderr. Throws CheckpointError if it cannot be written.
-void write_picture(const std::string& out, const std::string& svg);
+/// Writes an SVG document, and says so on stderr. Throws what write_output() throws.
+void write_picture(const OutputPath& out, const std::string& svg);
 /// Writes a result to stdout. Throws std::system_error if it cannot be written; what is still buffered can fail later.
 void print_result(const std::string& text);
 

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "train/run/temporary.h"
+
 namespace maki {
 namespace {
 
@@ -18,6 +20,7 @@ void handle(int signal) {
   int none = 0;
   if (deferred != 0 && received.compare_exchange_strong(none, signal)) return;
   if (restore_before_exit != nullptr) restore_before_exit();
+  remove_temporaries();
   constexpr char kSentence[] = "\nmaki: interrupted\n";
   [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kSentence, sizeof kSentence - 1);
   _exit(128 + signal);

@@ -53,6 +53,7 @@ std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlag
   static constexpr const char* kChosen[] = {"--tokenizer",  "--vocab-size",   "--normalize",         "--invalid-utf8",
                                             "--encoding",   "--include",      "--exclude",           "--documents",
                                             "--json-field", "--val-fraction", "--document-separator"};
+  std::int64_t asked = 0;  // as in a run on the text
   const bool is_whole = corpus.prepared->tokenizer != nullptr;
   if (!is_whole && tokenizer == nullptr) tokenizer = tokenizer_beside(corpus.sources.front());
   for (const std::string& option : flags.given()) {
@@ -63,7 +64,10 @@ std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlag
   }
   if (is_whole) {
     config.val_fraction = corpus.prepared->facts.val_fraction;
-    if (tokenizer == nullptr) tokenizer = corpus.prepared->tokenizer;
+    if (tokenizer == nullptr) {
+      tokenizer = corpus.prepared->tokenizer;
+      asked = corpus.prepared->facts.vocab_limit;
+    }
   } else if (tokenizer != nullptr) {
     corpus.prepared = with_tokenizer(*corpus.prepared, tokenizer, config.val_fraction);
     corpus.characters = corpus.prepared->facts.characters;
@@ -73,6 +77,7 @@ std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlag
                      "--tokenizer-file, or the files of the text itself",
                      corpus.prepared->path);
   describe_tokenizer(*tokenizer, config);
+  if (asked > 0) config.vocab_size = asked;
   return tokenizer;
 }
 

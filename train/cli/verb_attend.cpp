@@ -17,6 +17,7 @@
 #include "train/cli/encodable_text.h"
 #include "train/cli/flags.h"
 #include "train/cli/masked_text.h"
+#include "train/cli/output_options.h"
 #include "train/cli/progress.h"
 #include "train/cli/verbs.h"
 #include "train/config/number.h"
@@ -203,7 +204,7 @@ int attend(const AttendFlags& o) {
                       chosen_numbers("head", o.head, loaded.state.config.n_head)};
   const AttentionMaps maps = compute(o, loaded);
   if (!o.drawing.out.empty()) {
-    write_picture(o.drawing.out, grid_picture(grid_of(loaded, maps, chosen)));
+    write_picture({o.drawing.out, o.drawing.force, inputs_of_run(o.run)}, grid_picture(grid_of(loaded, maps, chosen)));
   } else if (o.drawing.json) {
     print_result(json_text(loaded, maps, chosen));
   } else if (o.drawing.csv) {

@@ -11,6 +11,7 @@
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/encodable_text.h"
 #include "train/cli/flags.h"
+#include "train/cli/output_options.h"
 #include "train/cli/progress.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
@@ -26,7 +27,7 @@ struct EmbedFlags {
   std::string run, word, npy, checkpoint, unknown = "error";
   std::vector<std::string> texts;
   std::int64_t threads = 0;
-  bool json = false;
+  bool force = false, json = false;
 };
 
 // Its floats are printed with as few digits as read back to the same float32.
@@ -113,6 +114,7 @@ void print_similarities(const Tokenizer& tokenizer, const std::vector<Similarity
 int embed(const EmbedFlags& o) {
   parse_unknown_policy(o.unknown);
   check(!o.json || o.npy.empty(), "embed: --json and --npy are two ways to write the vectors; use only one of them");
+  check_force("--npy", o.npy, o.force);
   if (o.threads != 0) set_threads(o.threads);
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   const std::vector<EmbeddedText> texts = embed_all(o, loaded);
@@ -124,7 +126,7 @@ int embed(const EmbedFlags& o) {
   if (!o.npy.empty()) {
     const std::vector<float> vectors = flat_vectors(texts);
     const std::int64_t width = texts.front().vectors.shape()[1], rows = std::ssize(vectors) / width;
-    write_npy(posix_file_system(), o.npy, vectors, rows, width);
+    write_npy(posix_file_system(), {o.npy, o.force, inputs_of_run(o.run)}, vectors, rows, width);
     to_stderr("{}: {} of {} numbers, in the order of the texts\n", o.npy, pluralize(rows, "vector"), width);
   }
   print_similarities(*loaded.tokenizer, compared);
@@ -143,6 +145,7 @@ void add_embed(const Command& maki) {
   command.add_flag("--json", o->json, "print a line of JSON for each token, with its vector, and for each comparison");
   command.add_option("--npy", o->npy, "FILE",
                      "write the vectors to this file, as a NumPy array of float32 [tokens, n_embd]");
+  add_force(command, o->force);
   add_reading_options(command, "the texts", o->unknown, o->checkpoint, o->threads);
   command.set_action([o] { return embed(*o); });
 }

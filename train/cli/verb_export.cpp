@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/cli/choose_checkpoint.h"
+#include "train/cli/output_options.h"
 #include "train/cli/progress.h"
 #include "train/cli/verbs.h"
 #include "train/convert/export_model.h"
@@ -17,7 +18,8 @@ struct ExportFlags {
   bool json = false;
 };
 
-int export_run(const ExportFlags& o) {
+int export_run(ExportFlags& o) {
+  o.options.out.inputs = inputs_of_run(o.run);
   const LoadedModel model(choose_checkpoint(o.run, o.checkpoint));
   const std::vector<std::string> written = export_model(model, o.format, o.options);
   if (o.json) {
@@ -36,7 +38,8 @@ void add_export(const Command& maki) {
   const auto o = std::make_shared<ExportFlags>();
   command.add_argument("RUN", o->run, "run directory or .maki file").require();
   command.add_option("--format", o->format, "FORMAT", export_format_help()).require();
-  command.add_option("--out", o->options.out, "TEXT", "directory for hf and maki, else file; must not exist").require();
+  command.add_option("--out", o->options.out.path, "PATH", "directory for hf and maki, else file").require();
+  add_force(command, o->options.out.force);
   command.add_option("--gguf-type", o->options.gguf_type, "f32|f16|q8_0", "gguf: numbers of the matrices [f32]");
   command.add_flag("--gelu-as-tanh", o->options.gelu_as_tanh,
                    "gguf, llm.c: write a model with the exact GELU although the program computes its tanh form");

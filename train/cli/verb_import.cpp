@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/text/shell_quote.h"
+#include "train/cli/output_options.h"
 #include "train/cli/progress.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
@@ -16,14 +17,16 @@ namespace {
 
 struct ImportFlags {
   std::string path, out, tokenizer;
-  bool json = false;
+  bool force = false, json = false;
 };
 
 int import_model(ImportFlags& o) {
   if (o.out.empty()) o.out = default_run_path(o.path);
+  const OutputPath out(o.out, o.force, {o.path});
+  require_directory_place(out);  // before time is spent
   const ForeignModel model = open_foreign_model(o.path);
   const std::unique_ptr<Tokenizer> tokenizer = tokenizer_for(model, o.tokenizer);
-  const Imported run = import_run(model, *tokenizer, o.out);
+  const Imported run = import_run(model, *tokenizer, out);
   if (run.padding > 0) {
     to_stderr("left out {} of the embedding that no token has; the vocabulary has {}\n", pluralize(run.padding, "row"),
               pluralize(run.vocab_size, "token"));
@@ -54,6 +57,7 @@ void add_import(const Command& maki) {
                     "directory of Hugging Face (config.json, model.safetensors), or a checkpoint of llm.c")
       .require();
   command.add_option("--out", o->out, "TEXT", "run directory; default runs/<path>-<n>");
+  add_force(command, o->force);
   command.add_option("--tokenizer", o->tokenizer, "FILE",
                      "tokenizer.json, vocab.json or .tiktoken file of the model, or byte [the one beside the model]");
   command.add_flag("--json", o->json, "print the results as JSON");

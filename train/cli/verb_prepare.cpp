@@ -1,17 +1,12 @@
 // maki prepare CORPUS… --out FILE [options]
-#include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "autograd/core/check.h"
-#include "data/text/file.h"
-#include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/flags.h"
-#include "train/cli/interrupt.h"
+#include "train/cli/output_options.h"
 #include "train/cli/progress.h"
 #include "train/cli/run_corpus.h"
 #include "train/cli/token_facts.h"
@@ -29,22 +24,8 @@ struct PrepareVerb {
   ConfigFlags flags;
   std::vector<std::string> corpus;
   std::string out, tokenizer_file, format = "maki";
-  bool json = false;
+  bool force = false, json = false;
 };
-
-// A file that is not a token file was hardly meant to be replaced: it may be the text.
-void check_output(const PrepareVerb& o) {
-  const auto formats = token_formats();
-  check(std::ranges::find(formats, o.format) != formats.end(), "format: must be one of {}; got {}",
-        fmt::join(formats, ", "), o.format);
-  if (!file_exists(o.out)) return;
-  if (o.format == "maki") {
-    check(is_token_file(o.out), "{}: exists and is not a token file of maki; choose another --out", o.out);
-  } else {
-    check(is_directory(o.out) && file_names(o.out).empty(),
-          "{}: exists and is not an empty directory; choose another --out", o.out);
-  }
-}
 
 PrepareOptions prepare_options(const PrepareVerb& o) {
   Config config;
@@ -55,37 +36,20 @@ PrepareOptions prepare_options(const PrepareVerb& o) {
                          .val_fraction = config.val_fraction,
                          .tokenizer_kind = config.tokenizer,
                          .tokenizer_options = tokenizer_options(config),
-                         .out = o.out,
+                         .out = {o.out, o.force, o.corpus},
                          .format = o.format};
   if (!o.tokenizer_file.empty()) {
     for (const std::string& option : o.flags.given()) {
       check(option != "--tokenizer" && option != "--vocab-size" && option != "--normalize",
             "tokenizer_file: describes the whole tokenizer; omit {}", option);
     }
+    for (const std::string& file : inputs_of_tokenizer(o.tokenizer_file)) options.out.inputs.push_back(file);
     options.tokenizer = open_tokenizer(o.tokenizer_file);
     describe_tokenizer(*options.tokenizer, config);
   }
   o.flags.require_effect(config);
   use_threads(config);
   return options;
-}
-
-// Removes what an interrupted run of this verb would leave behind. Called from a signal handler.
-std::vector<std::string> temporary_files;
-void remove_temporary_files() {
-  for (const std::string& path : temporary_files) unlink(path.c_str());
-}
-
-void watch_for_interrupts(const PrepareVerb& o) {
-  if (o.format == "maki") {
-    temporary_files = {o.out + ".tmp"};
-  } else {
-    temporary_files.clear();
-    for (const char* const name : {"train.bin", "val.bin", kOwnTokenizerFile})
-      temporary_files.push_back(o.out + "/" + name + ".tmp");
-  }
-  temporary_files.push_back(o.out + ".text.tmp");  // has a name for a moment (Spool)
-  restore_at_interrupt(remove_temporary_files);
 }
 
 void say_what_was_learned_from(const Prepared& prepared) {
@@ -100,11 +64,8 @@ void say_what_was_learned_from(const Prepared& prepared) {
 
 int prepare(const PrepareVerb& o) {
   check(!o.flags.has_preset(), "prepare: a preset describes a model and its training; omit --preset");
-  check_output(o);
   const PrepareOptions options = prepare_options(o);
-  watch_for_interrupts(o);
   const Prepared prepared = prepare_corpus(posix_file_system(), options);
-  restore_at_interrupt(nullptr);
   for (const std::string& note : prepared.notes) to_stderr("{}\n", note);
   say_what_was_learned_from(prepared);
   nlohmann::ordered_json facts = token_facts_json(prepared.facts, *prepared.tokenizer);
@@ -131,6 +92,7 @@ void add_prepare(const Command& maki) {
                     "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
       .require();
   command.add_option("--out", o->out, "PATH", "the token file to write; for other formats a directory").require();
+  add_force(command, o->force);
   command.add_option(
       "--tokenizer-file", o->tokenizer_file, "PATH",
       "use this tokenizer instead of a new one: that of a run or token file, a tokenizer.json, vocab.json "

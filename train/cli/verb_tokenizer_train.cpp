@@ -1,4 +1,4 @@
-// maki tokenizer train CORPUS… --out FILE [--vocab-size N] [--normalize FORM]
+// maki tokenizer train CORPUS… --out FILE [--force] [--vocab-size N] [--normalize FORM]
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -7,12 +7,13 @@
 #include "data/text/printable.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/flags.h"
+#include "train/cli/output_options.h"
 #include "train/cli/progress.h"
 #include "train/cli/run_corpus.h"
 #include "train/cli/verb_tokenizer.h"
 #include "train/config/configured_tokenizer.h"
 #include "train/config/number.h"
-#include "train/run/file_system.h"
+#include "train/run/output.h"
 
 namespace maki {
 namespace {
@@ -23,7 +24,7 @@ struct TrainTokenizerOptions {
   ConfigFlags flags;
   std::vector<std::string> corpus;
   std::string out;
-  bool json = false;
+  bool force = false, json = false;
 };
 
 int train_tokenizer(const TrainTokenizerOptions& o) {
@@ -32,11 +33,13 @@ int train_tokenizer(const TrainTokenizerOptions& o) {
   o.flags.apply(config, "quickstart");
   config.tokenizer = "bpe";
   use_threads(config);
+  const OutputPath out(o.out, o.force, o.corpus);
+  require_file_place(out);  // before time is spent
   const Corpus corpus = read_corpus(o.corpus, corpus_options(config));
   check<CorpusError>(!corpus.prepared, "{}: contains tokens; a tokenizer learns from text; name the text", o.corpus[0]);
   const auto tokenizer = make_tokenizer(config.tokenizer, corpus.text, tokenizer_options(config));
   const std::string text = tokenizer_json(*tokenizer);
-  replace_file_atomically(posix_file_system(), o.out, {text_bytes(text)});
+  write_output(posix_file_system(), out, {text_bytes(text)});
   Tokens ids(tokenizer->vocab_size());
   tokenizer->encode(corpus.text, ids);
   const double bytes_per_token = static_cast<double>(corpus.text.size()) / static_cast<double>(ids.size());
@@ -69,6 +72,7 @@ void add_tokenizer_train(const Command& tokenizer) {
                     "files, directories, - for standard input, or a built-in text: " + builtin_corpora())
       .require();
   command.add_option("--out", o->out, "FILE", "the file to write").require();
+  add_force(command, o->force);
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o] { return train_tokenizer(*o); });
 }

@@ -20,11 +20,9 @@ NumberType own_type(const ParameterStore& store) {
 // Any model, under maki's own names.
 std::vector<std::string> write_own(const LoadedModel& model, const ExportOptions& options, FileSystem& fs) {
   const OwnedTensors weights = collect_weights(model.store, own_names(model.store), {.type = own_type(model.store)});
-  std::vector<std::string> written;
-  write_text(fs, options.out + "." + kOwnTokenizerFile, model.state.tokenizer, written);
-  write_safetensors(fs, options.out, weights.tensors);
-  written.push_back(options.out);
-  return written;
+  const OutputPath out = with_tokenizer(options.out, model);
+  write_safetensors(fs, out, weights.tensors);
+  return {out.companion_path(), out.path};
 }
 
 // A run with one checkpoint, without moments.
@@ -34,18 +32,12 @@ std::vector<std::string> write_maki(const LoadedModel& model, const ExportOption
 }
 
 constexpr ExportFormat kFormats[] = {
-    {"hf", "a directory for Hugging Face transformers", write_hugging_face},
-    {"safetensors", "one file with maki's own names, for any model", write_own},
-    {"llm.c", "a checkpoint of llm.c", write_llm_c},
-    {"gguf", "a file for llama.cpp", write_gguf},
-    {"maki", "a run with one checkpoint that has no state of the optimizer, for any model", write_maki},
+    {"hf", "a directory for Hugging Face transformers", true, write_hugging_face},
+    {"safetensors", "one file with maki's own names, for any model", false, write_own},
+    {"llm.c", "a checkpoint of llm.c", false, write_llm_c},
+    {"gguf", "a file for llama.cpp", false, write_gguf},
+    {"maki", "a run with one checkpoint that has no state of the optimizer, for any model", true, write_maki},
 };
-
-void require_unoccupied_path(const std::string& path) {
-  check(!path.empty(), "out: must name the file or directory to write");
-  const bool free = is_directory(path) ? file_names(path).empty() : !file_exists(path);
-  check(free, "{}: exists already; choose another --out", path);
-}
 
 }  // namespace
 
@@ -70,7 +62,11 @@ std::vector<std::string> export_model(const LoadedModel& model, const std::strin
   check(gguf || options.gguf_type == ExportOptions().gguf_type, "gguf_type: applies to --format gguf; got {}", format);
   check(!options.gelu_as_tanh || gguf || format == "llm.c",
         "gelu_as_tanh: applies to --format gguf and llm.c, whose programs know one form of GELU; got {}", format);
-  require_unoccupied_path(options.out);
+  if (found->is_directory) {
+    require_directory_place(options.out);
+  } else {
+    require_file_place(options.out);
+  }
   if (model.state.config.lora_rank == 0) return found->write(model, options, fs);
   return found->write(LoadedModel(model, MergeAdapters()), options, fs);
 }
@@ -90,8 +86,13 @@ bool is_plain_char_tokenizer(const Tokenizer& tokenizer) {
 }
 
 void write_text(FileSystem& fs, const std::string& path, std::string_view text, std::vector<std::string>& written) {
-  replace_file_atomically(fs, path, {text_bytes(text)});
+  write_output(fs, path, {text_bytes(text)});
   written.push_back(path);
+}
+
+OutputPath with_tokenizer(OutputPath out, const LoadedModel& model) {
+  out.companion = {fmt::format(".{}", kOwnTokenizerFile), model.state.tokenizer};
+  return out;
 }
 
 }  // namespace maki

@@ -117,7 +117,7 @@ void GgufFile::add_tensor(const std::string& name, const std::vector<std::int64_
   data_.push_back(std::move(bytes));
 }
 
-void GgufFile::write(FileSystem& fs, const std::string& path) const {
+void GgufFile::write(FileSystem& fs, const OutputPath& out) const {
   static constexpr std::array<std::byte, kAlignment> kZeros{};
   constexpr std::uint32_t kVersion = 3;
   std::string head = "GGUF";
@@ -131,7 +131,7 @@ void GgufFile::write(FileSystem& fs, const std::string& path) const {
     pieces.emplace_back(bytes);
     pieces.push_back(Bytes(kZeros).first(padding_after(bytes.size())));
   }
-  replace_file_atomically(fs, path, pieces);
+  write_output(fs, out, pieces);
 }
 
 }  // namespace maki

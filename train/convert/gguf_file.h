@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "train/run/file_system.h"
+#include "train/run/output.h"
 
 namespace maki {
 
@@ -36,8 +36,8 @@ class GgufFile {
   /// gguf_numbers() returns for as many values as the shape has.
   void add_tensor(const std::string& name, const std::vector<std::int64_t>& shape, GgufType type,
                   std::vector<std::byte> bytes);
-  /// Through replace_file_atomically(). Throws CheckpointError.
-  void write(FileSystem& fs, const std::string& path) const;
+  /// Through write_output(), whose errors it throws.
+  void write(FileSystem& fs, const OutputPath& out) const;
 
  private:
   void begin(const std::string& key, std::uint32_t type);

@@ -11,7 +11,7 @@
 #include "train/config/error.h"
 #include "train/config/models.h"
 #include "train/run/checkpoint.h"
-#include "train/run/new_run.h"
+#include "train/run/run_directory.h"
 
 namespace maki {
 namespace {
@@ -67,18 +67,16 @@ std::string hash_of_values(const ParameterStore& store) {
   });
 }
 
-// Claims the directory and writes config.toml and the checkpoint of step 0.
-void write_run(const CheckpointState& state, ParameterStore& store, const RunDirectory& run) {
+// Writes config.toml and the checkpoint of step 0.
+void write_run(const CheckpointState& state, ParameterStore& store, const OutputPath& out, FileSystem& fs) {
+  OutputDirectory directory(fs, out);
+  const RunDirectory run(directory.path(), fs);
+  run.create();
   const std::string echo = to_toml(state.config);
-  RunClaim claimed(run, echo);
-  try {
-    replace_file_atomically(run.file_system(), run.config_file(), {text_bytes(echo)});
-    write_checkpoint(run.file_system(), run.checkpoint_file(0), state, store, *make_optimizer(state.config, store));
-    run.set_last(0);
-  } catch (...) {
-    claimed.roll_back();
-    throw;
-  }
+  replace_file_atomically(fs, run.config_file(), {text_bytes(echo)});
+  write_checkpoint(fs, run.checkpoint_file(0), state, store, *make_optimizer(state.config, store));
+  run.set_last(0);
+  directory.commit();
 }
 
 }  // namespace
@@ -94,13 +92,12 @@ std::unique_ptr<Tokenizer> tokenizer_for(const ForeignModel& model, const std::s
   return tokenizer;
 }
 
-Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const std::string& out) {
+Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const OutputPath& out) {
   Imported imported{.config = imported_config(model, tokenizer), .vocab_size = tokenizer.vocab_size()};
   Config& config = imported.config;
-  config.out = out;
+  config.out = out.path;
   validate(config);
-  const RunDirectory run(out);
-  require_unoccupied(run);
+  require_directory_place(out);
   ParameterStore store(dtype_named(config.dtype));
   const std::unique_ptr<Model> network = make_model(config, {imported.vocab_size}, Scope(store));
   imported.padding = check_weights(model.stored, model.names, model.rules, store);
@@ -114,23 +111,22 @@ Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const
              .corpus_hash = hash128_hex(""),
              .config = config,
              .tokenizer = tokenizer.save()},
-            store, run);
+            store, out, posix_file_system());
   return imported;
 }
 
-std::string write_model_run(const CheckpointState& model, ParameterStore& store, const std::string& out,
+std::string write_model_run(const CheckpointState& model, ParameterStore& store, const OutputPath& out,
                             FileSystem& fs) {
-  const RunDirectory run(out, fs);
   CheckpointState state = model;  // with the facts of its text
   state.step = 0;
   state.config = of_untrained_run(model.config);
-  state.config.out = out;
+  state.config.out = out.path;
   state.config.corpus.clear();
   state.config.schema = kConfigSchema;
   state.config.init_from = hash_of_values(store);
   validate(state.config);
-  write_run(state, store, run);
-  return run.checkpoint_file(0);
+  write_run(state, store, out, fs);
+  return RunDirectory(out.path).checkpoint_file(0);
 }
 
 }  // namespace maki

@@ -8,6 +8,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "train/convert/foreign_model.h"
 #include "train/run/checkpoint.h"
+#include "train/run/output.h"
 
 namespace maki {
 
@@ -23,15 +24,15 @@ struct Imported {
   std::int64_t vocab_size = 0, parameters = 0, padding = 0;
 };
 /// Writes a run directory with one checkpoint, of step 0. It has no text and no state of an optimizer: it generates, is
-/// evaluated on any text, and is trained with --init-from. Throws Error if the configuration is not valid,
-/// CheckpointError if the run cannot be written, and what RunClaim, check_weights() and load_weights() throw; what was
-/// created is then removed.
-Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const std::string& out);
+/// evaluated on any text, and is trained with --init-from. Throws Error if the configuration is not valid or `out` is not
+/// free (require_directory_place()), CheckpointError if the run cannot be written, and what check_weights() and
+/// load_weights() throw; what was created is then removed.
+Imported import_run(const ForeignModel& model, const Tokenizer& tokenizer, const OutputPath& out);
 
 /// Writes a run directory with one checkpoint of a model of maki, in the same form. `model` is the state of its
 /// checkpoint, and `store` its weights, which have no adapters. Returns the path of the checkpoint. Throws as above,
 /// except for what concerns the weights of a file.
-std::string write_model_run(const CheckpointState& model, ParameterStore& store, const std::string& out,
+std::string write_model_run(const CheckpointState& model, ParameterStore& store, const OutputPath& out,
                             FileSystem& fs = posix_file_system());
 
 }  // namespace maki

@@ -121,11 +121,9 @@ std::vector<std::string> write_llm_c(const LoadedModel& model, const ExportOptio
       collect_weights(model.store, expand(llm_c_names(), config.n_layer), {.zero_biases = true, .token_rows = padded});
   std::vector<Bytes> pieces = {std::as_bytes(std::span(header))};
   for (const StoredTensor& tensor : weights.tensors) pieces.push_back(tensor.bytes);
-  std::vector<std::string> written;
-  write_text(fs, options.out + "." + kOwnTokenizerFile, model.state.tokenizer, written);
-  replace_file_atomically(fs, options.out, pieces);
-  written.push_back(options.out);
-  return written;
+  const OutputPath out = with_tokenizer(options.out, model);
+  write_output(fs, out, pieces);
+  return {out.companion_path(), out.path};
 }
 
 }  // namespace maki

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/ranges.h>
 
+#include "data/dataset/token_shards.h"
 #include "data/text/error.h"
 #include "data/text/utf8.h"
 #include "data/tokenizer/unknown_characters.h"
@@ -140,10 +141,11 @@ TokenFileFacts facts_of(const SpooledText& text, double val_fraction) {
 }  // namespace
 
 Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
-  for (const std::string& source : options.sources)
-    check<CorpusError>(!is_token_file(source), "{}: contains tokens already; name the text that they are of", source);
+  require_token_place(options.format, options.out);  // before time is spent
+  check<CorpusError>(options.sources.empty() || !token_file_paths(options.sources),
+                     "{}: contains tokens already; name the text that they are of", fmt::join(options.sources, " "));
   const Normalization form = options.tokenizer ? Normalization::none : options.tokenizer_options.normalization;
-  SpooledText text = spool_text(fs, options.out, options.sources, options.corpus, options.val_fraction, form);
+  SpooledText text = spool_text(fs, options.out.path, options.sources, options.corpus, options.val_fraction, form);
   Prepared prepared{.tokenizer = options.tokenizer, .facts = {}, .notes = std::move(text.notes), .files = {}};
   if (options.tokenizer) {
     check_alphabet(*options.tokenizer, text);
@@ -154,6 +156,10 @@ Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options) {
   PartEncoder encoder(text, *prepared.tokenizer, *writer);
   TokenFileFacts facts = facts_of(text, options.val_fraction);
   facts.vocab_size = prepared.tokenizer->vocab_size();
+  // A run on the text is configured with the size that was asked for.
+  const std::int64_t asked = options.tokenizer_options.vocab_size;
+  const bool is_new = options.tokenizer == nullptr && prepared.tokenizer->kind() == "bpe";
+  if (is_new && facts.vocab_size < asked) facts.vocab_limit = asked;
   facts.tokenizer_hash = prepared.tokenizer->hash();
   facts.train_tokens = encoder.encode(text.train);
   writer->begin_validation();

@@ -7,7 +7,7 @@
 
 #include "data/dataset/token_file.h"
 #include "data/text/corpus.h"
-#include "train/run/file_system.h"
+#include "train/run/output.h"
 
 namespace maki {
 
@@ -18,7 +18,7 @@ struct PrepareOptions {
   std::shared_ptr<const Tokenizer> tokenizer = nullptr;  ///< null: a new one
   std::string tokenizer_kind = "char";                   ///< of a new tokenizer
   TokenizerOptions tokenizer_options = {};               ///< of a new tokenizer
-  std::string out;                                       ///< a file; a directory for formats of other programs
+  OutputPath out;                                        ///< a file; a directory for formats of other programs
   std::string format = "maki";                           ///< one of token_formats()
 };
 
@@ -41,8 +41,9 @@ struct Prepared {
 /// The tokens are those of make_dataset() with the same tokenizer, which for training texts of up to kMostLearnedBytes
 /// is also the tokenizer that make_dataset() would make. Throws what load_corpus() throws; CorpusError if a source is a
 /// token file, if the vocabulary lacks a character of the text, if no training text is left, or no validation text
-/// although val_fraction is not 0; Error for an unknown format or one that cannot hold the tokens; CheckpointError if a
-/// file cannot be written. After an error no file remains that was begun.
+/// although val_fraction is not 0; Error for an unknown format or one that cannot hold the tokens, and if `out` is not
+/// free (output.h); CheckpointError if a file cannot be written. After an error, or a signal that ends the program, no
+/// file remains that was begun.
 Prepared prepare_corpus(FileSystem& fs, const PrepareOptions& options);
 
 }  // namespace maki

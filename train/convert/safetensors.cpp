@@ -85,18 +85,18 @@ StoredTensors read_safetensors(const std::string& path) {
   return stored;
 }
 
-void write_safetensors(FileSystem& fs, const std::string& path, std::vector<StoredTensor> tensors) {
+void write_safetensors(FileSystem& fs, const OutputPath& out, std::vector<StoredTensor> tensors) {
   sort_for_writing(tensors);
   for (std::size_t i = 1; i < tensors.size(); ++i) {
-    check(tensors[i - 1].name != tensors[i].name, "{}: two tensors are named {}", path, tensors[i].name);
+    check(tensors[i - 1].name != tensors[i].name, "{}: two tensors are named {}", out.path, tensors[i].name);
   }
   const std::string header = header_text(tensors);
   check<CheckpointError>(header.size() - kLengthBytes <= kMaxSafetensorsHeader,
-                         "{}: the header of a safetensors file has at most {} bytes; got {}", path,
+                         "{}: the header of a safetensors file has at most {} bytes; got {}", out.path,
                          kMaxSafetensorsHeader, header.size() - kLengthBytes);
   std::vector<Bytes> pieces = {text_bytes(header)};
   for (const StoredTensor& tensor : tensors) pieces.push_back(tensor.bytes);
-  replace_file_atomically(fs, path, pieces);
+  write_output(fs, out, pieces);
 }
 
 }  // namespace maki

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/convert/stored_tensor.h"
+#include "train/run/output.h"
 
 namespace maki {
 
@@ -25,10 +26,10 @@ StoredTensors read_safetensors(const std::string& path);
 /// unique and that there are no gaps is checked by read_safetensors() alone.
 std::vector<StoredTensor> parse_safetensors_header(std::string_view json, Bytes data, const std::string& path);
 
-/// Writes a file through replace_file_atomically(), byte for byte as the reference implementation does: tensors in
+/// Writes a file through write_output(), byte for byte as the reference implementation does: tensors in
 /// descending order of the size of their numbers, then by name; the header padded with spaces to a multiple of 8; with
-/// the metadata {"format": "pt"} that transformers requires. Throws CheckpointError if it cannot be written, and Error
-/// if two tensors have one name.
-void write_safetensors(FileSystem& fs, const std::string& path, std::vector<StoredTensor> tensors);
+/// the metadata {"format": "pt"} that transformers requires. Throws what write_output() throws, and Error if two
+/// tensors have one name.
+void write_safetensors(FileSystem& fs, const OutputPath& out, std::vector<StoredTensor> tensors);
 
 }  // namespace maki

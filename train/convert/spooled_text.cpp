@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fcntl.h>
 #include <fmt/ranges.h>
 
 #include "data/text/corpus_file.h"
@@ -10,7 +9,7 @@
 #include "data/text/hash.h"
 #include "data/text/invisible.h"
 #include "data/text/utf8.h"
-#include "train/run/descriptor.h"
+#include "train/run/temporary.h"
 
 namespace maki {
 namespace {
@@ -62,12 +61,12 @@ class Alphabet {
 class Spool {
  public:
   Spool(FileSystem& fs, const std::string& path, double val_fraction, Normalization normalization)
-      : path_(path + ".text.tmp"),
-        file_(fs, path_, O_RDWR | O_CREAT | O_TRUNC),
+      : temporary_(fs, unused_name_beside(path)),
+        file_(temporary_.create()),
         val_fraction_(val_fraction),
         documents_(val_fraction),
         alphabet_(normalization) {
-    fs.unlink(path_);
+    check<CheckpointError>(temporary_.remove(), "{}: cannot be removed", temporary_.path());
   }
 
   void begin_file() {
@@ -106,7 +105,7 @@ class Spool {
   // Ends the spool. Files that are not divided into documents are split as split_text() does it.
   SpooledText finish(bool whole_files) {
     flush();
-    result_.mapping = std::make_shared<const FileMapping>(file_.number(), size_, path_);
+    result_.mapping = std::make_shared<const FileMapping>(file_.number(), size_, temporary_.path());
     result_.text = {reinterpret_cast<const char*>(result_.mapping->bytes().data()), size_};
     if (whole_files) split_files();
     result_.documents = std::ssize(starts_);
@@ -157,7 +156,7 @@ class Spool {
     result_.val_characters = validating_;
   }
 
-  std::string path_;
+  Temporary temporary_;
   Descriptor file_;
   double val_fraction_;
   DocumentSplit documents_;

@@ -1,5 +1,6 @@
 #include "train/convert/token_formats.h"
 
+#include <algorithm>
 #include <array>
 #include <fmt/ranges.h>
 #include <limits>
@@ -24,15 +25,13 @@ using LlmcHeader = std::array<std::int32_t, 256>;
 
 class ForeignWriter final : public TokenWriter {
  public:
-  ForeignWriter(FileSystem& fs, const ForeignFormat& format, const std::string& out, const Tokenizer& tokenizer)
-      : fs_(fs),
-        format_(format),
+  ForeignWriter(FileSystem& fs, const ForeignFormat& format, const OutputPath& out, const Tokenizer& tokenizer)
+      : format_(format),
         width_(tokenizer.vocab_size() <= kMost16 ? 2 : 4),
-        tokenizer_(fs, out + "/" + kOwnTokenizerFile, 0),
-        train_(fs, out + "/train.bin", header_bytes()),
-        val_(fs, out + "/val.bin", header_bytes()) {
-    const std::string saved = tokenizer.save();
-    tokenizer_.append(std::as_bytes(std::span(saved)));
+        directory_(fs, out),
+        train_(fs, directory_.path() + "/train.bin", header_bytes()),
+        val_(fs, directory_.path() + "/val.bin", header_bytes()) {
+    write_output(fs, directory_.path() + "/" + kOwnTokenizerFile, {text_bytes(tokenizer.save())});
   }
 
   void append(TokenSpan ids) override { append_tokens(validation_ ? val_ : train_, ids, width_); }
@@ -40,16 +39,9 @@ class ForeignWriter final : public TokenWriter {
   void commit(const TokenFileFacts& facts) override {
     check_count("training", facts.train_tokens);
     check_count("validation", facts.val_tokens);
-    tokenizer_.finish({});
-    finish(train_, facts.train_tokens);
-    finish(val_, facts.val_tokens);
-    try {
-      tokenizer_.replace();
-      train_.replace();
-      val_.replace();
-    } catch (const CheckpointError& error) {
-      fail<CheckpointError>("{}{}", error.what(), remove_replaced());
-    }
+    commit(train_, facts.train_tokens);
+    commit(val_, facts.val_tokens);
+    directory_.commit();
   }
 
  private:
@@ -59,29 +51,28 @@ class ForeignWriter final : public TokenWriter {
           "format: a file of llm.c has at most 2147483647 tokens; the {} text has {}; prepare it in several parts",
           part, tokens);
   }
-  void finish(AtomicFile& file, std::int64_t tokens) {
-    if (!format_.header) return file.finish({});
+  void commit(AtomicFile& file, std::int64_t tokens) {
+    if (!format_.header) return file.commit({});
     // dev/data/data_common.py: magic number, version, number of tokens.
     LlmcHeader header{width_ == 2 ? 20240520 : 20240801, width_ == 2 ? 1 : 7, static_cast<std::int32_t>(tokens)};
-    file.finish(std::as_bytes(std::span(header)));
-  }
-  // One new file beside an older one would be taken for its other part. Returns what the message of the error adds.
-  std::string remove_replaced() {
-    std::string removed;
-    for (const AtomicFile* const file : {&tokenizer_, &train_, &val_}) {
-      if (!file->replaced()) continue;
-      const bool gone = fs_.unlink(file->path()) == 0;
-      removed += fmt::format("; {} {}", file->path(), gone ? "was removed" : "could not be removed");
-    }
-    return removed;
+    file.commit(std::as_bytes(std::span(header)));
   }
 
-  FileSystem& fs_;
   const ForeignFormat& format_;
   std::uint32_t width_;
-  AtomicFile tokenizer_, train_, val_;
+  OutputDirectory directory_;
+  AtomicFile train_, val_;
   bool validation_ = false;
 };
+
+// Null for maki's own.
+const ForeignFormat* foreign_format(const std::string& name) {
+  if (name == "maki") return nullptr;
+  const auto* const found = std::ranges::find(kForeignFormats, name, &ForeignFormat::name);
+  check(found != std::end(kForeignFormats), "format: must be one of {}; got {}", fmt::join(token_formats(), ", "),
+        name);
+  return found;
+}
 
 }  // namespace
 
@@ -91,23 +82,26 @@ std::vector<std::string> token_formats() {
   return names;
 }
 
-std::unique_ptr<TokenWriter> make_token_writer(FileSystem& fs, const std::string& format, const std::string& out,
+void require_token_place(const std::string& format, const OutputPath& out) {
+  if (foreign_format(format) == nullptr) {
+    require_file_place(out, Streams::refused);
+  } else {
+    require_directory_place(out);
+  }
+}
+
+std::unique_ptr<TokenWriter> make_token_writer(FileSystem& fs, const std::string& format, const OutputPath& out,
                                                const Tokenizer& tokenizer, std::vector<std::string>& files) {
-  if (format == "maki") {
-    files.push_back(out);
+  const ForeignFormat* const foreign = foreign_format(format);
+  if (foreign == nullptr) {
+    files.push_back(out.path);
     return std::make_unique<TokenFileWriter>(fs, out, tokenizer);
   }
-  for (const ForeignFormat& foreign : kForeignFormats) {
-    if (format != foreign.name) continue;
-    check(tokenizer.vocab_size() <= foreign.most_ids,
-          "format: {} stores ids below {}; the vocabulary has {} tokens; use a smaller one, or another --format",
-          format, foreign.most_ids, tokenizer.vocab_size());
-    std::vector<std::string> made;
-    make_directories(fs, out, made);
-    for (const char* const name : {"train.bin", "val.bin", kOwnTokenizerFile}) files.push_back(out + "/" + name);
-    return std::make_unique<ForeignWriter>(fs, foreign, out, tokenizer);
-  }
-  fail("format: must be one of {}; got {}", fmt::join(token_formats(), ", "), format);
+  check(tokenizer.vocab_size() <= foreign->most_ids,
+        "format: {} stores ids below {}; the vocabulary has {} tokens; use a smaller one, or another --format", format,
+        foreign->most_ids, tokenizer.vocab_size());
+  for (const char* const name : {"train.bin", "val.bin", kOwnTokenizerFile}) files.push_back(out.path + "/" + name);
+  return std::make_unique<ForeignWriter>(fs, *foreign, out, tokenizer);
 }
 
 }  // namespace maki

@@ -120,7 +120,7 @@ std::vector<std::string> write_gguf(const LoadedModel& model, const ExportOption
     file.add_tensor(tensor.name, tensor.shape, own, gguf_numbers(own, values));
   }
   file.write(fs, options.out);
-  return {options.out};
+  return {options.out.path};
 }
 
 }  // namespace maki

@@ -67,14 +67,17 @@ std::vector<std::string> write_hugging_face(const LoadedModel& model, const Expo
                       {.zero_biases = !llama, .type = config.dtype == "float64" ? NumberType::f64 : NumberType::f32});
   const std::int64_t end = model.tokenizer->end_of_text().value_or(-1);
 
-  std::vector<std::string> written, directories;
-  make_directories(fs, options.out, directories);
-  write_text(fs, options.out + "/config.json", hugging_face_config(config, model.state.vocab_size, end), written);
-  write_text(fs, options.out + "/generation_config.json", generation_config(end), written);
-  write_tokenizer(model, options.out, fs, written);
-  const std::string file = options.out + "/model.safetensors";
+  std::vector<std::string> written;
+  OutputDirectory directory(fs, options.out);
+  const std::string out = directory.path();
+  write_text(fs, out + "/config.json", hugging_face_config(config, model.state.vocab_size, end), written);
+  write_text(fs, out + "/generation_config.json", generation_config(end), written);
+  write_tokenizer(model, out, fs, written);
+  const std::string file = out + "/model.safetensors";
   write_safetensors(fs, file, weights.tensors);
   written.push_back(file);
+  directory.commit();
+  for (std::string& path : written) path.replace(0, out.size(), options.out.path);
   return written;
 }
 

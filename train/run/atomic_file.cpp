@@ -6,19 +6,20 @@
 
 namespace maki {
 
-AtomicFile::AtomicFile(FileSystem& fs, const std::string& path, std::size_t header_size) : fs_(fs), path_(path) {
-  try {
-    file_.emplace(fs, path + ".tmp", O_WRONLY | O_CREAT | O_TRUNC);
-  } catch (const CheckpointError& error) {
-    fail_to_write(fs, path, error.what());
-  }
-  buffer_.assign(header_size, '\0');
-  size_ = header_size;
-}
+AtomicFile::AtomicFile(FileSystem& fs, const OutputPath& out, std::size_t header_size)
+    : fs_(fs),
+      place_(require_file_place(out, Streams::refused)),
+      temporary_(fs, unused_name_beside(place_.path)),
+      file_(create()),
+      buffer_(header_size, '\0'),
+      size_(header_size) {}
 
-AtomicFile::~AtomicFile() {
-  file_.reset();
-  if (open_) fs_.unlink(path_ + ".tmp");
+Descriptor AtomicFile::create() {
+  try {
+    return temporary_.create();
+  } catch (const CheckpointError& error) {
+    temporary_.fail_for(place_.path, error.what());
+  }
 }
 
 void AtomicFile::append(Bytes bytes) {
@@ -32,18 +33,16 @@ void AtomicFile::append(Bytes bytes) {
 
 void AtomicFile::flush() {
   try {
-    file_.value().write_all(text_bytes(buffer_));
+    file_.write_all(text_bytes(buffer_));
   } catch (const CheckpointError& error) {
-    open_ = false;  // removed here, with a message
-    fail_to_write(fs_, path_, error.what());
+    temporary_.fail_for(place_.path, error.what());
   }
   buffer_.clear();
 }
 
 void AtomicFile::verify(Bytes header) {
   constexpr std::size_t kBlockBytes = 1 << 20;
-  const std::string temporary = path_ + ".tmp";
-  Descriptor file(fs_, temporary, O_RDONLY);
+  Descriptor file(fs_, temporary_.path(), O_RDONLY | O_NOFOLLOW);
   std::vector<std::byte> block(header.size());
   bool same = file.read_some(block) == header.size() && std::ranges::equal(block, header);
   Hash128 hash;
@@ -55,32 +54,20 @@ void AtomicFile::verify(Bytes header) {
   }
   same = same && size == size_ && hash.value() == hash_.value();
   check<CheckpointError>(same, "{}: what was read back differs from what was written; the disk may be failing",
-                         temporary);
+                         temporary_.path());
 }
 
-void AtomicFile::finish(Bytes header) {
+void AtomicFile::commit(Bytes header) {
   flush();
   try {
-    file_.value().write_at(header, 0);
-    file_.value().sync();
-    file_.value().close();
-    file_.reset();
+    file_.write_at(header, 0);
+    file_.sync();
+    file_.close();
     verify(header);
   } catch (const CheckpointError& error) {
-    open_ = false;
-    fail_to_write(fs_, path_, error.what());
+    temporary_.fail_for(place_.path, error.what());
   }
-}
-
-void AtomicFile::replace() {
-  open_ = false;
-  try {
-    rename_temporary(fs_, path_);
-  } catch (const CheckpointError& error) {
-    fail_to_write(fs_, path_, error.what());
-  }
-  replaced_ = true;
-  sync_directory(fs_, parent_directory(path_));
+  move_to_place(fs_, temporary_, place_);
 }
 
 }  // namespace maki

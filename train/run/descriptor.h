@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,14 @@ class Descriptor {
   Descriptor(FileSystem& fs, const std::string& path, int flags)
       : fs_(fs), path_(path), number_(fs.open(path, flags, 0644)) {
     require(number_ >= 0, "open");
+  }
+  /// A copy of an open descriptor, which shares its position.
+  struct Copy {
+    int of;
+  };
+  Descriptor(FileSystem& fs, const std::string& path, Copy copy)
+      : fs_(fs), path_(path), number_(fcntl(copy.of, F_DUPFD_CLOEXEC, 0)) {
+    require(number_ >= 0, "dup");
   }
   ~Descriptor() {
     if (number_ >= 0) fs_.close(number_);

@@ -14,6 +14,7 @@
 
 #include "train/config/error.h"
 #include "train/run/descriptor.h"
+#include "train/run/temporary.h"
 
 namespace maki {
 
@@ -27,6 +28,17 @@ ssize_t FileSystem::write(int descriptor, const void* bytes, std::size_t size) {
 int FileSystem::fsync(int descriptor) { return ::fsync(descriptor); }
 int FileSystem::close(int descriptor) { return ::close(descriptor); }
 int FileSystem::rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()); }
+int FileSystem::rename_to_new(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  // The file system does not offer it: between the two calls, another process may make a file of this name.
+  if (faccessat(AT_FDCWD, to.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) return rename(from, to);
+  errno = EEXIST;
+  return -1;
+}
+int FileSystem::exchange(const std::string& one, const std::string& other) {
+  return renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE);
+}
 int FileSystem::unlink(const std::string& path) { return ::unlink(path.c_str()); }
 ssize_t FileSystem::pwrite(int descriptor, const void* bytes, std::size_t size, off_t offset) {
   return ::pwrite(descriptor, bytes, size, offset);
@@ -67,58 +79,16 @@ std::vector<std::string> file_names(const std::string& directory) {
   return names;
 }
 
-namespace {
-
-void write_temporary(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
-  Descriptor file(fs, path, O_WRONLY | O_CREAT | O_TRUNC);
-  for (const Bytes piece : pieces) file.write_all(piece);
-  file.sync();
-  file.close();
-}
-
-void verify_temporary(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
-  Descriptor file(fs, path, O_RDONLY);
-  std::vector<std::byte> buffer(1 << 20);
-  for (Bytes piece : pieces) {
-    while (!piece.empty()) {
-      const std::size_t n = std::min(buffer.size(), piece.size());
-      const std::size_t got = file.read_some(std::span(buffer).first(n));
-      check<CheckpointError>(got == n && std::memcmp(buffer.data(), piece.data(), n) == 0,
-                             "{}: what was read back differs from what was written; the disk may be failing", path);
-      piece = piece.subspan(n);
-    }
-  }
-  check<CheckpointError>(file.read_some(std::span(buffer).first(1)) == 0, "{}: is longer than what was written", path);
-}
-
-}  // namespace
-
-void fail_to_write(FileSystem& fs, const std::string& path, const char* reason) {
-  const std::string temporary = path + ".tmp";
-  const bool left = fs.unlink(temporary) != 0 && errno != ENOENT;
-  std::error_code ignored;
-  const bool before = std::filesystem::exists(path, ignored);
-  fail<CheckpointError>("{}: could not be written{} ({}){}", path, before ? "; the previous file is intact" : "",
-                        reason, left ? "; " + temporary + " could not be removed" : "");
-}
-
-void rename_temporary(FileSystem& fs, const std::string& path) {
-  const std::string temporary = path + ".tmp";
-  // In a statement of its own: arguments are evaluated in no fixed order, and errno must be read after the call.
-  const int renamed = fs.rename(temporary, path);
-  check<CheckpointError>(renamed == 0, "{}: rename failed: {}", temporary, std::strerror(errno));
-}
-
 void replace_file_atomically(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces) {
-  const std::string temporary = path + ".tmp";
+  Temporary temporary(fs, path + ".tmp");
+  fs.unlink(temporary.path());
   try {
-    write_temporary(fs, temporary, pieces);
-    verify_temporary(fs, temporary, pieces);
-    rename_temporary(fs, path);
+    temporary.write(pieces);
+    temporary.move_to(path);
   } catch (const CheckpointError& error) {
-    fail_to_write(fs, path, error.what());
+    temporary.fail_for(path, error.what());
   }
-  sync_directory(fs, parent_directory(path));
+  sync_place(fs, path);
 }
 
 void sync_directory(FileSystem& fs, const std::string& path) {

@@ -23,6 +23,10 @@ class FileSystem {
   virtual int fsync(int descriptor);
   virtual int close(int descriptor);
   virtual int rename(const std::string& from, const std::string& to);
+  /// Fails with EEXIST if anything is at `to`.
+  virtual int rename_to_new(const std::string& from, const std::string& to);
+  /// Each gets the name of the other.
+  virtual int exchange(const std::string& one, const std::string& other);
   virtual int unlink(const std::string& path);
   virtual ssize_t pwrite(int descriptor, const void* bytes, std::size_t size, off_t offset);
   virtual ssize_t pread(int descriptor, void* bytes, std::size_t size, off_t offset);
@@ -38,17 +42,12 @@ FileSystem& posix_file_system();
 using Bytes = std::span<const std::byte>;
 inline Bytes text_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// Replaces `path` atomically with the concatenation of the pieces: writes path.tmp, fsyncs it, reads it back and
-/// compares, renames it, and fsyncs the directory. Throws CheckpointError with the path and the reason. If any step up
-/// to the rename fails, the old file is untouched and the temporary one is removed; if the last fsync fails, the new
-/// file is in place but may not survive a power failure.
+/// Replaces a file of a run atomically with the concatenation of the pieces: writes path.tmp, fsyncs it, reads it back
+/// and compares, renames it, and fsyncs the directory. The lock of the run keeps others from using path.tmp; one that a
+/// killed process left is removed. Throws CheckpointError with the path and the reason. If any step up to the rename
+/// fails, the old file is untouched and the temporary one is removed; if the last fsync fails, the new file is in place
+/// but may not survive a power failure. What a command writes elsewhere goes through write_output() (output.h).
 void replace_file_atomically(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces);
-
-/// Two steps of replace_file_atomically(), for AtomicFile. The first renames path.tmp to `path`, and throws
-/// CheckpointError if it cannot; path.tmp then remains. The second removes path.tmp and throws CheckpointError with the
-/// reason, which also says that the previous file is intact, if there is a file at `path`.
-void rename_temporary(FileSystem& fs, const std::string& path);
-[[noreturn]] void fail_to_write(FileSystem& fs, const std::string& path, const char* reason);
 
 /// Creates a directory and its missing parents, and makes each durable (fsync of its parent). Every directory is
 /// appended to `made` as soon as it is created, the outermost first. Throws CheckpointError; what `made` lists remains.

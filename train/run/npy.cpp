@@ -9,7 +9,7 @@ namespace maki {
 
 static_assert(std::endian::native == std::endian::little, "<f4 below is the representation in memory");
 
-void write_npy(FileSystem& fs, const std::string& path, std::span<const float> values, std::int64_t rows,
+void write_npy(FileSystem& fs, const OutputPath& out, std::span<const float> values, std::int64_t rows,
                std::int64_t columns) {
   check(rows >= 0 && columns >= 0 && std::ssize(values) == rows * columns,
         "npy: {} rows of {} columns need as many values; got {}", rows, columns, values.size());
@@ -19,7 +19,7 @@ void write_npy(FileSystem& fs, const std::string& path, std::span<const float> v
   const auto length = static_cast<unsigned>(header.size());
   const std::string start =
       std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(length % 256) + static_cast<char>(length / 256) + header;
-  replace_file_atomically(fs, path, {text_bytes(start), std::as_bytes(values)});
+  write_output(fs, out, {text_bytes(start), std::as_bytes(values)});
 }
 
 }  // namespace maki

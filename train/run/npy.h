@@ -4,13 +4,13 @@
 #include <span>
 #include <string>
 
-#include "train/run/file_system.h"
+#include "train/run/output.h"
 
 namespace maki {
 
-/// Writes a row-major float32 array [rows, columns] that numpy.load() reads; an existing file is replaced. Throws Error
-/// unless there are rows · columns values, and CheckpointError if the file cannot be written.
-void write_npy(FileSystem& fs, const std::string& path, std::span<const float> values, std::int64_t rows,
+/// Writes a row-major float32 array [rows, columns] that numpy.load() reads. Throws Error unless there are rows · columns
+/// values, and what write_output() throws.
+void write_npy(FileSystem& fs, const OutputPath& out, std::span<const float> values, std::int64_t rows,
                std::int64_t columns);
 
 }  // namespace maki

@@ -31,8 +31,8 @@ void append_tokens(AtomicFile& file, TokenSpan ids, std::uint32_t width) {
   }
 }
 
-TokenFileWriter::TokenFileWriter(FileSystem& fs, const std::string& path, const Tokenizer& tokenizer)
-    : file_(fs, path, TokenFileLayout::kHeaderBytes),
+TokenFileWriter::TokenFileWriter(FileSystem& fs, const OutputPath& out, const Tokenizer& tokenizer)
+    : file_(fs, out, TokenFileLayout::kHeaderBytes),
       vocab_size_(tokenizer.vocab_size()),
       tokenizer_hash_(tokenizer.hash()) {
   const std::string saved = tokenizer.save();

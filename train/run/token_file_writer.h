@@ -25,7 +25,7 @@ class TokenWriter {
 
 class TokenFileWriter final : public TokenWriter {
  public:
-  TokenFileWriter(FileSystem& fs, const std::string& path, const Tokenizer& tokenizer);
+  TokenFileWriter(FileSystem& fs, const OutputPath& out, const Tokenizer& tokenizer);
 
   void append(TokenSpan ids) override;
   void begin_validation() override;
