@@ -24,11 +24,12 @@ std::string trained(const TemporaryFolder& folder, const Arguments& more = {}) {
 }  // namespace
 
 TEST_CASE("a run that is exported and imported again writes the same text") {
-  for (const Arguments& model : {Arguments{}, Arguments{"--no-bias"},
-                                 Arguments{"--positions", "rotary", "--norm", "rms", "--activation", "swiglu", "--no-bias",
-                                           "--no-tie-weights", "--ffn-width", "24", "--norm-epsilon", "1e-6"},
-                                 Arguments{"--positions", "rotary", "--norm", "rms", "--activation", "swiglu", "--no-bias",
-                                           "--n-head", "4", "--n-kv-head", "2"}}) {
+  for (const Arguments& model :
+       {Arguments{}, Arguments{"--no-bias"},
+        Arguments{"--positions", "rotary", "--norm", "rms", "--activation", "swiglu", "--no-bias", "--no-tie-weights",
+                  "--ffn-width", "24", "--norm-epsilon", "1e-6"},
+        Arguments{"--positions", "rotary", "--norm", "rms", "--activation", "swiglu", "--no-bias", "--n-head", "4",
+                  "--n-kv-head", "2"}}) {
     const TemporaryFolder folder;
     const std::string run = trained(folder, model), out = folder / "hf";
     const Finished exported = require_ok(run_maki({"export", run, "--format", "hf", "--out", out}));
@@ -94,7 +95,8 @@ TEST_CASE("every format is written, and lists its files as JSON") {
     REQUIRE(facts.at("format") == format);
     for (const std::string file : facts.at("files")) REQUIRE(std::filesystem::is_regular_file(file));
     require_refused(run_maki({"export", run, "--format", format, "--out", out}), 2,
-                    {"exists already; choose another --out"});
+                    {"exists already", "choose another name", "--force"});
+    require_ok(run_maki({"export", run, "--format", format, "--out", out, "--force"}));
   }
   const Finished imported = require_ok(run_maki({"import", folder / "llm.c", "--out", folder / "c", "--json"}));
   REQUIRE(nlohmann::json::parse(imported.out).at("tokenizer") == "char");

@@ -136,13 +136,49 @@ TEST_CASE("train reads the token files of nanoGPT and llm.c") {
     const json facts = json::parse(require_ok(run_maki({"eval", run, "--json"})).out);
     REQUIRE(facts.at("part") == "validation");
     REQUIRE(facts.at("val_loss").get<double>() > 0);
-    require_refused(run_maki({"prepare", corpus, "--format", format, "--out", out}), 2, {"not an empty directory"});
+    require_refused(run_maki({"prepare", corpus, "--format", format, "--out", out}), 2,
+                    {"is not an empty directory", "--force"});
+    require_ok(run_maki({"prepare", corpus, "--format", format, "--out", out, "--force"}));
+  }
+}
+
+TEST_CASE("a vocabulary that stays smaller than asked for makes no difference between text and tokens") {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "a cat and a dog\n";
+  const std::string corpus = folder.write("corpus.txt", text);
+  const Arguments bpe = {"--tokenizer", "bpe", "--vocab-size", "400"}, steps = {"--max-steps", "2"};
+  require_ok(run_maki(Arguments{"prepare", corpus, "--out", folder / "t"} + bpe));
+  require_ok(run_maki(Arguments{"train", corpus, "--out", folder / "text"} + bpe + steps + kSmall));
+  require_ok(run_maki(Arguments{"train", folder / "t", "--out", folder / "tokens"} + steps + kSmall));
+  REQUIRE(read_bytes(checkpoint(folder / "text", 2)) == read_bytes(checkpoint(folder / "tokens", 2)));
+}
+
+TEST_CASE("a directory that looks like tokens but lacks a part is never trained on as a text") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text());
+  for (const std::string format : {"nanogpt", "llm.c"}) {
+    const std::string out = folder / format, val = out + "/val.bin";
+    require_ok(run_maki({"prepare", corpus, "--format", format, "--out", out}));
+    // What earlier versions left when they were killed between two files, and nanoGPT's own folder.
+    std::filesystem::remove(val);
+    require_refused(train(folder, out), 3, {out, "contains train.bin", "no val.bin"});
+    require_refused(run_maki({"prepare", out, "--out", folder / "u"}), 3, {"contains train.bin", "no val.bin"});
+    require_refused(run_maki({"train", out, corpus, "--out", folder / "v"}), 3, {out, "contains train.bin", "alone"});
+    folder.write(format + "/input.txt", small_text());
+    std::filesystem::remove(out + "/maki-tokenizer");
+    require_refused(train(folder, out), 3, {"contains train.bin", "no val.bin"});
+    std::filesystem::rename(out + "/train.bin", val);
+    require_refused(train(folder, out), 3, {"contains val.bin", "no train.bin"});
+    std::filesystem::rename(val, out + "/maki-tokenizer");
+    require_refused(train(folder, out), 3, {"contains maki-tokenizer", "no train.bin and val.bin"});
   }
 }
 
 TEST_CASE("an interrupted prepare leaves nothing behind") {
   const TemporaryFolder folder;
   const std::string out = folder / "t";
+  folder.write("t.tmp", "the user's");
   RunOptions options;
   options.input = small_text();
   options.input_stays_open = true;
@@ -150,8 +186,10 @@ TEST_CASE("an interrupted prepare leaves nothing behind") {
     wait_for_handlers(process);
     kill(process, SIGINT);
   };
-  REQUIRE(run_maki({"prepare", "-", "--out", out}, options).exit_code == 130);
-  REQUIRE(std::filesystem::is_empty(folder.path()));
+  for (const char* const format : {"maki", "nanogpt"})
+    REQUIRE(run_maki({"prepare", "-", "--out", out, "--format", format}, options).exit_code == 130);
+  REQUIRE(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+  REQUIRE(read_text(out + ".tmp") == "the user's");
 }
 
 TEST_CASE("what cannot be done with a token file is refused with a sentence") {
@@ -161,7 +199,7 @@ TEST_CASE("what cannot be done with a token file is refused with a sentence") {
   require_ok(train(folder, corpus));
   const std::string other = folder / "other";
   require_ok(run_maki({"prepare", folder.write("x", small_text() + small_text()), "--out", other}));
-  require_refused(run_maki({"prepare", corpus, "--out", corpus}), 2, {"exists and is not a token file"});
+  require_refused(run_maki({"prepare", corpus, "--out", corpus}), 2, {"is read by this command"});
   REQUIRE(read_text(corpus) == small_text());
   require_refused(run_maki({"prepare", corpus, "--out", folder / "u", "--format", "numpy"}), 2,
                   {"must be one of maki, nanogpt, llm.c"});

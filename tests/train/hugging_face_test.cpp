@@ -232,7 +232,7 @@ TEST_CASE("the tensors of a model may be in several files") {
   REQUIRE_THAT(said(), ContainsSubstring("names no file"));
   write_index({{"weights", 1}});
   REQUIRE_THAT(said(), ContainsSubstring("weight_map"));
-  write_safetensors(posix_file_system(), copy + "/b.safetensors", parts[0]);
+  write_safetensors(posix_file_system(), {copy + "/b.safetensors", true}, parts[0]);
   write_index({{"weight_map", map}});
   REQUIRE_THAT(said(), ContainsSubstring("which another file of the model contains"));
   std::filesystem::remove(file + ".index.json");
@@ -281,7 +281,7 @@ TEST_CASE("numbers of all four types are imported exactly, and float64 is export
       tensor.type = type;
       tensor.bytes = memory.back();
     }
-    write_safetensors(posix_file_system(), file, tensors);
+    write_safetensors(posix_file_system(), {file, true}, tensors);
     const LoadedModel loaded(import_into(copy, folder / to_string(type)));
     REQUIRE(loaded.store.dtype() == (type == NumberType::f64 ? DType::float64 : DType::float32));
     std::vector<double> expected(13 * 8);

@@ -18,7 +18,7 @@ namespace maki::tests {
 inline Prepared prepare(const std::vector<std::string>& sources, const std::string& out,
                         PrepareOptions options = {.sources = {}, .out = {}}) {
   options.sources = sources;
-  options.out = out;
+  options.out = {out, /*replace=*/true};
   return prepare_corpus(posix_file_system(), options);
 }
 

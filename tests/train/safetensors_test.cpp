@@ -200,7 +200,7 @@ TEST_CASE("what is written is read again, with the header padded and larger numb
       memory.push_back(random_bytes(bytes));
       tensors.push_back({name, type, shape, memory.back()});
     }
-    write_safetensors(posix_file_system(), folder / "m.safetensors", tensors);
+    write_safetensors(posix_file_system(), {folder / "m.safetensors", true}, tensors);
     const StoredTensors stored = read_safetensors(folder / "m.safetensors");
     RC_ASSERT(stored.tensors.size() == tensors.size());
     for (const StoredTensor& tensor : tensors) {
@@ -222,7 +222,7 @@ TEST_CASE("a file of the reference implementation is written again byte for byte
     INFO(name);
     const std::string path = std::string(MAKI_SOURCE_DIR) + "/tests/fixtures/" + name + ".safetensors";
     const StoredTensors stored = read_safetensors(path);
-    write_safetensors(posix_file_system(), folder / "again.safetensors", stored.tensors);
+    write_safetensors(posix_file_system(), {folder / "again.safetensors", true}, stored.tensors);
     REQUIRE(read_bytes(folder / "again.safetensors") == read_bytes(path));
   }
 }

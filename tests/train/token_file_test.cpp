@@ -37,7 +37,8 @@ enum Offset : std::size_t {
   kBestLoss = 112,
   kTokenizerHash = 120,
   kDataHash = 152,
-  kReserved = 168,
+  kVocabLimit = 168,
+  kReserved = 176,
 };
 
 // Two files of 30 and 20 characters, of which 3 and 2 are for validation.
@@ -93,6 +94,8 @@ std::vector<Damage> damages() {
       forged("vocabulary is impossible", kVocabSize, kHuge),
       forged("its tokenizer has 3 tokens, but its header says 4", kVocabSize, std::uint64_t{4}),
       forged("wrong width", kVocabSize, std::uint64_t{300}),
+      forged("vocabulary was to have is impossible", kVocabLimit, std::uint64_t{1}),
+      forged("vocabulary was to have is impossible", kVocabLimit, kHuge),
       forged("checksum mismatch of its tokenizer", kTokenizerHash, std::uint64_t{1}),
       forged("ends too early", kTokenizerBytes, kHuge),
       forged("ends too early", kTokenizerBytes, kHuge - 255),
@@ -123,7 +126,7 @@ std::vector<Damage> damages() {
       forged("loss is impossible", kBestLoss, infinity),
       forged("loss is impossible", kBestLoss, -1.0),
       forged("reserved bytes", kReserved, std::uint64_t{1}),
-      forged("reserved bytes", kReserved + 64, std::uint64_t{1}),
+      forged("reserved bytes", kReserved + 56, std::uint64_t{1}),
   };
   // The joins, of which there is one for each part, are the last 16 bytes.
   for (const std::int64_t join : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{45}, std::int64_t{1} << 62}) {

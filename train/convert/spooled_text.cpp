@@ -62,7 +62,7 @@ class Spool {
  public:
   Spool(FileSystem& fs, const std::string& path, double val_fraction, Normalization normalization)
       : temporary_(fs, unused_name_beside(path)),
-        file_(temporary_.create()),
+        file_(temporary_.create_for(path)),
         val_fraction_(val_fraction),
         documents_(val_fraction),
         alphabet_(normalization) {

@@ -10,17 +10,9 @@ AtomicFile::AtomicFile(FileSystem& fs, const OutputPath& out, std::size_t header
     : fs_(fs),
       place_(require_file_place(out, Streams::refused)),
       temporary_(fs, unused_name_beside(place_.path)),
-      file_(create()),
+      file_(temporary_.create_for(place_.path)),
       buffer_(header_size, '\0'),
       size_(header_size) {}
-
-Descriptor AtomicFile::create() {
-  try {
-    return temporary_.create();
-  } catch (const CheckpointError& error) {
-    temporary_.fail_for(place_.path, error.what());
-  }
-}
 
 void AtomicFile::append(Bytes bytes) {
   constexpr std::size_t kBufferBytes = 1 << 20;

@@ -1,5 +1,5 @@
-// An output that is too large to be held in memory, written piece by piece: until it is committed, there is no new file,
-// and what is at its place is untouched.
+// An output that is too large to be held in memory, written piece by piece: until it is committed, there is no new
+// file, and what is at its place is untouched.
 #pragma once
 
 #include <array>
@@ -29,7 +29,6 @@ class AtomicFile {
   void commit(Bytes header);
 
  private:
-  Descriptor create();
   void flush();
   void verify(Bytes header);
 

@@ -8,8 +8,8 @@
 
 namespace maki {
 
-/// Writes a row-major float32 array [rows, columns] that numpy.load() reads. Throws Error unless there are rows · columns
-/// values, and what write_output() throws.
+/// Writes a row-major float32 array [rows, columns] that numpy.load() reads. Throws Error unless there are rows ·
+/// columns values, and what write_output() throws.
 void write_npy(FileSystem& fs, const OutputPath& out, std::span<const float> values, std::int64_t rows,
                std::int64_t columns);
 

@@ -135,7 +135,8 @@ OutputPlace require_file_place(const OutputPath& out, Streams streams) {
     check(accepted, "{}: must be a new file or, with --force, one to be replaced, but is a device or a pipe", out.path);
     return place;
   }
-  const bool read = std::ranges::any_of(out.inputs, [&](const std::string& each) { return is_read_from(*status, each); });
+  const bool read =
+      std::ranges::any_of(out.inputs, [&](const std::string& each) { return is_read_from(*status, each); });
   check(!read, "{}: is read by this command and cannot be its output; choose another name", out.path);
   check(out.force, "{}: exists already; choose another name, or replace it with --force", out.path);
   place.mode = status->st_mode & 07777U;
@@ -174,9 +175,10 @@ void write_output(FileSystem& fs, const OutputPath& out, const std::vector<Bytes
   if (alone) return move_to_place(fs, file, place);
   Temporary companion(fs, unused_name_beside(beside.path));
   write_complete(companion, beside, {text_bytes(out.companion->text)});
-  move_to_place(fs, companion, beside);
+  rename_to_place(companion, beside);
   Temporary taken_back(fs, beside.path);
   if (beside.mode) taken_back.keep();  // the one that it replaced is gone
+  sync_directory(fs, parent_directory(beside.path));
   rename_to_place(file, place);
   taken_back.keep();
   sync_place(fs, place.path);

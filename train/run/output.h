@@ -1,6 +1,6 @@
-// The one way in which a command opens what it writes, apart from the files of a run that it trains: what is there already
-// is replaced only on request, nothing that the command reads is ever replaced, and neither is a device, a pipe or a
-// link. Whatever a command writes is complete or not there.
+// The one way in which a command opens what it writes, apart from the files of a run that it trains: what is there
+// already is replaced only on request, nothing that the command reads is ever replaced, and neither is a device, a pipe
+// or a link. Whatever a command writes is complete or not there.
 #pragma once
 
 #include <optional>
@@ -42,10 +42,10 @@ struct OutputPlace {
 };
 enum class Streams : bool { refused, accepted };
 
-/// Throws Error unless the path is free for a file: nothing is there; or a regular file that is not an input, if `force`
-/// is set; or a device, a pipe, or the file that is the standard output, if `streams` allows it. A symbolic link counts
-/// as the file to which it leads, and one that leads nowhere is refused. Throws CheckpointError if the system cannot
-/// tell.
+/// Throws Error unless the path is free for a file: nothing is there; or a regular file that is not an input, if
+/// `force` is set; or a device, a pipe, or the file that is the standard output, if `streams` allows it. A symbolic
+/// link counts as the file to which it leads, and one that leads nowhere is refused. Throws CheckpointError if the
+/// system cannot tell.
 OutputPlace require_file_place(const OutputPath& out, Streams streams = Streams::accepted);
 /// The same for a directory: nothing is there, or an empty directory that is not the current one, or with `force` one
 /// that neither is an input nor contains one. Whether what it contains may be replaced is decided by

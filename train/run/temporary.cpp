@@ -100,6 +100,14 @@ Descriptor Temporary::create() {
   }
 }
 
+Descriptor Temporary::create_for(const std::string& place) {
+  try {
+    return create();
+  } catch (const CheckpointError& error) {
+    fail_for(place, error.what());
+  }
+}
+
 void Temporary::create_directory() {
   if (fs_.mkdir(path_, 0777) == 0) return;
   const int error = errno;

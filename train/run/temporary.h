@@ -21,10 +21,10 @@ class Temporary {
   Temporary& operator=(const Temporary&) = delete;
 
   const std::string& path() const { return path_; }
-  /// Makes the file, and opens it for writing. Throws CheckpointError, also if anything has the name already (a symbolic
-  /// link is not followed), which then remains.
-  Descriptor create();
-  /// Makes the directory. Throws as create() does.
+  /// Makes the file for this place, and opens it for reading and writing. Throws as fail_for() does, also if anything
+  /// has the name already (a symbolic link is not followed), which then remains.
+  Descriptor create_for(const std::string& place);
+  /// Makes the directory. Throws CheckpointError, also if anything has the name already, which then remains.
   void create_directory();
   /// Makes the file with the concatenation of the pieces, syncs it, reads it back and compares. Throws CheckpointError.
   void write(const std::vector<Bytes>& pieces);
@@ -41,6 +41,8 @@ class Temporary {
   [[noreturn]] void fail_for(const std::string& place, const char* reason);
 
  private:
+  Descriptor create();
+
   FileSystem& fs_;
   std::string path_;
   std::size_t slot_;  // in the list of what a signal removes

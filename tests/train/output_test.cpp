@@ -1,0 +1,304 @@
+// What commands write: never over something that was not to be replaced, and complete or not there at all, whatever
+// fails.
+#include "train/run/output.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/files.h"
+#include "tests/train/faulty_file_system.h"
+#include "train/config/error.h"
+#include "train/run/atomic_file.h"
+
+using namespace maki;
+using namespace maki::tests;
+
+namespace {
+
+namespace stdfs = std::filesystem;
+
+const std::string kOld = "what was there before", kNew = std::string(3000, 'n') + "what comes";
+
+// Every file and directory in a folder, with the bytes of the files.
+std::set<std::string> contents(const std::string& folder) {
+  std::set<std::string> all;
+  for (const auto& entry : stdfs::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().lexically_relative(folder).string();
+    all.insert(entry.is_regular_file() ? name + ": " + read_bytes(entry.path().string()) : name);
+  }
+  return all;
+}
+
+void write(FileSystem& fs, const OutputPath& out, const std::string& text = kNew) {
+  write_output(fs, out, {text_bytes(text).first(7), text_bytes(text).subspan(7)});
+}
+
+OutputPath with_companion(const std::string& path, bool force = false) {
+  OutputPath out(path, force);
+  out.companion = {".tokenizer", "its text"};
+  return out;
+}
+
+void write_directory(FileSystem& fs, const OutputPath& out) {
+  OutputDirectory directory(fs, out);
+  write(fs, directory.path() + "/a");
+  write(fs, directory.path() + "/b", "another");
+  directory.commit();
+}
+
+// Lets every call of `action` fail in turn, in each way. Afterwards the folder must have what it had before or, without
+// an error or with one that says so, what it has after a success.
+void try_every_fault(const std::function<void(const TemporaryFolder&)>& before,
+                     const std::function<void(FileSystem&, const TemporaryFolder&)>& action, int least) {
+  const TemporaryFolder good;
+  before(good);
+  Faulty counted;
+  action(counted, good);
+  const std::set<std::string> success = contents(good.path());
+  int failed = 0;
+  for (const Faulty::Kind kind : {Faulty::Kind::error, Faulty::Kind::no_memory}) {
+    for (int at = 0; at < static_cast<int>(counted.calls.size()); ++at) {
+      const TemporaryFolder folder;
+      before(folder);
+      const std::set<std::string> old = contents(folder.path());
+      Faulty fs;
+      fs.kind = kind;
+      fs.at = at;
+      fs.error = ENOSPC;
+      std::string said;
+      try {
+        action(fs, folder);
+      } catch (const CheckpointError& error) {
+        said = error.what();
+      } catch (const std::bad_alloc&) {
+        said = "no memory";
+      }
+      const std::string call = fs.calls.at(static_cast<std::size_t>(at));
+      INFO("call " << at << ", " << call << ": " << said);
+      if (call == "unlink") continue;  // nothing can be removed
+      failed += !said.empty();
+      const std::set<std::string> after = contents(folder.path());
+      const bool placed = std::ranges::count(fs.calls, "rename") + std::ranges::count(fs.calls, "exchange") ==
+                          std::ranges::count(counted.calls, "rename") + std::ranges::count(counted.calls, "exchange");
+      const bool complete = contains(said, "is complete") && placed;
+      if (kind == Faulty::Kind::error) REQUIRE(after == (said.empty() || complete ? success : old));
+      if (kind == Faulty::Kind::no_memory) REQUIRE((after == old || after == success));
+      if (said.empty()) REQUIRE(after == success);
+    }
+  }
+  REQUIRE(failed >= least);
+}
+
+}  // namespace
+
+TEST_CASE("an output is new, or with force replaces a regular file that is no input") {
+  const TemporaryFolder folder;
+  const std::string text = folder.write("d/text", kOld), other = folder.write("other", kOld);
+  stdfs::create_hard_link(text, folder / "hard");
+  stdfs::create_symlink(text, folder / "soft");
+  stdfs::create_symlink(folder / "none", folder / "dangling");
+  const auto refusal = [&](const std::string& path, bool force, const std::string& input) {
+    const std::set<std::string> before = contents(folder.path());
+    const std::string said = error_message<Error>([&] {
+      write(posix_file_system(), {path, force, {"@stories", input}});
+    });
+    REQUIRE(contents(folder.path()) == before);
+    return said;
+  };
+  REQUIRE_THAT(refusal(other, false, text), ContainsSubstring("exists already") && ContainsSubstring("--force"));
+  for (const bool force : {false, true}) {
+    for (const std::string name : {"d/text", "hard", "soft", "d/../d//text"}) {
+      for (const std::string& input : {text, folder / "soft", folder / "hard", folder / "d"}) {
+        INFO(name << " from " << input);
+        REQUIRE_THAT(refusal(folder / name, force, input), ContainsSubstring("is read by this command"));
+      }
+    }
+    REQUIRE_THAT(refusal(folder / "dangling", force, text), ContainsSubstring("leads nowhere"));
+    REQUIRE_THAT(refusal(folder / "d", force, text), ContainsSubstring("is a directory"));
+    REQUIRE_THAT(refusal("", force, text), ContainsSubstring("must name"));
+  }
+  write(posix_file_system(), {folder / "new", false, {text}});
+  REQUIRE(read_bytes(folder / "new") == kNew);
+  chmod(other.c_str(), 0600);
+  write(posix_file_system(), {other, true, {text}});
+  REQUIRE(read_bytes(other) == kNew);
+  REQUIRE(stdfs::status(other).permissions() == (stdfs::perms::owner_read | stdfs::perms::owner_write));
+  write(posix_file_system(), {folder / "soft", true, {other}});
+  REQUIRE(stdfs::is_symlink(folder / "soft"));
+  REQUIRE(read_bytes(text) == kNew);
+  REQUIRE(read_bytes(folder / "hard") == kOld);
+}
+
+TEST_CASE("a pipe is written to and stays one; what needs a file refuses it") {
+  const TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const int reader = open(pipe.c_str(), O_RDWR | O_CLOEXEC);  // does not wait for a writer
+  write(posix_file_system(), pipe);
+  std::string got(kNew.size(), '\0');
+  REQUIRE(read(reader, got.data(), got.size()) == static_cast<ssize_t>(kNew.size()));
+  close(reader);
+  REQUIRE(got == kNew);
+  REQUIRE(stdfs::is_fifo(pipe));
+  for (const bool force : {false, true}) {
+    REQUIRE_THROWS_AS(write(posix_file_system(), with_companion(pipe, force)), Error);
+    REQUIRE_THROWS_AS(AtomicFile(posix_file_system(), {pipe, force}, 0), Error);
+    REQUIRE_THROWS_AS(OutputDirectory(posix_file_system(), {pipe, force}), Error);
+  }
+  REQUIRE(contents(folder.path()) == std::set<std::string>{"pipe"});
+}
+
+TEST_CASE("whichever call fails, an output is complete or there is what was there before, and nothing else") {
+  const auto nothing = [](const TemporaryFolder&) {};
+  const auto file = [](const TemporaryFolder& folder) { folder.write("x", kOld); };
+  try_every_fault(
+      nothing, [](FileSystem& fs, const TemporaryFolder& folder) { write(fs, folder / "x"); }, 14);
+  try_every_fault(
+      file,
+      [](FileSystem& fs, const TemporaryFolder& folder) {
+        write(fs, {folder / "x", true});
+      },
+      14);
+  try_every_fault(
+      nothing, [](FileSystem& fs, const TemporaryFolder& folder) { write(fs, with_companion(folder / "x")); }, 28);
+  try_every_fault(
+      file,
+      [](FileSystem& fs, const TemporaryFolder& folder) {
+        AtomicFile x(fs, {folder / "x", true}, 4);
+        x.append(text_bytes(kNew));
+        x.commit(text_bytes("head"));
+      },
+      14);
+  try_every_fault(
+      nothing, [](FileSystem& fs, const TemporaryFolder& folder) { write_directory(fs, folder / "p/q/x/"); }, 40);
+  const auto directory = [](const TemporaryFolder& folder) {
+    folder.write("x/a", kOld);
+    folder.write("x/b", kOld);
+  };
+  try_every_fault(
+      directory,
+      [](FileSystem& fs, const TemporaryFolder& folder) {
+        write_directory(fs, {folder / "x", true});
+      },
+      30);
+}
+
+TEST_CASE("wherever a process dies, the command can be repeated") {
+  for (const bool directory : {false, true}) {
+    const auto action = [&](FileSystem& fs, const TemporaryFolder& folder) {
+      directory ? write_directory(fs, folder / "x") : write(fs, with_companion(folder / "x"));
+    };
+    const TemporaryFolder good;
+    Faulty counted;
+    action(counted, good);
+    int died = 0;
+    for (int at = 0; at < static_cast<int>(counted.calls.size()); ++at) {
+      const TemporaryFolder folder;
+      Faulty fs;
+      fs.kind = Faulty::Kind::crash;
+      fs.at = at;
+      try {
+        action(fs, folder);
+      } catch (const Crash&) {
+        ++died;
+      } catch (const CheckpointError&) {
+      }
+      INFO("call " << at << ", " << fs.calls.back());
+      if (!stdfs::exists(folder / "x")) action(posix_file_system(), folder);
+      for (const std::string& each : contents(good.path())) REQUIRE(contents(folder.path()).contains(each));
+      for (const auto& entry : stdfs::directory_iterator(folder.path())) {
+        const std::string name = entry.path().filename().string();
+        REQUIRE((name.starts_with("x") || (name.starts_with(".x") && name.ends_with(".tmp"))));
+      }
+    }
+    REQUIRE(died >= 12);
+  }
+}
+
+TEST_CASE("files with the names of others' temporary files are left as they are, and two writers do not mix") {
+  const TemporaryFolder folder;
+  folder.write("x.tmp", "precious");
+  const std::string victim = folder.write("victim", "precious");
+  stdfs::create_symlink(victim, folder / "y.tmp");
+  write(posix_file_system(), folder / "x");
+  write(posix_file_system(), folder / "y");
+  REQUIRE(read_bytes(folder / "x.tmp") == "precious");
+  REQUIRE(read_bytes(victim) == "precious");
+  REQUIRE_FALSE(stdfs::is_symlink(folder / "y"));
+
+  AtomicFile first(posix_file_system(), folder / "z", 0), second(posix_file_system(), folder / "z", 0);
+  first.append(text_bytes("first"));
+  second.append(text_bytes("the second"));
+  first.commit({});
+  REQUIRE_THAT(error_message<Error>([&] { second.commit({}); }), ContainsSubstring("made by another process"));
+  REQUIRE(read_bytes(folder / "z") == "first");
+
+  const std::string long_name(250, 'n');
+  write(posix_file_system(), folder / long_name);
+  REQUIRE(read_bytes(folder / long_name) == kNew);
+}
+
+TEST_CASE("a companion with another text is not replaced without force") {
+  const TemporaryFolder folder;
+  folder.write("x.tokenizer", "its text");
+  write(posix_file_system(), with_companion(folder / "x"));
+  folder.write("y.tokenizer", "another");
+  REQUIRE_THAT(error_message<Error>([&] { write(posix_file_system(), with_companion(folder / "y")); }),
+               ContainsSubstring("y.tokenizer: exists already"));
+  REQUIRE_FALSE(stdfs::exists(folder / "y"));
+  write(posix_file_system(), with_companion(folder / "y", true));
+  REQUIRE(read_bytes(folder / "y.tokenizer") == "its text");
+}
+
+TEST_CASE("a directory replaces an empty one, and with force one of the same files that is no input") {
+  const TemporaryFolder folder;
+  const std::string x = folder / "x";
+  stdfs::create_directory(x);
+  chmod(x.c_str(), 0700);
+  write_directory(posix_file_system(), x);
+  REQUIRE(read_bytes(x + "/a") == kNew);
+  REQUIRE(stdfs::status(x).permissions() == stdfs::perms::owner_all);
+  const auto refusal = [&](const OutputPath& out) {
+    const std::set<std::string> before = contents(folder.path());
+    const std::string said = error_message<Error>([&] { write_directory(posix_file_system(), out); });
+    REQUIRE(contents(folder.path()) == before);
+    return said;
+  };
+  REQUIRE_THAT(refusal(x), ContainsSubstring("is not an empty directory") && ContainsSubstring("--force"));
+  REQUIRE_THAT(refusal({x, true, {x + "/a"}}), ContainsSubstring("contains what this command reads"));
+  REQUIRE_THAT(refusal({x, true, {x}}), ContainsSubstring("contains what this command reads"));
+  folder.write("x/sub/c", "precious");
+  REQUIRE_THAT(refusal({x, true}), ContainsSubstring("contains sub, which this command does not write"));
+  stdfs::remove_all(x + "/sub");
+  write_bytes(x + "/a", kOld);
+  write_directory(posix_file_system(), {x, true});
+  REQUIRE(read_bytes(x + "/a") == kNew);
+  REQUIRE_THAT(refusal(folder.write("file", kOld)), ContainsSubstring("is not a directory"));
+  REQUIRE_THAT(refusal(std::string(".")), ContainsSubstring("is the current directory"));
+}
+
+TEST_CASE("a signal removes what is under construction, and nothing else") {
+  const TemporaryFolder folder;
+  folder.write("kept", kOld);
+  const pid_t child = fork();
+  if (child == 0) {
+    OutputDirectory directory(posix_file_system(), folder / "x");
+    write(posix_file_system(), directory.path() + "/a");
+    stdfs::create_directory(directory.path() + "/deeper");
+    stdfs::create_symlink(folder / "kept", directory.path() + "/deeper/link");
+    AtomicFile file(posix_file_system(), folder / "y", 0), inner(posix_file_system(), directory.path() + "/b", 0);
+    write(posix_file_system(), folder / "z");
+    remove_temporaries();
+    _exit(0);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(status == 0);
+  REQUIRE(contents(folder.path()) == std::set<std::string>{"kept: " + kOld, "z: " + kNew});
+}
