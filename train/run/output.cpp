@@ -176,11 +176,13 @@ void write_output(FileSystem& fs, const OutputPath& out, const std::vector<Bytes
   Temporary companion(fs, unused_name_beside(beside.path));
   write_complete(companion, beside, {text_bytes(out.companion->text)});
   rename_to_place(companion, beside);
-  Temporary taken_back(fs, beside.path);
-  if (beside.mode) taken_back.keep();  // the one that it replaced is gone
-  sync_directory(fs, parent_directory(beside.path));
-  rename_to_place(file, place);
-  taken_back.keep();
+  try {
+    sync_directory(fs, parent_directory(beside.path));
+    rename_to_place(file, place);
+  } catch (...) {
+    if (!beside.mode) fs.unlink(beside.path);  // else the one that it replaced is gone
+    throw;
+  }
   sync_place(fs, place.path);
 }
 

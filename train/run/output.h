@@ -53,8 +53,9 @@ OutputPlace require_file_place(const OutputPath& out, Streams streams = Streams:
 OutputPlace require_directory_place(const OutputPath& out);
 
 /// Writes a file with the concatenation of the pieces, under an unused name in the same directory, and renames it when
-/// it is complete and durable; writes to a device or pipe directly. A companion gets its place first and is taken back
-/// if the file does not follow. One of a process that was killed in between, which has the same text, is left as it is.
+/// it is complete and durable; writes to a device or pipe directly. A companion gets its place first and is removed if
+/// the file cannot follow. One that is there and has the same text, such as that of a process that was killed in
+/// between, is left as it is.
 /// Throws what require_file_place() throws, Error if another process made a file there meanwhile, and CheckpointError,
 /// naming the file, if it cannot be written; what was there before is then intact, unless the sentence says that the
 /// new file is complete.
