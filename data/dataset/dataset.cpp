@@ -38,12 +38,17 @@ Tokens encode_pieces(const Tokenizer& tokenizer, const std::vector<std::string_v
 namespace {
 
 void require_windows(const Corpus& corpus, const Dataset& data, double val_fraction, std::int64_t block_size) {
+  const std::size_t all = data.train.size() + data.val.size();
   const auto require = [&](const char* side, const Tokens& tokens) {
+    check<CorpusError>(!tokens.empty() || corpus.documents.size() != 1,
+                       "{}: is one document, and documents are kept whole, so no {} text is left; make sure that the "
+                       "lines that separate documents are found, or use --val-fraction 0",
+                       fmt::join(corpus.sources, " "), side);
     check<CorpusError>(static_cast<std::int64_t>(tokens.size()) >= block_size + 1,
-                       "{}: the {} text must have at least block_size + 1 = {} tokens; it has {} of {} in total{}; use "
-                       "more text, a smaller --block-size or another --val-fraction (0: no validation)",
+                       "{}: the {} text must have at least block_size + 1 = {} tokens; it has {}{}{}; use more text, a "
+                       "smaller --block-size or another --val-fraction (0: no validation)",
                        fmt::join(corpus.sources, " "), side, block_size + 1, tokens.size(),
-                       data.train.size() + data.val.size(),
+                       tokens.size() < all ? fmt::format(" of {} in total", all) : "",
                        corpus.documents.empty() ? "" : ", because documents are kept whole");
   };
   require("training", data.train);
@@ -58,6 +63,7 @@ std::optional<Corpus> prepared_corpus(const std::vector<std::string>& sources) {
   const auto foreign = foreign_token_paths(*paths);
   std::shared_ptr<const TokenFile> file = foreign ? open_foreign_tokens(*foreign) : open_token_files(*paths);
   Corpus corpus;
+  if (foreign) corpus.notes = foreign->notes;
   corpus.sources = sources;
   corpus.files = {file->path};
   corpus.hash = corpus.text_hash = file->facts.corpus_hash;

@@ -8,7 +8,9 @@
 #include "data/dataset/token_shards.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
+#include "data/text/file_signature.h"
 #include "data/text/hash.h"
+#include "data/text/shell_quote.h"
 #include "data/text/utf8.h"
 
 namespace maki {
@@ -90,12 +92,21 @@ void add_to_hash(std::span<const std::shared_ptr<const FileMapping>> files, std:
   hash.add(fmt::format(" {} ", size));
 }
 
+// Ids can be read from any file. What is certainly text is named instead; bytes of other kinds may as well be ids.
+void refuse_text(std::span<const std::byte> bytes, const std::string& path) {
+  const std::string_view beginning(reinterpret_cast<const char*>(bytes.data()),
+                                   std::min<std::size_t>(bytes.size(), 512));
+  const std::string other = is_binary(beginning) ? "" : describe_other_file(beginning, shell_quote(path));
+  check<CorpusError>(other.empty(), "{}: must be a token file; it {}", path, other);
+}
+
 // Maps the files, adds them to `file` and their bytes to the hash, and returns their ids.
 TokenSpan map_tokens(TokenFile& file, const std::vector<std::string>& paths, Hash128& hash) {
   std::vector<TokenSpan> parts;
   const std::size_t before = file.files.size();
   for (const std::string& path : paths) {
     const auto bytes = file.files.emplace_back(std::make_shared<const FileMapping>(path))->bytes();
+    refuse_text(bytes, path);
     const auto first = file.files[before]->bytes();
     const bool same = has_header(bytes) == has_header(first) &&
                       (!has_header(bytes) || std::memcmp(bytes.data(), first.data(), sizeof(std::int32_t)) == 0);
@@ -142,22 +153,91 @@ TextSize measure(TokenSpan tokens, const Tokenizer& tokenizer, const std::string
   return size;
 }
 
+enum class Purpose : std::uint8_t { unsaid, train, validation, test };
+
+// The words of a name: letters between other characters, in lower case.
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words = {""};
+  for (const char c : name) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper || (c >= 'a' && c <= 'z')) {
+      words.back() += upper ? static_cast<char>(c + 32) : c;
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  return words;
+}
+
+Purpose purpose_of(const std::string& path, const std::string& name) {
+  constexpr std::pair<std::string_view, Purpose> kWords[] = {
+      {"train", Purpose::train},      {"training", Purpose::train},        {"val", Purpose::validation},
+      {"valid", Purpose::validation}, {"validation", Purpose::validation}, {"test", Purpose::test}};
+  Purpose purpose = Purpose::unsaid;
+  for (const std::string& word : words_of(name)) {
+    const auto* const known = std::ranges::find(kWords, word, &std::pair<std::string_view, Purpose>::first);
+    if (known == std::end(kWords)) continue;
+    check<CorpusError>(purpose == Purpose::unsaid || purpose == known->second,
+                       "{}: its name must say one purpose, train, val or test; it says several; rename it, or name the "
+                       "files for training and then one for validation, without such words",
+                       path);
+    purpose = known->second;
+  }
+  return purpose;
+}
+
+std::vector<Purpose> purposes_of(const std::vector<std::string>& files, bool of_folders) {
+  std::vector<Purpose> purposes;
+  for (const std::string& file : files) {
+    const std::filesystem::path path(file);
+    purposes.push_back(purpose_of(file, (of_folders ? path.parent_path().filename() : path.stem()).string()));
+  }
+  return purposes;
+}
+
+// What the names of the files say, or if none says anything, those of their folders, if one is for training.
+std::vector<Purpose> purposes_of(const std::vector<std::string>& files) {
+  std::vector<Purpose> purposes = purposes_of(files, /*of_folders=*/false);
+  if (std::ranges::any_of(purposes, [](Purpose purpose) { return purpose != Purpose::unsaid; })) return purposes;
+  const std::vector<Purpose> folders = purposes_of(files, /*of_folders=*/true);
+  return std::ranges::find(folders, Purpose::train) != folders.end() ? folders : purposes;
+}
+
+// What the files are for that have no word for it, if others have.
+Purpose purpose_of_others(const std::vector<Purpose>& purposes) {
+  const bool beside_train = purposes.size() == 2 && std::ranges::count(purposes, Purpose::train) == 1;
+  return beside_train ? Purpose::validation : Purpose::train;
+}
+
 }  // namespace
 
 std::optional<ForeignTokenPaths> foreign_token_paths(const std::vector<std::string>& files) {
   const auto is_bin = [](const std::string& path) { return path.ends_with(".bin") && !is_token_file(path); };
-  const auto says = [](const std::string& path, const char* word) {
-    return std::filesystem::path(path).filename().string().find(word) != std::string::npos;
-  };
   if (files.empty() || !std::ranges::all_of(files, is_bin)) return std::nullopt;
   ForeignTokenPaths paths;
-  const bool pair = files.size() == 2 && !(says(files[0], "train") && says(files[1], "train"));
-  for (const std::string& file : files) {
-    const bool validation = pair ? &file != &files[0] : files.size() > 1 && says(file, "val");
-    (validation ? paths.val : paths.train).push_back(file);
+  if (files.size() == 1) {
+    paths.train = files;
+    return paths;
+  }
+  std::vector<Purpose> purposes = purposes_of(files);
+  const auto said = [&](Purpose purpose) { return std::ranges::find(purposes, purpose) != purposes.end(); };
+  if (files.size() == 2 && purposes == std::vector{Purpose::unsaid, Purpose::unsaid})
+    purposes = {Purpose::train, Purpose::validation};
+  const Purpose others = purpose_of_others(purposes);
+  std::ranges::replace(purposes, Purpose::unsaid, others);
+  const bool tests_validate = !said(Purpose::validation);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (purposes[i] == Purpose::test) {
+      paths.notes.push_back(fmt::format(
+          "{}: {}", files[i],
+          tests_validate ? "is for testing, as its name says, and is used for validation, because no other file is"
+                         : "is for testing, as its name says, and is not read"));
+      if (!tests_validate) continue;
+    }
+    (purposes[i] == Purpose::train ? paths.train : paths.val).push_back(files[i]);
   }
   check<CorpusError>(!paths.train.empty(),
-                     "{}: all files are for validation, as their names say; name some for training", files[0]);
+                     "{}: none of the files is for training, as their names say; name some for training", files[0]);
   return paths;
 }
 

@@ -13,11 +13,15 @@ namespace maki {
 /// The files of such a dataset, in their order; `val` is empty if there is no file for validation.
 struct ForeignTokenPaths {
   std::vector<std::string> train, val;
+  std::vector<std::string> notes = {};  ///< messages for a user: which files are not used as their names say
 };
-/// What each of these files is for, if the names of all end with .bin and none is a token file of maki: one file is for
-/// training; the second of two is for validation unless the names of both contain "train"; of three files or more,
-/// those whose names contain "val" are (of two with "train" as well). nullopt for other files, and without any. Throws
-/// CorpusError if none is for training.
+/// What each of these files is for, if the names of all end with .bin and none is a token file of maki; nullopt for
+/// other files, and without any. A single file is for training. Of several, the words of their names decide, where a
+/// word is letters between other characters: "train" (or "training"), "val" ("valid", "validation") and "test"; if none
+/// has such a word, those of their folders do. Files without one are for training, but beside a single file for
+/// training for validation. Files for testing validate if no others do, and else are left out; a note says so. If
+/// neither names nor folders have such words, the second of two is for validation, and all of more are for training.
+/// Throws CorpusError if a name has words for more than one purpose, or if no file is for training.
 std::optional<ForeignTokenPaths> foreign_token_paths(const std::vector<std::string>& files);
 
 /// Maps the files and checks that they have the form of one of the formats. Several files for training are one text,

@@ -7,6 +7,7 @@
 #include "autograd/core/philox.h"
 #include "data/text/error.h"
 #include "data/text/printable.h"
+#include "data/tokenizer/normalization.h"
 
 namespace maki {
 namespace {
@@ -21,19 +22,33 @@ std::shared_ptr<const Tokenizer> new_tokenizer(const std::vector<LinePair>& line
   return make_tokenizer(options.tokenizer_kind, {{learned}, {others}}, options.tokenizer_options);
 }
 
-std::vector<std::string> distinct_labels(const std::vector<LinePair>& lines) {
-  std::set<std::string> labels;
-  for (const LinePair& line : lines) labels.emplace(line.target);
+std::string without_spaces_around(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+// Labels are normalized as the texts are, so that one that is written in two ways is one class.
+std::vector<std::string> distinct_labels(const std::vector<LinePair>& lines, Normalization form) {
+  std::set<std::string> labels, shown;
+  for (const LinePair& line : lines) labels.insert(normalize(line.target, form));
+  for (const std::string& label : labels) {
+    check<CorpusError>(
+        shown.insert(without_spaces_around(label)).second,
+        "labels: must differ in more than spaces around them; there are several of \"{}\"; remove the spaces",
+        truncate_for_message(without_spaces_around(label)));
+  }
   check<CorpusError>(labels.size() >= 2, "labels: a classifier needs at least two different labels; got only {}",
                      labels.empty() ? "none" : *labels.begin());
   return {labels.begin(), labels.end()};
 }
 
-std::int32_t class_of(const std::vector<std::string>& labels, std::string_view label, std::int64_t line) {
-  const auto found = std::ranges::lower_bound(labels, label, std::less<>());
-  check<CorpusError>(found != labels.end() && *found == label,
-                     "line {}: its label must be one of the {} that the model knows; got {}", line + 1, labels.size(),
-                     truncate_for_message(label));
+// Models of earlier versions may have labels that are not normalized.
+std::int32_t class_of(const std::vector<std::string>& labels, std::string_view label, Normalization form,
+                      std::int64_t line) {
+  auto found = std::ranges::lower_bound(labels, label, std::less<>());
+  if (found == labels.end() || *found != label) found = std::ranges::find(labels, normalize(label, form));
+  check<CorpusError>(found != labels.end(), "line {}: its label must be one of the {} that the model knows; got {}",
+                     line + 1, labels.size(), truncate_for_message(label));
   return static_cast<std::int32_t>(found - labels.begin());
 }
 
@@ -87,16 +102,17 @@ std::vector<std::string> load_labels(std::string_view saved) {
 }
 
 LabelledDataset make_labelled_dataset(const Corpus& corpus, const LabelledOptions& options) {
-  const std::vector<LinePair> lines = read_pairs(corpus);
+  const std::vector<LinePair> lines = read_pairs(corpus, PairKind::labels);
   const auto count = std::ssize(lines);
   const std::vector<bool> for_validation = validation_lines(count, val_pair_count(count, options.val_fraction));
   LabelledDataset data;
   data.tokenizer = options.tokenizer ? options.tokenizer : new_tokenizer(lines, for_validation, options);
-  data.labels = options.labels.empty() ? distinct_labels(lines) : options.labels;
+  const Normalization form = options.tokenizer_options.normalization;
+  data.labels = options.labels.empty() ? distinct_labels(lines, form) : options.labels;
   data.train = data.val = TokenPairs(data.tokenizer->vocab_size(), std::ssize(data.labels));
   for (std::int64_t i = 0; i < count; ++i) {
     const LinePair& line = lines[static_cast<std::size_t>(i)];
-    const std::int32_t label = class_of(data.labels, line.target, i);
+    const std::int32_t label = class_of(data.labels, line.target, form, i);
     (for_validation[static_cast<std::size_t>(i)] ? data.val : data.train)
         .add(encode_text(*data.tokenizer, line.source, i, options.max_tokens), std::span(&label, 1));
   }

@@ -31,7 +31,7 @@ struct LabelledOptions {
   double val_fraction = 0.1;
   std::int64_t max_tokens = 0;                           ///< of a text; must be set, as 0 refuses every text
   std::string tokenizer_kind = "char";                   ///< of a new tokenizer
-  TokenizerOptions tokenizer_options = {};               ///< of a new tokenizer
+  TokenizerOptions tokenizer_options = {};               ///< of a new tokenizer; labels are normalized as it says
   std::shared_ptr<const Tokenizer> tokenizer = nullptr;  ///< an existing one; null: a new one, for the whole corpus
   std::vector<std::string> labels = {};                  ///< those of an existing model; empty: those of the corpus
 };
@@ -39,7 +39,7 @@ struct LabelledOptions {
 /// Reads the lines as read_pairs() does, where the label is in the place of the target. Throws what read_pairs() and
 /// val_pair_count() throw, and CorpusError, naming the line, if the vocabulary lacks a character, if a text has more
 /// than max_tokens tokens, if a label is not one of options.labels; and if these are empty and the lines have fewer
-/// than two labels.
+/// than two labels, or labels that differ in spaces around them alone.
 LabelledDataset make_labelled_dataset(const Corpus& corpus, const LabelledOptions& options);
 
 }  // namespace maki

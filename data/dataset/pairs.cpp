@@ -4,45 +4,41 @@
 #include <cmath>
 #include <fmt/ranges.h>
 
+#include "data/dataset/columns.h"
 #include "data/text/error.h"
+#include "data/text/text_shape.h"
 
 namespace maki {
 namespace {
-
-// The lines of a text, without their ends. A text that does not end with a newline has one line more than newlines.
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t at = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, at);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back(line);
-    text.remove_prefix(std::min(at + 1, text.size()));
-  }
-  return lines;
-}
 
 void require_text(std::string_view side, const std::string& file, std::size_t line) {
   check<CorpusError>(!side.empty(), "{}: line {} is empty; every line needs a text and its counterpart", file,
                      line + 1);
 }
 
-std::vector<LinePair> read_tsv(const std::string& name, std::string_view text) {
-  std::vector<LinePair> pairs;
-  for (const std::string_view line : lines_of(text)) {
-    const std::size_t i = pairs.size(), tab = line.find('\t');
+void append_tsv(std::vector<LinePair>& pairs, const std::string& name, std::string_view text, PairKind kind) {
+  const bool labels = kind == PairKind::labels;
+  const std::vector<std::string_view> lines = lines_of(text);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string_view line = lines[i];
+    const auto tabs = std::ranges::count(line, '\t');
     require_text(line, name, i);
     check<CorpusError>(
-        tab != std::string_view::npos && line.find('\t', tab + 1) == std::string_view::npos,
-        "{}: line {} must have a source, one tab and a target; it has {} tabs (parallel text can also be "
-        "given as two files)",
-        name, i + 1, std::ranges::count(line, '\t'));
+        tabs == 1, "{}: line {} must have a {}, one tab and {}; it has {} tabs ({} can also be given as two files){}",
+        name, i + 1, labels ? "text" : "source", labels ? "its label" : "a target", tabs,
+        labels ? "texts and labels" : "parallel text", column_advice(line, kind, name));
+    const std::size_t tab = line.find('\t');
     pairs.push_back({line.substr(0, tab), line.substr(tab + 1)});
     check<CorpusError>(!pairs.back().source.empty() && !pairs.back().target.empty(),
                        "{}: line {} has an empty {}; every line needs a text and its counterpart", name, i + 1,
                        pairs.back().source.empty() ? "source" : "target");
   }
-  return pairs;
+}
+
+// Whether every line has one tab.
+bool is_tsv(std::string_view text) {
+  const auto has_one = [](std::string_view line) { return std::ranges::count(line, '\t') == 1; };
+  return std::ranges::all_of(lines_of(text), has_one);
 }
 
 std::vector<LinePair> read_parallel(const std::vector<std::string>& names, const std::vector<std::string_view>& texts) {
@@ -57,6 +53,17 @@ std::vector<LinePair> read_parallel(const std::vector<std::string>& names, const
     pairs.push_back({source[i], target[i]});
   }
   return pairs;
+}
+
+void require_parallel(std::size_t files, const std::vector<std::string>& sources) {
+  check<CorpusError>(files <= 2 && sources.size() <= 2,
+                     "corpus: parallel text is one file of source, tab and target per line, or two files whose lines "
+                     "correspond; got {} files, and not every line has one tab",
+                     std::max(files, sources.size()));
+  check<CorpusError>(sources.size() <= files, "{}: one of these parallel files is empty", fmt::join(sources, " and "));
+  check<CorpusError>(sources.size() != 1 || files == 1,
+                     "{}: is a directory of {} files; name the file of the sources and then that of the targets",
+                     fmt::join(sources, ""), files);
 }
 
 // Encodes the pairs of a dataset.
@@ -95,25 +102,24 @@ class PairEncoder {
 
 }  // namespace
 
-std::vector<LinePair> read_pairs(const Corpus& corpus) {
+std::vector<LinePair> read_pairs(const Corpus& corpus, PairKind kind) {
   check<CorpusError>(corpus.prepared == nullptr,
                      "{}: contains tokens; a model that translates or classifies learns from lines of text; name the "
                      "files of the text",
                      fmt::join(corpus.sources, " "));
   const std::vector<std::string_view> texts = file_texts(corpus);
   const std::vector<std::string>& sources = corpus.sources;
-  check<CorpusError>(texts.size() <= 2 && sources.size() <= 2,
-                     "corpus: parallel text is one file of source, tab and target per line, or two files whose lines "
-                     "correspond; got {} files",
-                     std::max(texts.size(), sources.size()));
-  check<CorpusError>(sources.size() <= texts.size(), "{}: one of these parallel files is empty",
-                     fmt::join(sources, " and "));
-  check<CorpusError>(sources.size() != 1 || texts.size() == 1,
-                     "{}: is a directory of {} files; name the file of the sources and then that of the targets",
-                     fmt::join(sources, ""), texts.size());
-  const auto name = [&](std::size_t i) { return i < sources.size() ? sources[i] : "corpus"; };
-  if (texts.size() == 1) return read_tsv(name(0), texts[0]);
-  return read_parallel({name(0), name(1)}, texts);
+  const std::vector<std::string>& names = corpus.files.size() == texts.size() ? corpus.files : sources;
+  const auto name = [&](std::size_t i) { return i < names.size() ? names[i] : "corpus"; };
+  std::vector<LinePair> pairs;
+  if (texts.size() == 1 ? sources.size() <= 1 : std::ranges::all_of(texts, is_tsv)) {
+    for (std::size_t i = 0; i < texts.size(); ++i) append_tsv(pairs, name(i), texts[i], kind);
+  } else {
+    require_parallel(texts.size(), sources);
+    pairs = read_parallel({name(0), name(1)}, texts);
+  }
+  check_columns(pairs, kind, name(0));
+  return pairs;
 }
 
 void TokenPairs::add(std::span<const std::int32_t> source, std::span<const std::int32_t> target) {

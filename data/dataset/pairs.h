@@ -19,12 +19,16 @@ struct LinePair {
   std::string_view source, target;
 };
 
+/// What the second side of a pair is to the first: a line of another text, or one of a few labels.
+enum class PairKind : std::uint8_t { translation, labels };
+
 /// The pairs of a corpus of two files, whose lines correspond, or of one file with a source, a tab and a target in each
-/// line. Lines end with \n or \r\n. The lines are views of corpus.text, which must outlive them. Throws CorpusError,
-/// naming files and lines, if the files have different numbers of lines, if a source or target is empty, or if a line
-/// does not have exactly one tab; and if the corpus consists of tokens, of more than two files, or of a directory of
-/// several.
-std::vector<LinePair> read_pairs(const Corpus& corpus);
+/// line; or of any number of files in which every line has one tab, which are parts of one such file. Lines end with \n
+/// or \r\n. The lines are views of corpus.text, which must outlive them. Throws CorpusError, naming files and lines, if
+/// the files have different numbers of lines, if a source or target is empty, or if a line does not have exactly one
+/// tab; if check_columns() throws (data/dataset/columns.h); and if the corpus consists of tokens, of more than two
+/// other files, or of a directory of several.
+std::vector<LinePair> read_pairs(const Corpus& corpus, PairKind kind = PairKind::translation);
 
 /// Pairs of token sequences.
 class TokenPairs {

@@ -13,6 +13,7 @@
 #include "data/text/file.h"
 #include "data/text/hash.h"
 #include "data/text/invisible.h"
+#include "data/text/text_shape.h"
 #include "data/text/utf8.h"
 
 namespace maki {
@@ -81,7 +82,11 @@ Corpus load_files(const std::vector<std::string>& sources, const CorpusOptions& 
   std::size_t size = 0;
   for (const std::string& file : files) size += file_size(file);
   corpus.text.reserve(size);
-  for (const std::string& file : files) append_corpus_file(corpus, file, options);
+  std::int64_t separators = 0;
+  for (const std::string& file : files) separators += append_corpus_file(corpus, file, options);
+  note_on_separators(options.documents, separators, corpus.notes);
+  if (!options.lines && !options.documents.any() && !corpus.files.empty())
+    note_on_records(file_texts(corpus).front(), corpus.files.front(), corpus.notes);
   return corpus;
 }
 
@@ -125,14 +130,14 @@ Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions&
         "corpus");
   Corpus corpus = builtin ? load_builtin(sources[0]) : load_files(sources, options);
   corpus.sources = sources;
-  check<CorpusError>(!corpus.text.empty(), "{}: is empty; there is nothing to train on", fmt::join(sources, " "));
+  check<CorpusError>(!corpus.text.empty(), "{}: is empty; name a file that contains text", fmt::join(sources, " "));
   if (!builtin) {
     InvisibleCharacters invisible;
     for (const std::string_view text : file_texts(corpus)) {
       invisible.begin_text();
       invisible.add(text);
     }
-    invisible.describe(corpus.notes);
+    invisible.describe(corpus.notes, options.lines);
   }
   corpus.characters = count_code_points(corpus.text);
   corpus.text_hash = hash128_hex(corpus.text);

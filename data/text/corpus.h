@@ -25,6 +25,8 @@ struct CorpusOptions {
   std::string encoding = {};
   std::vector<std::string> include = {}, exclude = {};  ///< patterns for directories, see DirectoryFilter
   DocumentOptions documents = {};
+  /// The text is lines that are read one by one, such as pairs, or texts and their labels: what ends them is no text.
+  bool lines = false;
 };
 
 struct Corpus {
@@ -55,10 +57,12 @@ struct Corpus {
 /// byte-order mark.
 ///
 /// Throws CorpusError if there are no sources, if one is missing, unreadable, compressed or not UTF-8 (with the offset
-/// of the first invalid byte and the encoding, if it is recognised), if a built-in corpus does not exist, has a size
-/// out of its range or is combined with other sources, if a line is not the JSON that the options ask for, or if the
-/// text is empty; Error if iconv does not know the encoding, if DocumentOptions::check_valid() throws, or if an
-/// encoding or documents are given for a built-in corpus.
+/// of the first invalid byte and the encoding, if it is recognised) or a file of another kind, such as a PDF document,
+/// if a built-in corpus does not exist, has a size out of its range or is combined with other sources, if a line is not
+/// the JSON that the options ask for, or if the text is empty; Error if iconv does not know the encoding, if
+/// DocumentOptions::check_valid() throws, or if an encoding or documents are given for a built-in corpus. The notes
+/// say, among others, if the first file is a list of records that was read as running text, and if no line separates
+/// documents.
 Corpus load_corpus(const std::vector<std::string>& sources, const CorpusOptions& options = {});
 
 /// The files that sources other than built-in corpora denote; "-" is standard input. A source that is no directory is

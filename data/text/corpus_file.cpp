@@ -47,7 +47,10 @@ struct Arriving {
   std::optional<std::string> encoding;  // the encoding that was recognised
 };
 
-void check_compression(const Arriving& file, std::string_view bytes) {
+// Refuses files that are recognised by their first bytes and are not text.
+void check_signature(const Arriving& file, std::string_view bytes) {
+  const std::string other = describe_other_file(bytes, file.word());
+  check<CorpusError>(other.empty(), "{}: {}", file.name, other);
   const Compression* const format = detect_compression(bytes);
   if (format == nullptr) return;
   fail<CorpusError>("{}: is compressed ({}); unpack it with: {} {}, or pipe its text in: {} {} | maki train -",
@@ -104,7 +107,7 @@ void read_decoded(const Arriving& file, std::string& text, std::vector<std::stri
                   const std::function<void()>& after) {
   Decoder decoder(file.options.encoding, file.name, file.options.invalid);
   file.read([&](std::string_view bytes) {
-    if (decoder.bytes() == 0) check_compression(file, bytes);
+    if (decoder.bytes() == 0) check_signature(file, bytes);
     decoder.push(bytes, text);
     after();
   });
@@ -137,13 +140,13 @@ void append_text(Arriving& file, std::string& text, std::vector<std::string>& no
   } else {
     append_file(file.path, text);
   }
-  check_compression(file, std::string_view(text).substr(begin));
+  check_signature(file, std::string_view(text).substr(begin));
   check_utf8(file, text, begin);
   finish_utf8(file, notes);
 }
 
-// Replaces the text from `begin` on with that of the documents in it.
-void find_documents(Corpus& corpus, const Arriving& file, std::size_t begin) {
+// Replaces the text from `begin` on with that of the documents in it. Returns the number of separators.
+std::int64_t find_documents(Corpus& corpus, const Arriving& file, std::size_t begin) {
   const std::string text = corpus.text.substr(begin);
   corpus.text.resize(begin);
   std::size_t start = begin;
@@ -155,6 +158,7 @@ void find_documents(Corpus& corpus, const Arriving& file, std::size_t begin) {
       });
   reader.push(text);
   reader.finish();
+  return reader.separators();
 }
 
 }  // namespace
@@ -175,7 +179,7 @@ void read_corpus_file(const std::string& path, const CorpusOptions& options, std
   }
   std::string arrived;
   const auto check_arrived = [&](std::size_t size) {
-    if (file.bytes == 0) check_compression(file, arrived);
+    if (file.bytes == 0) check_signature(file, arrived);
     text.assign(arrived, 0, size);
     arrived.erase(0, size);
     check_utf8(file, text, 0);
@@ -189,13 +193,14 @@ void read_corpus_file(const std::string& path, const CorpusOptions& options, std
   finish_utf8(file, notes);
 }
 
-void append_corpus_file(Corpus& corpus, const std::string& path, const CorpusOptions& options) {
+std::int64_t append_corpus_file(Corpus& corpus, const std::string& path, const CorpusOptions& options) {
   const std::size_t begin = corpus.text.size();
   Arriving file(path, options);
   append_text(file, corpus.text, corpus.notes);
-  if (options.documents.any()) find_documents(corpus, file, begin);
+  const std::int64_t separators = options.documents.any() ? find_documents(corpus, file, begin) : 0;
   if (begin > 0 && corpus.text.size() > begin) corpus.joins.push_back(begin);
   if (corpus.text.size() > begin) corpus.files.push_back(file.name);
+  return separators;
 }
 
 bool has_zero_bytes(const std::string& encoding) {

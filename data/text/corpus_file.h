@@ -1,6 +1,7 @@
 // Reads and decodes one file of a corpus.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -11,10 +12,11 @@
 namespace maki {
 
 /// Appends the text of a file, or of standard input ("-"), to corpus.text, what follows from it to corpus.joins, files
-/// and documents, and messages for the user to corpus.notes. Throws CorpusError, naming the file, if it cannot be read,
-/// is compressed, is not text in the given encoding or does not consist of the documents that the options describe;
-/// Error if iconv does not know the encoding. The corpus may then have a part of the text.
-void append_corpus_file(Corpus& corpus, const std::string& path, const CorpusOptions& options);
+/// and documents, and messages for the user to corpus.notes. Returns how many lines separated documents in it. Throws
+/// CorpusError, naming the file, if it cannot be read, is compressed or of another kind that is not text, is not text
+/// in the given encoding or does not consist of the documents that the options describe; Error if iconv does not know
+/// the encoding. The corpus may then have a part of the text.
+std::int64_t append_corpus_file(Corpus& corpus, const std::string& path, const CorpusOptions& options);
 
 /// The same for a text that does not have to fit into memory, but without looking for documents: calls `block` with the
 /// text as UTF-8, in blocks of whole characters, and appends messages to `notes`. A block comes from `block_size` bytes

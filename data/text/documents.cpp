@@ -11,7 +11,8 @@
 namespace maki {
 namespace {
 
-using nlohmann::json;
+// With the range of long double, so that a number beyond that of double in a field that is not read does no harm.
+using json = nlohmann::basic_json<std::map, std::vector, std::string, bool, std::int64_t, std::uint64_t, long double>;
 
 // Takes a string out of an object without keeping anything else of it.
 class FieldReader final : public nlohmann::json_sax<json> {
@@ -48,7 +49,15 @@ class FieldReader final : public nlohmann::json_sax<json> {
     if (names.size() < kMostNames) names.push_back(truncate_for_message(name));
     return true;
   }
-  bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception&) override {
+  bool parse_error(std::size_t at, const std::string&, const nlohmann::detail::exception& error) override {
+    constexpr int kOutOfRange = 406;  // of the library: a number
+    const bool surrogate = std::string_view(error.what()).find("surrogate") != std::string_view::npos;
+    check<CorpusError>(
+        !surrogate,
+        "has half of a surrogate pair at byte {}, an escape such as \\ud83d alone, which is no character; "
+        "replace it, for example with \\ufffd",
+        at);
+    check<CorpusError>(error.id != kOutOfRange, "has a number at byte {} that is too large to be read; shorten it", at);
     fail<CorpusError>("is not JSON: byte {} of the line is unexpected", at);
   }
 
@@ -78,6 +87,15 @@ std::string_view without_end(std::string_view line) {
   return line;
 }
 
+std::string_view without_blanks_at_end(std::string_view line) {
+  return line.substr(0, line.find_last_not_of(" \t") + 1);
+}
+
+constexpr std::string_view kByteOrderMark = "\uFEFF";
+std::string_view without_mark(std::string_view text) {
+  return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
+}
+
 }  // namespace
 
 std::string json_text_field(std::string_view line, const std::string& field) {
@@ -99,7 +117,10 @@ void DocumentOptions::check_valid() const {
 
 DocumentReader::DocumentReader(const DocumentOptions& options, std::string name, TextSink text,
                                std::function<void()> end)
-    : options_(options), name_(std::move(name)), text_(std::move(text)), end_(std::move(end)) {}
+    : options_(options), name_(std::move(name)), text_(std::move(text)), end_(std::move(end)) {
+  const std::string_view visible = without_blanks_at_end(options.separator);
+  separator_ = visible.empty() ? options.separator : visible;
+}
 
 void DocumentReader::push(std::string_view block) {
   if (options_.separator.empty() && options_.json_field.empty()) {
@@ -115,29 +136,42 @@ void DocumentReader::push_lines(std::string_view block) {
     const std::string_view line = block.substr(0, end == std::string_view::npos ? end : end + 1);
     block.remove_prefix(line.size());
     const bool complete = line.ends_with('\n');
-    // A line that is longer than the separator and its end need not be held until it is complete.
-    const bool is_text =
-        inside_ || (options_.json_field.empty() && pending_.size() + line.size() > options_.separator.size() + 2);
-    if (is_text) {
-      text_(std::exchange(pending_, {}));
+    if (inside_) {
       text_(line);
       inside_ = !complete;
-    } else if (!complete) {
-      pending_ += line;
-    } else if (pending_.empty()) {
+    } else if (complete && pending_.empty()) {
       take_line(line);
-    } else {
-      take_line(std::exchange(pending_, {}) += line);
+    } else if (pending_ += line; complete) {
+      take_line(std::exchange(pending_, {}));
+    } else if (options_.json_field.empty() && !may_separate(pending_)) {
+      // Text need not be held until its line is complete.
+      text_(std::exchange(pending_, {}));
+      ++lines_;
+      inside_ = true;
     }
   }
+}
+
+// Whether a line that begins like this may still be the separator.
+bool DocumentReader::may_separate(std::string_view beginning) const {
+  if (lines_ == 0 && kByteOrderMark.starts_with(beginning)) return true;
+  const std::string_view words = lines_ == 0 ? without_mark(beginning) : beginning;
+  return separator_.starts_with(words.substr(0, separator_.size())) &&
+         words.find_first_not_of(" \t\r", separator_.size()) == std::string_view::npos;
+}
+
+bool DocumentReader::is_separator(std::string_view words) const {
+  if (lines_ == 1) words = without_mark(words);
+  return words == separator_ || without_blanks_at_end(words) == separator_;
 }
 
 void DocumentReader::take_line(std::string_view line) {
   ++lines_;
   const std::string_view words = without_end(line);
   if (options_.json_field.empty()) {
-    if (words == options_.separator) return end_();
-    return text_(line);
+    if (!is_separator(words)) return text_(line);
+    ++separators_;
+    return end_();
   }
   if (words.find_first_not_of(" \t") == std::string_view::npos) return;
   try {
@@ -151,6 +185,13 @@ void DocumentReader::take_line(std::string_view line) {
 void DocumentReader::finish() {
   if (!pending_.empty()) take_line(std::exchange(pending_, {}));
   if (options_.json_field.empty()) end_();
+}
+
+void note_on_separators(const DocumentOptions& options, std::int64_t separators, std::vector<std::string>& notes) {
+  if (options.separator.empty() || separators > 0) return;
+  notes.push_back(fmt::format(
+      "no line is the separator {}, so every file is one document; a separator must stand alone on its line",
+      escape_unprintable(options.separator)));
 }
 
 }  // namespace maki

@@ -103,14 +103,21 @@ std::optional<std::string> japanese_encoding(std::string_view bytes) {
   return found;
 }
 
+// The punctuation that word processors write in Windows-1252: …, ‘ ’ “ ”, •, – and —.
+bool is_typographic(unsigned char c) { return c == 0x85 || (c >= 0x91 && c <= 0x97); }
+
 // Recognises text in the Latin alphabet: at most a third of the bytes are above 127, most of those are letters next to
-// an ASCII letter, and none is 0 or one of the five that Windows-1252 does not have. The limits have no recorded
-// measurement.
+// an ASCII letter, or punctuation between characters that are ASCII or punctuation as well, and none is 0 or one of the
+// five that Windows-1252 does not have. The limits have no recorded measurement.
 std::optional<std::string> latin_encoding(std::string_view bytes) {
-  const auto ascii_letter = [&](std::size_t i) {
-    return i < bytes.size() && ((bytes[i] >= 'a' && bytes[i] <= 'z') || (bytes[i] >= 'A' && bytes[i] <= 'Z'));
+  const auto at = [&](std::size_t i) {
+    return i < bytes.size() ? byte_at(bytes, i) : static_cast<unsigned char>('\n');
   };
-  std::size_t high = 0, letters = 0;
+  const auto ascii_letter = [&](std::size_t i) {
+    return (at(i) >= 'a' && at(i) <= 'z') || (at(i) >= 'A' && at(i) <= 'Z');
+  };
+  const auto joins = [&](std::size_t i) { return at(i) < 0x80 || is_typographic(at(i)); };
+  std::size_t high = 0, plausible = 0;
   bool c1 = false;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const unsigned char c = byte_at(bytes, i);
@@ -119,9 +126,11 @@ std::optional<std::string> latin_encoding(std::string_view bytes) {
     ++high;
     c1 = c1 || c < 0xA0;
     const bool letter = c >= 0xC0 && c != 0xD7 && c != 0xF7 && c != 0xFF;
-    if (letter && ((i > 0 && ascii_letter(i - 1)) || ascii_letter(i + 1))) ++letters;
+    const std::size_t before = i == 0 ? bytes.size() : i - 1;  // beyond the end stands a line end
+    if (letter ? ascii_letter(before) || ascii_letter(i + 1) : is_typographic(c) && joins(before) && joins(i + 1))
+      ++plausible;
   }
-  if (high * 3 > bytes.size() || letters * 2 <= high) return std::nullopt;
+  if (high * 3 > bytes.size() || plausible * 2 <= high) return std::nullopt;
   return c1 ? "WINDOWS-1252" : "ISO-8859-1";
 }
 

@@ -1,5 +1,8 @@
 #include "data/text/file_signature.h"
 
+#include <algorithm>
+#include <fmt/format.h>
+
 #include "data/text/encoding.h"
 
 namespace maki {
@@ -18,6 +21,44 @@ constexpr Signature kCompressionSignatures[] = {
     {0, "PK\x03\x04"sv, {"zip", "unzip", "unzip -p"}},
 };
 
+// A kind of file that is not the text that was meant. A file of it begins with `bytes` and, if `contains` is not empty,
+// has that among its first bytes as well.
+struct FileKind {
+  std::string_view bytes, contains;
+  std::string_view what, advice;  // {} in the advice stands for the path
+  bool binary;
+};
+constexpr std::string_view kName = "name a file of text";
+constexpr std::string_view kConvert = "convert it, for example with: pandoc --to plain {0} > TEXT";
+constexpr FileKind kOtherFiles[] = {
+    {"%PDF-", "", "a PDF document", "extract its text with: pdftotext {0}", true},
+    {"PK\x03\x04", "[Content_Types].xml", "an office document", kConvert, true},
+    {"PK\x03\x04", "mimetypeapplication/", "an office document or e-book", kConvert, true},
+    {"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "", "an office document", "save it as plain text", true},
+    {"\x7F"
+     "ELF",
+     "", "a program", kName, true},
+    {"MZ", "\0"sv, "a program", kName, true},
+    {"\x89PNG\r\n", "", "a picture", kName, true},
+    {"\xFF\xD8\xFF", "", "a picture", kName, true},
+    {"SQLite format 3\0"sv, "", "a database", "write the text in it to a file", true},
+    {"\x80\x02}", "", "a pickle of Python", kName, true},
+    {"\x80\x03}", "", "a pickle of Python", kName, true},
+    {"\x80\x04\x95", "", "a pickle of Python", kName, true},
+    {"\x80\x05\x95", "", "a pickle of Python", kName, true},
+    {"version https://git-lfs.github.com/spec/", "", "a pointer of Git LFS to a file that was not downloaded",
+     "download it with: git lfs pull", false},
+};
+
+const FileKind* find_other_file(std::string_view beginning) {
+  constexpr std::size_t kExamined = 4096;
+  const std::string_view first = beginning.substr(0, kExamined);
+  const auto* const found = std::ranges::find_if(kOtherFiles, [&](const FileKind& kind) {
+    return first.starts_with(kind.bytes) && first.find(kind.contains) != std::string_view::npos;
+  });
+  return found == std::end(kOtherFiles) ? nullptr : found;
+}
+
 }  // namespace
 
 const Compression* detect_compression(std::string_view beginning) {
@@ -28,8 +69,15 @@ const Compression* detect_compression(std::string_view beginning) {
   return nullptr;
 }
 
+std::string describe_other_file(std::string_view beginning, const std::string& word) {
+  const FileKind* const kind = find_other_file(beginning);
+  if (kind == nullptr) return "";
+  return fmt::format("is {}; {}", kind->what, fmt::format(fmt::runtime(kind->advice), word));
+}
+
 bool is_binary(std::string_view beginning) {
-  if (beginning.starts_with("%PDF-")) return true;
+  const FileKind* const kind = find_other_file(beginning);
+  if (kind != nullptr && kind->binary) return true;
   return beginning.find('\0') != std::string_view::npos && !detect_encoding(beginning);
 }
 

@@ -19,13 +19,14 @@ void InvisibleCharacters::add(std::string_view part) {
   after_cr_ = part.ends_with('\r');
 }
 
-void InvisibleCharacters::describe(std::vector<std::string>& notes) const {
+void InvisibleCharacters::describe(std::vector<std::string>& notes, bool lines) const {
   if (marks_ > 0)
     notes.push_back(fmt::format("{} of {} texts begin with a byte-order mark (U+FEFF), which is kept", marks_, texts_));
-  if (ends_ > 0)
-    notes.push_back(fmt::format(
-        "{} lines end with CR and LF; both are kept, so the model learns to write them; to avoid it, convert the text",
-        ends_));
+  if (ends_ > 0 && !lines)
+    notes.push_back(
+        fmt::format("{} lines end with CR and LF; both are kept, so the model learns to write them; to "
+                    "avoid it, remove every CR: tr -d '\\r' < FILE > TEXT",
+                    ends_));
 }
 
 }  // namespace maki

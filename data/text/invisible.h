@@ -14,8 +14,9 @@ class InvisibleCharacters {
   void begin_text();
   /// The next part of the text, in whole characters.
   void add(std::string_view part);
-  /// Appends messages for a user about what was found, if anything was.
-  void describe(std::vector<std::string>& notes) const;
+  /// Appends messages for a user about what was found, if anything was. `lines`: the text is read line by line, without
+  /// line ends (CorpusOptions::lines), so there is nothing to say about these.
+  void describe(std::vector<std::string>& notes, bool lines = false) const;
 
  private:
   std::int64_t texts_ = 0, marks_ = 0, ends_ = 0;

@@ -5,6 +5,7 @@
 #include "data/dataset/token_file.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
+#include "data/tokenizer/nanogpt_meta.h"
 #include "data/tokenizer/vocabulary_text.h"
 
 namespace maki {
@@ -43,6 +44,7 @@ std::unique_ptr<Tokenizer> read_one_file(const fs::path& path) {
   }
   if (is_token_file(path.string())) return load_tokenizer(open_token_file(path.string())->tokenizer->save());
   const std::string text = read_limited(path);
+  if (path.filename() == kNanoGptMetaFile) return read_nanogpt_meta(text);
   if (text.starts_with("maki ")) return load_tokenizer(text);
   if (path.extension() == ".json") return read_tokenizer_json(text);
   check<CorpusError>(path.extension() == ".tiktoken" || path.filename() == "tokenizer.model",

@@ -5,6 +5,7 @@
 
 #include "autograd/core/check.h"
 #include "autograd/recompute.h"
+#include "autograd/recording.h"
 
 namespace maki {
 namespace {
@@ -58,6 +59,8 @@ Tensor mean_of_tokens(const Tensor& x, const Tensor& mask) {
       }
     }
   });
+  // The product below is a sum, which no precision rounds, but its operands would be.
+  if (rounds_operands()) return sum(mul(x, reshape(weights, {batch, tokens, 1})), {1});
   return reshape(matmul(weights, x), {batch, x.shape()[2]});
 }
 

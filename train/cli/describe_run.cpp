@@ -1,7 +1,6 @@
 #include "train/cli/describe_run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fmt/ranges.h>
 
@@ -75,19 +74,6 @@ void describe_run(const Config& config, const Task& task, const std::string& run
         resumed ? fmt::format("; --rewarm starts a new phase of it, up to step {}", with_separators(config.max_steps))
                 : ""));
   }
-}
-
-// The length of a run is given in optimizer steps. The error for --epochs says how many steps the passes would be.
-void check_epochs(const std::string& epochs, const Task& task) {
-  if (epochs.empty()) return;
-  const double passes = parse_number("epochs", epochs, 0, kMaxCount);
-  // epochs() is proportional to its argument; without the subtraction, a rounding error could add a step.
-  const auto steps = static_cast<std::int64_t>(std::ceil(passes / task.epochs(1) - 1e-9));
-  fail(
-      "epochs: the length of a run is set in optimizer steps, not in epochs; {} over {} with {} per step "
-      "{} {}: use --max-steps {}",
-      passes == 1 ? "one pass" : epochs + " passes", pluralize(task.data_state().train_tokens, "training token"),
-      task.describe_step(), passes == 1 ? "is" : "are", pluralize(steps, "step"), steps);
 }
 
 // A schedule that has an end usually ends with the run, so continuing needs a new phase of it.

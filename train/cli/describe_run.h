@@ -17,10 +17,6 @@ void announce_reading(const Config& config, bool planned);
 /// ends early. Allocates no memory for the model.
 void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed);
 
-/// The length of a run is given in optimizer steps. Throws Error, with the number of steps that the passes would be, if
-/// `epochs` is not empty.
-void check_epochs(const std::string& epochs, const Task& task);
-
 /// Prints how to continue a run that has reached its last step.
 void describe_finished_run(const Config& config, const std::string& path, std::int64_t step);
 

@@ -116,13 +116,15 @@ void ConfigFlags::apply(Config& config, const std::string& default_preset) const
   fill_open_fields(config);
 }
 
-void ConfigFlags::require_effect(const Config& config) const {
+std::vector<std::string> ConfigFlags::given_fields() const {
   std::vector<std::string> names;
   for (const auto& given : given_) {
     if (is_given(*given)) names.push_back(given->field->name);
   }
-  maki::require_effect(config, names);
+  return names;
 }
+
+void ConfigFlags::require_effect(const Config& config) const { maki::require_effect(config, given_fields()); }
 
 std::vector<std::string> ConfigFlags::given() const {
   std::vector<std::string> options;

@@ -37,6 +37,8 @@ class ConfigFlags {
   void require_effect(const Config& config) const;
   /// The names of the options that were given, such as "--n-layer"; "--bias" also for --no-bias.
   std::vector<std::string> given() const;
+  /// The names of the fields that options set, such as "n_layer".
+  std::vector<std::string> given_fields() const;
   /// Whether --preset was given.
   bool has_preset() const { return !preset_.empty(); }
 

@@ -5,17 +5,19 @@
 #include "data/text/hash.h"
 #include "optim/clip.h"
 #include "train/cli/choose_checkpoint.h"
+#include "train/cli/run_corpus.h"
 #include "train/config/error.h"
 #include "train/loop/loaded_model.h"
 #include "train/run/values_by_name.h"
 
 namespace maki {
+
 InitialWeights::InitialWeights(const std::string& run_or_file)
-    : file_(choose_checkpoint(run_or_file, "")), state_(read_state(file_)) {
+    : run_(run_or_file), file_(choose_checkpoint(run_or_file, "")), state_(read_state(file_)) {
   check_model(file_, state_);
 }
 
-Config InitialWeights::make_config(const ConfigFlags& flags) const {
+Config InitialWeights::make_config(const ConfigFlags& flags, const std::vector<std::string>& corpus) const {
   Config config;
   apply_preset(config, "quickstart");
   for (const std::string& name : model_field_names()) copy_field(find_field(name), state_.config, config);
@@ -30,6 +32,8 @@ Config InitialWeights::make_config(const ConfigFlags& flags) const {
           file_.path(), given,
           of_adapters ? ", or merge the adapters first with maki export --format maki and start with the result" : "");
   }
+  if (!corpus.empty()) config.corpus = corpus;
+  adopt_reading_fields(run_, flags.given_fields(), config);
   return config;
 }
 

@@ -16,9 +16,10 @@ class InitialWeights {
   explicit InitialWeights(const std::string& run_or_file);
 
   /// The configuration of the new run: the fields of the model come from the checkpoint, everything else from the
-  /// quickstart preset and the options. Throws Error for an option that contradicts the model; those of adapters
-  /// (lora_…) do not if the checkpoint has none.
-  Config make_config(const ConfigFlags& flags) const;
+  /// quickstart preset and the options. `corpus` is the text of the new run; it is read as that of the checkpoint's run
+  /// unless options say otherwise (adopt_reading_fields()). Throws Error for an option that contradicts the model;
+  /// those of adapters (lora_…) do not if the checkpoint has none.
+  Config make_config(const ConfigFlags& flags, const std::vector<std::string>& corpus) const;
   PairTokenizers tokenizers() const { return load_tokenizers(state_); }
   /// Loads the values into a sealed store of the same model, of which other parameters may be frozen; adapters that the
   /// checkpoint does not have keep their values. Returns the hash of all values of the store, those of new adapters
@@ -27,6 +28,7 @@ class InitialWeights {
   std::string load(ParameterStore& store) const;
 
  private:
+  std::string run_;
   ContainerReader file_;
   CheckpointState state_;
 };

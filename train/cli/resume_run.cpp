@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "train/cli/describe_run.h"
+#include "train/cli/epochs.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/progress.h"
 #include "train/cli/resumed_config.h"
@@ -44,6 +45,11 @@ void check_counts(const ContainerReader& file, const CheckpointState& state, con
                          "text has {}, {} and {}; the checkpoint and the text do not match",
                          file.path(), state.characters, state.train_tokens, state.val_tokens, data.characters,
                          data.train_tokens, data.val_tokens);
+  check<CheckpointError>(
+      data.labels == state.labels,
+      "{}: records other labels than the text has, which an earlier version of maki did not normalize; "
+      "start a new run",
+      file.path());
 }
 
 void refuse_options_of_new_runs(const TrainOptions& options) {
@@ -56,10 +62,34 @@ void refuse_options_of_new_runs(const TrainOptions& options) {
         "--max-steps");
 }
 
+// The task on the text of the run, whose sources `config` then names.
+std::unique_ptr<Task> resumed_task(const TrainOptions& options, Config& config, const ContainerReader& file,
+                                   const CheckpointState& state) {
+  config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
+  const Corpus corpus = reread_corpus(config, state.corpus_hash, "start a new run to train on another text");
+  std::unique_ptr<Task> task = make_task(config, corpus, load_tokenizers(state));
+  check_counts(file, state, task->data_state());
+  return task;
+}
+
+// A resumed run may have phases, and with --rewarm the options of the learning rate describe a new one.
+void require_effect(const ConfigFlags& flags, Config config) {
+  config.phases.clear();
+  flags.require_effect(config);
+}
+
+// Whether the run has nothing left to do. One that was ended between its last save and its last evaluation still has to
+// do that evaluation.
+bool is_finished(const Config& config, const RunDirectory& run, std::int64_t step) {
+  if (step < config.max_steps) return false;
+  return step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
+}
+
 }  // namespace
 
 int resume_run(const TrainOptions& options) {
   refuse_options_of_new_runs(options);
+  check_epochs(options);
   const RunDirectory run(options.resume);
   check(run.exists(), "{}: contains no run to resume", options.resume);
   const RunLock lock(run);
@@ -69,8 +99,16 @@ int resume_run(const TrainOptions& options) {
   const CheckpointState state = read_state(file);
 
   std::string ran_on;
-  Config config = resumed_config({options.flags, options.resume, options.rewarm}, run, state, ran_on);
+  std::unique_ptr<Task> task;
+  ResumeOptions resumed{options.flags, options.resume, options.rewarm};
+  if (!options.epochs.empty()) {
+    Config config = resumed_config({options.flags, options.resume, /*rewarm=*/false}, run, state, ran_on);
+    task = resumed_task(options, config, file, state);
+    resumed.max_steps = steps_of_epochs(options.epochs, *task);
+  }
+  Config config = resumed_config(resumed, run, state, ran_on);
   validate(config);
+  require_effect(options.flags, config);
   use_threads(config);
   if (!ran_on.empty() && ran_on != config.target) {
     say(fmt::format("this run started on {} and continues on {}: its results stay correct but differ in the last bits",
@@ -79,19 +117,14 @@ int resume_run(const TrainOptions& options) {
   check(options.checkpoint.empty() || step < config.max_steps,
         "checkpoint: its step {} must be below max_steps {}; raise --max-steps to continue from it", step,
         config.max_steps);
-  // A run that was ended between its last save and its last evaluation still has to do that evaluation.
-  const bool measured = step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
-  if (step >= config.max_steps && measured && options.epochs.empty()) {
+  if (is_finished(config, run, step)) {
     describe_finished_run(config, options.resume, step);
     return 0;
   }
 
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
-  const std::unique_ptr<Task> task =
-      make_task(config, reread_corpus(config, state.corpus_hash), load_tokenizers(state));
-  check_counts(file, state, task->data_state());
-  check_epochs(options.epochs, *task);
+  if (!task) task = resumed_task(options, config, file, state);
   describe_run(config, *task, options.resume, /*resumed=*/true);
   Trainer trainer(config, *task, /*initial_values=*/false);
   restore(file, trainer);

@@ -6,15 +6,20 @@
 namespace maki {
 namespace {
 
+void apply_options(const ResumeOptions& options, Config& config) {
+  options.flags.apply(config, "");
+  if (options.max_steps) config.max_steps = *options.max_steps;
+}
+
 // The phase that the options describe. A value that they leave out is that of the current phase, except that the
 // schedule ends at max_steps unless they set another end.
-Phase new_phase(const ConfigFlags& flags, Config config, std::int64_t step) {
+Phase new_phase(const ResumeOptions& options, Config config, std::int64_t step) {
   const Phase current = last_phase(config);
   config.learning_rate = current.learning_rate;
   config.min_lr = current.min_lr;
   config.warmup_steps = current.warmup_steps;
   config.lr_decay_steps = 0;
-  flags.apply(config, "");
+  apply_options(options, config);
   fill_dependent_defaults(config);
   check(config.lr_decay_steps > step,
         "rewarm: the new phase of the schedule starts at step {} and must end later; got {}; raise --max-steps", step,
@@ -39,9 +44,9 @@ Config resumed_config(const ResumeOptions& options, const RunDirectory& run, con
   config.init_from = state.config.init_from;
   config.phases = state.config.phases;
   const Config before = config;
-  options.flags.apply(config, "");
+  apply_options(options, config);
   if (options.rewarm) {
-    phases.push_back(new_phase(options.flags, before, state.step));
+    phases.push_back(new_phase(options, before, state.step));
     for (const char* name : {"learning_rate", "min_lr", "warmup_steps", "lr_decay_steps"})
       copy_field(find_field(name), state.config, config);
   }

@@ -1,6 +1,8 @@
 // The configuration of a run that is resumed.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "train/cli/flags.h"
@@ -13,6 +15,7 @@ struct ResumeOptions {
   const ConfigFlags& flags;
   std::string run;
   bool rewarm;  ///< start a new phase of the learning-rate schedule at the step of the checkpoint
+  std::optional<std::int64_t> max_steps = {};  ///< what --epochs says, in the place of --max-steps
 };
 
 /// Training fields come from the checkpoint; run fields come from config.toml, and then from the command line. Phases

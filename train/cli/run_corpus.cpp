@@ -1,6 +1,7 @@
 #include "train/cli/run_corpus.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fmt/ranges.h>
 
@@ -9,31 +10,99 @@
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/text/shell_quote.h"
+#include "data/tokenizer/nanogpt_meta.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/progress.h"
 #include "train/config/configured_tokenizer.h"
+#include "train/config/field_effects.h"
+#include "train/config/tasks.h"
 #include "train/run/run_directory.h"
+#include "train/run/stored_config.h"
 
 namespace maki {
 namespace {
 
-// What `maki prepare` left beside token files of another program, or null.
+// What `maki prepare` or nanoGPT left beside token files, or null.
 std::shared_ptr<const Tokenizer> tokenizer_beside(const std::string& source) {
-  const std::filesystem::path path(source);
-  const std::string file = ((is_directory(source) ? path : path.parent_path()) / kOwnTokenizerFile).string();
-  if (!file_exists(file)) return nullptr;
-  return read_tokenizer(file);
+  const std::filesystem::path path(source), folder = is_directory(source) ? path : path.parent_path();
+  for (const char* const name : {kOwnTokenizerFile, kNanoGptMetaFile}) {
+    const std::string file = (folder / name).string();
+    if (file_exists(file)) return read_tokenizer(file);
+  }
+  return nullptr;
+}
+
+void print_notes(const Corpus& corpus) {
+  for (const std::string& note : corpus.notes) to_stderr("{}\n", note);
+}
+
+constexpr std::array kDocumentFields = {"documents", "document_separator", "json_field"};
+
+// Those of the reading fields that are to be copied to the configuration of another text.
+std::vector<std::string> fields_to_adopt(const Config& stored, const std::vector<std::string>& given,
+                                         const Config& config) {
+  const auto is_given = [&](std::string_view name) { return std::ranges::find(given, name) != given.end(); };
+  const bool documents_given = std::ranges::any_of(kDocumentFields, is_given);
+  std::vector<std::string> names;
+  for (const std::string& name : reading_fields()) {
+    const bool of_documents = std::ranges::find(kDocumentFields, name) != kDocumentFields.end();
+    if (is_given(name) || (of_documents && documents_given)) continue;
+    const std::string there = field_text(stored, find_field(name)), here = field_text(config, find_field(name));
+    if (there != here && here == field_text(Config(), find_field(name))) names.push_back(name);
+  }
+  return names;
+}
+
+// Whether the field has an effect with this configuration.
+bool has_effect(const Config& config, const std::string& name) {
+  try {
+    require_effect(config, std::vector{name});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace
 
 CorpusOptions corpus_options(const Config& config) {
-  return {.invalid = config.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error,
-          .encoding = config.encoding,
-          .include = config.include,
-          .exclude = config.exclude,
-          .documents = {
-              .files = config.documents, .separator = config.document_separator, .json_field = config.json_field}};
+  return {
+      .invalid = config.invalid_utf8 == "replace" ? InvalidUtf8::replace : InvalidUtf8::error,
+      .encoding = config.encoding,
+      .include = config.include,
+      .exclude = config.exclude,
+      .documents = {.files = config.documents, .separator = config.document_separator, .json_field = config.json_field},
+      .lines = task_rule(config).reads_source || task_rule(config).labels};
+}
+
+const std::vector<std::string>& reading_fields() {
+  static const std::vector<std::string> names = {"invalid_utf8", "encoding",           "include",   "exclude",
+                                                 "documents",    "document_separator", "json_field"};
+  return names;
+}
+
+void adopt_reading_fields(const std::string& run, const std::vector<std::string>& given, Config& config) {
+  const RunDirectory directory(run);
+  if (!file_exists(directory.config_file())) return;
+  Config stored;
+  apply_stored_config(stored, directory);
+  std::vector<std::string> adopted;
+  for (const std::string& name : fields_to_adopt(stored, given, config)) {
+    Config tried = config;
+    copy_field(find_field(name), stored, tried);
+    if (!has_effect(tried, name)) continue;
+    config = tried;
+    adopted.push_back(fmt::format("{} = {}", name, field_text(config, find_field(name))));
+  }
+  if (adopted.empty()) return;
+  to_stderr("{}: is read as the text of {} was, with {}; options for reading override this\n",
+            fmt::format("{}", fmt::join(config.corpus, " ")), run, fmt::format("{}", fmt::join(adopted, ", ")));
+}
+
+std::optional<Corpus> read_prepared(const std::vector<std::string>& sources) {
+  std::optional<Corpus> corpus = prepared_corpus(sources);
+  if (corpus) print_notes(*corpus);
+  return corpus;
 }
 
 Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions& options) {
@@ -42,9 +111,9 @@ Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions&
     check(!run, "{}: is a run directory, not a text; continue the run with: maki train --resume {}", source,
           shell_quote(source));
   }
-  if (auto prepared = prepared_corpus(sources)) return std::move(*prepared);
+  if (auto prepared = read_prepared(sources)) return std::move(*prepared);
   Corpus corpus = load_corpus(sources, options);
-  for (const std::string& note : corpus.notes) to_stderr("{}\n", note);
+  print_notes(corpus);
   return corpus;
 }
 
@@ -57,7 +126,7 @@ std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlag
   const bool is_whole = corpus.prepared->tokenizer != nullptr;
   if (!is_whole && tokenizer == nullptr) tokenizer = tokenizer_beside(corpus.sources.front());
   for (const std::string& option : flags.given()) {
-    if (!is_whole && option == "--val-fraction") continue;
+    if (!corpus.prepared->has_validation && option == "--val-fraction") continue;
     check(std::ranges::find(kChosen, option) == std::end(kChosen),
           "{}: is fixed in {}, which contains tokens and no text; omit it, or use the text itself", option,
           corpus.prepared->path);
@@ -81,13 +150,11 @@ std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlag
   return tokenizer;
 }
 
-Corpus reread_corpus(const Config& config, const std::string& hash) {
+Corpus reread_corpus(const Config& config, const std::string& hash, const std::string& advice) {
   Corpus corpus = read_corpus(config.corpus, corpus_options(config));
   join_files_if_known_as(corpus, hash);
-  check<CorpusError>(
-      corpus.hash == hash,
-      "{}: is not the text of this run: its hash is {}, not {}; start a new run to train on another text",
-      fmt::join(config.corpus, " "), corpus.hash, hash);
+  check<CorpusError>(corpus.hash == hash, "{}: is not the text of this run: its hash is {}, not {}; {}",
+                     fmt::join(config.corpus, " "), corpus.hash, hash, advice);
   return corpus;
 }
 

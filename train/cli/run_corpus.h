@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,16 @@ namespace maki {
 /// The options for reading the files of a run's corpus, from the fields of its configuration.
 CorpusOptions corpus_options(const Config& config);
 
+/// The fields that say how text is read: encoding, documents, and what of a directory.
+const std::vector<std::string>& reading_fields();
+/// Reads config.corpus as the text of a run was read: copies from the configuration that the run directory stores, if
+/// there is one, the reading fields that have an effect on this corpus and are not among `given`, which a user has set.
+/// A given field of documents stands for all of them. Says on stderr what was copied. Throws what
+/// apply_stored_config() throws.
+void adopt_reading_fields(const std::string& run, const std::vector<std::string>& given, Config& config);
+
+/// prepared_corpus() of data/dataset/dataset.h, with its notes on stderr.
+std::optional<Corpus> read_prepared(const std::vector<std::string>& sources);
 /// The corpus that the sources denote: a prepared one (prepared_corpus() in data/dataset/dataset.h), to which the
 /// options do not apply; else the text, by load_corpus(), whose notes are printed to stderr. Throws Error, naming
 /// --resume, for a source that is a run directory, and what the two functions throw.
@@ -24,9 +35,9 @@ Corpus read_corpus(const std::vector<std::string>& sources, const CorpusOptions&
 /// (val_fraction). `tokenizer` is the one that the user named, or null.
 ///
 /// A file of maki contains its tokenizer; if another one is given, it is returned, and make_dataset() rejects it. A
-/// file of another program contains only ids: with the given tokenizer, or else the one that `maki prepare` left beside
-/// it (kOwnTokenizerFile), it is split by config.val_fraction, all its ids are checked, and `corpus` receives the
-/// result and the number of characters.
+/// file of another program contains only ids: with the given tokenizer, or else the one that `maki prepare` or nanoGPT
+/// left beside it (kOwnTokenizerFile, kNanoGptMetaFile), it is split by config.val_fraction, all its ids are checked,
+/// and `corpus` receives the result and the number of characters.
 ///
 /// Throws Error if an option was given whose value was fixed when the text became tokens, such as --tokenizer or
 /// --encoding; CorpusError if the corpus has no tokenizer and none is given or found, or if an id is not one of the
@@ -36,8 +47,8 @@ std::shared_ptr<const Tokenizer> adopt_prepared(Corpus& corpus, const ConfigFlag
                                                 std::shared_ptr<const Tokenizer> tokenizer, Config& config);
 /// Reads config.corpus, the corpus of an existing run, again. `hash` is Corpus::hash as the run's checkpoint stores it;
 /// if an earlier version computed it, the files are one text, as they were then (join_files_if_known_as()). Throws
-/// CorpusError if the corpus has another hash, and what read_corpus() throws.
-Corpus reread_corpus(const Config& config, const std::string& hash);
+/// CorpusError if the corpus has another hash, with the advice what to do then, and what read_corpus() throws.
+Corpus reread_corpus(const Config& config, const std::string& hash, const std::string& advice);
 
 /// Makes paths absolute, so that a run can be resumed from another directory. "-" and names such as "@stories" stay.
 /// Throws CorpusError for a path that cannot be made absolute.

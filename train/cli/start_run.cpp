@@ -9,6 +9,7 @@
 #include "data/text/file.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/describe_run.h"
+#include "train/cli/epochs.h"
 #include "train/cli/initial_weights.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/plan_run.h"
@@ -33,7 +34,7 @@ Config given_config(const TrainOptions& options, std::optional<InitialWeights>& 
   if (options.init_from.empty()) {
     options.flags.apply(config, "quickstart");
   } else {
-    config = weights.emplace(options.init_from).make_config(options.flags);
+    config = weights.emplace(options.init_from).make_config(options.flags, options.corpus);
   }
   if (!options.corpus.empty()) config.corpus = options.corpus;
   check(config.lora_rank == 0 || weights,
@@ -167,11 +168,13 @@ int start_run(const TrainOptions& options) {
   check(options.checkpoint.empty() && !options.rewarm,
         "{}: applies only to a run that is resumed; add --resume RUN, or omit the option",
         options.rewarm ? "rewarm" : "checkpoint");
+  check_epochs(options);
   const std::optional<double> given = given_minutes(options.minutes, options.flags);
   std::optional<InitialWeights> weights;
   Config config = given_config(options, weights);
-  std::optional<Corpus> prepared = prepared_corpus(config.corpus);
+  std::optional<Corpus> prepared = read_prepared(config.corpus);
   std::shared_ptr<const Tokenizer> tokenizer = given_tokenizer(options, weights, prepared, config);
+  const bool ends_with_run = config.lr_decay_steps == 0;  // the schedule
   std::optional<PlannedStart> planned;
   if (const auto minutes = planned_minutes(options, given)) {
     planned.emplace(options, *minutes, start);
@@ -192,7 +195,11 @@ int start_run(const TrainOptions& options) {
   }();
   if (planned) planned->choose_length(config, *task);
   config.corpus = absolute_sources(config.corpus);
-  check_epochs(options.epochs, *task);
+  if (!options.epochs.empty()) {
+    config.max_steps = steps_of_epochs(options.epochs, *task);
+    if (ends_with_run) config.lr_decay_steps = 0;
+    fill_dependent_defaults(config);
+  }
   describe_run(config, *task, config.out, /*resumed=*/false);
   Trainer trainer(config, *task, /*initial_values=*/!weights || config.lora_rank > 0);
   load_initial_weights(weights, trainer, config);

@@ -59,22 +59,26 @@ std::string json_line(const LoadedModel& loaded, const std::string& source, cons
   return facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// Answers a block of lines, the first of which has this number. Empty lines are not translated.
+// Answers a block of lines, the first of which has this number. Lines without a token are not translated.
 void answer(const LoadedModel& loaded, const std::vector<std::string>& lines, std::int64_t first,
             const TranslateLines& how) {
   std::vector<std::vector<std::int32_t>> sources;
+  std::vector<std::size_t> rows;  // of the lines that are translated
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (!lines[i].empty())
-      sources.push_back(encode_source(loaded, lines[i], first + static_cast<std::int64_t>(i), how.unknown));
+    if (lines[i].empty()) continue;
+    auto source = encode_source(loaded, lines[i], first + static_cast<std::int64_t>(i), how.unknown);
+    if (source.empty()) continue;
+    sources.push_back(std::move(source));
+    rows.push_back(i);
   }
-  const std::vector<Hypothesis> results = translate(loaded.generator(), sources, ends_of(loaded.tokenizers),
-                                                    how.options, [] { return interrupted() != 0; });
+  const std::vector<Hypothesis> found = translate(loaded.generator(), sources, ends_of(loaded.tokenizers), how.options,
+                                                  [] { return interrupted() != 0; });
   if (interrupted() != 0) return;
-  std::size_t next = 0;
-  for (const std::string& line : lines) {
-    const Hypothesis result = line.empty() ? Hypothesis{} : results[next++];
-    const std::string text = translated_line(*loaded.tokenizers.target, result);
-    print_line(how.json ? json_line(loaded, line, text, result) : text);
+  std::vector<Hypothesis> results(lines.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) results[rows[i]] = found[i];
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string text = translated_line(*loaded.tokenizers.target, results[i]);
+    print_line(how.json ? json_line(loaded, lines[i], text, results[i]) : text);
   }
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
 }

@@ -46,33 +46,46 @@ class Classifier {
     labels_ = load_labels(loaded.state.labels);
   }
 
-  void answer(const std::string& text, const std::string& name) const {
+  /// Writes one line for the text. One that has no token is refused, or with `aligned` gets an empty line, in JSON one
+  /// without a label.
+  void answer(const std::string& text, const std::string& name, bool aligned) const {
     const std::vector<std::int32_t> ids =
         loaded_.tokenizer->encode_line(encodable_text(*loaded_.tokenizer, text, name, o_.unknown));
-    check<CorpusError>(!ids.empty(), "{}: must have at least one token; got none", name);
+    check<CorpusError>(aligned || !ids.empty(), "{}: must have at least one token; got none", name);
     check<CorpusError>(std::ssize(ids) <= loaded_.state.config.block_size,
                        "{}: may have at most {} tokens, the block_size of the model; it has {}; shorten it", name,
                        loaded_.state.config.block_size, ids.size());
-    const Tensor logits = encoder_->class_logits(tensor(ids, {1, std::ssize(ids)}));
-    check<CheckpointError>(std::isfinite(global_norm(logits)),
-                           "{}: the logits of this model are not finite; the model has diverged", loaded_.path);
-    const std::int64_t classes = std::ssize(labels_);
-    const std::vector<Candidate> ranking = best_candidates(logits, 0, classes, classes);
-    o_.json ? print_json(text, ranking)
-            : fmt::print("{}\t{:.4f}\t{}\n", label(ranking[0]), ranking[0].probability, escape_unprintable(text));
+    if (ids.empty()) to_stderr("{}: has no token, and therefore gets no label\n", name);
+    const std::vector<Candidate> ranking = ids.empty() ? std::vector<Candidate>() : ranked_labels(ids);
+    if (o_.json) {
+      print_json(text, ranking);
+    } else if (ranking.empty()) {
+      fmt::print("\n");
+    } else {
+      fmt::print("{}\t{:.4f}\t{}\n", label(ranking[0]), ranking[0].probability, escape_unprintable(text));
+    }
     if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
   }
 
  private:
   std::string label(const Candidate& candidate) const { return labels_[static_cast<std::size_t>(candidate.id)]; }
 
+  std::vector<Candidate> ranked_labels(const std::vector<std::int32_t>& ids) const {
+    const Tensor logits = encoder_->class_logits(tensor(ids, {1, std::ssize(ids)}));
+    check<CheckpointError>(std::isfinite(global_norm(logits)),
+                           "{}: the logits of this model are not finite; the model has diverged", loaded_.path);
+    const std::int64_t classes = std::ssize(labels_);
+    return best_candidates(logits, 0, classes, classes);
+  }
+
   void print_json(const std::string& text, const std::vector<Candidate>& ranking) const {
-    nlohmann::ordered_json probabilities;
+    nlohmann::ordered_json probabilities = nlohmann::ordered_json::object(), best;
+    if (!ranking.empty()) best = label(ranking[0]);
     for (const Candidate& c : ranking) probabilities[label(c)] = c.probability;
     const nlohmann::ordered_json facts{{"checkpoint", loaded_.path},
                                        {"step", loaded_.state.step},
                                        {"text", text},
-                                       {"label", label(ranking[0])},
+                                       {"label", best},
                                        {"probabilities", probabilities}};
     fmt::print("{}\n", facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   }
@@ -89,7 +102,7 @@ int classify_lines(const Classifier& classifier) {
   std::string line;
   for (std::int64_t number = 1; interrupted() == 0 && std::getline(std::cin, line); ++number) {
     if (line.ends_with('\r')) line.pop_back();
-    classifier.answer(line, fmt::format("line {}", number));
+    classifier.answer(line, fmt::format("line {}", number), /*aligned=*/true);
   }
   return interrupted() == 0 ? 0 : interrupt_exit_code();
 }
@@ -100,7 +113,8 @@ int classify(const ClassifyFlags& o) {
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   const Classifier classifier(o, loaded);
   if (o.texts.empty()) return classify_lines(classifier);
-  for (std::size_t i = 0; i < o.texts.size(); ++i) classifier.answer(o.texts[i], fmt::format("text {}", i + 1));
+  for (std::size_t i = 0; i < o.texts.size(); ++i)
+    classifier.answer(o.texts[i], fmt::format("text {}", i + 1), /*aligned=*/false);
   return 0;
 }
 

@@ -4,11 +4,13 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "autograd/core/parallel.h"
+#include "data/text/error.h"
 #include "data/tokenizer/unknown_characters.h"
 #include "train/cli/adapt_options.h"
 #include "train/cli/choose_checkpoint.h"
@@ -19,6 +21,7 @@
 #include "train/cli/run_corpus.h"
 #include "train/cli/verbs.h"
 #include "train/config/error.h"
+#include "train/config/field_effects.h"
 #include "train/config/number.h"
 #include "train/loop/adaptive_loss.h"
 #include "train/loop/evaluate.h"
@@ -36,9 +39,8 @@ namespace {
 struct EvalOptions {
   std::string run, checkpoint, unknown = "error";
   std::vector<std::string> corpus;
-  std::optional<std::string> invalid_utf8, encoding, json_field, document_separator;
-  bool documents = false;
-  std::vector<std::string> include, exclude;
+  std::string invalid_utf8, encoding, json_field, document_separator, documents;
+  std::vector<std::string> include, exclude, reading;  // reading: the names of those of these fields that are given
   std::int64_t eval_batches = 0, threads = 0;
   MeasureOptions measure;
   std::string translation_only;  // an option given that applies only to models that translate
@@ -50,6 +52,16 @@ struct EvalOptions {
   bool json = false;
 };
 
+// The options of eval that set a field to a text.
+template <class Options>
+auto text_options(Options& o) {
+  return std::map<std::string, decltype(&o.encoding)>{{"invalid_utf8", &o.invalid_utf8},
+                                                      {"encoding", &o.encoding},
+                                                      {"documents", &o.documents},
+                                                      {"document_separator", &o.document_separator},
+                                                      {"json_field", &o.json_field}};
+}
+
 // The configuration that a run directory stores, which names the corpus of the run.
 Config stored_config(const std::string& run) {
   Config config;
@@ -60,18 +72,32 @@ Config stored_config(const std::string& run) {
   return config;
 }
 
-// The given text, else that of the run, read with the run's options.
-Corpus corpus_of(const EvalOptions& o) {
-  Config config = o.corpus.empty() ? stored_config(o.run) : Config();
-  config.corpus = o.corpus.empty() ? resume_sources(o.run, {}, config.corpus) : o.corpus;
-  if (o.invalid_utf8) set_field(config, find_field("invalid_utf8"), *o.invalid_utf8);
-  if (o.encoding) config.encoding = *o.encoding;
-  if (o.json_field) config.json_field = *o.json_field;
-  if (o.document_separator) config.document_separator = *o.document_separator;
-  if (o.documents) config.documents = true;
-  if (!o.include.empty()) config.include = o.include;
-  if (!o.exclude.empty()) config.exclude = o.exclude;
-  return read_corpus(config.corpus, corpus_options(config));
+// The fields that options set.
+void apply_reading_options(const EvalOptions& o, Config& config) {
+  for (const std::string& name : o.reading) {
+    const Field& field = find_field(name);
+    if (field.is_list()) {
+      set_list(config, field, name == "include" ? o.include : o.exclude);
+    } else {
+      set_field(config, field, *text_options(o).at(name));
+    }
+  }
+}
+
+// The given text, or else that of the run; both are read as the run reads its text, unless options say otherwise.
+Corpus corpus_of(const EvalOptions& o, const CheckpointState& state) {
+  const bool own = o.corpus.empty();
+  Config config = own ? stored_config(o.run) : Config();
+  config.model = state.config.model;
+  config.task = state.config.task;
+  config.corpus = own ? resume_sources(o.run, {}, config.corpus) : o.corpus;
+  apply_reading_options(o, config);
+  require_effect(config, o.reading);
+  if (own) return reread_corpus(config, state.corpus_hash, "to measure all of it, name it as CORPUS");
+  adopt_reading_fields(o.run, o.reading, config);
+  Corpus corpus = read_corpus(config.corpus, corpus_options(config));
+  join_files_if_known_as(corpus, state.corpus_hash);
+  return corpus;
 }
 
 void print(const EvalOptions& o, const LoadedModel& loaded, const std::vector<ReportLine>& measured) {
@@ -165,8 +191,7 @@ int evaluate_run(const EvalOptions& o) {
   const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
   const Config& config = loaded.state.config;
   check_model_options(o, loaded);
-  Corpus corpus = corpus_of(o);
-  join_files_if_known_as(corpus, loaded.state.corpus_hash);
+  const Corpus corpus = corpus_of(o, loaded.state);
   // If the text is that of the run, only the part that it was not trained on is used; of any other text, all of it.
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
   const EvalRequest request{.own = own,
@@ -175,8 +200,13 @@ int evaluate_run(const EvalOptions& o) {
                             .ngram_counts = loaded.state.ngram_counts,
                             .stride = o.stride.value_or(0),
                             .training_text = o.adapting.adapt};
+  check(!corpus.prepared || o.unknown == "error", "eval: --unknown is for text, and {} contains tokens; omit it",
+        corpus.files.at(0));
   const std::unique_ptr<Task> task = make_eval_task(config, corpus, loaded.tokenizers, request);
   const std::int64_t batches = task->eval_batches(Part::val);
+  check<CorpusError>(batches > 0,
+                     "{}: has nothing to predict, because the model knows none of its characters; name another text",
+                     fmt::join(corpus.sources, " "));
   const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, o.eval_batches, {}).value();
   check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
                        loaded.path, loss.mean);
@@ -186,6 +216,22 @@ int evaluate_run(const EvalOptions& o) {
   measure_readers(o, loaded, corpus, *task, measured);
   print(o, loaded, measured);
   return 0;
+}
+
+// The options of the fields that say how text is read.
+void add_reading_options(const Command& command, EvalOptions& o) {
+  for (const auto& [name, value] : text_options(o)) {
+    const Field& field = find_field(name);
+    const std::string option = field.option();
+    if (field.is_boolean()) {
+      command.add_flag(option + ",!--no-" + option.substr(2), *value, field.help);
+    } else {
+      const std::string type = field.choices.empty() ? "TEXT" : fmt::format("{}", fmt::join(field.choices, "|"));
+      command.add_option(option, *value, type, field.help);
+    }
+  }
+  command.add_list("--include", o.include, "GLOB", find_field("include").help);
+  command.add_list("--exclude", o.exclude, "GLOB", find_field("exclude").help);
 }
 
 }  // namespace
@@ -206,16 +252,7 @@ void add_eval(const Command& maki) {
                    "also report the mean loss at each position of a window; --json has all of them");
   command.add_option("--unknown", o->unknown, "error|skip|replace",
                      "what to do with characters that are not in the vocabulary [error]");
-  const auto add_field = [&command](const Field& field, std::optional<std::string>& value, const char* type) {
-    command.add_option(field.option(), value, type, field.help);
-  };
-  add_field(find_field("invalid_utf8"), o->invalid_utf8, "error|replace");
-  add_field(find_field("encoding"), o->encoding, "NAME");
-  add_field(find_field("json_field"), o->json_field, "NAME");
-  add_field(find_field("document_separator"), o->document_separator, "LINE");
-  command.add_flag("--documents", o->documents, find_field("documents").help);
-  command.add_list("--include", o->include, "GLOB", find_field("include").help);
-  command.add_list("--exclude", o->exclude, "GLOB", find_field("exclude").help);
+  add_reading_options(command, *o);
   add_search_options(command, o->measure.beam_size, o->measure.length_penalty);
   add_threads_option(command, o->threads);
   add_adapt_options(command,
@@ -228,6 +265,8 @@ void add_eval(const Command& maki) {
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o, command] {
     note_adapt_options(command, {"--adapt-counts"}, o->adapting);
+    for (const std::string& name : reading_fields())
+      if (command.given(find_field(name).option())) o->reading.push_back(name);
     for (const char* const option : {"--beam", "--length-penalty"})
       if (command.given(option)) o->translation_only = option;
     return evaluate_run(*o);

@@ -60,6 +60,7 @@ int print_plan(const PlanOptions& o) {
   const double minutes = given_minutes(o.minutes, o.flags).value_or(kUsualMinutes);
   check(leaves_steps_open(o.flags), "plan: chooses what a preset or a file would set; omit --preset and --config");
   Config config;
+  config.corpus = o.corpus;
   o.flags.apply(config, "quickstart");
   use_threads(config);
   Corpus corpus = read_corpus(o.corpus, corpus_options(config));

@@ -29,6 +29,7 @@ struct PrepareVerb {
 
 PrepareOptions prepare_options(const PrepareVerb& o) {
   Config config;
+  config.corpus = o.corpus;
   o.flags.apply(config, "");
   check_paths(config);
   PrepareOptions options{.sources = o.corpus,

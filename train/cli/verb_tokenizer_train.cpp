@@ -32,6 +32,8 @@ int train_tokenizer(const TrainTokenizerOptions& o) {
   Config config;
   o.flags.apply(config, "quickstart");
   config.tokenizer = "bpe";
+  config.corpus = o.corpus;
+  o.flags.require_effect(config);
   use_threads(config);
   const OutputPath out(o.out, o.force, o.corpus);
   require_file_place(out);  // before time is spent

@@ -31,7 +31,8 @@ void add_train(const Command& maki) {
       "--tokenizer-file", options->tokenizer_file, "PATH",
       "use this tokenizer instead of a new one: a tokenizer.json, vocab.json with merges.txt beside it, or "
       ".tiktoken file, or a directory that contains one");
-  command.add_option("--epochs", options->epochs, "TEXT", "").list_under("");  // hidden: rejected with an explanation
+  command.add_option("--epochs", options->epochs, "NUMBER",
+                     "length of the run in passes over the training text, instead of a number of steps");
   command.set_action([options] { return options->resume.empty() ? start_run(*options) : resume_run(*options); });
 }
 

@@ -13,6 +13,7 @@
 #include "nn/features.h"
 #include "nn/ngram.h"
 #include "optim/lr_schedule.h"
+#include "train/config/field_effects.h"
 #include "train/config/models.h"
 #include "train/config/number.h"
 #include "train/config/tasks.h"
@@ -157,34 +158,6 @@ void check_patterns(const char* name, const std::vector<std::string>& patterns) 
   }
 }
 
-void check_respected_documents(const Config& c) {
-  check(!c.respect_documents || c.task == "next_token",
-        "respect_documents: applies to models that predict the next token of a text; the task is {}; omit the option",
-        c.task);
-  check(!c.respect_documents || c.model != "transformer-xl",
-        "respect_documents: {} remembers what it has read before a sequence, whatever document that was in; omit the "
-        "option, or choose the model gpt",
-        c.model);
-}
-
-// The parts of a block that only the models gpt and linear have.
-void check_block_extras(const Config& c) {
-  check(c.conv_width != 1, "conv_width: must be 0 or at least 2, because 1 would mix no tokens; got 1");
-  if (c.model == "gpt" || c.model == "linear") return;
-  const std::pair<const char*, bool> extras[] = {{"qk_norm", c.qk_norm},
-                                                 {"conv_width", c.conv_width != 0},
-                                                 {"input_skip", c.input_skip},
-                                                 {"value_residual", c.value_residual},
-                                                 {"branch_scales", c.branch_scales},
-                                                 {"logit_cap", c.logit_cap != 0},
-                                                 {"ffn_width", c.ffn_width != 0},
-                                                 {"norm_epsilon", c.norm_epsilon != Config().norm_epsilon},
-                                                 {"zero_projections", c.zero_projections}};
-  for (const auto& [name, on] : extras) {
-    check(!on, "{}: the models gpt and linear have this option; got the model {}; omit the option", name, c.model);
-  }
-}
-
 void check_heads(const Config& c) {
   check(c.n_embd % c.n_head == 0, "n_embd: must be a multiple of n_head; got {} and {}", c.n_embd, c.n_head);
   check(c.positions != "rotary" || c.n_embd / c.n_head % 2 == 0,
@@ -192,8 +165,6 @@ void check_heads(const Config& c) {
         c.n_head);
   check(c.n_kv_head == 0 || c.n_head % c.n_kv_head == 0, "n_kv_head: must be 0 or divide n_head; got {} and {}",
         c.n_kv_head, c.n_head);
-  check(c.n_kv_head == 0 || c.model == "gpt",
-        "n_kv_head: the model gpt has this option; got the model {}; omit the option", c.model);
 }
 
 void check_learning_rates(const Config& c) {
@@ -216,27 +187,20 @@ void check_learning_rates(const Config& c) {
 }  // namespace
 
 void validate(const Config& c) {
-  const TaskRule& task = task_rule(c);
-  check(!c.share_vocabulary || task.reads_source,
-        "share_vocabulary: applies to tasks that read a source, such as translate; the task is {}; omit the option",
-        task.name);
+  task_rule(c);  // throws
+  require_effective_values(c);
   check_heads(c);
   const AttentionForm attention = parse_attention(c.attention);
   check(c.model == "linear" || attention == AttentionForm{},
         "attention: the model {} has softmax attention; got {}; choose the model linear", c.model, c.attention);
   const bool xl = c.model == "transformer-xl";
-  check(xl || c.memory == 0, "memory: the model {} has none; got {}; choose the model transformer-xl", c.model,
-        c.memory);
   check(!xl || c.positions == "sinusoidal",
         "positions: transformer-xl has sinusoidal encodings of distances; got {}; omit the option", c.positions);
   ngram_orders_named(c.ngram_orders);  // throws
-  check(c.ngram_prior == 0 || c.task == "next_token",
-        "ngram_prior: applies to models that predict the next token of a text; the task is {}; omit the option",
-        c.task);
-  check_respected_documents(c);
-  check_block_extras(c);
-  check(!c.recompute_blocks || c.model == "gpt" || c.model == "linear" || c.model == "encoder",
-        "recompute_blocks: the models gpt, linear and encoder have this option; got the model {}; omit the option",
+  check(c.conv_width != 1, "conv_width: must be 0 or at least 2, because 1 would mix no tokens; got 1");
+  check(!xl || !c.respect_documents,
+        "respect_documents: {} remembers what it has read before a sequence, whatever document that was in; omit the "
+        "option, or choose the model gpt",
         c.model);
   check(c.dtype == "float32" || c.precision == "float32",
         "precision: applies to float32 weights; got dtype {}; omit one of the options", c.dtype);

@@ -202,9 +202,9 @@ std::vector<Field> make_fields() {
               "every file is a document: it is kept whole in training or validation text, and followed by the "
               "end-of-text token of the vocabulary, if it has one"),
       text("document_separator", &C::document_separator,
-           "the same for the texts between lines that are this, such as <|endoftext|>"),
+           "every text between lines that are this, such as <|endoftext|>, is a document, which is kept whole"),
       text("json_field", &C::json_field,
-           "the same for JSON lines (.jsonl), each an object with its text in this field, such as text"),
+           "every line is a JSON object (.jsonl) with a document in this field, such as text, which is kept whole"),
       number("val_fraction", training, &C::val_fraction, 0, 0.99,
              "fraction of the data that is used for validation: the end of each file, the last pairs, or documents or "
              "labelled lines that are spread evenly; 0: none"),
@@ -227,7 +227,7 @@ std::vector<Field> make_fields() {
              "SGD and Muon: momentum coefficient; default 0, for muon 0.95"),
       boolean("nesterov", training, &C::nesterov, "SGD: use Nesterov momentum (Muon always does)"),
       number("weight_decay", training, &C::weight_decay, 0, kMaxCount,
-             "weight decay of tensors with two or more dimensions"),
+             "weight decay of matrices and embeddings, but not of vectors, convolutions and n-gram tables"),
       choice("schedule", training, &C::schedule, lr_decay_names(), schedule_help()),
       number("warmup_steps", training, &C::warmup_steps, 0, kMaxCount, "steps of linear warmup"),
       number("lr_decay_steps", training, &C::lr_decay_steps, 0, kMaxCount,

@@ -8,6 +8,7 @@
 #include "data/text/error.h"
 #include "data/text/hash.h"
 #include "data/text/invisible.h"
+#include "data/text/text_shape.h"
 #include "data/text/utf8.h"
 #include "train/run/temporary.h"
 
@@ -204,18 +205,26 @@ SpooledText spool_text(FileSystem& fs, const std::string& path, const std::vecto
   if (sources.size() == 1 && sources[0].starts_with("@")) return spool_builtin(spool, sources, options, val_fraction);
   options.documents.check_valid();
   std::vector<std::string>& notes = spool.result().notes;
+  std::int64_t separators = 0;
+  bool is_first = !options.documents.any();  // the first block of running text
   for (const std::string& file : list_corpus_files(sources, options, notes)) {
+    const std::string name = file == "-" ? "standard input" : file;
     spool.begin_file();
     DocumentReader reader(
-        options.documents, file == "-" ? "standard input" : file, [&](std::string_view part) { spool.add(part); },
+        options.documents, name, [&](std::string_view part) { spool.add(part); },
         [&] {
           if (options.documents.any()) spool.end_document();
         });
-    read_corpus_file(
-        file, options, kBlockBytes, [&](std::string_view block) { reader.push(block); }, notes);
+    const auto push = [&](std::string_view block) {
+      if (std::exchange(is_first, false)) note_on_records(block, name, notes);
+      reader.push(block);
+    };
+    read_corpus_file(file, options, kBlockBytes, push, notes);
     reader.finish();
+    separators += reader.separators();
     spool.end_file();
   }
+  note_on_separators(options.documents, separators, notes);
   SpooledText spooled = spool.finish(!options.documents.any());
   check<CorpusError>(!spooled.text.empty(), "{}: is empty; there is nothing to prepare", fmt::join(sources, " "));
   return spooled;

@@ -1,0 +1,75 @@
+#include "data/dataset/columns.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <set>
+
+#include "data/text/error.h"
+#include "data/text/printable.h"
+#include "data/text/shell_quote.h"
+
+namespace maki {
+namespace {
+
+// Words for a column of texts, of labels or of translations.
+constexpr std::array<std::string_view, 24> kHeaderWords = {
+    "text",     "texts",     "sentence", "sentences", "review", "comment", "content",     "message",
+    "document", "input",     "source",   "src",       "label",  "labels",  "class",       "category",
+    "tag",      "sentiment", "intent",   "topic",     "target", "output",  "translation", "tgt"};
+
+bool is_header_word(std::string_view cell) {
+  std::string word(cell);
+  std::ranges::transform(word, word.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return std::ranges::find(kHeaderWords, word) != kHeaderWords.end();
+}
+
+// A label of a header occurs nowhere else; a pair that reads like one may be a translation, so both sides must.
+bool is_header(const std::vector<LinePair>& lines, PairKind kind) {
+  const auto& [source, target] = lines.front();
+  if (kind == PairKind::translation) return source != target && is_header_word(source) && is_header_word(target);
+  if (!is_header_word(source) && !is_header_word(target)) return false;
+  return std::ranges::count(lines, target, &LinePair::target) == 1;
+}
+
+std::size_t distinct(const std::vector<LinePair>& lines, std::string_view LinePair::*side) {
+  std::set<std::string_view> values;
+  for (const LinePair& line : lines) values.insert(line.*side);
+  return values.size();
+}
+
+}  // namespace
+
+void check_columns(const std::vector<LinePair>& lines, PairKind kind, const std::string& name) {
+  constexpr std::size_t kFewestLines = 10, kValuesPerText = 4;  // chosen without a measurement
+  if (lines.size() < 2) return;
+  check<CorpusError>(
+      !is_header(lines, kind),
+      "{}: line 1 reads like a header ({}, {}), which would be learned like any other line; remove it with: "
+      "tail -n +2 {} > ROWS, or if it is none, move it below another line",
+      name, truncate_for_message(lines[0].source), truncate_for_message(lines[0].target), shell_quote(name));
+  if (kind == PairKind::translation || lines.size() < kFewestLines) return;
+  const std::size_t texts = distinct(lines, &LinePair::source), labels = distinct(lines, &LinePair::target);
+  check<CorpusError>(
+      labels * 2 <= lines.size() || texts * kValuesPerText > labels,
+      "{}: must have the text before the tab and its label after it; of {} lines, what is before the tab "
+      "has {} different values and what is after it {}, so they seem to be swapped; to swap them: awk -F "
+      "'\\t' -v OFS='\\t' '{{print $2, $1}}' {} > ROWS",
+      name, lines.size(), texts, labels, shell_quote(name));
+}
+
+std::string column_advice(std::string_view line, PairKind kind, const std::string& name) {
+  if (line.starts_with('{'))
+    return fmt::format("; from JSON lines: jq -r '[.{}] | @tsv' {} > ROWS",
+                       kind == PairKind::labels ? "text, .label" : "source, .target", shell_quote(name));
+  if (name.ends_with(".csv") || name.ends_with(".CSV"))
+    return fmt::format(
+        "; from CSV: python3 -c \"import csv, sys; [print(*row[:2], sep='\\t') for row in csv.reader(sys.stdin)]\" < "
+        "{} "
+        "> ROWS",
+        shell_quote(name));
+  return "";
+}
+
+}  // namespace maki

@@ -1,0 +1,19 @@
+// Checks of text in two columns that would be learned without an error, but was hardly meant as it is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/dataset/pairs.h"
+
+namespace maki {
+
+/// Throws CorpusError if the first line reads like the header of a table, or if the columns of texts and labels seem to
+/// be swapped: the labels are almost as many as the lines, and the texts few. `name` is that of the file.
+void check_columns(const std::vector<LinePair>& lines, PairKind kind, const std::string& name);
+
+/// How to write lines of JSON or CSV as two columns, to follow an error message: "; from JSON lines: jq -r …". Empty
+/// for a line that looks like neither.
+std::string column_advice(std::string_view line, PairKind kind, const std::string& name);
+
+}  // namespace maki

@@ -1,0 +1,106 @@
+#include "data/text/text_shape.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "data/text/shell_quote.h"
+
+namespace maki {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kExaminedBytes = 1 << 16, kExaminedLines = 20;
+constexpr std::size_t kFewestLines = 2;  // one line alone may be anything
+
+// The first complete lines that are not blank.
+std::vector<std::string_view> first_lines(std::string_view text) {
+  std::vector<std::string_view> lines = lines_of(text.substr(0, kExaminedBytes));
+  if (text.size() > kExaminedBytes && !lines.empty()) lines.pop_back();
+  std::erase_if(lines, [](std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; });
+  if (lines.size() > kExaminedLines) lines.resize(kExaminedLines);
+  return lines;
+}
+
+// The fields that are strings in every one of these JSON objects, those with the most text first; nullopt if a line is
+// no object.
+std::optional<std::vector<std::string>> text_fields(const std::vector<std::string_view>& lines) {
+  struct Strings {
+    std::size_t count = 0, bytes = 0;
+  };
+  std::map<std::string, Strings> fields;
+  for (const std::string_view line : lines) {
+    const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object()) return std::nullopt;
+    for (const auto& [name, value] : object.items()) {
+      if (!value.is_string()) continue;
+      ++fields[name].count;
+      fields[name].bytes += value.get_ref<const std::string&>().size();
+    }
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, strings] : fields) {
+    if (strings.count == lines.size()) names.push_back(name);
+  }
+  std::ranges::stable_sort(names, std::greater<>(), [&](const std::string& name) { return fields[name].bytes; });
+  return names;
+}
+
+std::string describe_json(const std::vector<std::string_view>& lines) {
+  const auto fields = lines.front().starts_with('{') ? text_fields(lines) : std::nullopt;
+  if (!fields) return "";
+  if (fields->empty()) return "every line is a JSON object, but none of its fields is a text; write the text to a file";
+  const bool usual = std::ranges::find(*fields, "text") != fields->end();
+  return fmt::format(
+      "every line is a JSON object; to read the text in one of its fields: --json-field {} (texts are in {})",
+      shell_quote(usual ? "text" : fields->front()), fmt::join(*fields, ", "));
+}
+
+std::string describe_table(const std::vector<std::string_view>& lines, const std::string& name) {
+  const auto has_comma = [](std::string_view line) { return line.find(',') != std::string_view::npos; };
+  if ((name.ends_with(".csv") || name.ends_with(".CSV")) && std::ranges::all_of(lines, has_comma)) {
+    return "is a table (CSV), whose commas and quotes are learned as well; write its text alone to a file, or in each "
+           "line a text, a tab and its label, for --model encoder --task classify";
+  }
+  const std::size_t tabs = tabs_per_line(lines);
+  if (tabs == 1)
+    return "every line has one tab; to learn the labels of texts: --model encoder --task classify; to translate: "
+           "--model seq2seq";
+  return tabs == 0 ? ""
+                   : fmt::format("is a table, with {} tabs in every line; cut -f 1 prints one of its columns", tabs);
+}
+
+}  // namespace
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t at = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, at);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    text.remove_prefix(std::min(at + 1, text.size()));
+  }
+  return lines;
+}
+
+std::size_t tabs_per_line(const std::vector<std::string_view>& lines) {
+  if (lines.size() < kFewestLines) return 0;
+  const auto tabs = [](std::string_view line) { return std::ranges::count(line, '\t'); };
+  const auto first = tabs(lines.front());
+  const bool alike = std::ranges::all_of(lines, [&](std::string_view line) { return tabs(line) == first; });
+  return alike ? static_cast<std::size_t>(first) : 0;
+}
+
+void note_on_records(std::string_view text, const std::string& name, std::vector<std::string>& notes) {
+  const std::vector<std::string_view> lines = first_lines(text);
+  if (lines.size() < kFewestLines) return;
+  const std::string json_lines = describe_json(lines);
+  const std::string what = json_lines.empty() ? describe_table(lines, name) : json_lines;
+  if (!what.empty()) notes.push_back(fmt::format("{}: {}", name, what));
+}
+
+}  // namespace maki
