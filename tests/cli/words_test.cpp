@@ -155,19 +155,29 @@ TEST_CASE("underscores and common aliases are accepted in options, and values ar
   REQUIRE(std::filesystem::exists(folder / "--batch_size/config.toml"));
 }
 
-TEST_CASE("the error for --epochs gives the number of steps") {
+TEST_CASE("--epochs is the number of steps that the passes over the text take") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   // 4,304 tokens are 268 windows of 16 tokens, and a step takes 9 windows.
   const Arguments train = Arguments{"train", corpus, "--out", run} + kSmall;
-  require_refused(run_maki(train + Arguments{"--epochs", "2"}), 2,
-                  {"epochs: the length of a run is set in optimizer steps", "2 passes over 4,304 training tokens",
-                   "144 tokens per step", "use --max-steps 60"});
-  require_refused(run_maki(train + Arguments{"--num_epochs", "1"}), 2, {"one pass", "use --max-steps 30"});
   require_refused(run_maki(train + Arguments{"--epochs", "many"}), 2, {"epochs: must be a finite decimal number"});
+  require_refused(run_maki(train + Arguments{"--epochs", "1", "--max-steps", "2"}), 2,
+                  {"epochs: ", "--max-steps", "omit"});
+  require_refused(run_maki(train + Arguments{"--epochs", "1", "--minutes", "1"}), 2, {"epochs: ", "--minutes", "omit"});
   REQUIRE_FALSE(std::filesystem::exists(run));
-  REQUIRE(run_maki(train + Arguments{"--max-steps", "2"}).exit_code == 0);
-  require_refused(run_maki({"train", "--resume", run, "--epochs", "2"}), 2, {"use --max-steps 60"});
+  REQUIRE_THAT(require_ok(run_maki(train + Arguments{"--num_epochs", "1"})).err, ContainsSubstring("run    30 steps"));
+  const std::string steps = folder / "steps", passes = folder / "passes";
+  const Arguments open = {"--lr-decay-steps", "0"};  // the schedule ends with the run
+  require_ok(run_maki(Arguments{"train", corpus, "--out", steps} + kSmall + open + Arguments{"--max-steps", "9"}));
+  require_ok(run_maki(Arguments{"train", corpus, "--out", passes} + kSmall + open + Arguments{"--epochs", "0.3"}));
+  REQUIRE(read_text(checkpoint(passes, 9)) == read_text(checkpoint(steps, 9)));
+  // A run that is resumed goes on to that many passes, counted from its beginning.
+  require_ok(run_maki({"train", "--resume", steps, "--max-steps", "15", "--rewarm"}));
+  require_ok(run_maki({"train", "--resume", passes, "--epochs", "0.5", "--rewarm"}));
+  REQUIRE(read_text(checkpoint(passes, 15)) == read_text(checkpoint(steps, 15)));
+  REQUIRE_THAT(require_ok(run_maki({"train", "--resume", run, "--epochs", "1"})).err,
+               ContainsSubstring("has reached step 30 of 30"));
+  REQUIRE_THAT(run_maki({"train", "--help"}).out, ContainsSubstring("--epochs NUMBER"));
 }
 
 TEST_CASE("bench and gradcheck list and accept only options that they use") {

@@ -138,8 +138,9 @@ TEST_CASE("the error for a part that is too short names the part, both numbers, 
   require_refused([&] { make_dataset(corpus_of(text), 0.1, 16, "char"); },
                   {"text.txt", "validation", "17 tokens", "10 of 100", "--block-size", "--val-fraction"});
   require_refused([&] { make_dataset(corpus_of(text), 0.9, 16, "char"); }, {"training", "17 tokens", "10 of 100"});
-  require_refused([&] { make_dataset(corpus_of(text), 0, 100, "char"); }, {"training", "101 tokens", "100 of 100"});
-  require_refused([&] { make_dataset(corpus_of("x"), 0.1, 1, "byte"); }, {"training", "2 tokens", "1 of 1"});
+  require_refused([&] { make_dataset(corpus_of(text), 0, 100, "char"); },
+                  {"training", "101 tokens", "it has 100; use more"});
+  require_refused([&] { make_dataset(corpus_of("x"), 0.1, 1, "byte"); }, {"training", "2 tokens", "it has 1;"});
   require_refused([&] { make_dataset(corpus_of("xyz"), 0.1, 1, "byte"); }, {"validation", "2 tokens", "0 of 3"});
   // Exactly enough tokens in each part.
   REQUIRE(make_dataset(corpus_of(text), 0.17, 16, "char").val.size() == 17);

@@ -43,7 +43,13 @@ TEST_CASE("a separator is a line that stands alone") {
     REQUIRE(read("a\r\n===\r\nc", options, step) == Documents{"a\r\n", "c"});
     REQUIRE(read("a\n===", options, step) == Documents{"a\n", ""});
     REQUIRE(read("===\n===\na", options, step) == Documents{"", "", "a"});
-    REQUIRE(read("a ===\n=== \n====\n==\n =\n", options, step) == Documents{"a ===\n=== \n====\n==\n =\n"});
+    REQUIRE(read("a ===\n====\n==\n =\n === \n", options, step) == Documents{"a ===\n====\n==\n =\n === \n"});
+    // What an editor does not show does not matter: blanks at the end, and a byte-order mark before the first line.
+    REQUIRE(read("a\n=== \t\nb\n===  \r\nc", options, step) == Documents{"a\n", "b\n", "c"});
+    REQUIRE(read("\uFEFF===\na\n\uFEFF===\nb", options, step) == Documents{"", "a\n\uFEFF===\nb"});
+    REQUIRE(read("\uFEFFa\n===\nb", options, step) == Documents{"\uFEFFa\n", "b"});
+    REQUIRE(read("a\n==\n== \nb\n", {.separator = "== "}, step) == Documents{"a\n", "", "b\n"});
+    REQUIRE(read("a\n\n  \nb\n", {.separator = "  "}, step) == Documents{"a\n\n", "b\n"});
     REQUIRE(read("one long line that is not it\n===\nx\n===\n", options, step) ==
             Documents{"one long line that is not it\n", "x\n", ""});
     REQUIRE(read("", options, step) == Documents{""});
@@ -58,6 +64,20 @@ TEST_CASE("the documents of JSON lines are the strings of a field") {
       "{\"meta\":null, \"text\": \"\\u732b\\ud83d\\ude00\"}";
   for (const std::size_t step : {1U, 5U, 1000U}) REQUIRE(read(lines, options, step) == Documents{"a\nb", "", "猫😀"});
   REQUIRE(read("", options).empty());
+  REQUIRE(read("{\"n\":1e400, \"text\":\"a\"}", options) == Documents{"a"});
+}
+
+TEST_CASE("a corpus without the separator is said to be one document per file") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("t", "a tale === of cats\n");
+  const CorpusOptions options{.documents = {.separator = "==="}};
+  REQUIRE(load_corpus({path}, options).notes ==
+          Documents{
+              "no line is the separator ===, so every file is one document; a separator must stand alone on its line"});
+  REQUIRE(load_corpus({path, folder.write("u", "a\n===\nb")}, options).notes.empty());
+  require_refused([&] { make_dataset(load_corpus({path}, options), 0.1, 4, "char"); },
+                  {"is one document", "no validation text is left", "--val-fraction 0"});
+  require_refused([&] { make_dataset(load_corpus({path}), 0, 400, "char"); }, {"it has 19; use more text"});
 }
 
 TEST_CASE("lines that are not JSON objects with the field are refused by their number") {
@@ -77,7 +97,8 @@ TEST_CASE("lines that are not JSON objects with the field are refused by their n
       {"null", "must be an object; it is null"},
       {"{\"text\":\"a\"", "is not JSON"},
       {"{\"text\":\"a\"} x", "is not JSON"},
-      {"{\"text\":\"\\ud83d\"}", "is not JSON"},
+      {"{\"text\":\"\\ud83d\"}", "has half of a surrogate pair at byte 16"},
+      {"{\"n\":1e9999, \"text\":\"a\"}", "has a number at byte 11 that is too large"},
       {"plain text", "is not JSON"},
       {std::string(2000, '['), "must be an object"},
       {"{\"a\":" + std::string(2000, '['), "nested more than"},

@@ -69,6 +69,32 @@ TEST_CASE("an existing model's tokenizer and labels are kept") {
   REQUIRE_THAT(message_of("fine\tgood\nfizz\tgood\n", options), ContainsSubstring("line 2: tokenizer"));
 }
 
+TEST_CASE("labels are normalized as the texts are, also by a model whose labels are not") {
+  const std::string composed = "caf\u00e9", parts = "cafe\u0301";
+  const std::string text = "one\t" + composed + "\ntwo\t" + parts + "\nsix\ttea\n";
+  LabelledOptions options{.val_fraction = 0, .max_tokens = 5};
+  REQUIRE(make_labelled_dataset(corpus_of(text), options).labels.size() == 3);
+  options.tokenizer_options.normalization = Normalization::nfc;
+  const LabelledDataset data = make_labelled_dataset(corpus_of(text), options);
+  REQUIRE(data.labels == std::vector<std::string>{composed, "tea"});
+  REQUIRE(data.train.target(1) == std::vector<std::int32_t>{0});
+  options.labels = {"cafe", composed};
+  REQUIRE(make_labelled_dataset(corpus_of("one\t" + parts + "\n"), options).train.target(0)[0] == 1);
+  options.labels = {parts, composed};
+  REQUIRE(make_labelled_dataset(corpus_of("one\t" + parts + "\n"), options).train.target(0)[0] == 0);
+}
+
+TEST_CASE("a header, swapped columns, and labels that differ in spaces alone are refused") {
+  const LabelledOptions options{.val_fraction = 0, .max_tokens = 20};
+  REQUIRE_THAT(message_of("Sentence\tstars\n" + kReviews, options), ContainsSubstring("line 1 reads like a header"));
+  REQUIRE_THAT(message_of("my text\tlabel\n" + kReviews, options), ContainsSubstring("line 1 reads like a header"));
+  REQUIRE(message_of("text\tgood\n" + kReviews, options).empty());  // the label occurs elsewhere
+  std::string swapped;
+  for (int i = 0; i < 50; ++i) swapped += (i % 2 == 0 ? "good\tline " : "bad\tline ") + std::to_string(i % 49) + "\n";
+  REQUIRE_THAT(message_of(swapped, options), ContainsSubstring("they seem to be swapped"));
+  REQUIRE_THAT(message_of("fine\tgood\nawful\tbad\nnice\tgood \n", options), ContainsSubstring("remove the spaces"));
+}
+
 TEST_CASE("bad labelled text is refused with the line") {
   const LabelledOptions options{.val_fraction = 0, .max_tokens = 4};
   REQUIRE_THAT(message_of("fine\tgood\nnice\tgood\n", options), ContainsSubstring("at least two different labels"));

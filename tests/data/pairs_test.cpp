@@ -80,6 +80,28 @@ TEST_CASE("pairs of files on a disk, and of one file in a directory") {
   require_refused([&] { read_pairs(load_corpus({empty, en})); }, {en, empty, "empty"});
 }
 
+TEST_CASE("files in which every line has one tab are parts of one table, however many there are") {
+  REQUIRE(pairs_in({"猫\tthe cat\n", "犬 だ\ta dog\n"}) == kTwo);
+  REQUIRE(pairs_in({"a\tx\nb\ty", "c\tz\n", "d\tw\r\n"}) == Pairs{{"a", "x"}, {"b", "y"}, {"c", "z"}, {"d", "w"}});
+  const TemporaryFolder folder;
+  folder.write("d/1.tsv", "猫\tthe cat\n");
+  folder.write("d/2.tsv", "犬 だ\ta dog\n");
+  REQUIRE(read_pairs(load_corpus({folder / "d"})).size() == 2);
+  // Messages name the file and its line.
+  require_refused([] { pairs_in({"a\tx\n", "b\ty\n\tz\n"}); }, {"second.txt: line 2 has an empty source"});
+}
+
+TEST_CASE("columns that were hardly meant as they are: a header, JSON lines and CSV") {
+  require_refused([] { pairs_in({"Source\ttarget\na\tx\n"}); },
+                  {"first.txt: line 1 reads like a header", "tail -n +2"});
+  REQUIRE(pairs_in({"source\tsource\na\tx\n"}).size() == 2);
+  REQUIRE(pairs_in({"text\tTexto\na\tx\n"}).size() == 2);
+  require_refused([] { pairs_in({"{\"source\": \"a\"}\n"}); }, {"line 1", "0 tabs", "jq -r", ".source"});
+  Corpus csv = corpus_of({"a,x\nb,y\n"});
+  csv.files = {"pairs.csv"};
+  require_refused([&] { read_pairs(csv, PairKind::labels); }, {"pairs.csv: line 1", "its label", "from CSV: python3"});
+}
+
 TEST_CASE("parallel files with different numbers of lines are both named, with both numbers") {
   require_refused(
       [] {

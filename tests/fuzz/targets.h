@@ -5,7 +5,7 @@
 
 namespace maki::fuzz {
 
-extern const Target kSafetensors, kTokenizerJson, kVocabulary, kTiktoken, kSavedTokenizer, kTokenFile, kForeignTokens,
-    kLlmC, kHuggingFace, kContainer, kCheckpoint, kNgramCounts, kConfig, kTextFile, kJsonLines;
+extern const Target kSafetensors, kTokenizerJson, kVocabulary, kTiktoken, kSavedTokenizer, kNanoGptMeta, kTokenFile,
+    kForeignTokens, kLlmC, kHuggingFace, kContainer, kCheckpoint, kNgramCounts, kConfig, kTextFile, kJsonLines;
 
 }  // namespace maki::fuzz

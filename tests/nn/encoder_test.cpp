@@ -197,6 +197,33 @@ TEST_CASE("encoder: a classifier reads the mean of the tokens without padding") 
   REQUIRE(small.model.loss(flat).item() == small.model.loss(made).item());
 }
 
+TEST_CASE("encoder: no precision rounds the mean of the tokens, whether there is padding or not") {
+  EncoderConfig config = kSmallEncoder;
+  config.classes = 3;
+  SmallEncoder small(config, DType::float32);
+  randomize(small.store, 8);
+  Batch made = masked_batch(config, 3, 6, 9);
+  const ProductPrecision precision(Precision::bfloat16);
+  Tape tape;
+  const auto step = [&](const Tensor& mask) {
+    made.source_mask = mask;
+    const Tensor loss = [&] {
+      const Recording on(tape);
+      return small.model.loss(made);
+    }();
+    tape.backward(loss);
+    std::vector<double> all = {loss.item()};
+    const Tensor g = small.model.wte.weight.gradient();
+    for (std::int64_t i = 0; i < g.numel(); ++i) all.push_back(g.at(i));
+    small.store.clear_gradients();
+    return all;
+  };
+  // A mask that hides nothing has the mean of the same tokens.
+  const std::vector<double> none = step(Tensor()), ones = step(full({3, 6}, DType::int32, 1));
+  REQUIRE(none.size() == ones.size());
+  for (std::size_t i = 0; i < none.size(); ++i) REQUIRE(std::abs(ones[i] - none[i]) < 1e-5);
+}
+
 TEST_CASE("encoder: the gradient of every parameter") {
   for (EncoderConfig config : variants()) {
     config.n_embd = 8;

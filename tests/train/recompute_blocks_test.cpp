@@ -84,7 +84,7 @@ TEST_CASE("recompute_blocks is a field of the run, for models whose blocks read 
     config.recompute_blocks = true;
     REQUIRE(contains(
         error_message<Error>([&] { validate(config); }),
-        std::string("recompute_blocks: the models gpt, linear and encoder have this option; got the model ") + model));
+        std::string("recompute_blocks: has an effect only if model is gpt or linear or encoder; it is ") + model));
   }
   for (bool Config::*extra : {&Config::input_skip, &Config::value_residual}) {
     Config config = small_model_config("gpt");

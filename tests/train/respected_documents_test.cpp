@@ -192,7 +192,8 @@ TEST_CASE("documents are respected where there are any, by models that carry not
   Config xl = config_of("transformer-xl");
   REQUIRE_THROWS_WITH(validate(xl), ContainsSubstring("respect_documents: transformer-xl remembers"));
   Config encoder = config_of("encoder");
-  REQUIRE_THROWS_WITH(validate(encoder), ContainsSubstring("respect_documents: applies to models that predict"));
+  REQUIRE_THROWS_WITH(validate(encoder),
+                      ContainsSubstring("respect_documents: has an effect only if task is next_token; it is masked"));
   // Random data have no documents, and need none.
   REQUIRE(make_random_task(config, VocabSizes(7), 1)->tokens_in_step(0) == 48);
   // Another text is evaluated as one document per file.

@@ -124,6 +124,23 @@ TEST_CASE("names say which files are for validation", "[token_shards_test]") {
   REQUIRE(of({"val.bin"}).train == std::vector<std::string>{"val.bin"});
   REQUIRE_THROWS_AS(of({"val_1.bin", "val_2.bin", "val_3.bin"}), CorpusError);
   REQUIRE_FALSE(foreign_token_paths({"a.bin", "b.txt"}));
+  using Paths = std::vector<std::string>;
+  // Words decide, not letters, nor the order; a folder counts if no file says anything.
+  REQUIRE(of({"val.bin", "train.bin"}).train == Paths{"train.bin"});
+  REQUIRE(of({"x-Validation.bin", "x.bin"}).train == Paths{"x.bin"});
+  REQUIRE(of({"b.bin", "train2.bin"}).val == Paths{"b.bin"});
+  REQUIRE(of({"medieval_00.bin", "medieval_01.bin", "modern_00.bin"}).val.empty());
+  REQUIRE(of({"medieval/0.bin", "modern/0.bin", "modern/1.bin"}).train.size() == 3);
+  REQUIRE(of({"valid/0.bin", "train/0.bin", "train/1.bin"}).val == Paths{"valid/0.bin"});
+  REQUIRE_THROWS_AS(of({"train_val.bin", "other.bin"}), CorpusError);
+  // A file for testing validates only if no other does.
+  const ForeignTokenPaths two = of({"test.bin", "train.bin"}), three = of({"test.bin", "train.bin", "val.bin"});
+  REQUIRE(two.train == Paths{"train.bin"});
+  REQUIRE(two.val == Paths{"test.bin"});
+  REQUIRE_THAT(two.notes.at(0), ContainsSubstring("test.bin") && ContainsSubstring("is used for validation"));
+  REQUIRE(three.train == Paths{"train.bin"});
+  REQUIRE(three.val == Paths{"val.bin"});
+  REQUIRE_THAT(three.notes.at(0), ContainsSubstring("test.bin") && ContainsSubstring("is not read"));
 }
 
 TEST_CASE("token files of maki are read together if they are alike", "[token_shards_test]") {

@@ -1,0 +1,21 @@
+// The meta.pkl of nanoGPT's character-level data sets.
+#include "data/tokenizer/nanogpt_meta.h"
+
+#include "data/text/error.h"
+#include "tests/fuzz/targets.h"
+#include "tests/fuzz/vocabularies.h"
+
+namespace maki::fuzz {
+namespace {
+
+void read(const std::string& bytes) { use_tokenizer(*read_nanogpt_meta(bytes)); }
+
+std::vector<std::string> seeds() {
+  return {source_file("tests/fixtures/nanogpt_meta_2.pkl"), source_file("tests/fixtures/nanogpt_meta_4.pkl")};
+}
+
+}  // namespace
+
+const Target kNanoGptMeta = {"nanogpt_meta", read, is<CorpusError>, seeds};
+
+}  // namespace maki::fuzz
