@@ -4,9 +4,9 @@
     scripts/check_export.py MAKI RUN [PROMPT]
 
 Exports a run to a Hugging Face directory and compares what transformers generates greedily, 100 tokens after the prompt,
-with what `maki generate` writes. If the package gguf is there, it also reads a GGUF file, compares every tensor, and generates
+with what `maki generate` writes, and that texts of different lengths can be encoded together if a text has an end. If the package gguf is there, it also reads a GGUF file, compares every tensor, and generates
 the same tokens in NumPy as llama.cpp would (gguf_forward.py); if llama_cpp is there, it compares the text that llama.cpp
-itself generates. Needs torch, transformers and safetensors; maki does not.
+itself generates, and the ids of a text with every special token in it. Needs torch, transformers and safetensors; maki does not.
 """
 import pathlib
 import subprocess
@@ -43,6 +43,15 @@ def check_transformers(folder):
     if ours != theirs.removesuffix("\n"):
         sys.exit(f"transformers and maki differ:\n{theirs!r}\n{ours!r}")
     print(f"transformers {transformers.__version__}: the same {length} tokens")
+    if tokenizer.eos_token_id is not None:
+        ends = model.generation_config.eos_token_id
+        if tokenizer.eos_token_id not in (ends if isinstance(ends, list) else [ends]):
+            sys.exit(f"transformers: the tokenizer ends texts with {tokenizer.eos_token_id}, the model with {ends}")
+        lengths = {len(row) for row in tokenizer([prompt, prompt + prompt], padding=True).input_ids}
+        if len(lengths) != 1:
+            sys.exit("transformers: the tokenizer does not fill batches")
+    model.special_text = prompt + prompt.join(tokenizer.all_special_tokens)
+    model.special_ids = tokenizer(model.special_text).input_ids
     return model
 
 
@@ -86,7 +95,8 @@ def check_gguf(path, model):
     found = {tensor.name: torch.tensor(tensor.data.copy()) for tensor in gguf.GGUFReader(path).tensors}
     count = 0
     for name, wanted in expected_tensors(model):
-        if not torch.equal(found[name], wanted):
+        # A vocabulary without an end has one more token in GGUF.
+        if not torch.equal(found[name][:len(wanted)], wanted):
             sys.exit(f"gguf: {name} differs")
         count += 1
     print(f"gguf: the same {count} tensors")
@@ -120,6 +130,9 @@ def check_llama_cpp(path, model):
     ids = llama.tokenize(prompt.encode(), add_bos=False)
     if ids != model.prompt:
         sys.exit(f"llama.cpp encodes the prompt as {ids}, transformers as {model.prompt}")
+    special = llama.tokenize(model.special_text.encode(), add_bos=False, special=True)
+    if special != model.special_ids:
+        sys.exit(f"llama.cpp encodes special tokens as {special}, transformers as {model.special_ids}")
     llama.eval(ids)
     while len(ids) < len(model.written):
         ids.append(llama.sample(temp=0, repeat_penalty=1))

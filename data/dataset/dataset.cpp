@@ -79,16 +79,16 @@ Dataset share_tokens(const Corpus& corpus, double val_fraction, std::shared_ptr<
                        "{}: contains token ids, but not what they mean; name the tokenizer that made them with "
                        "--tokenizer-file",
                        file->path);
-    file = with_tokenizer(*file, std::move(tokenizer), val_fraction);
+    file = with_tokenizer(*file, tokenizer, val_fraction);
   } else {
-    const std::string hash = tokenizer ? tokenizer->hash() : file->facts.tokenizer_hash;
-    check<CorpusError>(hash == file->facts.tokenizer_hash,
+    if (tokenizer == nullptr) tokenizer = file->tokenizer;
+    check<CorpusError>(tokenizer->encodes_like(*file->tokenizer),
                        "{}: was prepared with the tokenizer {}, but the model has the tokenizer {}; prepare the text "
                        "with the model's tokenizer (maki prepare --tokenizer-file RUN)",
-                       file->path, file->facts.tokenizer_hash, hash);
+                       file->path, file->tokenizer->hash(), tokenizer->hash());
   }
   const TokenFileFacts& facts = file->facts;
-  return {.tokenizer = file->tokenizer,
+  return {.tokenizer = std::move(tokenizer),
           .train = Tokens(file->train, file),
           .val = Tokens(file->val, file),
           .corpus_hash = facts.corpus_hash,

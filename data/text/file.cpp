@@ -9,19 +9,22 @@
 #include <unistd.h>
 
 #include "data/text/error.h"
+#include "data/text/git_lfs.h"
 
 namespace maki {
 namespace {
 
 void read_all(int descriptor, const std::string& name, const ByteSink& sink) {
   std::array<char, 1 << 16> buffer;
-  for (;;) {
+  for (bool first = true;; first = false) {
     const ssize_t n = read(descriptor, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     const int error = n < 0 ? errno : 0;
     check<CorpusError>(n >= 0, "{}: cannot be read: {}", name, std::strerror(error));
     if (n == 0) return;
-    sink(std::string_view(buffer.data(), static_cast<std::size_t>(n)));
+    const std::string_view part(buffer.data(), static_cast<std::size_t>(n));
+    if (first) refuse_git_lfs_pointer<CorpusError>(part, name);
+    sink(part);
   }
 }
 

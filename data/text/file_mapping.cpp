@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "data/text/error.h"
+#include "data/text/git_lfs.h"
 
 namespace maki {
 namespace {
@@ -43,6 +44,12 @@ void FileMapping::map(int descriptor, std::size_t size) {
   void* const memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   check<CorpusError>(memory != MAP_FAILED, "{}: cannot be mapped into memory: {}", path_, std::strerror(errno));
   bytes_ = {static_cast<const std::byte*>(memory), size};
+  try {
+    refuse_git_lfs_pointer<CorpusError>(bytes_, path_);
+  } catch (...) {
+    munmap(memory, size);
+    throw;
+  }
 }
 
 FileMapping::~FileMapping() {

@@ -67,10 +67,11 @@ BpeTokenizer::BpeTokenizer(BpeParts parts)
     : parts_(std::move(parts)), pre_tokenizer_(parts_.rule), index_(parts_.tokens), encoder_(byte_ids(index_)) {
   check_tokens();
   add_merges();
+  added_ = AddedTokens(parts_.added, parts_.tokens);
   for (const std::string_view name : kEndNames) {
     const std::int32_t id = index_.find(name);
-    if (end_of_text_ || id < 0 || !std::ranges::binary_search(parts_.specials, id)) continue;
-    end_of_text_ = id;
+    if (named_end_ || id < 0 || !is_added(parts_.added, id)) continue;
+    named_end_ = id;
   }
 }
 
@@ -85,14 +86,14 @@ void BpeTokenizer::check_tokens() {
     if (first != static_cast<std::int32_t>(id))
       fail<CorpusError>("tokenizer: tokens must be distinct; {} and {} are both {}", first, id, shown(token));
   }
-  const std::vector<std::int32_t>& specials = parts_.specials;
-  check<CorpusError>(std::ranges::adjacent_find(specials, std::greater_equal<>()) == specials.end(),
+  const std::vector<AddedToken>& added = parts_.added;
+  check<CorpusError>(std::ranges::adjacent_find(added, std::greater_equal<>(), &AddedToken::id) == added.end(),
                      "tokenizer: the ids of special tokens must be ascending");
-  for (const std::int32_t id : specials) {
-    check_token_id(id, vocab_size());
-    check<CorpusError>(parts_.tokens[static_cast<std::size_t>(id)].size() > 1,
-                       "tokenizer: a special token must have two bytes or more; token {} is {}", id,
-                       shown(parts_.tokens[static_cast<std::size_t>(id)]));
+  for (const AddedToken& token : added) {
+    check_token_id(token.id, vocab_size());
+    const std::string_view text = parts_.tokens[static_cast<std::size_t>(token.id)];
+    check<CorpusError>(text.size() > 1, "tokenizer: a special token must have two bytes or more; token {} is {}",
+                       token.id, shown(text));
   }
 }
 
@@ -103,8 +104,8 @@ void BpeTokenizer::add_merges() {
     const BpeMerge& merge = parts_.merges[rank];
     for (const std::int32_t id : {merge.left, merge.right, merge.merged}) {
       check_token_id(id, vocab_size());
-      check<CorpusError>(!std::ranges::binary_search(parts_.specials, id),
-                         "tokenizer: merge {} must not contain the special token {}", rank, id);
+      check<CorpusError>(!is_added(parts_.added, id), "tokenizer: merge {} must not contain the special token {}", rank,
+                         id);
     }
     bytes.assign(this->bytes(merge.left)).append(this->bytes(merge.right));
     if (this->bytes(merge.merged) != bytes)
@@ -123,23 +124,23 @@ void BpeTokenizer::encode_piece(std::string_view piece, std::vector<std::int32_t
                      piece.size());
   if (parts_.whole_pieces) {
     const std::int32_t id = index_.find(piece);
-    if (id >= 0 && !std::ranges::binary_search(parts_.specials, id)) return ids.push_back(id);
+    if (id >= 0 && !is_added(parts_.added, id)) return ids.push_back(id);
   }
   encoder_.encode(piece, ids);
 }
 
 std::vector<std::int32_t> BpeTokenizer::encode(std::string_view text) const {
-  std::vector<std::int32_t> ids;
-  pre_tokenizer_.split(text, [&](std::string_view piece) { encode_piece(piece, ids); });
-  return ids;
+  return encode_normalized(text, Normalization::none, /*specials=*/false);
 }
 
 void BpeTokenizer::encode(std::string_view text, Tokens& ids) const {
+  if (added_.any_always()) return Tokenizer::encode(text, ids);
   encode_texts({&text, 1}, ids, [] {});
 }
 
 void BpeTokenizer::encode_texts(std::span<const std::string_view> texts, Tokens& ids,
                                 const std::function<void()>& after) const {
+  if (added_.any_always()) return Tokenizer::encode_texts(texts, ids, after);
   constexpr std::size_t kPartBytes = 1 << 16, kPartsPerThread = 16;  // chosen without a measurement
   const std::size_t batch = kPartsPerThread * static_cast<std::size_t>(threads());
   std::vector<Cache> caches(static_cast<std::size_t>(threads()), Cache(*this));
@@ -175,33 +176,22 @@ void BpeTokenizer::encode_texts(std::span<const std::string_view> texts, Tokens&
 }
 
 std::vector<std::int32_t> BpeTokenizer::encode_with_specials(std::string_view text) const {
+  return encode_normalized(text, Normalization::none, /*specials=*/true);
+}
+
+std::vector<std::int32_t> BpeTokenizer::encode_normalized(std::string_view text, Normalization form,
+                                                          bool specials) const {
   std::vector<std::int32_t> ids;
-  const auto append = [&](std::string_view ordinary) {
-    const std::vector<std::int32_t> more = encode(ordinary);
-    ids.insert(ids.end(), more.begin(), more.end());
+  const auto encode_ordinary = [&](std::string_view ordinary) {
+    pre_tokenizer_.split(ordinary, [&](std::string_view piece) { encode_piece(piece, ids); });
   };
-  std::array<bool, 256> begins_special{};
-  for (const std::int32_t id : parts_.specials) begins_special[static_cast<unsigned char>(bytes(id)[0])] = true;
-  for (std::size_t at = 0; at < text.size();) {
-    if (!begins_special[static_cast<unsigned char>(text[at])]) {
-      ++at;
-      continue;
-    }
-    // The special token that begins here, the longest one if there are several.
-    std::int32_t found = -1;
-    for (const std::int32_t id : parts_.specials) {
-      if (text.substr(at).starts_with(bytes(id)) && (found < 0 || bytes(id).size() > bytes(found).size())) found = id;
-    }
-    if (found < 0) {
-      ++at;
-      continue;
-    }
-    append(text.substr(0, at));
-    ids.push_back(found);
-    text.remove_prefix(at + bytes(found).size());
-    at = 0;
+  if (specials || added_.any_always()) {
+    added_.split(text, form, specials, encode_ordinary, [&](std::int32_t id) { ids.push_back(id); });
+  } else if (form == Normalization::none) {
+    encode_ordinary(text);
+  } else {
+    encode_ordinary(normalize(text, form));
   }
-  append(text);
   return ids;
 }
 
@@ -211,7 +201,7 @@ std::string_view BpeTokenizer::bytes(std::int32_t id) const {
 }
 
 std::size_t BpeTokenizer::next_cut(std::string_view text, std::size_t at) const {
-  return pre_tokenizer_.next_cut(text, at);
+  return added_.may_span_cuts() ? text.size() : pre_tokenizer_.next_cut(text, at);
 }
 
 BpeParts learn_bpe(std::string_view text, std::int64_t vocab_size) {
@@ -229,7 +219,7 @@ BpeParts learn_bpe(std::string_view text, std::int64_t vocab_size) {
     std::string bytes(parts.tokens[static_cast<std::size_t>(merge.left)]);
     parts.tokens.add(bytes.append(parts.tokens[static_cast<std::size_t>(merge.right)]));
   }
-  parts.specials = {static_cast<std::int32_t>(parts.tokens.size())};
+  parts.added = {{.id = static_cast<std::int32_t>(parts.tokens.size())}};
   parts.tokens.add(kEndOfText);
   return parts;
 }

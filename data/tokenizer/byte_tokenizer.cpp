@@ -32,6 +32,6 @@ std::string_view ByteTokenizer::bytes(std::int32_t id) const {
   check_token_id(id, 256);
   return std::string_view(all_).substr(static_cast<std::size_t>(id), 1);
 }
-std::string ByteTokenizer::save() const { return std::string(kByteTokenizer.header); }
+std::string ByteTokenizer::save_encoding() const { return std::string(kByteTokenizer.header); }
 
 }  // namespace maki

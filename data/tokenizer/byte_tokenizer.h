@@ -15,7 +15,9 @@ class ByteTokenizer : public Tokenizer {
   using Tokenizer::encode;
   std::vector<std::int32_t> encode(std::string_view text) const override;
   std::string_view bytes(std::int32_t id) const override;
-  std::string save() const override;
+
+ protected:
+  std::string save_encoding() const override;
 
  private:
   std::string all_;  // byte i at offset i

@@ -77,6 +77,6 @@ std::string_view CharTokenizer::bytes(std::int32_t id) const {
   return std::string_view(characters_).substr(begin, ends_[i] - begin);
 }
 
-std::string CharTokenizer::save() const { return std::string(kCharTokenizer.header) + characters_; }
+std::string CharTokenizer::save_encoding() const { return std::string(kCharTokenizer.header) + characters_; }
 
 }  // namespace maki

@@ -17,7 +17,9 @@ class CharTokenizer : public Tokenizer {
   using Tokenizer::encode;
   std::vector<std::int32_t> encode(std::string_view text) const override;
   std::string_view bytes(std::int32_t id) const override;
-  std::string save() const override;
+
+ protected:
+  std::string save_encoding() const override;
 
  private:
   std::int32_t id_of(char32_t c) const { return c < ids_.size() ? ids_[c] : -1; }

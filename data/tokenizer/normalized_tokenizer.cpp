@@ -2,6 +2,7 @@
 
 #include "data/text/error.h"
 #include "data/text/utf8.h"
+#include "data/tokenizer/bpe_tokenizer.h"
 
 namespace maki {
 namespace {
@@ -12,16 +13,28 @@ bool is_ascii_letter_or_digit(char c) {
 
 }  // namespace
 
+Normalization normalization_of(const Tokenizer& tokenizer) {
+  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
+  return normalized == nullptr ? Normalization::none : normalized->form();
+}
+
+const BpeTokenizer* byte_level_bpe(const Tokenizer& tokenizer) {
+  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
+  return dynamic_cast<const BpeTokenizer*>(normalized == nullptr ? &tokenizer : &normalized->inner());
+}
+
 std::unique_ptr<Tokenizer> NormalizedTokenizer::load(std::string_view saved) {
   const std::size_t end = std::min(saved.find('\n'), saved.size());
   const Normalization form = parse_normalization(saved.substr(0, end));
   const std::string_view rest = saved.substr(std::min(end + 1, saved.size()));
   check<CorpusError>(form != Normalization::none && !rest.starts_with(kHeader),
                      "tokenizer: the saved normalization is damaged");
-  return std::make_unique<NormalizedTokenizer>(load_tokenizer(rest), form);
+  std::unique_ptr<Tokenizer> inner = load_tokenizer(rest);
+  check<CorpusError>(inner->use() == TokenUse(), "tokenizer: the saved normalization is damaged");
+  return std::make_unique<NormalizedTokenizer>(std::move(inner), form);
 }
 
-std::string NormalizedTokenizer::save() const {
+std::string NormalizedTokenizer::save_encoding() const {
   return std::string(kHeader) + to_string(form_) + '\n' + inner_->save();
 }
 
@@ -47,15 +60,17 @@ std::map<char32_t, std::int64_t> NormalizedTokenizer::unknown(std::string_view t
 }
 
 std::vector<std::int32_t> NormalizedTokenizer::encode(std::string_view text) const {
-  return inner_->encode(normalize(text, form_));
+  return inner_->encode_normalized(text, form_, /*specials=*/false);
 }
 
 void NormalizedTokenizer::encode(std::string_view text, Tokens& ids) const {
+  if (inner_->finds_added_tokens()) return Tokenizer::encode(text, ids);
   inner_->encode(normalize(text, form_), ids);
 }
 
 void NormalizedTokenizer::encode_texts(std::span<const std::string_view> texts, Tokens& ids,
                                        const std::function<void()>& after) const {
+  if (inner_->finds_added_tokens()) return Tokenizer::encode_texts(texts, ids, after);
   // Texts are collected up to this size (chosen without a measurement), so that many short ones are encoded together.
   constexpr std::size_t kPartBytes = 1 << 22;
   std::vector<std::string> normalized;
@@ -73,17 +88,21 @@ void NormalizedTokenizer::encode_texts(std::span<const std::string_view> texts, 
 }
 
 std::vector<std::int32_t> NormalizedTokenizer::encode_with_specials(std::string_view text) const {
-  return inner_->encode_with_specials(normalize(text, form_));
+  return inner_->encode_normalized(text, form_, /*specials=*/true);
 }
 
 std::vector<std::int32_t> NormalizedTokenizer::encode_line(std::string_view line) const {
+  if (inner_->finds_added_tokens()) return encode(line);
   return inner_->encode_line(normalize(line, form_));
 }
 
-// Between an ASCII letter or digit and a space, which no normalization combines or changes, every kind can be cut.
+// Between an ASCII letter or digit and a space, which no normalization combines or changes, every kind can be cut,
+// unless a token that is found in the text may stand there.
 std::size_t NormalizedTokenizer::next_cut(std::string_view text, std::size_t at) const {
   for (at = std::max<std::size_t>(at, 1); at < text.size(); ++at) {
-    if ((text[at] == ' ' || text[at] == '\n') && is_ascii_letter_or_digit(text[at - 1])) return at;
+    if ((text[at] == ' ' || text[at] == '\n') && is_ascii_letter_or_digit(text[at - 1]) &&
+        inner_->next_cut(text, at) == at)
+      return at;
   }
   return text.size();
 }

@@ -1,4 +1,5 @@
-// A tokenizer that normalizes text before it encodes it: decode(encode(text)) == normalize(text).
+// A tokenizer that normalizes text before it encodes it: decode(encode(text)) == normalize(text), if no added token
+// stands in the text.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@ class NormalizedTokenizer final : public Tokenizer {
  public:
   static constexpr std::string_view kHeader = "maki normalized tokenizer 1\n";
 
-  /// Requires: `form` is not none, and `inner` does not normalize.
+  /// Requires: `form` is not none, and `inner` does not normalize and has no use().
   NormalizedTokenizer(std::unique_ptr<Tokenizer> inner, Normalization form) : inner_(std::move(inner)), form_(form) {}
   /// Restores one from the bytes of save() that follow kHeader. Throws CorpusError if they are damaged.
   static std::unique_ptr<Tokenizer> load(std::string_view saved);
@@ -23,7 +24,6 @@ class NormalizedTokenizer final : public Tokenizer {
 
   std::string kind() const override { return inner_->kind(); }
   std::int64_t vocab_size() const override { return inner_->vocab_size(); }
-  std::optional<std::int32_t> end_of_text() const override { return inner_->end_of_text(); }
   std::size_t token_bound(std::string_view text) const override { return inner_->token_bound(text); }
   /// Characters as they are in the text, if their own normal form has a character that the vocabulary lacks; if only a
   /// combination of characters makes one, characters of the normalized text.
@@ -37,11 +37,21 @@ class NormalizedTokenizer final : public Tokenizer {
   std::size_t next_cut(std::string_view text, std::size_t at) const override;
   std::vector<std::int32_t> encode_line(std::string_view line) const override;
   std::string decode_line(TokenSpan ids) const override { return inner_->decode_line(ids); }
-  std::string save() const override;
+
+ protected:
+  std::string save_encoding() const override;
+  std::optional<std::int32_t> named_end() const override { return inner_->end_of_text(); }
 
  private:
   std::unique_ptr<Tokenizer> inner_;
   Normalization form_;
 };
+
+class BpeTokenizer;
+
+/// How the tokenizer normalizes text.
+Normalization normalization_of(const Tokenizer& tokenizer);
+/// The tokenizer, or the one that encodes what it normalizes, if that is byte-level BPE; else null.
+const BpeTokenizer* byte_level_bpe(const Tokenizer& tokenizer);
 
 }  // namespace maki

@@ -53,11 +53,6 @@ const Rule* find_rule(std::string_view name) {
   return found == std::end(kRules) ? nullptr : found;
 }
 
-bool is_space(char32_t c) {
-  return (c >= 0x9 && c <= 0xD) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
-         c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-}
-
 // Number of bytes of the space, line end, tab or ideographic space at the front of the text; 0 if it is anything else.
 std::size_t space_size(std::string_view text) {
   if (text[0] == ' ' || text[0] == '\n' || text[0] == '\r' || text[0] == '\t') return 1;
@@ -72,7 +67,7 @@ bool ends_piece(std::string_view text, bool gpt2) {
   std::string_view last = text.substr(text.size() - size);
   if (well_formed_size(last) != last.size()) return true;  // bytes that are not UTF-8
   const char32_t c = next_code_point(last);
-  if (gpt2) return !is_space(c);
+  if (gpt2) return !is_white_space(c);
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= 0x3041 && c <= 0x3096) ||
          (c >= 0x30A1 && c <= 0x30FA) || (c >= 0x4E00 && c <= 0x9FFC) || (c >= 0xAC00 && c <= 0xD7A3);
 }
@@ -84,6 +79,11 @@ std::string message_of(int error) {
 }
 
 }  // namespace
+
+bool is_white_space(char32_t c) {
+  return (c >= 0x9 && c <= 0xD) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) ||
+         c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
 
 struct PreTokenizer::Compiled {
   explicit Compiled(const Rule& rule) : gpt2(std::string_view(rule.name) == "gpt2") {

@@ -14,6 +14,9 @@
 
 namespace maki {
 
+/// White space as Unicode defines it.
+bool is_white_space(char32_t c);
+
 class PreTokenizer {
  public:
   /// The rule of this name. Throws CorpusError if there is none.

@@ -17,6 +17,9 @@
 namespace maki {
 namespace {
 
+// The first line of the saved form of a tokenizer with a TokenUse, which the second line holds.
+constexpr std::string_view kUsedHeader = "maki used tokenizer 1\n";
+
 constexpr std::array kTokenizerKinds = {&kCharTokenizer, &kByteTokenizer, &kWordTokenizer, &kBpeTokenizer};
 
 }  // namespace
@@ -25,6 +28,28 @@ std::string Tokenizer::decode(TokenSpan ids) const {
   std::string text;
   for (std::size_t i = 0; i < ids.size(); ++i) text += bytes(ids[i]);
   return text;
+}
+
+std::vector<std::int32_t> Tokenizer::ends() const {
+  if (!use_.ends.empty()) return use_.ends;
+  const std::optional<std::int32_t> named = named_end();
+  return named ? std::vector{*named} : std::vector<std::int32_t>();
+}
+
+std::optional<std::int32_t> Tokenizer::end_of_text() const {
+  return use_.ends.empty() ? named_end() : std::optional(use_.ends.front());
+}
+
+void Tokenizer::set_use(TokenUse use) { use_ = parse_token_use(token_use_json(use), vocab_size()); }
+
+std::string Tokenizer::save() const {
+  if (use_ == TokenUse()) return save_encoding();
+  return std::string(kUsedHeader) + token_use_json(use_) + '\n' + save_encoding();
+}
+
+std::vector<std::int32_t> Tokenizer::encode_normalized(std::string_view text, Normalization form,
+                                                       bool /*specials*/) const {
+  return encode(normalize(text, form));
 }
 
 void Tokenizer::encode(std::string_view text, Tokens& ids) const {
@@ -101,6 +126,16 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& kind, const TextToL
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(std::string_view saved) {
+  if (saved.starts_with(kUsedHeader)) {
+    const std::string_view rest = saved.substr(kUsedHeader.size());
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view encoding = rest.substr(std::min(end + 1, rest.size()));
+    check<CorpusError>(end > std::string_view("{}").size() && !encoding.starts_with(kUsedHeader),
+                       "tokenizer: what is saved about the use of its tokens is damaged");
+    std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(encoding);
+    tokenizer->set_use(parse_token_use(rest.substr(0, end), tokenizer->vocab_size()));
+    return tokenizer;
+  }
   constexpr std::string_view kNormalized = NormalizedTokenizer::kHeader;
   if (saved.starts_with(kNormalized)) return NormalizedTokenizer::load(saved.substr(kNormalized.size()));
   const auto found =

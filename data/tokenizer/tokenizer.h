@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "data/tokenizer/normalization.h"
+#include "data/tokenizer/token_use.h"
 #include "data/tokenizer/tokens.h"
 
 namespace maki {
@@ -25,8 +26,15 @@ class Tokenizer {
 
   virtual std::string kind() const = 0;  ///< "bpe", "byte", "char", "word"
   virtual std::int64_t vocab_size() const = 0;
-  /// The id of the special token that ends a document, if the vocabulary has one. Encoding text never gives it.
-  virtual std::optional<std::int32_t> end_of_text() const { return {}; }
+  /// The ids of the tokens that end a text: those of use() or, if it names none, the special token that the vocabulary
+  /// has for this, if it has one.
+  std::vector<std::int32_t> ends() const;
+  /// The first of these, which ends a document; none if the vocabulary has no such token.
+  std::optional<std::int32_t> end_of_text() const;
+  /// How the model uses the tokens, as far as that was said.
+  const TokenUse& use() const { return use_; }
+  /// Throws CorpusError unless all ids are in [0, vocab_size). Call it before the tokenizer is shared.
+  void set_use(TokenUse use);
   /// An upper bound on the number of tokens of a text, for reserving memory; usually close to it. A tokenizer that
   /// normalizes may exceed it, because the normalized text can be longer.
   virtual std::size_t token_bound(std::string_view text) const = 0;
@@ -39,6 +47,11 @@ class Tokenizer {
   /// The same, but a special token that is written in the text, such as <|endoftext|>, is that token. encode() treats
   /// it as any other text.
   virtual std::vector<std::int32_t> encode_with_specials(std::string_view text) const { return encode(text); }
+  /// The ids of a text that is normalized first, except for tokens that are found in it as it is; with `specials` as
+  /// encode_with_specials() does, else as encode().
+  virtual std::vector<std::int32_t> encode_normalized(std::string_view text, Normalization form, bool specials) const;
+  /// Whether encode() finds added tokens in a text (AddedToken::always).
+  virtual bool finds_added_tokens() const { return false; }
   /// The bytes of one id, valid as long as the tokenizer; of a special token its text. Throws CorpusError if the id is
   /// outside [0, vocab_size).
   virtual std::string_view bytes(std::int32_t id) const = 0;
@@ -63,9 +76,19 @@ class Tokenizer {
   virtual std::string decode_line(TokenSpan ids) const { return decode(ids); }
 
   /// Canonical bytes from which load_tokenizer() restores the same tokenizer.
-  virtual std::string save() const = 0;
+  std::string save() const;
   /// Identifies the tokenizer: XXH3-128 of save(), in hexadecimal.
   std::string hash() const;
+  /// Whether both give the same ids for every text. What use() says may differ.
+  bool encodes_like(const Tokenizer& other) const { return save_encoding() == other.save_encoding(); }
+
+ protected:
+  /// The part of save() that use() has no part in.
+  virtual std::string save_encoding() const = 0;
+  virtual std::optional<std::int32_t> named_end() const { return {}; }
+
+ private:
+  TokenUse use_;
 };
 
 /// The text of a new vocabulary, in any number of pieces, which must outlive this.

@@ -6,6 +6,7 @@
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/tokenizer/nanogpt_meta.h"
+#include "data/tokenizer/tokenizer_config.h"
 #include "data/tokenizer/vocabulary_text.h"
 
 namespace maki {
@@ -29,12 +30,20 @@ std::string read_limited(const fs::path& path) {
   return read_file(path.string());
 }
 
+// Of a vocabulary in a folder of Hugging Face, with what lies beside it.
+std::unique_ptr<Tokenizer> make_tokenizer(VocabularyText text, const fs::path& folder) {
+  add_tokens_beside(folder, text);
+  std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(std::move(text));
+  tokenizer->set_use(read_token_use(folder, *tokenizer));
+  return tokenizer;
+}
+
 std::unique_ptr<Tokenizer> read_vocabulary_files(const fs::path& folder, const char* vocab, const char* merges) {
   VocabularyText text;
   text.unreachable_are_special = true;
   read_vocab_json(read_limited(folder / vocab), text);
   read_merges_text(read_limited(folder / merges), text);
-  return make_tokenizer(std::move(text));
+  return make_tokenizer(std::move(text), folder);
 }
 
 std::unique_ptr<Tokenizer> read_one_file(const fs::path& path) {
@@ -46,6 +55,11 @@ std::unique_ptr<Tokenizer> read_one_file(const fs::path& path) {
   const std::string text = read_limited(path);
   if (path.filename() == kNanoGptMetaFile) return read_nanogpt_meta(text);
   if (text.starts_with("maki ")) return load_tokenizer(text);
+  if (path.filename() == "tokenizer.json") {
+    VocabularyText vocabulary;
+    read_tokenizer_json(text, vocabulary);
+    return make_tokenizer(std::move(vocabulary), path.parent_path());
+  }
   if (path.extension() == ".json") return read_tokenizer_json(text);
   check<CorpusError>(path.extension() == ".tiktoken" || path.filename() == "tokenizer.model",
                      "a tokenizer must be a .json or .tiktoken file, merges.txt beside vocab.json, or a directory with "

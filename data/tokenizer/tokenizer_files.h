@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/tokenizer/added_tokens.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace maki {
@@ -21,8 +21,9 @@ inline constexpr const char* kOwnTokenizerFile = "maki-tokenizer";
 /// other beside it (OpenAI: encoder.json and vocab.bpe), a .tiktoken file (Llama 3: tokenizer.model), a file with the
 /// bytes of Tokenizer::save(), a token file of maki, the meta.pkl of nanoGPT, or a directory. Of a directory it reads the first that there is of
 /// tokenizer.json, maki-tokenizer (saved bytes), vocab.json, encoder.json, tokenizer.model and the only .tiktoken file.
-/// Throws CorpusError, naming the path, if the file cannot be read, is damaged, is above 1 GiB, or asks for something
-/// that byte-level BPE here does not do.
+/// With tokenizer.json and vocab.json goes what lies beside them (tokenizer_config.h). Throws CorpusError, naming the
+/// path, if a file cannot be read, is damaged, is above 1 GiB, or asks for something that byte-level BPE here does not
+/// do.
 std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path);
 /// The tokenizer that the text of a tokenizer.json describes. Throws as read_tokenizer() does, without a path.
 std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json);
@@ -32,9 +33,11 @@ std::string tokenizer_json(const Tokenizer& tokenizer);
 
 /// The vocabulary of a byte-level BPE or byte tokenizer, in the characters with which GPT-2 writes bytes.
 struct BpeVocabulary {
-  std::vector<std::string> tokens;  ///< by id; special tokens as they are
+  std::vector<std::string> tokens;  ///< by id; added tokens as they are
   std::vector<std::string> merges;  ///< two tokens with a space between them, in order of rank
-  std::optional<std::int32_t> end_of_text;
+  std::vector<AddedToken> added;    ///< in ascending order of their ids
+  std::string rule = "gpt2";        ///< of the pre-tokenizer
+  bool whole_pieces = false;        ///< BpeParts::whole_pieces
 };
 /// Throws CorpusError for tokenizers of other kinds.
 BpeVocabulary bpe_vocabulary(const Tokenizer& tokenizer);

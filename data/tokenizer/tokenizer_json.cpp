@@ -7,6 +7,7 @@
 
 #include "data/text/error.h"
 #include "data/text/printable.h"
+#include "data/tokenizer/json_members.h"
 #include "data/tokenizer/pre_tokenizer.h"
 #include "data/tokenizer/vocabulary_text.h"
 
@@ -14,10 +15,6 @@ namespace maki {
 namespace {
 
 using nlohmann::json;
-
-std::string text_of(const json& value) {
-  return truncate_for_message(value.dump(-1, ' ', true, json::error_handler_t::replace));
-}
 
 // Builds the tree of the document event by event, except for vocabulary and merges.
 class Parser final : public nlohmann::json_sax<json> {
@@ -152,23 +149,12 @@ class Parser final : public nlohmann::json_sax<json> {
   std::optional<std::vector<std::string>> pair_;  // a merge that is a list, as far as it is read
 };
 
-// The member of an object; null if there is none.
-const json& member(const json& object, const char* name) {
-  static const json kNull;
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() ? *found : kNull;
-}
 std::string type_of(const json& object) {
   const json& type = member(object, "type");
   return type.is_string() ? type.get<std::string>() : "";
 }
-bool is_true(const json& object, const char* name) { return member(object, name) == json(true); }
 bool is_empty(const json& value) {
   return value.is_null() || value == json("") || value == json(0.0) || value == json(0);
-}
-
-[[noreturn]] void refuse(const char* what, const json& value, const char* known) {
-  fail<CorpusError>("tokenizer: {} must be {}; got {}", what, known, text_of(value));
 }
 
 void read_model(const json& model, VocabularyText& vocabulary) {
@@ -219,19 +205,6 @@ std::string rule_of(const json& pre_tokenizer) {
   return rule;
 }
 
-void read_added_tokens(const json& added, VocabularyText& vocabulary) {
-  if (added.is_null()) return;
-  if (!added.is_array()) refuse("added_tokens", added, "a list");
-  for (const json& token : added) {
-    const json &id = member(token, "id"), &content = member(token, "content");
-    if (!content.is_string() || content.get_ref<const std::string&>().empty() || !id.is_number_unsigned() ||
-        id.get<std::uint64_t>() > std::numeric_limits<std::int32_t>::max())
-      refuse("added_tokens", token, "a list of tokens with a content and an id below 2^31");
-    vocabulary.specials.add(content.get_ref<const std::string&>());
-    vocabulary.special_ids.push_back(id.get<std::int32_t>());
-  }
-}
-
 }  // namespace
 
 void read_vocab_json(std::string_view text, VocabularyText& vocabulary) {
@@ -246,7 +219,9 @@ void read_tokenizer_json(std::string_view text, VocabularyText& vocabulary) {
   vocabulary.rule = rule_of(member(root, "pre_tokenizer"));
   const json& decoder = member(root, "decoder");
   if (!decoder.is_null() && type_of(decoder) != "ByteLevel") refuse("decoder", decoder, "ByteLevel");
-  read_added_tokens(member(root, "added_tokens"), vocabulary);
+  const json& added = member(root, "added_tokens");
+  if (!added.is_null() && !added.is_array()) refuse("added_tokens", added, "a list");
+  for (const json& token : added) add_token(token, member(token, "id"), vocabulary);
 }
 
 }  // namespace maki

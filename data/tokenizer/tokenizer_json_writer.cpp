@@ -13,13 +13,8 @@
 namespace maki {
 namespace {
 
-const Tokenizer& without_normalization(const Tokenizer& tokenizer) {
-  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
-  return normalized == nullptr ? tokenizer : normalized->inner();
-}
-
 const BpeParts* parts_of(const Tokenizer& tokenizer) {
-  const auto* const bpe = dynamic_cast<const BpeTokenizer*>(&without_normalization(tokenizer));
+  const BpeTokenizer* const bpe = byte_level_bpe(tokenizer);
   check<CorpusError>(bpe != nullptr || tokenizer.kind() == "byte",
                      "tokenizer: only byte-level BPE and bytes can be written for other programs; the kind is {}",
                      tokenizer.kind());
@@ -31,9 +26,9 @@ std::string json_string(std::string_view text) {
 }
 
 std::string normalizer_json(const Tokenizer& tokenizer) {
-  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
-  if (normalized == nullptr) return "null";
-  return normalized->form() == Normalization::nfc ? R"({"type": "NFC"})" : R"({"type": "NFKC"})";
+  const Normalization form = normalization_of(tokenizer);
+  if (form == Normalization::none) return "null";
+  return form == Normalization::nfc ? R"({"type": "NFC"})" : R"({"type": "NFKC"})";
 }
 
 std::string pre_tokenizer_json(const std::string& rule) {
@@ -60,11 +55,14 @@ void write_list(std::string& json, const Items& items, const Write& write) {
 BpeVocabulary bpe_vocabulary(const Tokenizer& tokenizer) {
   const BpeParts* const parts = parts_of(tokenizer);
   BpeVocabulary vocabulary;
-  vocabulary.end_of_text = tokenizer.end_of_text();
+  if (parts != nullptr) {
+    vocabulary.added = parts->added;
+    vocabulary.rule = parts->rule;
+    vocabulary.whole_pieces = parts->whole_pieces;
+  }
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    const bool special = parts != nullptr && std::ranges::binary_search(parts->specials, id);
     const std::string_view bytes = tokenizer.bytes(id);
-    vocabulary.tokens.push_back(special ? std::string(bytes) : to_byte_characters(bytes));
+    vocabulary.tokens.push_back(is_added(vocabulary.added, id) ? std::string(bytes) : to_byte_characters(bytes));
   }
   if (parts == nullptr) return vocabulary;
   for (const BpeMerge& merge : parts->merges) {
@@ -75,17 +73,17 @@ BpeVocabulary bpe_vocabulary(const Tokenizer& tokenizer) {
 }
 
 std::string tokenizer_json(const Tokenizer& tokenizer) {
-  const BpeParts* const parts = parts_of(tokenizer);
   const BpeVocabulary vocabulary = bpe_vocabulary(tokenizer);
   std::string json = R"({
   "version": "1.0",
   "truncation": null,
   "padding": null,
   "added_tokens": [)";
-  write_list(json, parts == nullptr ? std::vector<std::int32_t>() : parts->specials, [&](std::int32_t id) {
-    json += fmt::format(R"({{"id": {}, "content": {}, "single_word": false, "lstrip": false, "rstrip": false, )"
-                        R"("normalized": false, "special": true}})",
-                        id, json_string(vocabulary.tokens[static_cast<std::size_t>(id)]));
+  write_list(json, vocabulary.added, [&](const AddedToken& token) {
+    json += fmt::format(
+        R"({{"id": {}, "content": {}, "single_word": {}, "lstrip": {}, "rstrip": {}, "normalized": {}, "special": {}}})",
+        token.id, json_string(vocabulary.tokens[static_cast<std::size_t>(token.id)]), token.single_word, token.lstrip,
+        token.rstrip, token.normalized, token.special);
   });
   json += fmt::format(R"(],
   "normalizer": {},
@@ -102,8 +100,7 @@ std::string tokenizer_json(const Tokenizer& tokenizer) {
     "byte_fallback": false,
     "ignore_merges": {},
     "vocab": {{)",
-                      normalizer_json(tokenizer), pre_tokenizer_json(parts == nullptr ? "gpt2" : parts->rule),
-                      parts != nullptr && parts->whole_pieces);
+                      normalizer_json(tokenizer), pre_tokenizer_json(vocabulary.rule), vocabulary.whole_pieces);
   std::size_t id = 0;
   write_list(json, vocabulary.tokens,
              [&](const std::string& token) { json += fmt::format("{}: {}", json_string(token), id++); });

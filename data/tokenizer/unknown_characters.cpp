@@ -34,11 +34,6 @@ std::string without(std::string_view text, const Counts& unknown, const std::str
   return known;
 }
 
-Normalization normalization_of(const Tokenizer& tokenizer) {
-  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
-  return normalized == nullptr ? Normalization::none : normalized->form();
-}
-
 // The text as the tokenizer normalizes it, without unknown characters; adds their number to `count`. Characters between
 // which one was left out may combine to another unknown one.
 std::string known_part(const Tokenizer& tokenizer, std::string_view text, const std::string& replacement,

@@ -109,7 +109,7 @@ std::unique_ptr<Tokenizer> read_tiktoken(std::string_view text) {
     if (known.ranks != parts.tokens.size()) continue;
     parts.rule = known.rule;
     if (!known.end_of_text) break;
-    parts.specials.push_back(static_cast<std::int32_t>(parts.tokens.size()));
+    parts.added.push_back({.id = static_cast<std::int32_t>(parts.tokens.size())});
     parts.tokens.add(kEndOfText);
     break;
   }

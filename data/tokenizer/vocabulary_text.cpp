@@ -11,17 +11,17 @@
 namespace maki {
 namespace {
 
-// Where each id is described: an index into names, or behind them into specials.
+// Where each id is described: an index into names, or behind them into added.
 std::vector<std::int64_t> sources_by_id(const VocabularyText& text) {
   const TokenIndex names(text.names);
   const auto count = static_cast<std::int64_t>(text.names.size());
   std::vector<std::pair<std::int32_t, std::int64_t>> sources;
   for (std::int64_t i = 0; i < count; ++i) sources.emplace_back(text.ids[static_cast<std::size_t>(i)], i);
-  for (std::size_t i = 0; i < text.specials.size(); ++i) {
-    const std::int32_t named = names.find(text.specials[i]), id = text.special_ids[i];
+  for (std::size_t i = 0; i < text.added.size(); ++i) {
+    const std::int32_t named = names.find(text.added[i]), id = text.added_tokens[i].id;
     check<CorpusError>(named < 0 || text.ids[static_cast<std::size_t>(named)] == id,
                        "tokenizer: the special token {} must have one id; it has {} and {}",
-                       truncate_for_message(text.specials[i]), id,
+                       truncate_for_message(text.added[i]), id,
                        named < 0 ? id : text.ids[static_cast<std::size_t>(named)]);
     if (named >= 0) {
       sources[static_cast<std::size_t>(named)].second = count + static_cast<std::int64_t>(i);
@@ -32,10 +32,9 @@ std::vector<std::int64_t> sources_by_id(const VocabularyText& text) {
   std::ranges::sort(sources);
   std::vector<std::int64_t> by_id;
   for (const auto& [id, source] : sources) {
-    check<CorpusError>(id == static_cast<std::int32_t>(by_id.size()),
-                       "tokenizer: {} tokens must have the ids 0 to {}, each once; id {} is {}", sources.size(),
-                       sources.size() - 1, by_id.size(),
-                       id < static_cast<std::int32_t>(by_id.size()) ? "repeated" : "missing");
+    const auto next = static_cast<std::int32_t>(by_id.size());
+    check<CorpusError>(id == next, "tokenizer: {} tokens must have the ids 0 to {}, each once; id {} is {}",
+                       sources.size(), sources.size() - 1, std::min(id, next), id < next ? "repeated" : "missing");
     by_id.push_back(source);
   }
   return by_id;
@@ -78,15 +77,15 @@ std::vector<BpeMerge> merges_of(const TokenList& names, const TokenList& tokens)
   return merges;
 }
 
-// The ids of tokens of two bytes or more that no merge makes.
-std::vector<std::int32_t> unreachable(const BpeParts& parts) {
+// Adds the tokens of two bytes or more that no merge makes.
+void add_unreachable(BpeParts& parts) {
   std::vector<bool> made(parts.tokens.size());
   for (const BpeMerge& merge : parts.merges) made[static_cast<std::size_t>(merge.merged)] = true;
-  std::vector<std::int32_t> ids;
+  for (const AddedToken& token : parts.added) made[static_cast<std::size_t>(token.id)] = true;
   for (std::size_t id = 0; id < made.size(); ++id) {
-    if (!made[id] && parts.tokens[id].size() > 1) ids.push_back(static_cast<std::int32_t>(id));
+    if (!made[id] && parts.tokens[id].size() > 1) parts.added.push_back({.id = static_cast<std::int32_t>(id)});
   }
-  return ids;
+  std::ranges::sort(parts.added, {}, &AddedToken::id);
 }
 
 }  // namespace
@@ -98,8 +97,9 @@ std::unique_ptr<Tokenizer> make_tokenizer(VocabularyText text) {
   const auto names = static_cast<std::int64_t>(text.names.size());
   for (const std::int64_t source : sources_by_id(text)) {
     if (source >= names) {
-      parts.specials.push_back(static_cast<std::int32_t>(parts.tokens.size()));
-      parts.tokens.add(text.specials[static_cast<std::size_t>(source - names)]);
+      const auto i = static_cast<std::size_t>(source - names);
+      parts.added.push_back(text.added_tokens[i]);
+      parts.tokens.add(text.added[i]);
       continue;
     }
     const std::string_view name = text.names[static_cast<std::size_t>(source)];
@@ -107,7 +107,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(VocabularyText text) {
     parts.tokens.add(free_text ? std::string(name) : bytes_named(name));
   }
   parts.merges = merges_of(text.merges, parts.tokens);
-  if (text.unreachable_are_special) parts.specials = unreachable(parts);
+  if (text.unreachable_are_special) add_unreachable(parts);
   const Normalization form = text.normalization;
   text = {};
   auto tokenizer = std::make_unique<BpeTokenizer>(std::move(parts));

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/tokenizer/added_tokens.h"
 #include "data/tokenizer/normalization.h"
 #include "data/tokenizer/token_list.h"
 #include "data/tokenizer/tokenizer.h"
@@ -14,13 +15,13 @@
 namespace maki {
 
 struct VocabularyText {
-  TokenList names;                ///< of tokens, in GPT-2's characters for bytes
-  std::vector<std::int32_t> ids;  ///< of these tokens
-  TokenList merges;               ///< the names of two tokens, with a space between them, in order of rank
-  TokenList specials;             ///< the text of special tokens; they may be in `names` as well
-  std::vector<std::int32_t> special_ids;
-  /// Tokens that are neither bytes nor made by a merge are special tokens, because encoding never gives them. The names
-  /// of tokens need not be in GPT-2's characters then.
+  TokenList names;                       ///< of tokens, in GPT-2's characters for bytes
+  std::vector<std::int32_t> ids;         ///< of these tokens
+  TokenList merges;                      ///< the names of two tokens, with a space between them, in order of rank
+  TokenList added;                       ///< the text of added tokens; they may be in `names` as well
+  std::vector<AddedToken> added_tokens;  ///< of these texts
+  /// Tokens that are neither bytes nor made by a merge nor added are special tokens, because encoding never gives them.
+  /// The names of tokens need not be in GPT-2's characters then.
   bool unreachable_are_special = false;
   std::string rule = "gpt2";  ///< of the pre-tokenizer
   Normalization normalization = Normalization::none;

@@ -138,7 +138,7 @@ std::string_view WordTokenizer::bytes(std::int32_t id) const {
   return word < 0 ? characters_.bytes(id) : std::string_view(words_[static_cast<std::size_t>(word)]);
 }
 
-std::string WordTokenizer::save() const {
+std::string WordTokenizer::save_encoding() const {
   const std::string characters = characters_.save().substr(kCharTokenizer.header.size());
   std::string saved = fmt::format("{}{}\n{}", kWordTokenizer.header, characters.size(), characters);
   for (const std::string& word : words_) saved += word + '\n';

@@ -41,12 +41,14 @@ class WordTokenizer final : public Tokenizer {
   std::vector<std::int32_t> encode(std::string_view text) const override;
   using Tokenizer::encode;
   std::string_view bytes(std::int32_t id) const override;
-  std::string save() const override;
 
   /// The words of a line begin with a space, so that the first word is the same token as elsewhere in the line.
   std::vector<std::int32_t> encode_line(std::string_view line) const override;
   std::string decode_line(TokenSpan ids) const override;
   std::size_t next_cut(std::string_view text, std::size_t at) const override;
+
+ protected:
+  std::string save_encoding() const override;
 
  private:
   void index_words();

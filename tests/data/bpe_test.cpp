@@ -218,7 +218,7 @@ TEST_CASE("special tokens are found in a text only on request") {
 TEST_CASE("of special tokens that begin alike, the longest is found") {
   BpeParts parts = learn_bpe("", 257);
   parts.tokens.add("<|endoftext|>!");
-  parts.specials.push_back(257);
+  parts.added.push_back({.id = 257});
   REQUIRE(BpeTokenizer(parts).encode_with_specials("<|endoftext|>!<|endoftext|>") == Ids{257, 256});
 }
 
@@ -278,10 +278,10 @@ TEST_CASE("parts that are no byte-level BPE are refused") {
   refused([](BpeParts& p) { p.tokens = {}; }, {"0x00"});
   refused([](BpeParts& p) { p.tokens.add(""); }, {"empty", "260"});
   refused([](BpeParts& p) { p.tokens.add("a"); }, {"distinct", "64", "260", "a"});
-  refused([](BpeParts& p) { p.specials = {5}; }, {"special", "5"});
-  refused([](BpeParts& p) { p.specials = {260}; }, {"[0, 260)", "260"});
-  refused([](BpeParts& p) { p.specials = {259, 259}; }, {"ascending"});
-  refused([](BpeParts& p) { p.specials = {257, 259}; }, {"merge", "special", "257"});
+  refused([](BpeParts& p) { p.added = {{.id = 5}}; }, {"special", "5"});
+  refused([](BpeParts& p) { p.added = {{.id = 260}}; }, {"[0, 260)", "260"});
+  refused([](BpeParts& p) { p.added = {{.id = 259}, {.id = 259}}; }, {"ascending"});
+  refused([](BpeParts& p) { p.added = {{.id = 257}, {.id = 259}}; }, {"merge", "special", "257"});
   refused([](BpeParts& p) { p.merges.push_back({0, 1, 258}); }, {"merge", "!\"", "makes"});
   refused([](BpeParts& p) { p.merges.push_back({-1, 1, 258}); }, {"-1"});
   refused([](BpeParts& p) { p.merges.push_back({0, 260, 258}); }, {"260"});

@@ -23,7 +23,7 @@ class ListedTokens : public Tokenizer {
   std::size_t token_bound(std::string_view) const override { return 0; }
   std::vector<std::int32_t> encode(std::string_view) const override { return {}; }
   std::string_view bytes(std::int32_t id) const override { return tokens_[static_cast<std::size_t>(id)]; }
-  std::string save() const override { return {}; }
+  std::string save_encoding() const override { return {}; }
 
  private:
   std::vector<std::string> tokens_;

@@ -66,7 +66,7 @@ class RunTokenizer final : public Tokenizer {
     return ids;
   }
   std::string_view bytes(std::int32_t) const override { return "a"; }
-  std::string save() const override { return ""; }
+  std::string save_encoding() const override { return ""; }
 };
 
 }  // namespace

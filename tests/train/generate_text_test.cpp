@@ -58,8 +58,8 @@ class Pieces final : public Tokenizer {
   std::size_t token_bound(std::string_view text) const override { return text.size(); }
   std::vector<std::int32_t> encode(std::string_view) const override { return {}; }
   std::string_view bytes(std::int32_t id) const override { return pieces_.at(static_cast<std::size_t>(id)); }
-  std::string save() const override { return {}; }
-  std::optional<std::int32_t> end_of_text() const override { return static_cast<std::int32_t>(pieces_.size()) - 1; }
+  std::string save_encoding() const override { return {}; }
+  std::optional<std::int32_t> named_end() const override { return static_cast<std::int32_t>(pieces_.size()) - 1; }
 
  private:
   std::vector<std::string> pieces_;

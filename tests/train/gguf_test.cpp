@@ -5,86 +5,12 @@
 
 #include "tests/catch.h"
 #include "tests/train/imported.h"
+#include "tests/train/read_gguf.h"
 #include "train/convert/export_model.h"
 #include "train/convert/gguf_file.h"
 
 using namespace maki;
 using namespace maki::tests;
-
-namespace {
-
-struct Place {
-  std::vector<std::uint64_t> shape;  // as in the file, the fastest axis first
-  std::uint32_t type;
-  std::uint64_t offset;
-};
-
-struct ReadGguf {
-  explicit ReadGguf(const std::string& path) : bytes(read_bytes(path)) {
-    REQUIRE(take(4) == "GGUF");
-    REQUIRE(number<std::uint32_t>() == 3);
-    const auto tensor_count = number<std::uint64_t>(), keys = number<std::uint64_t>();
-    for (std::uint64_t i = 0; i < keys; ++i) {
-      const std::string key = text();
-      REQUIRE(values.emplace(key, value(number<std::uint32_t>())).second);
-    }
-    for (std::uint64_t i = 0; i < tensor_count; ++i) {
-      const std::string name = text();
-      Place place{};
-      place.shape.resize(number<std::uint32_t>());
-      for (std::uint64_t& n : place.shape) n = number<std::uint64_t>();
-      place.type = number<std::uint32_t>();
-      place.offset = number<std::uint64_t>();
-      REQUIRE(place.offset % 32 == 0);
-      REQUIRE(name.size() <= 64);
-      REQUIRE(tensors.emplace(name, place).second);
-    }
-    at += (32 - at % 32) % 32;
-    data = at;
-    REQUIRE(bytes.size() % 32 == 0);
-  }
-
-  template <class Number>
-  Number number() {
-    Number n;
-    std::memcpy(&n, bytes.data() + at, sizeof n);
-    at += sizeof n;
-    return n;
-  }
-  std::string take(std::size_t size) {
-    at += size;
-    return bytes.substr(at - size, size);
-  }
-  std::string text() { return take(number<std::uint64_t>()); }
-  // As text; the elements of an array with a newline after each.
-  std::string value(std::uint32_t type) {
-    if (type == 4) return std::to_string(number<std::uint32_t>());
-    if (type == 5) return std::to_string(number<std::int32_t>());
-    if (type == 6) return fmt::format("{}", number<float>());
-    if (type == 7) return number<std::uint8_t>() != 0 ? "true" : "false";
-    if (type == 8) return text();
-    REQUIRE(type == 9);
-    const auto element = number<std::uint32_t>();
-    const auto count = number<std::uint64_t>();
-    std::string all;
-    for (std::uint64_t i = 0; i < count; ++i) all += value(element) + "\n";
-    return all;
-  }
-  // Element i of a float32 tensor.
-  double f32(const std::string& name, std::size_t i) const {
-    REQUIRE(tensors.at(name).type == 0);
-    float x = 0;
-    std::memcpy(&x, bytes.data() + data + tensors.at(name).offset + 4 * i, sizeof x);
-    return static_cast<double>(x);
-  }
-
-  std::string bytes;
-  std::size_t at = 0, data = 0;
-  std::map<std::string, std::string> values;
-  std::map<std::string, Place> tensors;
-};
-
-}  // namespace
 
 TEST_CASE("a GPT-2 in a GGUF file has its sizes, its vocabulary and its weights") {
   const TemporaryFolder folder;
@@ -94,7 +20,7 @@ TEST_CASE("a GPT-2 in a GGUF file has its sizes, its vocabulary and its weights"
   const std::map<std::string, std::string> expected = {
       {"general.architecture", "gpt2"},
       {"general.file_type", "0"},
-      {"gpt2.vocab_size", "13"},
+      {"gpt2.vocab_size", "14"},
       {"gpt2.context_length", "9"},
       {"gpt2.embedding_length", "8"},
       {"gpt2.block_count", "2"},
@@ -103,9 +29,9 @@ TEST_CASE("a GPT-2 in a GGUF file has its sizes, its vocabulary and its weights"
       {"gpt2.attention.layer_norm_epsilon", "1e-05"},
       {"tokenizer.ggml.model", "gpt2"},
       {"tokenizer.ggml.pre", "gpt-2"},
-      {"tokenizer.ggml.tokens", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\n"},
+      {"tokenizer.ggml.tokens", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\n<|endoftext|>\n"},
       {"tokenizer.ggml.merges", ""},
-      {"tokenizer.ggml.eos_token_id", "12"},
+      {"tokenizer.ggml.eos_token_id", "13"},
       {"tokenizer.ggml.add_bos_token", "false"}};
   for (const auto& [key, value] : expected) {
     INFO(key);
@@ -124,6 +50,32 @@ TEST_CASE("a GPT-2 in a GGUF file has its sizes, its vocabulary and its weights"
     for (std::int64_t i = 0; i < parameter.value().numel(); ++i) {
       INFO(stored << " " << i);
       REQUIRE(file.f32(stored, static_cast<std::size_t>(i)) == parameter.value().at(i));
+    }
+  }
+}
+
+TEST_CASE("a vocabulary without an end gets a token for it in a GGUF file, which is no character and is not drawn") {
+  const TemporaryFolder folder;
+  for (const char* const name : {"gpt2", "llama"}) {
+    const LoadedModel loaded(import_into(hugging_face_fixture(name), folder / name));
+    const std::string path = folder / (std::string(name) + ".gguf");
+    export_model(loaded, "gguf", {.out = path});
+    const ReadGguf file(path);
+    const auto vocab = static_cast<std::size_t>(loaded.state.vocab_size);
+    INFO(name);
+    REQUIRE(file.values.at("tokenizer.ggml.eos_token_id") == std::to_string(vocab));
+    REQUIRE(file.values.at("tokenizer.ggml.suppress_tokens") == std::to_string(vocab) + "\n");
+    REQUIRE_THAT(file.values.at("tokenizer.ggml.token_type"), Catch::Matchers::EndsWith("\n1\n3\n"));
+    REQUIRE_FALSE(file.values.contains("tokenizer.ggml.eot_token_id"));
+    for (const char* const matrix : {"token_embd.weight", "output.weight"}) {
+      if (!file.tensors.contains(matrix)) continue;  // tied
+      const std::vector<std::uint64_t>& shape = file.tensors.at(matrix).shape;
+      REQUIRE(shape[1] == vocab + 1);
+      for (std::size_t column = 0; column < shape[0]; ++column) {
+        double sum = 0;
+        for (std::size_t row = 0; row < vocab; ++row) sum += file.f32(matrix, row * shape[0] + column);
+        REQUIRE(std::abs(file.f32(matrix, vocab * shape[0] + column) - sum / static_cast<double>(vocab)) < 1e-7);
+      }
     }
   }
 }

@@ -266,6 +266,37 @@ TEST_CASE("weights that are not finite, or of another type, are refused") {
                ContainsSubstring("must be of type F16, BF16, F32 or F64; got I32"));
 }
 
+TEST_CASE("a stored head that differs from the embedding is not tied, whatever the configuration says") {
+  const TemporaryFolder folder;
+  const std::string path = changed_fixture(folder, "llama-tied", "{", "{"), file = path + "/model.safetensors";
+  const StoredTensors stored = read_safetensors(file);
+  const StoredTensor& embedding = *stored.find("model.embed_tokens.weight");
+  const auto write_with_head = [&](NumberType type, double added) {
+    std::vector<double> values(embedding.bytes.size() * 8 / bits_of(embedding.type));
+    read_numbers(embedding.type, embedding.bytes, std::span(values));
+    values[5] += added;
+    std::vector<std::byte> bytes(values.size() * bits_of(type) / 8);
+    write_numbers<double>(type, values, bytes);
+    std::vector<StoredTensor> tensors = stored.tensors;
+    tensors.push_back({"lm_head.weight", type, embedding.shape, bytes});
+    write_safetensors(posix_file_system(), file, tensors);
+    return values;
+  };
+  for (const NumberType type : {embedding.type, NumberType::f64}) {
+    write_with_head(type, 0);
+    REQUIRE(open_foreign_model(path).config.tie_weights);
+  }
+  const std::vector<double> head = write_with_head(embedding.type, 0.5);
+  REQUIRE_FALSE(open_foreign_model(path).config.tie_weights);
+  const LoadedModel loaded(import_into(path, folder / "run"));
+  const Tensor& imported = loaded.store.find("lm_head.weight").value();
+  for (std::int64_t i = 0; i < imported.numel(); ++i)
+    REQUIRE(std::abs(imported.at(i) - head[static_cast<std::size_t>(i)]) < 1e-6);
+  export_model(loaded, "hf", {.out = folder / "hf"});
+  const nlohmann::json config = nlohmann::json::parse(read_bytes(folder / "hf/config.json"));
+  REQUIRE(config.at("tie_word_embeddings") == false);
+}
+
 TEST_CASE("numbers of all four types are imported exactly, and float64 is exported as such") {
   const TemporaryFolder folder;
   const std::string copy = changed_fixture(folder, "gpt2", "{", "{"), file = copy + "/model.safetensors";

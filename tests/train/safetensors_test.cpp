@@ -180,6 +180,8 @@ TEST_CASE("what the format allows is read: empty tensors, numbers without axes, 
   REQUIRE(stored.find("empty")->shape == std::vector<std::int64_t>{0, 3});
   REQUIRE(stored.find("none") == nullptr);
   REQUIRE(stored.find("half")->type == NumberType::f4);
+  REQUIRE(refusal(folder, file_of(R"({"__metadata__":null,)" + entry("a", "F32", "1", 0, 4) + "}", 4)).empty());
+  REQUIRE_FALSE(refusal(folder, file_of(R"({"a":null})", 0)).empty());
 }
 
 TEST_CASE("what is written is read again, with the header padded and larger numbers first") {

@@ -32,10 +32,17 @@ void add_search_options(const Command& command, std::int64_t& beam_size, double&
                      "models that translate: a higher value prefers longer translations");
 }
 
-void add_reading_options(const Command& command, const std::string& texts, std::string& unknown,
+void add_special_option(const Command& command, const std::string& texts, bool& special) {
+  command.add_flag(
+      "--special", special,
+      fmt::format("special tokens that are written in {}, such as <|endoftext|>, are these tokens", texts));
+}
+
+void add_reading_options(const Command& command, const std::string& texts, std::string& unknown, bool& special,
                          std::string& checkpoint, std::int64_t& threads) {
   command.add_option("--unknown", unknown, "error|skip|replace",
                      fmt::format("what to do with characters of {} that are not in the vocabulary [error]", texts));
+  add_special_option(command, texts, special);
   add_checkpoint_option(command, checkpoint);
   add_threads_option(command, threads);
 }

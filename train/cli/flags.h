@@ -19,8 +19,12 @@ void add_threads_option(const Command& command, std::int64_t& threads);
 /// Adds --beam and --length-penalty, for models that translate.
 void add_search_options(const Command& command, std::int64_t& beam_size, double& length_penalty);
 
-/// Adds --unknown, --checkpoint and --threads, for verbs whose trained model reads `texts`, as the help calls them.
-void add_reading_options(const Command& command, const std::string& texts, std::string& unknown,
+/// Adds --special, for verbs that encode `texts`, as the help calls them.
+void add_special_option(const Command& command, const std::string& texts, bool& special);
+
+/// Adds --unknown, --special, --checkpoint and --threads, for verbs whose trained model reads `texts`, as the help
+/// calls them.
+void add_reading_options(const Command& command, const std::string& texts, std::string& unknown, bool& special,
                          std::string& checkpoint, std::int64_t& threads);
 
 class ConfigFlags {

@@ -15,20 +15,18 @@ bool is_whole_number(std::string_view text) {
 
 std::vector<std::int32_t> ids_of(const std::string& text, const Tokenizer& tokenizer) {
   try {
-    return tokenizer.encode(text);
+    return tokenizer.encode_with_specials(text);
   } catch (const CorpusError& error) {  // rethrown as Error: a wrong value of an option is a usage error (exit code 2)
     fail("logit-bias: {}: {}", text, error.what());
   }
 }
 
 // The id of the token that an entry names before its '='. Digits are always an id, so a token whose text consists of
-// digits can be named by its id only. Encoding never gives the token that ends a text, so its bytes are compared.
+// digits can be named by its id only.
 std::int32_t token_named(const std::string& text, const Tokenizer& tokenizer) {
   const std::int64_t vocabulary = tokenizer.vocab_size();
   if (is_whole_number(text))
     return static_cast<std::int32_t>(parse_integer("logit-bias: the id", text, 0, static_cast<double>(vocabulary - 1)));
-  const std::optional<std::int32_t> end = tokenizer.end_of_text();
-  if (end && tokenizer.bytes(*end) == text) return *end;
   const std::vector<std::int32_t> ids = ids_of(text, tokenizer);
   check(ids.size() == 1, "logit-bias: must name one token; \"{}\" is {} ({}); give each an option of its own", text,
         pluralize(std::ssize(ids), "token"), fmt::join(ids, ", "));

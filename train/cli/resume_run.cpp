@@ -55,6 +55,8 @@ void check_counts(const ContainerReader& file, const CheckpointState& state, con
 void refuse_options_of_new_runs(const TrainOptions& options) {
   check(options.init_from.empty(),
         "init_from: starts a new run and cannot be combined with --resume; use only one of them");
+  check(!options.special,
+        "special: belongs to the tokenizer of a run, which a run that is resumed keeps; omit the option");
   check(options.tokenizer_file.empty(),
         "tokenizer_file: gives the tokenizer of a new run; a run that is resumed keeps its own; omit the option");
   check(options.minutes.empty(),

@@ -11,6 +11,7 @@
 #include "data/text/file.h"
 #include "data/text/shell_quote.h"
 #include "data/tokenizer/nanogpt_meta.h"
+#include "data/tokenizer/special_text.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/progress.h"
 #include "train/config/configured_tokenizer.h"
@@ -179,6 +180,19 @@ std::vector<std::string> resume_sources(const std::string& run, const std::vecto
   check<CorpusError>(std::ranges::find(stored, "-") == stored.end(),
                      "{}: the text of this run came from standard input; pass - again, with the same text", run);
   return stored;
+}
+
+void note_unread_specials(const Corpus& corpus, const Tokenizer* tokenizer, const Config& config) {
+  if (corpus.prepared) return;
+  const bool learned = tokenizer == nullptr && config.tokenizer == "bpe";
+  const std::shared_ptr<const Tokenizer> usual =
+      learned ? make_tokenizer("bpe", "", tokenizer_options(config)) : nullptr;
+  if (learned) tokenizer = usual.get();
+  const std::string found = tokenizer == nullptr ? "" : unread_specials(*tokenizer, corpus.text);
+  if (found.empty()) return;
+  to_stderr("the text contains {}, and is read as ordinary characters there; {}\n", found,
+            learned ? "if documents end with it, divide them with --document-separator"
+                    : "--special reads these special tokens as what they are");
 }
 
 }  // namespace maki

@@ -60,4 +60,8 @@ std::vector<std::string> absolute_sources(std::vector<std::string> sources);
 std::vector<std::string> resume_sources(const std::string& run, const std::vector<std::string>& given,
                                         const std::vector<std::string>& stored);
 
+/// Tells on stderr of special tokens that are written in a text and read as ordinary characters. `tokenizer` is null if
+/// the configuration describes a new one.
+void note_unread_specials(const Corpus& corpus, const Tokenizer* tokenizer, const Config& config);
+
 }  // namespace maki

@@ -18,6 +18,7 @@
 #include "train/cli/run_session.h"
 #include "train/cli/train_options.h"
 #include "train/config/configured_tokenizer.h"
+#include "train/loop/loaded_model.h"
 #include "train/loop/tasks.h"
 #include "train/run/new_run.h"
 
@@ -65,6 +66,18 @@ std::shared_ptr<const Tokenizer> given_tokenizer(const TrainOptions& options,
   if (prepared) return adopt_prepared(*prepared, options.flags, std::move(tokenizer), config);
   describe_tokenizer(*tokenizer, config);
   return tokenizer;
+}
+
+// The tokenizers that the run has before its text is read; null: those that it makes.
+PairTokenizers known_tokenizers(const TrainOptions& options, const std::optional<InitialWeights>& weights,
+                                const std::shared_ptr<const Tokenizer>& tokenizer, bool prepared) {
+  PairTokenizers known = weights ? weights->tokenizers() : PairTokenizers{tokenizer, tokenizer};
+  if (!options.special) return known;
+  check(!prepared, "special: applies to a text, and the corpus was prepared; prepare it with --special");
+  check(known.target != nullptr,
+        "special: needs a tokenizer that has special tokens already; name it with --tokenizer-file or --init-from, or "
+        "divide documents with --document-separator");
+  return finding_specials(known);
 }
 
 // The time that the run may take, in minutes, if it is planned: --minutes, or the usual time if nothing was said about
@@ -174,6 +187,7 @@ int start_run(const TrainOptions& options) {
   Config config = given_config(options, weights);
   std::optional<Corpus> prepared = read_prepared(config.corpus);
   std::shared_ptr<const Tokenizer> tokenizer = given_tokenizer(options, weights, prepared, config);
+  const PairTokenizers known = known_tokenizers(options, weights, tokenizer, prepared.has_value());
   const bool ends_with_run = config.lr_decay_steps == 0;  // the schedule
   std::optional<PlannedStart> planned;
   if (const auto minutes = planned_minutes(options, given)) {
@@ -190,8 +204,9 @@ int start_run(const TrainOptions& options) {
   // The text itself is freed once it is encoded.
   const std::unique_ptr<Task> task = [&] {
     const Corpus corpus = prepared ? std::move(*prepared) : read_corpus(config.corpus, corpus_options(config));
-    if (planned) planned->choose_model(config, corpus, tokenizer);
-    return make_task(config, corpus, weights ? weights->tokenizers() : PairTokenizers{tokenizer, tokenizer});
+    if (planned) planned->choose_model(config, corpus, known.target);
+    note_unread_specials(corpus, known.target.get(), config);
+    return make_task(config, corpus, known);
   }();
   if (planned) planned->choose_length(config, *task);
   config.corpus = absolute_sources(config.corpus);

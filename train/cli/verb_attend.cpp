@@ -31,6 +31,7 @@ namespace {
 struct AttendFlags {
   std::string run, prompt, kind, layer = "all", head = "all", checkpoint, unknown = "error";
   std::int64_t threads = 0;
+  bool special = false;
   std::optional<std::string> target;
   DrawingOptions drawing;
 };
@@ -199,7 +200,8 @@ int attend(const AttendFlags& o) {
   parse_unknown_policy(o.unknown);
   check_drawing_options("attend", o.drawing);
   if (o.threads != 0) set_threads(o.threads);
-  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  if (o.special) loaded.find_specials();
   const Chosen chosen{chosen_numbers("layer", o.layer, loaded.state.config.n_layer),
                       chosen_numbers("head", o.head, loaded.state.config.n_head)};
   const AttentionMaps maps = compute(o, loaded);
@@ -232,7 +234,7 @@ void add_attend(const Command& maki) {
   command.add_option("--target", o->target, "TEXT",
                      "models that translate: the text that the model writes [its own translation, by greedy search]");
   add_drawing_options(command, o->drawing);
-  add_reading_options(command, "the texts", o->unknown, o->checkpoint, o->threads);
+  add_reading_options(command, "the texts", o->unknown, o->special, o->checkpoint, o->threads);
   command.set_action([o] { return attend(*o); });
 }
 

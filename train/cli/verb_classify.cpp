@@ -31,7 +31,7 @@ struct ClassifyFlags {
   std::string run, checkpoint, unknown = "error";
   std::vector<std::string> texts;
   std::int64_t threads = 0;
-  bool json = false;
+  bool special = false, json = false;
 };
 
 // Gives texts their labels, and writes a line for each.
@@ -110,7 +110,8 @@ int classify_lines(const Classifier& classifier) {
 int classify(const ClassifyFlags& o) {
   parse_unknown_policy(o.unknown);
   if (o.threads != 0) set_threads(o.threads);
-  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  if (o.special) loaded.find_specials();
   const Classifier classifier(o, loaded);
   if (o.texts.empty()) return classify_lines(classifier);
   for (std::size_t i = 0; i < o.texts.size(); ++i)
@@ -126,7 +127,7 @@ void add_classify(const Command& maki) {
   const auto o = std::make_shared<ClassifyFlags>();
   command.add_argument("RUN", o->run, "run directory or .maki file of a classifier").require();
   command.add_argument("TEXT", o->texts, "texts [the lines of standard input]");
-  add_reading_options(command, "the texts", o->unknown, o->checkpoint, o->threads);
+  add_reading_options(command, "the texts", o->unknown, o->special, o->checkpoint, o->threads);
   command.add_flag("--json", o->json, "print a line of JSON for each text, with the probabilities of all labels");
   command.set_action([o] { return classify(*o); });
 }

@@ -27,7 +27,7 @@ struct EmbedFlags {
   std::string run, word, npy, checkpoint, unknown = "error";
   std::vector<std::string> texts;
   std::int64_t threads = 0;
-  bool force = false, json = false;
+  bool force = false, special = false, json = false;
 };
 
 // Its floats are printed with as few digits as read back to the same float32.
@@ -116,7 +116,8 @@ int embed(const EmbedFlags& o) {
   check(!o.json || o.npy.empty(), "embed: --json and --npy are two ways to write the vectors; use only one of them");
   check_force("--npy", o.npy, o.force);
   if (o.threads != 0) set_threads(o.threads);
-  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  if (o.special) loaded.find_specials();
   const std::vector<EmbeddedText> texts = embed_all(o, loaded);
   const std::vector<Similarity> compared = compare(o, *loaded.tokenizer, texts);
   if (o.json) {
@@ -146,7 +147,7 @@ void add_embed(const Command& maki) {
   command.add_option("--npy", o->npy, "FILE",
                      "write the vectors to this file, as a NumPy array of float32 [tokens, n_embd]");
   add_force(command, o->force);
-  add_reading_options(command, "the texts", o->unknown, o->checkpoint, o->threads);
+  add_reading_options(command, "the texts", o->unknown, o->special, o->checkpoint, o->threads);
   command.set_action([o] { return embed(*o); });
 }
 

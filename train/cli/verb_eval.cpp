@@ -49,7 +49,7 @@ struct EvalOptions {
   std::optional<std::int64_t> stride;
   bool by_position = false, per_file = false;
   std::string against;  // a compressor to compare with, or empty
-  bool json = false;
+  bool special = false, json = false;
 };
 
 // The options of eval that set a field to a text.
@@ -188,12 +188,14 @@ void measure_parts(const EvalOptions& o, const LoadedModel& loaded, const Corpus
 int evaluate_run(const EvalOptions& o) {
   check_options(o);  // before anything is read
   if (o.threads != 0) set_threads(o.threads);
-  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  if (o.special) loaded.find_specials();
   const Config& config = loaded.state.config;
   check_model_options(o, loaded);
   const Corpus corpus = corpus_of(o, loaded.state);
   // If the text is that of the run, only the part that it was not trained on is used; of any other text, all of it.
   const bool own = corpus.hash == loaded.state.corpus_hash && config.val_fraction > 0;
+  if (!own) note_unread_specials(corpus, loaded.tokenizer.get(), config);
   const EvalRequest request{.own = own,
                             .unknown = o.unknown,
                             .labels = loaded.state.labels,
@@ -253,6 +255,7 @@ void add_eval(const Command& maki) {
   command.add_option("--unknown", o->unknown, "error|skip|replace",
                      "what to do with characters that are not in the vocabulary [error]");
   add_reading_options(command, *o);
+  add_special_option(command, "the text", o->special);
   add_search_options(command, o->measure.beam_size, o->measure.length_penalty);
   add_threads_option(command, o->threads);
   add_adapt_options(command,

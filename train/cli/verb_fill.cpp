@@ -26,7 +26,7 @@ namespace {
 struct FillFlags {
   std::string run, text, checkpoint, unknown = "error";
   std::int64_t top = 5, threads = 0;
-  bool json = false;
+  bool special = false, json = false;
 };
 
 // What the text becomes if every mask is filled with its best candidate.
@@ -76,7 +76,8 @@ const Encoder& masked_model(const LoadedModel& loaded) {
 int fill(const FillFlags& o) {
   parse_unknown_policy(o.unknown);
   if (o.threads != 0) set_threads(o.threads);
-  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  if (o.special) loaded.find_specials();
   const Encoder& encoder = masked_model(loaded);
   const MaskedText masked = encode_masked(*loaded.tokenizer, o.text, "text", o.unknown);
   check(!masked.masks.empty(), "text: must contain {} where a token is to be filled in; got {}", kMask,
@@ -104,7 +105,7 @@ void add_fill(const Command& maki) {
   command.add_argument("RUN", o->run, "run directory or .maki file of an encoder").require();
   command.add_option("--text", o->text, "TEXT", "text with one or more [MASK]; each stands for one token").require();
   command.add_number("--top", o->top, 1, kMaxCount, "candidates to show for each [MASK]");
-  add_reading_options(command, "the text", o->unknown, o->checkpoint, o->threads);
+  add_reading_options(command, "the text", o->unknown, o->special, o->checkpoint, o->threads);
   command.add_flag("--json", o->json, "print the candidates as JSON");
   command.set_action([o] { return fill(*o); });
 }

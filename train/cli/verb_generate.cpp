@@ -40,7 +40,7 @@ struct GenerateFlags {
   TranslateOptions translate;
   AdaptFlags adapting;
   std::optional<std::string> prompt;
-  bool interactive = false, json = false;
+  bool interactive = false, special = false, json = false;
   std::vector<std::string> text_only, translation_only;  // options given that apply to one kind of model only
 };
 
@@ -103,7 +103,8 @@ int generate_targets(const GenerateFlags& o, const LoadedModel& loaded) {
 int generate(GenerateFlags& o) {
   check_options(o);
   if (o.threads != 0) set_threads(o.threads);
-  const LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  LoadedModel loaded(choose_checkpoint(o.run, o.checkpoint));
+  if (o.special) loaded.find_specials();
   loaded.generator();  // throws if there is nothing to generate with
   to_stderr("{}, step {}\n", loaded.path, loaded.state.step);
   if (task_rule(loaded.state.config).reads_source) return generate_targets(o, loaded);
@@ -131,6 +132,7 @@ void add_prompt_options(const Command& command, GenerateFlags& o) {
                    "read prompts one after the other and continue each; \\ at the end of a line: the prompt goes on");
   command.add_option("--unknown", o.unknown, "error|skip|replace",
                      "what to do with characters of the prompt that are not in the vocabulary [error]");
+  add_special_option(command, "the prompt", o.special);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "data/dataset/token_shards.h"
+#include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/tokenizer/tokenizer.h"
 #include "train/cli/choose_checkpoint.h"
@@ -165,6 +167,11 @@ int inspect(const InspectOptions& o) {
           o.path);
     return inspect_token_file(o.path, o.verify, o.json);
   }
+  check<CorpusError>(
+      !token_file_paths({o.path}),
+      "inspect: {} holds token ids of nanoGPT or llm.c, which do not say what they mean; maki train reads "
+      "them with --tokenizer-file",
+      o.path);
   const nlohmann::ordered_json verified = o.verify ? verify(o) : nlohmann::ordered_json();
   const bool newest = o.checkpoint.empty() && is_directory(o.path);
   const ContainerReader file(choose_checkpoint(o.path, newest ? "last" : o.checkpoint));

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/core/check.h"
+#include "data/tokenizer/special_text.h"
+#include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/flags.h"
 #include "train/cli/output_options.h"
 #include "train/cli/progress.h"
@@ -24,7 +26,7 @@ struct PrepareVerb {
   ConfigFlags flags;
   std::vector<std::string> corpus;
   std::string out, tokenizer_file, format = "maki";
-  bool force = false, json = false;
+  bool force = false, special = false, json = false;
 };
 
 PrepareOptions prepare_options(const PrepareVerb& o) {
@@ -47,6 +49,11 @@ PrepareOptions prepare_options(const PrepareVerb& o) {
     for (const std::string& file : inputs_of_tokenizer(o.tokenizer_file)) options.out.inputs.push_back(file);
     options.tokenizer = open_tokenizer(o.tokenizer_file);
     describe_tokenizer(*options.tokenizer, config);
+  }
+  if (o.special) {
+    check(options.tokenizer != nullptr,
+          "special: needs a tokenizer that has special tokens already; name it with --tokenizer-file");
+    options.tokenizer = finding_specials(*options.tokenizer);
   }
   o.flags.require_effect(config);
   use_threads(config);
@@ -98,6 +105,7 @@ void add_prepare(const Command& maki) {
       "--tokenizer-file", o->tokenizer_file, "PATH",
       "use this tokenizer instead of a new one: that of a run or token file, a tokenizer.json, vocab.json "
       "with merges.txt beside it, or .tiktoken file");
+  add_special_option(command, "the text", o->special);
   command.add_option("--format", o->format, fmt::format("{}", fmt::join(token_formats(), "|")),
                      "what to write; nanogpt and llm.c: train.bin, val.bin and the tokenizer [maki]");
   command.add_flag("--json", o->json, "print the facts as JSON");

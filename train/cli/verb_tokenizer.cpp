@@ -27,7 +27,7 @@ struct InspectOptions {
 struct Facts {
   std::string kind, normalize = "none", hash, rule;
   std::int64_t vocab_size = 0, merges = 0;
-  std::vector<std::int32_t> specials;
+  std::vector<AddedToken> added;
   std::int32_t longest = 0;  // token
 };
 
@@ -36,18 +36,17 @@ Facts facts_of(const Tokenizer& tokenizer) {
               .hash = tokenizer.hash(),
               .rule = {},
               .vocab_size = tokenizer.vocab_size(),
-              .specials = {}};
-  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
-  if (normalized != nullptr) facts.normalize = to_string(normalized->form());
-  const auto* const bpe = dynamic_cast<const BpeTokenizer*>(normalized == nullptr ? &tokenizer : &normalized->inner());
+              .added = {}};
+  facts.normalize = to_string(normalization_of(tokenizer));
+  const BpeTokenizer* const bpe = byte_level_bpe(tokenizer);
   if (bpe != nullptr) {
     facts.rule = bpe->parts().rule;
     facts.merges = std::ssize(bpe->parts().merges);
-    facts.specials = bpe->parts().specials;
+    facts.added = bpe->parts().added;
   }
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    const bool special = std::ranges::binary_search(facts.specials, id);
-    if (!special && tokenizer.bytes(id).size() > tokenizer.bytes(facts.longest).size()) facts.longest = id;
+    if (!is_added(facts.added, id) && tokenizer.bytes(id).size() > tokenizer.bytes(facts.longest).size())
+      facts.longest = id;
   }
   return facts;
 }
@@ -56,13 +55,19 @@ Facts facts_of(const Tokenizer& tokenizer) {
 std::string shown(const Tokenizer& tokenizer, std::int32_t id) { return escape_unprintable(tokenizer.bytes(id)); }
 
 void print_json(const Tokenizer& tokenizer, const Facts& facts) {
-  nlohmann::ordered_json special = nlohmann::ordered_json::object();
-  for (const std::int32_t id : facts.specials) special[shown(tokenizer, id)] = id;
-  nlohmann::ordered_json out = {{"kind", facts.kind},     {"vocab_size", facts.vocab_size},
-                                {"merges", facts.merges}, {"pre_tokenizer", facts.rule},
-                                {"special", special},     {"normalize", facts.normalize},
-                                {"hash", facts.hash},     {"longest_token", shown(tokenizer, facts.longest)}};
+  nlohmann::ordered_json special = nlohmann::ordered_json::object(), added = special;
+  for (const AddedToken& token : facts.added) (token.special ? special : added)[shown(tokenizer, token.id)] = token.id;
+  nlohmann::ordered_json out = {{"kind", facts.kind},
+                                {"vocab_size", facts.vocab_size},
+                                {"merges", facts.merges},
+                                {"pre_tokenizer", facts.rule},
+                                {"special", special},
+                                {"added", added},
+                                {"normalize", facts.normalize},
+                                {"hash", facts.hash},
+                                {"longest_token", shown(tokenizer, facts.longest)}};
   if (const auto end = tokenizer.end_of_text()) out["end_of_text"] = *end;
+  if (tokenizer.ends().size() > 1) out["ends"] = tokenizer.ends();
   fmt::print("{}\n", out.dump(2));
 }
 
@@ -79,9 +84,11 @@ int inspect(const InspectOptions& o) {
   fmt::print("normalize      {}\n", facts.normalize);
   fmt::print("longest token  {} bytes: \"{}\"\n", tokenizer->bytes(facts.longest).size(),
              shown(*tokenizer, facts.longest));
-  for (const std::int32_t id : facts.specials) {
-    fmt::print("special        {} = {}{}\n", id, shown(*tokenizer, id),
-               tokenizer->end_of_text() == id ? ", the end of a text" : "");
+  const std::vector<std::int32_t> ends = tokenizer->ends();
+  for (const AddedToken& token : facts.added) {
+    const bool end = std::ranges::find(ends, token.id) != ends.end();
+    fmt::print("{:15}{} = {}{}{}\n", token.special ? "special" : "added", token.id, shown(*tokenizer, token.id),
+               end ? ", the end of a text" : "", token.always ? ", found in every text" : "");
   }
   fmt::print("hash           {}\n", facts.hash);
   return 0;

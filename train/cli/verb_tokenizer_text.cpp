@@ -41,6 +41,12 @@ void read_sources(const std::vector<std::string>& files, const ByteSink& sink) {
   }
 }
 
+// A line without the carriage return at its end, which Windows puts before the newline.
+std::string_view without_return(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
 // Encodes bytes as they arrive and prints the ids: of the whole text in one line, or of each of its lines.
 class IdPrinter {
  public:
@@ -56,7 +62,7 @@ class IdPrinter {
     }
   }
   void finish() {
-    if (!options_.lines || !text_.empty()) print(text_);
+    if (!options_.lines || !text_.empty()) print(options_.lines ? without_return(text_) : text_);
     if (options_.json) {
       fmt::print("{}\n", nlohmann::ordered_json{{"bytes", bytes_}, {"tokens", count_}, {"ids", ids_}}.dump());
     } else if (!options_.lines) {
@@ -68,7 +74,7 @@ class IdPrinter {
   void push_lines() {
     std::size_t begin = 0;
     for (std::size_t end; (end = text_.find('\n', begin)) != std::string::npos; begin = end + 1)
-      print(std::string_view(text_).substr(begin, end - begin));
+      print(without_return(std::string_view(text_).substr(begin, end - begin)));
     text_.erase(0, begin);
   }
   // A special token could stand across the cut, so with --special the text is encoded as a whole.

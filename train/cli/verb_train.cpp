@@ -33,6 +33,7 @@ void add_train(const Command& maki) {
       ".tiktoken file, or a directory that contains one");
   command.add_option("--epochs", options->epochs, "NUMBER",
                      "length of the run in passes over the training text, instead of a number of steps");
+  add_special_option(command, "the text", options->special);
   command.set_action([options] { return options->resume.empty() ? start_run(*options) : resume_run(*options); });
 }
 

@@ -11,8 +11,7 @@ TokenizerOptions tokenizer_options(const Config& config) {
 void describe_tokenizer(const Tokenizer& tokenizer, Config& config) {
   config.tokenizer = tokenizer.kind();
   if (tokenizer.kind() == "bpe") config.vocab_size = tokenizer.vocab_size();
-  const auto* const normalized = dynamic_cast<const NormalizedTokenizer*>(&tokenizer);
-  config.normalize = to_string(normalized == nullptr ? Normalization::none : normalized->form());
+  config.normalize = to_string(normalization_of(tokenizer));
 }
 
 }  // namespace maki

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/tokenizer/token_use.h"
 #include "train/config/config.h"
 #include "train/convert/weights.h"
 
@@ -13,6 +14,7 @@ struct ForeignModel {
   std::string path;             ///< of the directory or file that was opened
   Config config;                ///< its model fields are those of the model
   std::int64_t vocab_size = 0;  ///< rows of the token embedding, which may include padding
+  TokenUse use;                 ///< its ends, begin and pad, as far as the files name them
   std::vector<NamePair> names;
   ReadingRules rules;
   StoredTensors stored;

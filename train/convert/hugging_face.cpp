@@ -157,6 +157,18 @@ StoredTensors read_directory(const std::string& directory) {
                                 : "");
 }
 
+// A file may store a copy of a tied head. A head that differs from the embedding was not tied when it was trained,
+// whatever the configuration says; transformers then uses both.
+void tie_or_untie(ForeignModel& model) {
+  constexpr const char* kHead = "lm_head.weight";
+  const StoredTensor* const head = model.stored.find(kHead);
+  if (head == nullptr) return;
+  const auto embedding = std::ranges::find(model.names, "wte.weight", &NamePair::parameter);
+  const StoredTensor* const tied = find_stored(model.stored, embedding->stored, model.rules);
+  model.config.tie_weights = tied == nullptr || same_values(*head, *tied);
+  if (model.config.tie_weights) model.rules.ignored.emplace_back(kHead);
+}
+
 }  // namespace
 
 ForeignModel open_hugging_face(const std::string& directory) {
@@ -179,21 +191,20 @@ ForeignModel open_hugging_face(const std::string& directory) {
     fail<CheckpointError>("{}: model_type must be gpt2 or llama; got {}", path, truncate_for_message(type));
   }
   require_ranges(model.config, path);
-  // The head is the embedding, whatever an old file stores beside it.
-  if (model.config.tie_weights) model.rules.ignored.emplace_back("lm_head.weight");
   model.vocab_size = fields.integer("vocab_size", 100 * kMaxExtent);
+  model.use = read_use(directory);
   model.stored = read_directory(directory);
+  if (model.config.tie_weights) tie_or_untie(model);
   return model;
 }
 
 bool is_like_llama(const Config& config) { return config.norm == "rms" || config.positions == "rotary"; }
 
-std::string hugging_face_config(const Config& c, std::int64_t vocab_size, std::int64_t end_of_text) {
+std::string hugging_face_config(const Config& c, std::int64_t vocab_size, const TokenUse& use) {
   nlohmann::ordered_json j;
   const bool llama = is_like_llama(c);
   const std::int64_t width =
       c.ffn_width > 0 ? c.ffn_width : feed_forward_width(c.n_embd, activation_named(c.activation));
-  const nlohmann::ordered_json end = end_of_text >= 0 ? nlohmann::ordered_json(end_of_text) : nullptr;
   j["architectures"] = {llama ? "LlamaForCausalLM" : "GPT2LMHeadModel"};
   j["model_type"] = llama ? "llama" : "gpt2";
   j["vocab_size"] = vocab_size;
@@ -220,15 +231,9 @@ std::string hugging_face_config(const Config& c, std::int64_t vocab_size, std::i
     j["layer_norm_epsilon"] = c.norm_epsilon;
   }
   j["initializer_range"] = kInitStd;
-  j["bos_token_id"] = j["eos_token_id"] = end;
+  put_use(j, use);
   j["tie_word_embeddings"] = c.tie_weights;
   j["torch_dtype"] = c.dtype;
-  return j.dump(2) + "\n";
-}
-
-std::string generation_config(std::int64_t end_of_text) {
-  const nlohmann::ordered_json end = end_of_text >= 0 ? nlohmann::ordered_json(end_of_text) : nullptr;
-  nlohmann::ordered_json j = {{"bos_token_id", end}, {"eos_token_id", end}};
   return j.dump(2) + "\n";
 }
 

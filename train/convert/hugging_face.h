@@ -1,8 +1,10 @@
 // Directories of Hugging Face: config.json, generation_config.json, model.safetensors and the tokenizer.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "data/tokenizer/token_use.h"
 #include "train/config/config.h"
 
 namespace maki {
@@ -20,8 +22,14 @@ bool is_like_llama(const Config& config);
 void require_gpt2(const Config& config, const std::string& target);
 void require_llama(const Config& config, const std::string& target);
 
-/// The text of config.json and generation_config.json. `end_of_text` is the id of the token that ends a text; −1: none.
-std::string hugging_face_config(const Config& config, std::int64_t vocab_size, std::int64_t end_of_text);
-std::string generation_config(std::int64_t end_of_text);
+/// The tokens that begin and end a text and fill batches, as generation_config.json or else config.json names them; the
+/// former takes precedence, as in transformers. Throws CheckpointError.
+TokenUse read_use(const std::string& directory);
+/// Adds the members of both files for these tokens.
+void put_use(nlohmann::ordered_json& object, const TokenUse& use);
+
+/// The text of config.json and generation_config.json. `use` says which tokens begin and end a text and fill batches.
+std::string hugging_face_config(const Config& config, std::int64_t vocab_size, const TokenUse& use);
+std::string generation_config(const TokenUse& use);
 
 }  // namespace maki

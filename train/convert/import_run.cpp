@@ -1,10 +1,12 @@
 #include "train/convert/import_run.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/text/hash.h"
+#include "data/tokenizer/tokenizer_config.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/config/configured_optimizer.h"
 #include "train/config/configured_tokenizer.h"
@@ -32,6 +34,23 @@ std::unique_ptr<Tokenizer> tokenizer_beside(const std::string& path) {
                      "--tokenizer FILE, or use --tokenizer byte if the ids are bytes",
                      path, directory ? kOwnTokenizerFile : own);
   return read_tokenizer(path);
+}
+
+// What the model says of its tokens takes precedence over what lies beside its tokenizer. Configurations also name ids
+// that the vocabulary lacks, because those of the original model are the defaults of transformers.
+void adopt_use(const TokenUse& model, Tokenizer& tokenizer) {
+  const TokenUse without = complete_use(tokenizer);
+  TokenUse use = tokenizer.use();
+  const auto exists = [&](std::int32_t id) { return id < tokenizer.vocab_size(); };
+  std::vector<std::int32_t> ends;
+  std::ranges::copy_if(model.ends, std::back_inserter(ends), exists);
+  if (!ends.empty()) use.ends = std::move(ends);
+  if (model.begin && exists(*model.begin)) use.begin = model.begin;
+  if (model.pad && exists(*model.pad)) use.pad = model.pad;
+  // An export of maki names what follows from the vocabulary alone.
+  const bool adds_nothing =
+      tokenizer.use() == TokenUse() && use.ends == without.ends && use.begin == without.begin && use.pad == without.pad;
+  if (!adds_nothing) tokenizer.set_use(std::move(use));
 }
 
 // Only if all numbers need it.
@@ -89,6 +108,7 @@ std::unique_ptr<Tokenizer> tokenizer_for(const ForeignModel& model, const std::s
   check<CorpusError>(ids <= model.vocab_size && model.vocab_size - ids <= kMaxPaddingRows,
                      "tokenizer: must have as many ids as {}, which has {} (at most {} of them padding); got {}",
                      model.path, model.vocab_size, kMaxPaddingRows, ids);
+  adopt_use(model.use, *tokenizer);
   return tokenizer;
 }
 

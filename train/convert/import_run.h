@@ -13,8 +13,8 @@
 namespace maki {
 
 /// The tokenizer of a model: `given` ("byte", or a path for read_tokenizer()) or, if that is empty, the one that lies
-/// beside the model. Throws CorpusError if there is none, or if it has more ids than the model, or over 1023 fewer (the
-/// others are padding of the vocabulary).
+/// beside the model. Its use() is that of the model. Throws CorpusError if there is none, or if it has more ids than
+/// the model, or over 1023 fewer (the others are padding of the vocabulary).
 std::unique_ptr<Tokenizer> tokenizer_for(const ForeignModel& model, const std::string& given);
 
 struct Imported {

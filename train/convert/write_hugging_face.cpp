@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/core/check.h"
+#include "data/tokenizer/tokenizer_config.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/convert/export_model.h"
 #include "train/convert/hugging_face.h"
@@ -38,20 +39,15 @@ std::string tokenizer_text(const Tokenizer& tokenizer) {
   return others ? "" : tokenizer_json(tokenizer);
 }
 
-std::string tokenizer_config(const Config& config) {
-  const nlohmann::ordered_json j = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                    {"model_max_length", config.block_size},
-                                    {"clean_up_tokenization_spaces", false}};
-  return j.dump(2) + "\n";
-}
-
 void write_tokenizer(const LoadedModel& model, const std::string& out, FileSystem& fs,
                      std::vector<std::string>& written) {
   const std::string text = tokenizer_text(*model.tokenizer);
   write_text(fs, out + "/" + kOwnTokenizerFile, model.state.tokenizer, written);
   if (text.empty()) return;
   write_text(fs, out + "/tokenizer.json", text, written);
-  write_text(fs, out + "/tokenizer_config.json", tokenizer_config(model.state.config), written);
+  write_text(fs, out + "/tokenizer_config.json", tokenizer_config_json(*model.tokenizer, model.state.config.block_size),
+             written);
+  write_text(fs, out + "/special_tokens_map.json", special_tokens_map_json(*model.tokenizer), written);
 }
 
 }  // namespace
@@ -65,13 +61,13 @@ std::vector<std::string> write_hugging_face(const LoadedModel& model, const Expo
   const OwnedTensors weights =
       collect_weights(model.store, names,
                       {.zero_biases = !llama, .type = config.dtype == "float64" ? NumberType::f64 : NumberType::f32});
-  const std::int64_t end = model.tokenizer->end_of_text().value_or(-1);
+  const TokenUse use = complete_use(*model.tokenizer);
 
   std::vector<std::string> written;
   OutputDirectory directory(fs, options.out);
   const std::string out = directory.path();
-  write_text(fs, out + "/config.json", hugging_face_config(config, model.state.vocab_size, end), written);
-  write_text(fs, out + "/generation_config.json", generation_config(end), written);
+  write_text(fs, out + "/config.json", hugging_face_config(config, model.state.vocab_size, use), written);
+  write_text(fs, out + "/generation_config.json", generation_config(use), written);
   write_tokenizer(model, out, fs, written);
   const std::string file = out + "/model.safetensors";
   write_safetensors(fs, file, weights.tensors);

@@ -158,7 +158,8 @@ const char* to_string(TextEnd end) {
 }
 
 std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer, bool separated) {
-  if (const auto end = tokenizer.end_of_text(); end && separated) return {*end};
+  const std::optional<std::int32_t> begin = tokenizer.use().begin ? tokenizer.use().begin : tokenizer.end_of_text();
+  if (begin && separated) return {*begin};
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
     if (tokenizer.bytes(id) == "\n") return {id};
   }
@@ -177,12 +178,12 @@ void generate_texts(const Generator& model, const Tokenizer& tokenizer, std::spa
       written.note(first + i, log_probabilities(logits, token, *options.log_probabilities));
     };
   }
-  const std::optional<std::int32_t> end_of_text = tokenizer.end_of_text();
+  const std::vector<std::int32_t> ends = tokenizer.ends();
   while (first < texts.size() && !written.interrupted()) {
     const std::span batch = texts.subspan(first, batch_size(model, texts.subspan(first)));
     written.add(batch.size());
     const auto use = [&](std::size_t i, std::int32_t token) {
-      if (token == end_of_text) return written.push_end(first + i);
+      if (std::ranges::find(ends, token) != ends.end()) return written.push_end(first + i);
       return written.push(first + i, tokenizer.bytes(token), interrupted);
     };
     const auto end = [&](std::size_t i, const Generated& result) { written.end(first + i, result); };

@@ -24,8 +24,8 @@ struct TextOptions {
   std::optional<std::int64_t> log_probabilities = {};
 };
 
-/// Why a text ended: max_tokens were drawn, a stop string was reached, the token that ends a text was drawn
-/// (Tokenizer::end_of_text()), the context was full (and does not slide), or `interrupted` returned true.
+/// Why a text ended: max_tokens were drawn, a stop string was reached, a token that ends a text was drawn
+/// (Tokenizer::ends()), the context was full (and does not slide), or `interrupted` returned true.
 enum class TextEnd : std::uint8_t { length, stop_string, end_of_text, window, interrupt };
 /// "length", "stop string", "end of text", "window" or "interrupt".
 const char* to_string(TextEnd end);
@@ -37,14 +37,14 @@ struct GeneratedText {
 };
 
 /// The ids that a text without a prompt starts from: a newline if the vocabulary has one, else id 0. For a model that
-/// was trained on texts of which each ends with a token of its own (`separated`), such as GPT-2, it is this token, if
-/// the vocabulary has it.
+/// was trained on texts of which each begins or ends with a token of its own (`separated`), such as GPT-2, it is this
+/// token, if the vocabulary has it.
 std::vector<std::int32_t> default_prompt(const Tokenizer& tokenizer, bool separated = false);
 
 /// Continues `prompt` (ids), of which the model reads the last ones that fit its context. Requires: `prompt` is not
 /// empty. `write` receives the new text in pieces of whole characters, as soon as they cannot be part of a stop string.
 /// The text is a function of (model, prompt, options, `sample`). `interrupted` may be empty; it is called after every
-/// token, except one that completes a stop string or is that which ends texts, and ends the text by returning true;
+/// token, except one that completes a stop string or ends texts, and ends the text by returning true;
 /// what was held back is then written. Throws BadLogitsError, Error if an option of the sampling is out of range, and
 /// what `write` throws.
 GeneratedText generate_text(const Generator& model, const Tokenizer& tokenizer, std::span<const std::int32_t> prompt,

@@ -4,6 +4,7 @@
 
 #include "autograd/core/storage.h"
 #include "autograd/ops.h"
+#include "data/tokenizer/special_text.h"
 #include "train/config/configured_optimizer.h"
 #include "train/config/error.h"
 #include "train/config/models.h"
@@ -137,6 +138,22 @@ LoadedModel::LoadedModel(const LoadedModel& adapted, MergeAdapters)
   if (!state.ngram_counts.empty()) dynamic_cast<Generator&>(*model).use_prior(adapted.generator().prior());
   store.seal_uninitialized();
   merge_adapters(adapted.store, adapter_scale(adapted.state.config), store);
+}
+
+PairTokenizers finding_specials(const PairTokenizers& tokenizers) {
+  const auto& [source, target] = tokenizers;
+  if (source == target) {
+    const std::shared_ptr<const Tokenizer> both = finding_specials(*target);
+    return {both, both};
+  }
+  const bool only_one = has_specials(*source) != has_specials(*target);
+  return {only_one && !has_specials(*source) ? source : finding_specials(*source),
+          only_one && !has_specials(*target) ? target : finding_specials(*target)};
+}
+
+void LoadedModel::find_specials() {
+  tokenizers = finding_specials(tokenizers);
+  tokenizer = tokenizers.target;
 }
 
 const Generator& LoadedModel::generator() const {

@@ -20,6 +20,9 @@ CheckpointState check_resumable(const std::string& path, FileSystem& fs = posix_
 /// The same for a checkpoint of a run, whose step must also be the one in its file name. Returns that step.
 std::int64_t verify_checkpoint(const RunDirectory& run, const std::string& path);
 
+/// finding_specials() for those of a model, of which one may have no special tokens.
+PairTokenizers finding_specials(const PairTokenizers& tokenizers);
+
 /// Selects the constructor of LoadedModel that merges adapters.
 struct MergeAdapters {};
 
@@ -39,6 +42,10 @@ struct LoadedModel {
   std::shared_ptr<const Tokenizer> tokenizer;  ///< of what the model writes
   ParameterStore store;
   std::unique_ptr<Model> model;
+
+  /// From now on, special tokens that are written in a text are these tokens (finding_specials()). Throws CorpusError
+  /// if no vocabulary has any.
+  void find_specials();
 
   /// The model as a Generator. Throws Error if this kind of model cannot generate.
   const Generator& generator() const;

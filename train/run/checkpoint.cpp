@@ -178,6 +178,11 @@ std::vector<ContainerSection> number_sections(const ParameterStore& store, const
 }
 
 CheckpointState read_state(const ContainerReader& file) {
+  check<CheckpointError>(
+      !file.has("store"),
+      "{}: holds parameters that a program saved with save_parameters(), and is not a checkpoint of a "
+      "run; load it in that program with load_parameters()",
+      file.path());
   // The configuration comes first, because a newer schema may change the form of every other section.
   CheckpointState state;
   state.config = read_config(file);

@@ -40,7 +40,7 @@ PairTokenizers check_vocabulary(const CheckpointState& state) {
   // A token is a character or at least a byte, or ends a document. A character has at most 4 bytes, and its normal form
   // at most 18 characters.
   constexpr std::int64_t kMaxBytes = 4, kMaxNormalized = 18;
-  const bool normalized = dynamic_cast<const NormalizedTokenizer*>(tokenizers.target.get()) != nullptr;
+  const bool normalized = normalization_of(*tokenizers.target) != Normalization::none;
   const std::int64_t ends = tokenizers.target->end_of_text() ? state.characters : 0;
   const std::int64_t most = state.characters * kMaxBytes * (normalized ? kMaxNormalized : 1) + ends;
   const bool by_character = tokenizers.target->kind() == "char" && !normalized;

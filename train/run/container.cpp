@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/text/git_lfs.h"
 #include "data/text/hash.h"
 #include "train/config/error.h"
 #include "train/run/parallel_read.h"
@@ -126,6 +127,7 @@ void ContainerReader::read_front() {
                      path_, file_size_);
   Header header;
   read_at(0, std::as_writable_bytes(std::span(&header, 1)));
+  refuse_git_lfs_pointer<CorruptFile>(std::as_bytes(std::span(&header, 1)), path_);
   check<CorruptFile>(header.magic == kMagic, "{}: is not a maki checkpoint", path_);
   // Not a CorruptFile: a later version of maki may have written it, so it is not proven to be damaged.
   check<CheckpointError>(header.version == kFormatVersion,

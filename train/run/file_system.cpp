@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "data/text/git_lfs.h"
 #include "train/config/error.h"
 #include "train/run/descriptor.h"
 #include "train/run/temporary.h"
@@ -151,8 +152,10 @@ std::string read_file_limited(FileSystem& fs, const std::string& path, std::size
     const std::size_t got = file.read_some(std::as_writable_bytes(std::span(bytes)).subspan(size));
     bytes.resize(size + got);
     check<CheckpointError>(bytes.size() <= most, "{}: must have at most {} bytes, but is larger", path, most);
-    if (got < (1 << 16)) return bytes;
+    if (got < (1 << 16)) break;
   }
+  refuse_git_lfs_pointer<CheckpointError>(bytes, path);
+  return bytes;
 }
 
 }  // namespace maki

@@ -217,6 +217,9 @@ std::string find_checkpoint(const std::string& run_or_file, const std::string& c
     return file;
   }
   const std::vector<std::int64_t> candidates = steps_to_try(run, choice);
+  check(!candidates.empty() || !file_exists(run_or_file + "/config.json"),
+        "{}: is a model of Hugging Face, not a run; make a run of it with: maki import {}", run_or_file,
+        shell_quote(run_or_file));
   check(!candidates.empty(), "{}: contains no checkpoint{}{}", run_or_file, choice.empty() ? "" : " named ", choice);
   for (const std::int64_t step : candidates) {
     try {

@@ -1,0 +1,73 @@
+// Tokens that were added to a vocabulary beside those that merges make: special tokens, such as <|endoftext|>, and
+// others that stand for a piece of text. They are found in a text before it is normalized and cut into pieces, as in
+// the library tokenizers of Hugging Face.
+//
+// Thread safety: immutable, and may be used by several threads at once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizer/normalization.h"
+#include "data/tokenizer/token_list.h"
+
+namespace maki {
+
+struct AddedToken {
+  std::int32_t id = 0;
+  bool special = true;  ///< controls the model, and is not part of the text that it reads and writes
+  /// Found in every text; otherwise only where special tokens are asked for (Tokenizer::encode_with_specials()).
+  bool always = false;
+  bool lstrip = false, rstrip = false;  ///< includes the white space to its left, to its right
+  bool single_word = false;             ///< is found only where no word character is beside it
+  bool normalized = false;              ///< its normal form is found in the normalized text, not itself in the text
+
+  bool operator==(const AddedToken&) const = default;
+};
+
+/// Whether a token of this id is among them. Requires: they are in ascending order of their ids.
+bool is_added(std::span<const AddedToken> added, std::int32_t id);
+
+class AddedTokens {
+ public:
+  using OnText = std::function<void(std::string_view)>;
+  using OnToken = std::function<void(std::int32_t)>;
+
+  AddedTokens() = default;
+  AddedTokens(std::span<const AddedToken> added, const TokenList& tokens);
+
+  /// Whether some are found in every text.
+  bool any_always() const { return any_always_; }
+  /// Whether one of those may stand where a text is cut, which is before white space.
+  bool may_span_cuts() const { return may_span_cuts_; }
+
+  /// Calls `on_token` for the added tokens in a text, with `specials` for all and otherwise for those that are always
+  /// found, and `on_text` for the normalized text between them, in order. Of several that begin at one place, the
+  /// longest is found.
+  void split(std::string_view text, Normalization form, bool specials, const OnText& on_text,
+             const OnToken& on_token) const;
+
+ private:
+  struct Pattern {
+    std::string text;
+    AddedToken token;
+  };
+  struct Finder {
+    std::vector<Pattern> patterns;
+    std::array<bool, 256> begins{};  // whether a pattern begins with this byte
+
+    void add(Pattern pattern);
+    const Pattern* longest_at(std::string_view text) const;
+    void split(std::string_view text, bool specials, const OnText& on_text, const OnToken& on_token) const;
+  };
+
+  Finder in_text_, in_normalized_;
+  bool any_always_ = false, may_span_cuts_ = false;
+};
+
+}  // namespace maki

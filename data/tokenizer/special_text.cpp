@@ -1,0 +1,55 @@
+#include "data/tokenizer/special_text.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+
+#include "data/text/error.h"
+#include "data/text/printable.h"
+#include "data/tokenizer/bpe_tokenizer.h"
+#include "data/tokenizer/normalized_tokenizer.h"
+
+namespace maki {
+
+bool has_specials(const Tokenizer& tokenizer) {
+  const BpeTokenizer* const bpe = byte_level_bpe(tokenizer);
+  return bpe != nullptr && !bpe->parts().added.empty();
+}
+
+std::shared_ptr<const Tokenizer> finding_specials(const Tokenizer& tokenizer) {
+  check<CorpusError>(
+      has_specials(tokenizer),
+      "special: needs a vocabulary with special tokens; the tokenizer, of the kind {}, has none; omit the "
+      "option",
+      tokenizer.kind());
+  BpeParts parts = byte_level_bpe(tokenizer)->parts();
+  for (AddedToken& token : parts.added) token.always = true;
+  std::unique_ptr<Tokenizer> finding = std::make_unique<BpeTokenizer>(std::move(parts));
+  const Normalization form = normalization_of(tokenizer);
+  if (form != Normalization::none) finding = std::make_unique<NormalizedTokenizer>(std::move(finding), form);
+  finding->set_use(tokenizer.use());
+  return finding;
+}
+
+std::string unread_specials(const Tokenizer& tokenizer, std::string_view text) {
+  constexpr std::size_t kMaxListed = 8;
+  const BpeTokenizer* const bpe = byte_level_bpe(tokenizer);
+  if (bpe == nullptr) return "";
+  std::vector<AddedToken> unread;
+  std::ranges::copy_if(bpe->parts().added, std::back_inserter(unread), [](const AddedToken& t) { return !t.always; });
+  if (unread.empty()) return "";
+  std::map<std::int32_t, std::int64_t> counts;
+  AddedTokens(unread, bpe->parts().tokens)
+      .split(
+          text, Normalization::none, /*specials=*/true, [](std::string_view) {},
+          [&](std::int32_t id) { ++counts[id]; });
+  std::vector<std::string> list;
+  for (const auto& [id, count] : counts) {
+    if (list.size() == kMaxListed) break;
+    list.push_back(
+        fmt::format("{} ({} time{})", escape_unprintable(tokenizer.bytes(id)), count, count == 1 ? "" : "s"));
+  }
+  if (counts.size() > list.size()) list.push_back(fmt::format("{} more", counts.size() - list.size()));
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+}  // namespace maki

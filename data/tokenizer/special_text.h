@@ -1,0 +1,22 @@
+// Special tokens that are written in a text, such as <|im_start|> in the prompt of a chat model.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "data/tokenizer/tokenizer.h"
+
+namespace maki {
+
+/// Whether the vocabulary has added tokens.
+bool has_specials(const Tokenizer& tokenizer);
+/// The same tokenizer, except that encode() finds special tokens in every text, as encode_with_specials() does. It is
+/// saved like this. Throws CorpusError if the vocabulary has none.
+std::shared_ptr<const Tokenizer> finding_specials(const Tokenizer& tokenizer);
+
+/// How often the texts of special tokens occur that encode() does not find, as a message lists it: "<|endoftext|> (3
+/// times)"; empty if none occurs.
+std::string unread_specials(const Tokenizer& tokenizer, std::string_view text);
+
+}  // namespace maki

@@ -1,0 +1,196 @@
+#include "data/tokenizer/tokenizer_config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "data/text/error.h"
+#include "data/text/file.h"
+#include "data/text/printable.h"
+#include "data/tokenizer/json_members.h"
+#include "data/tokenizer/tokenizer.h"
+
+namespace maki {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr const char* kConfig = "tokenizer_config.json";
+constexpr const char* kRoles = "special_tokens_map.json";
+constexpr const char* kAdded = "added_tokens.json";
+constexpr const char* kTemplate = "chat_template.jinja";
+constexpr const char* kUsualTemplate = "default";
+
+// Empty if there is no such file.
+std::string read_if_there(const fs::path& path) {
+  constexpr std::size_t kMaxBytes = 8 << 20;  // far above real files
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return "";
+  check<CorpusError>(file_size(path.string()) <= kMaxBytes, "{}: may have at most {} bytes; it has {}", path.string(),
+                     kMaxBytes, file_size(path.string()));
+  return read_file(path.string());
+}
+
+// An empty object if there is no such file.
+json read_object(const fs::path& path) {
+  constexpr int kMaxDepth = 16;
+  const std::string text = read_if_there(path);
+  if (text.empty()) return json::object();
+  const auto shallow = [&](int depth, json::parse_event_t, json&) {
+    check<CorpusError>(depth <= kMaxDepth, "{}: its values may be nested {} deep; these are deeper", path.string(),
+                       kMaxDepth);
+    return true;
+  };
+  try {
+    json object = json::parse(text, shallow);
+    check<CorpusError>(object.is_object(), "{}: must be a JSON object", path.string());
+    return object;
+  } catch (const json::exception&) {
+    fail<CorpusError>("{}: is not valid JSON in UTF-8", path.string());
+  }
+}
+
+// The text of a special token, which is a string or an object with flags; empty if there is none.
+std::string token_text(const json& token) {
+  const json& content = token.is_object() ? member(token, "content") : token;
+  return content.is_string() ? content.get<std::string>() : "";
+}
+
+// What both files say, of which the first takes precedence.
+struct Named {
+  std::map<std::string, std::string> roles;
+  std::vector<std::string> additional;
+
+  Named(const json& config, const json& map) {
+    for (const char* const role : kTokenRoles) {
+      for (const json* const object : {&map, &config}) {
+        const std::string text = token_text(member(*object, role));
+        if (!text.empty()) roles[role] = text;
+      }
+    }
+    for (const json* const object : {&config, &map}) {
+      // The newer name of the list is an object in some files, whose members are named by the model.
+      for (const char* const name : {"additional_special_tokens", "extra_special_tokens"}) {
+        for (const json& token : member(*object, name)) {
+          const std::string text = token_text(token);
+          const bool listed = std::ranges::find(additional, text) != additional.end();
+          if (!text.empty() && !listed) additional.push_back(text);
+        }
+      }
+    }
+  }
+  bool names(const std::string& text) const {
+    return std::ranges::find(additional, text) != additional.end() ||
+           std::ranges::any_of(roles, [&](const auto& role) { return role.second == text; });
+  }
+};
+
+std::int32_t find_token(const Tokenizer& tokenizer, const std::string& text, const fs::path& folder) {
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (tokenizer.bytes(id) == text) return id;
+  }
+  fail<CorpusError>("{}: the special token {} must be in the vocabulary, which lacks it; add it, or remove its role",
+                    (folder / kConfig).string(), truncate_for_message(text));
+}
+
+std::map<std::string, std::string> chat_templates(const fs::path& folder, const json& config) {
+  constexpr std::size_t kMaxBytes = 256 << 10;
+  std::map<std::string, std::string> templates;
+  const json& stored = member(config, "chat_template");
+  if (stored.is_string()) templates[kUsualTemplate] = stored.get<std::string>();
+  for (const json& each : stored.is_array() ? stored : json::array()) {
+    const json &name = member(each, "name"), &text = member(each, "template");
+    check<CorpusError>(name.is_string() && text.is_string(), "{}: a chat_template must have a name and a template",
+                       (folder / kConfig).string());
+    templates[name.get<std::string>()] = text.get<std::string>();
+  }
+  if (const std::string text = read_if_there(folder / kTemplate); !text.empty()) templates[kUsualTemplate] = text;
+  std::size_t bytes = 0;
+  for (const auto& [name, text] : templates) bytes += name.size() + text.size();
+  check<CorpusError>(bytes <= kMaxBytes, "{}: chat templates may have at most {} bytes; these have {}", folder.string(),
+                     kMaxBytes, bytes);
+  return templates;
+}
+
+nlohmann::ordered_json special_tokens(const Tokenizer& tokenizer) {
+  nlohmann::ordered_json j = nlohmann::ordered_json::object();
+  const std::map<std::string, std::int32_t> roles = complete_use(tokenizer).roles;
+  for (const char* const role : kTokenRoles) {
+    if (const auto found = roles.find(role); found != roles.end()) j[role] = tokenizer.bytes(found->second);
+  }
+  for (const std::int32_t id : tokenizer.use().additional)
+    j["additional_special_tokens"].push_back(tokenizer.bytes(id));
+  return j;
+}
+
+std::string text_of_file(const nlohmann::ordered_json& j) {
+  return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+void add_tokens_beside(const fs::path& folder, VocabularyText& vocabulary) {
+  const json config = read_object(folder / kConfig), map = read_object(folder / kRoles),
+             added = read_object(folder / kAdded);
+  const auto known = [&](const std::string& text) {
+    for (std::size_t i = 0; i < vocabulary.added.size(); ++i) {
+      if (vocabulary.added[i] == text) return true;
+    }
+    return false;
+  };
+  const json& listed = member(config, "added_tokens_decoder");
+  for (const auto& [key, token] : (listed.is_object() ? listed : json::object()).items()) {
+    std::uint32_t id = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    check<CorpusError>(error == std::errc() && end == key.data() + key.size(),
+                       "{}: the members of added_tokens_decoder must be named by ids; got {}",
+                       (folder / kConfig).string(), truncate_for_message(key));
+    if (!known(token_text(token))) add_token(token, json(id), vocabulary);
+  }
+  const Named named(config, map);
+  for (const auto& [text, id] : added.items()) {
+    if (!known(text)) add_token({{"content", text}, {"special", named.names(text)}}, id, vocabulary);
+  }
+}
+
+TokenUse read_token_use(const fs::path& folder, const Tokenizer& tokenizer) {
+  const json config = read_object(folder / kConfig);
+  const Named named(config, read_object(folder / kRoles));
+  TokenUse use;
+  for (const auto& [role, text] : named.roles) use.roles[role] = find_token(tokenizer, text, folder);
+  for (const std::string& text : named.additional) use.additional.push_back(find_token(tokenizer, text, folder));
+  if (const auto end = use.roles.find("eos_token"); end != use.roles.end()) use.ends = {end->second};
+  use.chat_templates = chat_templates(folder, config);
+  return use;
+}
+
+TokenUse complete_use(const Tokenizer& tokenizer) {
+  TokenUse use = tokenizer.use();
+  const std::optional<std::int32_t> end = tokenizer.end_of_text();
+  if (use == TokenUse()) use.begin = use.pad = end;
+  use.ends = tokenizer.ends();
+  if (end) use.roles.emplace("eos_token", *end);
+  if (use.begin) use.roles.emplace("bos_token", *use.begin);
+  if (use.pad) use.roles.emplace("pad_token", *use.pad);
+  if (const auto eos = use.roles.find("eos_token"); eos != use.roles.end()) use.roles.emplace("pad_token", eos->second);
+  return use;
+}
+
+std::string tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t context) {
+  nlohmann::ordered_json j = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                              {"model_max_length", context},
+                              {"clean_up_tokenization_spaces", false}};
+  j.update(special_tokens(tokenizer));
+  const std::map<std::string, std::string>& templates = tokenizer.use().chat_templates;
+  if (templates.size() == 1 && templates.contains(kUsualTemplate)) {
+    j["chat_template"] = templates.at(kUsualTemplate);
+  } else {
+    for (const auto& [name, text] : templates) j["chat_template"].push_back({{"name", name}, {"template", text}});
+  }
+  return text_of_file(j);
+}
+
+std::string special_tokens_map_json(const Tokenizer& tokenizer) { return text_of_file(special_tokens(tokenizer)); }
+
+}  // namespace maki

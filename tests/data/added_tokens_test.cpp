@@ -1,0 +1,119 @@
+// Added tokens in texts, beside the ids of Hugging Face's tokenizers (tests/fixtures/make_added_tokens.py).
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "data/tokenizer/bpe_tokenizer.h"
+#include "data/tokenizer/normalized_tokenizer.h"
+#include "data/tokenizer/special_text.h"
+#include "data/tokenizer/tokenizer_files.h"
+#include "tests/data/require_refused.h"
+#include "tests/files.h"
+
+using namespace maki;
+using namespace maki::tests;
+using nlohmann::json;
+
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+const json& fixture() {
+  static const json read = json::parse(read_bytes(std::string(MAKI_SOURCE_DIR) + "/tests/fixtures/added_tokens.json"));
+  return read;
+}
+
+// A vocabulary of bytes with these added tokens.
+std::unique_ptr<Tokenizer> with_added(const json& added, const json& normalizer = nullptr) {
+  json document = fixture().at("tokenizer");
+  document["added_tokens"] = added;
+  document["normalizer"] = normalizer;
+  return read_tokenizer_json(document.dump());
+}
+
+json added_token(const char* content, bool special, const std::vector<const char*>& flags = {}) {
+  json token = {{"id", 256}, {"content", content}, {"special", special}};
+  for (const char* const flag : flags) token[flag] = true;
+  return token;
+}
+
+Ids encode_long(const Tokenizer& tokenizer, const std::string& text) {
+  Tokens ids(tokenizer.vocab_size());
+  tokenizer.encode(text, ids);
+  return ids.ids();
+}
+
+}  // namespace
+
+TEST_CASE("added tokens of every kind have the ids of Hugging Face's tokenizers") {
+  for (const json& group : fixture().at("groups")) {
+    const auto tokenizer = with_added(group.at("added_tokens"), group.at("normalizer"));
+    for (const json& each : group.at("texts")) {
+      const auto text = each.at("text").get<std::string>();
+      INFO(group.at("added_tokens").dump() << group.at("normalizer").dump() << each.at("text").dump());
+      REQUIRE(tokenizer->encode(text) == each.at("ids").get<Ids>());
+      REQUIRE(tokenizer->encode_with_specials(text) == each.at("special_ids").get<Ids>());
+      REQUIRE(encode_long(*tokenizer, text) == each.at("ids").get<Ids>());
+      REQUIRE(finding_specials(*tokenizer)->encode(text) == each.at("special_ids").get<Ids>());
+    }
+  }
+}
+
+TEST_CASE("a long text is cut where no added token stands") {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += i % 7 == 0 ? "w <a b> " : i % 5 == 0 ? "<x>  end\n" : "word 猫 ";
+  for (const json& added : std::vector<json>{added_token("<a b>", false), added_token("<x>", false, {"rstrip"}),
+                                             added_token("<x>", false, {"lstrip", "normalized"})}) {
+    for (const json& normalizer : std::vector<json>{nullptr, {{"type", "NFC"}}}) {
+      const auto tokenizer = with_added(json::array({added}), normalizer);
+      INFO(added.dump());
+      REQUIRE(std::ranges::count(tokenizer->encode(text), 256) > 400);
+      REQUIRE(encode_long(*tokenizer, text) == tokenizer->encode(text));
+    }
+  }
+}
+
+TEST_CASE("special tokens that a normal form changes are found") {
+  for (const auto& [type, content] : {std::pair{"NFKC", "<｜end｜>"}, {"NFC", "<\u212b>"}, {"NFC", "<cafe\u0301>"}}) {
+    const auto tokenizer = with_added(json::array({added_token(content, true)}), {{"type", type}});
+    INFO(type << " " << content);
+    REQUIRE(tokenizer->encode_with_specials(std::string("a") + content).back() == 256);
+    REQUIRE(std::ranges::count(tokenizer->encode(content), 256) == 0);
+  }
+}
+
+TEST_CASE("flags of added tokens are saved, and a vocabulary of usual special tokens is saved as before") {
+  const auto usual = with_added(json::array({added_token("<x>", true)}));
+  REQUIRE(usual->save().starts_with("maki bpe tokenizer 1\n"));
+  REQUIRE(usual->save().ends_with("\n256\n"));
+  const auto other = with_added(json::array({added_token("<x>", false, {"lstrip", "normalized"})}));
+  REQUIRE(other->save().starts_with("maki bpe tokenizer 2\n"));
+  REQUIRE(other->save().ends_with("\n256 oaln\n"));
+  for (const Tokenizer* const each : {usual.get(), other.get()}) {
+    const auto loaded = load_tokenizer(each->save());
+    REQUIRE(loaded->save() == each->save());
+    REQUIRE(loaded->encode("a <x>") == each->encode("a <x>"));
+    const json written = json::parse(tokenizer_json(*loaded)).at("added_tokens");
+    const json again = json::parse(tokenizer_json(*read_tokenizer_json(tokenizer_json(*loaded)))).at("added_tokens");
+    REQUIRE(written == again);
+    REQUIRE(written[0].at("special") == (each == usual.get()));
+  }
+  std::string damaged = other->save();
+  damaged.replace(damaged.size() - 3, 2, "nl");
+  require_refused([&] { load_tokenizer(damaged); }, {"damaged"});
+  require_refused([&] { load_tokenizer("maki bpe tokenizer 3\n"); }, {"version"});
+}
+
+TEST_CASE("a tokenizer finds special tokens in every text if it is asked to, and says which it does not read") {
+  const auto tokenizer =
+      make_tokenizer("bpe", "the cat the cat", {.vocab_size = 270, .normalization = Normalization::nfc});
+  const auto finding = finding_specials(*tokenizer);
+  const std::int32_t end = tokenizer->end_of_text().value();
+  REQUIRE(finding->encode("the cat<|endoftext|>").back() == end);
+  REQUIRE(load_tokenizer(finding->save())->encode("<|endoftext|>") == Ids{end});
+  REQUIRE_FALSE(finding->encodes_like(*tokenizer));
+  REQUIRE(unread_specials(*tokenizer, "a<|endoftext|>b<|endoftext|>") == "<|endoftext|> (2 times)");
+  REQUIRE(unread_specials(*tokenizer, "a <|endof").empty());
+  REQUIRE(unread_specials(*finding, "a<|endoftext|>").empty());
+  require_refused([] { finding_specials(*make_tokenizer("char", "ab")); }, {"special", "char"});
+}
