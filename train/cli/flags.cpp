@@ -131,6 +131,12 @@ std::vector<std::string> ConfigFlags::given_fields() const {
   return names;
 }
 
+void ConfigFlags::complete(Config& config) const {
+  fill_dependent_defaults(config);
+  validate(config);
+  require_effect(config);
+}
+
 void ConfigFlags::require_effect(const Config& config) const { maki::require_effect(config, given_fields()); }
 
 std::vector<std::string> ConfigFlags::given() const {

@@ -37,6 +37,9 @@ class ConfigFlags {
   /// all of them left open. `default_preset` is used if there was no --preset; empty: no preset. Throws Error for an
   /// unknown preset, a file that cannot be read or is not valid, and a value that is not allowed.
   void apply(Config& config, const std::string& default_preset) const;
+  /// Sets the fields that follow from others, and throws Error unless the configuration is valid and every option that
+  /// was given has an effect with it.
+  void complete(Config& config) const;
   /// Throws Error if an option that was given has no effect with this configuration.
   void require_effect(const Config& config) const;
   /// The names of the options that were given, such as "--n-layer"; "--bias" also for --no-bias.

@@ -1,6 +1,5 @@
 // maki train CORPUS…: a new run.
 #include <algorithm>
-#include <chrono>
 #include <new>
 #include <optional>
 
@@ -12,8 +11,7 @@
 #include "train/cli/epochs.h"
 #include "train/cli/initial_weights.h"
 #include "train/cli/interrupt.h"
-#include "train/cli/plan_run.h"
-#include "train/cli/progress.h"
+#include "train/cli/planned_start.h"
 #include "train/cli/run_corpus.h"
 #include "train/cli/run_session.h"
 #include "train/cli/train_options.h"
@@ -24,10 +22,6 @@
 
 namespace maki {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // The values that options, file and preset give to the new run, and defaults.
 Config given_config(const TrainOptions& options, std::optional<InitialWeights>& weights) {
@@ -88,67 +82,13 @@ std::optional<double> planned_minutes(const TrainOptions& options, std::optional
   return given;
 }
 
-void complete(Config& config, const ConfigFlags& flags) {
+// The number of steps that --epochs asks for; the schedule ends with them, unless its end was given.
+void apply_epochs(const TrainOptions& options, const Task& task, bool ends_with_run, Config& config) {
+  if (options.epochs.empty()) return;
+  config.max_steps = steps_of_epochs(options.epochs, task);
+  if (ends_with_run) config.lr_decay_steps = 0;
   fill_dependent_defaults(config);
-  validate(config);
-  flags.require_effect(config);
 }
-
-// A run that is planned: its fields are chosen in two parts, before its task exists and after.
-class PlannedStart {
- public:
-  PlannedStart(const TrainOptions& options, double minutes, Clock::time_point start)
-      : options_(options), seconds_(60 * minutes), start_(start) {}
-
-  // Chooses the model, unless its weights are given, and for models of text also the number of steps.
-  void choose_model(Config& config, const Corpus& corpus, const std::shared_ptr<const Tokenizer>& tokenizer) {
-    if (options_.init_from.empty() && chooses_model(config)) {
-      plan_ = plan_run(config, options_.flags, corpus, left(),
-                       fixed_tokenizer(config, options_.flags, corpus, tokenizer).get());
-      config = plan_->config;
-      has_length_ = true;
-    } else if (options_.init_from.empty()) {
-      plan_ = choose_size(plan_request(config, options_.flags, left()), std::ssize(corpus.text));
-      config = plan_->config;
-    }
-    complete(config, options_.flags);
-  }
-
-  // Chooses the number of steps if that is still open, and shows what was chosen.
-  void choose_length(Config& config, const Task& task) {
-    if (!has_length_) {
-      PlanRequest request = plan_request(config, options_.flags, left());
-      request.has_weights = !options_.init_from.empty();
-      MeasuredStepTimer timer;
-      Plan plan = plan_length(request, task, timer);
-      if (plan_) plan.choices.insert(plan.choices.begin(), plan_->choices.begin(), plan_->choices.end());
-      plan_ = std::move(plan);
-      config = plan_->config;
-      complete(config, options_.flags);
-    }
-    for (const std::string& line : plan_summary(*plan_)) to_stderr("{}\n", line);
-    if (!options_.explain) return;
-    for (const std::string& line : plan_lines(*plan_)) to_stderr("{}\n", line);
-  }
-
-  // What the session has to know of the time.
-  TimeLimit limit() const {
-    return {.seconds = seconds_,
-            .elapsed = [start = start_] { return seconds_since(start); },
-            .most_steps = plan_->most_steps,
-            .record = {}};
-  }
-  PlannedRun facts() const { return {.expected_loss = plan_->by_heart ? 0 : plan_->expected_loss}; }
-
- private:
-  double left() const { return seconds_ - seconds_since(start_); }
-
-  const TrainOptions& options_;
-  double seconds_;
-  Clock::time_point start_;
-  std::optional<Plan> plan_;
-  bool has_length_ = false;
-};
 
 // Loads the initial weights of another run, if there are any, and records their hash.
 void load_initial_weights(const std::optional<InitialWeights>& weights, Trainer& trainer, Config& config) {
@@ -177,7 +117,7 @@ int train_claimed(const Config& config, Trainer& trainer, const RunDirectory& ru
 }  // namespace
 
 int start_run(const TrainOptions& options) {
-  const Clock::time_point start = Clock::now();
+  const auto start = PlannedStart::Clock::now();
   check(options.checkpoint.empty() && !options.rewarm,
         "{}: applies only to a run that is resumed; add --resume RUN, or omit the option",
         options.rewarm ? "rewarm" : "checkpoint");
@@ -194,7 +134,7 @@ int start_run(const TrainOptions& options) {
     planned.emplace(options, *minutes, start);
     check_paths(config);
   } else {
-    complete(config, options.flags);
+    options.flags.complete(config);
   }
   use_threads(config);
   const RunDirectory run(config.out);
@@ -210,11 +150,7 @@ int start_run(const TrainOptions& options) {
   }();
   if (planned) planned->choose_length(config, *task);
   config.corpus = absolute_sources(config.corpus);
-  if (!options.epochs.empty()) {
-    config.max_steps = steps_of_epochs(options.epochs, *task);
-    if (ends_with_run) config.lr_decay_steps = 0;
-    fill_dependent_defaults(config);
-  }
+  apply_epochs(options, *task, ends_with_run, config);
   describe_run(config, *task, config.out, /*resumed=*/false);
   Trainer trainer(config, *task, /*initial_values=*/!weights || config.lora_rank > 0);
   load_initial_weights(weights, trainer, config);
