@@ -121,6 +121,12 @@ TEST_CASE("eval --against compares with a compressor, which knows the training t
   REQUIRE(std::abs(half.at("against").at("bytes").get<double>() - characters / 2) <= 1);
   REQUIRE(half.at("against").at("nats_per_character").get<double>() == Approx(4 * std::log(2.0)).epsilon(0.01));
   require_refused(run_maki({"eval", run, "--against", "xz"}, program("bad", "exit 3")), 2, {"xz failed to compress"});
+  // An interrupt leaves no copy of the text behind.
+  RunOptions interrupted = program("interrupting", "kill -INT $PPID");
+  std::filesystem::create_directories(folder / "tmp");
+  interrupted.environment.push_back("TMPDIR=" + folder / "tmp");
+  REQUIRE(run_maki({"eval", run, "--against", "xz"}, interrupted).exit_code == 130);
+  REQUIRE(std::filesystem::is_empty(folder / "tmp"));
 }
 
 TEST_CASE("generate --adapt continues a prompt with a model that has learned it") {

@@ -244,6 +244,19 @@ TEST_CASE("files with the names of others' temporary files are left as they are,
   REQUIRE(read_bytes(folder / long_name) == kNew);
 }
 
+TEST_CASE("a name that is taken is neither written to nor removed") {
+  const TemporaryFolder folder;
+  const std::string taken = folder.write("taken", "precious");
+  stdfs::create_symlink(taken, folder / "link");
+  stdfs::create_symlink(folder / "none", folder / "dangling");
+  for (const char* const name : {"taken", "link", "dangling"}) {
+    Temporary file(posix_file_system(), folder / name), directory(posix_file_system(), folder / name);
+    REQUIRE_THROWS_AS(file.write({text_bytes(kNew)}), CheckpointError);
+    REQUIRE_THROWS_AS(directory.create_directory(), CheckpointError);
+  }
+  REQUIRE(contents(folder.path()) == std::set<std::string>{"taken: precious", "link: precious", "dangling"});
+}
+
 TEST_CASE("a companion with another text is not replaced without force") {
   const TemporaryFolder folder;
   folder.write("x.tokenizer", "its text");

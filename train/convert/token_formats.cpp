@@ -21,6 +21,8 @@ struct ForeignFormat {
 constexpr std::int64_t kMost16 = std::int64_t{1} << 16, kMost32 = std::int64_t{1} << 31;
 constexpr ForeignFormat kForeignFormats[] = {{"nanogpt", false, kMost16}, {"llm.c", true, kMost32}};
 
+constexpr std::string_view kForeignFiles[] = {"train.bin", "val.bin", kOwnTokenizerFile};
+
 using LlmcHeader = std::array<std::int32_t, 256>;
 
 class ForeignWriter final : public TokenWriter {
@@ -86,7 +88,12 @@ void require_token_place(const std::string& format, const OutputPath& out) {
   if (foreign_format(format) == nullptr) {
     require_file_place(out, Streams::refused);
   } else {
-    require_directory_place(out);
+    // As OutputDirectory would find out, after hours of encoding a large text.
+    const std::string place = require_directory_place(out).path;
+    for (const std::string& name : file_names(place)) {
+      check(std::ranges::find(kForeignFiles, name) != std::end(kForeignFiles),
+            "{}: contains {}, which this command does not write; choose another name", out.path, name);
+    }
   }
 }
 
@@ -100,7 +107,7 @@ std::unique_ptr<TokenWriter> make_token_writer(FileSystem& fs, const std::string
   check(tokenizer.vocab_size() <= foreign->most_ids,
         "format: {} stores ids below {}; the vocabulary has {} tokens; use a smaller one, or another --format", format,
         foreign->most_ids, tokenizer.vocab_size());
-  for (const char* const name : {"train.bin", "val.bin", kOwnTokenizerFile}) files.push_back(out.path + "/" + name);
+  for (const std::string_view name : kForeignFiles) files.push_back(fmt::format("{}/{}", out.path, name));
   return std::make_unique<ForeignWriter>(fs, *foreign, out, tokenizer);
 }
 

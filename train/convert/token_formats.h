@@ -10,7 +10,8 @@
 namespace maki {
 
 /// Throws Error for a format that is not one of token_formats() (prepare.h), and unless `out` is free for what it writes:
-/// require_file_place() for maki's own, and for the others require_directory_place().
+/// require_file_place() for maki's own, and for the others require_directory_place() of a directory that contains nothing
+/// else.
 void require_token_place(const std::string& format, const OutputPath& out);
 
 /// The writer of a format. `out` is a file for maki, and for the others a directory that receives train.bin, val.bin and
