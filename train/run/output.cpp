@@ -212,13 +212,16 @@ void OutputDirectory::commit() {
   const bool allowed = !place_.mode || chmod(path().c_str(), *place_.mode) == 0;
   check<CheckpointError>(allowed, "{}: chmod failed: {}", path(), std::strerror(errno));
   if (file_names(place).empty()) {
-    temporary_.move_to(place);
+    const int renamed = fs_.rename(path(), place);
+    check<CheckpointError>(renamed == 0, "{}: cannot be made or replaced: {}; choose another name", place,
+                           std::strerror(errno));
+    temporary_.keep();
   } else {
     require_directory_place(out_);  // again: another process may have filled it
     const std::string other = first_without_counterpart(place, path());
     check(other.empty(), "{}: contains {}, which this command does not write; choose another name", out_.path, other);
     const int exchanged = fs_.exchange(path(), place);
-    check<CheckpointError>(exchanged == 0, "{}: cannot be replaced: {}; remove it, and repeat the command", place,
+    check<CheckpointError>(exchanged == 0, "{}: cannot be replaced: {}; choose another name", place,
                            std::strerror(errno));
     temporary_.remove();  // what was there before
   }
