@@ -98,60 +98,35 @@ class PickleReader {
     require(begin > 0, "a mark is missing");
     set_items(begin, 1);
   }
+  // Executes an instruction that pushes a new value; returns false for any other.
+  bool push(unsigned char code) {
+    constexpr unsigned char kShortString = 0x8C;
+    if (code == '(') return stack_.push_back({Value::Kind::mark}), true;
+    if (code == '}') return push_dictionary(), true;
+    if (code == 'K') return push_number(1), true;
+    if (code == 'M') return push_number(2), true;
+    if (code == 'J') return push_number(4), true;
+    if (code == 'X') return push_string(4), true;
+    if (code == kShortString) return push_string(1), true;
+    return false;
+  }
   void step(unsigned char code) {
-    constexpr unsigned char kProtocol = 0x80, kFrame = 0x95, kMemoize = 0x94, kShortString = 0x8C;
-    switch (code) {
-      case kProtocol:
-        take(1);
-        break;
-      case kFrame:
-        take(8);
-        break;
-      case '(':
-        stack_.push_back({Value::Kind::mark});
-        break;
-      case '}':
-        push_dictionary();
-        break;
-      case 'K':
-        push_number(1);
-        break;
-      case 'M':
-        push_number(2);
-        break;
-      case 'J':
-        push_number(4);
-        break;
-      case kShortString:
-        push_string(1);
-        break;
-      case 'X':
-        push_string(4);
-        break;
-      case kMemoize:
-        remember();
-        break;
-      case 'q':
-        put(take_number(1));
-        break;
-      case 'r':
-        put(take_number(4));
-        break;
-      case 'h':
-        recall(take_number(1));
-        break;
-      case 'j':
-        recall(take_number(4));
-        break;
-      case 's':
-        require(stack_.size() >= 2, "an item is incomplete");
-        set_items(stack_.size() - 2, 0);
-        break;
-      case 'u':
-        set_marked_items();
-        break;
-      default:
-        require(false, "it does more than to build tables");
+    constexpr unsigned char kProtocol = 0x80, kFrame = 0x95, kMemoize = 0x94;
+    if (push(code)) return;
+    if (code == kProtocol || code == kFrame) {
+      take(code == kProtocol ? 1 : 8);
+    } else if (code == kMemoize) {
+      remember();
+    } else if (code == 'q' || code == 'r') {
+      put(take_number(code == 'q' ? 1 : 4));
+    } else if (code == 'h' || code == 'j') {
+      recall(take_number(code == 'h' ? 1 : 4));
+    } else if (code == 'u') {
+      set_marked_items();
+    } else {
+      require(code == 's', "it does more than to build tables");
+      require(stack_.size() >= 2, "an item is incomplete");
+      set_items(stack_.size() - 2, 0);
     }
   }
   // Pickles number what they remember in order.

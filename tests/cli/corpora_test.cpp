@@ -94,6 +94,15 @@ TEST_CASE("Shift_JIS is recognised, and read on request, also by a resumed run")
   finished(train(folder, path, {"--encoding", "SHIFT_JIS"}));
   finished(go_on(folder / "run"));
   REQUIRE(json::parse(finished(run_maki({"eval", folder / "run", "--json"})).out).at("part") == "validation");
+  // Other texts of a user with such files are in the same encoding; those in UTF-8 remain what they are.
+  REQUIRE_THAT(
+      finished(run_maki({"eval", folder / "run", folder.write("other.txt", in_shift_jis("山と川の話。\n"))})).err,
+      ContainsSubstring("with encoding = 'SHIFT_JIS'; to read it otherwise: --encoding ''"));
+  for (const std::string& prompt : {in_shift_jis("山と"), std::string("山と")}) {
+    const std::string file = folder.write("prompt.txt", prompt);
+    REQUIRE(finished(run_maki({"generate", folder / "run", "--prompt-file", file, "--max-tokens", "2"}))
+                .out.starts_with("山と"));
+  }
   // The same text in UTF-8 is the same corpus.
   const Arguments utf8 = {folder.write("utf8.txt", text), "--encoding", "UTF-8"};
   finished(run_maki(Arguments{"train", "--resume", folder / "run", "--max-steps", "12"} + utf8));

@@ -10,6 +10,7 @@
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/text/shell_quote.h"
+#include "data/text/utf8.h"
 #include "data/tokenizer/nanogpt_meta.h"
 #include "data/tokenizer/special_text.h"
 #include "data/tokenizer/tokenizer_files.h"
@@ -54,6 +55,15 @@ std::vector<std::string> fields_to_adopt(const Config& stored, const std::vector
   return names;
 }
 
+// The configuration that a run directory stores, if it is one.
+std::optional<Config> stored_reading(const std::string& run) {
+  const RunDirectory directory(run);
+  if (!file_exists(directory.config_file())) return std::nullopt;
+  Config stored;
+  apply_stored_config(stored, directory);
+  return stored;
+}
+
 // Whether the field has an effect with this configuration.
 bool has_effect(const Config& config, const std::string& name) {
   try {
@@ -83,21 +93,35 @@ const std::vector<std::string>& reading_fields() {
 }
 
 void adopt_reading_fields(const std::string& run, const std::vector<std::string>& given, Config& config) {
-  const RunDirectory directory(run);
-  if (!file_exists(directory.config_file())) return;
-  Config stored;
-  apply_stored_config(stored, directory);
-  std::vector<std::string> adopted;
-  for (const std::string& name : fields_to_adopt(stored, given, config)) {
+  const std::optional<Config> stored = stored_reading(run);
+  if (!stored) return;
+  std::vector<std::string> adopted, undo;
+  for (const std::string& name : fields_to_adopt(*stored, given, config)) {
+    const Field& field = find_field(name);
     Config tried = config;
-    copy_field(find_field(name), stored, tried);
+    copy_field(field, *stored, tried);
     if (!has_effect(tried, name)) continue;
     config = tried;
-    adopted.push_back(fmt::format("{} = {}", name, field_text(config, find_field(name))));
+    adopted.push_back(fmt::format("{} = {}", name, field_text(config, field)));
+    undo.push_back(field.is_boolean() ? "--no-" + field.option().substr(2)
+                                      : fmt::format("{} {}", field.option(), field_text(Config(), field)));
   }
   if (adopted.empty()) return;
-  to_stderr("{}: is read as the text of {} was, with {}; options for reading override this\n",
-            fmt::format("{}", fmt::join(config.corpus, " ")), run, fmt::format("{}", fmt::join(adopted, ", ")));
+  to_stderr("{}: is read as the text of {} was, with {}; to read it otherwise: {}\n",
+            fmt::format("{}", fmt::join(config.corpus, " ")), run, fmt::format("{}", fmt::join(adopted, ", ")),
+            fmt::format("{}", fmt::join(undo, " ")));
+}
+
+std::string read_prompt_file(const std::string& path, const std::string& run) {
+  const std::string bytes = read_file(path);
+  if (!invalid_utf8(bytes)) return bytes;
+  const std::optional<Config> stored = stored_reading(run);
+  if (!stored || stored->encoding.empty()) return bytes;
+  Decoder decoder(stored->encoding, path, InvalidUtf8::error);
+  std::string text;
+  decoder.push(bytes, text);
+  decoder.finish(text);
+  return text;
 }
 
 std::optional<Corpus> read_prepared(const std::vector<std::string>& sources) {

@@ -24,6 +24,10 @@ const std::vector<std::string>& reading_fields();
 /// apply_stored_config() throws.
 void adopt_reading_fields(const std::string& run, const std::vector<std::string>& given, Config& config);
 
+/// The text of a file for a model of `run` to continue: its bytes, or if they are not UTF-8, but the run stores the
+/// encoding of its text, decoded from that. Throws CorpusError if the file cannot be read or decoded.
+std::string read_prompt_file(const std::string& path, const std::string& run);
+
 /// prepared_corpus() of data/dataset/dataset.h, with its notes on stderr.
 std::optional<Corpus> read_prepared(const std::vector<std::string>& sources);
 /// The corpus that the sources denote: a prepared one (prepared_corpus() in data/dataset/dataset.h), to which the

@@ -82,10 +82,9 @@ std::optional<double> planned_minutes(const TrainOptions& options, std::optional
   return given;
 }
 
-// The number of steps that --epochs asks for; the schedule ends with them, unless its end was given.
-void apply_epochs(const TrainOptions& options, const Task& task, bool ends_with_run, Config& config) {
-  if (options.epochs.empty()) return;
-  config.max_steps = steps_of_epochs(options.epochs, task);
+// Sets the number of steps, and with it the end of the schedule if that is the end of the run.
+void set_epochs(const std::string& epochs, const Task& task, bool ends_with_run, Config& config) {
+  config.max_steps = steps_of_epochs(epochs, task);
   if (ends_with_run) config.lr_decay_steps = 0;
   fill_dependent_defaults(config);
 }
@@ -150,7 +149,7 @@ int start_run(const TrainOptions& options) {
   }();
   if (planned) planned->choose_length(config, *task);
   config.corpus = absolute_sources(config.corpus);
-  apply_epochs(options, *task, ends_with_run, config);
+  if (!options.epochs.empty()) set_epochs(options.epochs, *task, ends_with_run, config);
   describe_run(config, *task, config.out, /*resumed=*/false);
   Trainer trainer(config, *task, /*initial_values=*/!weights || config.lora_rank > 0);
   load_initial_weights(weights, trainer, config);

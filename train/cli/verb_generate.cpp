@@ -21,6 +21,7 @@
 #include "train/cli/flags.h"
 #include "train/cli/interactive.h"
 #include "train/cli/progress.h"
+#include "train/cli/run_corpus.h"
 #include "train/cli/sampling_options.h"
 #include "train/cli/translate_lines.h"
 #include "train/cli/verbs.h"
@@ -60,11 +61,11 @@ std::string prompt_from_stdin() {
 std::vector<std::string> read_prompts(const GenerateFlags& o, const Tokenizer& tokenizer) {
   std::vector<std::string> prompts;
   if (o.prompts.empty()) {
-    prompts.push_back(!o.prompt_file.empty() ? read_file(o.prompt_file)
+    prompts.push_back(!o.prompt_file.empty() ? read_prompt_file(o.prompt_file, o.run)
                       : o.input == "-"       ? prompt_from_stdin()
                                              : o.prompt.value_or(""));
   } else {
-    std::istringstream lines(read_file(o.prompts));
+    std::istringstream lines(read_prompt_file(o.prompts, o.run));
     prompts = read_lines(lines, std::numeric_limits<std::size_t>::max());
     check<CorpusError>(!prompts.empty(), "{}: has no lines; write one prompt per line", o.prompts);
   }
@@ -92,7 +93,7 @@ int generate_targets(const GenerateFlags& o, const LoadedModel& loaded) {
   TranslateLines how{.unknown = o.unknown, .json = o.json, .options = o.translate};
   how.options.max_tokens = std::min(o.texts.text.generate.max_tokens, loaded.state.config.block_size);
   if (o.prompt || !o.prompt_file.empty()) {
-    std::istringstream lines(o.prompt ? *o.prompt : read_file(o.prompt_file));
+    std::istringstream lines(o.prompt ? *o.prompt : read_prompt_file(o.prompt_file, o.run));
     return translate_lines(loaded, lines, /*interactive=*/false, how);
   }
   const bool terminal = isatty(STDIN_FILENO) != 0;
