@@ -45,11 +45,11 @@ void PlannedStart::choose_length(Config& config, const Task& task) {
   for (const std::string& line : plan_lines(*plan_)) to_stderr("{}\n", line);
 }
 
-TimeLimit PlannedStart::limit() const {
+TimeLimit PlannedStart::limit(std::function<void(const Config&)> record) const {
   return {.seconds = seconds_,
           .elapsed = [start = start_] { return seconds_since(start); },
           .most_steps = plan_->most_steps,
-          .record = {}};
+          .record = std::move(record)};
 }
 
 }  // namespace maki

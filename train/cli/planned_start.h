@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -27,8 +28,8 @@ class PlannedStart {
   /// Chooses the number of steps if that is still open, and shows what was chosen. Throws what plan_length() throws.
   void choose_length(Config& config, const Task& task);
 
-  /// What the session has to know of the time, without TimeLimit::record. Both require choose_length().
-  TimeLimit limit() const;
+  /// What the session has to know of the time; `record` is TimeLimit::record. Both require choose_length().
+  TimeLimit limit(std::function<void(const Config&)> record) const;
   PlannedRun facts() const { return {.expected_loss = plan_->by_heart ? 0 : plan_->expected_loss}; }
 
  private:

@@ -156,17 +156,12 @@ int start_run(const TrainOptions& options) {
   const auto record = [&](const Config& now) {
     replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(to_toml(now))});
   };
-  std::optional<TimeLimit> limit;
-  if (planned) {
-    limit = planned->limit();
-    limit->record = record;
-  }
   const std::string echo = to_toml(config);
   const DeferInterrupts deferred;
   RunClaim claimed(run, echo);
   record(config);
-  return train_claimed(config, trainer, run, claimed, std::move(limit),
-                       planned ? std::optional(planned->facts()) : std::nullopt);
+  if (!planned) return train_claimed(config, trainer, run, claimed, std::nullopt, std::nullopt);
+  return train_claimed(config, trainer, run, claimed, planned->limit(record), planned->facts());
 }
 
 }  // namespace maki
