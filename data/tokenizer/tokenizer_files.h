@@ -19,11 +19,11 @@ inline constexpr const char* kOwnTokenizerFile = "maki-tokenizer";
 
 /// Reads a tokenizer from a tokenizer.json (or another name that ends with .json), a vocab.json or merges.txt with the
 /// other beside it (OpenAI: encoder.json and vocab.bpe), a .tiktoken file (Llama 3: tokenizer.model), a file with the
-/// bytes of Tokenizer::save(), a token file of maki, the meta.pkl of nanoGPT, or a directory. Of a directory it reads the first that there is of
-/// tokenizer.json, maki-tokenizer (saved bytes), vocab.json, encoder.json, tokenizer.model and the only .tiktoken file.
-/// With tokenizer.json and vocab.json goes what lies beside them (tokenizer_config.h). Throws CorpusError, naming the
-/// path, if a file cannot be read, is damaged, is above 1 GiB, or asks for something that byte-level BPE here does not
-/// do.
+/// bytes of Tokenizer::save(), a token file of maki, the meta.pkl of nanoGPT, or a directory. Of a directory it reads
+/// the first that there is of tokenizer.json, maki-tokenizer (saved bytes), vocab.json, encoder.json, tokenizer.model
+/// and the only .tiktoken file. With tokenizer.json and vocab.json goes what lies beside them (tokenizer_config.h).
+/// Throws CorpusError, naming the path, if a file cannot be read, is damaged, is above 1 GiB, or asks for something
+/// that byte-level BPE here does not do.
 std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path);
 /// The tokenizer that the text of a tokenizer.json describes. Throws as read_tokenizer() does, without a path.
 std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json);

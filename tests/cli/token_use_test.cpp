@@ -32,7 +32,8 @@ class Directory {
       json& model = j["model"];
       for (const char* const name : {"<|im_start|>", "<|im_end|>"}) {
         const int id = name == std::string("<|im_start|>") ? 260 : 261;
-        for (const auto& [token, value] : json(model["vocab"]).items()) {
+        const json vocab = model["vocab"];
+        for (const auto& [token, value] : vocab.items()) {
           if (value == id) model["vocab"].erase(token);
         }
         j["added_tokens"].push_back({{"id", id}, {"content", name}, {"special", true}});

@@ -161,6 +161,7 @@ TEST_CASE("--epochs is the number of steps that the passes over the text take") 
   // 4,304 tokens are 268 windows of 16 tokens, and a step takes 9 windows.
   const Arguments train = Arguments{"train", corpus, "--out", run} + kSmall;
   require_refused(run_maki(train + Arguments{"--epochs", "many"}), 2, {"epochs: must be a finite decimal number"});
+  require_refused(run_maki(train + Arguments{"--epochs", "0"}), 2, {"epochs: must be above 0; got 0"});
   require_refused(run_maki(train + Arguments{"--epochs", "1", "--max-steps", "2"}), 2,
                   {"epochs: ", "--max-steps", "omit"});
   require_refused(run_maki(train + Arguments{"--epochs", "1", "--minutes", "1"}), 2, {"epochs: ", "--minutes", "omit"});

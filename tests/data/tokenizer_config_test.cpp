@@ -140,10 +140,10 @@ TEST_CASE("a repeated id is named, and a missing one") {
     }
     return error_message<CorpusError>([&] { read_tokenizer_json(document.dump()); });
   };
-  REQUIRE_THAT(message(6, 5), Catch::Matchers::ContainsSubstring("id 5 is repeated"));
-  REQUIRE_THAT(message(1, 0), Catch::Matchers::ContainsSubstring("id 0 is repeated"));
-  REQUIRE_THAT(message(0, 255), Catch::Matchers::ContainsSubstring("id 0 is missing"));
-  REQUIRE_THAT(message(7, 258), Catch::Matchers::ContainsSubstring("id 7 is missing"));
+  REQUIRE_THAT(message(6, 5), ContainsSubstring("id 5 is repeated"));
+  REQUIRE_THAT(message(1, 0), ContainsSubstring("id 0 is repeated"));
+  REQUIRE_THAT(message(0, 255), ContainsSubstring("id 0 is missing"));
+  REQUIRE_THAT(message(7, 258), ContainsSubstring("id 7 is missing"));
 }
 
 TEST_CASE("a saved use of tokens is accepted in its canonical form alone") {

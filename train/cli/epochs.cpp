@@ -18,6 +18,7 @@ void check_epochs(const TrainOptions& options) {
 
 std::int64_t steps_of_epochs(const std::string& epochs, const Task& task) {
   const double passes = parse_number("epochs", epochs, 0, kMaxCount);
+  check(passes > 0, "epochs: must be above 0; got {}", epochs);
   // Task::epochs() is proportional to its argument; without the subtraction, a rounding error could add a step.
   const double steps = std::ceil(passes / task.epochs(1) - 1e-9);
   check(steps <= kMaxCount, "epochs: are at most {} steps; got {}, which are {:.0f}; use fewer", kMaxCount, epochs,

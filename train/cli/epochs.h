@@ -10,8 +10,8 @@ namespace maki {
 
 /// Throws Error if something else sets the length of the run as well: --max-steps or --minutes.
 void check_epochs(const TrainOptions& options);
-/// The fewest optimizer steps that read the training data as often as `epochs` says. Throws Error unless it is a
-/// number.
+/// The fewest optimizer steps that read the training data as often as `epochs` says. Throws Error unless it is a number
+/// above 0.
 std::int64_t steps_of_epochs(const std::string& epochs, const Task& task);
 
 }  // namespace maki
