@@ -71,10 +71,8 @@ void Planner::choose_dropout() {
   // On a prior there is less to learn by heart: after 5.8 passes over tinyshakespeare 4 x 128 has 1.441 nats with 0.1,
   // 1.445 with 0.2; after ten passes over 100,000 characters of prose 4 x 64 has 1.557 and 1.564.
   const bool prior = shape_.recipe == Recipe::prior && !is_very_short();
-  const bool weak = passes < (prior   ? kManyOnPrior
-                              : words ? kManyOfWords
-                                      : kMany) ||
-                    (prior && plan_.config.n_embd <= 64);
+  const double strong_from = prior ? kManyOnPrior : words ? kManyOfWords : kMany;
+  const bool weak = passes < strong_from || (prior && plan_.config.n_embd <= 64);
   choose({{"dropout", weak ? "0.1" : "0.2"}},
          fmt::format("{} over the text", passes_text(std::min(passes, shape_.most_passes(text_.train_tokens)))));
 }
