@@ -63,6 +63,8 @@ TEST_CASE("eval of a text with nothing to predict names the text: exit 3, whatev
        {Arguments{}, Arguments{"--stride", "4"}, Arguments{"--by-position"}, Arguments{"--adapt"}})
     require_refused(run_maki(Arguments{"eval", folder / "run", unknown, "--unknown", "skip"} + more), 3,
                     {unknown + ": has nothing to predict"});
+  require_refused(run_maki({"eval", folder / "run", folder.write("one.txt", "a")}), 3,
+                  {"one.txt: has nothing to predict", "the text has 1"});
   require_refused(run_maki({"eval", folder / "run", empty}), 3, {empty + ": is empty; name a file that contains text"});
   require_ok(run_maki(
       Arguments{"train", folder / "corpus.txt", "--out", folder / "masked", "--model", "encoder", "--max-steps", "1"} +

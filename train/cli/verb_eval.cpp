@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "autograd/core/parallel.h"
-#include "data/text/error.h"
 #include "data/tokenizer/unknown_characters.h"
 #include "train/cli/adapt_options.h"
 #include "train/cli/choose_checkpoint.h"
@@ -206,9 +205,6 @@ int evaluate_run(const EvalOptions& o) {
         corpus.files.at(0));
   const std::unique_ptr<Task> task = make_eval_task(config, corpus, loaded.tokenizers, request);
   const std::int64_t batches = task->eval_batches(Part::val);
-  check<CorpusError>(batches > 0,
-                     "{}: has nothing to predict, because the model knows none of its characters; name another text",
-                     fmt::join(corpus.sources, " "));
   const MeanLoss loss = mean_loss(*loaded.model, *task, Part::val, o.eval_batches, {}).value();
   check<DivergedError>(std::isfinite(loss.mean), "{}: the loss of this model is {}; the model has diverged",
                        loaded.path, loss.mean);

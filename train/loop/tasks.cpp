@@ -40,6 +40,15 @@ std::unique_ptr<Task> text_task(const Config& c, const Corpus& corpus, const Pai
   return std::make_unique<TextTask>(c, std::move(data));
 }
 
+// A text without a target has no loss, which is no fault of the model.
+void require_targets(const Corpus& corpus, const Dataset& data) {
+  check<CorpusError>(
+      data.val.size() >= 2,
+      "{}: has nothing to predict, because a model needs at least two tokens that it knows; the text has "
+      "{}; name another text",
+      fmt::join(corpus.sources, " "), data.val.size());
+}
+
 // Of a corpus that was prepared, the part that the request names is not read again.
 template <class TextTask>
 std::unique_ptr<Task> prepared_eval_task(const Config& c, const Corpus& corpus, const PairTokenizers& tokenizers,
@@ -50,6 +59,7 @@ std::unique_ptr<Task> prepared_eval_task(const Config& c, const Corpus& corpus, 
                      "text, name the text, or prepare it with --val-fraction 0",
                      corpus.files.at(0));
   if (!request.own) data.val = std::exchange(data.train, {});
+  require_targets(corpus, data);
   if (!request.training_text) data.train = {};
   const TokenFileFacts& facts = data.prepared->facts;
   EvalText text{.own = request.own,
@@ -75,6 +85,7 @@ std::unique_ptr<Task> text_eval_task(const Config& c, const Corpus& corpus, cons
   Dataset data;
   data.tokenizer = tokenizers.target;
   data.val = encode_pieces(*tokenizers.target, known.pieces, piece_kind(corpus));
+  require_targets(corpus, data);
   if (request.own && request.training_text)
     data.train = encode_pieces(*tokenizers.target, split_text(corpus, c.val_fraction).train, piece_kind(corpus));
   EvalText text{.own = request.own,
