@@ -15,7 +15,7 @@
 namespace maki {
 
 /// The team size that every parallel region asks for. Initially OMP_NUM_THREADS or, if that is not set, the number of
-/// processors that this process may run on.
+/// processors that this process may run on, 1024 at most. Throws Error, until set_threads(), if the variable is above.
 ///
 /// Thread safety: may be called from any thread.
 int threads();

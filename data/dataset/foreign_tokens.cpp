@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "data/dataset/file_tokens.h"
 #include "data/dataset/token_shards.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
@@ -21,97 +22,94 @@ constexpr std::size_t kHeaderNumbers = 256, kHeaderBytes = kHeaderNumbers * size
 // llm.c, dev/data/data_common.py: the magic number says how wide the ids are.
 struct Magic {
   std::int32_t magic, version;
-  std::size_t width;
+  std::uint32_t width;
 };
 constexpr Magic kMagics[] = {{20240520, 1, 2}, {20240801, 7, 4}};
 
-template <class Id>
-TokenSpan span_of(std::span<const std::byte> bytes) {
-  return TokenSpan(TokenSpan::Ids<Id>(reinterpret_cast<const Id*>(bytes.data()), bytes.size() / sizeof(Id)), {});
+// The format of llm.c whose magic number the file begins with, or null.
+const Magic* magic_of(const StableFile& file) {
+  std::int32_t magic = 0;
+  if (file.size() < sizeof(magic)) return nullptr;
+  file.read(0, std::as_writable_bytes(std::span(&magic, 1)));
+  const auto* const found = std::ranges::find(kMagics, magic, &Magic::magic);
+  return found == std::end(kMagics) ? nullptr : found;
 }
 
-TokenSpan ids_after_header(std::span<const std::byte> bytes, const std::array<std::int32_t, 3>& header,
-                           const Magic& magic, const std::string& path) {
-  const auto [name, version, tokens] = header;
+IdSection ids_after_header(const StableFile& file, const Magic& magic) {
+  const std::string& path = file.path();
   check<CorpusError>(
-      bytes.size() >= kHeaderBytes,
+      file.size() >= kHeaderBytes,
       "{}: is a token file of llm.c, which begins with a header of {} bytes; the file has {} in total; it "
       "is damaged or incomplete",
-      path, kHeaderBytes, bytes.size());
+      path, kHeaderBytes, file.size());
+  std::array<std::int32_t, 3> header;
+  file.read(0, std::as_writable_bytes(std::span(header)));
+  const auto [name, version, tokens] = header;
   check<CorpusError>(version == magic.version,
                      "{}: is a token file of llm.c with magic number {} and version {}; maki reads version {} of it",
                      path, name, version, magic.version);
+  const std::uint64_t data = file.size() - kHeaderBytes;
   check<CorpusError>(
-      tokens >= 0 && (bytes.size() - kHeaderBytes) / magic.width == static_cast<std::size_t>(tokens) &&
-          (bytes.size() - kHeaderBytes) % magic.width == 0,
+      tokens >= 0 && data / magic.width == static_cast<std::uint64_t>(tokens) && data % magic.width == 0,
       "{}: is a token file of llm.c with {} tokens of {} bytes, which must have {} bytes after its header "
       "of {}; the file has {} in total; it is damaged or incomplete",
-      path, tokens, magic.width, static_cast<std::int64_t>(tokens) * static_cast<std::int64_t>(magic.width),
-      kHeaderBytes, bytes.size());
-  const auto data = bytes.subspan(kHeaderBytes);
-  return magic.width == 2 ? span_of<std::uint16_t>(data) : span_of<std::int32_t>(data);
+      path, tokens, magic.width, std::int64_t{tokens} * magic.width, kHeaderBytes, file.size());
+  return {kHeaderBytes, static_cast<std::uint64_t>(tokens), magic.width};
 }
 
-// Whether a file begins with a magic number of llm.c.
-bool has_header(std::span<const std::byte> bytes) {
-  std::int32_t magic = 0;
-  if (bytes.size() < sizeof(magic)) return false;
-  std::memcpy(&magic, bytes.data(), sizeof(magic));
-  return std::ranges::find(kMagics, magic, &Magic::magic) != std::end(kMagics);
-}
-
-TokenSpan ids_of(std::span<const std::byte> bytes, const std::string& path) {
-  std::array<std::int32_t, 3> header{};
-  if (!bytes.empty()) std::memcpy(header.data(), bytes.data(), std::min(bytes.size(), sizeof(header)));
-  for (const Magic& magic : kMagics) {
-    if (header[0] == magic.magic) return ids_after_header(bytes, header, magic, path);
-  }
+IdSection ids_of(const StableFile& file) {
+  if (const Magic* const magic = magic_of(file)) return ids_after_header(file, *magic);
+  constexpr std::uint32_t kWidth = sizeof(std::uint16_t);
   check<CorpusError>(
-      bytes.size() % sizeof(std::uint16_t) == 0,
+      file.size() % kWidth == 0,
       "{}: a token file of nanoGPT has 2 bytes per token, and one of llm.c begins with its magic number; "
       "this file has {} bytes and another beginning",
-      path, bytes.size());
-  return span_of<std::uint16_t>(bytes);
+      file.path(), file.size());
+  return {0, file.size() / kWidth, kWidth};
 }
 
 // Adds the bytes that a single file with the ids of all these would have, and their number.
-void add_to_hash(std::span<const std::shared_ptr<const FileMapping>> files, std::size_t tokens, Hash128& hash) {
-  const std::size_t header = has_header(files[0]->bytes()) ? kHeaderBytes : 0;
-  const auto first = files[0]->bytes().first(header);
-  std::vector<std::byte> beginning(first.begin(), first.end());
+void add_to_hash(std::span<const std::shared_ptr<const StableFile>> files, std::size_t tokens, Hash128& hash) {
+  constexpr std::uint64_t kBlockBytes = 1 << 20;
+  const std::uint64_t header = magic_of(*files[0]) != nullptr ? kHeaderBytes : 0;
+  std::vector<std::byte> bytes(header);
+  files[0]->read(0, bytes);
   if (header > 0 && files.size() > 1) {
     const auto count = static_cast<std::uint32_t>(tokens);
-    std::memcpy(beginning.data() + 2 * sizeof(count), &count, sizeof(count));
+    std::memcpy(bytes.data() + 2 * sizeof(count), &count, sizeof(count));
   }
-  hash.add(beginning);
-  std::size_t size = header;
+  hash.add(bytes);
+  std::uint64_t size = header;
   for (const auto& file : files) {
-    hash.add(file->bytes().subspan(header));
-    size += file->bytes().size() - header;
+    for (std::uint64_t at = header; at < file->size(); at += kBlockBytes) {
+      bytes.resize(std::min(kBlockBytes, file->size() - at));
+      file->read(at, bytes);
+      hash.add(bytes);
+    }
+    size += file->size() - header;
   }
   hash.add(fmt::format(" {} ", size));
 }
 
 // Ids can be read from any file. What is certainly text is named instead; bytes of other kinds may as well be ids.
-void refuse_text(std::span<const std::byte> bytes, const std::string& path) {
-  const std::string_view beginning(reinterpret_cast<const char*>(bytes.data()),
-                                   std::min<std::size_t>(bytes.size(), 512));
-  const std::string other = is_binary(beginning) ? "" : describe_other_file(beginning, shell_quote(path));
-  check<CorpusError>(other.empty(), "{}: must be a token file; it {}", path, other);
+void refuse_text(const StableFile& file) {
+  constexpr std::uint64_t kBeginning = 512;
+  std::string beginning(std::min(file.size(), kBeginning), 0);
+  file.read(0, std::as_writable_bytes(std::span(beginning)));
+  const std::string other = is_binary(beginning) ? "" : describe_other_file(beginning, shell_quote(file.path()));
+  check<CorpusError>(other.empty(), "{}: must be a token file; it {}", file.path(), other);
 }
 
-// Maps the files, adds them to `file` and their bytes to the hash, and returns their ids.
-TokenSpan map_tokens(TokenFile& file, const std::vector<std::string>& paths, Hash128& hash) {
+// Opens the files, adds them to `file` and their bytes to the hash, and returns their ids.
+TokenSpan open_tokens(TokenFile& file, const std::vector<std::string>& paths, Hash128& hash) {
   std::vector<TokenSpan> parts;
   const std::size_t before = file.files.size();
   for (const std::string& path : paths) {
-    const auto bytes = file.files.emplace_back(std::make_shared<const FileMapping>(path))->bytes();
-    refuse_text(bytes, path);
-    const auto first = file.files[before]->bytes();
-    const bool same = has_header(bytes) == has_header(first) &&
-                      (!has_header(bytes) || std::memcmp(bytes.data(), first.data(), sizeof(std::int32_t)) == 0);
-    check<CorpusError>(same, "{}: must have the format of {}, because both are parts of one text", path, paths[0]);
-    parts.push_back(ids_of(bytes, path));
+    const auto bytes = file.files.emplace_back(std::make_shared<const StableFile>(path));
+    refuse_text(*bytes);
+    check<CorpusError>(magic_of(*bytes) == magic_of(*file.files[before]),
+                       "{}: must have the format of {}, because both are parts of one text", path, paths[0]);
+    parts.push_back(*file.sources.emplace_back(std::make_shared<const FileTokens>(bytes, ids_of(*bytes))));
   }
   if (parts.empty()) return {};
   const TokenSpan all = join_parts(file, std::move(parts), TokenChain::Border::none);
@@ -247,8 +245,8 @@ std::shared_ptr<const TokenFile> open_foreign_tokens(const ForeignTokenPaths& pa
   file->path = paths.train[0];
   if (paths.train.size() > 1) file->path += fmt::format(" and {} more", others);
   Hash128 hash;
-  file->train = map_tokens(*file, paths.train, hash);
-  file->val = map_tokens(*file, paths.val, hash);
+  file->train = open_tokens(*file, paths.train, hash);
+  file->val = open_tokens(*file, paths.val, hash);
   file->has_validation = !paths.val.empty();
   file->facts.corpus_hash = to_hex(hash.value());
   file->facts.train_tokens = static_cast<std::int64_t>(file->train.size());

@@ -24,7 +24,7 @@ struct ForeignTokenPaths {
 /// Throws CorpusError if a name has words for more than one purpose, or if no file is for training.
 std::optional<ForeignTokenPaths> foreign_token_paths(const std::vector<std::string>& files);
 
-/// Maps the files and checks that they have the form of one of the formats. Several files for training are one text,
+/// Opens the files and checks that they have the form of one of the formats. Several files for training are one text,
 /// which goes on from one to the next, and so are those for validation. The hash of the corpus is that of the bytes
 /// of one file with all ids for training, followed by one with those for validation. The other facts that are
 /// known are the numbers of tokens; the rest is 0. The ids are not looked at. Throws CorpusError, naming the

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "data/dataset/file_tokens.h"
 #include "data/text/error.h"
 #include "data/text/file.h"
 #include "data/text/hash.h"
@@ -30,39 +31,46 @@ struct Header {
 static_assert(sizeof(Header) == TokenFileLayout::kHeaderBytes && std::is_trivially_copyable_v<Header>);
 constexpr std::size_t kHashedBytes = sizeof(Header) - sizeof(Hash);
 
-std::string_view characters_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+// Where a section is in the file.
+struct Section {
+  std::uint64_t offset, bytes;
+};
+
+std::string read_section(const StableFile& file, const Section& section) {
+  std::string bytes(section.bytes, '\0');
+  file.read(section.offset, std::as_writable_bytes(std::span(bytes)));
+  return bytes;
 }
 
-// Reads the sections of a file one after the other. Nothing overflows: every size is compared with what is left.
+// Finds the sections of a file one after the other. Nothing overflows: every size is compared with what is left.
 class Sections {
  public:
-  Sections(std::span<const std::byte> bytes, const std::string& path) : bytes_(bytes), path_(path) {}
+  explicit Sections(const StableFile& file) : file_(file) {}
 
-  std::span<const std::byte> take(std::uint64_t count, std::uint64_t width, const char* what) {
-    const std::uint64_t left = bytes_.size() - at_;
+  Section take(std::uint64_t count, std::uint64_t width, const char* what) {
+    const std::uint64_t left = file_.size() - at_;
     check<CorpusError>(
         count <= left / width,
         "{}: is a token file that ends too early: {} need {} times {} bytes at byte {}, but {} are left; "
         "the file is damaged or incomplete; prepare it again",
-        path_, what, count, width, at_, left);
-    const auto section = bytes_.subspan(at_, count * width);
-    at_ += section.size();
+        file_.path(), what, count, width, at_, left);
+    const Section section{at_, count * width};
+    at_ += section.bytes;
     return section;
   }
   void skip_padding() {
-    const auto padding = take(token_file_padding(at_), 1, "zeros between sections");
-    check<CorpusError>(std::ranges::all_of(padding, [](std::byte b) { return b == std::byte{0}; }),
-                       "{}: the bytes between two sections of a token file must be zeros; the file is damaged", path_);
+    const std::string padding = read_section(file_, take(token_file_padding(at_), 1, "zeros between sections"));
+    check<CorpusError>(padding.find_first_not_of('\0') == std::string::npos,
+                       "{}: the bytes between two sections of a token file must be zeros; the file is damaged",
+                       file_.path());
   }
   void finish() const {
-    check<CorpusError>(at_ == bytes_.size(), "{}: is a token file of {} bytes, but {} follow; the file is damaged",
-                       path_, at_, bytes_.size() - at_);
+    check<CorpusError>(at_ == file_.size(), "{}: is a token file of {} bytes, but {} follow; the file is damaged",
+                       file_.path(), at_, file_.size() - at_);
   }
 
  private:
-  std::span<const std::byte> bytes_;
-  const std::string& path_;
+  const StableFile& file_;
   std::uint64_t at_ = 0;
 };
 
@@ -126,74 +134,67 @@ std::shared_ptr<const Tokenizer> tokenizer_of(std::string_view saved, const Toke
   return tokenizer;
 }
 
-std::span<const std::int64_t> joins_of(std::span<const std::byte> section, std::int64_t tokens,
-                                       const std::string& path) {
-  const std::span joins(reinterpret_cast<const std::int64_t*>(section.data()), section.size() / sizeof(std::int64_t));
+std::vector<std::int64_t> joins_in(const StableFile& file, const Section& section, std::int64_t tokens) {
+  std::vector<std::int64_t> joins(section.bytes / sizeof(std::int64_t));
+  file.read(section.offset, std::as_writable_bytes(std::span(joins)));
   std::int64_t before = 0;
   for (const std::int64_t join : joins) {
     check<CorpusError>(
         join > before && join < tokens,
         "{}: is a damaged token file: the boundaries of its pieces must be ascending and below {}; got {} "
         "after {}",
-        path, tokens, join, before);
+        file.path(), tokens, join, before);
     before = join;
   }
   return joins;
 }
 
-TokenSpan view(std::span<const std::byte> section, std::span<const std::int64_t> joins, std::uint32_t width,
-               std::int64_t vocab_size) {
-  const auto ids = [&]<class Id>(Id) {
-    const TokenSpan::Ids<Id> all(reinterpret_cast<const Id*>(section.data()), section.size() / sizeof(Id));
-    return TokenSpan(all, joins, vocab_size);
-  };
-  if (width == 1) return ids(std::uint8_t{});
-  return width == 2 ? ids(std::uint16_t{}) : ids(std::int32_t{});
-}
-
-Header header_of(std::span<const std::byte> bytes, const std::string& path) {
+Header header_of(const StableFile& file) {
   Header header;
-  check<CorpusError>(bytes.size() >= sizeof(header),
-                     "{}: is too short for a token file: its header has {} bytes, and the file {}", path,
-                     sizeof(header), bytes.size());
-  std::memcpy(&header, bytes.data(), sizeof(header));
-  check_header(header, path);
+  check<CorpusError>(file.size() >= sizeof(header),
+                     "{}: is too short for a token file: its header has {} bytes, and the file {}", file.path(),
+                     sizeof(header), file.size());
+  file.read(0, std::as_writable_bytes(std::span(&header, 1)));
+  check_header(header, file.path());
   return header;
 }
 
-std::shared_ptr<const TokenFile> token_file_in(const std::shared_ptr<const FileMapping>& mapping) {
+std::shared_ptr<const TokenFile> token_file_in(const std::shared_ptr<const StableFile>& bytes) {
   auto file = std::make_shared<TokenFile>();
-  file->files = {mapping};
-  const std::string& path = file->path = mapping->path();
-  const Header header = header_of(mapping->bytes(), path);
+  file->files = {bytes};
+  const std::string& path = file->path = bytes->path();
+  const Header header = header_of(*bytes);
   file->facts = facts_of(header);
   const TokenFileFacts& facts = file->facts;
-  Sections sections(mapping->bytes(), path);
+  Sections sections(*bytes);
   sections.take(sizeof(Header), 1, "the header");
-  const auto tokenizer = sections.take(header.tokenizer_bytes, 1, "the tokenizer");
+  const Section tokenizer = sections.take(header.tokenizer_bytes, 1, "the tokenizer");
   sections.skip_padding();
-  const auto train = sections.take(header.train_tokens, header.width, "the training tokens");
+  const Section train = sections.take(header.train_tokens, header.width, "the training tokens");
   sections.skip_padding();
-  const auto val = sections.take(header.val_tokens, header.width, "the validation tokens");
+  const Section val = sections.take(header.val_tokens, header.width, "the validation tokens");
   sections.skip_padding();
-  const auto train_joins = sections.take(header.train_joins, sizeof(std::int64_t), "the boundaries of its pieces");
-  const auto val_joins = sections.take(header.val_joins, sizeof(std::int64_t), "the boundaries of its pieces");
+  const Section train_joins = sections.take(header.train_joins, sizeof(std::int64_t), "the boundaries of its pieces");
+  const Section val_joins = sections.take(header.val_joins, sizeof(std::int64_t), "the boundaries of its pieces");
   sections.finish();
-  file->tokenizer = tokenizer_of(characters_of(tokenizer), facts, path);
-  file->train = view(train, joins_of(train_joins, facts.train_tokens, path), header.width, facts.vocab_size);
-  file->val = view(val, joins_of(val_joins, facts.val_tokens, path), header.width, facts.vocab_size);
+  file->tokenizer = tokenizer_of(read_section(*bytes, tokenizer), facts, path);
+  const auto view = [&](const Section& ids, const Section& joins, std::int64_t tokens) {
+    const IdSection section{ids.offset, static_cast<std::uint64_t>(tokens), header.width};
+    file->sources.push_back(std::make_shared<const FileTokens>(bytes, section, joins_in(*bytes, joins, tokens)));
+    return TokenSpan(*file->sources.back(), facts.vocab_size);
+  };
+  file->train = view(train, train_joins, facts.train_tokens);
+  file->val = view(val, val_joins, facts.val_tokens);
   return file;
 }
 
-void verify_hash(const FileMapping& mapping) {
-  constexpr std::size_t kBlockBytes = 1 << 24;
+void verify_hash(const StableFile& file) {
+  constexpr std::uint64_t kBlockBytes = 1 << 20;
   Hash128 hash;
-  for (std::size_t at = sizeof(Header); at < mapping.bytes().size(); at += kBlockBytes) {
-    hash.add(characters_of(mapping.bytes().subspan(at, std::min(kBlockBytes, mapping.bytes().size() - at))));
-    mapping.release(at);
-  }
-  check<CorpusError>(hash.value() == header_of(mapping.bytes(), mapping.path()).data_hash,
-                     "{}: is a damaged token file: checksum mismatch of its data; prepare it again", mapping.path());
+  for (std::uint64_t at = sizeof(Header); at < file.size(); at += kBlockBytes)
+    hash.add(read_section(file, {at, std::min(kBlockBytes, file.size() - at)}));
+  check<CorpusError>(hash.value() == header_of(file).data_hash,
+                     "{}: is a damaged token file: checksum mismatch of its data; prepare it again", file.path());
 }
 
 void verify_ids(TokenSpan tokens, const std::string& path) {
@@ -251,13 +252,13 @@ bool is_token_file(const std::string& path) {
 }
 
 std::shared_ptr<const TokenFile> open_token_file(const std::string& path) {
-  return token_file_in(std::make_shared<const FileMapping>(path));
+  return token_file_in(std::make_shared<const StableFile>(path));
 }
 
 void verify_token_file(const TokenFile& file) {
-  for (const std::shared_ptr<const FileMapping>& mapping : file.files) {
-    verify_hash(*mapping);
-    const std::shared_ptr<const TokenFile> part = token_file_in(mapping);
+  for (const std::shared_ptr<const StableFile>& bytes : file.files) {
+    verify_hash(*bytes);
+    const std::shared_ptr<const TokenFile> part = token_file_in(bytes);
     for (const TokenSpan& tokens : {part->train, part->val}) verify_ids(tokens, part->path);
   }
 }

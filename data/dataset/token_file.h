@@ -1,5 +1,6 @@
-// Token files: a corpus that `maki prepare` has encoded, with its tokenizer, its split and its boundaries. A token file
-// is mapped into memory, so training from one begins at once, whatever its size. docs/formats.md describes the format.
+// Token files: a corpus that `maki prepare` has encoded, with its tokenizer, its split and its boundaries. Its ids are
+// read when they are needed, so training from one begins at once, whatever its size. docs/formats.md describes the
+// format.
 //
 // Thread safety: a token file may be read on several threads at once.
 #pragma once
@@ -11,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "data/text/file_mapping.h"
+#include "data/text/stable_file.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace maki {
@@ -35,17 +36,16 @@ struct TokenFile {
   TokenFileFacts facts;
   TokenSpan train, val;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null: the file is one of another program, which does not say
-  std::vector<std::shared_ptr<const FileMapping>> files;  ///< keep the bytes that `train` and `val` view
+  std::vector<std::shared_ptr<const StableFile>> files;
   bool has_validation = true;  ///< false: of a file of another program, a part of the training tokens is for validation
-  /// Those that `train` and `val` view, if the tokens are in several files.
-  std::vector<std::shared_ptr<const TokenChain>> chains = {};
+  std::vector<std::shared_ptr<const TokenSource>> sources = {};  ///< keep what `train` and `val` view
 };
 
 /// Whether a regular file begins like a token file.
 bool is_token_file(const std::string& path);
-/// Maps a token file and checks everything but the ids, which are checked when they are read, and the hash of the data.
-/// Takes memory in proportion to the tokenizer alone. Throws CorpusError, naming the file, if it cannot be read, is
-/// damaged, or has another version of the format.
+/// Opens a token file and checks everything but the ids, which are checked when they are read, and the hash of the
+/// data. Takes memory in proportion to the tokenizer and the boundaries. Throws CorpusError, naming the file, if it
+/// cannot be read, is damaged, or has another version of the format.
 std::shared_ptr<const TokenFile> open_token_file(const std::string& path);
 /// Reads the whole file, or each of several, and checks the hash of the data and every id. Throws CorpusError, naming
 /// the file. Requires: `file` is from open_token_file() or open_token_files().

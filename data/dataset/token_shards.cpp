@@ -101,8 +101,8 @@ std::optional<std::vector<std::string>> token_file_paths(const std::vector<std::
 
 TokenSpan join_parts(TokenFile& file, std::vector<TokenSpan> parts, TokenChain::Border border) {
   if (parts.size() == 1) return parts[0];
-  file.chains.push_back(std::make_shared<const TokenChain>(std::move(parts), border));
-  return *file.chains.back();
+  file.sources.push_back(std::make_shared<const TokenChain>(std::move(parts), border));
+  return *file.sources.back();
 }
 
 std::shared_ptr<const TokenFile> open_token_files(const std::vector<std::string>& paths) {
@@ -121,6 +121,7 @@ std::shared_ptr<const TokenFile> open_token_files(const std::vector<std::string>
     train.push_back(next->train);
     val.push_back(next->val);
     all->files.insert(all->files.end(), next->files.begin(), next->files.end());
+    all->sources.insert(all->sources.end(), next->sources.begin(), next->sources.end());
   }
   all->facts.corpus_hash = hash128_hex(hashes);
   all->train = join_parts(*all, std::move(train), TokenChain::Border::piece);

@@ -1,4 +1,4 @@
-// Tokens in several files that are read as one dataset. All are mapped into memory, and nothing is copied.
+// Tokens in several files that are read as one dataset. Nothing is copied.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ namespace maki {
 /// need not exist.
 std::optional<std::vector<std::string>> token_file_paths(const std::vector<std::string>& sources);
 
-/// Maps one token file of maki, or several, in this order: the training tokens of all of them are one part of the
+/// Opens one token file of maki, or several, in this order: the training tokens of all of them are one part of the
 /// dataset, and the validation tokens the other. A piece begins with each file. The hash of the corpus is that of
 /// several files' hashes, one after the other; their best possible loss is not known. Throws what open_token_file()
 /// throws, and CorpusError unless all files have the same tokenizer and the same fraction of validation text. Requires:

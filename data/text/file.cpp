@@ -1,5 +1,6 @@
 #include "data/text/file.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -42,8 +43,10 @@ class OpenFile {
   explicit OpenFile(const std::string& path) : descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)) {
     check<CorpusError>(descriptor >= 0, "{}: cannot be opened: {}", path, std::strerror(errno));
     struct stat status {};
-    if (fstat(descriptor, &status) == 0 && (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))) return;
+    const int error = fstat(descriptor, &status) == 0 ? 0 : errno;
+    if (error == 0 && (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))) return;
     close(descriptor);
+    check<CorpusError>(error == 0, "{}: cannot be accessed: {}", path, std::strerror(error));
     fail<CorpusError>("{}: must be a file; it is a {}", path, S_ISDIR(status.st_mode) ? "directory" : "device");
   }
   ~OpenFile() { close(descriptor); }
@@ -100,12 +103,23 @@ bool is_directory(const std::string& path) {
 }
 
 std::string read_beginning(const std::string& path, std::size_t most) {
-  std::string bytes(most, '\0');
+  struct stat status {};
+  // Not by opening it: the writer of a named pipe would then write to nobody.
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (descriptor < 0) return {};
-  const ssize_t n = pread(descriptor, bytes.data(), most, 0);
+  std::string bytes(most, '\0');
+  std::size_t filled = 0;
+  ssize_t n = 1;
+  while (n != 0 && filled < most) {
+    n = pread(descriptor, bytes.data() + filled, most - filled, static_cast<off_t>(filled));
+    if (n < 0 && errno != EINTR) break;
+    filled += static_cast<std::size_t>(std::max<ssize_t>(0, n));
+  }
+  const int error = errno;
   close(descriptor);
-  bytes.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  check<CorpusError>(n >= 0, "{}: cannot be read: {}", path, std::strerror(error));
+  bytes.resize(filled);
   return bytes;
 }
 

@@ -22,7 +22,8 @@ void read_standard_input(const ByteSink& sink);
 void append_standard_input(std::string& bytes);
 /// Size in bytes of a regular file; 0 for anything else.
 std::size_t file_size(const std::string& path);
-/// The first bytes of a regular file, at most `most`; empty if it cannot be read. Never blocks on a pipe.
+/// The first bytes of a regular file, as many as there are up to `most`; empty for anything else, which is not opened,
+/// and for a file that cannot be opened. Throws CorpusError if it cannot be read.
 std::string read_beginning(const std::string& path, std::size_t most);
 /// Whether the path is a directory or a symbolic link to one; false if it cannot be accessed.
 bool is_directory(const std::string& path);

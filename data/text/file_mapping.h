@@ -10,11 +10,10 @@ namespace maki {
 
 class FileMapping {
  public:
-  /// Maps a regular file, which must not be changed while it is mapped. Throws CorpusError if it is anything else or
-  /// cannot be read. An empty file has no bytes and is not mapped.
-  explicit FileMapping(const std::string& path);
   /// Maps the first `size` bytes of an open file, which the caller may close afterwards; `path` is its name for
-  /// messages. Throws CorpusError if it cannot be mapped. Requires: the file has as many bytes.
+  /// messages. Throws CorpusError if it cannot be mapped; of 0 bytes nothing is. Requires: the file has as many bytes,
+  /// and nobody else changes it while it is mapped: reading bytes that are gone would end the process. Files that
+  /// others can change are read as StableFile (stable_file.h).
   FileMapping(int descriptor, std::size_t size, const std::string& path);
   ~FileMapping();
   FileMapping(const FileMapping&) = delete;
@@ -27,8 +26,6 @@ class FileMapping {
   void release(std::size_t end) const;
 
  private:
-  void map(int descriptor, std::size_t size);
-
   std::string path_;
   std::span<const std::byte> bytes_;
 };

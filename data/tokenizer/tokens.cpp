@@ -18,10 +18,6 @@ void check_file_id(std::int32_t id, std::int64_t vocab_size) {
 
 }  // namespace
 
-std::int32_t ChainRange::operator[](std::size_t i) const { return (*chain)[begin + i]; }
-
-TokenSpan::TokenSpan(const TokenChain& chain) : ids_(ChainRange{&chain, 0, chain.size()}), joins_(chain.joins()) {}
-
 std::size_t TokenSpan::size() const {
   return std::visit([](auto ids) { return ids.size(); }, ids_);
 }
@@ -36,8 +32,8 @@ void TokenSpan::copy(std::int64_t begin, std::span<std::int32_t> to) const {
   const auto first = static_cast<std::size_t>(begin);
   std::visit(
       [&](auto ids) {
-        if constexpr (std::is_same_v<decltype(ids), ChainRange>) {
-          ids.chain->copy(ids.begin + first, to);
+        if constexpr (std::is_same_v<decltype(ids), SourceRange>) {
+          ids.source->copy(ids.begin + first, to);
         } else {
           std::ranges::copy(ids.subspan(first, to.size()), to.begin());
         }
@@ -84,11 +80,6 @@ TokenChain::TokenChain(std::vector<TokenSpan> parts, Border border) : parts_(std
     for (const std::int64_t join : part.joins()) joins_.push_back(begin + join);
     ends_.push_back(size() + part.size());
   }
-}
-
-std::int32_t TokenChain::operator[](std::size_t i) const {
-  const auto part = static_cast<std::size_t>(std::ranges::upper_bound(ends_, i) - ends_.begin());
-  return parts_[part][part == 0 ? i : i - ends_[part - 1]];
 }
 
 void TokenChain::copy(std::size_t begin, std::span<std::int32_t> to) const {

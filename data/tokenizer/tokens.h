@@ -13,17 +13,33 @@
 
 namespace maki {
 
-class TokenChain;
+/// Ids that are not in memory one after the other.
+///
+/// Thread safety: may be read on several threads at once.
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
 
-/// A part of a chain.
-struct ChainRange {
-  const TokenChain* chain = nullptr;
+  virtual std::size_t size() const = 0;
+  /// Copies ids [begin, begin + to.size()) to `to`. Requires: they exist.
+  virtual void copy(std::size_t begin, std::span<std::int32_t> to) const = 0;
+  /// As TokenSpan has them.
+  virtual std::span<const std::int64_t> joins() const = 0;
+};
+
+/// A part of a source.
+struct SourceRange {
+  const TokenSource* source = nullptr;
   std::size_t begin = 0, count = 0;
 
   std::size_t size() const { return count; }
-  std::int32_t operator[](std::size_t i) const;
-  ChainRange first(std::size_t n) const { return {chain, begin, n}; }
-  ChainRange last(std::size_t n) const { return {chain, begin + count - n, n}; }
+  std::int32_t operator[](std::size_t i) const {
+    std::int32_t id = 0;
+    source->copy(begin + i, {&id, 1});
+    return id;
+  }
+  SourceRange first(std::size_t n) const { return {source, begin, n}; }
+  SourceRange last(std::size_t n) const { return {source, begin + count - n, n}; }
 };
 
 /// A read-only view of token ids of any width. The ids may consist of several pieces (one per file of a corpus), which
@@ -40,12 +56,10 @@ class TokenSpan {
   TokenSpan(const std::vector<std::int32_t>& ids) : ids_(std::span(ids)) {}
   template <class Id>
   TokenSpan(Ids<Id> ids, std::span<const std::int64_t> joins) : ids_(ids), joins_(joins) {}
-  /// Ids from a file, which may contain anything: reading one outside [0, vocab_size) throws CorpusError. With a
-  /// vocab_size of 0, as in the other constructors, nothing is checked.
-  template <class Id>
-  TokenSpan(Ids<Id> ids, std::span<const std::int64_t> joins, std::int64_t vocab_size)
-      : ids_(ids), joins_(joins), vocab_size_(vocab_size) {}
-  TokenSpan(const TokenChain& chain);
+  /// Ids of a source. Reading them throws what TokenSource::copy() throws; and CorpusError for one outside [0,
+  /// vocab_size), because a file may contain anything. With a vocab_size of 0 nothing is checked.
+  TokenSpan(const TokenSource& source, std::int64_t vocab_size = 0)
+      : ids_(SourceRange{&source, 0, source.size()}), joins_(source.joins()), vocab_size_(vocab_size) {}
 
   std::size_t size() const;
   bool empty() const { return size() == 0; }
@@ -63,25 +77,23 @@ class TokenSpan {
   std::pair<std::size_t, std::size_t> joins_between(std::int64_t begin, std::int64_t end) const;
 
  private:
-  std::variant<Ids<std::int32_t>, Ids<std::uint16_t>, Ids<std::uint8_t>, ChainRange> ids_;
+  std::variant<Ids<std::int32_t>, Ids<std::uint16_t>, Ids<std::uint8_t>, SourceRange> ids_;
   std::span<const std::int64_t> joins_;
   std::int64_t vocab_size_ = 0;  // 0: the ids are known to be right
 };
 
 /// Several views that are read as one, such as the files of a text that was divided. Nothing is copied. The ids of a
 /// window may be in two of them or more.
-class TokenChain {
+class TokenChain final : public TokenSource {
  public:
   /// Whether a text goes on from one part to the next, or a piece begins with each.
   enum class Border : std::uint8_t { none, piece };
 
   TokenChain(std::vector<TokenSpan> parts, Border border);
 
-  std::size_t size() const { return ends_.empty() ? 0 : ends_.back(); }
-  std::int32_t operator[](std::size_t i) const;
-  /// As TokenSpan has it.
-  void copy(std::size_t begin, std::span<std::int32_t> to) const;
-  std::span<const std::int64_t> joins() const { return joins_; }
+  std::size_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
+  void copy(std::size_t begin, std::span<std::int32_t> to) const override;
+  std::span<const std::int64_t> joins() const override { return joins_; }
 
  private:
   std::vector<TokenSpan> parts_;  // none is empty
@@ -89,7 +101,7 @@ class TokenChain {
   std::vector<std::int64_t> joins_;
 };
 
-/// Owns token ids, or shares those of a file that is mapped into memory.
+/// Owns token ids, or shares those of a file.
 class Tokens {
  public:
   Tokens() = default;

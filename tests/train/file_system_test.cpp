@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <vector>
 
 #include "tests/files.h"
@@ -189,7 +191,7 @@ TEST_CASE("a missing folder, and a folder that has the name of the file, are rej
   REQUIRE(
       contains(error_message<CheckpointError>([&] { commit(posix_file_system(), folder / "place", kNew); }), "place"));
   REQUIRE_FALSE(std::filesystem::exists(folder / "place.tmp"));
-  REQUIRE(contains(error_message<CheckpointError>([&] { read_file_limited(posix_file_system(), folder / "none"); }),
+  REQUIRE(contains(error_message<CheckpointError>([&] { read_file_limited(posix_file_system(), folder / "none", 1); }),
                    "No such file"));
 }
 
@@ -215,6 +217,21 @@ TEST_CASE("files are read whole, whatever their size") {
     std::string bytes(size, 'x');
     if (size > 0) bytes.back() = '\0';
     write_bytes(folder / "file", bytes);
-    REQUIRE(read_file_limited(posix_file_system(), folder / "file") == bytes);
+    REQUIRE(read_file_limited(posix_file_system(), folder / "file", size) == bytes);
+    if (size == 0) continue;
+    const std::string said =
+        error_message<CheckpointError>([&] { read_file_limited(posix_file_system(), folder / "file", size - 1); });
+    REQUIRE(contains(said, folder / "file" + ": must have at most"));
+  }
+}
+
+TEST_CASE("only regular files are read: a pipe is not waited for, and a device is not read for ever") {
+  const TemporaryFolder folder;
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  std::filesystem::create_symlink("/dev/zero", folder / "zeros");
+  for (const std::string& path : {folder / "pipe", folder / "zeros", folder.path()}) {
+    const std::string said =
+        error_message<CheckpointError>([&] { read_file_limited(posix_file_system(), path, SIZE_MAX); });
+    REQUIRE(contains(said, path + ": is not a regular file"));
   }
 }

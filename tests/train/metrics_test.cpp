@@ -7,6 +7,7 @@
 #include <limits>
 #include <sys/resource.h>
 
+#include "tests/data/allocations.h"
 #include "tests/files.h"
 #include "train/cli/progress.h"
 #include "train/config/error.h"
@@ -220,4 +221,37 @@ TEST_CASE("lines are made durable on request, the name of a new file at once, an
   REQUIRE(contains(error_message<CheckpointError>([&] { metrics.on_sync(); }), path));
   std::filesystem::remove(path);
   REQUIRE_FALSE(error_message<CheckpointError>([&] { MetricsFile(path, 0, fs); }).empty());
+}
+
+TEST_CASE("a line takes time and memory in proportion to its length, whatever it contains") {
+  const TemporaryFolder folder;
+  std::string keys = "{\"kind\":\"train\",\"step\":5";
+  for (int i = 0; i < 1'000'000; ++i) keys += ",\"key " + std::to_string(i) + "\":1";
+  keys += "}\n";
+  const std::string deep = "{\"step\":5,\"deep\":" + std::string(5'000'000, '[') + std::string(5'000'000, ']') + "}\n";
+  for (const std::string& text : {keys, deep, deep.substr(0, 4'000'000) + "\n"}) {
+    write_bytes(folder / "metrics.jsonl", text);
+    start_peak();
+    { const MetricsFile metrics(folder / "metrics.jsonl", 5); }
+    REQUIRE(peak_bytes() < 8 * static_cast<std::int64_t>(text.size()));
+    REQUIRE(read_bytes(folder / "metrics.jsonl") == (text.ends_with("}\n") ? text : ""));
+  }
+}
+
+TEST_CASE("a link, or a file with a second name, is replaced: what it stands for is not appended to") {
+  const TemporaryFolder folder;
+  for (const std::string& text : {std::string(), line(1)}) {
+    const std::string precious = folder.write("precious", text), path = folder / "metrics.jsonl";
+    for (const bool hard : {false, true}) {
+      if (hard) std::filesystem::create_hard_link(precious, path);
+      if (!hard) std::filesystem::create_symlink(precious, path);
+      {
+        MetricsFile metrics(path, 1);
+        metrics.on_log(step(2), 1, 1);
+      }
+      REQUIRE(read_bytes(precious) == text);
+      REQUIRE(read_bytes(path).starts_with(text + "{\"kind\""));
+      std::filesystem::remove(path);
+    }
+  }
 }

@@ -1,7 +1,8 @@
-// Going back to an earlier checkpoint: wherever it is interrupted, `last` names a checkpoint that exists, and doing it
-// again completes it.
+// Going back to an earlier checkpoint: wherever it is interrupted, `last` names a checkpoint that exists, and
+// completing it leaves none of the abandoned future.
 #include "train/run/set_aside.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "tests/catch.h"
@@ -13,43 +14,107 @@ using namespace maki::tests;
 
 namespace {
 
-// The real file system, in which the rename of this number fails.
-class FailingRename final : public FileSystem {
+struct Killed {};
+
+// The real file system, whose call of this number, among those that change something, does not happen any more.
+class Ending final : public FileSystem {
  public:
-  explicit FailingRename(int failing) : failing_(failing) {}
+  explicit Ending(int last) : left_(last) {}
   int rename(const std::string& from, const std::string& to) override {
-    if (renames_++ != failing_) return FileSystem::rename(from, to);
-    errno = EIO;
-    return -1;
+    count("rename " + std::filesystem::path(to).filename().string());
+    return FileSystem::rename(from, to);
+  }
+  int mkdir(const std::string& path, mode_t mode) override {
+    count("mkdir " + std::filesystem::path(path).filename().string());
+    return FileSystem::mkdir(path, mode);
+  }
+  int open(const std::string& path, int flags, mode_t mode) override {
+    opened = path;
+    return FileSystem::open(path, flags, mode);
+  }
+  int fsync(int descriptor) override {
+    count("fsync " + std::filesystem::path(opened).filename().string());
+    return FileSystem::fsync(descriptor);
   }
 
+  std::string opened;
+  std::vector<std::string> calls;
+
  private:
-  int failing_, renames_ = 0;
+  void count(const std::string& call) {
+    if (left_-- == 0) throw Killed();
+    calls.push_back(call);
+  }
+  int left_;
 };
+
+void make_run(const RunDirectory& run) {
+  run.create();
+  for (const std::int64_t step : {10, 20, 30}) write_bytes(run.checkpoint_file(step), std::to_string(step));
+  write_bytes(run.metrics_file(), "{}\n");
+  run.set_last(30);
+}
 
 }  // namespace
 
-TEST_CASE("wherever going back is interrupted, the last checkpoint exists, and going back again completes it") {
-  int failures = 0;
-  for (int failing = 0;; ++failing) {
+TEST_CASE("wherever going back is interrupted, the last checkpoint exists, and it can be completed") {
+  for (int calls = 0;; ++calls) {
     const TemporaryFolder folder;
     const RunDirectory run(folder / "run");
-    run.create();
-    for (const std::int64_t step : {10, 20, 30}) write_bytes(run.checkpoint_file(step), "checkpoint");
-    write_bytes(run.metrics_file(), "{}\n");
-    run.set_last(30);
-
-    FailingRename fs(failing);
-    const RunDirectory interrupted(run.path(), fs);
-    const std::string message = error_message<CheckpointError>([&] { move_later_checkpoints(interrupted, 10, fs); });
-    INFO("rename " << failing << ": " << message);
+    make_run(run);
+    Ending fs(calls);
+    bool killed = false;
+    try {
+      move_later_checkpoints(RunDirectory(run.path(), fs), 10);
+    } catch (const Killed&) {
+      killed = true;
+    }
+    INFO("killed after " << calls << " calls");
     REQUIRE(run.last().has_value());
     REQUIRE(file_exists(run.checkpoint_file(*run.last())));
-    move_later_checkpoints(run, 10);
-    REQUIRE(run.checkpoints() == std::vector<std::int64_t>{10});
+    const bool moved = run.checkpoints() != std::vector<std::int64_t>{10, 20, 30};
+    std::string completed = complete_return(run);
+    REQUIRE((!moved || run.checkpoints() == std::vector<std::int64_t>{10}));
+    REQUIRE(complete_return(run).empty());
+    if (completed.empty() && killed) completed = move_later_checkpoints(run, 10);
     REQUIRE(run.last() == 10);
-    if (message.empty()) break;
-    ++failures;
+    const std::string aside = run.path() + "/abandoned-1";
+    REQUIRE((completed.empty() || completed == aside));
+    REQUIRE(file_names(aside) == std::vector<std::string>{"metrics.jsonl", "step-00000020.maki", "step-00000030.maki"});
+    REQUIRE(read_bytes(aside + "/step-00000030.maki") == "30");
+    REQUIRE(file_names(run.path()) == std::vector<std::string>{"abandoned-1", "checkpoints", "metrics.jsonl"});
+    if (!killed) break;
+    REQUIRE(calls < 100);
   }
-  REQUIRE(failures == 4);  // the copy of metrics.jsonl, `last` and two checkpoints
+}
+
+TEST_CASE("before a return is complete, both the old and the new names of what was moved are durable") {
+  const TemporaryFolder folder;
+  const RunDirectory run(folder / "run");
+  make_run(run);
+  Ending fs(1000);
+  REQUIRE(move_later_checkpoints(RunDirectory(run.path(), fs), 10) == run.path() + "/abandoned-1");
+  const auto at = [&](const std::string& call) {
+    const auto found = std::find(fs.calls.rbegin(), fs.calls.rend(), call);
+    REQUIRE(found != fs.calls.rend());
+    return fs.calls.rend() - found;
+  };
+  for (const char* const moved : {"rename step-00000020.maki", "rename step-00000030.maki"}) {
+    REQUIRE(at("fsync returning-to-10") > at(moved));
+    REQUIRE(at("fsync checkpoints") > at(moved));
+  }
+  REQUIRE(at("rename abandoned-1") > at("fsync checkpoints"));
+  REQUIRE(at("rename abandoned-1") > at("fsync returning-to-10"));
+  REQUIRE(at("fsync run") > at("rename abandoned-1"));
+}
+
+TEST_CASE("only a folder that a return has made is completed") {
+  const TemporaryFolder folder;
+  const RunDirectory run(folder / "run");
+  make_run(run);
+  for (const char* const name : {"returning-to-15", "returning-to-010", "returning-to-", "returning-to-10x"})
+    std::filesystem::create_directory(run.path() + "/" + name);
+  REQUIRE(complete_return(run).empty());
+  REQUIRE(run.checkpoints() == std::vector<std::int64_t>{10, 20, 30});
+  REQUIRE(run.last() == 30);
 }

@@ -159,6 +159,7 @@ std::vector<std::string> model_fields_and(const std::vector<std::string>& others
 
 void use_threads(Config& config) {
   if (config.threads > 0) set_threads(config.threads);
+  threads();  // throws if the environment asks for too many, before anything is made
   config.target = kernels::target();
   // CPUs with and without these instructions share a target, but in bfloat16 not the bits of their products.
   if (config.precision == "bfloat16" && kernels::bf16_unit() == kernels::Bf16Unit::pairs) {

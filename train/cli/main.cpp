@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <new>
+#include <sys/resource.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -43,6 +44,14 @@ void fill_standard_streams() {
   if (descriptor > STDERR_FILENO) close(descriptor);
 }
 
+// Each token file of a corpus is open while it is trained on, and large texts have more of them than the usual limit.
+void allow_many_files() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int flushed(int code) {
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
   return code;
@@ -53,6 +62,7 @@ int flushed(int code) {
 int main(int argc, char** argv) {
   ignore_signals_of_writes();
   fill_standard_streams();
+  allow_many_files();
   limit_spinning(argv, environ);
   install_interrupt_handlers();
   try {

@@ -96,6 +96,9 @@ int resume_run(const TrainOptions& options) {
   check(run.exists(), "{}: contains no run to resume", options.resume);
   const RunLock lock(run);
   for (const std::string& note : run.remove_temporary_files()) say(note);
+  if (const std::string folder = complete_return(run); !folder.empty())
+    say(fmt::format("completed the return to an earlier checkpoint that was interrupted: later ones are in {}",
+                    folder));
   const std::int64_t step = resumed_step(run, options.checkpoint);
   const ContainerReader file(run.checkpoint_file(step));
   const CheckpointState state = read_state(file);

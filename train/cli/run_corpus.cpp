@@ -189,7 +189,9 @@ std::vector<std::string> absolute_sources(std::vector<std::string> sources) {
     std::error_code error;
     const std::filesystem::path path = std::filesystem::absolute(source, error);
     check<CorpusError>(!error, "{}: cannot be made an absolute path: {}", source, error.message());
-    source = path.lexically_normal().string();
+    // What ".." means depends on the links before it, which only the system knows.
+    const bool climbs = std::ranges::find(path, std::filesystem::path("..")) != path.end();
+    source = (climbs ? path : path.lexically_normal()).string();
   }
   return sources;
 }

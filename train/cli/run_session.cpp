@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "data/text/error.h"
 #include "data/text/shell_quote.h"
 #include "train/cli/interrupt.h"
 #include "train/config/error.h"
@@ -37,6 +38,9 @@ int run_session(const Config& config, Trainer& trainer, const RunDirectory& run,
       return session.train();
     } catch (const DivergedError& error) {
       fail<DivergedError>("{}{}", error.what(), recovery_hint(run));
+    } catch (const CorpusError& error) {
+      fail<CorpusError>("{}; step {} is saved; to continue: maki train --resume {}", error.what(), trainer.steps(),
+                        shell_quote(run.path()));
     }
   }();
   const std::string path = shell_quote(run.path());

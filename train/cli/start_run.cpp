@@ -1,17 +1,20 @@
 // maki train CORPUS…: a new run.
 #include <algorithm>
+#include <cmath>
 #include <new>
 #include <optional>
 
 #include "autograd/core/storage.h"
 #include "data/dataset/dataset.h"
 #include "data/text/file.h"
+#include "data/text/printable.h"
 #include "data/tokenizer/tokenizer_files.h"
 #include "train/cli/describe_run.h"
 #include "train/cli/epochs.h"
 #include "train/cli/initial_weights.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/planned_start.h"
+#include "train/cli/progress.h"
 #include "train/cli/run_corpus.h"
 #include "train/cli/run_session.h"
 #include "train/cli/train_options.h"
@@ -37,7 +40,6 @@ Config given_config(const TrainOptions& options, std::optional<InitialWeights>& 
   check(!config.corpus.empty(), "train: needs a CORPUS: a file, a directory, - or @stories");
   check((config.include.empty() && config.exclude.empty()) || std::ranges::any_of(config.corpus, is_directory),
         "include and exclude: apply only to the files of a directory; name a directory, or omit them");
-  if (config.out.empty()) config.out = default_run_path(config.corpus.front());
   return config;
 }
 
@@ -96,13 +98,29 @@ void load_initial_weights(const std::optional<InitialWeights>& weights, Trainer&
         "init_from: the configuration requires initial weights with hash {}; name their run with --init-from RUN",
         config.init_from);
   config.init_from = hash;
+  check<DivergedError>(!weights || std::isfinite(trainer.next_loss()),
+                       "init_from: the weights have a loss on this text that is not finite, although they are finite "
+                       "themselves; choose another checkpoint");
+}
+
+// Claims the directory of the run. If it is the default one, another start may have taken it meanwhile: then the next.
+RunClaim claim_directory(Config& config, bool is_default, const std::string& first_corpus) {
+  for (;;) {
+    try {
+      return RunClaim(RunDirectory(config.out), to_toml(config));
+    } catch (const OccupiedRun&) {
+      if (!is_default) throw;
+    }
+    config.out = default_run_path(first_corpus);
+    to_stderr("another run has taken that directory; this one is {}\n", escape_unprintable(config.out));
+  }
 }
 
 // Trains; takes the files of the run back if there is no memory for its first step.
-int train_claimed(const Config& config, Trainer& trainer, const RunDirectory& run, RunClaim& claimed,
-                  std::optional<TimeLimit> limit, std::optional<PlannedRun> plan) {
+int train_claimed(const Config& config, Trainer& trainer, RunClaim& claimed, std::optional<TimeLimit> limit,
+                  std::optional<PlannedRun> plan) {
   try {
-    return run_session(config, trainer, run, std::move(limit), plan);
+    return run_session(config, trainer, RunDirectory(config.out), std::move(limit), plan);
   } catch (const std::bad_alloc&) {
     if (trainer.steps() == 0) claimed.roll_back();
     throw;
@@ -124,6 +142,9 @@ int start_run(const TrainOptions& options) {
   const std::optional<double> given = given_minutes(options.minutes, options.flags);
   std::optional<InitialWeights> weights;
   Config config = given_config(options, weights);
+  const std::string first_corpus = config.corpus.front();
+  const bool is_default = config.out.empty();
+  if (is_default) config.out = default_run_path(first_corpus);
   std::optional<Corpus> prepared = read_prepared(config.corpus);
   std::shared_ptr<const Tokenizer> tokenizer = given_tokenizer(options, weights, prepared, config);
   const PairTokenizers known = known_tokenizers(options, weights, tokenizer, prepared.has_value());
@@ -136,8 +157,7 @@ int start_run(const TrainOptions& options) {
     options.flags.complete(config);
   }
   use_threads(config);
-  const RunDirectory run(config.out);
-  require_unoccupied(run);  // before time is spent on reading a large text
+  if (!is_default) require_unoccupied(RunDirectory(config.out));  // before time is spent on reading a large text
   announce_reading(config, planned.has_value());
 
   // The text itself is freed once it is encoded.
@@ -154,14 +174,13 @@ int start_run(const TrainOptions& options) {
   Trainer trainer(config, *task, /*initial_values=*/!weights || config.lora_rank > 0);
   load_initial_weights(weights, trainer, config);
   const auto record = [&](const Config& now) {
-    replace_file_atomically(posix_file_system(), run.config_file(), {text_bytes(to_toml(now))});
+    replace_file_atomically(posix_file_system(), RunDirectory(config.out).config_file(), {text_bytes(to_toml(now))});
   };
-  const std::string echo = to_toml(config);
   const DeferInterrupts deferred;
-  RunClaim claimed(run, echo);
+  RunClaim claimed = claim_directory(config, is_default, first_corpus);
   record(config);
-  if (!planned) return train_claimed(config, trainer, run, claimed, std::nullopt, std::nullopt);
-  return train_claimed(config, trainer, run, claimed, planned->limit(record), planned->facts());
+  if (!planned) return train_claimed(config, trainer, claimed, std::nullopt, std::nullopt);
+  return train_claimed(config, trainer, claimed, planned->limit(record), planned->facts());
 }
 
 }  // namespace maki

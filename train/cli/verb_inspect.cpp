@@ -17,6 +17,7 @@
 #include "train/config/error.h"
 #include "train/config/number.h"
 #include "train/loop/loaded_model.h"
+#include "train/loop/verify_run.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_directory.h"
 
@@ -62,28 +63,10 @@ std::int64_t trained_parameters_of(const std::vector<TensorEntry>& tensors) {
   return sum;
 }
 
-struct Verdict {
-  std::string path, fault;  // the checkpoint, and why training cannot resume from it (empty: it can)
-};
-
-Verdict verdict_on(const std::string& path, const std::function<void()>& verify) {
-  try {
-    verify();
-    return {path, ""};
-  } catch (const CheckpointError& error) {
-    return {path, error.what()};
-  }
-}
-
 // Verdicts on every checkpoint of a run directory, or on the chosen one.
 std::vector<Verdict> verdicts(const InspectOptions& o) {
   if (o.checkpoint.empty() && is_directory(o.path)) {
-    const RunDirectory run(o.path);
-    std::vector<Verdict> list;
-    for (const std::int64_t step : run.checkpoints()) {
-      const std::string path = run.checkpoint_file(step);
-      list.push_back(verdict_on(path, [&] { verify_checkpoint(run, path); }));
-    }
+    const std::vector<Verdict> list = verify_run(RunDirectory(o.path));
     check(!list.empty(), "{}: contains no checkpoint", o.path);
     return list;
   }

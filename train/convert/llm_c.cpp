@@ -2,7 +2,6 @@
 // blocks. https://github.com/karpathy/llm.c, train_gpt2.py: write_model().
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "data/text/printable.h"
 #include "data/tokenizer/tokenizer_files.h"
@@ -82,7 +81,7 @@ ForeignModel open_llm_c(const std::string& path) {
   Header header{};
   check<CorruptFile>(file->bytes().size() >= sizeof header, "{}: is too short for a checkpoint of llm.c; got {} bytes",
                      path, file->bytes().size());
-  std::memcpy(header.data(), file->bytes().data(), sizeof header);
+  file->read(file->bytes(), std::as_writable_bytes(std::span(header)));
   check<CorruptFile>(header[0] == kMagic, "{}: is not a checkpoint of llm.c: its first number must be {}; got {}", path,
                      kMagic, header[0]);
   check<CheckpointError>(header[1] == kFloat32 || header[1] == kBfloat16,

@@ -1,7 +1,6 @@
 #include "train/convert/safetensors.h"
 
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "data/text/printable.h"
@@ -67,14 +66,15 @@ StoredTensors read_safetensors(const std::string& path) {
   check<CorruptFile>(bytes.size() >= kLengthBytes, "{}: is too short for a safetensors file; got {} bytes", path,
                      bytes.size());
   std::uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), kLengthBytes);
+  file->read(bytes, std::as_writable_bytes(std::span(&length, 1)));
   check<CorruptFile>(
       length <= kMaxSafetensorsHeader && length <= bytes.size() - kLengthBytes,
       "{}: is not a safetensors file: its header would have {} bytes, but it may have at most {} and the "
       "file has {}",
       path, length, kMaxSafetensorsHeader, bytes.size());
-  const std::string_view json(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
   const Bytes data = bytes.subspan(kLengthBytes + length);
+  std::string json(length, '\0');
+  file->read(bytes.subspan(kLengthBytes), std::as_writable_bytes(std::span(json)));
   stored.tensors = parse_safetensors_header(json, data, path);
   check_places(stored.tensors, data, path);
   std::ranges::sort(stored.tensors, {}, &StoredTensor::name);

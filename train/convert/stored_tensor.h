@@ -18,7 +18,7 @@ struct StoredTensor {
   std::string name;
   NumberType type = NumberType::f32;
   std::vector<std::int64_t> shape;
-  Bytes bytes;  ///< of all elements, row-major; at any address
+  Bytes bytes;  ///< of all elements, row-major; at any address; of a file, their place in MappedFile::bytes()
 };
 
 /// The shape in messages: "[3, 4]".
@@ -26,13 +26,17 @@ inline std::string shape_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-/// All tensors of one file, or of several that belong together. Owns the mapped files.
+/// All tensors of one file, or of several that belong together. Owns the files.
 struct StoredTensors {
   std::vector<std::shared_ptr<const MappedFile>> files;
   std::vector<StoredTensor> tensors;  ///< in ascending order of their names
 
   /// Null if there is no tensor of this name.
   const StoredTensor* find(std::string_view name) const;
+  /// Reads the first values.size() numbers of one of the tensors as T, float or double. Throws CheckpointError, naming
+  /// file and tensor, if they cannot be read. Requires: is_readable(tensor.type), and it has as many.
+  template <class T>
+  void read(const StoredTensor& tensor, std::span<T> values) const;
   /// Adds those of another file. Throws CorruptFile if a name is in both.
   void merge(StoredTensors other);
 };

@@ -64,16 +64,16 @@ void transpose(std::span<const T> from, std::int64_t rows, std::int64_t cols, T*
 
 // Loads one tensor into its part of the parameter at `to`.
 template <class T>
-void load_part(const StoredTensor& tensor, const NamePair& name, const Extent& part, T* to) {
-  const auto count = static_cast<std::size_t>(part.rows * part.cols);
-  const Bytes bytes = tensor.bytes.first(count * bits_of(tensor.type) / 8);  // without rows that pad the vocabulary
+void load_part(const StoredTensors& stored, const StoredTensor& tensor, const NamePair& name, const Extent& part,
+               T* to) {
+  const auto count = static_cast<std::size_t>(part.rows * part.cols);  // without rows that pad the vocabulary
   T* const place = to + begin_of(part, name);
   if (name.form == Form::transposed) {
     std::vector<T> values(count);
-    read_numbers(tensor.type, bytes, std::span<T>(values));
+    stored.read(tensor, std::span<T>(values));
     transpose<T>(values, part.cols, part.rows, place);
   } else {
-    read_numbers(tensor.type, bytes, std::span<T>(place, count));
+    stored.read(tensor, std::span<T>(place, count));
   }
   const bool finite = std::all_of(place, place + count, [](T x) { return std::isfinite(x); });
   check<CheckpointError>(finite, "tensor {}: contains a value that is not finite", tensor.name);
@@ -185,7 +185,7 @@ void load_weights(const StoredTensors& stored, const std::vector<NamePair>& name
     const Shape& shape = parameter->shape();
     const StoredTensor& tensor = require_stored(stored, name, shape, rules);
     dispatch(store.dtype(), [&]<class T>() {
-      load_part(tensor, name, part_of(shape, name), store.values().data<T>() + parameter->offset());
+      load_part(stored, tensor, name, part_of(shape, name), store.values().data<T>() + parameter->offset());
     });
   }
   store.mark_changed();

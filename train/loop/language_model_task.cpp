@@ -21,9 +21,11 @@ void ensure_shape(Batch& batch, const Shape& shape) {
 
 // Characters of a text, without decoding it as a whole.
 std::int64_t code_points(const Tokenizer& tokenizer, TokenSpan tokens) {
+  constexpr std::size_t kBlockTokens = 1 << 16;
   std::int64_t count = 0;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    for (const char byte : tokenizer.bytes(tokens[i])) count += is_continuation(byte) ? 0 : 1;
+  for (std::size_t at = 0; at < tokens.size(); at += kBlockTokens) {
+    for (const std::int32_t id : tokens.ids(at, kBlockTokens))
+      for (const char byte : tokenizer.bytes(id)) count += is_continuation(byte) ? 0 : 1;
   }
   return count;
 }

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "data/text/error.h"
 #include "nn/generate/sampler.h"
 #include "train/config/error.h"
 #include "train/loop/loaded_model.h"
@@ -98,7 +99,7 @@ Config Session::config_at(std::int64_t step) const {
   return config;
 }
 
-void Session::save() {
+void Session::save(bool text_is_readable) {
   // Measurements must be durable before the checkpoint that they belong to.
   report([](SessionListener& listener) { listener.on_sync(); });
   state_.step = trainer_.steps();
@@ -106,7 +107,7 @@ void Session::save() {
   const double begin = now();
   const bool is_saved = has_intact_checkpoint(state_.step);  // a damaged file of this step is overwritten
   if (!is_saved) {
-    trainer_.require_finite();
+    trainer_.require_finite(text_is_readable);
     write_checkpoint(run_.file_system(), run_.checkpoint_file(state_.step), state_, trainer_.store(),
                      trainer_.optimizer(), trainer_.carried());
   }
@@ -117,6 +118,12 @@ void Session::save_and_point() {
   save();
   run_.set_last(trainer_.steps());
   prune();
+}
+
+// Deletes no older checkpoint: without the text, a state whose values are finite may still have a loss that is not.
+void Session::save_without_text() {
+  save(/*text_is_readable=*/false);
+  run_.set_last(trainer_.steps());
 }
 
 // Training continues if an old checkpoint cannot be deleted; each is reported once.
@@ -221,8 +228,19 @@ SessionEnd Session::train() {
     return SessionEnd::already_ended;
   }
   tokens_ = trainer_.task().tokens_before(trainer_.steps());
-  bool counted = false;
   report([&](SessionListener& listener) { listener.on_start(trainer_.steps()); });
+  try {
+    if (!take_steps()) return stop_now();
+  } catch (const CorpusError&) {
+    save_without_text();
+    throw;
+  }
+  finish();
+  return SessionEnd::finished;
+}
+
+bool Session::take_steps() {
+  bool counted = false;
   for (;;) {
     decide_length();
     const std::int64_t step = trainer_.steps();
@@ -232,15 +250,13 @@ SessionEnd Session::train() {
     const bool due = (end || step % config_.eval_interval == 0) && !metrics_.has_eval(step);
     const bool interrupted = due && !evaluate(stop_.requested, /*whole=*/end && covers_all_at_end());
     if (!interrupted) write_sample();
-    if ((end || stopped_early_) && !interrupted) break;
+    if ((end || stopped_early_) && !interrupted) return true;
 
     const double begin = now();
     const auto result = interrupted ? std::nullopt : trainer_.step(stop_.requested);
-    if (!result) return stop_now();
+    if (!result) return false;
     count_step(*result, now() - begin);
   }
-  finish();
-  return SessionEnd::finished;
 }
 
 // Saves first, so that nothing is lost whatever happens afterwards.

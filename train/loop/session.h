@@ -47,7 +47,8 @@ class Session {
 
   /// Trains up to max_steps, until early stopping, or until the stop request, and saves the state. Throws
   /// CheckpointError if something cannot be saved, DivergedError, and what a listener throws; the checkpoints that were
-  /// saved before remain. A state that is not finite is never saved. Called once.
+  /// saved before remain. A state that is not finite is never saved. Throws CorpusError if the text cannot be read any
+  /// more, after saving the state of the last complete step: all of it was trained on the text as it was. Called once.
   SessionEnd train();
 
  private:
@@ -57,8 +58,9 @@ class Session {
   void note(const std::string& sentence);
   bool has_intact_checkpoint(std::int64_t step) const;
   Config config_at(std::int64_t step) const;
-  void save();
+  void save(bool text_is_readable = true);
   void save_and_point();
+  void save_without_text();
   void prune();
   void count();
   double now() const;
@@ -72,6 +74,7 @@ class Session {
   void report_overfitting(std::int64_t best_step, bool ends);
   void write_sample();
   void count_step(const StepReport& step, double seconds);
+  bool take_steps();  // false: stopped
   SessionEnd stop_now();
   void finish();
   void report_best();

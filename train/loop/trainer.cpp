@@ -89,7 +89,7 @@ void Trainer::diverged(const char* what, double value, double scale, CarriedStat
 
 // A global norm is finite if and only if every element is. The norm of the gradient, which every step checks, is taken
 // before the update, so an update that destroys the values is noticed only here.
-void Trainer::require_finite() {
+void Trainer::require_finite(bool batch_is_readable) {
   const auto require = [this](bool finite, const std::string& what) {
     check<DivergedError>(finite, "diverged: after step {} {} not finite; the state was not saved", steps_, what);
   };
@@ -97,13 +97,15 @@ void Trainer::require_finite() {
   for (const Moment& moment : optimizer_->moments())
     require(std::isfinite(global_norm(moment.values)), fmt::format("the moments {} are", moment.name));
   if (carried_.any()) require(std::isfinite(global_norm(carried_.values())), "the memory of the model is");
-  if (steps_ == 0) return;
+  if (steps_ > 0 && batch_is_readable) require(std::isfinite(next_loss()), "the loss of a forward pass is");
+}
+
+double Trainer::next_loss() {
   task_.fill(steps_, 0, batch_);
   const ProductPrecision precision(model_->precision);
   const AsRecorded rounding;
   const CarriedStates::Rewind carried(carried_);
-  const Tensor loss = model_->loss(batch_, {.ignored = kIgnoredTarget, .sum = true}, carried_.of(0));
-  require(std::isfinite(loss.item()), "the loss of a forward pass is");
+  return model_->loss(batch_, {.ignored = kIgnoredTarget, .sum = true}, carried_.of(0)).item();
 }
 
 bool keeps_rounded_weights(const Config& c) {

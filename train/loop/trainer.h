@@ -61,12 +61,15 @@ class Trainer {
 
   /// One optimizer step. `stop` is called before every micro-batch; if it returns true, the step is abandoned, nothing
   /// has changed, and the result is nullopt. Throws DivergedError, before any update, if the loss or the gradient is
-  /// not finite; the state is then that of before.
+  /// not finite, and what Task::fill() throws; the state is then that of before.
   std::optional<StepReport> step(const std::function<bool()>& stop = {});
   /// Throws DivergedError unless the state is fit to be saved: every value and moment, and every number that is carried
   /// to the next step, is finite, and so is the loss of a forward pass over the first micro-batch of the next step.
-  /// (Before the first step there is no forward pass, because nothing has changed the initial values yet.)
-  void require_finite();
+  /// (Before the first step there is no forward pass, because nothing has changed the initial values yet; and none
+  /// unless `batch_is_readable`.)
+  void require_finite(bool batch_is_readable = true);
+  /// The summed loss of that forward pass.
+  double next_loss();
   /// Mean losses over eval_sample(), and over the `whole` validation text if asked for. `stop` is called before every
   /// batch; if it returns true, the result is nullopt. Throws DivergedError if a loss is not finite.
   std::optional<EvalReport> evaluate(const std::function<bool()>& stop = {}, bool whole = false);

@@ -68,6 +68,11 @@ class Descriptor {
     return filled;
   }
   int number() const { return number_; }
+  struct stat status() const {
+    struct stat status {};
+    require(fs_.fstat(number_, status) == 0, "fstat");
+    return status;
+  }
   // Not retried: after a failed fsync the kernel may have dropped the unwritten pages, and another call would succeed.
   void sync() { require(fs_.fsync(number_) == 0, "fsync"); }
   // An interrupted close() is no failure: Linux has released the descriptor then.

@@ -97,23 +97,40 @@ void sync_directory(FileSystem& fs, const std::string& path) {
   directory.sync();
 }
 
-void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made) {
+namespace {
+
+// Creates what is missing of a path, component by component as the system reads them: what ".." means depends on the
+// links before it. Returns false if another process has removed one of the directories meanwhile.
+bool try_make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made) {
   std::filesystem::path prefix;
-  for (const std::filesystem::path& part : std::filesystem::path(path).lexically_normal()) {
+  for (const std::filesystem::path& part : std::filesystem::path(path)) {
     prefix /= part;
     std::error_code ignored;
     if (std::filesystem::is_directory(prefix, ignored)) continue;
     const std::string directory = prefix.string();
-    if (fs.mkdir(directory, 0777) != 0) {
-      const int error = errno;
-      // Another process may have created it. Anything but a directory makes the next component of the path fail or, at
-      // the end of the path, the first use of the directory.
-      check<CheckpointError>(error == EEXIST, "{}: cannot be created: {}", directory, std::strerror(error));
+    if (fs.mkdir(directory, 0777) == 0) {
+      made.push_back(directory);
+      sync_directory(fs, parent_directory(directory));
       continue;
     }
-    made.push_back(directory);
-    sync_directory(fs, parent_directory(directory));
+    const int error = errno;
+    if (error == ENOENT) return false;
+    check<CheckpointError>(error == EEXIST, "{}: cannot be created: {}", directory, std::strerror(error));
+    // Another process may have created it.
+    if (std::filesystem::is_directory(prefix, ignored)) continue;
+    const auto kind = std::filesystem::symlink_status(prefix, ignored).type();
+    if (kind == std::filesystem::file_type::not_found) return false;
+    fail<CheckpointError>("{}: must be a directory, but is something else", directory);
   }
+  return true;
+}
+
+}  // namespace
+
+void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made) {
+  constexpr int kMaxAttempts = 100;
+  for (int attempt = 1; !try_make_directories(fs, path, made); ++attempt)
+    check<CheckpointError>(attempt < kMaxAttempts, "{}: cannot be created: {}", path, std::strerror(ENOENT));
 }
 
 std::string file_system_type(int descriptor) {
@@ -144,15 +161,22 @@ std::string file_system_type(int descriptor) {
 }
 
 std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most) {
-  Descriptor file(fs, path, O_RDONLY);
+  // O_NONBLOCK: without it, open() on a named pipe would wait for a writer.
+  Descriptor file(fs, path, O_RDONLY | O_NONBLOCK);
+  const struct stat status = file.status();
+  check<CheckpointError>(S_ISREG(status.st_mode), "{}: is not a regular file", path);
+  check<CheckpointError>(static_cast<std::uint64_t>(status.st_size) <= most,
+                         "{}: must have at most {} bytes; it has {}", path, most, status.st_size);
+  constexpr std::size_t kBlockBytes = 1 << 16;
   std::string bytes;
+  bytes.reserve(static_cast<std::size_t>(status.st_size) + kBlockBytes);
   for (;;) {
     const std::size_t size = bytes.size();
-    bytes.resize(size + (1 << 16));
+    bytes.resize(size + kBlockBytes);
     const std::size_t got = file.read_some(std::as_writable_bytes(std::span(bytes)).subspan(size));
     bytes.resize(size + got);
     check<CheckpointError>(bytes.size() <= most, "{}: must have at most {} bytes, but is larger", path, most);
-    if (got < (1 << 16)) break;
+    if (got < kBlockBytes) break;
   }
   refuse_git_lfs_pointer<CheckpointError>(bytes, path);
   return bytes;

@@ -50,8 +50,8 @@ inline Bytes text_bytes(std::string_view text) { return std::as_bytes(std::span(
 void replace_file_atomically(FileSystem& fs, const std::string& path, const std::vector<Bytes>& pieces);
 
 /// Creates a directory and its missing parents, and makes each durable (fsync of its parent). Every directory is
-/// appended to `made` as soon as it is created, the outermost first. Throws CheckpointError; what `made` lists remains.
-/// A file at `path` itself is noticed only when it is used as a directory.
+/// appended to `made` as soon as it is created, the outermost first; those that another process removes meanwhile are
+/// created again. Throws CheckpointError, also if anything else is in the way; what `made` lists remains.
 void make_directories(FileSystem& fs, const std::string& path, std::vector<std::string>& made);
 /// Makes the entries of a directory durable (fsync). Throws CheckpointError.
 void sync_directory(FileSystem& fs, const std::string& path);
@@ -59,8 +59,9 @@ void sync_directory(FileSystem& fs, const std::string& path);
 /// statfs(2) reports for one without a name here, or "unknown" if that call fails.
 std::string file_system_type(int descriptor);
 
-/// All bytes of a file. Throws CheckpointError if it cannot be read or has more than `most` bytes.
-std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most = SIZE_MAX);
+/// All bytes of a regular file. Throws CheckpointError if it is anything else (a pipe is not waited for), cannot be
+/// read or has more than `most` bytes.
+std::string read_file_limited(FileSystem& fs, const std::string& path, std::size_t most);
 /// The directory part of a path; "." if it has none.
 std::string parent_directory(const std::string& path);
 /// Whether there is a file or directory of this path. Throws CheckpointError if the system cannot tell (permissions, a

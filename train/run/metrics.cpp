@@ -1,12 +1,13 @@
 #include "train/run/metrics.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
+#include <sys/stat.h>
 
 #include "train/config/error.h"
 
@@ -16,19 +17,20 @@ using nlohmann::ordered_json;
 
 namespace {
 
-std::optional<double> number(const ordered_json& object, const std::string& key) {
-  if (!object.contains(key) || !object[key].is_number()) return std::nullopt;
-  return object[key].get<double>();
-}
-
 // nullopt unless the line is complete.
-std::optional<CountingReport> counting_line(const ordered_json& object, std::int64_t step) {
-  const auto order = number(object, "order"), val_loss = number(object, "val_loss"),
-             per_character = number(object, "nats_per_character"), train_share = number(object, "train_share"),
-             val_share = number(object, "val_share");
+std::optional<CountingReport> counting_line(const MetricsLine& line) {
+  const auto order = line.number("order"), val_loss = line.number("val_loss"),
+             per_character = line.number("nats_per_character"), train_share = line.number("train_share"),
+             val_share = line.number("val_share");
   if (!order || *order < 1 || *order > 100 || !val_loss || !per_character || !train_share || !val_share)
     return std::nullopt;
-  return CountingReport{step, static_cast<int>(*order), *val_loss, *per_character, *train_share, *val_share};
+  return CountingReport{line.step, static_cast<int>(*order), *val_loss, *per_character, *train_share, *val_share};
+}
+
+// Whether writing to the file writes to nothing else: to no target of a link, and to no file of another name.
+bool is_alone(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1;
 }
 
 }  // namespace
@@ -36,10 +38,10 @@ std::optional<CountingReport> counting_line(const ordered_json& object, std::int
 MetricsFile::MetricsFile(std::string path, std::int64_t step, FileSystem& fs) : path_(std::move(path)), fs_(fs) {
   const bool there = file_exists(path_);
   if (there) {
-    const std::string before = read_file_limited(fs_, path_), kept = keep(before, step);
-    if (kept != before) replace_file_atomically(fs_, path_, {text_bytes(kept)});
+    const std::string before = read_file_limited(fs_, path_, kMaxMetricsBytes), kept = keep(before, step);
+    if (kept != before || !is_alone(path_)) replace_file_atomically(fs_, path_, {text_bytes(kept)});
   }
-  descriptor_ = fs_.open(path_, O_WRONLY | O_CREAT | O_APPEND, 0644);
+  descriptor_ = fs_.open(path_, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0644);
   check<CheckpointError>(descriptor_ >= 0, "{}: cannot be opened: {}", path_, std::strerror(errno));
   if (there) return;
   try {
@@ -53,30 +55,29 @@ MetricsFile::MetricsFile(std::string path, std::int64_t step, FileSystem& fs) : 
 MetricsFile::~MetricsFile() { fs_.close(descriptor_); }
 
 // Returns the lines up to `step`, and records what they contain.
-std::string MetricsFile::keep(const std::string& text, std::int64_t step) {
+std::string MetricsFile::keep(std::string_view text, std::int64_t step) {
   std::string kept;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const ordered_json object = ordered_json::parse(line, nullptr, false);
-    if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) continue;
-    const auto at = object["step"].get<std::int64_t>();
-    if (at < 0 || at > step) continue;
-    kept += line + "\n";
-    if (object.contains("elapsed_seconds") && object["elapsed_seconds"].is_number())
-      elapsed_ = object["elapsed_seconds"].get<double>();
-    const std::string kind =
-        object.contains("kind") && object["kind"].is_string() ? object["kind"].get<std::string>() : "";
-    if (kind == "sample") last_sample_ = at;
-    if (kind == "counting") counting_ = counting_line(object, at);
-    if (kind != "eval") continue;
-    last_eval_ = at;
-    const std::string sampled = object.contains("sampled_val_loss") ? "sampled_" : "";
-    if (const auto loss = number(object, sampled + "val_loss")) {
-      validations_.push_back(
-          {at, *loss, number(object, sampled + "val_share").value_or(0), number(object, "train_loss").value_or(0)});
-    }
+  while (!text.empty()) {
+    const std::string_view words = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), words.size() + 1));
+    const std::optional<MetricsLine> line = read_metrics_line(words);
+    if (!line || line->step > step) continue;
+    kept.append(words) += '\n';
+    record(*line);
   }
   return kept;
+}
+
+void MetricsFile::record(const MetricsLine& line) {
+  elapsed_ = line.number("elapsed_seconds").value_or(elapsed_);
+  if (line.kind == "sample") last_sample_ = line.step;
+  if (line.kind == "counting") counting_ = counting_line(line);
+  if (line.kind != "eval") return;
+  last_eval_ = line.step;
+  const bool sampled = line.number("sampled_val_loss").has_value();
+  const auto loss = line.number(sampled ? "sampled_val_loss" : "val_loss"),
+             share = line.number(sampled ? "sampled_val_share" : "val_share");
+  if (loss) validations_.push_back({line.step, *loss, share.value_or(0), line.number("train_loss").value_or(0)});
 }
 
 // JSON cannot express a number that is not finite: nlohmann-json would write null.

@@ -4,19 +4,25 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/run/early_stop.h"
 #include "train/run/file_system.h"
 #include "train/run/listener.h"
+#include "train/run/metrics_line.h"
 
 namespace maki {
+
+/// More is not read: 5 million lines of 200 bytes.
+inline constexpr std::size_t kMaxMetricsBytes = std::size_t{1} << 30;
 
 /// Writes what a session reports, and provides what the run has measured before.
 class MetricsFile final : public SessionListener {
  public:
   /// Opens the file for appending, after removing every line of a later step than `step` (-1: all lines) and every line
-  /// that is not a JSON object with a whole number `step` of at least 0, such as one that was cut off. Throws
+  /// that is not a JSON object with a whole number `step` of at least 0, such as one that was cut off. A link, or a
+  /// file with a second name, is replaced by a copy, so that what it stands for is not appended to. Throws
   /// CheckpointError.
   MetricsFile(std::string path, std::int64_t step, FileSystem& fs = posix_file_system());
   ~MetricsFile() override;
@@ -48,7 +54,8 @@ class MetricsFile final : public SessionListener {
   void append(const std::string& line);
   static double finite(std::int64_t step, const char* name, double value);
   static double measured_time(double value);
-  std::string keep(const std::string& text, std::int64_t step);
+  std::string keep(std::string_view text, std::int64_t step);
+  void record(const MetricsLine& line);
 
   std::string path_;
   FileSystem& fs_;

@@ -11,32 +11,45 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-bool is_kind(const std::string& path, stdfs::file_type kind) {
+// What is at a path itself: a symbolic link was made by the user.
+stdfs::file_type kind_of(const std::string& path) {
   std::error_code error;
-  return stdfs::symlink_status(path, error).type() == kind;  // a symbolic link was made by the user
+  const stdfs::file_type kind = stdfs::symlink_status(path, error).type();
+  check<CheckpointError>(!error || kind == stdfs::file_type::not_found, "{}: cannot be accessed: {}", path,
+                         error.message());
+  return kind;
 }
 
-// Whether a file is as short as those that a start writes: config.toml, the longest, has a limit.
-bool is_short_file(const std::string& path) {
-  std::error_code error;
-  return is_kind(path, stdfs::file_type::regular) && stdfs::file_size(path, error) <= kMaxConfigBytes;
+// The text of a regular file as short as those that a start writes (config.toml, the longest, has a limit); nullopt if
+// it is anything else. Empty if it is gone: another start has removed or renamed it.
+std::optional<std::string> short_text(FileSystem& fs, const std::string& path) {
+  const stdfs::file_type kind = kind_of(path);
+  if (kind == stdfs::file_type::not_found) return "";
+  if (kind != stdfs::file_type::regular) return std::nullopt;
+  try {
+    std::error_code unknown;
+    if (const auto size = stdfs::file_size(path, unknown); !unknown && size > kMaxConfigBytes) return std::nullopt;
+    return read_file_limited(fs, path, kMaxConfigBytes);
+  } catch (const CheckpointError&) {
+    if (kind_of(path) == stdfs::file_type::not_found) return "";
+    throw;
+  }
 }
 
 // Whether an entry of the directory may have been left behind by a start that was killed; see require_unoccupied().
 bool is_left_over(const RunDirectory& run, const std::string& name, std::string_view config_toml) {
   const std::string path = run.path() + "/" + name;
   if (name == "checkpoints") {
-    return is_kind(path, stdfs::file_type::directory) &&
+    return kind_of(path) == stdfs::file_type::directory &&
            std::ranges::all_of(file_names(path), is_temporary_checkpoint);
   }
-  const bool known =
-      name == ".lock" || name == "metrics.jsonl" || name == "config.toml" || name == "config.toml.tmp";
-  if (!known || !is_short_file(path)) return false;
-  const std::string text = read_file_limited(run.file_system(), path, kMaxConfigBytes);
-  if (name == ".lock") return text.find_first_not_of("0123456789") == std::string::npos;
-  if (name == "metrics.jsonl") return text.empty();
+  const bool known = name == ".lock" || name == "metrics.jsonl" || name == "config.toml" || name == "config.toml.tmp";
+  const std::optional<std::string> text = known ? short_text(run.file_system(), path) : std::nullopt;
+  if (!text) return false;
+  if (name == ".lock") return text->find_first_not_of("0123456789") == std::string::npos;
+  if (name == "metrics.jsonl") return text->empty();
   if (name == "config.toml") return config_toml.empty() || text == config_toml;
-  return config_toml.empty() || config_toml.starts_with(text);
+  return config_toml.empty() || config_toml.starts_with(*text);
 }
 
 }  // namespace
@@ -44,19 +57,18 @@ bool is_left_over(const RunDirectory& run, const std::string& name, std::string_
 void require_unoccupied(const RunDirectory& run, std::string_view config_toml) {
   run.require_no_run();
   for (const std::string& name : file_names(run.path())) {
-    check(is_left_over(run, name, config_toml),
-          "{}: contains {}, which this run did not create; choose another --out, or an empty directory", run.path(),
-          name);
+    check<OccupiedRun>(is_left_over(run, name, config_toml),
+                       "{}: contains {}, which this run did not create; choose another --out, or an empty directory",
+                       run.path(), name);
   }
 }
 
 RunClaim::RunClaim(const RunDirectory& run, std::string_view config_toml) : run_(run) {
   require_unoccupied(run_, config_toml);
   try {
-    run_.create(directories_);
-    lock_.emplace(run_);
-    if (lock_->created()) files_.push_back(RunLock::file(run_));
-    require_unoccupied(run_, config_toml);  // again: another process may have claimed it before this one had the lock
+    lock();
+    require_unoccupied(run_, config_toml);  // again: another process may have used it before this one had the lock
+    run_.create(inside_);
     for (const std::string& file : run_.initial_files()) {
       if (!file_exists(file)) files_.push_back(file);
     }
@@ -66,11 +78,25 @@ RunClaim::RunClaim(const RunDirectory& run, std::string_view config_toml) : run_
   }
 }
 
+void RunClaim::lock() {
+  while (!lock_) {
+    make_directories(run_.file_system(), run_.path(), outside_);
+    try {
+      lock_.emplace(run_);
+    } catch (const CheckpointError&) {
+      if (file_exists(run_.path())) throw;  // else a claim that failed has removed the directory that it had made
+    }
+  }
+}
+
+// The lock file goes last: while it is there, no other claim can succeed, and once it is gone, one may. rmdir() leaves
+// a directory that is not empty, such as one with the lock file of another claim.
 void RunClaim::roll_back() {
   FileSystem& fs = run_.file_system();
   for (const std::string& file : files_) fs.unlink(file);
-  // From the innermost; rmdir() leaves a directory that is not empty.
-  for (auto directory = directories_.rbegin(); directory != directories_.rend(); ++directory) fs.rmdir(*directory);
+  for (auto directory = inside_.rbegin(); directory != inside_.rend(); ++directory) fs.rmdir(*directory);
+  if (lock_ && lock_->created()) fs.unlink(RunLock::file(run_));
+  for (auto directory = outside_.rbegin(); directory != outside_.rend(); ++directory) fs.rmdir(*directory);
 }
 
 }  // namespace maki

@@ -50,8 +50,8 @@ std::string RunDirectory::checkpoint_file(std::int64_t step) const {
 bool RunDirectory::exists() const { return !checkpoints().empty(); }
 
 void RunDirectory::require_no_run() const {
-  check(!exists(), "{}: already contains a run; continue it with --resume {}, or choose another --out", path_,
-        shell_quote(path_));
+  check<OccupiedRun>(!exists(), "{}: already contains a run; continue it with --resume {}, or choose another --out",
+                     path_, shell_quote(path_));
 }
 
 void RunDirectory::create(std::vector<std::string>& made) const {
@@ -74,7 +74,8 @@ std::vector<std::int64_t> RunDirectory::checkpoints() const {
 
 std::optional<std::string> RunDirectory::read_pointer(const char* name) const {
   if (!file_exists(pointer_file(name))) return std::nullopt;
-  return read_file_limited(fs_, pointer_file(name));
+  constexpr std::size_t kMaxPointerBytes = 4096;
+  return read_file_limited(fs_, pointer_file(name), kMaxPointerBytes);
 }
 
 std::optional<std::int64_t> RunDirectory::last() const {
@@ -178,6 +179,7 @@ std::string default_run_path(const std::string& first_corpus) {
 namespace {
 
 // Without a choice: best, else last, else the newest, for when the files of some are missing or damaged. No step twice.
+// A run that was ended between its first checkpoint and the pointer has no `last`.
 std::vector<std::int64_t> steps_to_try(const RunDirectory& run, const std::string& choice) {
   std::vector<std::int64_t> candidates;
   const auto add = [&](std::int64_t step) {
@@ -185,11 +187,23 @@ std::vector<std::int64_t> steps_to_try(const RunDirectory& run, const std::strin
   };
   if (const auto best = run.best(); best && choice != "last") add(best->step);
   if (const auto last = run.last(); last && choice != "best") add(*last);
-  if (!choice.empty()) return candidates;
+  if (choice == "best" || (choice == "last" && !candidates.empty())) return candidates;
   std::vector<std::int64_t> steps = run.checkpoints();
   std::ranges::reverse(steps);
   std::ranges::for_each(steps, add);
   return candidates;
+}
+
+std::string first_undamaged(const RunDirectory& run, const std::vector<std::int64_t>& steps,
+                            std::vector<std::string>& notes) {
+  for (std::size_t i = 0;; ++i) {
+    try {
+      return ContainerReader(run.checkpoint_file(steps.at(i))).path();
+    } catch (const CorruptFile& error) {
+      if (i + 1 == steps.size()) throw;
+      notes.push_back(fmt::format("{}; using another checkpoint", error.what()));
+    }
+  }
 }
 
 }  // namespace
@@ -216,20 +230,20 @@ std::string find_checkpoint(const std::string& run_or_file, const std::string& c
     check(file_exists(file), "{}: contains no checkpoint of step {}", run_or_file, step);
     return file;
   }
-  const std::vector<std::int64_t> candidates = steps_to_try(run, choice);
-  check(!candidates.empty() || !file_exists(run_or_file + "/config.json"),
-        "{}: is a model of Hugging Face, not a run; make a run of it with: maki import {}", run_or_file,
-        shell_quote(run_or_file));
-  check(!candidates.empty(), "{}: contains no checkpoint{}{}", run_or_file, choice.empty() ? "" : " named ", choice);
-  for (const std::int64_t step : candidates) {
+  for (;;) {
+    const std::vector<std::int64_t> candidates = steps_to_try(run, choice);
+    check(!candidates.empty() || !file_exists(run_or_file + "/config.json"),
+          "{}: is a model of Hugging Face, not a run; make a run of it with: maki import {}", run_or_file,
+          shell_quote(run_or_file));
+    check(!candidates.empty(), "{}: contains no checkpoint{}{}", run_or_file, choice.empty() ? "" : " named ", choice);
+    const std::size_t notes_before = notes.size();
     try {
-      return ContainerReader(run.checkpoint_file(step)).path();
-    } catch (const CorruptFile& error) {
-      if (step == candidates.back()) throw;
-      notes.push_back(fmt::format("{}; using another checkpoint", error.what()));
+      return first_undamaged(run, candidates, notes);
+    } catch (const CorruptFile&) {
+      if (steps_to_try(run, choice) == candidates) throw;
+      notes.resize(notes_before);  // the run goes on, and has deleted what the pointers named a moment ago
     }
   }
-  fail("{}: contains no checkpoint", run_or_file);
 }
 
 }  // namespace maki

@@ -8,12 +8,19 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/core/check.h"
 #include "train/run/file_system.h"
 
 namespace maki {
 
 /// Whether a file of this name in the directory of checkpoints is a temporary file of replace_file_atomically().
 bool is_temporary_checkpoint(std::string_view name);
+
+/// A directory cannot be used for a new run, because it belongs to another one or to the user.
+class OccupiedRun : public Error {
+ public:
+  using Error::Error;
+};
 
 /// What the pointer `best` contains: the step of the best checkpoint and its validation loss.
 struct BestPointer {
@@ -36,10 +43,10 @@ class RunDirectory {
 
   /// Whether the directory contains a run, that is, at least one checkpoint.
   bool exists() const;
-  /// Throws Error, naming --resume, if it contains a run.
+  /// Throws OccupiedRun, naming --resume, if it contains a run.
   void require_no_run() const;
-  /// Creates the directories, and appends those that did not exist to `made`. Throws Error, naming --resume, if there
-  /// is a run already; CheckpointError if a directory cannot be created.
+  /// Creates the directories, and appends those that did not exist to `made`. Throws OccupiedRun, naming --resume, if
+  /// there is a run already; CheckpointError if a directory cannot be created.
   void create(std::vector<std::string>& made) const;
   void create() const {
     std::vector<std::string> made;
@@ -82,10 +89,12 @@ class RunDirectory {
 std::string default_run_path(const std::string& first_corpus);
 
 /// The checkpoint that `generate`, `eval` and `inspect` read. A .maki file is returned as it is. For a run directory it
-/// is `choice` ("best", "last" or a step) or, if that is empty, the best, else the last, else the newest checkpoint;
-/// messages about checkpoints that are missing or damaged are appended to `notes`. Of these only what the constructor
-/// of ContainerReader verifies is looked at, and nothing of a chosen step or a .maki file. Throws Error if there is no
-/// such checkpoint or a choice is given with a file, CheckpointError if it cannot be read.
+/// is `choice` ("best", "last" or a step) or, if that is empty, the best, else the last, else the newest checkpoint; of
+/// a run without the pointer `last`, "last" is the newest. A checkpoint that is deleted while the run goes on is no
+/// error: the pointers are read again. Messages about checkpoints that are missing or damaged are appended to `notes`.
+/// Of these only what the constructor of ContainerReader verifies is looked at, and nothing of a chosen step or a .maki
+/// file. Throws Error if there is no such checkpoint or a choice is given with a file, CheckpointError if it cannot be
+/// read.
 std::string find_checkpoint(const std::string& run_or_file, const std::string& choice, std::vector<std::string>& notes);
 
 }  // namespace maki

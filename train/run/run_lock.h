@@ -9,9 +9,10 @@ namespace maki {
 /// lock file, which contains the number of the process, remains.
 class RunLock {
  public:
-  /// Throws Error, naming the process if its number is known, if another process or another object of this one holds
-  /// the lock; CheckpointError if the lock file cannot be opened, or, naming the file system, if it cannot be locked at
-  /// all.
+  /// Throws OccupiedRun, naming the process if its number is known, if another process or another object of this one
+  /// holds the lock; CheckpointError if the lock file cannot be opened, if it is not one that maki wrote (a link, a
+  /// file with a second name, other contents: whoever made the directory may mean another file to be overwritten), or,
+  /// naming the file system, if it cannot be locked at all.
   explicit RunLock(const RunDirectory& run);
   ~RunLock();
   RunLock(const RunLock&) = delete;
@@ -24,6 +25,8 @@ class RunLock {
  private:
   void open(const std::string& path);
   void lock(const RunDirectory& run, const std::string& path);
+  void write_process(const std::string& path);
+  std::string content() const;
 
   FileSystem& fs_;
   int descriptor_ = -1;

@@ -8,17 +8,21 @@
 
 namespace maki {
 
-/// Makes a new folder RUN/abandoned-<n>, with the lowest n >= 1 that is not taken; copies metrics.jsonl to it; points
-/// `last` to `step`; and then moves every checkpoint later than `step` into it. Returns the folder; or, if there is no
-/// later checkpoint, changes nothing and returns "". The session that resumes the run does the rest: it truncates
-/// metrics.jsonl to `step` (MetricsFile) and chooses `best` anew, which may point to a moved checkpoint until then.
+/// Points `last` to `step`, moves every checkpoint later than `step` into a folder of the run, together with a copy of
+/// metrics.jsonl, and names it RUN/abandoned-<n>, with the lowest n >= 1 that is not taken. Returns the folder; or, if
+/// there is no later checkpoint, changes nothing and returns "". The session that resumes the run does the rest: it
+/// truncates metrics.jsonl to `step` (MetricsFile) and chooses `best` anew, which may point to a moved checkpoint until
+/// then.
 ///
-/// The latest checkpoint is moved first. If the process is killed halfway, the run can therefore be resumed from the
-/// newest checkpoint that has not been moved. Throws CheckpointError if the folder, the copy or the pointer cannot be
-/// written or a checkpoint cannot be moved; what was done before remains. `fs` makes the copy and the moves; the
-/// pointer is written through run.file_system().
+/// The folder has another name until everything in it is durable, RUN/returning-to-<step>. If the process is killed or
+/// the power fails before, complete_return() does the rest. Throws CheckpointError if something cannot be written or
+/// moved; what was done before remains.
 ///
 /// Requires: the checkpoint of `step` exists and is intact, and the caller holds the run's RunLock.
-std::string move_later_checkpoints(const RunDirectory& run, std::int64_t step, FileSystem& fs = posix_file_system());
+std::string move_later_checkpoints(const RunDirectory& run, std::int64_t step);
+
+/// Completes what a process that has ended began with move_later_checkpoints(), so that no checkpoint of an abandoned
+/// future is taken for one of the run. Returns the folder; "" if there is nothing to complete. Requires: as above.
+std::string complete_return(const RunDirectory& run);
 
 }  // namespace maki

@@ -1,0 +1,25 @@
+// A line of metrics.jsonl, as far as a session that goes on with the run needs it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace maki {
+
+struct MetricsLine {
+  std::int64_t step = 0;
+  std::string kind = {};  ///< empty if the line has none
+  std::map<std::string, double, std::less<>> numbers = {};
+
+  /// nullopt if the line has no such number.
+  std::optional<double> number(std::string_view name) const;
+};
+
+/// nullopt unless the line is a JSON object with a whole number `step` of at least 0. Takes time and memory in
+/// proportion to the line, whatever it contains: other fields are not kept. If a name occurs twice, the last one holds.
+std::optional<MetricsLine> read_metrics_line(std::string_view line);
+
+}  // namespace maki
