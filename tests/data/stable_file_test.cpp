@@ -2,10 +2,13 @@
 // names the file. And looking at the beginning of a file.
 #include "data/text/stable_file.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <functional>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "data/dataset/token_file.h"
@@ -15,6 +18,19 @@
 
 using namespace maki;
 using namespace maki::tests;
+
+namespace {
+
+bool fstat_fails = false;
+
+}  // namespace
+
+// Takes the place of the system's in this program.
+extern "C" int fstat(int descriptor, struct stat* status) noexcept {
+  if (!fstat_fails) return static_cast<int>(syscall(SYS_fstat, descriptor, status));
+  errno = ESTALE;
+  return -1;
+}
 
 namespace {
 
@@ -88,6 +104,22 @@ TEST_CASE("only regular files are read in parts, and a disk that fails is named"
   REQUIRE(contains(error_message<CorpusError>([&] { StableFile{folder / "none"}; }), "No such file"));
   const StableFile memory("/proc/self/mem");  // a regular file whose first page cannot be read
   REQUIRE(contains(error_message<CorpusError>([&] { read(memory, 0, 1); }), "/proc/self/mem: cannot be read: "));
+}
+
+TEST_CASE("a file whose kind the system cannot tell is not said to be of the wrong kind") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("file", "text");
+  const StableFile file(path);
+  fstat_fails = true;
+  const std::string opening = error_message<CorpusError>([&] { StableFile{path}; }),
+                    reading = error_message<CorpusError>([&] { read(file, 0, 1); }),
+                    whole = error_message<CorpusError>([&] { read_file(path); });
+  fstat_fails = false;
+  for (const std::string& said : {opening, reading, whole}) {
+    INFO(said);
+    REQUIRE(contains(said, path + ": cannot be accessed: "));
+    REQUIRE(contains(said, std::strerror(ESTALE)));
+  }
 }
 
 TEST_CASE("looking at the beginning of a file does not open a pipe, whose writer would lose what it writes") {

@@ -8,6 +8,7 @@
 #include "data/dataset/dataset.h"
 #include "tests/train/prepared.h"
 #include "tests/train/small_checkpoint.h"
+#include "tests/train/small_data.h"
 #include "tests/train/text_trainer.h"
 #include "train/config/error.h"
 #include "train/loop/session.h"

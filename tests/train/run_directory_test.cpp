@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <functional>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/data/process_scopes.h"
@@ -14,7 +12,6 @@
 #include "train/run/container.h"
 #include "train/run/metrics.h"
 #include "train/run/run_lock.h"
-#include "train/run/stored_config.h"
 
 using namespace maki;
 using namespace maki::tests;
@@ -273,31 +270,6 @@ TEST_CASE("the last checkpoint of a run that was ended before it had the pointer
   run.set_last(10);
   REQUIRE(find_checkpoint(run.path(), "last", notes) == run.checkpoint_file(10));
   REQUIRE(notes.empty());
-}
-
-TEST_CASE("a pipe or a device in place of a pointer, config.toml or metrics.jsonl is refused, and not waited for") {
-  const TemporaryFolder folder;
-  const RunDirectory run(folder / "run");
-  run.create();
-  write_container(posix_file_system(), run.checkpoint_file(10), {});
-  std::vector<std::string> notes;
-  Config config;
-  const std::vector<std::pair<std::string, std::function<void()>>> readers = {
-      {run.checkpoints_directory() + "/last", [&] { find_checkpoint(run.path(), "", notes); }},
-      {run.checkpoints_directory() + "/best", [&] { find_checkpoint(run.path(), "", notes); }},
-      {run.checkpoint_file(20),
-       [&] { find_checkpoint(run.path(), "20", notes), ContainerReader(run.checkpoint_file(20)); }},
-      {run.config_file(), [&] { apply_stored_config(config, run); }},
-      {run.metrics_file(), [&] { const MetricsFile metrics(run.metrics_file(), 10); }}};
-  for (const auto& [path, read] : readers) {
-    for (const bool pipe : {true, false}) {
-      if (pipe) REQUIRE(mkfifo(path.c_str(), 0600) == 0);
-      if (!pipe) std::filesystem::create_symlink("/dev/zero", path);
-      INFO(path);
-      REQUIRE(contains(error_message<CheckpointError>(read), path + ": is not a regular file"));
-      std::filesystem::remove(path);
-    }
-  }
 }
 
 TEST_CASE("a path that cannot be accessed is reported as an error of maki, not as another exception") {

@@ -218,6 +218,20 @@ TEST_CASE("what is written is read again, with the header padded and larger numb
   }));
 }
 
+TEST_CASE("a file that becomes shorter after its header was read is an error, and does not end the process") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("m.safetensors", file_of("{" + entry("a", "F32", "2", 0, 8) + "}", 8));
+  const StoredTensors stored = read_safetensors(path);
+  std::vector<float> values(2);
+  stored.read(stored.tensors.at(0), std::span(values));
+  float expected = 0;
+  std::memcpy(&expected, "xxxx", sizeof expected);
+  REQUIRE(values == std::vector<float>{expected, expected});
+  std::filesystem::resize_file(path, 8);
+  const std::string said = error_message<CheckpointError>([&] { stored.read(stored.tensors[0], std::span(values)); });
+  REQUIRE(contains(said, path + ": must stay as it is while it is used"));
+}
+
 TEST_CASE("a file of the reference implementation is written again byte for byte") {
   const TemporaryFolder folder;
   for (const char* const name : {"hf-gpt2/model", "hf-gpt2-old/model", "hf-llama/model"}) {

@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
+#include <exception>
 #include <fcntl.h>
 #include <new>
+#include <string_view>
 #include <sys/resource.h>
 #include <system_error>
 #include <unistd.h>
@@ -52,6 +53,20 @@ void allow_many_files() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Memory can run out in a function that must not throw, as some of the libraries have, and while an error is reported.
+std::terminate_handler usual_end = nullptr;
+void end_without_memory() {
+  constexpr std::string_view kSentence = "maki: out of memory; use a smaller model, batch or text\n";
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kSentence.data(), kSentence.size());
+    _exit(kUsage);
+  } catch (...) {
+  }
+  usual_end();
+}
+
 int flushed(int code) {
   if (std::fflush(stdout) != 0) throw std::system_error(errno, std::generic_category());
   return code;
@@ -60,6 +75,7 @@ int flushed(int code) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  usual_end = std::set_terminate(end_without_memory);
   ignore_signals_of_writes();
   fill_standard_streams();
   allow_many_files();

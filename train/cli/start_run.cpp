@@ -20,6 +20,7 @@
 #include "train/cli/train_options.h"
 #include "train/config/configured_tokenizer.h"
 #include "train/loop/loaded_model.h"
+#include "train/config/error.h"
 #include "train/loop/tasks.h"
 #include "train/run/new_run.h"
 

@@ -44,12 +44,12 @@ int inspect_token_file(const std::string& path, bool verify, bool json) {
     nlohmann::ordered_json facts = {{"path", path}, {"verified", verify}};
     facts.update(token_facts_json(file->facts, *file->tokenizer));
     facts["pieces"] = {{"train", file->facts.train_joins + 1}, {"val", file->facts.val_joins + 1}};
-    facts["bytes_of_file"] = file->files[0]->bytes().size();
+    facts["bytes_of_file"] = file->files[0]->size();
     fmt::print("{}\n", facts.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return 0;
   }
-  fmt::print("{}\nbytes       {}{}\n", escape_unprintable(path), with_separators(std::ssize(file->files[0]->bytes())),
-             verify ? ", all verified" : "");
+  fmt::print("{}\nbytes       {}{}\n", escape_unprintable(path),
+             with_separators(static_cast<std::int64_t>(file->files[0]->size())), verify ? ", all verified" : "");
   print_token_facts(file->facts, *file->tokenizer);
   return 0;
 }

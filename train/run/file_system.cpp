@@ -120,7 +120,7 @@ bool try_make_directories(FileSystem& fs, const std::string& path, std::vector<s
     if (std::filesystem::is_directory(prefix, ignored)) continue;
     const auto kind = std::filesystem::symlink_status(prefix, ignored).type();
     if (kind == std::filesystem::file_type::not_found) return false;
-    fail<CheckpointError>("{}: must be a directory, but is something else", directory);
+    fail<CheckpointError>("{}: cannot be created: {} is not a directory", path, directory);
   }
   return true;
 }
