@@ -246,8 +246,8 @@ TEST_CASE(
   REQUIRE(plan_of(with(request_for(1'000'000, 60), kNoPrior)).config.ngram_prior == 0);
   for (const auto& [name, value] : std::map<std::string, std::string>{{"ngram_orders", "2,3"}, {"ngram_rows", "500"}})
     REQUIRE(plan_of(with(request_for(1'000'000, 60), {{name, value}})).config.ngram_prior == 0);
-  REQUIRE(plan_of(request_for(1'000'000, 60, 8192)).config.ngram_prior == 6);
-  REQUIRE(plan_of(request_for(1'000'000, 60, 8193)).config.ngram_prior == 0);
+  REQUIRE(plan_of(request_for(1'000'000, 60, 16'384)).config.ngram_prior == 6);
+  REQUIRE(plan_of(request_for(1'000'000, 60, 16'385)).config.ngram_prior == 0);
   PlanRequest repeating = request_for(1'000'000, 60);
   repeating.text.new_ngrams = 0.14;
   REQUIRE(plan_of(repeating).config.ngram_prior == 6);

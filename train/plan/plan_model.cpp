@@ -71,7 +71,7 @@ bool Planner::can_have_prior(std::int64_t tokens) const {
 // With enough time, words are learned better without a prior: 2 x 64 has 1.48 nats per word of @stories after 600
 // steps, and 1.57 with one. With a large vocabulary, the priors of a batch take hundreds of megabytes.
 PriorUse Planner::prior_use() const {
-  constexpr std::int64_t kMostTokens = 8192;
+  constexpr std::int64_t kMostTokens = 16'384;
   if (is_fixed("ngram_prior") && plan_.config.ngram_prior > 0) return PriorUse::certain;
   if (text_.by_heart || text_.vocabulary > kMostTokens || !can_have_prior(text_.tokens)) return PriorUse::no;
   return plan_.config.tokenizer == "word" ? PriorUse::possible : PriorUse::certain;

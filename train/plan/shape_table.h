@@ -33,9 +33,10 @@ enum class Recipe : std::uint8_t {
 };
 
 /// The loss after D million tokens of a text that is hardly read twice: floor + slope · D^exponent, in nats per token
-/// of the text to which it was fitted. It serves to compare shapes.
+/// of the text to which it was fitted. It serves to compare shapes. If the exponent is positive, the slope is negative,
+/// and the loss falls up to `most` million tokens; it changes by `longer` if the training text is e times as long.
 struct LossCurve {
-  double floor, slope, exponent = -0.36;
+  double floor, slope, exponent = -0.36, most = 1e6, longer = 0;
 };
 
 struct ModelShape {
