@@ -214,8 +214,7 @@ class Pool {
       block = allocate(size);
     }
     check<OutOfMemoryError>(block != nullptr,
-                            "memory: {} bytes could not be allocated; use a smaller model, batch_size or block_size",
-                            size.capacity);
+                            "memory: a tensor needs {} bytes, which the system refused", size.capacity);
     reserved_ += size.capacity;
     return block;
   }

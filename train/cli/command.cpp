@@ -91,6 +91,10 @@ Option Command::add_number(const std::string& name, double& value, double low, d
   return add_parsed(*parser_, name, value, fmt::format("{} [{}]", help, value), parse);
 }
 
+void Command::list_under(const std::string& option, const std::string& title) const {
+  parser_->get_option(option)->group(title);
+}
+
 bool Command::given(const std::string& option) const { return parser_->get_option(option)->count() > 0; }
 
 std::vector<std::string> Command::given_among(std::vector<std::string> options) const {

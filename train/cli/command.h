@@ -75,6 +75,9 @@ class Command {
                     const std::string& help) const;
   Option add_number(const std::string& name, double& value, double low, double high, const std::string& help) const;
 
+  /// Lists an option that the command has in help under `title`, as Option::list_under() does.
+  void list_under(const std::string& option, const std::string& title) const;
+
   /// After parsing: whether this option was given; for "--name", also as --no-name. Requires: the command has it.
   bool given(const std::string& option) const;
   /// After parsing: those of these options that were given.

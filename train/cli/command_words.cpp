@@ -22,6 +22,8 @@ struct Alias {
 // Names that other programs use for our options. An alias may have several rows: the first whose option the verb has
 // applies.
 constexpr Alias kOptionAliases[] = {
+    {"-o", "--out"},
+    {"-q", "--quiet"},
     {"--lr", "--learning-rate"},
     {"--temp", "--temperature"},
     {"-n", "--max-steps"},
@@ -158,8 +160,17 @@ bool add_option(const CLI::App& command, const std::string& argument, std::vecto
 
 }  // namespace
 
+std::string short_alias(const CLI::App& command, const std::string& option) {
+  const auto* const alias = std::ranges::find_if(kOptionAliases, [&](const Alias& known) {
+    return known.alias[1] != '-' && known.name == option && canonical_option(command, known.alias) == option;
+  });
+  return alias == std::end(kOptionAliases) ? "" : alias->alias;
+}
+
 std::vector<std::string> canonical_arguments(const CLI::App& app, std::vector<std::string> arguments) {
-  if (!arguments.empty() && arguments.front() == "help") {
+  if (arguments.empty()) return {"--help"};
+  if (arguments == std::vector<std::string>{"version"}) return {"--version"};
+  if (arguments.front() == "help") {
     arguments.erase(arguments.begin());
     const std::vector<std::string> verbs = verb_names(app);
     // An unknown word is left as it is, so that it gets its own error message.

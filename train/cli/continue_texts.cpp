@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -32,6 +33,14 @@ nlohmann::ordered_json log_probabilities_json(const Tokenizer& tokenizer, const 
   return list;
 }
 
+// Whether the lines of stderr are seen after the text: stdout is a terminal, or both are one file or pipe.
+bool shows_lines_after_text() {
+  if (isatty(STDOUT_FILENO) != 0) return true;
+  struct stat out = {}, err = {};
+  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
+         out.st_ino == err.st_ino;
+}
+
 // Writes texts and facts about them to standard output, without buffering, so that text appears as it is generated.
 class Output {
  public:
@@ -45,6 +54,7 @@ class Output {
   /// A piece of text i, which belongs to sample i % samples of prompt i / samples.
   void piece(std::int64_t i, std::string_view piece) {
     begin(i);
+    if (how_.conversation != nullptr) *how_.conversation += piece;
     if (how_.json) {
       written_ += piece;
     } else {
@@ -56,23 +66,30 @@ class Output {
     begun_ = false;
     tokens_ += text.tokens;
     if (how_.json) return write_json(i, text);
-    // The shell's prompt and the line between two texts start on a new line. Otherwise stdout gets no byte that the
-    // model did not write.
     const bool more = i + 1 < count_ && text.end != TextEnd::interrupt;
-    if (more || how_.separate || isatty(STDOUT_FILENO) != 0) end_line();
+    end_line(/*text_follows=*/more || how_.separate);
     if (more) write("---\n");
     if (text.end == TextEnd::window)
       to_stderr("the context window of {} tokens is full; to continue past it: --overflow recompute\n",
                 loaded_.state.config.block_size);
     if (!more) report(i + 1);
   }
-  void end_line() {
-    if (last_ != '\n') write("\n");
+  /// The line between two texts, those of stderr and the shell's prompt start on a new line. Otherwise stdout gets no
+  /// byte that the model did not write.
+  void end_line(bool text_follows) {
+    if (last_ == '\n') return;
+    if (text_follows || shows_lines_after_text()) {
+      write("\n");
+    } else if (struct stat out = {};
+               fstat(STDOUT_FILENO, &out) == 0 && S_ISFIFO(out.st_mode) && isatty(STDERR_FILENO)) {
+      to_stderr("\n");  // what reads the pipe, such as tee, may show the text on the same terminal
+    }
   }
 
  private:
   const std::string& prompt(std::int64_t i) const { return prompts_[static_cast<std::size_t>(i / how_.samples)]; }
   void begin(std::int64_t i) {
+    if (!begun_ && how_.conversation != nullptr) *how_.conversation += prompt(i);
     if (!begun_ && !how_.json) write(prompt(i));
     begun_ = true;
   }
@@ -109,15 +126,17 @@ class Output {
   char last_ = '\n';
 };
 
-std::vector<std::int32_t> ids_of(const std::string& prompt, const LoadedModel& loaded, bool slide_context) {
+// The ids of what the model reads: the conversation so far, if there is one, and the prompt.
+std::vector<std::int32_t> ids_of(const std::string& prompt, const LoadedModel& loaded, const ContinueTexts& how) {
   // An imported checkpoint records no corpus. The texts that GPT-2 and Llama were trained on each end with a token of
   // their own, from which default_prompt() then starts.
   const bool imported = loaded.state.characters == 0;
-  if (prompt.empty()) return default_prompt(*loaded.tokenizer, /*separated=*/imported);
-  std::vector<std::int32_t> ids = loaded.tokenizer->encode(prompt);
+  const std::string text = (how.conversation != nullptr ? *how.conversation : "") + prompt;
+  if (text.empty()) return default_prompt(*loaded.tokenizer, /*separated=*/imported);
+  std::vector<std::int32_t> ids = loaded.tokenizer->encode(text);
   const std::int64_t context = loaded.state.config.block_size;
   if (std::ssize(ids) <= context) return ids;
-  check(slide_context,
+  check(how.text.generate.slide_context,
         "prompt: has {} tokens, but the context window holds {}; shorten it, or use --overflow recompute", ids.size(),
         context);
   to_stderr("the prompt has {} tokens, but the context window holds {}: the model reads only the last {}\n", ids.size(),
@@ -132,7 +151,7 @@ int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& pr
   // measurement.
   constexpr std::int64_t kSamplesAtOnce = 1024;
   std::vector<std::vector<std::int32_t>> ids;
-  for (const std::string& prompt : prompts) ids.push_back(ids_of(prompt, loaded, how.text.generate.slide_context));
+  for (const std::string& prompt : prompts) ids.push_back(ids_of(prompt, loaded, how));
   const DeferInterrupts deferred;  // a signal ends the text after the current token
   // The model that has learned the prompt; learning ends as soon as the prompt has been read.
   std::optional<OnlineLearner> learner;
@@ -168,7 +187,7 @@ int continue_texts(const LoadedModel& loaded, const std::vector<std::string>& pr
       }
     }
   } catch (const BadLogitsError& error) {
-    if (!how.json) output.end_line();
+    if (!how.json) output.end_line(/*text_follows=*/false);
     fail<CheckpointError>("{}: {}", loaded.path, error.what());
   }
   return 0;

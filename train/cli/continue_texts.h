@@ -16,6 +16,9 @@ struct ContinueTexts {
   bool json = false;
   bool separate = false;  ///< every text ends with a newline, because others follow
   TextOptions text;
+  /// Not null: what has been said so far, which the model reads before the prompt; the prompt and its continuation are
+  /// appended. There is one prompt, and one sample of it.
+  std::string* conversation = nullptr;
   std::optional<AdaptOptions> adapt =
       {};  ///< set: the model learns the prompt, of which there is one, while reading it
 };

@@ -9,27 +9,13 @@
 #include "autograd/kernels/gemm/bf16.h"
 #include "data/text/shell_quote.h"
 #include "train/cli/progress.h"
+#include "train/cli/require_memory.h"
 #include "train/config/number.h"
-#include "train/loop/estimate.h"
 
 namespace maki {
 namespace {
 
 void say(const std::string& line) { to_stderr("{}\n", line); }
-
-// Printed before the memory is allocated.
-void describe_memory(const Config& config, const MemoryNeed& need) {
-  say(fmt::format("memory about {}: weights {}, gradients {}, optimizer moments {}, activations {}{}",
-                  format_bytes(need.total()), format_bytes(need.values + need.rounded_values),
-                  format_bytes(need.gradients), format_bytes(need.moments), format_bytes(need.activations),
-                  need.carried > 0 ? ", memory of the model " + format_bytes(need.carried) : ""));
-  const auto available = available_memory();
-  if (!available || need.total() <= *available) return;
-  say(fmt::format(
-      "warning: the run needs about {} of memory, but only {} is available; use a smaller --batch-size (now {}, "
-      "with a larger --grad-accum), --block-size or --n-embd",
-      format_bytes(need.total()), format_bytes(*available), config.batch_size));
-}
 
 }  // namespace
 
@@ -43,7 +29,7 @@ void announce_reading(const Config& config, bool planned) {
     say(fmt::format("text   reading {}", fmt::join(config.corpus, " ")));
 }
 
-void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed) {
+void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed, bool force) {
   const MemoryNeed need = memory_needed(config, task.vocab_sizes());
   say(fmt::format("text   {}", task.describe_data()));
   say(fmt::format(
@@ -57,7 +43,8 @@ void describe_run(const Config& config, const Task& task, const std::string& run
   say(fmt::format("run    {} of {} on {} ({}), in {}: {:.2f} passes over the text", pluralize(config.max_steps, "step"),
                   task.describe_step(), pluralize(threads(), "thread"), config.target, run,
                   task.epochs(config.max_steps)));
-  describe_memory(config, need);
+  say(fmt::format("memory about {}: {}", format_bytes(need.total()), describe(need)));
+  require_memory(config, need, force);
   if (config.precision == "bfloat16" && kernels::bf16_unit() == kernels::Bf16Unit::floats) {
     say("note: this CPU has no fast instructions for bfloat16; --precision float32 takes no more time");
   }
@@ -78,6 +65,7 @@ void describe_run(const Config& config, const Task& task, const std::string& run
 
 // A schedule that has an end usually ends with the run, so continuing needs a new phase of it.
 void describe_finished_run(const Config& config, const std::string& path, std::int64_t step) {
+  keep_quiet(false);
   const std::string extended =
       fmt::format("maki train --resume {} --max-steps {}", shell_quote(path), 2 * std::max<std::int64_t>(step, 1));
   say(fmt::format("{}: has reached step {} of {}; continue it with: {}{}", path, step, config.max_steps, extended,

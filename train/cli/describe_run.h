@@ -13,11 +13,11 @@ namespace maki {
 /// the run is `planned`, which takes longer.
 void announce_reading(const Config& config, bool planned);
 
-/// Prints data, model, run and memory, and warnings: not enough memory, a warmup that does not end, a schedule that
-/// ends early. Allocates no memory for the model.
-void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed);
+/// Prints data, model, run and memory, and warnings: a warmup that does not end, a schedule that ends early. Allocates
+/// no memory for the model. Throws Error if there is too little, unless `force`.
+void describe_run(const Config& config, const Task& task, const std::string& run, bool resumed, bool force);
 
-/// Prints how to continue a run that has reached its last step.
+/// Prints how to continue a run that has reached its last step, even if maki is to keep quiet.
 void describe_finished_run(const Config& config, const std::string& path, std::int64_t step);
 
 }  // namespace maki

@@ -49,8 +49,12 @@ void add_reading_options(const Command& command, const std::string& texts, std::
 
 namespace {
 
-const char* title_of(FieldClass kind) {
-  switch (kind) {
+constexpr const char* kCommonFields[] = {"out",    "tokenizer",  "vocab_size", "n_layer",   "n_embd",
+                                         "n_head", "block_size", "batch_size", "max_steps", "learning_rate"};
+
+const char* title_of(const Field& field) {
+  if (std::ranges::find(kCommonFields, field.name) != std::end(kCommonFields)) return kCommonOptions;
+  switch (field.kind) {
     case FieldClass::model:
       return "Model (fixed for the run)";
     case FieldClass::training:
@@ -81,14 +85,18 @@ Option ConfigFlags::add(Given& given) {
 }
 
 ConfigFlags::ConfigFlags(const Command& command, const std::vector<std::string>& names) : command_(command) {
-  command.add_option("--preset", preset_, "NAME",
-                     fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")));
-  command.add_option("--config", config_file_, "FILE", "TOML file that sets fields by their names");
+  const Option preset = command.add_option(
+      "--preset", preset_, "NAME", fmt::format("predefined configuration: {}", fmt::join(preset_names(), ", ")));
+  const Option file = command.add_option("--config", config_file_, "FILE", "TOML file that sets fields by their names");
+  if (names.empty()) {
+    preset.list_under(kCommonOptions);
+    file.list_under(kCommonOptions);
+  }
   for (const Field& field : fields()) {
     const bool wanted = names.empty() || std::ranges::find(names, field.name) != names.end();
     if (!field.flag || !wanted) continue;
     const Option option = add(*given_.emplace_back(std::make_unique<Given>(Given{&field, {}, {}})));
-    if (names.empty()) option.list_under(title_of(field.kind));
+    if (names.empty()) option.list_under(title_of(field));
   }
 }
 

@@ -27,6 +27,9 @@ void add_special_option(const Command& command, const std::string& texts, bool& 
 void add_reading_options(const Command& command, const std::string& texts, std::string& unknown, bool& special,
                          std::string& checkpoint, std::int64_t& threads);
 
+/// The group of train's help with what most runs need.
+inline constexpr const char* kCommonOptions = "Common options";
+
 class ConfigFlags {
  public:
   /// Adds to a subcommand the options of the fields in `names`, or of all fields if `names` is empty, as the table of

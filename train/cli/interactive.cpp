@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "data/tokenizer/unknown_characters.h"
 #include "train/cli/encodable_text.h"
 #include "train/cli/interrupt.h"
 #include "train/cli/line_reader.h"
@@ -25,21 +26,36 @@ std::optional<std::string> read_prompt(LineReader& reader) {
   return prompt;
 }
 
+// What has been said, with the end of its last line, which stdout has got as well. A vocabulary may have no newline.
+std::string ended_line(const Tokenizer& tokenizer, std::string said) {
+  if (!said.ends_with('\n')) said += '\n';
+  return std::string(known_text(tokenizer, {said}, Unknown::skip).pieces.front());
+}
+
 }  // namespace
 
-int continue_interactively(const LoadedModel& loaded, ContinueTexts how, const std::string& unknown) {
+int continue_interactively(const LoadedModel& loaded, ContinueTexts how, const std::string& unknown, bool remember) {
   LineReader reader;
-  if (reader.terminal())
-    to_stderr("type a text to continue it; a line that ends with \\ goes on in the next one; end with Ctrl-D\n");
+  if (reader.terminal()) {
+    to_stderr("type a text to continue it; a line that ends with \\ goes on in the next one; {}end with Ctrl-D\n",
+              remember ? "/clear forgets what was said; " : "");
+  }
   how.separate = true;
+  std::string conversation;
+  if (remember) how.conversation = &conversation;
   Sampling& sampling = how.text.generate.sampling;
   for (;; ++sampling.seed) {
     const std::optional<std::string> prompt = read_prompt(reader);
     if (!prompt) break;
+    if (remember && *prompt == "/clear") {
+      conversation.clear();
+      continue;
+    }
     try {
       const std::string text = encodable_text(*loaded.tokenizer, *prompt, "prompt", unknown);
       if (sampling.temperature > 0) to_stderr("seed {}\n", sampling.seed);
       const int code = continue_texts(loaded, {text}, how);
+      if (remember) conversation = ended_line(*loaded.tokenizer, conversation);
       if (interrupted() != 0 && interrupted() != SIGINT) return code;
       forget_interrupt();
     } catch (const CheckpointError&) {

@@ -13,7 +13,8 @@ namespace maki {
 /// cannot be continued, which is reported; then the next one is read. Ctrl-C ends the texts of a prompt that are being
 /// written, and the program while it waits for a prompt. SIGTERM and SIGHUP end both. Returns the exit code. Throws
 /// CheckpointError and std::system_error as continue_texts() does. `unknown` is the policy for characters that the
-/// vocabulary lacks: "error", "skip" or "replace".
-int continue_interactively(const LoadedModel& loaded, ContinueTexts how, const std::string& unknown);
+/// vocabulary lacks: "error", "skip" or "replace". With `remember`, the model reads before each prompt what has been
+/// said so far, as it stands on stdout; the prompt "/clear" makes it forget that.
+int continue_interactively(const LoadedModel& loaded, ContinueTexts how, const std::string& unknown, bool remember);
 
 }  // namespace maki

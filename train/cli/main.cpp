@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "autograd/core/check.h"
+#include "autograd/core/storage.h"
 #include "data/text/error.h"
 #include "nn/generate/sampler.h"
 #include "train/cli/command_line.h"
@@ -27,6 +28,7 @@ using namespace maki;
 enum : int { kDone = 0, kDefect = 1, kUsage = 2, kCorpus = 3, kCheckpoint = 4, kDiverged = 5 };
 
 int refuse(int code, const std::string& sentence) {
+  keep_quiet(false);
   to_stderr("maki: {}\n", sentence);
   return code;
 }
@@ -91,6 +93,8 @@ int main(int argc, char** argv) {
     return refuse(kCheckpoint, error.what());
   } catch (const DivergedError& error) {
     return refuse(kDiverged, error.what());
+  } catch (const OutOfMemoryError& error) {
+    return refuse(kUsage, fmt::format("{}; use a smaller model, batch or text", error.what()));
   } catch (const Error& error) {
     return refuse(kUsage, error.what());
   } catch (const std::system_error& error) {

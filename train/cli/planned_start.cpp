@@ -33,6 +33,7 @@ void PlannedStart::choose_length(Config& config, const Task& task) {
   if (!has_length_) {
     PlanRequest request = plan_request(config, options_.flags, left());
     request.has_weights = !options_.init_from.empty();
+    if (options_.force) request.memory = std::nullopt;
     MeasuredStepTimer timer;
     Plan plan = plan_length(request, task, timer);
     if (plan_) plan.choices.insert(plan.choices.begin(), plan_->choices.begin(), plan_->choices.end());

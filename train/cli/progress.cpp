@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t kMaxBarColumns = 24, kMinBarColumns = 4;
 constexpr std::chrono::milliseconds kRedrawInterval{100};
 
+bool quiet_now = false;
+
 std::size_t terminal_width() {
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) return size.ws_col;
@@ -30,6 +32,9 @@ std::string bar(std::size_t width, std::int64_t step, std::int64_t total) {
 }
 
 }  // namespace
+
+void keep_quiet(bool quiet) { quiet_now = quiet; }
+bool is_quiet() { return quiet_now; }
 
 bool is_stderr_terminal() {
   const char* const term = std::getenv("TERM");

@@ -29,6 +29,10 @@ decltype(auto) shown(const T& argument) {
 
 }  // namespace detail
 
+/// Whether to_stderr() prints nothing (--quiet); false when the program starts.
+void keep_quiet(bool quiet);
+bool is_quiet();
+
 /// Everything that is printed to stderr goes through this function, except for the line that libedit edits. It ignores
 /// write errors, because a closed terminal or pipe must not stop a run. Arguments may come from a path, an option or a
 /// file, so strings pass through escape_unprintable(), which escapes newlines as well; a message of several lines takes
@@ -39,7 +43,7 @@ void to_stderr(fmt::format_string<const Args&...> format, const Args&... args) {
   const std::string text = std::apply(
       [&](const auto&... each) { return fmt::vformat(fmt::string_view(format), fmt::make_format_args(each...)); },
       shown);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  if (!is_quiet()) std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 /// A duration for display, rounded to seconds or cut to minutes: "1h 02m", "3m 07s", "12s". Negative ones give "0s".

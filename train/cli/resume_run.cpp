@@ -130,7 +130,7 @@ int resume_run(const TrainOptions& options) {
   config.corpus = resume_sources(options.resume, absolute_sources(options.corpus), config.corpus);
   const std::string echo = to_toml(config);  // throws if it cannot be stored, before any file is moved
   if (!task) task = resumed_task(options, config, file, state);
-  describe_run(config, *task, options.resume, /*resumed=*/true);
+  describe_run(config, *task, options.resume, /*resumed=*/true, options.force);
   Trainer trainer(config, *task, /*initial_values=*/false);
   restore(file, trainer);
   const DeferInterrupts deferred;

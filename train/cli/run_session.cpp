@@ -43,10 +43,13 @@ int run_session(const Config& config, Trainer& trainer, const RunDirectory& run,
                         shell_quote(run.path()));
     }
   }();
+  keep_quiet(false);  // what follows is the result of the run: how to go on
   const std::string path = shell_quote(run.path());
   const TaskRule& task = task_rule(config);
-  if (end == SessionEnd::finished) console.on_note(fmt::format("to {}: maki {} {}", task.purpose, task.verb, path));
-  if (end != SessionEnd::interrupted) return 0;
+  if (end != SessionEnd::interrupted) {
+    console.on_note(fmt::format("to {}: maki {} {}", task.purpose, task.verb, path));
+    return 0;
+  }
   console.on_note(fmt::format("continue with:  maki train --resume {}", path));
   console.on_note(fmt::format("{} with:  maki {} {}", task.verb, task.verb, path));
   return interrupt_exit_code();

@@ -19,8 +19,8 @@
 #include "train/cli/run_session.h"
 #include "train/cli/train_options.h"
 #include "train/config/configured_tokenizer.h"
-#include "train/loop/loaded_model.h"
 #include "train/config/error.h"
+#include "train/loop/loaded_model.h"
 #include "train/loop/tasks.h"
 #include "train/run/new_run.h"
 
@@ -128,7 +128,7 @@ int train_claimed(const Config& config, Trainer& trainer, RunClaim& claimed, std
   } catch (const OutOfMemoryError& error) {
     if (trainer.steps() > 0) throw;
     claimed.roll_back();
-    fail("{} (--batch-size, --block-size, --n-embd); {} was removed again", error.what(), config.out);
+    fail("{}; lower --batch-size, --block-size or --n-embd; {} was removed again", error.what(), config.out);
   }
 }
 
@@ -171,7 +171,7 @@ int start_run(const TrainOptions& options) {
   if (planned) planned->choose_length(config, *task);
   config.corpus = absolute_sources(config.corpus);
   if (!options.epochs.empty()) set_epochs(options.epochs, *task, ends_with_run, config);
-  describe_run(config, *task, config.out, /*resumed=*/false);
+  describe_run(config, *task, config.out, /*resumed=*/false, options.force);
   Trainer trainer(config, *task, /*initial_values=*/!weights || config.lora_rank > 0);
   load_initial_weights(weights, trainer, config);
   const auto record = [&](const Config& now) {

@@ -14,7 +14,7 @@ struct TrainOptions {
   ConfigFlags flags;
   std::vector<std::string> corpus;
   std::string resume, checkpoint, init_from, tokenizer_file, epochs, minutes;
-  bool rewarm = false, explain = false, special = false;
+  bool rewarm = false, explain = false, special = false, force = false, quiet = false;
 };
 
 /// maki train CORPUS…: returns the exit code.

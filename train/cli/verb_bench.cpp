@@ -11,6 +11,7 @@
 #include "train/bench/profile.h"
 #include "train/bench/timing.h"
 #include "train/cli/progress.h"
+#include "train/cli/require_memory.h"
 #include "train/config/number.h"
 
 namespace maki {
@@ -121,7 +122,7 @@ void print_profile(const std::vector<ProfileRow>& rows) {
 
 int bench_step(const BenchOptions& o) {
   end_at_interrupts();
-  const Workload workload = o.model.workload();
+  const Workload workload = o.model.workload(/*trains=*/true);
   to_stderr("{}; random tokens\n", describe(workload));
   const StepResult r = measure(workload, o.steps);
   if (o.json) {
@@ -150,9 +151,10 @@ WorkloadFlags::WorkloadFlags(const Command& command, const std::vector<std::stri
       fmt::format("model from a published comparison, instead of a preset: {}", fmt::join(workload_names(), ", ")));
   command.add_number("--vocab-size", vocab_size_, 0, kMaxCount,
                      "size of the vocabulary; 0: that of the workload, else 65");
+  add_memory_option(command, force_);
 }
 
-Workload WorkloadFlags::workload() const {
+Workload WorkloadFlags::workload(bool trains) const {
   Workload workload;
   Config& config = workload.config;
   check(name_.empty() || !flags_.has_preset(),
@@ -165,6 +167,11 @@ Workload WorkloadFlags::workload() const {
   flags_.require_effect(config);
   if (vocab_size_ > 0) workload.vocab_size = vocab_size_;
   if (config.threads > 0) set_threads(config.threads);
+  Config measured = config;
+  if (!trains) measured.batch_size = measured.grad_accum = 1;
+  MemoryNeed need = memory_needed(measured, random_vocab_sizes(measured, workload.vocab_size));
+  if (!trains) need.gradients = need.moments = 0;
+  require_memory(measured, need, force_);
   return workload;
 }
 

@@ -13,17 +13,19 @@
 namespace maki {
 
 /// The options that describe the model to be measured: a --preset of train or a --workload, the options of the given
-/// configuration fields, and --vocab-size.
+/// configuration fields, --vocab-size and --force.
 class WorkloadFlags {
  public:
   WorkloadFlags(const Command& command, const std::vector<std::string>& fields);
 
-  /// Returns the validated workload, and sets the number of threads that it asks for. Throws Error for invalid options.
-  Workload workload() const;
+  /// Returns the validated workload, and sets the number of threads that it asks for. Throws Error for invalid options,
+  /// and unless --force was given if the memory does not suffice for steps or, unless it `trains`, for one sequence.
+  Workload workload(bool trains) const;
 
  private:
   std::string name_;
   std::int64_t vocab_size_ = 0;  // 0: that of the workload
+  bool force_ = false;
   ConfigFlags flags_;
 };
 

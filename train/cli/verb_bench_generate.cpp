@@ -92,7 +92,7 @@ class GenerateBench {
 
 int bench_generate(const GenerateFlags& o) {
   end_at_interrupts();
-  const Workload workload = o.model.workload();
+  const Workload workload = o.model.workload(/*trains=*/false);
   check(!task_rule(workload.config).reads_source,
         "bench generate: a model of kind {} does not continue a text; choose another --model", workload.config.model);
   to_stderr("{}; initial weights, one sequence\n", describe(workload));

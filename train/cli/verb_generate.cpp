@@ -41,7 +41,7 @@ struct GenerateFlags {
   TranslateOptions translate;
   AdaptFlags adapting;
   std::optional<std::string> prompt;
-  bool interactive = false, special = false, json = false;
+  bool interactive = false, remember = false, special = false, json = false;
   std::vector<std::string> text_only, translation_only;  // options given that apply to one kind of model only
 };
 
@@ -83,6 +83,9 @@ void check_options(const GenerateFlags& o) {
   const int prompts = (o.prompt ? 1 : 0) + (o.prompt_file.empty() ? 0 : 1) + (o.prompts.empty() ? 0 : 1) +
                       (o.input.empty() ? 0 : 1) + (o.interactive ? 1 : 0);
   check(prompts <= 1, "generate: use only one of --prompt, --prompt-file, --prompts, --interactive and -");
+  check(!o.remember || o.interactive, "remember: is for the prompts of --interactive; add it, or omit --remember");
+  check(!o.remember || o.texts.samples == 1,
+        "samples: must be 1 for a conversation that goes on; got {}; omit it, or --remember", o.texts.samples);
   check_sampling(o.sampling, o.texts, o.json);
 }
 
@@ -115,7 +118,7 @@ int generate(GenerateFlags& o) {
   if (o.adapting.adapt) o.texts.adapt = o.adapting.options;
   if (o.interactive) {
     finish_sampling(o.sampling, *loaded.tokenizer, o.texts, /*announce=*/false);
-    return continue_interactively(loaded, o.texts, o.unknown);
+    return continue_interactively(loaded, o.texts, o.unknown, o.remember);
   }
   const std::vector<std::string> prompts = read_prompts(o, *loaded.tokenizer);
   finish_sampling(o.sampling, *loaded.tokenizer, o.texts, /*announce=*/true);
@@ -131,6 +134,10 @@ void add_prompt_options(const Command& command, GenerateFlags& o) {
   command.add_option("--prompts", o.prompts, "FILE", "file with a text to continue in each line");
   command.add_flag("--interactive", o.interactive,
                    "read prompts one after the other and continue each; \\ at the end of a line: the prompt goes on");
+  command.add_flag(
+      "--remember", o.remember,
+      "with --interactive: continue what has been said so far, as much as the context holds, not each prompt "
+      "alone; an empty prompt goes on, /clear forgets");
   command.add_option("--unknown", o.unknown, "error|skip|replace",
                      "what to do with characters of the prompt that are not in the vocabulary [error]");
   add_special_option(command, "the prompt", o.special);
@@ -145,7 +152,7 @@ void add_generate(const Command& maki) {
   command.add_number("--max-tokens", o->texts.text.generate.max_tokens, 0, kMaxCount,
                      "maximum number of tokens to generate");
   std::vector<std::string> sampling = add_sampling_options(command, o->sampling, o->texts);
-  sampling.insert(sampling.end(), {"--prompts", "--interactive"});
+  sampling.insert(sampling.end(), {"--prompts", "--interactive", "--remember"});
   add_search_options(command, o->translate.beam_size, o->translate.length_penalty);
   add_checkpoint_option(command, o->checkpoint);
   add_threads_option(command, o->threads);

@@ -10,6 +10,7 @@
 #include "nn/carried_states.h"
 #include "train/cli/choose_checkpoint.h"
 #include "train/cli/flags.h"
+#include "train/cli/require_memory.h"
 #include "train/cli/verbs.h"
 #include "train/config/models.h"
 #include "train/loop/loaded_model.h"
@@ -40,14 +41,28 @@ struct GradcheckFlags {
                                         {"dtype", "tokenizer", "vocab_size", "normalize"})) {}
   ConfigFlags flags;
   std::string run, checkpoint;
-  bool json = false;
+  bool json = false, force = false;
 };
 
-std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore& store, Config config,
-                                             const VocabSizes& vocab) {
+// The batch on which the gradients of a model are checked.
+Config with_small_batch(Config config) {
   config.batch_size = kBatchRows;
   config.grad_accum = 1;
   config.block_size = std::min(config.block_size, kMaxTokens);
+  return config;
+}
+
+void require_memory_to_check(Config config, const VocabSizes& vocab, bool force) {
+  config.dtype = "float64";
+  MemoryNeed need = memory_needed(config, vocab);
+  need.activations = memory_needed(with_small_batch(config), vocab).activations;
+  need.moments = 0;
+  require_memory(config, need, force);
+}
+
+std::vector<GradcheckResult> gradcheck_model(const Model& model, ParameterStore& store, Config config,
+                                             const VocabSizes& vocab) {
+  config = with_small_batch(std::move(config));
   const std::unique_ptr<Task> task = make_random_task(config, vocab, 1);
   Batch batch;
   task->fill(0, 0, batch);
@@ -125,6 +140,7 @@ int run_gradcheck(const GradcheckFlags& o) {
     for (const std::string& option : o.flags.given()) {
       check(option == "--threads", "gradcheck: {} and {} both describe a model; use only one of them", option, o.run);
     }
+    check(!o.force, "gradcheck: --force is for a model that options describe; omit it, or {}", o.run);
     Config config;
     o.flags.apply(config, "");
     if (config.threads > 0) set_threads(config.threads);
@@ -139,6 +155,7 @@ int run_gradcheck(const GradcheckFlags& o) {
   if (config.threads > 0) set_threads(config.threads);
   ParameterStore store(DType::float64);
   const VocabSizes vocab = random_vocab_sizes(config, kRandomVocabulary);
+  require_memory_to_check(config, vocab, o.force);
   const std::unique_ptr<Model> model = make_model(config, vocab, Scope(store));
   store.seal(static_cast<std::uint64_t>(config.seed));
   perturb(store, static_cast<std::uint64_t>(config.seed));
@@ -153,6 +170,7 @@ void add_gradcheck(const Command& maki) {
   const auto o = std::make_shared<GradcheckFlags>(command);
   command.add_argument("RUN", o->run, "run directory or .maki file; without one, the options describe the model");
   add_checkpoint_option(command, o->checkpoint);
+  add_memory_option(command, o->force);
   command.add_flag("--json", o->json, "print the results as JSON");
   command.set_action([o] { return run_gradcheck(*o); });
 }

@@ -2,6 +2,8 @@
 #include <memory>
 
 #include "data/text/corpus.h"
+#include "train/cli/progress.h"
+#include "train/cli/require_memory.h"
 #include "train/cli/train_options.h"
 #include "train/cli/verbs.h"
 
@@ -34,7 +36,13 @@ void add_train(const Command& maki) {
   command.add_option("--epochs", options->epochs, "NUMBER",
                      "length of the run in passes over the training text, instead of a number of steps");
   add_special_option(command, "the text", options->special);
-  command.set_action([options] { return options->resume.empty() ? start_run(*options) : resume_run(*options); });
+  add_memory_option(command, options->force);
+  command.add_flag("--quiet", options->quiet, "print errors and the last line only");
+  for (const char* option : {"--help", "--minutes", "--resume", "--quiet"}) command.list_under(option, kCommonOptions);
+  command.set_action([options] {
+    keep_quiet(options->quiet);
+    return options->resume.empty() ? start_run(*options) : resume_run(*options);
+  });
 }
 
 }  // namespace maki

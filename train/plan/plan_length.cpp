@@ -33,6 +33,10 @@ class LengthPlanner : Choices {
 
   Plan plan_length(const Task& task, StepTimer& timer) {
     const Config& c = plan_.config;
+    plan_.memory_bytes = memory_needed(c, task.vocab_sizes()).total();
+    check(!request_.memory || plan_.memory_bytes <= *request_.memory,
+          "plan: about {} of memory are needed, and {} may be used; lower batch_size, block_size, n_embd or n_layer",
+          format_bytes(plan_.memory_bytes), format_bytes(request_.memory.value_or(0)));
     plan_.step = timer.time_step(c, task.vocab_sizes());
     choose_rate();
     const double passes_per_step = task.epochs(1), passes = task_rule(c).most_passes;
@@ -48,7 +52,6 @@ class LengthPlanner : Choices {
                  fmt::format("after {} over the data the model would only learn them by heart", passes_text(passes)));
     plan_.seconds += counting;
     plan_.passes = task.epochs(c.max_steps);
-    plan_.memory_bytes = memory_needed(c, task.vocab_sizes()).total();
     return std::move(plan_);
   }
 
