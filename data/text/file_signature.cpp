@@ -46,8 +46,8 @@ constexpr FileKind kOtherFiles[] = {
     {"\x80\x03}", "", "a pickle of Python", kName, true},
     {"\x80\x04\x95", "", "a pickle of Python", kName, true},
     {"\x80\x05\x95", "", "a pickle of Python", kName, true},
-    {"version https://git-lfs.github.com/spec/", "", "a pointer of Git LFS to a file that was not downloaded",
-     "download it with: git lfs pull", false},
+    {"version https://git-lfs.github.com/spec/", "", "a pointer that Git LFS left in place of the file",
+     "fetch the file itself with: git lfs pull", false},
 };
 
 const FileKind* find_other_file(std::string_view beginning) {

@@ -139,8 +139,9 @@ void add_tokens_beside(const fs::path& folder, VocabularyText& vocabulary) {
     }
     return false;
   };
-  const json& listed = member(config, "added_tokens_decoder");
-  for (const auto& [key, token] : (listed.is_object() ? listed : json::object()).items()) {
+  const json& decoder = member(config, "added_tokens_decoder");
+  const json listed = decoder.is_object() ? decoder : json::object();
+  for (const auto& [key, token] : listed.items()) {
     std::uint32_t id = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
     check<CorpusError>(error == std::errc() && end == key.data() + key.size(),

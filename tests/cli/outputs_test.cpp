@@ -62,7 +62,7 @@ class Outputs {
 
 }  // namespace
 
-TEST_CASE("no verb replaces what it reads, whatever the name; what is there already only with --force") {
+TEST_CASE("no verb replaces what it reads, whatever the name, and what is there already only with --force") {
   const Outputs outputs;
   const TemporaryFolder& folder = outputs.folder;
   for (const Writer& writer : outputs.writers()) {
@@ -98,7 +98,7 @@ TEST_CASE("no verb replaces what it reads, whatever the name; what is there alre
     REQUIRE_FALSE(entry.path().string().ends_with(".tmp"));
 }
 
-TEST_CASE("no verb replaces a pipe; those that write one file from its beginning to its end write to it") {
+TEST_CASE("no verb replaces a pipe, and those that write one file from its beginning to its end write to it") {
   const Outputs outputs;
   const std::string pipe = outputs.folder / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
@@ -135,6 +135,6 @@ TEST_CASE("a file to which the standard output was redirected is written to as w
   REQUIRE(contains(all.substr(tokenizer.size()), "/dev/stdout: 270 tokens"));
 }
 
-TEST_CASE("--force without the output that it is for is refused") {
+TEST_CASE("the option --force without the output that it is for is refused") {
   require_refused(run_maki({"positions", "--force"}), 2, {"force", "--out"});
 }

@@ -35,8 +35,7 @@ TEST_CASE("the configuration of a planned run describes the same run without a t
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", long_text()), run = folder / "run", again = folder / "again";
   const Finished planned = require_ok(run_maki(Arguments{"train", corpus, "--out", run} + kShort));
-  REQUIRE_THAT(planned.err,
-               ContainsSubstring("plan   1 layer of width 16 on ") && ContainsSubstring("done: "));
+  REQUIRE_THAT(planned.err, ContainsSubstring("plan   1 layer of width 16 on ") && ContainsSubstring("done: "));
   const std::string config = read_text(run + "/config.toml");
   REQUIRE_THAT(config, ContainsSubstring("\nn_embd = 16 ") && ContainsSubstring("\nschedule = 'linear' ") &&
                            !ContainsSubstring("minutes"));
@@ -122,7 +121,8 @@ TEST_CASE("texts of any length are planned and trained, and say in one line how"
   }
 }
 
-TEST_CASE("--explain prints every value of a plan with its reason, and --max-steps limits a run beside its time") {
+TEST_CASE(
+    "the option --explain prints every value of a plan with its reason, and --max-steps limits a run beside its time") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", long_text()), run = folder / "run";
   const Finished trained =

@@ -207,7 +207,7 @@ TEST_CASE(
                     corpus = directory.folder.write("chat.txt", "<|im_start|>the cat<|im_end|>\n" + small_text());
   const auto tokens = [&](const Arguments& more) {
     const Finished shown = require_ok(run_maki(Arguments{"attend", run, "--prompt", "<|im_start|>a", "--json"} + more));
-    return json::parse(shown.out).at("tokens").size();
+    return json::parse(shown.out).at("queries").size();
   };
   REQUIRE(tokens({}) > 5);
   REQUIRE(tokens({"--special"}) == 2);

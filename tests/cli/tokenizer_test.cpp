@@ -111,7 +111,7 @@ TEST_CASE("runs with byte-pair encoding learn, resume exactly and accept any tex
   // Without the number of steps, a run is planned.
   REQUIRE_THAT(
       require_ok(run_maki({"plan", corpus, "--minutes", "0.02", "--tokenizer", "bpe", "--vocab-size", "300"})).out,
-      ContainsSubstring("passes over the training text"));
+      ContainsSubstring("passes over the training data"));
 }
 
 TEST_CASE("a run can use the tokenizer of a file") {

@@ -155,7 +155,7 @@ TEST_CASE("underscores and common aliases are accepted in options, and values ar
   REQUIRE(std::filesystem::exists(folder / "--batch_size/config.toml"));
 }
 
-TEST_CASE("--epochs is the number of steps that the passes over the text take") {
+TEST_CASE("the option --epochs is the number of steps that the passes over the text take") {
   const TemporaryFolder folder;
   const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
   // 4,304 tokens are 268 windows of 16 tokens, and a step takes 9 windows.

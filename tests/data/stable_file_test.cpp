@@ -56,7 +56,7 @@ void overwrite(const std::string& path, const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("a file that changes while it is read is an error; one that is replaced or deleted is not") {
+TEST_CASE("a file that changes while it is read is an error, and one that is replaced or deleted is not") {
   struct Change {
     const char* name;
     std::function<void(const std::string&)> make;

@@ -33,7 +33,7 @@ TEST_CASE("files of other kinds are named, with what to do") {
       {"\x89PNG\r\n\x1A\n", "is a picture"},
       {"PK\3\4 and then [Content_Types].xml", "is an office document; convert it, for example with: pandoc"},
       {"\x80\4\x95\x1B", "is a pickle of Python"},
-      {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "is a pointer of Git LFS"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "is a pointer that Git LFS left"},
       {"PK\3\4 and then text", "is compressed (zip)"},
   };
   for (const auto& [bytes, said] : kinds) {

@@ -279,6 +279,7 @@ TEST_CASE("a stored head that differs from the embedding is not tied, whatever t
     write_numbers<double>(type, values, bytes);
     std::vector<StoredTensor> tensors = stored.tensors;
     tensors.push_back({"lm_head.weight", type, embedding.shape, bytes});
+    std::filesystem::remove(file);
     write_safetensors(posix_file_system(), file, tensors);
     return values;
   };

@@ -135,7 +135,7 @@ TEST_CASE("an output is new, or with force replaces a regular file that is no in
   REQUIRE(read_bytes(folder / "hard") == kOld);
 }
 
-TEST_CASE("a pipe is written to and stays one; what needs a file refuses it") {
+TEST_CASE("a pipe is written to and stays one, and what needs a file refuses it") {
   const TemporaryFolder folder;
   const std::string pipe = folder / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);

@@ -25,6 +25,11 @@ void announce_reading(const Config& config, bool planned) {
     std::error_code none;
     return source.starts_with("@") || std::filesystem::file_size(source, none) <= kQuick;
   };
+  const auto is_missing = [](const std::string& source) {  // which is about to be said
+    std::error_code none;
+    return source != "-" && !source.starts_with("@") && !std::filesystem::exists(source, none);
+  };
+  if (std::ranges::any_of(config.corpus, is_missing)) return;
   if (planned || !std::ranges::all_of(config.corpus, is_quick))
     say(fmt::format("text   reading {}", fmt::join(config.corpus, " ")));
 }

@@ -87,6 +87,12 @@ bool is_finished(const Config& config, const RunDirectory& run, std::int64_t ste
   return step != config.max_steps || MetricsFile(run.metrics_file(), step).has_eval(step);
 }
 
+void note_target(const std::string& before, const std::string& now) {
+  if (before.empty() || before == now) return;
+  say(fmt::format("this run started on {} and continues on {}: its results stay correct but differ in the last bits",
+                  before, now));
+}
+
 }  // namespace
 
 int resume_run(const TrainOptions& options) {
@@ -115,10 +121,7 @@ int resume_run(const TrainOptions& options) {
   validate(config);
   require_effect(options.flags, config);
   use_threads(config);
-  if (!ran_on.empty() && ran_on != config.target) {
-    say(fmt::format("this run started on {} and continues on {}: its results stay correct but differ in the last bits",
-                    ran_on, config.target));
-  }
+  note_target(ran_on, config.target);
   check(options.checkpoint.empty() || step < config.max_steps,
         "checkpoint: its step {} must be below max_steps {}; raise --max-steps to continue from it", step,
         config.max_steps);

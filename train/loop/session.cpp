@@ -56,10 +56,6 @@ auto Session::timed(Work work, std::int64_t count, const F& act) {
   return result;
 }
 
-EvalExtent Session::extent() const {
-  return {trainer_.eval_batches(/*whole=*/false), trainer_.eval_batches(/*whole=*/true)};
-}
-
 // Whether the last evaluation covers the whole validation text. Where that would take too long, a run with a time limit
 // keeps its time instead.
 bool Session::covers_all_at_end() const {

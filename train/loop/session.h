@@ -66,7 +66,7 @@ class Session {
   double now() const;
   template <class F>
   auto timed(Work work, std::int64_t count, const F& act);
-  EvalExtent extent() const;
+  EvalExtent extent() const { return {trainer_.eval_batches(false), trainer_.eval_batches(true)}; }
   bool covers_all_at_end() const;
   void decide_length();
   bool evaluate(const std::function<bool()>& stop, bool whole);  // false: stopped
