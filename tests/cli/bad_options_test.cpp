@@ -27,7 +27,6 @@ TEST_CASE("invalid options: exit 2") {
                   {"broken.toml"});
   require_refused(run_maki({"train"}), 2, {"CORPUS"});
   require_refused(run_maki({"trian", corpus}), 2, {"trian", "train"});
-  require_refused(run_maki({}), 2, {});
   REQUIRE_FALSE(std::filesystem::exists(folder / "run/checkpoints"));
 }
 

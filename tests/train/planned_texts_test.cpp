@@ -117,7 +117,7 @@ struct Text {
 
 std::vector<Text> texts() {
   const std::string shared = std::string(MAKI_SOURCE_DIR) + "/../shared/corpora/", tour = documents("tour.md");
-  return {{"poem, 300 characters", ten_lines().substr(0, 300)},
+  return {{"300 characters", ten_lines().substr(0, 300)},
           {"ten lines", ten_lines()},
           {"prose, 3,000", tour.substr(0, 3000)},
           {"reviews (TSV), 14 kB", reviews()},

@@ -1,0 +1,57 @@
+// What is typed most often: the program's name alone, one letter for an option, and what must not happen by accident.
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/cli/require_refused.h"
+
+using namespace maki::tests;
+
+TEST_CASE("the program's name alone prints its help, and the word version its version") {
+  const Finished alone = require_ok(run_maki({}));
+  REQUIRE(alone.out == require_ok(run_maki({"--help"})).out);
+  REQUIRE_THAT(alone.out, ContainsSubstring("train") && ContainsSubstring("generate"));
+  REQUIRE(require_ok(run_maki({"version"})).out == require_ok(run_maki({"--version"})).out);
+}
+
+TEST_CASE("one letter is enough: -o is --out, and -q prints nothing but the last line and errors") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  const Finished quiet = require_ok(run_maki(Arguments{"train", corpus, "-o", run, "-q", "--max-steps", "2"} + kSmall));
+  REQUIRE(std::filesystem::exists(run + "/config.toml"));
+  REQUIRE(std::ranges::count(quiet.err, '\n') == 1);
+  REQUIRE_THAT(quiet.err, ContainsSubstring("maki generate"));
+  require_refused(run_maki(Arguments{"train", corpus, "-o", run, "-q", "--max-steps", "2"} + kSmall), 2, {run});
+}
+
+TEST_CASE("a run that would need more memory than there is is refused with the figures, and nothing of it is made") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  const Arguments large = {"--batch-size", "1000000", "--block-size", "400", "--max-steps", "2",
+                           "--n-layer",    "1",       "--n-embd",     "64",  "--out",       run};
+  require_refused(run_maki(Arguments{"train", corpus} + large), 2,
+                  {"memory: ", "available", "--batch-size", "--force"});
+  REQUIRE_FALSE(std::filesystem::exists(run));
+  require_refused(run_maki({"bench", "--batch-size", "1000000", "--block-size", "4096", "--n-layer", "1"}), 2,
+                  {"memory: "});
+  require_refused(run_maki({"train", corpus, "--model", "encoder", "--batch-size", "1000000", "--block-size", "400",
+                            "--minutes", "1s"}),
+                  2, {"memory"});
+}
+
+TEST_CASE("an interactive conversation is remembered if that is asked for, until it is cleared") {
+  const TemporaryFolder folder;
+  const std::string corpus = folder.write("corpus.txt", small_text()), run = folder / "run";
+  require_ok(run_maki(Arguments{"train", corpus, "--out", run, "--max-steps", "2"} + kSmall));
+  RunOptions said;
+  said.input = "the maki\nreel\n/clear\nreel\n";
+  const auto answers = [&](const Arguments& more) {
+    return require_ok(run_maki(Arguments{"generate", run, "--interactive", "--temperature", "0", "--max-tokens", "3",
+                                         "--overflow", "recompute"} +
+                                   more,
+                               said))
+        .out;
+  };
+  const std::string remembered = answers({"--remember"});
+  REQUIRE_THAT(remembered, !ContainsSubstring("/clear"));
+  require_refused(run_maki({"generate", run, "--remember"}), 2, {"remember"});
+}
