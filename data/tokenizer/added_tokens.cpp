@@ -106,7 +106,7 @@ void AddedTokens::Finder::split(std::string_view text, bool specials, const OnTe
     std::size_t begin = at, end = at + found->text.size();
     at = end;
     const AddedToken& token = found->token;
-    if (!specials && !token.always) continue;
+    if (begin < done || (!specials && !token.always)) continue;
     const bool in_word = is_word(last_character(text.substr(0, begin))) || is_word(first_character(text.substr(end)));
     if (token.single_word && in_word) continue;
     if (token.lstrip) begin -= trailing_space(text.substr(0, begin));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "data/text/error.h"
 #include "data/text/file.h"
@@ -133,25 +134,21 @@ std::string text_of_file(const nlohmann::ordered_json& j) {
 void add_tokens_beside(const fs::path& folder, VocabularyText& vocabulary) {
   const json config = read_object(folder / kConfig), map = read_object(folder / kRoles),
              added = read_object(folder / kAdded);
-  const auto known = [&](const std::string& text) {
-    for (std::size_t i = 0; i < vocabulary.added.size(); ++i) {
-      if (vocabulary.added[i] == text) return true;
-    }
-    return false;
-  };
-  const json& decoder = member(config, "added_tokens_decoder");
-  const json listed = decoder.is_object() ? decoder : json::object();
+  std::set<std::string> known;
+  for (std::size_t i = 0; i < vocabulary.added.size(); ++i) known.emplace(vocabulary.added[i]);
+  const json listed =
+      member(config, "added_tokens_decoder").is_object() ? config["added_tokens_decoder"] : json::object();
   for (const auto& [key, token] : listed.items()) {
     std::uint32_t id = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
     check<CorpusError>(error == std::errc() && end == key.data() + key.size(),
                        "{}: the members of added_tokens_decoder must be named by ids; got {}",
                        (folder / kConfig).string(), truncate_for_message(key));
-    if (!known(token_text(token))) add_token(token, json(id), vocabulary);
+    if (known.insert(token_text(token)).second) add_token(token, json(id), vocabulary);
   }
   const Named named(config, map);
   for (const auto& [text, id] : added.items()) {
-    if (!known(text)) add_token({{"content", text}, {"special", named.names(text)}}, id, vocabulary);
+    if (known.insert(text).second) add_token({{"content", text}, {"special", named.names(text)}}, id, vocabulary);
   }
 }
 

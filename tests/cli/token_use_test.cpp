@@ -32,8 +32,8 @@ class Directory {
       json& model = j["model"];
       for (const char* const name : {"<|im_start|>", "<|im_end|>"}) {
         const int id = name == std::string("<|im_start|>") ? 260 : 261;
-        const json vocab = model["vocab"];
-        for (const auto& [token, value] : vocab.items()) {
+        const json before = model["vocab"];
+        for (const auto& [token, value] : before.items()) {
           if (value == id) model["vocab"].erase(token);
         }
         j["added_tokens"].push_back({{"id", id}, {"content", name}, {"special", true}});
