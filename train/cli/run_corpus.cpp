@@ -216,9 +216,9 @@ void note_unread_specials(const Corpus& corpus, const Tokenizer* tokenizer, cons
   if (learned) tokenizer = usual.get();
   const std::string found = tokenizer == nullptr ? "" : unread_specials(*tokenizer, corpus.text);
   if (found.empty()) return;
-  to_stderr("the text contains {}, and is read as ordinary characters there; {}\n", found,
-            learned ? "if documents end with it, divide them with --document-separator"
-                    : "--special reads these special tokens as what they are");
+  to_stderr("the text contains {}, read as ordinary characters; {}\n", found,
+            learned ? "divide documents that end with it with --document-separator"
+                    : "--special reads them as the special tokens");
 }
 
 }  // namespace maki
