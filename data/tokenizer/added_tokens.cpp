@@ -111,7 +111,6 @@ void AddedTokens::Finder::split(std::string_view text, bool specials, const OnTe
     if (token.single_word && in_word) continue;
     if (token.lstrip) begin -= trailing_space(text.substr(0, begin));
     if (token.rstrip) end += leading_space(text.substr(end));
-    if (end <= done) continue;  // the token before includes it as white space
     if (done < begin) on_text(text.substr(done, begin - done));
     on_token(token.id);
     done = end;
